@@ -1,0 +1,166 @@
+package berth
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Run is the half-open run of consecutive PE numbers [Lo, Hi).
+type Run struct{ Lo, Hi PE }
+
+// PESet is a set of PE numbers held as sorted, disjoint, non-adjacent runs.
+// The zero value is the empty set. A PESet is immutable once made and may be
+// shared freely.
+type PESet struct{ runs []Run }
+
+// NewPESet returns the union of the runs; empty runs are dropped, order and
+// overlap are free. It panics on a negative PE number, which only a broken
+// caller can produce. Cost: O(r log r) for r runs.
+func NewPESet(runs ...Run) PESet {
+	kept := make([]Run, 0, len(runs))
+	for _, r := range runs {
+		if r.Lo < 0 {
+			panic("berth: negative PE number")
+		}
+		if r.Lo < r.Hi {
+			kept = append(kept, r)
+		}
+	}
+	if len(kept) == 0 {
+		return PESet{}
+	}
+	slices.SortFunc(kept, func(a, b Run) int { return cmp.Compare(a.Lo, b.Lo) })
+	merged := kept[:1]
+	for _, r := range kept[1:] {
+		if last := &merged[len(merged)-1]; r.Lo <= last.Hi {
+			last.Hi = max(last.Hi, r.Hi)
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return PESet{runs: merged}
+}
+
+// PEsOf returns the set of the given PE numbers.
+func PEsOf(pes ...PE) PESet {
+	runs := make([]Run, len(pes))
+	for i, pe := range pes {
+		runs[i] = Run{pe, pe + 1}
+	}
+	return NewPESet(runs...)
+}
+
+// Runs returns the runs in ascending order. The slice belongs to the set.
+func (s PESet) Runs() []Run { return s.runs }
+
+// Empty reports whether the set has no PE.
+func (s PESet) Empty() bool { return len(s.runs) == 0 }
+
+// Count returns the number of PEs in the set. Cost: O(runs).
+func (s PESet) Count() Count {
+	var n Count
+	for _, r := range s.runs {
+		n += Count(r.Hi - r.Lo)
+	}
+	return n
+}
+
+// Contains reports whether pe is in the set. Cost: O(log runs).
+func (s PESet) Contains(pe PE) bool {
+	i, found := slices.BinarySearchFunc(s.runs, pe, func(r Run, pe PE) int { return cmp.Compare(r.Lo, pe) })
+	if found {
+		return true
+	}
+	return i > 0 && pe < s.runs[i-1].Hi
+}
+
+// Max returns the highest PE number, or -1 for the empty set.
+func (s PESet) Max() PE {
+	if s.Empty() {
+		return -1
+	}
+	return s.runs[len(s.runs)-1].Hi - 1
+}
+
+// Equal reports whether both sets hold the same PEs.
+func (s PESet) Equal(o PESet) bool { return slices.Equal(s.runs, o.runs) }
+
+// String returns the set as an interval list with inclusive ends, such as
+// "0-31,64-95,100"; the empty set is "".
+func (s PESet) String() string { return string(s.appendText(nil)) }
+
+func (s PESet) appendText(dst []byte) []byte {
+	for i, r := range s.runs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(dst, int64(r.Lo), 10)
+		if r.Hi-1 > r.Lo {
+			dst = append(dst, '-')
+			dst = strconv.AppendInt(dst, int64(r.Hi-1), 10)
+		}
+	}
+	return dst
+}
+
+// MarshalText writes the form of String.
+func (s PESet) MarshalText() ([]byte, error) { return s.appendText(nil), nil }
+
+// UnmarshalText reads the form of String.
+func (s *PESet) UnmarshalText(text []byte) error {
+	set, err := ParsePESet(string(text))
+	if err != nil {
+		return err
+	}
+	*s = set
+	return nil
+}
+
+// ParsePESet reads an interval list such as "0-31,64-95,100". Runs may come in
+// any order but must not overlap; a PE number is at most MaxPEs−1.
+func ParsePESet(text string) (PESet, error) {
+	bad := func(what string) (PESet, error) {
+		return PESet{}, &Error{Code: Invalid, Field: "pes", Msg: what + " in " + strconv.Quote(text) +
+			"; a PE list reads like 0-31,64-95,100"}
+	}
+	if text == "" {
+		return PESet{}, nil
+	}
+	fields := strings.Split(text, ",")
+	runs := make([]Run, 0, len(fields))
+	var total int64
+	for _, field := range fields {
+		first, last, isRange := strings.Cut(field, "-")
+		if !isRange {
+			last = first
+		}
+		lo, errLo := parsePE(first)
+		hi, errHi := parsePE(last)
+		switch {
+		case errLo != nil || errHi != nil:
+			return bad("bad PE number " + strconv.Quote(field))
+		case hi < lo:
+			return bad("descending range " + strconv.Quote(field))
+		}
+		runs = append(runs, Run{lo, hi + 1})
+		total += int64(hi) - int64(lo) + 1
+	}
+	set := NewPESet(runs...)
+	if int64(set.Count()) != total {
+		return bad("a PE named twice")
+	}
+	return set, nil
+}
+
+func parsePE(text string) (PE, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0, err
+	}
+	if n >= MaxPEs {
+		return 0, strconv.ErrRange
+	}
+	return PE(n), nil
+}

@@ -1,0 +1,34 @@
+package berth
+
+import "slices"
+
+// Reason says why a valid request was not served. The list is closed.
+type Reason string
+
+// The reasons, in the order in which the engine tests for them as far as they
+// are tests at arrival; Expired and RefusedConflict arise later.
+const (
+	TooLarge        Reason = "too_large"        // more PEs than any pool has
+	NoSuitableSite  Reason = "no_suitable_site" // no site has the hardware
+	NoSoftware      Reason = "no_software"      // no site has the program and version
+	NoLicence       Reason = "no_licence"       // the program is there, a licence never is
+	DeadlineMissed  Reason = "deadline_missed"  // impossible even on an empty site
+	PolicyRefused   Reason = "policy_refused"   // an admission policy said no
+	Quota           Reason = "quota"            // the user's own limit is reached
+	NoCapacity      Reason = "no_capacity"      // others hold the PEs throughout the window
+	Expired         Reason = "expired"          // a hold or an offer ran out
+	RefusedConflict Reason = "conflict"         // somebody else was faster
+)
+
+// Reasons lists every reason in the order of the engine's tests.
+func Reasons() []Reason {
+	return []Reason{
+		TooLarge, NoSuitableSite, NoSoftware, NoLicence, DeadlineMissed,
+		PolicyRefused, Quota, NoCapacity, Expired, RefusedConflict,
+	}
+}
+
+// Rank returns the position of r in Reasons, or -1 for an unknown one. Among
+// the refusals of several sites the one of highest rank got furthest and is
+// the one to report.
+func (r Reason) Rank() int { return slices.Index(Reasons(), r) }

@@ -1,0 +1,92 @@
+package berth_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+)
+
+func TestValidateNamesTheField(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*berth.Request)
+		field  string // empty: valid
+	}{
+		{"as it is", func(*berth.Request) {}, ""},
+		{"immediate deadline", func(r *berth.Request) { r.Deadline = r.Ready + 5 }, ""},
+		{"second too early", func(r *berth.Request) { r.Deadline = r.Ready + 4 }, "deadline"},
+		{"one variant fits", func(r *berth.Request) {
+			r.Parts[0].Variants = append(r.Parts[0].Variants, berth.Variant{NPE: 1, Duration: 1000})
+		}, ""},
+		{"immediate reservation", func(r *berth.Request) { r.Ready = r.Arrival }, ""},
+		{"before its arrival", func(r *berth.Request) { r.Ready = r.Arrival - 1 }, "ready"},
+		{"no id", func(r *berth.Request) { r.ID = "" }, "id"},
+		{"no parts", func(r *berth.Request) { r.Parts = nil }, "parts"},
+		{"no variants", func(r *berth.Request) { r.Parts[0].Variants = nil }, "variants"},
+		{"no PEs", func(r *berth.Request) { r.Parts[0].Variants[0].NPE = 0 }, "npe"},
+		{"largest pool", func(r *berth.Request) { r.Parts[0].Variants[0].NPE = berth.MaxPEs }, ""},
+		{"too many PEs", func(r *berth.Request) { r.Parts[0].Variants[0].NPE = berth.MaxPEs + 1 }, "npe"},
+		{"no time", func(r *berth.Request) { r.Parts[0].Variants[0].Duration = 0 }, "duration"},
+		{"endless", func(r *berth.Request) { r.Parts[0].Variants[0].Duration = berth.TimeLimit }, "duration"},
+		{"arrival beyond", func(r *berth.Request) { r.Arrival = -berth.TimeLimit }, "arrival"},
+		{"ready beyond", func(r *berth.Request) { r.Ready = berth.TimeLimit }, "ready"},
+		{"deadline beyond", func(r *berth.Request) { r.Deadline = berth.TimeLimit }, "deadline"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := berth.Rigid("a", 10, 20, 90, 3, 5)
+			c.change(&r)
+			err := r.Validate()
+			var e *berth.Error
+			switch {
+			case c.field == "" && err != nil:
+				t.Fatal(err)
+			case c.field != "" && (!errors.As(err, &e) || e.Field != c.field || e.Code != berth.Invalid):
+				t.Fatalf("error %v, want one about %s", err, c.field)
+			}
+		})
+	}
+}
+
+func TestReasonRank(t *testing.T) {
+	if len(berth.Reasons()) != 10 {
+		t.Errorf("%d reasons, the list is closed at 10", len(berth.Reasons()))
+	}
+	if berth.NoCapacity.Rank() <= berth.TooLarge.Rank() || berth.Reason("bored").Rank() != -1 {
+		t.Errorf("ranks: no_capacity %d, too_large %d, unknown %d", berth.NoCapacity.Rank(), berth.TooLarge.Rank(), berth.Reason("bored").Rank())
+	}
+}
+
+// Nothing overflows within the limits, and Forever absorbs.
+func TestSaturation(t *testing.T) {
+	const first, last = berth.Time(-berth.TimeLimit + 1), berth.Time(berth.TimeLimit - 1)
+	if d := last.Sub(first); d <= 0 || berth.Area(berth.MaxPEs, d) <= 0 {
+		t.Errorf("the longest span %d has the area %d", d, berth.Area(berth.MaxPEs, d))
+	}
+	if berth.Time(berth.Forever).Add(5) != berth.Forever || berth.Time(7).Add(berth.Forever) != berth.Forever {
+		t.Error("Forever plus something is Forever")
+	}
+	if berth.Time(berth.Forever).Sub(first) != berth.Forever || berth.Area(3, berth.Forever) != berth.Forever {
+		t.Error("an endless span and its area are Forever")
+	}
+	r := berth.Rectangle{Start: 4, Begin: 2, End: 16, Free: 6}
+	if r.Length() != 14 || r.Area() != 84 {
+		t.Errorf("length %d and area %d of the paper's first rectangle, want 14 and 84", r.Length(), r.Area())
+	}
+	if iv := (berth.Interval{Start: 3, End: berth.Forever}); iv.String() != "[3,forever)" || !iv.Contains(3) || iv.Length() != berth.Forever {
+		t.Errorf("open interval %s", iv)
+	}
+	if iv := (berth.Interval{Start: 3, End: 5}); iv.Contains(5) || iv.String() != "[3,5)" {
+		t.Errorf("half-open interval %s", iv)
+	}
+}
+
+func TestReservationSpansItsParts(t *testing.T) {
+	r := berth.Reservation{Allotments: []berth.Allotment{{Start: 5, End: 9}, {Start: 5, End: 20}, {Start: 5, End: 7}}}
+	if r.Start() != 5 || r.End() != 20 {
+		t.Errorf("[%d,%d), want [5,20)", r.Start(), r.End())
+	}
+	if (&berth.Error{Field: "npe", Msg: "0"}).Error() != "npe: 0" || (&berth.Error{Msg: "x"}).Error() != "x" {
+		t.Error("an error tells its field, if it has one")
+	}
+}

@@ -1,0 +1,80 @@
+package berth
+
+import "fmt"
+
+// Time is a point in time in whole seconds. Its origin is the caller's: the
+// clock of a log in simulation, the Unix epoch in the service.
+type Time int64
+
+// Duration is a length of time in whole seconds.
+type Duration int64
+
+// Count is a number of PEs. Free counts may be negative where capacity was
+// lost under standing promises.
+type Count int32
+
+// PE is the number of one processing element within its pool, from 0.
+type PE int32
+
+const (
+	// Forever is later than every valid Time and longer than every finite
+	// Duration or area; arithmetic on it goes through the saturating helpers.
+	Forever = 1 << 62
+
+	// TimeLimit bounds the size of every valid Time and Duration
+	// (exclusive), so that a span of up to 2·TimeLimit times MaxPEs fits an
+	// int64.
+	TimeLimit = 1 << 42
+
+	// MaxPEs is the largest size of one pool.
+	MaxPEs = 1 << 20
+)
+
+// Valid reports whether t lies inside ±TimeLimit.
+func (t Time) Valid() bool { return -TimeLimit < t && t < TimeLimit }
+
+// Add returns t+d, and Forever if either is Forever or beyond.
+func (t Time) Add(d Duration) Time {
+	if t >= Forever || d >= Forever {
+		return Forever
+	}
+	return t + Time(d)
+}
+
+// Sub returns t−u, and Forever if t is Forever or beyond.
+func (t Time) Sub(u Time) Duration {
+	if t >= Forever {
+		return Forever
+	}
+	return Duration(t - u)
+}
+
+// Interval is the half-open interval [Start, End).
+type Interval struct {
+	Start Time `json:"start"`
+	End   Time `json:"end"`
+}
+
+// Length returns End−Start, saturating at Forever.
+func (iv Interval) Length() Duration { return iv.End.Sub(iv.Start) }
+
+// Contains reports whether t lies in [Start, End).
+func (iv Interval) Contains(t Time) bool { return iv.Start <= t && t < iv.End }
+
+// String returns the interval as "[start,end)", with "forever" for an open end.
+func (iv Interval) String() string {
+	if iv.End >= Forever {
+		return fmt.Sprintf("[%d,forever)", iv.Start)
+	}
+	return fmt.Sprintf("[%d,%d)", iv.Start, iv.End)
+}
+
+// Area returns n·d in PE-seconds, Forever when d is Forever or beyond, and at
+// most Forever−1 otherwise: no finite area reaches an endless one, although
+// MaxPEs over more than TimeLimit would. For valid operands it cannot overflow.
+func Area(n Count, d Duration) int64 {
+	if d >= Forever {
+		return Forever
+	}
+	return min(int64(n)*int64(d), Forever-1)
+}
