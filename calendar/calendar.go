@@ -1,0 +1,246 @@
+// Package calendar knows which PEs of one resource are free when. It answers
+// where a request fits (Li et al., "availability rectangles": candidate
+// starts, maximum availability rectangles, a rule that chooses among them)
+// and takes and gives back blocks of PEs × time. It does not know requests,
+// reservations, sites or clocks: whoever books decides what a block means.
+package calendar
+
+import (
+	"iter"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Calendar is the availability of the PEs 0..Size−1 of one resource over time.
+//
+// Under early binding the state is the set of busy PEs as a step function of
+// time, under late binding the number of free PEs. Both are kept canonical
+// after every operation: record times increase strictly, adjacent records
+// differ, the value before the first record is "all free". Two calendars with
+// the same bookings therefore have the same records, whatever the order in
+// which the bookings were made.
+//
+// A Calendar is not safe for concurrent use, not even for queries, which may
+// use scratch space; give a second reader a Snapshot.
+type Calendar interface {
+	// Size returns the number of PEs, Binding when they get their numbers.
+	Size() berth.Count
+	Binding() berth.Binding
+
+	// Version grows with every successful change.
+	Version() uint64
+
+	// Add books a block. Code Conflict: some of its PEs are taken during
+	// some of its time. Code Invalid: the block is malformed. On error
+	// nothing has changed.
+	Add(Block) error
+
+	// Remove gives a block back: a whole booking, or what is left of it.
+	// Code Conflict: some of it was not booked. On error nothing has changed.
+	Remove(Block) error
+
+	// Prune forgets everything before now. Availability from now on is
+	// unchanged; what reached into now is stamped now.
+	Prune(now berth.Time)
+
+	// Find returns the best feasible start of the query under the rule:
+	// the smallest key over all feasible candidates, ties to the earliest
+	// start, with the lowest-numbered PEs. ok is false if no start in the
+	// window is feasible or the query is not valid (see Query.Validate).
+	// Find changes nothing.
+	Find(Query, Rule) (fit Fit, ok bool)
+
+	// Latest returns the latest feasible start. The deadline must be finite.
+	Latest(Query) (fit Fit, ok bool)
+
+	// MostFree returns the largest number of PEs that are free throughout
+	// [start, start+Duration) for any start in the window, whatever the
+	// query's NPE, and the earliest such start: how far a refused query was
+	// from fitting.
+	MostFree(Query) (free berth.Count, start berth.Time)
+
+	// Candidates returns the candidate starts of the query, ascending.
+	// They are complete: if any start is feasible then a candidate is, and
+	// the earliest (latest) feasible start is one of them.
+	Candidates(Query) []berth.Time
+
+	// Rectangles yields the maximum availability rectangle of every feasible
+	// candidate, ascending by start, with its PEs (empty under late binding).
+	Rectangles(Query) iter.Seq2[berth.Rectangle, berth.PESet]
+
+	// Free returns how many PEs are free throughout the interval and, under
+	// early binding, which.
+	Free(berth.Interval) (berth.Count, berth.PESet)
+
+	// Records yields the canonical records in order of time.
+	Records() iter.Seq[Record]
+
+	// Snapshot returns an independent copy.
+	Snapshot() Calendar
+}
+
+// Resizer is the ability of a late-binding calendar to gain and lose capacity
+// over time. A loss is never refused: where bookings exceed what is left, the
+// free count turns negative until they are removed or end.
+type Resizer interface {
+	// Resize adds by, which may be negative, to the capacity throughout iv,
+	// whose end may be Forever. Code Invalid: iv is empty, or the capacity
+	// would leave [0, Size] somewhere; nothing has changed then.
+	Resize(iv berth.Interval, by berth.Count) error
+}
+
+// Block is a rectangle of bookings: NPE PEs throughout [Start, End). Under
+// early binding PEs names them and NPE must be their number; under late
+// binding PEs is not looked at.
+type Block struct {
+	Start, End berth.Time
+	NPE        berth.Count
+	PEs        berth.PESet
+}
+
+// Record is one step of the availability function: from Time until the next
+// record's time exactly Free PEs are free and, under early binding, exactly
+// the PEs in Busy are not.
+type Record struct {
+	Time berth.Time
+	Free berth.Count
+	Busy berth.PESet
+}
+
+// Horizon says where a rectangle ends that no booking bounds on the right.
+type Horizon uint8
+
+const (
+	// Capped ends it at the later of the last record and the deadline. It
+	// is what reproduces the paper (specification 1, b.5).
+	Capped Horizon = iota
+	// Unbounded lets it last for ever; all such rectangles tie in length
+	// and in area.
+	Unbounded
+)
+
+// Query asks where NPE PEs fit for Duration within [Ready, Deadline).
+type Query struct {
+	Now      berth.Time // rectangles reach back to Now at most
+	Ready    berth.Time // not before Now
+	Deadline berth.Time // Forever for none
+	Duration berth.Duration
+	NPE      berth.Count
+	Eligible berth.PESet // only these PEs; empty for all; early binding only
+	Horizon  Horizon
+}
+
+// Validate reports the first field that cannot be right.
+func (q *Query) Validate(binding berth.Binding) error {
+	switch {
+	case q.Duration < 1 || q.Duration >= berth.TimeLimit:
+		return berth.Errorf(berth.Invalid, "duration", "%d is not between 1 and 2^42 s", q.Duration)
+	case q.NPE < 1:
+		return berth.Errorf(berth.Invalid, "npe", "%d; at least 1 PE is needed", q.NPE)
+	case !q.Now.Valid() || !q.Ready.Valid():
+		return berth.Errorf(berth.Invalid, "ready", "%d (now %d) is beyond ±2^42 s", q.Ready, q.Now)
+	case q.Ready < q.Now:
+		return berth.Errorf(berth.Invalid, "ready", "%d is before now, %d", q.Ready, q.Now)
+	case q.Deadline < q.Ready.Add(q.Duration):
+		return berth.Errorf(berth.Invalid, "deadline", "%d is before ready + duration = %d",
+			q.Deadline, q.Ready.Add(q.Duration))
+	case q.Deadline >= berth.TimeLimit && q.Deadline != berth.Forever:
+		return berth.Errorf(berth.Invalid, "deadline", "%d is beyond 2^42 s", q.Deadline)
+	case binding == berth.Late && !q.Eligible.Empty():
+		return berth.Errorf(berth.Invalid, "eligible", "chosen PEs need a pool of early binding")
+	}
+	return nil
+}
+
+// Fit is a feasible start and, under early binding, the PEs to take: the
+// NPE lowest-numbered ones free throughout the run. Key is the rule's key.
+type Fit struct {
+	Start, End berth.Time
+	PEs        berth.PESet
+	Key        int64
+}
+
+// Criterion names the figure of a rectangle that a rule's key depends on.
+type Criterion uint8
+
+// The criteria. Custom may depend on anything, so every rectangle is shown.
+const (
+	ByStart  Criterion = iota // the start
+	ByFree                    // the number of PEs
+	ByLength                  // End−Begin
+	ByArea                    // PEs × (End−Begin)
+	Custom
+)
+
+// Order declares what a rule prefers, so that a calendar can skip rectangles
+// that cannot win: the smallest criterion, or the largest.
+type Order struct {
+	By      Criterion
+	Largest bool
+}
+
+// NeedsEnds reports whether the key depends on Begin or End.
+func (o Order) NeedsEnds() bool { return o.By >= ByLength }
+
+// Rule chooses among the rectangles of the feasible candidates: the smallest
+// key wins, ties go to the earliest start. Unless Order is Custom, Key must be
+// the declared criterion of the rectangle, negated if Largest.
+type Rule interface {
+	Order() Order
+	Key(berth.Rectangle) int64
+}
+
+// New makes an empty calendar of size PEs, 1 ≤ size ≤ berth.MaxPEs.
+type New func(size berth.Count, binding berth.Binding) Calendar
+
+// Form is one structure that implements Calendar.
+type Form struct {
+	Name  string
+	About string
+	New   New
+}
+
+// Forms lists the structures. All of them give the same answer to every
+// question; they differ in speed and memory only.
+var Forms = []Form{
+	{"plain", "sorted records scanned one by one, the paper's own form", NewPlain},
+}
+
+// FormNamed returns the structure of that name.
+func FormNamed(name string) (Form, bool) {
+	for _, form := range Forms {
+		if form.Name == name {
+			return form, true
+		}
+	}
+	return Form{}, false
+}
+
+// firstFit is the rule of earliest-fit queries inside this package.
+type firstFit struct{}
+
+func (firstFit) Order() Order                { return Order{By: ByStart} }
+func (firstFit) Key(r berth.Rectangle) int64 { return int64(r.Start) }
+
+// Earliest returns the earliest feasible start.
+func Earliest(c Calendar, q Query) (Fit, bool) { return c.Find(q, firstFit{}) }
+
+// check reports what is malformed about a block on a calendar of that size
+// and binding.
+func (b *Block) check(size berth.Count, binding berth.Binding) error {
+	switch {
+	case b.Start >= b.End:
+		return berth.Errorf(berth.Invalid, "end", "%d is not after the start %d", b.End, b.Start)
+	case !b.Start.Valid() || !b.End.Valid():
+		return berth.Errorf(berth.Invalid, "start", "[%d,%d) reaches beyond ±2^42 s", b.Start, b.End)
+	case b.NPE < 1 || b.NPE > size:
+		return berth.Errorf(berth.Invalid, "npe", "%d is not between 1 and the calendar's %d PEs", b.NPE, size)
+	case binding == berth.Late:
+		return nil
+	case b.PEs.Count() != b.NPE:
+		return berth.Errorf(berth.Invalid, "pes", "%q has %d PEs, not %d", b.PEs, b.PEs.Count(), b.NPE)
+	case b.PEs.Max() >= berth.PE(size):
+		return berth.Errorf(berth.Invalid, "pes", "%d is not below the calendar's %d PEs", b.PEs.Max(), size)
+	}
+	return nil
+}

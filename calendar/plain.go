@@ -1,0 +1,300 @@
+package calendar
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/bitset"
+)
+
+// NewPlain returns an empty calendar in the paper's own form: sorted records,
+// each question answered by walking them. It is the oracle against which
+// every faster form is tested.
+//
+// Source: Li et al., sections 3 and 4, as specified in spec 1, (b). With n
+// records, m of them under a block, p candidates and v records under a
+// window: Add and Remove O(n + m·W), Find O(p·v·W), where a set has W words
+// (one number under late binding). Deviations: one ordered list replaces the
+// paper's two redundant ones; records exist at both borders of a block before
+// it is applied, so the case "first time = t_e" needs no rule of its own;
+// records merge iff their PE sets are equal, not merely their sizes (the
+// paper's step 3 compares sizes); both ends of the window are always
+// candidates.
+func NewPlain(size berth.Count, binding berth.Binding) Calendar {
+	if size < 1 || size > berth.MaxPEs {
+		panic("calendar: size outside 1..berth.MaxPEs")
+	}
+	if binding == berth.Late {
+		counts := &counts{size: size, capacity: steps[berth.Count]{base: size}}
+		return &plainLate{newPlain(size, binding, counts), counts}
+	}
+	return newPlain(size, binding, newSets(size))
+}
+
+// room is what plain must know of the value "free PEs": a set under early
+// binding, a number under late binding. Both are ordered by inclusion, and
+// meet is the greatest value contained in two others.
+type room[S any] interface {
+	everything(eligible berth.PESet) S // all PEs, or all eligible ones; meet may overwrite it
+	meet(acc, v S) S                   // PEs free in both; may reuse acc's memory
+	covers(v, free S) bool             // all of free is free in v
+	equal(a, b S) bool
+	count(S) berth.Count
+	lowest(v S, n berth.Count) berth.PESet // the n lowest PEs, none under late binding
+	busy(S) berth.PESet                    // the PEs not in v, none under late binding
+
+	amount(*Block) S
+	canTake(v, amount S) bool
+	take(v, amount S) S                            // a new value
+	canGive(step berth.Interval, v, amount S) bool // amount is booked throughout the step
+	give(v, amount S) S                            // a new value
+
+	prune(now berth.Time)
+	clone() room[S]
+}
+
+type plain[S any] struct {
+	size    berth.Count
+	binding berth.Binding
+	version uint64
+	room    room[S]
+	free    steps[S]
+}
+
+func newPlain[S any](size berth.Count, binding berth.Binding, room room[S]) *plain[S] {
+	return &plain[S]{
+		size: size, binding: binding, room: room,
+		free: steps[S]{base: room.everything(berth.PESet{})},
+	}
+}
+
+func (c *plain[S]) Size() berth.Count      { return c.size }
+func (c *plain[S]) Binding() berth.Binding { return c.binding }
+func (c *plain[S]) Version() uint64        { return c.version }
+
+func (c *plain[S]) Add(b Block) error {
+	if err := b.check(c.size, c.binding); err != nil {
+		return err
+	}
+	amount, iv := c.room.amount(&b), berth.Interval{Start: b.Start, End: b.End}
+	var taken berth.Interval
+	if !c.free.each(iv, func(step berth.Interval, v S) bool {
+		taken = step
+		return c.room.canTake(v, amount)
+	}) {
+		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are taken during %s", b.NPE, taken)
+	}
+	c.free.update(iv, func(v S) S { return c.room.take(v, amount) }, c.room.equal)
+	c.version++
+	return nil
+}
+
+func (c *plain[S]) Remove(b Block) error {
+	if err := b.check(c.size, c.binding); err != nil {
+		return err
+	}
+	amount, iv := c.room.amount(&b), berth.Interval{Start: b.Start, End: b.End}
+	var missing berth.Interval
+	if !c.free.each(iv, func(step berth.Interval, v S) bool {
+		missing = step
+		return c.room.canGive(step, v, amount)
+	}) {
+		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, missing)
+	}
+	c.free.update(iv, func(v S) S { return c.room.give(v, amount) }, c.room.equal)
+	c.version++
+	return nil
+}
+
+func (c *plain[S]) Prune(now berth.Time) {
+	c.free.prune(now, c.room.equal)
+	c.room.prune(now)
+}
+
+func (c *plain[S]) Find(q Query, rule Rule) (Fit, bool) {
+	if q.Validate(c.binding) != nil {
+		return Fit{}, false
+	}
+	earliest := rule.Order() == Order{By: ByStart}
+	var best Fit
+	var bestFree S
+	found := false
+	for _, start := range c.Candidates(q) {
+		rectangle, free, ok := c.rectangle(&q, start)
+		if !ok {
+			continue
+		}
+		if key := rule.Key(rectangle); !found || key < best.Key {
+			best = Fit{Start: start, End: start.Add(q.Duration), Key: key}
+			bestFree, found = free, true
+		}
+		if earliest {
+			break
+		}
+	}
+	if found {
+		best.PEs = c.room.lowest(bestFree, q.NPE)
+	}
+	return best, found
+}
+
+func (c *plain[S]) Latest(q Query) (Fit, bool) {
+	if q.Validate(c.binding) != nil || q.Deadline >= berth.Forever {
+		return Fit{}, false
+	}
+	for _, start := range slices.Backward(c.Candidates(q)) {
+		free := c.window(&q, start)
+		if c.room.count(free) >= q.NPE {
+			return Fit{Start: start, End: start.Add(q.Duration), PEs: c.room.lowest(free, q.NPE)}, true
+		}
+	}
+	return Fit{}, false
+}
+
+func (c *plain[S]) MostFree(q Query) (most berth.Count, start berth.Time) {
+	start = q.Ready
+	for i, candidate := range c.Candidates(q) {
+		if n := c.room.count(c.window(&q, candidate)); i == 0 || n > most {
+			most, start = n, candidate
+		}
+	}
+	return most, start
+}
+
+// Candidates follows spec 1, b.4: both ends of the window, every record time
+// x in it, and x − duration. A query without a deadline has no right end.
+func (c *plain[S]) Candidates(q Query) []berth.Time {
+	if q.Validate(c.binding) != nil {
+		return nil
+	}
+	last := q.Deadline
+	starts := []berth.Time{q.Ready}
+	if q.Deadline < berth.Forever {
+		last = q.Deadline - berth.Time(q.Duration)
+		starts = append(starts, last)
+	}
+	for i := c.free.index(q.Ready-1) + 1; i < len(c.free.times) && c.free.times[i] <= q.Deadline; i++ {
+		x := c.free.times[i]
+		starts = append(starts, x, x-berth.Time(q.Duration))
+	}
+	starts = slices.DeleteFunc(starts, func(s berth.Time) bool { return s < q.Ready || s > last })
+	slices.Sort(starts)
+	return slices.Compact(starts)
+}
+
+func (c *plain[S]) Rectangles(q Query) iter.Seq2[berth.Rectangle, berth.PESet] {
+	return func(yield func(berth.Rectangle, berth.PESet) bool) {
+		for _, start := range c.Candidates(q) {
+			if r, free, ok := c.rectangle(&q, start); ok && !yield(r, c.room.lowest(free, c.size)) {
+				return
+			}
+		}
+	}
+}
+
+// window returns the PEs free throughout [start, start+q.Duration).
+func (c *plain[S]) window(q *Query, start berth.Time) S {
+	free := c.room.everything(q.Eligible)
+	c.free.each(berth.Interval{Start: start, End: start.Add(q.Duration)}, func(_ berth.Interval, v S) bool {
+		free = c.room.meet(free, v)
+		return true
+	})
+	return free
+}
+
+// rectangle returns the maximum availability rectangle of a start (spec 1,
+// b.5): the PE set is fixed first, then time is extended both ways.
+func (c *plain[S]) rectangle(q *Query, start berth.Time) (berth.Rectangle, S, bool) {
+	free := c.window(q, start)
+	n := c.room.count(free)
+	if n < q.NPE {
+		return berth.Rectangle{}, free, false
+	}
+	begin := start
+	for i := c.free.index(start); c.room.covers(c.free.value(i), free); i-- {
+		if i < 0 || c.free.times[i] <= q.Now {
+			begin = q.Now
+			break
+		}
+		begin = c.free.times[i]
+	}
+	end := start.Add(q.Duration)
+	for i := c.free.index(end - 1); i < len(c.free.times) && c.room.covers(c.free.value(i), free); i++ {
+		end = max(end, c.free.end(i))
+	}
+	if q.Horizon == Capped {
+		end = min(end, c.horizon(q.Deadline))
+	}
+	return berth.Rectangle{Start: start, Begin: begin, End: end, Free: n}, free, true
+}
+
+// horizon returns the later of the last record and the deadline.
+func (c *plain[S]) horizon(deadline berth.Time) berth.Time {
+	if n := len(c.free.times); n > 0 {
+		return max(c.free.times[n-1], deadline)
+	}
+	return deadline
+}
+
+func (c *plain[S]) Free(iv berth.Interval) (berth.Count, berth.PESet) {
+	free := c.room.everything(berth.PESet{})
+	c.free.each(iv, func(_ berth.Interval, v S) bool {
+		free = c.room.meet(free, v)
+		return true
+	})
+	return c.room.count(free), c.room.lowest(free, c.size)
+}
+
+func (c *plain[S]) Records() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		for i, t := range c.free.times {
+			v := c.free.values[i]
+			if !yield(Record{Time: t, Free: c.room.count(v), Busy: c.room.busy(v)}) {
+				return
+			}
+		}
+	}
+}
+
+func (c *plain[S]) Snapshot() Calendar { return c.clone() }
+
+func (c *plain[S]) clone() *plain[S] {
+	copied := *c
+	copied.free = c.free.clone()
+	copied.room = c.room.clone()
+	return &copied
+}
+
+// plainLate is a plain calendar of counts, whose capacity may change.
+type plainLate struct {
+	*plain[berth.Count]
+	counts *counts
+}
+
+func (c *plainLate) Resize(iv berth.Interval, by berth.Count) error {
+	switch {
+	case iv.Start >= iv.End || !iv.Start.Valid() || (!iv.End.Valid() && iv.End != berth.Forever):
+		return berth.Errorf(berth.Invalid, "end", "%s is not an interval", iv)
+	case !c.counts.capacity.each(iv, func(_ berth.Interval, v berth.Count) bool { return 0 <= v+by && v+by <= c.size }):
+		return berth.Errorf(berth.Invalid, "npe", "a change by %d would leave 0..%d PEs", by, c.size)
+	case by == 0:
+		return nil
+	}
+	add := func(v berth.Count) berth.Count { return v + by }
+	c.counts.capacity.update(iv, add, c.counts.equal)
+	c.free.update(iv, add, c.counts.equal)
+	c.version++
+	return nil
+}
+
+func (c *plainLate) Snapshot() Calendar {
+	copied := c.clone()
+	return &plainLate{copied, copied.room.(*counts)}
+}
+
+var (
+	_ Calendar = (*plain[bitset.Set])(nil)
+	_ Calendar = (*plainLate)(nil)
+	_ Resizer  = (*plainLate)(nil)
+)
