@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+)
+
+// coallocate finds the earliest common start of several parts, all or none.
+// Whatever the placement, co-allocated parts take the first start at which
+// each of them, in order, fits beside those before it; a part takes the
+// earliest of its resources and variants, ties in their order.
+//
+// The search moves a common start s from the window's beginning: if a part
+// cannot start at s beside the parts before it, s becomes the earliest time at
+// which it can, and all begin anew. Under late binding no common start is
+// skipped: a block that starts later covers what remains of one that starts
+// earlier. Under early binding the numbers that an earlier part takes may be
+// the wrong ones for a later part, so a refusal there is not a proof.
+func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal) {
+	for _, res := range e.state.resources {
+		e.state.calendar(res.id) // prunes; nothing may prune under an open draft
+	}
+	draft := calendar.NewDraft(e.state.calendars)
+	bare := draft.Mark()
+	defer func() { draft.Undo(bare) }()
+
+	allotments := make([]berth.Allotment, 0, len(r.Parts))
+	for start := max(r.Ready, e.state.now); ; {
+		allotments = allotments[:0]
+		next := start
+		for i := range r.Parts {
+			a, ok := e.earliestFrom(draft, r, &r.Parts[i], start)
+			if !ok {
+				return nil, e.noCapacity(r, &r.Parts[i])
+			}
+			if next = a.Start; next > start {
+				break
+			}
+			block := calendar.Block{Start: a.Start, End: a.End, NPE: a.NPE, PEs: a.PEs}
+			if err := draft.Book(a.Resource, block); err != nil {
+				panic("engine: what was found cannot be booked: " + err.Error())
+			}
+			allotments = append(allotments, a)
+		}
+		if next == start {
+			return allotments, nil
+		}
+		draft.Undo(bare)
+		start = next
+	}
+}
+
+// earliestFrom returns the earliest allotment of a part on the draft that
+// starts at from or later.
+func (e *Engine) earliestFrom(draft *calendar.Draft, r *berth.Request, part *berth.Part, from berth.Time) (best berth.Allotment, found bool) {
+	for _, res := range e.state.resources {
+		for _, v := range part.Variants {
+			q := e.query(r, part, v)
+			q.Ready = from
+			fit, ok := calendar.Earliest(draft.Calendar(res.id), q)
+			if ok && (!found || fit.Start < best.Start) {
+				best, found = allotmentOf(res, v, fit), true
+			}
+		}
+	}
+	return best, found
+}

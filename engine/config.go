@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// Config says what the engine schedules and how. It is plain data: policies
+// go by their names in the tables of package policy.
+type Config struct {
+	Sites   []Site        `json:"sites"`
+	Order   string        `json:"order"`   // of policy.Orders; empty is "fcfs"
+	Place   string        `json:"place"`   // of policy.Placements; empty is "first-fit"
+	Choice  policy.Choice `json:"choice"`  // among the variants of a moldable part; empty is "earliest-finish"
+	Horizon string        `json:"horizon"` // "capped" (the empty string) or "unbounded"
+	// Calendar names the structure, of calendar.Forms; empty is the first.
+	// It changes no decision.
+	Calendar string `json:"calendar"`
+	// Explain makes a refusal for want of capacity say how many PEs were to
+	// be had. It costs a second search for every such refusal.
+	Explain bool `json:"explain"`
+}
+
+// Site is a cluster: one or more pools.
+type Site struct {
+	Name  string `json:"name"`
+	Pools []Pool `json:"pools"`
+	// Managed sites have somebody who carries out effects: what is promised
+	// there is emitted as effects and stays in the outbox until settled.
+	Managed bool `json:"managed,omitempty"`
+}
+
+// Pool is a set of interchangeable PEs with one calendar.
+type Pool struct {
+	Name    string        `json:"name"`
+	PEs     berth.Count   `json:"pes"`
+	Binding berth.Binding `json:"binding"`
+}
+
+// The names of horizons.
+const (
+	HorizonCapped    = "capped"
+	HorizonUnbounded = "unbounded"
+)
+
+// settings is a Config with its names resolved.
+type settings struct {
+	order   policy.Order
+	place   policy.Placement
+	choice  policy.Choice
+	horizon calendar.Horizon
+	form    calendar.Form
+	explain bool
+}
+
+func (c *Config) resolve() (settings, error) {
+	s := settings{choice: policy.EarliestFinish, form: calendar.Forms[0], explain: c.Explain}
+	var ok bool
+	if s.order, ok = policy.OrderNamed(orDefault(c.Order, policy.Orders[0].Name)); !ok {
+		return s, berth.Errorf(berth.Invalid, "order", "unknown order %q", c.Order)
+	}
+	if s.place, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {
+		return s, berth.Errorf(berth.Invalid, "place", "unknown placement %q", c.Place)
+	}
+	if c.Calendar != "" {
+		if s.form, ok = calendar.FormNamed(c.Calendar); !ok {
+			return s, berth.Errorf(berth.Invalid, "calendar", "unknown structure %q", c.Calendar)
+		}
+	}
+	if c.Choice != "" {
+		if s.choice = c.Choice; !s.choice.Valid() {
+			return s, berth.Errorf(berth.Invalid, "choice", "unknown choice %q", c.Choice)
+		}
+	}
+	switch c.Horizon {
+	case "", HorizonCapped:
+	case HorizonUnbounded:
+		s.horizon = calendar.Unbounded
+	default:
+		return s, berth.Errorf(berth.Invalid, "horizon", "unknown horizon %q; it is %q or %q",
+			c.Horizon, HorizonCapped, HorizonUnbounded)
+	}
+	return s, c.checkSites()
+}
+
+func (c *Config) checkSites() error {
+	if len(c.Sites) == 0 {
+		return berth.Errorf(berth.Invalid, "sites", "none; the engine needs at least one site")
+	}
+	seen := map[berth.ResourceID]bool{}
+	for _, site := range c.Sites {
+		if site.Name == "" || len(site.Pools) == 0 {
+			return berth.Errorf(berth.Invalid, "sites", "site %q needs a name and at least one pool", site.Name)
+		}
+		for _, pool := range site.Pools {
+			id := berth.Pool(site.Name, pool.Name)
+			switch {
+			case seen[id]:
+				return berth.Errorf(berth.Invalid, "sites", "pool %q of site %q is there twice", pool.Name, site.Name)
+			case pool.PEs < 1 || pool.PEs > berth.MaxPEs:
+				return berth.Errorf(berth.Invalid, "pes", "pool %q of site %q has %d PEs; 1 to %d are possible",
+					pool.Name, site.Name, pool.PEs, berth.MaxPEs)
+			case pool.Binding != berth.Early && pool.Binding != berth.Late:
+				return berth.Errorf(berth.Invalid, "binding", "pool %q of site %q has binding %q; it is %q or %q",
+					pool.Name, site.Name, pool.Binding, berth.Early, berth.Late)
+			}
+			seen[id] = true
+		}
+	}
+	return nil
+}
+
+func orDefault(name, fallback string) string {
+	if name == "" {
+		return fallback
+	}
+	return name
+}

@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Engine is the deterministic core. It is not safe for concurrent use.
+type Engine struct {
+	config   Config
+	settings settings
+	state    *state
+
+	changes []Change // of the Apply under way
+	effects []Effect
+}
+
+// New returns an engine with everything free. The error is of code Invalid and
+// names the part of the configuration that cannot be right.
+func New(config Config) (*Engine, error) {
+	settings, err := config.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{config: config, settings: settings, state: newState(&config, settings.form)}, nil
+}
+
+// Apply lets time pass to now, with everything that was due before the event,
+// then applies the event. It returns the changes it made, already folded into
+// the state, and the effects it wants carried out; both slices are valid until
+// the next call. Events at one instant take their places by Class: ends and
+// expiries come before any event brought in, starts after it. Time must not
+// run back.
+//
+// An error concerns the event alone, which then changed nothing; the changes
+// of the time that passed stand and are returned. Its code is Invalid (the
+// event is malformed), Conflict (an id is taken, the state does not allow it)
+// or NotFound. A refused request is no error: it is a Refused change.
+func (e *Engine) Apply(now berth.Time, event Event) ([]Change, []Effect, error) {
+	e.changes, e.effects = e.changes[:0], e.effects[:0]
+	if !now.Valid() || now < e.state.now {
+		return nil, nil, berth.Errorf(berth.Invalid, "now", "%d is before the engine's time %d, or beyond ±2^42 s", now, e.state.now)
+	}
+	last := ClassArrival - 1
+	if event.Kind == Wake {
+		last = ClassStart
+	}
+	e.catchUp(now, last)
+	e.advance(now)
+	err := e.apply(event)
+	return e.changes, e.effects, err
+}
+
+// Next returns the time at which the engine wants to be woken: the earliest
+// thing due. ok is false if nothing is.
+func (e *Engine) Next() (at berth.Time, ok bool) {
+	t, ok := e.state.timers.next()
+	return t.At, ok
+}
+
+// catchUp runs what is due before now, and at now up to the class last.
+func (e *Engine) catchUp(now berth.Time, last Class) {
+	for {
+		t, ok := e.state.timers.next()
+		if !ok || t.At > now || (t.At == now && t.Class > last) {
+			return
+		}
+		e.advance(max(t.At, e.state.now))
+		switch t.Class {
+		case ClassEnd:
+			e.end(e.state.ledger.live[t.ID], t.Part)
+		case ClassStart:
+			e.start(e.state.ledger.live[t.ID])
+		default:
+			panic("engine: a timer of a class that has none")
+		}
+	}
+}
+
+// advance moves the time on.
+func (e *Engine) advance(now berth.Time) {
+	if now > e.state.now {
+		e.emit(Change{Kind: Advanced, Now: now})
+	}
+}
+
+// emit records a change and folds it.
+func (e *Engine) emit(c Change) {
+	if err := e.state.fold(&c); err != nil {
+		panic("engine: " + err.Error())
+	}
+	e.changes = append(e.changes, c)
+}
+
+// effect puts an effect into the outbox if somebody carries it out there.
+func (e *Engine) effect(kind EffectKind, r *berth.Reservation) {
+	var done []string
+	for i := range r.Allotments {
+		site := r.Allotments[i].Resource.Site
+		if !e.state.managed[site] || slices.Contains(done, site) {
+			continue
+		}
+		done = append(done, site)
+		effect := Effect{Number: e.state.effects + 1, Kind: kind, Site: site, Reservation: r.Request.ID}
+		e.emit(Change{Kind: Emitted, Effect: &effect})
+		e.effects = append(e.effects, effect)
+	}
+}
+
+func (e *Engine) apply(event Event) error {
+	switch event.Kind {
+	case Wake:
+		return nil
+	case Submit:
+		return e.submit(event.Request)
+	case Cancel:
+		return e.cancel(event.ID)
+	case Finish:
+		return e.finish(event.ID)
+	case Settle:
+		if !slices.ContainsFunc(e.state.outbox, func(x Effect) bool { return x.Number == event.Effect }) {
+			return berth.Errorf(berth.NotFound, "effect", "no effect %d in the outbox", event.Effect)
+		}
+		e.emit(Change{Kind: Settled, EffectID: event.Effect})
+		return nil
+	}
+	return berth.Errorf(berth.Invalid, "kind", "unknown event %q", event.Kind)
+}
+
+func (e *Engine) submit(r *berth.Request) error {
+	switch {
+	case r == nil:
+		return berth.Errorf(berth.Invalid, "request", "missing")
+	case r.Arrival > e.state.now:
+		return berth.Errorf(berth.Invalid, "arrival", "%d is after now, %d", r.Arrival, e.state.now)
+	}
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if _, live := e.state.ledger.live[r.ID]; live || e.state.queue.find(r.ID) >= 0 {
+		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", r.ID)
+	}
+	e.emit(Change{Kind: Queued, ID: r.ID, Request: r})
+	e.greedy()
+	return nil
+}
+
+func (e *Engine) cancel(id string) error {
+	if e.state.queue.find(id) >= 0 {
+		e.emit(Change{Kind: Withdrawn, ID: id})
+		return nil
+	}
+	entry, live := e.state.ledger.live[id]
+	if !live {
+		return berth.Errorf(berth.NotFound, "id", "no pending request or live reservation %q", id)
+	}
+	e.emit(Change{Kind: Cancelled, ID: id})
+	e.effect(EffectRelease, &entry.Reservation)
+	return nil
+}
+
+func (e *Engine) finish(id string) error {
+	entry, live := e.state.ledger.live[id]
+	switch {
+	case !live:
+		return berth.Errorf(berth.NotFound, "id", "no live reservation %q", id)
+	case entry.State != berth.Active:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not active; only what runs can finish", id, entry.State)
+	}
+	for part := range entry.Allotments {
+		if e.state.ledger.holdsPart(entry, part) {
+			e.end(entry, part)
+		}
+	}
+	return nil
+}
+
+// start makes a reservation active; parts bound late get the lowest-numbered
+// idle PEs of their pools.
+func (e *Engine) start(entry *entry) {
+	change := Change{Kind: Started, ID: entry.Request.ID}
+	for part := range entry.Allotments {
+		a := &entry.Allotments[part]
+		idle, late := e.state.idle[a.Resource]
+		if !late {
+			continue
+		}
+		if change.PEs == nil {
+			change.PEs = make([]berth.PESet, len(entry.Allotments))
+		}
+		// Parts of one reservation in one pool must not share PEs.
+		free := idle
+		if part > 0 {
+			free = slices.Clone(idle)
+			for earlier := range part {
+				if entry.Allotments[earlier].Resource == a.Resource {
+					free.Delete(change.PEs[earlier])
+				}
+			}
+		}
+		change.PEs[part] = free.Lowest(a.NPE)
+	}
+	e.emit(change)
+	e.effect(EffectLaunch, &entry.Reservation)
+}
+
+// end ends a part, and with the last one the reservation.
+func (e *Engine) end(entry *entry, part int) {
+	e.emit(Change{Kind: Ended, ID: entry.Request.ID, Part: part})
+	if entry.running == 0 {
+		e.effect(EffectRelease, &entry.Reservation)
+	}
+}
+
+// Now returns the time to which the engine has advanced.
+func (e *Engine) Now() berth.Time { return e.state.now }
+
+// Reservation returns a live reservation.
+func (e *Engine) Reservation(id string) (berth.Reservation, bool) {
+	entry, ok := e.state.ledger.live[id]
+	if !ok {
+		return berth.Reservation{}, false
+	}
+	return entry.Reservation, true
+}
+
+// Reservations yields the live reservations in the order of acceptance.
+// Cost: O(n log n).
+func (e *Engine) Reservations() iter.Seq[berth.Reservation] {
+	return func(yield func(berth.Reservation) bool) {
+		for _, entry := range e.state.ledger.inOrder() {
+			if !yield(entry.Reservation) {
+				return
+			}
+		}
+	}
+}
+
+// Holder returns the id of the reservation that holds a PE at t, from now on.
+// ok is false if none does, or none that has its numbers yet.
+func (e *Engine) Holder(resource berth.ResourceID, pe berth.PE, t berth.Time) (id string, ok bool) {
+	e.state.ledger.at(resource, t, func(entry *entry, part int) bool {
+		if entry.Allotments[part].PEs.Contains(pe) {
+			id, ok = entry.Request.ID, true
+		}
+		return !ok
+	})
+	return id, ok
+}
+
+// Pending yields the requests not yet decided, in the order of submission.
+func (e *Engine) Pending() iter.Seq[*berth.Request] { return slices.Values(e.state.queue.pending) }
+
+// Outbox returns the effects not yet settled, in order. The slice is the
+// caller's.
+func (e *Engine) Outbox() []Effect { return slices.Clone(e.state.outbox) }

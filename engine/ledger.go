@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"github.com/berth-hpc/berth"
+)
+
+// ledger holds the live reservations, by id and by where and when they hold
+// PEs. A reservation that has ended leaves it; its history is in the changes.
+type ledger struct {
+	live  map[string]*entry
+	holds *btree.BTreeG[hold]
+}
+
+// entry is a live reservation and how many of its parts still hold PEs.
+type entry struct {
+	berth.Reservation
+	running int
+}
+
+// hold is one part's claim on a resource, ordered by resource, end, sequence
+// and part, so that what is over lies before what is not.
+type hold struct {
+	resource berth.ResourceID
+	end      berth.Time
+	sequence uint64
+	part     int
+	owner    *entry
+}
+
+func (h hold) before(o hold) bool {
+	if h.resource != o.resource {
+		return h.resource.Less(o.resource)
+	}
+	return cmp.Or(cmp.Compare(h.end, o.end), cmp.Compare(h.sequence, o.sequence), cmp.Compare(h.part, o.part)) < 0
+}
+
+func newLedger() ledger {
+	return ledger{
+		live:  map[string]*entry{},
+		holds: btree.NewBTreeGOptions(hold.before, btree.Options{NoLocks: true}),
+	}
+}
+
+func (l *ledger) add(r berth.Reservation) *entry {
+	e := &entry{Reservation: r, running: len(r.Allotments)}
+	l.live[r.Request.ID] = e
+	for part := range r.Allotments {
+		l.holds.Set(holdOf(e, part))
+	}
+	return e
+}
+
+// dropPart ends one part's hold; with the last one the reservation leaves.
+func (l *ledger) dropPart(e *entry, part int) {
+	l.holds.Delete(holdOf(e, part))
+	if e.running--; e.running == 0 {
+		delete(l.live, e.Request.ID)
+	}
+}
+
+func holdOf(e *entry, part int) hold {
+	a := &e.Allotments[part]
+	return hold{resource: a.Resource, end: a.End, sequence: e.Sequence, part: part, owner: e}
+}
+
+// holdsPart reports whether a part still holds its PEs.
+func (l *ledger) holdsPart(e *entry, part int) bool {
+	_, ok := l.holds.Get(holdOf(e, part))
+	return ok
+}
+
+// at calls visit for every part that holds PEs of the resource at t, until
+// visit returns false. Cost: O(log n + parts that end after t).
+func (l *ledger) at(resource berth.ResourceID, t berth.Time, visit func(*entry, int) bool) {
+	l.holds.Ascend(hold{resource: resource, end: t + 1}, func(h hold) bool {
+		if h.resource != resource {
+			return false
+		}
+		if h.owner.Allotments[h.part].Start > t {
+			return true
+		}
+		return visit(h.owner, h.part)
+	})
+}
+
+// inOrder returns the live reservations by sequence.
+func (l *ledger) inOrder() []*entry {
+	entries := make([]*entry, 0, len(l.live))
+	for _, e := range l.live {
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return entries
+}

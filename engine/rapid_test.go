@@ -1,0 +1,208 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
+)
+
+func drawConfig(t *rapid.T) engine.Config {
+	binding := rapid.SampledFrom([]berth.Binding{berth.Early, berth.Late})
+	config := engine.Config{
+		Place:   policy.Placements[rapid.IntRange(0, len(policy.Placements)-1).Draw(t, "place")].Name,
+		Choice:  rapid.SampledFrom(policy.Choices()).Draw(t, "choice"),
+		Horizon: rapid.SampledFrom([]string{engine.HorizonCapped, engine.HorizonUnbounded}).Draw(t, "horizon"),
+		Explain: rapid.Bool().Draw(t, "explain"),
+	}
+	for i := range rapid.IntRange(1, 3).Draw(t, "pools") {
+		config.Sites = append(config.Sites, engine.Site{
+			Name: fmt.Sprintf("s%d", i), Managed: rapid.Bool().Draw(t, "managed"),
+			Pools: []engine.Pool{{Name: "p", PEs: berth.Count(rapid.IntRange(1, 70).Draw(t, "pes")), Binding: binding.Draw(t, "binding")}},
+		})
+	}
+	return config
+}
+
+func drawRequest(t *rapid.T, id string, now berth.Time) berth.Request {
+	r := berth.Request{ID: id, Arrival: now, Ready: now + berth.Time(rapid.IntRange(0, 15).Draw(t, "lead"))}
+	for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "parts") {
+		var part berth.Part
+		for range rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "variants") {
+			v := berth.Variant{
+				NPE:      berth.Count(rapid.SampledFrom([]int{1, 2, 3, 7, 20, 40, 71}).Draw(t, "npe")),
+				Duration: berth.Duration(rapid.IntRange(1, 12).Draw(t, "duration")),
+			}
+			part.Variants = append(part.Variants, v)
+		}
+		if rapid.IntRange(0, 5).Draw(t, "masked") == 0 {
+			part.Eligible = berth.NewPESet(berth.Run{Lo: 1, Hi: 30})
+		}
+		r.Parts = append(r.Parts, part)
+	}
+	var longest berth.Duration
+	for _, part := range r.Parts {
+		shortest := part.Variants[0].Duration
+		for _, v := range part.Variants {
+			shortest = min(shortest, v.Duration)
+		}
+		longest = max(longest, shortest)
+	}
+	r.Deadline = r.Ready.Add(longest) + berth.Time(rapid.IntRange(0, 20).Draw(t, "slack"))
+	return r
+}
+
+// Whatever happens: no PE is promised twice and nothing is booked without an
+// owner (Check); the changes, written and read back, give another engine the
+// same state without deciding anything; so does the snapshot; and the same
+// events give the same decisions again.
+func TestChangesAreTheOnlyWriters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		config := drawConfig(t)
+		decides, err := engine.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		follows, _ := engine.New(config)
+		repeats, _ := engine.New(config)
+		var now berth.Time
+		var ids []string
+		for step := range rapid.IntRange(1, 25).Draw(t, "steps") {
+			var event engine.Event
+			now += berth.Time(rapid.IntRange(0, 8).Draw(t, "pause"))
+			switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
+			case kind < 6 || len(ids) == 0:
+				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
+				ids = append(ids, r.ID)
+				event = engine.Event{Kind: engine.Submit, Request: &r}
+			case kind == 6:
+				event = engine.Event{Kind: engine.Cancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+			case kind == 7:
+				event = engine.Event{Kind: engine.Finish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+			case kind == 8 && len(decides.Outbox()) > 0:
+				event = engine.Event{Kind: engine.Settle, Effect: rapid.SampledFrom(decides.Outbox()).Draw(t, "effect").Number}
+			default:
+				event = engine.Event{Kind: engine.Wake}
+			}
+			changes, _, errA := decides.Apply(now, event)
+			written, err := json.Marshal(changes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, errB := repeats.Apply(now, event)
+			if (errA == nil) != (errB == nil) {
+				t.Fatalf("the same event gave %v and then %v", errA, errB)
+			}
+			if err := decides.Check(); err != nil {
+				t.Fatalf("after %s at %d: %v", event.Kind, now, err)
+			}
+			var read []engine.Change
+			if err := json.Unmarshal(written, &read); err != nil {
+				t.Fatal(err)
+			}
+			if err := follows.Fold(read); err != nil {
+				t.Fatal(err)
+			}
+			if decides.Hash() != follows.Hash() {
+				t.Fatalf("after %s at %d folding gives another state:\n%s\n%s", event.Kind, now, decides.Snapshot(), follows.Snapshot())
+			}
+			if decides.Hash() != repeats.Hash() {
+				t.Fatalf("after %s at %d the same events gave another state", event.Kind, now)
+			}
+		}
+		restored, err := engine.Restore(config, decides.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if restored.Hash() != decides.Hash() {
+			t.Fatal("a restored engine has another state")
+		}
+		nextA, okA := decides.Next()
+		nextB, okB := restored.Next()
+		if nextA != nextB || okA != okB {
+			t.Fatalf("a restored engine wakes at %d %v instead of %d %v", nextB, okB, nextA, okA)
+		}
+	})
+}
+
+// Every accepted request lies in its window, has its size, and parts start
+// together; a refusal for want of capacity of a request of one rigid part is
+// right: no start in the window was feasible (completeness, design section 7).
+func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		config := drawConfig(t)
+		config.Sites = config.Sites[:1]
+		pool := config.Sites[0].Pools[0]
+		e, err := engine.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// busy[pe][second] under early binding, used[second] under late.
+		const span = 200
+		busy := make([][span]bool, pool.PEs)
+		var used [span]berth.Count
+		var now berth.Time
+		for step := range 20 {
+			now += berth.Time(rapid.IntRange(0, 4).Draw(t, "pause"))
+			r := drawRequest(t, fmt.Sprint(step), now)
+			r.Parts = r.Parts[:1]
+			r.Parts[0].Variants = r.Parts[0].Variants[:1]
+			r.Parts[0].Eligible = berth.PESet{}
+			v := r.Parts[0].Variants[0]
+			r.Deadline = max(r.Deadline, r.Ready.Add(v.Duration))
+			changes, _, err := e.Apply(now, engine.Event{Kind: engine.Submit, Request: &r})
+			if err != nil {
+				t.Fatal(err)
+			}
+			free := func(start berth.Time) (n berth.Count) {
+				if pool.Binding == berth.Late {
+					n = pool.PEs
+					for s := start; s < start.Add(v.Duration); s++ {
+						n = min(n, pool.PEs-used[s])
+					}
+					return n
+				}
+				for pe := range busy {
+					if !slices.Contains(busy[pe][start:start.Add(v.Duration)], true) {
+						n++
+					}
+				}
+				return n
+			}
+			decided := slices.IndexFunc(changes, func(c engine.Change) bool { return c.Kind == engine.Refused || c.Kind == engine.Accepted })
+			last := changes[decided]
+			if last.Kind == engine.Refused {
+				for s := r.Ready; s.Add(v.Duration) <= r.Deadline; s++ {
+					if free(s) >= v.NPE {
+						t.Fatalf("refused %+v with %s although %d PEs are free from %d", v, last.Refusal.Reason, free(s), s)
+					}
+				}
+				continue
+			}
+			a := last.Reservation.Allotments[0]
+			if a.Start < r.Ready || a.End > r.Deadline || a.End.Sub(a.Start) != v.Duration || a.NPE != v.NPE {
+				t.Fatalf("%+v does not fit %+v", a, r)
+			}
+			if free(a.Start) < v.NPE {
+				t.Fatalf("%+v takes PEs that others hold", a)
+			}
+			for s := a.Start; s < a.End; s++ {
+				used[s] += a.NPE
+				for _, run := range a.PEs.Runs() {
+					for pe := run.Lo; pe < run.Hi; pe++ {
+						if busy[pe][s] {
+							t.Fatalf("PE %d at %d is promised twice", pe, s)
+						}
+						busy[pe][s] = true
+					}
+				}
+			}
+		}
+	})
+}
