@@ -1,0 +1,447 @@
+package workload
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/berth-hpc/berth"
+)
+
+// jsonlReader collects requests. A line is an object of the fields of
+// berth.Line. What is bad about one:
+//
+//   - it is no JSON object in UTF-8, names a field twice or one that berth.Line
+//     does not have (a misspelt field would lose data), or gives a field a value
+//     of another type; numbers are integers without point or exponent; null
+//     stands for an absent field;
+//   - its kind is none of berth's kinds; those other than request are skipped;
+//   - id, arrival, ready or deadline is missing, or there are neither variants
+//     nor both duration and npe (where there are variants, duration and npe
+//     belong to the decision);
+//   - berth.Request.Validate says no, or id or user holds a control character;
+//   - its id is taken: lines may share an id only as parts, numbered by part
+//     from 1, with the same arrival, ready time, deadline and user. A request
+//     that lacks a part, or of which a part's line is bad, is bad as a whole, for
+//     it would be another request without it.
+//
+// The decision (site, pool, accepted, reason, start, end, pes, promised_start,
+// actual_end) and the labels workflow and task are read over.
+type jsonlReader struct {
+	*Workload
+	strict  bool
+	byID    map[string]int         // index in Requests
+	lineOf  []int                  // of each request's first line
+	parts   map[int][]numberedPart // by index in Requests; of lines that give a part
+	damaged map[string]int         // id to a bad line that gave a part of it
+}
+
+// numberedPart is a part of a request and where it came from.
+type numberedPart struct {
+	number int
+	line   int
+	part   berth.Part
+}
+
+// readJSONL reads requests. Bad lines are skipped, counted and the first few
+// kept, or in strict mode the first one is the error; the requests are sorted
+// stably by arrival. A file without a usable request is an error. Reports count
+// lines, so a request of two parts counts twice. Cost: O(bytes + r log r) for r
+// requests.
+func readJSONL(l *lines, opt Options) (*Workload, error) {
+	r := &jsonlReader{
+		Workload: &Workload{Form: JSONL, Report: Report{Name: l.name}},
+		strict:   opt.Strict,
+		byID:     make(map[string]int),
+		parts:    make(map[int][]numberedPart),
+		damaged:  make(map[string]int),
+	}
+	for {
+		line, tooLong, err := l.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		line = bytes.Trim(line, " \t")
+		if len(line) == 0 {
+			continue
+		}
+		r.Report.Records++
+		if err := r.line(line, tooLong, l.number); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.assemble(); err != nil {
+		return nil, err
+	}
+	r.Report.Usable = r.Report.Records - r.Report.SkippedTotal() - r.Report.Bad
+	if len(r.Requests) == 0 {
+		return nil, r.Report.noneUsable()
+	}
+	slices.SortStableFunc(r.Requests, func(a, b berth.Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	if opt.Jobs > 0 && opt.Jobs < len(r.Requests) {
+		r.Requests = r.Requests[:opt.Jobs:opt.Jobs]
+	}
+	return r.Workload, nil
+}
+
+// line takes in one line; its error is the strict mode's.
+func (r *jsonlReader) line(text []byte, tooLong bool, number int) error {
+	var got jsonLine
+	bad := BadLine{Want: "longer than any request can be"}
+	if !tooLong {
+		bad = got.parse(text)
+	}
+	if bad.Want == "" {
+		if got.kind != berth.KindRequest {
+			r.Report.skip(NotARequest)
+			return nil
+		}
+		bad = r.add(&got, number)
+	}
+	if bad.Want == "" {
+		if got.precedence {
+			r.Report.PrecedenceDropped++
+		}
+		return nil
+	}
+	if got.part > 0 && got.id != "" {
+		r.damaged[got.id] = number
+	}
+	bad.Line = number
+	return r.Report.bad(&bad, r.strict)
+}
+
+// add makes a request of a well-formed line, or a further part of one.
+func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
+	request, bad := got.request()
+	if bad.Want != "" {
+		return bad
+	}
+	at, taken := r.byID[request.ID]
+	if !taken {
+		at = len(r.Requests)
+		r.byID[request.ID] = at
+		r.Requests = append(r.Requests, request)
+		r.lineOf = append(r.lineOf, number)
+		if got.part > 0 {
+			r.parts[at] = []numberedPart{{got.part, number, request.Parts[0]}}
+		}
+		return BadLine{}
+	}
+	first, siblings := &r.Requests[at], r.parts[at]
+	if got.part == 0 || len(siblings) == 0 {
+		return BadLine{
+			Field: "id", Value: request.ID,
+			Want: "line " + strconv.Itoa(r.lineOf[at]) + " has it already; only the parts of one request share an id, each with its part number",
+		}
+	}
+	for _, s := range siblings {
+		if s.number == got.part {
+			return BadLine{
+				Field: "part", Value: strconv.Itoa(got.part),
+				Want: "line " + strconv.Itoa(s.line) + " is this part of " + strconv.Quote(request.ID) + " already",
+			}
+		}
+	}
+	for _, same := range []struct {
+		field     string
+		had, have string
+	}{
+		{"arrival", timeText(first.Arrival), timeText(request.Arrival)},
+		{"ready", timeText(first.Ready), timeText(request.Ready)},
+		{"deadline", timeText(first.Deadline), timeText(request.Deadline)},
+		{"user", first.User, request.User},
+	} {
+		if same.had != same.have {
+			return BadLine{
+				Field: same.field, Value: same.have,
+				Want: "differs from " + strconv.Quote(same.had) + " at line " + strconv.Itoa(siblings[0].line) + ", another part of the same request",
+			}
+		}
+	}
+	r.parts[at] = append(siblings, numberedPart{got.part, number, request.Parts[0]})
+	return BadLine{}
+}
+
+func timeText(t berth.Time) string { return strconv.FormatInt(int64(t), 10) }
+
+// assemble puts the parts of requests in the order of their numbers, and drops
+// requests that are not whole.
+func (r *jsonlReader) assemble() error {
+	if len(r.parts) == 0 {
+		return nil
+	}
+	whole := r.Requests[:0]
+	for at := range r.Requests {
+		request := r.Requests[at]
+		parts := r.parts[at]
+		slices.SortFunc(parts, func(a, b numberedPart) int { return cmp.Compare(a.number, b.number) })
+		want := r.incomplete(request.ID, parts)
+		if want == "" && len(parts) > 0 {
+			request.Parts = make([]berth.Part, len(parts))
+			for i := range parts {
+				request.Parts[i] = parts[i].part
+			}
+		}
+		if want == "" {
+			whole = append(whole, request)
+			continue
+		}
+		for _, p := range parts {
+			bad := BadLine{Line: p.line, Field: "part", Value: strconv.Itoa(p.number), Want: want}
+			if err := r.Report.bad(&bad, r.strict); err != nil {
+				return err
+			}
+		}
+	}
+	clear(r.Requests[len(whole):])
+	r.Requests = whole
+	return nil
+}
+
+// incomplete says what a request of numbered parts lacks, or "".
+func (r *jsonlReader) incomplete(id string, parts []numberedPart) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	if line, is := r.damaged[id]; is {
+		return "line " + strconv.Itoa(line) + ", another part of " + strconv.Quote(id) + ", is bad"
+	}
+	for i, p := range parts {
+		if p.number != i+1 {
+			return "part " + strconv.Itoa(i+1) + " of " + strconv.Quote(id) + " is missing; parts count from 1"
+		}
+	}
+	return ""
+}
+
+// jsonLine is what matters of one line.
+type jsonLine struct {
+	id, user   string
+	kind       berth.Kind
+	part       int // 0 if not given
+	arrival    int64
+	ready      int64
+	deadline   int64
+	duration   int64
+	npe        int64
+	variants   []berth.Variant
+	precedence bool // "after" names somebody
+	given      fieldSet
+}
+
+var requiredFields = [...]field{fieldID, fieldArrival, fieldReady, fieldDeadline, fieldDuration, fieldNPE}
+
+// request returns the line as a request of one part.
+func (j *jsonLine) request() (berth.Request, BadLine) {
+	required := requiredFields[:]
+	if len(j.variants) > 0 {
+		required = required[:len(required)-2] // duration and npe
+	}
+	for _, f := range required {
+		if !j.given.has(f) {
+			want := "missing; a request needs id, arrival, ready, deadline, and duration and npe or variants"
+			return berth.Request{}, BadLine{Field: jsonFields[f].name, Want: want}
+		}
+	}
+	variants := j.variants
+	if len(variants) == 0 {
+		if bad := checkCount(j.npe); bad.Want != "" {
+			return berth.Request{}, bad
+		}
+		variants = []berth.Variant{{NPE: berth.Count(j.npe), Duration: berth.Duration(j.duration)}}
+	}
+	request := berth.Request{
+		ID: j.id, User: j.user,
+		Arrival: berth.Time(j.arrival), Ready: berth.Time(j.ready), Deadline: berth.Time(j.deadline),
+		Parts: []berth.Part{{Variants: variants}},
+	}
+	for _, name := range []struct{ field, text string }{{"id", j.id}, {"user", j.user}} {
+		if hasControl(name.text) {
+			return berth.Request{}, BadLine{Field: name.field, Value: shown([]byte(name.text)), Want: "holds a control character"}
+		}
+	}
+	if err := request.Validate(); err != nil {
+		return berth.Request{}, badRequest(err)
+	}
+	return request, BadLine{}
+}
+
+// checkCount refuses what a berth.Count cannot hold; what it can is left to
+// Request.Validate.
+func checkCount(n int64) BadLine {
+	if n > berth.MaxPEs {
+		return BadLine{
+			Field: "npe", Value: strconv.FormatInt(n, 10),
+			Want: "more than the limit of " + strconv.Itoa(berth.MaxPEs),
+		}
+	}
+	if n < 1 {
+		return BadLine{Field: "npe", Value: strconv.FormatInt(n, 10), Want: "a request needs at least 1 PE"}
+	}
+	return BadLine{}
+}
+
+// badRequest turns an error of Request.Validate into a bad line.
+func badRequest(err error) BadLine {
+	if mistake, is := errors.AsType[*berth.Error](err); is {
+		return BadLine{Field: mistake.Field, Want: mistake.Msg}
+	}
+	return BadLine{Want: err.Error()}
+}
+
+// hasControl reports whether the text holds a character that would break the
+// lines and columns of what is printed about it.
+func hasControl(text string) bool {
+	for _, c := range text {
+		if c < ' ' || c == 0x7f {
+			return true
+		}
+	}
+	return false
+}
+
+// parse reads the object; Want of the BadLine is empty if it is well-formed.
+func (j *jsonLine) parse(text []byte) BadLine {
+	j.kind = berth.KindRequest
+	switch {
+	case !utf8.Valid(text):
+		return BadLine{Value: shown(text), Want: "not UTF-8"}
+	case text[0] != '{':
+		return BadLine{Value: shown(text), Want: "not a JSON object; a line is one request in braces"}
+	case !json.Valid(text):
+		return BadLine{Value: shown(text), Want: "not valid JSON on one line"}
+	}
+	// A bad field does not end the reading: which request the line was about
+	// matters to its other parts.
+	var first BadLine
+	eachMember(text, func(key, value []byte) bool {
+		if bad := j.member(key, value); bad.Want != "" && first.Want == "" {
+			first = bad
+		}
+		return true
+	})
+	return first
+}
+
+// member takes in one field of the object.
+func (j *jsonLine) member(key, value []byte) BadLine {
+	f, known := fieldOf(key)
+	if !known {
+		return BadLine{Field: shown([]byte(unquote(key))), Want: "no such field; a line has those of the schedule file"}
+	}
+	name := jsonFields[f].name
+	switch {
+	case j.given.has(f):
+		return BadLine{Field: name, Value: shown(value), Want: "given twice"}
+	case string(value) == "null":
+		return BadLine{}
+	}
+	j.given.add(f)
+	if want := jsonFields[f].is.check(value); want != "" {
+		return BadLine{Field: name, Value: shown(value), Want: want}
+	}
+	switch f {
+	case fieldID:
+		j.id = unquote(value)
+	case fieldUser:
+		j.user = unquote(value)
+	case fieldKind:
+		return j.setKind(value)
+	case fieldPart:
+		part := integer(value)
+		if part < 0 || part > berth.MaxPEs {
+			return BadLine{Field: name, Value: shown(value), Want: "parts count from 1"}
+		}
+		j.part = int(part)
+	case fieldArrival:
+		j.arrival = integer(value)
+	case fieldReady:
+		j.ready = integer(value)
+	case fieldDeadline:
+		j.deadline = integer(value)
+	case fieldDuration:
+		j.duration = integer(value)
+	case fieldNPE:
+		j.npe = integer(value)
+	case fieldAfter:
+		return j.setAfter(value)
+	case fieldVariants:
+		return j.setVariants(value)
+	}
+	return BadLine{}
+}
+
+func (j *jsonLine) setKind(value []byte) BadLine {
+	j.kind = berth.Kind(unquote(value))
+	switch j.kind {
+	case berth.KindRequest, berth.KindBooking, berth.KindOutage, berth.KindStaging, berth.KindJob:
+		return BadLine{}
+	}
+	return BadLine{Field: "kind", Value: shown(value), Want: "unknown; want request, booking, outage, staging or job"}
+}
+
+func (j *jsonLine) setAfter(value []byte) BadLine {
+	var bad BadLine
+	eachElement(value, func(id []byte) bool {
+		j.precedence = true
+		if want := isString.check(id); want != "" {
+			bad = BadLine{Field: "after", Value: shown(id), Want: want}
+		}
+		return bad.Want == ""
+	})
+	return bad
+}
+
+// setVariants reads the list of objects that have npe and duration, and nothing
+// else.
+func (j *jsonLine) setVariants(value []byte) BadLine {
+	var bad BadLine
+	eachElement(value, func(object []byte) bool {
+		if object[0] != '{' {
+			bad = BadLine{Field: "variants", Value: shown(object), Want: `want objects such as {"npe":8,"duration":600}`}
+			return false
+		}
+		var v berth.Variant
+		v, bad = parseVariant(object)
+		j.variants = append(j.variants, v)
+		return bad.Want == ""
+	})
+	return bad
+}
+
+func parseVariant(object []byte) (berth.Variant, BadLine) {
+	var bad BadLine
+	var npe, duration int64
+	var given fieldSet
+	eachMember(object, func(key, value []byte) bool {
+		f, known := fieldOf(key)
+		switch want := isInteger.check(value); {
+		case !known || f != fieldNPE && f != fieldDuration:
+			bad = BadLine{Field: "variants", Value: shown(key), Want: "no such field; a variant has npe and duration"}
+		case given.has(f):
+			bad = BadLine{Field: "variants", Value: shown(key), Want: "given twice in one variant"}
+		case want != "":
+			bad = BadLine{Field: jsonFields[f].name, Value: shown(value), Want: want}
+		case f == fieldNPE:
+			npe = integer(value)
+			bad = checkCount(npe)
+		default:
+			duration = integer(value)
+		}
+		given.add(f)
+		return bad.Want == ""
+	})
+	if bad.Want == "" && (!given.has(fieldNPE) || !given.has(fieldDuration)) {
+		bad = BadLine{Field: "variants", Value: shown(object), Want: "a variant needs npe and duration"}
+	}
+	return berth.Variant{NPE: berth.Count(npe), Duration: berth.Duration(duration)}, bad
+}

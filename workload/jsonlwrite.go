@@ -1,0 +1,84 @@
+package workload
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/berth-hpc/berth"
+)
+
+// requestLine is a line of a schedule file without the decision.
+type requestLine struct {
+	ID       string          `json:"id"`
+	Kind     berth.Kind      `json:"kind"`
+	User     string          `json:"user,omitempty"`
+	Part     int             `json:"part,omitempty"`
+	Arrival  berth.Time      `json:"arrival"`
+	Ready    berth.Time      `json:"ready"`
+	Deadline berth.Time      `json:"deadline"`
+	Duration berth.Duration  `json:"duration,omitempty"`
+	NPE      berth.Count     `json:"npe,omitempty"`
+	Variants []berth.Variant `json:"variants,omitempty"`
+}
+
+// WriteJSONL writes requests as JSON Lines, one line per part, in the form that
+// ReadJSONL reads back equal if the ids are unique and the arrivals in order.
+//
+// A request that is not valid, an id or user that is not printable UTF-8, or a
+// part restricted to eligible PEs, for which the form has no field, is an
+// *berth.Error with code Invalid; what was written until then stays written.
+// Failures of w are wrapped. Cost: O(parts).
+func WriteJSONL(w io.Writer, requests []berth.Request) error {
+	out := bufio.NewWriterSize(w, bufferSize)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for i := range requests {
+		r := &requests[i]
+		if err := writable(r); err != nil {
+			return err
+		}
+		for p := range r.Parts {
+			line := requestLine{
+				ID: r.ID, Kind: berth.KindRequest, User: r.User,
+				Arrival: r.Arrival, Ready: r.Ready, Deadline: r.Deadline,
+			}
+			if len(r.Parts) > 1 {
+				line.Part = p + 1
+			}
+			if variants := r.Parts[p].Variants; len(variants) > 1 {
+				line.Variants = variants
+			} else {
+				line.Duration, line.NPE = variants[0].Duration, variants[0].NPE
+			}
+			if err := enc.Encode(&line); err != nil {
+				return fmt.Errorf("write workload: %w", err)
+			}
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write workload: %w", err)
+	}
+	return nil
+}
+
+func writable(r *berth.Request) error {
+	if err := r.Validate(); err != nil {
+		bad := badRequest(err)
+		return berth.Errorf(berth.Invalid, bad.Field, "request %s: %s", strconv.Quote(r.ID), bad.Want)
+	}
+	for _, name := range []struct{ field, text string }{{"id", r.ID}, {"user", r.User}} {
+		if hasControl(name.text) || !utf8.ValidString(name.text) {
+			return berth.Errorf(berth.Invalid, name.field, "%s: not printable UTF-8", strconv.Quote(name.text))
+		}
+	}
+	for _, part := range r.Parts {
+		if !part.Eligible.Empty() {
+			return berth.Errorf(berth.Invalid, "eligible", "request %s: JSON Lines cannot tell eligible PEs", strconv.Quote(r.ID))
+		}
+	}
+	return nil
+}
