@@ -1,0 +1,250 @@
+// Package measure computes what a finished schedule was worth: rates, means
+// and sums over its requests, a hash of its decisions, and intervals over
+// replications. It neither decides nor checks; a schedule that breaks its own
+// rules gives figures that mean nothing.
+package measure
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Metrics are the figures of one schedule. A mean or rate over nothing is nil,
+// null in JSON. PE-seconds saturate at the largest int64.
+type Metrics struct {
+	Jobs     int `json:"jobs"` // requests; one with several parts counts once
+	Accepted int `json:"accepted"`
+	// AcceptanceRate is Accepted / Jobs.
+	AcceptanceRate *float64 `json:"acceptance_rate"`
+	// MeanSlowdown is the mean over accepted requests of
+	// (start − ready + duration) / duration.
+	MeanSlowdown *float64 `json:"mean_slowdown"`
+	// MeanWait is the mean over accepted requests of start − ready, in
+	// seconds: the availability paper counts from the instant from which a
+	// request could run, and so does MeanSlowdown.
+	MeanWait *float64 `json:"mean_wait"`
+	// MeanWaitFromArrival is the mean over accepted requests of
+	// start − arrival, in seconds, as in the papers on dynamic priority and on
+	// limited waiting.
+	MeanWaitFromArrival *float64 `json:"mean_wait_from_arrival"`
+	// Utilization is the reserved PE-seconds, npe · (end − start) summed over
+	// accepted requests, divided by PEs · (last end − first arrival). The first
+	// arrival is that of any request; nil if nothing was accepted.
+	Utilization *float64 `json:"utilization"`
+	// RequestedPESeconds is npe · duration summed over all requests, as their
+	// lines say; AcceptedPESeconds over the accepted ones.
+	RequestedPESeconds int64 `json:"requested_pe_seconds"`
+	AcceptedPESeconds  int64 `json:"accepted_pe_seconds"`
+	// Refusals counts refused requests by reason, in the order of
+	// berth.Reasons, unknown reasons last in alphabetical order. Reasons that
+	// did not occur are left out.
+	Refusals []ReasonCount `json:"refusals"`
+	// SizeClasses splits the requests by size, smallest first. Classes
+	// without a request are left out.
+	SizeClasses []SizeClass `json:"size_classes"`
+}
+
+// ReasonCount is how many requests were refused for one reason.
+type ReasonCount struct {
+	Reason berth.Reason `json:"reason"`
+	Count  int          `json:"count"`
+}
+
+// SizeClass is the part of the requests with sizes from MinNPE to MaxNPE: 1,
+// 2, 3–4, 5–8 and so on, each ending at a power of two. The size of a request
+// with several parts is the sum of theirs. A size below 1, which no valid
+// request has, falls into the first class.
+type SizeClass struct {
+	MinNPE             int64    `json:"min_npe"`
+	MaxNPE             int64    `json:"max_npe"`
+	Jobs               int      `json:"jobs"`
+	Accepted           int      `json:"accepted"`
+	AcceptanceRate     *float64 `json:"acceptance_rate"`
+	RequestedPESeconds int64    `json:"requested_pe_seconds"`
+	AcceptedPESeconds  int64    `json:"accepted_pe_seconds"`
+}
+
+// job is a request: one line, or the lines of all its parts.
+type job struct {
+	accepted  bool // all parts
+	reason    berth.Reason
+	arrival   berth.Time // earliest of the parts
+	ready     berth.Time // earliest
+	start     berth.Time // earliest
+	end       berth.Time // latest
+	duration  berth.Duration
+	npe       int64
+	requested int64 // PE-seconds
+	reserved  int64 // PE-seconds
+}
+
+// Of returns the figures of a finished schedule on a machine of pes PEs. Only
+// request lines count (a line without a kind is one), and only accepted
+// requests have a slowdown and a wait. A request is accepted if all its parts
+// are; its duration is that of its longest part. An accepted line that lacks
+// its start or end counts as refused without a reason. Cost: O(n) for n lines.
+func Of(lines []berth.Line, pes berth.Count) Metrics {
+	jobs := jobsOf(lines)
+	m := Metrics{Jobs: len(jobs)}
+	var (
+		slowdown              float64
+		wait, fromArrival     int64
+		reserved              int64
+		firstArrival, lastEnd berth.Time
+		refusals              = map[berth.Reason]int{}
+		classes               [65]SizeClass
+	)
+	for i := range jobs {
+		j := &jobs[i]
+		if i == 0 || j.arrival < firstArrival {
+			firstArrival = j.arrival
+		}
+		class := &classes[sizeClass(j.npe)]
+		class.Jobs++
+		class.RequestedPESeconds = addSaturated(class.RequestedPESeconds, j.requested)
+		m.RequestedPESeconds = addSaturated(m.RequestedPESeconds, j.requested)
+		if !j.accepted {
+			refusals[j.reason]++
+			continue
+		}
+		if m.Accepted == 0 || j.end > lastEnd {
+			lastEnd = j.end
+		}
+		m.Accepted++
+		class.Accepted++
+		class.AcceptedPESeconds = addSaturated(class.AcceptedPESeconds, j.requested)
+		m.AcceptedPESeconds = addSaturated(m.AcceptedPESeconds, j.requested)
+		reserved = addSaturated(reserved, j.reserved)
+		wait += int64(j.start - j.ready)
+		fromArrival += int64(j.start - j.arrival)
+		duration := max(1, int64(j.duration)) // less is no valid request
+		slowdown += float64(int64(j.start-j.ready)+duration) / float64(duration)
+	}
+	m.AcceptanceRate = ratio(float64(m.Accepted), float64(m.Jobs))
+	m.MeanSlowdown = ratio(slowdown, float64(m.Accepted))
+	m.MeanWait = ratio(float64(wait), float64(m.Accepted))
+	m.MeanWaitFromArrival = ratio(float64(fromArrival), float64(m.Accepted))
+	if m.Accepted > 0 {
+		m.Utilization = ratio(float64(reserved), float64(float64(pes)*float64(lastEnd-firstArrival)))
+	}
+	m.Refusals = refusalsInOrder(refusals)
+	m.SizeClasses = []SizeClass{}
+	for k, class := range classes {
+		if class.Jobs == 0 {
+			continue
+		}
+		class.MinNPE, class.MaxNPE = sizeBounds(k)
+		class.AcceptanceRate = ratio(float64(class.Accepted), float64(class.Jobs))
+		m.SizeClasses = append(m.SizeClasses, class)
+	}
+	return m
+}
+
+// jobsOf gathers the request lines into requests, in the order in which each
+// first appears. Only lines with a part number are joined by id.
+func jobsOf(lines []berth.Line) []job {
+	jobs := make([]job, 0, len(lines))
+	parts := map[string]int{} // id of a request with parts → index into jobs
+	for i := range lines {
+		line := &lines[i]
+		if !isRequest(line) {
+			continue
+		}
+		j := jobOf(line)
+		if line.Part == 0 {
+			jobs = append(jobs, j)
+			continue
+		}
+		if first, seen := parts[line.ID]; seen {
+			jobs[first].join(&j)
+		} else {
+			parts[line.ID] = len(jobs)
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+func isRequest(line *berth.Line) bool { return line.Kind == berth.KindRequest || line.Kind == "" }
+
+func jobOf(line *berth.Line) job {
+	j := job{
+		reason:   line.Reason,
+		arrival:  line.Arrival,
+		ready:    line.Ready,
+		duration: line.Duration,
+		npe:      int64(line.NPE),
+	}
+	j.requested = berth.Area(line.NPE, line.Duration)
+	if line.Accepted && line.Start != nil && line.End != nil {
+		j.accepted = true
+		j.start, j.end = *line.Start, *line.End
+		j.reserved = berth.Area(line.NPE, j.end.Sub(j.start))
+	}
+	return j
+}
+
+// join adds another part to the request.
+func (j *job) join(part *job) {
+	if j.accepted && part.accepted {
+		j.start = min(j.start, part.start)
+		j.end = max(j.end, part.end)
+	} else if j.accepted {
+		j.accepted = false
+		j.reason = part.reason
+	}
+	j.arrival = min(j.arrival, part.arrival)
+	j.ready = min(j.ready, part.ready)
+	j.duration = max(j.duration, part.duration)
+	j.npe += part.npe
+	j.requested = addSaturated(j.requested, part.requested)
+	j.reserved = addSaturated(j.reserved, part.reserved)
+}
+
+func refusalsInOrder(refusals map[berth.Reason]int) []ReasonCount {
+	counts := make([]ReasonCount, 0, len(refusals))
+	for reason, n := range refusals {
+		counts = append(counts, ReasonCount{Reason: reason, Count: n})
+	}
+	rank := func(r berth.Reason) uint { return uint(r.Rank()) } // unknown is -1: last
+	slices.SortFunc(counts, func(a, b ReasonCount) int {
+		return cmp.Or(cmp.Compare(rank(a.Reason), rank(b.Reason)), cmp.Compare(a.Reason, b.Reason))
+	})
+	return counts
+}
+
+// sizeClass returns k such that 2^(k−1) < npe ≤ 2^k, and 0 for npe ≤ 1.
+func sizeClass(npe int64) int {
+	if npe <= 1 {
+		return 0
+	}
+	return bits.Len64(uint64(npe - 1))
+}
+
+func sizeBounds(k int) (lo, hi int64) {
+	if k == 0 {
+		return 1, 1
+	}
+	return 1<<(k-1) + 1, 1 << k
+}
+
+// ratio returns a/b, and nil if b is 0.
+func ratio(a, b float64) *float64 {
+	if b == 0 {
+		return nil
+	}
+	q := a / b
+	return &q
+}
+
+// addSaturated returns a+b for non-negative operands, at most the largest int64.
+func addSaturated(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
