@@ -1,0 +1,326 @@
+package check_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/check"
+	"github.com/google/go-cmp/cmp"
+)
+
+// valid is a schedule on ten PEs that has a line of every sort.
+const valid = `
+{"id":"b1","kind":"booking","npe":4,"start":0,"end":6,"pes":"0-3"}
+{"id":"b2","kind":"booking","npe":3,"start":0,"end":20}
+{"id":"1","kind":"request","arrival":0,"ready":4,"deadline":18,"duration":4,"npe":4,"accepted":true,"start":6,"end":10,"pes":"0-1,8,9","user":"ann"}
+{"id":"2","kind":"request","arrival":1,"ready":1,"deadline":9,"duration":8,"npe":4,"accepted":false,"reason":"no_capacity"}
+{"id":"3","arrival":2,"ready":2,"deadline":40,"duration":5,"npe":2,"accepted":true,"start":10,"end":15,"after":["1"],"promised_start":11}
+{"id":"4","arrival":3,"ready":3,"deadline":60,"duration":10,"npe":1,"accepted":true,"start":30,"end":40,"part":1,"pes":"7"}
+{"id":"4","arrival":3,"ready":3,"deadline":60,"duration":20,"npe":2,"accepted":true,"start":30,"end":50,"part":"2","pes":"0,1"}
+{"id":"5","arrival":3,"ready":3,"deadline":60,"duration":9,"npe":4,"accepted":true,"start":20,"end":29,"actual_end":25,"variants":[{"npe":8,"duration":5},{"npe":4,"duration":9}],"pes":"0-3"}
+{"id":"6","arrival":3,"ready":3,"deadline":60,"duration":4,"npe":10,"accepted":true,"start":25,"end":29,"pes":"0-9"}
+{"id":"5","kind":"staging","start":15,"end":20}
+{"id":"down","kind":"outage","npe":1,"start":60,"pes":"5"}
+{"id":"down","kind":"outage","npe":2,"start":52,"end":54}
+{"id":"j1","kind":"job","npe":10,"start":50,"end":52}
+{"id":"j2","kind":"job","npe":10}
+{"id":"7","kind":"request","arrival":9,"ready":9,"deadline":10,"duration":1,"npe":99,"accepted":false,"reason":"too_large","start":null}
+`
+
+// on checks text against a machine of pes PEs and fails on bad input.
+func on(t *testing.T, pes berth.Count, text string) *check.Report {
+	t.Helper()
+	report, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: pes})
+	if err != nil {
+		t.Fatalf("%v\nin %s", err, text)
+	}
+	return report
+}
+
+func TestValidSchedule(t *testing.T) {
+	report := on(t, 10, valid)
+	if want := (&check.Report{Lines: 15, Requests: 8, Accepted: 6}); !cmp.Equal(report, want) {
+		t.Error(cmp.Diff(want, report))
+	}
+	if !report.Valid() {
+		t.Error("not valid")
+	}
+}
+
+func TestOrderOfLinesIsFree(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(valid), "\n")
+	slices.Reverse(lines)
+	if report := on(t, 10, strings.Join(lines, "\r\n")); !report.Valid() {
+		t.Error(report.Violations)
+	}
+}
+
+func TestEmptyFileIsValid(t *testing.T) {
+	if report := on(t, 1, "\n \n"); !report.Valid() || report.Lines != 0 {
+		t.Error(report)
+	}
+}
+
+// TestViolations makes one small change to the valid schedule and expects
+// exactly these violations, each as its class and ids.
+func TestViolations(t *testing.T) {
+	for _, tt := range []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"same id", `"id":"2"`, `"id":"3"`, []string{"duplicate 3"}},
+		{"same id as a booking", `"id":"b2"`, `"id":"1"`, []string{"duplicate 1", "precedence 1 3"}},
+		{"same part", `"part":"2"`, `"part":1`, []string{"duplicate 4"}},
+		{"same job id", `"id":"j2"`, `"id":"j1"`, []string{"duplicate j1"}},
+		{"ready before arrival", `"id":"2","kind":"request","arrival":1`, `"id":"2","kind":"request","arrival":2`, []string{"request 2"}},
+		{"no PEs for a refused request", `"npe":99`, `"npe":0`, []string{"request 7"}},
+		{"no PEs for an outage", `"npe":2,"start":52`, `"npe":0,"start":52`, []string{"request down"}},
+		{"no time", `"duration":1,"npe":99`, `"duration":0,"npe":99`, []string{"request 7"}},
+		{"variant of nothing", `{"npe":8,"duration":5}`, `{"npe":0,"duration":5}`, []string{"request 5"}},
+		{"deadline", `"deadline":9`, `"deadline":8`, []string{"deadline 2"}},
+		{"deadline of the shortest variant", `"deadline":10,"duration":1`,
+			`"deadline":10,"variants":[{"npe":1,"duration":3},{"npe":9,"duration":2}],"duration":0`, []string{"deadline 7"}},
+		{"unknown reason", "too_large", "too_big", []string{"reason 7"}},
+		{"no reason", `"reason":"no_capacity"`, `"reason":""`, []string{"reason 2"}},
+		{"reason of an acceptance", `"user":"ann"`, `"reason":"quota"`, []string{"reason 1"}},
+		{"refusal with a start", `"start":null`, `"start":9`, []string{"refusal_with_start 7"}},
+		{"refusal with an end", `"start":null`, `"end":9`, []string{"refusal_with_start 7"}},
+		{"refusal with PEs", `"start":null`, `"pes":"0"`, []string{"refusal_with_start 7"}},
+		{"no start", `"start":10,"end":15`, `"end":15`, []string{"missing_start 3"}},
+		{"no end", `"start":10,"end":15`, `"start":10`, []string{"missing_start 3"}},
+		{"job without end", `"start":50,"end":52`, `"start":50`, []string{"missing_start j1"}},
+		{"start before ready", `"ready":4,"deadline":18`, `"ready":7,"deadline":18`, []string{"window 1"}},
+		{"end after deadline", `"deadline":18`, `"deadline":9`, []string{"window 1"}},
+		{"promise before ready", `"promised_start":11`, `"promised_start":1`, []string{"window 3"}},
+		{"promise after deadline", `"promised_start":11`, `"promised_start":36`, []string{"window 3"}},
+		{"too short", `"end":15`, `"end":14`, []string{"length 3"}},
+		{"too long", `"end":15`, `"end":16`, []string{"length 3"}},
+		{"empty booking", `"start":0,"end":20`, `"start":20,"end":20`, []string{"length b2"}},
+		{"staging that ends first", `"start":15,"end":20`, `"start":15,"end":14`, []string{"length 5"}},
+		{"booking of another length", `"npe":3,"start":0`, `"npe":3,"duration":19,"start":0`, []string{"length b2"}},
+		{"actual end before start", `"actual_end":25`, `"actual_end":19`, []string{"length 5"}},
+		{"no such variant", `{"npe":4,"duration":9}`, `{"npe":4,"duration":8}`, []string{"variant 5"}},
+		{"too large", `"npe":2,"start":52`, `"npe":11,"start":52`, []string{"too_large down", "capacity down"}},
+		{"count", `"part":1,"pes":"7"`, `"part":1,"pes":"6-7"`, []string{"count 4"}},
+		{"no PE named", `"part":1,"pes":"7"`, `"part":1,"pes":""`, []string{"count 4"}},
+		{"range", `"pes":"5"`, `"pes":"10"`, []string{"range down"}},
+		{"parts apart", `"start":30,"end":40`, `"start":31,"end":41`, []string{"parts 4"}},
+		{"parts decided apart", `"accepted":true,"start":30,"end":40,"part":1,"pes":"7"`, `"accepted":false,"reason":"quota","part":1`, []string{"parts 4"}},
+		{"start before predecessor ends", `"start":10,"end":15`, `"start":9,"end":14`, []string{"precedence 1 3"}},
+		{"refused predecessor", `"after":["1"]`, `"after":["2"]`, []string{"precedence 2 3"}},
+		{"unknown predecessor", `"after":["1"]`, `"after":["x"]`, []string{"precedence 3 x"}},
+		{"own predecessor", `"after":["1"]`, `"after":["3"]`, []string{"precedence 3"}},
+		{"predecessor overruns", `"user":"ann"`, `"actual_end":11`, []string{"precedence 1 3"}},
+		{"one PE too many by count", `"npe":2,"accepted":true,"start":10`, `"npe":8,"accepted":true,"start":10`, []string{"capacity b2 3"}},
+		{"outage on what is booked", `"start":60,"pes":"5"`, `"start":28,"pes":"5"`, []string{"capacity 6 down", "capacity down j1", "identity 6 down"}},
+		{"one PE twice", `"part":"2","pes":"0,1"`, `"part":"2","pes":"7,1"`, []string{"identity 4"}},
+		{"overrun into others", `"actual_end":25`, `"actual_end":26`, []string{"capacity 5 6", "identity 5 6"}},
+		{"end as reserved", `"actual_end":25`, `"actual_end":null`, []string{"capacity 5 6", "identity 5 6"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if strings.Count(valid, tt.old) != 1 {
+				t.Fatalf("%s is not just once in the schedule", tt.old)
+			}
+			text := strings.Replace(valid, tt.old, tt.new, 1)
+			report := on(t, 10, text)
+			var got []string
+			for _, v := range report.Violations {
+				got = append(got, strings.Join(append([]string{string(v.Class)}, v.IDs...), " "))
+			}
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q\n%v", got, tt.want, report.Violations)
+			}
+		})
+	}
+}
+
+func TestEveryClassIsTested(t *testing.T) {
+	if len(check.Classes()) != 17 {
+		t.Error("a class was added or lost: see that TestViolations has it")
+	}
+}
+
+func TestViolationReads(t *testing.T) {
+	report := on(t, 10, `{"id":"a","kind":"booking","npe":8,"start":0,"end":10,"pes":"0-7"}
+
+{"id":"b 2","kind":"booking","npe":5,"start":4,"end":20,"pes":"5-9"}`)
+	var got []string
+	for _, v := range report.Violations {
+		got = append(got, v.String())
+	}
+	want := []string{
+		`line 1,3: capacity: up to 13 of 10 PEs of the machine taken in [4,10), so many first at 4 (id a, "b 2")`,
+		`line 1,3: identity: a and "b 2" both have PE 5 in [4,10) (id a, "b 2")`,
+	}
+	if !slices.Equal(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	const line = `{"id":"1","kind":"request","arrival":0,"ready":10,"deadline":900,"duration":300,"npe":64,"accepted":true,"start":20,"end":320,"pes":"0-63"}`
+	for _, tt := range []struct{ name, old, new, want string }{
+		{"not JSON", `{"id"`, `{id`, "not JSON"},
+		{"cut off", `"pes":"0-63"}`, `"pes":`, "not JSON"},
+		{"two objects", `"0-63"}`, `"0-63"}{}`, "not JSON"},
+		{"array", line, `[1]`, "[1] is not an object"},
+		{"word", line, `null`, "null is not an object"},
+		{"not UTF-8", `"1"`, "\"\xff\"", "not UTF-8"},
+		{"id missing", `"id":"1",`, ``, "id: missing"},
+		{"id null", `"id":"1"`, `"id":null`, "id: missing"},
+		{"id a number", `"id":"1"`, `"id":1`, "id: 1 is not a text"},
+		{"id empty", `"id":"1"`, `"id":""`, "id: empty"},
+		{"arrival missing", `"arrival":0,`, ``, "arrival: missing"},
+		{"ready missing", `"ready":10,`, ``, "ready: missing"},
+		{"deadline missing", `"deadline":900,`, ``, "deadline: missing"},
+		{"duration missing", `"duration":300,`, ``, "duration: missing"},
+		{"npe missing", `"npe":64,`, ``, "npe: missing"},
+		{"accepted missing", `"accepted":true,`, ``, "accepted: missing"},
+		{"accepted a number", `true`, `1`, "accepted: 1 is neither"},
+		{"start a fraction", `"start":20`, `"start":20.5`, "start: 20.5 is not a whole number"},
+		{"start with a point", `"start":20`, `"start":20.0`, "start: 20.0 is not a whole number"},
+		{"start a power", `"start":20`, `"start":2e1`, "start: 2e1 is not a whole number"},
+		{"start a text", `"start":20`, `"start":"20"`, `start: "20" is not a whole number`},
+		{"end too far", `"end":320`, `"end":4398046511104`, "end: 4398046511104 is out of bounds"},
+		{"end far below", `"end":320`, `"end":-4398046511104`, "end: -4398046511104 is out of bounds"},
+		{"end beyond int64", `"end":320`, `"end":99999999999999999999`, "end: 99999999999999999999 is out of bounds"},
+		{"npe too large", `"npe":64`, `"npe":1048577`, "npe: 1048577 is out of bounds"},
+		{"kind unknown", `"request"`, `"holiday"`, "kind: holiday is none of"},
+		{"booking without end", `"kind":"request","arrival":0,"ready":10,"deadline":900,"duration":300,"npe":64,"accepted":true,"start":20,"end":320`,
+			`"kind":"booking","npe":64,"start":20`, "end: missing; a booking line needs it"},
+		{"field twice", `"start":20`, `"start":20,"start":20`, "start: given twice"},
+		{"site a number", `"npe":64`, `"site":4,"npe":64`, "site: 4 is not a text"},
+		{"after a text", `"npe":64`, `"after":"2","npe":64`, "after: \"2\" is not a list"},
+		{"after numbers", `"npe":64`, `"after":[2],"npe":64`, "after: 2 is not a text"},
+		{"part a fraction", `"npe":64`, `"part":1.5,"npe":64`, "part: 1.5 is not a whole number"},
+		{"variant without npe", `"npe":64`, `"variants":[{"duration":3}],"npe":64`, "variants: a variant needs"},
+		{"variant a number", `"npe":64`, `"variants":[3],"npe":64`, "variants: 3 is not an object"},
+		{"pes a list", `"0-63"`, `[0,1]`, "pes: [0,1] is not a text"},
+		{"pes descending", `"0-63"`, `"3-1"`, "pes: a range that descends at character 1"},
+		{"pes open", `"0-63"`, `"0-"`, "pes: no number at character 3"},
+		{"pes ends in comma", `"0-63"`, `"0,"`, "pes: neither"},
+		{"pes with a space", `"0-63"`, `"0, 2"`, "pes: no number at character 3"},
+		{"pes negative", `"0-63"`, `"-1"`, "pes: no number at character 1"},
+		{"pes twice", `"0-63"`, `"5-9,0-5"`, "pes: PE 5 is named twice"},
+		{"pes too large", `"0-63"`, `"0-1048576"`, "pes: a PE number beyond"},
+		{"pes far too large", `"0-63"`, `"99999999999999999999"`, "pes: a PE number beyond"},
+		{"deep", `"npe":64`, `"x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `,"npe":64`, "not JSON"},
+		{"long", `"npe":64`, `"x":"` + strings.Repeat("y", 17<<20) + `","npe":64`, "longer than"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if !strings.Contains(line, tt.old) {
+				t.Fatalf("%s is not in the line", tt.old)
+			}
+			text := "\n" + line + "\n" + strings.Replace(line, tt.old, tt.new, 1) + "\n"
+			report, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: 64})
+			if err == nil {
+				t.Fatalf("no error; %v", report.Violations)
+			}
+			var bad *berth.Error
+			if !errors.As(err, &bad) || bad.Code != berth.Invalid {
+				t.Errorf("%v is not bad input", err)
+			}
+			if want := "f.jsonl:3: " + tt.want; !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %.200s\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestReadable(t *testing.T) {
+	for _, text := range []string{
+		`{"id":"1","arrival":-5,"ready":0,"deadline":9,"duration":1,"npe":3,"accepted":true,"start":0,"end":1,"pes":"2,0-1"}`,
+		"{ \"i\\u0064\" : \"\\\"}\\u007b\" , \"x\":{\"start\":[\"]\"]}, \"kind\":\"booking\",\"npe\":1,\t\"start\":0,\"end\":1 }\r",
+		`{"id":"long","kind":"booking","npe":1,"start":0,"end":1,"x":"` + strings.Repeat("y", 300_000) + `"}`,
+		`{"id":"1","kind":"booking","npe":1,"start":-4398046511103,"end":4398046511103,"accepted":false,"reason":null}`,
+	} {
+		if report := on(t, 3, text); !report.Valid() || report.Lines != 1 {
+			t.Errorf("%v in %.200s", report.Violations, text)
+		}
+	}
+}
+
+func TestReaderFails(t *testing.T) {
+	broken := errors.New("broken")
+	r := io.MultiReader(strings.NewReader(valid), iotest.ErrReader(broken))
+	_, err := check.File(r, "f.jsonl", check.Options{PEs: 10})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMachineSize(t *testing.T) {
+	for _, pes := range []berth.Count{-1, 0, berth.MaxPEs + 1} {
+		if _, err := check.File(strings.NewReader(""), "f", check.Options{PEs: pes}); err == nil {
+			t.Errorf("no error for %d PEs", pes)
+		}
+	}
+}
+
+func TestSitesAndPools(t *testing.T) {
+	sizes := func(site, pool string) (berth.Count, bool) {
+		size, ok := map[string]berth.Count{"a/": 4, "b/x": 2, "b/y": 8}[site+"/"+pool]
+		return size, ok
+	}
+	line := func(id, site, pool string, npe int) string {
+		text := fmt.Sprintf(`{"id":%q,"kind":"booking","npe":%d,"start":0,"end":5`, id, npe)
+		if site != "" {
+			text += fmt.Sprintf(`,"site":%q`, site)
+		}
+		if pool != "" {
+			text += fmt.Sprintf(`,"pool":%q`, pool)
+		}
+		return text + "}\n"
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"each full", line("1", "a", "", 4) + line("2", "b", "x", 2) + line("3", "b", "y", 8), ""},
+		{"one over", line("1", "a", "", 4) + line("2", "b", "x", 1) + line("3", "b", "x", 2), "capacity: up to 3 of 2 PEs of pool x of site b"},
+		{"too large", line("1", "b", "x", 3), "too_large: 3 PEs; pool x of site b has 2"},
+		{"unknown pool", line("1", "b", "z", 1), "unknown_pool: there is no pool z of site b"},
+		{"unknown site", line("1", "c", "", 1), "unknown_pool: there is no site c"},
+		{"the only site is meant", line("1", "a", "", 3) + line("2", "", "", 2), "capacity"},
+		{"the only pool is meant", line("1", "b", "x", 1) + line("2", "b", "", 2), "capacity"},
+		{"which site", line("1", "a", "", 3) + line("2", "", "x", 2) + line("3", "b", "x", 1), "f:2: site: missing"},
+		{"which pool", line("1", "b", "x", 2) + line("2", "b", "", 2) + line("3", "b", "y", 1), "f:2: pool: missing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			report, err := check.File(strings.NewReader(tt.text), "f", check.Options{Sizes: sizes})
+			var got string
+			if err != nil {
+				got = err.Error()
+			} else {
+				for _, v := range report.Violations {
+					got += v.String() + "\n"
+				}
+			}
+			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// TestSitesOfOneSize: with PEs alone every site named has that many.
+func TestSitesOfOneSize(t *testing.T) {
+	text := `{"id":"1","kind":"booking","npe":4,"start":0,"end":5,"site":"a","pes":"0-3"}
+{"id":"2","kind":"booking","npe":4,"start":0,"end":5,"site":"b","pes":"0-3"}`
+	if report := on(t, 4, text); !report.Valid() {
+		t.Error(report.Violations)
+	}
+}
+
+// TestAnotherCaseIsAnotherField: a field is known by its exact name only.
+func TestAnotherCaseIsAnotherField(t *testing.T) {
+	text := `{"id":"1","kind":"booking","npe":4,"start":0,"Start":"x","end":5}`
+	if report := on(t, 4, text); !report.Valid() {
+		t.Error(report.Violations)
+	}
+}

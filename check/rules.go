@@ -1,0 +1,319 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// maxListed bounds the lines that one violation lists, maxListedInAll those of
+// all violations together; fewListed is what each may list beyond that.
+const (
+	maxListed      = 1000
+	maxListedInAll = 1_000_000
+	fewListed      = 8
+)
+
+// checker applies the rules to one file.
+type checker struct {
+	file       *file
+	opts       Options
+	places     []place
+	violations []Violation
+	listed     int // lines in all violations
+}
+
+// place is a pool at which lines take PEs.
+type place struct {
+	site, pool string
+	size       int64
+	known      bool
+}
+
+func (p *place) String() string {
+	switch {
+	case p.site == "" && p.pool == "":
+		return "the machine"
+	case p.pool == "":
+		return "site " + printable(p.site)
+	case p.site == "":
+		return "pool " + printable(p.pool)
+	}
+	return "pool " + printable(p.pool) + " of site " + printable(p.site)
+}
+
+// room returns how many lines the next violation may list.
+func (c *checker) room() int {
+	return min(maxListed, max(fewListed, maxListedInAll-c.listed))
+}
+
+// add reports a violation of the given records, listing as many as there is
+// room for; more is how many are concerned beyond them. The records may come
+// in any order; add reorders them.
+func (c *checker) add(class Class, records []int32, more int, format string, args ...any) {
+	slices.Sort(records)
+	if room := c.room(); len(records) > room {
+		more += len(records) - room
+		records = records[:room]
+	}
+	c.listed += len(records)
+	v := Violation{Class: class, Lines: make([]int, len(records)), More: more, Text: fmt.Sprintf(format, args...)}
+	seen := make(map[string]bool, len(records))
+	for i, k := range records {
+		rec := &c.file.records[k]
+		v.Lines[i] = rec.line
+		if !seen[rec.id] {
+			seen[rec.id] = true
+			v.IDs = append(v.IDs, rec.id)
+		}
+	}
+	c.violations = append(c.violations, v)
+}
+
+// add1 reports a violation of one record.
+func (c *checker) add1(class Class, record int, format string, args ...any) {
+	c.add(class, []int32{int32(record)}, 0, format, args...)
+}
+
+func (c *checker) report() *Report {
+	r := &Report{Lines: len(c.file.records), Violations: c.violations}
+	for i := range c.file.records {
+		if rec := &c.file.records[i]; rec.kind == request {
+			r.Requests++
+			if rec.accepted {
+				r.Accepted++
+			}
+		}
+	}
+	rank := map[Class]int{}
+	for i, class := range Classes() {
+		rank[class] = i
+	}
+	slices.SortStableFunc(r.Violations, func(a, b Violation) int {
+		return cmp.Or(cmp.Compare(a.Lines[0], b.Lines[0]), cmp.Compare(rank[a.Class], rank[b.Class]),
+			slices.Compare(a.Lines, b.Lines), cmp.Compare(a.Text, b.Text))
+	})
+	return r
+}
+
+// placeLines finds the pool of every line that takes PEs. It fails if a line
+// leaves open which of several it means.
+func (c *checker) placeLines() error {
+	records := c.file.records
+	site := onlyName{}
+	for i := range records {
+		site.see(records[i].site)
+	}
+	for i := range records {
+		if rec := &records[i]; rec.site == "" && !site.several {
+			rec.site = site.name
+		}
+	}
+	pools := map[string]*onlyName{} // by site
+	for i := range records {
+		rec := &records[i]
+		if pools[rec.site] == nil {
+			pools[rec.site] = &onlyName{}
+		}
+		pools[rec.site].see(rec.pool)
+	}
+	index := map[[2]string]int32{}
+	for i := range records {
+		rec := &records[i]
+		if !rec.granted() || rec.npe < 1 && !rec.has(fPEs) {
+			continue
+		}
+		if rec.site == "" && site.several {
+			return c.file.errorAt(rec.line, berth.Errorf(berth.Invalid, "site", "missing; the file names several sites"))
+		}
+		if rec.pool == "" {
+			if pools[rec.site].several {
+				return c.file.errorAt(rec.line, berth.Errorf(berth.Invalid, "pool", "missing; the file names several pools of site %s",
+					printable(rec.site)))
+			}
+			rec.pool = pools[rec.site].name
+		}
+		key := [2]string{rec.site, rec.pool}
+		k, seen := index[key]
+		if !seen {
+			k = int32(len(c.places))
+			index[key] = k
+			c.places = append(c.places, c.placeOf(rec.site, rec.pool))
+		}
+		rec.place = k
+	}
+	return nil
+}
+
+func (c *checker) placeOf(site, pool string) place {
+	if c.opts.Sizes == nil {
+		return place{site: site, pool: pool, size: int64(c.opts.PEs), known: true}
+	}
+	size, known := c.opts.Sizes(site, pool)
+	return place{site: site, pool: pool, size: int64(size), known: known}
+}
+
+// onlyName remembers the only name seen, or that there were several.
+type onlyName struct {
+	name    string
+	several bool
+}
+
+func (o *onlyName) see(name string) {
+	switch {
+	case name == "" || name == o.name:
+	case o.name == "":
+		o.name = name
+	default:
+		o.several = true
+	}
+}
+
+// checkLines applies the rules that concern one line alone.
+func (c *checker) checkLines() {
+	for i := range c.file.records {
+		rec := &c.file.records[i]
+		if rec.kind == request {
+			c.checkRequest(i, rec)
+		} else {
+			c.checkOther(i, rec)
+		}
+		if rec.place >= 0 {
+			c.checkSize(i, rec)
+		}
+	}
+}
+
+func (c *checker) checkRequest(i int, rec *record) {
+	if rec.ready < rec.arrival {
+		c.add1(BadRequest, i, "ready at %d, before its arrival at %d", rec.ready, rec.arrival)
+	}
+	shortest := rec.duration
+	if !rec.accepted && len(rec.variants) > 0 {
+		shortest = slices.MinFunc(rec.variants, func(a, b variant) int { return cmp.Compare(a.duration, b.duration) }).duration
+	} else if rec.npe < 1 || rec.duration < 1 {
+		c.add1(BadRequest, i, "%d PEs for %d s; a request needs at least 1 PE and 1 s", rec.npe, rec.duration)
+	}
+	for _, v := range rec.variants {
+		if v.npe < 1 || v.duration < 1 {
+			c.add1(BadRequest, i, "a variant of %d PEs for %d s; it needs at least 1 PE and 1 s", v.npe, v.duration)
+		}
+	}
+	if earliest := rec.ready + shortest; rec.deadline < earliest {
+		c.add1(DeadlineTooEarly, i, "the deadline %d is before ready + duration = %d + %d = %d",
+			rec.deadline, rec.ready, shortest, earliest)
+	}
+	if rec.reason != "" && berth.Reason(rec.reason).Rank() < 0 {
+		c.add1(BadReason, i, "%s is no known reason", printable(rec.reason))
+	}
+	if rec.accepted {
+		c.checkAccepted(i, rec)
+	} else {
+		c.checkRefused(i, rec)
+	}
+}
+
+func (c *checker) checkRefused(i int, rec *record) {
+	if rec.reason == "" {
+		c.add1(BadReason, i, "refused without a reason")
+	}
+	var carries string
+	for _, f := range []field{fStart, fEnd, fPEs, fPromisedStart, fActualEnd} {
+		if rec.has(f) && (f != fPEs || len(rec.runs) > 0) {
+			carries += ", " + fieldNames[f]
+		}
+	}
+	if carries != "" {
+		c.add1(RefusalWithStart, i, "refused, and yet it carries %s", carries[len(", "):])
+	}
+}
+
+func (c *checker) checkAccepted(i int, rec *record) {
+	if rec.reason != "" {
+		c.add1(BadReason, i, "accepted, and yet it carries the reason %s", printable(rec.reason))
+	}
+	if !rec.has(fStart) || !rec.has(fEnd) {
+		c.add1(MissingStart, i, "accepted without %s", missing(rec))
+	}
+	if rec.has(fStart) {
+		if earliest := max(rec.ready, rec.arrival); rec.start < earliest {
+			c.add1(Window, i, "the start %d is before %d, when it is ready", rec.start, earliest)
+		}
+	}
+	if rec.has(fEnd) && rec.end > rec.deadline {
+		c.add1(Window, i, "the end %d is after the deadline %d", rec.end, rec.deadline)
+	}
+	if rec.has(fPromisedStart) && (rec.promised < rec.ready || rec.promised+rec.duration > rec.deadline) {
+		c.add1(Window, i, "the promised start %d for %d s is outside the window [%d,%d)",
+			rec.promised, rec.duration, rec.ready, rec.deadline)
+	}
+	if rec.has(fStart) && rec.has(fEnd) && rec.end-rec.start != rec.duration {
+		c.add1(Length, i, "[%d,%d) is %d s long, its duration %d s", rec.start, rec.end, rec.end-rec.start, rec.duration)
+	}
+	c.checkActualEnd(i, rec)
+	if len(rec.variants) > 0 && !slices.Contains(rec.variants, variant{rec.npe, rec.duration}) {
+		c.add1(Variant, i, "%d PEs for %d s is none of its %d variants", rec.npe, rec.duration, len(rec.variants))
+	}
+}
+
+func missing(rec *record) string {
+	switch {
+	case rec.has(fStart):
+		return "an end"
+	case rec.has(fEnd):
+		return "a start"
+	}
+	return "a start and an end"
+}
+
+func (c *checker) checkActualEnd(i int, rec *record) {
+	if rec.has(fActualEnd) && rec.has(fStart) && rec.actual < rec.start {
+		c.add1(Length, i, "the actual end %d is before the start %d", rec.actual, rec.start)
+	}
+}
+
+// checkOther applies the rules for bookings, jobs, outages and stagings.
+func (c *checker) checkOther(i int, rec *record) {
+	if rec.npe < 1 && rec.kind != staging || rec.npe < 0 {
+		c.add1(BadRequest, i, "%d PEs; a %s takes at least 1", rec.npe, kindNames[rec.kind])
+	}
+	if rec.reason != "" && berth.Reason(rec.reason).Rank() < 0 {
+		c.add1(BadReason, i, "%s is no known reason", printable(rec.reason))
+	}
+	if rec.kind == job && rec.has(fStart) != (rec.has(fEnd) || rec.has(fActualEnd)) {
+		c.add1(MissingStart, i, "a job without %s", missing(rec))
+	}
+	if rec.has(fStart) && rec.has(fEnd) {
+		switch length := rec.end - rec.start; {
+		case length < 0 || length == 0 && rec.kind != staging:
+			c.add1(Length, i, "the end %d is not after the start %d", rec.end, rec.start)
+		case rec.kind == booking && rec.duration > 0 && length != rec.duration:
+			c.add1(Length, i, "[%d,%d) is %d s long, its duration %d s", rec.start, rec.end, length, rec.duration)
+		}
+	}
+	c.checkActualEnd(i, rec)
+}
+
+// checkSize compares a line that takes PEs with its pool and its list of PEs.
+func (c *checker) checkSize(i int, rec *record) {
+	at := &c.places[rec.place]
+	switch {
+	case !at.known:
+		c.add1(UnknownPool, i, "there is no %s", at)
+	case rec.npe > at.size:
+		c.add1(TooLarge, i, "%d PEs; %s has %d", rec.npe, at, at.size)
+	}
+	if !rec.has(fPEs) {
+		return
+	}
+	if named := countOf(rec.runs); named != rec.npe {
+		c.add1(Count, i, "it names %d PEs, and npe is %d", named, rec.npe)
+	}
+	if len(rec.runs) > 0 && at.known {
+		if last := int64(rec.runs[len(rec.runs)-1].hi) - 1; last >= at.size {
+			c.add1(Range, i, "it names PE %d; %s has PEs 0 to %d", last, at, at.size-1)
+		}
+	}
+}
