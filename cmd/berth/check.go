@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/check"
+)
+
+// checkCommand returns berth check.
+func (a *app) checkCommand() *cobra.Command {
+	var pes berth.Count
+	cmd := &cobra.Command{
+		Use:   "check FILE.jsonl --pes N",
+		Short: "Validate a schedule file, whoever wrote it",
+		Long: `Reads a schedule file and checks it line by line and as a whole: sizes, windows,
+lengths, reasons, co-allocated parts, precedence, and that no more PEs are taken
+at any time than there are, and none twice. It shares no code with the scheduler.
+
+Prints "valid" and exits 0, or prints every violation and exits 1. A file that
+cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
+		Example: `  berth sim --workload examples/first-light.swf --schedule out.jsonl && berth check out.jsonl --pes 64`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef(cmd, "want one FILE.jsonl (or - for stdin), got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if pes == 0 {
+				return usagef(cmd, "--pes: missing; want the size of the machine")
+			}
+			return a.check(args[0], pes)
+		},
+	}
+	cmd.Flags().Var(&whole[berth.Count]{&pes, 1, berth.MaxPEs}, "pes", "size of the machine")
+	return cmd
+}
+
+// check runs the command.
+func (a *app) check(path string, pes berth.Count) error {
+	in, name, err := a.input(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read from: nothing can be lost
+	report, err := check.File(in, name, check.Options{PEs: pes})
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(a.stdout)
+	if report.Valid() {
+		_, _ = fmt.Fprintln(out, "valid") // Flush tells
+	}
+	for _, violation := range report.Violations {
+		_, _ = fmt.Fprintln(out, violation)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if !report.Valid() {
+		return errViolations
+	}
+	return nil
+}
+
+// input opens a file to read, compressed or not; - is stdin. name is how
+// messages call it.
+func (a *app) input(path string) (in io.ReadCloser, name string, err error) {
+	if path == "-" {
+		in, name = io.NopCloser(a.stdin), "stdin"
+	} else {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, "", cannotRead(path, err)
+		}
+		if info, err := file.Stat(); err == nil && info.IsDir() {
+			_ = file.Close()
+			return nil, "", berth.Errorf(berth.Invalid, "", "cannot read %s: it is a folder", path)
+		}
+		in, name = file, path
+	}
+	return &unzipped{name: name, file: in, buffer: bufio.NewReader(in)}, name, nil
+}
+
+// unzipped reads a file, and what is in it if it is compressed by gzip.
+type unzipped struct {
+	name   string
+	file   io.Closer
+	buffer *bufio.Reader
+	zip    io.Reader // nil until the first Read, then buffer or what unpacks it
+}
+
+// Read reads on. Damaged compression is bad input.
+func (u *unzipped) Read(p []byte) (int, error) {
+	if u.zip == nil {
+		u.zip = u.buffer
+		if magic, _ := u.buffer.Peek(2); string(magic) == "\x1f\x8b" { // an error shows again below
+			zip, err := gzip.NewReader(u.buffer)
+			if err != nil {
+				return 0, u.damaged(err)
+			}
+			u.zip = zip
+		}
+	}
+	n, err := u.zip.Read(p)
+	if err != nil && u.zip != io.Reader(u.buffer) && !errors.Is(err, io.EOF) {
+		err = u.damaged(err)
+	}
+	return n, err
+}
+
+func (u *unzipped) damaged(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return berth.Errorf(berth.Invalid, "", "%s: the gzip data ends early; the file is truncated", u.name)
+	}
+	return berth.Errorf(berth.Invalid, "", "%s: the gzip data is damaged (%v)", u.name, err)
+}
+
+// Close closes the file.
+func (u *unzipped) Close() error { return u.file.Close() }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/workload"
+)
+
+// generateCommand returns berth generate.
+func (a *app) generateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Write a workload to a file",
+	}
+	cmd.AddCommand(a.generateSWFCommand())
+	return cmd
+}
+
+// generateFlags is what the command line of generate swf says.
+type generateFlags struct {
+	model string
+	jobs  int
+	pes   berth.Count
+	umed  float64
+	seed  uint64
+	out   string
+}
+
+func (a *app) generateSWFCommand() *cobra.Command {
+	flags := generateFlags{jobs: defaultModelJobs, seed: 1}
+	cmd := &cobra.Command{
+		Use:   "swf --model lublin:NAME --out FILE.swf",
+		Short: "Write a log in the Standard Workload Format",
+		Long: `Draws jobs from the model and writes them as a log that sim, and any other
+simulator, can replay. The same flags write the same bytes.
+
+Models:
+` + strings.TrimRight(modelList(), "\n"),
+		Example: `  berth generate swf --model lublin:typeless --jobs 1000 --pes 128 --seed 7 --out jobs.swf`,
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.generateSWF(cmd, &flags) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&flags.model, "model", "", "model to draw from: `lublin:NAME`")
+	f.Var(&whole[int]{&flags.jobs, 1, math.MaxInt32}, "jobs", "how many jobs")
+	f.Var(&whole[berth.Count]{&flags.pes, 1, berth.MaxPEs}, "pes", "size of the machine (default: the model's own)")
+	f.Var(&factor{&flags.umed, true}, "umed", "break point of the sizes, log2 of PEs (default: the model's own)")
+	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the draws")
+	f.StringVar(&flags.out, "out", "", "`FILE`.swf to write; - is stdout")
+	complete(cmd, "model", modelNames())
+	return cmd
+}
+
+func (a *app) generateSWF(cmd *cobra.Command, flags *generateFlags) error {
+	switch {
+	case flags.model == "":
+		return usagef(cmd, "--model: missing; want lublin:NAME")
+	case flags.out == "":
+		return usagef(cmd, "--out: missing; want FILE.swf, or - for stdout")
+	}
+	model, err := newModel(cmd, "model", flags.model, workload.Params{PEs: flags.pes, UMed: flags.umed})
+	if err != nil {
+		return err
+	}
+	if flags.out == "-" {
+		return workload.WriteSWF(a.stdout, model.Header(flags.jobs, flags.seed), model.Generate(flags.jobs, flags.seed))
+	}
+	out, err := create("out", flags.out)
+	if err != nil {
+		return err
+	}
+	defer out.drop()
+	ctx, stop := untilInterrupt(cmd.Context())
+	defer stop()
+	err = workload.WriteSWF(out, model.Header(flags.jobs, flags.seed), model.Generate(flags.jobs, flags.seed))
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return &interrupted{kept: "nothing was written"}
+	}
+	return out.keep()
+}

@@ -1,0 +1,8 @@
+// Command berth is the one binary: flags, wiring, messages and exit codes. It
+// decides nothing about schedules; every verb is a thin layer over a package
+// of the module.
+package main
+
+import "os"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/measure"
+)
+
+// simOutput is what sim -o json writes.
+type simOutput struct {
+	Runs    []runOutput     `json:"runs"`
+	Summary []summaryOutput `json:"summary"`
+}
+
+// runOutput is one run. Between two equal invocations only WallSeconds differs.
+type runOutput struct {
+	Policy      string        `json:"policy"`
+	Bind        berth.Binding `json:"bind"`
+	Replication int           `json:"replication"`
+	Seed        uint64        `json:"seed"`
+	measure.Metrics
+	DecisionHash string  `json:"decision_hash"`
+	WallSeconds  float64 `json:"wall_seconds"`
+}
+
+// summaryOutput is one policy and binding over its replications.
+type summaryOutput struct {
+	Policy string        `json:"policy"`
+	Bind   berth.Binding `json:"bind"`
+	measure.Summary
+}
+
+// title names the summary among its fellows.
+func (s *summaryOutput) title(flags *simFlags) string {
+	run := simRun{policy: s.Policy, bind: s.Bind}
+	return run.title(flags)
+}
+
+// shares returns the accepted parts of the requests and of their PE-seconds,
+// both as means over the replications; 0 where there is none.
+func (s *summaryOutput) shares() (requests, seconds float64) {
+	if mean := s.AcceptanceRate.Mean; mean != nil {
+		requests = *mean
+	}
+	if asked := s.RequestedPESeconds.Mean; asked != nil && *asked > 0 {
+		seconds = *s.AcceptedPESeconds.Mean / *asked
+	}
+	return requests, seconds
+}
+
+// summaries returns one summary for each policy and binding, in the order of
+// the results.
+func summaries(results []*result) []summaryOutput {
+	summed := []summaryOutput{}
+	for from := 0; from < len(results); {
+		first := &results[from].run
+		var metrics []measure.Metrics
+		to := from
+		for ; to < len(results) && results[to].run.policy == first.policy && results[to].run.bind == first.bind; to++ {
+			metrics = append(metrics, results[to].metrics)
+		}
+		summed = append(summed, summaryOutput{Policy: first.policy, Bind: first.bind, Summary: measure.Summarize(metrics)})
+		from = to
+	}
+	return summed
+}
+
+// print writes the figures of the finished runs to stdout.
+func (a *app) print(flags *simFlags, src *source, results []*result) error {
+	var err error
+	switch flags.format {
+	case "json":
+		err = printJSON(a.stdout, results)
+	case "csv":
+		err = printCSV(a.stdout, results)
+	default:
+		err = printTable(a.stdout, flags, src, results)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the figures: %w", err)
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, results []*result) error {
+	out := simOutput{Runs: []runOutput{}, Summary: summaries(results)}
+	for _, r := range results {
+		out.Runs = append(out.Runs, runOutput{
+			Policy: r.run.policy, Bind: r.run.bind, Replication: r.run.replication, Seed: r.run.seed,
+			Metrics: r.metrics, DecisionHash: r.hash, WallSeconds: r.wall.Seconds(),
+		})
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(out)
+}
+
+// printCSV writes one row for each run; a mean over nothing is an empty field.
+func printCSV(w io.Writer, results []*result) error {
+	out := csv.NewWriter(w)
+	// Errors stay with the writer until Flush.
+	_ = out.Write([]string{
+		"policy", "bind", "replication", "seed", "jobs", "accepted", "acceptance_rate", "mean_slowdown", "mean_wait",
+		"mean_wait_from_arrival", "utilization", "requested_pe_seconds", "accepted_pe_seconds", "decision_hash", "wall_seconds",
+	})
+	number := func(x *float64) string {
+		if x == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*x, 'g', -1, 64)
+	}
+	for _, r := range results {
+		m, wall := &r.metrics, r.wall.Seconds()
+		_ = out.Write([]string{
+			r.run.policy, string(r.run.bind), strconv.Itoa(r.run.replication), strconv.FormatUint(r.run.seed, 10),
+			strconv.Itoa(m.Jobs), strconv.Itoa(m.Accepted), number(m.AcceptanceRate), number(m.MeanSlowdown), number(m.MeanWait),
+			number(m.MeanWaitFromArrival), number(m.Utilization), strconv.FormatInt(m.RequestedPESeconds, 10),
+			strconv.FormatInt(m.AcceptedPESeconds, 10), r.hash, number(&wall),
+		})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// printTable writes the figures for people: with one replication those of the
+// runs, with several the means and their 95 % intervals.
+func printTable(w io.Writer, flags *simFlags, src *source, results []*result) error {
+	if len(results) == 0 {
+		return nil
+	}
+	out := newTable(src.title(flags))
+	if flags.replications == 1 {
+		out.AppendHeader(table.Row{"policy", "accepted", "of requests", "of PE-seconds", "slowdown", "mean wait", "utilization", "decision hash"})
+		for _, r := range results {
+			m := &r.metrics
+			out.AppendRow(table.Row{
+				r.run.title(flags), fmt.Sprintf("%d of %d", m.Accepted, m.Jobs), percent(m.AcceptanceRate), percent(secondsRate(m)),
+				decimals(m.MeanSlowdown), clock(m.MeanWait), percent(m.Utilization), r.hash[:12],
+			})
+		}
+	} else {
+		out.AppendHeader(table.Row{"policy", "runs", "accepted requests", "of PE-seconds", "slowdown", "mean wait", "utilization"})
+		for _, s := range summaries(results) {
+			_, seconds := s.shares()
+			out.AppendRow(table.Row{
+				s.title(flags), s.Replications, spread(s.AcceptanceRate, percent), percent(&seconds),
+				spread(s.MeanSlowdown, decimals), spread(s.MeanWait, clock), spread(s.Utilization, percent),
+			})
+		}
+		out.SetCaption("mean ± half the 95 %% interval over the replications")
+	}
+	page := out.Render() + "\n"
+	if flags.bySize {
+		page += "\n" + sizeTable(flags, results) + "\n"
+	}
+	for line := range strings.Lines(page) {
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizeTable tells for each run how many of the requests of each size were
+// accepted, in the first replication.
+func sizeTable(flags *simFlags, results []*result) string {
+	title := "accepted by size in PEs"
+	if flags.replications > 1 {
+		title += ", replication 1"
+	}
+	out := newTable(title)
+	header := table.Row{"policy"}
+	for i, r := range results {
+		if r.run.replication != 1 {
+			continue
+		}
+		row := table.Row{r.run.title(flags)}
+		for _, class := range r.metrics.SizeClasses {
+			if i == 0 {
+				header = append(header, sizes(class.MinNPE, class.MaxNPE))
+			}
+			row = append(row, fmt.Sprintf("%d of %d", class.Accepted, class.Jobs))
+		}
+		out.AppendRow(row)
+	}
+	out.AppendHeader(header)
+	return out.Render()
+}
+
+func sizes(least, most int64) string {
+	if least == most {
+		return strconv.FormatInt(least, 10)
+	}
+	return fmt.Sprintf("%d–%d", least, most)
+}
+
+// newTable returns a plain table: names to the left, figures to the right.
+func newTable(title string) table.Writer {
+	out := table.NewWriter()
+	out.SetTitle("%s", title)
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault
+	style.Format.HeaderAlign = text.AlignRight
+	style.Options.DrawBorder = false
+	style.Options.SeparateColumns = false
+	out.SetStyle(style)
+	columns := []table.ColumnConfig{{Number: 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}}
+	for n := 2; n <= 40; n++ {
+		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	out.SetColumnConfigs(columns)
+	return out
+}
+
+// secondsRate returns the accepted part of the PE-seconds, nil of nothing.
+func secondsRate(m *measure.Metrics) *float64 {
+	if m.RequestedPESeconds == 0 {
+		return nil
+	}
+	rate := float64(m.AcceptedPESeconds) / float64(m.RequestedPESeconds)
+	return &rate
+}
+
+// What stands in a cell for a mean over nothing.
+const nothing = "–"
+
+func percent(x *float64) string {
+	if x == nil {
+		return nothing
+	}
+	return fmt.Sprintf("%.1f %%", 100**x)
+}
+
+func decimals(x *float64) string {
+	if x == nil {
+		return nothing
+	}
+	return fmt.Sprintf("%.3f", *x)
+}
+
+// clock writes seconds as [D-]HH:MM:SS.
+func clock(x *float64) string {
+	if x == nil {
+		return nothing
+	}
+	seconds := int64(*x + 0.5)
+	days := ""
+	if seconds >= 86_400 {
+		days = fmt.Sprintf("%d-", seconds/86_400)
+		seconds %= 86_400
+	}
+	return fmt.Sprintf("%s%02d:%02d:%02d", days, seconds/3600, seconds/60%60, seconds%60)
+}
+
+// spread writes an estimate as mean ± half its interval.
+func spread(e measure.Estimate, write func(*float64) string) string {
+	if e.CI95 == nil {
+		return write(e.Mean)
+	}
+	half := (e.CI95[1] - e.CI95[0]) / 2
+	return write(e.Mean) + " ± " + write(&half)
+}

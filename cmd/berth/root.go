@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-hpc/berth/sim"
+)
+
+// app is one invocation: its words, its streams, and the engine it drives.
+type app struct {
+	args           []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	simulate       simulator
+}
+
+// run executes one command line and returns its exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{args: args, stdin: stdin, stdout: stdout, stderr: stderr, simulate: sim.Run}
+	return a.run()
+}
+
+func (a *app) run() int { return a.report(a.root().Execute()) }
+
+// untilInterrupt returns a context that Ctrl-C and SIGTERM cancel; a second
+// one ends the process at once. Outside of it already the first one does,
+// which is right for whatever has nothing to keep or to tidy up.
+func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// root returns the tree of commands.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "berth",
+		Short: "Advance reservations for parallel machines",
+		Long: `Berth books processors the way a harbour books quays: a request is a rectangle
+(processors × time) with a window it may move in, and a promise, once made, is kept.`,
+		Example: `  berth sim --workload examples/first-light.swf --policy all
+  berth sim --workload lublin:lanl-cm5 --policy first-fit,pe-worst --schedule out.jsonl
+  berth check out-pe-worst.jsonl --pes 1024`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("berth {{.Version}}\n")
+	root.SetArgs(append([]string{}, a.args...)) // nil would mean the process's own
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(a.flagError)
+	// A command that only holds others has no form without one.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	root.SetHelpCommand(helpCommand())
+	root.AddCommand(a.simCommand(), a.generateCommand(), a.checkCommand(), a.manCommand(), a.versionCommand())
+	root.InitDefaultCompletionCmd(a.args...)
+	for _, cmd := range append(root.Commands(), root) {
+		if cmd.HasSubCommands() {
+			group(cmd)
+		}
+	}
+	return root
+}
+
+// helpCommand returns berth help.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Tell about a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(about, rest[0])
+			}
+			about.InitDefaultHelpFlag() // as if --help had been parsed
+			return about.Help()
+		},
+	}
+}
+
+// group makes a command that only holds others: alone it shows its help, and a
+// word that is none of its commands is a mistake with a suggestion.
+func group(cmd *cobra.Command) {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownCommand(cmd, args[0])
+	}
+}
+
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return &usageError{command: cmd.CommandPath(), msg: unknown("command", word, names)}
+}
+
+// noArguments refuses words that a command does not take.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef(cmd, "unexpected %q; %s takes flags only", args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// usagef returns a mistake on the command line of cmd.
+func usagef(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{command: cmd.CommandPath(), msg: fmt.Sprintf(format, args...)}
+}
+
+// flagError words a mistake in a flag.
+func (a *app) flagError(cmd *cobra.Command, err error) error {
+	// A flag after an unknown command is not the mistake to tell.
+	if cmd.HasSubCommands() {
+		if _, rest, findErr := cmd.Root().Find(a.args); findErr == nil {
+			if i := slices.IndexFunc(rest, func(word string) bool { return !strings.HasPrefix(word, "-") }); i >= 0 {
+				return unknownCommand(cmd, rest[i])
+			}
+		}
+	}
+	var (
+		missing *pflag.NotExistError
+		bad     *pflag.InvalidValueError
+		bare    *pflag.ValueRequiredError
+	)
+	switch {
+	case errors.As(err, &missing):
+		return unknownFlag(cmd, missing)
+	case errors.As(err, &bad):
+		if bad.GetFlag().Value.Type() == "bool" {
+			return usagef(cmd, "%s: %q; want true or false, or nothing for true", flagName(bad.GetFlag()), bad.GetValue())
+		}
+		return usagef(cmd, "%s: %v", flagName(bad.GetFlag()), bad.Unwrap())
+	case errors.As(err, &bare):
+		_, about := pflag.UnquoteUsage(bare.GetFlag())
+		return usagef(cmd, "%s: missing its value; %s", flagName(bare.GetFlag()), about)
+	}
+	return usagef(cmd, "%v", err)
+}
+
+// flagName returns a flag as people type it.
+func flagName(flag *pflag.Flag) string {
+	if flag.Shorthand != "" {
+		return "-" + flag.Shorthand + ", --" + flag.Name
+	}
+	return "--" + flag.Name
+}
+
+func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
+	if missing.GetSpecifiedShortnames() != "" {
+		return usagef(cmd, "unknown flag -%s of %s", missing.GetSpecifiedName(), cmd.CommandPath())
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	hint := ""
+	if name, ok := nearest(missing.GetSpecifiedName(), names); ok {
+		hint = fmt.Sprintf(" (did you mean --%s?)", name)
+	}
+	return usagef(cmd, "unknown flag --%s of %s%s", missing.GetSpecifiedName(), cmd.CommandPath(), hint)
+}

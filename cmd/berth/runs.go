@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/measure"
+	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/sim"
+)
+
+// simulator is sim.Run, or what a test puts in its place.
+type simulator func(ctx context.Context, cfg sim.Config, requests []berth.Request, progress func(done int)) ([]berth.Line, error)
+
+// simRun is one simulation to do.
+type simRun struct {
+	policy      string
+	bind        berth.Binding
+	replication int // from 1
+	seed        uint64
+	schedule    string // file to write, or empty
+	keepLines   bool   // the figure needs them
+}
+
+// fullTitle names the run's policy and binding.
+func (r *simRun) fullTitle() string { return r.policy + ", " + string(r.bind) + " binding" }
+
+// title names the run among its fellows: the binding only if it varies.
+func (r *simRun) title(flags *simFlags) string {
+	if len(flags.binds) > 1 {
+		return r.policy + ", " + string(r.bind)
+	}
+	return r.policy
+}
+
+// result is a finished run.
+type result struct {
+	run     simRun
+	metrics measure.Metrics
+	hash    string
+	wall    time.Duration
+	lines   []berth.Line // nil unless kept
+}
+
+// batch is all the simulations of one command.
+type batch struct {
+	runs   []simRun // in the order of the output: policy, binding, replication
+	config sim.Config
+	shared []*shared // by replication
+}
+
+// shared holds the requests of one replication, made when its first run
+// starts and dropped when its last one has ended. Runs only read them.
+type shared struct {
+	make func() ([]berth.Request, error)
+	left atomic.Int32 // runs that have not ended
+
+	once     sync.Once
+	requests []berth.Request
+	err      error
+}
+
+func (s *shared) get() ([]berth.Request, error) {
+	s.once.Do(func() { s.requests, s.err = s.make() })
+	return s.requests, s.err
+}
+
+func (s *shared) done() {
+	if s.left.Add(-1) == 0 {
+		s.requests = nil
+	}
+}
+
+// newBatch lists the runs that the flags ask for.
+func newBatch(flags *simFlags, src *source) *batch {
+	b := &batch{config: sim.Config{
+		Site: "site", PEs: src.pes, Horizon: flags.horizon, Calendar: flags.calendar, Choice: policy.Choice(flags.choice),
+	}}
+	for r := range flags.replications {
+		s := &shared{make: func() ([]berth.Request, error) { return src.requests(r + 1) }}
+		s.left.Store(int32(len(flags.policies) * len(flags.binds)))
+		b.shared = append(b.shared, s)
+	}
+	for _, name := range flags.policies {
+		for _, bind := range flags.binds {
+			for r := 1; r <= flags.replications; r++ {
+				run := simRun{
+					policy: name, bind: berth.Binding(bind), replication: r, seed: flags.seed + uint64(r) - 1,
+					keepLines: flags.plot != "" && r == 1,
+				}
+				run.schedule = scheduleName(flags, &run)
+				b.runs = append(b.runs, run)
+			}
+		}
+	}
+	return b
+}
+
+// scheduleName returns the file for a run's schedule: the name given, with
+// what varies among the runs before its ending.
+func scheduleName(flags *simFlags, run *simRun) string {
+	if flags.schedule == "" {
+		return ""
+	}
+	var suffix strings.Builder
+	if len(flags.policies) > 1 {
+		suffix.WriteString("-" + run.policy)
+	}
+	if len(flags.binds) > 1 {
+		suffix.WriteString("-" + string(run.bind))
+	}
+	if flags.replications > 1 {
+		fmt.Fprintf(&suffix, "-r%d", run.replication)
+	}
+	return withSuffix(flags.schedule, suffix.String())
+}
+
+// writable finds out before anything is simulated whether the results can be
+// kept.
+func (b *batch) writable(flags *simFlags) error {
+	for i := range b.runs {
+		if name := b.runs[i].schedule; name != "" {
+			if err := writable("schedule", name); err != nil {
+				return err
+			}
+		}
+	}
+	if flags.plot != "" {
+		return writable("plot", flags.plot)
+	}
+	return nil
+}
+
+// order returns the runs in the order in which they are started: all policies
+// of the first replication before the second, so that what is finished when
+// somebody stops can be compared, and no more requests are in memory than are
+// being worked on.
+func (b *batch) order() []int {
+	configurations := len(b.runs) / len(b.shared)
+	order := make([]int, 0, len(b.runs))
+	for r := range b.shared {
+		for c := range configurations {
+			order = append(order, c*len(b.shared)+r)
+		}
+	}
+	return order
+}
+
+// runAll does the runs on all cores and returns the finished ones in the order
+// of the output: all of them, or fewer if ctx was cancelled. The first failure
+// ends everything and is returned alone.
+func (a *app) runAll(ctx context.Context, b *batch) ([]*result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	bar := a.newProgress(b)
+	defer bar.end()
+
+	var (
+		results = make([]*result, len(b.runs))
+		order   = b.order()
+		next    atomic.Int64
+		workers sync.WaitGroup
+		failed  error
+		failing sync.Once
+	)
+	work := func() {
+		for ctx.Err() == nil {
+			n := int(next.Add(1)) - 1
+			if n >= len(order) {
+				return
+			}
+			i := order[n]
+			r, err := a.runOne(ctx, b, &b.runs[i], bar)
+			switch {
+			case err == nil:
+				results[i] = r
+			case errors.Is(err, context.Canceled):
+				return
+			default:
+				failing.Do(func() { failed = err })
+				cancel()
+			}
+		}
+	}
+	for range min(runtime.GOMAXPROCS(0), len(order)) {
+		workers.Go(work)
+	}
+	workers.Wait()
+	if failed != nil {
+		return nil, failed
+	}
+	finished := results[:0]
+	for _, r := range results {
+		if r != nil {
+			finished = append(finished, r)
+		}
+	}
+	return finished, nil
+}
+
+// runOne simulates one run, keeps its schedule and measures it. Once the
+// simulation has ended the rest is done even if ctx is cancelled meanwhile.
+func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) (*result, error) {
+	share := b.shared[run.replication-1]
+	defer share.done()
+	requests, err := share.get()
+	if err != nil {
+		return nil, err
+	}
+	cfg := b.config
+	cfg.Placement, cfg.Binding = run.policy, run.bind
+	began := time.Now()
+	lines, err := a.simulate(ctx, cfg, requests, bar.of(len(requests)))
+	wall := time.Since(began)
+	if err != nil {
+		return nil, err
+	}
+	if run.schedule != "" {
+		if err := writeSchedule(run.schedule, lines); err != nil {
+			return nil, err
+		}
+	}
+	r := &result{run: *run, metrics: measure.Of(lines, cfg.PEs), hash: measure.Hash(lines), wall: wall}
+	if run.keepLines {
+		r.lines = lines
+	}
+	return r, nil
+}
+
+// writeSchedule writes a schedule file, compressed if its name ends in .gz.
+func writeSchedule(path string, lines []berth.Line) error {
+	out, err := create("schedule", path)
+	if err != nil {
+		return err
+	}
+	defer out.drop()
+	if err := encode(out, strings.HasSuffix(path, ".gz"), lines); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return out.keep()
+}
+
+func encode(w io.Writer, compress bool, lines []berth.Line) error {
+	if compress {
+		zip := gzip.NewWriter(w)
+		if err := encode(zip, false, lines); err != nil {
+			return err
+		}
+		return zip.Close()
+	}
+	buffer := bufio.NewWriterSize(w, 1<<16)
+	encoder := json.NewEncoder(buffer)
+	encoder.SetEscapeHTML(false)
+	for i := range lines {
+		if err := encoder.Encode(&lines[i]); err != nil {
+			return err
+		}
+	}
+	return buffer.Flush()
+}

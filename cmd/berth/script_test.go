@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sim"
+)
+
+// TestMain lets the scripts run the real main as a process of its own.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"berth":             main,
+		"berth-interrupted": interruptedMain,
+	})
+}
+
+// interruptedMain is berth with a Ctrl-C at a known moment: when first-fit has
+// been simulated the process sends itself a real signal, and all other
+// policies are slow enough to be still under way by then.
+func interruptedMain() {
+	a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	a.simulate = func(ctx context.Context, cfg sim.Config, requests []berth.Request, progress func(int)) ([]berth.Line, error) {
+		if cfg.Placement != "first-fit" {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		lines, err := sim.Run(ctx, cfg, requests, progress)
+		if killErr := syscall.Kill(os.Getpid(), syscall.SIGINT); killErr != nil {
+			return nil, killErr
+		}
+		<-ctx.Done()
+		return lines, err
+	}
+	os.Exit(a.run())
+}
+
+func TestScripts(t *testing.T) {
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLES", examples)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else every command takes a second with -race
+			return nil
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, errors.New("unknown condition " + condition)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":   exits,
+			"gz":      gz,
+			"without": without,
+			"files":   files,
+		},
+	})
+}
+
+// exits CODE COMMAND... runs a command and wants exactly that exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// gz FROM TO [N] compresses a file, and keeps only the first N bytes of that.
+func gz(ts *testscript.TestScript, _ bool, args []string) {
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	_, err := zip.Write([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(zip.Close())
+	kept := zipped.Bytes()
+	if len(args) > 2 {
+		n, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		if n >= len(kept) {
+			ts.Fatalf("%s has only %d bytes compressed", args[0], len(kept))
+		}
+		kept = kept[:n]
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), kept, 0o666))
+}
+
+// without WORD FROM TO copies a file without the lines that hold the word, of
+// which there must be some.
+func without(ts *testscript.TestScript, _ bool, args []string) {
+	var kept strings.Builder
+	dropped := 0
+	for line := range strings.Lines(ts.ReadFile(args[1])) {
+		if strings.Contains(line, args[0]) {
+			dropped++
+		} else {
+			kept.WriteString(line)
+		}
+	}
+	if dropped == 0 {
+		ts.Fatalf("no line of %s holds %q", args[1], args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(kept.String()), 0o666))
+}
+
+// files FOLDER NAME... wants exactly these names in a folder, hidden ones too.
+func files(ts *testscript.TestScript, _ bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if got, want := strings.Join(names, " "), strings.Join(args[1:], " "); got != want {
+		ts.Fatalf("%s holds %q, want %q", args[0], got, want)
+	}
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// The kinds of flag value. Each parses strictly and says what would have been
+// right, so that every command's messages read alike.
+var (
+	_ pflag.Value = (*whole[int])(nil)
+	_ pflag.Value = (*factor)(nil)
+	_ pflag.Value = (*choice)(nil)
+	_ pflag.Value = (*list)(nil)
+)
+
+// whole is a whole number from least to most.
+type whole[T ~int | ~int32 | ~uint64] struct {
+	value       *T
+	least, most uint64
+}
+
+func (w *whole[T]) Type() string { return "N" }
+
+func (w *whole[T]) String() string {
+	if w.value == nil || *w.value == 0 && w.least > 0 {
+		return ""
+	}
+	return fmt.Sprint(*w.value)
+}
+
+func (w *whole[T]) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n < w.least || n > w.most {
+		if w.most == math.MaxUint64 || w.most == math.MaxInt32 {
+			return fmt.Errorf("%q; want a whole number of at least %d", text, w.least)
+		}
+		return fmt.Errorf("%q; want a whole number from %d to %d", text, w.least, w.most)
+	}
+	*w.value = T(n)
+	return nil
+}
+
+// factor is a finite number, at least 0, or above 0 if positive.
+type factor struct {
+	value    *float64
+	positive bool
+}
+
+func (f *factor) Type() string { return "X" }
+
+func (f *factor) String() string {
+	if f.value == nil || *f.value == 0 && f.positive {
+		return ""
+	}
+	return strconv.FormatFloat(*f.value, 'g', -1, 64)
+}
+
+func (f *factor) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err == nil && !math.IsInf(x, 0) && (x > 0 || x == 0 && !f.positive):
+		*f.value = x
+		return nil
+	case f.positive:
+		return fmt.Errorf("%q; want a number above 0, such as 0.75", text)
+	}
+	return fmt.Errorf("%q; want a number of at least 0, such as 1.5", text)
+}
+
+// choice is one of some names.
+type choice struct {
+	value *string
+	what  string // what a name is, for messages
+	names []string
+}
+
+func (c *choice) Type() string { return "NAME" }
+
+func (c *choice) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return *c.value
+}
+
+func (c *choice) Set(text string) error {
+	if !slices.Contains(c.names, text) {
+		return errors.New(unknown(c.what, text, c.names))
+	}
+	*c.value = text
+	return nil
+}
+
+// list is one or more of some names between commas, each once. If it has a
+// word for all of them, that stands for the names in their order.
+type list struct {
+	value *[]string
+	what  string // what one name is, for messages
+	names []string
+	all   string
+}
+
+func (l *list) Type() string { return "LIST" }
+
+func (l *list) String() string {
+	if l.value == nil {
+		return ""
+	}
+	return strings.Join(*l.value, ",")
+}
+
+func (l *list) Set(text string) error {
+	if l.all != "" && text == l.all {
+		*l.value = slices.Clone(l.names)
+		return nil
+	}
+	known := l.names
+	if l.all != "" {
+		known = append(slices.Clone(known), l.all)
+	}
+	var chosen []string
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case l.all != "" && name == l.all:
+			return fmt.Errorf("%q already stands for every %s; want it alone", l.all, l.what)
+		case !slices.Contains(l.names, name):
+			return errors.New(unknown(l.what, name, known))
+		case slices.Contains(chosen, name):
+			return fmt.Errorf("%s %q stands there twice", l.what, name)
+		}
+		chosen = append(chosen, name)
+	}
+	*l.value = chosen
+	return nil
+}
