@@ -1,0 +1,79 @@
+# Plain make: each target is a few commands you could type yourself. It needs Go,
+# git and make; the linters are Go modules of fixed versions, compiled once into
+# .tools. A change of version is a change of folder name, so nothing goes stale.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help build run test test-long fuzz bench lint fmt docs clean
+
+GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
+DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
+BENCHSTAT     := .tools/golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da/benchstat
+
+TESTFLAGS ?=
+FUZZTIME  ?= 30s
+BENCH     ?= .
+COUNT     ?= 6
+BASE      ?=
+
+help: ## list the targets
+	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+build: ## compile bin/berth
+	go build -trimpath -o bin/berth ./cmd/berth
+
+run: build ## replay a small log under every policy and draw the schedule
+	@mkdir -p out
+	bin/berth sim --workload examples/first-light.swf --pes 64 --policy all --plot out/first-light.svg --schedule out/first-light.jsonl
+	@echo && echo "Look at:" && ls out/first-light*
+
+test: lint build ## everything: format, lint, build, all tests, and the race detector
+	go test $(TESTFLAGS) ./...
+	@$(MAKE) --no-print-directory race
+
+# The pure rooms start no goroutine and hold no lock, which internal/lint proves;
+# only packages that import one of these can race.
+.PHONY: race
+race:
+	@racy=$$(go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "context")}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
+	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
+	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \
+		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
+	else set -x; go test -race $(TESTFLAGS) $$racy; fi
+
+test-long: lint build ## the same with far more random cases, and every fuzz target for FUZZTIME
+	go test -count=1 -timeout 60m ./...
+	@rapid=$$(go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
+	if [ -n "$$rapid" ]; then set -x; go test -count=1 -timeout 60m $$rapid -rapid.checks=10000; fi
+	@$(MAKE) --no-print-directory race fuzz
+
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	@set -e; for package in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+bench: $(BENCHSTAT) ## measure BENCH (all) COUNT (6) times into out/bench.txt; BASE=old.txt compares
+	@mkdir -p out
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... > out/bench.txt || { cat out/bench.txt; exit 1; }
+	$(BENCHSTAT) $(BASE) out/bench.txt
+
+lint: $(GOLANGCI_LINT) $(DEADCODE) ## formatting, vet, golangci-lint, tidy go.mod, dead code
+	$(GOLANGCI_LINT) run ./...
+	go mod tidy -diff
+	@dead=$$($(DEADCODE) -test ./...) || exit 1; if [ -n "$$dead" ]; then \
+		echo "$$dead"; echo "deadcode: neither a command nor a test reaches these"; exit 1; fi
+
+fmt: $(GOLANGCI_LINT) ## rewrite the Go files with gofumpt
+	$(GOLANGCI_LINT) fmt ./...
+
+docs: ## check the links between the documents and run the examples they point to
+	go test -count=1 -run 'Links' ./internal/lint
+	go test -count=1 -run '^Example' ./...
+
+clean: ## remove what the other targets made, but not the compiled linters
+	rm -rf bin out
+
+# .tools/<import path>@<version>/<program>: the folder's name says what to fetch.
+.tools/%:
+	GOBIN="$(CURDIR)/$(@D)" go install $(patsubst .tools/%,%,$(@D))

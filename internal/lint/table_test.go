@@ -1,0 +1,46 @@
+package lint
+
+// room is one package of the module: what of the module it may import, and
+// whether it is pure. Paths are relative to the module; "." is the root.
+type room struct {
+	path    string
+	pure    bool // reads no clock, no files, no global randomness; no locks, no goroutines
+	imports []string
+}
+
+// table is the plan of the house. A room stands below everything it may
+// import, so the order of the rows alone rules out cycles and upward imports.
+var table = []room{
+	{path: ".", pure: true},
+	{path: "internal/stream", pure: true},
+	{path: "internal/lint"},
+	{path: "internal/realdata"}, // imported by tests only
+	{path: "internal/plot", imports: []string{"."}},
+	{path: "internal/bitset", pure: true, imports: []string{"."}},
+	{path: "calendar", pure: true, imports: []string{".", "internal/bitset"}},
+	{path: "policy", pure: true, imports: []string{".", "calendar"}},
+	{path: "calendar/calendartest", imports: []string{".", "calendar", "policy"}}, // imported by tests only
+	{path: "engine", pure: true, imports: []string{".", "internal/bitset", "calendar", "policy"}},
+	{path: "measure", pure: true, imports: []string{"."}},
+	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
+	{path: "workload", imports: []string{".", "internal/stream"}},
+	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
+	{path: "cmd/berth", imports: []string{
+		".", "calendar", "policy", "engine", "workload", "measure", "check", "sim",
+		"internal/plot", "internal/stream",
+	}},
+}
+
+// impure lists what a pure room must not import: the world (files, network,
+// processes), clocks, locks and goroutines' tools, logs, and randomness that
+// no seed governs. Packages below a listed one are meant too.
+var impure = []string{
+	"context", "crypto/rand", "embed", "hash/maphash", "io/fs", "io/ioutil", "log", "net", "os",
+	"path/filepath", "runtime", "sync", "syscall", "testing", "time",
+}
+
+// seeded lists what a pure room may use of math/rand and math/rand/v2: types
+// and constructors. Everything else there draws from the global source.
+var seeded = []string{
+	"ChaCha8", "New", "NewChaCha8", "NewPCG", "NewSource", "NewZipf", "PCG", "Rand", "Source", "Source64", "Zipf",
+}
