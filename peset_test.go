@@ -33,7 +33,7 @@ func TestPESetIsASet(t *testing.T) {
 		if set.Max() != highest {
 			t.Fatalf("%v: highest is %d", pes, set.Max())
 		}
-		for pe := berth.PE(0); pe < 42; pe++ {
+		for pe := range berth.PE(42) {
 			if set.Contains(pe) != slices.Contains(pes, pe) {
 				t.Fatalf("%v contains %d: %v", pes, pe, set.Contains(pe))
 			}

@@ -3,6 +3,7 @@ package check_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -129,8 +130,10 @@ func TestRandomCorruptionsAreFound(t *testing.T) {
 	}{
 		{check.Duplicate, func(_ int, lines *[]object, line object) { *lines = append(*lines, line) }},
 		{check.Identity, func(_ int, lines *[]object, line object) {
-			*lines = append(*lines, object{"id": "x", "kind": "booking", "npe": line["npe"], "pes": line["pes"],
-				"start": line["end"].(int) - 1, "end": horizon})
+			*lines = append(*lines, object{
+				"id": "x", "kind": "booking", "npe": line["npe"], "pes": line["pes"],
+				"start": line["end"].(int) - 1, "end": horizon,
+			})
 		}},
 		{check.Capacity, func(pes int, lines *[]object, line object) {
 			*lines = append(*lines, object{"id": "x", "kind": "outage", "npe": pes, "start": line["start"]})
@@ -156,9 +159,7 @@ func TestRandomCorruptionsAreFound(t *testing.T) {
 		{check.Range, func(pes int, _ *[]object, line object) { line["pes"] = line["pes"].(string) + fmt.Sprint(",", pes) }},
 		{check.Parts, func(_ int, lines *[]object, line object) {
 			other := object{}
-			for name, value := range line {
-				other[name] = value
-			}
+			maps.Copy(other, line)
 			other["part"] = "b"
 			other["start"], other["end"] = line["start"].(int)+1, line["end"].(int)+1
 			*lines = append(*lines, other)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 )
@@ -219,14 +220,14 @@ func (c *checker) checkRefused(i int, rec *record) {
 	if rec.reason == "" {
 		c.add1(BadReason, i, "refused without a reason")
 	}
-	var carries string
+	var carries strings.Builder
 	for _, f := range []field{fStart, fEnd, fPEs, fPromisedStart, fActualEnd} {
 		if rec.has(f) && (f != fPEs || len(rec.runs) > 0) {
-			carries += ", " + fieldNames[f]
+			carries.WriteString(", " + fieldNames[f])
 		}
 	}
-	if carries != "" {
-		c.add1(RefusalWithStart, i, "refused, and yet it carries %s", carries[len(", "):])
+	if carries.String() != "" {
+		c.add1(RefusalWithStart, i, "refused, and yet it carries %s", carries.String()[len(", "):])
 	}
 }
 

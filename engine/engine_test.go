@@ -244,9 +244,9 @@ func TestBadEvents(t *testing.T) {
 		{"time runs back", 9, engine.Event{Kind: engine.Wake}, berth.Invalid, "now"},
 		{"no request", 10, engine.Event{Kind: engine.Submit}, berth.Invalid, "request"},
 		{"unknown kind", 10, engine.Event{Kind: "jump"}, berth.Invalid, "kind"},
-		{"id taken", 10, engine.Event{Kind: engine.Submit, Request: ptr(berth.Rigid("a", 10, 10, 30, 1, 10))}, berth.Conflict, "id"},
-		{"from the future", 10, engine.Event{Kind: engine.Submit, Request: ptr(berth.Rigid("b", 11, 11, 30, 1, 10))}, berth.Invalid, "arrival"},
-		{"malformed", 10, engine.Event{Kind: engine.Submit, Request: ptr(berth.Rigid("b", 10, 10, 30, 0, 10))}, berth.Invalid, "npe"},
+		{"id taken", 10, engine.Event{Kind: engine.Submit, Request: new(berth.Rigid("a", 10, 10, 30, 1, 10))}, berth.Conflict, "id"},
+		{"from the future", 10, engine.Event{Kind: engine.Submit, Request: new(berth.Rigid("b", 11, 11, 30, 1, 10))}, berth.Invalid, "arrival"},
+		{"malformed", 10, engine.Event{Kind: engine.Submit, Request: new(berth.Rigid("b", 10, 10, 30, 0, 10))}, berth.Invalid, "npe"},
 		{"no such effect", 10, engine.Event{Kind: engine.Settle, Effect: 7}, berth.NotFound, "effect"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -259,7 +259,8 @@ func TestBadEvents(t *testing.T) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 func TestBadConfig(t *testing.T) {
 	for _, c := range []struct {

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func at(t berth.Time) *berth.Time { return &t }
+//go:fix inline
+func at(t berth.Time) *berth.Time { return new(t) }
 
 func accepted(id string, arrival, ready berth.Time, npe berth.Count, duration berth.Duration, start berth.Time) berth.Line {
 	end := start.Add(duration)
@@ -29,7 +30,8 @@ func refused(id string, arrival, ready berth.Time, npe berth.Count, duration ber
 	}
 }
 
-func number(x float64) *float64 { return &x }
+//go:fix inline
+func number(x float64) *float64 { return new(x) }
 
 // worked is a schedule on ten PEs. By hand:
 //
@@ -65,11 +67,11 @@ func TestWorkedSchedule(t *testing.T) {
 	got := measure.Of(worked, 10)
 	want := measure.Metrics{
 		Jobs: 7, Accepted: 4,
-		AcceptanceRate:      number(4.0 / 7),
-		MeanSlowdown:        number(9.0 / 4),
-		MeanWait:            number(125.0 / 4),
-		MeanWaitFromArrival: number(165.0 / 4),
-		Utilization:         number(640.0 / 1350),
+		AcceptanceRate:      new(4.0 / 7),
+		MeanSlowdown:        new(9.0 / 4),
+		MeanWait:            new(125.0 / 4),
+		MeanWaitFromArrival: new(165.0 / 4),
+		Utilization:         new(640.0 / 1350),
 		RequestedPESeconds:  910,
 		AcceptedPESeconds:   640,
 		Refusals:            []measure.ReasonCount{{berth.TooLarge, 1}, {berth.NoCapacity, 2}},
@@ -77,7 +79,7 @@ func TestWorkedSchedule(t *testing.T) {
 			{1, 1, 1, 1, number(1), 50, 50},
 			{2, 2, 1, 0, number(0), 14, 0},
 			{3, 4, 2, 2, number(1), 490, 490},
-			{5, 8, 2, 1, number(0.5), 340, 100},
+			{5, 8, 2, 1, new(0.5), 340, 100},
 			{9, 16, 1, 0, number(0), 16, 0},
 		},
 	}
@@ -94,11 +96,13 @@ func TestNothingHasNoMean(t *testing.T) {
 		"no lines": {nil, `{"jobs":0,"accepted":0,"acceptance_rate":null,"mean_slowdown":null,"mean_wait":null,` +
 			`"mean_wait_from_arrival":null,"utilization":null,"requested_pe_seconds":0,"accepted_pe_seconds":0,` +
 			`"refusals":[],"size_classes":[]}`},
-		"nothing accepted": {[]berth.Line{refused("d", 5, 5, 1, 30, berth.Quota)},
+		"nothing accepted": {
+			[]berth.Line{refused("d", 5, 5, 1, 30, berth.Quota)},
 			`{"jobs":1,"accepted":0,"acceptance_rate":0,"mean_slowdown":null,"mean_wait":null,` +
 				`"mean_wait_from_arrival":null,"utilization":null,"requested_pe_seconds":30,"accepted_pe_seconds":0,` +
 				`"refusals":[{"reason":"quota","count":1}],"size_classes":[{"min_npe":1,"max_npe":1,"jobs":1,"accepted":0,` +
-				`"acceptance_rate":0,"requested_pe_seconds":30,"accepted_pe_seconds":0}]}`},
+				`"acceptance_rate":0,"requested_pe_seconds":30,"accepted_pe_seconds":0}]}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.Marshal(measure.Of(tt.lines, 4))
@@ -179,7 +183,7 @@ func TestClockDoesNotMatter(t *testing.T) {
 			line := &lines[i]
 			line.Arrival, line.Ready, line.Deadline = line.Arrival+shift, line.Ready+shift, line.Deadline+shift
 			if line.Accepted {
-				line.Start, line.End = at(*line.Start+shift), at(*line.End+shift)
+				line.Start, line.End = new(*line.Start+shift), new(*line.End+shift)
 			}
 		}
 		if after := measure.Of(lines, 64); !cmp.Equal(before, after) {
@@ -215,8 +219,10 @@ func TestSizeClassesPartition(t *testing.T) {
 			sum.RequestedPESeconds += class.RequestedPESeconds
 			sum.AcceptedPESeconds += class.AcceptedPESeconds
 		}
-		want := measure.SizeClass{Jobs: m.Jobs, Accepted: m.Accepted,
-			RequestedPESeconds: m.RequestedPESeconds, AcceptedPESeconds: m.AcceptedPESeconds}
+		want := measure.SizeClass{
+			Jobs: m.Jobs, Accepted: m.Accepted,
+			RequestedPESeconds: m.RequestedPESeconds, AcceptedPESeconds: m.AcceptedPESeconds,
+		}
 		if sum != want {
 			t.Fatalf("got %+v, want %+v", sum, want)
 		}

@@ -86,8 +86,7 @@ func (r *recorder) accept(reservation *berth.Reservation) {
 
 // requestError names the request that an error is about.
 func requestError(r *berth.Request, err error) error {
-	var e *berth.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*berth.Error](err); ok {
 		return &berth.Error{Code: e.Code, Field: e.Field, Msg: fmt.Sprintf("request %q: %s", r.ID, e.Msg)}
 	}
 	return err

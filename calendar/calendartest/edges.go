@@ -361,9 +361,21 @@ func resizeInvalid(t *testing.T, form calendar.New, binding berth.Binding) {
 		start, end berth.Time
 		by         berth.Count
 	}{
-		{5, 5, -1}, {6, 5, -1}, {5, berth.TimeLimit, -1}, {-berth.TimeLimit, 5, -1}, {berth.Forever, berth.Forever, -1},
-		{0, 5, 1}, {0, 5, -11}, {5, 11, -4}, {5, berth.Forever, -4}, {10, 21, 7}, {15, berth.Forever, 1},
-		{0, 5, least}, {0, 5, greatest}, {12, 13, least}, {12, 13, greatest},
+		{5, 5, -1},
+		{6, 5, -1},
+		{5, berth.TimeLimit, -1},
+		{-berth.TimeLimit, 5, -1},
+		{berth.Forever, berth.Forever, -1},
+		{0, 5, 1},
+		{0, 5, -11},
+		{5, 11, -4},
+		{5, berth.Forever, -4},
+		{10, 21, 7},
+		{15, berth.Forever, 1},
+		{0, 5, least},
+		{0, 5, greatest},
+		{12, 13, least},
+		{12, 13, greatest},
 	} {
 		iv := berth.Interval{Start: row.start, End: row.end}
 		wantCode(t, "Resize "+iv.String(), resizer(t, c).Resize(iv, row.by), berth.Invalid)

@@ -201,12 +201,20 @@ func paperStep3(t *testing.T, form calendar.New, binding berth.Binding) {
 		late  bool // whether it merges under late binding, too
 		want  []rec
 	}{
-		{"the four lowest PEs are job1's and merge", four, true,
-			[]rec{{0, seven}, {2, four}, {10, nil}, {16, five}, {20, nil}}},
-		{"three PEs do not merge", four[:3], false,
-			[]rec{{0, seven}, {2, four}, {6, four[:3]}, {10, nil}, {16, five}, {20, nil}}},
-		{"four other PEs do not merge, though as many", []berth.PE{4, 5, 6, 7}, true,
-			[]rec{{0, seven}, {2, four}, {6, []berth.PE{4, 5, 6, 7}}, {10, nil}, {16, five}, {20, nil}}},
+		{
+			"the four lowest PEs are job1's and merge", four, true,
+			[]rec{{0, seven}, {2, four}, {10, nil}, {16, five}, {20, nil}},
+		},
+		{
+			"three PEs do not merge", four[:3], false,
+			[]rec{{0, seven}, {2, four}, {6, four[:3]}, {10, nil}, {16, five}, {20, nil}},
+		},
+		{
+			"four other PEs do not merge, though as many",
+			[]berth.PE{4, 5, 6, 7},
+			true,
+			[]rec{{0, seven}, {2, four}, {6, []berth.PE{4, 5, 6, 7}}, {10, nil}, {16, five}, {20, nil}},
+		},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -244,12 +252,21 @@ func paperAddBeforeFirst(t *testing.T, form calendar.New, binding berth.Binding)
 		block calendar.Block
 		want  []rec
 	}{
-		{"well before", calendar.Block{Start: -4, End: 1, NPE: 1, PEs: berth.PEsOf(0)},
-			[]rec{{-4, []berth.PE{0}}, {1, nil}, {2, []berth.PE{0}}, {4, nil}}},
-		{"up to it, more PEs", calendar.Block{Start: 0, End: 2, NPE: 2, PEs: berth.PEsOf(1, 2)},
-			[]rec{{0, []berth.PE{1, 2}}, {2, []berth.PE{0}}, {4, nil}}},
-		{"up to it, the same PEs", calendar.Block{Start: -2, End: 2, NPE: 1, PEs: berth.PEsOf(0)},
-			[]rec{{-2, []berth.PE{0}}, {4, nil}}},
+		{
+			"well before",
+			calendar.Block{Start: -4, End: 1, NPE: 1, PEs: berth.PEsOf(0)},
+			[]rec{{-4, []berth.PE{0}}, {1, nil}, {2, []berth.PE{0}}, {4, nil}},
+		},
+		{
+			"up to it, more PEs",
+			calendar.Block{Start: 0, End: 2, NPE: 2, PEs: berth.PEsOf(1, 2)},
+			[]rec{{0, []berth.PE{1, 2}}, {2, []berth.PE{0}}, {4, nil}},
+		},
+		{
+			"up to it, the same PEs",
+			calendar.Block{Start: -2, End: 2, NPE: 1, PEs: berth.PEsOf(0)},
+			[]rec{{-2, []berth.PE{0}}, {4, nil}},
+		},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ type change struct {
 // smallChanges lists every block, and under late binding every loss of one PE.
 func smallChanges(size berth.Count, binding berth.Binding) []change {
 	var list []change
-	for start := berth.Time(0); start < smallSeconds; start++ {
+	for start := range berth.Time(smallSeconds) {
 		for end := start + 1; end <= smallSeconds; end++ {
 			if binding == berth.Late {
 				for n := berth.Count(1); n <= size; n++ {

@@ -107,7 +107,7 @@ func (w Workload) Admit(c calendar.Calendar) (sum int64, err error) {
 		if w.Mode == Stream {
 			q.Now = r.Ready
 			for len(running) > 0 && running[0].End <= q.Now {
-				if err := c.Remove(heap.Pop(&running).(calendar.Block)); err != nil { //nolint:errcheck // the heap holds blocks only
+				if err := c.Remove(heap.Pop(&running).(calendar.Block)); err != nil {
 					return 0, fmt.Errorf("give back what has ended: %w", err)
 				}
 			}
@@ -134,7 +134,7 @@ type ends []calendar.Block
 func (e ends) Len() int           { return len(e) }
 func (e ends) Less(i, j int) bool { return e[i].End < e[j].End }
 func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *ends) Push(x any)        { *e = append(*e, x.(calendar.Block)) } //nolint:errcheck // only Admit pushes
+func (e *ends) Push(x any)        { *e = append(*e, x.(calendar.Block)) }
 func (e *ends) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]

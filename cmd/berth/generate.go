@@ -39,6 +39,7 @@ func (a *app) generateSWFCommand() *cobra.Command {
 simulator, can replay. The same flags write the same bytes.
 
 Models:
+
 ` + strings.TrimRight(modelList(), "\n"),
 		Example: `  berth generate swf --model lublin:typeless --jobs 1000 --pes 128 --seed 7 --out jobs.swf`,
 		Args:    noArguments,

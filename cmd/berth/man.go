@@ -41,7 +41,8 @@ func writeManual(cmd *cobra.Command, folder string) error {
 			}
 		}
 	}
-	// Pages bear no date, so that the same build writes the same bytes.
+	// Pages bear no date, so that the same build writes the same bytes: a year
+	// that is none stands in for it, and is taken out.
 	header := &doc.GenManHeader{Section: "1", Source: "Berth", Manual: "Berth manual", Date: &time.Time{}}
 	cmd.DisableAutoGenTag = true
 	var page bytes.Buffer
@@ -54,7 +55,7 @@ func writeManual(cmd *cobra.Command, folder string) error {
 		return err
 	}
 	defer out.drop()
-	if _, err := page.WriteTo(out); err != nil {
+	if _, err := out.Write(bytes.Replace(page.Bytes(), []byte(`"Jan 0001"`), []byte(`""`), 1)); err != nil {
 		return err
 	}
 	return out.keep()

@@ -132,6 +132,8 @@ func complete(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 }
 
+// simLong is the text over the flags. What is indented by four stays as it is
+// in the manual.
 func simLong() string {
 	var text strings.Builder
 	text.WriteString(`Every job of the workload becomes a request with a ready time and a deadline,
@@ -139,19 +141,23 @@ which is accepted with a start and PEs, or refused with a reason. Each policy
 decides about the same requests. Figures go to stdout, messages to stderr.
 
 A log or a model has no windows; they are drawn from the seed:
-  arrival  = submit / arrival factor
-  ready    = arrival + artime factor × U1 × duration
-  deadline = ready + duration + deadline factor × U2 × duration
+
+    arrival  = submit / arrival factor
+    ready    = arrival + artime factor × U1 × duration
+    deadline = ready + duration + deadline factor × U2 × duration
+
 A FILE.jsonl holds requests that bring their windows, and needs --pes.
 
 Models:
+
 ` + modelList() + `
 Policies (the rectangle is a start's free PEs × the time they stay free):
+
 `)
 	for _, row := range policy.Placements {
-		fmt.Fprintf(&text, "  %-20s %s\n", row.Name, row.About)
+		fmt.Fprintf(&text, "    %-20s %s\n", row.Name, row.About)
 	}
-	text.WriteString("  all                  every policy, in this order")
+	text.WriteString("    all                  every policy, in this order")
 	return text.String()
 }
 

@@ -137,7 +137,7 @@ func newModel(cmd *cobra.Command, flag, name string, params workload.Params) (*w
 func modelList() string {
 	var text strings.Builder
 	for _, model := range workload.Models() {
-		fmt.Fprintf(&text, "  %-20s %s\n", model.Name, model.About)
+		fmt.Fprintf(&text, "    %-20s %s\n", model.Name, model.About)
 	}
 	return text.String()
 }

@@ -41,7 +41,7 @@ func drawBars(c draw.Canvas, shares []Share) {
 func bar(c draw.Canvas, bottom, top vg.Length, share float64, fill, letters color.Color) {
 	end := c.Min.X + (c.Max.X-c.Min.X)*vg.Length(share)
 	fillRect(c, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: bottom}, Max: vg.Point{X: end, Y: top}}, fill)
-	if top-bottom < 6 {
+	if top-bottom < 5 {
 		return
 	}
 	value := rightText
