@@ -108,7 +108,7 @@ func TestHostileFilesEnd(t *testing.T) {
 	const n = 10_000
 	for name, data := range hostile(n) {
 		t.Run(name, func(t *testing.T) {
-			began := time.Now()
+			began := time.Now() //nolint:forbidigo // how long it takes is what is tested
 			report, err := check.File(strings.NewReader(data), "f", check.Options{PEs: berth.MaxPEs})
 			if name == "many excesses" {
 				report, err = check.File(strings.NewReader(data), "f", check.Options{PEs: berth.Count(n + 500)})
@@ -122,7 +122,7 @@ func TestHostileFilesEnd(t *testing.T) {
 			if named := identityIDs(report); (name == "one PE" || name == "wide" || name == "nested") && len(named) < n {
 				t.Errorf("only %d of %d lines that share a PE are named", len(named), n)
 			}
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > 20*time.Second { //nolint:forbidigo // how long it takes is what is tested
 				t.Errorf("took %v", took)
 			}
 		})

@@ -162,7 +162,8 @@ func readFile(r io.Reader, name string) (*file, error) {
 			long = append(long, text...)
 			text = long
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		atEnd := errors.Is(err, io.EOF)
+		if err != nil && !atEnd {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
 		if text = bytes.Trim(text, " \t\r\n"); len(text) > 0 {
@@ -173,7 +174,7 @@ func readFile(r io.Reader, name string) (*file, error) {
 			rec.line = line
 			f.records = append(f.records, rec)
 		}
-		if err != nil {
+		if atEnd {
 			return f, nil
 		}
 	}

@@ -250,9 +250,6 @@ func (e *Engine) Holder(resource berth.ResourceID, pe berth.PE, t berth.Time) (i
 	return id, ok
 }
 
-// Pending yields the requests not yet decided, in the order of submission.
-func (e *Engine) Pending() iter.Seq[*berth.Request] { return slices.Values(e.state.queue.pending) }
-
 // Outbox returns the effects not yet settled, in order. The slice is the
 // caller's.
 func (e *Engine) Outbox() []Effect { return slices.Clone(e.state.outbox) }

@@ -224,6 +224,14 @@ func TestCancelAndFinishFreeTheRest(t *testing.T) {
 			if r := accepted(t, submit(t, e, 60, berth.Rigid("e", 60, 60, 100, 4, 40))); r.Start() != 60 {
 				t.Fatalf("e starts at %d", r.Start())
 			}
+			submit(t, e, 60, berth.Rigid("f", 60, 300, 400, 4, 40))
+			var live []string
+			for r := range e.Reservations() {
+				live = append(live, r.Request.ID)
+			}
+			if want := []string{"d", "e", "f"}; !slices.Equal(live, want) {
+				t.Fatalf("live in the order of acceptance: %v, want %v", live, want)
+			}
 			_, _, err = e.Apply(60, engine.Event{Kind: engine.Cancel, ID: "nobody"})
 			wantCode(t, err, berth.NotFound, "id")
 		})
@@ -258,9 +266,6 @@ func TestBadEvents(t *testing.T) {
 		})
 	}
 }
-
-//go:fix inline
-func ptr[T any](v T) *T { return new(v) }
 
 func TestBadConfig(t *testing.T) {
 	for _, c := range []struct {

@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-//go:fix inline
 func at(t berth.Time) *berth.Time { return new(t) }
 
 func accepted(id string, arrival, ready berth.Time, npe berth.Count, duration berth.Duration, start berth.Time) berth.Line {
@@ -29,9 +28,6 @@ func refused(id string, arrival, ready berth.Time, npe berth.Count, duration ber
 		Duration: duration, NPE: npe, Reason: reason,
 	}
 }
-
-//go:fix inline
-func number(x float64) *float64 { return new(x) }
 
 // worked is a schedule on ten PEs. By hand:
 //
@@ -76,11 +72,11 @@ func TestWorkedSchedule(t *testing.T) {
 		AcceptedPESeconds:   640,
 		Refusals:            []measure.ReasonCount{{berth.TooLarge, 1}, {berth.NoCapacity, 2}},
 		SizeClasses: []measure.SizeClass{
-			{1, 1, 1, 1, number(1), 50, 50},
-			{2, 2, 1, 0, number(0), 14, 0},
-			{3, 4, 2, 2, number(1), 490, 490},
+			{1, 1, 1, 1, new(float64(1)), 50, 50},
+			{2, 2, 1, 0, new(float64(0)), 14, 0},
+			{3, 4, 2, 2, new(float64(1)), 490, 490},
 			{5, 8, 2, 1, new(0.5), 340, 100},
-			{9, 16, 1, 0, number(0), 16, 0},
+			{9, 16, 1, 0, new(float64(0)), 16, 0},
 		},
 	}
 	if !cmp.Equal(got, want) {

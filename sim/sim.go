@@ -77,6 +77,9 @@ func Run(ctx context.Context, config Config, requests []berth.Request, progress 
 		}
 	}
 	for at, due := e.Next(); due; at, due = e.Next() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		changes, _, err := e.Apply(at, engine.Event{Kind: engine.Wake})
 		if err != nil {
 			return nil, err
