@@ -168,7 +168,7 @@ func File(r io.Reader, name string, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := checker{file: f, opts: opts}
+	c := checker{file: f, opts: opts, violations: []Violation{}}
 	if err := c.placeLines(); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ const valid = `
 {"id":"down","kind":"outage","npe":2,"start":52,"end":54}
 {"id":"j1","kind":"job","npe":10,"start":50,"end":52}
 {"id":"j2","kind":"job","npe":10}
-{"id":"7","kind":"request","arrival":9,"ready":9,"deadline":10,"duration":1,"npe":99,"accepted":false,"reason":"too_large","start":null}
+{"id":"7","kind":"request","arrival":9,"ready":9,"deadline":10,"duration":1,"npe":99,"accepted":false,"reason":"too_large","start":null,"pes":""}
 `
 
 // on checks text against a machine of pes PEs and fails on bad input.
@@ -45,7 +45,7 @@ func on(t *testing.T, pes berth.Count, text string) *check.Report {
 
 func TestValidSchedule(t *testing.T) {
 	report := on(t, 10, valid)
-	if want := (&check.Report{Lines: 15, Requests: 8, Accepted: 6}); !cmp.Equal(report, want) {
+	if want := (&check.Report{Lines: 15, Requests: 8, Accepted: 6, Violations: []check.Violation{}}); !cmp.Equal(report, want) {
 		t.Error(cmp.Diff(want, report))
 	}
 	if !report.Valid() {
@@ -77,6 +77,7 @@ func TestViolations(t *testing.T) {
 		{"same id", `"id":"2"`, `"id":"3"`, []string{"duplicate 3"}},
 		{"same id as a booking", `"id":"b2"`, `"id":"1"`, []string{"duplicate 1", "precedence 1 3"}},
 		{"same part", `"part":"2"`, `"part":1`, []string{"duplicate 4"}},
+		{"part nought is no part", `"id":"j2"`, `"id":"j1","part":0`, []string{"duplicate j1"}},
 		{"same job id", `"id":"j2"`, `"id":"j1"`, []string{"duplicate j1"}},
 		{"ready before arrival", `"id":"2","kind":"request","arrival":1`, `"id":"2","kind":"request","arrival":2`, []string{"request 2"}},
 		{"no PEs for a refused request", `"npe":99`, `"npe":0`, []string{"request 7"}},
@@ -94,7 +95,7 @@ func TestViolations(t *testing.T) {
 		{"reason of an acceptance", `"user":"ann"`, `"reason":"quota"`, []string{"reason 1"}},
 		{"refusal with a start", `"start":null`, `"start":9`, []string{"refusal_with_start 7"}},
 		{"refusal with an end", `"start":null`, `"end":9`, []string{"refusal_with_start 7"}},
-		{"refusal with PEs", `"start":null`, `"pes":"0"`, []string{"refusal_with_start 7"}},
+		{"refusal with PEs", `"pes":""`, `"pes":"0"`, []string{"refusal_with_start 7"}},
 		{"no start", `"start":10,"end":15`, `"end":15`, []string{"missing_start 3"}},
 		{"no end", `"start":10,"end":15`, `"start":10`, []string{"missing_start 3"}},
 		{"job without end", `"start":50,"end":52`, `"start":50`, []string{"missing_start j1"}},
@@ -250,6 +251,16 @@ func TestReadable(t *testing.T) {
 		if report := on(t, 3, text); !report.Valid() || report.Lines != 1 {
 			t.Errorf("%v in %.200s", report.Violations, text)
 		}
+	}
+}
+
+func TestLongLinesOneAfterAnother(t *testing.T) {
+	var b strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&b, `{"x":%q,"id":"%d","kind":"job","npe":1}`+"\n", strings.Repeat("y", 300_000-70_000*i), i)
+	}
+	if report := on(t, 1, b.String()); !report.Valid() || report.Lines != 4 {
+		t.Error(report)
 	}
 }
 

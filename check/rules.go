@@ -22,7 +22,7 @@ type checker struct {
 	file       *file
 	opts       Options
 	places     []place
-	violations []Violation
+	violations []Violation // never nil, for the sake of JSON
 	listed     int // lines in all violations
 }
 

@@ -31,9 +31,9 @@ type Metrics struct {
 	// start − arrival, in seconds, as in the papers on dynamic priority and on
 	// limited waiting.
 	MeanWaitFromArrival *float64 `json:"mean_wait_from_arrival"`
-	// Utilization is the reserved PE-seconds, npe · (end − start) summed over
-	// accepted requests, divided by PEs · (last end − first arrival). The first
-	// arrival is that of any request; nil if nothing was accepted.
+	// Utilization is AcceptedPESeconds / (PEs · (last end − first arrival)):
+	// the last end of an accepted request, the first arrival of any. It is nil
+	// if nothing was accepted.
 	Utilization *float64 `json:"utilization"`
 	// RequestedPESeconds is npe · duration summed over all requests, as their
 	// lines say; AcceptedPESeconds over the accepted ones.
@@ -72,28 +72,27 @@ type SizeClass struct {
 type job struct {
 	accepted  bool // all parts
 	reason    berth.Reason
-	arrival   berth.Time // earliest of the parts
-	ready     berth.Time // earliest
+	arrival   berth.Time // of the first part, as for ready
+	ready     berth.Time
 	start     berth.Time // earliest
 	end       berth.Time // latest
 	duration  berth.Duration
 	npe       int64
 	requested int64 // PE-seconds
-	reserved  int64 // PE-seconds
 }
 
 // Of returns the figures of a finished schedule on a machine of pes PEs. Only
 // request lines count (a line without a kind is one), and only accepted
 // requests have a slowdown and a wait. A request is accepted if all its parts
-// are; its duration is that of its longest part. An accepted line that lacks
-// its start or end counts as refused without a reason. Cost: O(n) for n lines.
+// are; its duration is that of its longest part, its arrival and ready time are
+// those of its first. An accepted line that lacks its start or end counts as
+// refused without a reason. Cost: O(n) for n lines.
 func Of(lines []berth.Line, pes berth.Count) Metrics {
 	jobs := jobsOf(lines)
 	m := Metrics{Jobs: len(jobs)}
 	var (
 		slowdown              float64
 		wait, fromArrival     int64
-		reserved              int64
 		firstArrival, lastEnd berth.Time
 		refusals              = map[berth.Reason]int{}
 		classes               [65]SizeClass
@@ -118,7 +117,6 @@ func Of(lines []berth.Line, pes berth.Count) Metrics {
 		class.Accepted++
 		class.AcceptedPESeconds = addSaturated(class.AcceptedPESeconds, j.requested)
 		m.AcceptedPESeconds = addSaturated(m.AcceptedPESeconds, j.requested)
-		reserved = addSaturated(reserved, j.reserved)
 		wait += int64(j.start - j.ready)
 		fromArrival += int64(j.start - j.arrival)
 		duration := max(1, int64(j.duration)) // less is no valid request
@@ -129,7 +127,7 @@ func Of(lines []berth.Line, pes berth.Count) Metrics {
 	m.MeanWait = ratio(float64(wait), float64(m.Accepted))
 	m.MeanWaitFromArrival = ratio(float64(fromArrival), float64(m.Accepted))
 	if m.Accepted > 0 {
-		m.Utilization = ratio(float64(reserved), float64(float64(pes)*float64(lastEnd-firstArrival)))
+		m.Utilization = ratio(float64(m.AcceptedPESeconds), float64(float64(pes)*float64(lastEnd-firstArrival)))
 	}
 	m.Refusals = refusalsInOrder(refusals)
 	m.SizeClasses = []SizeClass{}
@@ -183,7 +181,6 @@ func jobOf(line *berth.Line) job {
 	if line.Accepted && line.Start != nil && line.End != nil {
 		j.accepted = true
 		j.start, j.end = *line.Start, *line.End
-		j.reserved = berth.Area(line.NPE, j.end.Sub(j.start))
 	}
 	return j
 }
@@ -197,12 +194,9 @@ func (j *job) join(part *job) {
 		j.accepted = false
 		j.reason = part.reason
 	}
-	j.arrival = min(j.arrival, part.arrival)
-	j.ready = min(j.ready, part.ready)
 	j.duration = max(j.duration, part.duration)
 	j.npe += part.npe
 	j.requested = addSaturated(j.requested, part.requested)
-	j.reserved = addSaturated(j.reserved, part.reserved)
 }
 
 func refusalsInOrder(refusals map[berth.Reason]int) []ReasonCount {

@@ -35,21 +35,21 @@ func refused(id string, arrival, ready berth.Time, npe berth.Count, duration ber
 //	a     4       100   400       10     20     20  120     0            10         1
 //	b     1        50    50       10     30     55  105    25            45       1.5
 //	c     5        20   100       40     40    120  140    80            80         5
-//	p   2+1     40,10    90       50     60     80  120    20            30       1.5
+//	p   1+2     10,40    90       50     60     80  120    20            30       1.5
 //	d     8        30   240        5      5  refused no_capacity
 //	e    16         1    16       60     60  refused too_large
 //	f     2         7    14       70     70  refused no_capacity
 //
 // The first arrival is 5, the last end 140: utilization 640 / (10 · 135).
 var worked = []berth.Line{
-	refused("d", 5, 5, 8, 30, berth.NoCapacity),
 	accepted("a", 10, 20, 4, 100, 20),
+	refused("d", 5, 5, 8, 30, berth.NoCapacity),
 	accepted("b", 10, 30, 1, 50, 55),
 	{ID: "k", Kind: berth.KindBooking, NPE: 10, Start: at(0), End: at(900)},
 	accepted("c", 40, 40, 5, 20, 120),
-	part(accepted("p", 50, 60, 2, 40, 80), 1),
+	part(accepted("p", 50, 60, 1, 10, 80), 1),
 	refused("e", 60, 60, 16, 1, berth.TooLarge),
-	part(accepted("p", 50, 60, 1, 10, 80), 2),
+	part(accepted("p", 50, 60, 2, 40, 80), 2),
 	refused("f", 70, 70, 2, 7, berth.NoCapacity),
 	{ID: "o", Kind: berth.KindOutage, NPE: 1, Start: at(2000), End: at(3000)},
 }
@@ -223,4 +223,17 @@ func TestSizeClassesPartition(t *testing.T) {
 			t.Fatalf("got %+v, want %+v", sum, want)
 		}
 	})
+}
+
+// TestLastEndIsOfAnyPart: 4 PE-seconds on 2 PEs from 0 to 3.
+func TestLastEndIsOfAnyPart(t *testing.T) {
+	for _, ends := range [][2]berth.Duration{{1, 3}, {3, 1}} {
+		m := measure.Of([]berth.Line{
+			part(accepted("p", 0, 0, 1, ends[0], 0), 1),
+			part(accepted("p", 0, 0, 1, ends[1], 0), 2),
+		}, 2)
+		if *m.Utilization != 4.0/6 || *m.MeanSlowdown != 1 {
+			t.Errorf("%v: utilization %v, slowdown %v", ends, *m.Utilization, *m.MeanSlowdown)
+		}
+	}
 }

@@ -47,7 +47,7 @@ type lublin struct {
 	runTimes    []int64 // if any: the only ones, the nearest is taken
 
 	gap   gamma // ln(inter-arrival) in rush hours, the all-day correction applied
-	cycle gamma // arrivals over the day, in half hours from 05:30
+	cycle gamma // arrivals over the half hours 11 to 58, which wrap round the day
 	queue int32 // column 15
 }
 

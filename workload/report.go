@@ -103,7 +103,8 @@ func (r *Report) SkippedTotal() int {
 	return total
 }
 
-// String tells the report in one line for people, bad lines excepted the first.
+// String tells the report in one line for people; of the bad lines it shows the
+// first.
 func (r *Report) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %d of %d records usable", r.Name, r.Usable, r.Records)

@@ -65,8 +65,8 @@ func (t *Transform) Validate() error {
 // A request that cannot be right, for example because its deadline would be
 // beyond berth.TimeLimit, is bad: in strict mode it is the error, else it is
 // left out and counted in report, which may be nil. Without strict mode only
-// the factors can cause an error. Cost: O(len(records)), three allocations
-// and two per user and per id.
+// the factors can cause an error. Cost: O(len(records)), one allocation for
+// each id and each user and a few for all.
 func (t *Transform) Requests(records []Record, strict bool, report *Report) ([]berth.Request, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -100,6 +100,7 @@ func (t *Transform) Requests(records []Record, strict bool, report *Report) ([]b
 		if err := request.Validate(); err != nil {
 			bad := badRequest(err)
 			bad.Want = "job " + request.ID + ": " + bad.Want
+			report.Usable = max(report.Usable-1, 0) // the reader took it for usable
 			if err := report.bad(&bad, strict); err != nil {
 				return nil, err
 			}

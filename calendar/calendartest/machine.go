@@ -76,8 +76,9 @@ type machine struct {
 }
 
 type keptSnapshot struct {
-	c calendar.Calendar
-	m *model
+	c    calendar.Calendar
+	m    *model
+	live []calendar.Block
 }
 
 func newMachine(from chooser, form calendar.New, binding berth.Binding, w world) *machine {
@@ -381,6 +382,10 @@ func (ma *machine) resize(t rapid.TB, from chooser) {
 		iv.End = berth.Forever
 	}
 	by := berth.Count(from.pick("by", int(2*ma.m.size)+3)) - ma.m.size - 1
+	ma.resizeBy(t, resizer, iv, by)
+}
+
+func (ma *machine) resizeBy(t rapid.TB, resizer calendar.Resizer, iv berth.Interval, by berth.Count) {
 	switch {
 	case by == 0:
 		if err := resizer.Resize(iv, 0); err != nil {
@@ -426,16 +431,23 @@ func (ma *machine) snapshot(t rapid.TB, from chooser) {
 	if from.pick("go on with the copy", 2) == 1 {
 		ma.c, copied = copied, ma.c
 	}
-	ma.kept = append(ma.kept, keptSnapshot{copied, ma.m.clone()})
+	ma.kept = append(ma.kept, keptSnapshot{copied, ma.m.clone(), slices.Clone(ma.live)})
 }
 
+// checkSnapshots looks at the kept copies once more. They must be as they were,
+// and able to change by themselves.
 func (ma *machine) checkSnapshots(t rapid.TB) {
 	for _, kept := range ma.kept {
 		checkState(t, kept.c, kept.m)
-		// A copy must be able to change by itself, too.
-		now := kept.m.first + (kept.m.last()-kept.m.first)/2
-		kept.c.Prune(now)
-		kept.m.prune(now)
+		copied := &machine{c: kept.c, m: kept.m, pruned: ma.m.first, live: kept.live}
+		for _, b := range kept.live {
+			copied.remove(t, b)
+		}
+		if resizer, ok := kept.c.(calendar.Resizer); ok {
+			for by := berth.Count(-2); by <= 2; by++ {
+				copied.resizeBy(t, resizer, berth.Interval{Start: kept.m.first, End: berth.Forever}, by)
+			}
+		}
 		checkState(t, kept.c, kept.m)
 	}
 	checkState(t, ma.c, ma.m)

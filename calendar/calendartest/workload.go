@@ -74,10 +74,14 @@ func (w Workload) Horizon() berth.Time {
 }
 
 // All returns the requests in the order in which they are admitted.
-func (w Workload) All() []WorkloadRequest {
+func (w Workload) All() []WorkloadRequest { return w.Take(w.Requests) }
+
+// Take returns the first n requests, which may be more than Requests; the
+// horizon is that of Requests.
+func (w Workload) Take(n int) []WorkloadRequest {
 	s := splitmix64(w.Seed)
 	horizon := w.Horizon()
-	list := make([]WorkloadRequest, w.Requests)
+	list := make([]WorkloadRequest, n)
 	for i := range list {
 		a, b, c := s.next(), s.next(), s.next()
 		r := &list[i]

@@ -24,6 +24,7 @@ var table = []room{
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
 	{path: "workload", imports: []string{".", "internal/stream"}},
+	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "measure", "check", "sim",

@@ -1,0 +1,219 @@
+// Command calendarbench measures the structures of package calendar beside one
+// another, on the workloads by which availability structures are compared:
+// admissions per second of CPU time on one core (admit = find + add), filling
+// an empty calendar and in the steady state, with memory per live booking and
+// the sum of all starts as the proof that the work is the same. It prints one
+// table; make bench-calendar runs it.
+package main
+
+import (
+	"container/heap"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/calendar/calendartest"
+)
+
+func main() {
+	only := flag.String("row", "", "only rows whose name contains this")
+	patience := flag.Duration("cap", 5*time.Second, "how long the plain form may work at each half of a row")
+	flag.Parse()
+	runtime.GOMAXPROCS(1)
+	if err := table(*only, *patience); err != nil {
+		fmt.Fprintln(os.Stderr, "calendarbench:", err)
+		os.Exit(1)
+	}
+}
+
+func table(only string, patience time.Duration) error {
+	fmt.Printf("%s, %s, CPU time of the whole process, GOMAXPROCS=1\n", runtime.Version(), cpuName())
+	fmt.Printf("%-58s %-6s %11s %11s %11s %8s  %s\n", "row", "form", "goal/s", "fill/s", "steady/s", "B/live", "sum of starts")
+	for _, r := range rows() {
+		if !strings.Contains(r.name(), only) {
+			continue
+		}
+		for _, form := range calendar.Forms {
+			limit := time.Duration(0)
+			if form.Name == "plain" {
+				limit = patience
+			}
+			if err := measure(&r, form, limit); err != nil {
+				return fmt.Errorf("%s, %s: %w", r.name(), form.Name, err)
+			}
+		}
+	}
+	if strings.Contains("snapshot and draft", only) {
+		for _, form := range calendar.Forms {
+			if err := snapshots(form); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measure runs one row on one form and prints its line. A limit above 0 ends
+// each half when it has taken that long; the line then says how far it came.
+func measure(r *row, form calendar.Form, limit time.Duration) error {
+	before := heapInUse()
+	u := r.begin(form)
+	overhead := heapInUse() - before // of the requests
+	stream := &running{}
+	note := ""
+
+	began, done := cpu(), 0
+	for ; done < r.workload.Requests; done++ {
+		if limit > 0 && done%64 == 0 && cpu()-began > limit {
+			note = fmt.Sprintf("  (%d of %d in %s)", done, r.workload.Requests, limit)
+			break
+		}
+		if r.workload.Mode == calendartest.Stream {
+			if err := stream.giveBack(u); err != nil {
+				return err
+			}
+		}
+		if err := u.admit(); err != nil {
+			return err
+		}
+		if r.workload.Mode == calendartest.Stream {
+			heap.Push(stream, ending{u.live[done].End, done})
+		}
+	}
+	fill := float64(u.admitted) / (cpu() - began).Seconds()
+	starts := u.starts
+	live := u.admitted - stream.over
+	perLive := float64(heapInUse()-before-overhead) / float64(live)
+	runtime.KeepAlive(u)
+
+	steady := "-"
+	if r.workload.Mode != calendartest.Stream && note == "" {
+		admitted := u.admitted
+		began = cpu()
+		for i := range r.steps {
+			if limit > 0 && i%64 == 0 && cpu()-began > limit {
+				break
+			}
+			if err := u.drop(i); err != nil {
+				return err
+			}
+			if err := u.admit(); err != nil {
+				return err
+			}
+		}
+		steady = fmt.Sprintf("%.0f", float64(u.admitted-admitted)/(cpu()-began).Seconds())
+	}
+	goal := "-"
+	if r.goal > 0 {
+		goal = fmt.Sprintf("%.0f", r.goal)
+	}
+	fmt.Printf("%-58s %-6s %11s %11.0f %11s %8.0f  %d%s\n", r.name(), form.Name, goal, fill, steady, perLive, starts, note)
+	return nil
+}
+
+// snapshots times a snapshot of a calendar with a million live bookings and a
+// draft of a hundred bookings on it, undone.
+func snapshots(form calendar.Form) error {
+	r := row{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, allK*allK), "first-fit", 0, 0, 200}
+	for _, binding := range []berth.Binding{berth.Late, berth.Early} {
+		if form.Name == "plain" {
+			r.workload.Requests = 10 * allK
+		}
+		r.binding = binding
+		u := r.begin(form)
+		for range r.workload.Requests {
+			if err := u.admit(); err != nil {
+				return err
+			}
+		}
+		id := berth.Pool("site", "pool")
+		began := cpu()
+		copied := u.calendar.Snapshot()
+		draft := calendar.NewDraft(map[berth.ResourceID]calendar.Calendar{id: copied})
+		bare := draft.Mark()
+		for i := range 100 {
+			q := u.requests[r.workload.Requests+i]
+			fit, ok := calendar.Earliest(copied, calendar.Query{Ready: q.Ready, Deadline: berth.Forever, Duration: q.Duration, NPE: q.NPE})
+			if !ok {
+				return fmt.Errorf("no start for %+v", q)
+			}
+			if err := draft.Book(id, calendar.Block{Start: fit.Start, End: fit.End, NPE: q.NPE, PEs: fit.PEs}); err != nil {
+				return err
+			}
+		}
+		draft.Undo(bare)
+		fmt.Printf("%-58s %-6s %s (goal 1ms)\n",
+			fmt.Sprintf("%s snapshot and draft of 100, undone, at %d live", binding, r.workload.Requests), form.Name, cpu()-began)
+	}
+	return nil
+}
+
+// running is the heap of what is booked in mode Stream, by end.
+type running struct {
+	list []ending
+	over int
+}
+
+type ending struct {
+	end berth.Time
+	i   int
+}
+
+func (h *running) giveBack(u *run) error {
+	ready := u.requests[len(u.live)].Ready
+	for len(h.list) > 0 && h.list[0].end <= ready {
+		h.over++
+		if err := u.drop(heap.Pop(h).(ending).i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *running) Len() int           { return len(h.list) }
+func (h *running) Less(i, j int) bool { return h.list[i].end < h.list[j].end }
+func (h *running) Swap(i, j int)      { h.list[i], h.list[j] = h.list[j], h.list[i] }
+func (h *running) Push(x any)         { h.list = append(h.list, x.(ending)) }
+func (h *running) Pop() any {
+	last := h.list[len(h.list)-1]
+	h.list = h.list[:len(h.list)-1]
+	return last
+}
+
+// cpu returns the CPU time that the process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic("calendarbench: " + err.Error())
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// heapInUse returns the bytes that live objects take.
+func heapInUse() int64 {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// cpuName returns the processor's name where the system tells it.
+func cpuName() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(data)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimSpace(strings.TrimLeft(name, " \t:"))
+		}
+	}
+	return runtime.GOARCH
+}
