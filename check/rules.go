@@ -23,7 +23,7 @@ type checker struct {
 	opts       Options
 	places     []place
 	violations []Violation // never nil, for the sake of JSON
-	listed     int // lines in all violations
+	listed     int         // lines in all violations
 }
 
 // place is a pool at which lines take PEs.
