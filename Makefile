@@ -31,14 +31,15 @@ test: lint build ## everything: format, lint, build, all tests, and the race det
 	@$(MAKE) --no-print-directory race
 
 # The pure rooms start no goroutine and hold no lock, which internal/lint proves;
-# only packages that import one of these can race.
+# only packages that import one of these can race. -short leaves out whole real logs,
+# which run without the detector above.
 .PHONY: race
 race:
 	@racy=$$(go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "context")}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
-	else set -x; go test -race $(TESTFLAGS) $$racy; fi
+	else set -x; go test -race -short $(TESTFLAGS) $$racy; fi
 
 test-long: lint build ## the same with far more random cases, and every fuzz target for FUZZTIME
 	go test -count=1 -timeout 60m ./...

@@ -17,6 +17,9 @@ import (
 // Every log of the archive that we have, whole, as advance reservations with
 // the paper's factors {3,3}: the independent validator accepts the schedule.
 func TestRealLogsAreScheduledValidly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole real logs are left out of short runs, such as those under the race detector")
+	}
 	for _, log := range []struct {
 		name                    string
 		jobs, firstFit, peWorst int // the last two: how many are accepted
