@@ -28,8 +28,8 @@ type ResourceID struct {
 // PoolKind is the ResourceID.Kind of a pool of PEs.
 const PoolKind = "pool"
 
-// Pool returns the ResourceID of a pool.
-func Pool(site, name string) ResourceID { return ResourceID{Site: site, Kind: PoolKind, Name: name} }
+// PoolID returns the ResourceID of a pool.
+func PoolID(site, name string) ResourceID { return ResourceID{Site: site, Kind: PoolKind, Name: name} }
 
 // Less orders resources by site, kind, name.
 func (r ResourceID) Less(o ResourceID) bool {

@@ -9,7 +9,7 @@ import (
 // Config says what the engine schedules and how. It is plain data: policies
 // go by their names in the tables of package policy.
 type Config struct {
-	Sites   []Site        `json:"sites"`
+	Sites   []berth.Site  `json:"sites"`
 	Order   string        `json:"order"`   // of policy.Orders; empty is "fcfs"
 	Place   string        `json:"place"`   // of policy.Placements; empty is "first-fit"
 	Choice  policy.Choice `json:"choice"`  // among the variants of a moldable part; empty is "earliest-finish"
@@ -20,22 +20,6 @@ type Config struct {
 	// Explain makes a refusal for want of capacity say how many PEs were to
 	// be had. It costs a second search for every such refusal.
 	Explain bool `json:"explain"`
-}
-
-// Site is a cluster: one or more pools.
-type Site struct {
-	Name  string `json:"name"`
-	Pools []Pool `json:"pools"`
-	// Managed sites have somebody who carries out effects: what is promised
-	// there is emitted as effects and stays in the outbox until settled.
-	Managed bool `json:"managed,omitempty"`
-}
-
-// Pool is a set of interchangeable PEs with one calendar.
-type Pool struct {
-	Name    string        `json:"name"`
-	PEs     berth.Count   `json:"pes"`
-	Binding berth.Binding `json:"binding"`
 }
 
 // The names of horizons.
@@ -94,7 +78,7 @@ func (c *Config) checkSites() error {
 			return berth.Errorf(berth.Invalid, "sites", "site %q needs a name and at least one pool", site.Name)
 		}
 		for _, pool := range site.Pools {
-			id := berth.Pool(site.Name, pool.Name)
+			id := berth.PoolID(site.Name, pool.Name)
 			switch {
 			case seen[id]:
 				return berth.Errorf(berth.Invalid, "sites", "pool %q of site %q is there twice", pool.Name, site.Name)

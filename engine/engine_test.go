@@ -12,7 +12,7 @@ import (
 )
 
 func onePool(pes berth.Count, binding berth.Binding) engine.Config {
-	return engine.Config{Sites: []engine.Site{{Name: "cm5", Pools: []engine.Pool{{Name: "pool", PEs: pes, Binding: binding}}}}}
+	return engine.Config{Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "pool", PEs: pes, Binding: binding}}}}}
 }
 
 func newEngine(t *testing.T, config engine.Config) *engine.Engine {
@@ -108,7 +108,7 @@ func TestLifeOfAPromise(t *testing.T) {
 			if live.State != berth.Active || live.Allotments[0].PEs.String() != "0-2" {
 				t.Fatalf("active reservation %+v", live)
 			}
-			pool := berth.Pool("cm5", "pool")
+			pool := berth.PoolID("cm5", "pool")
 			if id, ok := e.Holder(pool, 2, 15); !ok || id != "a" {
 				t.Fatalf("PE 2 at 15 is held by %q %v", id, ok)
 			}
@@ -161,7 +161,7 @@ func TestRefusalsNameTheConstraint(t *testing.T) {
 	config.Explain = true
 	e := newEngine(t, config)
 	submit(t, e, 0, berth.Rigid("busy", 0, 0, 100, 7, 100))
-	pool := berth.Pool("cm5", "pool")
+	pool := berth.PoolID("cm5", "pool")
 	for _, c := range []struct {
 		name    string
 		request berth.Request
@@ -329,7 +329,7 @@ func TestMoldable(t *testing.T) {
 
 func TestCoallocation(t *testing.T) {
 	config := onePool(4, berth.Early)
-	config.Sites = append(config.Sites, engine.Site{Name: "sp2", Pools: []engine.Pool{{Name: "pool", PEs: 6, Binding: berth.Late}}})
+	config.Sites = append(config.Sites, berth.Site{Name: "sp2", Pools: []berth.Pool{{Name: "pool", PEs: 6, Binding: berth.Late}}})
 	e := newEngine(t, config)
 	submit(t, e, 0, berth.Rigid("a", 0, 0, 30, 2, 30)) // cm5, 2 of 4 until 30
 	submit(t, e, 0, berth.Rigid("b", 0, 0, 20, 5, 20)) // sp2, 5 of 6 until 20

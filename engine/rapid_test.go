@@ -22,9 +22,9 @@ func drawConfig(t *rapid.T) engine.Config {
 		Explain: rapid.Bool().Draw(t, "explain"),
 	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "pools") {
-		config.Sites = append(config.Sites, engine.Site{
+		config.Sites = append(config.Sites, berth.Site{
 			Name: fmt.Sprintf("s%d", i), Managed: rapid.Bool().Draw(t, "managed"),
-			Pools: []engine.Pool{{Name: "p", PEs: berth.Count(rapid.IntRange(1, 70).Draw(t, "pes")), Binding: binding.Draw(t, "binding")}},
+			Pools: []berth.Pool{{Name: "p", PEs: berth.Count(rapid.IntRange(1, 70).Draw(t, "pes")), Binding: binding.Draw(t, "binding")}},
 		})
 	}
 	return config

@@ -29,7 +29,7 @@ type state struct {
 // resource is what the configuration says of a calendar.
 type resource struct {
 	id   berth.ResourceID
-	pool Pool
+	pool berth.Pool
 }
 
 func newState(config *Config, form calendar.Form) *state {
@@ -45,7 +45,7 @@ func newState(config *Config, form calendar.Form) *state {
 			s.managed[site.Name] = true
 		}
 		for _, pool := range site.Pools {
-			id := berth.Pool(site.Name, pool.Name)
+			id := berth.PoolID(site.Name, pool.Name)
 			s.resources = append(s.resources, resource{id: id, pool: pool})
 			s.calendars[id] = form.New(pool.PEs, pool.Binding)
 			if pool.Binding == berth.Late {

@@ -33,9 +33,9 @@ func (c *Config) engineConfig() engine.Config {
 		site = DefaultSite
 	}
 	return engine.Config{
-		Sites: []engine.Site{{
+		Sites: []berth.Site{{
 			Name:  site,
-			Pools: []engine.Pool{{Name: "pool", PEs: c.PEs, Binding: c.Binding}},
+			Pools: []berth.Pool{{Name: "pool", PEs: c.PEs, Binding: c.Binding}},
 		}},
 		Place: c.Placement, Choice: c.Choice, Horizon: c.Horizon, Calendar: c.Calendar,
 	}

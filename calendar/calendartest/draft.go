@@ -38,7 +38,7 @@ func draftLaws(t *testing.T, form calendar.New) {
 			for range from.pick("blocks beforehand", 4) {
 				ma.addFree(t, from)
 			}
-			id := berth.Pool("site", fmt.Sprint("pool", i))
+			id := berth.PoolID("site", fmt.Sprint("pool", i))
 			d.ids, d.machines = append(d.ids, id), append(d.machines, ma)
 			d.calendars[id] = ma.c
 		}
@@ -55,7 +55,7 @@ func draftLaws(t *testing.T, form calendar.New) {
 		})
 	}))
 	t.Run("undo notices interference", func(t *testing.T) {
-		id := berth.Pool("site", "pool")
+		id := berth.PoolID("site", "pool")
 		c := form(4, berth.Early)
 		draft := calendar.NewDraft(map[berth.ResourceID]calendar.Calendar{id: c})
 		b := calendar.Block{Start: 0, End: 5, NPE: 1, PEs: berth.PEsOf(1)}
@@ -77,7 +77,7 @@ func (d *draftMachine) check(t *rapid.T) {
 			t.Fatalf("the draft's calendar of %v is another one", id)
 		}
 	}
-	if d.draft.Calendar(berth.Pool("site", "unknown")) != nil {
+	if d.draft.Calendar(berth.PoolID("site", "unknown")) != nil {
 		t.Fatal("the draft has a calendar for an unknown resource")
 	}
 }
@@ -104,7 +104,7 @@ func (d *draftMachine) book(t *rapid.T) {
 
 func (d *draftMachine) bookUnknown(t *rapid.T) {
 	b := calendar.Block{Start: 0, End: 1, NPE: 1, PEs: berth.PEsOf(0)}
-	wantCode(t, "Book on an unknown resource", d.draft.Book(berth.Pool("site", "unknown"), b), berth.NotFound)
+	wantCode(t, "Book on an unknown resource", d.draft.Book(berth.PoolID("site", "unknown"), b), berth.NotFound)
 }
 
 func (d *draftMachine) mark(*rapid.T) {

@@ -133,7 +133,7 @@ func snapshots(form calendar.Form) error {
 				return err
 			}
 		}
-		id := berth.Pool("site", "pool")
+		id := berth.PoolID("site", "pool")
 		began := cpu()
 		copied := u.calendar.Snapshot()
 		draft := calendar.NewDraft(map[berth.ResourceID]calendar.Calendar{id: copied})

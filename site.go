@@ -1,0 +1,81 @@
+package berth
+
+// StandardSpeed is the speed of a standard PE: durations are given for it.
+const StandardSpeed Speed = 1000
+
+// Speed is how fast a PE is, in thousandths of a standard PE.
+type Speed int32
+
+// Scale returns how long work of d standard seconds takes at the speed, in
+// whole seconds rounded up, at least 1. The zero Speed is the standard one.
+func (s Speed) Scale(d Duration) Duration {
+	if s == 0 || s == StandardSpeed {
+		return d
+	}
+	return max(1, (d*Duration(StandardSpeed)+Duration(s)-1)/Duration(s))
+}
+
+// Site is a cluster: pools of PEs, the partitions that limit their use, and
+// what the nodes and the site as a whole offer.
+type Site struct {
+	Name       string      `json:"name"`
+	Pools      []Pool      `json:"pools"`
+	Partitions []Partition `json:"partitions,omitempty"`
+	Software   []Software  `json:"software,omitempty"`
+	// StorageMB is the scratch space of the site; 0 is unknown and not
+	// checked.
+	StorageMB int64 `json:"storage_mb,omitempty"`
+	Link      Link  `json:"link,omitzero"`
+	// Managed sites have somebody who carries out effects: what is promised
+	// there is emitted as effects and stays in the outbox until settled.
+	Managed bool `json:"managed,omitempty"`
+}
+
+// Pool is a set of interchangeable PEs with one calendar.
+type Pool struct {
+	Name    string  `json:"name"`
+	PEs     Count   `json:"pes"`
+	Binding Binding `json:"binding"`
+	Speed   Speed   `json:"speed,omitempty"` // 0 is the standard speed
+	Node    Node    `json:"node,omitzero"`
+}
+
+// Node says what one PE of a pool is made of. Zero fields are unknown and are
+// not checked against.
+type Node struct {
+	Sockets      int   `json:"sockets,omitempty"`
+	Cores        int   `json:"cores,omitempty"` // a socket
+	MHz          int   `json:"mhz,omitempty"`
+	MemoryMB     int64 `json:"memory_mb,omitempty"`
+	Accelerators int   `json:"accelerators,omitempty"`
+}
+
+// Partition is a named part of a pool with limits on what may run there.
+type Partition struct {
+	Name string `json:"name"`
+	Pool string `json:"pool"`
+	// PEs names the partition's PEs, under early binding; empty is the whole
+	// pool.
+	PEs         PESet    `json:"pes,omitzero"`
+	MaxNPE      Count    `json:"max_npe,omitempty"`      // of one part; 0 is no limit
+	MaxDuration Duration `json:"max_duration,omitempty"` // 0 is no limit
+}
+
+// Software is a program that a site has, with how many may run at once.
+type Software struct {
+	Name     string `json:"name"`
+	Version  string `json:"version,omitempty"`
+	Licences Count  `json:"licences,omitempty"` // 0 is no limit
+}
+
+// Link says how data get to a site.
+type Link struct {
+	DelayMS            int64 `json:"delay_ms,omitempty"`
+	KilobytesPerSecond int64 `json:"kb_per_second,omitempty"`
+}
+
+// User is somebody who asks for PEs. Larger priorities are more important.
+type User struct {
+	ID       string `json:"id"`
+	Priority int    `json:"priority"`
+}
