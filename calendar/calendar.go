@@ -225,6 +225,24 @@ func (firstFit) Key(r berth.Rectangle) int64 { return int64(r.Start) }
 // Earliest returns the earliest feasible start.
 func Earliest(c Calendar, q Query) (Fit, bool) { return c.Find(q, firstFit{}) }
 
+// Booked returns the PE-seconds within iv that are not free: booked, or lost.
+// Cost: O(records before the end of iv).
+func Booked(c Calendar, iv berth.Interval) int64 {
+	var area int64
+	busy, since := berth.Count(0), iv.Start
+	for r := range c.Records() {
+		if r.Time >= iv.End {
+			break
+		}
+		if r.Time > since {
+			area += berth.Area(busy, r.Time.Sub(since))
+			since = r.Time
+		}
+		busy = c.Size() - r.Free
+	}
+	return area + berth.Area(busy, iv.End.Sub(since))
+}
+
 // check reports what is malformed about a block on a calendar of that size
 // and binding.
 func (b *Block) check(size berth.Count, binding berth.Binding) error {

@@ -17,8 +17,8 @@ import (
 // earlier. Under early binding the numbers that an earlier part takes may be
 // the wrong ones for a later part, so a refusal there is not a proof.
 func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal) {
-	for _, res := range e.state.resources {
-		e.state.calendar(res.id) // prunes; nothing may prune under an open draft
+	for i := range e.state.resources {
+		e.state.calendar(e.state.resources[i].id) // prunes; nothing may prune under an open draft
 	}
 	draft := calendar.NewDraft(e.state.calendars)
 	bare := draft.Mark()
@@ -31,7 +31,7 @@ func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal
 		for i := range r.Parts {
 			a, ok := e.earliestFrom(draft, r, &r.Parts[i], start)
 			if !ok {
-				return nil, e.noCapacity(r, &r.Parts[i])
+				return nil, e.noRoomBeside(r, &r.Parts[i])
 			}
 			if next = a.Start; next > start {
 				break
@@ -50,16 +50,30 @@ func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal
 	}
 }
 
+// noRoomBeside is the refusal of a part that finds no room beside the others,
+// on the first resource that could serve it.
+func (e *Engine) noRoomBeside(r *berth.Request, part *berth.Part) *berth.Refusal {
+	for i := range e.state.resources {
+		if res := &e.state.resources[i]; e.impossibleOn(r, part, res) == nil {
+			return e.noCapacity(r, part, res)
+		}
+	}
+	panic("engine: a part that nothing could serve was to be placed")
+}
+
 // earliestFrom returns the earliest allotment of a part on the draft that
 // starts at from or later.
 func (e *Engine) earliestFrom(draft *calendar.Draft, r *berth.Request, part *berth.Part, from berth.Time) (best berth.Allotment, found bool) {
-	for _, res := range e.state.resources {
+	for i := range e.state.resources {
+		res := &e.state.resources[i]
 		for _, v := range part.Variants {
+			v = res.scale(v)
 			q := e.query(r, part, v)
 			q.Ready = from
 			fit, ok := calendar.Earliest(draft.Calendar(res.id), q)
 			if ok && (!found || fit.Start < best.Start) {
-				best, found = allotmentOf(res, v, fit), true
+				o := offer{res: res, variant: v, fit: fit}
+				best, found = o.allotment(), true
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/internal/stream"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -10,10 +11,18 @@ import (
 // go by their names in the tables of package policy.
 type Config struct {
 	Sites   []berth.Site  `json:"sites"`
-	Order   string        `json:"order"`   // of policy.Orders; empty is "fcfs"
-	Place   string        `json:"place"`   // of policy.Placements; empty is "first-fit"
+	Order   string        `json:"order"`   // of policy.Orders; empty is the first
+	Match   string        `json:"match"`   // of policy.Matches; empty is the first
+	Place   string        `json:"place"`   // of policy.Placements; empty is the first
 	Choice  policy.Choice `json:"choice"`  // among the variants of a moldable part; empty is "earliest-finish"
 	Horizon string        `json:"horizon"` // "capped" (the empty string) or "unbounded"
+	// Seed of the random numbers that a match may draw.
+	Seed uint64 `json:"seed"`
+	// Eager is the admission filter of the waiting-time paper; nil admits
+	// everything.
+	Eager *policy.Eager `json:"eager,omitempty"`
+	// Quota limits every user alike; requests without a user have no limit.
+	Quota policy.Quota `json:"quota,omitzero"`
 	// Calendar names the structure, of calendar.Forms; empty is the first.
 	// It changes no decision.
 	Calendar string `json:"calendar"`
@@ -31,18 +40,33 @@ const (
 // settings is a Config with its names resolved.
 type settings struct {
 	order   policy.Order
+	match   policy.Match
+	compare policy.Comparer // nil if the first resource with room is taken
 	place   policy.Placement
 	choice  policy.Choice
 	horizon calendar.Horizon
 	form    calendar.Form
 	explain bool
+	draws   stream.Stream // of the match
 }
 
 func (c *Config) resolve() (settings, error) {
-	s := settings{choice: policy.EarliestFinish, form: calendar.Forms[0], explain: c.Explain}
+	s := settings{
+		choice: policy.EarliestFinish, form: calendar.Forms[0], explain: c.Explain,
+		draws: stream.New(c.Seed, "match"),
+	}
 	var ok bool
 	if s.order, ok = policy.OrderNamed(orDefault(c.Order, policy.Orders[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "order", "unknown order %q", c.Order)
+	}
+	if s.match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
+		return s, berth.Errorf(berth.Invalid, "match", "unknown match %q", c.Match)
+	}
+	s.compare, _ = s.match.(policy.Comparer)
+	if c.Eager != nil {
+		if err := c.Eager.Validate(); err != nil {
+			return s, err
+		}
 	}
 	if s.place, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "place", "unknown placement %q", c.Place)
@@ -85,6 +109,9 @@ func (c *Config) checkSites() error {
 			case pool.PEs < 1 || pool.PEs > berth.MaxPEs:
 				return berth.Errorf(berth.Invalid, "pes", "pool %q of site %q has %d PEs; 1 to %d are possible",
 					pool.Name, site.Name, pool.PEs, berth.MaxPEs)
+			case pool.Speed < 0:
+				return berth.Errorf(berth.Invalid, "speed", "pool %q of site %q has speed %d; it must be above 0",
+					pool.Name, site.Name, pool.Speed)
 			case pool.Binding != berth.Early && pool.Binding != berth.Late:
 				return berth.Errorf(berth.Invalid, "binding", "pool %q of site %q has binding %q; it is %q or %q",
 					pool.Name, site.Name, pool.Binding, berth.Early, berth.Late)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // Engine is the deterministic core. It is not safe for concurrent use.
@@ -15,6 +16,8 @@ type Engine struct {
 
 	changes []Change // of the Apply under way
 	effects []Effect
+
+	candidates []policy.Candidate // scratch space of ranked
 }
 
 // New returns an engine with everything free. The error is of code Invalid and

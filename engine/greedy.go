@@ -44,37 +44,109 @@ func (e *Engine) place(r *berth.Request) ([]berth.Allotment, *berth.Refusal) {
 	if len(r.Parts) > 1 {
 		return e.coallocate(r)
 	}
-	for _, res := range e.state.resources {
-		if fit, variant, ok := e.bestVariant(r, &r.Parts[0], res); ok {
-			return []berth.Allotment{allotmentOf(res, variant, fit)}, nil
+	return e.matched(r, &r.Parts[0])
+}
+
+// matched asks the resources that could serve a part in the order of the
+// match. Each is asked for admission, then for room. Of the refusals the most
+// informative is reported, the one that got furthest in the order of
+// berth.Reasons, the first of equals.
+func (e *Engine) matched(r *berth.Request, part *berth.Part) ([]berth.Allotment, *berth.Refusal) {
+	var best *offer
+	var refusal *berth.Refusal
+	for _, candidate := range e.ranked(r, part) {
+		res := &e.state.resources[candidate.Index]
+		denied := e.admit(r, part, res)
+		if denied == nil {
+			o, ok := e.bestVariant(r, part, res)
+			if ok && e.settings.compare == nil {
+				return []berth.Allotment{o.allotment()}, nil
+			}
+			if ok && (best == nil || e.settings.compare.Better(o.fit, best.fit)) {
+				best = &o
+			}
+			if ok {
+				continue
+			}
+			denied = e.noCapacity(r, part, res)
+		}
+		if refusal == nil || denied.Reason.Rank() > refusal.Reason.Rank() || closer(denied, refusal) {
+			refusal = denied
+		}
+		if denied.Reason == berth.PolicyRefused && e.config.Eager.RefuseAll {
+			break
 		}
 	}
-	return nil, e.noCapacity(r, &r.Parts[0])
+	if best != nil {
+		return []berth.Allotment{best.allotment()}, nil
+	}
+	return nil, refusal
+}
+
+// closer reports whether refusal a, of the same reason, came closer than b.
+func closer(a, b *berth.Refusal) bool {
+	return a.Reason == b.Reason && a.Nearest != nil && b.Nearest != nil && a.Nearest.NPE > b.Nearest.NPE
+}
+
+// ranked returns the resources that could serve the part, in the order of the
+// match.
+func (e *Engine) ranked(r *berth.Request, part *berth.Part) []policy.Candidate {
+	candidates := e.candidates[:0]
+	for i := range e.state.resources {
+		res := &e.state.resources[i]
+		if e.impossibleOn(r, part, res) == nil {
+			candidates = append(candidates, policy.Candidate{Index: i, PEs: res.pool.PEs, Speed: res.pool.Speed})
+		}
+	}
+	e.candidates = candidates
+	if len(candidates) > 1 {
+		e.settings.match.Rank(candidates, e.draw)
+	}
+	return candidates
+}
+
+// drawsPerDecision is how many random numbers one decision may draw: more than
+// any sites file has pools.
+const drawsPerDecision = 1 << 20
+
+// draw returns the i-th random number of the present decision.
+func (e *Engine) draw(i int) uint64 {
+	return e.settings.draws.Uint64(e.state.decided*drawsPerDecision + uint64(i))
+}
+
+// offer is a fit of a variant on a resource.
+type offer struct {
+	res     *resource
+	variant berth.Variant // its duration is that on the resource
+	fit     calendar.Fit
+}
+
+func (o *offer) allotment() berth.Allotment {
+	return berth.Allotment{
+		Resource: o.res.id, Start: o.fit.Start, End: o.fit.End, NPE: o.variant.NPE, PEs: o.fit.PEs,
+	}
 }
 
 // bestVariant returns the best fit of a part on a resource over its variants.
-func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res resource) (best calendar.Fit, variant berth.Variant, found bool) {
+func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) (best offer, found bool) {
 	c := e.state.calendar(res.id)
 	for _, v := range policy.Undominated(part.Variants) {
+		v = res.scale(v)
 		fit, ok := c.Find(e.query(r, part, v), e.settings.place)
-		if ok && (!found || e.settings.choice.Better(v, fit, variant, best)) {
-			best, variant, found = fit, v, true
+		if ok && (!found || e.settings.choice.Better(v, fit, best.variant, best.fit)) {
+			best, found = offer{res: res, variant: v, fit: fit}, true
 		}
 	}
-	return best, variant, found
+	return best, found
 }
 
-// query asks for a variant within the request's window, as far as it is not
-// over.
+// query asks for a variant, scaled already, within the request's window, as
+// far as it is not over.
 func (e *Engine) query(r *berth.Request, part *berth.Part, v berth.Variant) calendar.Query {
 	return calendar.Query{
 		Now: e.state.now, Ready: max(r.Ready, e.state.now), Deadline: r.Deadline,
 		Duration: v.Duration, NPE: v.NPE, Eligible: part.Eligible, Horizon: e.settings.horizon,
 	}
-}
-
-func allotmentOf(res resource, v berth.Variant, fit calendar.Fit) berth.Allotment {
-	return berth.Allotment{Resource: res.id, Start: fit.Start, End: fit.End, NPE: v.NPE, PEs: fit.PEs}
 }
 
 // impossible reports why a part could not be served even if everything were
@@ -83,8 +155,8 @@ func allotmentOf(res resource, v berth.Variant, fit calendar.Fit) berth.Allotmen
 // equals.
 func (e *Engine) impossible(r *berth.Request, part *berth.Part) *berth.Refusal {
 	var worst *berth.Refusal
-	for _, res := range e.state.resources {
-		refusal := e.impossibleOn(r, part, res)
+	for i := range e.state.resources {
+		refusal := e.impossibleOn(r, part, &e.state.resources[i])
 		if refusal == nil {
 			return nil
 		}
@@ -96,7 +168,7 @@ func (e *Engine) impossible(r *berth.Request, part *berth.Part) *berth.Refusal {
 	return worst
 }
 
-func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res resource) *berth.Refusal {
+func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res *resource) *berth.Refusal {
 	var wanted berth.Count // the fewest PEs of any variant
 	shortest := berth.Duration(berth.Forever)
 	eligible := res.pool.PEs
@@ -111,7 +183,7 @@ func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res resource) 
 			wanted = v.NPE
 		}
 		if v.NPE <= eligible {
-			shortest = min(shortest, v.Duration)
+			shortest = min(shortest, res.pool.Speed.Scale(v.Duration))
 		}
 	}
 	possible := max(r.Ready, e.state.now).Add(shortest)
@@ -137,36 +209,25 @@ func within(set berth.PESet, size berth.Count) berth.Count {
 	return n
 }
 
-// noCapacity is the refusal of a part that others leave no room for. With
-// Explain it names the most PEs that were free for as long as the narrowest
-// variant needs, over all resources the part could use.
-func (e *Engine) noCapacity(r *berth.Request, part *berth.Part) *berth.Refusal {
-	var refusal *berth.Refusal
-	for _, res := range e.state.resources {
-		if e.impossibleOn(r, part, res) != nil {
-			continue
-		}
-		narrowest := e.narrowest(r, part)
-		if refusal == nil {
-			refusal = &berth.Refusal{Reason: berth.NoCapacity, Resource: res.id, Wanted: narrowest.NPE}
-		}
-		if !e.settings.explain {
-			break
-		}
+// noCapacity is the refusal of a part for which others leave no room on a
+// resource. With Explain it names the most PEs that were free for as long as
+// the narrowest variant needs.
+func (e *Engine) noCapacity(r *berth.Request, part *berth.Part, res *resource) *berth.Refusal {
+	narrowest := e.narrowest(r, part, res)
+	refusal := &berth.Refusal{Reason: berth.NoCapacity, Resource: res.id, Wanted: narrowest.NPE}
+	if e.settings.explain {
 		free, start := e.state.calendar(res.id).MostFree(e.query(r, part, narrowest))
-		if refusal.Nearest == nil || free > refusal.Nearest.NPE {
-			refusal.Resource = res.id
-			refusal.Nearest = &berth.Nearest{NPE: max(free, 0), Duration: narrowest.Duration, Start: start}
-		}
+		refusal.Nearest = &berth.Nearest{NPE: max(free, 0), Duration: narrowest.Duration, Start: start}
 	}
 	return refusal
 }
 
 // narrowest returns the variant of the fewest PEs that is short enough for the
-// window, the shortest of equals.
-func (e *Engine) narrowest(r *berth.Request, part *berth.Part) berth.Variant {
+// window, the shortest of equals, scaled to the resource.
+func (e *Engine) narrowest(r *berth.Request, part *berth.Part, res *resource) berth.Variant {
 	var best berth.Variant
 	for _, v := range part.Variants {
+		v = res.scale(v)
 		fits := max(r.Ready, e.state.now).Add(v.Duration) <= r.Deadline
 		if fits && (best.NPE == 0 || v.NPE < best.NPE || (v.NPE == best.NPE && v.Duration < best.Duration)) {
 			best = v

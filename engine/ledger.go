@@ -14,6 +14,13 @@ import (
 type ledger struct {
 	live  map[string]*entry
 	holds *btree.BTreeG[hold]
+	held  map[string]usage // by user
+}
+
+// usage is what a user's live reservations come to, as promised.
+type usage struct {
+	reservations int
+	peSeconds    int64
 }
 
 // entry is a live reservation and how many of its parts still hold PEs.
@@ -42,6 +49,7 @@ func (h hold) before(o hold) bool {
 func newLedger() ledger {
 	return ledger{
 		live:  map[string]*entry{},
+		held:  map[string]usage{},
 		holds: btree.NewBTreeGOptions(hold.before, btree.Options{NoLocks: true}),
 	}
 }
@@ -49,6 +57,7 @@ func newLedger() ledger {
 func (l *ledger) add(r berth.Reservation) *entry {
 	e := &entry{Reservation: r, running: len(r.Allotments)}
 	l.live[r.Request.ID] = e
+	l.hold(e, 1)
 	for part := range r.Allotments {
 		l.holds.Set(holdOf(e, part))
 	}
@@ -60,6 +69,24 @@ func (l *ledger) dropPart(e *entry, part int) {
 	l.holds.Delete(holdOf(e, part))
 	if e.running--; e.running == 0 {
 		delete(l.live, e.Request.ID)
+		l.hold(e, -1)
+	}
+}
+
+// hold adds a reservation to its user's usage, or takes it out.
+func (l *ledger) hold(e *entry, sign int64) {
+	user := e.Request.User
+	if user == "" {
+		return
+	}
+	u := l.held[user]
+	u.reservations += int(sign)
+	for i := range e.Allotments {
+		a := &e.Allotments[i]
+		u.peSeconds += sign * berth.Area(a.NPE, a.End.Sub(a.Start))
+	}
+	if l.held[user] = u; u.reservations == 0 {
+		delete(l.held, user)
 	}
 }
 

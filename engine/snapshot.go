@@ -16,6 +16,7 @@ type saved struct {
 	Now          berth.Time         `json:"now"`
 	Sequence     uint64             `json:"sequence"`
 	Effects      uint64             `json:"effects"`
+	Decided      uint64             `json:"decided"`
 	Pending      []*berth.Request   `json:"pending,omitempty"`
 	Reservations []savedReservation `json:"reservations,omitempty"` // by sequence
 	Outbox       []Effect           `json:"outbox,omitempty"`
@@ -32,7 +33,7 @@ type savedReservation struct {
 func (e *Engine) Snapshot() []byte {
 	s := e.state
 	out := saved{
-		Now: s.now, Sequence: s.sequence, Effects: s.effects,
+		Now: s.now, Sequence: s.sequence, Effects: s.effects, Decided: s.decided,
 		Pending: s.queue.pending, Outbox: s.outbox,
 	}
 	for _, entry := range s.ledger.inOrder() {
@@ -69,7 +70,7 @@ func Restore(config Config, snapshot []byte) (*Engine, error) {
 }
 
 func (s *state) restore(in *saved) error {
-	s.now, s.sequence, s.effects = in.Now, in.Sequence, in.Effects
+	s.now, s.sequence, s.effects, s.decided = in.Now, in.Sequence, in.Effects, in.Decided
 	s.queue.pending = append(s.queue.pending, in.Pending...)
 	s.outbox = append(s.outbox, in.Outbox...)
 	for _, r := range in.Reservations {

@@ -15,6 +15,7 @@ type state struct {
 	now      berth.Time
 	sequence uint64 // of the last reservation
 	effects  uint64 // number of the last effect
+	decided  uint64 // requests accepted or refused so far
 
 	resources []resource      // in the order of the configuration
 	managed   map[string]bool // sites at which somebody carries out effects
@@ -30,6 +31,12 @@ type state struct {
 type resource struct {
 	id   berth.ResourceID
 	pool berth.Pool
+}
+
+// scale returns a variant with its duration on the resource.
+func (r *resource) scale(v berth.Variant) berth.Variant {
+	v.Duration = r.pool.Speed.Scale(v.Duration)
+	return v
 }
 
 func newState(config *Config, form calendar.Form) *state {
@@ -78,7 +85,10 @@ func (s *state) fold(c *Change) error {
 	case Queued:
 		s.queue.add(c.Request)
 		return nil
-	case Refused, Withdrawn:
+	case Withdrawn:
+		return s.queue.remove(c.ID)
+	case Refused:
+		s.decided++
 		return s.queue.remove(c.ID)
 	case Accepted:
 		if err := s.queue.remove(c.ID); err != nil {
@@ -124,6 +134,7 @@ func (s *state) accept(r *berth.Reservation) error {
 		}
 	}
 	s.sequence = r.Sequence
+	s.decided++
 	s.timers.add(startTimer(&s.ledger.add(*r).Reservation))
 	return nil
 }

@@ -20,7 +20,7 @@ var table = []room{
 	{path: "calendar", pure: true, imports: []string{".", "internal/bitset"}},
 	{path: "policy", pure: true, imports: []string{".", "calendar"}},
 	{path: "calendar/calendartest", imports: []string{".", "calendar", "policy"}}, // imported by tests only
-	{path: "engine", pure: true, imports: []string{".", "internal/bitset", "calendar", "policy"}},
+	{path: "engine", pure: true, imports: []string{".", "internal/bitset", "internal/stream", "calendar", "policy"}},
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
 	{path: "workload", imports: []string{".", "internal/stream"}},
