@@ -11,15 +11,17 @@ import (
 
 // recorder turns the engine's changes into the lines of a schedule.
 type recorder struct {
-	requests []berth.Request
-	lines    []berth.Line
-	first    map[string]int // index of a request's first line
+	lines []berth.Line
+	first map[string]int // index of a request's first line
+	pools bool           // lines name the pool, since a site has several
 }
 
-func newRecorder(requests []berth.Request) *recorder {
-	r := &recorder{requests: requests, first: make(map[string]int, len(requests))}
-	r.lines = make([]berth.Line, 0, len(requests))
-	return r
+func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
+	return &recorder{
+		lines: make([]berth.Line, 0, len(requests)),
+		first: make(map[string]int, len(requests)),
+		pools: slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
+	}
 }
 
 // record takes in the changes of one step.
@@ -78,6 +80,9 @@ func (r *recorder) accept(reservation *berth.Reservation) {
 		line := &r.lines[r.first[reservation.Request.ID]+part]
 		line.Accepted = true
 		line.Site = a.Resource.Site
+		if r.pools {
+			line.Pool = a.Resource.Name
+		}
 		line.NPE, line.Duration = a.NPE, a.End.Sub(a.Start)
 		line.Start, line.End = &a.Start, &a.End
 		line.PEs = a.PEs

@@ -9,36 +9,17 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
-	"github.com/berth-hpc/berth/policy"
 )
 
-// Config says which machine to simulate under which policies.
-type Config struct {
-	Site      string        // name of the one site; empty is "site"
-	PEs       berth.Count   // its size
-	Placement string        // a name of policy.Placements
-	Binding   berth.Binding // early or late
-	Horizon   string        // engine.HorizonCapped (the empty string) or engine.HorizonUnbounded
-	Calendar  string        // a name of calendar.Forms; empty is the first
-	Choice    policy.Choice // among variants; empty is the first of policy.Choices
-}
-
-// DefaultSite is the site's name where none is given.
+// DefaultSite is the site's name where no sites file names it.
 const DefaultSite = "site"
 
-// engineConfig returns the engine's configuration: one site of one pool.
-func (c *Config) engineConfig() engine.Config {
-	site := c.Site
-	if site == "" {
-		site = DefaultSite
-	}
-	return engine.Config{
-		Sites: []berth.Site{{
-			Name:  site,
-			Pools: []berth.Pool{{Name: "pool", PEs: c.PEs, Binding: c.Binding}},
-		}},
-		Place: c.Placement, Choice: c.Choice, Horizon: c.Horizon, Calendar: c.Calendar,
-	}
+// OnePool returns the sites of a machine that is a single pool.
+func OnePool(pes berth.Count, binding berth.Binding) []berth.Site {
+	return []berth.Site{{
+		Name:  DefaultSite,
+		Pools: []berth.Pool{{Name: "pool", PEs: pes, Binding: binding}},
+	}}
 }
 
 // progressEvery is how many requests are decided between two calls of the
@@ -51,12 +32,12 @@ const progressEvery = 1024
 // hears now and then how many requests are decided. Run ends early, with the
 // context's error, when the context does; any other error is of code Invalid
 // and concerns the configuration or a request.
-func Run(ctx context.Context, config Config, requests []berth.Request, progress func(done int)) ([]berth.Line, error) {
-	e, err := engine.New(config.engineConfig())
+func Run(ctx context.Context, config engine.Config, requests []berth.Request, progress func(done int)) ([]berth.Line, error) {
+	e, err := engine.New(config)
 	if err != nil {
 		return nil, err
 	}
-	r := newRecorder(requests)
+	r := newRecorder(&config, requests)
 	for i := range requests {
 		if i%progressEvery == 0 {
 			if err := ctx.Err(); err != nil {

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/sim"
 )
 
-func run(t *testing.T, config sim.Config, requests ...berth.Request) []berth.Line {
+func run(t *testing.T, config engine.Config, requests ...berth.Request) []berth.Line {
 	t.Helper()
 	lines, err := sim.Run(context.Background(), config, requests, nil)
 	if err != nil {
@@ -38,8 +39,8 @@ func show(lines []berth.Line) string {
 	return strings.Join(words, " ")
 }
 
-func machine(pes berth.Count, binding berth.Binding, placement string) sim.Config {
-	return sim.Config{PEs: pes, Binding: binding, Placement: placement}
+func machine(pes berth.Count, binding berth.Binding, placement string) engine.Config {
+	return engine.Config{Sites: sim.OnePool(pes, binding), Place: placement}
 }
 
 // Figure 1 of the availability paper with numbers (spec 1, b.9), driven from
@@ -63,7 +64,7 @@ func TestFigure1(t *testing.T) {
 	} {
 		for horizon, want := range map[string]string{"capped": c.capped, "unbounded": c.unbounded} {
 			config := machine(10, berth.Early, c.placement)
-			config.Site, config.Horizon = "cm5", horizon
+			config.Sites[0].Name, config.Horizon = "cm5", horizon
 			// Decided at 0, the rectangles of 4 and 14 reach back to 2, as in the table.
 			got := show(run(t, config, jobs...))
 			if want := "job1:cm5[0,6)0-3 job2:cm5[0,2)4-6 job3:cm5[16,20)0-4 job:cm5" + want; got != want {
@@ -144,7 +145,7 @@ func TestBadInput(t *testing.T) {
 	good := machine(4, berth.Early, "first-fit")
 	for _, c := range []struct {
 		name     string
-		config   sim.Config
+		config   engine.Config
 		requests []berth.Request
 		want     string
 	}{

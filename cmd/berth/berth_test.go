@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/sim"
 )
@@ -213,7 +214,7 @@ func TestFailedRunLeavesNothing(t *testing.T) {
 	a := &app{
 		args:   []string{"sim", "--workload", requests(t), "--pes", "4", "--policy", "pe-best,pe-worst", "--plot", filepath.Join(folder, "f.svg"), "--schedule", filepath.Join(folder, "s.jsonl")},
 		stdout: &out, stderr: &messages,
-		simulate: func(context.Context, sim.Config, []berth.Request, func(int)) ([]berth.Line, error) {
+		simulate: func(context.Context, engine.Config, []berth.Request, func(int)) ([]berth.Line, error) {
 			return nil, errors.New("no luck")
 		},
 	}

@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/sim"
 )
 
 // simulator is sim.Run, or what a test puts in its place.
-type simulator func(ctx context.Context, cfg sim.Config, requests []berth.Request, progress func(done int)) ([]berth.Line, error)
+type simulator func(ctx context.Context, cfg engine.Config, requests []berth.Request, progress func(done int)) ([]berth.Line, error)
 
 // simRun is one simulation to do.
 type simRun struct {
@@ -56,8 +57,9 @@ type result struct {
 // batch is all the simulations of one command.
 type batch struct {
 	runs   []simRun // in the order of the output: policy, binding, replication
-	config sim.Config
-	shared []*shared // by replication
+	pes    berth.Count
+	config engine.Config // without the sites and the placement
+	shared []*shared     // by replication
 }
 
 // shared holds the requests of one replication, made when its first run
@@ -84,8 +86,8 @@ func (s *shared) done() {
 
 // newBatch lists the runs that the flags ask for.
 func newBatch(flags *simFlags, src *source) *batch {
-	b := &batch{config: sim.Config{
-		Site: "site", PEs: src.pes, Horizon: flags.horizon, Calendar: flags.calendar, Choice: policy.Choice(flags.choice),
+	b := &batch{pes: src.pes, config: engine.Config{
+		Horizon: flags.horizon, Calendar: flags.calendar, Choice: policy.Choice(flags.choice),
 	}}
 	for r := range flags.replications {
 		s := &shared{make: func() ([]berth.Request, error) { return src.requests(r + 1) }}
@@ -219,7 +221,7 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 		return nil, err
 	}
 	cfg := b.config
-	cfg.Placement, cfg.Binding = run.policy, run.bind
+	cfg.Sites, cfg.Place = sim.OnePool(b.pes, run.bind), run.policy
 	began := time.Now()
 	lines, err := a.simulate(ctx, cfg, requests, bar.of(len(requests)))
 	wall := time.Since(began)
@@ -231,7 +233,7 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 			return nil, err
 		}
 	}
-	r := &result{run: *run, metrics: measure.Of(lines, cfg.PEs), hash: measure.Hash(lines), wall: wall}
+	r := &result{run: *run, metrics: measure.Of(lines, b.pes), hash: measure.Hash(lines), wall: wall}
 	if run.keepLines {
 		r.lines = lines
 	}

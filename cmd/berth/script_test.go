@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/sim"
 )
 
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 // policies are slow enough to be still under way by then.
 func interruptedMain() {
 	a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	a.simulate = func(ctx context.Context, cfg sim.Config, requests []berth.Request, progress func(int)) ([]berth.Line, error) {
-		if cfg.Placement != "first-fit" {
+	a.simulate = func(ctx context.Context, cfg engine.Config, requests []berth.Request, progress func(int)) ([]berth.Line, error) {
+		if cfg.Place != "first-fit" {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
