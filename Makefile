@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build run test test-long fuzz bench lint fmt docs clean
+.PHONY: help build run test test-long fuzz bench bench-calendar lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -58,6 +58,9 @@ bench: $(BENCHSTAT) ## measure BENCH (all) COUNT (6) times into out/bench.txt; B
 	@mkdir -p out
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... > out/bench.txt || { cat out/bench.txt; exit 1; }
 	$(BENCHSTAT) $(BASE) out/bench.txt
+
+bench-calendar: ## the table of docs/performance.md: every form of the calendar, row by row
+	go run ./internal/calendarbench
 
 lint: $(GOLANGCI_LINT) $(DEADCODE) ## formatting, vet, golangci-lint, tidy go.mod, dead code
 	$(GOLANGCI_LINT) run ./...
