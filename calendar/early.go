@@ -1,0 +1,270 @@
+package calendar
+
+import (
+	"iter"
+
+	"github.com/berth-hpc/berth"
+)
+
+// early is the fast form of early binding: a tree of records that store what
+// changes, not what is busy. See docs/calendar-early.md for the plan, the
+// invariants and the measurements.
+//
+// With n records, m of them in question, k pieces (words of 64 PEs) in an
+// ordinary booking and W = Size/64 words in a set: Add and Remove O(log n + W
+// + m·k), with m under the block, and a constant of a nanosecond or so; Find O(log n + W +
+// m·k), with m in the window and around the rectangles that can win; Prune O(W)
+// amortised; Snapshot O(1).
+type early struct {
+	size    berth.Count
+	version uint64
+	tree    tree
+	all     words
+	found   proof
+	scratch scratch
+}
+
+// proof remembers what a Find was answered: nobody has to look again whether
+// that block is free as long as nothing was booked since.
+type proof struct {
+	version    uint64
+	start, end berth.Time
+	pes        *berth.Run // of the set, which is immutable
+	runs       int
+}
+
+func (c *early) prove(fit Fit) Fit {
+	if runs := fit.PEs.Runs(); len(runs) > 0 {
+		c.found = proof{c.version, fit.Start, fit.End, &runs[0], len(runs)}
+	}
+	return fit
+}
+
+// stretch returns the stretch of a block if it is known to be free.
+func (p *proof) stretch(c *early, b *Block) (stretch, bool) {
+	runs := b.PEs.Runs()
+	if p.pes != &runs[0] || p.runs != len(runs) || p.version != c.version || p.start != b.Start || p.end != b.End {
+		return stretch{}, false
+	}
+	if c.tree.empty() {
+		return stretch{}, true
+	}
+	return c.tree.stretch(berth.Interval{Start: b.Start, End: b.End}), true
+}
+
+// scratch is memory for one operation. A calendar that is asked from within
+// its own answer makes another.
+type scratch struct {
+	set      pieces // of the block under way
+	probe    words  // 0 between operations
+	busy     words
+	front    words
+	eligible words
+	runs     []berth.Run
+	sweep    *sweep
+}
+
+// newFastEarly returns an empty calendar of early binding.
+func newFastEarly(size berth.Count) Calendar {
+	if size < 1 || size > berth.MaxPEs {
+		panic("calendar: size outside 1..berth.MaxPEs")
+	}
+	n := wordsFor(size)
+	c := &early{size: size, tree: newTree(n), all: make(words, n)}
+	c.all.fill(size)
+	c.scratch = newScratch(n)
+	return c
+}
+
+func newScratch(n int) scratch {
+	return scratch{probe: make(words, n), busy: make(words, n), front: make(words, n), eligible: make(words, n)}
+}
+
+func (c *early) Size() berth.Count      { return c.size }
+func (c *early) Binding() berth.Binding { return berth.Early }
+func (c *early) Version() uint64        { return c.version }
+
+func (c *early) Add(b Block) error {
+	if err := b.check(c.size, berth.Early); err != nil {
+		return err
+	}
+	set := appendPieces(c.scratch.set[:0], b.PEs)
+	c.scratch.set = set
+	iv := berth.Interval{Start: b.Start, End: b.End}
+	st, ok := c.found.stretch(c, &b)
+	if !ok {
+		st, ok = c.steady(iv, set, false)
+	}
+	if !ok {
+		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are taken during %s", b.NPE, c.offending(iv, set, false))
+	}
+	c.tree.flip(iv, st, set, int32(b.NPE))
+	c.version++
+	return nil
+}
+
+func (c *early) Remove(b Block) error {
+	if err := b.check(c.size, berth.Early); err != nil {
+		return err
+	}
+	set := appendPieces(c.scratch.set[:0], b.PEs)
+	c.scratch.set = set
+	iv := berth.Interval{Start: b.Start, End: b.End}
+	st, ok := c.steady(iv, set, true)
+	if !ok {
+		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, c.offending(iv, set, true))
+	}
+	c.tree.flip(iv, st, set, -int32(b.NPE))
+	c.version++
+	return nil
+}
+
+func (c *early) Prune(now berth.Time) { c.tree.prune(now) }
+
+// steady reports whether all PEs of the set are busy, or all free, throughout
+// iv, and returns the stretch of iv if there are records.
+func (c *early) steady(iv berth.Interval, set pieces, busy bool) (stretch, bool) {
+	t := &c.tree
+	if t.empty() {
+		return stretch{}, !busy
+	}
+	st := t.stretch(iv)
+	at, l, w := st.from, t.leaf(st.from), c.scratch.busy
+	if !busy || !l.begins(at.r, iv.Start, set) {
+		base, flips := t.nearest(at)
+		for i := range set {
+			w[set[i].word] = base[set[i].word]
+		}
+		w.toggle(flips)
+		var wrong uint64
+		for i := range set {
+			there := w[set[i].word]
+			if busy {
+				there = ^there
+			}
+			wrong |= there & set[i].mask
+		}
+		if wrong != 0 {
+			return st, false
+		}
+	}
+	// They are at the start, and stay so if none of them changes.
+	probe := c.scratch.probe
+	for i := range set {
+		probe[set[i].word] = set[i].mask
+	}
+	same := true
+	for same && (at.p != st.to.p || at.l != st.to.l) {
+		same = !probe.meets(l.set[l.from(at.r+1):])
+		at, _ = t.nextLeaf(at)
+		l = t.leaf(at)
+	}
+	if same {
+		to := st.to.r
+		if to >= 0 && l.times[to] == iv.End {
+			to--
+		}
+		same = to <= at.r || !probe.meets(l.set[l.from(at.r+1):l.ends[to]])
+	}
+	for i := range set {
+		probe[set[i].word] = 0
+	}
+	return st, same
+}
+
+// offending returns the first step of iv at which some PE of the set is free,
+// or busy, against expectation.
+func (c *early) offending(iv berth.Interval, set pieces, busy bool) berth.Interval {
+	var bad berth.Interval
+	c.tree.steps(iv, func(step berth.Interval, w words) bool {
+		for i := range set {
+			there := w[set[i].word] & set[i].mask
+			if busy {
+				there ^= set[i].mask
+			}
+			if there != 0 {
+				bad = step
+				return false
+			}
+		}
+		return true
+	})
+	return bad
+}
+
+// steps calls visit for every step within iv, cut to iv, with its busy set,
+// until visit returns false.
+func (t *tree) steps(iv berth.Interval, visit func(berth.Interval, words) bool) {
+	w := make(words, t.words)
+	step := iv
+	if t.empty() {
+		visit(step, w)
+		return
+	}
+	at := t.locate(iv.Start)
+	t.busyAt(w, at)
+	for ok := true; ok; at, ok = t.nextLeaf(at) {
+		for l := t.leaf(at); at.r+1 < int(l.n); at.r++ {
+			next := l.times[at.r+1]
+			if next >= iv.End {
+				visit(berth.Interval{Start: step.Start, End: iv.End}, w)
+				return
+			}
+			if !visit(berth.Interval{Start: step.Start, End: next}, w) {
+				return
+			}
+			w.toggle(l.changes(at.r + 1))
+			step.Start = next
+		}
+	}
+	visit(step, w)
+}
+
+func (c *early) Free(iv berth.Interval) (berth.Count, berth.PESet) {
+	busy := c.scratch.busy
+	if iv.Start >= iv.End {
+		// The value in force counts if its record is before the end.
+		if at := (place{}); !c.tree.empty() {
+			if at = c.tree.locate(iv.Start); at.r >= 0 && c.tree.leaf(at).times[at.r] < iv.End {
+				c.tree.busyAt(busy, at)
+				return c.freeSet(busy)
+			}
+		}
+		clear(busy)
+		return c.freeSet(busy)
+	}
+	c.tree.union(busy, iv)
+	return c.freeSet(busy)
+}
+
+func (c *early) freeSet(busy words) (berth.Count, berth.PESet) {
+	for i := range busy {
+		busy[i] = c.all[i] &^ busy[i]
+	}
+	return busy.count(), busy.pes(c.size)
+}
+
+func (c *early) Records() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		w := make(words, c.tree.words)
+		for _, pg := range c.tree.pages {
+			for _, l := range pg.leaves[:pg.n] {
+				for i := range int(l.n) {
+					w.toggle(l.changes(i))
+					busy := w.pes(c.size)
+					if !yield(Record{Time: l.times[i], Free: c.size - berth.Count(l.before+l.level[i]), Busy: busy}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func (c *early) Snapshot() Calendar {
+	copied := &early{size: c.size, version: c.version, tree: c.tree.fork(), all: c.all}
+	copied.scratch = newScratch(c.tree.words)
+	return copied
+}
+
+var _ Calendar = (*early)(nil)

@@ -1,0 +1,251 @@
+package calendar
+
+import (
+	"iter"
+	"math/bits"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Find passes over rectangles that cannot win by the order that the rule
+// declares (spec 1, e): a start is compared by a bound on its key before the
+// ends of its rectangle are looked for, and the search is over where no key
+// can be smaller.
+func (c *early) Find(q Query, rule Rule) (Fit, bool) {
+	if q.Validate(berth.Early) != nil {
+		return Fit{}, false
+	}
+	order := rule.Order()
+	if order == (Order{By: ByStart}) {
+		start, ok := c.first(&q)
+		if !ok {
+			return Fit{}, false
+		}
+		return c.prove(Fit{Start: start, End: start.Add(q.Duration), PEs: c.take(c.scratch.busy, q.NPE), Key: int64(start)}), true
+	}
+	if q.NPE > c.size {
+		return Fit{}, false
+	}
+	s := c.newSweep(&q)
+	defer c.giveBack(s)
+	w := winner{free: c.scratch.busy}
+	switch order {
+	case Order{By: ByFree}:
+		w.fewest(s)
+	case Order{By: ByFree, Largest: true}:
+		w.most(s)
+	case Order{By: ByLength}:
+		w.smallest(s, false)
+	case Order{By: ByArea}:
+		w.smallest(s, true)
+	case Order{By: ByLength, Largest: true}:
+		w.largest(s, false)
+	case Order{By: ByArea, Largest: true}:
+		w.largest(s, true)
+	default:
+		w.any(s, rule)
+	}
+	if !w.found {
+		return Fit{}, false
+	}
+	return c.prove(Fit{Start: w.start, End: w.start.Add(q.Duration), PEs: c.take(w.free, q.NPE), Key: w.key}), true
+}
+
+// winner is the best candidate so far.
+type winner struct {
+	found bool
+	start berth.Time
+	key   int64
+	free  words
+}
+
+// better reports whether a key would win.
+func (w *winner) better(key int64) bool { return !w.found || key < w.key }
+
+func (w *winner) take(s *sweep, key int64) {
+	w.found, w.start, w.key = true, s.start, key
+	s.copyFree(w.free)
+}
+
+func (w *winner) any(s *sweep, rule Rule) {
+	for ok := true; ok; ok = s.advance() {
+		if s.free < s.query.NPE {
+			continue
+		}
+		if key := rule.Key(s.rectangle()); w.better(key) {
+			w.take(s, key)
+		}
+	}
+}
+
+// fewest is over where nothing is free beyond what the query needs.
+func (w *winner) fewest(s *sweep) {
+	for ok := true; ok; ok = s.advance() {
+		if s.free < s.query.NPE || !w.better(int64(s.free)) {
+			continue
+		}
+		w.take(s, int64(s.free))
+		if s.free == s.query.NPE {
+			return
+		}
+	}
+}
+
+// most is over where every eligible PE is free.
+func (w *winner) most(s *sweep) {
+	everything := s.everything()
+	for ok := true; ok; ok = s.advance() {
+		if s.free < s.query.NPE || !w.better(-int64(s.free)) {
+			continue
+		}
+		w.take(s, -int64(s.free))
+		if s.free == everything {
+			return
+		}
+	}
+}
+
+// smallest takes the shortest rectangle or the one of least area. None is
+// shorter than the query's duration or narrower than its PEs.
+func (w *winner) smallest(s *sweep, area bool) {
+	measure := func(n berth.Count, d berth.Duration) int64 {
+		if area {
+			return berth.Area(n, d)
+		}
+		return int64(d)
+	}
+	least := measure(s.query.NPE, s.query.Duration)
+	for ok := true; ok; ok = s.advance() {
+		if s.free < s.query.NPE {
+			continue
+		}
+		end := s.start.Add(s.query.Duration)
+		if !w.better(measure(s.free, end.Sub(s.beginBound()))) {
+			continue
+		}
+		begin := s.findBegin()
+		if !w.better(measure(s.free, end.Sub(begin))) {
+			continue
+		}
+		if key := measure(s.free, s.findEnd().Sub(begin)); w.better(key) {
+			w.take(s, key)
+			if key == least {
+				return
+			}
+		}
+	}
+}
+
+// largest takes the longest rectangle or the one of most area.
+func (w *winner) largest(s *sweep, area bool) {
+	measure := func(n berth.Count, d berth.Duration) int64 {
+		if area {
+			return -berth.Area(n, d)
+		}
+		return -int64(d)
+	}
+	for ok := true; ok; ok = s.advance() {
+		if s.free < s.query.NPE {
+			continue
+		}
+		bound := s.endBound()
+		if !w.better(measure(s.free, bound.Sub(s.query.Now))) {
+			continue
+		}
+		begin := s.findBegin()
+		if !w.better(measure(s.free, bound.Sub(begin))) {
+			continue
+		}
+		if key := measure(s.free, s.findEnd().Sub(begin)); w.better(key) {
+			w.take(s, key)
+		}
+	}
+}
+
+// everything returns the number of eligible PEs.
+func (s *sweep) everything() berth.Count {
+	n := 0
+	for i := range s.cells {
+		n += bits.OnesCount64(^s.cells[i].shut)
+	}
+	return berth.Count(n)
+}
+
+// MostFree has a candidate wherever the query is valid: its ready time.
+func (c *early) MostFree(q Query) (berth.Count, berth.Time) {
+	if q.Validate(berth.Early) != nil {
+		return 0, q.Ready
+	}
+	s := c.newSweep(&q)
+	defer c.giveBack(s)
+	most, start, everything := s.free, s.start, s.everything()
+	for most < everything && s.advance() {
+		if s.free > most {
+			most, start = s.free, s.start
+		}
+	}
+	return most, start
+}
+
+// Candidates merges the records in the window with those a duration earlier,
+// both ascending.
+func (c *early) Candidates(q Query) []berth.Time {
+	if q.Validate(berth.Early) != nil {
+		return nil
+	}
+	t, duration := &c.tree, berth.Time(q.Duration)
+	var records []berth.Time
+	if !t.empty() {
+		at := t.locate(q.Ready)
+		for ok := true; ok; at, ok = t.nextLeaf(at) {
+			l := t.leaf(at)
+			records = append(records, l.times[at.r+1:l.index(q.Deadline)+1]...)
+			if l.last() > q.Deadline {
+				break
+			}
+		}
+	}
+	last := q.Deadline.Add(-q.Duration)
+	starts := []berth.Time{q.Ready}
+	take := func(start berth.Time) {
+		if start > starts[len(starts)-1] && start <= last {
+			starts = append(starts, start)
+		}
+	}
+	late := records
+	for _, x := range records {
+		for len(late) > 0 && late[0]-duration <= x {
+			take(late[0] - duration)
+			late = late[1:]
+		}
+		take(x)
+	}
+	for _, x := range late {
+		take(x - duration)
+	}
+	if q.Deadline < berth.Forever {
+		take(last)
+	}
+	return starts
+}
+
+func (c *early) Rectangles(q Query) iter.Seq2[berth.Rectangle, berth.PESet] {
+	return func(yield func(berth.Rectangle, berth.PESet) bool) {
+		if q.Validate(berth.Early) != nil || q.NPE > c.size {
+			return
+		}
+		s := c.newSweep(&q)
+		defer c.giveBack(s)
+		free := make(words, c.tree.words)
+		for ok := true; ok; ok = s.advance() {
+			if s.free < q.NPE {
+				continue
+			}
+			r := s.rectangle()
+			s.copyFree(free)
+			if !yield(r, free.pes(c.size)) {
+				return
+			}
+		}
+	}
+}

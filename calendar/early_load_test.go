@@ -1,0 +1,167 @@
+package calendar
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+)
+
+// splitmix is the generator of the comparison workloads.
+type splitmix uint64
+
+func (s *splitmix) next() uint64 {
+	*s += 0x9E3779B97F4A7C15
+	z := uint64(*s)
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return z ^ z>>31
+}
+
+// load describes a workload: R requests of 1..2^(K−1) PEs on N PEs, with ready
+// times in random order over a span that gives the offered load, or all 0.
+type load struct {
+	n       berth.Count
+	k       uint64
+	r       int
+	offered float64
+	backlog bool
+	rule    criterionRule
+	limited bool // deadline = ready + 4·duration, else none
+}
+
+// requests returns the first n requests of the workload.
+func (w load) requests(n int) []Query {
+	s := splitmix(42)
+	span := uint64(float64(w.r)*(float64(uint64(1)<<w.k-1)/float64(w.k))*7230/(float64(w.n)*w.offered)) + 1
+	queries := make([]Query, n)
+	for i := range queries {
+		a, b, c := s.next(), s.next(), s.next()
+		q := Query{NPE: 1 << (a % w.k), Duration: berth.Duration(60 + b%14341), Deadline: berth.Forever}
+		if !w.backlog {
+			q.Ready = berth.Time(c % span)
+		}
+		if w.limited {
+			q.Deadline = q.Ready.Add(4 * q.Duration)
+		}
+		queries[i] = q
+	}
+	return queries
+}
+
+func (w load) admit(t testing.TB, c Calendar, q *Query) (Block, bool) {
+	fit, ok := c.Find(*q, w.rule)
+	if !ok {
+		return Block{}, false
+	}
+	b := Block{Start: fit.Start, End: fit.End, NPE: q.NPE, PEs: fit.PEs}
+	if err := c.Add(b); err != nil {
+		t.Fatal(err)
+	}
+	return b, true
+}
+
+var firstFitRule = criterionRule{Order{By: ByStart}}
+
+// TestEarlyLoadsEqualPlain admits and removes on both forms under every rule
+// and compares starts and PEs, and in the end all records.
+func TestEarlyLoadsEqualPlain(t *testing.T) {
+	var loads []load
+	for _, rule := range allRules {
+		loads = append(loads, load{n: 1024, k: 8, r: 400, offered: 0.95, rule: rule, limited: true})
+	}
+	loads = append(loads,
+		load{n: 1024, k: 8, r: 600, offered: 0.7, backlog: true, rule: firstFitRule},
+		load{n: 240, k: 7, r: 3_000, offered: 0.9, rule: firstFitRule},
+		load{n: 100_000, k: 14, r: 300, offered: 0.9, rule: firstFitRule},
+		load{n: 5_000, k: 10, r: 300, offered: 0.9, rule: criterionRule{Order{By: ByArea, Largest: true}}, limited: true},
+	)
+	for _, w := range loads {
+		plain, fast := NewPlain(w.n, berth.Early), newFastEarly(w.n).(*early)
+		rng := rand.New(rand.NewPCG(1, 2))
+		var live []Block
+		for i, q := range w.requests(w.r * 3 / 2) {
+			a, okA := plain.Find(q, w.rule)
+			b, okB := fast.Find(q, w.rule)
+			if err := sameFit(a, okA, b, okB); err != nil {
+				t.Fatalf("%+v, request %d: %v", w, i, err)
+			}
+			if okA {
+				block := Block{Start: a.Start, End: a.End, NPE: q.NPE, PEs: a.PEs}
+				if err := plain.Add(block); err != nil {
+					t.Fatal(err)
+				}
+				if err := fast.Add(block); err != nil {
+					t.Fatal(err)
+				}
+				live = append(live, block)
+			}
+			if i >= w.r && len(live) > 0 {
+				k := rng.IntN(len(live))
+				block := live[k]
+				live[k] = live[len(live)-1]
+				live = live[:len(live)-1]
+				if err := plain.Remove(block); err != nil {
+					t.Fatal(err)
+				}
+				if err := fast.Remove(block); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := sameRecords(plain, fast); err != nil {
+			t.Errorf("%+v: %v", w, err)
+		}
+		if err := fast.check(); err != nil {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+}
+
+// TestEarlyFindAllocatesTheAnswer holds Find to one allocation, that of the
+// PEs it answers with.
+func TestEarlyFindAllocatesTheAnswer(t *testing.T) {
+	for _, rule := range allRules {
+		w := load{n: 1024, k: 8, r: 2_000, offered: 0.9, rule: rule, limited: true}
+		c := newFastEarly(w.n)
+		queries := w.requests(w.r)
+		for i := range queries {
+			w.admit(t, c, &queries[i])
+		}
+		q := load{n: 1024, k: 8, r: 2_000, offered: 0.9, limited: true}.requests(w.r)[0]
+		q.NPE = 1
+		fits, asked := false, Rule(rule)
+		allocations := testing.AllocsPerRun(100, func() { _, fits = c.Find(q, asked) })
+		if !fits || allocations > 1 {
+			t.Errorf("%+v: %v allocations, fits %v", rule.order, allocations, fits)
+		}
+	}
+}
+
+// TestEarlySnapshotsAreApart changes a calendar and two snapshots of it in
+// turn: none sees what became of the others.
+func TestEarlySnapshotsAreApart(t *testing.T) {
+	w := load{n: 240, k: 6, r: 1_500, offered: 0.8, rule: firstFitRule}
+	queries := w.requests(w.r)
+	pairs := [][2]Calendar{{NewPlain(w.n, berth.Early), newFastEarly(w.n)}}
+	for i := range queries {
+		if i == 600 || i == 800 {
+			pairs = append(pairs, [2]Calendar{pairs[0][0].Snapshot(), pairs[0][1].Snapshot()})
+		}
+		pair := pairs[i%len(pairs)]
+		for _, c := range pair {
+			w.admit(t, c, &queries[i])
+			if i%5 == 0 {
+				c.Prune(berth.Time(i))
+			}
+		}
+	}
+	for i, pair := range pairs {
+		if err := sameRecords(pair[0], pair[1]); err != nil {
+			t.Errorf("calendar %d: %v", i, err)
+		}
+		if err := pair[1].(*early).check(); err != nil {
+			t.Errorf("calendar %d: %v", i, err)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package calendar
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// sweep visits the candidate starts of a query in ascending order and keeps
+// the set of PEs that are free throughout the window of the present one.
+//
+// As the window [start, start+duration) moves on, the set loses PEs only where
+// its end passes a record, and gains only where its start does, and only PEs
+// that change there. So each step costs as many pieces as one record has, not
+// a walk over the window nor over all words. What stands in the way of a gain
+// is known from two halves of the window, as in a queue made of two stacks:
+// of the records before middle, shadow tells for every piece what changes
+// later (up to middle); of those from middle on, cell.ahead is the union.
+//
+//	          left            middle              right
+//	records ──┴─┴──┴─────┴──────┴───┴──┴───────┴────┴─────
+//	          [start            |       start+duration)
+//	            shadow: union   |  ahead: union of all
+//	            up to middle    |  changes from middle on
+type sweep struct {
+	tree  *tree
+	query Query
+	start berth.Time
+	last  berth.Time // latest start, Forever if there is no deadline
+
+	free  berth.Count // number of PEs in all cells' free
+	cells []cell
+
+	// The records after query.Ready, gathered leaf by leaf as far as needed.
+	times  []berth.Time
+	ends   []int // as in leaf; ends[0] is 0, the changes of record i end at ends[i+1]
+	set    pieces
+	shadow []uint64
+	next   place // the leaf to gather next
+	more   bool
+
+	left, middle, right int // records: the first after start, the border, the first not before the window's end
+
+	rim rim
+}
+
+// cell is one word of the sets that a sweep keeps.
+type cell struct {
+	free  uint64 // eligible and free throughout the window
+	busy  uint64 // busy at start
+	ahead uint64 // changing at a record in [middle, right)
+	shut  uint64 // not eligible
+}
+
+// newSweep returns c's spare sweep, set to the first candidate of the query.
+// It must be given back.
+func (c *early) newSweep(q *Query) *sweep {
+	s := c.scratch.sweep
+	c.scratch.sweep = nil
+	if s == nil {
+		s = &sweep{tree: &c.tree, cells: make([]cell, c.tree.words), ends: []int{0}}
+	}
+	s.begin(q, c.eligible(q))
+	return s
+}
+
+func (c *early) giveBack(s *sweep) { c.scratch.sweep = s }
+
+func (s *sweep) begin(q *Query, eligible words) {
+	t := s.tree
+	s.query, s.start, s.last = *q, q.Ready, berth.Forever
+	if q.Deadline < berth.Forever {
+		s.last = q.Deadline - berth.Time(q.Duration)
+	}
+	s.times, s.ends, s.set, s.shadow = s.times[:0], s.ends[:1], s.set[:0], s.shadow[:0]
+	s.left, s.middle, s.right = 0, 0, 0
+	clear(s.cells)
+	s.more = !t.empty()
+	s.rim.begin(s)
+	if s.more {
+		at := t.locate(q.Ready)
+		base, flips := t.nearest(at)
+		for i := range s.cells {
+			s.cells[i].busy = base[i]
+		}
+		for i := range flips {
+			s.cells[flips[i].word].busy ^= flips[i].mask
+		}
+		s.rim.past = at
+		s.next = at
+		s.gather()
+	}
+	for end := q.Ready.Add(q.Duration); s.time(s.right) < end; {
+		s.right++
+	}
+	s.turn(func() {
+		free := 0
+		for i := range s.cells {
+			cell := &s.cells[i]
+			cell.shut = ^eligible[i]
+			cell.free = eligible[i] &^ (cell.busy | cell.ahead)
+			free += bits.OnesCount64(cell.free)
+		}
+		s.free = berth.Count(free)
+	})
+}
+
+// gatherRecords is how many records are gathered at once: a quarter of a leaf,
+// since windows end within one.
+const gatherRecords = leafRecords / 4
+
+// gather appends the records after the place, at most to the end of its leaf.
+func (s *sweep) gather() {
+	l, from := s.tree.leaf(s.next), s.next.r+1
+	to := min(from+gatherRecords, int(l.n))
+	s.times = append(s.times, l.times[from:to]...)
+	skip := l.from(from)
+	shift := len(s.set) - skip
+	for _, end := range l.ends[from:to] {
+		s.ends = append(s.ends, int(end)+shift)
+	}
+	s.set = append(s.set, l.set[skip:l.from(to)]...)
+	s.shadow = slices.Grow(s.shadow, len(s.set)-len(s.shadow))[:len(s.set)]
+	if s.next.r = to - 1; to == int(l.n) {
+		s.next, s.more = s.tree.nextLeaf(s.next)
+	}
+}
+
+// time returns the time of a record, Forever behind the last.
+func (s *sweep) time(i int) berth.Time {
+	for i >= len(s.times) {
+		if !s.more {
+			return berth.Forever
+		}
+		s.gather()
+	}
+	return s.times[i]
+}
+
+func (s *sweep) changes(i int) pieces { return s.set[s.ends[i]:s.ends[i+1]] }
+
+// turn moves the middle to the right end. full is called while ahead holds the
+// union of all changes in the window.
+func (s *sweep) turn(full func()) {
+	for _, piece := range s.set[s.ends[s.middle]:s.ends[s.right]] {
+		s.cells[piece.word].ahead = 0
+	}
+	from, to := s.ends[s.left], s.ends[s.right]
+	cells, set, shadow := s.cells, s.set[from:to], s.shadow[from:to]
+	for i := len(set) - 1; i >= 0; i-- {
+		ahead := &cells[set[i].word].ahead
+		shadow[i] = *ahead
+		*ahead |= set[i].mask
+	}
+	if full != nil {
+		full()
+	}
+	for i := range set {
+		cells[set[i].word].ahead = 0
+	}
+	s.middle = s.right
+}
+
+// advance moves to the next candidate, if there is one.
+func (s *sweep) advance() bool {
+	end := s.start.Add(s.query.Duration)
+	if s.time(s.right) == end { // the present window ends there, every later one reaches beyond
+		s.pass()
+	}
+	next := s.last
+	if next == s.start {
+		return false
+	}
+	enter := s.time(s.left)
+	next = min(next, enter)
+	if leave := s.time(s.right); leave < berth.Forever {
+		next = min(next, leave-berth.Time(s.query.Duration))
+	}
+	if next >= berth.Forever {
+		return false
+	}
+	s.start = next
+	if next == enter {
+		s.enter()
+	}
+	return true
+}
+
+// pass lets the window's end pass the record on the right.
+func (s *sweep) pass() {
+	var lost int
+	cells, set := s.cells, s.changes(s.right)
+	for i := range set {
+		cell, mask := &cells[set[i].word], set[i].mask
+		cell.ahead |= mask
+		gone := cell.free & mask
+		cell.free ^= gone
+		lost += bits.OnesCount64(gone)
+	}
+	s.free -= berth.Count(lost)
+	if s.rim.end == s.right {
+		s.rim.end, s.rim.sure = unknown, false
+	}
+	s.right++
+}
+
+// enter lets the window's start come to the record on the left.
+func (s *sweep) enter() {
+	if s.left == s.middle {
+		s.turn(nil)
+	}
+	gained := 0
+	from, to := s.ends[s.left], s.ends[s.left+1]
+	cells, set, shadow := s.cells, s.set[from:to], s.shadow[from:to]
+	for i := range set {
+		cell, mask := &cells[set[i].word], set[i].mask
+		cell.busy ^= mask
+		came := mask &^ (cell.busy | cell.ahead | shadow[i] | cell.shut)
+		cell.free |= came
+		gained += bits.OnesCount64(came)
+	}
+	if gained > 0 {
+		s.free += berth.Count(gained)
+		s.rim.begins, s.rim.sure = s.left, false
+	}
+	s.left++
+}
+
+// meets reports whether a PE of the present set changes at a record.
+func (s *sweep) meets(i int) bool {
+	var common uint64
+	cells, set := s.cells, s.changes(i)
+	for i := range set {
+		common |= cells[set[i].word].free & set[i].mask
+	}
+	return common != 0
+}
+
+// copyFree makes w the present set.
+func (s *sweep) copyFree(w words) {
+	for i := range s.cells {
+		w[i] = s.cells[i].free
+	}
+}
+
+// unknown is the record of an end that was not looked for.
+const unknown = math.MaxInt

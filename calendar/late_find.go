@@ -1,0 +1,140 @@
+package calendar
+
+import (
+	"iter"
+
+	"github.com/berth-hpc/berth"
+)
+
+// last returns the latest start of the window, Forever if it has no deadline.
+func (q *Query) last() berth.Time {
+	if q.Deadline >= berth.Forever {
+		return berth.Forever
+	}
+	return q.Deadline - berth.Time(q.Duration)
+}
+
+// Find returns the best feasible start. First fit costs O(log n) and what
+// lateTree.firstFit tells; most free PEs, such a search for each improvement;
+// every other rule, a walk over the candidates and O(log n) per rectangle.
+func (c *fastLate) Find(q Query, rule Rule) (Fit, bool) {
+	if q.Validate(berth.Late) != nil {
+		return Fit{}, false
+	}
+	var best berth.Rectangle
+	var key int64
+	found := false
+	switch order := rule.Order(); order {
+	case Order{By: ByStart}:
+		if best.Start, found = c.first(&q, q.NPE, q.Ready); found {
+			key = rule.Key(best)
+		}
+	case Order{By: ByFree, Largest: true}:
+		if best.Free, best.Start, found = c.widest(&q); found {
+			key = rule.Key(best)
+		}
+	default:
+		c.each(&q, order, func(r berth.Rectangle) bool {
+			if k := rule.Key(r); !found || k < key {
+				best, key, found = r, k, true
+			}
+			return !found || !q.ideal(order, best)
+		})
+	}
+	if !found {
+		return Fit{}, false
+	}
+	fit := Fit{Start: best.Start, End: best.Start.Add(q.Duration), Key: key}
+	c.fit = berth.Interval{Start: fit.Start, End: fit.End}
+	c.fitPEs, c.fitVersion = q.NPE, c.version
+	return fit, true
+}
+
+// first returns the earliest feasible start of n PEs from ready on.
+func (c *fastLate) first(q *Query, n berth.Count, ready berth.Time) (berth.Time, bool) {
+	return c.free.firstFit(n, q.Duration, ready, q.last())
+}
+
+// widest returns the feasible start with the most PEs, the earliest of them.
+// It asks for one PE more than the best so far until there is none: whatever
+// beats the best starts later.
+func (c *fastLate) widest(q *Query) (most berth.Count, start berth.Time, found bool) {
+	n, at := q.NPE, q.Ready
+	for {
+		next, ok := c.first(q, n, at)
+		if !ok {
+			return most, start, found
+		}
+		at = next
+		most = c.free.over(berth.Interval{Start: at, End: at.Add(q.Duration)}).low
+		start, found = at, true
+		n = most + 1
+	}
+}
+
+// MostFree returns the most PEs free for the duration, see widest.
+func (c *fastLate) MostFree(q Query) (berth.Count, berth.Time) {
+	if q.Validate(berth.Late) != nil {
+		return 0, q.Ready
+	}
+	q.NPE = -c.size
+	most, start, _ := c.widest(&q)
+	return most, start
+}
+
+// ideal reports whether no rectangle of the query can be better.
+func (q *Query) ideal(order Order, r berth.Rectangle) bool {
+	switch order {
+	case Order{By: ByFree}:
+		return r.Free == q.NPE
+	case Order{By: ByLength}:
+		return r.Length() == q.Duration
+	case Order{By: ByArea}:
+		return r.Area() == berth.Area(q.NPE, q.Duration)
+	case Order{By: ByLength, Largest: true}, Order{By: ByArea, Largest: true}:
+		return r.End >= berth.Forever
+	}
+	return false
+}
+
+// Latest returns the latest feasible start, in O(log n) per obstacle.
+func (c *fastLate) Latest(q Query) (Fit, bool) {
+	if q.Validate(berth.Late) != nil || q.Deadline >= berth.Forever {
+		return Fit{}, false
+	}
+	start := q.last()
+	for start >= q.Ready {
+		blocked := c.free.next(start, lateSide{q.NPE, true})
+		if blocked >= start.Add(q.Duration) {
+			return Fit{Start: start, End: start.Add(q.Duration)}, true
+		}
+		if blocked == start {
+			blocked = c.free.since(start, lateSide{q.NPE, false})
+		}
+		start = blocked - berth.Time(q.Duration)
+	}
+	return Fit{}, false
+}
+
+// Candidates returns the candidate starts in one walk over the window.
+func (c *fastLate) Candidates(q Query) []berth.Time {
+	if q.Validate(berth.Late) != nil {
+		return nil
+	}
+	var starts []berth.Time
+	for s := c.starts(&q, q.Ready); s.ok; s.step() {
+		starts = append(starts, s.at)
+	}
+	return starts
+}
+
+// Rectangles yields the rectangles of the feasible candidates. The calendar
+// must not change meanwhile.
+func (c *fastLate) Rectangles(q Query) iter.Seq2[berth.Rectangle, berth.PESet] {
+	return func(yield func(berth.Rectangle, berth.PESet) bool) {
+		if q.Validate(berth.Late) != nil {
+			return
+		}
+		c.each(&q, Order{By: Custom}, func(r berth.Rectangle) bool { return yield(r, berth.PESet{}) })
+	}
+}

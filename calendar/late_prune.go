@@ -1,0 +1,66 @@
+package calendar
+
+import "github.com/berth-hpc/berth"
+
+// prune forgets the points before now; the value in force at now begins there.
+// It costs O(1) if there is nothing to forget, else O(log n) and a share of
+// what the forgotten points cost when they were made: whole subtrees go at once.
+func (t *lateTree) prune(now berth.Time) {
+	if t.successor(lateDawn) >= now {
+		return
+	}
+	var sum berth.Count
+	nd := t.ownRoot()
+	for {
+		for nd.n > 1 && nd.sep[1] <= now+1 {
+			sum += nd.sum[0]
+			nd.drop(0)
+		}
+		nd.forget(0)
+		if nd.level == 0 {
+			break
+		}
+		nd = nd.ownKid(0, t.gen)
+		nd.sep[0] = lateDawn
+	}
+	leaf := nd.ownLeaf(0, t.gen)
+	gone, key := 0, leaf.after(now)
+	for _, p := range leaf.points() {
+		if p >= key {
+			break
+		}
+		sum += p.delta()
+		gone++
+	}
+	leaf.n = int32(copy(leaf.pts[:], leaf.points()[gone:]))
+	t.feed()
+	if sum != 0 {
+		t.point(now, sum, lateDusk, allLateClasses)
+	}
+}
+
+// feed gives the first nodes of all levels the least number of children again,
+// from the top down, and sums them up.
+func (t *lateTree) feed() {
+	for nd := t.root; nd.level > 0; {
+		if nd.n == 1 {
+			t.root = nd.ownKid(0, t.gen)
+			nd = t.root
+			continue
+		}
+		kid := nd.ownKid(0, t.gen)
+		if kid.n < lateMinFan {
+			t.balance(nd, 0)
+			if nd == t.root && nd.n == 1 {
+				continue
+			}
+		}
+		nd = kid
+	}
+	var path latePath
+	leaf := t.own(&path, lateDawn)
+	for level := range int(t.root.level) + 1 {
+		path[level].nd.refresh(0)
+	}
+	t.settle(&path, leaf)
+}

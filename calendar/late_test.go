@@ -1,0 +1,333 @@
+package calendar
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+)
+
+var lateOps = flag.Int("late.ops", 2000, "random operations per distribution against the plain form")
+
+// lateWorld is one distribution of random operations: times within span of
+// origin, durations up to length, sizes up to pes of size, and how often each
+// of 100 operations does what.
+type lateWorld struct {
+	name                string
+	size, pes           berth.Count
+	origin, span        berth.Time
+	length              berth.Duration
+	add, remove, resize int // the rest asks
+	prune               int // in 1000 operations
+	live                int // where removing begins to prevail
+	seldom              int // compare all records only this often
+}
+
+var lateWorlds = []lateWorld{
+	{"coincidences", 16, 8, 0, 60, 20, 30, 20, 5, 5, 40, 1},
+	{"full", 8, 8, 0, 4000, 60, 30, 10, 2, 5, 200, 4},
+	{"wide", 1000, 999, -500, 3000, 200, 30, 15, 2, 3, 300, 4},
+	{"dense", 5000, 9, 1000, 4000, 1000, 60, 10, 1, 1, 1500, 50},
+	{"late", 64, 32, 1<<42 - 3000, 2000, 300, 30, 20, 3, 2, 100, 4},
+	{"early", 64, 32, -1<<42 + 2000, 2000, 300, 30, 20, 3, 2, 100, 4},
+	{"astronomic", 64, 32, 0, 1<<42 - 1<<40, 1 << 39, 40, 20, 3, 1, 100, 4},
+	{"mixed scales", 64, 20, 0, 1 << 41, 2000, 40, 20, 2, 1, 200, 4},
+	{"many", 256, 128, 0, 200000, 900, 50, 8, 1, 1, 4000, 100},
+	{"backlog", 64, 40, 0, 1, 900, 40, 22, 1, 0, 1500, 50},
+	{"shrinking", 128, 50, 0, 50000, 900, 25, 25, 1, 0, 300, 5},
+}
+
+// lateDuel drives the fast and the plain form with the same operations.
+type lateDuel struct {
+	t     *testing.T
+	w     lateWorld
+	rng   *rand.Rand
+	fast  *fastLate
+	plain Calendar
+	live  []Block
+	now   berth.Time
+}
+
+func TestLateEqualsPlain(t *testing.T) {
+	for _, w := range lateWorlds {
+		t.Run(w.name, func(t *testing.T) {
+			for seed := range uint64(2) {
+				d := lateDuel{t: t, w: w, rng: rand.New(rand.NewPCG(seed, 7)), now: w.origin}
+				d.fast = newFastLate(w.size).(*fastLate)
+				d.plain = NewPlain(w.size, berth.Late)
+				for i := range *lateOps / 2 {
+					d.op(i)
+					if t.Failed() {
+						t.Fatalf("seed %d, operation %d", seed, i)
+					}
+				}
+			}
+		})
+	}
+}
+
+func (d *lateDuel) time() berth.Time { return d.w.origin + berth.Time(d.rng.Int64N(int64(d.w.span))) }
+func (d *lateDuel) pes() berth.Count { return 1 + berth.Count(d.rng.Int64N(int64(d.w.pes))) }
+func (d *lateDuel) duration() berth.Duration {
+	return 1 + berth.Duration(d.rng.Int64N(int64(d.w.length)))
+}
+
+func (d *lateDuel) query() Query {
+	q := Query{Ready: d.time(), Duration: d.duration(), NPE: d.pes(), Deadline: berth.Forever}
+	q.Now = q.Ready - berth.Time(d.rng.Int64N(int64(d.w.span)))
+	q.Now = max(q.Now, -berth.TimeLimit+1)
+	if d.rng.IntN(3) > 0 {
+		q.Deadline = q.Ready + berth.Time(q.Duration)*berth.Time(1+d.rng.IntN(5)) + berth.Time(d.rng.IntN(3))
+		q.Deadline = min(q.Deadline, berth.TimeLimit-1)
+	}
+	if d.rng.IntN(2) == 0 {
+		q.Horizon = Unbounded
+	}
+	if d.rng.IntN(50) == 0 {
+		q.NPE = d.w.size + 1
+	}
+	return q
+}
+
+func (d *lateDuel) op(i int) {
+	kind := d.rng.IntN(100)
+	if len(d.live) > d.w.live {
+		kind = (kind + d.w.add/2) % 100
+	}
+	changed := true
+	switch {
+	case kind < d.w.add:
+		d.book()
+	case kind < d.w.add+d.w.remove:
+		d.giveBack()
+	case kind < d.w.add+d.w.remove+d.w.resize:
+		d.resize()
+	default:
+		changed = false
+		d.ask()
+	}
+	if d.rng.IntN(1000) < d.w.prune {
+		now := d.now + berth.Time(d.rng.Int64N(int64(d.w.span)/20+2)) - 1
+		d.fast.Prune(now)
+		d.plain.Prune(now)
+		d.now, changed = max(d.now, now), true
+	}
+	if d.rng.IntN(300) == 0 {
+		d.swap()
+	}
+	if d.fast.Version() != d.plain.Version() {
+		d.t.Errorf("version %d, want %d", d.fast.Version(), d.plain.Version())
+	}
+	if changed && i%d.w.seldom == 0 {
+		d.compare()
+	}
+}
+
+// compare checks the structure and compares all records.
+func (d *lateDuel) compare() {
+	if err := d.fast.check(); err != nil {
+		d.t.Error(err)
+	}
+	got, want := slices.Collect(d.fast.Records()), slices.Collect(d.plain.Records())
+	if !slices.EqualFunc(got, want, func(a, b Record) bool { return a.Time == b.Time && a.Free == b.Free }) {
+		d.t.Errorf("records\n%v, want\n%v", got, want)
+	}
+}
+
+// TestLateGrowsAndShrinks builds calendars of some levels and takes them down
+// again in several ways.
+func TestLateGrowsAndShrinks(t *testing.T) {
+	for seed := range uint64(6) {
+		w := lateWorld{size: 64, pes: 3, span: 400000, length: 900}
+		d := lateDuel{t: t, w: w, rng: rand.New(rand.NewPCG(seed, 8))}
+		d.fast = newFastLate(w.size).(*fastLate)
+		d.plain = NewPlain(w.size, berth.Late)
+		for wave := range 3 {
+			for range 3000 {
+				b := Block{NPE: d.pes(), Start: d.time()}
+				b.End = b.Start.Add(d.duration())
+				if d.same("Add", d.fast.Add(b), d.plain.Add(b)) {
+					d.live = append(d.live, b)
+				}
+			}
+			d.compare()
+			if wave == 1 {
+				d.swap()
+			}
+			if seed == 3 {
+				d.now += 131000 // most of the tree goes at once
+				d.fast.Prune(d.now)
+				d.plain.Prune(d.now)
+				d.compare()
+				d.live = slices.DeleteFunc(d.live, func(b Block) bool { return b.Start < d.now })
+			}
+			for i := 0; len(d.live) > 30*wave; i++ {
+				k := d.rng.IntN(len(d.live))
+				if seed%2 == 0 {
+					k = len(d.live) - 1
+				}
+				b := d.live[k]
+				d.live = slices.Delete(d.live, k, k+1)
+				d.same("Remove", d.fast.Remove(b), d.plain.Remove(b))
+				if i%211 == 0 {
+					d.compare()
+				}
+				if i%1000 == 0 {
+					d.ask()
+				}
+				if seed >= 4 && i%500 == 0 {
+					d.now += berth.Time(d.rng.Int64N(60000))
+					d.fast.Prune(d.now)
+					d.plain.Prune(d.now)
+					d.compare()
+					d.live = slices.DeleteFunc(d.live, func(b Block) bool { return b.Start < d.now })
+				}
+			}
+			d.compare()
+			if t.Failed() {
+				t.Fatalf("seed %d, wave %d", seed, wave)
+			}
+		}
+	}
+}
+
+// swap goes on with snapshots, and makes sure later that what is left behind
+// does not change with them.
+func (d *lateDuel) swap() {
+	old, was := d.fast, slices.Collect(d.plain.Records())
+	d.fast, d.plain = d.fast.Snapshot().(*fastLate), d.plain.Snapshot()
+	for range 20 {
+		d.book()
+		d.giveBack()
+		d.ask()
+	}
+	if d.rng.IntN(2) == 0 {
+		q := d.query()
+		old.Find(q, firstFit{}) // learns about runs it shares
+		if b := (Block{Start: 0, End: 10, NPE: 1}); old.Add(b) == nil {
+			d.same("Remove after Add", old.Remove(b), nil)
+		}
+	}
+	now := slices.Collect(old.Records())
+	if !slices.EqualFunc(now, was, func(a, b Record) bool { return a.Time == b.Time && a.Free == b.Free }) {
+		d.t.Error("a snapshot's original changed with it")
+	}
+	if err := old.check(); err != nil {
+		d.t.Error(err)
+	}
+}
+
+func (d *lateDuel) same(what string, a, b error) bool {
+	code := func(err error) berth.Code {
+		if e, ok := err.(*berth.Error); ok { //nolint:errorlint // the contract says *berth.Error
+			return e.Code
+		}
+		return ""
+	}
+	if (a == nil) != (b == nil) || code(a) != code(b) {
+		d.t.Errorf("%s: %v, want %v", what, a, b)
+	}
+	return a == nil
+}
+
+func (d *lateDuel) book() {
+	b := Block{NPE: d.pes(), Start: d.time()}
+	b.End = b.Start.Add(d.duration())
+	if d.rng.IntN(4) > 0 {
+		q := d.query()
+		rule := allRules[d.rng.IntN(len(allRules)-2)]
+		if d.rng.IntN(3) > 0 {
+			rule = allRules[0]
+		}
+		got, ok := d.fast.Find(q, rule)
+		want, wantOK := d.plain.Find(q, rule)
+		if ok != wantOK || got.Start != want.Start || got.End != want.End || got.Key != want.Key {
+			d.t.Errorf("%+v, %v: %v %v, want %v %v", q, rule, got, ok, want, wantOK)
+		}
+		if !ok {
+			return
+		}
+		b = Block{Start: got.Start, End: got.End, NPE: q.NPE}
+	}
+	if d.rng.IntN(100) == 0 {
+		b.End = b.Start
+	}
+	if d.same(fmt.Sprintf("Add(%+v)", b), d.fast.Add(b), d.plain.Add(b)) {
+		d.live = append(d.live, b)
+	}
+}
+
+func (d *lateDuel) giveBack() {
+	b := Block{NPE: d.pes(), Start: d.time()}
+	b.End = b.Start.Add(d.duration())
+	if len(d.live) > 0 && d.rng.IntN(10) > 0 {
+		i := d.rng.IntN(len(d.live))
+		b = d.live[i]
+		d.live[i] = d.live[len(d.live)-1]
+		d.live = d.live[:len(d.live)-1]
+		if b.End-b.Start > 1 && d.rng.IntN(5) == 0 {
+			b.Start += berth.Time(d.rng.Int64N(int64(b.End - b.Start)))
+		}
+	}
+	d.same(fmt.Sprintf("Remove(%+v)", b), d.fast.Remove(b), d.plain.Remove(b))
+}
+
+func (d *lateDuel) resize() {
+	iv := berth.Interval{Start: d.time(), End: berth.Forever}
+	if d.rng.IntN(4) > 0 {
+		iv.End = iv.Start.Add(d.duration())
+	}
+	by := d.pes() - d.w.pes/2
+	d.same(fmt.Sprintf("Resize(%v, %d)", iv, by), d.fast.Resize(iv, by), d.plain.(Resizer).Resize(iv, by))
+}
+
+func (d *lateDuel) ask() {
+	q := d.query()
+	switch d.rng.IntN(12) {
+	case 0:
+		got, ok := d.fast.Latest(q)
+		want, wantOK := d.plain.Latest(q)
+		if ok != wantOK || got.Start != want.Start || got.End != want.End {
+			d.t.Errorf("Latest(%+v): %v %v, want %v %v", q, got, ok, want, wantOK)
+		}
+	case 1:
+		got, at := d.fast.MostFree(q)
+		want, wantAt := d.plain.MostFree(q)
+		if got != want || at != wantAt {
+			d.t.Errorf("MostFree(%+v): %d at %d, want %d at %d", q, got, at, want, wantAt)
+		}
+	case 2:
+		if got, want := d.fast.Candidates(q), d.plain.Candidates(q); !slices.Equal(got, want) {
+			d.t.Errorf("Candidates(%+v):\n%v, want\n%v", q, got, want)
+		}
+	case 3:
+		var got, want []berth.Rectangle
+		for r := range d.fast.Rectangles(q) {
+			got = append(got, r)
+		}
+		for r := range d.plain.Rectangles(q) {
+			want = append(want, r)
+		}
+		if !slices.Equal(got, want) {
+			d.t.Errorf("Rectangles(%+v):\n%v, want\n%v", q, got, want)
+		}
+	case 4:
+		iv := berth.Interval{Start: q.Ready, End: d.time()}
+		got, _ := d.fast.Free(iv)
+		want, _ := d.plain.Free(iv)
+		if got != want {
+			d.t.Errorf("Free(%v): %d, want %d", iv, got, want)
+		}
+	default:
+		for _, rule := range allRules {
+			got, ok := d.fast.Find(q, rule)
+			want, wantOK := d.plain.Find(q, rule)
+			if ok != wantOK || got.Start != want.Start || got.End != want.End || got.Key != want.Key {
+				d.t.Errorf("Find(%+v, %v): %+v %v, want %+v %v", q, rule, got, ok, want, wantOK)
+			}
+		}
+	}
+}
