@@ -17,8 +17,12 @@ type PESet struct{ runs []Run }
 
 // NewPESet returns the union of the runs; empty runs are dropped, order and
 // overlap are free. It panics on a negative PE number, which only a broken
-// caller can produce. Cost: O(r log r) for r runs.
+// caller can produce. Cost: O(r log r) for r runs, O(r) if they are sorted,
+// disjoint and apart already.
 func NewPESet(runs ...Run) PESet {
+	if canonical(runs) {
+		return PESet{runs: slices.Clone(runs)}
+	}
 	kept := make([]Run, 0, len(runs))
 	for _, r := range runs {
 		if r.Lo < 0 {
@@ -41,6 +45,18 @@ func NewPESet(runs ...Run) PESet {
 		}
 	}
 	return PESet{runs: merged}
+}
+
+// canonical reports whether there are runs, and they are those of a set.
+func canonical(runs []Run) bool {
+	last := PE(-1)
+	for _, r := range runs {
+		if r.Lo <= last || r.Lo >= r.Hi {
+			return false
+		}
+		last = r.Hi
+	}
+	return len(runs) > 0
 }
 
 // PEsOf returns the set of the given PE numbers.
