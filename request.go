@@ -27,15 +27,74 @@ type Part struct {
 	Eligible PESet `json:"eligible,omitzero"`
 }
 
+// Requirements say what a place must offer beside PEs. The zero value requires
+// nothing, and so does each zero field. Megabytes are 10^6 bytes.
+type Requirements struct {
+	Software string `json:"software,omitempty"` // by name, as in Software
+	// Version is the least version of the software that will do, and Licences
+	// is how many of its licences the request takes; both need Software.
+	Version  string `json:"version,omitempty"`
+	Licences Count  `json:"licences,omitempty"`
+	MemoryMB int64  `json:"memory_mb,omitempty"` // of one PE
+	// StorageMB is the size of the request's data: what must be moved to the
+	// site, and find room there.
+	StorageMB    int64  `json:"storage_mb,omitempty"`
+	Accelerators int    `json:"accelerators,omitempty"` // of one PE
+	Partition    string `json:"partition,omitempty"`    // by name, as in Partition
+}
+
+// MaxMegabytes bounds every size in megabytes (exclusive).
+const MaxMegabytes = 1 << 42
+
+// MaxLicences bounds the licences of one software, and of one request.
+const MaxLicences = 1 << 30
+
+// MaxAccelerators bounds the accelerators of one PE.
+const MaxAccelerators = 1 << 20
+
+func (r *Requirements) validate() error {
+	switch {
+	case r.Version != "" && r.Software == "":
+		return Errorf(Invalid, "version", "%q of no software; name the software too", r.Version)
+	case r.Licences != 0 && r.Software == "":
+		return Errorf(Invalid, "licences", "%d for no software; name the software too", r.Licences)
+	case r.Licences < 0 || r.Licences > MaxLicences:
+		return Errorf(Invalid, "licences", "%d; a request takes 0 to %d", r.Licences, MaxLicences)
+	case r.MemoryMB < 0 || r.MemoryMB >= MaxMegabytes:
+		return Errorf(Invalid, "memory_mb", "%d; want 0 or more, and less than 2^42", r.MemoryMB)
+	case r.StorageMB < 0 || r.StorageMB >= MaxMegabytes:
+		return Errorf(Invalid, "storage_mb", "%d; want 0 or more, and less than 2^42", r.StorageMB)
+	case r.Accelerators < 0 || r.Accelerators > MaxAccelerators:
+		return Errorf(Invalid, "accelerators", "%d; a PE has 0 to %d", r.Accelerators, MaxAccelerators)
+	}
+	return nil
+}
+
 // Request asks for PEs within a window: every part must run inside
-// [Ready, Deadline), and all parts start together.
+// [Ready, Deadline), and all parts start together. The requirements hold for
+// each part; licences and storage are taken once.
+//
+// A request of kind job is an ordinary job: it gets no promise but waits in a
+// queue until it can run. It has one part of one variant, whose duration is the
+// user's estimate, is ready when it arrives, and may do without a deadline
+// (Forever). Its deadline is a waiting limit: what could not start in time is
+// dropped.
 type Request struct {
 	ID       string `json:"id"`
+	Kind     Kind   `json:"kind,omitempty"` // KindRequest, which may be left out, or KindJob
 	User     string `json:"user,omitempty"`
 	Arrival  Time   `json:"arrival"`
 	Ready    Time   `json:"ready"`
 	Deadline Time   `json:"deadline"`
 	Parts    []Part `json:"parts"`
+	Requirements
+}
+
+// Job returns an ordinary job without an owner and without a deadline.
+func Job(id string, arrival Time, npe Count, estimate Duration) Request {
+	r := Rigid(id, arrival, arrival, Forever, npe, estimate)
+	r.Kind = KindJob
+	return r
 }
 
 // Rigid returns a request of one part and one variant without an owner.
@@ -56,19 +115,26 @@ func (r *Request) Validate() error {
 		return Errorf(Invalid, "arrival", "%d is beyond ±2^42 s", r.Arrival)
 	case !r.Ready.Valid():
 		return Errorf(Invalid, "ready", "%d is beyond ±2^42 s", r.Ready)
-	case !r.Deadline.Valid():
+	case r.Kind != "" && r.Kind != KindRequest && r.Kind != KindJob:
+		return Errorf(Invalid, "kind", "%q; it is %q or %q", r.Kind, KindRequest, KindJob)
+	case !r.Deadline.Valid() && (!r.IsJob() || r.Deadline != Forever):
 		return Errorf(Invalid, "deadline", "%d is beyond ±2^42 s", r.Deadline)
 	case r.Ready < r.Arrival:
 		return Errorf(Invalid, "ready", "%d is before the arrival %d", r.Ready, r.Arrival)
 	case len(r.Parts) == 0:
 		return Errorf(Invalid, "parts", "missing; a request needs at least one part")
+	case r.IsJob() && (len(r.Parts) > 1 || len(r.Parts[0].Variants) > 1):
+		return Errorf(Invalid, "parts", "several parts or variants; a job has one of each")
+	case r.IsJob() && r.Ready != r.Arrival:
+		return Errorf(Invalid, "ready", "%d; a job is ready when it arrives, at %d", r.Ready, r.Arrival)
 	}
 	for _, part := range r.Parts {
 		if err := part.validate(r.Ready, r.Deadline); err != nil {
 			return err
 		}
 	}
-	return nil
+	needs := &r.Requirements
+	return needs.validate()
 }
 
 func (p *Part) validate(ready, deadline Time) error {
@@ -94,6 +160,9 @@ func (p *Part) validate(ready, deadline Time) error {
 	}
 	return nil
 }
+
+// IsJob reports whether the request is an ordinary job.
+func (r *Request) IsJob() bool { return r.Kind == KindJob }
 
 // Window returns [Ready, Deadline).
 func (r *Request) Window() Interval { return Interval{Start: r.Ready, End: r.Deadline} }

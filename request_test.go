@@ -31,6 +31,22 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"endless", func(r *berth.Request) { r.Parts[0].Variants[0].Duration = berth.TimeLimit }, "duration"},
 		{"arrival beyond", func(r *berth.Request) { r.Arrival = -berth.TimeLimit }, "arrival"},
 		{"ready beyond", func(r *berth.Request) { r.Ready = berth.TimeLimit }, "ready"},
+		{"all requirements", func(r *berth.Request) {
+			r.Requirements = berth.Requirements{
+				Software: "a", Version: "2", Licences: berth.MaxLicences, MemoryMB: berth.MaxMegabytes - 1,
+				StorageMB: berth.MaxMegabytes - 1, Accelerators: berth.MaxAccelerators, Partition: "p",
+			}
+		}, ""},
+		{"version of nothing", func(r *berth.Request) { r.Version = "2" }, "version"},
+		{"licences of nothing", func(r *berth.Request) { r.Licences = 2 }, "licences"},
+		{"negative licences", func(r *berth.Request) { r.Software, r.Licences = "a", -1 }, "licences"},
+		{"too many licences", func(r *berth.Request) { r.Software, r.Licences = "a", berth.MaxLicences+1 }, "licences"},
+		{"negative memory", func(r *berth.Request) { r.MemoryMB = -1 }, "memory_mb"},
+		{"endless memory", func(r *berth.Request) { r.MemoryMB = berth.MaxMegabytes }, "memory_mb"},
+		{"negative storage", func(r *berth.Request) { r.StorageMB = -1 }, "storage_mb"},
+		{"endless storage", func(r *berth.Request) { r.StorageMB = berth.MaxMegabytes }, "storage_mb"},
+		{"negative accelerators", func(r *berth.Request) { r.Accelerators = -1 }, "accelerators"},
+		{"too many accelerators", func(r *berth.Request) { r.Accelerators = berth.MaxAccelerators + 1 }, "accelerators"},
 		{"deadline beyond", func(r *berth.Request) { r.Deadline = berth.TimeLimit }, "deadline"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

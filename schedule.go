@@ -39,4 +39,5 @@ type Line struct {
 	PEs           PESet     `json:"pes,omitzero"`
 	PromisedStart *Time     `json:"promised_start,omitempty"`
 	ActualEnd     *Time     `json:"actual_end,omitempty"`
+	Requirements            // of the request
 }

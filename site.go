@@ -22,8 +22,8 @@ type Site struct {
 	Pools      []Pool      `json:"pools"`
 	Partitions []Partition `json:"partitions,omitempty"`
 	Software   []Software  `json:"software,omitempty"`
-	// StorageMB is the scratch space of the site; 0 is unknown and not
-	// checked.
+	// StorageMB is the scratch space of the site in 10^6 bytes; 0 is unknown
+	// and not checked.
 	StorageMB int64 `json:"storage_mb,omitempty"`
 	Link      Link  `json:"link,omitzero"`
 	// Managed sites have somebody who carries out effects: what is promised
@@ -46,7 +46,7 @@ type Node struct {
 	Sockets      int   `json:"sockets,omitempty"`
 	Cores        int   `json:"cores,omitempty"` // a socket
 	MHz          int   `json:"mhz,omitempty"`
-	MemoryMB     int64 `json:"memory_mb,omitempty"`
+	MemoryMB     int64 `json:"memory_mb,omitempty"` // in 10^6 bytes
 	Accelerators int   `json:"accelerators,omitempty"`
 }
 
@@ -68,7 +68,8 @@ type Software struct {
 	Licences Count  `json:"licences,omitempty"` // 0 is no limit
 }
 
-// Link says how data get to a site.
+// Link says how data get to a site. A zero speed is unknown: data take only
+// the delay.
 type Link struct {
 	DelayMS            int64 `json:"delay_ms,omitempty"`
 	KilobytesPerSecond int64 `json:"kb_per_second,omitempty"`

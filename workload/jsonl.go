@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -24,9 +25,11 @@ import (
 //   - id, arrival, ready or deadline is missing, or there are neither variants
 //     nor both duration and npe (where there are variants, duration and npe
 //     belong to the decision);
-//   - berth.Request.Validate says no, or id or user holds a control character;
+//   - berth.Request.Validate says no, or a text among its fields holds a control
+//     character;
 //   - its id is taken: lines may share an id only as parts, numbered by part
-//     from 1, with the same arrival, ready time, deadline and user. A request
+//     from 1, with the same arrival, ready time, deadline, user and
+//     requirements (software to partition). A request
 //     that lacks a part, or of which a part's line is bad, is bad as a whole, for
 //     it would be another request without it.
 //
@@ -159,6 +162,13 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 		{"ready", timeText(first.Ready), timeText(request.Ready)},
 		{"deadline", timeText(first.Deadline), timeText(request.Deadline)},
 		{"user", first.User, request.User},
+		{"software", first.Software, request.Software},
+		{"version", first.Version, request.Version},
+		{"licences", countText(first.Licences), countText(request.Licences)},
+		{"memory_mb", countText(first.MemoryMB), countText(request.MemoryMB)},
+		{"storage_mb", countText(first.StorageMB), countText(request.StorageMB)},
+		{"accelerators", countText(first.Accelerators), countText(request.Accelerators)},
+		{"partition", first.Partition, request.Partition},
 	} {
 		if same.had != same.have {
 			return BadLine{
@@ -172,6 +182,8 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 }
 
 func timeText(t berth.Time) string { return strconv.FormatInt(int64(t), 10) }
+
+func countText[T ~int | ~int32 | ~int64](n T) string { return strconv.FormatInt(int64(n), 10) }
 
 // assemble puts the parts of requests in the order of their numbers, and drops
 // requests that are not whole.
@@ -234,6 +246,7 @@ type jsonLine struct {
 	duration   int64
 	npe        int64
 	variants   []berth.Variant
+	needs      berth.Requirements
 	precedence bool // "after" names somebody
 	given      fieldSet
 }
@@ -262,9 +275,9 @@ func (j *jsonLine) request() (berth.Request, BadLine) {
 	request := berth.Request{
 		ID: j.id, User: j.user,
 		Arrival: berth.Time(j.arrival), Ready: berth.Time(j.ready), Deadline: berth.Time(j.deadline),
-		Parts: []berth.Part{{Variants: variants}},
+		Parts: []berth.Part{{Variants: variants}}, Requirements: j.needs,
 	}
-	for _, name := range []struct{ field, text string }{{"id", j.id}, {"user", j.user}} {
+	for _, name := range namesOf(&request) {
 		if hasControl(name.text) {
 			return berth.Request{}, BadLine{Field: name.field, Value: shown([]byte(name.text)), Want: "holds a control character"}
 		}
@@ -273,6 +286,13 @@ func (j *jsonLine) request() (berth.Request, BadLine) {
 		return berth.Request{}, badRequest(err)
 	}
 	return request, BadLine{}
+}
+
+// namesOf returns the texts of a request by field.
+func namesOf(r *berth.Request) [5]struct{ field, text string } {
+	return [...]struct{ field, text string }{
+		{"id", r.ID}, {"user", r.User}, {"software", r.Software}, {"version", r.Version}, {"partition", r.Partition},
+	}
 }
 
 // checkCount refuses what a berth.Count cannot hold; what it can is left to
@@ -376,6 +396,35 @@ func (j *jsonLine) member(key, value []byte) BadLine {
 		return j.setAfter(value)
 	case fieldVariants:
 		return j.setVariants(value)
+	default:
+		return j.setNeed(f, value)
+	}
+	return BadLine{}
+}
+
+// setNeed takes in a requirement, and reads over what is none.
+func (j *jsonLine) setNeed(f field, value []byte) BadLine {
+	switch f {
+	case fieldSoftware:
+		j.needs.Software = unquote(value)
+	case fieldVersion:
+		j.needs.Version = unquote(value)
+	case fieldPartition:
+		j.needs.Partition = unquote(value)
+	case fieldMemoryMB:
+		j.needs.MemoryMB = integer(value)
+	case fieldStorageMB:
+		j.needs.StorageMB = integer(value)
+	case fieldLicences, fieldAccelerators:
+		n := integer(value)
+		if n < 0 || n > math.MaxInt32 {
+			return BadLine{Field: jsonFields[f].name, Value: shown(value), Want: "not a sensible number of them"}
+		}
+		if f == fieldLicences {
+			j.needs.Licences = berth.Count(n)
+		} else {
+			j.needs.Accelerators = int(n)
+		}
 	}
 	return BadLine{}
 }

@@ -23,12 +23,13 @@ type requestLine struct {
 	Duration berth.Duration  `json:"duration,omitempty"`
 	NPE      berth.Count     `json:"npe,omitempty"`
 	Variants []berth.Variant `json:"variants,omitempty"`
+	berth.Requirements
 }
 
 // WriteJSONL writes requests as JSON Lines, one line per part, in the form that
 // ReadJSONL reads back equal if the ids are unique and the arrivals in order.
 //
-// A request that is not valid, an id or user that is not printable UTF-8, or a
+// A request that is not valid, a text in it that is not printable UTF-8, or a
 // part restricted to eligible PEs, for which the form has no field, is an
 // *berth.Error with code Invalid; what was written until then stays written.
 // Failures of w are wrapped. Cost: O(parts).
@@ -45,6 +46,7 @@ func WriteJSONL(w io.Writer, requests []berth.Request) error {
 			line := requestLine{
 				ID: r.ID, Kind: berth.KindRequest, User: r.User,
 				Arrival: r.Arrival, Ready: r.Ready, Deadline: r.Deadline,
+				Requirements: r.Requirements,
 			}
 			if len(r.Parts) > 1 {
 				line.Part = p + 1
@@ -70,7 +72,7 @@ func writable(r *berth.Request) error {
 		bad := badRequest(err)
 		return berth.Errorf(berth.Invalid, bad.Field, "request %s: %s", strconv.Quote(r.ID), bad.Want)
 	}
-	for _, name := range []struct{ field, text string }{{"id", r.ID}, {"user", r.User}} {
+	for _, name := range namesOf(r) {
 		if hasControl(name.text) || !utf8.ValidString(name.text) {
 			return berth.Errorf(berth.Invalid, name.field, "%s: not printable UTF-8", strconv.Quote(name.text))
 		}

@@ -32,6 +32,13 @@ const (
 	fieldPEs
 	fieldPromisedStart
 	fieldActualEnd
+	fieldSoftware
+	fieldVersion
+	fieldLicences
+	fieldMemoryMB
+	fieldStorageMB
+	fieldAccelerators
+	fieldPartition
 	fields
 )
 
@@ -61,6 +68,13 @@ var jsonFields = [fields]struct {
 	fieldPEs:           {"pes", isString},
 	fieldPromisedStart: {"promised_start", isInteger},
 	fieldActualEnd:     {"actual_end", isInteger},
+	fieldSoftware:      {"software", isString},
+	fieldVersion:       {"version", isString},
+	fieldLicences:      {"licences", isInteger},
+	fieldMemoryMB:      {"memory_mb", isInteger},
+	fieldStorageMB:     {"storage_mb", isInteger},
+	fieldAccelerators:  {"accelerators", isInteger},
+	fieldPartition:     {"partition", isString},
 }
 
 var fieldByName = func() map[string]field {

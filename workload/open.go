@@ -22,10 +22,11 @@ type Form string
 const (
 	SWF   Form = "swf"   // Standard Workload Format: jobs without windows
 	JSONL Form = "jsonl" // JSON Lines: requests with windows
+	JDL   Form = "jdl"   // Job Description Language: requests with waiting limits
 )
 
 // Workload is what a file held: records if its form is SWF, requests if it is
-// JSONL. The other slice is nil.
+// another. The other slice is nil.
 type Workload struct {
 	Form     Form
 	Header   Header          // of a log
@@ -37,10 +38,11 @@ type Workload struct {
 // PEs returns the machine's size as the header tells it, or 0.
 func (w *Workload) PEs() berth.Count { return w.Header.PEs() }
 
-// Open reads a workload file of either form, gzip-compressed or not. A name
-// that ends in .swf or .jsonl, or in one of them and .gz, decides the form;
+// Open reads a workload file of any form, gzip-compressed or not. A name that
+// ends in .swf, .jsonl or .jdl, or in one of them and .gz, decides the form;
 // under any other name the first byte that is not blank does, where an opening
-// brace means JSON Lines. Compression is told by the content alone.
+// brace means JSON Lines and an opening bracket JDL. Compression is told by the
+// content alone.
 //
 // A file that is missing or may not be read, or that is a directory, is an
 // *berth.Error with code Invalid and field "workload"; so are the mistakes in
@@ -73,8 +75,11 @@ func Read(r io.Reader, name string, opt Options) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	if form == JSONL {
+	switch form {
+	case JSONL:
 		return readJSONL(lines, opt)
+	case JDL:
+		return readJDL(lines, opt)
 	}
 	return readSWF(lines, opt)
 }
@@ -97,6 +102,15 @@ func ReadJSONL(r io.Reader, name string, opt Options) (*Workload, error) {
 	return readJSONL(lines, opt)
 }
 
+// ReadJDL reads job ads whatever the file's name and first byte; see Read.
+func ReadJDL(r io.Reader, name string, opt Options) (*Workload, error) {
+	lines, err := newLines(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return readJDL(lines, opt)
+}
+
 func formOf(l *lines, name string) (Form, error) {
 	base := strings.TrimSuffix(strings.ToLower(name), ".gz")
 	switch {
@@ -104,13 +118,18 @@ func formOf(l *lines, name string) (Form, error) {
 		return SWF, nil
 	case strings.HasSuffix(base, ".jsonl"):
 		return JSONL, nil
+	case strings.HasSuffix(base, ".jdl"):
+		return JDL, nil
 	}
 	first, err := l.peekNonBlank()
 	if err != nil {
 		return "", err
 	}
-	if first == '{' {
+	switch first {
+	case '{':
 		return JSONL, nil
+	case '[':
+		return JDL, nil
 	}
 	return SWF, nil
 }

@@ -13,8 +13,9 @@ import (
 type Options struct {
 	// PEs is the size of the machine; a job of a log above it is a bad line.
 	// 0 means the leading integer of the header's MaxProcs, and no machine
-	// bound where that is missing too. It does not matter for JSON Lines,
-	// where a request may be larger than the machine and is refused as such.
+	// bound where that is missing too. It does not matter for JSON Lines and
+	// JDL, where a request may be larger than the machine and is refused as
+	// such.
 	PEs berth.Count
 	// Jobs keeps only the first usable records, counted after sorting;
 	// 0 means all. The rest of the file is read and reported all the same.
@@ -22,8 +23,8 @@ type Options struct {
 	// Strict makes the first bad line an error.
 	Strict bool
 	// Keep drops the records of a log for which it is false before they are
-	// judged, for example those of another partition. nil keeps all. It does
-	// not matter for JSON Lines.
+	// judged, for example those of another partition. nil keeps all. It matters
+	// for logs alone.
 	Keep func(*Record) bool
 }
 

@@ -55,32 +55,8 @@ func TestNearest(t *testing.T) {
 		"pe-wrost": "pe-worst", "firstfit": "first-fit", "First-Fit": "first-fit", "area_best": "area-best",
 		"duration-bst": "duration-best", "first": "first-fit", "worst": "", "": "", "conservative": "", "duration": "",
 	} {
-		if got, _ := nearest(word, names); got != want {
+		if got, _ := nearestName(word, names); got != want {
 			t.Errorf("nearest to %q is %q, want %q", word, got, want)
-		}
-	}
-}
-
-func TestEditDistance(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0},
-		{"a", "", 1},
-		{"", "ab", 2},
-		{"abc", "abc", 0},
-		{"abc", "axc", 1},
-		{"abc", "ac", 1},
-		{"abc", "acb", 1},
-		{"ca", "abc", 3},
-		{"kitten", "sitting", 3},
-	} {
-		if got := editDistance(test.a, test.b); got != test.want {
-			t.Errorf("from %q to %q it is %d, want %d", test.a, test.b, got, test.want)
-		}
-		if got := editDistance(test.b, test.a); got != test.want {
-			t.Errorf("from %q to %q it is %d, want %d", test.b, test.a, got, test.want)
 		}
 	}
 }
@@ -263,7 +239,7 @@ func TestRequestsAreMadeOncePerReplication(t *testing.T) {
 		made[replication]++
 		return []berth.Request{berth.Rigid("a", 0, 0, 10, 4, 10)}, nil
 	}}
-	b := newBatch(flags, src)
+	b := newBatch(flags, src, &grid{}, engine.Config{})
 	a := &app{stderr: io.Discard, simulate: sim.Run}
 	results, err := a.runAll(context.Background(), b)
 	if err != nil || len(results) != 7*2*3 {
@@ -283,7 +259,7 @@ func TestRequestsAreMadeOncePerReplication(t *testing.T) {
 // before the next, and every run once.
 func TestOrderTakesReplicationsInTurn(t *testing.T) {
 	flags := &simFlags{policies: policyNames()[:3], binds: bindNames(), replications: 2}
-	b := newBatch(flags, &source{pes: 1})
+	b := newBatch(flags, &source{pes: 1}, &grid{}, engine.Config{})
 	order := b.order()
 	last := 1
 	for _, i := range order {

@@ -12,13 +12,15 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/check"
+	"github.com/berth-hpc/berth/sites"
 )
 
 // checkCommand returns berth check.
 func (a *app) checkCommand() *cobra.Command {
 	var pes berth.Count
+	var sitesFile string
 	cmd := &cobra.Command{
-		Use:   "check FILE.jsonl --pes N",
+		Use:   "check FILE.jsonl --pes N|--sites FILE.yaml",
 		Short: "Validate a schedule file, whoever wrote it",
 		Long: `Reads a schedule file and checks it line by line and as a whole: sizes, windows,
 lengths, reasons, co-allocated parts, precedence, and that no more PEs are taken
@@ -34,24 +36,35 @@ cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if pes == 0 {
-				return usagef(cmd, "--pes: missing; want the size of the machine")
+			switch {
+			case pes != 0 && sitesFile != "":
+				return usagef(cmd, "--pes: given beside --sites, which tells the sizes; want one of the two")
+			case sitesFile != "":
+				file, err := sites.Open(sitesFile)
+				if err != nil {
+					return err
+				}
+				return a.check(args[0], check.Options{Sizes: file.Size})
+			case pes == 0:
+				return usagef(cmd, "--pes: missing; want the size of the machine, or --sites FILE.yaml")
 			}
-			return a.check(args[0], pes)
+			return a.check(args[0], check.Options{PEs: pes})
 		},
 	}
 	cmd.Flags().Var(&whole[berth.Count]{&pes, 1, berth.MaxPEs}, "pes", "size of the machine")
+	cmd.Flags().StringVar(&sitesFile, "sites", "", "the sites and pools, a YAML `FILE`")
+	_ = cmd.MarkFlagFilename("sites", "yaml", "yml") // fails for unknown flags only
 	return cmd
 }
 
 // check runs the command.
-func (a *app) check(path string, pes berth.Count) error {
+func (a *app) check(path string, options check.Options) error {
 	in, name, err := a.input(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }() // only read from: nothing can be lost
-	report, err := check.File(in, name, check.Options{PEs: pes})
+	report, err := check.File(in, name, options)
 	if err != nil {
 		return err
 	}

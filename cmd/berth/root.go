@@ -171,7 +171,7 @@ func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	hint := ""
-	if name, ok := nearest(missing.GetSpecifiedName(), names); ok {
+	if name, ok := nearestName(missing.GetSpecifiedName(), names); ok {
 		hint = fmt.Sprintf(" (did you mean --%s?)", name)
 	}
 	return usagef(cmd, "unknown flag --%s of %s%s", missing.GetSpecifiedName(), cmd.CommandPath(), hint)

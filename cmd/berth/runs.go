@@ -17,7 +17,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/measure"
-	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/sim"
 )
 
@@ -56,10 +55,11 @@ type result struct {
 
 // batch is all the simulations of one command.
 type batch struct {
-	runs   []simRun // in the order of the output: policy, binding, replication
-	pes    berth.Count
-	config engine.Config // without the sites and the placement
-	shared []*shared     // by replication
+	runs    []simRun // in the order of the output: policy, binding, replication
+	pes     berth.Count
+	machine *grid
+	config  engine.Config // without the sites and the placement
+	shared  []*shared     // by replication
 }
 
 // shared holds the requests of one replication, made when its first run
@@ -85,10 +85,8 @@ func (s *shared) done() {
 }
 
 // newBatch lists the runs that the flags ask for.
-func newBatch(flags *simFlags, src *source) *batch {
-	b := &batch{pes: src.pes, config: engine.Config{
-		Horizon: flags.horizon, Calendar: flags.calendar, Choice: policy.Choice(flags.choice),
-	}}
+func newBatch(flags *simFlags, src *source, machine *grid, config engine.Config) *batch {
+	b := &batch{pes: src.pes, machine: machine, config: config}
 	for r := range flags.replications {
 		s := &shared{make: func() ([]berth.Request, error) { return src.requests(r + 1) }}
 		s.left.Store(int32(len(flags.policies) * len(flags.binds)))
@@ -222,6 +220,9 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 	}
 	cfg := b.config
 	cfg.Sites, cfg.Place = sim.OnePool(b.pes, run.bind), run.policy
+	if b.machine.file != nil {
+		cfg.Sites = b.machine.sitesBound(run.bind)
+	}
 	began := time.Now()
 	lines, err := a.simulate(ctx, cfg, requests, bar.of(len(requests)))
 	wall := time.Since(began)

@@ -20,6 +20,7 @@ type simFlags struct {
 	workload       string
 	jobs           int
 	pes            berth.Count
+	sites          string
 	preset         string
 	policies       []string
 	binds          []string
@@ -54,7 +55,8 @@ func (a *app) simCommand() *cobra.Command {
 		Example: `  berth sim --workload examples/first-light.swf --policy all
   berth sim --workload log.swf.gz --pes 128 --policy first-fit,pe-worst --bind early,late -o json
   berth sim --workload lublin:lanl-cm5 --jobs 10000 --replications 10 --policy all
-  berth sim --workload requests.jsonl --pes 64 --schedule out.jsonl --plot out.svg`,
+  berth sim --workload requests.jsonl --pes 64 --schedule out.jsonl --plot out.svg
+  berth sim --workload log.swf.gz --sites examples/sites.yaml --schedule out.jsonl`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sim(cmd, &flags) },
 	}
@@ -63,7 +65,8 @@ func (a *app) simCommand() *cobra.Command {
 	f.StringVar(&flags.workload, "workload", "", "what to replay: `FILE`.swf, FILE.jsonl (either may be .gz), or lublin:NAME")
 	f.Var(&whole[int]{&flags.jobs, 1, math.MaxInt32}, "jobs", "take the first N usable jobs (default: all of a log, 10000 of a model)")
 	f.Var(&whole[berth.Count]{&flags.pes, 1, berth.MaxPEs}, "pes", "size of the machine (default: MaxProcs of a log, the model's own size)")
-	f.Var(&choice{&flags.preset, "preset", presets}, "preset", "the scheduler: "+strings.Join(presets, ", "))
+	f.StringVar(&flags.sites, "sites", "", "the sites to schedule on, a YAML `FILE` (default: one pool of --pes)")
+	f.Var(&choice{&flags.preset, "preset", presets()}, "preset", "the scheduler: "+strings.Join(presets(), ", "))
 	f.Var(&list{&flags.policies, "policy", policyNames(), "all"}, "policy", "placements to compare, or all")
 	f.Var(&list{&flags.binds, "binding", bindNames(), ""}, "bind", "when reservations get their PE numbers: early, late, or early,late")
 	f.Var(&factor{&flags.umed, true}, "umed", "break point of a model's sizes, log2 of PEs (default: its own, 7 for lanl-cm5)")
@@ -82,6 +85,8 @@ func (a *app) simCommand() *cobra.Command {
 	f.VarP(&choice{&flags.format, "form", formats}, "output", "o", "form of the figures: "+strings.Join(formats, ", "))
 	f.BoolVar(&flags.bySize, "by-size", false, "with -o table: add the acceptance by size")
 	_ = cmd.MarkFlagFilename("workload", "swf", "gz", "jsonl") // fails for unknown flags only
+	_ = cmd.MarkFlagFilename("sites", "yaml", "yml")           // likewise
+	complete(cmd, "preset", presets())
 	complete(cmd, "policy", append(policyNames(), "all"))
 	complete(cmd, "bind", bindNames())
 	complete(cmd, "horizon", horizons)
@@ -93,7 +98,6 @@ func (a *app) simCommand() *cobra.Command {
 
 // What the flags of sim may name. The first is the default.
 var (
-	presets  = []string{"li"}
 	formats  = []string{"table", "json", "csv"}
 	horizons = []string{engine.HorizonCapped, engine.HorizonUnbounded}
 )
@@ -166,11 +170,20 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 	if err := flags.validate(cmd); err != nil {
 		return err
 	}
-	src, err := a.open(cmd, flags)
+	machine, err := openGrid(cmd, flags)
 	if err != nil {
 		return err
 	}
-	batch := newBatch(flags, src)
+	config, err := machine.configure(cmd, flags)
+	if err != nil {
+		return err
+	}
+	flags.binds = machine.binds(flags)
+	src, err := a.open(cmd, flags, machine)
+	if err != nil {
+		return err
+	}
+	batch := newBatch(flags, src, machine, config)
 	if err := batch.writable(flags); err != nil {
 		return err
 	}

@@ -16,8 +16,9 @@ import (
 // source is what a simulation replays: requests for each replication, and the
 // machine they are for.
 type source struct {
-	name string // for titles
-	pes  berth.Count
+	name  string // for titles
+	pes   berth.Count
+	sites int // how many, if they are of a sites file
 	// requests makes the requests of a replication, from 1. It may be called
 	// for different replications at the same time, for each once.
 	requests func(replication int) ([]berth.Request, error)
@@ -26,7 +27,9 @@ type source struct {
 // title says in a few words what was simulated.
 func (s *source) title(flags *simFlags) string {
 	title := fmt.Sprintf("%s on %d PEs", s.name, s.pes)
-	if len(flags.binds) == 1 {
+	if s.sites > 0 {
+		title += fmt.Sprintf(" of %d sites", s.sites)
+	} else if len(flags.binds) == 1 {
 		title += ", " + flags.binds[0] + " binding"
 	}
 	return title
@@ -40,11 +43,15 @@ const defaultModelJobs = 10_000
 
 // open reads the workload of a simulation, tells on stderr what could not be
 // used of it, and makes the requests of the first replication.
-func (a *app) open(cmd *cobra.Command, flags *simFlags) (*source, error) {
+func (a *app) open(cmd *cobra.Command, flags *simFlags, machine *grid) (*source, error) {
 	var (
 		src *source
 		err error
 	)
+	largest, all := machine.pes()
+	if all > 0 {
+		flags.pes = largest // what is larger than any pool is a bad line
+	}
 	if strings.HasPrefix(flags.workload, modelPrefix) {
 		src, err = a.openModel(cmd, flags)
 	} else {
@@ -52,6 +59,9 @@ func (a *app) open(cmd *cobra.Command, flags *simFlags) (*source, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if all > 0 {
+		src.pes, src.sites = all, len(machine.file.Sites)
 	}
 	first, err := src.requests(1)
 	if err != nil {
@@ -82,7 +92,7 @@ func (a *app) openFile(cmd *cobra.Command, flags *simFlags) (*source, error) {
 		return nil, err
 	}
 	src := &source{name: filepath.Base(flags.workload), pes: flags.pes}
-	if work.Form == workload.JSONL {
+	if work.Form != workload.SWF {
 		if err := unfit(cmd, "a log or a model; a file of requests brings its windows",
 			"arrival-factor", "artime-factor", "deadline-factor", "estimates", "replications"); err != nil {
 			return nil, err

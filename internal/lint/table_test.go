@@ -14,6 +14,9 @@ var table = []room{
 	{path: ".", pure: true},
 	{path: "internal/stream", pure: true},
 	{path: "internal/lint"},
+	{path: "internal/nearest", pure: true},
+	{path: "internal/hpctime", pure: true, imports: []string{"."}},
+	{path: "internal/bytesize", pure: true, imports: []string{"."}},
 	{path: "internal/realdata"}, // imported by tests only
 	{path: "internal/plot", imports: []string{"."}},
 	{path: "internal/bitset", pure: true, imports: []string{"."}},
@@ -23,11 +26,12 @@ var table = []room{
 	{path: "engine", pure: true, imports: []string{".", "internal/bitset", "internal/stream", "calendar", "policy"}},
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
-	{path: "workload", imports: []string{".", "internal/stream"}},
+	{path: "workload", imports: []string{".", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
+	{path: "sites", imports: []string{".", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "measure", "check", "sim",
+		".", "calendar", "policy", "engine", "workload", "measure", "check", "sim", "sites", "internal/nearest",
 		"internal/plot", "internal/stream",
 	}},
 }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/sites"
+)
+
+// grid is the machine to simulate: what a sites file says, or one pool.
+type grid struct {
+	file *sites.File // nil without --sites
+	// bindings are overridden by --bind where it is given, or where there is
+	// no sites file.
+	rebind bool
+}
+
+// openGrid reads the sites file, if there is one.
+func openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
+	g := &grid{rebind: cmd.Flags().Changed("bind")}
+	if flags.sites == "" {
+		return g, nil
+	}
+	if err := unfit(cmd, "a machine of one pool; the sites file tells the sizes", "pes"); err != nil {
+		return nil, err
+	}
+	file, err := sites.Open(flags.sites)
+	if err != nil {
+		return nil, err
+	}
+	g.file = file
+	return g, nil
+}
+
+// pes returns the size of the largest pool, which no job may exceed, and of
+// all pools together; 0 without a sites file.
+func (g *grid) pes() (largest, all berth.Count) {
+	if g.file == nil {
+		return 0, 0
+	}
+	for i := range g.file.Sites {
+		for _, pool := range g.file.Sites[i].Pools {
+			largest = max(largest, pool.PEs)
+			all += pool.PEs
+		}
+	}
+	return largest, all
+}
+
+// sitesBound returns the sites with the binding of a run. Without --bind the
+// sites file's own bindings stand.
+func (g *grid) sitesBound(binding berth.Binding) []berth.Site {
+	list := make([]berth.Site, len(g.file.Sites))
+	for i, site := range g.file.Sites {
+		if g.rebind {
+			pools := make([]berth.Pool, len(site.Pools))
+			for k, pool := range site.Pools {
+				pool.Binding = binding
+				pools[k] = pool
+			}
+			site.Pools = pools
+		}
+		list[i] = site
+	}
+	return list
+}
+
+// mixed is the binding told of a run on sites whose pools bind differently.
+const mixed = "mixed"
+
+// binds returns the bindings to run: those of --bind, or the one of the sites
+// file.
+func (g *grid) binds(flags *simFlags) []string {
+	if g.file == nil || g.rebind {
+		return flags.binds
+	}
+	var all berth.Binding
+	for i := range g.file.Sites {
+		for _, pool := range g.file.Sites[i].Pools {
+			if all != "" && pool.Binding != all {
+				return []string{mixed}
+			}
+			all = pool.Binding
+		}
+	}
+	return []string{string(all)}
+}
+
+// configure returns the engine's configuration, without sites and placement.
+// Flags rule over the sites file, and what neither chooses is the preset's; a
+// preset given as a flag also rules over the file's order, match and place.
+// The placements to compare are those of --policy where it is given, else the
+// one of the sites file.
+func (g *grid) configure(cmd *cobra.Command, flags *simFlags) (engine.Config, error) {
+	config := engine.Config{Horizon: flags.horizon, Calendar: flags.calendar, Choice: policy.Choice(flags.choice), Seed: flags.seed}
+	if g.file != nil {
+		p := &g.file.Policies
+		given := cmd.Flags().Changed("preset")
+		if !given {
+			config.Order, config.Match = p.Order, p.Match
+		}
+		if p.Horizon != "" && !cmd.Flags().Changed("horizon") {
+			config.Horizon = p.Horizon
+		}
+		if p.Choice != "" && !cmd.Flags().Changed("choice") {
+			config.Choice = policy.Choice(p.Choice)
+		}
+		if p.Place != "" && !given && !cmd.Flags().Changed("policy") {
+			flags.policies = []string{p.Place}
+		}
+		if p.Preset != "" && !given {
+			flags.preset = p.Preset
+		}
+		if p.Seed != 0 && !cmd.Flags().Changed("seed") {
+			config.Seed = p.Seed
+		}
+		if p.Eager != nil {
+			config.Eager = &policy.Eager{
+				K1: policy.Permille(p.Eager.K1), K2: policy.Permille(p.Eager.K2),
+				Grid: p.Eager.Scope == sites.ScopeGrid, RefuseAll: p.Eager.RefuseAll,
+			}
+		}
+		config.Quota = policy.Quota{Reservations: p.Quota.Reservations, PESeconds: p.Quota.PESeconds}
+	}
+	preset, ok := engine.PresetNamed(flags.preset)
+	if !ok {
+		return config, berth.Errorf(berth.Invalid, "preset", "%s", unknown("preset", flags.preset, presets()))
+	}
+	preset.Apply(&config)
+	return config, nil
+}
+
+func presets() []string {
+	var names []string
+	for _, preset := range engine.Presets {
+		names = append(names, preset.Name)
+	}
+	return names
+}

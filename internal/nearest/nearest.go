@@ -1,0 +1,52 @@
+// Package nearest finds the name that somebody probably meant. It knows no
+// names of its own.
+package nearest
+
+import "strings"
+
+// Of returns the name most like word whatever their case, and false if none is
+// close: at most a third of the letters, and always up to two, may be wrong,
+// but never all. Ties go to the earlier name. Cost: O(len(word)·letters of
+// names).
+func Of(word string, names []string) (string, bool) {
+	best, bestDistance := "", min(max(2, len(word)/3)+1, len(word))
+	for _, name := range names {
+		if d := distance(strings.ToLower(word), strings.ToLower(name)); d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	return best, best != ""
+}
+
+// Hint returns " (did you mean NAME?)" for the nearest name, or "".
+func Hint(word string, names []string) string {
+	if name, ok := Of(word, names); ok {
+		return " (did you mean " + name + "?)"
+	}
+	return ""
+}
+
+// distance returns how many bytes must be inserted, dropped, replaced or
+// swapped with their neighbour to make b of a (the restricted distance of
+// Damerau and Levenshtein).
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,22 @@
+package nearest_test
+
+import (
+	"testing"
+
+	"github.com/berth-hpc/berth/internal/nearest"
+)
+
+func TestOf(t *testing.T) {
+	names := []string{"pes", "speed", "binding", "MaxWaitingTime"}
+	for word, want := range map[string]string{
+		"peds": "pes", "PES": "pes", "sped": "speed", "spede": "speed", "bindnig": "binding", "maxwaittime": "MaxWaitingTime",
+		"": "", "x": "", "memory": "", "qq": "",
+	} {
+		if got, ok := nearest.Of(word, names); got != want || ok != (want != "") {
+			t.Errorf("%q is near to %q, want %q", word, got, want)
+		}
+	}
+	if got := nearest.Hint("sped", names) + nearest.Hint("q", names); got != " (did you mean speed?)" {
+		t.Errorf("hint %q", got)
+	}
+}

@@ -1,0 +1,69 @@
+package sites_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Whatever the bytes: no panic and no endless nesting; a file that holds
+// together, or complaints of the right kind; and what reads, the schema accepts.
+func FuzzRead(f *testing.F) {
+	example, err := os.ReadFile(filepath.Join("..", "examples", "sites.yaml"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(example))
+	for _, text := range good {
+		f.Add(text)
+	}
+	for _, c := range bad {
+		f.Add(c.text)
+	}
+	schema := compiled(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := read(text)
+		if err != nil {
+			for _, m := range mistakes(t, err) {
+				if !strings.HasPrefix(m.Msg, "s.yaml:") {
+					t.Fatalf("complaint without place: %s", m.Msg)
+				}
+			}
+			return
+		}
+		if err := schema.Validate(decoded(t, text)); err != nil {
+			t.Fatalf("the reader accepts it, the schema does not: %v", err)
+		}
+		names := make(map[string]bool)
+		for _, site := range file.Sites {
+			if site.Name == "" || names[site.Name] || len(site.Pools) == 0 {
+				t.Fatalf("site %+v", site)
+			}
+			names[site.Name] = true
+			for _, pool := range site.Pools {
+				size, known := file.Size(site.Name, pool.Name)
+				if !known || size != pool.PEs || size < 1 || size > berth.MaxPEs || pool.Speed < 0 {
+					t.Fatalf("pool %+v", pool)
+				}
+			}
+			for _, partition := range site.Partitions {
+				if size, known := file.Size(site.Name, partition.Pool); !known || partition.PEs.Max() >= berth.PE(size) {
+					t.Fatalf("partition %+v", partition)
+				}
+			}
+		}
+		if e := file.Policies.Eager; e != nil && (e.K1 < 0 || e.K1 > 1000 || e.K2 < 0 || e.K2 > 1000) {
+			t.Fatalf("eager %+v", e)
+		}
+	})
+}
+
+var errRead = errors.New("the disk is gone")
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errRead }

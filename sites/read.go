@@ -1,0 +1,408 @@
+package sites
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/bytesize"
+)
+
+const (
+	// maxName bounds the length of a name in bytes.
+	maxName = 256
+	// maxParts bounds the sockets of a node and the cores of a socket.
+	maxParts = 1 << 16
+	// maxMHz bounds the clock of a core.
+	maxMHz = 100_000
+)
+
+// DefaultPool is the name of a pool that the file does not name.
+const DefaultPool = "pool"
+
+func (r *reader) file(v *value) {
+	r.group(v, "", "a sites file",
+		key{"sites", "a sites file needs at least one site", r.sites},
+		key{"users", "", r.users},
+		key{"policies", "", r.policies},
+	)
+}
+
+func (r *reader) sites(v *value, path string) {
+	names := make(unique)
+	r.list(v, path, "sites", func(v *value, path string) {
+		r.Sites = append(r.Sites, berth.Site{})
+		r.site(v, path, &r.Sites[len(r.Sites)-1], names)
+	})
+}
+
+// pools of a site under way, with what only the reader needs of them.
+type pools struct {
+	site  *berth.Site
+	nodes map[string]map[string]berth.PE // by pool and node name
+	bad   map[string]bool                // pools with mistakes, about which nothing further is said
+	names unique
+}
+
+func (r *reader) site(v *value, path string, site *berth.Site, names unique) {
+	p := pools{site: site, nodes: make(map[string]map[string]berth.PE), bad: make(map[string]bool), names: make(unique)}
+	keys := []key{
+		{"name", "a site needs a name", r.named(&site.Name, "site", names)},
+		{"pools", "", func(v *value, path string) {
+			r.list(v, path, "pools", func(v *value, path string) { r.pool(v, path, "a pool", &p) })
+		}},
+	}
+	if v.has("pools") {
+		for _, name := range poolKeys {
+			keys = append(keys, key{name, "", func(v *value, path string) {
+				r.fail(v.place, path, "belongs to a pool; where pools are listed, write it there")
+			}})
+		}
+	} else {
+		// The site is its only pool: the pool reads the same group, in which
+		// the keys of the site are none of its business.
+		keys = append(keys, key{"pes", "", ignore}, key{"nodes", "", ignore}, key{"binding", "", ignore}, key{"speed", "", ignore}, key{"node", "", ignore})
+	}
+	keys = append(keys,
+		key{"partitions", "", func(v *value, path string) { r.partitions(v, path, &p) }},
+		key{"software", "", func(v *value, path string) { r.software(v, path, site) }},
+		key{"storage", "", measured(r, &site.StorageMB, sizeExample, bytesize.Offered)},
+		key{"link", "", func(v *value, path string) {
+			r.group(v, path, "a link",
+				key{"delay", "", measured(r, &site.Link.DelayMS, delayExample, delay)},
+				key{"bandwidth", "", measured(r, &site.Link.KilobytesPerSecond, rateExample, bandwidth)},
+			)
+		}},
+		key{"managed", "", r.switched(&site.Managed)},
+	)
+	if v.kind == isMap && !v.has("pools") {
+		r.pool(v.only(poolKeys), path, "a site", &p)
+	}
+	r.group(v, path, "a site", keys...)
+}
+
+func ignore(*value, string) {}
+
+// poolKeys are the keys that a site has in place of a list of pools.
+var poolKeys = []string{"pes", "nodes", "binding", "speed", "node"}
+
+// has reports whether a group has the key.
+func (v *value) has(name string) bool {
+	return slices.ContainsFunc(v.members, func(m member) bool { return m.key == name })
+}
+
+// only returns a group with only the keys of these names, each once: of keys
+// given twice the whole group tells.
+func (v *value) only(names []string) *value {
+	part := *v
+	part.members = nil
+	for _, m := range v.members {
+		if slices.Contains(names, m.key) && !part.has(m.key) {
+			part.members = append(part.members, m)
+		}
+	}
+	return &part
+}
+
+func (r *reader) pool(v *value, path, what string, p *pools) {
+	before := len(r.errs) + r.more
+	pool := berth.Pool{Binding: berth.Early}
+	var names []string
+	keys := []key{
+		{"nodes", "", scanned(r, &names, nodesExample, nodeNames)},
+		{"pes", "", whole(r, &pool.PEs, 1, berth.MaxPEs)},
+		{"binding", "", r.binding(&pool.Binding)},
+		{"node", "", func(v *value, path string) { r.node(v, path, &pool.Node) }},
+		{"speed", "", func(v *value, path string) { r.speed(v, path, &pool) }},
+	}
+	if what == "a pool" {
+		keys = append([]key{{"name", "a pool needs a name", r.named(&pool.Name, "pool", p.names)}}, keys...)
+	} else {
+		pool.Name = DefaultPool
+	}
+	r.group(v, path, what, keys...)
+	if v.kind == isMap && !v.has("pes") && !v.has("nodes") {
+		r.fail(v.place, path+".pes", "missing; %s needs its number of PEs, pes, or their names, nodes%s", what, orPools(what))
+	}
+	if names != nil {
+		switch {
+		case !v.has("pes"):
+			pool.PEs = berth.Count(len(names)) // at most maxNodes
+		case pool.PEs > 0 && int(pool.PEs) != len(names):
+			r.fail(r.places[path+".nodes"], path+".nodes", "%d names for %d PEs; leave pes out, or make them agree", len(names), pool.PEs)
+		}
+		p.nodes[pool.Name] = make(map[string]berth.PE, len(names))
+		for i, name := range names {
+			p.nodes[pool.Name][name] = berth.PE(i)
+		}
+	}
+	p.bad[pool.Name] = len(r.errs)+r.more > before
+	p.site.Pools = append(p.site.Pools, pool)
+}
+
+func orPools(what string) string {
+	if what == "a pool" {
+		return ""
+	}
+	return ", or a list of pools"
+}
+
+func (r *reader) node(v *value, path string, n *berth.Node) {
+	var mhz Thousandths
+	r.group(v, path, "a node",
+		key{"sockets", "", whole(r, &n.Sockets, 1, maxParts)},
+		key{"cores", "", whole(r, &n.Cores, 1, maxParts)},
+		key{"ghz", "", decimal(r, &mhz, 1, maxMHz)},
+		key{"memory", "", measured(r, &n.MemoryMB, sizeExample, bytesize.Offered)},
+		key{"accelerators", "", whole(r, &n.Accelerators, 0, berth.MaxAccelerators)},
+	)
+	n.MHz = int(mhz) // thousandths of a GHz
+}
+
+func (r *reader) speed(v *value, path string, pool *berth.Pool) {
+	if v.kind != isText || v.text != "derived" {
+		if v.kind == isText {
+			r.wrong(v, path, "want a number such as 1.33, or derived")
+			return
+		}
+		decimal(r, &pool.Speed, 1, maxSpeed)(v, path)
+		return
+	}
+	if pool.Node.Sockets == 0 || pool.Node.Cores == 0 || pool.Node.MHz == 0 {
+		r.wrong(v, path, "deriving the speed needs sockets, cores and ghz of the node")
+		return
+	}
+	var ok bool
+	if pool.Speed, ok = derivedSpeed(pool.Node); !ok {
+		r.wrong(v, path, "the node comes out slower than 0.001 or faster than 1000 standard ones")
+	}
+}
+
+func (r *reader) binding(to *berth.Binding) func(v *value, path string) {
+	return scanned(r, to, "early or late", func(text string) (berth.Binding, error) {
+		if b := berth.Binding(text); b == berth.Early || b == berth.Late {
+			return b, nil
+		}
+		return "", berth.Errorf(berth.Invalid, "", "want early or late")
+	})
+}
+
+// named reads a name that is unique among its kind.
+func (r *reader) named(to *string, what string, names unique) func(v *value, path string) {
+	return func(v *value, path string) {
+		scanned(r, to, "a name", name)(v, path)
+		if *to != "" {
+			names.add(r, v, path, what, *to)
+		}
+	}
+}
+
+// name reads a name that can stand in file names, columns and commands.
+func name(text string) (string, error) {
+	if text == "" || len(text) > maxName || strings.Trim(text, nodeLetters) != "" || strings.ContainsAny(text[:1], ".-_") {
+		return "", berth.Errorf(berth.Invalid, "", "want a name of letters, digits, points, dashes and underscores, that begins with a letter or digit")
+	}
+	return text, nil
+}
+
+// label reads a name of which only that it prints on one line is asked.
+func label(text string) (string, error) {
+	if text == "" || len(text) > maxName || strings.TrimSpace(text) != text || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return "", berth.Errorf(berth.Invalid, "", "want 1 to %d bytes on one line, without blanks around", maxName)
+	}
+	return text, nil
+}
+
+func (r *reader) partitions(v *value, path string, p *pools) {
+	names := make(unique)
+	r.list(v, path, "partitions", func(v *value, path string) {
+		var partition berth.Partition
+		required := ""
+		if len(p.site.Pools) > 1 {
+			required = "the site has several pools; say of which it is a part"
+		} else if len(p.site.Pools) == 1 {
+			partition.Pool = p.site.Pools[0].Name
+		}
+		var listed []string
+		r.group(v, path, "a partition",
+			key{"name", "a partition needs a name", r.named(&partition.Name, "partition", names)},
+			key{"pool", required, scanned(r, &partition.Pool, "the name of a pool", name)},
+			key{"pes", "", func(v *value, path string) { r.peList(v, path, &partition.PEs) }},
+			key{"nodes", "", scanned(r, &listed, nodesExample, nodeNames)},
+			key{"max_npe", "", whole(r, &partition.MaxNPE, 1, berth.MaxPEs)},
+			key{"max_duration", "", measured(r, &partition.MaxDuration, durationExample, duration)},
+		)
+		if v.kind == isMap && v.has("pes") && v.has("nodes") {
+			r.fail(r.places[path+".nodes"], path+".nodes", "pes and nodes both; name the PEs one way")
+		} else {
+			r.placePartition(v, path, &partition, listed, p)
+		}
+		p.site.Partitions = append(p.site.Partitions, partition)
+	})
+}
+
+// peList reads a list of PE numbers.
+func (r *reader) peList(v *value, path string, to *berth.PESet) {
+	const example = "a list of PE numbers such as 0-31,64-95"
+	if v.kind == isNumber {
+		if n, ok := integer(v.text); ok && n > 0 && n < berth.MaxPEs {
+			r.wrong(v, path, "could be a count or a PE; write 0-%d for the first %d PEs or %d-%d for PE %d", n-1, n, n, n, n)
+			return
+		}
+	}
+	scanned(r, to, example, func(text string) (berth.PESet, error) {
+		set, err := berth.ParsePESet(text)
+		if err == nil && set.Empty() {
+			return set, berth.Errorf(berth.Invalid, "", "want %s", example)
+		}
+		return set, err
+	})(v, path)
+}
+
+// placePartition checks a partition against its pool, and turns node names into
+// PE numbers.
+func (r *reader) placePartition(v *value, path string, partition *berth.Partition, listed []string, p *pools) {
+	var pool *berth.Pool
+	names := make([]string, len(p.site.Pools))
+	for i := range p.site.Pools {
+		names[i] = p.site.Pools[i].Name
+		if pool == nil && names[i] == partition.Pool {
+			pool = &p.site.Pools[i]
+		}
+	}
+	switch at := path + ".pool"; {
+	case partition.Pool == "" || (pool != nil && p.bad[pool.Name]):
+		return // told already
+	case pool == nil:
+		r.fail(r.places[at], at, "%q: no such pool; the site has %s", partition.Pool, strings.Join(names, ", "))
+		return
+	}
+	nodesAt, pesAt := path+".nodes", path+".pes"
+	known := p.nodes[pool.Name]
+	switch {
+	case pool.Binding == berth.Late && v.kind == isMap && (v.has("pes") || v.has("nodes")):
+		at := pesAt
+		if v.has("nodes") {
+			at = nodesAt
+		}
+		r.fail(r.places[at], at, "pool %s binds late, so its PEs cannot be named; limit the partition by max_npe, or bind the pool early", pool.Name)
+	case listed != nil && known == nil:
+		r.fail(r.places[nodesAt], nodesAt, "the nodes of pool %s have no names; give the pool nodes, or name PEs by pes", pool.Name)
+	case listed != nil:
+		pes := make([]berth.PE, 0, len(listed))
+		for _, name := range listed {
+			pe, is := known[name]
+			if !is {
+				r.fail(r.places[nodesAt], nodesAt, "%q: no such node in pool %s", name, pool.Name)
+				return
+			}
+			pes = append(pes, pe)
+		}
+		partition.PEs = berth.PEsOf(pes...)
+	case partition.PEs.Max() >= berth.PE(pool.PEs):
+		r.fail(r.places[pesAt], pesAt, "%q: pool %s has no PE %d; it has 0-%d", partition.PEs, pool.Name, partition.PEs.Max(), pool.PEs-1)
+	}
+}
+
+func (r *reader) software(v *value, path string, site *berth.Site) {
+	versions := make(unique)
+	r.list(v, path, "software", func(v *value, path string) {
+		var s berth.Software
+		r.group(v, path, "a software",
+			key{"name", "a software needs a name", scanned(r, &s.Name, "a name", label)},
+			key{"version", "", scanned(r, &s.Version, `a version such as "2.12"`, label)},
+			key{"licences", "", whole(r, &s.Licences, 1, berth.MaxLicences)},
+		)
+		if s.Name != "" {
+			text := fmt.Sprintf("%q, version %q", s.Name, s.Version)
+			if first, taken := versions[text]; taken {
+				r.fail(v.place, path, "%s: the site has it already, in line %d", text, first)
+			} else {
+				versions[text] = v.line
+			}
+		}
+		site.Software = append(site.Software, s)
+	})
+}
+
+func (r *reader) users(v *value, path string) {
+	ids := make(unique)
+	r.list(v, path, "users", func(v *value, path string) {
+		var u berth.User
+		r.group(v, path, "a user",
+			key{"id", "a user needs an id", func(v *value, path string) {
+				scanned(r, &u.ID, "an id", label)(v, path)
+				if u.ID != "" {
+					ids.add(r, v, path, "user", u.ID)
+				}
+			}},
+			key{"priority", "a user needs a priority", whole(r, &u.Priority, -1<<31, 1<<31-1)},
+		)
+		r.Users = append(r.Users, u)
+	})
+}
+
+func (r *reader) policies(v *value, path string) {
+	p := &r.Policies
+	word := func(to *string) func(v *value, path string) { return scanned(r, to, "a name", policyName) }
+	r.group(v, path, "policies",
+		key{"preset", "", word(&p.Preset)},
+		key{"trigger", "", word(&p.Trigger)},
+		key{"every", "", measured(r, &p.Every, durationExample, duration)},
+		key{"order", "", word(&p.Order)},
+		key{"match", "", word(&p.Match)},
+		key{"admit", "", func(v *value, path string) {
+			r.list(v, path, "names", func(v *value, path string) {
+				var name string
+				word(&name)(v, path)
+				p.Admit = append(p.Admit, name)
+			})
+		}},
+		key{"place", "", word(&p.Place)},
+		key{"choice", "", word(&p.Choice)},
+		key{"horizon", "", word(&p.Horizon)},
+		key{"seed", "", whole(r, &p.Seed, 0, 1<<53-1)},
+		key{"eager", "", r.eager},
+		key{"quota", "", func(v *value, path string) {
+			r.group(v, path, "a quota",
+				key{"reservations", "", whole(r, &p.Quota.Reservations, 1, 1<<31-1)},
+				key{"pe_hours", "", func(v *value, path string) {
+					whole(r, &p.Quota.PESeconds, 1, 1<<42)(v, path)
+					p.Quota.PESeconds *= 3600
+				}},
+			)
+		}},
+		key{"dpsar", "", func(v *value, path string) {
+			p.DPSAR = new(DPSAR)
+			r.group(v, path, "dpsar",
+				key{"sd", "the order needs the step between priorities that counts as large", decimal(r, &p.DPSAR.SD, 0, 1_000_000_000)},
+				key{"n", "", whole(r, &p.DPSAR.N, 1, 1<<31-1)},
+			)
+		}},
+	)
+}
+
+func (r *reader) eager(v *value, path string) {
+	e := &Eager{Scope: ScopeSite}
+	r.Policies.Eager = e
+	r.group(v, path, "eager",
+		key{"k1", "the filter needs k1 and k2", decimal(r, &e.K1, 0, 1000)},
+		key{"k2", "the filter needs k1 and k2", decimal(r, &e.K2, 0, 1000)},
+		key{"scope", "", scanned(r, &e.Scope, "site or grid", func(text string) (string, error) {
+			if text != ScopeSite && text != ScopeGrid {
+				return "", berth.Errorf(berth.Invalid, "", "want site or grid")
+			}
+			return text, nil
+		})},
+		key{"refuse_all", "", r.switched(&e.RefuseAll)},
+	)
+}
+
+// policyName reads a name as the tables of policies have them.
+func policyName(text string) (string, error) {
+	if text == "" || len(text) > maxName || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || text[0] < 'a' {
+		return "", berth.Errorf(berth.Invalid, "", "want a name of small letters, digits and dashes, such as first-fit")
+	}
+	return text, nil
+}

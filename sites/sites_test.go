@@ -1,0 +1,427 @@
+package sites_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sites"
+)
+
+func read(text string) (*sites.File, error) { return sites.Read(strings.NewReader(text), "s.yaml") }
+
+// What the example says, in full.
+func TestExample(t *testing.T) {
+	f, err := sites.Open(filepath.Join("..", "examples", "sites.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []berth.Site{
+		{
+			Name: "north",
+			Pools: []berth.Pool{
+				{Name: "cpu", PEs: 128, Binding: berth.Early, Speed: 1465, Node: berth.Node{Sockets: 2, Cores: 6, MHz: 2930, MemoryMB: 51539}},
+				{Name: "gpu", PEs: 16, Binding: berth.Early, Speed: 2200, Node: berth.Node{Sockets: 2, Cores: 12, MHz: 2200, MemoryMB: 137438, Accelerators: 4}},
+			},
+			Partitions: []berth.Partition{
+				{Name: "batch", Pool: "cpu", MaxDuration: 86400},
+				{Name: "debug", Pool: "cpu", PEs: berth.PEsOf(0, 1, 2, 3, 127), MaxNPE: 2, MaxDuration: 1800},
+				{Name: "visual", Pool: "gpu", PEs: berth.PEsOf(0, 1, 2, 3), MaxNPE: 4},
+			},
+			Software:  []berth.Software{{Name: "NAMD", Version: "2.12"}, {Name: "CP2K", Version: "2.6.1", Licences: 32}},
+			StorageMB: 1_470_000,
+			Link:      berth.Link{DelayMS: 20, KilobytesPerSecond: 1_250_000},
+		},
+		{
+			Name: "wide",
+			Pools: []berth.Pool{{
+				Name: "pool", PEs: 1024, Binding: berth.Late, Speed: 800,
+				Node: berth.Node{Sockets: 4, Cores: 8, MHz: 2400, MemoryMB: 137438},
+			}},
+			Software:  []berth.Software{{Name: "NAMD", Version: "2.9"}},
+			StorageMB: 20_000_000,
+			Link:      berth.Link{DelayMS: 150, KilobytesPerSecond: 125_000},
+		},
+		{Name: "small", Pools: []berth.Pool{{Name: "pool", PEs: 32, Binding: berth.Early}}},
+	}
+	if diff := cmp.Diff(want, f.Sites); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]berth.User{{ID: "ada", Priority: 9}, {ID: "grace", Priority: 3}}, f.Users); diff != "" {
+		t.Error(diff)
+	}
+	policies := sites.Policies{
+		Order: "fcfs", Match: "earliest-finish", Place: "first-fit",
+		Eager: &sites.Eager{K1: 500, K2: 600, Scope: "site"},
+		Quota: sites.Quota{Reservations: 200, PESeconds: 3_600_000_000},
+	}
+	if diff := cmp.Diff(policies, f.Policies); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEveryPolicyKey(t *testing.T) {
+	f, err := read(`
+sites: [{name: a, pes: 4}]
+policies:
+  preset: wms-eager
+  trigger: every
+  every: 4m
+  order: dpsar
+  match: smallest-fit
+  admit: [requirements, eager]
+  place: pe-worst
+  choice: least-area
+  horizon: unbounded
+  seed: 7
+  eager: {k1: 0, k2: 1, scope: grid, refuse_all: true}
+  quota: {reservations: 3}
+  dpsar: {sd: 4.5, n: 3}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sites.Policies{
+		Preset: "wms-eager", Trigger: "every", Every: 240, Order: "dpsar", Match: "smallest-fit",
+		Admit: []string{"requirements", "eager"}, Place: "pe-worst", Choice: "least-area", Horizon: "unbounded", Seed: 7,
+		Eager: &sites.Eager{K2: 1000, Scope: "grid", RefuseAll: true}, Quota: sites.Quota{Reservations: 3},
+		DPSAR: &sites.DPSAR{SD: 4500, N: 3},
+	}
+	if diff := cmp.Diff(want, f.Policies); diff != "" {
+		t.Error(diff)
+	}
+	for key, want := range map[string]string{
+		"policies.order": "s.yaml:7:3", "policies.eager.k2": "s.yaml:14:18", "sites[0].pes": "s.yaml:2:19", "policies.nonsense": "s.yaml",
+	} {
+		if got := f.Where(key); got != want {
+			t.Errorf("%s is at %s, want %s", key, got, want)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	several, err := sites.Open(filepath.Join("..", "examples", "sites.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := read("sites: [{name: a, pes: 4}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file       *sites.File
+		site, pool string
+		size       berth.Count // 0: there is none
+	}{
+		{several, "north", "cpu", 128},
+		{several, "north", "gpu", 16},
+		{several, "north", "", 0},
+		{several, "north", "pool", 0},
+		{several, "wide", "", 1024},
+		{several, "wide", "pool", 1024},
+		{several, "", "", 0},
+		{several, "", "cpu", 0},
+		{several, "west", "", 0},
+		{one, "", "", 4},
+		{one, "a", "pool", 4},
+		{one, "b", "", 0},
+		{one, "", "cpu", 0},
+	} {
+		if size, ok := c.file.Size(c.site, c.pool); size != c.size || ok != (c.size > 0) {
+			t.Errorf("%q %q has %d %v, want %d", c.site, c.pool, size, ok, c.size)
+		}
+	}
+}
+
+// site is a file of one site with the keys given.
+func site(keys string) string { return "sites:\n- name: a\n  " + keys + "\n" }
+
+// good is what must read, and what the schema must accept.
+var good = map[string]string{
+	"least":                "sites: [{name: a, pes: 1}]",
+	"JSON":                 `{"sites": [{"name": "a", "pes": 4, "speed": 1.5}], "users": [{"id": "u", "priority": -3}]}`,
+	"comments and a start": "---\n# c\nsites: # d\n- name: a # e\n  pes: 4\n# f\n",
+	"largest pool":         site("pes: 1048576"),
+	"names of all letters": "sites: [{name: A-1_b.c, pes: 1}]",
+	"quoted number name":   `sites: [{name: "1", pes: 1}]`,
+	"node names":           site("nodes: rack[1-2]n[08-10],login"),
+	"nodes and pes":        site("nodes: n[1-4]\n  pes: 4"),
+	"late":                 site("pes: 4\n  binding: late"),
+	"fastest":              site("pes: 4\n  speed: 1000"),
+	"slowest":              site("pes: 4\n  speed: 0.001"),
+	"speed derived":        site("pes: 4\n  speed: derived\n  node: {sockets: 1, cores: 12, ghz: 3.0}"),
+	"pools":                site("pools: [{name: x, pes: 4}, {name: y, nodes: \"n[1-2]\"}]"),
+	"partition of the one": site("pes: 4\n  partitions: [{name: p}]"),
+	"partition durations": site("pes: 4\n  partitions: [{name: p, max_duration: 02:30:00}, {name: q, max_duration: 1-12}, {name: r, max_duration: PT2H30M}, " +
+		"{name: s, max_duration: 90s}, {name: t, max_duration: 1d12h}, {name: u, max_duration: P1DT2H}, {name: v, max_duration: P2W}, {name: w, max_duration: 1-02:03:04}]"),
+	"partition PEs":      site("pes: 4\n  partitions: [{name: p, pes: \"0-1,3\"}, {name: q, pes: 2-2}]"),
+	"same name anywhere": "sites: [{name: a, pools: [{name: a, pes: 1}], partitions: [{name: a}]}, {name: b, pools: [{name: a, pes: 1}]}]",
+	"software":           site("pes: 4\n  software: [{name: NAMD}, {name: NAMD, version: \"2.12\", licences: 3}, {name: Quantum ESPRESSO}]"),
+	"no accelerator":     site("pes: 4\n  node: {accelerators: 0}"),
+	"sizes":              site("pes: 4\n  storage: 1.5 PB\n  node: {memory: 0.5TiB}"),
+	"links":              site("pes: 4\n  link: {delay: 0ms, bandwidth: 1kB/s}"),
+	"delay in seconds":   site("pes: 4\n  link: {delay: 2s}"),
+	"managed":            site("pes: 4\n  managed: true"),
+	"edges of shares":    "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 0, k2: 1.000}}",
+	"exact share":        "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 0.333, k2: 0.001}}",
+	"user of many words": "sites: [{name: a, pes: 1}]\nusers: [{id: /O=Grid/CN=Ada Lovelace, priority: 1}]",
+	"policies":           "sites: [{name: a, pes: 1}]\npolicies: {order: fcfs, admit: [all], every: 4m, seed: 0, quota: {pe_hours: 1}, dpsar: {sd: 0}}",
+}
+
+// bad is what must not read: where the complaint is, of which key, and what it
+// says. The schema must refuse it too, unless it cannot tell.
+var bad = []struct {
+	name, text   string
+	place, field string
+	want         string
+	untold       bool // the schema cannot tell
+}{
+	{name: "empty", text: "", place: "1:1", field: "sites", want: "empty", untold: true},
+	{name: "comment alone", text: "# nothing\n", place: "1:1", field: "sites", want: "empty", untold: true},
+	{name: "no sites", text: "users: [{id: a, priority: 1}]", place: "1:1", field: "sites", want: "missing; a sites file needs at least one site"},
+	{name: "no site", text: "sites: []", place: "1:8", field: "sites", want: "an empty list"},
+	{name: "sites without value", text: "sites:\n", place: "1:1", field: "sites", want: "no value"},
+	{name: "a list", text: "- a", place: "1:1", field: "", want: "a list; want a sites file with its keys", untold: false},
+	{name: "not YAML", text: "sites: [", place: "1:8", field: "sites", want: "not valid YAML", untold: true},
+	{name: "tab", text: "sites:\n\t- name: a\n", place: "2:1", field: "sites", want: "not valid YAML", untold: true},
+	{name: "control character", text: "sites: \x01", place: "1:8", field: "sites", want: "not printable UTF-8", untold: true},
+	{name: "not UTF-8", text: "sites: \xff", place: "1:8", field: "sites", want: "not printable UTF-8", untold: true},
+	{name: "second document", text: "sites: [{name: a, pes: 1}]\n---\nsites: []\n", place: "3:6", field: "sites", want: "a second document", untold: true},
+	{name: "anchor", text: "sites: &x [{name: a, pes: 1}]", place: "1:8", field: "sites", want: "anchors, aliases", untold: true},
+	{name: "tag", text: "sites: !!seq [{name: a, pes: 1}]", place: "1:8", field: "sites", want: "anchors, aliases", untold: true},
+	{name: "deep", text: "sites: " + strings.Repeat("[", 30) + strings.Repeat("]", 30), place: "1:28", field: "sites", want: "nested deeper", untold: true},
+	{name: "number as key", text: "sites: [{name: a, pes: 1}]\n1: 2\n", place: "2:1", field: "sites", want: "no key", untold: true},
+
+	{name: "unknown key", text: site("pes: 4\n  softwar: []"), place: "4:3", field: "sites[0].softwar", want: "unknown key (did you mean software?); a site has"},
+	{name: "unknown key far from all", text: site("pes: 4\n  qqqqqq: 1"), place: "4:3", field: "sites[0].qqqqqq", want: "unknown key; a site has"},
+	{name: "unknown key above", text: "sites: [{name: a, pes: 1}]\npolices: {}", place: "2:1", field: "polices", want: "did you mean policies?"},
+	{name: "key twice", text: site("pes: 4\n  pes: 5"), place: "4:3", field: "sites[0].pes", want: "given twice, first in line 3", untold: true},
+	{name: "no name", text: "sites: [{pes: 4}]", place: "1:9", field: "sites[0].name", want: "missing; a site needs a name"},
+	{name: "number name", text: "sites: [{name: 1, pes: 4}]", place: "1:16", field: "sites[0].name", want: `"1": a number; want a name, in quotes`},
+	{name: "true name", text: "sites: [{name: true, pes: 4}]", place: "1:16", field: "sites[0].name", want: "in quotes"},
+	{name: "name with blank", text: "sites: [{name: a b, pes: 4}]", place: "1:16", field: "sites[0].name", want: `"a b": want a name of letters`},
+	{name: "empty name", text: `sites: [{name: "", pes: 4}]`, place: "1:16", field: "sites[0].name", want: "want a name of letters"},
+	{name: "name with dash first", text: `sites: [{name: -a, pes: 4}]`, place: "1:16", field: "sites[0].name", want: "begins with"},
+	{name: "duplicate site", text: "sites:\n- {name: a, pes: 1}\n- {name: a, pes: 1}\n", place: "3:10", field: "sites[1].name", want: `"a": a second site of this name, the first is in line 2`, untold: true},
+	{name: "duplicate pool", text: site("pools:\n  - {name: x, pes: 1}\n  - {name: x, pes: 2}"), place: "5:12", field: "sites[0].pools[1].name", want: "a second pool of this name, the first is in line 4", untold: true},
+	{name: "duplicate partition", text: site("pes: 1\n  partitions: [{name: p}, {name: p}]"), place: "4:34", field: "sites[0].partitions[1].name", want: "a second partition", untold: true},
+	{name: "duplicate software", text: site("pes: 1\n  software: [{name: x}, {name: x}]"), place: "4:25", field: "sites[0].software[1]", want: "has it already, in line 4", untold: true},
+	{name: "duplicate user", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u, priority: 1}, {id: u, priority: 2}]", place: "2:36", field: "users[1].id", want: "a second user", untold: true},
+
+	{name: "zero PEs", text: site("pes: 0"), place: "3:8", field: "sites[0].pes", want: `"0": want a whole number from 1 to 1048576`},
+	{name: "negative PEs", text: site("pes: -4"), place: "3:8", field: "sites[0].pes", want: `"-4": want a whole number`},
+	{name: "too many PEs", text: site("pes: 1048577"), place: "3:8", field: "sites[0].pes", want: "1048576"},
+	{name: "quoted PEs", text: site(`pes: "4"`), place: "3:8", field: "sites[0].pes", want: "a text; want a whole number from 1 to 1048576, without quotes"},
+	{name: "half a PE", text: site("pes: 4.5"), place: "3:8", field: "sites[0].pes", want: "whole number"},
+	{name: "octal PEs", text: site("pes: 010"), place: "3:8", field: "sites[0].pes", want: "plain digits", untold: true},
+	{name: "no PEs", text: site("binding: late"), place: "2:3", field: "sites[0].pes", want: "missing; a site needs its number of PEs"},
+	{name: "pool without PEs", text: site("pools: [{name: x}]"), place: "3:11", field: "sites[0].pools[0].pes", want: "missing; a pool needs"},
+	{name: "pes beside pools", text: site("pools: [{name: x, pes: 4}]\n  pes: 4"), place: "4:8", field: "sites[0].pes", want: "belongs to a pool"},
+	{name: "pes as list", text: site("pes: [4]"), place: "3:8", field: "sites[0].pes", want: "a list; want a whole number"},
+	{name: "names do not agree", text: site("nodes: n[1-3]\n  pes: 4"), place: "3:3", field: "sites[0].nodes", want: "3 names for 4 PEs", untold: true},
+	{name: "bad node list", text: site("nodes: n[3-1]"), place: "3:10", field: "sites[0].nodes", want: "want a node list", untold: true},
+	{name: "node twice", text: site("nodes: n[1-3],n2"), place: "3:10", field: "sites[0].nodes", want: "node n2 twice", untold: true},
+	{name: "binding", text: site("pes: 4\n  binding: lazy"), place: "4:12", field: "sites[0].binding", want: `"lazy": want early or late`},
+	{name: "zero speed", text: site("pes: 4\n  speed: 0"), place: "4:10", field: "sites[0].speed", want: `"0": want a number from 0.001 to 1000`},
+	{name: "fine speed", text: site("pes: 4\n  speed: 1.3333"), place: "4:10", field: "sites[0].speed", want: "at most three behind the point"},
+	{name: "speed by word", text: site("pes: 4\n  speed: fast"), place: "4:10", field: "sites[0].speed", want: "or derived"},
+	{name: "speed derived of nothing", text: site("pes: 4\n  speed: derived"), place: "4:10", field: "sites[0].speed", want: "needs sockets, cores and ghz"},
+	{name: "speed derived of much", text: site("pes: 4\n  speed: derived\n  node: {sockets: 65536, cores: 65536, ghz: 100}"), place: "4:10", field: "sites[0].speed", want: "faster than 1000", untold: true},
+	{name: "memory without unit", text: site("pes: 4\n  node: {memory: 64}"), place: "4:18", field: "sites[0].node.memory", want: "want a size with its unit"},
+	{name: "memory in bytes", text: site("pes: 4\n  node: {memory: 64 G}"), place: "4:18", field: "sites[0].node.memory", want: "units are MB, GB"},
+	{name: "no memory", text: site("pes: 4\n  node: {memory: 0GB}"), place: "4:18", field: "sites[0].node.memory", want: "at least 1MB", untold: true},
+	{name: "endless storage", text: site("pes: 4\n  storage: 99999999999PB"), place: "4:12", field: "sites[0].storage", want: "less than 2^42", untold: true},
+	{name: "ghz as text", text: site("pes: 4\n  node: {ghz: 2.4GHz}"), place: "4:15", field: "sites[0].node.ghz", want: "a text; want a number from 0.001 to 100"},
+	{name: "no sockets", text: site("pes: 4\n  node: {sockets: 0}"), place: "4:19", field: "sites[0].node.sockets", want: "from 1"},
+	{name: "negative accelerators", text: site("pes: 4\n  node: {accelerators: -1}"), place: "4:24", field: "sites[0].node.accelerators", want: "from 0"},
+	{name: "node of nothing", text: site("pes: 4\n  node:"), place: "4:3", field: "sites[0].node", want: "no value"},
+	{name: "no licence", text: site("pes: 4\n  software: [{name: x, licences: 0}]"), place: "4:34", field: "sites[0].software[0].licences", want: "from 1"},
+	{name: "version as number", text: site("pes: 4\n  software: [{name: x, version: 2.10}]"), place: "4:33", field: "sites[0].software[0].version", want: `"2.10": a number; want a version such as "2.12", in quotes`},
+	{name: "bandwidth without unit", text: site("pes: 4\n  link: {bandwidth: 10}"), place: "4:21", field: "sites[0].link.bandwidth", want: "want a speed with its unit"},
+	{name: "bandwidth of another unit", text: site("pes: 4\n  link: {bandwidth: 10Gb}"), place: "4:21", field: "sites[0].link.bandwidth", want: "units are kB/s"},
+	{name: "no bandwidth", text: site("pes: 4\n  link: {bandwidth: 1kbit/s}"), place: "4:21", field: "sites[0].link.bandwidth", want: "at least 1kB/s", untold: true},
+	{name: "delay without unit", text: site("pes: 4\n  link: {delay: 20}"), place: "4:17", field: "sites[0].link.delay", want: "want a delay with its unit"},
+	{name: "negative delay", text: site("pes: 4\n  link: {delay: -1ms}"), place: "4:17", field: "sites[0].link.delay", want: "want a delay"},
+	{name: "managed by whom", text: site("pes: 4\n  managed: slurm"), place: "4:12", field: "sites[0].managed", want: "want true or false"},
+
+	{name: "partition of unknown pool", text: site("pes: 4\n  partitions: [{name: p, pool: gpu}]"), place: "4:26", field: "sites[0].partitions[0].pool", want: `"gpu": no such pool; the site has pool`, untold: true},
+	{name: "partition of which pool", text: site("pools: [{name: x, pes: 4}, {name: y, pes: 4}]\n  partitions: [{name: p}]"), place: "4:16", field: "sites[0].partitions[0].pool", want: "several pools", untold: true},
+	{name: "partition of unknown PEs", text: site("pes: 4\n  partitions: [{name: p, pes: 2-4}]"), place: "4:26", field: "sites[0].partitions[0].pes", want: `"2-4": pool pool has no PE 4; it has 0-3`, untold: true},
+	{name: "partition of unknown nodes", text: site("nodes: n[01-04]\n  partitions: [{name: p, nodes: \"n[04-05]\"}]"), place: "4:26", field: "sites[0].partitions[0].nodes", want: `"n05": no such node in pool pool`, untold: true},
+	{name: "partition of nameless nodes", text: site("pes: 4\n  partitions: [{name: p, nodes: n1}]"), place: "4:26", field: "sites[0].partitions[0].nodes", want: "have no names", untold: true},
+	{name: "partition by both", text: site("nodes: n[1-4]\n  partitions: [{name: p, nodes: n1, pes: 0-0}]"), place: "4:26", field: "sites[0].partitions[0].nodes", want: "one way"},
+	{name: "partition by count", text: site("pes: 4\n  partitions: [{name: p, pes: 2}]"), place: "4:31", field: "sites[0].partitions[0].pes", want: "could be a count or a PE; write 0-1 for the first 2 PEs or 2-2 for PE 2"},
+	{name: "partition of PEs twice", text: site("pes: 4\n  partitions: [{name: p, pes: \"0-1,1\"}]"), place: "4:31", field: "sites[0].partitions[0].pes", want: "a PE named twice", untold: true},
+	{name: "partition of a late pool", text: site("pes: 4\n  binding: late\n  partitions: [{name: p, pes: 0-1}]"), place: "5:26", field: "sites[0].partitions[0].pes", want: "binds late", untold: true},
+	{name: "bare limit", text: site("pes: 4\n  partitions: [{name: p, max_duration: 90}]"), place: "4:40", field: "sites[0].partitions[0].max_duration", want: "90m (minutes, as in Slurm)"},
+	{name: "quoted bare limit", text: site("pes: 4\n  partitions: [{name: p, max_duration: \"90\"}]"), place: "4:40", field: "sites[0].partitions[0].max_duration", want: "90m (minutes, as in Slurm)"},
+	{name: "limit of nothing", text: site("pes: 4\n  partitions: [{name: p, max_duration: 0s}]"), place: "4:40", field: "sites[0].partitions[0].max_duration", want: "at least 1 s", untold: true},
+	{name: "no PE at most", text: site("pes: 4\n  partitions: [{name: p, max_npe: 0}]"), place: "4:35", field: "sites[0].partitions[0].max_npe", want: "from 1"},
+
+	{name: "K1 above", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 1.1, k2: 0}}", place: "2:24", field: "policies.eager.k1", want: `"1.1": want a number from 0 to 1`},
+	{name: "K2 below", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 1, k2: -0.5}}", place: "2:31", field: "policies.eager.k2", want: `"-0.5": want a number from 0 to 1`},
+	{name: "K2 just above", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 1, k2: 1.001}}", place: "2:31", field: "policies.eager.k2", want: `"1.001": want a number from 0 to 1`},
+	{name: "K2 missing", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 1}}", place: "2:19", field: "policies.eager.k2", want: "missing; the filter needs k1 and k2"},
+	{name: "K1 too fine", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 0.0001, k2: 0}}", place: "2:24", field: "policies.eager.k1", want: "at most three"},
+	{name: "K1 as exponent", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 5e-1, k2: 0}}", place: "2:24", field: "policies.eager.k1", want: "a text"},
+	{name: "K1 as percent", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 50%, k2: 0}}", place: "2:24", field: "policies.eager.k1", want: "a text"},
+	{name: "scope", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 1, k2: 0, scope: world}}", place: "2:41", field: "policies.eager.scope", want: "site or grid"},
+	{name: "policy name", text: "sites: [{name: a, pes: 1}]\npolicies: {order: First Come}", place: "2:19", field: "policies.order", want: "want a name of small letters"},
+	{name: "policy nearly", text: "sites: [{name: a, pes: 1}]\npolicies: {oder: fcfs}", place: "2:12", field: "policies.oder", want: "did you mean order?"},
+	{name: "period", text: "sites: [{name: a, pes: 1}]\npolicies: {every: 240}", place: "2:19", field: "policies.every", want: "240s (seconds"},
+	{name: "no SD", text: "sites: [{name: a, pes: 1}]\npolicies: {dpsar: {n: 3}}", place: "2:19", field: "policies.dpsar.sd", want: "missing"},
+	{name: "no quota", text: "sites: [{name: a, pes: 1}]\npolicies: {quota: {reservations: 0}}", place: "2:34", field: "policies.quota.reservations", want: "from 1"},
+	{name: "user without priority", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u}]", place: "2:9", field: "users[0].priority", want: "missing"},
+	{name: "user of two lines", text: "sites: [{name: a, pes: 1}]\nusers: [{id: \"u\\nv\", priority: 1}]", place: "2:14", field: "users[0].id", want: "on one line"},
+}
+
+func TestGood(t *testing.T) {
+	schema := compiled(t)
+	for name, text := range good {
+		t.Run(name, func(t *testing.T) {
+			if _, err := read(text); err != nil {
+				t.Errorf("the reader: %v", err)
+			}
+			if err := schema.Validate(decoded(t, text)); err != nil {
+				t.Errorf("the schema: %v", err)
+			}
+		})
+	}
+}
+
+func TestBad(t *testing.T) {
+	schema := compiled(t)
+	for _, c := range bad {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := read(c.text)
+			if err == nil {
+				t.Fatal("no complaint")
+			}
+			found := mistakes(t, err)
+			if len(found) != 1 {
+				t.Errorf("%d complaints, want one: %v", len(found), err)
+			}
+			first := found[0]
+			if first.Field != c.field || !strings.HasPrefix(first.Msg, "s.yaml:"+c.place+": ") || !strings.Contains(first.Msg, c.want) {
+				t.Errorf("complaint %q: %s\nwant    %q: s.yaml:%s: …%s…", first.Field, first.Msg, c.field, c.place, c.want)
+			}
+			if c.untold {
+				return
+			}
+			if err := schema.Validate(decoded(t, c.text)); err == nil {
+				t.Error("the schema accepts it")
+			}
+		})
+	}
+}
+
+// mistakes returns what is joined in the error of Read.
+func mistakes(t *testing.T, err error) []*berth.Error {
+	t.Helper()
+	all := []error{err}
+	if joined, is := err.(interface{ Unwrap() []error }); is {
+		all = joined.Unwrap()
+	}
+	var found []*berth.Error
+	for _, one := range all {
+		var mistake *berth.Error
+		if !errors.As(one, &mistake) || mistake.Code != berth.Invalid {
+			t.Fatalf("error %#v", one)
+		}
+		found = append(found, mistake)
+	}
+	return found
+}
+
+func compiled(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(sites.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("sites.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("sites.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// decoded returns what a schema sees of a YAML file.
+func decoded(t testing.TB, text string) any {
+	t.Helper()
+	asJSON, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		t.Fatalf("%v of %s", err, asJSON)
+	}
+	return v
+}
+
+func TestSeveralMistakesAtOnce(t *testing.T) {
+	_, err := read("sites:\n- {name: a, pes: 0, bindnig: late}\n- {name: a, pes: 4, speed: -1}\npolicies: {eager: {k1: 2, k2: 0}}\n")
+	var fields []string
+	for _, m := range mistakes(t, err) {
+		fields = append(fields, m.Field)
+	}
+	want := []string{"sites[0].pes", "sites[0].bindnig", "sites[1].speed", "sites[1].name", "policies.eager.k1"}
+	if diff := cmp.Diff(want, fields); diff != "" {
+		t.Errorf("%s\n%v", diff, err)
+	}
+	_, err = read("sites:\n" + strings.Repeat("- {name: a, pes: 0}\n", 40))
+	found := mistakes(t, err)
+	if len(found) != sites.MaxErrors+1 || !strings.Contains(found[sites.MaxErrors].Msg, "and 69 more mistakes") {
+		t.Errorf("%d complaints: %v", len(found), err)
+	}
+}
+
+func TestOpenTellsWhatIsNoFile(t *testing.T) {
+	for path, want := range map[string]string{"nowhere.yaml": "no such file", ".": "a directory"} {
+		_, err := sites.Open(path)
+		var mistake *berth.Error
+		if !errors.As(err, &mistake) || mistake.Code != berth.Invalid || mistake.Field != "sites" || !strings.Contains(mistake.Msg, want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	large := strings.Repeat("#", sites.MaxBytes+1)
+	if _, err := read(large); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The example is what the schema describes, too.
+func TestExampleMatchesSchema(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "examples", "sites.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiled(t).Validate(decoded(t, string(text))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailingReaderIsNoMistakeOfTheFile(t *testing.T) {
+	_, err := sites.Read(broken{}, "s.yaml")
+	var mistake *berth.Error
+	if !errors.Is(err, errRead) || errors.As(err, &mistake) {
+		t.Errorf("%v", err)
+	}
+}
