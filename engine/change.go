@@ -9,10 +9,18 @@ type ChangeKind string
 const (
 	Advanced  ChangeKind = "advanced"  // the time is now Now
 	Queued    ChangeKind = "queued"    // Request is pending
+	Planned   ChangeKind = "planned"   // the pending job ID is planned to run at Plan; nowhere if nil
 	Accepted  ChangeKind = "accepted"  // the pending request ID became Reservation
 	Refused   ChangeKind = "refused"   // the pending request ID got Refusal
 	Withdrawn ChangeKind = "withdrawn" // the pending request ID was cancelled
 	Started   ChangeKind = "started"   // reservation ID is active; PEs of its parts where bound late
+	WentDown  ChangeKind = "went_down" // Outage has begun
+	CameUp    ChangeKind = "came_up"   // the PEs of Outage are back; others of that number may not be
+	Failed    ChangeKind = "failed"    // reservation ID, active, lost PEs and has ended
+	Requeued  ChangeKind = "requeued"  // job ID, without allotments for the moment, is pending again: Request
+	Lost      ChangeKind = "lost"      // reservation ID, without allotments for the moment, is gone for the reason Refusal
+	Extended  ChangeKind = "extended"  // reservation ID, active, goes on until Until
+	Moved     ChangeKind = "moved"     // reservation ID, not started, has the allotments Moved; if nil it has none for the moment
 	Ended     ChangeKind = "ended"     // part Part of reservation ID has ended; with the last part it is finished
 	Cancelled ChangeKind = "cancelled" // reservation ID is gone, the rest of its time is free
 	Emitted   ChangeKind = "emitted"   // Effect is in the outbox
@@ -27,11 +35,20 @@ type Change struct {
 	ID          string             `json:"id,omitempty"`
 	Part        int                `json:"part,omitempty"`
 	Request     *berth.Request     `json:"request,omitempty"`
+	Plan        *berth.Allotment   `json:"plan,omitempty"`
 	Reservation *berth.Reservation `json:"reservation,omitempty"`
 	Refusal     *berth.Refusal     `json:"refusal,omitempty"`
+	Outage      *Outage            `json:"outage,omitempty"`
+	Until       berth.Time         `json:"until,omitempty"`
+	Moved       []berth.Allotment  `json:"moved,omitempty"`
 	PEs         []berth.PESet      `json:"pes,omitempty"` // by part
 	Effect      *Effect            `json:"effect,omitempty"`
 	EffectID    uint64             `json:"effect_id,omitempty"`
+
+	// What the ID names in the engine that made the change, to spare a search.
+	// Fold does not trust them.
+	entry *entry
+	job   *job
 }
 
 // EffectKind says what the engine wants done at a site.

@@ -23,6 +23,20 @@ type Config struct {
 	Eager *policy.Eager `json:"eager,omitempty"`
 	// Quota limits every user alike; requests without a user have no limit.
 	Quota policy.Quota `json:"quota,omitzero"`
+	// Jobs names the pass that queues and starts ordinary jobs, of JobPasses;
+	// empty is the first.
+	Jobs string `json:"jobs,omitempty"`
+	// Compress makes the conservative pass plan anew, in the order of the
+	// queue, whenever PEs are released early.
+	Compress bool `json:"compress,omitempty"`
+	// Overrun says what becomes of a reservation that does not finish by its
+	// limit. Where it may go on, it does so for Extension at a time; 0 is a
+	// minute.
+	Overrun   Overrun        `json:"overrun,omitempty"`
+	Extension berth.Duration `json:"extension,omitempty"`
+	// Instant is the order of classes at one instant by name; nil is the
+	// order of the constants. See ArrivalsFirst.
+	Instant []string `json:"instant,omitempty"`
 	// Calendar names the structure, of calendar.Forms; empty is the first.
 	// It changes no decision.
 	Calendar string `json:"calendar"`
@@ -37,6 +51,10 @@ const (
 	HorizonUnbounded = "unbounded"
 )
 
+// plainPasses makes the passes for jobs decide in their plain form everywhere.
+// Tests set it; the plain form is their oracle.
+var plainPasses = false
+
 // settings is a Config with its names resolved.
 type settings struct {
 	order   policy.Order
@@ -47,7 +65,12 @@ type settings struct {
 	horizon calendar.Horizon
 	form    calendar.Form
 	explain bool
-	draws   stream.Stream // of the match
+	jobs    JobPass
+	ranks   ranks
+	// simple says that there is one resource, of late binding: then the passes
+	// for jobs have a faster form of the same decisions.
+	simple bool
+	draws  stream.Stream // of the match
 }
 
 func (c *Config) resolve() (settings, error) {
@@ -71,6 +94,19 @@ func (c *Config) resolve() (settings, error) {
 	if s.place, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "place", "unknown placement %q", c.Place)
 	}
+	if s.jobs, ok = jobPassNamed(orDefault(c.Jobs, JobPasses[0].Name)); !ok {
+		return s, berth.Errorf(berth.Invalid, "jobs", "unknown pass %q", c.Jobs)
+	}
+	if c.Overrun != "" && c.Overrun != Kill && c.Overrun != Extend && c.Overrun != Delay {
+		return s, berth.Errorf(berth.Invalid, "overrun", "unknown way %q", c.Overrun)
+	}
+	if c.Extension < 0 || c.Extension >= berth.TimeLimit {
+		return s, berth.Errorf(berth.Invalid, "extension", "%d s; it must lie between 0 and 2^42", c.Extension)
+	}
+	var err error
+	if s.ranks, err = newRanks(c.Instant); err != nil {
+		return s, err
+	}
 	if c.Calendar != "" {
 		if s.form, ok = calendar.FormNamed(c.Calendar); !ok {
 			return s, berth.Errorf(berth.Invalid, "calendar", "unknown structure %q", c.Calendar)
@@ -89,7 +125,11 @@ func (c *Config) resolve() (settings, error) {
 		return s, berth.Errorf(berth.Invalid, "horizon", "unknown horizon %q; it is %q or %q",
 			c.Horizon, HorizonCapped, HorizonUnbounded)
 	}
-	return s, c.checkSites()
+	if err := c.checkSites(); err != nil {
+		return s, err
+	}
+	s.simple = !plainPasses && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late
+	return s, nil
 }
 
 func (c *Config) checkSites() error {

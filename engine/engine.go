@@ -14,9 +14,9 @@ type Engine struct {
 	settings settings
 	state    *state
 
-	changes []Change // of the Apply under way
-	effects []Effect
-
+	changes    []Change // of the Apply under way
+	effects    []Effect
+	quick      quick              // of the passes for jobs
 	candidates []policy.Candidate // scratch space of ranked
 }
 
@@ -27,15 +27,15 @@ func New(config Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{config: config, settings: settings, state: newState(&config, settings.form)}, nil
+	return &Engine{config: config, settings: settings, state: newState(&config, &settings)}, nil
 }
 
 // Apply lets time pass to now, with everything that was due before the event,
 // then applies the event. It returns the changes it made, already folded into
 // the state, and the effects it wants carried out; both slices are valid until
-// the next call. Events at one instant take their places by Class: ends and
-// expiries come before any event brought in, starts after it. Time must not
-// run back.
+// the next call. Events at one instant take their places by Class, in the order
+// of Config.Instant: by default ends and expiries come before requests that
+// arrive, starts after them. Time must not run back.
 //
 // An error concerns the event alone, which then changed nothing; the changes
 // of the time that passed stand and are returned. Its code is Invalid (the
@@ -46,11 +46,11 @@ func (e *Engine) Apply(now berth.Time, event Event) ([]Change, []Effect, error) 
 	if !now.Valid() || now < e.state.now {
 		return nil, nil, berth.Errorf(berth.Invalid, "now", "%d is before the engine's time %d, or beyond ±2^42 s", now, e.state.now)
 	}
-	last := ClassArrival - 1
-	if event.Kind == Wake {
-		last = ClassStart
+	rank := uint8(classes)
+	if event.Kind != Wake {
+		rank = e.settings.ranks[event.class()]
 	}
-	e.catchUp(now, last)
+	e.catchUp(now, rank)
 	e.advance(now)
 	err := e.apply(event)
 	return e.changes, e.effects, err
@@ -59,23 +59,30 @@ func (e *Engine) Apply(now berth.Time, event Event) ([]Change, []Effect, error) 
 // Next returns the time at which the engine wants to be woken: the earliest
 // thing due. ok is false if nothing is.
 func (e *Engine) Next() (at berth.Time, ok bool) {
-	t, ok := e.state.timers.next()
+	t, ok := e.state.next()
 	return t.At, ok
 }
 
-// catchUp runs what is due before now, and at now up to the class last.
-func (e *Engine) catchUp(now berth.Time, last Class) {
+// catchUp runs what is due before now, and at now what ranks before rank.
+func (e *Engine) catchUp(now berth.Time, rank uint8) {
 	for {
-		t, ok := e.state.timers.next()
-		if !ok || t.At > now || (t.At == now && t.Class > last) {
+		t, ok := e.state.next()
+		if !ok || t.At > now || (t.At == now && e.settings.ranks[t.Class] >= rank) {
 			return
 		}
 		e.advance(max(t.At, e.state.now))
 		switch t.Class {
 		case ClassEnd:
-			e.end(e.state.ledger.live[t.ID], t.Part)
+			e.limit(t.entry, t.Part)
+		case ClassExpiry:
+			e.expire(t.job)
+		case ClassCapacity:
+			e.emit(Change{Kind: CameUp, Outage: t.outage})
+			e.released()
+		case ClassPeriod:
+			e.run(t.job, *t.job.plan)
 		case ClassStart:
-			e.start(e.state.ledger.live[t.ID])
+			e.start(t.entry)
 		default:
 			panic("engine: a timer of a class that has none")
 		}
@@ -122,6 +129,10 @@ func (e *Engine) apply(event Event) error {
 		return e.cancel(event.ID)
 	case Finish:
 		return e.finish(event.ID)
+	case Down:
+		return e.down(&event)
+	case Up:
+		return e.up(&event)
 	case Settle:
 		if !slices.ContainsFunc(e.state.outbox, func(x Effect) bool { return x.Number == event.Effect }) {
 			return berth.Errorf(berth.NotFound, "effect", "no effect %d in the outbox", event.Effect)
@@ -142,17 +153,27 @@ func (e *Engine) submit(r *berth.Request) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if _, live := e.state.ledger.live[r.ID]; live || e.state.queue.find(r.ID) >= 0 {
+	if _, live := e.state.ledger.live[r.ID]; live || e.isPending(r.ID) {
 		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", r.ID)
 	}
 	e.emit(Change{Kind: Queued, ID: r.ID, Request: r})
+	if r.IsJob() {
+		e.arrived(e.state.jobs.byID[r.ID])
+		return nil
+	}
 	e.greedy()
 	return nil
 }
 
+func (e *Engine) isPending(id string) bool {
+	_, job := e.state.jobs.byID[id]
+	return job || e.state.queue.find(id) >= 0
+}
+
 func (e *Engine) cancel(id string) error {
-	if e.state.queue.find(id) >= 0 {
+	if e.isPending(id) {
 		e.emit(Change{Kind: Withdrawn, ID: id})
+		e.released()
 		return nil
 	}
 	entry, live := e.state.ledger.live[id]
@@ -161,6 +182,7 @@ func (e *Engine) cancel(id string) error {
 	}
 	e.emit(Change{Kind: Cancelled, ID: id})
 	e.effect(EffectRelease, &entry.Reservation)
+	e.released()
 	return nil
 }
 
@@ -177,16 +199,17 @@ func (e *Engine) finish(id string) error {
 			e.end(entry, part)
 		}
 	}
+	e.released()
 	return nil
 }
 
 // start makes a reservation active; parts bound late get the lowest-numbered
 // idle PEs of their pools.
 func (e *Engine) start(entry *entry) {
-	change := Change{Kind: Started, ID: entry.Request.ID}
+	change := Change{Kind: Started, ID: entry.Request.ID, entry: entry}
 	for part := range entry.Allotments {
 		a := &entry.Allotments[part]
-		idle, late := e.state.idle[a.Resource]
+		idle, late := e.state.idleOf(a.Resource)
 		if !late {
 			continue
 		}
@@ -211,7 +234,7 @@ func (e *Engine) start(entry *entry) {
 
 // end ends a part, and with the last one the reservation.
 func (e *Engine) end(entry *entry, part int) {
-	e.emit(Change{Kind: Ended, ID: entry.Request.ID, Part: part})
+	e.emit(Change{Kind: Ended, ID: entry.Request.ID, Part: part, entry: entry})
 	if entry.running == 0 {
 		e.effect(EffectRelease, &entry.Reservation)
 	}

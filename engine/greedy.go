@@ -22,9 +22,11 @@ func (e *Engine) greedy() {
 			Request: *r, State: berth.Confirmed,
 			Sequence: e.state.sequence + 1, Allotments: allotments,
 		}
+		e.yield(allotments)
 		e.emit(Change{Kind: Accepted, ID: r.ID, Reservation: reservation})
 		e.effect(EffectReserve, reservation)
 	}
+	e.replan()
 }
 
 // ordered returns the pending requests in the configured order.

@@ -2,7 +2,10 @@ package engine
 
 import (
 	"fmt"
+	"iter"
 	"slices"
+
+	"github.com/berth-hpc/berth/calendar"
 )
 
 // Check recomputes everything that follows from the ledger — calendars, timers
@@ -15,21 +18,33 @@ func (e *Engine) Check() error {
 		return fmt.Errorf("the ledger contradicts itself: %w", err)
 	}
 	for _, res := range e.state.resources {
-		has := slices.Collect(e.state.calendar(res.id).Records())
-		want := slices.Collect(again.state.calendar(res.id).Records())
-		for i := range max(len(has), len(want)) {
-			if i >= len(has) || i >= len(want) || has[i].Time != want[i].Time ||
-				has[i].Free != want[i].Free || !has[i].Busy.Equal(want[i].Busy) {
-				return fmt.Errorf("calendar of %v: record %d of %d differs from the ledger's %d records", res.id, i, len(has), len(want))
-			}
+		if err := sameRecords(e.state.calendar(res.id).Records(), again.state.calendar(res.id).Records()); err != nil {
+			return fmt.Errorf("calendar of %v: %w", res.id, err)
+		}
+		if err := sameRecords(e.state.planned(res.id), again.state.planned(res.id)); err != nil {
+			return fmt.Errorf("calendar of %v with plans: %w", res.id, err)
 		}
 		if !slices.Equal(e.state.idle[res.id], again.state.idle[res.id]) {
 			return fmt.Errorf("idle PEs of %v differ from the ledger's", res.id)
 		}
 	}
 	has, want := e.state.timers.tree.Items(), again.state.timers.tree.Items()
-	if !slices.Equal(has, want) {
+	same := func(a, b timer) bool {
+		return a.At == b.At && a.Class == b.Class && a.Sequence == b.Sequence && a.Part == b.Part && a.id() == b.id()
+	}
+	if !slices.EqualFunc(has, want, same) {
 		return fmt.Errorf("%d timers, the ledger has %d", len(has), len(want))
+	}
+	return nil
+}
+
+func sameRecords(a, b iter.Seq[calendar.Record]) error {
+	has, want := slices.Collect(a), slices.Collect(b)
+	for i := range max(len(has), len(want)) {
+		if i >= len(has) || i >= len(want) || has[i].Time != want[i].Time ||
+			has[i].Free != want[i].Free || !has[i].Busy.Equal(want[i].Busy) {
+			return fmt.Errorf("record %d of %d differs from the ledger's %d records", i, len(has), len(want))
+		}
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ type ledger struct {
 	held  map[string]usage // by user
 }
 
-// usage is what a user's live reservations come to, as promised.
+// usage is what a user's live reservations come to, as promised; running jobs
+// are no promises.
 type usage struct {
 	reservations int
 	peSeconds    int64
@@ -27,6 +28,7 @@ type usage struct {
 type entry struct {
 	berth.Reservation
 	running int
+	own     [1]berth.Allotment // room for Allotments, of which most have one
 }
 
 // hold is one part's claim on a resource, ordered by resource, end, sequence
@@ -40,10 +42,15 @@ type hold struct {
 }
 
 func (h hold) before(o hold) bool {
-	if h.resource != o.resource {
+	switch {
+	case h.resource != o.resource:
 		return h.resource.Less(o.resource)
+	case h.end != o.end:
+		return h.end < o.end
+	case h.sequence != o.sequence:
+		return h.sequence < o.sequence
 	}
-	return cmp.Or(cmp.Compare(h.end, o.end), cmp.Compare(h.sequence, o.sequence), cmp.Compare(h.part, o.part)) < 0
+	return h.part < o.part
 }
 
 func newLedger() ledger {
@@ -57,11 +64,27 @@ func newLedger() ledger {
 func (l *ledger) add(r berth.Reservation) *entry {
 	e := &entry{Reservation: r, running: len(r.Allotments)}
 	l.live[r.Request.ID] = e
+	l.rehold(e)
+	return e
+}
+
+// unhold takes out what a reservation holds, before its allotments change.
+func (l *ledger) unhold(e *entry) {
+	l.hold(e, -1)
+	for part := range e.Allotments {
+		l.holds.Delete(holdOf(e, part))
+	}
+}
+
+// forget drops a reservation that holds nothing.
+func (l *ledger) forget(e *entry) { delete(l.live, e.Request.ID) }
+
+// rehold enters what a reservation holds now.
+func (l *ledger) rehold(e *entry) {
 	l.hold(e, 1)
-	for part := range r.Allotments {
+	for part := range e.Allotments {
 		l.holds.Set(holdOf(e, part))
 	}
-	return e
 }
 
 // dropPart ends one part's hold; with the last one the reservation leaves.
@@ -76,7 +99,7 @@ func (l *ledger) dropPart(e *entry, part int) {
 // hold adds a reservation to its user's usage, or takes it out.
 func (l *ledger) hold(e *entry, sign int64) {
 	user := e.Request.User
-	if user == "" {
+	if user == "" || e.Request.IsJob() {
 		return
 	}
 	u := l.held[user]

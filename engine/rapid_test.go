@@ -20,6 +20,13 @@ func drawConfig(t *rapid.T) engine.Config {
 		Choice:  rapid.SampledFrom(policy.Choices()).Draw(t, "choice"),
 		Horizon: rapid.SampledFrom([]string{engine.HorizonCapped, engine.HorizonUnbounded}).Draw(t, "horizon"),
 		Explain: rapid.Bool().Draw(t, "explain"),
+		Match:   rapid.SampledFrom(policy.Matches).Draw(t, "match").Name,
+		Jobs:    rapid.SampledFrom(engine.JobPasses).Draw(t, "jobs").Name, Compress: rapid.Bool().Draw(t, "compress"),
+	}
+	config.Overrun = rapid.SampledFrom([]engine.Overrun{"", engine.Kill, engine.Extend, engine.Delay}).Draw(t, "overrun")
+	config.Extension = berth.Duration(rapid.IntRange(0, 10).Draw(t, "extension"))
+	if rapid.Bool().Draw(t, "arrivals first") {
+		config.Instant = engine.ArrivalsFirst()
 	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "pools") {
 		config.Sites = append(config.Sites, berth.Site{
@@ -58,6 +65,31 @@ func drawRequest(t *rapid.T, id string, now berth.Time) berth.Request {
 	return r
 }
 
+// drawOutage draws PEs that go down or come up.
+func drawOutage(t *rapid.T, config engine.Config) engine.Event {
+	site := rapid.SampledFrom(config.Sites).Draw(t, "site")
+	lo := berth.PE(rapid.IntRange(0, int(site.Pools[0].PEs)-1).Draw(t, "lo"))
+	hi := berth.PE(rapid.IntRange(int(lo)+1, int(site.Pools[0].PEs)).Draw(t, "hi"))
+	event := engine.Event{
+		Kind:     rapid.SampledFrom([]engine.EventKind{engine.Down, engine.Up}).Draw(t, "change"),
+		Resource: berth.PoolID(site.Name, site.Pools[0].Name), PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi}),
+	}
+	if event.Kind == engine.Down && rapid.Bool().Draw(t, "known") {
+		event.Until = berth.Time(rapid.IntRange(1, 400).Draw(t, "until"))
+	}
+	return event
+}
+
+// drawJob draws an ordinary job, now and then with a waiting limit.
+func drawJob(t *rapid.T, id string, now berth.Time) berth.Request {
+	r := berth.Job(id, now, berth.Count(rapid.SampledFrom([]int{1, 1, 2, 3, 7, 20, 40, 71}).Draw(t, "npe")),
+		berth.Duration(rapid.IntRange(1, 25).Draw(t, "estimate")))
+	if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
+		r.Deadline = now.Add(r.Parts[0].Variants[0].Duration) + berth.Time(rapid.IntRange(0, 30).Draw(t, "limit"))
+	}
+	return r
+}
+
 // Whatever happens: no PE is promised twice and nothing is booked without an
 // owner (Check); the changes, written and read back, give another engine the
 // same state without deciding anything; so does the snapshot; and the same
@@ -73,18 +105,25 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 		repeats, _ := engine.New(config)
 		var now berth.Time
 		var ids []string
-		for step := range rapid.IntRange(1, 25).Draw(t, "steps") {
+		promised := promises{}
+		for step := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			var event engine.Event
 			now += berth.Time(rapid.IntRange(0, 8).Draw(t, "pause"))
-			switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
+			switch kind := rapid.IntRange(0, 14).Draw(t, "kind"); {
 			case kind < 6 || len(ids) == 0:
 				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
+				ids = append(ids, r.ID)
+				event = engine.Event{Kind: engine.Submit, Request: &r}
+			case kind > 9:
+				r := drawJob(t, fmt.Sprintf("j%d", step), now)
 				ids = append(ids, r.ID)
 				event = engine.Event{Kind: engine.Submit, Request: &r}
 			case kind == 6:
 				event = engine.Event{Kind: engine.Cancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind == 7:
 				event = engine.Event{Kind: engine.Finish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+			case kind == 9:
+				event = drawOutage(t, config)
 			case kind == 8 && len(decides.Outbox()) > 0:
 				event = engine.Event{Kind: engine.Settle, Effect: rapid.SampledFrom(decides.Outbox()).Draw(t, "effect").Number}
 			default:
@@ -95,6 +134,7 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			promised.watch(t, changes)
 			_, _, errB := repeats.Apply(now, event)
 			if (errA == nil) != (errB == nil) {
 				t.Fatalf("the same event gave %v and then %v", errA, errB)
@@ -138,6 +178,7 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := drawConfig(t)
 		config.Sites = config.Sites[:1]
+		config.Overrun = engine.Kill // the model below does not extend
 		pool := config.Sites[0].Pools[0]
 		e, err := engine.New(config)
 		if err != nil {

@@ -6,8 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
+	"iter"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
 )
 
 // saved is the state in its canonical written form. Calendars, timers and idle
@@ -18,8 +21,18 @@ type saved struct {
 	Effects      uint64             `json:"effects"`
 	Decided      uint64             `json:"decided"`
 	Pending      []*berth.Request   `json:"pending,omitempty"`
+	Submitted    uint64             `json:"submitted"`              // jobs so far
+	Jobs         []savedJob         `json:"jobs,omitempty"`         // in their order
 	Reservations []savedReservation `json:"reservations,omitempty"` // by sequence
 	Outbox       []Effect           `json:"outbox,omitempty"`
+	Outages      []*Outage          `json:"outages,omitempty"`
+	OutageNumber uint64             `json:"outage_number,omitempty"`
+}
+
+type savedJob struct {
+	Request *berth.Request   `json:"request"`
+	Number  uint64           `json:"number"`
+	Plan    *berth.Allotment `json:"plan,omitempty"`
 }
 
 type savedReservation struct {
@@ -34,7 +47,11 @@ func (e *Engine) Snapshot() []byte {
 	s := e.state
 	out := saved{
 		Now: s.now, Sequence: s.sequence, Effects: s.effects, Decided: s.decided,
-		Pending: s.queue.pending, Outbox: s.outbox,
+		Pending: s.queue.pending, Outbox: s.outbox, Submitted: s.jobs.submitted,
+		Outages: s.outages, OutageNumber: s.outageNumber,
+	}
+	for j := range s.jobs.all() {
+		out.Jobs = append(out.Jobs, savedJob{Request: j.request, Number: j.number, Plan: j.plan})
 	}
 	for _, entry := range s.ledger.inOrder() {
 		r := savedReservation{Reservation: entry.Reservation}
@@ -85,27 +102,48 @@ func (s *state) restore(in *saved) error {
 			s.ledger.dropPart(entry, part)
 		}
 		if entry.State == berth.Confirmed {
-			s.timers.add(startTimer(&entry.Reservation))
+			s.timers.add(startTimer(entry))
 		}
 		for part := range entry.Allotments {
 			if !s.ledger.holdsPart(entry, part) {
 				continue
 			}
 			a := &entry.Allotments[part]
-			c, ok := s.calendars[a.Resource]
-			if !ok {
+			if _, ok := s.calendars[a.Resource]; !ok {
 				return fmt.Errorf("reservation %q is on %v, which the configuration does not have", r.Request.ID, a.Resource)
 			}
 			if from := max(a.Start, s.now); from < a.End {
-				if err := c.Add(blockOf(a, from)); err != nil {
+				if err := s.book(a, from); err != nil {
 					return fmt.Errorf("reservation %q: %w", r.Request.ID, err)
 				}
 			}
 			if entry.State == berth.Active {
-				s.timers.add(endTimer(&entry.Reservation, part))
-				if idle, late := s.idle[a.Resource]; late {
+				s.timers.add(endTimer(entry, part))
+				if idle, late := s.idleOf(a.Resource); late {
 					idle.Delete(a.PEs)
 				}
+			}
+		}
+	}
+	s.outageNumber = in.OutageNumber
+	for _, o := range in.Outages {
+		if o == nil || o.Until < s.now {
+			return fmt.Errorf("an outage that is over at %d", s.now)
+		}
+		if err := s.addOutage(o); err != nil {
+			return err
+		}
+	}
+	s.jobs.submitted = in.Submitted
+	for _, saved := range in.Jobs {
+		if saved.Request == nil || !saved.Request.IsJob() || saved.Request.Validate() != nil {
+			return fmt.Errorf("pending job %d is none", saved.Number)
+		}
+		j := &job{request: saved.Request, number: saved.Number}
+		s.addJob(j)
+		if saved.Plan != nil {
+			if err := s.plan(j, saved.Plan); err != nil {
+				return err
 			}
 		}
 	}
@@ -116,7 +154,9 @@ func (s *state) restore(in *saved) error {
 // error, of code Invalid, the engine must not be used any more.
 func (e *Engine) Fold(changes []Change) error {
 	for i := range changes {
-		if err := e.state.fold(&changes[i]); err != nil {
+		c := changes[i]
+		c.entry, c.job = nil, nil
+		if err := e.state.fold(&c); err != nil {
 			return berth.Errorf(berth.Invalid, "changes", "change %d (%s): %v", i, changes[i].Kind, err)
 		}
 	}
@@ -128,18 +168,25 @@ func (e *Engine) Fold(changes []Change) error {
 func (e *Engine) Hash() string {
 	h := sha256.New()
 	h.Write(e.Snapshot())
-	var buf []byte
 	for _, res := range e.state.resources {
-		for record := range e.state.calendar(res.id).Records() {
-			buf = binary.AppendVarint(buf[:0], int64(record.Time))
-			buf = binary.AppendVarint(buf, int64(record.Free))
-			for _, run := range record.Busy.Runs() {
-				buf = binary.AppendVarint(buf, int64(run.Lo))
-				buf = binary.AppendVarint(buf, int64(run.Hi))
-			}
-			h.Write(buf)
+		hashRecords(h, e.state.calendar(res.id).Records())
+		if e.state.hasPlans() {
+			hashRecords(h, e.state.planned(res.id))
 		}
-		h.Write([]byte{0})
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+func hashRecords(h hash.Hash, records iter.Seq[calendar.Record]) {
+	var buf []byte
+	for record := range records {
+		buf = binary.AppendVarint(buf[:0], int64(record.Time))
+		buf = binary.AppendVarint(buf, int64(record.Free))
+		for _, run := range record.Busy.Runs() {
+			buf = binary.AppendVarint(buf, int64(run.Lo))
+			buf = binary.AppendVarint(buf, int64(run.Hi))
+		}
+		h.Write(buf)
+	}
+	h.Write([]byte{0})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -20,17 +21,28 @@ type state struct {
 	resources []resource      // in the order of the configuration
 	managed   map[string]bool // sites at which somebody carries out effects
 	calendars map[berth.ResourceID]calendar.Calendar
-	idle      map[berth.ResourceID]bitset.Set // late binding: PEs that run nothing
-	queue     queue
-	ledger    ledger
-	timers    timers
-	outbox    []Effect // by number
+	// plans are the calendars with the plans of jobs booked on top; only the
+	// conservative pass has them.
+	plans map[berth.ResourceID]calendar.Calendar
+	// profile takes their place where there is one resource, of late binding.
+	profile *profile
+	idle    map[berth.ResourceID]bitset.Set // late binding: PEs that run nothing
+	queue   queue
+	jobs    jobQueue
+	ledger  ledger
+	timers  timers
+	outbox  []Effect // by number
+
+	outages      []*Outage // by number
+	outageNumber uint64    // of the last
 }
 
 // resource is what the configuration says of a calendar.
 type resource struct {
-	id   berth.ResourceID
-	pool berth.Pool
+	id       berth.ResourceID
+	pool     berth.Pool
+	calendar calendar.Calendar // that of the state
+	idle     bitset.Set        // likewise; nil under early binding
 }
 
 // scale returns a variant with its duration on the resource.
@@ -39,13 +51,19 @@ func (r *resource) scale(v berth.Variant) berth.Variant {
 	return v
 }
 
-func newState(config *Config, form calendar.Form) *state {
+func newState(config *Config, settings *settings) *state {
 	s := &state{
 		managed:   map[string]bool{},
 		calendars: map[berth.ResourceID]calendar.Calendar{},
 		idle:      map[berth.ResourceID]bitset.Set{},
 		ledger:    newLedger(),
-		timers:    newTimers(),
+		timers:    newTimers(&settings.ranks),
+		jobs:      jobQueue{byID: map[string]*job{}, order: settings.order},
+	}
+	if settings.jobs.plans && settings.simple {
+		s.profile = newProfile(config.Sites[0].Pools[0].PEs)
+	} else if settings.jobs.plans {
+		s.plans = map[berth.ResourceID]calendar.Calendar{}
 	}
 	for _, site := range config.Sites {
 		if site.Managed {
@@ -53,12 +71,15 @@ func newState(config *Config, form calendar.Form) *state {
 		}
 		for _, pool := range site.Pools {
 			id := berth.PoolID(site.Name, pool.Name)
-			s.resources = append(s.resources, resource{id: id, pool: pool})
-			s.calendars[id] = form.New(pool.PEs, pool.Binding)
+			s.calendars[id] = settings.form.New(pool.PEs, pool.Binding)
+			if s.plans != nil {
+				s.plans[id] = settings.form.New(pool.PEs, pool.Binding)
+			}
 			if pool.Binding == berth.Late {
 				s.idle[id] = bitset.New(pool.PEs)
 				s.idle[id].Fill(pool.PEs)
 			}
+			s.resources = append(s.resources, resource{id: id, pool: pool, calendar: s.calendars[id], idle: s.idle[id]})
 		}
 	}
 	return s
@@ -66,9 +87,56 @@ func newState(config *Config, form calendar.Form) *state {
 
 // calendar returns a resource's calendar, pruned to now.
 func (s *state) calendar(id berth.ResourceID) calendar.Calendar {
-	c := s.calendars[id]
+	c := s.calendarOf(id)
 	c.Prune(s.now)
 	return c
+}
+
+// calendarOf returns a resource's calendar as it is, nil if there is no such
+// resource.
+func (s *state) calendarOf(id berth.ResourceID) calendar.Calendar {
+	if first := &s.resources[0]; first.id == id {
+		return first.calendar // most sites have one pool: no search
+	}
+	return s.calendars[id]
+}
+
+// idleOf returns the PEs of a late-binding resource that run nothing.
+func (s *state) idleOf(id berth.ResourceID) (idle bitset.Set, late bool) {
+	if first := &s.resources[0]; first.id == id {
+		return first.idle, first.idle != nil
+	}
+	idle, late = s.idle[id]
+	return idle, late
+}
+
+// planned yields the records of a resource with the plans booked, pruned to
+// now; none where the pass does not plan.
+func (s *state) planned(id berth.ResourceID) iter.Seq[calendar.Record] {
+	switch {
+	case s.profile != nil:
+		return s.profile.records(s.now)
+	case s.plans != nil:
+		s.plans[id].Prune(s.now)
+		return s.plans[id].Records()
+	}
+	return func(func(calendar.Record) bool) {}
+}
+
+// book takes an allotment's block from that time on.
+func (s *state) book(a *berth.Allotment, from berth.Time) error {
+	if err := s.calendarOf(a.Resource).Add(blockOf(a, from)); err != nil {
+		return err
+	}
+	return s.replace(nil, &berth.Allotment{Resource: a.Resource, Start: from, End: a.End, NPE: a.NPE, PEs: a.PEs})
+}
+
+// unbook gives back what is left of an allotment from that time on.
+func (s *state) unbook(a *berth.Allotment, from berth.Time) error {
+	if err := s.calendarOf(a.Resource).Remove(blockOf(a, from)); err != nil {
+		return err
+	}
+	return s.replace(&berth.Allotment{Resource: a.Resource, Start: from, End: a.End, NPE: a.NPE, PEs: a.PEs}, nil)
 }
 
 // fold applies one change. A change that does not fit the state means that the
@@ -83,18 +151,28 @@ func (s *state) fold(c *Change) error {
 		s.now = c.Now
 		return nil
 	case Queued:
+		if c.Request.IsJob() {
+			s.queueJob(c.Request)
+			return nil
+		}
 		s.queue.add(c.Request)
 		return nil
 	case Withdrawn:
-		return s.queue.remove(c.ID)
+		return s.unqueue(c.ID)
 	case Refused:
 		s.decided++
-		return s.queue.remove(c.ID)
+		return s.unqueue(c.ID)
 	case Accepted:
-		if err := s.queue.remove(c.ID); err != nil {
-			return err
+		return s.accept(c.ID, c.job, c.Reservation)
+	case Planned:
+		j := c.job
+		if j == nil {
+			j = s.jobs.byID[c.ID]
 		}
-		return s.accept(c.Reservation)
+		if j == nil {
+			return fmt.Errorf("job %q is not pending", c.ID)
+		}
+		return s.plan(j, c.Plan)
 	case Emitted:
 		s.effects = c.Effect.Number
 		s.outbox = append(s.outbox, *c.Effect)
@@ -107,55 +185,146 @@ func (s *state) fold(c *Change) error {
 		s.outbox = slices.Delete(s.outbox, i, i+1)
 		return nil
 	}
-	e, ok := s.ledger.live[c.ID]
-	if !ok {
+	switch c.Kind {
+	case WentDown:
+		return s.addOutage(c.Outage)
+	case CameUp:
+		return s.endOutage(c.Outage)
+	}
+	e := c.entry
+	if e == nil {
+		e = s.ledger.live[c.ID]
+	}
+	if e == nil {
 		return fmt.Errorf("no live reservation %q", c.ID)
 	}
 	switch c.Kind {
 	case Started:
 		return s.start(e, c.PEs)
+	case Extended:
+		return s.extend(e, c.Until)
+	case Moved:
+		return s.move(e, c.Moved)
 	case Ended:
 		return s.end(e, c.Part)
-	case Cancelled:
+	case Cancelled, Failed:
 		return s.cancel(e)
+	case Requeued:
+		s.ledger.forget(e)
+		s.queueJob(c.Request)
+		return nil
+	case Lost:
+		s.ledger.forget(e)
+		return nil
 	}
 	return fmt.Errorf("unknown change %q", c.Kind)
 }
 
-func (s *state) accept(r *berth.Reservation) error {
+// unqueue takes a pending request or job out of its queue.
+func (s *state) unqueue(id string) error {
+	if j, ok := s.jobs.byID[id]; ok {
+		return s.dropJob(j, false)
+	}
+	return s.queue.remove(id)
+}
+
+// accept makes a pending request or job a reservation.
+func (s *state) accept(id string, j *job, r *berth.Reservation) error {
+	if j == nil {
+		j = s.jobs.byID[id]
+	}
+	planned := j != nil && j.plan != nil && len(r.Allotments) == 1 && j.plan.Start == r.Start() && j.plan.Resource == r.Allotments[0].Resource
+	if j != nil {
+		if err := s.dropJob(j, planned); err != nil {
+			return err
+		}
+	} else if err := s.queue.remove(id); err != nil {
+		return err
+	}
 	for i := range r.Allotments {
 		a := &r.Allotments[i]
-		c, ok := s.calendars[a.Resource]
-		if !ok {
+		if _, ok := s.calendars[a.Resource]; !ok {
 			return fmt.Errorf("no resource %v", a.Resource)
 		}
-		if err := c.Add(blockOf(a, a.Start)); err != nil {
+		var err error
+		if planned {
+			err = s.calendarOf(a.Resource).Add(blockOf(a, a.Start)) // booked among the plans already
+		} else {
+			err = s.book(a, a.Start)
+		}
+		if err != nil {
 			return fmt.Errorf("reservation %q: %w", r.Request.ID, err)
 		}
 	}
 	s.sequence = r.Sequence
 	s.decided++
-	s.timers.add(startTimer(&s.ledger.add(*r).Reservation))
+	s.timers.add(startTimer(s.ledger.add(*r)))
 	return nil
 }
 
 // start makes a reservation active and takes its PEs out of the idle sets.
 func (s *state) start(e *entry, pes []berth.PESet) error {
-	s.timers.drop(startTimer(&e.Reservation))
+	s.timers.drop(startTimer(e))
 	e.State = berth.Active
 	// The allotments are shared with the change that brought them.
-	e.Allotments = slices.Clone(e.Allotments)
+	e.Allotments = append(e.own[:0], e.Allotments...)
 	for part := range e.Allotments {
 		a := &e.Allotments[part]
-		if idle, late := s.idle[a.Resource]; late {
+		if idle, late := s.idleOf(a.Resource); late {
 			if part >= len(pes) || pes[part].Count() != a.NPE {
 				return fmt.Errorf("reservation %q starts without its %d PEs", e.Request.ID, a.NPE)
 			}
 			a.PEs = pes[part]
 			idle.Delete(a.PEs)
 		}
-		s.timers.add(endTimer(&e.Reservation, part))
+		s.timers.add(endTimer(e, part))
 	}
+	return nil
+}
+
+// extend lets the only part of a reservation go on until a later end.
+func (s *state) extend(e *entry, until berth.Time) error {
+	a := &e.Allotments[0]
+	if e.State != berth.Active || len(e.Allotments) > 1 || until <= a.End {
+		return fmt.Errorf("reservation %q cannot be extended to %d", e.Request.ID, until)
+	}
+	s.timers.drop(endTimer(e, 0))
+	s.ledger.unhold(e)
+	further := *a
+	further.Start, further.End = a.End, until
+	if err := s.book(&further, further.Start); err != nil {
+		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
+	}
+	a.End = until // the allotments are the entry's own since it has started
+	s.ledger.rehold(e)
+	s.timers.add(endTimer(e, 0))
+	return nil
+}
+
+// move takes a reservation that has not started from its place, or gives it
+// another.
+func (s *state) move(e *entry, to []berth.Allotment) error {
+	if e.State != berth.Confirmed {
+		return fmt.Errorf("reservation %q has started and cannot move", e.Request.ID)
+	}
+	if to == nil {
+		s.timers.drop(startTimer(e))
+		s.ledger.unhold(e)
+		for i := range e.Allotments {
+			if err := s.unbook(&e.Allotments[i], e.Allotments[i].Start); err != nil {
+				return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
+			}
+		}
+		return nil
+	}
+	e.Allotments = to
+	for i := range e.Allotments {
+		if err := s.book(&e.Allotments[i], e.Allotments[i].Start); err != nil {
+			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
+		}
+	}
+	s.ledger.rehold(e)
+	s.timers.add(startTimer(e))
 	return nil
 }
 
@@ -172,7 +341,7 @@ func (s *state) end(e *entry, part int) error {
 }
 
 func (s *state) cancel(e *entry) error {
-	s.timers.drop(startTimer(&e.Reservation))
+	s.timers.drop(startTimer(e))
 	for part := range e.Allotments {
 		if s.ledger.holdsPart(e, part) {
 			if err := s.end(e, part); err != nil {
@@ -186,13 +355,13 @@ func (s *state) cancel(e *entry) error {
 // free gives back what is left of a part's time, and its PEs.
 func (s *state) free(e *entry, part int) error {
 	a := &e.Allotments[part]
-	s.timers.drop(endTimer(&e.Reservation, part))
+	s.timers.drop(endTimer(e, part))
 	if from := max(a.Start, s.now); from < a.End {
-		if err := s.calendars[a.Resource].Remove(blockOf(a, from)); err != nil {
+		if err := s.unbook(a, from); err != nil {
 			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 		}
 	}
-	if idle, late := s.idle[a.Resource]; late && e.State == berth.Active {
+	if idle, late := s.idleOf(a.Resource); late && e.State == berth.Active {
 		idle.Add(a.PEs)
 	}
 	return nil

@@ -1,49 +1,92 @@
 package engine
 
 import (
-	"cmp"
-
 	"github.com/tidwall/btree"
 
 	"github.com/berth-hpc/berth"
 )
 
 // timer is something that will happen at a known time unless it is dropped:
-// the start of a reservation, or the end of one of its parts. Its place in
-// the order is (At, Class, Sequence, Part), which is total.
+// the start of a reservation, the end of one of its parts, the planned start of
+// a job, the end of its waiting limit, or the end of an outage. Its place in the
+// order is (At, rank of Class, Sequence, Part), which is total: the classes of
+// reservations, jobs and outages are different ones.
 type timer struct {
 	At       berth.Time
 	Class    Class
-	Sequence uint64 // of the reservation
+	Sequence uint64 // of the reservation; of a job or outage its number
 	Part     int
-	ID       string
+	entry    *entry // the reservation
+	job      *job   // or the job
+	outage   *Outage
 }
 
-func (t timer) before(u timer) bool {
-	return cmp.Or(
-		cmp.Compare(t.At, u.At), cmp.Compare(t.Class, u.Class),
-		cmp.Compare(t.Sequence, u.Sequence), cmp.Compare(t.Part, u.Part),
-	) < 0
+// id returns the name of what the timer is about.
+func (t *timer) id() string {
+	switch {
+	case t.job != nil:
+		return t.job.request.ID
+	case t.outage != nil:
+		return "" // its number says it all
+	}
+	return t.entry.Request.ID
 }
 
 // timers is the ordered set of what is to come. It follows from the ledger:
-// a confirmed reservation has a start timer, each running part an end timer.
-type timers struct{ tree *btree.BTreeG[timer] }
+// a confirmed reservation has a start timer, each running part an end timer;
+// and from the queue of jobs, where a job with a waiting limit has one.
+type timers struct {
+	tree   *btree.BTreeG[timer]
+	before func(a, b timer) bool
+}
 
-func newTimers() timers {
-	return timers{btree.NewBTreeGOptions(timer.before, btree.Options{NoLocks: true})}
+func newTimers(ranks *ranks) timers {
+	before := func(t, u timer) bool {
+		switch {
+		case t.At != u.At:
+			return t.At < u.At
+		case t.Class != u.Class:
+			return ranks[t.Class] < ranks[u.Class]
+		case t.Sequence != u.Sequence:
+			return t.Sequence < u.Sequence
+		}
+		return t.Part < u.Part
+	}
+	return timers{btree.NewBTreeGOptions(before, btree.Options{NoLocks: true}), before}
 }
 
 func (t timers) add(x timer)  { t.tree.Set(x) }
 func (t timers) drop(x timer) { t.tree.Delete(x) }
 
-// next returns the first timer.
-func (t timers) next() (timer, bool) { return t.tree.Min() }
-
-func startTimer(r *berth.Reservation) timer {
-	return timer{At: r.Start(), Class: ClassStart, Sequence: r.Sequence, ID: r.Request.ID}
+// next returns the first timer; the plans of jobs have theirs in the queue.
+func (s *state) next() (timer, bool) {
+	first, ok := s.timers.tree.Min()
+	plan, planned := s.jobs.next()
+	if planned && (!ok || s.timers.before(plan, first)) {
+		return plan, true
+	}
+	return first, ok
 }
 
-func endTimer(r *berth.Reservation, part int) timer {
-	return timer{At: r.Allotments[part].End, Class: ClassEnd, Sequence: r.Sequence, Part: part, ID: r.Request.ID}
+func startTimer(e *entry) timer {
+	return timer{At: e.Start(), Class: ClassStart, Sequence: e.Sequence, entry: e}
+}
+
+func endTimer(e *entry, part int) timer {
+	return timer{At: e.Allotments[part].End, Class: ClassEnd, Sequence: e.Sequence, Part: part, entry: e}
+}
+
+// planTimer is due when a job's plan says that it starts.
+func planTimer(j *job) timer {
+	return timer{At: j.plan.Start, Class: ClassPeriod, Sequence: j.number, job: j}
+}
+
+// expiryTimer is due when a job can no longer start in time.
+func expiryTimer(j *job, at berth.Time) timer {
+	return timer{At: at, Class: ClassExpiry, Sequence: j.number, job: j}
+}
+
+// outageTimer is due when PEs come back by themselves.
+func outageTimer(o *Outage) timer {
+	return timer{At: o.Until, Class: ClassCapacity, Sequence: o.Number, outage: o}
 }

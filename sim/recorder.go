@@ -12,14 +12,21 @@ import (
 // recorder turns the engine's changes into the lines of a schedule.
 type recorder struct {
 	lines []berth.Line
-	first map[string]int // index of a request's first line
+	index map[string]int // of a request that is not over, in the order of their coming
+	first []int          // by request: its first line
+	live  []int          // by request: parts that are not over
 	pools bool           // lines name the pool, since a site has several
+	now   berth.Time
+
+	outages []berth.Line
 }
 
 func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 	return &recorder{
 		lines: make([]berth.Line, 0, len(requests)),
-		first: make(map[string]int, len(requests)),
+		index: map[string]int{},
+		first: make([]int, 0, len(requests)),
+		live:  make([]int, 0, len(requests)),
 		pools: slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
 	}
 }
@@ -29,28 +36,69 @@ func (r *recorder) record(changes []engine.Change) {
 	for i := range changes {
 		c := &changes[i]
 		switch c.Kind {
+		case engine.Advanced:
+			r.now = c.Now
 		case engine.Queued:
 			r.open(c.Request)
 		case engine.Accepted:
 			r.accept(c.Reservation)
 		case engine.Refused:
 			for part := range c.Request.Parts {
-				r.lines[r.first[c.ID]+part].Reason = c.Refusal.Reason
+				r.line(c.ID, part).Reason = c.Refusal.Reason
+			}
+			delete(r.index, c.ID)
+		case engine.Failed:
+			for part := range r.live[r.index[c.ID]] {
+				at := r.now
+				r.line(c.ID, part).ActualEnd = &at
+			}
+			delete(r.index, c.ID)
+		case engine.Requeued:
+			r.revoke(r.line(c.ID, 0), "")
+		case engine.Lost:
+			for part := range r.live[r.index[c.ID]] {
+				r.revoke(r.line(c.ID, part), c.Refusal.Reason)
+			}
+			delete(r.index, c.ID)
+		case engine.WentDown:
+			r.outage(c.Outage)
+		case engine.CameUp:
+			r.back(c.Outage)
+		case engine.Moved:
+			for part := range c.Moved {
+				r.move(r.line(c.ID, part), &c.Moved[part])
 			}
 		case engine.Started:
 			for part, pes := range c.PEs {
 				if !pes.Empty() {
-					r.lines[r.first[c.ID]+part].PEs = pes
+					r.line(c.ID, part).PEs = pes
 				}
+			}
+		case engine.Ended:
+			if line := r.line(c.ID, c.Part); line.Kind == berth.KindJob || r.now != *line.End {
+				at := r.now
+				line.ActualEnd = &at
+			}
+			if request := r.index[c.ID]; r.live[request] > 1 {
+				r.live[request]--
+			} else {
+				delete(r.index, c.ID)
 			}
 		}
 	}
 }
 
+// line returns the line of a part.
+func (r *recorder) line(id string, part int) *berth.Line {
+	return &r.lines[r.first[r.index[id]]+part]
+}
+
 // open appends the undecided lines of a request. A moldable part shows its
-// first variant that is short enough for the window until one is chosen.
+// first variant that is short enough for the window until one is chosen. A job
+// without a deadline shows 0.
 func (r *recorder) open(request *berth.Request) {
-	r.first[request.ID] = len(r.lines)
+	r.index[request.ID] = len(r.first)
+	r.first, r.live = append(r.first, len(r.lines)), append(r.live, len(request.Parts))
 	for i := range request.Parts {
 		part := &request.Parts[i]
 		shown := part.Variants[0]
@@ -63,6 +111,12 @@ func (r *recorder) open(request *berth.Request) {
 			ID: request.ID, Kind: berth.KindRequest, User: request.User,
 			Arrival: request.Arrival, Ready: request.Ready, Deadline: request.Deadline,
 			Duration: shown.Duration, NPE: shown.NPE,
+		}
+		if request.IsJob() {
+			line.Kind = berth.KindJob
+			if line.Deadline >= berth.Forever {
+				line.Deadline = 0
+			}
 		}
 		if len(part.Variants) > 1 {
 			line.Variants = part.Variants
@@ -77,15 +131,61 @@ func (r *recorder) open(request *berth.Request) {
 func (r *recorder) accept(reservation *berth.Reservation) {
 	for part := range reservation.Allotments {
 		a := &reservation.Allotments[part]
-		line := &r.lines[r.first[reservation.Request.ID]+part]
+		line := r.line(reservation.Request.ID, part)
 		line.Accepted = true
-		line.Site = a.Resource.Site
-		if r.pools {
-			line.Pool = a.Resource.Name
+		r.place(line, a)
+	}
+}
+
+// place notes where and when a part is to run.
+func (r *recorder) place(line *berth.Line, a *berth.Allotment) {
+	line.Site = a.Resource.Site
+	if r.pools {
+		line.Pool = a.Resource.Name
+	}
+	line.NPE, line.Duration = a.NPE, a.End.Sub(a.Start)
+	line.Start, line.End = &a.Start, &a.End
+	line.PEs = a.PEs
+}
+
+// move notes that an accepted line starts elsewhere or at another time than was
+// promised.
+func (r *recorder) move(line *berth.Line, to *berth.Allotment) {
+	if line.PromisedStart == nil {
+		line.PromisedStart = line.Start
+	}
+	r.place(line, to)
+}
+
+// revoke takes back that a line was accepted.
+func (r *recorder) revoke(line *berth.Line, reason berth.Reason) {
+	line.Accepted, line.Reason, line.Site, line.Pool = false, reason, "", ""
+	line.Start, line.End, line.PEs, line.PromisedStart = nil, nil, berth.PESet{}, nil
+}
+
+// outage notes an outage; its end is where it was expected, if at all.
+func (r *recorder) outage(o *engine.Outage) {
+	from, pes := r.now, o.PEs
+	line := berth.Line{
+		ID: fmt.Sprintf("outage-%d", o.Number), Kind: berth.KindOutage, Site: o.Resource.Site,
+		Arrival: from, Ready: from, NPE: pes.Count(), Start: &from, PEs: pes,
+	}
+	if r.pools {
+		line.Pool = o.Resource.Name
+	}
+	if o.Until < berth.Forever {
+		line.End = &o.Until
+	}
+	r.outages = append(r.outages, line)
+}
+
+// back notes that an outage is over.
+func (r *recorder) back(o *engine.Outage) {
+	id, at := fmt.Sprintf("outage-%d", o.Number), r.now
+	for i := range r.outages {
+		if r.outages[i].ID == id {
+			r.outages[i].ActualEnd = &at
 		}
-		line.NPE, line.Duration = a.NPE, a.End.Sub(a.Start)
-		line.Start, line.End = &a.Start, &a.End
-		line.PEs = a.PEs
 	}
 }
 

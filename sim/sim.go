@@ -22,53 +22,72 @@ func OnePool(pes berth.Count, binding berth.Binding) []berth.Site {
 	}}
 }
 
-// progressEvery is how many requests are decided between two calls of the
-// progress function and two looks at the context.
+// progressEvery is how many requests arrive between two calls of the progress
+// function, and how many events happen between two looks at the context.
 const progressEvery = 1024
 
-// Run simulates the requests, which must be sorted by arrival, until the last
-// reservation has ended. It returns a line for every request in that order,
-// and for a request of k parts k lines with parts 1..k. progress, if not nil,
-// hears now and then how many requests are decided. Run ends early, with the
-// context's error, when the context does; any other error is of code Invalid
-// and concerns the configuration or a request.
+// Workload is what a simulation is about.
+type Workload struct {
+	// Requests, sorted by arrival. Ordinary jobs may stand among them.
+	Requests []berth.Request
+	// Runs is how long each request really runs once it has started; nil is
+	// as long as it was given. What is shorter ends early, and what is longer
+	// meets its limit.
+	Runs []berth.Duration
+	// Outages, sorted by From: PEs that cannot be used for a while.
+	Outages []Outage
+}
+
+// Outage is PEs of a pool that cannot be used during [From, Until); an Until of
+// Forever is for good. What runs on them fails.
+type Outage struct {
+	Resource    berth.ResourceID
+	PEs         berth.PESet
+	From, Until berth.Time
+}
+
+// Run simulates requests that run as long as they were given; see Replay.
 func Run(ctx context.Context, config engine.Config, requests []berth.Request, progress func(done int)) ([]berth.Line, error) {
-	e, err := engine.New(config)
+	return Replay(ctx, config, Workload{Requests: requests}, progress)
+}
+
+// Replay simulates a workload until the last reservation has ended and nothing
+// is left to happen. It returns a line for every request in their order, and
+// for a request of k parts k lines with parts 1..k, and then one for every
+// outage. A line's end is that of the limit; actual_end is there where it
+// differs, and for every job that ran; promised_start is there if a promise
+// moved. A promise that an outage broke is refused after all. What is still
+// waiting when nothing can happen any more is left undecided: not accepted,
+// without a reason.
+//
+// progress, if not nil, hears now and then how many requests have arrived.
+// Replay ends early, with the context's error, when the context does; any other
+// error is of code Invalid and concerns the configuration or a request.
+func Replay(ctx context.Context, config engine.Config, w Workload, progress func(done int)) ([]berth.Line, error) {
+	d, err := newDriver(&config, &w)
 	if err != nil {
 		return nil, err
 	}
-	r := newRecorder(&config, requests)
-	for i := range requests {
-		if i%progressEvery == 0 {
+	for step := 0; ; step++ {
+		if step%progressEvery == 0 {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if progress != nil {
-				progress(i)
-			}
 		}
-		request := &requests[i]
-		changes, _, err := e.Apply(max(request.Arrival, e.Now()), engine.Event{Kind: engine.Submit, Request: request})
-		r.record(changes)
-		if err == nil && i > 0 && request.Arrival < requests[i-1].Arrival {
-			err = berth.Errorf(berth.Invalid, "arrival", "%d is before the request ahead of it; requests must be sorted by arrival", request.Arrival)
+		if progress != nil && d.arrived%progressEvery == 0 && d.arrived != d.told {
+			progress(d.arrived)
+			d.told = d.arrived
 		}
-		if err != nil {
-			return nil, requestError(request, err)
-		}
-	}
-	for at, due := e.Next(); due; at, due = e.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		changes, _, err := e.Apply(at, engine.Event{Kind: engine.Wake})
+		more, err := d.step()
 		if err != nil {
 			return nil, err
 		}
-		r.record(changes)
+		if !more {
+			break
+		}
 	}
 	if progress != nil {
-		progress(len(requests))
+		progress(len(w.Requests))
 	}
-	return r.lines, nil
+	return append(d.recorder.lines, d.recorder.outages...), nil
 }

@@ -1,0 +1,293 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+
+	"github.com/berth-hpc/berth"
+)
+
+// job is a pending ordinary job.
+type job struct {
+	request *berth.Request
+	number  uint64 // order of submission among jobs
+	// plan is where the job is planned to run: an intention of the
+	// conservative pass, no promise. nil is nowhere.
+	plan  *berth.Allotment
+	start berth.Time // of the plan, Forever for none
+}
+
+// variant returns the job's only shape; its duration is the user's estimate.
+func (j *job) variant() berth.Variant { return j.request.Parts[0].Variants[0] }
+
+// jobQueue holds the pending jobs in the configured order; jobs that compare
+// equal are in the order of submission. It is a list of short blocks, so that a
+// search passes over the blocks in which nothing is small enough.
+type jobQueue struct {
+	blocks    []*jobBlock // none empty
+	spare     *jobBlock   // an empty one for the next need; short queues come and go
+	byID      map[string]*job
+	submitted uint64 // jobs so far
+	order     func(a, b *berth.Request) int
+
+	soonest   *job // of the earliest plan, the first submitted of equals; nil if none is planned
+	unsettled bool // soonest is out of date
+}
+
+// jobBlock is a run of the queue, with what a search looks at side by side.
+type jobBlock struct {
+	jobs   []*job
+	shapes []berth.Variant // theirs, in standard seconds
+	least  berth.Variant   // the fewest PEs and the least duration of any
+}
+
+// blockSize is the longest a block gets; a search touches one entry a block,
+// and a block it looks into, n/blockSize + blockSize in all.
+const blockSize = 64
+
+func (q *jobQueue) len() int { return len(q.byID) }
+
+// compare orders two jobs.
+func (q *jobQueue) compare(a, b *job) int {
+	return cmp.Or(q.order(a.request, b.request), cmp.Compare(a.number, b.number))
+}
+
+// block returns the first block whose last job is not before j, and j's place
+// in it; for a job behind all it is the end of the last.
+func (q *jobQueue) block(j *job) (block, place int) {
+	block = sort.Search(len(q.blocks), func(i int) bool {
+		jobs := q.blocks[i].jobs
+		return q.compare(jobs[len(jobs)-1], j) >= 0
+	})
+	if block == len(q.blocks) {
+		if block == 0 {
+			return 0, 0
+		}
+		return block - 1, len(q.blocks[block-1].jobs)
+	}
+	place, _ = slices.BinarySearchFunc(q.blocks[block].jobs, j, q.compare)
+	return block, place
+}
+
+func (q *jobQueue) add(j *job) {
+	j.start = berth.Forever
+	q.byID[j.request.ID] = j
+	at, place := q.block(j)
+	if len(q.blocks) == 0 {
+		q.blocks = append(q.blocks, q.newBlock())
+	}
+	b := q.blocks[at]
+	if len(b.jobs) == blockSize {
+		next := q.newBlock()
+		cut := blockSize / 2
+		if at == len(q.blocks)-1 && place == blockSize {
+			cut = blockSize // at the end, where most come in, blocks stay full
+		}
+		for i := cut; i < blockSize; i++ {
+			next.insert(i-cut, b.jobs[i])
+		}
+		b.truncate(cut)
+		q.blocks = slices.Insert(q.blocks, at+1, next)
+		if place >= cut {
+			b, place = next, place-cut
+		}
+	}
+	b.insert(place, j)
+	q.unsettled = true
+}
+
+func (q *jobQueue) newBlock() *jobBlock {
+	if b := q.spare; b != nil {
+		q.spare = nil
+		b.truncate(0)
+		return b
+	}
+	b := &jobBlock{
+		jobs: make([]*job, 0, blockSize), shapes: make([]berth.Variant, 0, blockSize),
+	}
+	b.truncate(0)
+	return b
+}
+
+func (b *jobBlock) insert(place int, j *job) {
+	shape := j.variant()
+	b.jobs = slices.Insert(b.jobs, place, j)
+	b.shapes = slices.Insert(b.shapes, place, shape)
+	b.least.NPE = min(b.least.NPE, shape.NPE)
+	b.least.Duration = min(b.least.Duration, shape.Duration)
+}
+
+func (b *jobBlock) truncate(n int) {
+	b.jobs, b.shapes = slices.Delete(b.jobs, n, len(b.jobs)), b.shapes[:n]
+	b.measure()
+}
+
+// measure recomputes least.
+func (b *jobBlock) measure() {
+	b.least = berth.Variant{NPE: berth.MaxPEs + 1, Duration: berth.Forever}
+	for _, shape := range b.shapes {
+		b.least.NPE = min(b.least.NPE, shape.NPE)
+		b.least.Duration = min(b.least.Duration, shape.Duration)
+	}
+}
+
+func (q *jobQueue) remove(j *job) {
+	at, place := q.block(j)
+	b := q.blocks[at]
+	if place == len(b.jobs) || b.jobs[place] != j {
+		panic("engine: a pending job is not in its place")
+	}
+	shape := b.shapes[place]
+	b.jobs = slices.Delete(b.jobs, place, place+1)
+	b.shapes = slices.Delete(b.shapes, place, place+1)
+	if len(b.jobs) == 0 {
+		q.blocks, q.spare = slices.Delete(q.blocks, at, at+1), b
+	} else if shape.NPE == b.least.NPE || shape.Duration == b.least.Duration {
+		b.measure()
+	}
+	delete(q.byID, j.request.ID)
+	q.unsettled = true
+}
+
+// first returns the first job; the queue must not be empty.
+func (q *jobQueue) first() *job { return q.blocks[0].jobs[0] }
+
+// all yields the jobs in order. The queue must not change meanwhile.
+func (q *jobQueue) all() iter.Seq[*job] {
+	return func(yield func(*job) bool) {
+		for _, b := range q.blocks {
+			for _, j := range b.jobs {
+				if !yield(j) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// narrowest returns the fewest PEs that any job wants. Cost: O(blocks).
+func (q *jobQueue) narrowest() berth.Count {
+	n := berth.Count(berth.MaxPEs + 1)
+	for _, b := range q.blocks {
+		n = min(n, b.least.NPE)
+	}
+	return n
+}
+
+// next returns the timer of the earliest plan.
+func (q *jobQueue) next() (timer, bool) {
+	if q.unsettled {
+		q.settle()
+	}
+	if q.soonest == nil {
+		return timer{}, false
+	}
+	return planTimer(q.soonest), true
+}
+
+// settle finds the earliest plan.
+func (q *jobQueue) settle() {
+	q.soonest, q.unsettled = nil, false
+	start := berth.Time(berth.Forever)
+	for _, b := range q.blocks {
+		for _, j := range b.jobs {
+			if j.start < start || (j.start == start && q.soonest != nil && j.number < q.soonest.number) {
+				start, q.soonest = j.start, j
+			}
+		}
+	}
+}
+
+// queueJob makes a request a pending job.
+func (s *state) queueJob(r *berth.Request) {
+	s.jobs.submitted++
+	s.addJob(&job{request: r, number: s.jobs.submitted})
+}
+
+// addJob makes a job pending.
+func (s *state) addJob(j *job) {
+	s.jobs.add(j)
+	if at, limited := s.expiry(j); limited {
+		s.timers.add(expiryTimer(j, at))
+	}
+}
+
+// dropJob takes a job out of the queue, with its plan. Where the plan comes true
+// its block stays booked for whoever takes it over.
+func (s *state) dropJob(j *job, comesTrue bool) error {
+	if !comesTrue {
+		if err := s.plan(j, nil); err != nil {
+			return err
+		}
+	}
+	if at, limited := s.expiry(j); limited {
+		s.timers.drop(expiryTimer(j, at))
+	}
+	s.jobs.remove(j)
+	return nil
+}
+
+// expiry returns when a job with a waiting limit can no longer start in time,
+// not even on the fastest resource; limited is false if it has none.
+func (s *state) expiry(j *job) (at berth.Time, limited bool) {
+	if j.request.Deadline >= berth.Forever {
+		return 0, false
+	}
+	return max(j.request.Arrival, j.request.Deadline-berth.Time(s.shortest(j))) + 1, true
+}
+
+// shortest returns how long a job takes on the fastest resource.
+func (s *state) shortest(j *job) berth.Duration {
+	shortest := berth.Duration(berth.Forever)
+	for i := range s.resources {
+		shortest = min(shortest, s.resources[i].scale(j.variant()).Duration)
+	}
+	return shortest
+}
+
+// plan books a job's plan among the plans, in the place of its earlier one; nil
+// is no plan.
+func (s *state) plan(j *job, a *berth.Allotment) error {
+	if j.plan == nil && a == nil {
+		return nil
+	}
+	if a != nil && (s.calendarOf(a.Resource) == nil || !s.hasPlans()) {
+		return fmt.Errorf("plan of job %q: no resource %v with plans", j.request.ID, a.Resource)
+	}
+	if err := s.replace(j.plan, a); err != nil {
+		return fmt.Errorf("plan of job %q: %w", j.request.ID, err)
+	}
+	if j.plan, j.start = a, berth.Forever; a != nil {
+		j.start = a.Start
+	}
+	s.jobs.unsettled = true
+	return nil
+}
+
+// replace books one plan in the place of another; nil is none.
+func (s *state) replace(old, a *berth.Allotment) error {
+	switch {
+	case s.profile != nil:
+		s.profile.replace(old, a)
+		return nil
+	case s.plans == nil:
+		return nil
+	}
+	if old != nil {
+		if from := max(old.Start, s.now); from < old.End {
+			if err := s.plans[old.Resource].Remove(blockOf(old, from)); err != nil {
+				return err
+			}
+		}
+	}
+	if a == nil {
+		return nil
+	}
+	return s.plans[a.Resource].Add(blockOf(a, a.Start))
+}
+
+// hasPlans reports whether the pass plans.
+func (s *state) hasPlans() bool { return s.plans != nil || s.profile != nil }

@@ -1,0 +1,94 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// On one late-binding pool the passes for jobs have a faster form, and the
+// calendars have two. All of them decide alike, change by change, and so does
+// an engine restored half-way.
+func TestQuickPassesDecideAsThePlainOnes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		config := drawConfig(t)
+		pes := rapid.IntRange(1, 40).Draw(t, "pes")
+		config.Sites = onePool(berth.Count(pes), berth.Late).Sites
+		config.Jobs = rapid.SampledFrom([]string{"easy", "conservative", "conservative"}).Draw(t, "pass")
+		config.Calendar = rapid.SampledFrom(calendar.Forms).Draw(t, "quick form").Name
+		quick, err := engine.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plain *engine.Engine
+		other := config
+		other.Calendar = rapid.SampledFrom(calendar.Forms).Draw(t, "plain form").Name
+		engine.Plainly(func() { plain, err = engine.New(other) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var now berth.Time
+		var ids []string
+		promised := promises{}
+		crowd := rapid.IntRange(1, 8).Draw(t, "crowd") // jobs for each end
+		for step := range rapid.IntRange(1, 120).Draw(t, "steps") {
+			now += berth.Time(rapid.SampledFrom([]int{0, 0, 1, 1, 2, 5}).Draw(t, "pause"))
+			event := engine.Event{Kind: engine.Wake}
+			switch kind := rapid.IntRange(0, 6+crowd).Draw(t, "kind"); {
+			case kind > 6 || len(ids) == 0:
+				r := drawJob(t, fmt.Sprintf("j%d", step), now)
+				v := &r.Parts[0].Variants[0]
+				v.NPE = min(v.NPE, berth.Count(pes))
+				ids = append(ids, r.ID)
+				event = engine.Event{Kind: engine.Submit, Request: &r}
+			case kind == 6:
+				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
+				ids = append(ids, r.ID)
+				event = engine.Event{Kind: engine.Submit, Request: &r}
+			case kind >= 2:
+				event = engine.Event{Kind: engine.Finish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+			case kind == 0:
+				event = drawOutage(t, config)
+			case kind == 1:
+				event = engine.Event{Kind: engine.Cancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+			}
+			if rapid.IntRange(0, 30).Draw(t, "restore") == 0 {
+				if quick, err = engine.Restore(config, quick.Snapshot()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a, _, errA := quick.Apply(now, event)
+			b, _, errB := plain.Apply(now, event)
+			promised.watch(t, a)
+			if (errA == nil) != (errB == nil) {
+				t.Fatalf("%s at %d: error %v, and plainly %v", event.Kind, now, errA, errB)
+			}
+			if got, want := text(t, a), text(t, b); got != want {
+				t.Fatalf("%s at %d:\nquick %s\nplain %s", event.Kind, now, got, want)
+			}
+			if err := quick.Check(); err != nil {
+				t.Fatalf("after %s at %d: %v", event.Kind, now, err)
+			}
+		}
+		if quick.Hash() != plain.Hash() {
+			t.Fatal("the same decisions lead to different states")
+		}
+	})
+}
+
+func text(t *rapid.T, changes []engine.Change) string {
+	if len(changes) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// driver brings what happens in the simulated world to the engine in order of
+// time, and at one instant in the engine's order of classes.
+type driver struct {
+	engine   *engine.Engine
+	workload *Workload
+	recorder *recorder
+	arrived  int // requests so far
+	told     int // as many did the progress function last hear of
+	fallen   int // outages so far
+	ends     ends
+	started  int
+	extends  bool             // what runs may go on beyond its limit
+	ranks    [sources + 1]int // at one instant the lower comes first
+}
+
+// end is when something that runs ends by itself.
+type end struct {
+	at    berth.Time
+	order int // in which they started
+	id    string
+}
+
+func (a end) before(b end) bool { return a.at < b.at || (a.at == b.at && a.order < b.order) }
+
+// ends is a heap of what is to end, the first at its root. It is container/heap
+// without a conversion to an interface for each.
+type ends []end
+
+func (h *ends) push(x end) {
+	*h = append(*h, x)
+	s := *h
+	i := len(s) - 1
+	for ; i > 0 && x.before(s[(i-1)/2]); i = (i - 1) / 2 {
+		s[i] = s[(i-1)/2]
+	}
+	s[i] = x
+}
+
+func (h *ends) pop() end {
+	s := *h
+	first, x := s[0], s[len(s)-1]
+	s[len(s)-1] = end{}
+	s = s[:len(s)-1]
+	*h = s
+	if len(s) == 0 {
+		return first
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child+1 < len(s) && s[child+1].before(s[child]) {
+			child++
+		}
+		if child >= len(s) || !s[child].before(x) {
+			break
+		}
+		s[i] = s[child]
+		i = child
+	}
+	s[i] = x
+	return first
+}
+
+func newDriver(config *engine.Config, w *Workload) (*driver, error) {
+	if w.Runs != nil && len(w.Runs) != len(w.Requests) {
+		return nil, berth.Errorf(berth.Invalid, "runs", "%d for %d requests", len(w.Runs), len(w.Requests))
+	}
+	if !slices.IsSortedFunc(w.Outages, func(a, b Outage) int { return cmp.Compare(a.From, b.From) }) {
+		return nil, berth.Errorf(berth.Invalid, "outages", "not sorted by their beginning")
+	}
+	e, err := engine.New(*config)
+	if err != nil {
+		return nil, err
+	}
+	d := &driver{engine: e, workload: w, recorder: newRecorder(config, w.Requests), told: -1}
+	d.extends = config.Overrun != "" && config.Overrun != engine.Kill
+	order := config.Instant
+	if len(order) == 0 {
+		order = engine.EndsFirst()
+	}
+	d.ranks[finishes] = slices.Index(order, "end")
+	d.ranks[falls] = slices.Index(order, "capacity")
+	d.ranks[arrives] = slices.Index(order, "arrival")
+	return d, nil
+}
+
+// source is one of the things that bring events.
+type source int
+
+const (
+	finishes source = iota // something that runs ends by itself
+	falls                  // an outage begins
+	arrives                // a request arrives
+	sources
+)
+
+// step lets the next thing happen; more is false if there is nothing left.
+func (d *driver) step() (more bool, err error) {
+	from, at := sources, berth.Time(berth.Forever)
+	for s := range sources {
+		if t, ok := d.next(s); ok && (t < at || (t == at && d.ranks[s] < d.ranks[from])) {
+			from, at = s, t
+		}
+	}
+	// Whatever comes lets the engine catch up, so it is to be woken only at the
+	// end, or where something that starts meanwhile may end before.
+	if due, ok := d.engine.Next(); ok && (from == sources || (due < at && (d.workload.Runs != nil || from != arrives))) {
+		return true, d.apply(due, engine.Event{Kind: engine.Wake})
+	}
+	switch from {
+	case finishes:
+		return true, d.apply(at, engine.Event{Kind: engine.Finish, ID: d.ends.pop().id})
+	case falls:
+		o := &d.workload.Outages[d.fallen]
+		d.fallen++
+		return true, d.apply(at, engine.Event{Kind: engine.Down, Resource: o.Resource, PEs: o.PEs, Until: o.Until})
+	case arrives:
+		return true, d.arrive(at)
+	}
+	return false, nil
+}
+
+// next returns when a source brings its next event.
+func (d *driver) next(s source) (at berth.Time, ok bool) {
+	w := d.workload
+	switch {
+	case s == finishes:
+		for len(d.ends) > 0 && d.gone(d.ends[0].id) {
+			d.ends.pop()
+		}
+		if len(d.ends) > 0 {
+			return d.ends[0].at, true
+		}
+	case s == falls && d.fallen < len(w.Outages):
+		return max(w.Outages[d.fallen].From, d.engine.Now()), true
+	case s == arrives && d.arrived < len(w.Requests):
+		return max(w.Requests[d.arrived].Arrival, d.engine.Now()), true
+	}
+	return 0, false
+}
+
+// gone reports whether the engine has ended something that would have gone on.
+func (d *driver) gone(id string) bool {
+	if !d.extends && len(d.workload.Outages) == 0 {
+		return false
+	}
+	_, live := d.engine.Reservation(id)
+	return !live
+}
+
+// arrive submits the next request.
+func (d *driver) arrive(now berth.Time) error {
+	request := &d.workload.Requests[d.arrived]
+	err := d.apply(now, engine.Event{Kind: engine.Submit, Request: request})
+	if err == nil && d.arrived > 0 && request.Arrival < d.workload.Requests[d.arrived-1].Arrival {
+		err = berth.Errorf(berth.Invalid, "arrival", "%d is before the request ahead of it; requests must be sorted by arrival", request.Arrival)
+	}
+	if err != nil {
+		return requestError(request, err)
+	}
+	d.arrived++
+	return nil
+}
+
+// apply applies an event and notes what has changed.
+func (d *driver) apply(now berth.Time, event engine.Event) error {
+	changes, _, err := d.engine.Apply(now, event)
+	d.recorder.record(changes)
+	if d.workload.Runs != nil {
+		for i := range changes {
+			if changes[i].Kind == engine.Started {
+				d.start(changes[i].ID)
+			}
+		}
+	}
+	return err
+}
+
+// start foresees the end of what starts, if that is before its limit or the
+// limit may be extended.
+func (d *driver) start(id string) {
+	request := d.recorder.index[id]
+	at := berth.Time(berth.Forever)
+	last := berth.Time(-berth.Forever)
+	for part := range d.workload.Requests[request].Parts {
+		line := d.recorder.line(id, part)
+		at = line.Start.Add(d.workload.Runs[request])
+		last = max(last, *line.End)
+	}
+	if at < last || d.extends {
+		d.started++
+		d.ends.push(end{at: at, order: d.started, id: id})
+	}
+}
