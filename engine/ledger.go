@@ -120,6 +120,9 @@ func holdOf(e *entry, part int) hold {
 
 // holdsPart reports whether a part still holds its PEs.
 func (l *ledger) holdsPart(e *entry, part int) bool {
+	if e.running == len(e.Allotments) {
+		return true
+	}
 	_, ok := l.holds.Get(holdOf(e, part))
 	return ok
 }

@@ -188,7 +188,8 @@ func (e *Engine) quickPlanable(allotments []berth.Allotment) bool {
 
 // quickCompress moves plans earlier, in order. A job can move only into room
 // that has grown since it was last looked at, so one that wants more PEs than
-// are free anywhere there is passed over, and so is one that starts before.
+// are free anywhere there is passed over, and so is one that starts before: what
+// moves meanwhile leaves room behind that beginning too.
 func (e *Engine) quickCompress() {
 	p, now, res := e.state.profile, e.state.now, &e.state.resources[0]
 	p.prune(now)
@@ -221,7 +222,6 @@ func (e *Engine) quickCompress() {
 			size := len(block.jobs)
 			e.settle(block.jobs[i], berth.Allotment{Resource: res.id, Start: start, End: start.Add(d), NPE: n})
 			i -= size - len(block.jobs) // what starts leaves the queue
-			since = since.and(p.grown)
 			most = max(most, p.most(p.grown))
 		}
 		if len(block.jobs) == 0 {
