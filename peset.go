@@ -100,6 +100,22 @@ func (s PESet) Max() PE {
 	return s.runs[len(s.runs)-1].Hi - 1
 }
 
+// And returns the PEs that are in both sets. Cost: O(runs of both).
+func (s PESet) And(o PESet) PESet {
+	var runs []Run
+	for a, b := s.runs, o.runs; len(a) > 0 && len(b) > 0; {
+		if lo, hi := max(a[0].Lo, b[0].Lo), min(a[0].Hi, b[0].Hi); lo < hi {
+			runs = append(runs, Run{lo, hi})
+		}
+		if a[0].Hi < b[0].Hi {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return PESet{runs: runs}
+}
+
 // Equal reports whether both sets hold the same PEs.
 func (s PESet) Equal(o PESet) bool { return slices.Equal(s.runs, o.runs) }
 

@@ -50,6 +50,21 @@ func TestPESetIsASet(t *testing.T) {
 	})
 }
 
+func TestAndIsIntersection(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := berth.PEsOf(drawPEs(t)...), berth.PEsOf(drawPEs(t)...)
+		var both []berth.PE
+		for pe := range berth.PE(42) {
+			if a.Contains(pe) && b.Contains(pe) {
+				both = append(both, pe)
+			}
+		}
+		if got := a.And(b); !got.Equal(berth.PEsOf(both...)) || !got.Equal(b.And(a)) {
+			t.Fatalf("%s and %s is %s", a, b, got)
+		}
+	})
+}
+
 func TestPESetText(t *testing.T) {
 	set := berth.NewPESet(berth.Run{Lo: 64, Hi: 96}, berth.Run{Lo: 0, Hi: 32}, berth.Run{Lo: 100, Hi: 101}, berth.Run{Lo: 7, Hi: 7})
 	data, err := json.Marshal(struct {

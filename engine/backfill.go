@@ -229,7 +229,7 @@ func (t *trial) earliestBy(j *job, deadline func(berth.Duration) berth.Time) (be
 	for _, candidate := range e.ranked(j.request, part) {
 		res := &e.state.resources[candidate.Index]
 		v := res.scale(j.variant())
-		q := e.query(j.request, part, v)
+		q := e.query(j.request, part, v, res)
 		q.Deadline = deadline(v.Duration)
 		fit, ok := calendar.Earliest(t.draft.Calendar(res.id), q)
 		if ok && fit.End.Valid() && (!found || e.sooner(fit, bestFit)) {

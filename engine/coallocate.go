@@ -68,7 +68,10 @@ func (e *Engine) earliestFrom(draft *calendar.Draft, r *berth.Request, part *ber
 		res := &e.state.resources[i]
 		for _, v := range part.Variants {
 			v = res.scale(v)
-			q := e.query(r, part, v)
+			if !res.permits(r, v) {
+				continue
+			}
+			q := e.query(r, part, v, res)
 			q.Ready = from
 			fit, ok := calendar.Earliest(draft.Calendar(res.id), q)
 			if ok && (!found || fit.Start < best.Start) {

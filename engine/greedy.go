@@ -134,7 +134,10 @@ func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) 
 	c := e.state.calendar(res.id)
 	for _, v := range policy.Undominated(part.Variants) {
 		v = res.scale(v)
-		fit, ok := c.Find(e.query(r, part, v), e.settings.place)
+		if !res.permits(r, v) {
+			continue
+		}
+		fit, ok := c.Find(e.query(r, part, v, res), e.settings.place)
 		if ok && (!found || e.settings.choice.Better(v, fit, best.variant, best.fit)) {
 			best, found = offer{res: res, variant: v, fit: fit}, true
 		}
@@ -144,10 +147,10 @@ func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) 
 
 // query asks for a variant, scaled already, within the request's window, as
 // far as it is not over.
-func (e *Engine) query(r *berth.Request, part *berth.Part, v berth.Variant) calendar.Query {
+func (e *Engine) query(r *berth.Request, part *berth.Part, v berth.Variant, res *resource) calendar.Query {
 	return calendar.Query{
 		Now: e.state.now, Ready: max(r.Ready, e.state.now), Deadline: r.Deadline,
-		Duration: v.Duration, NPE: v.NPE, Eligible: part.Eligible, Horizon: e.settings.horizon,
+		Duration: v.Duration, NPE: v.NPE, Eligible: res.eligible(r, part), Horizon: e.settings.horizon,
 	}
 }
 
@@ -173,27 +176,24 @@ func (e *Engine) impossible(r *berth.Request, part *berth.Part) *berth.Refusal {
 func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res *resource) *berth.Refusal {
 	var wanted berth.Count // the fewest PEs of any variant
 	shortest := berth.Duration(berth.Forever)
-	eligible := res.pool.PEs
-	if !part.Eligible.Empty() {
-		eligible = 0
-		if res.pool.Binding == berth.Early {
-			eligible = within(part.Eligible, res.pool.PEs)
-		}
-	}
+	eligible := res.eligibleCount(r, part)
 	for _, v := range part.Variants {
 		if wanted == 0 || v.NPE < wanted {
 			wanted = v.NPE
 		}
-		if v.NPE <= eligible {
-			shortest = min(shortest, res.pool.Speed.Scale(v.Duration))
+		if v = res.scale(v); v.NPE <= eligible && res.permits(r, v) {
+			shortest = min(shortest, v.Duration)
 		}
 	}
+	lacks := res.lacks(r)
 	possible := max(r.Ready, e.state.now).Add(shortest)
 	switch {
 	case wanted > res.pool.PEs:
 		return &berth.Refusal{Reason: berth.TooLarge, Resource: res.id, Wanted: wanted, Limit: res.pool.PEs}
-	case wanted > eligible:
+	case lacks == berth.NoSuitableSite || shortest == berth.Forever:
 		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: res.id, Wanted: wanted, Limit: eligible}
+	case lacks != "":
+		return &berth.Refusal{Reason: lacks, Resource: res.id, Wanted: wanted}
 	case possible > r.Deadline:
 		return &berth.Refusal{Reason: berth.DeadlineMissed, Resource: res.id, Wanted: wanted, Possible: possible}
 	}
@@ -218,7 +218,7 @@ func (e *Engine) noCapacity(r *berth.Request, part *berth.Part, res *resource) *
 	narrowest := e.narrowest(r, part, res)
 	refusal := &berth.Refusal{Reason: berth.NoCapacity, Resource: res.id, Wanted: narrowest.NPE}
 	if e.settings.explain {
-		free, start := e.state.calendar(res.id).MostFree(e.query(r, part, narrowest))
+		free, start := e.state.calendar(res.id).MostFree(e.query(r, part, narrowest, res))
 		refusal.Nearest = &berth.Nearest{NPE: max(free, 0), Duration: narrowest.Duration, Start: start}
 	}
 	return refusal
@@ -230,7 +230,7 @@ func (e *Engine) narrowest(r *berth.Request, part *berth.Part, res *resource) be
 	var best berth.Variant
 	for _, v := range part.Variants {
 		v = res.scale(v)
-		fits := max(r.Ready, e.state.now).Add(v.Duration) <= r.Deadline
+		fits := res.permits(r, v) && max(r.Ready, e.state.now).Add(v.Duration) <= r.Deadline
 		if fits && (best.NPE == 0 || v.NPE < best.NPE || (v.NPE == best.NPE && v.Duration < best.Duration)) {
 			best = v
 		}

@@ -148,9 +148,11 @@ func (e *Engine) inTheWay(resource berth.ResourceID, b calendar.Block, several b
 // in the same shape on the same resource. Its deadline does not count any more.
 func (e *Engine) later(d *entry) (at berth.Allotment, ok bool) {
 	a := d.Allotments[0]
+	place := slices.IndexFunc(e.state.resources, func(res resource) bool { return res.id == a.Resource })
+	res := &e.state.resources[place]
 	q := calendar.Query{
 		Now: e.state.now, Ready: max(a.Start, e.state.now), Deadline: berth.Forever,
-		Duration: a.End.Sub(a.Start), NPE: a.NPE, Eligible: d.Request.Parts[0].Eligible,
+		Duration: a.End.Sub(a.Start), NPE: a.NPE, Eligible: res.eligible(&d.Request, &d.Request.Parts[0]),
 	}
 	fit, ok := calendar.Earliest(e.state.calendar(a.Resource), q)
 	a.Start, a.End, a.PEs = fit.Start, fit.End, fit.PEs

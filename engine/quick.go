@@ -57,7 +57,7 @@ func (e *Engine) quickEASY() {
 	if q.first != first || q.version != c.Version() || q.shadow.Start < now {
 		v := res.scale(first.variant())
 		q.first, q.shadow = first, berth.Interval{}
-		if fit, ok := calendar.Earliest(c, e.query(first.request, &first.request.Parts[0], v)); ok && fit.End.Valid() {
+		if fit, ok := calendar.Earliest(c, e.query(first.request, &first.request.Parts[0], v, res)); ok && fit.End.Valid() {
 			q.shadow = berth.Interval{Start: fit.Start, End: fit.End}
 		}
 	}

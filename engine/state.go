@@ -40,6 +40,7 @@ type state struct {
 // resource is what the configuration says of a calendar.
 type resource struct {
 	id       berth.ResourceID
+	site     *berth.Site
 	pool     berth.Pool
 	calendar calendar.Calendar // that of the state
 	idle     bitset.Set        // likewise; nil under early binding
@@ -65,7 +66,7 @@ func newState(config *Config, settings *settings) *state {
 	} else if settings.jobs.plans {
 		s.plans = map[berth.ResourceID]calendar.Calendar{}
 	}
-	for _, site := range config.Sites {
+	for i, site := range config.Sites {
 		if site.Managed {
 			s.managed[site.Name] = true
 		}
@@ -79,7 +80,7 @@ func newState(config *Config, settings *settings) *state {
 				s.idle[id] = bitset.New(pool.PEs)
 				s.idle[id].Fill(pool.PEs)
 			}
-			s.resources = append(s.resources, resource{id: id, pool: pool, calendar: s.calendars[id], idle: s.idle[id]})
+			s.resources = append(s.resources, resource{id: id, site: &config.Sites[i], pool: pool, calendar: s.calendars[id], idle: s.idle[id]})
 		}
 	}
 	return s

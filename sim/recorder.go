@@ -108,7 +108,7 @@ func (r *recorder) open(request *berth.Request) {
 			shown = part.Variants[at]
 		}
 		line := berth.Line{
-			ID: request.ID, Kind: berth.KindRequest, User: request.User,
+			ID: request.ID, Kind: berth.KindRequest, User: request.User, Requirements: request.Requirements,
 			Arrival: request.Arrival, Ready: request.Ready, Deadline: request.Deadline,
 			Duration: shown.Duration, NPE: shown.NPE,
 		}

@@ -75,10 +75,11 @@ func TestJDLEveryAttribute(t *testing.T) {
 // The earliest of the limits counts.
 func TestJDLLimits(t *testing.T) {
 	for limits, want := range map[string]berth.Time{
-		"MaxWaitingTime = 50":                                    160,
-		"ExpiryTime = 130":                                       140,
-		"Deadline = 999":                                         999,
-		"MaxWaitingTime = 50; Deadline = 999":                    160,
+		"MaxWaitingTime = 50":                 160,
+		"ExpiryTime = 130":                    140,
+		"Deadline = 999":                      999,
+		"MaxWaitingTime = 50; Deadline = 999": 160,
+
 		"MaxWaitingTime = 50; ExpiryTime = 130; Deadline = 120":  120,
 		"MaxWaitingTime = 50; ExpiryTime = 1300; Deadline = 120": 120,
 	} {

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+)
+
+// lacks returns what a resource does not have that the request requires, by
+// the reason to report, or "". A site that has the hardware but not the program
+// gets further than one that has neither, and one that lacks only licences
+// further still. What the sites file leaves unknown is not checked, except
+// accelerators, which nobody has who does not say so.
+//
+// Licences are compared with what the site has, not with what others use.
+func (res *resource) lacks(r *berth.Request) berth.Reason {
+	need, node := &r.Requirements, &res.pool.Node
+	switch {
+	case *need == (berth.Requirements{}):
+		return ""
+	case need.Partition != "" && res.partition(need.Partition) == nil,
+		node.MemoryMB > 0 && need.MemoryMB > node.MemoryMB,
+		res.site.StorageMB > 0 && need.StorageMB > res.site.StorageMB,
+		need.Accelerators > node.Accelerators:
+		return berth.NoSuitableSite
+	case need.Software == "":
+		return ""
+	}
+	missing := berth.NoSoftware
+	for i := range res.site.Software {
+		s := &res.site.Software[i]
+		if s.Name != need.Software || compareVersions(s.Version, need.Version) < 0 {
+			continue
+		}
+		if s.Licences == 0 || s.Licences >= need.Licences {
+			return ""
+		}
+		missing = berth.NoLicence
+	}
+	return missing
+}
+
+// partition returns the resource's partition of that name, or nil.
+func (res *resource) partition(name string) *berth.Partition {
+	if name == "" {
+		return nil
+	}
+	for i := range res.site.Partitions {
+		if p := &res.site.Partitions[i]; p.Name == name && p.Pool == res.pool.Name {
+			return p
+		}
+	}
+	return nil
+}
+
+// permits reports whether the partition that the request names, if any, takes a
+// variant, scaled already.
+func (res *resource) permits(r *berth.Request, v berth.Variant) bool {
+	if r.Partition == "" {
+		return true
+	}
+	p := res.partition(r.Partition)
+	return p != nil && (p.MaxNPE == 0 || v.NPE <= p.MaxNPE) && (p.MaxDuration == 0 || v.Duration <= p.MaxDuration)
+}
+
+// eligible returns the PEs of the resource that a part may use: those the part
+// names, within those of the partition that the request names. Empty is all.
+func (res *resource) eligible(r *berth.Request, part *berth.Part) berth.PESet {
+	if r.Partition == "" {
+		return part.Eligible
+	}
+	p := res.partition(r.Partition)
+	switch {
+	case p == nil || p.PEs.Empty():
+		return part.Eligible
+	case part.Eligible.Empty():
+		return p.PEs
+	}
+	return part.Eligible.And(p.PEs)
+}
+
+// eligibleCount returns how many PEs of the resource a part may use.
+func (res *resource) eligibleCount(r *berth.Request, part *berth.Part) berth.Count {
+	p := res.partition(r.Partition)
+	switch {
+	case part.Eligible.Empty() && (p == nil || p.PEs.Empty()):
+		return res.pool.PEs
+	case res.pool.Binding == berth.Late:
+		return 0 // its PEs have no numbers before they start
+	}
+	return within(res.eligible(r, part), res.pool.PEs)
+}
+
+// compareVersions compares two versions by their components between points: as
+// numbers where both are, else as text; a missing component counts as 0, so
+// "2.12" is later than "2.9" and equal to "2.12.0" (spec 5, equation 8).
+func compareVersions(a, b string) int {
+	for a != "" || b != "" {
+		var x, y string
+		x, a, _ = strings.Cut(a, ".")
+		y, b, _ = strings.Cut(b, ".")
+		if c := compareComponents(cmp.Or(x, "0"), cmp.Or(y, "0")); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func compareComponents(x, y string) int {
+	m, errX := strconv.ParseUint(x, 10, 64)
+	n, errY := strconv.ParseUint(y, 10, 64)
+	if errX == nil && errY == nil {
+		return cmp.Compare(m, n)
+	}
+	return cmp.Compare(x, y)
+}

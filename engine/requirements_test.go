@@ -1,0 +1,88 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// Each requirement is met or refused by its own reason, and of several sites
+// the one that got furthest is told.
+func TestRequirements(t *testing.T) {
+	config := engine.Config{Sites: []berth.Site{
+		{
+			Name: "plain", StorageMB: 1000,
+			Pools:      []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early, Node: berth.Node{MemoryMB: 4000}}},
+			Partitions: []berth.Partition{{Name: "short", Pool: "p", PEs: berth.PEsOf(2, 3, 4, 5), MaxNPE: 3, MaxDuration: 20}},
+			Software:   []berth.Software{{Name: "NAMD", Version: "2.9"}, {Name: "CP2K", Version: "2.6.1", Licences: 2}},
+		},
+		{
+			Name:  "gpu",
+			Pools: []berth.Pool{{Name: "p", PEs: 2, Binding: berth.Late, Node: berth.Node{Accelerators: 4, MemoryMB: 64000}}},
+		},
+	}}
+	for _, c := range []struct {
+		name string
+		need berth.Requirements
+		npe  berth.Count
+		d    berth.Duration
+		want string // the site, with PEs under early binding, or the reason
+	}{
+		{"nothing", berth.Requirements{}, 1, 10, "plain 0"},
+		{"memory", berth.Requirements{MemoryMB: 4001}, 1, 10, "gpu "},
+		{"too much memory", berth.Requirements{MemoryMB: 64001}, 1, 10, "no_suitable_site"},
+		{"accelerators", berth.Requirements{Accelerators: 4}, 1, 10, "gpu "},
+		{"too many accelerators", berth.Requirements{Accelerators: 5}, 1, 10, "no_suitable_site"},
+		{"storage", berth.Requirements{StorageMB: 1001}, 1, 10, "gpu "},
+		{"software", berth.Requirements{Software: "NAMD", Version: "2.9"}, 1, 10, "plain 0"},
+		{"version by number", berth.Requirements{Software: "NAMD", Version: "2.12"}, 1, 10, "no_software"},
+		{"missing component", berth.Requirements{Software: "NAMD", Version: "2.9.0"}, 1, 10, "plain 0"},
+		{"other software", berth.Requirements{Software: "LAMMPS"}, 1, 10, "no_software"},
+		{"licences", berth.Requirements{Software: "CP2K", Licences: 2}, 1, 10, "plain 0"},
+		{"too many licences", berth.Requirements{Software: "CP2K", Licences: 3}, 1, 10, "no_licence"},
+		{"partition", berth.Requirements{Partition: "short"}, 3, 20, "plain 2-4"},
+		{"too wide for it", berth.Requirements{Partition: "short"}, 4, 20, "no_suitable_site"},
+		{"too long for it", berth.Requirements{Partition: "short"}, 3, 21, "no_suitable_site"},
+		{"no such partition", berth.Requirements{Partition: "long"}, 1, 10, "no_suitable_site"},
+		{"too large before all", berth.Requirements{Partition: "long", Software: "LAMMPS"}, 9, 10, "too_large"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEngine(t, config)
+			r := berth.Rigid("r", 0, 0, 100, c.npe, c.d)
+			r.Requirements = c.need
+			got := ""
+			for _, change := range submit(t, e, 0, r) {
+				switch change.Kind {
+				case engine.Accepted:
+					a := change.Reservation.Allotments[0]
+					got = a.Resource.Site + " " + a.PEs.String()
+				case engine.Refused:
+					got = string(change.Refusal.Reason)
+				}
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A moldable request takes only the variants that its partition permits, and
+// the PEs that it names within those of the partition.
+func TestPartitionConfinesVariantsAndPEs(t *testing.T) {
+	config := onePool(8, berth.Early)
+	config.Sites[0].Partitions = []berth.Partition{{Name: "short", Pool: "pool", PEs: berth.PEsOf(2, 3, 4, 5), MaxNPE: 3}}
+	r := berth.Rigid("r", 0, 0, 100, 4, 10)
+	r.Parts[0].Variants = append(r.Parts[0].Variants, berth.Variant{NPE: 2, Duration: 30})
+	r.Parts[0].Eligible = berth.PEsOf(0, 3, 5, 7)
+	r.Partition = "short"
+	e := newEngine(t, config)
+	if a := accepted(t, submit(t, e, 0, r)).Allotments[0]; a.PEs.String() != "3,5" || a.End != 30 {
+		t.Errorf("%s until %d, want 3,5 until 30", a.PEs, a.End)
+	}
+	r.ID, r.Parts[0].Eligible = "s", berth.PEsOf(0, 7)
+	if got := refused(t, submit(t, e, 0, r)); got.Reason != berth.NoSuitableSite || got.Limit != 0 {
+		t.Errorf("none of the PEs named is in the partition: %+v", got)
+	}
+}
