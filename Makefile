@@ -44,7 +44,7 @@ race:
 # The last flags make a million finds of each rule, against the plain form, for each binding.
 test-long: lint build ## the same with far more random cases, and every fuzz target for FUZZTIME
 	go test -count=1 -timeout 60m ./...
-	go test -count=1 -timeout 120m ./calendar -run 'EqualsPlain' -late.ops 300000 -early.ops 3400000
+	go test -count=1 -timeout 120m ./calendar -run 'EqualsPlain' -late.ops 500000 -early.ops 3400000
 	@rapid=$$(go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
 	if [ -n "$$rapid" ]; then set -x; go test -count=1 -timeout 60m $$rapid -rapid.checks=10000; fi
 	@$(MAKE) --no-print-directory race fuzz
