@@ -44,18 +44,23 @@ func jobPassNamed(name string) (JobPass, bool) {
 	return JobPass{}, false
 }
 
-// arrived lets the pass see a job that has just become pending. A job that no
-// empty site could serve is refused.
-func (e *Engine) arrived(j *job) {
-	if refusal := e.impossible(j.request, &j.request.Parts[0]); refusal != nil {
-		e.emit(Change{Kind: Refused, ID: j.request.ID, Request: j.request, Refusal: refusal})
-		return
-	}
+// look lets the pass see jobs that have just become pending.
+func (e *Engine) look() {
+	e.discardJobs()
 	if e.settings.jobs.plans {
 		e.replan()
 		return
 	}
 	e.startJobs()
+}
+
+// discardJobs refuses what the order does not let wait.
+func (e *Engine) discardJobs() {
+	if rounds := e.state.jobs.rounds; rounds != nil {
+		for p := range rounds.Discards(e.state.now) {
+			e.emit(Change{Kind: Refused, ID: p.Request.ID, Request: p.Request, Refusal: overShare(p.Request)})
+		}
+	}
 }
 
 // released lets the pass see that PEs were given back, or that time has reached
@@ -130,7 +135,7 @@ func (e *Engine) easy() []placed {
 		t.book(&at)
 	}
 	behind := false
-	for j := range e.state.jobs.all() {
+	for j := range e.state.jobs.round(e.state.now) {
 		if !behind {
 			behind = j == first
 			continue
@@ -153,7 +158,7 @@ func (e *Engine) lazy() []placed {
 	taken := map[*job]bool{}
 	for {
 		var best placed
-		for j := range e.state.jobs.all() {
+		for j := range e.state.jobs.round(e.state.now) {
 			if taken[j] || (best.job != nil && j.variant().NPE <= best.at.NPE) {
 				continue
 			}
@@ -196,7 +201,7 @@ func (t *trial) book(a *berth.Allotment) {
 // front books jobs now, in order, until one does not fit. It returns those, and
 // the one that does not.
 func (t *trial) front() (started []placed, waiting *job) {
-	for j := range t.engine.state.jobs.all() {
+	for j := range t.engine.state.jobs.round(t.engine.state.now) {
 		at, ok := t.now(j)
 		if !ok {
 			return started, j

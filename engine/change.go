@@ -9,6 +9,7 @@ type ChangeKind string
 const (
 	Advanced  ChangeKind = "advanced"  // the time is now Now
 	Queued    ChangeKind = "queued"    // Request is pending
+	Scheduled ChangeKind = "scheduled" // what is pending is looked at at Pass; no more if that is Forever
 	Planned   ChangeKind = "planned"   // the pending job ID is planned to run at Plan; nowhere if nil
 	Accepted  ChangeKind = "accepted"  // the pending request ID became Reservation
 	Refused   ChangeKind = "refused"   // the pending request ID got Refusal
@@ -32,6 +33,7 @@ const (
 type Change struct {
 	Kind        ChangeKind         `json:"kind"`
 	Now         berth.Time         `json:"now,omitempty"`
+	Pass        berth.Time         `json:"pass,omitempty"`
 	ID          string             `json:"id,omitempty"`
 	Part        int                `json:"part,omitempty"`
 	Request     *berth.Request     `json:"request,omitempty"`

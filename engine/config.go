@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/internal/stream"
@@ -11,11 +13,20 @@ import (
 // go by their names in the tables of package policy.
 type Config struct {
 	Sites   []berth.Site  `json:"sites"`
-	Order   string        `json:"order"`   // of policy.Orders; empty is the first
+	Order   string        `json:"order"`   // of policy.Queues; empty is the first
 	Match   string        `json:"match"`   // of policy.Matches; empty is the first
 	Place   string        `json:"place"`   // of policy.Placements; empty is the first
 	Choice  policy.Choice `json:"choice"`  // among the variants of a moldable part; empty is "earliest-finish"
 	Horizon string        `json:"horizon"` // "capped" (the empty string) or "unbounded"
+	// Options are those of the order. Without a Scale it is that of the Users.
+	Options policy.OrderOptions `json:"order_options,omitzero"`
+	// Users lists the users with their priorities. Whoever is not in it has the
+	// lowest priority of those who are.
+	Users []berth.User `json:"users,omitempty"`
+	// Trigger says when requests and jobs are decided; empty is OnArrival where
+	// the order is that of arrival, else OnInstant. Period is that of OnPeriod.
+	Trigger Trigger        `json:"trigger,omitempty"`
+	Period  berth.Duration `json:"period,omitempty"`
 	// Seed of the random numbers that a match may draw.
 	Seed uint64 `json:"seed"`
 	// Eager is the admission filter of the waiting-time paper; nil admits
@@ -57,7 +68,9 @@ var plainPasses = false
 
 // settings is a Config with its names resolved.
 type settings struct {
-	order   policy.Order
+	order   policy.NamedQueue
+	options policy.OrderOptions
+	trigger Trigger
 	match   policy.Match
 	compare policy.Comparer // nil if the first resource with room is taken
 	place   policy.Placement
@@ -67,8 +80,8 @@ type settings struct {
 	explain bool
 	jobs    JobPass
 	ranks   ranks
-	// simple says that there is one resource, of late binding: then the passes
-	// for jobs have a faster form of the same decisions.
+	// simple says that there is one resource, of late binding, and an order by
+	// key: then the passes for jobs have a faster form of the same decisions.
 	simple bool
 	draws  stream.Stream // of the match
 }
@@ -79,8 +92,8 @@ func (c *Config) resolve() (settings, error) {
 		draws: stream.New(c.Seed, "match"),
 	}
 	var ok bool
-	if s.order, ok = policy.OrderNamed(orDefault(c.Order, policy.Orders[0].Name)); !ok {
-		return s, berth.Errorf(berth.Invalid, "order", "unknown order %q", c.Order)
+	if err := c.resolveOrder(&s); err != nil {
+		return s, err
 	}
 	if s.match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "match", "unknown match %q", c.Match)
@@ -128,8 +141,48 @@ func (c *Config) resolve() (settings, error) {
 	if err := c.checkSites(); err != nil {
 		return s, err
 	}
-	s.simple = !plainPasses && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late
+	s.simple = !plainPasses && s.order.Key != nil && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late
 	return s, nil
+}
+
+// resolveOrder resolves what concerns the order of decisions.
+func (c *Config) resolveOrder(s *settings) error {
+	var ok bool
+	if s.order, ok = policy.QueueNamed(orDefault(c.Order, policy.Queues[0].Name)); !ok {
+		return berth.Errorf(berth.Invalid, "order", "unknown order %q", c.Order)
+	}
+	seen := map[string]bool{}
+	for _, user := range c.Users {
+		switch {
+		case seen[user.ID]:
+			return berth.Errorf(berth.Invalid, "users", "user %q is there twice", user.ID)
+		case user.Priority < -policy.MaxPriority || user.Priority > policy.MaxPriority:
+			return berth.Errorf(berth.Invalid, "priority", "%d of user %q; it must lie within ±%d", user.Priority, user.ID, policy.MaxPriority)
+		}
+		seen[user.ID] = true
+	}
+	if s.options = c.Options; s.options.Scale == 0 {
+		s.options.Scale = policy.ScaleOf(c.Users)
+	}
+	if err := s.options.Validate(); err != nil {
+		return err
+	}
+	s.trigger = c.Trigger
+	switch {
+	case s.trigger == "" && s.order.Gathers:
+		s.trigger = OnInstant
+	case s.trigger == "":
+		s.trigger = OnArrival
+	case !slices.Contains(Triggers(), s.trigger):
+		return berth.Errorf(berth.Invalid, "trigger", "unknown trigger %q; it is one of %q", s.trigger, Triggers())
+	}
+	switch periodic := s.trigger == OnPeriod; {
+	case periodic && (c.Period < 1 || c.Period >= berth.TimeLimit):
+		return berth.Errorf(berth.Invalid, "period", "%d s; it must lie between 1 and 2^42", c.Period)
+	case !periodic && c.Period != 0:
+		return berth.Errorf(berth.Invalid, "period", "%d s; only the trigger %q has one", c.Period, OnPeriod)
+	}
+	return nil
 }
 
 func (c *Config) checkSites() error {

@@ -22,7 +22,7 @@ func (e *Engine) replan() {
 		return
 	}
 	var unplanned []*job
-	for j := range e.state.jobs.all() {
+	for j := range e.state.jobs.round(e.state.now) {
 		if j.plan == nil {
 			unplanned = append(unplanned, j)
 		}
@@ -46,7 +46,7 @@ func (e *Engine) compress() {
 		e.quickCompress()
 		return
 	}
-	for _, j := range slices.Collect(e.state.jobs.all()) {
+	for _, j := range slices.Collect(e.state.jobs.round(e.state.now)) {
 		if j.plan == nil || j.plan.Start <= e.state.now {
 			continue
 		}

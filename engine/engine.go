@@ -80,6 +80,10 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 			e.emit(Change{Kind: CameUp, Outage: t.outage})
 			e.released()
 		case ClassPeriod:
+			if t.job == nil {
+				e.pass()
+				break
+			}
 			e.run(t.job, *t.job.plan)
 		case ClassStart:
 			e.start(t.entry)
@@ -157,17 +161,14 @@ func (e *Engine) submit(r *berth.Request) error {
 		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", r.ID)
 	}
 	e.emit(Change{Kind: Queued, ID: r.ID, Request: r})
-	if r.IsJob() {
-		e.arrived(e.state.jobs.byID[r.ID])
-		return nil
-	}
-	e.greedy()
+	e.arrived(r)
 	return nil
 }
 
 func (e *Engine) isPending(id string) bool {
 	_, job := e.state.jobs.byID[id]
-	return job || e.state.queue.find(id) >= 0
+	_, request := e.state.queue.byID[id]
+	return job || request
 }
 
 func (e *Engine) cancel(id string) error {

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/policy"
@@ -10,30 +8,46 @@ import (
 
 // greedy is the pass that decides every pending request, one at a time and for
 // good, in the configured order: a promise now or a refusal now (Li et al.,
-// section 3: requests are processed first come, first served).
+// section 3: requests are processed first come, first served; Ahuja et al.: the
+// manager reserves them one by one, in the order of the round). What a round
+// defers is decided in the next one, at once.
 func (e *Engine) greedy() {
-	for _, r := range e.ordered() {
-		allotments, refusal := e.place(r)
-		if refusal != nil {
-			e.emit(Change{Kind: Refused, ID: r.ID, Request: r, Refusal: refusal})
-			continue
+	queue := &e.state.queue
+	for queue.len() > 0 {
+		for p := range queue.order.Discards(e.state.now) {
+			e.emit(Change{Kind: Refused, ID: p.Request.ID, Request: p.Request, Refusal: overShare(p.Request)})
 		}
-		reservation := &berth.Reservation{
-			Request: *r, State: berth.Confirmed,
-			Sequence: e.state.sequence + 1, Allotments: allotments,
+		for p := range queue.order.Round(e.state.now) {
+			e.decide(p.Request)
 		}
-		e.yield(allotments)
-		e.emit(Change{Kind: Accepted, ID: r.ID, Reservation: reservation})
-		e.effect(EffectReserve, reservation)
 	}
 	e.replan()
 }
 
-// ordered returns the pending requests in the configured order.
-func (e *Engine) ordered() []*berth.Request {
-	pending := slices.Clone(e.state.queue.pending)
-	slices.SortStableFunc(pending, e.settings.order)
-	return pending
+// overShare is the refusal of a request that exceeds its user's share of a
+// round and may not wait for another.
+func overShare(r *berth.Request) *berth.Refusal {
+	wanted := r.Parts[0].Variants[0].NPE
+	for _, v := range r.Parts[0].Variants[1:] {
+		wanted = min(wanted, v.NPE)
+	}
+	return &berth.Refusal{Reason: berth.Quota, Wanted: wanted}
+}
+
+// decide promises a pending request something, or refuses it.
+func (e *Engine) decide(r *berth.Request) {
+	allotments, refusal := e.place(r)
+	if refusal != nil {
+		e.emit(Change{Kind: Refused, ID: r.ID, Request: r, Refusal: refusal})
+		return
+	}
+	reservation := &berth.Reservation{
+		Request: *r, State: berth.Confirmed,
+		Sequence: e.state.sequence + 1, Allotments: allotments,
+	}
+	e.yield(allotments)
+	e.emit(Change{Kind: Accepted, ID: r.ID, Reservation: reservation})
+	e.effect(EffectReserve, reservation)
 }
 
 // place finds allotments for all parts of a request, or says why not.

@@ -8,12 +8,15 @@ import (
 	"sort"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // job is a pending ordinary job.
 type job struct {
 	request *berth.Request
-	number  uint64 // order of submission among jobs
+	number  uint64 // order of submission
+	key     policy.Key
+	order   policy.Pending // what orders without a key look at
 	// plan is where the job is planned to run: an intention of the
 	// conservative pass, no promise. nil is nowhere.
 	plan  *berth.Allotment
@@ -23,15 +26,16 @@ type job struct {
 // variant returns the job's only shape; its duration is the user's estimate.
 func (j *job) variant() berth.Variant { return j.request.Parts[0].Variants[0] }
 
-// jobQueue holds the pending jobs in the configured order; jobs that compare
-// equal are in the order of submission. It is a list of short blocks, so that a
-// search passes over the blocks in which nothing is small enough.
+// jobQueue holds the pending jobs by the key of the configured order; jobs of
+// one key are in the order of submission. It is a list of short blocks, so that
+// a search passes over the blocks in which nothing is small enough.
 type jobQueue struct {
-	blocks    []*jobBlock // none empty
-	spare     *jobBlock   // an empty one for the next need; short queues come and go
-	byID      map[string]*job
-	submitted uint64 // jobs so far
-	order     func(a, b *berth.Request) int
+	blocks []*jobBlock // none empty
+	spare  *jobBlock   // an empty one for the next need; short queues come and go
+	byID   map[string]*job
+	key    func(*policy.Pending) policy.Key
+	// rounds says in which order the jobs are looked at where that is no key.
+	rounds policy.Queue
 
 	soonest   *job // of the earliest plan, the first submitted of equals; nil if none is planned
 	unsettled bool // soonest is out of date
@@ -50,9 +54,25 @@ const blockSize = 64
 
 func (q *jobQueue) len() int { return len(q.byID) }
 
-// compare orders two jobs.
-func (q *jobQueue) compare(a, b *job) int {
-	return cmp.Or(q.order(a.request, b.request), cmp.Compare(a.number, b.number))
+func newJobQueue(settings *settings) jobQueue {
+	q := jobQueue{byID: map[string]*job{}, key: func(*policy.Pending) policy.Key { return policy.Key{} }}
+	if settings.order.Key != nil {
+		q.key = settings.order.Key(settings.options)
+	} else {
+		q.rounds = settings.order.New(settings.options)
+	}
+	return q
+}
+
+// compareJobs orders two jobs.
+func compareJobs(a, b *job) int {
+	switch {
+	case a.key == b.key:
+		return cmp.Compare(a.number, b.number)
+	case a.key.Less(b.key):
+		return -1
+	}
+	return 1
 }
 
 // block returns the first block whose last job is not before j, and j's place
@@ -60,7 +80,7 @@ func (q *jobQueue) compare(a, b *job) int {
 func (q *jobQueue) block(j *job) (block, place int) {
 	block = sort.Search(len(q.blocks), func(i int) bool {
 		jobs := q.blocks[i].jobs
-		return q.compare(jobs[len(jobs)-1], j) >= 0
+		return compareJobs(jobs[len(jobs)-1], j) >= 0
 	})
 	if block == len(q.blocks) {
 		if block == 0 {
@@ -68,12 +88,15 @@ func (q *jobQueue) block(j *job) (block, place int) {
 		}
 		return block - 1, len(q.blocks[block-1].jobs)
 	}
-	place, _ = slices.BinarySearchFunc(q.blocks[block].jobs, j, q.compare)
+	place, _ = slices.BinarySearchFunc(q.blocks[block].jobs, j, compareJobs)
 	return block, place
 }
 
 func (q *jobQueue) add(j *job) {
-	j.start = berth.Forever
+	j.start, j.key = berth.Forever, q.key(&j.order)
+	if q.rounds != nil {
+		q.rounds.Add(j.order)
+	}
 	q.byID[j.request.ID] = j
 	at, place := q.block(j)
 	if len(q.blocks) == 0 {
@@ -149,13 +172,32 @@ func (q *jobQueue) remove(j *job) {
 		b.measure()
 	}
 	delete(q.byID, j.request.ID)
+	if q.rounds != nil {
+		q.rounds.Remove(j.number)
+	}
 	q.unsettled = true
 }
 
 // first returns the first job; the queue must not be empty.
 func (q *jobQueue) first() *job { return q.blocks[0].jobs[0] }
 
-// all yields the jobs in order. The queue must not change meanwhile.
+// round yields the jobs that a pass looks at, in the configured order. The
+// queue must not change meanwhile.
+func (q *jobQueue) round(now berth.Time) iter.Seq[*job] {
+	if q.rounds == nil {
+		return q.all()
+	}
+	return func(yield func(*job) bool) {
+		for p := range q.rounds.Round(now) {
+			if !yield(q.byID[p.Request.ID]) {
+				return
+			}
+		}
+	}
+}
+
+// all yields every job: by key, then in the order of submission. The queue must
+// not change meanwhile.
 func (q *jobQueue) all() iter.Seq[*job] {
 	return func(yield func(*job) bool) {
 		for _, b := range q.blocks {
@@ -203,8 +245,8 @@ func (q *jobQueue) settle() {
 
 // queueJob makes a request a pending job.
 func (s *state) queueJob(r *berth.Request) {
-	s.jobs.submitted++
-	s.addJob(&job{request: r, number: s.jobs.submitted})
+	p := s.pending(r)
+	s.addJob(&job{request: r, number: p.Sequence, order: p})
 }
 
 // addJob makes a job pending.

@@ -8,28 +8,67 @@ import "github.com/berth-hpc/berth/policy"
 type Preset struct {
 	Name  string
 	About string
-	// Apply makes the preset's choices where the configuration has none yet.
-	Apply func(*Config)
+	// Jobs says that the preset is about ordinary jobs: whoever replays a log
+	// under it takes its records for jobs, not for requests.
+	Jobs  bool
+	apply func(*Config)
 }
+
+// Apply makes the preset's choices where the configuration has none yet.
+func (p *Preset) Apply(c *Config) { p.apply(c) }
 
 // Presets lists the presets; the first is the default.
 var Presets = []Preset{
-	{"li", "advance reservations first come, first served; the placement decides (Li et al.)", func(c *Config) {
+	{Name: "li", About: "advance reservations first come, first served; the placement decides (Li et al.)", apply: func(c *Config) {
 		choose(&c.Order, "fcfs")
 		choose(&c.Match, "best-key")
 	}},
-	{"wms-sequential", "the smallest site with room within the waiting limit (Sahakyan and Petrosyan, section 5)", func(c *Config) {
+	{Name: "dpsar", About: "by users' priorities and lengths, sites in random order (Ahuja et al.); three of a user alone in a round unless the sites file says", apply: func(c *Config) {
+		choose(&c.Order, "dpsar")
+		choose(&c.Match, "random")
+		choose(&c.Place, "first-fit")
+		if c.Options.N == 0 {
+			c.Options.N = 3 // as in the paper's example
+		}
+	}},
+	{Name: "arwp", About: "the same without priorities, in the order of submission (Sulistio and Buyya)", apply: func(c *Config) {
+		choose(&c.Order, "arwp")
+		choose(&c.Match, "random")
+		choose(&c.Place, "first-fit")
+	}},
+	{Name: "wms-sequential", About: "the smallest site with room within the waiting limit (Sahakyan and Petrosyan, section 5)", apply: func(c *Config) {
 		choose(&c.Order, "fcfs")
 		choose(&c.Match, "smallest-fit")
 		choose(&c.Place, "first-fit")
 	}},
-	{"wms-eager", "the same, with narrow jobs refused at busy sites (section 6); K1 = K2 = 0.5 unless the sites file says", func(c *Config) {
+	{Name: "wms-eager", About: "the same, with narrow jobs refused at busy sites (section 6); K1 = K2 = 0.5 unless the sites file says", apply: func(c *Config) {
 		choose(&c.Order, "fcfs")
 		choose(&c.Match, "smallest-fit")
 		choose(&c.Place, "first-fit")
 		if c.Eager == nil {
 			c.Eager = &policy.Eager{K1: 500, K2: 500}
 		}
+	}},
+	{Name: "wms-lazy", About: "jobs wait, and a site that is free takes the one that fits it best (section 4)", Jobs: true, apply: func(c *Config) {
+		choose(&c.Order, "fcfs")
+		choose(&c.Match, "smallest-fit")
+		choose(&c.Jobs, "lazy")
+	}},
+	{Name: "easy", About: "jobs in order; others start early if they do not delay the first (Lifka)", Jobs: true, apply: func(c *Config) {
+		choose(&c.Order, "fcfs")
+		choose(&c.Match, "earliest-finish")
+		choose(&c.Jobs, "easy")
+	}},
+	{Name: "conservative", About: "jobs in order; others start early if they delay nobody (Mu'alem and Feitelson)", Jobs: true, apply: func(c *Config) {
+		choose(&c.Order, "fcfs")
+		choose(&c.Match, "earliest-finish")
+		choose(&c.Jobs, "conservative")
+	}},
+	{Name: "default", About: "all of it: by users' priorities and lengths, where a request ends first; jobs around the promises", apply: func(c *Config) {
+		choose(&c.Order, "dpsar")
+		choose(&c.Match, "earliest-finish")
+		choose(&c.Place, "first-fit")
+		choose(&c.Jobs, "easy")
 	}},
 }
 

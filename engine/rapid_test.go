@@ -23,6 +23,19 @@ func drawConfig(t *rapid.T) engine.Config {
 		Match:   rapid.SampledFrom(policy.Matches).Draw(t, "match").Name,
 		Jobs:    rapid.SampledFrom(engine.JobPasses).Draw(t, "jobs").Name, Compress: rapid.Bool().Draw(t, "compress"),
 	}
+	config.Order = rapid.SampledFrom(policy.Queues).Draw(t, "order").Name
+	config.Options = policy.OrderOptions{
+		N: rapid.IntRange(0, 2).Draw(t, "n"), NUJP: rapid.IntRange(0, 2).Draw(t, "n_ujp"), Chain: rapid.Bool().Draw(t, "chain"),
+		Overflow: rapid.SampledFrom([]policy.Overflow{policy.Defer, policy.Discard}).Draw(t, "overflow"),
+		Aging:    berth.Duration(rapid.IntRange(0, 5).Draw(t, "aging")),
+	}
+	for i := range rapid.IntRange(0, 4).Draw(t, "users") {
+		config.Users = append(config.Users, berth.User{ID: fmt.Sprintf("u%d", i), Priority: rapid.IntRange(-2, 9).Draw(t, "priority")})
+	}
+	config.Trigger = rapid.SampledFrom([]engine.Trigger{"", engine.OnArrival, engine.OnInstant, engine.OnPeriod}).Draw(t, "trigger")
+	if config.Trigger == engine.OnPeriod {
+		config.Period = berth.Duration(rapid.IntRange(1, 20).Draw(t, "period"))
+	}
 	config.Overrun = rapid.SampledFrom([]engine.Overrun{"", engine.Kill, engine.Extend, engine.Delay}).Draw(t, "overrun")
 	config.Extension = berth.Duration(rapid.IntRange(0, 10).Draw(t, "extension"))
 	if rapid.Bool().Draw(t, "arrivals first") {
@@ -38,7 +51,7 @@ func drawConfig(t *rapid.T) engine.Config {
 }
 
 func drawRequest(t *rapid.T, id string, now berth.Time) berth.Request {
-	r := berth.Request{ID: id, Arrival: now, Ready: now + berth.Time(rapid.IntRange(0, 15).Draw(t, "lead"))}
+	r := berth.Request{ID: id, User: drawUser(t), Arrival: now, Ready: now + berth.Time(rapid.IntRange(0, 15).Draw(t, "lead"))}
 	for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "parts") {
 		var part berth.Part
 		for range rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "variants") {
@@ -65,6 +78,10 @@ func drawRequest(t *rapid.T, id string, now berth.Time) berth.Request {
 	return r
 }
 
+func drawUser(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "u0", "u1", "u2", "u3", "u9"}).Draw(t, "user")
+}
+
 // drawOutage draws PEs that go down or come up.
 func drawOutage(t *rapid.T, config engine.Config) engine.Event {
 	site := rapid.SampledFrom(config.Sites).Draw(t, "site")
@@ -84,6 +101,7 @@ func drawOutage(t *rapid.T, config engine.Config) engine.Event {
 func drawJob(t *rapid.T, id string, now berth.Time) berth.Request {
 	r := berth.Job(id, now, berth.Count(rapid.SampledFrom([]int{1, 1, 2, 3, 7, 20, 40, 71}).Draw(t, "npe")),
 		berth.Duration(rapid.IntRange(1, 25).Draw(t, "estimate")))
+	r.User = drawUser(t)
 	if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
 		r.Deadline = now.Add(r.Parts[0].Variants[0].Duration) + berth.Time(rapid.IntRange(0, 30).Draw(t, "limit"))
 	}
@@ -179,6 +197,7 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 		config := drawConfig(t)
 		config.Sites = config.Sites[:1]
 		config.Overrun = engine.Kill // the model below does not extend
+		config.Trigger, config.Period = engine.OnArrival, 0
 		pool := config.Sites[0].Pools[0]
 		e, err := engine.New(config)
 		if err != nil {

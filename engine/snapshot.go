@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"iter"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
@@ -20,13 +22,20 @@ type saved struct {
 	Sequence     uint64             `json:"sequence"`
 	Effects      uint64             `json:"effects"`
 	Decided      uint64             `json:"decided"`
-	Pending      []*berth.Request   `json:"pending,omitempty"`
-	Submitted    uint64             `json:"submitted"`              // jobs so far
+	Submitted    uint64             `json:"submitted"`
+	Users        []string           `json:"users,omitempty"` // in the order of their appearance
+	Pass         *berth.Time        `json:"pass,omitempty"`
+	Pending      []savedPending     `json:"pending,omitempty"`      // by number
 	Jobs         []savedJob         `json:"jobs,omitempty"`         // in their order
 	Reservations []savedReservation `json:"reservations,omitempty"` // by sequence
 	Outbox       []Effect           `json:"outbox,omitempty"`
 	Outages      []*Outage          `json:"outages,omitempty"`
 	OutageNumber uint64             `json:"outage_number,omitempty"`
+}
+
+type savedPending struct {
+	Request *berth.Request `json:"request"`
+	Number  uint64         `json:"number"`
 }
 
 type savedJob struct {
@@ -47,9 +56,16 @@ func (e *Engine) Snapshot() []byte {
 	s := e.state
 	out := saved{
 		Now: s.now, Sequence: s.sequence, Effects: s.effects, Decided: s.decided,
-		Pending: s.queue.pending, Outbox: s.outbox, Submitted: s.jobs.submitted,
+		Outbox: s.outbox, Submitted: s.submitted, Users: s.users.list,
 		Outages: s.outages, OutageNumber: s.outageNumber,
 	}
+	if s.pass < berth.Forever {
+		out.Pass = &s.pass
+	}
+	for _, p := range s.queue.byID {
+		out.Pending = append(out.Pending, savedPending{Request: p.Request, Number: p.Sequence})
+	}
+	slices.SortFunc(out.Pending, func(a, b savedPending) int { return cmp.Compare(a.Number, b.Number) })
 	for j := range s.jobs.all() {
 		out.Jobs = append(out.Jobs, savedJob{Request: j.request, Number: j.number, Plan: j.plan})
 	}
@@ -88,7 +104,29 @@ func Restore(config Config, snapshot []byte) (*Engine, error) {
 
 func (s *state) restore(in *saved) error {
 	s.now, s.sequence, s.effects, s.decided = in.Now, in.Sequence, in.Effects, in.Decided
-	s.queue.pending = append(s.queue.pending, in.Pending...)
+	s.submitted = in.Submitted
+	for _, user := range in.Users {
+		s.users.sequence(user)
+	}
+	numbers := map[uint64]bool{}
+	for _, p := range in.Pending {
+		numbers[p.Number] = true
+	}
+	for _, j := range in.Jobs {
+		numbers[j.Number] = true
+	}
+	if len(numbers) < len(in.Pending)+len(in.Jobs) {
+		return fmt.Errorf("two that are pending have the same number")
+	}
+	for _, p := range in.Pending {
+		if p.Request == nil || p.Request.IsJob() || p.Request.Validate() != nil {
+			return fmt.Errorf("pending request %d is none", p.Number)
+		}
+		s.queue.add(s.describe(p.Request, p.Number))
+	}
+	if in.Pass != nil {
+		s.schedule(*in.Pass)
+	}
 	s.outbox = append(s.outbox, in.Outbox...)
 	for _, r := range in.Reservations {
 		if len(r.Allotments) == 0 {
@@ -134,12 +172,11 @@ func (s *state) restore(in *saved) error {
 			return err
 		}
 	}
-	s.jobs.submitted = in.Submitted
 	for _, saved := range in.Jobs {
 		if saved.Request == nil || !saved.Request.IsJob() || saved.Request.Validate() != nil {
 			return fmt.Errorf("pending job %d is none", saved.Number)
 		}
-		j := &job{request: saved.Request, number: saved.Number}
+		j := &job{request: saved.Request, number: saved.Number, order: s.describe(saved.Request, saved.Number)}
 		s.addJob(j)
 		if saved.Plan != nil {
 			if err := s.plan(j, saved.Plan); err != nil {

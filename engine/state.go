@@ -16,7 +16,10 @@ type state struct {
 	now      berth.Time
 	sequence uint64 // of the last reservation
 	effects  uint64 // number of the last effect
-	decided  uint64 // requests accepted or refused so far
+	// submitted counts the requests and jobs so far, a job again each time it
+	// is queued.
+	submitted uint64
+	decided   uint64 // requests accepted or refused so far
 
 	resources []resource      // in the order of the configuration
 	managed   map[string]bool // sites at which somebody carries out effects
@@ -29,6 +32,8 @@ type state struct {
 	idle    map[berth.ResourceID]bitset.Set // late binding: PEs that run nothing
 	queue   queue
 	jobs    jobQueue
+	users   users
+	pass    berth.Time // when what is pending is looked at; Forever if nothing waits for that
 	ledger  ledger
 	timers  timers
 	outbox  []Effect // by number
@@ -59,7 +64,10 @@ func newState(config *Config, settings *settings) *state {
 		idle:      map[berth.ResourceID]bitset.Set{},
 		ledger:    newLedger(),
 		timers:    newTimers(&settings.ranks),
-		jobs:      jobQueue{byID: map[string]*job{}, order: settings.order},
+		queue:     newQueue(settings),
+		jobs:      newJobQueue(settings),
+		users:     newUsers(config.Users),
+		pass:      berth.Forever,
 	}
 	if settings.jobs.plans && settings.simple {
 		s.profile = newProfile(config.Sites[0].Pools[0].PEs)
@@ -156,7 +164,10 @@ func (s *state) fold(c *Change) error {
 			s.queueJob(c.Request)
 			return nil
 		}
-		s.queue.add(c.Request)
+		s.queue.add(s.pending(c.Request))
+		return nil
+	case Scheduled:
+		s.schedule(c.Pass)
 		return nil
 	case Withdrawn:
 		return s.unqueue(c.ID)
@@ -371,22 +382,4 @@ func (s *state) free(e *entry, part int) error {
 // blockOf is an allotment's block from that time on.
 func blockOf(a *berth.Allotment, from berth.Time) calendar.Block {
 	return calendar.Block{Start: from, End: a.End, NPE: a.NPE, PEs: a.PEs}
-}
-
-// queue holds the pending requests in the order of their submission.
-type queue struct{ pending []*berth.Request }
-
-func (q *queue) add(r *berth.Request) { q.pending = append(q.pending, r) }
-
-func (q *queue) find(id string) int {
-	return slices.IndexFunc(q.pending, func(r *berth.Request) bool { return r.ID == id })
-}
-
-func (q *queue) remove(id string) error {
-	i := q.find(id)
-	if i < 0 {
-		return fmt.Errorf("request %q is not pending", id)
-	}
-	q.pending = slices.Delete(q.pending, i, i+1)
-	return nil
 }

@@ -8,9 +8,10 @@ import (
 
 // timer is something that will happen at a known time unless it is dropped:
 // the start of a reservation, the end of one of its parts, the planned start of
-// a job, the end of its waiting limit, or the end of an outage. Its place in the
-// order is (At, rank of Class, Sequence, Part), which is total: the classes of
-// reservations, jobs and outages are different ones.
+// a job, the end of its waiting limit, the end of an outage, or a pass over what
+// is pending. Its place in the order is (At, rank of Class, Sequence, Part),
+// which is total: the classes of reservations, jobs and outages are different
+// ones, and a pass has no number.
 type timer struct {
 	At       berth.Time
 	Class    Class
@@ -26,10 +27,10 @@ func (t *timer) id() string {
 	switch {
 	case t.job != nil:
 		return t.job.request.ID
-	case t.outage != nil:
-		return "" // its number says it all
+	case t.entry != nil:
+		return t.entry.Request.ID
 	}
-	return t.entry.Request.ID
+	return "" // an outage, of which the number says it all, or a pass
 }
 
 // timers is the ordered set of what is to come. It follows from the ledger:

@@ -82,15 +82,15 @@ func newDPSAR(o OrderOptions) Queue {
 }
 
 func (q *dpsar) item(w *waiting) item {
-	return item{key: [2]int64{q.key(&w.Pending)}, sequence: w.Sequence, waiting: w}
+	return item{key: Key{q.key(&w.Pending)}, sequence: w.Sequence, waiting: w}
 }
 
 func byArrival(w *waiting) item {
-	return item{key: [2]int64{int64(w.Request.Arrival)}, sequence: w.Sequence, waiting: w}
+	return item{key: Key{int64(w.Request.Arrival)}, sequence: w.Sequence, waiting: w}
 }
 
 func byLength(w *waiting) item {
-	return item{key: [2]int64{w.Length}, sequence: w.Sequence, waiting: w}
+	return item{key: Key{w.Length}, sequence: w.Sequence, waiting: w}
 }
 
 // Add implements Queue.

@@ -172,12 +172,13 @@ type classes struct {
 	parts       int
 }
 
-// of returns the part of a key within the range, from 0; the upper end belongs
-// to the last part.
+// of returns the part of a key, from 0; the upper end belongs to the last part,
+// and what lies outside the range to the part at that end.
 func (c *classes) of(key int64) int64 {
 	if c.parts == 0 {
 		return key
 	}
+	key = min(max(key, c.least), c.most)
 	width := uint64(c.most) - uint64(c.least)
 	if width == 0 {
 		return 0

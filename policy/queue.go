@@ -58,20 +58,44 @@ type Queue interface {
 type NamedQueue struct {
 	Name  string
 	About string
-	// New returns an empty queue. The options must be valid; each order
-	// takes those that concern it and ignores the others.
-	New func(OrderOptions) Queue
+	// Key returns the order as a key that a request keeps as long as it is
+	// pending: the smaller first, equals in the order of submission. nil where
+	// the place of a request depends on what else is pending.
+	Key func(OrderOptions) func(*Pending) Key
+	// Gathers says that the order means something only among requests that are
+	// decided together.
+	Gathers bool
+
+	build func(OrderOptions) Queue // nil where Key says it all
 }
+
+// New returns an empty queue. The options must be valid; each order takes those
+// that concern it and ignores the others.
+func (row *NamedQueue) New(o OrderOptions) Queue {
+	if row.build != nil {
+		return row.build(o)
+	}
+	return &flat{key: row.Key(o), line: newLine(), register: newRegister()}
+}
+
+// Key is compared component by component.
+type Key [2]int64
+
+// Less reports whether a comes before b.
+func (a Key) Less(b Key) bool { return a[0] < b[0] || (a[0] == b[0] && a[1] < b[1]) }
 
 // Queues lists the orders as queues; the first is the default.
 var Queues = []NamedQueue{
-	{"fcfs", "first come, first served", newFCFS},
-	{"sjf", "the shortest first", newSJF},
-	{"ljf", "the longest first", newLJF},
-	{"edf", "the earliest deadline first", newEDF},
-	{"priority", "the most important user first, then first come, first served", newPriority},
-	{"dpsar", "users by priority, each some requests a round; users of like priority together, shortest first", newDPSAR},
-	{"arwp", "the order of submission, which is what dpsar is compared with", newARWP},
+	{Name: "fcfs", About: "first come, first served", Key: keyFCFS},
+	{Name: "sjf", About: "the shortest first", Key: keySJF, Gathers: true},
+	{Name: "ljf", About: "the longest first", Key: keyLJF, Gathers: true},
+	{Name: "edf", About: "the earliest deadline first", Key: keyEDF, Gathers: true},
+	{Name: "priority", About: "the most important user first, then first come, first served", Key: keyPriority, Gathers: true},
+	{
+		Name: "dpsar", About: "users by priority, each some requests a round; users of like priority together, shortest first",
+		Gathers: true, build: newDPSAR,
+	},
+	{Name: "arwp", About: "the order of submission, which is what dpsar is compared with", Key: keyARWP},
 }
 
 // QueueNamed returns the row of that name.
@@ -122,17 +146,14 @@ func (r *register) remove(sequence uint64) *waiting {
 
 // item is a request in a line: by its key, then by submission.
 type item struct {
-	key      [2]int64
+	key      Key
 	sequence uint64
 	waiting  *waiting
 }
 
 func (a item) before(b item) bool {
-	if a.key[0] != b.key[0] {
-		return a.key[0] < b.key[0]
-	}
-	if a.key[1] != b.key[1] {
-		return a.key[1] < b.key[1]
+	if a.key != b.key {
+		return a.key.Less(b.key)
 	}
 	return a.sequence < b.sequence
 }

@@ -9,47 +9,43 @@ import (
 // flat is a queue in which every request has a key of its own, and each round
 // yields all of them. Ties go by submission.
 type flat struct {
-	key      func(*Pending) [2]int64
+	key      func(*Pending) Key
 	line     *line
 	register register
 }
 
 var _ Queue = (*flat)(nil)
 
-func newFlat(key func(*Pending) [2]int64) *flat {
-	return &flat{key: key, line: newLine(), register: newRegister()}
+func keyFCFS(OrderOptions) func(*Pending) Key {
+	return func(p *Pending) Key { return Key{int64(p.Request.Arrival)} }
 }
 
-func newFCFS(OrderOptions) Queue {
-	return newFlat(func(p *Pending) [2]int64 { return [2]int64{int64(p.Request.Arrival)} })
+func keySJF(OrderOptions) func(*Pending) Key {
+	return func(p *Pending) Key { return Key{p.Length} }
 }
 
-func newSJF(OrderOptions) Queue {
-	return newFlat(func(p *Pending) [2]int64 { return [2]int64{p.Length} })
+func keyLJF(OrderOptions) func(*Pending) Key {
+	return func(p *Pending) Key { return Key{-p.Length} }
 }
 
-func newLJF(OrderOptions) Queue {
-	return newFlat(func(p *Pending) [2]int64 { return [2]int64{-p.Length} })
+func keyEDF(OrderOptions) func(*Pending) Key {
+	return func(p *Pending) Key { return Key{int64(p.Request.Deadline)} }
 }
 
-func newEDF(OrderOptions) Queue {
-	return newFlat(func(p *Pending) [2]int64 { return [2]int64{int64(p.Request.Deadline)} })
-}
-
-// newARWP is the order of the scheduler that Ahuja et al. compare theirs with
+// keyARWP is the order of the scheduler that Ahuja et al. compare theirs with
 // (Sulistio and Buyya 2004): submission, and nothing else.
-func newARWP(OrderOptions) Queue {
-	return newFlat(func(*Pending) [2]int64 { return [2]int64{} })
+func keyARWP(OrderOptions) func(*Pending) Key {
+	return func(*Pending) Key { return Key{} }
 }
 
-// newPriority orders by priority and among equals by InUser, first come, first
+// keyPriority orders by priority and among equals by InUser, first come, first
 // served if empty. Users of equal priority are not told apart. With Aging each
 // request ages by itself.
-func newPriority(o OrderOptions) Queue {
+func keyPriority(o OrderOptions) func(*Pending) Key {
 	within := o.inUser(FirstInUser)
-	return newFlat(func(p *Pending) [2]int64 {
-		return [2]int64{-o.rank(p.Priority, p.Request.Arrival), within(p)}
-	})
+	return func(p *Pending) Key {
+		return Key{-o.rank(p.Priority, p.Request.Arrival), within(p)}
+	}
 }
 
 func (q *flat) item(w *waiting) item {

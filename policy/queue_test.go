@@ -3,6 +3,7 @@ package policy_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -16,8 +17,8 @@ import (
 func TestQueuesTable(t *testing.T) {
 	var got []string
 	for _, row := range policy.Queues {
-		if row.About == "" || row.New == nil {
-			t.Errorf("%q lacks a description or a constructor", row.Name)
+		if row.About == "" || row.New(policy.OrderOptions{}) == nil {
+			t.Errorf("%q lacks a description or makes no queue", row.Name)
 		}
 		if found, ok := policy.QueueNamed(row.Name); !ok || found.About != row.About {
 			t.Errorf("QueueNamed(%q) leads to %q, %t", row.Name, found.About, ok)
@@ -297,5 +298,24 @@ func TestRoundUnderChanges(t *testing.T) {
 				t.Fatalf("yields %s beyond its end", got.Request.ID)
 			}
 		}))
+	}
+}
+
+// A round in classes of length bears the arrival of something shorter than all
+// that was pending when it began.
+func TestRoundInClassesBearsAShorterArrival(t *testing.T) {
+	request := func(sequence uint64, length berth.Duration) policy.Pending {
+		r := berth.Rigid(fmt.Sprint(sequence), 0, 0, 1000, 1, length)
+		return policy.Pending{Request: &r, Sequence: sequence, Length: int64(length), UserSequence: sequence % 3}
+	}
+	queue := newQueue("dpsar", policy.OrderOptions{LengthClasses: 4}, []policy.Pending{request(3, 3), request(1, 2), request(2, 4)})
+	var got []uint64
+	for p := range queue.Round(0) {
+		if got = append(got, p.Sequence); len(got) == 1 {
+			queue.Add(request(5, 1))
+		}
+	}
+	if want := []uint64{1, 3, 2}; !slices.Equal(got, want) {
+		t.Errorf("the round is of %v, want %v", got, want)
 	}
 }

@@ -37,6 +37,13 @@ type Policies struct {
 	Eager   *Eager         `json:"eager,omitempty"` // nil if the file has none
 	Quota   Quota          `json:"quota,omitzero"`
 	DPSAR   *DPSAR         `json:"dpsar,omitempty"` // nil if the file has none
+	// What becomes of ordinary jobs, and of what does not end in time.
+	Jobs      string         `json:"jobs,omitempty"`
+	Compress  bool           `json:"compress,omitempty"`
+	Preempt   bool           `json:"preempt,omitempty"`
+	Immediate string         `json:"immediate,omitempty"`
+	Overrun   string         `json:"overrun,omitempty"`
+	Extension berth.Duration `json:"extension,omitempty"`
 }
 
 // Thousandths is a decimal number of at most three digits behind the point,
@@ -58,10 +65,17 @@ type Quota struct {
 	PESeconds    int64 `json:"pe_seconds,omitempty"`
 }
 
-// DPSAR holds the parameters of the order of the dynamic-priority paper.
+// DPSAR holds the parameters of the order of the dynamic-priority paper, of
+// which the order by priority takes InUser and Aging.
 type DPSAR struct {
-	SD Thousandths `json:"sd"`          // the step between priorities that counts as large
-	N  int         `json:"n,omitempty"` // requests of one user in a round; 0 is no limit
+	SD            *Thousandths   `json:"sd,omitempty"`    // the step between priorities that counts as large; nil is half the scale
+	N             int            `json:"n,omitempty"`     // requests of a user served alone in a round; 0 is no limit
+	NUJP          int            `json:"n_ujp,omitempty"` // of users served together
+	Overflow      string         `json:"overflow,omitempty"`
+	Chain         bool           `json:"chain,omitempty"`
+	LengthClasses int            `json:"length_classes,omitempty"`
+	InUser        string         `json:"in_user,omitempty"`
+	Aging         berth.Duration `json:"aging,omitempty"` // a wait worth one step of priority
 }
 
 // Scopes of Eager.

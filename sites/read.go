@@ -10,6 +10,9 @@ import (
 )
 
 const (
+	// maxPriority bounds the size of priorities: what an order with aging can
+	// compare in whole numbers.
+	maxPriority = 1 << 20
 	// maxName bounds the length of a name in bytes.
 	maxName = 256
 	// maxParts bounds the sockets of a node and the cores of a socket.
@@ -337,7 +340,7 @@ func (r *reader) users(v *value, path string) {
 					ids.add(r, v, path, "user", u.ID)
 				}
 			}},
-			key{"priority", "a user needs a priority", whole(r, &u.Priority, -1<<31, 1<<31-1)},
+			key{"priority", "a user needs a priority", whole(r, &u.Priority, -maxPriority, maxPriority)},
 		)
 		r.Users = append(r.Users, u)
 	})
@@ -375,11 +378,30 @@ func (r *reader) policies(v *value, path string) {
 		}},
 		key{"dpsar", "", func(v *value, path string) {
 			p.DPSAR = new(DPSAR)
-			r.group(v, path, "dpsar",
-				key{"sd", "the order needs the step between priorities that counts as large", decimal(r, &p.DPSAR.SD, 0, 1_000_000_000)},
-				key{"n", "", whole(r, &p.DPSAR.N, 1, 1<<31-1)},
-			)
+			r.dpsar(v, path, p.DPSAR)
 		}},
+		key{"jobs", "", word(&p.Jobs)},
+		key{"compress", "", r.switched(&p.Compress)},
+		key{"preempt", "", r.switched(&p.Preempt)},
+		key{"immediate", "", word(&p.Immediate)},
+		key{"overrun", "", word(&p.Overrun)},
+		key{"extension", "", measured(r, &p.Extension, durationExample, duration)},
+	)
+}
+
+func (r *reader) dpsar(v *value, path string, d *DPSAR) {
+	r.group(v, path, "dpsar",
+		key{"sd", "", func(v *value, path string) {
+			d.SD = new(Thousandths)
+			decimal(r, d.SD, 0, 1_000_000_000)(v, path)
+		}},
+		key{"n", "", whole(r, &d.N, 1, 1<<31-1)},
+		key{"n_ujp", "", whole(r, &d.NUJP, 1, 1<<31-1)},
+		key{"overflow", "", scanned(r, &d.Overflow, "a name", policyName)},
+		key{"chain", "", r.switched(&d.Chain)},
+		key{"length_classes", "", whole(r, &d.LengthClasses, 1, 1<<20)},
+		key{"in_user", "", scanned(r, &d.InUser, "a name", policyName)},
+		key{"aging", "", measured(r, &d.Aging, durationExample, duration)},
 	)
 }
 

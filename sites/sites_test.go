@@ -85,16 +85,26 @@ policies:
   seed: 7
   eager: {k1: 0, k2: 1, scope: grid, refuse_all: true}
   quota: {reservations: 3}
-  dpsar: {sd: 4.5, n: 3}
+  dpsar: {sd: 4.5, n: 3, n_ujp: 4, overflow: discard, chain: true, length_classes: 5, in_user: ljf, aging: 1h}
+  jobs: conservative
+  compress: true
+  preempt: true
+  immediate: queue
+  overrun: extend
+  extension: 90s
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
+	sd := sites.Thousandths(4500)
 	want := sites.Policies{
 		Preset: "wms-eager", Trigger: "every", Every: 240, Order: "dpsar", Match: "smallest-fit",
 		Admit: []string{"requirements", "eager"}, Place: "pe-worst", Choice: "least-area", Horizon: "unbounded", Seed: 7,
 		Eager: &sites.Eager{K2: 1000, Scope: "grid", RefuseAll: true}, Quota: sites.Quota{Reservations: 3},
-		DPSAR: &sites.DPSAR{SD: 4500, N: 3},
+		DPSAR: &sites.DPSAR{
+			SD: &sd, N: 3, NUJP: 4, Overflow: "discard", Chain: true, LengthClasses: 5, InUser: "ljf", Aging: 3600,
+		},
+		Jobs: "conservative", Compress: true, Preempt: true, Immediate: "queue", Overrun: "extend", Extension: 90,
 	}
 	if diff := cmp.Diff(want, f.Policies); diff != "" {
 		t.Error(diff)
@@ -278,7 +288,9 @@ var bad = []struct {
 	{name: "policy name", text: "sites: [{name: a, pes: 1}]\npolicies: {order: First Come}", place: "2:19", field: "policies.order", want: "want a name of small letters"},
 	{name: "policy nearly", text: "sites: [{name: a, pes: 1}]\npolicies: {oder: fcfs}", place: "2:12", field: "policies.oder", want: "did you mean order?"},
 	{name: "period", text: "sites: [{name: a, pes: 1}]\npolicies: {every: 240}", place: "2:19", field: "policies.every", want: "240s (seconds"},
-	{name: "no SD", text: "sites: [{name: a, pes: 1}]\npolicies: {dpsar: {n: 3}}", place: "2:19", field: "policies.dpsar.sd", want: "missing"},
+	{name: "negative SD", text: "sites: [{name: a, pes: 1}]\npolicies: {dpsar: {sd: -1}}", place: "2:24", field: "policies.dpsar.sd", want: "from 0"},
+	{name: "an unknown option of the order", text: "sites: [{name: a, pes: 1}]\npolicies: {dpsar: {chains: true}}", place: "2:20", field: "policies.dpsar.chains", want: "chain"},
+	{name: "a priority beyond all scales", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u, priority: 1048577}]", place: "2:27", field: "users[0].priority", want: "1048576"},
 	{name: "no quota", text: "sites: [{name: a, pes: 1}]\npolicies: {quota: {reservations: 0}}", place: "2:34", field: "policies.quota.reservations", want: "from 1"},
 	{name: "user without priority", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u}]", place: "2:9", field: "users[0].priority", want: "missing"},
 	{name: "user of two lines", text: "sites: [{name: a, pes: 1}]\nusers: [{id: \"u\\nv\", priority: 1}]", place: "2:14", field: "users[0].id", want: "on one line"},
