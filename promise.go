@@ -60,6 +60,7 @@ type State string
 
 // The states. A reservation is live in the first three.
 const (
+	Held      State = "held" // it keeps its place until it expires, unless it is confirmed before
 	Confirmed State = "confirmed"
 	Active    State = "active"
 	Finished  State = "finished"
@@ -72,6 +73,8 @@ type Reservation struct {
 	State      State       `json:"state"`
 	Sequence   uint64      `json:"sequence"` // order of acceptance within the engine
 	Allotments []Allotment `json:"allotments"`
+	// Expires is when a held reservation is gone unless it was confirmed.
+	Expires Time `json:"expires,omitempty"`
 }
 
 // Start returns the common start of all parts.

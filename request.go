@@ -87,6 +87,9 @@ type Request struct {
 	Ready    Time   `json:"ready"`
 	Deadline Time   `json:"deadline"`
 	Parts    []Part `json:"parts"`
+	// Hold asks for a promise that is only held, and expires so long after the
+	// decision unless it is confirmed; 0 asks for a confirmed one.
+	Hold Duration `json:"hold,omitempty"`
 	Requirements
 }
 
@@ -125,6 +128,10 @@ func (r *Request) Validate() error {
 		return Errorf(Invalid, "parts", "missing; a request needs at least one part")
 	case r.IsJob() && (len(r.Parts) > 1 || len(r.Parts[0].Variants) > 1):
 		return Errorf(Invalid, "parts", "several parts or variants; a job has one of each")
+	case r.Hold < 0 || r.Hold >= TimeLimit:
+		return Errorf(Invalid, "hold", "%d s; it must lie between 0 and 2^42", r.Hold)
+	case r.IsJob() && r.Hold != 0:
+		return Errorf(Invalid, "hold", "%d s; a job gets no promise that could be held", r.Hold)
 	case r.IsJob() && r.Ready != r.Arrival:
 		return Errorf(Invalid, "ready", "%d; a job is ready when it arrives, at %d", r.Ready, r.Arrival)
 	}

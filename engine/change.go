@@ -14,6 +14,9 @@ const (
 	Accepted  ChangeKind = "accepted"  // the pending request ID became Reservation
 	Refused   ChangeKind = "refused"   // the pending request ID got Refusal
 	Withdrawn ChangeKind = "withdrawn" // the pending request ID was cancelled
+	Waits     ChangeKind = "waits"     // the pending request ID found no room at once and waits as the job Request
+	Confirmed ChangeKind = "confirmed" // reservation ID, held until now, is confirmed
+	Expired   ChangeKind = "expired"   // reservation ID was not confirmed in time and is gone
 	Started   ChangeKind = "started"   // reservation ID is active; PEs of its parts where bound late
 	WentDown  ChangeKind = "went_down" // Outage has begun
 	CameUp    ChangeKind = "came_up"   // the PEs of Outage are back; others of that number may not be

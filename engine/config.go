@@ -34,6 +34,9 @@ type Config struct {
 	Eager *policy.Eager `json:"eager,omitempty"`
 	// Quota limits every user alike; requests without a user have no limit.
 	Quota policy.Quota `json:"quota,omitzero"`
+	// Immediate says what becomes of a request that wants to start when it
+	// arrives and finds no room.
+	Immediate Immediate `json:"immediate,omitempty"`
 	// Jobs names the pass that queues and starts ordinary jobs, of JobPasses;
 	// empty is the first.
 	Jobs string `json:"jobs,omitempty"`
@@ -55,6 +58,17 @@ type Config struct {
 	// be had. It costs a second search for every such refusal.
 	Explain bool `json:"explain"`
 }
+
+// Immediate says what becomes of a request for now that finds no room (Ahuja et
+// al. after GridSim: a request for an immediate reservation is queued at the
+// resource; one for later is rejected).
+type Immediate string
+
+// The ways.
+const (
+	Refuse  Immediate = "refuse" // it is refused like any other; also the empty string
+	Enqueue Immediate = "queue"  // it waits as an ordinary job, without a deadline
+)
 
 // The names of horizons.
 const (
@@ -109,6 +123,9 @@ func (c *Config) resolve() (settings, error) {
 	}
 	if s.jobs, ok = jobPassNamed(orDefault(c.Jobs, JobPasses[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "jobs", "unknown pass %q", c.Jobs)
+	}
+	if c.Immediate != "" && c.Immediate != Refuse && c.Immediate != Enqueue {
+		return s, berth.Errorf(berth.Invalid, "immediate", "unknown way %q; it is %q or %q", c.Immediate, Refuse, Enqueue)
 	}
 	if c.Overrun != "" && c.Overrun != Kill && c.Overrun != Extend && c.Overrun != Delay {
 		return s, berth.Errorf(berth.Invalid, "overrun", "unknown way %q", c.Overrun)

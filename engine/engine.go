@@ -75,6 +75,10 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 		case ClassEnd:
 			e.limit(t.entry, t.Part)
 		case ClassExpiry:
+			if t.job == nil {
+				e.expireHeld(t.entry)
+				break
+			}
 			e.expire(t.job)
 		case ClassCapacity:
 			e.emit(Change{Kind: CameUp, Outage: t.outage})
@@ -131,6 +135,8 @@ func (e *Engine) apply(event Event) error {
 		return e.submit(event.Request)
 	case Cancel:
 		return e.cancel(event.ID)
+	case Confirm:
+		return e.confirm(event.ID)
 	case Finish:
 		return e.finish(event.ID)
 	case Down:
@@ -185,6 +191,28 @@ func (e *Engine) cancel(id string) error {
 	e.effect(EffectRelease, &entry.Reservation)
 	e.released()
 	return nil
+}
+
+// confirm makes a held reservation a confirmed one; one whose start has passed
+// starts then.
+func (e *Engine) confirm(id string) error {
+	entry, live := e.state.ledger.live[id]
+	switch {
+	case !live:
+		return berth.Errorf(berth.NotFound, "id", "no live reservation %q; if it was held, it has expired", id)
+	case entry.State != berth.Held:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not held", id, entry.State)
+	}
+	e.emit(Change{Kind: Confirmed, ID: id, entry: entry})
+	return nil
+}
+
+// expireHeld drops a held reservation that nobody confirmed (GridSim: a
+// reservation that is created and not committed in time expires).
+func (e *Engine) expireHeld(entry *entry) {
+	e.emit(Change{Kind: Expired, ID: entry.Request.ID, entry: entry})
+	e.effect(EffectRelease, &entry.Reservation)
+	e.released()
 }
 
 func (e *Engine) finish(id string) error {

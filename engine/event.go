@@ -18,6 +18,8 @@ const (
 	// Cancel withdraws a pending request or a reservation; what is left of
 	// its time is free again.
 	Cancel EventKind = "cancel"
+	// Confirm makes a held reservation a confirmed one.
+	Confirm EventKind = "confirm"
 	// Finish says that an active reservation ended, early or at its limit.
 	Finish EventKind = "finish"
 	// Down says that PEs of a resource cannot be used from now on, until they
@@ -33,7 +35,7 @@ const (
 type Event struct {
 	Kind    EventKind      `json:"kind"`
 	Request *berth.Request `json:"request,omitempty"` // Submit
-	ID      string         `json:"id,omitempty"`      // Cancel, Finish: of the request
+	ID      string         `json:"id,omitempty"`      // Cancel, Confirm, Finish: of the request
 	Effect  uint64         `json:"effect,omitempty"`  // Settle
 	// Down, Up: which PEs of which resource, under either binding.
 	Resource berth.ResourceID `json:"resource,omitzero"`

@@ -12,7 +12,7 @@ import (
 // manager reserves them one by one, in the order of the round). What a round
 // defers is decided in the next one, at once.
 func (e *Engine) greedy() {
-	queue := &e.state.queue
+	queue, submitted := &e.state.queue, e.state.submitted
 	for queue.len() > 0 {
 		for p := range queue.order.Discards(e.state.now) {
 			e.emit(Change{Kind: Refused, ID: p.Request.ID, Request: p.Request, Refusal: overShare(p.Request)})
@@ -20,6 +20,10 @@ func (e *Engine) greedy() {
 		for p := range queue.order.Round(e.state.now) {
 			e.decide(p.Request)
 		}
+	}
+	if e.state.submitted > submitted { // some wait as jobs now
+		e.look()
+		return
 	}
 	e.replan()
 }
@@ -37,7 +41,11 @@ func overShare(r *berth.Request) *berth.Refusal {
 // decide promises a pending request something, or refuses it.
 func (e *Engine) decide(r *berth.Request) {
 	allotments, refusal := e.place(r)
-	if refusal != nil {
+	switch {
+	case refusal != nil && e.mayWait(r, refusal):
+		e.emit(Change{Kind: Waits, ID: r.ID, Request: jobOf(r)})
+		return
+	case refusal != nil:
 		e.emit(Change{Kind: Refused, ID: r.ID, Request: r, Refusal: refusal})
 		return
 	}
@@ -45,9 +53,27 @@ func (e *Engine) decide(r *berth.Request) {
 		Request: *r, State: berth.Confirmed,
 		Sequence: e.state.sequence + 1, Allotments: allotments,
 	}
+	if r.Hold > 0 {
+		reservation.State = berth.Held
+		reservation.Expires = min(e.state.now.Add(r.Hold), reservation.End())
+	}
 	e.yield(allotments)
 	e.emit(Change{Kind: Accepted, ID: r.ID, Reservation: reservation})
 	e.effect(EffectReserve, reservation)
+}
+
+// mayWait reports whether a request that found no room waits as a job instead:
+// one that wants to start when it arrives, and that could be a job.
+func (e *Engine) mayWait(r *berth.Request, refusal *berth.Refusal) bool {
+	return e.config.Immediate == Enqueue && refusal.Reason == berth.NoCapacity && r.Ready == r.Arrival &&
+		len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1
+}
+
+// jobOf returns the ordinary job that does the work of a request.
+func jobOf(r *berth.Request) *berth.Request {
+	j := *r
+	j.Kind, j.Deadline, j.Hold = berth.KindJob, berth.Forever, 0
+	return &j
 }
 
 // place finds allotments for all parts of a request, or says why not.

@@ -33,6 +33,9 @@ func (p promises) watch(t *rapid.T, changes []engine.Change) {
 			if c.Reservation.End() > c.Reservation.Request.Deadline {
 				t.Fatalf("%s is accepted for %d, beyond its deadline", c.ID, c.Reservation.Start())
 			}
+		case engine.Confirmed:
+			w.start = max(w.start, p[""].start) // what was held too long starts at once
+			p[c.ID] = w
 		case engine.Requeued:
 			delete(p, c.ID)
 		case engine.Moved:

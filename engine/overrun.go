@@ -116,7 +116,7 @@ func (e *Engine) inTheWay(resource berth.ResourceID, b calendar.Block, several b
 		}
 		d := h.owner
 		a := &d.Allotments[h.part]
-		if d.State == berth.Confirmed && (several || len(d.Allotments) == 1) && a.Start < b.End &&
+		if d.State != berth.Active && (several || len(d.Allotments) == 1) && a.Start < b.End &&
 			(c.Binding() == berth.Late || common(a.PEs, b.PEs) > 0) && !slices.Contains(candidates, d) {
 			candidates = append(candidates, d)
 		}
@@ -125,8 +125,10 @@ func (e *Engine) inTheWay(resource berth.ResourceID, b calendar.Block, several b
 	slices.SortFunc(candidates, func(a, b *entry) int { return byStart(b, a) })
 	each := func(d *entry, do func(calendar.Block) error) {
 		for i := range d.Allotments {
-			if a := &d.Allotments[i]; a.Resource == resource {
-				must(do(blockOf(a, a.Start)))
+			a := &d.Allotments[i]
+			left := blockOf(a, max(a.Start, e.state.now)) // one that is held may have begun, and a part of it ended
+			if a.Resource == resource && left.Start < left.End {
+				must(do(left))
 			}
 		}
 	}

@@ -36,6 +36,7 @@ func drawConfig(t *rapid.T) engine.Config {
 	if config.Trigger == engine.OnPeriod {
 		config.Period = berth.Duration(rapid.IntRange(1, 20).Draw(t, "period"))
 	}
+	config.Immediate = rapid.SampledFrom([]engine.Immediate{engine.Refuse, engine.Enqueue}).Draw(t, "immediate")
 	config.Overrun = rapid.SampledFrom([]engine.Overrun{"", engine.Kill, engine.Extend, engine.Delay}).Draw(t, "overrun")
 	config.Extension = berth.Duration(rapid.IntRange(0, 10).Draw(t, "extension"))
 	if rapid.Bool().Draw(t, "arrivals first") {
@@ -75,6 +76,9 @@ func drawRequest(t *rapid.T, id string, now berth.Time) berth.Request {
 		longest = max(longest, shortest)
 	}
 	r.Deadline = r.Ready.Add(longest) + berth.Time(rapid.IntRange(0, 20).Draw(t, "slack"))
+	if rapid.IntRange(0, 3).Draw(t, "held") == 0 {
+		r.Hold = berth.Duration(rapid.IntRange(1, 20).Draw(t, "hold"))
+	}
 	return r
 }
 
@@ -127,11 +131,13 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 		for step := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			var event engine.Event
 			now += berth.Time(rapid.IntRange(0, 8).Draw(t, "pause"))
-			switch kind := rapid.IntRange(0, 14).Draw(t, "kind"); {
+			switch kind := rapid.IntRange(0, 15).Draw(t, "kind"); {
 			case kind < 6 || len(ids) == 0:
 				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
 				ids = append(ids, r.ID)
 				event = engine.Event{Kind: engine.Submit, Request: &r}
+			case kind == 15:
+				event = engine.Event{Kind: engine.Confirm, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind > 9:
 				r := drawJob(t, fmt.Sprintf("j%d", step), now)
 				ids = append(ids, r.ID)
@@ -197,7 +203,7 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 		config := drawConfig(t)
 		config.Sites = config.Sites[:1]
 		config.Overrun = engine.Kill // the model below does not extend
-		config.Trigger, config.Period = engine.OnArrival, 0
+		config.Trigger, config.Period, config.Immediate = engine.OnArrival, 0, engine.Refuse
 		pool := config.Sites[0].Pools[0]
 		e, err := engine.New(config)
 		if err != nil {
@@ -211,7 +217,7 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 		for step := range 20 {
 			now += berth.Time(rapid.IntRange(0, 4).Draw(t, "pause"))
 			r := drawRequest(t, fmt.Sprint(step), now)
-			r.Parts = r.Parts[:1]
+			r.Parts, r.Hold = r.Parts[:1], 0
 			r.Parts[0].Variants = r.Parts[0].Variants[:1]
 			r.Parts[0].Eligible = berth.PESet{}
 			v := r.Parts[0].Variants[0]

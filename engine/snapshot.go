@@ -139,8 +139,8 @@ func (s *state) restore(in *saved) error {
 			}
 			s.ledger.dropPart(entry, part)
 		}
-		if entry.State == berth.Confirmed {
-			s.timers.add(startTimer(entry))
+		if entry.State != berth.Active {
+			s.timers.add(waitTimer(entry))
 		}
 		for part := range entry.Allotments {
 			if !s.ledger.holdsPart(entry, part) {

@@ -171,6 +171,12 @@ func (s *state) fold(c *Change) error {
 		return nil
 	case Withdrawn:
 		return s.unqueue(c.ID)
+	case Waits:
+		if err := s.queue.remove(c.ID); err != nil {
+			return err
+		}
+		s.queueJob(c.Request)
+		return nil
 	case Refused:
 		s.decided++
 		return s.unqueue(c.ID)
@@ -217,9 +223,11 @@ func (s *state) fold(c *Change) error {
 		return s.extend(e, c.Until)
 	case Moved:
 		return s.move(e, c.Moved)
+	case Confirmed:
+		return s.confirm(e)
 	case Ended:
 		return s.end(e, c.Part)
-	case Cancelled, Failed:
+	case Cancelled, Expired, Failed:
 		return s.cancel(e)
 	case Requeued:
 		s.ledger.forget(e)
@@ -270,13 +278,24 @@ func (s *state) accept(id string, j *job, r *berth.Reservation) error {
 	}
 	s.sequence = r.Sequence
 	s.decided++
-	s.timers.add(startTimer(s.ledger.add(*r)))
+	s.timers.add(waitTimer(s.ledger.add(*r)))
+	return nil
+}
+
+// confirm makes a held reservation a confirmed one.
+func (s *state) confirm(e *entry) error {
+	if e.State != berth.Held {
+		return fmt.Errorf("reservation %q is %s, not held", e.Request.ID, e.State)
+	}
+	s.timers.drop(waitTimer(e))
+	e.State, e.Expires = berth.Confirmed, 0
+	s.timers.add(waitTimer(e))
 	return nil
 }
 
 // start makes a reservation active and takes its PEs out of the idle sets.
 func (s *state) start(e *entry, pes []berth.PESet) error {
-	s.timers.drop(startTimer(e))
+	s.timers.drop(waitTimer(e))
 	e.State = berth.Active
 	// The allotments are shared with the change that brought them.
 	e.Allotments = append(e.own[:0], e.Allotments...)
@@ -316,14 +335,19 @@ func (s *state) extend(e *entry, until berth.Time) error {
 // move takes a reservation that has not started from its place, or gives it
 // another.
 func (s *state) move(e *entry, to []berth.Allotment) error {
-	if e.State != berth.Confirmed {
+	if e.State == berth.Active {
 		return fmt.Errorf("reservation %q has started and cannot move", e.Request.ID)
 	}
 	if to == nil {
-		s.timers.drop(startTimer(e))
+		s.timers.drop(waitTimer(e))
 		s.ledger.unhold(e)
 		for i := range e.Allotments {
-			if err := s.unbook(&e.Allotments[i], e.Allotments[i].Start); err != nil {
+			a := &e.Allotments[i]
+			from := max(a.Start, s.now)
+			if from >= a.End {
+				continue // of one that is held, as if it had run
+			}
+			if err := s.unbook(a, from); err != nil {
 				return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 			}
 		}
@@ -336,7 +360,7 @@ func (s *state) move(e *entry, to []berth.Allotment) error {
 		}
 	}
 	s.ledger.rehold(e)
-	s.timers.add(startTimer(e))
+	s.timers.add(waitTimer(e))
 	return nil
 }
 
@@ -353,7 +377,7 @@ func (s *state) end(e *entry, part int) error {
 }
 
 func (s *state) cancel(e *entry) error {
-	s.timers.drop(startTimer(e))
+	s.timers.drop(waitTimer(e))
 	for part := range e.Allotments {
 		if s.ledger.holdsPart(e, part) {
 			if err := s.end(e, part); err != nil {

@@ -11,7 +11,7 @@ import (
 // a job, the end of its waiting limit, the end of an outage, or a pass over what
 // is pending. Its place in the order is (At, rank of Class, Sequence, Part),
 // which is total: the classes of reservations, jobs and outages are different
-// ones, and a pass has no number.
+// ones but for expiry, and a pass has no number.
 type timer struct {
 	At       berth.Time
 	Class    Class
@@ -69,9 +69,18 @@ func (s *state) next() (timer, bool) {
 	return first, ok
 }
 
-func startTimer(e *entry) timer {
+// waitTimer is due when a reservation starts or, as long as it is only held,
+// when it expires.
+func waitTimer(e *entry) timer {
+	if e.State == berth.Held {
+		return timer{At: e.Expires, Class: ClassExpiry, Sequence: e.Sequence, Part: ofReservation, entry: e}
+	}
 	return timer{At: e.Start(), Class: ClassStart, Sequence: e.Sequence, entry: e}
 }
+
+// ofReservation is the part of the expiry of reservations, whose numbers are
+// not those of jobs.
+const ofReservation = -1
 
 func endTimer(e *entry, part int) timer {
 	return timer{At: e.Allotments[part].End, Class: ClassEnd, Sequence: e.Sequence, Part: part, entry: e}

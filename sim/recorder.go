@@ -47,6 +47,14 @@ func (r *recorder) record(changes []engine.Change) {
 				r.line(c.ID, part).Reason = c.Refusal.Reason
 			}
 			delete(r.index, c.ID)
+		case engine.Waits:
+			line := r.line(c.ID, 0)
+			line.Kind, line.Deadline = berth.KindJob, 0
+		case engine.Expired:
+			for part := range r.live[r.index[c.ID]] {
+				r.revoke(r.line(c.ID, part), berth.Expired)
+			}
+			delete(r.index, c.ID)
 		case engine.Failed:
 			for part := range r.live[r.index[c.ID]] {
 				at := r.now
