@@ -87,6 +87,9 @@ type Request struct {
 	Ready    Time   `json:"ready"`
 	Deadline Time   `json:"deadline"`
 	Parts    []Part `json:"parts"`
+	// Site and Pool, if given, are the only place that will do.
+	Site string `json:"site,omitempty"`
+	Pool string `json:"pool,omitempty"`
 	// Hold asks for a promise that is only held, and expires so long after the
 	// decision unless it is confirmed; 0 asks for a confirmed one.
 	Hold Duration `json:"hold,omitempty"`

@@ -18,6 +18,8 @@ import (
 func (res *resource) lacks(r *berth.Request) berth.Reason {
 	need, node := &r.Requirements, &res.pool.Node
 	switch {
+	case r.Site != "" && r.Site != res.id.Site, r.Pool != "" && r.Pool != res.id.Name:
+		return berth.NoSuitableSite
 	case *need == (berth.Requirements{}):
 		return ""
 	case need.Partition != "" && res.partition(need.Partition) == nil,
