@@ -96,10 +96,11 @@ func (e *Engine) startJobs() {
 func (e *Engine) run(j *job, at berth.Allotment) {
 	r := &struct {
 		berth.Reservation
-		at [1]berth.Allotment
+		at    [1]berth.Allotment
+		entry entry
 	}{at: [1]berth.Allotment{at}}
-	r.Request, r.State, r.Sequence, r.Allotments = *j.request, berth.Confirmed, e.state.sequence+1, r.at[:]
-	e.emit(Change{Kind: Accepted, ID: j.request.ID, job: j, Reservation: &r.Reservation})
+	r.Request, r.State, r.Sequence, r.Allotments = j.request, berth.Confirmed, e.state.sequence+1, r.at[:]
+	e.emit(Change{Kind: Accepted, ID: j.request.ID, job: j, entry: &r.entry, Reservation: &r.Reservation})
 }
 
 // fcfs starts the jobs at the front of the queue until one does not fit.

@@ -18,7 +18,7 @@ import (
 // replan plans the jobs that have no plan, in order. A plan for now comes true
 // at once.
 func (e *Engine) replan() {
-	if !e.settings.jobs.plans {
+	if !e.settings.jobs.plans || e.state.jobs.unplanned == 0 {
 		return
 	}
 	var unplanned []*job

@@ -19,7 +19,7 @@ func (e *Engine) greedy() {
 			continue
 		}
 		reservation := &berth.Reservation{
-			Request: *r, State: berth.Confirmed,
+			Request: r, State: berth.Confirmed,
 			Sequence: e.state.sequence + 1, Allotments: allotments,
 		}
 		e.yield(allotments)

@@ -16,8 +16,10 @@ type job struct {
 	number  uint64 // order of submission among jobs
 	// plan is where the job is planned to run: an intention of the
 	// conservative pass, no promise. nil is nowhere.
-	plan  *berth.Allotment
-	start berth.Time // of the plan, Forever for none
+	plan   *berth.Allotment
+	start  berth.Time // of the plan, Forever for none
+	due    timer      // that of the plan
+	expiry *timer     // that of the waiting limit, nil if there is none
 }
 
 // variant returns the job's only shape; its duration is the user's estimate.
@@ -32,9 +34,7 @@ type jobQueue struct {
 	byID      map[string]*job
 	submitted uint64 // jobs so far
 	order     func(a, b *berth.Request) int
-
-	soonest   *job // of the earliest plan, the first submitted of equals; nil if none is planned
-	unsettled bool // soonest is out of date
+	unplanned int // jobs without a plan
 }
 
 // jobBlock is a run of the queue, with what a search looks at side by side.
@@ -96,7 +96,7 @@ func (q *jobQueue) add(j *job) {
 		}
 	}
 	b.insert(place, j)
-	q.unsettled = true
+	q.unplanned++
 }
 
 func (q *jobQueue) newBlock() *jobBlock {
@@ -149,7 +149,9 @@ func (q *jobQueue) remove(j *job) {
 		b.measure()
 	}
 	delete(q.byID, j.request.ID)
-	q.unsettled = true
+	if j.plan == nil {
+		q.unplanned--
+	}
 }
 
 // first returns the first job; the queue must not be empty.
@@ -177,30 +179,6 @@ func (q *jobQueue) narrowest() berth.Count {
 	return n
 }
 
-// next returns the timer of the earliest plan.
-func (q *jobQueue) next() (timer, bool) {
-	if q.unsettled {
-		q.settle()
-	}
-	if q.soonest == nil {
-		return timer{}, false
-	}
-	return planTimer(q.soonest), true
-}
-
-// settle finds the earliest plan.
-func (q *jobQueue) settle() {
-	q.soonest, q.unsettled = nil, false
-	start := berth.Time(berth.Forever)
-	for _, b := range q.blocks {
-		for _, j := range b.jobs {
-			if j.start < start || (j.start == start && q.soonest != nil && j.number < q.soonest.number) {
-				start, q.soonest = j.start, j
-			}
-		}
-	}
-}
-
 // queueJob makes a request a pending job.
 func (s *state) queueJob(r *berth.Request) {
 	s.jobs.submitted++
@@ -223,8 +201,9 @@ func (s *state) dropJob(j *job, comesTrue bool) error {
 			return err
 		}
 	}
-	if at, limited := s.expiry(j); limited {
-		s.timers.drop(expiryTimer(j, at))
+	s.timers.drop(&j.due)
+	if j.expiry != nil {
+		s.timers.drop(j.expiry)
 	}
 	s.jobs.remove(j)
 	return nil
@@ -260,10 +239,15 @@ func (s *state) plan(j *job, a *berth.Allotment) error {
 	if err := s.replace(j.plan, a); err != nil {
 		return fmt.Errorf("plan of job %q: %w", j.request.ID, err)
 	}
+	s.timers.drop(&j.due)
+	if j.plan != nil {
+		s.jobs.unplanned++
+	}
 	if j.plan, j.start = a, berth.Forever; a != nil {
 		j.start = a.Start
+		s.jobs.unplanned--
+		s.timers.add(planTimer(j))
 	}
-	s.jobs.unsettled = true
 	return nil
 }
 

@@ -56,7 +56,7 @@ func (e *Engine) Snapshot() []byte {
 	for _, entry := range s.ledger.inOrder() {
 		r := savedReservation{Reservation: entry.Reservation}
 		for part := range entry.Allotments {
-			if !s.ledger.holdsPart(entry, part) {
+			if !entry.holds(part) {
 				r.Over = append(r.Over, part)
 			}
 		}
@@ -91,12 +91,12 @@ func (s *state) restore(in *saved) error {
 	s.queue.pending = append(s.queue.pending, in.Pending...)
 	s.outbox = append(s.outbox, in.Outbox...)
 	for _, r := range in.Reservations {
-		if len(r.Allotments) == 0 {
-			return fmt.Errorf("reservation %q has no allotment", r.Request.ID)
+		if r.Request == nil || len(r.Allotments) == 0 {
+			return fmt.Errorf("reservation %d has no request or no allotment", r.Sequence)
 		}
-		entry := s.ledger.add(r.Reservation)
+		entry := s.ledger.add(new(entry), &r.Reservation)
 		for _, part := range r.Over {
-			if part < 0 || part >= len(r.Allotments) || !s.ledger.holdsPart(entry, part) {
+			if part < 0 || part >= len(r.Allotments) || !entry.holds(part) {
 				return fmt.Errorf("reservation %q has no part %d to be over", r.Request.ID, part)
 			}
 			s.ledger.dropPart(entry, part)
@@ -105,7 +105,7 @@ func (s *state) restore(in *saved) error {
 			s.timers.add(startTimer(entry))
 		}
 		for part := range entry.Allotments {
-			if !s.ledger.holdsPart(entry, part) {
+			if !entry.holds(part) {
 				continue
 			}
 			a := &entry.Allotments[part]

@@ -35,6 +35,7 @@ type state struct {
 
 	outages      []*Outage // by number
 	outageNumber uint64    // of the last
+	outageTimers map[uint64]*timer
 }
 
 // resource is what the configuration says of a calendar.
@@ -58,8 +59,10 @@ func newState(config *Config, settings *settings) *state {
 		calendars: map[berth.ResourceID]calendar.Calendar{},
 		idle:      map[berth.ResourceID]bitset.Set{},
 		ledger:    newLedger(),
-		timers:    newTimers(&settings.ranks),
-		jobs:      jobQueue{byID: map[string]*job{}, order: settings.order},
+
+		outageTimers: map[uint64]*timer{},
+		timers:       timers{ranks: &settings.ranks},
+		jobs:         jobQueue{byID: map[string]*job{}, order: settings.order},
 	}
 	if settings.jobs.plans && settings.simple {
 		s.profile = newProfile(config.Sites[0].Pools[0].PEs)
@@ -164,7 +167,7 @@ func (s *state) fold(c *Change) error {
 		s.decided++
 		return s.unqueue(c.ID)
 	case Accepted:
-		return s.accept(c.ID, c.job, c.Reservation)
+		return s.accept(c)
 	case Planned:
 		j := c.job
 		if j == nil {
@@ -230,16 +233,23 @@ func (s *state) unqueue(id string) error {
 }
 
 // accept makes a pending request or job a reservation.
-func (s *state) accept(id string, j *job, r *berth.Reservation) error {
+func (s *state) accept(c *Change) error {
+	j, r, e := c.job, c.Reservation, c.entry
+	if r == nil || r.Request == nil || len(r.Allotments) == 0 {
+		return fmt.Errorf("request %q is accepted without an allotment", c.ID)
+	}
 	if j == nil {
-		j = s.jobs.byID[id]
+		j = s.jobs.byID[c.ID]
+	}
+	if e == nil {
+		e = new(entry)
 	}
 	planned := j != nil && j.plan != nil && len(r.Allotments) == 1 && j.plan.Start == r.Start() && j.plan.Resource == r.Allotments[0].Resource
 	if j != nil {
 		if err := s.dropJob(j, planned); err != nil {
 			return err
 		}
-	} else if err := s.queue.remove(id); err != nil {
+	} else if err := s.queue.remove(c.ID); err != nil {
 		return err
 	}
 	for i := range r.Allotments {
@@ -259,13 +269,13 @@ func (s *state) accept(id string, j *job, r *berth.Reservation) error {
 	}
 	s.sequence = r.Sequence
 	s.decided++
-	s.timers.add(startTimer(s.ledger.add(*r)))
+	s.timers.add(startTimer(s.ledger.add(e, r)))
 	return nil
 }
 
 // start makes a reservation active and takes its PEs out of the idle sets.
 func (s *state) start(e *entry, pes []berth.PESet) error {
-	s.timers.drop(startTimer(e))
+	s.timers.drop(&e.first)
 	e.State = berth.Active
 	// The allotments are shared with the change that brought them.
 	e.Allotments = append(e.own[:0], e.Allotments...)
@@ -289,15 +299,15 @@ func (s *state) extend(e *entry, until berth.Time) error {
 	if e.State != berth.Active || len(e.Allotments) > 1 || until <= a.End {
 		return fmt.Errorf("reservation %q cannot be extended to %d", e.Request.ID, until)
 	}
-	s.timers.drop(endTimer(e, 0))
-	s.ledger.unhold(e)
+	s.timers.drop(&e.first)
+	s.ledger.hold(e, -1)
 	further := *a
 	further.Start, further.End = a.End, until
 	if err := s.book(&further, further.Start); err != nil {
 		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 	}
 	a.End = until // the allotments are the entry's own since it has started
-	s.ledger.rehold(e)
+	s.ledger.hold(e, 1)
 	s.timers.add(endTimer(e, 0))
 	return nil
 }
@@ -309,8 +319,8 @@ func (s *state) move(e *entry, to []berth.Allotment) error {
 		return fmt.Errorf("reservation %q has started and cannot move", e.Request.ID)
 	}
 	if to == nil {
-		s.timers.drop(startTimer(e))
-		s.ledger.unhold(e)
+		s.timers.drop(&e.first)
+		s.ledger.hold(e, -1)
 		for i := range e.Allotments {
 			if err := s.unbook(&e.Allotments[i], e.Allotments[i].Start); err != nil {
 				return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
@@ -324,14 +334,14 @@ func (s *state) move(e *entry, to []berth.Allotment) error {
 			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 		}
 	}
-	s.ledger.rehold(e)
+	s.ledger.hold(e, 1)
 	s.timers.add(startTimer(e))
 	return nil
 }
 
 // end ends one part, early if its time is not over.
 func (s *state) end(e *entry, part int) error {
-	if part >= len(e.Allotments) || !s.ledger.holdsPart(e, part) {
+	if part < 0 || part >= len(e.Allotments) || !e.holds(part) {
 		return fmt.Errorf("reservation %q has no running part %d", e.Request.ID, part)
 	}
 	if err := s.free(e, part); err != nil {
@@ -342,9 +352,8 @@ func (s *state) end(e *entry, part int) error {
 }
 
 func (s *state) cancel(e *entry) error {
-	s.timers.drop(startTimer(e))
 	for part := range e.Allotments {
-		if s.ledger.holdsPart(e, part) {
+		if e.holds(part) {
 			if err := s.end(e, part); err != nil {
 				return err
 			}
@@ -356,7 +365,7 @@ func (s *state) cancel(e *entry) error {
 // free gives back what is left of a part's time, and its PEs.
 func (s *state) free(e *entry, part int) error {
 	a := &e.Allotments[part]
-	s.timers.drop(endTimer(e, part))
+	s.timers.drop(e.timer(part))
 	if from := max(a.Start, s.now); from < a.End {
 		if err := s.unbook(a, from); err != nil {
 			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
