@@ -31,7 +31,7 @@ type placed struct {
 var JobPasses = []JobPass{
 	{Name: "easy", About: "in order; others start early if they do not delay the first of the queue", start: (*Engine).easy, quick: (*Engine).quickEASY},
 	{Name: "conservative", About: "in order; others start early if they delay nobody ahead of them", plans: true},
-	{Name: "fcfs", About: "strictly in order", start: (*Engine).fcfs},
+	{Name: "fcfs", About: "strictly in order", start: (*Engine).fcfs, quick: (*Engine).quickFCFS},
 	{Name: "lazy", About: "whatever is free goes to the widest waiting job that fits", start: (*Engine).lazy},
 }
 
@@ -83,7 +83,7 @@ func (e *Engine) startJobs() {
 	if e.state.jobs.len() == 0 {
 		return
 	}
-	if e.settings.simple && e.settings.jobs.quick != nil {
+	if e.state.profile != nil {
 		e.settings.jobs.quick(e)
 		return
 	}

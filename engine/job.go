@@ -187,6 +187,9 @@ func (s *state) queueJob(r *berth.Request) {
 
 // addJob makes a job pending.
 func (s *state) addJob(j *job) {
+	if s.flat && s.profile == nil {
+		s.profile = newProfile(s.calendar(s.resources[0].id))
+	}
 	s.jobs.add(j)
 	if at, limited := s.expiry(j); limited {
 		s.timers.add(expiryTimer(j, at))
@@ -233,10 +236,10 @@ func (s *state) plan(j *job, a *berth.Allotment) error {
 	if j.plan == nil && a == nil {
 		return nil
 	}
-	if a != nil && (s.calendarOf(a.Resource) == nil || !s.hasPlans()) {
+	if a != nil && (s.calendarOf(a.Resource) == nil || !s.hasPlans) {
 		return fmt.Errorf("plan of job %q: no resource %v with plans", j.request.ID, a.Resource)
 	}
-	if err := s.replace(j.plan, a); err != nil {
+	if err := s.replan(j.plan, a); err != nil {
 		return fmt.Errorf("plan of job %q: %w", j.request.ID, err)
 	}
 	s.timers.drop(&j.due)
@@ -251,14 +254,10 @@ func (s *state) plan(j *job, a *berth.Allotment) error {
 	return nil
 }
 
-// replace books one plan in the place of another; nil is none.
-func (s *state) replace(old, a *berth.Allotment) error {
-	switch {
-	case s.profile != nil:
-		s.profile.replace(old, a)
-		return nil
-	case s.plans == nil:
-		return nil
+// replan books one plan in the place of another; nil is none.
+func (s *state) replan(old, a *berth.Allotment) error {
+	if s.profile != nil {
+		return s.profile.replace(old, a)
 	}
 	if old != nil {
 		if from := max(old.Start, s.now); from < old.End {
@@ -272,6 +271,3 @@ func (s *state) replace(old, a *berth.Allotment) error {
 	}
 	return s.plans[a.Resource].Add(blockOf(a, a.Start))
 }
-
-// hasPlans reports whether the pass plans.
-func (s *state) hasPlans() bool { return s.plans != nil || s.profile != nil }

@@ -25,11 +25,12 @@ type usage struct {
 // brought them until it starts.
 type entry struct {
 	berth.Reservation
-	running int                // parts that still hold PEs
-	over    []bool             // by part; nil until the first of several is over
-	own     [1]berth.Allotment // room for Allotments, of which most have one
-	first   timer              // the start, then the end of the first part
-	further []timer            // the ends of the others
+	running  int                // parts that still hold PEs
+	unbooked int                // place in the state's list of that name, from 1
+	over     []bool             // by part; nil until the first of several is over
+	own      [1]berth.Allotment // room for Allotments, of which most have one
+	first    timer              // the start, then the end of the first part
+	further  []timer            // the ends of the others
 }
 
 // timer returns the timer of a part; that of the first part is also the one of

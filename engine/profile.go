@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 
@@ -18,6 +19,8 @@ type profile struct {
 	times []berth.Time // ascending; the first is the beginning of time
 	free  []berth.Count
 
+	version uint64 // grows with every change
+
 	// Where room has grown since the last compression ended, and during it:
 	// nothing can move that does not gain from there. Of a new profile nothing
 	// is known, so that is everywhere.
@@ -34,10 +37,15 @@ var (
 	everywhere = growth{from: beginning, to: berth.Forever}
 )
 
-func newProfile(size berth.Count) *profile {
-	return &profile{
-		size: size, times: []berth.Time{beginning}, free: []berth.Count{size}, grown: everywhere, before: nowhere,
+// newProfile returns the profile of what a calendar has booked.
+func newProfile(c calendar.Calendar) *profile {
+	p := &profile{
+		size: c.Size(), times: []berth.Time{beginning}, free: []berth.Count{c.Size()}, grown: everywhere, before: nowhere,
 	}
+	for r := range c.Records() {
+		p.times, p.free = append(p.times, r.Time), append(p.free, r.Free)
+	}
+	return p
 }
 
 func (g growth) empty() bool { return g.from >= g.to }
@@ -87,37 +95,54 @@ func (p *profile) join(i int) {
 	}
 }
 
-// add frees by PEs, or takes them if by is negative, throughout [from, to).
-func (p *profile) add(from, to berth.Time, by berth.Count) {
-	if from >= to {
-		return
-	}
+// add frees by PEs, or takes them if by is negative, throughout [from, to). It
+// returns the least that is free there afterwards.
+func (p *profile) add(from, to berth.Time, by berth.Count) berth.Count {
+	least := p.size
 	i := p.split(from)
 	j := p.split(to)
-	for k := i; k < j; k++ {
-		p.free[k] += by
+	for k, n := range p.free[i:j] {
+		n += by
+		p.free[i+k] = n
+		least = min(least, n)
 	}
 	p.join(j)
 	p.join(i)
-	if by > 0 {
+	p.version++
+	return least
+}
+
+// take takes PEs throughout [from, to). After an error the profile must not be
+// used any more.
+func (p *profile) take(from, to berth.Time, n berth.Count) error {
+	if from < to && p.add(from, to, -n) < 0 {
+		return fmt.Errorf("%d PEs are not free throughout [%d,%d)", n, from, to)
+	}
+	return nil
+}
+
+// give gives PEs back.
+func (p *profile) give(from, to berth.Time, n berth.Count) {
+	if from < to {
+		p.add(from, to, n)
 		p.grown = p.grown.and(growth{from, to})
 	}
 }
 
 // replace books one plan in the place of another; nil is none.
-func (p *profile) replace(old, a *berth.Allotment) {
+func (p *profile) replace(old, a *berth.Allotment) error {
 	switch {
 	case a == nil:
-		p.add(old.Start, old.End, old.NPE)
+		p.give(old.Start, old.End, old.NPE)
+		return nil
 	case old == nil:
-		p.add(a.Start, a.End, -a.NPE)
+		return p.take(a.Start, a.End, a.NPE)
 	case a.NPE == old.NPE && a.Start < old.Start && old.Start < a.End && a.End <= old.End:
-		p.add(a.Start, old.Start, -a.NPE)
-		p.add(a.End, old.End, a.NPE)
-	default:
-		p.add(old.Start, old.End, old.NPE)
-		p.add(a.Start, a.End, -a.NPE)
+		p.give(a.End, old.End, a.NPE)
+		return p.take(a.Start, old.Start, a.NPE)
 	}
+	p.give(old.Start, old.End, old.NPE)
+	return p.take(a.Start, a.End, a.NPE)
 }
 
 // earliest returns the first start from now on at which n PEs are free for d.

@@ -170,7 +170,7 @@ func (e *Engine) Hash() string {
 	h.Write(e.Snapshot())
 	for _, res := range e.state.resources {
 		hashRecords(h, e.state.calendar(res.id).Records())
-		if e.state.hasPlans() {
+		if e.state.hasPlans {
 			hashRecords(h, e.state.planned(res.id))
 		}
 	}

@@ -24,14 +24,18 @@ type state struct {
 	// plans are the calendars with the plans of jobs booked on top; only the
 	// conservative pass has them.
 	plans map[berth.ResourceID]calendar.Calendar
-	// profile takes their place where there is one resource, of late binding.
-	profile *profile
-	idle    map[berth.ResourceID]bitset.Set // late binding: PEs that run nothing
-	queue   queue
-	jobs    jobQueue
-	ledger  ledger
-	timers  timers
-	outbox  []Effect // by number
+	// profile is what the passes for jobs look at where there is one resource,
+	// of late binding. Only then flat is set; it is nil until the first job.
+	profile  *profile
+	flat     bool
+	hasPlans bool                            // the pass plans
+	unbooked []*entry                        // jobs that hold PEs in the profile only
+	idle     map[berth.ResourceID]bitset.Set // late binding: PEs that run nothing
+	queue    queue
+	jobs     jobQueue
+	ledger   ledger
+	timers   timers
+	outbox   []Effect // by number
 
 	outages      []*Outage // by number
 	outageNumber uint64    // of the last
@@ -64,9 +68,9 @@ func newState(config *Config, settings *settings) *state {
 		timers:       timers{ranks: &settings.ranks},
 		jobs:         jobQueue{byID: map[string]*job{}, order: settings.order},
 	}
-	if settings.jobs.plans && settings.simple {
-		s.profile = newProfile(config.Sites[0].Pools[0].PEs)
-	} else if settings.jobs.plans {
+	s.hasPlans = settings.jobs.plans
+	s.flat = settings.simple && (settings.jobs.plans || settings.jobs.quick != nil)
+	if settings.jobs.plans && !s.flat {
 		s.plans = map[berth.ResourceID]calendar.Calendar{}
 	}
 	for i, site := range config.Sites {
@@ -89,8 +93,10 @@ func newState(config *Config, settings *settings) *state {
 	return s
 }
 
-// calendar returns a resource's calendar, pruned to now.
+// calendar returns a resource's calendar, with everything booked and pruned to
+// now.
 func (s *state) calendar(id berth.ResourceID) calendar.Calendar {
+	s.bookAll()
 	c := s.calendarOf(id)
 	c.Prune(s.now)
 	return c
@@ -115,11 +121,13 @@ func (s *state) idleOf(id berth.ResourceID) (idle bitset.Set, late bool) {
 }
 
 // planned yields the records of a resource with the plans booked, pruned to
-// now; none where the pass does not plan.
+// now; none where the pass for jobs keeps no such.
 func (s *state) planned(id berth.ResourceID) iter.Seq[calendar.Record] {
 	switch {
 	case s.profile != nil:
 		return s.profile.records(s.now)
+	case s.flat:
+		return s.calendar(id).Records()
 	case s.plans != nil:
 		s.plans[id].Prune(s.now)
 		return s.plans[id].Records()
@@ -129,18 +137,32 @@ func (s *state) planned(id berth.ResourceID) iter.Seq[calendar.Record] {
 
 // book takes an allotment's block from that time on.
 func (s *state) book(a *berth.Allotment, from berth.Time) error {
+	s.bookAll()
 	if err := s.calendarOf(a.Resource).Add(blockOf(a, from)); err != nil {
 		return err
 	}
-	return s.replace(nil, &berth.Allotment{Resource: a.Resource, Start: from, End: a.End, NPE: a.NPE, PEs: a.PEs})
+	switch {
+	case s.profile != nil:
+		return s.profile.take(from, a.End, a.NPE)
+	case s.plans != nil:
+		return s.plans[a.Resource].Add(blockOf(a, from))
+	}
+	return nil
 }
 
 // unbook gives back what is left of an allotment from that time on.
 func (s *state) unbook(a *berth.Allotment, from berth.Time) error {
+	s.bookAll()
 	if err := s.calendarOf(a.Resource).Remove(blockOf(a, from)); err != nil {
 		return err
 	}
-	return s.replace(&berth.Allotment{Resource: a.Resource, Start: from, End: a.End, NPE: a.NPE, PEs: a.PEs}, nil)
+	switch {
+	case s.profile != nil:
+		s.profile.give(from, a.End, a.NPE)
+	case s.plans != nil:
+		return s.plans[a.Resource].Remove(blockOf(a, from))
+	}
+	return nil
 }
 
 // fold applies one change. A change that does not fit the state means that the
@@ -254,13 +276,16 @@ func (s *state) accept(c *Change) error {
 	}
 	for i := range r.Allotments {
 		a := &r.Allotments[i]
-		if _, ok := s.calendars[a.Resource]; !ok {
+		if s.calendarOf(a.Resource) == nil {
 			return fmt.Errorf("no resource %v", a.Resource)
 		}
 		var err error
-		if planned {
+		switch {
+		case j != nil && s.profile != nil && len(r.Allotments) == 1:
+			err = s.bookLater(e, a, planned)
+		case planned:
 			err = s.calendarOf(a.Resource).Add(blockOf(a, a.Start)) // booked among the plans already
-		} else {
+		default:
 			err = s.book(a, a.Start)
 		}
 		if err != nil {
@@ -301,6 +326,7 @@ func (s *state) extend(e *entry, until berth.Time) error {
 	}
 	s.timers.drop(&e.first)
 	s.ledger.hold(e, -1)
+	s.bookAll()
 	further := *a
 	further.Start, further.End = a.End, until
 	if err := s.book(&further, further.Start); err != nil {
@@ -366,7 +392,10 @@ func (s *state) cancel(e *entry) error {
 func (s *state) free(e *entry, part int) error {
 	a := &e.Allotments[part]
 	s.timers.drop(e.timer(part))
-	if from := max(a.Start, s.now); from < a.End {
+	if from := max(a.Start, s.now); e.unbooked > 0 {
+		s.forgetUnbooked(e)
+		s.profile.give(from, a.End, a.NPE)
+	} else if from < a.End {
 		if err := s.unbook(a, from); err != nil {
 			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 		}
