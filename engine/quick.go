@@ -30,12 +30,11 @@ type room struct {
 }
 
 // startFront starts the jobs at the front of the queue until one does not fit.
-// It returns that one, and nil if there is none, or none of the queue can start.
+// It returns that one, nil if there is none.
 func (e *Engine) startFront() *job {
 	queue, p, now, res := &e.state.jobs, e.state.profile, e.state.now, &e.state.resources[0]
 	p.prune(now)
-	narrowest := queue.narrowest()
-	for queue.len() > 0 && p.free[p.index(now)] >= narrowest {
+	for queue.len() > 0 {
 		first := queue.first()
 		v := res.scale(first.variant())
 		if end, ok := e.endNow(first, v); !ok || !p.fits(v.NPE, now, end) {
@@ -63,10 +62,13 @@ func (e *Engine) quickEASY() {
 	if first == nil || queue.len() == 1 {
 		return
 	}
+	narrowest := queue.narrowest()
+	if p.steps[p.present(e.state.now)].free < narrowest {
+		return
+	}
 	if q.first != first || q.version != p.version || q.shadow.Start < e.state.now {
 		q.first, q.shadow = first, e.shadow(first)
 	}
-	narrowest := queue.narrowest()
 	q.measure(p, e.state.now, narrowest, first.variant().NPE)
 	q.started = q.started[:0]
 	for b, block := range queue.blocks {
@@ -108,13 +110,13 @@ func (e *Engine) shadow(first *job) berth.Interval {
 func (q *quick) measure(p *profile, now berth.Time, narrowest, npe berth.Count) {
 	q.room = q.room[:0]
 	least := p.size + 1
-	for i, at := p.index(now), now; i < len(p.times); i++ {
+	for i, at := p.present(now), now; i < len(p.steps); i++ {
 		end := berth.Time(berth.Forever)
-		if i+1 < len(p.times) {
-			end = p.times[i+1]
+		if i+1 < len(p.steps) {
+			end = p.steps[i+1].at
 		}
 		for at < end {
-			next, free := end, p.free[i]
+			next, free := end, p.steps[i].free
 			switch {
 			case at < q.shadow.Start:
 				next = min(next, q.shadow.Start)
