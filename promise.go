@@ -67,9 +67,10 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// Reservation is a promise: a request with one allotment for each of its parts.
+// Reservation is a promise: a request, which is not written any more, with one
+// allotment for each of its parts.
 type Reservation struct {
-	Request    Request     `json:"request"`
+	Request    *Request    `json:"request"`
 	State      State       `json:"state"`
 	Sequence   uint64      `json:"sequence"` // order of acceptance within the engine
 	Allotments []Allotment `json:"allotments"`

@@ -31,7 +31,7 @@ type placed struct {
 var JobPasses = []JobPass{
 	{Name: "easy", About: "in order; others start early if they do not delay the first of the queue", start: (*Engine).easy, quick: (*Engine).quickEASY},
 	{Name: "conservative", About: "in order; others start early if they delay nobody ahead of them", plans: true},
-	{Name: "fcfs", About: "strictly in order", start: (*Engine).fcfs},
+	{Name: "fcfs", About: "strictly in order", start: (*Engine).fcfs, quick: (*Engine).quickFCFS},
 	{Name: "lazy", About: "whatever is free goes to the widest waiting job that fits", start: (*Engine).lazy},
 }
 
@@ -88,7 +88,7 @@ func (e *Engine) startJobs() {
 	if e.state.jobs.len() == 0 {
 		return
 	}
-	if e.settings.simple && e.settings.jobs.quick != nil {
+	if e.state.profile != nil {
 		e.settings.jobs.quick(e)
 		return
 	}
@@ -101,10 +101,11 @@ func (e *Engine) startJobs() {
 func (e *Engine) run(j *job, at berth.Allotment) {
 	r := &struct {
 		berth.Reservation
-		at [1]berth.Allotment
+		at    [1]berth.Allotment
+		entry entry
 	}{at: [1]berth.Allotment{at}}
-	r.Request, r.State, r.Sequence, r.Allotments = *j.request, berth.Confirmed, e.state.sequence+1, r.at[:]
-	e.emit(Change{Kind: Accepted, ID: j.request.ID, job: j, Reservation: &r.Reservation})
+	r.Request, r.State, r.Sequence, r.Allotments = j.request, berth.Confirmed, e.state.sequence+1, r.at[:]
+	e.emit(Change{Kind: Accepted, ID: j.request.ID, job: j, entry: &r.entry, Reservation: &r.Reservation})
 }
 
 // fcfs starts the jobs at the front of the queue until one does not fit.

@@ -18,7 +18,7 @@ import (
 // replan plans the jobs that have no plan, in order. A plan for now comes true
 // at once.
 func (e *Engine) replan() {
-	if !e.settings.jobs.plans {
+	if !e.settings.jobs.plans || e.state.jobs.unplanned == 0 {
 		return
 	}
 	var unplanned []*job
@@ -42,6 +42,9 @@ func (e *Engine) replan() {
 // compress moves each planned job, in order, to the earliest place beside
 // everything else, if it starts earlier there.
 func (e *Engine) compress() {
+	if e.state.jobs.len() == 0 {
+		return
+	}
 	if e.state.profile != nil {
 		e.quickCompress()
 		return
@@ -77,7 +80,7 @@ func (e *Engine) settle(j *job, at berth.Allotment) {
 // yield drops the plans of all jobs if one of them stands in the way of what is
 // about to be promised.
 func (e *Engine) yield(allotments []berth.Allotment) {
-	if !e.settings.jobs.plans {
+	if e.state.jobs.len() == e.state.jobs.unplanned {
 		return
 	}
 	if e.state.profile == nil && e.planable(allotments) || e.state.profile != nil && e.quickPlanable(allotments) {

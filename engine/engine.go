@@ -224,7 +224,7 @@ func (e *Engine) finish(id string) error {
 		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not active; only what runs can finish", id, entry.State)
 	}
 	for part := range entry.Allotments {
-		if e.state.ledger.holdsPart(entry, part) {
+		if entry.holds(part) {
 			e.end(entry, part)
 		}
 	}

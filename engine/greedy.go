@@ -50,7 +50,7 @@ func (e *Engine) decide(r *berth.Request) {
 		return
 	}
 	reservation := &berth.Reservation{
-		Request: *r, State: berth.Confirmed,
+		Request: r, State: berth.Confirmed,
 		Sequence: e.state.sequence + 1, Allotments: allotments,
 	}
 	if r.Hold > 0 {

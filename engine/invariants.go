@@ -28,8 +28,8 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("idle PEs of %v differ from the ledger's", res.id)
 		}
 	}
-	has, want := e.state.timers.tree.Items(), again.state.timers.tree.Items()
-	same := func(a, b timer) bool {
+	has, want := e.state.timers.inOrder(), again.state.timers.inOrder()
+	same := func(a, b *timer) bool {
 		return a.At == b.At && a.Class == b.Class && a.Sequence == b.Sequence && a.Part == b.Part && a.id() == b.id()
 	}
 	if !slices.EqualFunc(has, want, same) {

@@ -19,8 +19,10 @@ type job struct {
 	order   policy.Pending // what orders without a key look at
 	// plan is where the job is planned to run: an intention of the
 	// conservative pass, no promise. nil is nowhere.
-	plan  *berth.Allotment
-	start berth.Time // of the plan, Forever for none
+	plan   *berth.Allotment
+	start  berth.Time // of the plan, Forever for none
+	due    timer      // that of the plan
+	expiry *timer     // that of the waiting limit, nil if there is none
 }
 
 // variant returns the job's only shape; its duration is the user's estimate.
@@ -30,15 +32,13 @@ func (j *job) variant() berth.Variant { return j.request.Parts[0].Variants[0] }
 // one key are in the order of submission. It is a list of short blocks, so that
 // a search passes over the blocks in which nothing is small enough.
 type jobQueue struct {
-	blocks []*jobBlock // none empty
-	spare  *jobBlock   // an empty one for the next need; short queues come and go
-	byID   map[string]*job
-	key    func(*policy.Pending) policy.Key
+	blocks    []*jobBlock // none empty
+	spare     *jobBlock   // an empty one for the next need; short queues come and go
+	byID      map[string]*job
+	unplanned int // jobs without a plan
+	key       func(*policy.Pending) policy.Key
 	// rounds says in which order the jobs are looked at where that is no key.
 	rounds policy.Queue
-
-	soonest   *job // of the earliest plan, the first submitted of equals; nil if none is planned
-	unsettled bool // soonest is out of date
 }
 
 // jobBlock is a run of the queue, with what a search looks at side by side.
@@ -119,7 +119,7 @@ func (q *jobQueue) add(j *job) {
 		}
 	}
 	b.insert(place, j)
-	q.unsettled = true
+	q.unplanned++
 }
 
 func (q *jobQueue) newBlock() *jobBlock {
@@ -175,7 +175,9 @@ func (q *jobQueue) remove(j *job) {
 	if q.rounds != nil {
 		q.rounds.Remove(j.number)
 	}
-	q.unsettled = true
+	if j.plan == nil {
+		q.unplanned--
+	}
 }
 
 // first returns the first job; the queue must not be empty.
@@ -219,30 +221,6 @@ func (q *jobQueue) narrowest() berth.Count {
 	return n
 }
 
-// next returns the timer of the earliest plan.
-func (q *jobQueue) next() (timer, bool) {
-	if q.unsettled {
-		q.settle()
-	}
-	if q.soonest == nil {
-		return timer{}, false
-	}
-	return planTimer(q.soonest), true
-}
-
-// settle finds the earliest plan.
-func (q *jobQueue) settle() {
-	q.soonest, q.unsettled = nil, false
-	start := berth.Time(berth.Forever)
-	for _, b := range q.blocks {
-		for _, j := range b.jobs {
-			if j.start < start || (j.start == start && q.soonest != nil && j.number < q.soonest.number) {
-				start, q.soonest = j.start, j
-			}
-		}
-	}
-}
-
 // queueJob makes a request a pending job.
 func (s *state) queueJob(r *berth.Request) {
 	p := s.pending(r)
@@ -251,6 +229,9 @@ func (s *state) queueJob(r *berth.Request) {
 
 // addJob makes a job pending.
 func (s *state) addJob(j *job) {
+	if s.flat && s.profile == nil {
+		s.profile = newProfile(s.calendar(s.resources[0].id))
+	}
 	s.jobs.add(j)
 	if at, limited := s.expiry(j); limited {
 		s.timers.add(expiryTimer(j, at))
@@ -265,8 +246,9 @@ func (s *state) dropJob(j *job, comesTrue bool) error {
 			return err
 		}
 	}
-	if at, limited := s.expiry(j); limited {
-		s.timers.drop(expiryTimer(j, at))
+	s.timers.drop(&j.due)
+	if j.expiry != nil {
+		s.timers.drop(j.expiry)
 	}
 	s.jobs.remove(j)
 	return nil
@@ -296,27 +278,28 @@ func (s *state) plan(j *job, a *berth.Allotment) error {
 	if j.plan == nil && a == nil {
 		return nil
 	}
-	if a != nil && (s.calendarOf(a.Resource) == nil || !s.hasPlans()) {
+	if a != nil && (s.calendarOf(a.Resource) == nil || !s.hasPlans) {
 		return fmt.Errorf("plan of job %q: no resource %v with plans", j.request.ID, a.Resource)
 	}
-	if err := s.replace(j.plan, a); err != nil {
+	if err := s.replan(j.plan, a); err != nil {
 		return fmt.Errorf("plan of job %q: %w", j.request.ID, err)
+	}
+	s.timers.drop(&j.due)
+	if j.plan != nil {
+		s.jobs.unplanned++
 	}
 	if j.plan, j.start = a, berth.Forever; a != nil {
 		j.start = a.Start
+		s.jobs.unplanned--
+		s.timers.add(planTimer(j))
 	}
-	s.jobs.unsettled = true
 	return nil
 }
 
-// replace books one plan in the place of another; nil is none.
-func (s *state) replace(old, a *berth.Allotment) error {
-	switch {
-	case s.profile != nil:
-		s.profile.replace(old, a)
-		return nil
-	case s.plans == nil:
-		return nil
+// replan books one plan in the place of another; nil is none.
+func (s *state) replan(old, a *berth.Allotment) error {
+	if s.profile != nil {
+		return s.profile.replace(old, a)
 	}
 	if old != nil {
 		if from := max(old.Start, s.now); from < old.End {
@@ -330,6 +313,3 @@ func (s *state) replace(old, a *berth.Allotment) error {
 	}
 	return s.plans[a.Resource].Add(blockOf(a, a.Start))
 }
-
-// hasPlans reports whether the pass plans.
-func (s *state) hasPlans() bool { return s.plans != nil || s.profile != nil }

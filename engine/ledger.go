@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/tidwall/btree"
-
 	"github.com/berth-hpc/berth"
 )
 
-// ledger holds the live reservations, by id and by where and when they hold
-// PEs. A reservation that has ended leaves it; its history is in the changes.
+// ledger holds the live reservations by id. A reservation that has ended leaves
+// it; its history is in the changes.
 type ledger struct {
-	live  map[string]*entry
-	holds *btree.BTreeG[hold]
-	held  map[string]usage // by user
+	live map[string]*entry
+	held map[string]usage // by user
 }
 
 // usage is what a user's live reservations come to, as promised; running jobs
@@ -24,76 +21,61 @@ type usage struct {
 	peSeconds    int64
 }
 
-// entry is a live reservation and how many of its parts still hold PEs.
+// entry is a live reservation. Its allotments are shared with the change that
+// brought them until it starts.
 type entry struct {
 	berth.Reservation
-	running int
-	own     [1]berth.Allotment // room for Allotments, of which most have one
+	running  int                // parts that still hold PEs
+	unbooked int                // place in the state's list of that name, from 1
+	over     []bool             // by part; nil until the first of several is over
+	own      [1]berth.Allotment // room for Allotments, of which most have one
+	first    timer              // the start, then the end of the first part
+	further  []timer            // the ends of the others
 }
 
-// hold is one part's claim on a resource, ordered by resource, end, sequence
-// and part, so that what is over lies before what is not.
-type hold struct {
-	resource berth.ResourceID
-	end      berth.Time
-	sequence uint64
-	part     int
-	owner    *entry
-}
-
-func (h hold) before(o hold) bool {
-	switch {
-	case h.resource != o.resource:
-		return h.resource.Less(o.resource)
-	case h.end != o.end:
-		return h.end < o.end
-	case h.sequence != o.sequence:
-		return h.sequence < o.sequence
+// timer returns the timer of a part; that of the first part is also the one of
+// the start.
+func (e *entry) timer(part int) *timer {
+	if part == 0 {
+		return &e.first
 	}
-	return h.part < o.part
+	if e.further == nil {
+		e.further = make([]timer, len(e.Allotments)-1)
+	}
+	return &e.further[part-1]
+}
+
+// holds reports whether a part still holds its PEs.
+func (e *entry) holds(part int) bool {
+	return e.running > 0 && (e.over == nil || !e.over[part])
 }
 
 func newLedger() ledger {
-	return ledger{
-		live:  map[string]*entry{},
-		held:  map[string]usage{},
-		holds: btree.NewBTreeGOptions(hold.before, btree.Options{NoLocks: true}),
-	}
+	return ledger{live: map[string]*entry{}, held: map[string]usage{}}
 }
 
-func (l *ledger) add(r berth.Reservation) *entry {
-	e := &entry{Reservation: r, running: len(r.Allotments)}
+// add makes an entry that of a reservation.
+func (l *ledger) add(e *entry, r *berth.Reservation) *entry {
+	e.Reservation, e.running = *r, len(r.Allotments)
 	l.live[r.Request.ID] = e
-	l.rehold(e)
+	l.hold(e, 1)
 	return e
-}
-
-// unhold takes out what a reservation holds, before its allotments change.
-func (l *ledger) unhold(e *entry) {
-	l.hold(e, -1)
-	for part := range e.Allotments {
-		l.holds.Delete(holdOf(e, part))
-	}
 }
 
 // forget drops a reservation that holds nothing.
 func (l *ledger) forget(e *entry) { delete(l.live, e.Request.ID) }
 
-// rehold enters what a reservation holds now.
-func (l *ledger) rehold(e *entry) {
-	l.hold(e, 1)
-	for part := range e.Allotments {
-		l.holds.Set(holdOf(e, part))
-	}
-}
-
 // dropPart ends one part's hold; with the last one the reservation leaves.
 func (l *ledger) dropPart(e *entry, part int) {
-	l.holds.Delete(holdOf(e, part))
 	if e.running--; e.running == 0 {
-		delete(l.live, e.Request.ID)
+		l.forget(e)
 		l.hold(e, -1)
+		return
 	}
+	if e.over == nil {
+		e.over = make([]bool, len(e.Allotments))
+	}
+	e.over[part] = true
 }
 
 // hold adds a reservation to its user's usage, or takes it out.
@@ -113,32 +95,17 @@ func (l *ledger) hold(e *entry, sign int64) {
 	}
 }
 
-func holdOf(e *entry, part int) hold {
-	a := &e.Allotments[part]
-	return hold{resource: a.Resource, end: a.End, sequence: e.Sequence, part: part, owner: e}
-}
-
-// holdsPart reports whether a part still holds its PEs.
-func (l *ledger) holdsPart(e *entry, part int) bool {
-	if e.running == len(e.Allotments) {
-		return true
-	}
-	_, ok := l.holds.Get(holdOf(e, part))
-	return ok
-}
-
-// at calls visit for every part that holds PEs of the resource at t, until
-// visit returns false. Cost: O(log n + parts that end after t).
+// at calls visit for every part that holds PEs of the resource at t, in no
+// particular order, until visit returns false. Cost: O(live reservations).
 func (l *ledger) at(resource berth.ResourceID, t berth.Time, visit func(*entry, int) bool) {
-	l.holds.Ascend(hold{resource: resource, end: t + 1}, func(h hold) bool {
-		if h.resource != resource {
-			return false
+	for _, e := range l.live {
+		for part := range e.Allotments {
+			a := &e.Allotments[part]
+			if a.Start <= t && t < a.End && a.Resource == resource && e.holds(part) && !visit(e, part) {
+				return
+			}
 		}
-		if h.owner.Allotments[h.part].Start > t {
-			return true
-		}
-		return visit(h.owner, h.part)
-	})
+	}
 }
 
 // inOrder returns the live reservations by sequence.

@@ -67,10 +67,10 @@ func (e *Engine) down(event *Event) error {
 	slices.SortFunc(displaced, byStart)
 	for _, d := range displaced {
 		if d.Request.IsJob() {
-			e.emit(Change{Kind: Requeued, ID: d.Request.ID, Request: &d.Request, entry: d})
+			e.emit(Change{Kind: Requeued, ID: d.Request.ID, Request: d.Request, entry: d})
 			continue
 		}
-		if at, refusal := e.place(&d.Request); refusal == nil {
+		if at, refusal := e.place(d.Request); refusal == nil {
 			e.yield(at)
 			e.emit(Change{Kind: Moved, ID: d.Request.ID, Moved: at, entry: d})
 		} else {
@@ -122,7 +122,7 @@ func (e *Engine) outOf(event *Event) (*resource, error) {
 func (e *Engine) runsOn(entry *entry, resource berth.ResourceID, pes berth.PESet) bool {
 	for part := range entry.Allotments {
 		a := &entry.Allotments[part]
-		if a.Resource == resource && common(a.PEs, pes) > 0 && e.state.ledger.holdsPart(entry, part) {
+		if a.Resource == resource && common(a.PEs, pes) > 0 && entry.holds(part) {
 			return true
 		}
 	}
@@ -160,10 +160,17 @@ func (s *state) addOutage(o *Outage) error {
 	}
 	s.outageNumber = max(s.outageNumber, o.Number)
 	s.outages = append(s.outages, o)
-	if o.Until < berth.Forever {
-		s.timers.add(outageTimer(o))
-	}
+	s.timeOutage(o)
 	return nil
+}
+
+// timeOutage sets the timer of an outage of which the end is known.
+func (s *state) timeOutage(o *Outage) {
+	if o.Until < berth.Forever {
+		t := outageTimer(o)
+		s.timers.add(t)
+		s.outageTimers[o.Number] = t
+	}
 }
 
 // endOutage folds CameUp: some or all of the PEs of an outage are back.
@@ -181,15 +188,16 @@ func (s *state) endOutage(back *Outage) error {
 	if idle, late := s.idleOf(o.Resource); late {
 		idle.Add(back.PEs)
 	}
-	s.timers.drop(outageTimer(o))
+	if t, ok := s.outageTimers[o.Number]; ok {
+		s.timers.drop(t)
+		delete(s.outageTimers, o.Number)
+	}
 	left := *o
 	if left.PEs = without(o.PEs, back.PEs); left.PEs.Empty() {
 		s.outages = slices.Delete(s.outages, i, i+1)
 		return nil
 	}
 	s.outages[i] = &left
-	if left.Until < berth.Forever {
-		s.timers.add(outageTimer(&left))
-	}
+	s.timeOutage(&left)
 	return nil
 }

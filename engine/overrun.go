@@ -62,7 +62,7 @@ func (e *Engine) extend(over *entry) bool {
 	slices.SortFunc(displaced, byStart)
 	for _, d := range displaced {
 		if d.Request.IsJob() {
-			e.emit(Change{Kind: Requeued, ID: d.Request.ID, Request: &d.Request, entry: d})
+			e.emit(Change{Kind: Requeued, ID: d.Request.ID, Request: d.Request, entry: d})
 			continue
 		}
 		at, ok := e.later(d)
@@ -110,18 +110,14 @@ func common(a, b berth.PESet) berth.Count {
 func (e *Engine) inTheWay(resource berth.ResourceID, b calendar.Block, several bool) []*entry {
 	c := e.state.calendar(resource)
 	var candidates []*entry
-	e.state.ledger.holds.Ascend(hold{resource: resource, end: e.state.now + 1}, func(h hold) bool {
-		if h.resource != resource {
-			return false
-		}
-		d := h.owner
-		a := &d.Allotments[h.part]
-		if d.State != berth.Active && (several || len(d.Allotments) == 1) && a.Start < b.End &&
-			(c.Binding() == berth.Late || common(a.PEs, b.PEs) > 0) && !slices.Contains(candidates, d) {
+	for _, d := range e.state.ledger.live {
+		if d.State != berth.Active && (several || len(d.Allotments) == 1) &&
+			slices.ContainsFunc(d.Allotments, func(a berth.Allotment) bool {
+				return a.Resource == resource && a.Start < b.End && (c.Binding() == berth.Late || common(a.PEs, b.PEs) > 0)
+			}) {
 			candidates = append(candidates, d)
 		}
-		return true
-	})
+	}
 	slices.SortFunc(candidates, func(a, b *entry) int { return byStart(b, a) })
 	each := func(d *entry, do func(calendar.Block) error) {
 		for i := range d.Allotments {
@@ -154,7 +150,7 @@ func (e *Engine) later(d *entry) (at berth.Allotment, ok bool) {
 	res := &e.state.resources[place]
 	q := calendar.Query{
 		Now: e.state.now, Ready: max(a.Start, e.state.now), Deadline: berth.Forever,
-		Duration: a.End.Sub(a.Start), NPE: a.NPE, Eligible: res.eligible(&d.Request, &d.Request.Parts[0]),
+		Duration: a.End.Sub(a.Start), NPE: a.NPE, Eligible: res.eligible(d.Request, &d.Request.Parts[0]),
 	}
 	fit, ok := calendar.Earliest(e.state.calendar(a.Resource), q)
 	a.Start, a.End, a.PEs = fit.Start, fit.End, fit.PEs

@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
@@ -14,14 +14,20 @@ import (
 // move earlier. Records are few (one or two for each job that runs or waits),
 // so a walk over them costs less than a tree.
 type profile struct {
-	size  berth.Count
-	times []berth.Time // ascending; the first is the beginning of time
-	free  []berth.Count
+	size    berth.Count
+	steps   []step // ascending; the first is at the beginning of time
+	version uint64 // grows with every change
 
 	// Where room has grown since the last compression ended, and during it:
 	// nothing can move that does not gain from there. Of a new profile nothing
 	// is known, so that is everywhere.
 	grown, before growth
+}
+
+// step is how many PEs are free from a time on.
+type step struct {
+	at   berth.Time
+	free berth.Count
 }
 
 // growth is an interval that contains every place where room has grown.
@@ -34,10 +40,13 @@ var (
 	everywhere = growth{from: beginning, to: berth.Forever}
 )
 
-func newProfile(size berth.Count) *profile {
-	return &profile{
-		size: size, times: []berth.Time{beginning}, free: []berth.Count{size}, grown: everywhere, before: nowhere,
+// newProfile returns the profile of what a calendar has booked.
+func newProfile(c calendar.Calendar) *profile {
+	p := &profile{size: c.Size(), steps: []step{{beginning, c.Size()}}, grown: everywhere, before: nowhere}
+	for r := range c.Records() {
+		p.steps = append(p.steps, step{r.Time, r.Free})
 	}
+	return p
 }
 
 func (g growth) empty() bool { return g.from >= g.to }
@@ -46,91 +55,119 @@ func (g growth) and(o growth) growth { return growth{min(g.from, o.from), max(g.
 
 // prune forgets what was before now.
 func (p *profile) prune(now berth.Time) {
-	n := 0
-	for n+1 < len(p.times) && p.times[n+1] <= now {
-		n++
-	}
-	if n > 0 {
-		p.times, p.free = slices.Delete(p.times, 0, n), slices.Delete(p.free, 0, n)
-		p.times[0] = beginning
+	if n := p.present(now); n > 0 {
+		p.steps = p.steps[:copy(p.steps, p.steps[n:])]
+		p.steps[0].at = beginning
 	}
 }
 
-// index returns the record in force at t.
+// present is index(now) for a profile pruned not long ago.
+func (p *profile) present(now berth.Time) int {
+	i := 0
+	for i+1 < len(p.steps) && p.steps[i+1].at <= now {
+		i++
+	}
+	return i
+}
+
+// index returns the step in force at t.
 func (p *profile) index(t berth.Time) int {
-	lo, hi := 0, len(p.times)
-	for hi-lo > 1 {
-		if mid := int(uint(lo+hi) / 2); p.times[mid] <= t {
-			lo = mid
-		} else {
-			hi = mid
+	i := 0
+	for n := len(p.steps); n > 1; {
+		half := n / 2
+		if p.steps[i+half].at <= t {
+			i += half
 		}
+		n -= half
 	}
-	return lo
+	return i
 }
 
-// split makes a record begin at t and returns it.
-func (p *profile) split(t berth.Time) int {
-	i := p.index(t)
-	if p.times[i] == t {
-		return i
+// split makes a step begin at t and returns it; made is false if there was one.
+func (p *profile) split(t berth.Time) (i int, made bool) {
+	i = p.index(t)
+	if p.steps[i].at == t {
+		return i, false
 	}
-	p.times = slices.Insert(p.times, i+1, t)
-	p.free = slices.Insert(p.free, i+1, p.free[i])
-	return i + 1
+	p.steps = append(p.steps, step{})
+	copy(p.steps[i+2:], p.steps[i+1:])
+	p.steps[i+1] = step{t, p.steps[i].free}
+	return i + 1, true
 }
 
-// join drops record i if it equals the one before.
+// join drops step i if it equals the one before.
 func (p *profile) join(i int) {
-	if i > 0 && p.free[i] == p.free[i-1] {
-		p.times, p.free = slices.Delete(p.times, i, i+1), slices.Delete(p.free, i, i+1)
+	if i > 0 && p.steps[i].free == p.steps[i-1].free {
+		p.steps = p.steps[:i+copy(p.steps[i:], p.steps[i+1:])]
 	}
 }
 
-// add frees by PEs, or takes them if by is negative, throughout [from, to).
-func (p *profile) add(from, to berth.Time, by berth.Count) {
-	if from >= to {
-		return
-	}
-	i := p.split(from)
-	j := p.split(to)
+// add frees by PEs, or takes them if by is negative, throughout [from, to). It
+// returns the least that is free there afterwards.
+func (p *profile) add(from, to berth.Time, by berth.Count) berth.Count {
+	i, begins := p.split(from)
+	j, ends := p.split(to)
+	least := p.size
 	for k := i; k < j; k++ {
-		p.free[k] += by
+		p.steps[k].free += by
+		least = min(least, p.steps[k].free)
 	}
-	p.join(j)
-	p.join(i)
-	if by > 0 {
+	// A step made here is another than its neighbour.
+	if !ends {
+		p.join(j)
+	}
+	if !begins {
+		p.join(i)
+	}
+	p.version++
+	return least
+}
+
+// take takes PEs throughout [from, to). After an error the profile must not be
+// used any more.
+func (p *profile) take(from, to berth.Time, n berth.Count) error {
+	if from < to && p.add(from, to, -n) < 0 {
+		return fmt.Errorf("%d PEs are not free throughout [%d,%d)", n, from, to)
+	}
+	return nil
+}
+
+// give gives PEs back.
+func (p *profile) give(from, to berth.Time, n berth.Count) {
+	if from < to {
+		p.add(from, to, n)
 		p.grown = p.grown.and(growth{from, to})
 	}
 }
 
 // replace books one plan in the place of another; nil is none.
-func (p *profile) replace(old, a *berth.Allotment) {
+func (p *profile) replace(old, a *berth.Allotment) error {
 	switch {
 	case a == nil:
-		p.add(old.Start, old.End, old.NPE)
+		p.give(old.Start, old.End, old.NPE)
+		return nil
 	case old == nil:
-		p.add(a.Start, a.End, -a.NPE)
+		return p.take(a.Start, a.End, a.NPE)
 	case a.NPE == old.NPE && a.Start < old.Start && old.Start < a.End && a.End <= old.End:
-		p.add(a.Start, old.Start, -a.NPE)
-		p.add(a.End, old.End, a.NPE)
-	default:
-		p.add(old.Start, old.End, old.NPE)
-		p.add(a.Start, a.End, -a.NPE)
+		p.give(a.End, old.End, a.NPE)
+		return p.take(a.Start, old.Start, a.NPE)
 	}
+	p.give(old.Start, old.End, old.NPE)
+	return p.take(a.Start, a.End, a.NPE)
 }
 
 // earliest returns the first start from now on at which n PEs are free for d.
 func (p *profile) earliest(now berth.Time, n berth.Count, d berth.Duration) (berth.Time, bool) {
-	start := now
-	for i := p.index(now); ; i++ {
-		last := i+1 == len(p.times)
+	start, end := now, now.Add(d)
+	for i := p.present(now); ; i++ {
+		last := i+1 == len(p.steps)
 		switch {
-		case p.free[i] < n && last:
+		case p.steps[i].free < n && last:
 			return 0, false
-		case p.free[i] < n:
-			start = p.times[i+1]
-		case last || p.times[i+1] >= start.Add(d):
+		case p.steps[i].free < n:
+			start = p.steps[i+1].at
+			end = start.Add(d)
+		case last || p.steps[i+1].at >= end:
 			return start, true
 		}
 	}
@@ -140,35 +177,33 @@ func (p *profile) earliest(now berth.Time, n berth.Count, d berth.Duration) (ber
 // job that is booked: from there its PEs must be free until it ends, or until
 // its own booking, which it may overlap.
 func (p *profile) earlier(now berth.Time, n berth.Count, d berth.Duration, present berth.Time) (berth.Time, bool) {
-	start := now
-	need := min(start.Add(d), present)
-	for i := p.index(now); start < present; i++ {
-		if p.free[i] < n {
+	start, need := now, min(now.Add(d), present)
+	for i := p.present(now); ; i++ {
+		if p.steps[i].free < n {
 			// The present booking ends somewhere behind, so there is a next.
-			start = p.times[i+1]
+			if start = p.steps[i+1].at; start >= present {
+				return 0, false
+			}
 			need = min(start.Add(d), present)
-			continue
-		}
-		if i+1 == len(p.times) || p.times[i+1] >= need {
+		} else if i+1 == len(p.steps) || p.steps[i+1].at >= need {
 			return start, true
 		}
 	}
-	return 0, false
 }
 
 // most returns the most PEs that are free anywhere in an interval.
 func (p *profile) most(g growth) berth.Count {
 	n := berth.Count(0)
-	for i := p.index(g.from); i < len(p.times) && p.times[i] < g.to; i++ {
-		n = max(n, p.free[i])
+	for i := p.index(g.from); i < len(p.steps) && p.steps[i].at < g.to; i++ {
+		n = max(n, p.steps[i].free)
 	}
 	return n
 }
 
 // fits reports whether n PEs are free throughout [from, to).
 func (p *profile) fits(n berth.Count, from, to berth.Time) bool {
-	for i := p.index(from); i < len(p.times) && p.times[i] < to; i++ {
-		if p.free[i] < n {
+	for i := p.index(from); i < len(p.steps) && p.steps[i].at < to; i++ {
+		if p.steps[i].free < n {
 			return false
 		}
 	}
@@ -179,11 +214,11 @@ func (p *profile) fits(n berth.Count, from, to berth.Time) bool {
 func (p *profile) records(now berth.Time) iter.Seq[calendar.Record] {
 	return func(yield func(calendar.Record) bool) {
 		p.prune(now)
-		for i, t := range p.times {
-			if i == 0 && p.free[0] == p.size {
+		for i, s := range p.steps {
+			if i == 0 && s.free == p.size {
 				continue
 			}
-			if !yield(calendar.Record{Time: max(t, now), Free: p.free[i]}) {
+			if !yield(calendar.Record{Time: max(s.at, now), Free: s.free}) {
 				return
 			}
 		}

@@ -1,149 +1,161 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/calendar"
 )
 
 // The passes for jobs on one late-binding resource: the same decisions as those
-// of the plain form, with counts instead of drafts.
+// of the plain form, with a profile instead of drafts.
 
-// quick is what these passes remember. It follows from the state, and is looked
-// at only while the calendar's version is the one it belongs to.
+// quick is what these passes remember. It follows from the state.
 type quick struct {
+	// The first of the queue, which does not fit, and where it is booked, empty
+	// if nowhere, while the profile's version is that one.
+	first   *job
+	shadow  berth.Interval
 	version uint64
-	first   *job           // of the queue, which does not fit
-	shadow  berth.Interval // where it is booked; empty if nowhere
-	pieces  []piece        // scratch space of quickEASY
-	started []*job         // likewise
+
+	room    []room            // scratch space of quickEASY
+	started []*job            // likewise
+	plans   []berth.Allotment // of which changes point to some
 }
 
-// piece says how many PEs are free from the end of the one before, the first
-// from now, until its own.
-type piece struct {
-	end  berth.Time
+// room says how many PEs are free from now until a time, the next room's from;
+// each has fewer than the one before.
+type room struct {
+	from berth.Time
 	free berth.Count
 }
 
-// quickEASY is the EASY pass.
-func (e *Engine) quickEASY() {
-	queue := &e.state.jobs
-	res := &e.state.resources[0]
-	c := e.state.calendar(res.id)
-	now := e.state.now
-	narrowest := queue.narrowest()
-	for {
-		// Every start takes some of what is free now, so this ends the pass as
-		// soon as nobody can start.
-		if free, _ := c.Free(berth.Interval{Start: now, End: now + 1}); free < narrowest {
-			return
-		}
+// startFront starts the jobs at the front of the queue until one does not fit.
+// It returns that one, nil if there is none.
+func (e *Engine) startFront() *job {
+	queue, p, now, res := &e.state.jobs, e.state.profile, e.state.now, &e.state.resources[0]
+	p.prune(now)
+	for queue.len() > 0 {
 		first := queue.first()
 		v := res.scale(first.variant())
-		free, _ := c.Free(berth.Interval{Start: now, End: now.Add(v.Duration)})
-		if free < v.NPE || now.Add(v.Duration) > first.request.Deadline {
-			break
+		if end, ok := e.endNow(first, v); !ok || !p.fits(v.NPE, now, end) {
+			return first
 		}
 		e.runNow(first, v)
-		if queue.len() == 0 {
-			return
-		}
 	}
-	if queue.len() == 1 {
+	return nil
+}
+
+// endNow returns when a job ends that starts now; ok is false if that is beyond
+// its deadline.
+func (e *Engine) endNow(j *job, v berth.Variant) (end berth.Time, ok bool) {
+	end = e.state.now.Add(v.Duration)
+	return end, end <= j.request.Deadline && end.Valid()
+}
+
+// quickFCFS is the pass strictly in order.
+func (e *Engine) quickFCFS() { e.startFront() }
+
+// quickEASY is the EASY pass.
+func (e *Engine) quickEASY() {
+	queue, p, q, res := &e.state.jobs, e.state.profile, &e.quick, &e.state.resources[0]
+	first := e.startFront()
+	if first == nil || queue.len() == 1 {
 		return
 	}
-	first := queue.first()
-	q := &e.quick
-	if q.first != first || q.version != c.Version() || q.shadow.Start < now {
-		v := res.scale(first.variant())
-		q.first, q.shadow = first, berth.Interval{}
-		if fit, ok := calendar.Earliest(c, e.query(first.request, &first.request.Parts[0], v, res)); ok && fit.End.Valid() {
-			q.shadow = berth.Interval{Start: fit.Start, End: fit.End}
-		}
+	narrowest := queue.narrowest()
+	if p.steps[p.present(e.state.now)].free < narrowest {
+		return
 	}
-	e.measure(c, narrowest, first.variant().NPE)
+	if q.first != first || q.version != p.version || q.shadow.Start < e.state.now {
+		q.first, q.shadow = first, e.shadow(first)
+	}
+	q.measure(p, e.state.now, narrowest, first.variant().NPE)
 	q.started = q.started[:0]
 	for b, block := range queue.blocks {
-		if !q.fits(now, res.scale(block.least)) {
+		if least := res.scale(block.least); !q.fits(e.state.now.Add(least.Duration), least.NPE) {
 			continue
 		}
 		for i, shape := range block.shapes {
-			if (i == 0 && b == 0) || shape.NPE > q.pieces[0].free {
+			if (i == 0 && b == 0) || shape.NPE > q.room[0].free {
 				continue // the first of the queue is booked already
 			}
 			v := res.scale(shape)
-			if q.fits(now, v) && now.Add(v.Duration) <= block.jobs[i].request.Deadline {
-				q.take(now.Add(v.Duration), v.NPE)
+			if end, ok := e.endNow(block.jobs[i], v); ok && q.fits(end, v.NPE) {
+				q.take(end, v.NPE)
 				q.started = append(q.started, block.jobs[i])
 			}
+		}
+		if q.room[0].free < narrowest {
+			break
 		}
 	}
 	for _, j := range q.started {
 		e.runNow(j, res.scale(j.variant()))
 	}
-	q.version = c.Version() // what starts beside the shadow does not move it
+	q.version = p.version // what starts beside the shadow does not move it
+}
+
+// shadow returns where the first of the queue starts earliest; empty is nowhere.
+func (e *Engine) shadow(first *job) berth.Interval {
+	v := e.state.resources[0].scale(first.variant())
+	start, ok := e.state.profile.earliest(e.state.now, v.NPE, v.Duration)
+	if end := start.Add(v.Duration); ok && end <= first.request.Deadline && end.Valid() {
+		return berth.Interval{Start: start, End: end}
+	}
+	return berth.Interval{}
 }
 
 // measure lists how many PEs are free from now on beside the shadow, which has
 // npe PEs, until fewer than the narrowest job wants.
-func (e *Engine) measure(c calendar.Calendar, narrowest, npe berth.Count) {
-	q := &e.quick
-	q.pieces = q.pieces[:0]
-	at, free := e.state.now, c.Size()
-	for r := range c.Records() {
-		if at = q.piece(at, r.Time, free, npe); len(q.pieces) > 0 && q.pieces[len(q.pieces)-1].free < narrowest {
-			return
+func (q *quick) measure(p *profile, now berth.Time, narrowest, npe berth.Count) {
+	q.room = q.room[:0]
+	least := p.size + 1
+	for i, at := p.present(now), now; i < len(p.steps); i++ {
+		end := berth.Time(berth.Forever)
+		if i+1 < len(p.steps) {
+			end = p.steps[i+1].at
 		}
-		free = r.Free
-	}
-	q.piece(at, berth.Forever, free, npe)
-}
-
-// piece adds what is free from at until end, cut where the shadow begins and
-// ends, and returns end.
-func (q *quick) piece(at, end berth.Time, free, npe berth.Count) berth.Time {
-	for at < end {
-		next, left := end, free
-		switch {
-		case at < q.shadow.Start:
-			next = min(next, q.shadow.Start)
-		case at < q.shadow.End:
-			next, left = min(next, q.shadow.End), free-npe
-		}
-		q.pieces = append(q.pieces, piece{next, left})
-		at = next
-	}
-	return at
-}
-
-// fits reports whether a variant fits now.
-func (q *quick) fits(now berth.Time, v berth.Variant) bool {
-	end := now.Add(v.Duration)
-	for i := range q.pieces {
-		if q.pieces[i].free < v.NPE {
-			return false
-		}
-		if q.pieces[i].end >= end {
-			return true
+		for at < end {
+			next, free := end, p.steps[i].free
+			switch {
+			case at < q.shadow.Start:
+				next = min(next, q.shadow.Start)
+			case at < q.shadow.End:
+				next, free = min(next, q.shadow.End), free-npe
+			}
+			if free < least {
+				q.room = append(q.room, room{at, free})
+				if least = free; least < narrowest {
+					return
+				}
+			}
+			at = next
 		}
 	}
-	return false
 }
 
-// take takes PEs from now until end.
+// fits reports whether PEs are free from now until end.
+func (q *quick) fits(end berth.Time, npe berth.Count) bool {
+	for i := range q.room {
+		if q.room[i].free < npe {
+			return q.room[i].from >= end
+		}
+	}
+	return true
+}
+
+// take takes PEs from now until end, which must be free.
 func (q *quick) take(end berth.Time, npe berth.Count) {
-	for i := range q.pieces {
-		p := q.pieces[i]
-		if p.end > end {
-			q.pieces = append(q.pieces, piece{})
-			copy(q.pieces[i+1:], q.pieces[i:])
-			q.pieces[i].end = end
-		}
-		q.pieces[i].free -= npe
-		if p.end >= end {
-			return
-		}
+	i := 0
+	for ; i < len(q.room) && q.room[i].from < end; i++ {
+		q.room[i].free -= npe
 	}
+	// What lies behind is bounded by what lies before it.
+	least, k := q.room[i-1].free, i
+	for k < len(q.room) && q.room[k].free >= least {
+		k++
+	}
+	q.room = slices.Delete(q.room, i, k)
 }
 
 // runNow starts a job on the only resource.
@@ -169,7 +181,6 @@ func (e *Engine) quickPlan(unplanned []*job) {
 func (e *Engine) quickPlanable(allotments []berth.Allotment) bool {
 	p := e.state.profile
 	p.prune(e.state.now)
-	grown := p.grown
 	booked := 0
 	for ; booked < len(allotments); booked++ {
 		a := &allotments[booked]
@@ -182,7 +193,6 @@ func (e *Engine) quickPlanable(allotments []berth.Allotment) bool {
 		a := &allotments[i]
 		p.add(a.Start, a.End, a.NPE)
 	}
-	p.grown = grown // nothing has
 	return booked == len(allotments)
 }
 

@@ -20,7 +20,7 @@ func TestQuickPassesDecideAsThePlainOnes(t *testing.T) {
 		config := drawConfig(t)
 		pes := rapid.IntRange(1, 40).Draw(t, "pes")
 		config.Sites = onePool(berth.Count(pes), berth.Late).Sites
-		config.Jobs = rapid.SampledFrom([]string{"easy", "conservative", "conservative"}).Draw(t, "pass")
+		config.Jobs = rapid.SampledFrom([]string{"easy", "easy", "conservative", "conservative", "fcfs"}).Draw(t, "pass")
 		config.Calendar = rapid.SampledFrom(calendar.Forms).Draw(t, "quick form").Name
 		quick, err := engine.New(config)
 		if err != nil {

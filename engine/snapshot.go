@@ -59,8 +59,8 @@ func (e *Engine) Snapshot() []byte {
 		Outbox: s.outbox, Submitted: s.submitted, Users: s.users.list,
 		Outages: s.outages, OutageNumber: s.outageNumber,
 	}
-	if s.pass < berth.Forever {
-		out.Pass = &s.pass
+	if at := s.passAt(); at < berth.Forever {
+		out.Pass = &at
 	}
 	for _, p := range s.queue.byID {
 		out.Pending = append(out.Pending, savedPending{Request: p.Request, Number: p.Sequence})
@@ -72,7 +72,7 @@ func (e *Engine) Snapshot() []byte {
 	for _, entry := range s.ledger.inOrder() {
 		r := savedReservation{Reservation: entry.Reservation}
 		for part := range entry.Allotments {
-			if !s.ledger.holdsPart(entry, part) {
+			if !entry.holds(part) {
 				r.Over = append(r.Over, part)
 			}
 		}
@@ -129,12 +129,12 @@ func (s *state) restore(in *saved) error {
 	}
 	s.outbox = append(s.outbox, in.Outbox...)
 	for _, r := range in.Reservations {
-		if len(r.Allotments) == 0 {
-			return fmt.Errorf("reservation %q has no allotment", r.Request.ID)
+		if r.Request == nil || len(r.Allotments) == 0 {
+			return fmt.Errorf("reservation %d has no request or no allotment", r.Sequence)
 		}
-		entry := s.ledger.add(r.Reservation)
+		entry := s.ledger.add(new(entry), &r.Reservation)
 		for _, part := range r.Over {
-			if part < 0 || part >= len(r.Allotments) || !s.ledger.holdsPart(entry, part) {
+			if part < 0 || part >= len(r.Allotments) || !entry.holds(part) {
 				return fmt.Errorf("reservation %q has no part %d to be over", r.Request.ID, part)
 			}
 			s.ledger.dropPart(entry, part)
@@ -143,7 +143,7 @@ func (s *state) restore(in *saved) error {
 			s.timers.add(waitTimer(entry))
 		}
 		for part := range entry.Allotments {
-			if !s.ledger.holdsPart(entry, part) {
+			if !entry.holds(part) {
 				continue
 			}
 			a := &entry.Allotments[part]
@@ -207,7 +207,7 @@ func (e *Engine) Hash() string {
 	h.Write(e.Snapshot())
 	for _, res := range e.state.resources {
 		hashRecords(h, e.state.calendar(res.id).Records())
-		if e.state.hasPlans() {
+		if e.state.hasPlans {
 			hashRecords(h, e.state.planned(res.id))
 		}
 	}

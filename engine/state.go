@@ -27,19 +27,24 @@ type state struct {
 	// plans are the calendars with the plans of jobs booked on top; only the
 	// conservative pass has them.
 	plans map[berth.ResourceID]calendar.Calendar
-	// profile takes their place where there is one resource, of late binding.
-	profile *profile
-	idle    map[berth.ResourceID]bitset.Set // late binding: PEs that run nothing
-	queue   queue
-	jobs    jobQueue
-	users   users
-	pass    berth.Time // when what is pending is looked at; Forever if nothing waits for that
-	ledger  ledger
-	timers  timers
-	outbox  []Effect // by number
+	// profile is what the passes for jobs look at where there is one resource,
+	// of late binding. Only then flat is set; it is nil until the first job.
+	profile  *profile
+	flat     bool
+	hasPlans bool                            // the pass plans
+	unbooked []*entry                        // jobs that hold PEs in the profile only
+	idle     map[berth.ResourceID]bitset.Set // late binding: PEs that run nothing
+	queue    queue
+	jobs     jobQueue
+	users    users
+	pass     timer // of the pass over what is pending, if it is set
+	ledger   ledger
+	timers   timers
+	outbox   []Effect // by number
 
 	outages      []*Outage // by number
 	outageNumber uint64    // of the last
+	outageTimers map[uint64]*timer
 }
 
 // resource is what the configuration says of a calendar.
@@ -63,15 +68,16 @@ func newState(config *Config, settings *settings) *state {
 		calendars: map[berth.ResourceID]calendar.Calendar{},
 		idle:      map[berth.ResourceID]bitset.Set{},
 		ledger:    newLedger(),
-		timers:    newTimers(&settings.ranks),
 		queue:     newQueue(settings),
 		jobs:      newJobQueue(settings),
 		users:     newUsers(config.Users),
-		pass:      berth.Forever,
+
+		outageTimers: map[uint64]*timer{},
+		timers:       timers{ranks: &settings.ranks},
 	}
-	if settings.jobs.plans && settings.simple {
-		s.profile = newProfile(config.Sites[0].Pools[0].PEs)
-	} else if settings.jobs.plans {
+	s.hasPlans = settings.jobs.plans
+	s.flat = settings.simple && (settings.jobs.plans || settings.jobs.quick != nil)
+	if settings.jobs.plans && !s.flat {
 		s.plans = map[berth.ResourceID]calendar.Calendar{}
 	}
 	for i, site := range config.Sites {
@@ -94,8 +100,10 @@ func newState(config *Config, settings *settings) *state {
 	return s
 }
 
-// calendar returns a resource's calendar, pruned to now.
+// calendar returns a resource's calendar, with everything booked and pruned to
+// now.
 func (s *state) calendar(id berth.ResourceID) calendar.Calendar {
+	s.bookAll()
 	c := s.calendarOf(id)
 	c.Prune(s.now)
 	return c
@@ -120,11 +128,13 @@ func (s *state) idleOf(id berth.ResourceID) (idle bitset.Set, late bool) {
 }
 
 // planned yields the records of a resource with the plans booked, pruned to
-// now; none where the pass does not plan.
+// now; none where the pass for jobs keeps no such.
 func (s *state) planned(id berth.ResourceID) iter.Seq[calendar.Record] {
 	switch {
 	case s.profile != nil:
 		return s.profile.records(s.now)
+	case s.flat:
+		return s.calendar(id).Records()
 	case s.plans != nil:
 		s.plans[id].Prune(s.now)
 		return s.plans[id].Records()
@@ -134,18 +144,32 @@ func (s *state) planned(id berth.ResourceID) iter.Seq[calendar.Record] {
 
 // book takes an allotment's block from that time on.
 func (s *state) book(a *berth.Allotment, from berth.Time) error {
+	s.bookAll()
 	if err := s.calendarOf(a.Resource).Add(blockOf(a, from)); err != nil {
 		return err
 	}
-	return s.replace(nil, &berth.Allotment{Resource: a.Resource, Start: from, End: a.End, NPE: a.NPE, PEs: a.PEs})
+	switch {
+	case s.profile != nil:
+		return s.profile.take(from, a.End, a.NPE)
+	case s.plans != nil:
+		return s.plans[a.Resource].Add(blockOf(a, from))
+	}
+	return nil
 }
 
 // unbook gives back what is left of an allotment from that time on.
 func (s *state) unbook(a *berth.Allotment, from berth.Time) error {
+	s.bookAll()
 	if err := s.calendarOf(a.Resource).Remove(blockOf(a, from)); err != nil {
 		return err
 	}
-	return s.replace(&berth.Allotment{Resource: a.Resource, Start: from, End: a.End, NPE: a.NPE, PEs: a.PEs}, nil)
+	switch {
+	case s.profile != nil:
+		s.profile.give(from, a.End, a.NPE)
+	case s.plans != nil:
+		return s.plans[a.Resource].Remove(blockOf(a, from))
+	}
+	return nil
 }
 
 // fold applies one change. A change that does not fit the state means that the
@@ -181,7 +205,7 @@ func (s *state) fold(c *Change) error {
 		s.decided++
 		return s.unqueue(c.ID)
 	case Accepted:
-		return s.accept(c.ID, c.job, c.Reservation)
+		return s.accept(c)
 	case Planned:
 		j := c.job
 		if j == nil {
@@ -249,27 +273,37 @@ func (s *state) unqueue(id string) error {
 }
 
 // accept makes a pending request or job a reservation.
-func (s *state) accept(id string, j *job, r *berth.Reservation) error {
+func (s *state) accept(c *Change) error {
+	j, r, e := c.job, c.Reservation, c.entry
+	if r == nil || r.Request == nil || len(r.Allotments) == 0 {
+		return fmt.Errorf("request %q is accepted without an allotment", c.ID)
+	}
 	if j == nil {
-		j = s.jobs.byID[id]
+		j = s.jobs.byID[c.ID]
+	}
+	if e == nil {
+		e = new(entry)
 	}
 	planned := j != nil && j.plan != nil && len(r.Allotments) == 1 && j.plan.Start == r.Start() && j.plan.Resource == r.Allotments[0].Resource
 	if j != nil {
 		if err := s.dropJob(j, planned); err != nil {
 			return err
 		}
-	} else if err := s.queue.remove(id); err != nil {
+	} else if err := s.queue.remove(c.ID); err != nil {
 		return err
 	}
 	for i := range r.Allotments {
 		a := &r.Allotments[i]
-		if _, ok := s.calendars[a.Resource]; !ok {
+		if s.calendarOf(a.Resource) == nil {
 			return fmt.Errorf("no resource %v", a.Resource)
 		}
 		var err error
-		if planned {
+		switch {
+		case j != nil && s.profile != nil && len(r.Allotments) == 1:
+			err = s.bookLater(e, a, planned)
+		case planned:
 			err = s.calendarOf(a.Resource).Add(blockOf(a, a.Start)) // booked among the plans already
-		} else {
+		default:
 			err = s.book(a, a.Start)
 		}
 		if err != nil {
@@ -278,7 +312,7 @@ func (s *state) accept(id string, j *job, r *berth.Reservation) error {
 	}
 	s.sequence = r.Sequence
 	s.decided++
-	s.timers.add(waitTimer(s.ledger.add(*r)))
+	s.timers.add(waitTimer(s.ledger.add(e, r)))
 	return nil
 }
 
@@ -287,7 +321,7 @@ func (s *state) confirm(e *entry) error {
 	if e.State != berth.Held {
 		return fmt.Errorf("reservation %q is %s, not held", e.Request.ID, e.State)
 	}
-	s.timers.drop(waitTimer(e))
+	s.timers.drop(&e.first)
 	e.State, e.Expires = berth.Confirmed, 0
 	s.timers.add(waitTimer(e))
 	return nil
@@ -295,7 +329,7 @@ func (s *state) confirm(e *entry) error {
 
 // start makes a reservation active and takes its PEs out of the idle sets.
 func (s *state) start(e *entry, pes []berth.PESet) error {
-	s.timers.drop(waitTimer(e))
+	s.timers.drop(&e.first)
 	e.State = berth.Active
 	// The allotments are shared with the change that brought them.
 	e.Allotments = append(e.own[:0], e.Allotments...)
@@ -319,15 +353,16 @@ func (s *state) extend(e *entry, until berth.Time) error {
 	if e.State != berth.Active || len(e.Allotments) > 1 || until <= a.End {
 		return fmt.Errorf("reservation %q cannot be extended to %d", e.Request.ID, until)
 	}
-	s.timers.drop(endTimer(e, 0))
-	s.ledger.unhold(e)
+	s.timers.drop(&e.first)
+	s.ledger.hold(e, -1)
+	s.bookAll()
 	further := *a
 	further.Start, further.End = a.End, until
 	if err := s.book(&further, further.Start); err != nil {
 		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 	}
 	a.End = until // the allotments are the entry's own since it has started
-	s.ledger.rehold(e)
+	s.ledger.hold(e, 1)
 	s.timers.add(endTimer(e, 0))
 	return nil
 }
@@ -339,8 +374,8 @@ func (s *state) move(e *entry, to []berth.Allotment) error {
 		return fmt.Errorf("reservation %q has started and cannot move", e.Request.ID)
 	}
 	if to == nil {
-		s.timers.drop(waitTimer(e))
-		s.ledger.unhold(e)
+		s.timers.drop(&e.first)
+		s.ledger.hold(e, -1)
 		for i := range e.Allotments {
 			a := &e.Allotments[i]
 			from := max(a.Start, s.now)
@@ -359,14 +394,14 @@ func (s *state) move(e *entry, to []berth.Allotment) error {
 			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 		}
 	}
-	s.ledger.rehold(e)
+	s.ledger.hold(e, 1)
 	s.timers.add(waitTimer(e))
 	return nil
 }
 
 // end ends one part, early if its time is not over.
 func (s *state) end(e *entry, part int) error {
-	if part >= len(e.Allotments) || !s.ledger.holdsPart(e, part) {
+	if part < 0 || part >= len(e.Allotments) || !e.holds(part) {
 		return fmt.Errorf("reservation %q has no running part %d", e.Request.ID, part)
 	}
 	if err := s.free(e, part); err != nil {
@@ -377,9 +412,8 @@ func (s *state) end(e *entry, part int) error {
 }
 
 func (s *state) cancel(e *entry) error {
-	s.timers.drop(waitTimer(e))
 	for part := range e.Allotments {
-		if s.ledger.holdsPart(e, part) {
+		if e.holds(part) {
 			if err := s.end(e, part); err != nil {
 				return err
 			}
@@ -391,8 +425,11 @@ func (s *state) cancel(e *entry) error {
 // free gives back what is left of a part's time, and its PEs.
 func (s *state) free(e *entry, part int) error {
 	a := &e.Allotments[part]
-	s.timers.drop(endTimer(e, part))
-	if from := max(a.Start, s.now); from < a.End {
+	s.timers.drop(e.timer(part))
+	if from := max(a.Start, s.now); e.unbooked > 0 {
+		s.forgetUnbooked(e)
+		s.profile.give(from, a.End, a.NPE)
+	} else if from < a.End {
 		if err := s.unbook(a, from); err != nil {
 			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 		}

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/tidwall/btree"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 )
@@ -11,15 +11,16 @@ import (
 // a job, the end of its waiting limit, the end of an outage, or a pass over what
 // is pending. Its place in the order is (At, rank of Class, Sequence, Part),
 // which is total: the classes of reservations, jobs and outages are different
-// ones but for expiry, and a pass has no number.
+// ones but for expiry, and a pass has no number. It lies in what it is about.
 type timer struct {
 	At       berth.Time
-	Class    Class
 	Sequence uint64 // of the reservation; of a job or outage its number
 	Part     int
-	entry    *entry // the reservation
-	job      *job   // or the job
-	outage   *Outage
+	Class    Class
+	place    int32   // in the heap, from 1; 0 while it is not set
+	entry    *entry  // the reservation
+	job      *job    // or the job
+	outage   *Outage // or the outage
 }
 
 // id returns the name of what the timer is about.
@@ -33,70 +34,160 @@ func (t *timer) id() string {
 	return "" // an outage, of which the number says it all, or a pass
 }
 
-// timers is the ordered set of what is to come. It follows from the ledger:
-// a confirmed reservation has a start timer, each running part an end timer;
-// and from the queue of jobs, where a job with a waiting limit has one.
+// timers is what is to come, a heap with the first at its root. It follows from
+// the ledger: a confirmed reservation has a start timer, each running part an
+// end timer; from the queue of jobs, where a plan has one and so has a waiting
+// limit; and from the outages. Adding and dropping cost O(log n).
 type timers struct {
-	tree   *btree.BTreeG[timer]
-	before func(a, b timer) bool
+	heap  []slot
+	ranks *ranks
 }
 
-func newTimers(ranks *ranks) timers {
-	before := func(t, u timer) bool {
+// slot is a timer and its time, so that most comparisons look nowhere else.
+type slot struct {
+	at    berth.Time
+	timer *timer
+}
+
+func (ts *timers) before(a, b slot) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	t, u := a.timer, b.timer
+	switch {
+	case t.Class != u.Class:
+		return ts.ranks[t.Class] < ts.ranks[u.Class]
+	case t.Sequence != u.Sequence:
+		return t.Sequence < u.Sequence
+	}
+	return t.Part < u.Part
+}
+
+// add sets a timer that is not set.
+func (ts *timers) add(t *timer) {
+	if t.place != 0 {
+		panic("engine: a timer is set twice")
+	}
+	ts.heap = append(ts.heap, slot{})
+	ts.rise(len(ts.heap)-1, slot{t.At, t})
+}
+
+// drop takes out a timer, if it is set.
+func (ts *timers) drop(t *timer) {
+	if t.place == 0 {
+		return
+	}
+	i, last := int(t.place)-1, len(ts.heap)-1
+	t.place = 0
+	x := ts.heap[last]
+	ts.heap[last] = slot{}
+	ts.heap = ts.heap[:last]
+	switch {
+	case i == last:
+	case i > 0 && ts.before(x, ts.heap[(i-1)/2]):
+		ts.rise(i, x)
+	default:
+		ts.sink(i, x)
+	}
+}
+
+// inOrder returns the timers in their order.
+func (ts *timers) inOrder() []*timer {
+	slots := slices.Clone(ts.heap)
+	slices.SortFunc(slots, func(a, b slot) int {
 		switch {
-		case t.At != u.At:
-			return t.At < u.At
-		case t.Class != u.Class:
-			return ranks[t.Class] < ranks[u.Class]
-		case t.Sequence != u.Sequence:
-			return t.Sequence < u.Sequence
+		case ts.before(a, b):
+			return -1
+		case ts.before(b, a):
+			return 1
 		}
-		return t.Part < u.Part
+		return 0
+	})
+	sorted := make([]*timer, len(slots))
+	for i, x := range slots {
+		sorted[i] = x.timer
 	}
-	return timers{btree.NewBTreeGOptions(before, btree.Options{NoLocks: true}), before}
+	return sorted
 }
 
-func (t timers) add(x timer)  { t.tree.Set(x) }
-func (t timers) drop(x timer) { t.tree.Delete(x) }
-
-// next returns the first timer; the plans of jobs have theirs in the queue.
-func (s *state) next() (timer, bool) {
-	first, ok := s.timers.tree.Min()
-	plan, planned := s.jobs.next()
-	if planned && (!ok || s.timers.before(plan, first)) {
-		return plan, true
+// rise puts a slot where i is, or above.
+func (ts *timers) rise(i int, x slot) {
+	h := ts.heap
+	for i > 0 {
+		above := (i - 1) / 2
+		if !ts.before(x, h[above]) {
+			break
+		}
+		h[i] = h[above]
+		h[i].timer.place = int32(i + 1)
+		i = above
 	}
-	return first, ok
+	h[i] = x
+	x.timer.place = int32(i + 1)
+}
+
+// sink puts a slot where i is, or below.
+func (ts *timers) sink(i int, x slot) {
+	h := ts.heap
+	for {
+		below := 2*i + 1
+		if below+1 < len(h) && ts.before(h[below+1], h[below]) {
+			below++
+		}
+		if below >= len(h) || !ts.before(h[below], x) {
+			break
+		}
+		h[i] = h[below]
+		h[i].timer.place = int32(i + 1)
+		i = below
+	}
+	h[i] = x
+	x.timer.place = int32(i + 1)
+}
+
+// next returns the first timer.
+func (s *state) next() (timer, bool) {
+	if len(s.timers.heap) == 0 {
+		return timer{}, false
+	}
+	return *s.timers.heap[0].timer, true
 }
 
 // waitTimer is due when a reservation starts or, as long as it is only held,
 // when it expires.
-func waitTimer(e *entry) timer {
+func waitTimer(e *entry) *timer {
+	t := e.timer(0)
+	*t = timer{At: e.Start(), Class: ClassStart, Sequence: e.Sequence, entry: e}
 	if e.State == berth.Held {
-		return timer{At: e.Expires, Class: ClassExpiry, Sequence: e.Sequence, Part: ofReservation, entry: e}
+		*t = timer{At: e.Expires, Class: ClassExpiry, Sequence: e.Sequence, Part: ofReservation, entry: e}
 	}
-	return timer{At: e.Start(), Class: ClassStart, Sequence: e.Sequence, entry: e}
+	return t
 }
 
 // ofReservation is the part of the expiry of reservations, whose numbers are
 // not those of jobs.
 const ofReservation = -1
 
-func endTimer(e *entry, part int) timer {
-	return timer{At: e.Allotments[part].End, Class: ClassEnd, Sequence: e.Sequence, Part: part, entry: e}
+// endTimer is due when a part of a reservation reaches its end.
+func endTimer(e *entry, part int) *timer {
+	t := e.timer(part)
+	*t = timer{At: e.Allotments[part].End, Class: ClassEnd, Sequence: e.Sequence, Part: part, entry: e}
+	return t
 }
 
 // planTimer is due when a job's plan says that it starts.
-func planTimer(j *job) timer {
-	return timer{At: j.plan.Start, Class: ClassPeriod, Sequence: j.number, job: j}
+func planTimer(j *job) *timer {
+	j.due = timer{At: j.plan.Start, Class: ClassPeriod, Sequence: j.number, job: j}
+	return &j.due
 }
 
 // expiryTimer is due when a job can no longer start in time.
-func expiryTimer(j *job, at berth.Time) timer {
-	return timer{At: at, Class: ClassExpiry, Sequence: j.number, job: j}
+func expiryTimer(j *job, at berth.Time) *timer {
+	j.expiry = &timer{At: at, Class: ClassExpiry, Sequence: j.number, job: j}
+	return j.expiry
 }
 
 // outageTimer is due when PEs come back by themselves.
-func outageTimer(o *Outage) timer {
-	return timer{At: o.Until, Class: ClassCapacity, Sequence: o.Number, outage: o}
+func outageTimer(o *Outage) *timer {
+	return &timer{At: o.Until, Class: ClassCapacity, Sequence: o.Number, outage: o}
 }

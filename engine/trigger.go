@@ -42,7 +42,7 @@ func (e *Engine) schedule() {
 	if p := berth.Time(e.config.Period); e.settings.trigger == OnPeriod {
 		at += (p - at%p) % p // right for negative times too
 	}
-	if at < e.state.pass {
+	if at < e.state.passAt() {
 		e.emit(Change{Kind: Scheduled, Pass: at})
 	}
 }
@@ -57,14 +57,18 @@ func (e *Engine) pass() {
 
 // schedule folds Scheduled.
 func (s *state) schedule(at berth.Time) {
-	if s.pass < berth.Forever {
-		s.timers.drop(passTimer(s.pass))
-	}
-	if s.pass = at; at < berth.Forever {
-		s.timers.add(passTimer(at))
+	s.timers.drop(&s.pass)
+	// It comes before the plans of jobs, whose numbers begin with 1.
+	if s.pass = (timer{At: at, Class: ClassPeriod}); at < berth.Forever {
+		s.timers.add(&s.pass)
 	}
 }
 
-// passTimer is due at a scheduling point. It comes before the plans of jobs,
-// whose numbers begin with 1.
-func passTimer(at berth.Time) timer { return timer{At: at, Class: ClassPeriod} }
+// passAt returns when the next pass over what is pending is due, Forever if
+// nothing waits for one.
+func (s *state) passAt() berth.Time {
+	if s.pass.place == 0 {
+		return berth.Forever
+	}
+	return s.pass.At
+}

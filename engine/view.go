@@ -35,7 +35,7 @@ type Status struct {
 func (e *Engine) Status(id string) (s Status, ok bool) {
 	if entry, live := e.state.ledger.live[id]; live {
 		r := entry.Reservation
-		return Status{Standing: standing(entry), Request: r.Request, Reservation: &r}, true
+		return Status{Standing: standing(entry), Request: *r.Request, Reservation: &r}, true
 	}
 	if j, waits := e.state.jobs.byID[id]; waits {
 		return Status{Standing: Pending, Request: *j.request, Plan: j.plan}, true
@@ -120,7 +120,7 @@ func (e *Engine) Loads() []Load {
 			switch {
 			case entry.State != berth.Active:
 				l.Waiting++
-			case e.state.ledger.holdsPart(entry, part):
+			case entry.holds(part):
 				l.Running++
 			}
 		}

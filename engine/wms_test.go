@@ -185,7 +185,7 @@ func TestWantedStartsAreKept(t *testing.T) {
 				if c.Kind != engine.Accepted {
 					continue
 				}
-				r, a := &c.Reservation.Request, &c.Reservation.Allotments[0]
+				r, a := c.Reservation.Request, &c.Reservation.Allotments[0]
 				if a.Start != r.Ready || a.End != r.Deadline {
 					t.Fatalf("%s wants [%d, %d) and gets [%d, %d)", r.ID, r.Ready, r.Deadline, a.Start, a.End)
 				}
