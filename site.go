@@ -15,6 +15,15 @@ func (s Speed) Scale(d Duration) Duration {
 	return max(1, (d*Duration(StandardSpeed)+Duration(s)-1)/Duration(s))
 }
 
+// Work returns how much work, in standard seconds rounded down, is done at the
+// speed in a time.
+func (s Speed) Work(d Duration) Duration {
+	if s == 0 || s == StandardSpeed {
+		return d
+	}
+	return d * Duration(s) / Duration(StandardSpeed)
+}
+
 // Site is a cluster: pools of PEs, the partitions that limit their use, and
 // what the nodes and the site as a whole offer.
 type Site struct {

@@ -216,6 +216,9 @@ func (t *trial) front() (started []placed, waiting *job) {
 // now returns where a job can start now.
 func (t *trial) now(j *job) (berth.Allotment, bool) {
 	at, ok := t.earliestBy(j, func(d berth.Duration) berth.Time { return min(j.request.Deadline, t.engine.state.now.Add(d)) })
+	if !ok && t.engine.config.Preempt {
+		return t.meanwhile(j)
+	}
 	return at, ok
 }
 

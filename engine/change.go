@@ -24,6 +24,8 @@ const (
 	Requeued  ChangeKind = "requeued"  // job ID, without allotments for the moment, is pending again: Request
 	Lost      ChangeKind = "lost"      // reservation ID, without allotments for the moment, is gone for the reason Refusal
 	Extended  ChangeKind = "extended"  // reservation ID, active, goes on until Until
+	Shortened ChangeKind = "shortened" // job ID, which runs, has to go at Until
+	Preempted ChangeKind = "preempted" // job ID was stopped and is pending again, with what is left to do: Request
 	Moved     ChangeKind = "moved"     // reservation ID, not started, has the allotments Moved; if nil it has none for the moment
 	Ended     ChangeKind = "ended"     // part Part of reservation ID has ended; with the last part it is finished
 	Cancelled ChangeKind = "cancelled" // reservation ID is gone, the rest of its time is free

@@ -43,6 +43,9 @@ type Config struct {
 	// Compress makes the conservative pass plan anew, in the order of the
 	// queue, whenever PEs are released early.
 	Compress bool `json:"compress,omitempty"`
+	// Preempt makes running jobs yield to requests: those are decided as if no
+	// job ran, and jobs may start where they will have to yield.
+	Preempt bool `json:"preempt,omitempty"`
 	// Overrun says what becomes of a reservation that does not finish by its
 	// limit. Where it may go on, it does so for Extension at a time; 0 is a
 	// minute.
@@ -158,7 +161,7 @@ func (c *Config) resolve() (settings, error) {
 	if err := c.checkSites(); err != nil {
 		return s, err
 	}
-	s.simple = !plainPasses && s.order.Key != nil && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late
+	s.simple = !plainPasses && !c.Preempt && s.order.Key != nil && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late
 	return s, nil
 }
 

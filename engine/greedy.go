@@ -40,7 +40,7 @@ func overShare(r *berth.Request) *berth.Refusal {
 
 // decide promises a pending request something, or refuses it.
 func (e *Engine) decide(r *berth.Request) {
-	allotments, refusal := e.place(r)
+	allotments, refusal := e.placed(r)
 	switch {
 	case refusal != nil && e.mayWait(r, refusal):
 		e.emit(Change{Kind: Waits, ID: r.ID, Request: jobOf(r)})
@@ -57,6 +57,7 @@ func (e *Engine) decide(r *berth.Request) {
 		reservation.State = berth.Held
 		reservation.Expires = min(e.state.now.Add(r.Hold), reservation.End())
 	}
+	e.preempt(allotments)
 	e.yield(allotments)
 	e.emit(Change{Kind: Accepted, ID: r.ID, Reservation: reservation})
 	e.effect(EffectReserve, reservation)

@@ -36,7 +36,7 @@ func (p promises) watch(t *rapid.T, changes []engine.Change) {
 		case engine.Confirmed:
 			w.start = max(w.start, p[""].start) // what was held too long starts at once
 			p[c.ID] = w
-		case engine.Requeued:
+		case engine.Requeued, engine.Preempted:
 			delete(p, c.ID)
 		case engine.Moved:
 			if c.Moved != nil {

@@ -102,9 +102,9 @@ func (e *Engine) offered(d Difference, r berth.Request, allotments []berth.Allot
 // at returns the request for that place, in that shape, and no other.
 func (e *Engine) at(r berth.Request, a *berth.Allotment) berth.Request {
 	r.Site, r.Pool = a.Resource.Site, a.Resource.Name
-	place := slices.IndexFunc(e.state.resources, func(res resource) bool { return res.id == a.Resource })
+	res := e.resourceOf(a.Resource)
 	for _, v := range r.Parts[0].Variants {
-		if e.state.resources[place].scale(v) == (berth.Variant{NPE: a.NPE, Duration: a.End.Sub(a.Start)}) {
+		if res.scale(v) == (berth.Variant{NPE: a.NPE, Duration: a.End.Sub(a.Start)}) {
 			return shaped(r, v)
 		}
 	}

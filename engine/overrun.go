@@ -27,7 +27,10 @@ const defaultExtension berth.Duration = 60
 
 // limit deals with a part whose time is over.
 func (e *Engine) limit(entry *entry, part int) {
-	if !e.extend(entry) {
+	if rest, cut := e.cut(entry); cut {
+		e.effect(EffectRelease, &entry.Reservation)
+		e.emit(Change{Kind: Preempted, ID: entry.Request.ID, Request: rest, entry: entry})
+	} else if !e.extend(entry) {
 		e.end(entry, part)
 	}
 	e.released()
@@ -146,8 +149,7 @@ func (e *Engine) inTheWay(resource berth.ResourceID, b calendar.Block, several b
 // in the same shape on the same resource. Its deadline does not count any more.
 func (e *Engine) later(d *entry) (at berth.Allotment, ok bool) {
 	a := d.Allotments[0]
-	place := slices.IndexFunc(e.state.resources, func(res resource) bool { return res.id == a.Resource })
-	res := &e.state.resources[place]
+	res := e.resourceOf(a.Resource)
 	q := calendar.Query{
 		Now: e.state.now, Ready: max(a.Start, e.state.now), Deadline: berth.Forever,
 		Duration: a.End.Sub(a.Start), NPE: a.NPE, Eligible: res.eligible(d.Request, &d.Request.Parts[0]),

@@ -37,6 +37,7 @@ func drawConfig(t *rapid.T) engine.Config {
 		config.Period = berth.Duration(rapid.IntRange(1, 20).Draw(t, "period"))
 	}
 	config.Immediate = rapid.SampledFrom([]engine.Immediate{engine.Refuse, engine.Enqueue}).Draw(t, "immediate")
+	config.Preempt = rapid.IntRange(0, 3).Draw(t, "preempt") == 0
 	config.Overrun = rapid.SampledFrom([]engine.Overrun{"", engine.Kill, engine.Extend, engine.Delay}).Draw(t, "overrun")
 	config.Extension = berth.Duration(rapid.IntRange(0, 10).Draw(t, "extension"))
 	if rapid.Bool().Draw(t, "arrivals first") {

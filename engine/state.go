@@ -245,6 +245,14 @@ func (s *state) fold(c *Change) error {
 		return s.start(e, c.PEs)
 	case Extended:
 		return s.extend(e, c.Until)
+	case Shortened:
+		return s.shorten(e, c.Until)
+	case Preempted:
+		if err := s.end(e, 0); err != nil {
+			return err
+		}
+		s.queueJob(c.Request)
+		return nil
 	case Moved:
 		return s.move(e, c.Moved)
 	case Confirmed:

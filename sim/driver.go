@@ -19,7 +19,7 @@ type driver struct {
 	fallen   int // outages so far
 	ends     ends
 	started  int
-	extends  bool             // what runs may go on beyond its limit
+	extends  bool             // what runs may go on beyond its limit, or be stopped before
 	ranks    [sources + 1]int // at one instant the lower comes first
 }
 
@@ -28,6 +28,7 @@ type end struct {
 	at    berth.Time
 	order int // in which they started
 	id    string
+	start berth.Time
 }
 
 func (a end) before(b end) bool { return a.at < b.at || (a.at == b.at && a.order < b.order) }
@@ -83,7 +84,7 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 		return nil, err
 	}
 	d := &driver{engine: e, workload: w, recorder: newRecorder(config, w.Requests), told: -1}
-	d.extends = config.Overrun != "" && config.Overrun != engine.Kill
+	d.extends = config.Overrun != "" && config.Overrun != engine.Kill || config.Preempt
 	order := config.Instant
 	if len(order) == 0 {
 		order = engine.EndsFirst()
@@ -135,7 +136,7 @@ func (d *driver) next(s source) (at berth.Time, ok bool) {
 	w := d.workload
 	switch {
 	case s == finishes:
-		for len(d.ends) > 0 && d.gone(d.ends[0].id) {
+		for len(d.ends) > 0 && d.gone(&d.ends[0]) {
 			d.ends.pop()
 		}
 		if len(d.ends) > 0 {
@@ -150,12 +151,12 @@ func (d *driver) next(s source) (at berth.Time, ok bool) {
 }
 
 // gone reports whether the engine has ended something that would have gone on.
-func (d *driver) gone(id string) bool {
+func (d *driver) gone(x *end) bool {
 	if !d.extends && len(d.workload.Outages) == 0 {
 		return false
 	}
-	_, live := d.engine.Reservation(id)
-	return !live
+	r, live := d.engine.Reservation(x.id)
+	return !live || r.Start() != x.start
 }
 
 // arrive submits the next request.
@@ -194,11 +195,11 @@ func (d *driver) start(id string) {
 	last := berth.Time(-berth.Forever)
 	for part := range d.workload.Requests[request].Parts {
 		line := d.recorder.line(id, part)
-		at = line.Start.Add(d.workload.Runs[request])
+		at = line.Start.Add(d.workload.Runs[request] - d.recorder.pieces[id].ran)
 		last = max(last, *line.End)
 	}
 	if at < last || d.extends {
 		d.started++
-		d.ends.push(end{at: at, order: d.started, id: id})
+		d.ends.push(end{at: at, order: d.started, id: id, start: *d.recorder.line(id, 0).Start})
 	}
 }

@@ -3,7 +3,10 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -171,4 +174,48 @@ func TestRunsMustMatchRequests(t *testing.T) {
 	if err == nil {
 		t.Error("no error about one run of no request")
 	}
+}
+
+// Jobs that yield to reservations show what they ran before as bookings, run as
+// long in all as they would have, and the validator accepts the schedule.
+func TestPreemptedJobsInASchedule(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		pes := berth.Count(rapid.IntRange(1, 8).Draw(r, "pes"))
+		config := engine.Config{Sites: sim.OnePool(pes, rapid.SampledFrom([]berth.Binding{berth.Early, berth.Late}).Draw(r, "binding")), Preempt: true}
+		config.Jobs = rapid.SampledFrom(engine.JobPasses).Draw(r, "pass").Name
+		var w sim.Workload
+		now := berth.Time(0)
+		for i := range rapid.IntRange(1, 30).Draw(r, "jobs") {
+			now += berth.Time(rapid.IntRange(0, 6).Draw(r, "pause"))
+			npe, d := berth.Count(rapid.IntRange(1, int(pes)).Draw(r, "npe")), berth.Duration(rapid.IntRange(1, 30).Draw(r, "duration"))
+			request := berth.Job(fmt.Sprint(i), now, npe, d)
+			if rapid.IntRange(0, 2).Draw(r, "reservation") == 0 {
+				ready := now + berth.Time(rapid.IntRange(0, 20).Draw(r, "lead"))
+				request = berth.Rigid(fmt.Sprint(i), now, ready, ready.Add(d)+berth.Time(rapid.IntRange(0, 9).Draw(r, "slack")), npe, d)
+			}
+			w.Requests = append(w.Requests, request)
+			w.Runs = append(w.Runs, berth.Duration(rapid.IntRange(1, int(d)).Draw(r, "run")))
+		}
+		lines, err := sim.Replay(context.Background(), config, w, nil)
+		if err != nil {
+			r.Fatal(err)
+		}
+		accepted(t, lines, pes)
+		ran := map[string]berth.Duration{}
+		for i := range lines {
+			if line := &lines[i]; line.Accepted || line.Kind == berth.KindBooking {
+				end := *line.End
+				if line.ActualEnd != nil {
+					end = *line.ActualEnd
+				}
+				id, _, _ := strings.Cut(line.ID, "/")
+				ran[id] += end.Sub(*line.Start)
+			}
+		}
+		for i := range w.Requests {
+			if id := w.Requests[i].ID; w.Requests[i].IsJob() && ran[id] != w.Runs[i] {
+				r.Fatalf("job %s ran %d s of %d", id, ran[id], w.Runs[i])
+			}
+		}
+	})
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/engine"
@@ -85,7 +87,7 @@ func openPeerLog(t testing.TB, name string, records int) peerLog {
 func near(got, published float64) bool { return math.Abs(got-published) < 0.000_06 }
 
 // accepted fails the test unless the independent validator accepts a schedule.
-func accepted(t *testing.T, lines []berth.Line, pes berth.Count) {
+func accepted(t rapid.TB, lines []berth.Line, pes berth.Count) {
 	t.Helper()
 	var file bytes.Buffer
 	out := json.NewEncoder(&file)

@@ -18,16 +18,24 @@ type recorder struct {
 	pools bool           // lines name the pool, since a site has several
 	now   berth.Time
 
-	outages []berth.Line
+	outages []berth.Line      // and what stopped jobs had run
+	pieces  map[string]pieces // by job that was stopped
+}
+
+// pieces is how often a job was stopped, and how long it ran before.
+type pieces struct {
+	number int
+	ran    berth.Duration
 }
 
 func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 	return &recorder{
-		lines: make([]berth.Line, 0, len(requests)),
-		index: map[string]int{},
-		first: make([]int, 0, len(requests)),
-		live:  make([]int, 0, len(requests)),
-		pools: slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
+		lines:  make([]berth.Line, 0, len(requests)),
+		index:  map[string]int{},
+		pieces: map[string]pieces{},
+		first:  make([]int, 0, len(requests)),
+		live:   make([]int, 0, len(requests)),
+		pools:  slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
 	}
 }
 
@@ -63,6 +71,12 @@ func (r *recorder) record(changes []engine.Change) {
 			delete(r.index, c.ID)
 		case engine.Requeued:
 			r.revoke(r.line(c.ID, 0), "")
+		case engine.Shortened:
+			line := r.line(c.ID, 0)
+			until := c.Until
+			line.End, line.Duration = &until, until.Sub(*line.Start)
+		case engine.Preempted:
+			r.segment(c.ID, c.Request.Parts[0].Variants[0].Duration)
 		case engine.Lost:
 			for part := range r.live[r.index[c.ID]] {
 				r.revoke(r.line(c.ID, part), c.Refusal.Reason)
@@ -169,6 +183,23 @@ func (r *recorder) move(line *berth.Line, to *berth.Allotment) {
 func (r *recorder) revoke(line *berth.Line, reason berth.Reason) {
 	line.Accepted, line.Reason, line.Site, line.Pool = false, reason, "", ""
 	line.Start, line.End, line.PEs, line.PromisedStart = nil, nil, berth.PESet{}, nil
+}
+
+// segment notes that a job was stopped: what it ran is a booking of its own, and
+// the job's line tells of what is left.
+func (r *recorder) segment(id string, left berth.Duration) {
+	line := r.line(id, 0)
+	if at := r.now; *line.Start < at {
+		piece := r.pieces[id]
+		piece.number++
+		ran := *line
+		ran.ID, ran.Kind, ran.End, ran.Duration = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking, &at, at.Sub(*line.Start)
+		r.outages = append(r.outages, ran)
+		piece.ran += ran.Duration
+		r.pieces[id] = piece
+	}
+	r.revoke(line, "")
+	line.Duration = left
 }
 
 // outage notes an outage; its end is where it was expected, if at all.

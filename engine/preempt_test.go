@@ -1,0 +1,79 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// With preemption a promise is made as if no job ran; the job that is in its way
+// stops when it begins, and goes on with what is left (GridSim's rule). Two
+// slow PEs do half the work in the same time.
+func TestJobsYieldToReservations(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		speed    berth.Speed
+		requests []berth.Request
+		want     string
+		end      berth.Time // of j
+	}{
+		{
+			"a request for now", 0,
+			[]berth.Request{job("j", 0, 4, 100), berth.Rigid("r", 10, 10, 20, 3, 10)},
+			"j@0 j-@10 r@10 j@20", 110,
+		},
+		{
+			"a request for later, before the job", 0,
+			[]berth.Request{berth.Rigid("r", 0, 50, 60, 4, 10), job("j", 0, 4, 100)},
+			"j@0 j-@50 r@50 j@60", 110,
+		},
+		{
+			"only who started last has to go", 0,
+			[]berth.Request{job("i", 0, 2, 100), job("j", 1, 2, 100), berth.Rigid("r", 10, 10, 20, 1, 10)},
+			"i@0 j@1 j-@10 r@10 j@20", 111,
+		},
+		{
+			"half the work done", 500,
+			[]berth.Request{job("j", 0, 4, 100), berth.Rigid("r", 10, 10, 30, 3, 10)},
+			"j@0 j-@10 r@10 j@30", 220,
+		},
+	} {
+		config := onePool(4, berth.Late)
+		config.Preempt, config.Sites[0].Pools[0].Speed = true, c.speed
+		e := newEngine(t, config)
+		var words []string
+		var now, ended berth.Time
+		note := func(changes []engine.Change) {
+			for _, change := range changes {
+				switch change.Kind {
+				case engine.Advanced:
+					now = change.Now
+				case engine.Started:
+					words = append(words, fmt.Sprintf("%s@%d", change.ID, now))
+				case engine.Preempted:
+					words = append(words, fmt.Sprintf("%s-@%d", change.ID, now))
+				case engine.Ended:
+					if change.ID == "j" {
+						ended = now
+					}
+				}
+			}
+			if err := e.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range c.requests {
+			note(apply(t, e, c.requests[i].Arrival, engine.Event{Kind: engine.Submit, Request: &c.requests[i]}))
+		}
+		note(apply(t, e, 1000, engine.Event{Kind: engine.Wake}))
+		if got := strings.Join(words, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		if ended != c.end {
+			t.Errorf("%s: j is done at %d, want %d", c.name, ended, c.end)
+		}
+	}
+}
