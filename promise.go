@@ -58,10 +58,11 @@ func (a *Allotment) Interval() Interval { return Interval{Start: a.Start, End: a
 // State is a reservation's place in its life.
 type State string
 
-// The states. A reservation is live in the first three.
+// The states. A reservation is live in the first four.
 const (
 	Held      State = "held" // it keeps its place until it expires, unless it is confirmed before
 	Confirmed State = "confirmed"
+	Degraded  State = "degraded" // confirmed, but with fewer PEs than promised until others are found
 	Active    State = "active"
 	Finished  State = "finished"
 	Cancelled State = "cancelled"
@@ -74,6 +75,14 @@ type Reservation struct {
 	State      State       `json:"state"`
 	Sequence   uint64      `json:"sequence"` // order of acceptance within the engine
 	Allotments []Allotment `json:"allotments"`
+	// Generation counts the places that the reservation has had, beginning with
+	// 1: whatever is made of it at a site belongs to one of them.
+	Generation uint64 `json:"generation,omitempty"`
+	// Missing is how many PEs of those promised are out of use and not replaced
+	// yet.
+	Missing Count `json:"missing,omitempty"`
+	// Shown says that it has been used.
+	Shown bool `json:"shown,omitempty"`
 	// Expires is when a held reservation is gone unless it was confirmed.
 	Expires Time `json:"expires,omitempty"`
 }

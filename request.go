@@ -93,6 +93,9 @@ type Request struct {
 	// Hold asks for a promise that is only held, and expires so long after the
 	// decision unless it is confirmed; 0 asks for a confirmed one.
 	Hold Duration `json:"hold,omitempty"`
+	// NoShow gives the promise up if nobody has used it so long after its start;
+	// 0 never does.
+	NoShow Duration `json:"no_show,omitempty"`
 	Requirements
 }
 
@@ -133,8 +136,10 @@ func (r *Request) Validate() error {
 		return Errorf(Invalid, "parts", "several parts or variants; a job has one of each")
 	case r.Hold < 0 || r.Hold >= TimeLimit:
 		return Errorf(Invalid, "hold", "%d s; it must lie between 0 and 2^42", r.Hold)
-	case r.IsJob() && r.Hold != 0:
-		return Errorf(Invalid, "hold", "%d s; a job gets no promise that could be held", r.Hold)
+	case r.NoShow < 0 || r.NoShow >= TimeLimit:
+		return Errorf(Invalid, "no_show", "%d s; it must lie between 0 and 2^42", r.NoShow)
+	case r.IsJob() && (r.Hold != 0 || r.NoShow != 0):
+		return Errorf(Invalid, "hold", "%d s, no show %d s; a job gets no promise that could be held or given up", r.Hold, r.NoShow)
 	case r.IsJob() && r.Ready != r.Arrival:
 		return Errorf(Invalid, "ready", "%d; a job is ready when it arrives, at %d", r.Ready, r.Arrival)
 	}

@@ -66,6 +66,7 @@ func (e *Engine) discardJobs() {
 // released lets the pass see that PEs were given back, or that time has reached
 // the end of somebody's limit.
 func (e *Engine) released() {
+	e.repair()
 	if e.settings.jobs.plans {
 		e.replan()
 		if e.config.Compress {

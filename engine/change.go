@@ -23,10 +23,15 @@ const (
 	Failed    ChangeKind = "failed"    // reservation ID, active, lost PEs and has ended
 	Requeued  ChangeKind = "requeued"  // job ID, without allotments for the moment, is pending again: Request
 	Lost      ChangeKind = "lost"      // reservation ID, without allotments for the moment, is gone for the reason Refusal
-	Extended  ChangeKind = "extended"  // reservation ID, active, goes on until Until
+	Extended  ChangeKind = "extended"  // reservation ID goes on until Until
 	Shortened ChangeKind = "shortened" // job ID, which runs, has to go at Until
 	Preempted ChangeKind = "preempted" // job ID was stopped and is pending again, with what is left to do: Request
 	Moved     ChangeKind = "moved"     // reservation ID, not started, has the allotments Moved; if nil it has none for the moment
+	Resized   ChangeKind = "resized"   // reservation ID has the PEs of Moved for the same time; what that lacks of the promise is missing
+	Modified  ChangeKind = "modified"  // reservation ID, without allotments for the moment, is for Request now and has the allotments Moved
+	Kept      ChangeKind = "kept"      // what was asked of reservation ID got Refusal; it stays as it is
+	Shown     ChangeKind = "shown"     // reservation ID is in use
+	NoShow    ChangeKind = "no_show"   // nobody used reservation ID in time; it is gone
 	Ended     ChangeKind = "ended"     // part Part of reservation ID has ended; with the last part it is finished
 	Cancelled ChangeKind = "cancelled" // reservation ID is gone, the rest of its time is free
 	Emitted   ChangeKind = "emitted"   // Effect is in the outbox
@@ -63,7 +68,7 @@ type EffectKind string
 
 // The kinds of effect.
 const (
-	EffectReserve EffectKind = "reserve" // make the promise real at the site
+	EffectReserve EffectKind = "reserve" // make the promise real at the site, as it is now
 	EffectLaunch  EffectKind = "launch"  // the reservation starts
 	EffectRelease EffectKind = "release" // take the reservation down at the site
 )
@@ -76,4 +81,7 @@ type Effect struct {
 	Kind        EffectKind `json:"kind"`
 	Site        string     `json:"site"`
 	Reservation string     `json:"reservation"`
+	// Generation is that of the reservation. A later one takes the place of all
+	// earlier ones at the site.
+	Generation uint64 `json:"generation"`
 }

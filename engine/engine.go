@@ -75,11 +75,14 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 		case ClassEnd:
 			e.limit(t.entry, t.Part)
 		case ClassExpiry:
-			if t.job == nil {
+			switch {
+			case t.job != nil:
+				e.expire(t.job)
+			case t.Part == ofNoShow:
+				e.noShow(t.entry)
+			default:
 				e.expireHeld(t.entry)
-				break
 			}
-			e.expire(t.job)
 		case ClassCapacity:
 			e.emit(Change{Kind: CameUp, Outage: t.outage})
 			e.released()
@@ -121,7 +124,7 @@ func (e *Engine) effect(kind EffectKind, r *berth.Reservation) {
 			continue
 		}
 		done = append(done, site)
-		effect := Effect{Number: e.state.effects + 1, Kind: kind, Site: site, Reservation: r.Request.ID}
+		effect := Effect{Number: e.state.effects + 1, Kind: kind, Site: site, Reservation: r.Request.ID, Generation: r.Generation}
 		e.emit(Change{Kind: Emitted, Effect: &effect})
 		e.effects = append(e.effects, effect)
 	}
@@ -137,6 +140,12 @@ func (e *Engine) apply(event Event) error {
 		return e.cancel(event.ID)
 	case Confirm:
 		return e.confirm(event.ID)
+	case Modify:
+		return e.modify(event.ID, event.Request)
+	case Prolong:
+		return e.prolong(event.ID, event.Until)
+	case Show:
+		return e.show(event.ID)
 	case Finish:
 		return e.finish(event.ID)
 	case Down:
@@ -235,6 +244,11 @@ func (e *Engine) finish(id string) error {
 // start makes a reservation active; parts bound late get the lowest-numbered
 // idle PEs of their pools.
 func (e *Engine) start(entry *entry) {
+	if entry.Missing > 0 && entry.Allotments[0].NPE == 0 { // none of its PEs came back
+		e.emit(Change{Kind: Failed, ID: entry.Request.ID, entry: entry})
+		e.effect(EffectRelease, &entry.Reservation)
+		return
+	}
 	change := Change{Kind: Started, ID: entry.Request.ID, entry: entry}
 	for part := range entry.Allotments {
 		a := &entry.Allotments[part]

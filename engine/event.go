@@ -20,6 +20,13 @@ const (
 	Cancel EventKind = "cancel"
 	// Confirm makes a held reservation a confirmed one.
 	Confirm EventKind = "confirm"
+	// Modify asks for Request in the place of reservation ID, which has not
+	// started. It is atomic: if it is refused, the reservation stays as it is.
+	Modify EventKind = "modify"
+	// Prolong asks that reservation ID goes on until Until.
+	Prolong EventKind = "prolong"
+	// Show says that reservation ID, active, is in use.
+	Show EventKind = "show"
 	// Finish says that an active reservation ended, early or at its limit.
 	Finish EventKind = "finish"
 	// Down says that PEs of a resource cannot be used from now on, until they
@@ -34,13 +41,13 @@ const (
 // Event is one input of the engine. Only the fields of its kind are set.
 type Event struct {
 	Kind    EventKind      `json:"kind"`
-	Request *berth.Request `json:"request,omitempty"` // Submit
-	ID      string         `json:"id,omitempty"`      // Cancel, Confirm, Finish: of the request
+	Request *berth.Request `json:"request,omitempty"` // Submit, Modify
+	ID      string         `json:"id,omitempty"`      // of the request, where there is one already
 	Effect  uint64         `json:"effect,omitempty"`  // Settle
 	// Down, Up: which PEs of which resource, under either binding.
 	Resource berth.ResourceID `json:"resource,omitzero"`
 	PEs      berth.PESet      `json:"pes,omitzero"`
-	Until    berth.Time       `json:"until,omitempty"` // Down; 0 if nobody knows
+	Until    berth.Time       `json:"until,omitempty"` // Prolong; Down, 0 if nobody knows
 }
 
 // Class is what happens at one instant in one go. Config.Instant says in which

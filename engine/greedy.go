@@ -51,7 +51,7 @@ func (e *Engine) decide(r *berth.Request) {
 	}
 	reservation := &berth.Reservation{
 		Request: r, State: berth.Confirmed,
-		Sequence: e.state.sequence + 1, Allotments: allotments,
+		Sequence: e.state.sequence + 1, Generation: 1, Allotments: allotments,
 	}
 	if r.Hold > 0 {
 		reservation.State = berth.Held
@@ -73,7 +73,7 @@ func (e *Engine) mayWait(r *berth.Request, refusal *berth.Refusal) bool {
 // jobOf returns the ordinary job that does the work of a request.
 func jobOf(r *berth.Request) *berth.Request {
 	j := *r
-	j.Kind, j.Deadline, j.Hold = berth.KindJob, berth.Forever, 0
+	j.Kind, j.Deadline, j.Hold, j.NoShow = berth.KindJob, berth.Forever, 0, 0
 	return &j
 }
 

@@ -38,7 +38,7 @@ func (p promises) watch(t *rapid.T, changes []engine.Change) {
 			p[c.ID] = w
 		case engine.Requeued, engine.Preempted:
 			delete(p, c.ID)
-		case engine.Moved:
+		case engine.Moved, engine.Modified:
 			if c.Moved != nil {
 				p[c.ID] = watched{start: c.Moved[0].Start}
 			}

@@ -31,6 +31,7 @@ type entry struct {
 	own      [1]berth.Allotment // room for Allotments, of which most have one
 	first    timer              // the start, then the end of the first part
 	further  []timer            // the ends of the others
+	noShow   *timer             // nil if nobody waits for its use
 }
 
 // timer returns the timer of a part; that of the first part is also the one of

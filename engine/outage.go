@@ -27,8 +27,9 @@ func (o *Outage) block(from berth.Time) *berth.Allotment {
 
 // down takes PEs out of use, those of them that are not out of use already.
 // What runs on them fails. Promises in their way are placed anew within their
-// windows, in the order of their starts; what finds no place is lost. A job that
-// was about to start waits again.
+// windows, in the order of their starts; what finds no place is lost. At a
+// managed site both outlive it: see repair. A job that was about to start waits
+// again.
 func (e *Engine) down(event *Event) error {
 	res, err := e.outOf(event)
 	if err != nil {
@@ -53,14 +54,23 @@ func (e *Engine) down(event *Event) error {
 	outage := &Outage{Number: e.state.outageNumber + 1, Resource: res.id, PEs: pes, Until: until}
 	block := outage.block(e.state.now)
 	for _, entry := range e.state.ledger.inOrder() {
-		if entry.State == berth.Active && e.runsOn(entry, res.id, pes) {
+		switch {
+		case entry.State != berth.Active || !e.runsOn(entry, res.id, pes):
+		case e.outlives(entry):
+			e.shrink(entry, pes)
+		default:
 			e.emit(Change{Kind: Failed, ID: entry.Request.ID, entry: entry})
 			e.effect(EffectRelease, &entry.Reservation)
 		}
 	}
-	displaced := e.inTheWay(res.id, blockOf(block, block.Start), true)
-	for _, d := range displaced {
+	var displaced []*entry
+	for _, d := range e.inTheWay(res.id, blockOf(block, block.Start), true) {
+		if e.outlives(d) {
+			e.shrink(d, pes)
+			continue
+		}
 		e.emit(Change{Kind: Moved, ID: d.Request.ID, entry: d})
+		displaced = append(displaced, d)
 	}
 	e.yield([]berth.Allotment{*block})
 	e.emit(Change{Kind: WentDown, Outage: outage})

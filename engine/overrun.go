@@ -126,7 +126,7 @@ func (e *Engine) inTheWay(resource berth.ResourceID, b calendar.Block, several b
 		for i := range d.Allotments {
 			a := &d.Allotments[i]
 			left := blockOf(a, max(a.Start, e.state.now)) // one that is held may have begun, and a part of it ended
-			if a.Resource == resource && left.Start < left.End {
+			if a.Resource == resource && left.Start < left.End && left.NPE > 0 {
 				must(do(left))
 			}
 		}

@@ -80,6 +80,9 @@ func drawRequest(t *rapid.T, id string, now berth.Time) berth.Request {
 	if rapid.IntRange(0, 3).Draw(t, "held") == 0 {
 		r.Hold = berth.Duration(rapid.IntRange(1, 20).Draw(t, "hold"))
 	}
+	if rapid.IntRange(0, 3).Draw(t, "wanted") == 0 {
+		r.NoShow = berth.Duration(rapid.IntRange(1, 9).Draw(t, "no show"))
+	}
 	return r
 }
 
@@ -132,11 +135,21 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 		for step := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			var event engine.Event
 			now += berth.Time(rapid.IntRange(0, 8).Draw(t, "pause"))
-			switch kind := rapid.IntRange(0, 15).Draw(t, "kind"); {
+			switch kind := rapid.IntRange(0, 18).Draw(t, "kind"); {
 			case kind < 6 || len(ids) == 0:
 				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
 				ids = append(ids, r.ID)
 				event = engine.Event{Kind: engine.Submit, Request: &r}
+			case kind == 16:
+				r := drawRequest(t, rapid.SampledFrom(ids).Draw(t, "id"), now)
+				if s, live := decides.Status(r.ID); live {
+					r.User = s.Request.User
+				}
+				event = engine.Event{Kind: engine.Modify, ID: r.ID, Request: &r}
+			case kind == 17:
+				event = engine.Event{Kind: engine.Prolong, ID: rapid.SampledFrom(ids).Draw(t, "id"), Until: now + berth.Time(rapid.IntRange(1, 40).Draw(t, "until"))}
+			case kind == 18:
+				event = engine.Event{Kind: engine.Show, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind == 15:
 				event = engine.Event{Kind: engine.Confirm, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind > 9:
@@ -218,7 +231,7 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 		for step := range 20 {
 			now += berth.Time(rapid.IntRange(0, 4).Draw(t, "pause"))
 			r := drawRequest(t, fmt.Sprint(step), now)
-			r.Parts, r.Hold = r.Parts[:1], 0
+			r.Parts, r.Hold, r.NoShow = r.Parts[:1], 0, 0
 			r.Parts[0].Variants = r.Parts[0].Variants[:1]
 			r.Parts[0].Eligible = berth.PESet{}
 			v := r.Parts[0].Variants[0]

@@ -139,7 +139,10 @@ func (s *state) restore(in *saved) error {
 			}
 			s.ledger.dropPart(entry, part)
 		}
-		if entry.State != berth.Active {
+		s.lacks(entry, entry.Missing)
+		if entry.State == berth.Active {
+			s.awaitShow(entry)
+		} else {
 			s.timers.add(waitTimer(entry))
 		}
 		for part := range entry.Allotments {

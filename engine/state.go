@@ -42,8 +42,9 @@ type state struct {
 	timers   timers
 	outbox   []Effect // by number
 
-	outages      []*Outage // by number
-	outageNumber uint64    // of the last
+	outages      []*Outage         // by number
+	degraded     map[string]*entry // live reservations that lack PEs
+	outageNumber uint64            // of the last
 	outageTimers map[uint64]*timer
 }
 
@@ -73,6 +74,7 @@ func newState(config *Config, settings *settings) *state {
 		users:     newUsers(config.Users),
 
 		outageTimers: map[uint64]*timer{},
+		degraded:     map[string]*entry{},
 		timers:       timers{ranks: &settings.ranks},
 	}
 	s.hasPlans = settings.jobs.plans
@@ -144,6 +146,9 @@ func (s *state) planned(id berth.ResourceID) iter.Seq[calendar.Record] {
 
 // book takes an allotment's block from that time on.
 func (s *state) book(a *berth.Allotment, from berth.Time) error {
+	if a.NPE == 0 { // of a reservation that has lost all its PEs
+		return nil
+	}
 	s.bookAll()
 	if err := s.calendarOf(a.Resource).Add(blockOf(a, from)); err != nil {
 		return err
@@ -159,6 +164,9 @@ func (s *state) book(a *berth.Allotment, from berth.Time) error {
 
 // unbook gives back what is left of an allotment from that time on.
 func (s *state) unbook(a *berth.Allotment, from berth.Time) error {
+	if a.NPE == 0 {
+		return nil
+	}
 	s.bookAll()
 	if err := s.calendarOf(a.Resource).Remove(blockOf(a, from)); err != nil {
 		return err
@@ -257,15 +265,24 @@ func (s *state) fold(c *Change) error {
 		return s.move(e, c.Moved)
 	case Confirmed:
 		return s.confirm(e)
+	case Resized:
+		return s.resize(e, c.Moved)
+	case Modified:
+		return s.modify(e, c.Request, c.Moved)
+	case Shown:
+		return s.shown(e)
+	case Kept:
+		return nil
 	case Ended:
 		return s.end(e, c.Part)
-	case Cancelled, Expired, Failed:
+	case Cancelled, Expired, NoShow, Failed:
 		return s.cancel(e)
 	case Requeued:
 		s.ledger.forget(e)
 		s.queueJob(c.Request)
 		return nil
 	case Lost:
+		delete(s.degraded, c.ID)
 		s.ledger.forget(e)
 		return nil
 	}
@@ -331,6 +348,7 @@ func (s *state) confirm(e *entry) error {
 	}
 	s.timers.drop(&e.first)
 	e.State, e.Expires = berth.Confirmed, 0
+	e.Shown = s.now > e.Start() // who confirms that late is there
 	s.timers.add(waitTimer(e))
 	return nil
 }
@@ -352,14 +370,18 @@ func (s *state) start(e *entry, pes []berth.PESet) error {
 		}
 		s.timers.add(endTimer(e, part))
 	}
+	s.awaitShow(e)
 	return nil
 }
 
 // extend lets the only part of a reservation go on until a later end.
 func (s *state) extend(e *entry, until berth.Time) error {
 	a := &e.Allotments[0]
-	if e.State != berth.Active || len(e.Allotments) > 1 || until <= a.End {
+	if len(e.Allotments) > 1 || until <= a.End {
 		return fmt.Errorf("reservation %q cannot be extended to %d", e.Request.ID, until)
+	}
+	if e.State != berth.Active {
+		return s.prolong(e, until)
 	}
 	s.timers.drop(&e.first)
 	s.ledger.hold(e, -1)
@@ -370,6 +392,7 @@ func (s *state) extend(e *entry, until berth.Time) error {
 		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 	}
 	a.End = until // the allotments are the entry's own since it has started
+	e.Generation++
 	s.ledger.hold(e, 1)
 	s.timers.add(endTimer(e, 0))
 	return nil
@@ -397,6 +420,8 @@ func (s *state) move(e *entry, to []berth.Allotment) error {
 		return nil
 	}
 	e.Allotments = to
+	e.Generation++
+	s.lacks(e, 0)
 	for i := range e.Allotments {
 		if err := s.book(&e.Allotments[i], e.Allotments[i].Start); err != nil {
 			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
@@ -415,7 +440,10 @@ func (s *state) end(e *entry, part int) error {
 	if err := s.free(e, part); err != nil {
 		return err
 	}
-	s.ledger.dropPart(e, part)
+	if s.ledger.dropPart(e, part); e.running == 0 {
+		s.dropNoShow(e)
+		delete(s.degraded, e.Request.ID)
+	}
 	return nil
 }
 

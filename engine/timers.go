@@ -164,9 +164,11 @@ func waitTimer(e *entry) *timer {
 	return t
 }
 
-// ofReservation is the part of the expiry of reservations, whose numbers are
-// not those of jobs.
-const ofReservation = -1
+// The parts of expiries of reservations, whose numbers are not those of jobs.
+const (
+	ofReservation = -1 // it was not confirmed
+	ofNoShow      = -2 // nobody uses it
+)
 
 // endTimer is due when a part of a reservation reaches its end.
 func endTimer(e *entry, part int) *timer {

@@ -1,0 +1,219 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// at says where the only part of a live reservation is.
+func at(t *testing.T, e *engine.Engine, id string) string {
+	t.Helper()
+	r, live := e.Reservation(id)
+	if !live {
+		return "gone"
+	}
+	a := r.Allotments[0]
+	return fmt.Sprintf("%s %dx[%d,%d) %v", r.State, a.NPE, a.Start, a.End, a.PEs)
+}
+
+// A modification is all or nothing: refused, the reservation stays as it is;
+// granted, what it held counts as free for itself.
+func TestModify(t *testing.T) {
+	e := newEngine(t, onePool(4, berth.Early))
+	submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 3, 10))
+	submit(t, e, 0, berth.Rigid("b", 0, 20, 30, 3, 10))
+	before := at(t, e, "a")
+
+	more := berth.Rigid("a", 0, 10, 30, 3, 20)
+	if got := kinds(apply(t, e, 1, engine.Event{Kind: engine.Modify, ID: "a", Request: &more})); got != "advanced kept:a" {
+		t.Fatalf("a longer one in the way of b: %s", got)
+	}
+	if got := at(t, e, "a"); got != before {
+		t.Fatalf("a refused modification leaves %s, it was %s", got, before)
+	}
+	wider := berth.Rigid("a", 0, 10, 25, 4, 10)
+	if got := kinds(apply(t, e, 2, engine.Event{Kind: engine.Modify, ID: "a", Request: &wider})); got != "advanced moved:a modified:a" {
+		t.Fatalf("a wider one: %s", got)
+	}
+	if got := at(t, e, "a"); got != "confirmed 4x[10,20) 0-3" {
+		t.Errorf("after that it is %s", got)
+	}
+	if r, _ := e.Reservation("a"); r.Generation != 2 {
+		t.Errorf("its generation is %d, want 2", r.Generation)
+	}
+	apply(t, e, 10, engine.Event{Kind: engine.Wake})
+	for _, c := range []struct {
+		id    string
+		r     *berth.Request
+		code  berth.Code
+		field string
+	}{
+		{"a", &wider, berth.Conflict, "id"},
+		{"x", &wider, berth.NotFound, "id"},
+		{"b", &wider, berth.Invalid, "request"},
+		{"b", nil, berth.Invalid, "request"},
+	} {
+		_, _, err := e.Apply(10, engine.Event{Kind: engine.Modify, ID: c.id, Request: c.r})
+		wantCode(t, err, c.code, c.field)
+	}
+	if err := e.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A reservation can be made longer on the PEs that it has, before it starts and
+// while it runs; where somebody else comes, the answer says how long it can be.
+func TestProlong(t *testing.T) {
+	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
+		e := newEngine(t, onePool(4, binding))
+		submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 3, 10))
+		submit(t, e, 0, berth.Rigid("b", 0, 40, 50, 4, 10))
+		until := func(now, end berth.Time) []engine.Change {
+			return apply(t, e, now, engine.Event{Kind: engine.Prolong, ID: "a", Until: end})
+		}
+		if got := kinds(until(1, 25)); got != "advanced extended:a" {
+			t.Fatalf("before its start: %s", got)
+		}
+		changes := until(12, 45)
+		last := changes[len(changes)-1]
+		if last.Kind != engine.Kept || last.Refusal.Reason != berth.NoCapacity || last.Refusal.Nearest.Duration != 15 {
+			t.Fatalf("into b: %s %+v, want to hear of 15 s", last.Kind, last.Refusal)
+		}
+		if got := kinds(until(13, 40)); got != "advanced extended:a" {
+			t.Fatalf("while it runs: %s", got)
+		}
+		if r, _ := e.Reservation("a"); r.End() != 40 || r.Generation != 3 {
+			t.Errorf("it ends at %d in generation %d", r.End(), r.Generation)
+		}
+		if got := kinds(apply(t, e, 40, engine.Event{Kind: engine.Wake})); got != "advanced ended:a started:b" {
+			t.Errorf("at its new end: %s", got)
+		}
+		_, _, err := e.Apply(40, engine.Event{Kind: engine.Prolong, ID: "b", Until: 45})
+		wantCode(t, err, berth.Invalid, "until")
+	}
+}
+
+// A longer reservation counts for its user's quota.
+func TestProlongWithinTheQuota(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Quota = policy.Quota{Reservations: 1, PESeconds: 50}
+	e := newEngine(t, config)
+	r := berth.Rigid("a", 0, 10, 20, 4, 10)
+	r.User = "u"
+	submit(t, e, 0, r)
+	changes := apply(t, e, 0, engine.Event{Kind: engine.Prolong, ID: "a", Until: 23})
+	if last := changes[len(changes)-1]; last.Kind != engine.Kept || last.Refusal.Reason != berth.Quota {
+		t.Errorf("52 PE-seconds of 50: %s %+v", last.Kind, last.Refusal)
+	}
+	if got := kinds(apply(t, e, 0, engine.Event{Kind: engine.Prolong, ID: "a", Until: 22})); got != "extended:a" {
+		t.Errorf("48 of 50: %s", got)
+	}
+}
+
+// Who does not show up loses the rest; who does keeps it.
+func TestNoShow(t *testing.T) {
+	e := newEngine(t, onePool(4, berth.Late))
+	for _, id := range []string{"absent", "present"} {
+		r := berth.Rigid(id, 0, 0, 100, 2, 100)
+		r.NoShow = 30
+		submit(t, e, 0, r)
+	}
+	apply(t, e, 20, engine.Event{Kind: engine.Show, ID: "present"})
+	if got := kinds(apply(t, e, 30, engine.Event{Kind: engine.Wake})); got != "advanced no_show:absent" {
+		t.Fatalf("after 30 s: %s", got)
+	}
+	accepted(t, submit(t, e, 31, berth.Rigid("next", 31, 31, 100, 2, 10)))
+	if got := kinds(apply(t, e, 100, engine.Event{Kind: engine.Wake})); got != "started:next advanced ended:next advanced ended:present" {
+		t.Errorf("later: %s", got)
+	}
+}
+
+// At a managed site only lost PEs are replaced, nothing moves under what runs,
+// and what cannot be replaced is missing until it can be.
+func TestDegradedAndRepaired(t *testing.T) {
+	down := func(t *testing.T, e *engine.Engine, now berth.Time, lo, hi berth.PE) []engine.Change {
+		pool := berth.PoolID("site", "pool")
+		return apply(t, e, now, engine.Event{Kind: engine.Down, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi})})
+	}
+	up := func(t *testing.T, e *engine.Engine, now berth.Time, lo, hi berth.PE) []engine.Change {
+		pool := berth.PoolID("site", "pool")
+		return apply(t, e, now, engine.Event{Kind: engine.Up, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi})})
+	}
+	config := onePool(6, berth.Early)
+	config.Sites[0].Name, config.Sites[0].Pools[0].Name, config.Sites[0].Managed = "site", "pool", true
+
+	t.Run("only the lost PE is replaced", func(t *testing.T) {
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 4, 10))
+		down(t, e, 1, 1, 2)
+		if got := at(t, e, "a"); got != "confirmed 4x[10,20) 0,2-4" {
+			t.Errorf("it is %s", got)
+		}
+		if box := e.Outbox(); len(box) != 3 || box[2].Kind != engine.EffectReserve || box[2].Generation != 3 {
+			t.Errorf("the site hears of %+v", box)
+		}
+	})
+	t.Run("under what runs", func(t *testing.T) {
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("a", 0, 0, 20, 4, 20))
+		apply(t, e, 5, engine.Event{Kind: engine.Wake})
+		down(t, e, 6, 0, 2)
+		if got := at(t, e, "a"); got != "active 4x[0,20) 2-5" {
+			t.Errorf("it is %s", got)
+		}
+		down(t, e, 7, 2, 3)
+		if r, _ := e.Reservation("a"); r.Missing != 1 || r.State != berth.Active {
+			t.Errorf("it is %s and lacks %d", r.State, r.Missing)
+		}
+		up(t, e, 8, 0, 1)
+		if got := at(t, e, "a"); got != "active 4x[0,20) 0,3-5" {
+			t.Errorf("repaired it is %s", got)
+		}
+	})
+	t.Run("moved within its window, else degraded", func(t *testing.T) {
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("tight", 0, 10, 20, 6, 10))
+		submit(t, e, 0, berth.Rigid("loose", 0, 20, 60, 4, 10))
+		apply(t, e, 1, engine.Event{Kind: engine.Down, Resource: berth.PoolID("site", "pool"), PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 3}), Until: 40})
+		if got := at(t, e, "tight"); got != "degraded 3x[10,20) 3-5" {
+			t.Errorf("without slack it is %s", got)
+		}
+		if got := at(t, e, "loose"); got != "confirmed 4x[40,50) 0-3" {
+			t.Errorf("with slack it is %s", got)
+		}
+		up(t, e, 5, 0, 3)
+		if got := at(t, e, "tight"); got != "confirmed 6x[10,20) 0-5" {
+			t.Errorf("repaired it is %s", got)
+		}
+	})
+	t.Run("with nothing left it fails at its start", func(t *testing.T) {
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 6, 10))
+		down(t, e, 1, 0, 6)
+		if got := at(t, e, "a"); got != "degraded 0x[10,20) " {
+			t.Errorf("it is %s", got)
+		}
+		if got := kinds(apply(t, e, 11, engine.Event{Kind: engine.Wake})); got != "advanced failed:a emitted advanced" {
+			t.Errorf("at its start: %s", got)
+		}
+	})
+	t.Run("counts lose the promises that start last", func(t *testing.T) {
+		late := config
+		late.Sites = []berth.Site{config.Sites[0]}
+		late.Sites[0].Pools = []berth.Pool{{Name: "pool", PEs: 6, Binding: berth.Late}}
+		e := newEngine(t, late)
+		submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 3, 10))
+		submit(t, e, 0, berth.Rigid("b", 0, 11, 20, 3, 9))
+		down(t, e, 1, 0, 2)
+		if got := at(t, e, "a") + "; " + at(t, e, "b"); got != "confirmed 3x[10,20) ; degraded 1x[11,20) " {
+			t.Errorf("they are %s", got)
+		}
+		if err := e.Check(); err != nil {
+			t.Error(err)
+		}
+	})
+}
