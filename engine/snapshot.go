@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash"
 	"iter"
@@ -78,11 +77,7 @@ func (e *Engine) Snapshot() []byte {
 		}
 		out.Reservations = append(out.Reservations, r)
 	}
-	data, err := json.Marshal(out)
-	if err != nil {
-		panic("engine: the state cannot be written: " + err.Error())
-	}
-	return data
+	return encodeSaved(&out)
 }
 
 // Restore returns an engine in the state of a snapshot. The error is of code
@@ -93,7 +88,7 @@ func Restore(config Config, snapshot []byte) (*Engine, error) {
 		return nil, err
 	}
 	var in saved
-	if err := json.Unmarshal(snapshot, &in); err != nil {
+	if err := decodeSaved(snapshot, &in); err != nil {
 		return nil, berth.Errorf(berth.Invalid, "snapshot", "%v", err)
 	}
 	if err := e.state.restore(&in); err != nil {
@@ -128,10 +123,15 @@ func (s *state) restore(in *saved) error {
 		s.schedule(*in.Pass)
 	}
 	s.outbox = append(s.outbox, in.Outbox...)
+	sequences := map[uint64]bool{}
 	for _, r := range in.Reservations {
-		if r.Request == nil || len(r.Allotments) == 0 {
-			return fmt.Errorf("reservation %d has no request or no allotment", r.Sequence)
+		if err := s.sound(&r.Reservation); err != nil {
+			return err
 		}
+		if _, twice := s.ledger.live[r.Request.ID]; twice || sequences[r.Sequence] {
+			return fmt.Errorf("reservation %q is there twice", r.Request.ID)
+		}
+		sequences[r.Sequence] = true
 		entry := s.ledger.add(new(entry), &r.Reservation)
 		for _, part := range r.Over {
 			if part < 0 || part >= len(r.Allotments) || !entry.holds(part) {
@@ -150,9 +150,6 @@ func (s *state) restore(in *saved) error {
 				continue
 			}
 			a := &entry.Allotments[part]
-			if _, ok := s.calendars[a.Resource]; !ok {
-				return fmt.Errorf("reservation %q is on %v, which the configuration does not have", r.Request.ID, a.Resource)
-			}
 			if from := max(a.Start, s.now); from < a.End {
 				if err := s.book(a, from); err != nil {
 					return fmt.Errorf("reservation %q: %w", r.Request.ID, err)
@@ -167,9 +164,14 @@ func (s *state) restore(in *saved) error {
 		}
 	}
 	s.outageNumber = in.OutageNumber
+	numbers = map[uint64]bool{}
 	for _, o := range in.Outages {
-		if o == nil || o.Until < s.now {
-			return fmt.Errorf("an outage that is over at %d", s.now)
+		if o == nil || o.Until < s.now || o.Until > berth.Forever || o.PEs.Empty() || numbers[o.Number] {
+			return fmt.Errorf("an outage that is over at %d, of no PEs, or there twice", s.now)
+		}
+		numbers[o.Number] = true
+		if c := s.calendarOf(o.Resource); c == nil || o.PEs.Max() >= berth.PE(c.Size()) {
+			return fmt.Errorf("outage %d is of PEs %v of %v, which the configuration does not have", o.Number, o.PEs, o.Resource)
 		}
 		if err := s.addOutage(o); err != nil {
 			return err
@@ -185,6 +187,35 @@ func (s *state) restore(in *saved) error {
 			if err := s.plan(j, saved.Plan); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// sound reports what cannot be right with a reservation that is read.
+func (s *state) sound(r *berth.Reservation) error {
+	if r.Request == nil || r.Request.Validate() != nil || len(r.Allotments) != len(r.Request.Parts) {
+		return fmt.Errorf("reservation %d is of no valid request", r.Sequence)
+	}
+	switch r.State {
+	case berth.Held, berth.Confirmed, berth.Degraded, berth.Active:
+	default:
+		return fmt.Errorf("reservation %q is %q", r.Request.ID, r.State)
+	}
+	if !r.Expires.Valid() || r.Missing < 0 || r.Missing > berth.MaxPEs {
+		return fmt.Errorf("reservation %q expires at %d and lacks %d PEs", r.Request.ID, r.Expires, r.Missing)
+	}
+	for i := range r.Allotments {
+		a := &r.Allotments[i]
+		c := s.calendarOf(a.Resource)
+		if c == nil {
+			return fmt.Errorf("reservation %q is on %v, which the configuration does not have", r.Request.ID, a.Resource)
+		}
+		named := c.Binding() == berth.Early || r.State == berth.Active
+		switch {
+		case !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || a.NPE < 0 || a.NPE > c.Size(),
+			named && a.PEs.Count() != a.NPE, !named && !a.PEs.Empty(), !a.PEs.Empty() && a.PEs.Max() >= berth.PE(c.Size()):
+			return fmt.Errorf("reservation %q has %d PEs %v throughout [%d,%d)", r.Request.ID, a.NPE, a.PEs, a.Start, a.End)
 		}
 	}
 	return nil

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 )
@@ -126,4 +128,42 @@ func (e *Engine) Loads() []Load {
 		}
 	}
 	return loads
+}
+
+// Live returns how many requests, jobs and reservations are live.
+func (e *Engine) Live() int {
+	return len(e.state.ledger.live) + e.state.jobs.len() + e.state.queue.len()
+}
+
+// Due yields the reservations of a site that have started, or start until then,
+// in the order of acceptance. Cost: O(n) for n live reservations, and sorting
+// what is due.
+func (e *Engine) Due(site string, until berth.Time) iter.Seq[berth.Reservation] {
+	return func(yield func(berth.Reservation) bool) {
+		var due []*entry
+		for _, entry := range e.state.ledger.live {
+			if entry.Start() <= until && !entry.Request.IsJob() && entry.at(site) {
+				due = append(due, entry)
+			}
+		}
+		slices.SortFunc(due, func(a, b *entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
+		for _, entry := range due {
+			r := entry.Reservation
+			r.Allotments = slices.Clone(r.Allotments)
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Outages yields what is out of use, in the order in which it began.
+func (e *Engine) Outages() iter.Seq[Outage] {
+	return func(yield func(Outage) bool) {
+		for _, o := range e.state.outages {
+			if !yield(*o) {
+				return
+			}
+		}
+	}
 }

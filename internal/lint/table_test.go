@@ -20,19 +20,38 @@ var table = []room{
 	{path: "internal/realdata"}, // imported by tests only
 	{path: "internal/plot", imports: []string{"."}},
 	{path: "internal/bitset", pure: true, imports: []string{"."}},
+	{path: "internal/wire", pure: true, imports: []string{"."}},
 	{path: "calendar", pure: true, imports: []string{".", "internal/bitset"}},
 	{path: "policy", pure: true, imports: []string{".", "calendar"}},
+	{path: "workflow", pure: true, imports: []string{".", "calendar"}},
 	{path: "calendar/calendartest", imports: []string{".", "calendar", "policy"}}, // imported by tests only
-	{path: "engine", pure: true, imports: []string{".", "internal/bitset", "internal/stream", "calendar", "policy"}},
+	{path: "engine", pure: true, imports: []string{".", "internal/bitset", "internal/stream", "internal/wire", "calendar", "policy"}},
+	{path: "journal", imports: []string{"."}},
+	{path: "journal/record", imports: []string{".", "engine", "journal", "internal/wire"}},
+	{path: "journal/journaltest", imports: []string{".", "journal"}}, // imported by tests only
+	{path: "journal/sqlite", imports: []string{".", "journal"}},
+	{path: "journal/sqlite/lossy"}, // imported by tests only
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
-	{path: "workload", imports: []string{".", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
+	{path: "workload", imports: []string{".", "workflow", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "sites", imports: []string{".", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
+	{path: "site/hostlist", pure: true, imports: []string{"."}},
+	{path: "site", imports: []string{".", "site/hostlist"}},
+	{path: "site/sitetest", imports: []string{".", "site"}}, // imported by tests only
+	{path: "site/fake", imports: []string{".", "site"}},
+	{path: "site/local", imports: []string{".", "site", "site/hostlist"}},
+	{path: "site/slurm", imports: []string{".", "internal/hpctime", "site", "site/hostlist"}},
+	{path: "site/slurm/slurmtest"}, // imported by tests only
+	{path: "service", imports: []string{".", "engine", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
+	{path: "reproduce/chart", imports: []string{"."}},
+	{path: "reproduce", imports: []string{
+		".", "internal/stream", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
+	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "measure", "check", "sim", "sites", "internal/nearest",
-		"internal/plot", "internal/stream",
+		"internal/plot", "internal/stream", "internal/hpctime", "reproduce", "workflow", "journal", "journal/sqlite", "service",
 	}},
 }
 

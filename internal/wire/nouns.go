@@ -1,0 +1,111 @@
+package wire
+
+import "github.com/berth-hpc/berth"
+
+// The numbers of fields and the order of words are the form of journals that
+// exist: they are only ever added to.
+
+var (
+	kinds   = []berth.Kind{berth.KindRequest, berth.KindBooking, berth.KindOutage, berth.KindStaging, berth.KindJob}
+	reasons = berth.Reasons()
+	states  = []berth.State{berth.Confirmed, berth.Active, berth.Finished, berth.Cancelled, berth.Held, berth.Degraded}
+)
+
+// Request is the form of a request.
+func Request(c *Coder, r *berth.Request) {
+	String(c, 1, &r.ID)
+	Enum(c, 2, &r.Kind, kinds)
+	Name(c, 3, &r.User)
+	Int(c, 4, &r.Arrival)
+	Int(c, 5, &r.Ready)
+	Int(c, 6, &r.Deadline)
+	List(c, 7, &r.Parts, Part)
+	Struct(c, 8, &r.Requirements, r.Requirements == berth.Requirements{}, Requirements)
+	Name(c, 9, &r.Site)
+	Name(c, 10, &r.Pool)
+	Int(c, 11, &r.Hold)
+	Int(c, 12, &r.NoShow)
+	c.End()
+}
+
+// Part is the form of a part of a request.
+func Part(c *Coder, p *berth.Part) {
+	List(c, 1, &p.Variants, Variant)
+	PESet(c, 2, &p.Eligible)
+	c.End()
+}
+
+// Variant is the form of a variant: both numbers, without more.
+func Variant(c *Coder, v *berth.Variant) {
+	BareInt(c, &v.NPE)
+	BareInt(c, &v.Duration)
+}
+
+// Requirements is the form of what a request requires beside PEs.
+func Requirements(c *Coder, r *berth.Requirements) {
+	Name(c, 1, &r.Software)
+	Name(c, 2, &r.Version)
+	Int(c, 3, &r.Licences)
+	Int(c, 4, &r.MemoryMB)
+	Int(c, 5, &r.StorageMB)
+	Int(c, 6, &r.Accelerators)
+	Name(c, 7, &r.Partition)
+	c.End()
+}
+
+// ResourceID is the form of a resource's name.
+func ResourceID(c *Coder, r *berth.ResourceID) {
+	Name(c, 1, &r.Site)
+	Name(c, 2, &r.Kind)
+	Name(c, 3, &r.Name)
+	c.End()
+}
+
+// Allotment is the form of what a part got. The end is written as its distance
+// from the start.
+func Allotment(c *Coder, a *berth.Allotment) {
+	Struct(c, 1, &a.Resource, a.Resource == berth.ResourceID{}, ResourceID)
+	Int(c, 2, &a.Start)
+	var length berth.Time
+	if !c.Reading() {
+		length = a.End - a.Start
+	}
+	if Int(c, 3, &length); c.Reading() {
+		a.End = a.Start + length
+	}
+	Int(c, 4, &a.NPE)
+	PESet(c, 5, &a.PEs)
+	c.End()
+}
+
+// Reservation is the form of a promise.
+func Reservation(c *Coder, r *berth.Reservation) {
+	Pointer(c, 1, &r.Request, Request)
+	Enum(c, 2, &r.State, states)
+	Uint(c, 3, &r.Sequence)
+	List(c, 4, &r.Allotments, Allotment)
+	Int(c, 5, &r.Expires)
+	Uint(c, 6, &r.Generation)
+	Int(c, 7, &r.Missing)
+	Bool(c, 8, &r.Shown)
+	c.End()
+}
+
+// Refusal is the form of a no.
+func Refusal(c *Coder, r *berth.Refusal) {
+	Enum(c, 1, &r.Reason, reasons)
+	Struct(c, 2, &r.Resource, r.Resource == berth.ResourceID{}, ResourceID)
+	Int(c, 3, &r.Wanted)
+	Int(c, 4, &r.Limit)
+	Int(c, 5, &r.Possible)
+	Pointer(c, 6, &r.Nearest, Nearest)
+	c.End()
+}
+
+// Nearest is the form of how close a request came.
+func Nearest(c *Coder, n *berth.Nearest) {
+	Int(c, 1, &n.NPE)
+	Int(c, 2, &n.Duration)
+	Int(c, 3, &n.Start)
+	c.End()
+}

@@ -1,0 +1,57 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/berth-hpc/berth"
+)
+
+// lockName is the file that the writing process locks. It says who that is.
+const lockName = "lock"
+
+// lock makes this process the only one that writes the journal in dir. If
+// another one is, the error is of code Conflict and names it.
+func lock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("journal: open the lock: %w", err)
+	}
+	ok, err := tryLock(f)
+	if err == nil && !ok {
+		holder := "somebody who has not said who"
+		if text, err := os.ReadFile(f.Name()); err == nil && len(text) > 0 {
+			holder = strings.TrimSpace(string(text))
+		}
+		err = berth.Errorf(berth.Conflict, "journal", "%s is in use by %s; only one process can write a journal", dir, holder)
+	} else if err != nil {
+		err = fmt.Errorf("journal: lock %s: %w", f.Name(), err)
+	}
+	if err == nil {
+		err = sign(f)
+	}
+	if err != nil {
+		f.Close() //nolint:errcheck // nothing of worth was written
+		return nil, err
+	}
+	return f, nil
+}
+
+// sign writes into the lock who holds it.
+func sign(f *os.File) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unnamed host"
+	}
+	text := fmt.Sprintf("process %d on %s since %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
+	if err := f.Truncate(0); err != nil {
+		return fmt.Errorf("journal: sign the lock: %w", err)
+	}
+	if _, err := f.WriteAt([]byte(text), 0); err != nil {
+		return fmt.Errorf("journal: sign the lock: %w", err)
+	}
+	return nil
+}
