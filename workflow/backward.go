@@ -1,0 +1,92 @@
+package workflow
+
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// backward is a planner that goes backwards from a deadline (RESSCHEDDL): it
+// takes the tasks in reverse order of their bottom levels under CPAR and gives
+// each the latest start that its children leave.
+//
+// Source: Aida and Casanova, section 5, as specified in spec 2, b.4 and b.5. A
+// task's number of PEs is, for an aggressive planner (no reserve), the one
+// within bound that starts last, ties to fewer PEs; with a reserve the fewest
+// that start no earlier than CPA would on q empty PEs, and if there are none,
+// as an aggressive planner within bound. Reserves are widened from that start
+// towards the due time in twentieths of the way, until a plan is found or steps
+// are through.
+//
+// Deviations: where the paper speaks of the earliest start after the reserve,
+// the latest start for each number of PEs is meant, without which many
+// deadlines however late fail.
+type backward struct {
+	bound   allotment
+	reserve allotment // cpa or cpar; fixed1 for none
+	steps   int       // λ = 0, 1/20, … steps/20
+}
+
+// twentieths is the number of steps of λ from 0 to 1.
+const twentieths = 20
+
+// plan places all tasks to end by due. It returns the step of λ at which it
+// succeeded.
+func (b backward) plan(in *Instance, due berth.Time, out []Placement) (int, bool) {
+	if due < in.bound {
+		return 0, false
+	}
+	for k := 0; k <= b.steps; k++ {
+		if b.attempt(in, due, k, out) {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// attempt tries one step of λ.
+func (b backward) attempt(in *Instance, deadline berth.Time, k int, out []Placement) bool {
+	if in.problem.Plain {
+		return (&plain{in: in}).backward(b, deadline, k, out)
+	}
+	p := &in.profile
+	p.reset(&in.steps)
+	bound := in.allot(b.bound)
+	var reserves []berth.Time
+	if b.reserve != fixed1 {
+		reserves = in.reserves(in.average(b.reserve))
+	}
+	for _, i := range slices.Backward(in.order(cpar)) {
+		due := deadline
+		for _, child := range in.w.children.of(i) {
+			due = min(due, out[child].Start)
+		}
+		at, ok := fit{}, false
+		if reserves != nil {
+			at, ok = p.fewest(&in.curves[i], max(in.now, reserve(reserves[i], due, k)), due, in.size)
+		}
+		if !ok {
+			at, ok = p.latest(&in.curves[i], in.now, due, bound[i])
+		}
+		if !ok {
+			return false
+		}
+		out[i] = at.of(i)
+		p.take(at.start, at.end, at.npe)
+	}
+	return true
+}
+
+// reserve returns the k-th twentieth of the way from start to due, rounded up.
+func reserve(start, due berth.Time, k int) berth.Time {
+	gap := int64(max(0, due-start))
+	return start + berth.Time((int64(k)*gap+twentieths-1)/twentieths)
+}
+
+// average returns the PEs that an allotment by CPA is made on.
+func (in *Instance) average(a allotment) berth.Count {
+	if a == cpa {
+		return in.size
+	}
+	return in.q
+}

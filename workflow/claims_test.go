@@ -1,0 +1,125 @@
+package workflow_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/workflow"
+	"github.com/berth-hpc/berth/workload"
+)
+
+// decaying books what the reservations of a busy machine look like from the
+// inside: many within the first day, few at the end of the week.
+func decaying(rng *rand.Rand, size berth.Count, perDay float64) calendar.Calendar {
+	c := calendar.NewFast(size, berth.Late)
+	for day := range 7 {
+		for range int(perDay * math.Exp(-.658*(float64(day)+.5))) {
+			b := calendar.Block{Start: berth.Time(day*86400 + rng.IntN(86400)), NPE: min(size, 1<<rng.IntN(8))}
+			b.End = b.Start + 60 + berth.Time(7200*rng.ExpFloat64())
+			_ = c.Add(b) // one that does not fit is left out
+		}
+	}
+	return c
+}
+
+// The shapes of the paper's section 4 (Table 4), and our planner beside them: on
+// average over workflows like the paper's, planners without a bound that knows
+// the workflow end far later and cost far more; bd-cpar costs less than bd-cpa;
+// and bd-thrift ends earlier than the first of them to end and costs less than
+// the cheapest.
+func TestShapesOfTable4(t *testing.T) {
+	names := []string{"bd-all", "bd-half", "bd-cpa", "bd-cpar", "bd-thrift"}
+	turnaround, cpu := make([]float64, len(names)), make([]float64, len(names))
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		d := workload.NewDaggen()
+		d.Tasks = []int{25, 50, 75}[seed%3]
+		w, err := d.Generate(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := []berth.Count{64, 256, 1024}[seed/3%3]
+		in := prepare(t, workflow.Problem{Workflow: w, Calendar: decaying(rng, size, 60), Free: size * 4 / 5})
+		var base workflow.Plan
+		for i, name := range names {
+			plan, _ := planned(t, in, name, berth.Forever)
+			if i == 0 {
+				base = plan
+			}
+			turnaround[i] += float64(plan.Turnaround) / float64(base.Turnaround)
+			cpu[i] += float64(plan.CPUSeconds) / float64(base.CPUSeconds)
+		}
+	}
+	for i, name := range names {
+		t.Logf("%-9s turn-around %.4f, CPU-hours %.4f of bd-all", name, turnaround[i]/60, cpu[i]/60)
+	}
+	const all, half, cpa, cpar, thrift = 0, 1, 2, 3, 4
+	for what, held := range map[string]bool{
+		"bd-all ends later than bd-cpa by a tenth":     turnaround[all] > 1.1*turnaround[cpa],
+		"bd-half ends later than bd-cpa by a tenth":    turnaround[half] > 1.1*turnaround[cpa],
+		"bd-all costs a tenth more than bd-cpa":        cpu[all] > 1.1*cpu[cpa],
+		"bd-cpar costs less than bd-cpa":               cpu[cpar] < cpu[cpa],
+		"bd-cpa ends no later than bd-cpar":            turnaround[cpa] <= turnaround[cpar],
+		"bd-thrift ends earlier than bd-cpa":           turnaround[thrift] < turnaround[cpa],
+		"bd-thrift costs less than bd-cpar":            cpu[thrift] < cpu[cpar],
+		"the difference of bd-cpar and bd-cpa is slim": turnaround[cpar] < 1.05*turnaround[cpa],
+	} {
+		if !held {
+			t.Errorf("not held: %s", what)
+		}
+	}
+}
+
+// Section 5.4: for a loose deadline, half as long again as the latest tightest
+// one, the resource conservative planners cost far less than the aggressive
+// ones; and dl-bd-all reaches by far the least tight deadlines.
+func TestShapesOfTable6(t *testing.T) {
+	names := []string{"dl-bd-all", "dl-bd-cpa", "dl-bd-cpar", "dl-rc-cpa", "dl-rc-cpar"}
+	tightest, cpu := make([]float64, len(names)), make([]float64, len(names))
+	met := make([]float64, len(names))
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		d := workload.NewDaggen()
+		d.Tasks = 25
+		w, err := d.Generate(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := prepare(t, workflow.Problem{Workflow: w, Calendar: decaying(rng, 256, 60), Free: 200})
+		latest, first := berth.Time(0), berth.Time(0)
+		for i, name := range names {
+			p, _ := workflow.PlannerNamed(name)
+			at, _, ok := in.Tightest(p)
+			if !ok {
+				t.Fatalf("seed %d: %s meets no deadline", seed, name)
+			}
+			if i == 0 {
+				first = at
+			}
+			latest = max(latest, at)
+			tightest[i] += float64(at) / float64(first)
+		}
+		base, _ := planned(t, in, "dl-bd-all", latest*3/2)
+		for i, name := range names {
+			p, _ := workflow.PlannerNamed(name)
+			if plan, ok := in.Try(p, latest*3/2); ok {
+				cpu[i] += float64(plan.CPUSeconds) / float64(base.CPUSeconds)
+				met[i]++
+			}
+		}
+	}
+	for i, name := range names {
+		t.Logf("%-10s tightest %.3f, CPU-hours at the loose deadline %.3f of dl-bd-all, met %.0f of 20", name, tightest[i]/20, cpu[i]/met[i], met[i])
+		if i > 0 && tightest[i] > tightest[0] {
+			t.Errorf("%s is less tight than dl-bd-all", name)
+		}
+		for rc := 3; rc < 5 && i < 3; rc++ {
+			if cpu[rc]/met[rc] > .8*cpu[i]/met[i] {
+				t.Errorf("at the loose deadline %s costs more than four fifths of %s", names[rc], name)
+			}
+		}
+	}
+}

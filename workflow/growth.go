@@ -1,0 +1,432 @@
+package workflow
+
+import (
+	"math"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// growth is phase 1 of CPA: all tasks begin with one PE, and step by step one
+// task of the critical path gets one more, until the critical path is no longer
+// than the average area. It works on the first n tasks of an order in which
+// parents come before their children.
+//
+// Source: Radulescu and van Gemund, "A low-cost approach towards mixed task and
+// data parallel scheduling", ICPP 2001, with the stopping rule of Epsilon, as
+// specified in spec 2, b.2. The steps do not depend on the stopping rule, so one
+// growth serves every number of PEs that no task has reached, and the growth of
+// the first n−1 tasks begins like that of the first n (see drop). Values are
+// those of the plain form, bit for bit: bottom levels are computed as there, but
+// only where they can matter (see settle), and the sum of the areas, which would
+// round differently when kept up to date, decides only where it is clear.
+//
+// Cost: O(n + e) to begin; a step O(length of the critical path + tasks whose
+// bottom level is computed anew and their edges); a stop test O(1), rarely O(n).
+type growth struct {
+	w     *Workflow
+	curve []curve
+	limit berth.Count // no task grows beyond
+	rule  rule
+
+	order    []int32
+	n        int       // how many of the order take part
+	children [][]int32 // of each task, those that take part
+	entries  []int32   // tasks without parents that take part
+
+	// What has happened: step s let chosen[s] grow, when the critical path was
+	// path[s] long, and made the area larger by grown[s]. area[s] is the sum of
+	// the areas before the step, up to rounding. firstOn is the first step whose
+	// critical path had the task.
+	chosen     []int32
+	path, area []float64
+	grown      []float64
+	firstOn    []int32
+	saturated  bool
+
+	// What follows from it, unless stale.
+	stale   bool
+	level   []int64 // bottom levels, see bits; of tasks not settled no less than that
+	settled []bool
+	next    []int32 // the child on the longest way down, -1 at the end
+	rival   []int64 // no other child has a higher bottom level
+	leaning []int32 // how many settled tasks have this one as next
+	gain    []int64 // bits of what one more PE would bring; none at the limit
+	nodes   []node
+	way     []int32 // the critical path
+	pile    []int32
+
+	// With MCPA, the depth of each task and the PEs allotted in each depth.
+	depth, width []int32
+}
+
+// node is a task's present number of PEs and what follows from it alone.
+type node struct {
+	npe   int32
+	time  float64
+	after float64 // the time on one PE more
+	per   float64 // after over the PEs it takes
+}
+
+// never is a step that no growth reaches.
+const never = math.MaxInt32
+
+// newGrowth prepares the growth of all tasks of an order, none beyond limit.
+func newGrowth(w *Workflow, curves []curve, order []int32, limit berth.Count, rule rule) *growth {
+	n := w.Len()
+	g := &growth{
+		w: w, curve: curves, limit: limit, rule: rule, order: order, n: n, stale: true,
+		children: make([][]int32, n), firstOn: make([]int32, n), nodes: make([]node, n),
+		level: make([]int64, n), settled: make([]bool, n), next: make([]int32, n),
+		rival: make([]int64, n), leaning: make([]int32, n), gain: make([]int64, n),
+	}
+	list := slices.Clone(w.children.list)
+	for i := range n {
+		g.firstOn[i] = never
+		g.children[i] = list[w.children.from[i]:w.children.from[i+1]]
+		if len(w.Parents(i)) == 0 {
+			g.entries = append(g.entries, int32(i))
+		}
+	}
+	if rule == levelled {
+		g.depth, g.width = depths(w), make([]int32, n)
+		for _, d := range g.depth {
+			g.width[d]++
+		}
+	}
+	return g
+}
+
+// rule says which task of the critical path grows next.
+type rule uint8
+
+const (
+	steepest rule = iota // CPA: the largest fall of time per PE
+	levelled             // MCPA: as CPA, while the tasks of one depth fit side by side
+	thrifty              // ours: the most time saved for its price, see curve.thrift
+)
+
+// thrift is what a second saved by one PE more is worth: the fall of the time
+// over the PE-seconds that the task then takes more, of which a twentieth of
+// its time is counted on top, for a PE given here is missing elsewhere. By
+// Amdahl's law that is (1−α)/((α+1/20)·m·(m+1)), whatever the length of the
+// task. The twentieth was chosen by experiment; from a fiftieth to a tenth the
+// outcome differs little.
+func (c *curve) thrift(m berth.Count) float64 {
+	return c.parallel / float64(float64((c.serial+.05)*float64(m))*float64(m+1))
+}
+
+// refresh computes everything that follows from chosen.
+func (g *growth) refresh() {
+	g.stale = false
+	clear(g.settled)
+	clear(g.leaning)
+	for i := range g.nodes {
+		g.nodes[i].npe, g.next[i] = 1, -1
+	}
+	for _, task := range g.chosen {
+		g.nodes[task].npe++
+	}
+	for _, i := range slices.Backward(g.order[:g.n]) {
+		v := &g.nodes[i]
+		v.after = g.curve[i].time(berth.Count(v.npe))
+		v.per = v.after / float64(v.npe)
+		v.npe--
+		g.grow(i)
+		g.settle(i)
+	}
+	g.way = g.way[:0]
+	top, _ := g.highest(g.entries)
+	g.follow(top)
+}
+
+// grow gives a task one more PE.
+func (g *growth) grow(i int32) {
+	v := &g.nodes[i]
+	v.npe++
+	v.time = v.after
+	v.after = g.curve[i].time(berth.Count(v.npe + 1))
+	over := v.per
+	v.per = v.after / float64(v.npe+1)
+	if g.rule == thrifty {
+		g.gain[i] = bits(g.curve[i].thrift(berth.Count(v.npe)))
+	} else {
+		g.gain[i] = bits(over - v.per)
+	}
+	if berth.Count(v.npe) >= g.limit {
+		g.gain[i] = 0
+	}
+}
+
+// settle computes the bottom level of a task. Levels only fall, so an old one
+// bounds the new from above: only the highest child matters, once it has been
+// settled and is still the highest.
+func (g *growth) settle(i int32) {
+	switch was := g.next[i]; {
+	case was < 0:
+	case g.settled[i]:
+		g.leaning[was]--
+	case !g.settled[was]:
+		g.settle(was) // it was the highest, and may well be still
+	}
+	g.next[i], g.rival[i] = g.highest(g.children[i])
+	if g.next[i] >= 0 {
+		g.leaning[g.next[i]]++
+	}
+	g.settled[i] = true
+	g.level[i] = g.sumDown(i)
+}
+
+// sumDown adds a task's time to the bottom level of the next on its longest way
+// down.
+func (g *growth) sumDown(i int32) int64 {
+	below := 0.0
+	if next := g.next[i]; next >= 0 {
+		below = unbits(g.level[next])
+	}
+	return bits(g.nodes[i].time + below)
+}
+
+// bits returns a number that compares with others as x does, which is not
+// negative; unbits returns x. Whole numbers are compared without branches,
+// which a search for the highest of a few would mostly guess wrong.
+func bits(x float64) int64 { return int64(math.Float64bits(x)) }
+
+func unbits(b int64) float64 { return math.Float64frombits(uint64(b)) }
+
+// highest returns the task of the list with the largest bottom level, the first
+// of equals, and what no other exceeds; -1 if the list is empty.
+func (g *growth) highest(list []int32) (int32, int64) {
+	for {
+		levels := g.level
+		top, level, rival := int32(-1), int64(-1), int64(-1)
+		for _, i := range list {
+			l := levels[i]
+			rival = max(rival, min(l, level))
+			if l > level {
+				top, level = i, l
+			}
+		}
+		if top < 0 || g.settled[top] {
+			return top, rival
+		}
+		if g.settle(top); g.level[top] > rival {
+			return top, rival
+		}
+	}
+}
+
+// follow lets the critical path go on from a task to its end.
+func (g *growth) follow(i int32) {
+	s := int32(len(g.chosen))
+	for ; i >= 0; i = g.next[i] {
+		g.way = append(g.way, i)
+		g.firstOn[i] = min(g.firstOn[i], s)
+	}
+}
+
+// unsettle notes that a task's bottom level has fallen, and with it that of
+// every task whose longest way down leads through it, save above on the
+// critical path, which is looked at next. The longest way down from a settled
+// task leads through settled ones only.
+func (g *growth) unsettle(task, above int32) {
+	if g.leaning[task] <= 1 {
+		return // nobody, or above alone: an entry, which has none above, has no parents
+	}
+	g.pile = append(g.pile[:0], task)
+	for len(g.pile) > 0 {
+		i := g.pile[len(g.pile)-1]
+		g.pile = g.pile[:len(g.pile)-1]
+		for _, parent := range g.w.parents.of(i) {
+			if g.next[parent] != i || parent == above || !g.settled[parent] {
+				continue
+			}
+			g.settled[parent] = false
+			if g.leaning[i]--; g.leaning[parent] > 0 {
+				g.pile = append(g.pile, parent)
+			}
+		}
+	}
+}
+
+// step lets one more task grow. It is false if none can.
+func (g *growth) step() bool {
+	if g.saturated {
+		return false
+	}
+	if g.stale {
+		g.refresh()
+	}
+	place, most := -1, int64(0)
+	for k, i := range g.way {
+		if gain := g.gain[i]; gain > most && g.room(i) {
+			place, most = k, gain
+		}
+	}
+	if place < 0 {
+		g.saturated = true
+		return false
+	}
+	task := g.way[place]
+	v := &g.nodes[task]
+	area := float64(float64(v.npe) * v.time)
+	g.grow(task)
+	if g.width != nil {
+		g.width[g.depth[task]]++
+	}
+	g.chosen = append(g.chosen, task)
+	g.grown = append(g.grown, float64(float64(v.npe)*v.time)-area)
+	g.climb(place)
+	return true
+}
+
+// climb brings the critical path up to date from a place on it upwards, whose
+// task has become faster.
+func (g *growth) climb(place int) {
+	turn := len(g.way) // where the path first takes another way
+	for k := place; k >= 0; k-- {
+		i, was := g.way[k], g.level[g.way[k]]
+		switch {
+		case k == place || g.level[g.next[i]] > g.rival[i]:
+			g.level[i] = g.sumDown(i)
+		default:
+			if g.settle(i); g.next[i] != g.way[k+1] {
+				turn = k
+			}
+		}
+		if g.level[i] == was {
+			break
+		}
+		above := int32(-1)
+		if k > 0 {
+			above = g.way[k-1]
+		}
+		g.unsettle(i, above)
+		if k == 0 {
+			if top, _ := g.highest(g.entries); top != i {
+				g.way = g.way[:0]
+				g.follow(top)
+				return
+			}
+		}
+	}
+	if turn < len(g.way) {
+		g.way = g.way[:turn+1]
+		g.follow(g.next[g.way[turn]])
+	}
+}
+
+// room reports whether MCPA lets a task grow: the tasks of its depth, which may
+// all run at once, must not need more PEs together than there are.
+func (g *growth) room(i int32) bool {
+	return g.width == nil || berth.Count(g.width[g.depth[i]]) < g.limit
+}
+
+// until counts into steps how often each task grows until CPA stops for q PEs
+// and this stopping rule. It is false if a task would have to grow beyond q
+// before that, in which case q needs a growth of its own.
+func (g *growth) until(q berth.Count, e Epsilon, steps []int32) bool {
+	share := 1 / e.divisor(q, g.n)
+	clear(steps)
+	for s := 0; ; s++ {
+		if s == len(g.path) {
+			g.look()
+		}
+		if g.stops(s, share) || s == len(g.chosen) && !g.step() {
+			return true
+		}
+		task := g.chosen[s]
+		if berth.Count(steps[task]+1) >= q && q < g.limit {
+			return false
+		}
+		steps[task]++
+	}
+}
+
+// look notes the length of the critical path and the area before the next
+// step.
+func (g *growth) look() {
+	if g.stale {
+		g.refresh()
+	}
+	g.path = append(g.path, unbits(g.level[g.way[0]]))
+	g.addArea()
+}
+
+// addArea notes the area before the next step.
+func (g *growth) addArea() {
+	if s := len(g.area); s == 0 {
+		g.area = append(g.area, g.sum(0))
+	} else {
+		g.area = append(g.area, g.area[s-1]+g.grown[s-1])
+	}
+}
+
+// stops reports whether the critical path before step s is no longer than the
+// average area, where share is one over the PEs it is averaged over.
+func (g *growth) stops(s int, share float64) bool {
+	// The kept sum and the exact one have been rounded less than 4·(s+n) + 64
+	// times between them, and the sum never shrinks by more than rounding: so
+	// they differ by less than this part.
+	slack := float64(4*(s+g.n)+64) * 0x1p-52
+	average := share * g.area[s]
+	switch {
+	case g.path[s] < float64(average*(1-slack)):
+		return true
+	case g.path[s] > float64(average*(1+slack))+2e-9:
+		return false
+	default:
+		return g.path[s] <= float64(share*g.sum(s))+1e-9
+	}
+}
+
+// sum returns the sum of the areas before step s, added in the order of the
+// workflow as the plain form does.
+func (g *growth) sum(s int) float64 {
+	counts := make([]int32, len(g.nodes))
+	for _, i := range g.order[:g.n] {
+		counts[i] = 1
+	}
+	for _, task := range g.chosen[:s] {
+		counts[task]++
+	}
+	total := 0.0
+	for i, m := range counts {
+		if m > 0 {
+			total += float64(float64(m) * g.curve[i].time(berth.Count(m)))
+		}
+	}
+	return total
+}
+
+// drop takes out the last task of the order. As long as the task was not on the
+// critical path, nothing would have been different without it: the steps up to
+// there stay, the rest is forgotten.
+func (g *growth) drop() {
+	g.n--
+	task := g.order[g.n]
+	for _, parent := range g.w.parents.of(task) {
+		g.children[parent] = without(g.children[parent], task)
+	}
+	g.entries = without(g.entries, task)
+	cut := min(int(g.firstOn[task]), len(g.chosen))
+	for i, s := range g.firstOn {
+		if int(s) >= cut {
+			g.firstOn[i] = never
+		}
+	}
+	g.chosen, g.grown = g.chosen[:cut], g.grown[:cut]
+	g.saturated, g.stale = false, true
+	g.path, g.area = g.path[:min(cut, len(g.path))], g.area[:0]
+	for range g.path {
+		g.addArea()
+	}
+}
+
+// without takes a task out of an ascending list that may have it.
+func without(list []int32, task int32) []int32 {
+	if i, found := slices.BinarySearch(list, task); found {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}

@@ -1,0 +1,147 @@
+package workflow
+
+import (
+	"math"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+)
+
+// Problem is a workflow to be planned on one site.
+type Problem struct {
+	Workflow *Workflow
+	Calendar calendar.Calendar // of late binding; it is read, not changed
+	Now      berth.Time        // nothing starts earlier
+
+	// Free is the number of PEs that were free on average in the past (q in
+	// the paper), on which the planners named CPAR base their allocations.
+	// It is brought into 1..size; 0 stands for the size.
+	Free    berth.Count
+	Epsilon Epsilon
+
+	// Plain plans by the paper's own steps, one after another and nothing
+	// remembered. The plans are the same, much later.
+	Plain bool
+}
+
+// Epsilon is the exponent of the improved stopping rule of CPA: the average
+// area is taken over q^ε·min(q,n)^(1−ε) PEs for n tasks (specification 2, b.2).
+// Its three values are those for which that can be computed without rounding
+// that differs between machines.
+type Epsilon uint8
+
+// The values of Epsilon.
+const (
+	Half Epsilon = iota // the geometric mean, the default
+	One                 // the original rule of Radulescu and van Gemund
+	Zero                // as many PEs as there are tasks, at most
+)
+
+// divisor returns the number of PEs over which the area of n tasks is averaged.
+func (e Epsilon) divisor(q berth.Count, n int) float64 {
+	few := min(int64(q), int64(n))
+	switch {
+	case e == One || few == int64(q):
+		return float64(q)
+	case e == Zero:
+		return float64(few)
+	default:
+		return float64(math.Sqrt(float64(q)) * math.Sqrt(float64(few)))
+	}
+}
+
+// Instance is a problem made ready for planning. It remembers what several
+// planners, deadlines and probes have in common: allocations, orders, and the
+// starts of CPA's own schedules. It reads the calendar once, in Prepare. It is
+// not safe for concurrent use.
+type Instance struct {
+	problem Problem
+	w       *Workflow
+	size, q berth.Count
+	now     berth.Time
+	curves  []curve
+	steps   steps   // what is free from now on
+	profile profile // what is free under the plan being made
+
+	whole  *growth // of all tasks, see grown
+	allots map[allotment][]berth.Count
+	orders map[allotment][]int32
+	starts map[berth.Count][]berth.Time // see reserves
+	bound  berth.Time                   // see lowerBound
+}
+
+// allotment is a way to give each task a number of PEs.
+type allotment uint8
+
+const (
+	fixed1   allotment = iota // 1
+	fixedAll                  // as many as there are
+	cpa                       // CPA on all PEs
+	cpar                      // CPA on the PEs that were free on average
+	half                      // half of all, at least 1
+	mcpar                     // MCPA on the PEs that were free on average
+	thrift                    // our rule on the same
+)
+
+// Prepare checks a problem. Errors, all of code Invalid: no workflow or no
+// calendar, a calendar of early binding, a time beyond berth.TimeLimit, a
+// negative number of free PEs. Cost: O(n + e + records).
+func Prepare(p Problem) (*Instance, error) {
+	switch {
+	case p.Workflow == nil:
+		return nil, berth.Errorf(berth.Invalid, "workflow", "missing; there is nothing to plan")
+	case p.Calendar == nil:
+		return nil, berth.Errorf(berth.Invalid, "calendar", "missing; there is nothing to plan on")
+	case p.Calendar.Binding() != berth.Late:
+		return nil, berth.Errorf(berth.Invalid, "bind", "the pool binds PEs early; workflows are planned on counts, which need late binding")
+	case !p.Now.Valid():
+		return nil, berth.Errorf(berth.Invalid, "now", "%d is beyond ±2^42 s", p.Now)
+	case p.Free < 0:
+		return nil, berth.Errorf(berth.Invalid, "q", "%d; at least 1 PE was free on average", p.Free)
+	case p.Epsilon > Zero:
+		return nil, berth.Errorf(berth.Invalid, "epsilon", "%d; it is Half, One or Zero", p.Epsilon)
+	}
+	in := &Instance{
+		problem: p, w: p.Workflow, size: p.Calendar.Size(), q: p.Free, now: p.Now,
+		curves: make([]curve, p.Workflow.Len()), steps: stepsFrom(p.Calendar, p.Now),
+		allots: map[allotment][]berth.Count{}, orders: map[allotment][]int32{},
+		starts: map[berth.Count][]berth.Time{},
+	}
+	if in.q == 0 || in.q > in.size {
+		in.q = in.size
+	}
+	for i := range in.curves {
+		in.curves[i] = in.w.tasks[i].curve()
+	}
+	in.bound = in.lowerBound()
+	return in, nil
+}
+
+// Size returns the PEs of the site, Free how many were free on average.
+func (in *Instance) Size() berth.Count { return in.size }
+
+// Free returns the historical average of free PEs that is used.
+func (in *Instance) Free() berth.Count { return in.q }
+
+// Bound returns a time before which no plan can end: the longest way through
+// the workflow with all PEs for every task.
+func (in *Instance) Bound() berth.Time { return in.bound }
+
+func (in *Instance) lowerBound() berth.Time {
+	npe := in.uniform(in.size)
+	bl := make([]berth.Duration, in.w.Len())
+	levels(in.w, in.curves, npe, nil, bl)
+	longest := berth.Duration(0)
+	for _, d := range bl {
+		longest = max(longest, d)
+	}
+	return in.now.Add(longest)
+}
+
+func (in *Instance) uniform(n berth.Count) []berth.Count {
+	npe := make([]berth.Count, in.w.Len())
+	for i := range npe {
+		npe[i] = n
+	}
+	return npe
+}

@@ -1,0 +1,105 @@
+package workflow_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/workflow"
+)
+
+// prepare fails the test on an error.
+func prepare(tb testing.TB, p workflow.Problem) *workflow.Instance {
+	tb.Helper()
+	in, err := workflow.Prepare(p)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return in
+}
+
+func plainOf(p workflow.Problem) workflow.Problem {
+	p.Plain = true
+	return p
+}
+
+// Every planner gives the schedule of its plain form, or none where that gives
+// none, on random problems. Deadlines run from hopeless to loose.
+func TestFastEqualsPlain(t *testing.T) {
+	for seed := range compared(t) {
+		rng := rand.New(rand.NewPCG(uint64(seed), 1))
+		problem := randomProblem(rng, 12)
+		fast, plain := prepare(t, problem), prepare(t, plainOf(problem))
+		bd, _ := workflow.PlannerNamed("bd-cpar")
+		base, _, err := plain.Plan(bd, berth.Forever)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spread := []float64{.3 + rng.Float64(), 1 + rng.Float64(), 1 + 3*rng.Float64()}
+		for _, p := range workflow.Planners {
+			if p.Goal == workflow.Finish {
+				same(t, fmt.Sprintf("seed %d, %s", seed, p.Name), fast, plain, p, berth.Forever)
+				continue
+			}
+			for _, x := range spread {
+				deadline := problem.Now + 1 + berth.Time(x*float64(base.Turnaround))
+				same(t, fmt.Sprintf("seed %d, %s by %d", seed, p.Name, deadline), fast, plain, p, deadline)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// same compares the answers of two instances.
+func same(t *testing.T, what string, fast, plain *workflow.Instance, p workflow.Planner, deadline berth.Time) {
+	t.Helper()
+	got, gotOK := fast.Try(p, deadline)
+	want, wantOK := plain.Try(p, deadline)
+	if gotOK != wantOK || !slices.Equal(got.Tasks, want.Tasks) || got.Lambda != want.Lambda ||
+		got.Turnaround != want.Turnaround || got.CPUSeconds != want.CPUSeconds {
+		t.Errorf("%s:\n got %v %+v\nwant %v %+v", what, gotOK, got, wantOK, want)
+	}
+}
+
+// The tightest deadline and the schedule there are those of the plain form.
+func TestTightestEqualsPlain(t *testing.T) {
+	for seed := range max(1, compared(t)/20) {
+		rng := rand.New(rand.NewPCG(uint64(seed), 2))
+		problem := randomProblem(rng, 6)
+		fast, plain := prepare(t, problem), prepare(t, plainOf(problem))
+		for _, p := range workflow.Planners {
+			gotAt, got, gotOK := fast.Tightest(p)
+			wantAt, want, wantOK := plain.Tightest(p)
+			if gotAt != wantAt || gotOK != wantOK || !slices.Equal(got.Tasks, want.Tasks) {
+				t.Fatalf("seed %d, %s:\n got %v %d %+v\nwant %v %d %+v", seed, p.Name, gotOK, gotAt, got, wantOK, wantAt, want)
+			}
+		}
+	}
+}
+
+// Allocations and CPA's own schedules are those of the plain form, on fewer and
+// on more PEs than the site has.
+func TestAllocationsEqualPlain(t *testing.T) {
+	for seed := range compared(t) {
+		rng := rand.New(rand.NewPCG(uint64(seed), 3))
+		problem := randomProblem(rng, 12)
+		fast, plain := prepare(t, problem), prepare(t, plainOf(problem))
+		for _, a := range []workflow.Allocation{workflow.CPA, workflow.MCPA, workflow.Thrift} {
+			q := berth.Count(1 + rng.IntN(2*int(fast.Size())))
+			got, err := fast.Map(a, q)
+			want, wantErr := plain.Map(a, q)
+			if err != nil || wantErr != nil || !slices.Equal(got, want) {
+				t.Fatalf("seed %d, %s on %d PEs:\n got %+v, %v\nwant %+v, %v", seed, a, q, got, err, want, wantErr)
+			}
+		}
+	}
+	in := prepare(t, diamond(t, workflow.Half))
+	_, err := in.Allocate(workflow.CPA, 0)
+	wantField(t, err, "q")
+	_, err = in.Map("cpu", 4)
+	wantField(t, err, "allocation")
+}

@@ -1,0 +1,201 @@
+package workflow
+
+import (
+	"math"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+)
+
+// Site is one of several sites that a workflow may be spread over. A task runs
+// at one site; its files move at no cost, as everywhere in this package.
+type Site struct {
+	Resource berth.ResourceID
+	Calendar calendar.Calendar // of late binding
+	Free     berth.Count       // as Problem.Free
+	Speed    float64           // of a PE: 2 halves the times of the workflow; 0 stands for 1
+}
+
+// Grid is a workflow to be planned on several sites.
+type Grid struct {
+	Workflow *Workflow
+	Sites    []Site
+	Now      berth.Time
+	Epsilon  Epsilon
+}
+
+// GridPlacement is one task's reservation at a site, an index into the grid's.
+type GridPlacement struct {
+	Site int
+	Placement
+}
+
+// GridPlan is a plan over several sites.
+type GridPlan struct {
+	Tasks      []GridPlacement
+	Turnaround berth.Duration
+	CPUSeconds int64 // of PEs of whatever speed
+}
+
+// End returns the end of the last reservation of a plan made at now.
+func (p *GridPlan) End(now berth.Time) berth.Time { return now.Add(p.Turnaround) }
+
+// Book books a whole plan on a draft, or nothing; see Plan.Book.
+func (p *GridPlan) Book(d *calendar.Draft, sites []Site) error {
+	mark := d.Mark()
+	for _, t := range p.Tasks {
+		if err := d.Book(sites[t.Site].Resource, calendar.Block{Start: t.Start, End: t.End, NPE: t.NPE}); err != nil {
+			d.Undo(mark)
+			return err
+		}
+	}
+	return nil
+}
+
+// Plan plans the workflow over the sites: with the deadline berth.Forever for
+// the earliest end, as bd-cpar does, else backwards from the deadline, as
+// dl-bd-cpar does. A task's candidates are all pairs of a site and a number of
+// PEs within its bound there. It is false if there is no plan, by the deadline
+// or, where capacity was lost, at all.
+//
+// Source: the multi-cluster setting that Aida and Casanova name as future work,
+// with HCPA's reference cluster (N'Takpé, Suter, "Critical path and area based
+// scheduling of parallel task graphs on heterogeneous platforms", ICPADS 2006):
+// CPA allots on a cluster of the slowest site's PEs that has as much power as
+// all sites' free PEs together, and a task's bound at a site is the fewest PEs
+// that are as fast as its allotment, or all. Ties: fewer PEs, then the site
+// that is listed first. Cost: as bd-cpar, times the sites.
+func (g *Grid) Plan(deadline berth.Time) (GridPlan, bool, error) {
+	in, bounds, err := g.prepare()
+	if err != nil {
+		return GridPlan{}, false, err
+	}
+	if deadline != berth.Forever && (!deadline.Valid() || deadline <= g.Now) {
+		return GridPlan{}, false, berth.Errorf(berth.Invalid, "deadline", "%d is not after now, %d, or beyond 2^42 s", deadline, g.Now)
+	}
+	plan := GridPlan{Tasks: make([]GridPlacement, g.Workflow.Len())}
+	order := in.reference.order(cpar)
+	for k := range order {
+		i := order[k]
+		if deadline != berth.Forever {
+			i = order[len(order)-1-k]
+		}
+		at, ok := in.place(i, bounds, plan.Tasks, deadline)
+		if !ok {
+			return GridPlan{}, false, nil
+		}
+		plan.Tasks[i] = at
+		plan.Turnaround = max(plan.Turnaround, at.End.Sub(g.Now))
+		plan.CPUSeconds += berth.Area(at.NPE, at.End.Sub(at.Start))
+	}
+	return plan, true, nil
+}
+
+// grid is what a grid's planning works on: one instance for each site, with the
+// times there, and the reference cluster.
+type grid struct {
+	now       berth.Time
+	w         *Workflow
+	sites     []*Instance
+	reference *Instance
+}
+
+// prepare checks the grid and returns each task's bound at each site.
+func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
+	if len(g.Sites) == 0 {
+		return nil, nil, berth.Errorf(berth.Invalid, "sites", "none; there is nothing to plan on")
+	}
+	in := &grid{now: g.Now, w: g.Workflow}
+	slowest := math.Inf(1)
+	for _, s := range g.Sites {
+		if math.IsNaN(s.Speed) || s.Speed < 0 || math.IsInf(s.Speed, 1) {
+			return nil, nil, berth.Errorf(berth.Invalid, "speed", "%v of site %q; want a positive number", s.Speed, s.Resource.Site)
+		}
+		slowest = min(slowest, s.speed())
+		one, err := g.at(s.Calendar, s.Free, s.speed())
+		if err != nil {
+			return nil, nil, err
+		}
+		one.profile.reset(&one.steps)
+		in.sites = append(in.sites, one)
+	}
+	var power float64
+	for k, s := range in.sites {
+		power += math.Floor(float64(s.q) * (g.Sites[k].speed() / slowest))
+	}
+	empty := calendar.NewFast(berth.Count(min(power, berth.MaxPEs)), berth.Late)
+	reference, err := g.at(empty, 0, slowest)
+	if err != nil {
+		return nil, nil, err
+	}
+	in.reference = reference
+	return in, in.bounds(), nil
+}
+
+func (s *Site) speed() float64 {
+	if s.Speed == 0 {
+		return 1
+	}
+	return s.Speed
+}
+
+// at prepares the workflow for a calendar whose PEs have that speed.
+func (g *Grid) at(c calendar.Calendar, free berth.Count, speed float64) (*Instance, error) {
+	w := g.Workflow
+	if w != nil && speed != 1 {
+		scaled, err := w.Scaled(1 / speed)
+		if err != nil {
+			return nil, berth.Errorf(berth.Invalid, "speed", "%v makes the workflow too long to plan", speed)
+		}
+		w = scaled
+	}
+	return Prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon})
+}
+
+// bounds translates what the reference cluster allots to each site.
+func (g *grid) bounds() [][]berth.Count {
+	allotted := g.reference.allot(cpar)
+	bounds := make([][]berth.Count, len(g.sites))
+	for k, s := range g.sites {
+		bounds[k] = make([]berth.Count, len(allotted))
+		for i, n := range allotted {
+			least, ok := s.curves[i].least(g.reference.curves[i].duration(n), s.size)
+			if !ok {
+				least = s.size
+			}
+			bounds[k][i] = least
+		}
+	}
+	return bounds
+}
+
+// place chooses the best pair of a site and a number of PEs for a task.
+func (g *grid) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) (GridPlacement, bool) {
+	ready, due := g.now, deadline
+	for _, parent := range g.w.parents.of(i) {
+		ready = max(ready, out[parent].End)
+	}
+	for _, child := range g.w.children.of(i) {
+		due = min(due, out[child].Start)
+	}
+	best, site := fit{}, -1
+	for k, s := range g.sites {
+		var at fit
+		var ok, better bool
+		if deadline == berth.Forever {
+			at, ok = s.profile.earliest(&s.curves[i], ready, bounds[k][i])
+			better = at.end < best.end || at.end == best.end && at.npe < best.npe
+		} else {
+			at, ok = s.profile.latest(&s.curves[i], g.now, due, bounds[k][i])
+			better = at.start > best.start || at.start == best.start && at.npe < best.npe
+		}
+		if ok && (site < 0 || better) {
+			best, site = at, k
+		}
+	}
+	if site < 0 {
+		return GridPlacement{}, false
+	}
+	g.sites[site].profile.take(best.start, best.end, best.npe)
+	return GridPlacement{Site: site, Placement: best.of(i)}, true
+}
