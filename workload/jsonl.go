@@ -14,22 +14,27 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// jsonlReader collects requests. A line is an object of the fields of
-// berth.Line. What is bad about one:
+// jsonlReader collects requests and ordinary jobs. A line is an object of the
+// fields of berth.Line, and of run: how many seconds it really runs. A job's
+// line may do without ready, which is its arrival, and without deadline; 0 is
+// none there. What is bad about a line:
 //
 //   - it is no JSON object in UTF-8, names a field twice or one that berth.Line
 //     does not have (a misspelt field would lose data), or gives a field a value
 //     of another type; numbers are integers without point or exponent; null
 //     stands for an absent field;
-//   - its kind is none of berth's kinds; those other than request are skipped;
+//   - its kind is none of berth's kinds; those other than request and job are
+//     skipped;
 //   - id, arrival, ready or deadline is missing, or there are neither variants
 //     nor both duration and npe (where there are variants, duration and npe
 //     belong to the decision);
+//   - a run below 1, or one of a moldable request, whose variants would each run
+//     for another time;
 //   - berth.Request.Validate says no, or a text among its fields holds a control
 //     character;
 //   - its id is taken: lines may share an id only as parts, numbered by part
-//     from 1, with the same arrival, ready time, deadline, user and
-//     requirements (software to partition). A request
+//     from 1, with the same arrival, ready time, deadline, run, user
+//     and requirements (software to partition). A request
 //     that lacks a part, or of which a part's line is bad, is bad as a whole, for
 //     it would be another request without it.
 //
@@ -42,6 +47,7 @@ type jsonlReader struct {
 	lineOf  []int                  // of each request's first line
 	parts   map[int][]numberedPart // by index in Requests; of lines that give a part
 	damaged map[string]int         // id to a bad line that gave a part of it
+	runs    map[string]berth.Duration
 }
 
 // numberedPart is a part of a request and where it came from.
@@ -51,7 +57,7 @@ type numberedPart struct {
 	part   berth.Part
 }
 
-// readJSONL reads requests. Bad lines are skipped, counted and the first few
+// readJSONL reads requests and jobs. Bad lines are skipped, counted and the first few
 // kept, or in strict mode the first one is the error; the requests are sorted
 // stably by arrival. A file without a usable request is an error. Reports count
 // lines, so a request of two parts counts twice. Cost: O(bytes + r log r) for r
@@ -63,6 +69,7 @@ func readJSONL(l *lines, opt Options) (*Workload, error) {
 		byID:     make(map[string]int),
 		parts:    make(map[int][]numberedPart),
 		damaged:  make(map[string]int),
+		runs:     make(map[string]berth.Duration),
 	}
 	for {
 		line, tooLong, err := l.next()
@@ -92,6 +99,12 @@ func readJSONL(l *lines, opt Options) (*Workload, error) {
 	if opt.Jobs > 0 && opt.Jobs < len(r.Requests) {
 		r.Requests = r.Requests[:opt.Jobs:opt.Jobs]
 	}
+	if len(r.runs) > 0 {
+		r.Runs = make([]berth.Duration, len(r.Requests))
+		for i := range r.Requests {
+			r.Runs[i] = r.runs[r.Requests[i].ID]
+		}
+	}
 	return r.Workload, nil
 }
 
@@ -103,7 +116,7 @@ func (r *jsonlReader) line(text []byte, tooLong bool, number int) error {
 		bad = got.parse(text)
 	}
 	if bad.Want == "" {
-		if got.kind != berth.KindRequest {
+		if got.kind != berth.KindRequest && got.kind != berth.KindJob {
 			r.Report.skip(NotARequest)
 			return nil
 		}
@@ -137,10 +150,13 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 		if got.part > 0 {
 			r.parts[at] = []numberedPart{{got.part, number, request.Parts[0]}}
 		}
+		if got.run > 0 {
+			r.runs[request.ID] = berth.Duration(got.run)
+		}
 		return BadLine{}
 	}
 	first, siblings := &r.Requests[at], r.parts[at]
-	if got.part == 0 || len(siblings) == 0 {
+	if got.part == 0 || len(siblings) == 0 || request.IsJob() || first.IsJob() {
 		return BadLine{
 			Field: "id", Value: request.ID,
 			Want: "line " + strconv.Itoa(r.lineOf[at]) + " has it already; only the parts of one request share an id, each with its part number",
@@ -161,6 +177,7 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 		{"arrival", timeText(first.Arrival), timeText(request.Arrival)},
 		{"ready", timeText(first.Ready), timeText(request.Ready)},
 		{"deadline", timeText(first.Deadline), timeText(request.Deadline)},
+		{"run", countText(r.runs[request.ID]), countText(got.run)},
 		{"user", first.User, request.User},
 		{"software", first.Software, request.Software},
 		{"version", first.Version, request.Version},
@@ -245,25 +262,22 @@ type jsonLine struct {
 	deadline   int64
 	duration   int64
 	npe        int64
+	run        int64 // 0 if not given
 	variants   []berth.Variant
 	needs      berth.Requirements
 	precedence bool // "after" names somebody
 	given      fieldSet
 }
 
-var requiredFields = [...]field{fieldID, fieldArrival, fieldReady, fieldDeadline, fieldDuration, fieldNPE}
+var (
+	requiredFields    = [...]field{fieldID, fieldArrival, fieldReady, fieldDeadline, fieldDuration, fieldNPE}
+	requiredJobFields = [...]field{fieldID, fieldArrival, fieldDuration, fieldNPE}
+)
 
 // request returns the line as a request of one part.
 func (j *jsonLine) request() (berth.Request, BadLine) {
-	required := requiredFields[:]
-	if len(j.variants) > 0 {
-		required = required[:len(required)-2] // duration and npe
-	}
-	for _, f := range required {
-		if !j.given.has(f) {
-			want := "missing; a request needs id, arrival, ready, deadline, and duration and npe or variants"
-			return berth.Request{}, BadLine{Field: jsonFields[f].name, Want: want}
-		}
+	if bad := j.missing(); bad.Want != "" {
+		return berth.Request{}, bad
 	}
 	variants := j.variants
 	if len(variants) == 0 {
@@ -277,6 +291,15 @@ func (j *jsonLine) request() (berth.Request, BadLine) {
 		Arrival: berth.Time(j.arrival), Ready: berth.Time(j.ready), Deadline: berth.Time(j.deadline),
 		Parts: []berth.Part{{Variants: variants}}, Requirements: j.needs,
 	}
+	if j.kind == berth.KindJob {
+		request.Kind = berth.KindJob
+		if !j.given.has(fieldReady) {
+			request.Ready = request.Arrival
+		}
+		if j.deadline == 0 {
+			request.Deadline = berth.Forever
+		}
+	}
 	for _, name := range namesOf(&request) {
 		if hasControl(name.text) {
 			return berth.Request{}, BadLine{Field: name.field, Value: shown([]byte(name.text)), Want: "holds a control character"}
@@ -286,6 +309,26 @@ func (j *jsonLine) request() (berth.Request, BadLine) {
 		return berth.Request{}, badRequest(err)
 	}
 	return request, BadLine{}
+}
+
+// missing names the first needed field that is not there.
+func (j *jsonLine) missing() BadLine {
+	required, want := requiredFields[:], "missing; a request needs id, arrival, ready, deadline, and duration and npe or variants"
+	if j.kind == berth.KindJob {
+		required, want = requiredJobFields[:], "missing; a job needs id, arrival, duration and npe"
+	}
+	if len(j.variants) > 0 {
+		required = required[:len(required)-2] // duration and npe
+	}
+	for _, f := range required {
+		if !j.given.has(f) {
+			return BadLine{Field: jsonFields[f].name, Want: want}
+		}
+	}
+	if j.given.has(fieldRun) && len(j.variants) > 1 {
+		return BadLine{Field: "run", Value: countText(j.run), Want: "of a moldable request; each of its variants would run for another time"}
+	}
+	return BadLine{}
 }
 
 // namesOf returns the texts of a request by field.
@@ -392,6 +435,10 @@ func (j *jsonLine) member(key, value []byte) BadLine {
 		j.duration = integer(value)
 	case fieldNPE:
 		j.npe = integer(value)
+	case fieldRun:
+		if j.run = integer(value); j.run < 1 || j.run >= timeLimit {
+			return BadLine{Field: name, Value: shown(value), Want: "want seconds, from 1 to below 2^42"}
+		}
 	case fieldAfter:
 		return j.setAfter(value)
 	case fieldVariants:

@@ -19,20 +19,22 @@ type requestLine struct {
 	Part     int             `json:"part,omitempty"`
 	Arrival  berth.Time      `json:"arrival"`
 	Ready    berth.Time      `json:"ready"`
-	Deadline berth.Time      `json:"deadline"`
+	Deadline *berth.Time     `json:"deadline,omitempty"` // nil for a job without one
 	Duration berth.Duration  `json:"duration,omitempty"`
 	NPE      berth.Count     `json:"npe,omitempty"`
 	Variants []berth.Variant `json:"variants,omitempty"`
 	berth.Requirements
 }
 
-// WriteJSONL writes requests as JSON Lines, one line per part, in the form that
-// ReadJSONL reads back equal if the ids are unique and the arrivals in order.
+// WriteJSONL writes requests and jobs as JSON Lines, one line per part, in the
+// form that ReadJSONL reads back equal if the ids are unique and the arrivals in
+// order.
 //
-// A request that is not valid, a text in it that is not printable UTF-8, or a
-// part restricted to eligible PEs, for which the form has no field, is an
-// *berth.Error with code Invalid; what was written until then stays written.
-// Failures of w are wrapped. Cost: O(parts).
+// A request that is not valid, a text in it that is not printable UTF-8, a part
+// restricted to eligible PEs, for which the form has no field, or a job whose
+// deadline is 0, which would read as none, is an *berth.Error with code Invalid;
+// what was written until then stays written. Failures of w are wrapped.
+// Cost: O(parts).
 func WriteJSONL(w io.Writer, requests []berth.Request) error {
 	out := bufio.NewWriterSize(w, bufferSize)
 	enc := json.NewEncoder(out)
@@ -45,8 +47,14 @@ func WriteJSONL(w io.Writer, requests []berth.Request) error {
 		for p := range r.Parts {
 			line := requestLine{
 				ID: r.ID, Kind: berth.KindRequest, User: r.User,
-				Arrival: r.Arrival, Ready: r.Ready, Deadline: r.Deadline,
+				Arrival: r.Arrival, Ready: r.Ready, Deadline: &r.Deadline,
 				Requirements: r.Requirements,
+			}
+			if r.IsJob() {
+				line.Kind = berth.KindJob
+				if r.Deadline == berth.Forever {
+					line.Deadline = nil
+				}
 			}
 			if len(r.Parts) > 1 {
 				line.Part = p + 1
@@ -76,6 +84,9 @@ func writable(r *berth.Request) error {
 		if hasControl(name.text) || !utf8.ValidString(name.text) {
 			return berth.Errorf(berth.Invalid, name.field, "%s: not printable UTF-8", strconv.Quote(name.text))
 		}
+	}
+	if r.IsJob() && r.Deadline == 0 {
+		return berth.Errorf(berth.Invalid, "deadline", "job %s: 0 would read as none", strconv.Quote(r.ID))
 	}
 	for _, part := range r.Parts {
 		if !part.Eligible.Empty() {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// field is a field of berth.Line.
+// field is a field of berth.Line, or run.
 type field uint8
 
 const (
@@ -39,6 +39,7 @@ const (
 	fieldStorageMB
 	fieldAccelerators
 	fieldPartition
+	fieldRun
 	fields
 )
 
@@ -75,6 +76,7 @@ var jsonFields = [fields]struct {
 	fieldStorageMB:     {"storage_mb", isInteger},
 	fieldAccelerators:  {"accelerators", isInteger},
 	fieldPartition:     {"partition", isString},
+	fieldRun:           {"run", isInteger},
 }
 
 var fieldByName = func() map[string]field {

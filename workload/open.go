@@ -21,7 +21,7 @@ type Form string
 // The forms.
 const (
 	SWF   Form = "swf"   // Standard Workload Format: jobs without windows
-	JSONL Form = "jsonl" // JSON Lines: requests with windows
+	JSONL Form = "jsonl" // JSON Lines: requests with windows, and ordinary jobs
 	JDL   Form = "jdl"   // Job Description Language: requests with waiting limits
 )
 
@@ -31,8 +31,11 @@ type Workload struct {
 	Form     Form
 	Header   Header          // of a log
 	Records  []Record        // sorted stably by submit time
-	Requests []berth.Request // sorted stably by arrival
-	Report   Report
+	Requests []berth.Request // sorted stably by arrival; ordinary jobs may be among them
+	// Runs is how long each request really runs, 0 where its line does not
+	// tell; nil if none does. Only JSON Lines can.
+	Runs   []berth.Duration
+	Report Report
 }
 
 // PEs returns the machine's size as the header tells it, or 0.

@@ -37,12 +37,14 @@ const (
 	NoProcessors Cause = "no processors"     // columns 5 and 8 are 0 or unknown
 	PartialRun   Cause = "partial execution" // a burst of a job that has its own line
 	Filtered     Cause = "filtered"          // Options.Keep said no
-	NotARequest  Cause = "not a request"     // a booking, outage or other kind of line
+	NotARequest  Cause = "not a request"     // nor a job: a booking, outage or staging
+	NotABooking  Cause = "not a booking"     // nothing that holds PEs from a fixed start
+	Overbooked   Cause = "overbooked"        // would take more PEs than the machine has
 )
 
 // Causes lists every cause in the order in which reports tell them.
 func Causes() []Cause {
-	return []Cause{NoRunTime, NoProcessors, PartialRun, Filtered, NotARequest}
+	return []Cause{NoRunTime, NoProcessors, PartialRun, Filtered, NotARequest, NotABooking, Overbooked}
 }
 
 // Report says what became of the records of a file. Every record is in exactly

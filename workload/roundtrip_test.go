@@ -134,6 +134,13 @@ func drawRequests(t *rapid.T) []berth.Request {
 				}), 1, 3).Draw(t, "variants")}
 			}), 1, 3).Draw(t, "parts"),
 		}
+		if rapid.Bool().Draw(t, "job") {
+			r.Kind, r.Ready, r.Parts = berth.KindJob, arrival, r.Parts[:1]
+			r.Parts[0].Variants = r.Parts[0].Variants[:1]
+			if rapid.Bool().Draw(t, "limitless") {
+				r.Deadline = berth.Forever
+			}
+		}
 		requests[i] = r
 	}
 	return requests
@@ -163,6 +170,7 @@ func TestWriteJSONLRefuses(t *testing.T) {
 		change func(*berth.Request)
 	}{
 		"invalid":         {"deadline", func(r *berth.Request) { r.Deadline = 59 }},
+		"deadline none":   {"deadline", func(r *berth.Request) { *r = berth.Job("a", -60, 8, 60); r.Deadline = 0 }},
 		"control in id":   {"id", func(r *berth.Request) { r.ID = "a\tb" }},
 		"id not UTF-8":    {"id", func(r *berth.Request) { r.ID = "a\xff" }},
 		"control in user": {"user", func(r *berth.Request) { r.User = "a\nb" }},

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/internal/stream"
 )
 
 // Transform gives the jobs of a log or a model what advance reservation needs
@@ -68,50 +67,18 @@ func (t *Transform) Validate() error {
 // the factors can cause an error. Cost: O(len(records)), one allocation for
 // each id and each user and a few for all.
 func (t *Transform) Requests(records []Record, strict bool, report *Report) ([]berth.Request, error) {
-	if err := t.Validate(); err != nil {
-		return nil, err
-	}
-	if report == nil {
-		report = &Report{}
-	}
-	artime, slack := stream.New(t.Seed, "artime"), stream.New(t.Seed, "deadline")
-	requests := make([]berth.Request, 0, len(records))
-	parts := make([]berth.Part, len(records))
-	variants := make([]berth.Variant, len(records))
-	users := make(map[int32]string)
-	for i := range records {
-		r := &records[i]
-		duration := r.Run
-		estimated := t.Estimates && r.ReqTime > 0
-		if estimated {
-			duration = r.ReqTime
-		}
-		arrival := secondsDown(float64(r.Submit) / t.ArrivalFactor)
-		ready := arrival + share(t.ArtimeFactor, artime.Float64(uint64(i)), duration)
-		deadline := ready + berth.Time(duration) + share(t.DeadlineFactor, slack.Float64(uint64(i)), duration)
+	mix := Mix{Transform: *t, Reserve: 1}
+	requests, _, err := mix.Requests(records, strict, report)
+	return requests, err
+}
 
-		variants[i] = berth.Variant{NPE: r.Size(), Duration: duration}
-		parts[i].Variants = variants[i : i+1 : i+1]
-		request := berth.Request{
-			ID: strconv.FormatInt(r.Job, 10), User: userName(users, r.User),
-			Arrival: arrival, Ready: ready, Deadline: deadline,
-			Parts: parts[i : i+1 : i+1],
-		}
-		if err := request.Validate(); err != nil {
-			bad := badRequest(err)
-			bad.Want = "job " + request.ID + ": " + bad.Want
-			report.Usable = max(report.Usable-1, 0) // the reader took it for usable
-			if err := report.bad(&bad, strict); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		requests = append(requests, request)
-		if t.Estimates && !estimated {
-			report.NoEstimate++
-		}
+// duration returns what is reserved for a record, and whether that is its
+// estimate.
+func (t *Transform) duration(r *Record) (d berth.Duration, estimated bool) {
+	if t.Estimates && r.ReqTime > 0 {
+		return r.ReqTime, true
 	}
-	return requests, nil
+	return r.Run, false
 }
 
 // secondsDown rounds down to whole seconds. What does not fit becomes

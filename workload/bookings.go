@@ -1,0 +1,248 @@
+package workload
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Booking is PEs that somebody else holds during [Start, End).
+type Booking struct {
+	ID         string
+	Site, Pool string // empty where there is one only
+	NPE        berth.Count
+	PEs        berth.PESet // which ones; empty if nobody says
+	Start, End berth.Time
+}
+
+// LWF is the form of Haizea's lease workload files, in columns or in XML.
+const LWF Form = "lwf"
+
+// BookingFile is what a file of bookings held.
+type BookingFile struct {
+	Form     Form
+	Bookings []Booking // sorted by start, stably
+	Header   Header    // of a log
+	// Begin is the earliest time that the file tells of: the first submission
+	// of a log, else the earliest arrival or start.
+	Begin berth.Time
+	// NoWait counts the jobs of a log whose wait time is unknown: they are taken
+	// to start when they were submitted.
+	NoWait int
+	Report Report
+}
+
+// PEs returns the machine's size as a log's header tells it, or 0.
+func (f *BookingFile) PEs() berth.Count { return f.Header.PEs() }
+
+// OpenBookings reads what others hold of a machine, gzip-compressed or not:
+//
+//   - .swf, a log: every usable job is a booking from its actual start, submit
+//     plus wait time, for its run time. Logs are not exact, so where the size of
+//     the machine is known, jobs that exceed it, looked at in the order of their
+//     starts, are skipped and counted as overbooked;
+//   - .jsonl, JSON Lines as a schedule or `berth generate bookings` has them; see
+//     ReadBookings;
+//   - .lwf, Haizea's leases that have a start.
+//
+// Under another name the first byte that is not blank decides: an opening brace
+// means JSON Lines, an opening angle bracket leases in XML, anything else a log.
+//
+// Options.Jobs does not matter, Keep matters for logs alone. Bad records of a
+// log are skipped and counted unless Options.Strict; in the other forms the
+// first bad line is an error, for planning onto PEs that are taken is worse
+// than not planning. Errors are those of Open, with field "bookings" where no
+// field of the file is at fault.
+func OpenBookings(path string, opt Options) (*BookingFile, error) {
+	file, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, berth.Errorf(berth.Invalid, "bookings", "%s: no such file", path)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, berth.Errorf(berth.Invalid, "bookings", "%s: no permission to read it", path)
+	case err != nil:
+		return nil, fmt.Errorf("open bookings: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read from: nothing can be lost
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, berth.Errorf(berth.Invalid, "bookings", "%s: a directory, not a file", path)
+	}
+	return ReadBookings(file, path, opt)
+}
+
+// ReadBookings is OpenBookings for content that comes from elsewhere; name
+// stands in messages and decides the form like a path.
+//
+// In JSON Lines a booking is a line of kind booking or outage, with npe (or
+// pes), start and end, and a line of kind request or job that was accepted and
+// has them. Other lines are skipped and counted. An outage needs no id.
+//
+// Cost: O(bytes + n log n) for n bookings.
+func ReadBookings(r io.Reader, name string, opt Options) (*BookingFile, error) {
+	f, err := readBookings(r, name, opt)
+	if err != nil {
+		return nil, refield(err, "workload", "bookings")
+	}
+	slices.SortStableFunc(f.Bookings, func(a, b Booking) int { return cmp.Compare(a.Start, b.Start) })
+	machine := opt.PEs
+	if machine == 0 {
+		machine = f.PEs()
+	}
+	if f.Form == SWF && machine > 0 {
+		f.dropOverbooked(machine)
+	}
+	return f, nil
+}
+
+// dropOverbooked leaves out what a machine of that size cannot hold.
+func (f *BookingFile) dropOverbooked(machine berth.Count) {
+	var running endings
+	f.Bookings = slices.DeleteFunc(f.Bookings, func(b Booking) bool {
+		if running.fits(b.Start, b.End, b.NPE, machine) {
+			return false
+		}
+		f.Report.Usable--
+		f.Report.skip(Overbooked)
+		return true
+	})
+}
+
+func readBookings(r io.Reader, name string, opt Options) (*BookingFile, error) {
+	l, err := newLines(r, name)
+	if err != nil {
+		return nil, err
+	}
+	first, err := l.peekNonBlank()
+	if err != nil {
+		return nil, err
+	}
+	switch base := strings.TrimSuffix(strings.ToLower(name), ".gz"); {
+	case strings.HasSuffix(base, ".swf"):
+		return readBookingsSWF(l, opt)
+	case strings.HasSuffix(base, ".jsonl"):
+		return readBookingsJSONL(l, opt)
+	case first == '<':
+		return readLeasesXML(l, opt)
+	case strings.HasSuffix(base, ".lwf"):
+		return readLeases(l, opt)
+	case first == '{':
+		return readBookingsJSONL(l, opt)
+	}
+	return readBookingsSWF(l, opt)
+}
+
+// refield gives a mistake that names one field another field.
+func refield(err error, from, to string) error {
+	mistake, is := errors.AsType[*berth.Error](err)
+	if !is || mistake.Field != from {
+		return err
+	}
+	return &berth.Error{Code: mistake.Code, Field: to, Msg: mistake.Msg}
+}
+
+// readBookingsSWF takes the jobs of a log as bookings.
+func readBookingsSWF(l *lines, opt Options) (*BookingFile, error) {
+	opt.Jobs = 0
+	w, err := readSWF(l, opt)
+	if err != nil {
+		return nil, err
+	}
+	f := &BookingFile{
+		Form: SWF, Header: w.Header, Report: w.Report, Begin: w.Records[0].Submit,
+		Bookings: make([]Booking, 0, len(w.Records)),
+	}
+	for i := range w.Records {
+		rec := &w.Records[i]
+		if rec.Wait < 0 {
+			f.NoWait++
+		}
+		start, end := rec.held()
+		if end >= berth.TimeLimit {
+			bad := BadLine{Field: "run time", Want: "job " + strconv.FormatInt(rec.Job, 10) + " ends at " + timeText(end) + "; no time may reach 2^42 s"}
+			return nil, bad.error(l.name)
+		}
+		f.Bookings = append(f.Bookings, Booking{
+			ID: strconv.FormatInt(rec.Job, 10), NPE: rec.Size(), Start: start, End: end,
+		})
+	}
+	return f, nil
+}
+
+// held returns from when to when a job with a run time held its PEs. A start
+// that is not recorded is the submission.
+func (r *Record) held() (start, end berth.Time) {
+	start = r.Submit.Add(max(r.Wait, 0))
+	return start, start.Add(r.Run)
+}
+
+// readBookingsJSONL reads the lines that hold PEs.
+func readBookingsJSONL(l *lines, opt Options) (*BookingFile, error) {
+	f := &BookingFile{Form: JSONL, Begin: berth.Forever, Report: Report{Name: l.name}}
+	type part struct {
+		id   string
+		part int
+	}
+	lineOf := make(map[part]int)
+	for {
+		line, tooLong, err := l.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if line = bytes.Trim(line, " \t"); len(line) == 0 {
+			continue
+		}
+		f.Report.Records++
+		var got bookingReader
+		bad := BadLine{Want: "longer than any booking can be"}
+		if !tooLong {
+			bad = got.parse(line)
+		}
+		if bad.Want == "" && got.passedOver() {
+			f.Report.skip(NotABooking)
+			continue
+		}
+		var b Booking
+		if bad.Want == "" {
+			b, bad = got.booking(opt.PEs)
+		}
+		if key := (part{b.ID, got.line.part}); bad.Want == "" && b.ID != "" {
+			if first, taken := lineOf[key]; taken {
+				bad = BadLine{Field: "id", Value: b.ID, Want: "line " + strconv.Itoa(first) + " has it already; it must be unique"}
+			}
+			lineOf[key] = l.number
+		}
+		if bad.Want != "" {
+			bad.Line = l.number
+			return nil, bad.error(l.name)
+		}
+		if f.Begin = min(f.Begin, b.Start); got.line.given.has(fieldArrival) {
+			f.Begin = min(f.Begin, berth.Time(got.line.arrival))
+		}
+		f.Bookings = append(f.Bookings, b)
+	}
+	f.Report.Usable = len(f.Bookings)
+	if len(f.Bookings) == 0 {
+		return nil, noBooking(&f.Report, bookingExample)
+	}
+	return f, nil
+}
+
+// noBooking is the error for a file without any.
+func noBooking(r *Report, example string) error {
+	if r.Records == 0 {
+		return berth.Errorf(berth.Invalid, "bookings", "%s: nothing in the file; want bookings such as %s", r.Name, example)
+	}
+	return berth.Errorf(berth.Invalid, "bookings", "%s: none of %d lines is a booking; want bookings such as %s", r.Name, r.Records, example)
+}

@@ -1,0 +1,321 @@
+package workload
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Outage is PEs of a pool that cannot be used during [From, Until); an Until of
+// Forever is for good.
+type Outage struct {
+	Resource    berth.ResourceID
+	PEs         berth.PESet
+	From, Until berth.Time
+}
+
+// OpenOutages reads a file of outages, gzip-compressed or not. A file that is
+// missing, may not be read or is a directory is an *berth.Error with code
+// Invalid and field "outages"; so are the mistakes in it, as ReadOutages has
+// them. Other failures of the system are wrapped.
+func OpenOutages(path string, sites []berth.Site) ([]Outage, error) {
+	file, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, berth.Errorf(berth.Invalid, "outages", "%s: no such file", path)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, berth.Errorf(berth.Invalid, "outages", "%s: no permission to read it", path)
+	case err != nil:
+		return nil, fmt.Errorf("open outages: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read from: nothing can be lost
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, berth.Errorf(berth.Invalid, "outages", "%s: a directory, not a file", path)
+	}
+	return ReadOutages(file, path, sites)
+}
+
+// ReadOutages reads JSON Lines of kind outage, in the form of the schedule
+// file: site and pool may be left out where there is only one, pes where all of
+// the pool is meant. start is needed; without end an outage is for good, and
+// actual_end, if there is one, is when it was really over. Lines of other kinds
+// are passed over, so that a schedule may be read.
+//
+// It returns them as MergeOutages does. A file without an outage, a line that
+// cannot be read, a pool that is not among the sites or PEs that it does not
+// have are an *berth.Error with code Invalid. Cost: that of MergeOutages.
+func ReadOutages(r io.Reader, name string, sites []berth.Site) ([]Outage, error) {
+	l, err := newLines(r, name)
+	if err != nil {
+		return nil, err
+	}
+	var outages []Outage
+	for {
+		line, tooLong, err := l.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if line = bytes.Trim(line, " \t"); len(line) == 0 {
+			continue
+		}
+		var got outageLine
+		bad := BadLine{Want: "longer than any outage can be"}
+		if !tooLong {
+			bad = got.parse(line)
+		}
+		if bad.Want == "" && got.kind != berth.KindOutage {
+			continue
+		}
+		var o Outage
+		if bad.Want == "" {
+			o, bad = got.outage(sites)
+		}
+		if bad.Want != "" {
+			bad.Line = l.number
+			return nil, bad.error(name)
+		}
+		outages = append(outages, o)
+	}
+	if len(outages) == 0 {
+		return nil, berth.Errorf(berth.Invalid, "outages", "%s: no outage in the file; want lines such as %s", name, outageExample)
+	}
+	return MergeOutages(outages), nil
+}
+
+const outageExample = `{"kind":"outage","site":"north","pool":"cpu","pes":"0-3","start":3600,"end":7200}`
+
+// outageLine is what matters of one line.
+type outageLine struct {
+	kind       berth.Kind
+	site, pool string
+	pes        berth.PESet
+	npe        int64
+	start, end int64
+	actual     int64
+	given      fieldSet
+}
+
+func (o *outageLine) parse(text []byte) BadLine {
+	switch {
+	case !utf8.Valid(text):
+		return BadLine{Value: shown(text), Want: "not UTF-8"}
+	case text[0] != '{' || !json.Valid(text):
+		return BadLine{Value: shown(text), Want: "not a JSON object on one line; want " + outageExample}
+	}
+	var bad BadLine
+	eachMember(text, func(key, value []byte) bool {
+		bad = o.member(key, value)
+		return bad.Want == ""
+	})
+	if bad.Want == "" && !o.given.has(fieldKind) {
+		return BadLine{Field: "kind", Want: `missing; want "outage"`}
+	}
+	return bad
+}
+
+// member takes in one field of the object.
+func (o *outageLine) member(key, value []byte) BadLine {
+	f, known := fieldOf(key)
+	if !known {
+		return BadLine{Field: shown([]byte(unquote(key))), Want: "no such field; a line has those of the schedule file"}
+	}
+	name := jsonFields[f].name
+	switch {
+	case o.given.has(f):
+		return BadLine{Field: name, Value: shown(value), Want: "given twice"}
+	case string(value) == "null":
+		return BadLine{}
+	}
+	o.given.add(f)
+	if want := jsonFields[f].is.check(value); want != "" {
+		return BadLine{Field: name, Value: shown(value), Want: want}
+	}
+	switch f {
+	case fieldKind:
+		var kind jsonLine
+		bad := kind.setKind(value)
+		o.kind = kind.kind
+		return bad
+	case fieldSite:
+		o.site = unquote(value)
+	case fieldPool:
+		o.pool = unquote(value)
+	case fieldNPE:
+		o.npe = integer(value)
+	case fieldStart:
+		o.start = integer(value)
+	case fieldEnd:
+		o.end = integer(value)
+	case fieldActualEnd:
+		o.actual = integer(value)
+	case fieldPEs:
+		pes, err := berth.ParsePESet(unquote(value))
+		if err != nil {
+			return badRequest(err)
+		}
+		o.pes = pes
+	}
+	return BadLine{}
+}
+
+// outage returns the line as an outage of a pool of the sites.
+func (o *outageLine) outage(sites []berth.Site) (Outage, BadLine) {
+	id, size, bad := o.place(sites)
+	if bad.Want != "" {
+		return Outage{}, bad
+	}
+	if !o.given.has(fieldStart) {
+		return Outage{}, BadLine{Field: "start", Want: "missing; an outage needs it"}
+	}
+	out := Outage{Resource: id, PEs: o.pes, From: berth.Time(o.start), Until: berth.Forever}
+	last := fieldEnd
+	if o.given.has(fieldEnd) {
+		out.Until = berth.Time(o.end)
+	}
+	if o.given.has(fieldActualEnd) {
+		out.Until, last = berth.Time(o.actual), fieldActualEnd
+	}
+	switch {
+	case !o.given.has(fieldPEs) && o.given.has(fieldNPE) && o.npe != int64(size):
+		return out, BadLine{Field: "pes", Want: "missing; want which " + countText(o.npe) + " PEs, for the pool has " + countText(size)}
+	case !o.given.has(fieldPEs):
+		out.PEs = berth.NewPESet(berth.Run{Lo: 0, Hi: berth.PE(size)})
+	case o.pes.Empty():
+		return out, BadLine{Field: "pes", Value: `""`, Want: "no PE; leave the field out if all of the pool is meant"}
+	case o.pes.Max() >= berth.PE(size):
+		return out, BadLine{Field: "pes", Value: shown([]byte(o.pes.String())), Want: "the pool has PEs 0 to " + countText(size-1)}
+	case o.given.has(fieldNPE) && o.npe != int64(o.pes.Count()):
+		return out, BadLine{Field: "npe", Value: countText(o.npe), Want: "pes names " + countText(o.pes.Count())}
+	}
+	switch {
+	case !out.From.Valid():
+		return out, BadLine{Field: "start", Value: timeText(out.From), Want: "beyond ±2^42 s"}
+	case out.Until != berth.Forever && !out.Until.Valid():
+		return out, BadLine{Field: jsonFields[last].name, Value: timeText(out.Until), Want: "beyond ±2^42 s"}
+	case out.Until <= out.From:
+		return out, BadLine{Field: jsonFields[last].name, Value: timeText(out.Until), Want: "not after the start " + timeText(out.From)}
+	}
+	return out, BadLine{}
+}
+
+// place finds the pool that a line is about, and its size.
+func (o *outageLine) place(sites []berth.Site) (id berth.ResourceID, size berth.Count, bad BadLine) {
+	var site *berth.Site
+	for i := range sites {
+		if sites[i].Name == o.site || (o.site == "" && len(sites) == 1) {
+			site = &sites[i]
+		}
+	}
+	switch {
+	case site == nil && o.site == "":
+		return id, 0, BadLine{Field: "site", Want: "missing; there are " + strconv.Itoa(len(sites))}
+	case site == nil:
+		return id, 0, BadLine{Field: "site", Value: o.site, Want: "there is no such site"}
+	}
+	for _, pool := range site.Pools {
+		if pool.Name == o.pool || (o.pool == "" && len(site.Pools) == 1) {
+			return berth.PoolID(site.Name, pool.Name), pool.PEs, BadLine{}
+		}
+	}
+	if o.pool == "" {
+		return id, 0, BadLine{Field: "pool", Want: "missing; site " + site.Name + " has " + strconv.Itoa(len(site.Pools))}
+	}
+	return id, 0, BadLine{Field: "pool", Value: o.pool, Want: "site " + site.Name + " has no such pool"}
+}
+
+// MergeOutages makes one outage of those of the same PEs that overlap or touch
+// in time, and sorts them by beginning, resource and PEs: so no PE goes down
+// that is down, or at the moment at which it comes back. From and Until must be
+// in order. It reorders its argument and may change it.
+// Cost: O(n log n + n·m) for n outages of which m at most are open at once.
+func MergeOutages(outages []Outage) []Outage {
+	slices.SortFunc(outages, compareOutages)
+	open := map[berth.ResourceID][]Outage{} // not over when the next begins
+	var merged []Outage
+	for _, o := range outages {
+		var still []Outage
+		for _, a := range open[o.Resource] {
+			if a.Until < o.From {
+				merged = append(merged, a)
+				continue
+			}
+			common := a.PEs.And(o.PEs)
+			if !common.Empty() && a.Until < o.Until {
+				longer := a
+				longer.PEs, longer.Until = common, o.Until
+				still = append(still, longer)
+				a.PEs = without(a.PEs, common)
+			}
+			if o.PEs = without(o.PEs, common); !a.PEs.Empty() {
+				still = append(still, a)
+			}
+		}
+		if !o.PEs.Empty() {
+			still = append(still, o)
+		}
+		open[o.Resource] = still
+	}
+	for _, left := range open {
+		merged = append(merged, left...)
+	}
+	slices.SortFunc(merged, compareOutages)
+	return merged
+}
+
+// compareOutages is a total order of outages that do not overlap.
+func compareOutages(a, b Outage) int {
+	byResource := 0
+	switch {
+	case a.Resource.Less(b.Resource):
+		byResource = -1
+	case b.Resource.Less(a.Resource):
+		byResource = 1
+	}
+	lowest := func(s berth.PESet) berth.PE {
+		if s.Empty() {
+			return -1
+		}
+		return s.Runs()[0].Lo
+	}
+	return cmp.Or(cmp.Compare(a.From, b.From), byResource, cmp.Compare(lowest(a.PEs), lowest(b.PEs)), cmp.Compare(a.Until, b.Until))
+}
+
+// without returns the PEs of a that are not in b. Cost: O(runs of both).
+func without(a, b berth.PESet) berth.PESet {
+	if b.Empty() {
+		return a
+	}
+	left := make([]berth.Run, 0, len(a.Runs())+len(b.Runs()))
+	cuts := b.Runs()
+	for _, run := range a.Runs() {
+		for len(cuts) > 0 && cuts[0].Hi <= run.Lo {
+			cuts = cuts[1:]
+		}
+		for _, cut := range cuts {
+			if cut.Lo >= run.Hi {
+				break
+			}
+			if run.Lo < cut.Lo {
+				left = append(left, berth.Run{Lo: run.Lo, Hi: cut.Lo})
+			}
+			run.Lo = cut.Hi
+		}
+		if run.Lo < run.Hi {
+			left = append(left, run)
+		}
+	}
+	return berth.NewPESet(left...)
+}

@@ -1,0 +1,281 @@
+package workload_test
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/workload"
+)
+
+// fleet is two sites, one of which has two pools.
+var fleet = []berth.Site{
+	{Name: "north", Pools: []berth.Pool{{Name: "cpu", PEs: 16}, {Name: "gpu", PEs: 4}}},
+	{Name: "south", Pools: []berth.Pool{{Name: "pool", PEs: 8}}},
+}
+
+func outage(site, pool string, lo, hi berth.PE, from, until berth.Time) workload.Outage {
+	return workload.Outage{Resource: berth.PoolID(site, pool), PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi}), From: from, Until: until}
+}
+
+func TestReadOutages(t *testing.T) {
+	const file = `{"id":"o2","kind":"outage","site":"south","pes":"1-2,4","start":20,"end":50}
+{"id":"r","kind":"request","arrival":0,"ready":0,"deadline":9,"duration":9,"npe":1}
+{"id":"r2","arrival":0,"kind":"job","npe":1,"accepted":true,"start":3,"end":5,"pes":"0"}
+
+{"kind":"outage","site":"north","pool":"gpu","npe":4,"start":-5}
+{"kind":"outage","site":"north","pool":"cpu","pes":"0-15","npe":16,"start":20,"end":90,"actual_end":40,"arrival":20,"deadline":0,"accepted":false}
+`
+	want := []workload.Outage{
+		outage("north", "gpu", 0, 4, -5, berth.Forever),
+		outage("north", "cpu", 0, 16, 20, 40),
+		{Resource: berth.PoolID("south", "pool"), PEs: berth.PEsOf(1, 2, 4), From: 20, Until: 50},
+	}
+	got, err := workload.ReadOutages(strings.NewReader(file), "o.jsonl", fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	path := filepath.Join(t.TempDir(), "o.jsonl")
+	if err := os.WriteFile(path, []byte(file), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = workload.OpenOutages(path, fleet); err != nil || len(got) != 3 {
+		t.Error(got, err)
+	}
+	one := []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "pool", PEs: 4}}}}
+	got, err = workload.ReadOutages(strings.NewReader(`{"kind":"outage","start":1,"end":2}`), "o.jsonl", one)
+	if diff := gocmp.Diff([]workload.Outage{outage("site", "pool", 0, 4, 1, 2)}, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestReadOutagesRefuses(t *testing.T) {
+	const good = `"kind":"outage","site":"south","start":1,"end":2`
+	for name, c := range map[string]struct{ text, field, want string }{
+		"nothing":          {"", "outages", "no outage in the file"},
+		"no outage":        {`{"id":"r","kind":"request"}`, "outages", "no outage in the file"},
+		"no JSON":          {"{1}", "", "o.jsonl:1: \"{1}\": not a JSON object"},
+		"no object":        {"[]", "", "not a JSON object"},
+		"not UTF-8":        {"{\"kind\":\"\xff\"}", "", "not UTF-8"},
+		"no kind":          {`{"site":"south","start":1,"end":2}`, "kind", "missing"},
+		"odd kind":         {`{"kind":"outrage"}`, "kind", "unknown"},
+		"misspelt field":   {`{` + good + `,"pess":"0"}`, "pess", "no such field"},
+		"twice":            {`{` + good + `,"start":1}`, "start", "given twice"},
+		"a number in text": {`{"kind":"outage","site":"south","start":"1"}`, "start", "not a number"},
+		"no start":         {`{"kind":"outage","site":"south","end":2}`, "start", "missing"},
+		"no site":          {`{"kind":"outage","start":1}`, "site", "there are 2"},
+		"other site":       {`{"kind":"outage","site":"west","start":1}`, "site", "no such site"},
+		"no pool":          {`{"kind":"outage","site":"north","start":1}`, "pool", "site north has 2"},
+		"other pool":       {`{"kind":"outage","site":"north","pool":"fpga","start":1}`, "pool", "no such pool"},
+		"PEs beyond":       {`{` + good + `,"pes":"7-8"}`, "pes", "PEs 0 to 7"},
+		"PEs unreadable":   {`{` + good + `,"pes":"7-"}`, "pes", "0-31"},
+		"no PEs":           {`{` + good + `,"pes":""}`, "pes", "no PE"},
+		"some PEs":         {`{` + good + `,"npe":3}`, "pes", "which 3 PEs"},
+		"another count":    {`{` + good + `,"npe":3,"pes":"0-3"}`, "npe", "names 4"},
+		"ends first":       {`{"kind":"outage","site":"south","start":1,"end":1}`, "end", "not after the start 1"},
+		"really ends":      {`{` + good + `,"actual_end":1}`, "actual_end", "not after the start 1"},
+		"start beyond":     {`{"kind":"outage","site":"south","start":-4398046511104}`, "start", "beyond"},
+		"end beyond":       {`{"kind":"outage","site":"south","start":1,"end":4398046511104}`, "end", "beyond"},
+		"second line":      {`{` + good + "}\n{" + good + `,"pes":"9"}`, "pes", "o.jsonl:2: "},
+		"long line":        {`{` + good + `,"id":"` + strings.Repeat("x", 1<<20) + `"}`, "", "longer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := workload.ReadOutages(strings.NewReader(c.text), "o.jsonl", fleet)
+			wantMistake(t, err, c.field, c.want)
+		})
+	}
+	_, err := workload.OpenOutages(filepath.Join(t.TempDir(), "no.jsonl"), fleet)
+	wantMistake(t, err, "outages", "no such file")
+	_, err = workload.OpenOutages(t.TempDir(), fleet)
+	wantMistake(t, err, "outages", "a directory")
+}
+
+// down returns when each PE is down, second by second.
+func downtime(outages []workload.Outage, end berth.Time) map[berth.ResourceID]map[berth.PE][]bool {
+	down := map[berth.ResourceID]map[berth.PE][]bool{}
+	for _, o := range outages {
+		if down[o.Resource] == nil {
+			down[o.Resource] = map[berth.PE][]bool{}
+		}
+		for _, run := range o.PEs.Runs() {
+			for pe := run.Lo; pe < run.Hi; pe++ {
+				if down[o.Resource][pe] == nil {
+					down[o.Resource][pe] = make([]bool, end)
+				}
+				for s := o.From; s < min(o.Until, end); s++ {
+					down[o.Resource][pe][s] = true
+				}
+			}
+		}
+	}
+	return down
+}
+
+// Merged outages take away the same PEs at the same times, and between two of
+// one PE there is time.
+func TestMergeOutages(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const end = 40
+		outages := rapid.SliceOf(rapid.Custom(func(t *rapid.T) workload.Outage {
+			o := workload.Outage{
+				Resource: berth.PoolID("s", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "pool")),
+				PEs:      berth.PEsOf(rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 7), func(n int) berth.PE { return berth.PE(n) }), 1, 6).Draw(t, "pes")...),
+				From:     berth.Time(rapid.IntRange(0, 30).Draw(t, "from")),
+			}
+			o.Until = o.From + berth.Time(rapid.IntRange(1, 8).Draw(t, "length"))
+			if rapid.IntRange(0, 9).Draw(t, "for good") == 0 {
+				o.Until = berth.Forever
+			}
+			return o
+		})).Draw(t, "outages")
+		want := downtime(outages, end)
+		merged := workload.MergeOutages(slices.Clone(outages))
+		if diff := gocmp.Diff(want, downtime(merged, end)); diff != "" {
+			t.Fatal(diff)
+		}
+		if !slices.IsSortedFunc(merged, func(a, b workload.Outage) int { return cmp.Compare(a.From, b.From) }) {
+			t.Fatal("not sorted")
+		}
+		for i, a := range merged {
+			for _, b := range merged[:i] {
+				if a.Resource == b.Resource && !a.PEs.And(b.PEs).Empty() && b.Until >= a.From {
+					t.Fatalf("%v and %v", b, a)
+				}
+			}
+		}
+	})
+}
+
+func TestFailures(t *testing.T) {
+	sites := []berth.Site{
+		{Name: "a", Pools: []berth.Pool{{Name: "x", PEs: 990}, {Name: "y", PEs: 40}}},
+		{Name: "b", Pools: []berth.Pool{{Name: "x", PEs: 40}}},
+	}
+	failures := workload.Failures{MTBF: 1000, MTTR: 100, PEs: 4, Seed: 3}
+	during := berth.Interval{Start: 5000, End: 105_000}
+	outages, err := failures.Outages(sites, during)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 248 + 10 + 10 nodes fail once in 1100 s on the average, for 100 s.
+	var length berth.Duration
+	for _, o := range outages {
+		length += o.Until.Sub(o.From)
+		lo := o.PEs.Runs()[0].Lo
+		if o.From <= during.Start || o.From >= during.End || o.Until <= o.From || len(o.PEs.Runs()) != 1 || lo%4 != 0 {
+			t.Fatalf("%+v", o)
+		}
+		if n := o.PEs.Count(); n != 4 && (n != 2 || lo != 988) {
+			t.Fatalf("a node of %d PEs: %v", n, o.PEs)
+		}
+	}
+	expected := 268 * 100_000 / 1100.0
+	if got := float64(len(outages)); math.Abs(got/expected-1) > 0.03 {
+		t.Errorf("%v outages, want about %v", got, expected)
+	}
+	if mean := float64(length) / float64(len(outages)); math.Abs(mean-100) > 3 {
+		t.Errorf("they last %v s on the average, want 100", mean)
+	}
+	// A pool has the same failures whatever stands beside it, and pools and
+	// seeds have unlike ones.
+	alone, err := failures.Outages(sites[1:], during)
+	if err != nil {
+		t.Fatal(err)
+	}
+	only := func(site, pool string) []workload.Outage {
+		return slices.DeleteFunc(slices.Clone(outages), func(o workload.Outage) bool { return o.Resource != berth.PoolID(site, pool) })
+	}
+	if diff := gocmp.Diff(only("b", "x"), alone); diff != "" {
+		t.Error(diff)
+	}
+	node := func(outages []workload.Outage, lo berth.PE) []workload.Outage {
+		return slices.DeleteFunc(slices.Clone(outages), func(o workload.Outage) bool { return o.PEs.Runs()[0].Lo != lo })
+	}
+	ax, ay, bx := node(only("a", "x"), 0), node(only("a", "y"), 0), node(alone, 0)
+	if ax[0].From == ay[0].From || ax[0].From == bx[0].From || ay[0].From == bx[0].From || bx[0].From == node(alone, 4)[0].From {
+		t.Error("two nodes fail alike")
+	}
+	// A longer time changes nothing of a node's first failures.
+	longer, err := failures.Outages(sites, berth.Interval{Start: 5000, End: 155_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	longer = slices.DeleteFunc(longer, func(o workload.Outage) bool { return o.From >= during.End })
+	if diff := gocmp.Diff(outages, longer); diff != "" {
+		t.Error("a longer time changes failures", len(outages), len(longer))
+	}
+	failures.Seed++
+	if other, err := failures.Outages(sites[1:], during); err != nil || other[0].From == alone[0].From {
+		t.Error("two seeds fail alike", err)
+	}
+	if none, err := failures.Outages(sites, berth.Interval{Start: 7, End: 7}); err != nil || len(none) > 0 {
+		t.Error(none, err)
+	}
+}
+
+// A repair that would take longer than there are times is none.
+func TestFailuresForGood(t *testing.T) {
+	failures := workload.Failures{MTBF: 1, MTTR: berth.TimeLimit - 1, PEs: 1}
+	outages, err := failures.Outages(fleet, berth.Interval{Start: 0, End: 1000})
+	if err != nil || len(outages) != 28 {
+		t.Fatal(len(outages), err)
+	}
+	if !slices.ContainsFunc(outages, func(o workload.Outage) bool { return o.Until == berth.Forever }) {
+		t.Error("every repair ends")
+	}
+	for _, o := range outages {
+		if !o.Until.Valid() && o.Until != berth.Forever {
+			t.Error(o)
+		}
+	}
+}
+
+func TestFailuresRefuse(t *testing.T) {
+	for want, f := range map[string]workload.Failures{
+		"between failures of 0 s": {MTTR: 1, PEs: 1},
+		"to repair of 0 s":        {MTBF: 1, PEs: 1},
+		"nodes of 0 PEs":          {MTBF: 1, MTTR: 1},
+		"about 14000000":          {MTBF: 1, MTTR: 1, PEs: 1},
+	} {
+		_, err := f.Outages(fleet, berth.Interval{End: 1_000_000})
+		wantMistake(t, err, "failures", want)
+	}
+}
+
+func FuzzReadOutages(f *testing.F) {
+	for _, seed := range []string{
+		"", `{"kind":"outage","site":"south","start":1,"end":2}`, `{"kind":"outage","site":"north","pool":"cpu","pes":"0-3,9","start":-1}`,
+		`{"kind":"outage","site":"south","pes":"0-3","start":1,"end":2}` + "\n" + `{"kind":"outage","site":"south","pes":"2-5","start":2,"end":9}`,
+		`{"kind":"booking"}`, `{"kind":"outage","site":"south","start":1,"actual_end":9,"npe":8}`, "\x1f\x8b", "[]", "{",
+	} {
+		f.Add([]byte(seed))
+	}
+	sizes := map[berth.ResourceID]berth.PE{
+		berth.PoolID("north", "cpu"): 16, berth.PoolID("north", "gpu"): 4, berth.PoolID("south", "pool"): 8,
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		outages, err := workload.ReadOutages(bytes.NewReader(data), "o.jsonl", fleet)
+		if err != nil {
+			checkInvalid(t, err)
+			return
+		}
+		for i, o := range outages {
+			if o.PEs.Empty() || o.PEs.Max() >= sizes[o.Resource] || !o.From.Valid() || o.Until <= o.From ||
+				(!o.Until.Valid() && o.Until != berth.Forever) || i > 0 && o.From < outages[i-1].From {
+				t.Fatalf("%+v", o)
+			}
+		}
+	})
+}
