@@ -31,18 +31,24 @@
 //   - A request has npe and duration of at least 1, is not ready before its
 //     arrival, and its deadline is not before ready + duration. For a refused
 //     request with variants the shortest of them counts.
-//   - A refusal has a reason from the list and no start, end or PEs. An acceptance
-//     has a start and an end, and no reason.
+//   - A refusal has a reason from the list and no start, end or PEs. A promised
+//     start on it says that a promise was taken back. An acceptance has a start
+//     and an end, and no reason.
 //   - Accepted: ready ≤ start, arrival ≤ start, end ≤ deadline,
-//     end − start = duration, and a promised start obeys the window too. With
-//     variants, npe and duration are one of them.
+//     end − start = duration. With variants, npe and duration are one of them,
+//     where the duration is divided by the speed of the pool and rounded up.
+//   - A promised start lies in the window. It says that the promise was first for
+//     then, and has moved since: within the window, maybe to a pool where it
+//     takes another time, or beyond the deadline, because somebody else went on
+//     for too long; then it was for the same time, within the window.
 //   - A booking that states a duration above 0 is as long as it says. What a
 //     booking, a job, an outage or a staging says in arrival, ready, deadline,
 //     accepted is of no account.
 //   - A line takes npe PEs throughout [start, end), or [start, actual end) if it
 //     has one, which is not before its start. Actual ends are not held against
 //     the deadline, which binds the promise. An outage without an end lasts for
-//     ever; a job without start and end has not started.
+//     ever; a job without start and end has not started, and its size and place
+//     are of no account.
 //   - At no time are more PEs taken than the pool has, over all lines of any
 //     kind, and no PE twice, over the lines that name PEs. So an outage must not
 //     overlap what is booked, nor another outage on the same PEs.
@@ -70,6 +76,10 @@ type Options struct {
 	// is asked once for each pool at which a line takes PEs; a name that the
 	// file does not supply is "".
 	Sizes func(site, pool string) (berth.Count, bool)
+	// Speed returns the speed of a pool, in thousandths of that for which the
+	// durations of variants are given; 0 is that speed, and so is a nil function.
+	// Names are as for Sizes.
+	Speed func(site, pool string) berth.Speed
 }
 
 // Class names a kind of violation.

@@ -67,6 +67,79 @@ func TestEmptyFileIsValid(t *testing.T) {
 	}
 }
 
+// A job that has not started is nowhere, and may be too large for every pool.
+func TestJobsThatNeverStarted(t *testing.T) {
+	const lines = `
+{"id":"a","kind":"job","site":"north","npe":10,"accepted":true,"start":0,"end":9,"pes":"0-9"}
+{"id":"b","kind":"job","site":"south","npe":10,"accepted":true,"start":0,"end":9}
+{"id":"c","kind":"job","npe":11,"accepted":false,"reason":"too_large"}
+{"id":"d","kind":"job","npe":10,"accepted":false}
+`
+	if report := on(t, 10, lines); !report.Valid() {
+		t.Error(report.Violations)
+	}
+}
+
+// A variant takes another time on a pool that is not of the standard speed.
+func TestVariantsAreScaled(t *testing.T) {
+	const line = `{"id":"v","site":"s","arrival":0,"ready":0,"deadline":90,"npe":4,"variants":[{"npe":8,"duration":6},{"npe":4,"duration":9}],"accepted":true,"start":0,`
+	for _, c := range []struct {
+		speed   berth.Speed
+		took    string
+		allowed bool
+	}{
+		{0, `"duration":9,"end":9}`, true},
+		{1000, `"duration":9,"end":9}`, true},
+		{2000, `"duration":5,"end":5}`, true},
+		{2000, `"duration":9,"end":9}`, false},
+		{800, `"duration":12,"end":12}`, true},
+		{800, `"duration":11,"end":11}`, false},
+	} {
+		opts := check.Options{
+			Sizes: func(string, string) (berth.Count, bool) { return 10, true },
+			Speed: func(string, string) berth.Speed { return c.speed },
+		}
+		report, err := check.File(strings.NewReader(line+c.took), "f.jsonl", opts)
+		if err != nil || report.Valid() != c.allowed {
+			t.Errorf("speed %d, %s: %v, %v", c.speed, c.took, report, err)
+		}
+	}
+}
+
+// A promise that yielded to somebody who went on for too long may end after its
+// deadline, one that an outage moved may have been for another time, and one
+// that was taken back is a refusal. The window is [5, 40).
+func TestMovedPromises(t *testing.T) {
+	const moved = `{"id":"m","arrival":3,"ready":5,"deadline":40,"npe":2,`
+	for name, c := range map[string]struct {
+		line string
+		want []string
+	}{
+		"delayed":                    {`"duration":10,"accepted":true,"start":38,"end":48,"promised_start":30}`, nil},
+		"delayed to after it":        {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":30}`, nil},
+		"promised too late":          {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":31}`, []string{"window m"}},
+		"promised too early":         {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":4}`, []string{"window m"}},
+		"late and never moved":       {`"duration":10,"accepted":true,"start":38,"end":48}`, []string{"window m"}},
+		"moved to a slower pool":     {`"duration":25,"accepted":true,"start":6,"end":31,"promised_start":30}`, nil},
+		"moved before it is ready":   {`"duration":25,"accepted":true,"start":4,"end":29,"promised_start":30}`, []string{"window m"}},
+		"promised at the deadline":   {`"duration":10,"accepted":true,"start":6,"end":16,"promised_start":40}`, []string{"window m"}},
+		"promised late, no end":      {`"duration":10,"accepted":true,"start":31,"promised_start":31}`, []string{"missing_start m", "window m"}},
+		"taken back":                 {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30}`, nil},
+		"taken back and yet started": {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30,"start":31}`, []string{"refusal_with_start m"}},
+		"taken back outside":         {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":4}`, []string{"window m"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, v := range on(t, 10, moved+c.line).Violations {
+				got = append(got, string(v.Class)+" "+strings.Join(v.IDs, " "))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestViolations makes one small change to the valid schedule and expects
 // exactly these violations, each as its class and ids.
 func TestViolations(t *testing.T) {
@@ -102,7 +175,7 @@ func TestViolations(t *testing.T) {
 		{"start before ready", `"ready":4,"deadline":18`, `"ready":7,"deadline":18`, []string{"window 1"}},
 		{"end after deadline", `"deadline":18`, `"deadline":9`, []string{"window 1"}},
 		{"promise before ready", `"promised_start":11`, `"promised_start":1`, []string{"window 3"}},
-		{"promise after deadline", `"promised_start":11`, `"promised_start":36`, []string{"window 3"}},
+		{"promise after deadline", `"promised_start":11`, `"promised_start":40`, []string{"window 3"}},
 		{"too short", `"end":15`, `"end":14`, []string{"length 3"}},
 		{"too long", `"end":15`, `"end":16`, []string{"length 3"}},
 		{"empty booking", `"start":0,"end":20`, `"start":20,"end":20`, []string{"length b2"}},

@@ -30,6 +30,7 @@ type checker struct {
 type place struct {
 	site, pool string
 	size       int64
+	speed      int64 // in thousandths; 0 is the standard speed
 	known      bool
 }
 
@@ -123,7 +124,7 @@ func (c *checker) placeLines() error {
 	index := map[[2]string]int32{}
 	for i := range records {
 		rec := &records[i]
-		if !rec.granted() || rec.npe < 1 && !rec.has(fPEs) {
+		if !rec.granted() || rec.npe < 1 && !rec.has(fPEs) || rec.kind == job && !rec.has(fStart) {
 			continue
 		}
 		if rec.site == "" && site.several {
@@ -153,7 +154,11 @@ func (c *checker) placeOf(site, pool string) place {
 		return place{site: site, pool: pool, size: int64(c.opts.PEs), known: true}
 	}
 	size, known := c.opts.Sizes(site, pool)
-	return place{site: site, pool: pool, size: int64(size), known: known}
+	p := place{site: site, pool: pool, size: int64(size), known: known}
+	if c.opts.Speed != nil && known {
+		p.speed = int64(c.opts.Speed(site, pool))
+	}
+	return p
 }
 
 // onlyName remembers the only name seen, or that there were several.
@@ -221,13 +226,16 @@ func (c *checker) checkRefused(i int, rec *record) {
 		c.add1(BadReason, i, "refused without a reason")
 	}
 	var carries strings.Builder
-	for _, f := range []field{fStart, fEnd, fPEs, fPromisedStart, fActualEnd} {
+	for _, f := range []field{fStart, fEnd, fPEs, fActualEnd} {
 		if rec.has(f) && (f != fPEs || len(rec.runs) > 0) {
 			carries.WriteString(", " + fieldNames[f])
 		}
 	}
 	if carries.String() != "" {
 		c.add1(RefusalWithStart, i, "refused, and yet it carries %s", carries.String()[len(", "):])
+	}
+	if rec.has(fPromisedStart) && (rec.promised < rec.ready || rec.promised >= rec.deadline) {
+		c.add1(Window, i, "the promised start %d is outside the window [%d,%d)", rec.promised, rec.ready, rec.deadline)
 	}
 }
 
@@ -243,10 +251,14 @@ func (c *checker) checkAccepted(i int, rec *record) {
 			c.add1(Window, i, "the start %d is before %d, when it is ready", rec.start, earliest)
 		}
 	}
-	if rec.has(fEnd) && rec.end > rec.deadline {
-		c.add1(Window, i, "the end %d is after the deadline %d", rec.end, rec.deadline)
-	}
-	if rec.has(fPromisedStart) && (rec.promised < rec.ready || rec.promised+rec.duration > rec.deadline) {
+	late := rec.has(fEnd) && rec.end > rec.deadline
+	switch {
+	case !rec.has(fPromisedStart):
+		if late {
+			c.add1(Window, i, "the end %d is after the deadline %d", rec.end, rec.deadline)
+		}
+	case rec.promised < rec.ready || rec.promised >= rec.deadline,
+		(late || !rec.has(fEnd)) && rec.promised+rec.duration > rec.deadline:
 		c.add1(Window, i, "the promised start %d for %d s is outside the window [%d,%d)",
 			rec.promised, rec.duration, rec.ready, rec.deadline)
 	}
@@ -254,9 +266,23 @@ func (c *checker) checkAccepted(i int, rec *record) {
 		c.add1(Length, i, "[%d,%d) is %d s long, its duration %d s", rec.start, rec.end, rec.end-rec.start, rec.duration)
 	}
 	c.checkActualEnd(i, rec)
-	if len(rec.variants) > 0 && !slices.Contains(rec.variants, variant{rec.npe, rec.duration}) {
+	speed := int64(0)
+	if rec.place >= 0 {
+		speed = c.places[rec.place].speed
+	}
+	offered := func(v variant) bool { return v.npe == rec.npe && at(v.duration, speed) == rec.duration }
+	if len(rec.variants) > 0 && !slices.ContainsFunc(rec.variants, offered) {
 		c.add1(Variant, i, "%d PEs for %d s is none of its %d variants", rec.npe, rec.duration, len(rec.variants))
 	}
+}
+
+// at returns how long work of some standard seconds takes at a speed in
+// thousandths, 0 being the standard one.
+func at(duration, speed int64) int64 {
+	if speed == 0 {
+		return duration
+	}
+	return max(1, (duration*1000+speed-1)/speed)
 }
 
 func missing(rec *record) string {

@@ -24,7 +24,13 @@ func (h *Hasher) Add(line *berth.Line) {
 	if !isRequest(line) {
 		return
 	}
-	b := append(h.buf[:0], line.ID...)
+	h.buf = append(appendDecision(h.buf[:0], line), '\n')
+	h.sum.Write(h.buf)
+}
+
+// appendDecision appends what was decided of a line, without a newline.
+func appendDecision(b []byte, line *berth.Line) []byte {
+	b = append(b, line.ID...)
 	if line.Accepted {
 		b = append(b, "\t1"...)
 	} else {
@@ -34,9 +40,7 @@ func (h *Hasher) Add(line *berth.Line) {
 	b = appendText(b, line.Site)
 	b = appendTime(b, line.Start)
 	b = appendTime(b, line.End)
-	b = appendText(b, line.PEs.String())
-	h.buf = append(b, '\n')
-	h.sum.Write(h.buf)
+	return appendText(b, line.PEs.String())
 }
 
 // Sum returns the hash of the lines so far in hexadecimal digits. More lines

@@ -46,6 +46,14 @@ type Metrics struct {
 	// SizeClasses splits the requests by size, smallest first. Classes
 	// without a request are left out.
 	SizeClasses []SizeClass `json:"size_classes"`
+	// Queue is about ordinary jobs, which nothing above counts; nil, and not in
+	// JSON, if there is none.
+	Queue *Queue `json:"queue,omitempty"`
+	// Promises is about how promises were kept; nil, and not in JSON, where
+	// nothing but the decisions themselves could touch them.
+	Promises *Promises `json:"promises,omitempty"`
+	// Used is there where one of the two is.
+	Used *Used `json:"used,omitempty"`
 }
 
 // ReasonCount is how many requests were refused for one reason.
@@ -87,7 +95,23 @@ type job struct {
 // are; its duration is that of its longest part, its arrival and ready time are
 // those of its first. An accepted line that lacks its start or end counts as
 // refused without a reason. Cost: O(n) for n lines.
-func Of(lines []berth.Line, pes berth.Count) Metrics {
+func Of(lines []berth.Line, pes berth.Count) Metrics { return OfRuns(lines, pes, nil) }
+
+// OfRuns is Of where things may run for another time than they were given, or
+// be lost: wanted says for each line how long it would have run at its place had
+// nothing cut it short, the last piece alone for a job that was stopped before; 0
+// is as long as it was given. nil is 0 for all, and leaves out Promises unless a
+// line shows that something came between.
+func OfRuns(lines []berth.Line, pes berth.Count, wanted []berth.Duration) Metrics {
+	m := ofRequests(lines, pes)
+	m.Queue, m.Promises = queueOf(lines, wanted), promisesOf(lines, wanted)
+	if m.Queue != nil || m.Promises != nil {
+		m.Used = usedOf(lines, pes)
+	}
+	return m
+}
+
+func ofRequests(lines []berth.Line, pes berth.Count) Metrics {
 	jobs := jobsOf(lines)
 	m := Metrics{Jobs: len(jobs)}
 	var (

@@ -24,6 +24,40 @@ type Summary struct {
 	Utilization         Estimate `json:"utilization"`
 	RequestedPESeconds  Estimate `json:"requested_pe_seconds"`
 	AcceptedPESeconds   Estimate `json:"accepted_pe_seconds"`
+	// As in Metrics, nil where no replication has the figures.
+	Queue    *QueueSummary    `json:"queue,omitempty"`
+	Promises *PromisesSummary `json:"promises,omitempty"`
+	Used     *UsedSummary     `json:"used,omitempty"`
+}
+
+// QueueSummary holds the estimates of the figures of ordinary jobs.
+type QueueSummary struct {
+	Jobs                Estimate `json:"jobs"`
+	Finished            Estimate `json:"finished"`
+	Killed              Estimate `json:"killed"`
+	Failed              Estimate `json:"failed"`
+	Dropped             Estimate `json:"dropped"`
+	MeanWait            Estimate `json:"mean_wait"`
+	MeanBoundedSlowdown Estimate `json:"mean_bounded_slowdown"`
+	UsedPESeconds       Estimate `json:"used_pe_seconds"`
+}
+
+// PromisesSummary holds the estimates of how promises were kept.
+type PromisesSummary struct {
+	Given      Estimate `json:"given"`
+	Moved      Estimate `json:"moved"`
+	Broken     Estimate `json:"broken"`
+	Failed     Estimate `json:"failed"`
+	Killed     Estimate `json:"killed"`
+	MeanOffset Estimate `json:"mean_offset"`
+	MaxOffset  Estimate `json:"max_offset"`
+}
+
+// UsedSummary holds the estimates of what the machine did.
+type UsedSummary struct {
+	PESeconds     Estimate `json:"pe_seconds"`
+	DownPESeconds Estimate `json:"down_pe_seconds"`
+	Utilization   Estimate `json:"utilization"`
 }
 
 // Summarize estimates every figure from one Metrics per replication. A
@@ -38,10 +72,6 @@ func Summarize(replications []Metrics) Summary {
 		}
 		return EstimateOf(values)
 	}
-	whole := func(n int64) *float64 {
-		x := float64(n)
-		return &x
-	}
 	return Summary{
 		Replications:        len(replications),
 		Jobs:                estimate(func(m *Metrics) *float64 { return whole(int64(m.Jobs)) }),
@@ -53,6 +83,91 @@ func Summarize(replications []Metrics) Summary {
 		Utilization:         estimate(func(m *Metrics) *float64 { return m.Utilization }),
 		RequestedPESeconds:  estimate(func(m *Metrics) *float64 { return whole(m.RequestedPESeconds) }),
 		AcceptedPESeconds:   estimate(func(m *Metrics) *float64 { return whole(m.AcceptedPESeconds) }),
+		Queue:               summarizeQueue(replications),
+		Promises:            summarizePromises(replications),
+		Used:                summarizeUsed(replications),
+	}
+}
+
+func whole(n int64) *float64 {
+	x := float64(n)
+	return &x
+}
+
+// some returns an estimate of a figure over those of the values that are there.
+func some[T any](values []*T) func(figure func(*T) *float64) Estimate {
+	return func(figure func(*T) *float64) Estimate {
+		var figures []float64
+		for _, v := range values {
+			if x := figure(v); x != nil {
+				figures = append(figures, *x)
+			}
+		}
+		return EstimateOf(figures)
+	}
+}
+
+// present returns what is not nil of each replication.
+func present[T any](replications []Metrics, get func(*Metrics) *T) []*T {
+	var values []*T
+	for i := range replications {
+		if v := get(&replications[i]); v != nil {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func summarizeQueue(replications []Metrics) *QueueSummary {
+	values := present(replications, func(m *Metrics) *Queue { return m.Queue })
+	if len(values) == 0 {
+		return nil
+	}
+	estimate := some(values)
+	return &QueueSummary{
+		Jobs:                estimate(func(q *Queue) *float64 { return whole(int64(q.Jobs)) }),
+		Finished:            estimate(func(q *Queue) *float64 { return whole(int64(q.Finished)) }),
+		Killed:              estimate(func(q *Queue) *float64 { return whole(int64(q.Killed)) }),
+		Failed:              estimate(func(q *Queue) *float64 { return whole(int64(q.Failed)) }),
+		Dropped:             estimate(func(q *Queue) *float64 { return whole(int64(q.Dropped)) }),
+		MeanWait:            estimate(func(q *Queue) *float64 { return q.MeanWait }),
+		MeanBoundedSlowdown: estimate(func(q *Queue) *float64 { return q.MeanBoundedSlowdown }),
+		UsedPESeconds:       estimate(func(q *Queue) *float64 { return whole(q.UsedPESeconds) }),
+	}
+}
+
+func summarizePromises(replications []Metrics) *PromisesSummary {
+	values := present(replications, func(m *Metrics) *Promises { return m.Promises })
+	if len(values) == 0 {
+		return nil
+	}
+	estimate := some(values)
+	return &PromisesSummary{
+		Given:      estimate(func(p *Promises) *float64 { return whole(int64(p.Given)) }),
+		Moved:      estimate(func(p *Promises) *float64 { return whole(int64(p.Moved)) }),
+		Broken:     estimate(func(p *Promises) *float64 { return whole(int64(p.Broken)) }),
+		Failed:     estimate(func(p *Promises) *float64 { return whole(int64(p.Failed)) }),
+		Killed:     estimate(func(p *Promises) *float64 { return whole(int64(p.Killed)) }),
+		MeanOffset: estimate(func(p *Promises) *float64 { return p.MeanOffset }),
+		MaxOffset: estimate(func(p *Promises) *float64 {
+			if p.MaxOffset == nil {
+				return nil
+			}
+			return whole(int64(*p.MaxOffset))
+		}),
+	}
+}
+
+func summarizeUsed(replications []Metrics) *UsedSummary {
+	values := present(replications, func(m *Metrics) *Used { return m.Used })
+	if len(values) == 0 {
+		return nil
+	}
+	estimate := some(values)
+	return &UsedSummary{
+		PESeconds:     estimate(func(u *Used) *float64 { return whole(u.PESeconds) }),
+		DownPESeconds: estimate(func(u *Used) *float64 { return whole(u.DownPESeconds) }),
+		Utilization:   estimate(func(u *Used) *float64 { return u.Utilization }),
 	}
 }
 

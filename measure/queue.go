@@ -1,0 +1,147 @@
+package measure
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Queue are the figures of the ordinary jobs of a schedule.
+type Queue struct {
+	Jobs int `json:"jobs"`
+	// What became of them; who is in none of these was waiting when nothing
+	// could happen any more.
+	Finished int `json:"finished"` // ran as long as they wanted
+	Killed   int `json:"killed"`   // ended at their limit, or where it could be extended no more
+	Failed   int `json:"failed"`   // lost to an outage
+	Dropped  int `json:"dropped"`  // never started: impossible, or over their waiting limit
+	// MeanWait is the mean over the jobs that started of the time from arrival
+	// to end in which they did not run, in seconds. For one that ran in one
+	// piece that is start − arrival.
+	MeanWait *float64 `json:"mean_wait"`
+	// MeanBoundedSlowdown is the mean over the same of
+	// (wait + run) / max(run, 10 s), at least 1 each, with the run that was.
+	MeanBoundedSlowdown *float64 `json:"mean_bounded_slowdown"`
+	// UsedPESeconds is npe · run summed over them.
+	UsedPESeconds int64 `json:"used_pe_seconds"`
+	// DecisionHash is of the form of Hash, over the lines of jobs, with the
+	// actual end behind.
+	DecisionHash string `json:"decision_hash"`
+}
+
+// queueOf returns the figures of the jobs, nil if there is none.
+func queueOf(lines []berth.Line, wanted []berth.Duration) *Queue {
+	var q Queue
+	var wait berth.Duration
+	var slowdown float64
+	started := 0
+	before := piecesOf(lines)
+	sum, buffer := sha256.New(), []byte(nil)
+	for i := range lines {
+		line := &lines[i]
+		if line.Kind != berth.KindJob {
+			continue
+		}
+		q.Jobs++
+		buffer = append(appendTime(appendDecision(buffer[:0], line), line.ActualEnd), '\n')
+		sum.Write(buffer)
+		switch fateOf(line, wantedOf(line, wanted, i)) {
+		case refused:
+			q.Dropped++
+			continue
+		case undecided:
+			continue
+		case finished:
+			q.Finished++
+		case killed:
+			q.Killed++
+		case failed:
+			q.Failed++
+		}
+		started++
+		last := ending(line).Sub(*line.Start)
+		ran := last + before[line.ID].ran
+		waited := ending(line).Sub(line.Arrival) - ran
+		wait += waited
+		slowdown += max(1, float64(waited+ran)/float64(max(ran, bound)))
+		q.UsedPESeconds = addSaturated(q.UsedPESeconds, addSaturated(before[line.ID].peSeconds, berth.Area(line.NPE, last)))
+	}
+	if q.Jobs == 0 {
+		return nil
+	}
+	q.MeanWait = ratio(float64(wait), float64(started))
+	q.MeanBoundedSlowdown = ratio(slowdown, float64(started))
+	q.DecisionHash = hex.EncodeToString(sum.Sum(nil))
+	return &q
+}
+
+// pieces is what a job ran before it was stopped for the last time.
+type pieces struct {
+	ran       berth.Duration
+	peSeconds int64
+}
+
+// piecesOf gathers the bookings that stand for pieces of jobs, whose ids are the
+// job's and a number behind a slash; nil if there are no bookings.
+func piecesOf(lines []berth.Line) map[string]pieces {
+	var all map[string]pieces
+	for i := range lines {
+		line := &lines[i]
+		at := strings.LastIndexByte(line.ID, '/')
+		if line.Kind != berth.KindBooking || at < 0 || line.Start == nil || line.End == nil {
+			continue
+		}
+		if all == nil {
+			all = map[string]pieces{}
+		}
+		ran, id := ending(line).Sub(*line.Start), line.ID[:at]
+		all[id] = pieces{all[id].ran + ran, addSaturated(all[id].peSeconds, berth.Area(line.NPE, ran))}
+	}
+	return all
+}
+
+// fate is what became of a request or job.
+type fate int
+
+const (
+	undecided fate = iota
+	refused
+	finished
+	killed
+	failed
+)
+
+// fateOf tells what became of a line that would have run for wanted. What was
+// lost to an outage after its limit counts as killed.
+func fateOf(line *berth.Line, wanted berth.Duration) fate {
+	switch {
+	case !line.Accepted && line.Reason == "":
+		return undecided
+	case !line.Accepted || line.Start == nil || line.End == nil:
+		return refused
+	case ending(line).Sub(*line.Start) >= wanted:
+		return finished
+	case ending(line) >= *line.End:
+		return killed
+	}
+	return failed
+}
+
+// ending returns when an accepted line with a start and an end was over.
+func ending(line *berth.Line) berth.Time {
+	if line.ActualEnd != nil {
+		return *line.ActualEnd
+	}
+	return *line.End
+}
+
+// wantedOf returns how long line i would have run: as long as it was given if
+// nobody says.
+func wantedOf(line *berth.Line, wanted []berth.Duration, i int) berth.Duration {
+	if i < len(wanted) && wanted[i] > 0 {
+		return wanted[i]
+	}
+	return line.Duration
+}
