@@ -1,0 +1,109 @@
+package site
+
+import "github.com/berth-hpc/berth"
+
+// Unit is what a site hands out one by one, so what a PE is.
+type Unit string
+
+// The units.
+const (
+	UnitNode Unit = "node"
+	UnitCore Unit = "core"
+)
+
+// Description is what a site says about itself. Nodes and partitions are in the
+// site's own order.
+type Description struct {
+	Cluster    string      `json:"cluster"` // the site's name for itself
+	Manager    string      `json:"manager"` // "slurm", "local", …
+	Version    string      `json:"version"` // of the manager
+	Zone       string      `json:"zone"`    // of its people, as in the tz database; empty if unknown
+	Nodes      []Node      `json:"nodes"`
+	Partitions []Partition `json:"partitions,omitempty"`
+	Rights     Rights      `json:"rights"`
+}
+
+// Node is a machine of a site.
+type Node struct {
+	Name     string      `json:"name"`
+	Cores    berth.Count `json:"cores"` // schedulable: hardware threads, if the site hands those out
+	Sockets  int         `json:"sockets,omitempty"`
+	MemoryMB int64       `json:"memory_mb,omitempty"` // in 10^6 bytes, rounded down
+	Features []string    `json:"features,omitempty"`
+	GRES     []GRES      `json:"gres,omitempty"`
+}
+
+// GRES is a countable thing of a node, such as its four GPUs of type a100.
+type GRES struct {
+	Name  string `json:"name"`
+	Type  string `json:"type,omitempty"`
+	Count int64  `json:"count"`
+}
+
+// Partition is a named set of nodes with limits. Zero limits are none.
+type Partition struct {
+	Name     string         `json:"name"`
+	Nodes    []string       `json:"nodes"`
+	Default  bool           `json:"default,omitempty"`
+	Up       bool           `json:"up"`
+	MaxTime  berth.Duration `json:"max_time,omitempty"` // of one job
+	MaxNodes berth.Count    `json:"max_nodes,omitempty"`
+}
+
+// Rights is what Berth may do at a site.
+type Rights struct {
+	As      string `json:"as"`      // the identity under which it comes
+	Reserve bool   `json:"reserve"` // make, change and release reservations
+	Drain   bool   `json:"drain"`   // drain and resume nodes
+	Submit  bool   `json:"submit"`  // run tasks
+}
+
+// Horizon returns how long before its start a reservation on the nodes must be
+// made real, so that no job started before can reach into it: the longest time
+// limit of any partition that has one of the nodes, plus the margin. Forever if
+// such a partition has no limit; then only making it at once is safe. No nodes
+// means all. A node in no partition adds nothing. Cost: O(nodes of partitions).
+func (d *Description) Horizon(nodes []string, margin berth.Duration) berth.Duration {
+	wanted := make(map[string]bool, len(nodes))
+	for _, node := range nodes {
+		wanted[node] = true
+	}
+	longest := berth.Duration(0)
+	for i := range d.Partitions {
+		p := &d.Partitions[i]
+		touches := len(nodes) == 0
+		for _, node := range p.Nodes {
+			touches = touches || wanted[node]
+		}
+		switch {
+		case !touches:
+		case p.MaxTime == 0:
+			return berth.Forever
+		default:
+			longest = max(longest, p.MaxTime)
+		}
+	}
+	return longest + margin
+}
+
+// Due splits promises, which come with the time from which they must be real at
+// their site, for the instant now: the first room of those whose time has come,
+// in the order of their starts, then names, and when the next one's time comes
+// (Forever if nobody's does; now if there were more than room). A horizon of
+// Forever has always come. It does not sort want itself.
+func Due(now berth.Time, want []Reservation, horizon func(*Reservation) berth.Duration, room int) (due []Reservation, next berth.Time) {
+	next = berth.Forever
+	for i := range want {
+		lead := horizon(&want[i])
+		if lead >= berth.Forever || want[i].Start-berth.Time(lead) <= now {
+			due = append(due, want[i])
+			continue
+		}
+		next = min(next, want[i].Start-berth.Time(lead))
+	}
+	sortReservations(due)
+	if len(due) > room {
+		return due[:max(room, 0)], now
+	}
+	return due, next
+}

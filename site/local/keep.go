@@ -1,0 +1,232 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// This file is the site's end of a shepherd: to start it, to find it again, to
+// signal it, and to notice its end.
+
+// Signals to a shepherd.
+const (
+	signalCancel = unix.SIGTERM
+	signalLimit  = unix.SIGUSR1
+)
+
+// process names a process for good: numbers are used again, but not with the
+// same start.
+type process struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // in ticks since boot
+	Boot  string `json:"boot"`
+}
+
+// started is who keeps a job.
+type started struct {
+	At       berth.Time  `json:"at"`
+	Shepherd process     `json:"shepherd"`
+	Child    process     `json:"child,omitzero"` // the first process of the task, and its group
+	Cgroup   string      `json:"cgroup,omitempty"`
+	Cores    berth.PESet `json:"cores"`
+}
+
+// ended is how a job ended.
+type ended struct {
+	At     berth.Time  `json:"at"`
+	Result site.Result `json:"result"`
+	Reason string      `json:"reason,omitempty"`
+}
+
+const (
+	startedFile = "started.json"
+	endedFile   = "ended.json"
+	lockName    = "lock"
+)
+
+// startWithin is how long a shepherd may take to say that it has begun.
+const startWithin = 20 * time.Second
+
+// start starts the shepherd of a job and waits until it keeps it. A job that
+// cannot be started has failed.
+func (s *Site) start(j *job, b *booking, cores berth.PESet) {
+	j.start, j.cores = now(), cores
+	j.limit = j.limitOf(b)
+	if err := s.startShepherd(j); err != nil {
+		s.end(j, site.Result{Ending: site.Failed, Code: 126}, err.Error())
+		return
+	}
+	j.phase = running
+	s.watch(j)
+}
+
+func (s *Site) startShepherd(j *job) error {
+	if err := j.writeLimit(); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(j.dir, "shepherd.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the shepherd has its own
+	ready, tell, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ready.Close() }() // only read from
+	cpus := make([]string, 0, j.cores.Count())
+	for _, r := range j.cores.Runs() {
+		for core := r.Lo; core < r.Hi; core++ {
+			cpus = append(cpus, strconv.Itoa(s.cpus[core]))
+		}
+	}
+	args := append(append([]string{}, s.options.Shepherd[1:]...), "keep", j.dir, j.cores.String(), strings.Join(cpus, ","))
+	cmd := exec.Command(s.options.Shepherd[0], args...)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{tell}
+	// A session of its own: what the service's terminal does is none of its business.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = tell.Close() // it is the shepherd's now
+	if err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // so that it leaves no zombie; how it ended is in its files
+	_ = ready.SetReadDeadline(time.Now().Add(startWithin))
+	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
+		_ = cmd.Process.Kill()
+		return fmt.Errorf("the shepherd did not begin, see %s: %w", filepath.Join(j.dir, "shepherd.log"), err)
+	}
+	return nil
+}
+
+// recover finds out from its folder how far a job is.
+func (s *Site) recover(j *job) {
+	if readJSON(filepath.Join(j.dir, endedFile), &j.ended) == nil {
+		var st started
+		if readJSON(filepath.Join(j.dir, startedFile), &st) == nil {
+			j.start, j.cores = st.At, st.Cores
+		}
+		s.finish(j)
+		return
+	}
+	var st started
+	if readJSON(filepath.Join(j.dir, startedFile), &st) != nil {
+		return // it has not begun
+	}
+	j.start, j.cores = st.At, st.Cores
+	j.readLimit()
+	j.phase = running
+	s.watch(j)
+}
+
+func (j *job) readLimit() {
+	text, err := os.ReadFile(filepath.Join(j.dir, "limit"))
+	if n, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && bad == nil {
+		j.limit = berth.Time(n)
+	}
+}
+
+// watch waits for the end of a job's shepherd and takes note of how the job
+// ended. The caller holds the lock of the site.
+func (s *Site) watch(j *job) {
+	s.watchers.Go(func() {
+		if !s.awaitShepherd(j) {
+			return // the site is closed
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := readJSON(filepath.Join(j.dir, endedFile), &j.ended); err == nil {
+			s.finish(j)
+		} else {
+			s.bury(j)
+		}
+		s.dispatch()
+	})
+}
+
+// awaitShepherd returns true when no shepherd keeps the job any more, and false
+// when the site is closed.
+func (s *Site) awaitShepherd(j *job) bool {
+	for {
+		lock, err := lockFile(filepath.Join(j.dir, lockName))
+		if err == nil {
+			_ = lock.Close()
+			return true
+		}
+		if !errors.Is(err, errLocked) {
+			return true
+		}
+		var st started
+		err = readJSON(filepath.Join(j.dir, startedFile), &st)
+		handle := -1
+		if err == nil {
+			handle, err = st.Shepherd.open()
+		}
+		if err != nil {
+			// Its lock is held, so it is about to begin or about to go.
+			if !s.pause() {
+				return false
+			}
+			continue
+		}
+		stopped := waitReadable(handle, s.stop)
+		_ = unix.Close(handle)
+		if stopped {
+			return false
+		}
+	}
+}
+
+// pause waits a moment, and returns false if the site is closed.
+func (s *Site) pause() bool {
+	select {
+	case <-s.closing:
+		return false
+	case <-time.After(10 * time.Millisecond):
+		return true
+	}
+}
+
+// bury ends what a shepherd that died left running.
+func (s *Site) bury(j *job) {
+	var st started
+	if readJSON(filepath.Join(j.dir, startedFile), &st) == nil {
+		if st.Cgroup != "" {
+			killCgroup(st.Cgroup)
+		}
+		if handle, err := st.Child.open(); err == nil {
+			_ = unix.Kill(-st.Child.PID, unix.SIGKILL) // its group; it may have ended meanwhile
+			_ = unix.Close(handle)
+		}
+	}
+	s.end(j, site.Result{Ending: site.NodeLost}, "its shepherd is gone")
+}
+
+// signal signals a job's shepherd, if it lives.
+func (j *job) signal(sig unix.Signal) {
+	var st started
+	if readJSON(filepath.Join(j.dir, startedFile), &st) != nil {
+		return
+	}
+	handle, err := st.Shepherd.open()
+	if err != nil {
+		return
+	}
+	_ = unix.PidfdSendSignal(handle, sig, nil, 0) // it may have ended meanwhile
+	_ = unix.Close(handle)
+}

@@ -1,0 +1,413 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// phase is how far a job is.
+type phase int
+
+const (
+	waiting phase = iota
+	running
+	over
+)
+
+// job is a task, or one index of it, in a folder of its own:
+//
+//	spec.json     what is to run; written before anybody is told of the job
+//	limit         when it must have ended, in Unix seconds; may change
+//	lock          locked as long as its shepherd lives
+//	started.json  who keeps it, and what it runs as
+//	ended.json    how it ended
+type job struct {
+	spec   spec
+	dir    string
+	phase  phase
+	cores  berth.PESet // while it runs, and after
+	start  berth.Time
+	limit  berth.Time
+	ended  ended
+	reason string
+	gone   chan struct{} // closed once it is over
+}
+
+// spec is what a shepherd needs to know.
+type spec struct {
+	ID      site.JobID `json:"id"`
+	Array   site.JobID `json:"array,omitempty"`
+	Index   int        `json:"index"` // -1 if it is no array
+	Task    site.Task  `json:"task"`
+	User    string     `json:"user"`
+	Account *account   `json:"account,omitempty"` // nil is the shepherd's own
+	Grace   int64      `json:"grace_ms"`
+	// NoCgroup keeps the task out of a cgroup of its own.
+	NoCgroup bool       `json:"no_cgroup,omitempty"`
+	Queued   berth.Time `json:"queued"`
+}
+
+// account is whom a task runs as.
+type account struct {
+	UID    uint32   `json:"uid"`
+	GID    uint32   `json:"gid"`
+	Groups []uint32 `json:"groups"`
+}
+
+// Submit takes a task in. It runs once its reservation is launched and enough of
+// its cores are idle: as many as the task asks for, all of the reservation's if
+// it does not say. The indices of an array run one after the other, or beside
+// each other where there are cores.
+func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
+	const op = "submit"
+	if err := task.Check(); err != nil {
+		return "", err
+	}
+	if err := s.enter(ctx, op); err != nil {
+		return "", err
+	}
+	defer s.mu.Unlock()
+	if id, known := s.keys[task.Key]; known {
+		return id, nil
+	}
+	b := s.table.bookings[string(task.Reservation)]
+	if b == nil {
+		return "", site.Errorf(site.NotFound, op, "no reservation %s", task.Reservation)
+	}
+	if task.User == "" {
+		task.User = s.me
+	}
+	if !slices.Contains(b.Users, task.User) && (task.Account == "" || !slices.Contains(b.Accounts, task.Account)) {
+		return "", site.Errorf(site.Denied, op, "%s is not for user %s", task.Reservation, task.User)
+	}
+	as, err := s.account(op, task.User)
+	if err != nil {
+		return "", err
+	}
+	if task.Nodes > 1 || task.Cores > b.Cores.Count() {
+		return "", berth.Errorf(berth.Invalid, "cores", "%d nodes, %d cores; %s has %d cores of one node", task.Nodes, task.Cores, task.Reservation, b.Cores.Count())
+	}
+	id, err := s.writeTask(task, as)
+	if err != nil {
+		return "", err
+	}
+	s.keys[task.Key] = id
+	s.dispatch()
+	return id, nil
+}
+
+// account returns whom the tasks of a user run as.
+func (s *Site) account(op, name string) (*account, error) {
+	if len(s.options.Users) == 0 {
+		if name != s.me {
+			return nil, &site.Error{
+				Kind: site.Denied, Op: op, Msg: fmt.Sprintf("tasks run as %s here, not as %s", s.me, name),
+				Hint: "to serve several users start the service as root with a map of users",
+			}
+		}
+		return nil, nil
+	}
+	login, known := s.options.Users[name]
+	if !known {
+		return nil, site.Errorf(site.Denied, op, "user %s is not in the map of users", name)
+	}
+	u, err := user.Lookup(login)
+	if err != nil {
+		return nil, &site.Error{Kind: site.Denied, Op: op, Msg: "user " + name + " has no account here", Err: err, Hint: "correct the map of users"}
+	}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil, &site.Error{Kind: site.Denied, Op: op, Msg: "the groups of " + login + " are unknown", Err: err}
+	}
+	as := &account{}
+	if as.UID, err = number(u.Uid); err == nil {
+		as.GID, err = number(u.Gid)
+	}
+	for _, id := range ids {
+		var group uint32
+		if err == nil {
+			group, err = number(id)
+		}
+		as.Groups = append(as.Groups, group)
+	}
+	if err != nil {
+		return nil, &site.Error{Kind: site.Denied, Op: op, Msg: "the account " + login + " has no numbers", Err: err}
+	}
+	return as, nil
+}
+
+func number(text string) (uint32, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err
+}
+
+// write1 writes a task down as a job, or one for each index. Only the first
+// folder's name is the promise: if the process dies in between, the rest is
+// written when the key comes again.
+func (s *Site) writeTask(task site.Task, as *account) (site.JobID, error) {
+	s.last++
+	id := site.JobID(strconv.Itoa(s.last))
+	base := spec{ID: id, Index: -1, Task: task, User: task.User, Account: as, Grace: s.options.Grace.Milliseconds(), NoCgroup: s.options.NoCgroups, Queued: now()}
+	specs := []spec{base}
+	if !task.Array.Empty() {
+		specs = specs[:0]
+		for _, r := range task.Array.Runs() {
+			for pe := r.Lo; pe < r.Hi; pe++ {
+				one := base
+				one.ID, one.Array, one.Index = id+"_"+site.JobID(strconv.Itoa(int(pe))), id, int(pe)
+				specs = append(specs, one)
+			}
+		}
+	}
+	var made []*job
+	for _, sp := range specs {
+		j := &job{spec: sp, dir: filepath.Join(s.options.Dir, "jobs", string(sp.ID)), gone: make(chan struct{})}
+		err := os.Mkdir(j.dir, 0o700)
+		if err == nil {
+			err = writeJSON(filepath.Join(j.dir, "spec.json"), &j.spec)
+		}
+		if err != nil {
+			for _, m := range append(made, j) {
+				_ = os.RemoveAll(m.dir) // the disk is in trouble; a rest is cleared at the next start
+			}
+			return "", &site.Error{Kind: site.Unreachable, Op: "submit", Msg: "cannot write the task down", Err: err, Hint: "is the disk of " + s.options.Dir + " full?"}
+		}
+		made = append(made, j)
+	}
+	for _, j := range made {
+		s.add(j)
+	}
+	return id, nil
+}
+
+func (s *Site) add(j *job) {
+	s.jobs[j.spec.ID] = j
+	s.order = append(s.order, j.spec.ID)
+}
+
+// dispatch starts what can start, in the order of submission within each
+// reservation: a task that must wait holds back those behind it.
+func (s *Site) dispatch() {
+	if s.drain.Reason != "" || s.closed {
+		return
+	}
+	busy := map[string]berth.PESet{}
+	for _, id := range s.order {
+		if j := s.jobs[id]; j.phase == running {
+			name := string(j.spec.Task.Reservation)
+			busy[name] = union(busy[name], j.cores)
+		}
+	}
+	held := map[string]bool{}
+	for _, id := range slices.Clone(s.order) {
+		j := s.jobs[id]
+		name := string(j.spec.Task.Reservation)
+		b := s.table.bookings[name]
+		if j.phase != waiting || held[name] || b == nil || !b.Launched || b.Start > now() {
+			continue
+		}
+		cores, ok := idle(b.Cores, busy[name], j.spec.Task.Cores)
+		if !ok {
+			held[name] = true
+			continue
+		}
+		busy[name] = union(busy[name], cores)
+		s.start(j, b, cores)
+	}
+}
+
+func union(a, b berth.PESet) berth.PESet {
+	return berth.NewPESet(slices.Concat(a.Runs(), b.Runs())...)
+}
+
+// idle returns the lowest n cores of all that are not busy; 0 is all of them.
+func idle(all, busy berth.PESet, n berth.Count) (berth.PESet, bool) {
+	if n == 0 {
+		n = all.Count()
+	}
+	var cores []berth.PE
+	for _, r := range all.Runs() {
+		for core := r.Lo; core < r.Hi && berth.Count(len(cores)) < n; core++ {
+			if !busy.Contains(core) {
+				cores = append(cores, core)
+			}
+		}
+	}
+	return berth.PEsOf(cores...), berth.Count(len(cores)) == n
+}
+
+// inUse reports whether a task runs in the reservation.
+func (s *Site) inUse(name string) bool {
+	for _, j := range s.jobs {
+		if j.phase == running && string(j.spec.Task.Reservation) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// limitOf is when a job that starts at start must have ended.
+func (j *job) limitOf(b *booking) berth.Time {
+	if j.spec.Task.Limit > 0 {
+		return min(b.End, j.start.Add(j.spec.Task.Limit))
+	}
+	return b.End
+}
+
+// limitJobs tells the shepherds of a reservation of its new end.
+func (s *Site) limitJobs(b *booking) {
+	for _, id := range s.order {
+		j := s.jobs[id]
+		if j.phase != running || string(j.spec.Task.Reservation) != b.Name || j.limit == j.limitOf(b) {
+			continue
+		}
+		j.limit = j.limitOf(b)
+		if err := j.writeLimit(); err == nil {
+			j.signal(signalLimit)
+		}
+	}
+}
+
+func (j *job) writeLimit() error {
+	return writeWhole(filepath.Join(j.dir, "limit"), []byte(strconv.FormatInt(int64(j.limit), 10)+"\n"))
+}
+
+// Cancel ends a job, or every index of an array.
+func (s *Site) Cancel(ctx context.Context, id site.JobID) error {
+	const op = "cancel"
+	if err := s.enter(ctx, op); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	found := false
+	for _, other := range s.order {
+		if j := s.jobs[other]; other == id || j.spec.Array == id {
+			found = true
+			s.cancel(j)
+		}
+	}
+	if !found {
+		return site.Errorf(site.NotFound, op, "no job %s", id)
+	}
+	s.dispatch()
+	return nil
+}
+
+// cancel ends a job that waits, and asks the shepherd of one that runs.
+func (s *Site) cancel(j *job) {
+	switch j.phase {
+	case waiting:
+		s.end(j, site.Result{Ending: site.Cancelled}, "cancelled before it began")
+	case running:
+		j.signal(signalCancel)
+	}
+}
+
+// end writes down the end of a job that has no shepherd.
+func (s *Site) end(j *job, result site.Result, reason string) {
+	j.ended = ended{At: now(), Result: result, Reason: reason}
+	// If this cannot be written the job is found waiting or lost at the next
+	// start, and ends then.
+	_ = writeJSON(filepath.Join(j.dir, endedFile), &j.ended)
+	s.finish(j)
+}
+
+func (s *Site) finish(j *job) {
+	j.phase = over
+	close(j.gone)
+}
+
+// describeJob is a job as others see it.
+func (s *Site) describeJob(j *job) site.Job {
+	t := &j.spec.Task
+	out := site.Job{
+		ID: j.spec.ID, Array: j.spec.Array, Key: t.Key, Name: t.Name, User: j.spec.User, Account: t.Account, Reservation: string(t.Reservation),
+		Start: j.start, End: j.limit, Cores: j.cores.Count(), Reason: j.reason,
+	}
+	if !j.cores.Empty() {
+		out.Shares = []site.Share{{Node: s.options.Node, Cores: j.cores}}
+	}
+	switch j.phase {
+	case waiting:
+		out.Reason = "waits for its reservation or its cores"
+	case over:
+		out.End, out.Result, out.Reason = j.ended.At, j.ended.Result, j.ended.Reason
+		if out.Start == 0 {
+			out.Start = out.End
+		}
+	}
+	return out
+}
+
+// prune forgets jobs that ended long ago.
+func (s *Site) prune() {
+	oldest := now() - berth.Time(s.options.Keep.Seconds())
+	young := map[string]bool{} // keys of tasks of which something is not old: an array goes as a whole
+	for _, j := range s.jobs {
+		if j.phase != over || j.ended.At > oldest {
+			young[j.spec.Task.Key] = true
+		}
+	}
+	s.forget(func(j *job) bool { return !young[j.spec.Task.Key] })
+}
+
+// forget takes jobs and their folders away.
+func (s *Site) forget(which func(*job) bool) {
+	s.order = slices.DeleteFunc(s.order, func(id site.JobID) bool {
+		j := s.jobs[id]
+		if !which(j) || os.RemoveAll(j.dir) != nil {
+			return false
+		}
+		delete(s.jobs, id)
+		delete(s.keys, j.spec.Task.Key)
+		return true
+	})
+}
+
+// findJobs reads the folders of all jobs.
+func (s *Site) findJobs() error {
+	folders, err := os.ReadDir(filepath.Join(s.options.Dir, "jobs"))
+	if err != nil {
+		return fmt.Errorf("local site: %w", err)
+	}
+	for _, folder := range folders {
+		j := &job{dir: filepath.Join(s.options.Dir, "jobs", folder.Name()), gone: make(chan struct{})}
+		if err := readJSON(filepath.Join(j.dir, "spec.json"), &j.spec); err != nil {
+			_ = os.RemoveAll(j.dir) // nobody was told of it
+			continue
+		}
+		number, _, _ := strings.Cut(string(j.spec.ID), "_")
+		n, err := strconv.Atoi(number)
+		if err != nil || folder.Name() != string(j.spec.ID) {
+			return fmt.Errorf("local site: %s is no job's folder", j.dir)
+		}
+		s.last = max(s.last, n)
+		s.keys[j.spec.Task.Key] = site.JobID(number)
+		s.add(j)
+	}
+	found := map[string]berth.Count{}
+	for _, j := range s.jobs {
+		found[j.spec.Task.Key]++
+	}
+	s.forget(func(j *job) bool { return found[j.spec.Task.Key] < max(1, j.spec.Task.Array.Count()) })
+	slices.SortStableFunc(s.order, func(a, b site.JobID) int {
+		x, y := s.jobs[a], s.jobs[b]
+		if x.spec.Queued != y.spec.Queued {
+			return int(x.spec.Queued - y.spec.Queued)
+		}
+		return strings.Compare(string(a), string(b))
+	})
+	for _, id := range s.order {
+		s.recover(s.jobs[id])
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package site
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// Name is what a reservation of ours is called at a site:
+// berth_<site>_<hash of site and id>_<generation>, of letters, digits, dashes
+// and underscores alone. The same promise always has the same name, which makes
+// booking it twice harmless; a promise that was placed anew has the next
+// generation.
+type Name string
+
+const (
+	namePrefix = "berth_"
+	// hashDigits makes 64 bits: among the 10^6 reservations of a busy year two
+	// ids meet with a probability of 3·10^-8.
+	hashDigits = 16
+	// maxSitePart bounds the readable part; the hash tells longer names apart.
+	maxSitePart = 32
+)
+
+// NameOf returns the name of a reservation at a site. The id may be any text.
+func NameOf(siteName, id string, generation uint64) Name {
+	sum := sha256.Sum256([]byte(siteName + "\x00" + id))
+	return Name(sitePrefix(siteName) + hex.EncodeToString(sum[:hashDigits/2]) + "_" + strconv.FormatUint(generation, 10))
+}
+
+// sitePrefix is what all names of a site begin with. What names may not hold
+// becomes a dash.
+func sitePrefix(siteName string) string {
+	part := strings.Map(func(c rune) rune {
+		if c < 0x80 && (isAlphanumeric(byte(c)) || c == '-' || c == '_') {
+			return c
+		}
+		return '-'
+	}, siteName)
+	return namePrefix + part[:min(len(part), maxSitePart)] + "_"
+}
+
+// Promise returns the name without its generation, the same for all generations
+// of one promise, and the generation. ok is false if the name is not of the form
+// of NameOf for the site, so not ours.
+func (n Name) Promise(siteName string) (promise string, generation uint64, ok bool) {
+	rest, ours := strings.CutPrefix(string(n), sitePrefix(siteName))
+	hash, number, both := strings.Cut(rest, "_")
+	if !ours || !both || len(hash) != hashDigits || strings.Trim(hash, "0123456789abcdef") != "" {
+		return "", 0, false
+	}
+	generation, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || strconv.FormatUint(generation, 10) != number {
+		return "", 0, false
+	}
+	return string(n)[:len(n)-len(number)-1], generation, true
+}
+
+// ValidWord reports whether text is a name that may be handed to a resource
+// manager as a user, account, partition or reservation: 1 to 64 letters,
+// digits, dashes, underscores and points, not beginning with a dash or a point.
+func ValidWord(text string) bool {
+	if text == "" || len(text) > maxWord || text[0] == '-' || text[0] == '.' {
+		return false
+	}
+	for i := range len(text) {
+		if c := text[i]; !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+const maxWord = 64
+
+func isAlphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// Superseded returns the name of a later generation of the same promise among
+// the bookings, and false if there is none: whoever asks for the earlier one
+// has been overtaken.
+func Superseded(siteName string, name Name, bookings []Booking) (string, bool) {
+	promise, generation, ok := name.Promise(siteName)
+	if !ok {
+		return "", false
+	}
+	for i := range bookings {
+		other, g, ours := Name(bookings[i].Name).Promise(siteName)
+		if ours && other == promise && g > generation {
+			return bookings[i].Name, true
+		}
+	}
+	return "", false
+}
+
+// Split parts bookings into ours, by name, and the rest.
+func Split(siteName string, bookings []Booking) (ours, foreign []Booking) {
+	for i := range bookings {
+		if _, _, ok := Name(bookings[i].Name).Promise(siteName); ok {
+			ours = append(ours, bookings[i])
+		} else {
+			foreign = append(foreign, bookings[i])
+		}
+	}
+	sortBookings(ours)
+	sortBookings(foreign)
+	return ours, foreign
+}

@@ -1,0 +1,138 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site/hostlist"
+)
+
+// Reservation is a promise as it is to be at a site. Exactly one of Shares,
+// Nodes and Cores says what it holds: these nodes or cores, or so many of them
+// which the site may choose from the partition.
+type Reservation struct {
+	Name      Name        `json:"name"`
+	Start     berth.Time  `json:"start"`
+	End       berth.Time  `json:"end"`
+	Shares    []Share     `json:"shares,omitempty"`
+	Nodes     berth.Count `json:"nodes,omitempty"`
+	Cores     berth.Count `json:"cores,omitempty"`
+	Partition string      `json:"partition,omitempty"`
+	Users     []string    `json:"users,omitempty"` // who may use it; a user or an account is needed
+	Accounts  []string    `json:"accounts,omitempty"`
+}
+
+// Check returns an *berth.Error of code Invalid if the reservation contradicts
+// itself or holds a name that no site takes, and nil otherwise.
+func (r *Reservation) Check() error {
+	kinds := 0
+	for _, has := range []bool{len(r.Shares) > 0, r.Nodes > 0, r.Cores > 0} {
+		if has {
+			kinds++
+		}
+	}
+	switch {
+	case !ValidWord(string(r.Name)) || strings.Contains(string(r.Name), "."):
+		return berth.Errorf(berth.Invalid, "name", "%q; want letters, digits, dashes and underscores", r.Name)
+	case !r.Start.Valid() || !r.End.Valid() || r.End <= r.Start:
+		return berth.Errorf(berth.Invalid, "end", "%d; want a time after the start %d", r.End, r.Start)
+	case kinds != 1 || r.Nodes < 0 || r.Cores < 0:
+		return berth.Errorf(berth.Invalid, "shares", "%d shares, %d nodes, %d cores; want one of the three", len(r.Shares), r.Nodes, r.Cores)
+	case r.Partition != "" && !ValidWord(r.Partition):
+		return berth.Errorf(berth.Invalid, "partition", "%q; want a name of letters, digits, dashes, underscores and points", r.Partition)
+	case len(r.Users)+len(r.Accounts) == 0:
+		return berth.Errorf(berth.Invalid, "users", "nobody; want at least one user or account")
+	}
+	seen := make(map[string]bool, len(r.Shares))
+	for i := range r.Shares {
+		node := r.Shares[i].Node
+		if !hostlist.ValidName(node) || seen[node] || r.Shares[i].Partial {
+			return berth.Errorf(berth.Invalid, "shares", "node %q; want node names, each once, whole or with numbers of cores", node)
+		}
+		seen[node] = true
+	}
+	for _, who := range slices.Concat(r.Users, r.Accounts) {
+		if !ValidWord(who) {
+			return berth.Errorf(berth.Invalid, "users", "%q; want a name of letters, digits, dashes, underscores and points", who)
+		}
+	}
+	return nil
+}
+
+// Differences says in words what of the booking is not as the reservation wants
+// it at the time now; nothing means that it is as promised. A booking that was
+// made after its start begins when it was made, which is no difference. Which
+// nodes the site chose is none either, nor which cores of a node: how many they
+// are on all nodes together is compared.
+func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
+	var found []string
+	differ := func(what string, want, have any) {
+		found = append(found, fmt.Sprintf("%s is %v, promised is %v", what, have, want))
+	}
+	if have.Start != r.Start && (have.Start < r.Start || have.Start > now) {
+		differ("start", instant(r.Start), instant(have.Start))
+	}
+	if have.End != r.End {
+		differ("end", instant(r.End), instant(have.End))
+	}
+	switch {
+	case r.Nodes > 0 && berth.Count(len(have.Shares)) != r.Nodes:
+		differ("number of nodes", r.Nodes, len(have.Shares))
+	case r.Cores > 0 && have.Cores != r.Cores:
+		differ("number of cores", r.Cores, have.Cores)
+	case len(r.Shares) > 0 && sortedText(NodesOf(r.Shares)) != sortedText(NodesOf(have.Shares)):
+		differ("nodes", sortedText(NodesOf(r.Shares)), sortedText(NodesOf(have.Shares)))
+	case len(r.Shares) > 0 && allWhole(r.Shares) != allWhole(have.Shares):
+		differ("whole nodes", allWhole(r.Shares), allWhole(have.Shares))
+	case len(r.Shares) > 0 && exactCores(r.Shares) > 0 && exactCores(r.Shares) != have.Cores:
+		differ("number of cores", exactCores(r.Shares), have.Cores)
+	}
+	// Where no partition was asked for, the site may have filled one in.
+	if r.Partition != "" && r.Partition != have.Partition {
+		differ("partition", r.Partition, have.Partition)
+	}
+	if want, have := sortedText(r.Users), sortedText(have.Users); want != have {
+		differ("users", want, have)
+	}
+	if want, have := sortedText(r.Accounts), sortedText(have.Accounts); want != have {
+		differ("accounts", want, have)
+	}
+	return found
+}
+
+func instant(t berth.Time) string { return time.Unix(int64(t), 0).UTC().Format(time.RFC3339) }
+
+func allWhole(shares []Share) bool {
+	return !slices.ContainsFunc(shares, func(s Share) bool { return s.Partial || !s.Cores.Empty() })
+}
+
+// exactCores is how many cores the shares have, 0 if one of them is a whole node.
+func exactCores(shares []Share) berth.Count {
+	var total berth.Count
+	for i := range shares {
+		n := shares[i].Cores.Count()
+		if n == 0 {
+			return 0
+		}
+		total += n
+	}
+	return total
+}
+
+func sortedText(items []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(items))), ",")
+}
+
+func sortReservations(rs []Reservation) {
+	slices.SortFunc(rs, func(a, b Reservation) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func sortBookings(bs []Booking) {
+	slices.SortFunc(bs, func(a, b Booking) int { return cmp.Compare(a.Name, b.Name) })
+}

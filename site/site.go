@@ -1,0 +1,104 @@
+package site
+
+import (
+	"context"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Observer tells what a site is and what happens there. It changes nothing, so
+// it is all that a site under observation alone needs.
+type Observer interface {
+	// Describe returns what changes seldom: nodes, partitions, rights.
+	Describe(ctx context.Context) (*Description, error)
+	// Observe returns the state of the site as it is now, never from memory.
+	// What it returns is the caller's.
+	Observe(ctx context.Context) (*State, error)
+}
+
+// Booker makes promises real at a site. Every method may be called again after
+// a failure, and twice has the effect of once.
+type Booker interface {
+	// Reserve makes the reservation. If it is there already, the same, it says
+	// so; if the name is taken by another, or the site no longer has room, it
+	// is refused. With an error, Outcome.Verdict is Doubt if it may have been
+	// made all the same, and empty if it certainly was not.
+	Reserve(ctx context.Context, want Reservation) (Outcome, error)
+	// Change makes the reservation of that name as wanted, or leaves it exactly
+	// as it was. Adapters refuse what they can only do by making it anew. A name
+	// that is not there is an error of kind NotFound.
+	Change(ctx context.Context, want Reservation) (Outcome, error)
+	// Release ends what runs in the reservation and takes it down. A name that
+	// is not there is released. A reservation that cannot be taken down yet is
+	// an error of kind Conflict, and trying again helps.
+	Release(ctx context.Context, name Name) error
+}
+
+// Runner runs commands in reservations.
+type Runner interface {
+	// Submit hands in a task, which runs once its reservation is active. A task
+	// of a key known already is not run again; its job is returned.
+	Submit(ctx context.Context, task Task) (JobID, error)
+	// Cancel ends a job, all of an array if it is one; with a grace signal
+	// first where it runs. A job that is over is cancelled.
+	Cancel(ctx context.Context, job JobID) error
+}
+
+// Launcher is a site that must be told when a reservation begins, because it
+// starts nothing by itself.
+type Launcher interface {
+	// Launch opens a reservation: what was submitted into it runs, on the
+	// shares given, which a late promise gets only now. Launching again with
+	// the same shares does nothing.
+	Launch(ctx context.Context, name Name, shares []Share) error
+}
+
+// Drainer takes nodes out of use and puts them back.
+type Drainer interface {
+	// Drain lets what runs on the node end and starts nothing more there.
+	Drain(ctx context.Context, node, reason string) error
+	Resume(ctx context.Context, node string) error
+}
+
+// Doctor examines how well Berth can work with a site.
+type Doctor interface {
+	// Doctor never fails: that a site cannot be reached is a finding.
+	Doctor(ctx context.Context) []Finding
+}
+
+// Level says how bad a finding is.
+type Level string
+
+// The levels.
+const (
+	Good    Level = "ok"
+	Warning Level = "warning" // works, but not as well as it could
+	Bad     Level = "error"   // something Berth needs does not work
+)
+
+// Finding is one thing found by a Doctor.
+type Finding struct {
+	Check string `json:"check"` // what was looked at, a short name such as "clock"
+	Level Level  `json:"level"`
+	Text  string `json:"text"`           // what is so
+	Hint  string `json:"hint,omitempty"` // what the operator can do about it
+}
+
+// Verdict is how an attempt to book ended.
+type Verdict string
+
+// The verdicts. The zero Verdict means that nothing was done.
+const (
+	Made    Verdict = "made"    // done by this call
+	Already Verdict = "already" // it was so before
+	Refused Verdict = "refused" // the site has no room or will not: an ordinary no
+	Doubt   Verdict = "doubt"   // it may or may not be; call again before deciding anything else
+)
+
+// Outcome is the answer to an attempt to book.
+type Outcome struct {
+	Verdict Verdict      `json:"verdict"`
+	Reason  berth.Reason `json:"reason,omitempty"`  // if Refused
+	Words   string       `json:"words,omitempty"`   // the site's own, if Refused
+	Booking *Booking     `json:"booking,omitempty"` // as the site has it, if Made or Already
+}

@@ -1,0 +1,182 @@
+package slurm
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Client submits tasks as whoever runs it, who must be a user of the reservation.
+type Client struct {
+	commands
+	now func() time.Time
+}
+
+var _ site.Runner = (*Client)(nil)
+
+// NewClient returns a client. It asks nothing yet.
+func NewClient(o Options) *Client { return &Client{commands: newCommands(o), now: time.Now} }
+
+// keyPrefix begins the comment of our jobs, behind which stands the task's key.
+const keyPrefix = "berth:"
+
+// wrapper runs a command that has no script of its own.
+const wrapper = "#!/bin/sh\nexec \"$@\"\n"
+
+// Submit hands a task to sbatch. Slurm remembers its key as long as the job
+// (MinJobAge after its end, 300 s by default); two calls at the same moment can
+// both submit it. Script lines with #SBATCH count, but not against the task.
+// Slurm counts limits in minutes: a limit is rounded up, the way to the end of
+// the reservation down, and is at least a minute. The task's environment is
+// handed on whole, with SLURM_CONF if Options names one.
+func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
+	const op = "submit"
+	if err := task.Check(); err != nil {
+		return "", err
+	}
+	if task.User != "" {
+		who, err := c.read(ctx, op, "id", "-un")
+		if err != nil {
+			return "", err
+		}
+		if me := strings.TrimSpace(string(who)); me != task.User {
+			return "", site.Errorf(site.Denied, op, "the task is for user %s, and this is %s", task.User, me)
+		}
+	}
+	if id, err := c.submitted(ctx, &task); id != "" || err != nil {
+		return id, err
+	}
+	bookings, err := c.bookings(ctx, op)
+	if err != nil {
+		return "", err
+	}
+	b := find(bookings, string(task.Reservation))
+	if b == nil {
+		return "", site.Errorf(site.NotFound, op, "no reservation %s", task.Reservation)
+	}
+	script := task.Script
+	if script == "" {
+		script = wrapper
+	}
+	result, err := c.runWith(ctx, op, Command{
+		Argv: append([]string{"sbatch"}, c.sbatchArgs(&task, b)...), Env: c.jobEnv(task.Env), Stdin: []byte(script), Dir: task.Dir,
+	})
+	if err != nil {
+		return "", err
+	}
+	if result.Exit != 0 {
+		return "", explain(op, "sbatch", firstLine(result))
+	}
+	return parseJobID(string(result.Stdout))
+}
+
+// jobEnv is the environment of sbatch, which it hands on to the job.
+func (c *Client) jobEnv(env []string) []string {
+	out := append([]string(nil), env...)
+	for _, e := range c.env {
+		if strings.HasPrefix(e, "SLURM_CONF=") {
+			out = append(out, e)
+		}
+	}
+	if os.Getenv("PATH") != "" && !hasName(out, "PATH") {
+		out = append(out, "PATH="+os.Getenv("PATH"))
+	}
+	return out
+}
+
+func hasName(env []string, name string) bool {
+	for _, e := range env {
+		if strings.HasPrefix(e, name+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+// submitted returns the job of a task that was submitted before.
+func (c *Client) submitted(ctx context.Context, task *site.Task) (site.JobID, error) {
+	out, err := c.read(ctx, "submit", "squeue", "--me", "--noheader", "--states=all", "--format=%F %k")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(out)) {
+		id, comment, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.TrimSpace(comment) == keyPrefix+task.Key {
+			return parseJobID(id)
+		}
+	}
+	return "", nil
+}
+
+// sbatchArgs are the arguments of sbatch. The script comes on stdin.
+func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
+	args := []string{"--parsable", "--export=ALL", "--reservation=" + string(task.Reservation), "--comment=" + keyPrefix + task.Key, "--chdir=" + task.Dir}
+	add := func(name, value string) {
+		if value != "" {
+			args = append(args, "--"+name+"="+value)
+		}
+	}
+	number := func(name string, n int64) {
+		if n > 0 {
+			add(name, strconv.FormatInt(n, 10))
+		}
+	}
+	name := task.Name
+	if name == "" {
+		name = task.Key
+	}
+	add("job-name", name)
+	add("account", task.Account)
+	add("partition", task.Partition)
+	if task.Partition == "" {
+		add("partition", b.Partition)
+	}
+	add("output", task.Output)
+	add("error", task.ErrorOutput)
+	add("array", task.Array.String())
+	number("nodes", int64(task.Nodes))
+	number("cpus-per-task", int64(task.Cores))
+	number("mem", (task.MemoryMB*1_000_000+(1<<20)-1)>>20)
+	number("time", c.minutes(task.Limit, b))
+	args = append(args, "/dev/stdin")
+	return append(append(args, task.Command...), task.Args...)
+}
+
+// minutes is the time limit for sbatch.
+func (c *Client) minutes(limit berth.Duration, b *site.Booking) int64 {
+	const minute = 60
+	if limit > 0 {
+		return int64(limit+minute-1) / minute
+	}
+	from := max(b.Start, berth.Time(c.now().Unix()))
+	return max(1, int64(b.End-from)/minute)
+}
+
+func parseJobID(text string) (site.JobID, error) {
+	id, _, _ := strings.Cut(strings.TrimSpace(text), ";") // behind it the cluster
+	if n, err := strconv.ParseUint(id, 10, 63); err != nil || n == 0 {
+		return "", odd("submit", "sbatch", err)
+	}
+	return site.JobID(id), nil
+}
+
+// Cancel cancels a job. Slurm sends SIGTERM, and SIGKILL after KillWait.
+func (c *Client) Cancel(ctx context.Context, job site.JobID) error {
+	if strings.Trim(string(job), "0123456789_") != "" || job == "" {
+		return berth.Errorf(berth.Invalid, "job", "%q is no job's id", job)
+	}
+	result, err := c.run(ctx, "cancel", "scancel", string(job))
+	if err != nil || result.Exit == 0 {
+		return err
+	}
+	said := firstLine(result)
+	if strings.Contains(said, "already completing or completed") {
+		return nil
+	}
+	return explain("cancel", "scancel", said)
+}

@@ -1,0 +1,174 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Doctor looks for what keeps Berth from working well with this cluster. What
+// follows from not reaching it is not looked for.
+func (s *Site) Doctor(ctx context.Context) []site.Finding {
+	var found []site.Finding
+	add := func(check string, level site.Level, hint, text string, args ...any) {
+		found = append(found, site.Finding{Check: check, Level: level, Text: fmt.Sprintf(text, args...), Hint: hint})
+	}
+	if s.down(ctx, "doctor") {
+		add("reach", site.Bad, "see that slurmctld runs, and that slurm.conf here is the cluster's", "no controller answers scontrol ping")
+		return found
+	}
+	settings, err := s.settings(ctx)
+	if err != nil {
+		add("reach", site.Bad, hintOf(err, "see that slurmctld runs and that slurm.conf here is the cluster's"), "%v", err)
+		return found
+	}
+	add("reach", site.Good, "", "cluster %s answers", settings["ClusterName"])
+	found = append(found, versionFinding(settings["SLURM_VERSION"]))
+	found = append(found, s.rightsFinding(ctx, settings["SlurmUser"]))
+	found = append(found, s.clockFinding(ctx))
+	if s.zone == "" {
+		add("zone", site.Warning, "set the site's zone in the configuration", "this machine does not say its time zone")
+	} else {
+		add("zone", site.Good, "", "people here see %s; commands run in UTC", s.zone)
+	}
+	found = append(found, settingFindings(settings)...)
+	found = append(found, s.limitFindings(ctx)...)
+	if _, err := s.Observe(ctx); err != nil {
+		add("state", site.Bad, hintOf(err, ""), "%v", err)
+	} else {
+		add("state", site.Good, "", "nodes, jobs and reservations can be read")
+	}
+	return found
+}
+
+func hintOf(err error, otherwise string) string {
+	var e *site.Error
+	if errors.As(err, &e) && e.Hint != "" {
+		return e.Hint
+	}
+	return otherwise
+}
+
+// testedVersion is the one this adapter was tested with.
+const testedVersion = "22.05"
+
+func versionFinding(version string) site.Finding {
+	f := site.Finding{Check: "version", Level: site.Good, Text: "Slurm " + version}
+	if !strings.HasPrefix(version, testedVersion+".") {
+		f.Level, f.Hint = site.Warning, "this adapter was tested with Slurm "+testedVersion+"; try it on a test cluster first"
+	}
+	return f
+}
+
+func (s *Site) rightsFinding(ctx context.Context, slurmUser string) site.Finding {
+	f := site.Finding{Check: "rights"}
+	rights, err := s.rights(ctx)
+	switch {
+	case err != nil:
+		f.Level, f.Text = site.Bad, err.Error()
+	case !rights.Reserve:
+		f.Level = site.Bad
+		f.Text = "user " + rights.As + " may not make reservations"
+		f.Hint = "run Berth as SlurmUser, " + slurmUser + ", or make it an operator: sacctmgr modify user " + rights.As + " set adminlevel=operator. Without the right only shadow mode works"
+	case !rights.Drain:
+		f.Level, f.Text = site.Warning, "user "+rights.As+" may make reservations, but not drain nodes"
+	default:
+		f.Level, f.Text = site.Good, "user "+rights.As+" may make reservations and drain nodes"
+	}
+	return f
+}
+
+// sdiagTime is the controller's clock in what sdiag writes.
+var sdiagTime = regexp.MustCompile(`(?m)^sdiag output at .*\(([0-9]{1,12})\)$`)
+
+// maxSkew is from when on a clock is worth a word: promises are kept to the
+// second, and Slurm's own slack is about that.
+const maxSkew = 2
+
+func (s *Site) clockFinding(ctx context.Context) site.Finding {
+	f := site.Finding{Check: "clock", Level: site.Good}
+	before := s.unix()
+	out, err := s.read(ctx, "doctor", "sdiag")
+	if err != nil {
+		return site.Finding{Check: "clock", Level: site.Warning, Text: err.Error(), Hint: hintOf(err, "")}
+	}
+	match := sdiagTime.FindStringSubmatch(string(out))
+	if match == nil {
+		return site.Finding{Check: "clock", Level: site.Warning, Text: "sdiag does not say the controller's time"}
+	}
+	seconds, _ := strconv.ParseInt(match[1], 10, 64) // at most twelve digits
+	skew := berth.Time(seconds) - before
+	if after := s.unix(); skew > 0 && berth.Time(seconds) <= after {
+		skew = 0
+	}
+	f.Text = fmt.Sprintf("the controller's clock is %d s ahead of this one", skew)
+	if skew < -maxSkew || skew > maxSkew {
+		f.Level, f.Hint = site.Warning, "let both keep time with the same server"
+	}
+	return f
+}
+
+// settingFindings looks at settings that have surprised people.
+func settingFindings(settings map[string]string) []site.Finding {
+	var found []site.Finding
+	add := func(check string, level site.Level, hint, text string, args ...any) {
+		found = append(found, site.Finding{Check: check, Level: level, Text: fmt.Sprintf(text, args...), Hint: hint})
+	}
+	unset := func(key string) bool {
+		v := settings[key]
+		return null(v) || v == "UNLIMITED" || v == "0" || v == "none"
+	}
+	if unset("DefMemPerCPU") && unset("DefMemPerNode") && strings.Contains(strings.ToUpper(settings["SelectTypeParameters"]), "MEMORY") {
+		add("memory", site.Warning, "set DefMemPerCPU in slurm.conf", "memory is handed out and has no default: a job that does not say takes all of its node, so one job runs there at a time")
+	}
+	if !unset("PrivateData") {
+		add("private", site.Warning, "let Berth's user be an operator, who sees everything", "PrivateData is %s: Berth may not see all that holds nodes", settings["PrivateData"])
+	}
+	if !unset("ResvOverRun") && settings["ResvOverRun"] != "0 min" {
+		add("overrun", site.Warning, "set ResvOverRun=0", "jobs may run on for %s after their reservation's end, into the next one", settings["ResvOverRun"])
+	}
+	if !unset("OverTimeLimit") && settings["OverTimeLimit"] != "0 min" {
+		add("overrun", site.Warning, "set OverTimeLimit=0, or a larger margin in Berth", "jobs may run on for %s after their limit", settings["OverTimeLimit"])
+	}
+	if settings["SchedulerType"] != "sched/backfill" {
+		add("scheduler", site.Warning, "set SchedulerType=sched/backfill", "%s lets nodes idle before a reservation that smaller jobs could use", settings["SchedulerType"])
+	}
+	if age, err := strconv.Atoi(strings.TrimSuffix(settings["MinJobAge"], " sec")); err != nil || age < leastJobAge {
+		add("memory-of-jobs", site.Warning, "set MinJobAge=300", "Slurm forgets ended jobs after %s: Berth may miss how one ended", settings["MinJobAge"])
+	}
+	if enforce := settings["AccountingStorageEnforce"]; strings.Contains(enforce, "associations") {
+		add("accounts", site.Good, "", "users and accounts of reservations must be known to the accounting database")
+	} else {
+		add("accounts", site.Good, "", "Slurm takes any account name in a reservation; it checks none")
+	}
+	return found
+}
+
+// leastJobAge is a few of Berth's polls.
+const leastJobAge = 60
+
+func (s *Site) limitFindings(ctx context.Context) []site.Finding {
+	partitions, err := s.partitions(ctx)
+	if err != nil {
+		return []site.Finding{{Check: "limits", Level: site.Bad, Text: err.Error(), Hint: hintOf(err, "")}}
+	}
+	var endless []string
+	for _, p := range partitions {
+		if p.MaxTime == 0 {
+			endless = append(endless, p.Name)
+		}
+	}
+	if len(endless) == 0 {
+		return []site.Finding{{Check: "limits", Level: site.Good, Text: "every partition has a time limit"}}
+	}
+	return []site.Finding{{
+		Check: "limits", Level: site.Warning, Text: "no time limit in partition " + strings.Join(endless, ", ") + ": every promise there must be made real at once, and a running job may stand in its way for ever",
+		Hint: "set MaxTime for the partitions in which Berth reserves",
+	}}
+}

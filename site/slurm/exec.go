@@ -1,0 +1,234 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/berth-hpc/berth/site"
+)
+
+// Command is a program to run with its whole environment.
+type Command struct {
+	Argv  []string
+	Env   []string
+	Stdin []byte
+	Dir   string
+}
+
+// Result is what a program left behind that ran to its end.
+type Result struct {
+	Stdout, Stderr []byte
+	Exit           int
+}
+
+// Exec runs commands. It returns an error if the program did not run to its
+// end, for want of the program, of time, or because it wrote too much.
+type Exec interface {
+	Run(ctx context.Context, c Command) (Result, error)
+}
+
+// Host runs commands on this machine. The zero value runs them as the process's
+// own user; As needs root.
+type Host struct {
+	As *syscall.Credential
+}
+
+// Bounds on what a command may write: a queue of 10,000 jobs is 35 MB of JSON.
+const (
+	maxStdout = 256 << 20
+	maxStderr = 64 << 10
+)
+
+// Run runs a command.
+func (h Host) Run(ctx context.Context, c Command) (Result, error) {
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Env, cmd.Dir = c.Env, c.Dir
+	if len(c.Stdin) > 0 {
+		stdin, err := h.file(c.Stdin)
+		if err != nil {
+			return Result{}, err
+		}
+		defer func() { _ = stdin.Close() }() // nothing was written to it since
+		cmd.Stdin = stdin
+	}
+	stdout, stderr := &bounded{room: maxStdout}, &bounded{room: maxStderr, cut: true}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.As}
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	result := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return result, ctx.Err()
+	case errors.As(err, &exit) && exit.Exited():
+		result.Exit = exit.ExitCode()
+		return result, nil
+	}
+	return result, err
+}
+
+// file returns an open file without a name that holds the text and belongs to
+// whoever the command runs as, who can so open /dev/stdin.
+func (h Host) file(text []byte) (*os.File, error) {
+	file, err := os.CreateTemp("", "berth-stdin-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // it stays open
+	if h.As != nil {
+		err = file.Chown(int(h.As.Uid), int(h.As.Gid))
+	}
+	if err == nil {
+		_, err = file.Write(text)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close() // the first failure is the one to tell
+		return nil, err
+	}
+	return file, nil
+}
+
+// bounded is a buffer that takes so much: more is an error, or is cut off.
+type bounded struct {
+	bytes.Buffer
+	room int
+	cut  bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if fits := b.room - b.Len(); len(p) > fits {
+		if !b.cut {
+			return 0, fmt.Errorf("wrote more than %d bytes", b.room)
+		}
+		b.Buffer.Write(p[:fits])
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
+}
+
+// commands runs Slurm's commands.
+type commands struct {
+	exec    Exec
+	bin     string
+	env     []string
+	timeout time.Duration
+}
+
+func newCommands(o Options) commands {
+	c := commands{exec: o.Exec, bin: o.Bin, timeout: o.Timeout}
+	if c.exec == nil {
+		c.exec = Host{}
+	}
+	if c.timeout == 0 {
+		c.timeout = defaultTimeout
+	}
+	// Whatever else is set, such as SLURM_TIME_FORMAT or SQUEUE_FORMAT, would
+	// change what the commands write.
+	c.env = []string{"TZ=UTC", "LC_ALL=C", "PATH=" + os.Getenv("PATH")}
+	if o.Conf != "" {
+		c.env = append(c.env, "SLURM_CONF="+o.Conf)
+	}
+	return c
+}
+
+// run runs one command to its end, whatever its exit code.
+func (c *commands) run(ctx context.Context, op, name string, args ...string) (Result, error) {
+	return c.runWith(ctx, op, Command{Argv: append([]string{name}, args...), Env: c.env})
+}
+
+func (c *commands) runWith(ctx context.Context, op string, command Command) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	name := command.Argv[0]
+	if c.bin != "" {
+		command.Argv[0] = filepath.Join(c.bin, name)
+	}
+	result, err := c.exec.Run(ctx, command)
+	switch {
+	case err == nil:
+		return result, nil
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return result, &site.Error{
+			Kind: site.Unreachable, Op: op, Msg: "cannot run " + name, Err: err,
+			Hint: "install Slurm's client commands here, or say in which folder they are",
+		}
+	}
+	return result, &unfinishedError{&site.Error{Kind: site.Unreachable, Op: op, Msg: name + " did not end", Err: err}}
+}
+
+// unfinishedError is the failure of a command that may have done what it should.
+type unfinishedError struct{ cause *site.Error }
+
+func (e *unfinishedError) Error() string { return e.cause.Error() }
+
+func (e *unfinishedError) Unwrap() error { return e.cause }
+
+// unfinished reports whether an error leaves open what was done.
+func unfinished(err error) bool {
+	var u *unfinishedError
+	return errors.As(err, &u)
+}
+
+// read runs a command that only reads, and wants it to succeed.
+func (c *commands) read(ctx context.Context, op, name string, args ...string) ([]byte, error) {
+	result, err := c.run(ctx, op, name, args...)
+	if err != nil {
+		return nil, err
+	}
+	if result.Exit != 0 {
+		return nil, explain(op, name, firstLine(result))
+	}
+	return result.Stdout, nil
+}
+
+// readJSON is read for commands that tell their failure in what they write: with
+// an answer the exit code does not matter.
+func (c *commands) readJSON(ctx context.Context, name string, args ...string) ([]byte, error) {
+	const op = "observe"
+	result, err := c.run(ctx, op, name, args...)
+	if err != nil {
+		return nil, err
+	}
+	if result.Exit != 0 && !bytes.HasPrefix(bytes.TrimSpace(result.Stdout), []byte("{")) {
+		return nil, explain(op, name, firstLine(result))
+	}
+	return result.Stdout, nil
+}
+
+// firstLine returns the first line that a command wrote to stderr, else to
+// stdout.
+func firstLine(r Result) string {
+	for _, text := range [][]byte{r.Stderr, r.Stdout} {
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" {
+				return line
+			}
+		}
+	}
+	return fmt.Sprintf("exit code %d and nothing said", r.Exit)
+}
+
+// localZone returns this machine's zone, and nothing if it cannot be told.
+func localZone() string {
+	if zone := os.Getenv("TZ"); zone != "" {
+		return strings.TrimPrefix(zone, ":")
+	}
+	target, err := os.Readlink("/etc/localtime")
+	if _, zone, found := strings.Cut(target, "/zoneinfo/"); err == nil && found {
+		return zone
+	}
+	return ""
+}

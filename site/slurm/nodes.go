@@ -1,0 +1,69 @@
+package slurm
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/hostlist"
+)
+
+// Drain takes a node out of use.
+func (s *Site) Drain(ctx context.Context, node, reason string) error {
+	if reason = strings.Join(strings.Fields(reason), " "); reason == "" {
+		return berth.Errorf(berth.Invalid, "reason", "none; Slurm wants to be told why")
+	}
+	return s.turn(ctx, "drain", node, "State=DRAIN", "Reason="+reason)
+}
+
+// Resume puts a node back into use.
+func (s *Site) Resume(ctx context.Context, node string) error {
+	return s.turn(ctx, "resume", node, "State=RESUME")
+}
+
+func (s *Site) turn(ctx context.Context, op, node string, args ...string) error {
+	if !hostlist.ValidName(node) {
+		return berth.Errorf(berth.Invalid, "node", "%q is no node's name", node)
+	}
+	result, err := s.run(ctx, op, "scontrol", append([]string{"update", "NodeName=" + node}, args...)...)
+	if err != nil || result.Exit == 0 {
+		return err
+	}
+	return explain(op, "scontrol", firstLine(result))
+}
+
+// rights finds out what Berth may do, as Describe says.
+func (s *Site) rights(ctx context.Context) (site.Rights, error) {
+	rights := site.Rights{Submit: true}
+	who, err := s.read(ctx, "describe", "id", "-un")
+	if err != nil {
+		return rights, err
+	}
+	rights.As = strings.TrimSpace(string(who))
+	random := make([]byte, 8)
+	_, _ = rand.Read(random) // never fails
+	nobody := "berth-probe-" + hex.EncodeToString(random)
+	for _, probe := range []struct {
+		may  *bool
+		args []string
+	}{
+		{&rights.Reserve, []string{"update", "ReservationName=" + nobody, "EndTime=now+1hour"}},
+		{&rights.Drain, []string{"update", "NodeName=" + nobody, "State=RESUME"}},
+	} {
+		result, err := s.run(ctx, "describe", "scontrol", probe.args...)
+		if err != nil {
+			return rights, err
+		}
+		switch err := explain("describe", "scontrol", firstLine(result)); site.KindOf(err) {
+		case site.NotFound:
+			*probe.may = true
+		case site.Denied:
+		default:
+			return rights, err
+		}
+	}
+	return rights, nil
+}

@@ -1,0 +1,273 @@
+// Package slurm reaches a cluster under Slurm through its own commands: squeue
+// and sinfo as JSON, scontrol as text. It was written for and tested with Slurm
+// 22.05, whose REST interface cannot change reservations. It never touches a
+// reservation that is not ours.
+//
+// Every command runs with an argument vector, a clean environment and TZ=UTC;
+// nothing is read by a shell. Site needs the right to make reservations
+// (SlurmUser, or an operator); Client is for users, and needs none.
+package slurm
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Options says how a cluster is reached. The zero value of each field but Site
+// is a good choice.
+type Options struct {
+	Site    string        // the site's name in Berth; reservations are named after it
+	Conf    string        // path of slurm.conf; empty leaves it to the commands
+	Bin     string        // folder of the commands; empty looks them up on the PATH
+	Zone    string        // of the site's people, as in the tz database; empty is that of this machine
+	Timeout time.Duration // of one command; 0 is 30 s, three times what Slurm's own take to give up
+	Exec    Exec          // who runs the commands; nil is this process, as its own user
+}
+
+// Site is a cluster seen with the rights to make reservations.
+type Site struct {
+	commands
+	name string
+	zone string
+	now  func() time.Time
+
+	// books holds back all but one writer. Slurm checks for room and books in
+	// one step, but for reservations of cores it can book twice, and what it
+	// booked is looked at before the next may try.
+	books sync.Mutex
+
+	coresMu sync.Mutex
+	cores   map[string]berth.Count // of each node, as last heard
+}
+
+var (
+	_ site.Observer = (*Site)(nil)
+	_ site.Booker   = (*Site)(nil)
+	_ site.Drainer  = (*Site)(nil)
+	_ site.Doctor   = (*Site)(nil)
+)
+
+const defaultTimeout = 30 * time.Second
+
+// New returns a site. It asks nothing yet.
+func New(o Options) *Site {
+	zone := o.Zone
+	if zone == "" {
+		zone = localZone()
+	}
+	return &Site{commands: newCommands(o), name: o.Site, zone: zone, now: time.Now}
+}
+
+func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }
+
+// Observe asks Slurm four questions: for its configuration, which says when it
+// was started, its nodes, jobs and reservations.
+func (s *Site) Observe(ctx context.Context) (*site.State, error) {
+	state := &site.State{At: s.unix()}
+	settings, err := s.settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if state.Boot, err = parseTime(settings["BOOT_TIME"]); err != nil {
+		return nil, odd("observe", "scontrol show config", err)
+	}
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sockets := make(map[string]int, len(nodes))
+	for i := range nodes {
+		state.Nodes = append(state.Nodes, nodes[i].state())
+		sockets[nodes[i].Name] = nodes[i].CoresPerSocket
+	}
+	bookings, err := s.reservations(ctx, "observe")
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := s.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends := make(map[string]berth.Time, len(bookings))
+	for i := range bookings {
+		ends[bookings[i].Name] = bookings[i].End
+	}
+	for i := range jobs {
+		job, phase, err := jobs[i].job(sockets)
+		if err != nil {
+			return nil, odd("observe", "squeue", err)
+		}
+		switch phase {
+		case pending:
+			state.Pending = append(state.Pending, job)
+		case over:
+			state.Ended = append(state.Ended, job)
+		default:
+			// Slurm ends a job with its reservation, whatever its own limit.
+			if end, in := ends[job.Reservation]; in {
+				job.End = min(job.End, max(end, job.Start))
+			}
+			state.Running = append(state.Running, job)
+		}
+	}
+	state.Ours, state.Foreign = site.Split(s.name, bookings)
+	return state, nil
+}
+
+// Describe asks for nodes, partitions and configuration, and tries what Berth
+// may do: it asks to change a reservation and a node that cannot exist, which
+// Slurm refuses in one way to those who may and in another to those who may not.
+func (s *Site) Describe(ctx context.Context) (*site.Description, error) {
+	settings, err := s.settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &site.Description{Cluster: settings["ClusterName"], Manager: "slurm", Version: settings["SLURM_VERSION"], Zone: s.zone}
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range nodes {
+		node, err := nodes[i].describe()
+		if err != nil {
+			return nil, odd("describe", "sinfo", err)
+		}
+		d.Nodes = append(d.Nodes, node)
+	}
+	if d.Partitions, err = s.partitions(ctx); err != nil {
+		return nil, err
+	}
+	if d.Rights, err = s.rights(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// odd is an answer that cannot be understood.
+func odd(op, command string, err error) error {
+	return &site.Error{
+		Kind: site.Invalid, Op: op, Msg: "cannot read what " + command + " says", Err: err,
+		Hint: "this adapter reads Slurm 22.05; see what berth sites doctor says of the version",
+	}
+}
+
+// settings returns the configuration of slurmctld by name.
+func (s *Site) settings(ctx context.Context) (map[string]string, error) {
+	out, err := s.read(ctx, "observe", "scontrol", "show", "config")
+	if err != nil {
+		return nil, err
+	}
+	return parseConfig(string(out)), nil
+}
+
+func (s *Site) nodes(ctx context.Context) ([]nodeRecord, error) {
+	out, err := s.readJSON(ctx, "sinfo", "--json")
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := parseNodes(out)
+	if err != nil {
+		return nil, answered("sinfo --json", err)
+	}
+	cores := make(map[string]berth.Count, len(nodes))
+	for i := range nodes {
+		cores[nodes[i].Name] = nodes[i].cores()
+	}
+	s.coresMu.Lock()
+	defer s.coresMu.Unlock()
+	s.cores = cores
+	return nodes, nil
+}
+
+// reservations returns all reservations, and knows of each whether it holds
+// whole nodes: which cores it has Slurm says only some time after it was made.
+func (s *Site) reservations(ctx context.Context, op string) ([]site.Booking, error) {
+	bookings, err := s.bookings(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	for asked := false; !s.markPartial(bookings) && !asked; asked = true {
+		if _, err := s.nodes(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return bookings, nil
+}
+
+// markPartial marks the shares of bookings that have fewer cores than their
+// nodes, and reports whether it knew all nodes.
+func (s *Site) markPartial(bookings []site.Booking) bool {
+	s.coresMu.Lock()
+	defer s.coresMu.Unlock()
+	for i := range bookings {
+		b := &bookings[i]
+		var all berth.Count
+		for _, share := range b.Shares {
+			n, known := s.cores[share.Node]
+			if !known {
+				return false
+			}
+			all += n
+		}
+		for k := range b.Shares {
+			b.Shares[k].Partial = b.Cores < all && b.Shares[k].Cores.Empty()
+		}
+	}
+	return true
+}
+
+func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
+	out, err := s.readJSON(ctx, "squeue", "--json")
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := parseJobs(out)
+	return jobs, answered("squeue --json", err)
+}
+
+// answered tells an answer that says that slurmctld was not reached, which these
+// two commands give with empty lists, from one that cannot be read.
+func answered(command string, err error) error {
+	var said saidError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &said):
+		// Its text is "Unspecified error", whatever the cause.
+		return &site.Error{
+			Kind: site.Unreachable, Op: "observe", Msg: command + " says " + string(said),
+			Hint: "slurmctld is down or not at the address that slurm.conf gives",
+		}
+	}
+	return odd("observe", command, err)
+}
+
+// bookings returns all reservations, ours and others'.
+func (c *commands) bookings(ctx context.Context, op string) ([]site.Booking, error) {
+	out, err := c.read(ctx, op, "scontrol", "show", "reservation", "-o")
+	if err != nil {
+		return nil, err
+	}
+	bookings, err := parseReservations(string(out))
+	if err != nil {
+		return nil, odd(op, "scontrol show reservation", err)
+	}
+	return bookings, nil
+}
+
+func (s *Site) partitions(ctx context.Context) ([]site.Partition, error) {
+	out, err := s.read(ctx, "describe", "scontrol", "show", "partition", "-o")
+	if err != nil {
+		return nil, err
+	}
+	partitions, err := parsePartitions(string(out))
+	if err != nil {
+		return nil, odd("describe", "scontrol show partition", err)
+	}
+	return partitions, nil
+}

@@ -1,0 +1,501 @@
+// Package slurmtest starts a private Slurm cluster for tests: munged, slurmctld
+// and one slurmd for each virtual node, all on this machine, as this user, with
+// everything they keep in a temporary folder. It asserts nothing about Slurm,
+// and only tests may import it.
+package slurmtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Options is what a cluster is made of.
+type Options struct {
+	Nodes int // 0 is 4: n1 to n4
+	CPUs  int // of a node; 0 is 4
+	// Cloud makes nodes that are never powered up: any number of them, without
+	// a slurmd, in which no job ever starts.
+	Cloud bool
+	// Partitions are the lines of slurm.conf for partitions; empty is one, main,
+	// of all nodes with a limit of a day.
+	Partitions string
+	Extra      string // further lines of slurm.conf
+}
+
+// Cluster is a running cluster.
+type Cluster struct {
+	Conf string // path of slurm.conf
+
+	t       testing.TB
+	dir     string
+	options Options
+	keeper  *keeper
+	daemons map[string]*exec.Cmd
+}
+
+// readyWithin is how long a cluster may take to start; measured are 0.3 s for 4
+// nodes and 7 s for 200.
+const readyWithin = 60 * time.Second
+
+// Start starts a cluster that stops when the test ends. Where Slurm is absent it
+// is installed if $CI is true, this is root, and there is apt-get; else the test
+// is skipped with the names of what is missing, or fails if $BERTH_REQUIRE, a
+// list separated by commas, has "slurm".
+func Start(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	install(t)
+	if o.Nodes == 0 {
+		o.Nodes = 4
+	}
+	if o.CPUs == 0 {
+		o.CPUs = 4
+	}
+	if o.Partitions == "" {
+		o.Partitions = "PartitionName=main Nodes=ALL Default=YES MaxTime=1-00:00:00 State=UP"
+	}
+	// Other users must reach the sockets in it, and their paths must be short,
+	// so t.TempDir will not do.
+	dir, err := os.MkdirTemp("", "slurm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{t: t, dir: dir, options: o, keeper: newKeeper(), daemons: map[string]*exec.Cmd{}}
+	t.Cleanup(c.stop)
+	// A port that was free a moment ago may be taken by then: try others.
+	const attempts = 3
+	for attempt := 1; ; attempt++ {
+		err := c.start()
+		if err == nil {
+			return c
+		}
+		if attempt == attempts {
+			t.Fatalf("slurm: %v\n%s", err, c.log("slurmctld"))
+		}
+		c.stopDaemons()
+	}
+}
+
+// needed are the programs of a cluster and the packages that have them.
+var needed = []struct{ program, pack string }{
+	{"munged", "munge"}, {"slurmctld", "slurmctld"}, {"slurmd", "slurmd"}, {"scontrol", "slurm-client"}, {"sbatch", "slurm-client"},
+}
+
+func missing() []string {
+	var packs []string
+	for _, n := range needed {
+		if _, err := exec.LookPath(n.program); err != nil && !slices.Contains(packs, n.pack) {
+			packs = append(packs, n.pack)
+		}
+	}
+	return packs
+}
+
+func install(t testing.TB) {
+	t.Helper()
+	packs := missing()
+	if len(packs) == 0 {
+		return
+	}
+	why := "CI is not true"
+	if os.Getenv("CI") == "true" {
+		if why = aptInstall(); why == "" {
+			if packs = missing(); len(packs) == 0 {
+				return
+			}
+			why = "installing them did not help"
+		}
+	}
+	message := fmt.Sprintf("slurm: missing packages %s: %s", strings.Join(packs, ", "), why)
+	if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "slurm") {
+		t.Fatal(message)
+	}
+	t.Skip(message)
+}
+
+// aptInstall installs the packages and says why it could not.
+func aptInstall() string {
+	if os.Getuid() != 0 {
+		return "only root can install them"
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return "there is no apt-get"
+	}
+	// Tests of several packages may come here at once.
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "berth-slurm-install.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = lock.Close() }() // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err.Error()
+	}
+	if len(missing()) == 0 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	for _, args := range [][]string{
+		{"update"},
+		{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240", "slurm-wlm", "munge"},
+	} {
+		cmd := exec.CommandContext(ctx, "apt-get", args...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Sprintf("apt-get %s: %v: %s", args[0], err, lastLines(string(out), 3))
+		}
+	}
+	return ""
+}
+
+func (c *Cluster) start() error {
+	for _, folder := range []string{"etc", "state", "spool", "log", "run"} {
+		if err := os.MkdirAll(filepath.Join(c.dir, folder), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(c.dir, 0o755); err != nil {
+		return err
+	}
+	if err := c.configure(); err != nil {
+		return err
+	}
+	if err := c.run("munged", "munged", "--foreground", "--force", "--key-file="+c.path("etc/munge.key"), "--socket="+c.path("run/munge.socket"),
+		"--pid-file="+c.path("run/munged.pid"), "--log-file="+c.path("log/munged.log"), "--seed-file="+c.path("run/munged.seed")); err != nil {
+		return err
+	}
+	if !c.eventually(func() bool { _, err := os.Stat(c.path("run/munge.socket")); return err == nil }) {
+		return errors.New("munged does not answer")
+	}
+	if err := c.startController(); err != nil {
+		return err
+	}
+	if !c.options.Cloud {
+		for _, name := range c.Nodes() {
+			if err := c.run(name, "slurmd", "-D", "-N", name); err != nil {
+				return err
+			}
+		}
+	}
+	return c.waitIdle()
+}
+
+func (c *Cluster) startController() error {
+	if err := c.run("slurmctld", "slurmctld", "-D"); err != nil {
+		return err
+	}
+	if !c.eventually(func() bool {
+		out, _ := c.Command("scontrol", "ping")
+		return strings.Contains(out, "is UP") || !c.alive("slurmctld")
+	}) || !c.alive("slurmctld") {
+		return errors.New("slurmctld does not answer")
+	}
+	return nil
+}
+
+// waitIdle waits until every node is up.
+func (c *Cluster) waitIdle() error {
+	if !c.eventually(func() bool {
+		out, err := c.Command("sinfo", "--noheader", "--Node", "--states=idle", "--format=%N")
+		return err == nil && len(strings.Fields(out)) >= c.options.Nodes
+	}) {
+		out, _ := c.Command("sinfo")
+		return fmt.Errorf("the nodes do not get idle: %s", out)
+	}
+	return nil
+}
+
+// Nodes returns the names of the nodes.
+func (c *Cluster) Nodes() []string {
+	names := make([]string, c.options.Nodes)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%d", i+1)
+	}
+	return names
+}
+
+// Command runs one of Slurm's commands in this cluster, as this user, for at
+// most 20 seconds, and returns what it wrote to stdout and stderr.
+func (c *Cluster) Command(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = c.env()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// KillController kills slurmctld, which gets no chance to save anything.
+func (c *Cluster) KillController() { c.kill("slurmctld", syscall.SIGKILL) }
+
+// StartController starts slurmctld again and waits until it answers and all
+// nodes are back.
+func (c *Cluster) StartController() {
+	c.t.Helper()
+	err := c.startController()
+	if err == nil {
+		err = c.waitIdle()
+	}
+	if err != nil {
+		c.t.Fatalf("slurm: %v\n%s", err, c.log("slurmctld"))
+	}
+}
+
+func (c *Cluster) env() []string {
+	return []string{"SLURM_CONF=" + c.Conf, "TZ=UTC", "LC_ALL=C", "PATH=" + os.Getenv("PATH")}
+}
+
+func (c *Cluster) path(below string) string { return filepath.Join(c.dir, filepath.FromSlash(below)) }
+
+// configure writes the key and slurm.conf.
+func (c *Cluster) configure() error {
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	key := make([]byte, 128)
+	if _, err := io.ReadFull(rand.Reader, key); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.path("etc/munge.key"), key, 0o600); err != nil {
+		return err
+	}
+	ports, err := freePorts(1 + c.options.Nodes)
+	if err != nil {
+		return err
+	}
+	conf := fmt.Sprintf(`ClusterName=lab
+SlurmctldHost=localhost
+SlurmctldPort=%d
+SlurmUser=%s
+SlurmdUser=%s
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket=%s/run/munge.socket
+StateSaveLocation=%[4]s/state
+SlurmdSpoolDir=%[4]s/spool/%%n
+SlurmctldPidFile=%[4]s/run/slurmctld.pid
+SlurmdPidFile=%[4]s/run/slurmd.%%n.pid
+SlurmctldLogFile=%[4]s/log/slurmctld.log
+SlurmdLogFile=%[4]s/log/slurmd.%%n.log
+MailProg=/bin/true
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+SwitchType=switch/none
+ReturnToService=2
+SlurmdParameters=config_overrides
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_test=1000,bf_window=20160
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+DefMemPerCPU=128
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+SlurmctldTimeout=30
+SlurmdTimeout=60
+InactiveLimit=0
+KillWait=2
+MinJobAge=300
+`, ports[0], me.Username, me.Username, c.dir)
+	if c.options.Cloud {
+		conf += fmt.Sprintf(`SuspendTime=INFINITE
+SuspendProgram=/bin/true
+ResumeProgram=/bin/true
+ResumeTimeout=30
+SlurmdTimeout=0
+PrivateData=cloud
+NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealMemory=256000 State=CLOUD
+`, c.options.Nodes, ports[1], c.options.CPUs)
+		conf = strings.Replace(conf, "SlurmdTimeout=60\n", "", 1)
+	} else {
+		for i, name := range c.Nodes() {
+			if err := os.MkdirAll(c.path("spool/"+name), 0o755); err != nil {
+				return err
+			}
+			conf += fmt.Sprintf("NodeName=%s NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealMemory=4096 State=UNKNOWN\n", name, ports[i+1], c.options.CPUs)
+		}
+	}
+	conf += c.options.Partitions + "\n" + c.options.Extra + "\n"
+	c.Conf = c.path("etc/slurm.conf")
+	return os.WriteFile(c.Conf, []byte(conf), 0o644)
+}
+
+// given are the ports of all clusters of this process: that of a controller that
+// was killed must not go to another cluster.
+var given sync.Map
+
+// freePorts returns ports that nobody listens at.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for len(ports) < n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = l.Close() }() // only held until all are found
+		port := l.Addr().(*net.TCPAddr).Port
+		if _, taken := given.LoadOrStore(port, true); !taken {
+			ports = append(ports, port)
+		}
+	}
+	return ports, nil
+}
+
+// Saved reports whether slurmctld has written a reservation of that name to its
+// disk, so that it survives KillController.
+func (c *Cluster) Saved(reservation string) bool {
+	text, _ := os.ReadFile(c.path("state/resv_state")) // none yet holds no name
+	return strings.Contains(string(text), reservation)
+}
+
+// keeper starts processes from one thread that lives as long as it does. They
+// are told to die with that thread, so none outlives a test that is killed.
+type keeper struct {
+	starts chan func()
+}
+
+func newKeeper() *keeper {
+	k := &keeper{starts: make(chan func())}
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		for start := range k.starts {
+			start()
+		}
+	}()
+	return k
+}
+
+func (k *keeper) start(cmd *exec.Cmd) error {
+	failed := make(chan error)
+	k.starts <- func() { failed <- cmd.Start() }
+	return <-failed
+}
+
+// run starts a daemon.
+func (c *Cluster) run(name, program string, args ...string) error {
+	cmd := exec.Command(program, args...)
+	cmd.Env, cmd.Dir = c.env(), c.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	log, err := os.OpenFile(c.path("log/"+name+".out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the daemon has its own
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := c.keeper.start(cmd); err != nil {
+		return err
+	}
+	c.daemons[name] = cmd
+	return nil
+}
+
+func (c *Cluster) alive(name string) bool {
+	var status syscall.WaitStatus
+	pid := c.daemons[name].Process.Pid
+	done, err := syscall.Wait4(pid, &status, syscall.WNOHANG|syscall.WALL, nil)
+	return err == nil && done == 0
+}
+
+func (c *Cluster) kill(name string, signal syscall.Signal) {
+	cmd := c.daemons[name]
+	if cmd == nil {
+		return
+	}
+	delete(c.daemons, name)
+	_ = cmd.Process.Signal(signal) // it may be gone already
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+}
+
+// stopDaemons stops nodes first, so that they can still report.
+func (c *Cluster) stopDaemons() {
+	names := make([]string, 0, len(c.daemons))
+	for name := range c.daemons {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return slices.Index(stopLast, a) - slices.Index(stopLast, b) })
+	for _, name := range names {
+		if !slices.Contains(stopLast, name) {
+			_ = c.daemons[name].Process.Signal(syscall.SIGTERM)
+		}
+	}
+	for _, name := range names {
+		c.kill(name, syscall.SIGTERM)
+	}
+}
+
+var stopLast = []string{"slurmctld", "munged"}
+
+func (c *Cluster) stop() {
+	if c.t.Failed() {
+		c.t.Logf("the end of slurmctld.log:\n%s", c.log("slurmctld"))
+	}
+	c.cancelJobs()
+	c.stopDaemons()
+	close(c.keeper.starts)
+	_ = os.RemoveAll(c.dir) // a late file of a daemon is no failure of the test
+}
+
+// cancelJobs ends what a test left running, for the daemons would leave it
+// behind. A test that kills the controller must not leave jobs.
+func (c *Cluster) cancelJobs() {
+	if c.daemons["slurmctld"] == nil {
+		return
+	}
+	// What is not yet running is cancelled; what runs is killed at once.
+	if !c.eventually(func() bool {
+		out, err := c.Command("squeue", "--noheader", "--format=%A")
+		if jobs := strings.Fields(out); err == nil && len(jobs) > 0 {
+			_, _ = c.Command("scancel", append([]string{"--signal=KILL", "--full"}, jobs...)...)
+			_, _ = c.Command("scancel", jobs...)
+		}
+		return err != nil || out == ""
+	}) {
+		c.t.Error("slurm: jobs do not end")
+	}
+}
+
+func (c *Cluster) log(name string) string {
+	text, _ := os.ReadFile(c.path("log/" + name + ".log")) // none is as good as empty
+	return lastLines(string(text), 30)
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// eventually waits for a condition that nobody signals, as long as a cluster may
+// take to start.
+func (c *Cluster) eventually(holds func() bool) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(readyWithin); time.Now().Before(end); <-tick.C {
+		if holds() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,291 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/hostlist"
+)
+
+// timeForm is how Slurm writes times; no zone, so every command runs in UTC.
+const timeForm = "2006-01-02T15:04:05"
+
+func formatTime(t berth.Time) string { return time.Unix(int64(t), 0).UTC().Format(timeForm) }
+
+func parseTime(text string) (berth.Time, error) {
+	t, err := time.Parse(timeForm, text)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is no time", text)
+	}
+	return berth.Time(t.Unix()), nil
+}
+
+// null is what Slurm writes where there is nothing.
+func null(text string) bool { return text == "" || text == "(null)" || text == "N/A" || text == "NONE" }
+
+func nodeList(text string) ([]string, error) {
+	if null(text) {
+		return nil, nil
+	}
+	return hostlist.Expand(text)
+}
+
+func wordList(text string) []string {
+	if null(text) {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// parseLimit reads [days-]hours:minutes:seconds; 0 if there is no limit.
+func parseLimit(text string) (berth.Duration, error) {
+	if null(text) || text == "UNLIMITED" || text == "INFINITE" {
+		return 0, nil
+	}
+	return hpctime.Parse(text)
+}
+
+// parseCount reads a number; 0 if there is no limit.
+func parseCount(text string) (berth.Count, error) {
+	if null(text) || text == "UNLIMITED" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%.40q is no number", text)
+	}
+	return berth.Count(n), nil
+}
+
+// parseConfig reads what "scontrol show config" writes: lines of Key = Value.
+// The first of several of one name counts.
+func parseConfig(text string) map[string]string {
+	settings := map[string]string{}
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, "=")
+		key = strings.TrimSpace(key)
+		if _, twice := settings[key]; ok && !twice && !strings.Contains(key, " ") {
+			settings[key] = strings.TrimSpace(value)
+		}
+	}
+	return settings
+}
+
+// field is one Key=Value of a record.
+type field struct{ key, value string }
+
+// fields reads a record that "scontrol -o" writes on one line: Key=Value parted
+// by spaces. A word without "=" belongs to the value before it.
+func fields(line string) []field {
+	var all []field
+	for word := range strings.FieldsSeq(line) {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok || !isKey(key) {
+			if len(all) > 0 {
+				all[len(all)-1].value += " " + word
+			}
+			continue
+		}
+		all = append(all, field{key, value})
+	}
+	return all
+}
+
+func isKey(text string) bool {
+	for i := range len(text) {
+		if c := text[i] | 0x20; (c < 'a' || c > 'z') && text[i] != '_' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// get returns the first value of a key, and nothing if there is none.
+func get(all []field, key string) string {
+	for i := range all {
+		if all[i].key == key {
+			return all[i].value
+		}
+	}
+	return ""
+}
+
+// parsePartitions reads what "scontrol show partition -o" writes.
+func parsePartitions(text string) ([]site.Partition, error) {
+	var partitions []site.Partition
+	for line := range strings.Lines(text) {
+		all := fields(line)
+		if len(all) == 0 || strings.HasPrefix(line, "No partitions") {
+			continue
+		}
+		value := func(key string) string { return get(all, key) }
+		p := site.Partition{Name: all[0].value, Default: value("Default") == "YES", Up: value("State") == "UP"}
+		var errs [3]error
+		p.Nodes, errs[0] = nodeList(value("Nodes"))
+		p.MaxTime, errs[1] = parseLimit(value("MaxTime"))
+		p.MaxNodes, errs[2] = parseCount(value("MaxNodes"))
+		if all[0].key != "PartitionName" || !site.ValidWord(p.Name) {
+			return nil, fmt.Errorf("no partition: %.80q", line)
+		}
+		for _, err := range errs {
+			if err != nil {
+				return nil, fmt.Errorf("partition %s: %w", p.Name, err)
+			}
+		}
+		partitions = append(partitions, p)
+	}
+	return partitions, nil
+}
+
+// parseReservations reads what "scontrol show reservation -o" writes.
+func parseReservations(text string) ([]site.Booking, error) {
+	var bookings []site.Booking
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line == "No reservations in the system" {
+			continue
+		}
+		b, err := parseReservation(line)
+		if err != nil {
+			return nil, fmt.Errorf("reservation %.80q: %w", line, err)
+		}
+		bookings = append(bookings, b)
+	}
+	return bookings, nil
+}
+
+// parseReservation reads one reservation. Names are written as they are and may
+// hold spaces and even "StartTime=": the name ends at the last of those.
+func parseReservation(line string) (site.Booking, error) {
+	var b site.Booking
+	const nameKey, startKey = "ReservationName=", " StartTime="
+	rest, ok := strings.CutPrefix(line, nameKey)
+	at := strings.LastIndex(rest, startKey)
+	if !ok || at < 0 {
+		return b, fmt.Errorf("no name and start")
+	}
+	b.Name = rest[:at]
+	all := fields(rest[at:])
+	value := func(key string) string { return get(all, key) }
+	var err error
+	if b.Start, err = parseTime(value("StartTime")); err != nil {
+		return b, err
+	}
+	if b.End, err = parseTime(value("EndTime")); err != nil {
+		return b, err
+	}
+	if b.Cores, err = parseCount(value("CoreCnt")); err != nil {
+		return b, err
+	}
+	nodes, err := nodeList(value("Nodes"))
+	if err != nil {
+		return b, err
+	}
+	for _, node := range nodes {
+		b.Shares = append(b.Shares, site.Share{Node: node})
+	}
+	if err := coreShares(&b, all); err != nil {
+		return b, err
+	}
+	if p := value("PartitionName"); !null(p) {
+		b.Partition = p
+	}
+	b.Users, b.Accounts, b.Flags = wordList(value("Users")), wordList(value("Accounts")), wordList(value("Flags"))
+	switch state := value("State"); state {
+	case "ACTIVE", "INACTIVE":
+		b.Active = state == "ACTIVE"
+	default:
+		return b, fmt.Errorf("state %.20q", state)
+	}
+	return b, nil
+}
+
+// coreShares reads the pairs NodeName=n1 CoreIDs=0-1 of a reservation of cores.
+func coreShares(b *site.Booking, all []field) error {
+	shares := map[string]int{}
+	for i := range b.Shares {
+		shares[b.Shares[i].Node] = i
+	}
+	for i := range all {
+		if all[i].key != "CoreIDs" {
+			continue
+		}
+		if i == 0 || all[i-1].key != "NodeName" {
+			return fmt.Errorf("cores of no node")
+		}
+		cores, err := berth.ParsePESet(all[i].value)
+		at, known := shares[all[i-1].value]
+		if err != nil || !known {
+			return fmt.Errorf("cores %.40q of node %.40q", all[i].value, all[i-1].value)
+		}
+		b.Shares[at].Cores = cores
+	}
+	return nil
+}
+
+// parseGRES reads the countable things of a node, such as gpu:a100:4(S:0-1),nic:2.
+func parseGRES(text string) ([]site.GRES, error) {
+	if null(text) {
+		return nil, nil
+	}
+	var all []site.GRES
+	depth, start := 0, 0
+	for i := 0; i <= len(text); i++ {
+		switch {
+		case i < len(text) && text[i] == '(':
+			depth++
+		case i < len(text) && text[i] == ')':
+			depth--
+		case i == len(text) || (text[i] == ',' && depth == 0):
+			g, err := parseOneGRES(text[start:i])
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, g)
+			start = i + 1
+		}
+	}
+	return all, nil
+}
+
+func parseOneGRES(text string) (site.GRES, error) {
+	plain, _, _ := strings.Cut(text, "(")
+	parts := strings.Split(plain, ":")
+	g := site.GRES{Name: parts[0], Count: 1}
+	if len(parts) > 1 {
+		n, isCount := gresCount(parts[len(parts)-1])
+		if isCount {
+			g.Count = n
+			parts = parts[:len(parts)-1]
+		}
+	}
+	if len(parts) == 2 {
+		g.Type = parts[1]
+	}
+	if len(parts) > 2 || !site.ValidWord(g.Name) {
+		return g, fmt.Errorf("%.40q is no GRES", text)
+	}
+	return g, nil
+}
+
+// gresCount reads a number with an optional unit of powers of 1024.
+func gresCount(text string) (int64, bool) {
+	digits := strings.TrimRight(text, "KMGTkmgt")
+	n, err := strconv.ParseInt(digits, 10, 40)
+	if err != nil || n < 0 || len(text)-len(digits) > 1 {
+		return 0, false
+	}
+	if len(digits) < len(text) {
+		shift := 10 * (strings.IndexByte("kmgt", text[len(text)-1]|0x20) + 1)
+		if n > berth.TimeLimit>>shift {
+			return 0, false
+		}
+		n <<= shift
+	}
+	return n, true
+}

@@ -1,0 +1,75 @@
+package slurm
+
+import (
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// What Slurm 22.05 says, in the words of its error strings. A row either refuses
+// for a reason or is a failure of a kind.
+var sayings = []struct {
+	words  string
+	reason berth.Reason
+	kind   site.Kind
+	doubt  bool // what was asked for may have been done all the same
+	hint   string
+}{
+	{words: "Duplicate reservation name", reason: berth.RefusedConflict},
+	{words: "Requested nodes are busy", reason: berth.NoCapacity},
+	{words: "Requested node configuration is not available", reason: berth.NoCapacity},
+	{words: "Requested reservation overlaps with another reservation", reason: berth.NoCapacity},
+	{words: "Core-based reservation can not be updated", reason: berth.RefusedConflict},
+	{words: "Reservation already started", reason: berth.RefusedConflict},
+	{words: "Invalid time specified", reason: berth.Expired},
+	{words: "Requested reservation is in use", kind: site.Conflict},
+	{words: "Requested reservation is invalid", kind: site.NotFound},
+	{words: "Invalid node name specified", kind: site.NotFound, hint: "the nodes of the cluster have changed; import the site anew"},
+	{words: "Invalid partition name specified", kind: site.NotFound, hint: "the partitions of the cluster have changed; import the site anew"},
+	{words: "Invalid job id specified", kind: site.NotFound},
+	{words: "Access denied to requested reservation", kind: site.Denied, hint: "only the users and accounts of the reservation may use it"},
+	{words: "Access/permission denied", kind: site.Denied, hint: "make Berth's user SlurmUser or an operator"},
+	{words: "Invalid user id", kind: site.Denied, hint: "make Berth's user SlurmUser or an operator; or a user of the reservation is unknown to slurmctld"},
+	{words: "Invalid account or account/partition combination", kind: site.Invalid, hint: "the accounting database has no such association; add it with sacctmgr"},
+	{words: "Invalid account", kind: site.Invalid, hint: "the accounting database has no such account; add it with sacctmgr"},
+	{words: "Unable to contact slurm controller (connect failure)", kind: site.Unreachable, hint: "slurmctld is down or not at the address that slurm.conf gives"},
+	{words: "Unable to contact slurm controller", kind: site.Unreachable, doubt: true},
+	{words: "Socket timed out on send/recv operation", kind: site.Unreachable, doubt: true, hint: "slurmctld is overloaded; sdiag tells by what"},
+	{words: "Zero Bytes were transmitted or received", kind: site.Unreachable, doubt: true},
+	{words: "Protocol authentication error", kind: site.Unreachable, hint: "munged is down here or there, or the keys differ"},
+	// What scontrol create says if nobody answers.
+	{words: "Unexpected message received", kind: site.Unreachable, doubt: true, hint: "slurmctld is down, or something else answers at its address"},
+	{words: "Slurm backup controller in standby mode", kind: site.Unreachable},
+	{words: "slurmctld rebooting", kind: site.Unreachable, doubt: true},
+}
+
+// explain turns what a command said into an error.
+func explain(op, command, said string) error {
+	e := &site.Error{Kind: site.Invalid, Op: op, Msg: said, Hint: command + " said something that this adapter does not know"}
+	for i := range sayings {
+		s := &sayings[i]
+		if !strings.Contains(said, s.words) {
+			continue
+		}
+		e.Kind, e.Hint = s.kind, s.hint
+		if s.kind == "" {
+			e.Kind = site.Conflict
+		}
+		if s.doubt {
+			return &unfinishedError{e}
+		}
+		break
+	}
+	return e
+}
+
+// refusal turns what a command said into a refusal, and is false if it is none.
+func refusal(said string) (site.Outcome, bool) {
+	for i := range sayings {
+		if s := &sayings[i]; strings.Contains(said, s.words) {
+			return site.Outcome{Verdict: site.Refused, Reason: s.reason, Words: said}, s.reason != ""
+		}
+	}
+	return site.Outcome{}, false
+}

@@ -1,0 +1,112 @@
+package site
+
+import "github.com/berth-hpc/berth"
+
+// State is what happens at a site at one moment.
+type State struct {
+	At berth.Time `json:"at"`
+	// Boot is when the manager was started. A Boot other than before means that
+	// it may have forgotten what it had acknowledged.
+	Boot    berth.Time  `json:"boot,omitempty"`
+	Nodes   []NodeState `json:"nodes"`   // in the order of Describe
+	Running []Job       `json:"running"` // hard facts: they hold their nodes until End
+	Pending []Job       `json:"pending"` // soft: the site may start them or not
+	Ended   []Job       `json:"ended"`   // those that the site still remembers
+	Ours    []Booking   `json:"ours"`    // reservations under names of ours, by name
+	Foreign []Booking   `json:"foreign"` // all others, never touched, by name
+}
+
+// Condition is what a node is good for.
+type Condition string
+
+// The conditions. Only what is Up takes new work.
+const (
+	Up      Condition = "up"
+	Drained Condition = "drained" // on purpose; what runs there may end
+	Down    Condition = "down"
+	Unknown Condition = "unknown" // the manager does not know yet
+)
+
+// NodeState is the state of one node.
+type NodeState struct {
+	Name      string      `json:"name"`
+	Condition Condition   `json:"condition"`
+	Reason    string      `json:"reason,omitempty"` // why it is not up, in the words of who said so
+	Since     berth.Time  `json:"since,omitempty"`  // of the reason
+	Busy      berth.Count `json:"busy"`             // cores in use
+}
+
+// JobID is the site's name for a job.
+type JobID string
+
+// Job is one piece of work at a site.
+type Job struct {
+	ID          JobID  `json:"id"`
+	Array       JobID  `json:"array,omitempty"` // the array it is part of
+	Key         string `json:"key,omitempty"`   // of the task it came from, where the site knows
+	Name        string `json:"name,omitempty"`
+	User        string `json:"user"`
+	Account     string `json:"account,omitempty"`
+	Partition   string `json:"partition,omitempty"`
+	Reservation string `json:"reservation,omitempty"`
+	// Start and End: of a running job its start and the end of its limit,
+	// Forever if it has none; of an ended one when it ran; of a pending one the
+	// earliest start and the end that follows from it, 0 if unknown.
+	Start  berth.Time  `json:"start"`
+	End    berth.Time  `json:"end"`
+	Shares []Share     `json:"shares,omitempty"` // what it holds or held
+	Cores  berth.Count `json:"cores"`
+	Reason string      `json:"reason,omitempty"` // why it is pending, or how it ended, in the site's words
+	Result Result      `json:"result,omitzero"`  // of an ended job
+}
+
+// Ending is how a job ended.
+type Ending string
+
+// The endings.
+const (
+	Completed Ending = "completed"
+	Failed    Ending = "failed" // by its own exit code or signal, or it could not be started
+	Cancelled Ending = "cancelled"
+	TimedOut  Ending = "timeout"   // its limit ended it
+	NodeLost  Ending = "node_fail" // its node or its keeper went away
+)
+
+// Result is how a job ended: with which exit code, or by which signal.
+type Result struct {
+	Ending Ending `json:"ending,omitempty"`
+	Code   int    `json:"code,omitempty"`
+	Signal int    `json:"signal,omitempty"`
+}
+
+// Booking is a reservation as the site has it.
+type Booking struct {
+	Name      string      `json:"name"`
+	Start     berth.Time  `json:"start"`
+	End       berth.Time  `json:"end"`
+	Shares    []Share     `json:"shares"` // the nodes it holds at the moment
+	Cores     berth.Count `json:"cores"`
+	Partition string      `json:"partition,omitempty"`
+	Users     []string    `json:"users,omitempty"`
+	Accounts  []string    `json:"accounts,omitempty"`
+	Flags     []string    `json:"flags,omitempty"` // in the site's words
+	Active    bool        `json:"active"`          // its time has come
+}
+
+// Share is a node, or some cores of it.
+type Share struct {
+	Node  string      `json:"node"`
+	Cores berth.PESet `json:"cores,omitzero"` // numbers on the node, from 0; empty is the whole node
+	// Partial says that it is only some cores, and the site does not say which.
+	// Nobody asks for such a share.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// NodesOf returns the names of the nodes of the shares, in their order.
+func NodesOf(shares []Share) []string {
+	names := make([]string, len(shares))
+	for i := range shares {
+		names[i] = shares[i].Node
+	}
+	return names
+}

@@ -1,0 +1,123 @@
+package site
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Task is work to run in a reservation.
+type Task struct {
+	// Key names the task: of two with the same key only one is run, where the
+	// site remembers keys. Letters, digits, dashes, underscores and points.
+	Key         string         `json:"key"`
+	Name        string         `json:"name,omitempty"` // for people; default the key
+	Reservation Name           `json:"reservation"`
+	User        string         `json:"user,omitempty"`
+	Account     string         `json:"account,omitempty"`
+	Partition   string         `json:"partition,omitempty"`
+	Command     []string       `json:"command,omitempty"` // program and arguments; no shell reads them
+	Script      string         `json:"script,omitempty"`  // or a batch script, which begins with #!
+	Args        []string       `json:"args,omitempty"`    // of the script
+	Dir         string         `json:"dir"`               // absolute
+	Env         []string       `json:"env,omitempty"`     // NAME=value; all of it
+	Output      string         `json:"output,omitempty"`  // path for stdout; the site's default if empty
+	ErrorOutput string         `json:"error_output,omitempty"`
+	Array       berth.PESet    `json:"array,omitzero"`  // indices; empty is a single job
+	Limit       berth.Duration `json:"limit,omitempty"` // 0 is until the end of the reservation
+	Nodes       berth.Count    `json:"nodes,omitempty"` // 0 is the site's default
+	Cores       berth.Count    `json:"cores,omitempty"` // for each task process; 0 is the site's default
+	MemoryMB    int64          `json:"memory_mb,omitempty"`
+}
+
+// MaxArray bounds the indices of one array, as Slurm's default does
+// (MaxArraySize 1001).
+const MaxArray = 1000
+
+// Check returns an *berth.Error of code Invalid if the task contradicts itself,
+// and nil otherwise.
+func (t *Task) Check() error {
+	switch {
+	case !ValidWord(t.Key):
+		return berth.Errorf(berth.Invalid, "key", "%q; want 1 to %d letters, digits, dashes, underscores and points", t.Key, maxWord)
+	case !ValidWord(string(t.Reservation)):
+		return berth.Errorf(berth.Invalid, "reservation", "%q is no reservation's name", t.Reservation)
+	case (len(t.Command) == 0) == (t.Script == ""):
+		return berth.Errorf(berth.Invalid, "command", "want either a command or a script")
+	case t.Script != "" && !strings.HasPrefix(t.Script, "#!"):
+		return berth.Errorf(berth.Invalid, "script", "begins with %.20q; want a first line such as #!/bin/sh", t.Script)
+	case len(t.Command) > 0 && len(t.Args) > 0:
+		return berth.Errorf(berth.Invalid, "args", "are for scripts; a command has its own")
+	case !strings.HasPrefix(t.Dir, "/"):
+		return berth.Errorf(berth.Invalid, "dir", "%q; want an absolute path", t.Dir)
+	case t.Array.Count() > MaxArray || t.Array.Max() > MaxArray:
+		return berth.Errorf(berth.Invalid, "array", "%s; want at most %d indices, up to %d", t.Array, MaxArray, MaxArray)
+	case t.Limit < 0 || t.Limit >= berth.TimeLimit || t.Nodes < 0 || t.Cores < 0 || t.MemoryMB < 0:
+		return berth.Errorf(berth.Invalid, "limit", "limit, nodes, cores and memory want 0 or more")
+	}
+	for _, word := range []struct{ field, text string }{{"user", t.User}, {"account", t.Account}, {"partition", t.Partition}} {
+		if word.text != "" && !ValidWord(word.text) {
+			return berth.Errorf(berth.Invalid, word.field, "%q; want a name of letters, digits, dashes, underscores and points", word.text)
+		}
+	}
+	return t.checkText()
+}
+
+// checkText refuses what cannot be handed to a program at all.
+func (t *Task) checkText() error {
+	for _, text := range slices.Concat(t.Command, t.Args, t.Env, []string{t.Dir, t.Output, t.ErrorOutput, t.Name}) {
+		if strings.ContainsRune(text, 0) {
+			return berth.Errorf(berth.Invalid, "command", "%q holds a zero byte", text)
+		}
+	}
+	if strings.ContainsAny(t.Name, "\n\r") {
+		return berth.Errorf(berth.Invalid, "name", "%q; want one line", t.Name)
+	}
+	for _, e := range t.Env {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return berth.Errorf(berth.Invalid, "env", "%q; want NAME=value", e)
+		}
+	}
+	return nil
+}
+
+// Variables is what a task learns about its reservation from its environment,
+// beside what the resource manager sets. Empty fields are left out.
+type Variables struct {
+	ID          string // of the promise, as the user knows it
+	Site        string
+	Reservation Name
+	Start, End  berth.Time
+	Deadline    berth.Time
+	Workflow    string
+	Task        string
+	Nodes       string // as a node list
+}
+
+// Env returns the variables as NAME=value in a fixed order. Times are Unix
+// seconds.
+func (v *Variables) Env() []string {
+	var env []string
+	add := func(name, value string) {
+		if value != "" {
+			env = append(env, "BERTH_"+name+"="+value)
+		}
+	}
+	seconds := func(name string, t berth.Time) {
+		if t != 0 {
+			add(name, strconv.FormatInt(int64(t), 10))
+		}
+	}
+	add("RESERVATION_ID", v.ID)
+	add("RESERVATION", string(v.Reservation))
+	add("SITE", v.Site)
+	seconds("START", v.Start)
+	seconds("END", v.End)
+	seconds("DEADLINE", v.Deadline)
+	add("WORKFLOW_ID", v.Workflow)
+	add("TASK_ID", v.Task)
+	add("NODELIST", v.Nodes)
+	return env
+}
