@@ -1,0 +1,293 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// call has the loop do something and waits for its answer.
+func call[T any](ctx context.Context, h *Host, f func(answer func(T, error))) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	out := make(chan result, 1)
+	var none T
+	err := h.do(ctx, func() {
+		f(func(value T, err error) { out <- result{value, err} })
+	})
+	if err != nil {
+		return none, err
+	}
+	select {
+	case r := <-out:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	case <-h.closed:
+	}
+	select {
+	case r := <-out:
+		return r.value, r.err
+	default:
+		return none, berth.Errorf(berth.Unavailable, "service", "it has stopped; whether it was done can be seen when it is back")
+	}
+}
+
+// key returns the key of what is asked.
+func (a *Ask) key() Key {
+	if a.Key == "" {
+		return Key{}
+	}
+	return Key{User: a.By.User, Name: a.Key, Body: a.Body}
+}
+
+// Submit decides about a request, or answers again what was decided under the
+// same key. A request without an ID gets one; one without a user is the
+// asker's. Errors: Denied, and those of engine.Submit.
+func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, error) {
+	switch {
+	case !ask.By.Can(User):
+		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
+	case r.User == "":
+		r.User = ask.By.User
+	case !ask.By.Owns(r.User):
+		return Answer{}, berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, r.User)
+	}
+	if r.ID == "" {
+		r.ID = h.newID()
+	}
+	return call(ctx, h, func(answer func(Answer, error)) {
+		if h.again(ask, answer) {
+			return
+		}
+		now := h.clock()
+		r.Arrival, r.Ready = now, max(r.Ready, now)
+		if r.IsJob() {
+			r.Ready = now
+			if r.Deadline == 0 {
+				r.Deadline = berth.Forever
+			}
+		}
+		if k := h.core.card(r.ID); k != nil {
+			answer(Answer{}, berth.Errorf(berth.Conflict, "id", "%q is taken", r.ID))
+			return
+		}
+		h.undecided[r.ID] = append(h.undecided[r.ID], answer)
+		failed := false
+		h.step(&engine.Event{Kind: engine.Submit, Request: &r}, ask.key(), func(err error) {
+			if failed = err != nil; failed {
+				answer(Answer{}, err)
+			}
+		})
+		if h.core.card(r.ID) == nil { // the engine did not take it
+			delete(h.undecided, r.ID)
+		}
+	})
+}
+
+// again answers what was asked before under the same key; false if nothing was.
+func (h *Host) again(ask Ask, answer func(Answer, error)) bool {
+	id, known, err := h.core.keys.find(ask.key())
+	switch {
+	case err != nil:
+		answer(Answer{}, err)
+		return true
+	case !known:
+		return false
+	}
+	k := h.core.card(id)
+	if k == nil {
+		answer(Answer{}, berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under %q is no longer remembered", ask.Key))
+		return true
+	}
+	if waiting, is := h.undecided[id]; is {
+		h.undecided[id] = append(waiting, answer)
+		return true
+	}
+	result := Answer{Reservation: k.view()}
+	if k.end == Refused {
+		result.Offers = h.alternatives(k.request)
+	}
+	h.durable.after(h.core.position.Number, func(err error) { answer(result, err) })
+	return true
+}
+
+// may returns the card that somebody wants to act on, or why he may not. What is
+// not his he is not told of.
+func (h *Host) may(ask *Ask, id string) (*card, error) {
+	k := h.core.card(id)
+	if k == nil || !ask.By.Owns(k.request.User) {
+		return nil, berth.Errorf(berth.NotFound, "id", "no reservation %q", id)
+	}
+	if ask.IfVersion != 0 && ask.IfVersion != k.version {
+		return nil, berth.Errorf(berth.Conflict, "version", "%d; it is %d by now, so look again", ask.IfVersion, k.version)
+	}
+	return k, nil
+}
+
+// change applies an event to a reservation of somebody who may do so, once for
+// each key.
+func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
+	return call(ctx, h, func(answer func(Answer, error)) {
+		if h.again(ask, answer) {
+			return
+		}
+		k, err := h.may(&ask, id)
+		if err != nil {
+			answer(Answer{}, err)
+			return
+		}
+		e, err := event(k)
+		if err != nil {
+			answer(Answer{}, err)
+			return
+		}
+		var result Answer
+		ready := make(chan struct{})
+		notices := h.step(&e, ask.key(), func(err error) {
+			<-ready // set below, before this or at once after
+			answer(result, err)
+		})
+		result.Reservation = k.view()
+		for i := range notices {
+			if n := &notices[i]; n.Reservation.ID == id && n.Refusal != nil {
+				result.Refusal = n.Refusal
+			}
+		}
+		if result.Refusal != nil && e.Request != nil {
+			result.Offers = h.alternatives(e.Request)
+		}
+		close(ready)
+	})
+}
+
+// Confirm makes a held reservation a confirmed one.
+func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, error) {
+	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
+		if k.end != "" {
+			return engine.Event{}, gone(k)
+		}
+		return engine.Event{Kind: engine.Confirm, ID: id}, nil
+	})
+	return a.Reservation, err
+}
+
+// Modify asks for something else in the place of a reservation that has not
+// started. If Answer.Refusal is there it is as it was.
+func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) (Answer, error) {
+	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
+		if k.end != "" {
+			return engine.Event{}, gone(k)
+		}
+		now := h.clock()
+		r.ID, r.User, r.Arrival, r.Ready = id, k.request.User, now, max(r.Ready, now)
+		return engine.Event{Kind: engine.Modify, ID: id, Request: &r}, nil
+	})
+}
+
+// Extend lets a reservation go on until a later end. If Answer.Refusal is there
+// it is as it was.
+func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time) (Answer, error) {
+	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
+		if k.end != "" {
+			return engine.Event{}, gone(k)
+		}
+		return engine.Event{Kind: engine.Prolong, ID: id, Until: until}, nil
+	})
+}
+
+// Show notes that a running reservation is in use.
+func (h *Host) Show(ctx context.Context, ask Ask, id string) (Reservation, error) {
+	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
+		if k.end != "" {
+			return engine.Event{}, gone(k)
+		}
+		return engine.Event{Kind: engine.Show, ID: id}, nil
+	})
+	return a.Reservation, err
+}
+
+// Release gives back what is left of a reservation: one that runs ends now, one
+// that has not started is cancelled, and so is a request that is pending. Of one
+// that is over there is nothing to give back, which is no error.
+func (h *Host) Release(ctx context.Context, ask Ask, id string) (Reservation, error) {
+	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
+		switch {
+		case k.end != "":
+			return engine.Event{Kind: engine.Wake}, nil
+		case k.promise != nil && k.promise.State == berth.Active:
+			return engine.Event{Kind: engine.Finish, ID: id}, nil
+		}
+		return engine.Event{Kind: engine.Cancel, ID: id}, nil
+	})
+	return a.Reservation, err
+}
+
+// gone is the error about something that is over.
+func gone(k *card) error {
+	return berth.Errorf(berth.Conflict, "id", "%q is %s", k.id, k.end)
+}
+
+// Get returns a reservation to somebody who may see it.
+func (h *Host) Get(ctx context.Context, by Principal, id string) (Reservation, error) {
+	return call(ctx, h, func(answer func(Reservation, error)) {
+		k, err := h.may(&Ask{By: by}, id)
+		if err != nil {
+			answer(Reservation{}, err)
+			return
+		}
+		r := k.view()
+		h.named(&r)
+		h.durable.after(h.core.position.Number, func(err error) { answer(r, err) })
+	})
+}
+
+// maxPage bounds how many reservations a List returns.
+const maxPage = 1000
+
+// List returns the reservations that somebody may see and that the filter
+// chooses, by id. Cost: O(reservations behind f.After until the page is full).
+func (h *Host) List(ctx context.Context, by Principal, f Filter) ([]Reservation, error) {
+	limit := f.Limit
+	if limit <= 0 || limit > maxPage {
+		limit = maxPage
+	}
+	return call(ctx, h, func(answer func([]Reservation, error)) {
+		list := []Reservation{}
+		h.core.cards.Ascend(&card{id: f.After}, func(k *card) bool {
+			if k.id > f.After && by.Owns(k.request.User) && f.chooses(k) {
+				list = append(list, k.view())
+			}
+			return len(list) < limit
+		})
+		for i := range list {
+			h.named(&list[i])
+		}
+		h.durable.after(h.core.position.Number, func(err error) { answer(list, err) })
+	})
+}
+
+// chooses reports whether a filter chooses what is on a card.
+func (f *Filter) chooses(k *card) bool {
+	if f.User != "" && f.User != k.request.User {
+		return false
+	}
+	if f.Site == "" && len(f.States) == 0 && f.From == 0 && f.To == 0 {
+		return true
+	}
+	r := k.view()
+	if len(f.States) > 0 && !slices.Contains(f.States, r.State) {
+		return false
+	}
+	if f.Site == "" && f.From == 0 && f.To == 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.Allotments, func(a berth.Allotment) bool {
+		in := f.From == 0 && f.To == 0 || a.Start < f.To && a.End > f.From
+		return in && (f.Site == "" || a.Resource.Site == f.Site)
+	})
+}

@@ -1,0 +1,390 @@
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/wire"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
+)
+
+// Core is the service without the world: an engine, and what clients want to
+// know beyond what the engine keeps. One input at a time goes in, a record comes
+// out; nothing in it reads a clock or waits for anything. Not safe for
+// concurrent use.
+type Core struct {
+	engine   *engine.Engine
+	config   engine.Config
+	position journal.Position // of the last record
+	version  string           // of the program, for records
+
+	cards *btree.BTreeG[*card] // by id
+	over  []*card              // those that are over, in the order in which they ended
+	keep  int                  // as many of them are remembered
+	keys  keys
+}
+
+// card is what is known of one request: live, or over and still remembered.
+type card struct {
+	id      string
+	request *berth.Request
+	// promise is the reservation as it last was; nil while nothing is promised.
+	// It is shared with changes and never written.
+	promise *berth.Reservation
+	end     State // how it ended; empty while it is live
+	refusal *berth.Refusal
+	version uint64
+	created berth.Time
+	changed berth.Time
+}
+
+func newCore(config engine.Config, version string, keep int) (*Core, error) {
+	e, err := engine.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys()}, nil
+}
+
+func newCards() *btree.BTreeG[*card] {
+	return btree.NewBTreeGOptions(func(a, b *card) bool { return a.id < b.id }, btree.Options{NoLocks: true})
+}
+
+// card returns what is known of an id, nil if nothing is.
+func (c *Core) card(id string) *card {
+	found, _ := c.cards.Get(&card{id: id})
+	return found
+}
+
+// Step applies an event under the key that it came with, if any. The record says
+// what came of it; it is nil if nothing did. The error concerns the event alone,
+// as Engine.Apply has it. What follows from the record must not be told to
+// anybody before the record is durable.
+func (c *Core) Step(now berth.Time, event *engine.Event, key Key) (rec *journal.Record, notices []Notice, err error) {
+	changes, effects, err := c.engine.Apply(now, *event)
+	if err != nil {
+		key = Key{} // what was refused as nonsense may be tried again
+	}
+	if len(changes) == 0 && key == (Key{}) {
+		return nil, nil, err
+	}
+	rec = &journal.Record{
+		At: now, Version: c.version, Event: appendInput(nil, event, key),
+		Changes: record.AppendChanges(nil, changes), Effects: record.AppendEffects(nil, effects),
+	}
+	c.position = rec.Seal(c.position)
+	c.keys.add(now, key, event)
+	return rec, c.follow(c.position.Number, now, changes), err
+}
+
+// Follow applies a record of an earlier life without deciding anything.
+func (c *Core) Follow(rec *journal.Record, decoder *record.Decoder) error {
+	in, err := parseInput(rec.Event, decoder)
+	if err != nil {
+		return err
+	}
+	if in.config != nil {
+		if err := c.configure(*in.config); err != nil {
+			return err
+		}
+	}
+	changes, err := decoder.Changes(rec.Changes)
+	if err != nil {
+		return err
+	}
+	if err := c.engine.Fold(changes); err != nil {
+		return err
+	}
+	c.position = rec.Position()
+	if in.event != nil {
+		c.keys.add(rec.At, in.key, in.event)
+	}
+	c.follow(rec.Number, rec.At, changes)
+	return nil
+}
+
+// Configure puts another configuration into force, with a record of it. It is
+// nil if that is the one in force.
+func (c *Core) Configure(now berth.Time, config engine.Config) (*journal.Record, error) {
+	if c.position.Number > 0 && sameConfig(&c.config, &config) {
+		return nil, nil
+	}
+	if err := c.configure(config); err != nil {
+		return nil, err
+	}
+	rec := &journal.Record{At: now, Version: c.version, Event: appendConfig(nil, &config)}
+	c.position = rec.Seal(c.position)
+	return rec, nil
+}
+
+// configure carries everything that is live over to an engine of another
+// configuration. The error is of code Invalid: a reservation has no place in it.
+func (c *Core) configure(config engine.Config) error {
+	e, err := engine.Restore(config, c.engine.Snapshot())
+	if err != nil {
+		return err
+	}
+	c.engine, c.config = e, config
+	return nil
+}
+
+func sameConfig(a, b *engine.Config) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && slices.Equal(x, y)
+}
+
+// ends says how a request ended if the last change to it is of that kind.
+var ends = map[engine.ChangeKind]State{
+	engine.Refused: Refused, engine.Withdrawn: Cancelled, engine.Cancelled: Cancelled, engine.Expired: Expired,
+	engine.NoShow: NoShow, engine.Failed: Failed, engine.Lost: Failed, engine.Ended: Finished,
+}
+
+// noticeBits is how far a record's number stands above that of a notice in it:
+// a step makes fewer than 2^20 changes to requests.
+const noticeBits = 20
+
+// follow brings the cards up to date with changes that the engine has made, and
+// says what is new. Of several changes to one request each is told, with the
+// request as it is after all of them.
+func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change) []Notice {
+	var notices []Notice
+	for i := range changes {
+		change := &changes[i]
+		if change.ID == "" && change.Kind != engine.Accepted {
+			continue
+		}
+		k := c.card(change.ID)
+		if k == nil {
+			if change.Kind != engine.Queued {
+				continue // forgotten: nobody can ask for it any more
+			}
+			k = &card{id: change.ID, request: change.Request, created: now}
+			c.cards.Set(k)
+		}
+		c.update(k, change, now)
+		if change.Kind == engine.Moved && change.Moved == nil || change.Kind == engine.Queued && k.promise != nil {
+			continue // a step of something that is told
+		}
+		n := Notice{Number: number<<noticeBits | uint64(len(notices)), At: now, What: string(change.Kind), Reservation: k.view()}
+		if change.Kind == engine.Kept {
+			n.Refusal = change.Refusal
+		}
+		notices = append(notices, n)
+	}
+	return notices
+}
+
+// update brings a card up to date with one change.
+func (c *Core) update(k *card, change *engine.Change, now berth.Time) {
+	k.version, k.changed = k.version+1, now
+	switch change.Kind {
+	case engine.Queued:
+		if k.end != "" { // the id is used again
+			c.over = slices.DeleteFunc(c.over, func(o *card) bool { return o == k })
+			*k = card{id: k.id, version: k.version, changed: now, created: now}
+		}
+		k.request = change.Request
+	case engine.Waits, engine.Requeued, engine.Preempted:
+		k.request, k.promise = change.Request, nil
+	case engine.Refused, engine.Lost:
+		k.refusal = change.Refusal
+	}
+	if r, live := c.engine.Reservation(k.id); live {
+		if change.Kind == engine.Accepted && r.State != berth.Active {
+			k.promise, k.request = change.Reservation, change.Reservation.Request
+		} else {
+			r.Allotments = slices.Clone(r.Allotments) // the engine goes on writing its own
+			k.promise, k.request = &r, r.Request
+		}
+		return
+	}
+	if change.Kind == engine.Accepted { // over in the same step
+		k.promise = change.Reservation
+	}
+	if end, is := ends[change.Kind]; is {
+		c.finish(k, end)
+	}
+}
+
+// finish notes how a request ended, and forgets the oldest that are over.
+func (c *Core) finish(k *card, end State) {
+	if k.end != "" {
+		k.end = end // co-allocated parts end one by one
+		return
+	}
+	k.end = end
+	c.over = append(c.over, k)
+	if extra := len(c.over) - c.keep; extra > 0 && extra >= c.keep/8 {
+		for _, old := range c.over[:extra] {
+			c.cards.Delete(old)
+		}
+		c.over = slices.Clone(c.over[extra:])
+	}
+}
+
+// view shows a card to clients.
+func (k *card) view() Reservation {
+	r := Reservation{
+		ID: k.id, State: Pending, Version: k.version, Request: *k.request,
+		Refusal: k.refusal, Created: k.created, Changed: k.changed,
+	}
+	if p := k.promise; p != nil {
+		r.State, r.Allotments = State(p.State), p.Allotments
+		r.Missing, r.Expires, r.Shown = p.Missing, p.Expires, p.Shown
+	}
+	if k.end != "" {
+		r.State, r.Expires = k.end, 0
+	}
+	return r
+}
+
+// saved is a core in its written form.
+type saved struct {
+	Config []byte // in JSON
+	Engine []byte
+	Cards  []savedCard // live ones by id, then those that are over in their order
+	Keys   []savedKey
+}
+
+type savedCard struct {
+	ID      string
+	Request *berth.Request     // of one that is over
+	Promise *berth.Reservation // of one that is over
+	End     State
+	Refusal *berth.Refusal
+	Version uint64
+	Created berth.Time
+	Changed berth.Time
+}
+
+// coreFormat begins every snapshot of a core.
+const coreFormat = 1
+
+// code writes or reads a saved core. The numbers of fields are the form of
+// snapshots that exist.
+func (s *saved) code(c *wire.Coder) {
+	wire.Raw(c, 1, &s.Config)
+	wire.Raw(c, 2, &s.Engine)
+	wire.List(c, 3, &s.Cards, func(c *wire.Coder, k *savedCard) {
+		wire.String(c, 1, &k.ID)
+		wire.Pointer(c, 2, &k.Request, wire.Request)
+		wire.Pointer(c, 3, &k.Promise, wire.Reservation)
+		wire.Name(c, 4, &k.End)
+		wire.Pointer(c, 5, &k.Refusal, wire.Refusal)
+		wire.Uint(c, 6, &k.Version)
+		wire.Int(c, 7, &k.Created)
+		wire.Int(c, 8, &k.Changed)
+		c.End()
+	})
+	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) {
+		wire.Name(c, 1, &k.User)
+		wire.String(c, 2, &k.Name)
+		wire.Raw(c, 3, &k.Body)
+		wire.String(c, 4, &k.ID)
+		wire.Int(c, 5, &k.At)
+		c.End()
+	})
+	c.End()
+}
+
+// Snapshot writes everything down.
+func (c *Core) Snapshot() ([]byte, error) {
+	config, err := json.Marshal(&c.config)
+	if err != nil {
+		return nil, err
+	}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved()}
+	c.cards.Scan(func(k *card) bool {
+		if k.end == "" {
+			s.Cards = append(s.Cards, savedCard{ID: k.id, Version: k.version, Created: k.created, Changed: k.changed})
+		}
+		return true
+	})
+	for _, k := range c.over {
+		s.Cards = append(s.Cards, savedCard{
+			ID: k.id, Request: k.request, Promise: k.promise, End: k.end, Refusal: k.refusal,
+			Version: k.version, Created: k.created, Changed: k.changed,
+		})
+	}
+	w := wire.Writer(append(make([]byte, 0, len(s.Engine)+64*len(s.Cards)), coreFormat))
+	s.code(w)
+	return w.Bytes(), nil
+}
+
+// restoreCore reads what Snapshot wrote.
+func restoreCore(data []byte, at journal.Position, version string, keep int) (*Core, error) {
+	var s saved
+	if len(data) == 0 || data[0] != coreFormat {
+		return nil, berth.Errorf(berth.Invalid, "snapshot", "of another format; a newer program may read it")
+	}
+	in := wire.Reader(data[1:])
+	s.code(in)
+	if err := in.Done(); err != nil {
+		return nil, err
+	}
+	var config engine.Config
+	if err := json.Unmarshal(s.Config, &config); err != nil {
+		return nil, berth.Errorf(berth.Invalid, "snapshot", "its configuration: %v", err)
+	}
+	e, err := engine.Restore(config, s.Engine)
+	if err != nil {
+		return nil, err
+	}
+	c := &Core{engine: e, config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys()}
+	for i := range s.Cards {
+		in := &s.Cards[i]
+		k := &card{
+			id: in.ID, request: in.Request, promise: in.Promise, end: in.End, refusal: in.Refusal,
+			version: in.Version, created: in.Created, changed: in.Changed,
+		}
+		if k.end == "" {
+			status, live := e.Status(k.id)
+			if !live {
+				return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
+			}
+			k.request, k.promise = &status.Request, status.Reservation
+		} else {
+			c.over = append(c.over, k)
+		}
+		c.cards.Set(k)
+	}
+	c.keys.restore(s.Keys)
+	return c, nil
+}
+
+// Check recomputes everything that follows from something else, and reports the
+// first contradiction.
+func (c *Core) Check() error {
+	if err := c.engine.Check(); err != nil {
+		return err
+	}
+	live := 0
+	var wrong error
+	c.cards.Scan(func(k *card) bool {
+		if k.end != "" {
+			return true
+		}
+		live++
+		status, is := c.engine.Status(k.id)
+		switch {
+		case !is:
+			wrong = fmt.Errorf("the card of %q is live, the engine does not know it", k.id)
+		case (status.Reservation == nil) != (k.promise == nil):
+			wrong = fmt.Errorf("the card of %q has a promise: %t", k.id, k.promise != nil)
+		case k.promise != nil && k.promise.State != status.Reservation.State:
+			wrong = fmt.Errorf("the card of %q is %s, the engine's reservation is %s", k.id, k.promise.State, status.Reservation.State)
+		}
+		return wrong == nil
+	})
+	if n := c.engine.Live(); wrong == nil && n != live {
+		wrong = fmt.Errorf("%d live cards, the engine has %d", live, n)
+	}
+	return wrong
+}

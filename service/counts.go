@@ -1,0 +1,122 @@
+package service
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// counts is what the host counts for whoever watches it.
+type counts struct {
+	decisions *prometheus.CounterVec // by decision and reason
+	changes   *prometheus.CounterVec // by kind
+	delay     prometheus.Histogram   // of starts
+}
+
+func newCounts() counts {
+	return counts{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_decisions_total", Help: "Requests decided, by decision and reason of the refusal.",
+		}, []string{"decision", "reason"}),
+		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_changes_total", Help: "What happened to requests and reservations, by kind.",
+		}, []string{"kind"}),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_start_delay_seconds", Help: "Seconds from the promised start of a reservation to its start.",
+			Buckets: []float64{0, 1, 2, 5, 10, 30, 60, 300, 1800},
+		}),
+	}
+}
+
+func (c *counts) add(notices []Notice) {
+	for i := range notices {
+		n := &notices[i]
+		c.changes.WithLabelValues(n.What).Inc()
+		switch engine.ChangeKind(n.What) {
+		case engine.Accepted:
+			c.decisions.WithLabelValues("accepted", "").Inc()
+		case engine.Refused:
+			reason := ""
+			if n.Reservation.Refusal != nil {
+				reason = string(n.Reservation.Refusal.Reason)
+			}
+			c.decisions.WithLabelValues("refused", reason).Inc()
+		case engine.Started:
+			if len(n.Reservation.Allotments) > 0 {
+				c.delay.Observe(float64(n.At - n.Reservation.Allotments[0].Start))
+			}
+		}
+	}
+}
+
+// Register makes what the host counts known to a registry.
+func (h *Host) Register(registry prometheus.Registerer) error {
+	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, &gauges{host: h}} {
+		if err := registry.Register(collector); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gauges asks the loop for what is so at the moment.
+type gauges struct{ host *Host }
+
+var (
+	liveDesc = prometheus.NewDesc("berth_reservations", "Live requests and reservations, by state.", []string{"state"}, nil)
+	peDesc   = prometheus.NewDesc("berth_pes", "PEs of a pool.", []string{"site", "pool"}, nil)
+	freeDesc = prometheus.NewDesc("berth_pes_free", "PEs of a pool that are neither promised nor out of use now.", []string{"site", "pool"}, nil)
+	idleDesc = prometheus.NewDesc("berth_reserved_unused_pes", "PEs of reservations that have started and are not in use yet.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (g *gauges) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc} {
+		out <- d
+	}
+}
+
+// standing is what gauges ask for.
+type standing struct {
+	states map[State]int
+	loads  []engine.Load
+	unused berth.Count
+}
+
+// Collect implements prometheus.Collector.
+func (g *gauges) Collect(out chan<- prometheus.Metric) {
+	s, err := call(context.Background(), g.host, func(answer func(standing, error)) {
+		s := standing{states: map[State]int{}, loads: g.host.core.engine.Loads()}
+		g.host.core.cards.Scan(func(k *card) bool {
+			if k.end != "" {
+				return true
+			}
+			state := Pending
+			if k.promise != nil {
+				state = State(k.promise.State)
+				if state == Active && !k.promise.Shown && k.request.NoShow > 0 {
+					for i := range k.promise.Allotments {
+						s.unused += k.promise.Allotments[i].NPE
+					}
+				}
+			}
+			s.states[state]++
+			return true
+		})
+		answer(s, nil)
+	})
+	if err != nil {
+		return // the service stops
+	}
+	for _, state := range []State{Pending, Held, Confirmed, Degraded, Active} {
+		out <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(s.states[state]), string(state))
+	}
+	for _, l := range s.loads {
+		out <- prometheus.MustNewConstMetric(peDesc, prometheus.GaugeValue, float64(l.PEs), l.Resource.Site, l.Resource.Name)
+		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(l.Free), l.Resource.Site, l.Resource.Name)
+	}
+	out <- prometheus.MustNewConstMetric(idleDesc, prometheus.GaugeValue, float64(s.unused))
+}

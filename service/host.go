@@ -1,0 +1,448 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
+)
+
+// Options says what a host runs on. Log may be nil.
+type Options struct {
+	Config  engine.Config
+	Journal journal.Store
+	Version string // of the program, for records
+	Log     *slog.Logger
+	// Keep is how many requests that are over are remembered; 0 is 100,000.
+	Keep int
+	// SnapshotEvery is after how many records a snapshot is taken; 0 is 200,000.
+	SnapshotEvery uint64
+	// Managers bring managed sites and what the engine promises into line, by
+	// the site's name.
+	Managers map[string]Manager
+	// Clock returns the time; nil is the machine's. Only tests set it.
+	Clock func() time.Time
+}
+
+const (
+	defaultKeep          = 100_000
+	defaultSnapshotEvery = 200_000
+	// maxUnanswered bounds the clients that wait for an answer; more are told to
+	// come back.
+	maxUnanswered = 20_000
+)
+
+// Host is a running service: one goroutine owns the core, and everybody else
+// hands it something to do.
+type Host struct {
+	options Options
+	log     *slog.Logger
+	core    *Core // of the loop alone
+	writer  *journal.Writer
+
+	todo    chan func() // what the loop is to do
+	stop    chan struct{}
+	stopped chan struct{} // the loop does nothing any more
+	closed  chan struct{} // and everybody has been answered
+	closing sync.Once
+
+	durable   barrier
+	offers    offers
+	hearers   hearers
+	counts    counts
+	sites     map[string]*keeper
+	undecided map[string][]func(Answer, error) // who waits for a decision, by id; of the loop
+	keepers   struct {
+		cancel  []context.CancelFunc
+		running sync.WaitGroup
+	}
+	snapshot struct {
+		at      uint64 // record of the last one
+		running bool
+	}
+
+	mu   sync.Mutex
+	dead error // why nothing more can be done
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open recovers what the journal has, without deciding anything again, and
+// starts the service. The journal is the host's from then on, until Close. The
+// error is of code Invalid if the journal does not go with the configuration.
+func Open(ctx context.Context, options Options) (*Host, error) {
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if options.Keep == 0 {
+		options.Keep = defaultKeep
+	}
+	if options.SnapshotEvery == 0 {
+		options.SnapshotEvery = defaultSnapshotEvery
+	}
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
+	core, err := Recover(ctx, options.Journal, options.Config, options.Version, options.Keep)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{
+		options: options, log: options.Log, core: core,
+		todo: make(chan func(), 1024), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
+		undecided: map[string][]func(Answer, error){}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
+		sites: map[string]*keeper{},
+	}
+	h.durable.number = core.position.Number
+	h.snapshot.at = core.position.Number
+	h.writer = journal.NewWriter(options.Journal, h.appendFailed)
+	rec, err := core.Configure(h.clock(), options.Config)
+	if err != nil {
+		_ = h.writer.Close() // nothing was added
+		return nil, err
+	}
+	if rec != nil {
+		h.persist(rec, nil)
+	}
+	h.startManagers()
+	go h.run()
+	return h, nil
+}
+
+// Recover brings a core to the end of a journal, from its newest snapshot on.
+// The configuration counts only where the journal has none yet.
+func Recover(ctx context.Context, store journal.Store, config engine.Config, version string, keep int) (*Core, error) {
+	snapshot, err := store.Snapshot(ctx, ^uint64(0))
+	if err != nil {
+		return nil, fmt.Errorf("reading the newest snapshot: %w", err)
+	}
+	var core *Core
+	if snapshot.Data == nil {
+		core, err = newCore(config, version, keep)
+	} else {
+		core, err = restoreCore(snapshot.Data, snapshot.Position, version, keep)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var decoder record.Decoder
+	for rec, err := range store.Read(ctx, core.position.Number+1) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the journal after record %d: %w", core.position.Number, err)
+		}
+		if err := core.Follow(&rec, &decoder); err != nil {
+			return nil, fmt.Errorf("record %d: %w", rec.Number, err)
+		}
+	}
+	return core, nil
+}
+
+// clock returns the time in whole seconds, never before the engine's.
+func (h *Host) clock() berth.Time {
+	return max(berth.Time(h.options.Clock().Unix()), h.core.engine.Now())
+}
+
+// Now returns the service's time.
+func (h *Host) Now() berth.Time { return berth.Time(h.options.Clock().Unix()) }
+
+// Close answers whoever waits, takes a snapshot, and stops. It does not close
+// the journal. A second call does nothing.
+func (h *Host) Close() error {
+	h.closing.Do(func() { close(h.stop) })
+	<-h.stopped
+	h.closeOnce.Do(func() {
+		h.stopManagers()
+		h.closeErr = h.writer.Close()
+		h.hearers.close()
+		close(h.closed)
+		if h.closeErr == nil && h.core.position.Number > h.snapshot.at {
+			h.closeErr = h.saveSnapshot(h.core.position)
+		}
+	})
+	return h.closeErr
+}
+
+// run is the loop: it does what it is handed, and wakes the engine when it wants
+// to be.
+func (h *Host) run() {
+	defer close(h.stopped)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		h.arm(timer)
+		select {
+		case do := <-h.todo:
+			do()
+			h.drain()
+		case <-timer.C:
+			h.step(&engine.Event{Kind: engine.Wake}, Key{}, nil)
+		case <-h.stop:
+			h.drain()
+			h.abandon(berth.Errorf(berth.Unavailable, "service", "it is stopping; try again"))
+			return
+		}
+		h.maybeSnapshot()
+	}
+}
+
+// drain does whatever else is there, and then lets everything due at this
+// instant happen, so that what was gathered is decided together.
+func (h *Host) drain() {
+	for range cap(h.todo) {
+		select {
+		case do := <-h.todo:
+			do()
+			continue
+		default:
+		}
+		break
+	}
+	if at, due := h.core.engine.Next(); due && at <= h.clock() {
+		h.step(&engine.Event{Kind: engine.Wake}, Key{}, nil)
+	}
+}
+
+// arm sets the timer to when the engine wants to be woken.
+func (h *Host) arm(timer *time.Timer) {
+	wait := time.Hour
+	if at, ok := h.core.engine.Next(); ok {
+		wait = min(wait, max(0, time.Unix(int64(at), 0).Sub(h.options.Clock())))
+	}
+	timer.Reset(wait)
+}
+
+// do has the loop do something; false means that it does nothing any more, or
+// that too many are waiting.
+func (h *Host) do(ctx context.Context, f func()) error {
+	if err := h.Ready(); err != nil {
+		return err
+	}
+	select {
+	case h.todo <- f:
+		return nil
+	case <-h.stopped:
+		return berth.Errorf(berth.Unavailable, "service", "it is stopping; try again")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// step applies an event. done, if not nil, is called when everything that
+// follows from it is durable; it returns what has become of whom.
+func (h *Host) step(event *engine.Event, key Key, done func(error)) []Notice {
+	rec, notices, err := h.core.Step(h.clock(), event, key)
+	decided := h.decided(notices)
+	h.counts.add(notices)
+	tell := func(failed error) {
+		if failed == nil {
+			h.hearers.tell(notices)
+		}
+		for _, answer := range decided {
+			answer(failed)
+		}
+		if done != nil {
+			done(errors.Join(failed, err))
+		}
+	}
+	if rec == nil {
+		h.durable.after(h.core.position.Number, tell)
+		return nil
+	}
+	h.persist(rec, tell)
+	h.wakeManagers(notices)
+	return notices
+}
+
+// decided returns the answers to those whose requests have been decided.
+func (h *Host) decided(notices []Notice) []func(error) {
+	var answers []func(error)
+	for i := range notices {
+		r := &notices[i].Reservation
+		waiting, is := h.undecided[r.ID]
+		if !is || r.State == Pending && !r.Request.IsJob() {
+			continue
+		}
+		delete(h.undecided, r.ID)
+		answer := Answer{Reservation: *r}
+		if r.State == Refused {
+			answer.Offers = h.alternatives(&r.Request)
+		}
+		for _, done := range waiting {
+			answers = append(answers, func(failed error) { done(answer, failed) })
+		}
+	}
+	return answers
+}
+
+// persist hands a record to the writer.
+func (h *Host) persist(rec *journal.Record, done func(error)) {
+	number := rec.Number
+	h.writer.Add(*rec, func(err error) {
+		if err != nil {
+			h.die(err)
+		}
+		h.durable.reach(number, err)
+		if done != nil {
+			done(err)
+		}
+	})
+}
+
+// appendFailed is told by the writer that a batch could not be appended; it says
+// whether to try again.
+func (h *Host) appendFailed(err error) bool {
+	if !journal.CanRetry(err) {
+		h.log.Error("the journal cannot go on", "error", err)
+		return false
+	}
+	h.log.Warn("the journal cannot be written, trying again", "error", err)
+	h.setDead(berth.Errorf(berth.Unavailable, "journal", "%v", err))
+	select {
+	case <-time.After(time.Second):
+		h.setDead(nil)
+		return true
+	case <-h.stop:
+		return false
+	}
+}
+
+// die stops the service: what the core holds is ahead of the journal, and cannot
+// be told to anybody.
+func (h *Host) die(err error) {
+	h.setDead(berth.Errorf(berth.Unavailable, "journal", "%v", err))
+	h.closing.Do(func() { close(h.stop) })
+}
+
+func (h *Host) setDead(err error) {
+	h.mu.Lock()
+	h.dead = err
+	h.mu.Unlock()
+}
+
+// Ready returns nil if the service takes requests, and why not otherwise.
+func (h *Host) Ready() error {
+	select {
+	case <-h.stop:
+		return berth.Errorf(berth.Unavailable, "service", "it is stopping; try again")
+	default:
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.dead
+}
+
+// Stopped is closed once the service does nothing any more.
+func (h *Host) Stopped() <-chan struct{} { return h.stopped }
+
+// abandon answers whoever waits for a decision that will not come.
+func (h *Host) abandon(err error) {
+	for id, waiting := range h.undecided {
+		delete(h.undecided, id)
+		for _, done := range waiting {
+			done(Answer{}, err)
+		}
+	}
+}
+
+// maybeSnapshot writes a snapshot once enough has happened since the last one.
+// Its bytes are made in the loop, which holds everybody up for that long, and
+// stored beside it.
+func (h *Host) maybeSnapshot() {
+	at := h.core.position
+	if h.snapshot.running || at.Number-h.snapshot.at < h.options.SnapshotEvery {
+		return
+	}
+	data, err := h.core.Snapshot()
+	if err != nil {
+		h.log.Error("no snapshot", "error", err)
+		return
+	}
+	h.snapshot.running, h.snapshot.at = true, at.Number
+	h.durable.after(at.Number, func(err error) {
+		if err != nil {
+			return
+		}
+		go func() {
+			if err := h.options.Journal.SaveSnapshot(context.Background(), at, data); err != nil {
+				h.log.Warn("the snapshot could not be stored; restarts take longer until one is", "error", err)
+			}
+			select {
+			case h.todo <- func() { h.snapshot.running = false }:
+			case <-h.stopped:
+			}
+		}()
+	})
+}
+
+func (h *Host) saveSnapshot(at journal.Position) error {
+	data, err := h.core.Snapshot()
+	if err != nil {
+		return err
+	}
+	return h.options.Journal.SaveSnapshot(context.Background(), at, data)
+}
+
+// newID returns an id that nobody else has, later ones behind earlier ones.
+func (h *Host) newID() string {
+	return ulid.MustNew(ulid.Timestamp(h.options.Clock()), rand.Reader).String()
+}
+
+// barrier lets those go on that wait for a record to be durable.
+type barrier struct {
+	mu      sync.Mutex
+	number  uint64 // all up to this one are
+	failed  error
+	waiting []waiter // by number
+}
+
+type waiter struct {
+	number uint64
+	done   func(error)
+}
+
+// after calls done once a record is durable, at once if it is.
+func (b *barrier) after(number uint64, done func(error)) {
+	b.mu.Lock()
+	if b.failed == nil && number > b.number {
+		b.waiting = append(b.waiting, waiter{number, done})
+		b.mu.Unlock()
+		return
+	}
+	err := b.failed
+	b.mu.Unlock()
+	done(err)
+}
+
+// reach notes that all records up to a number are durable, or that none will be
+// any more.
+func (b *barrier) reach(number uint64, err error) {
+	b.mu.Lock()
+	if err != nil {
+		b.failed = err
+	} else {
+		b.number = number
+	}
+	n := 0
+	for n < len(b.waiting) && (err != nil || b.waiting[n].number <= number) {
+		n++
+	}
+	ready := b.waiting[:n:n]
+	if b.waiting = b.waiting[n:]; len(b.waiting) == 0 {
+		b.waiting = nil
+	}
+	b.mu.Unlock()
+	for _, w := range ready {
+		w.done(err)
+	}
+}

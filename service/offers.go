@@ -1,0 +1,111 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+const (
+	// offerLife is how long an offer's name means something: half an hour, as
+	// GridSim's reservations have for their commit.
+	offerLife berth.Duration = 1800
+	// maxOffers bounds the names kept; the oldest go first.
+	maxOffers = 500_000
+	// alternativesTold is how many offers come with a refusal.
+	alternativesTold = 5
+)
+
+// offers remembers the names of offers. It belongs to the loop.
+type offers struct {
+	known map[string]named
+	order []string // by time
+}
+
+type named struct {
+	request berth.Request
+	user    string
+	expires berth.Time
+}
+
+func newOffers() offers { return offers{known: map[string]named{}} }
+
+// name gives names to offers made to a user.
+func (o *offers) name(now berth.Time, user string, list []engine.Offer) []Offer {
+	for len(o.order) > 0 && (len(o.order) >= maxOffers || o.known[o.order[0]].expires <= now) {
+		delete(o.known, o.order[0])
+		o.order = o.order[1:]
+	}
+	result := make([]Offer, len(list))
+	for i := range list {
+		var id [12]byte
+		_, _ = rand.Read(id[:]) // never fails
+		result[i] = Offer{ID: hex.EncodeToString(id[:]), Expires: now.Add(offerLife), Offer: list[i]}
+		o.known[result[i].ID] = named{request: list[i].Request, user: user, expires: result[i].Expires}
+		o.order = append(o.order, result[i].ID)
+	}
+	return result
+}
+
+// alternatives returns what could be had instead of a refused request.
+func (h *Host) alternatives(r *berth.Request) []Offer {
+	again := *r
+	now := h.core.engine.Now()
+	again.Ready = max(again.Ready, now)
+	list, err := h.core.engine.Offers(&again, alternativesTold)
+	if err != nil {
+		return nil // its window is over: nothing about it can be offered
+	}
+	return h.offers.name(now, r.User, list)
+}
+
+// Offers returns what could be promised for a request now. Nothing is held.
+func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most int) ([]Offer, error) {
+	if !by.Can(User) {
+		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look", by.Role)
+	}
+	if r.User == "" {
+		r.User = by.User
+	}
+	if !by.Owns(r.User) {
+		return nil, berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", by.User, r.User)
+	}
+	if r.ID == "" {
+		r.ID = "offer"
+	}
+	return call(ctx, h, func(answer func([]Offer, error)) {
+		now := h.clock()
+		if now > h.core.engine.Now() {
+			h.step(&engine.Event{Kind: engine.Wake}, Key{}, nil) // offers are for now
+		}
+		r.Arrival, r.Ready = now, max(r.Ready, now)
+		list, err := h.core.engine.Offers(&r, most)
+		if err != nil {
+			answer(nil, err)
+			return
+		}
+		result := h.offers.name(now, r.User, list)
+		h.durable.after(h.core.position.Number, func(err error) { answer(result, err) })
+	})
+}
+
+// Hold asks for what was offered, held for so long. Somebody may have been
+// faster: then it is refused like any other request.
+func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Duration) (Answer, error) {
+	r, err := call(ctx, h, func(answer func(berth.Request, error)) {
+		o, known := h.offers.known[offer]
+		if !known || o.expires <= h.clock() || !ask.By.Owns(o.user) {
+			answer(berth.Request{}, berth.Errorf(berth.NotFound, "offer", "no offer %q; offers last half an hour, ask again", offer))
+			return
+		}
+		answer(o.request, nil)
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	r.ID, r.Hold = h.newID(), hold
+	return h.Submit(ctx, ask, r)
+}

@@ -1,0 +1,167 @@
+package service
+
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Role says what somebody may do.
+type Role string
+
+// The roles, each of which may do what the ones before it may.
+const (
+	Viewer   Role = "viewer"   // look: at sites, and at what holds PEs when, without names
+	User     Role = "user"     // ask for reservations, and do everything with his own
+	Operator Role = "operator" // everything, with everybody's
+)
+
+// Roles lists the roles.
+func Roles() []Role { return []Role{Viewer, User, Operator} }
+
+// Principal is who asks.
+type Principal struct {
+	User string `json:"user"`
+	Role Role   `json:"role"`
+}
+
+// Can reports whether the principal has at least that role.
+func (p Principal) Can(r Role) bool {
+	return slices.Index(Roles(), p.Role) >= slices.Index(Roles(), r)
+}
+
+// Owns reports whether the principal may act on what belongs to a user.
+func (p Principal) Owns(user string) bool {
+	return p.Role == Operator || p.Role == User && p.User == user
+}
+
+// State is where a reservation is in its life: a state of the engine, or how it
+// ended.
+type State string
+
+// The states.
+const (
+	Pending   State = "pending" // not decided yet, or an ordinary job that waits
+	Held      State = "held"
+	Confirmed State = "confirmed"
+	Degraded  State = "degraded"
+	Active    State = "active"
+	Finished  State = "finished"
+	Cancelled State = "cancelled"
+	Expired   State = "expired" // it was held and not confirmed in time
+	NoShow    State = "no_show" // nobody used it
+	Failed    State = "failed"  // its PEs went away, or the site did not take it
+	Refused   State = "refused"
+)
+
+// Over reports whether nothing more can become of it.
+func (s State) Over() bool {
+	switch s {
+	case Finished, Cancelled, Expired, NoShow, Failed, Refused:
+		return true
+	}
+	return false
+}
+
+// Reservation is all that is known of a request and what became of it.
+type Reservation struct {
+	ID    string `json:"id"`
+	State State  `json:"state"`
+	// Version grows with every change; it is the entity tag.
+	Version    uint64            `json:"version"`
+	Request    berth.Request     `json:"request"`
+	Allotments []berth.Allotment `json:"allotments,omitempty"`
+	// Nodes are the names of the PEs of each allotment at its site, empty until
+	// they are known.
+	Nodes   [][]string     `json:"nodes,omitempty"`
+	Missing berth.Count    `json:"missing,omitempty"` // PEs promised that are out of use
+	Expires berth.Time     `json:"expires,omitempty"` // of a held one
+	Shown   bool           `json:"shown,omitempty"`
+	Refusal *berth.Refusal `json:"refusal,omitempty"` // of a refused or failed one
+	// Sites says how far the promise is real at the managed sites.
+	Sites   []Materialised `json:"sites,omitempty"`
+	Created berth.Time     `json:"created"`
+	Changed berth.Time     `json:"changed"`
+}
+
+// Materialised is what a managed site has of a promise.
+type Materialised struct {
+	Site string    `json:"site"`
+	Name site.Name `json:"name"`
+	// Made says that the site has it as promised now. Until the site's horizon
+	// a far promise lives here only.
+	Made    bool   `json:"made"`
+	Trouble string `json:"trouble,omitempty"` // in the site's words, with what the operator can do
+}
+
+// Answer is the answer to a request.
+type Answer struct {
+	Reservation Reservation `json:"reservation"` // refused, or what was promised
+	// Refusal says why what was asked of an existing reservation was not done; it
+	// is as it was.
+	Refusal *berth.Refusal `json:"refusal,omitempty"`
+	// Offers are what could be held instead of what was refused.
+	Offers []Offer `json:"offers,omitempty"`
+}
+
+// Offer is an engine's offer with a name. Nothing is kept for it: Hold asks for
+// it, and somebody may have been faster.
+type Offer struct {
+	ID      string     `json:"id"`
+	Expires berth.Time `json:"expires"` // the name means nothing after that
+	engine.Offer
+}
+
+// Ask is what a client wants done about a request or a reservation.
+type Ask struct {
+	By Principal
+	// Key makes asking twice the same as asking once; empty is no key. Body is a
+	// digest of what was asked under it: the same key with another body is a
+	// Conflict.
+	Key  string
+	Body [32]byte
+	// IfVersion, if not 0, is the version that the client has seen; if there is
+	// another by now, the answer is a Conflict.
+	IfVersion uint64
+}
+
+// Filter chooses reservations. Empty fields choose all.
+type Filter struct {
+	User   string
+	Site   string
+	States []State
+	// From and To choose those that hold PEs at some time in [From, To); both 0
+	// is any time.
+	From, To berth.Time
+	// After is the ID that the page begins behind, in the order of ids, and
+	// Limit the most that it has.
+	After string
+	Limit int
+}
+
+// SiteView is a site as clients see it.
+type SiteView struct {
+	berth.Site
+	Loads   []engine.Load `json:"loads"`
+	Adapter string        `json:"adapter"` // "local", "slurm", or "" of a site nobody manages
+	// Reachable and Trouble say whether the last look at it succeeded; Seen is
+	// when that was.
+	Reachable bool             `json:"reachable"`
+	Trouble   string           `json:"trouble,omitempty"`
+	Seen      berth.Time       `json:"seen,omitempty"`
+	Nodes     []site.NodeState `json:"nodes,omitempty"`
+	Drift     []site.Drift     `json:"drift,omitempty"`
+}
+
+// Notice is one thing that happened to a reservation, for those who listen.
+type Notice struct {
+	// Number grows from notice to notice; those who listen can go on behind it.
+	Number      uint64      `json:"number"`
+	At          berth.Time  `json:"at"`
+	What        string      `json:"what"` // a kind of engine.Change
+	Reservation Reservation `json:"reservation"`
+	// Refusal says why what was asked of it was not done, if What is "kept".
+	Refusal *berth.Refusal `json:"refusal,omitempty"`
+}

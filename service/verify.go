@@ -1,0 +1,103 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
+)
+
+// Verified is what Verify found to be right.
+type Verified struct {
+	From, To journal.Position // the first place and the last
+	Records  int
+	// State is the hash of the engine's state at the end.
+	State string
+}
+
+// Verify reads a journal from its beginning, or from the oldest state that is
+// kept if its beginning was dropped, checks the chain of hashes, decides every
+// event again under the configuration of its time, and compares. The error says
+// at which record what differs.
+func Verify(ctx context.Context, store journal.Store, progress func(number uint64)) (Verified, error) {
+	var v Verified
+	var judge *engine.Engine
+	if c, drops := store.(journal.Compactor); drops {
+		begin, err := c.Begin(ctx)
+		if err != nil {
+			return v, err
+		}
+		if v.From = begin; begin.Number > 0 {
+			snapshot, err := store.Snapshot(ctx, begin.Number)
+			if err != nil {
+				return v, err
+			}
+			core, err := restoreCore(snapshot.Data, snapshot.Position, "", 1)
+			if err != nil {
+				return v, fmt.Errorf("the snapshot at record %d: %w", begin.Number, err)
+			}
+			judge = core.engine
+		}
+	}
+	var decoder record.Decoder
+	v.To = v.From
+	for rec, err := range store.Read(ctx, v.From.Number+1) {
+		if err != nil {
+			return v, err
+		}
+		if judge, err = redecide(judge, &rec, &decoder); err != nil {
+			return v, err
+		}
+		v.To, v.Records = rec.Position(), v.Records+1
+		if progress != nil {
+			progress(rec.Number)
+		}
+	}
+	if judge != nil {
+		if err := judge.Check(); err != nil {
+			return v, err
+		}
+		v.State = judge.Hash()
+	}
+	return v, nil
+}
+
+// redecide decides a record again and returns the engine after it.
+func redecide(judge *engine.Engine, rec *journal.Record, decoder *record.Decoder) (*engine.Engine, error) {
+	in, err := parseInput(rec.Event, decoder)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("record %d: %w", rec.Number, err)
+	case in.config != nil && judge == nil:
+		judge, err = engine.New(*in.config)
+	case in.config != nil:
+		judge, err = engine.Restore(*in.config, judge.Snapshot())
+	case judge == nil:
+		err = fmt.Errorf("nothing says which configuration was in force")
+	default:
+		plain := *rec
+		plain.Event = record.AppendEvent(nil, in.event)
+		return judge, decoder.Redecide(judge, &plain)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record %d: %w", rec.Number, err)
+	}
+	return judge, nil
+}
+
+// Export writes the records of a journal from a number on as JSON Lines.
+func Export(ctx context.Context, store journal.Reader, from uint64, w io.Writer) (journal.Position, error) {
+	var decoder record.Decoder
+	return journal.Export(w, store.Read(ctx, from), func(rec *journal.Record) (journal.Line, error) {
+		in, err := parseInput(rec.Event, &decoder)
+		if err != nil || in.event == nil {
+			return journal.Plain(rec)
+		}
+		plain := *rec
+		plain.Event = record.AppendEvent(nil, in.event)
+		return decoder.Line(&plain)
+	})
+}

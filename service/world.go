@@ -1,0 +1,135 @@
+package service
+
+import (
+	"context"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Sites returns every site as it is.
+func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
+	if !by.Can(Viewer) {
+		return nil, berth.Errorf(berth.Denied, "role", "%q is no role", by.Role)
+	}
+	return call(ctx, h, func(answer func([]SiteView, error)) {
+		loads := h.core.engine.Loads()
+		views := make([]SiteView, 0, len(h.core.config.Sites))
+		for _, s := range h.core.config.Sites {
+			view := SiteView{Reachable: true}
+			if k := h.sites[s.Name]; k != nil {
+				view = k.look()
+			}
+			view.Site = s
+			for _, l := range loads {
+				if l.Resource.Site == s.Name {
+					view.Loads = append(view.Loads, l)
+				}
+			}
+			views = append(views, view)
+		}
+		h.durable.after(h.core.position.Number, func(err error) { answer(views, err) })
+	})
+}
+
+// look returns what was last seen of a site.
+func (k *keeper) look() SiteView {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	view := k.view
+	view.Adapter = k.manager.Kind
+	return view
+}
+
+// Run runs a task in a reservation that has started, at a site that runs things
+// by itself. The task's reservation, user and key are set here: asked twice
+// under one key it runs once.
+func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (site.JobID, error) {
+	type place struct {
+		runner site.Runner
+		name   site.Name
+		user   string
+	}
+	at, err := call(ctx, h, func(answer func(place, error)) {
+		c, err := h.may(&ask, id)
+		if err != nil {
+			answer(place{}, err)
+			return
+		}
+		r, live := h.core.engine.Reservation(id)
+		if !live {
+			answer(place{}, gone(c))
+			return
+		}
+		k := h.sites[r.Allotments[0].Resource.Site]
+		if k == nil {
+			answer(place{}, berth.Errorf(berth.Conflict, "site", "nobody runs anything at %q for Berth", r.Allotments[0].Resource.Site))
+			return
+		}
+		runner, can := k.manager.Adapter.(site.Runner)
+		if !can {
+			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q runs what its users submit themselves", k.name))
+			return
+		}
+		answer(place{runner, site.NameOf(k.name, id, r.Generation), r.Request.User}, nil)
+	})
+	if err != nil {
+		return "", err
+	}
+	task.Reservation, task.User = at.name, at.user
+	if task.Key == "" {
+		if task.Key = ask.Key; task.Key == "" {
+			task.Key = h.newID()
+		}
+	}
+	if err := task.Check(); err != nil {
+		return "", err
+	}
+	return at.runner.Submit(ctx, task)
+}
+
+// Drain lets what runs on a node end and has nothing more started there.
+func (h *Host) Drain(ctx context.Context, ask Ask, siteName, node, reason string) error {
+	return h.drainer(ask, siteName, func(d site.Drainer) error { return d.Drain(ctx, node, reason) })
+}
+
+// Resume puts a node back into use.
+func (h *Host) Resume(ctx context.Context, ask Ask, siteName, node string) error {
+	return h.drainer(ask, siteName, func(d site.Drainer) error { return d.Resume(ctx, node) })
+}
+
+func (h *Host) drainer(ask Ask, siteName string, do func(site.Drainer) error) error {
+	if !ask.By.Can(Operator) {
+		return berth.Errorf(berth.Denied, "role", "only an operator takes nodes out of use")
+	}
+	k := h.sites[siteName]
+	if k == nil {
+		return berth.Errorf(berth.NotFound, "site", "no managed site %q", siteName)
+	}
+	d, can := k.manager.Adapter.(site.Drainer)
+	if !can {
+		return berth.Errorf(berth.Conflict, "site", "the nodes of %q cannot be drained from here", siteName)
+	}
+	err := do(d)
+	if err == nil {
+		k.agent.Forget()
+		k.poke()
+	}
+	return err
+}
+
+// Doctor examines a managed site.
+func (h *Host) Doctor(ctx context.Context, by Principal, siteName string) ([]site.Finding, error) {
+	if !by.Can(Operator) {
+		return nil, berth.Errorf(berth.Denied, "role", "only an operator examines sites")
+	}
+	k := h.sites[siteName]
+	if k == nil {
+		return nil, berth.Errorf(berth.NotFound, "site", "no managed site %q", siteName)
+	}
+	d, can := k.manager.Adapter.(site.Doctor)
+	if !can {
+		return nil, berth.Errorf(berth.Conflict, "site", "%q cannot be examined from here", siteName)
+	}
+	return d.Doctor(ctx), nil
+}
