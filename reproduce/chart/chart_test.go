@@ -1,0 +1,163 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-hpc/berth"
+)
+
+// lines returns a chart of n series that rise from 1 to 4.
+func lines(n int) *Chart {
+	c := &Chart{Title: "Rising <fast>", X: "place", Y: "value", Ticks: []Tick{{0, "none"}, {3, "all"}}}
+	for i := range n {
+		s := Series{Name: "series " + string(rune('a'+i)), Line: true}
+		for k := range 4 {
+			y := float64(1 + k)
+			low, high := y-0.5, y+0.25
+			s.Points = append(s.Points, Point{X: float64(k), Y: y, Low: &low, High: &high})
+		}
+		c.Series = append(c.Series, s)
+	}
+	return c
+}
+
+func svg(t *testing.T, write func(io.Writer) error) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(bytes.NewReader(out.Bytes()))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			return out.String()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestChartShowsItsWordsAndSeries(t *testing.T) {
+	c := lines(3)
+	drawn := svg(t, c.WriteSVG)
+	for _, word := range []string{">Rising &lt;fast&gt;<", ">place<", ">value<", ">none<", ">all<", ">series a<", ">series c<", ">0.5<", ">4.5<"} {
+		if !strings.Contains(drawn, word) {
+			t.Errorf("no %s", word)
+		}
+	}
+	for _, p := range []paint{paints[5], paints[6], paints[7]} {
+		// A line, the marks and the intervals.
+		if !strings.Contains(drawn, "stroke:"+hex(p.light)) || strings.Count(drawn, "fill:"+hex(p.light)) != 5 {
+			t.Errorf("%s: %d marks, want 4 and that of the legend", p.name, strings.Count(drawn, "fill:"+hex(p.light)))
+		}
+	}
+	if drawn != svg(t, c.WriteSVG) {
+		t.Error("the same chart gives other bytes")
+	}
+	if one := svg(t, lines(1).WriteSVG); strings.Contains(one, "series a") {
+		t.Error("a legend of one series")
+	}
+	c.Series[1].Points[2].Y = 1.5
+	if drawn == svg(t, c.WriteSVG) {
+		t.Error("a value that does not show")
+	}
+}
+
+// Inline it has no prologue, and every colour may be replaced.
+func TestInlineChart(t *testing.T) {
+	drawn := svg(t, lines(6).WriteInline)
+	if !strings.HasPrefix(drawn, "<svg ") {
+		t.Errorf("begins with %.20q", drawn)
+	}
+	for _, p := range paints {
+		if n, variables := strings.Count(drawn, hex(p.light)), strings.Count(drawn, "var(--chart-"+p.name+","+hex(p.light)+")"); n != variables || n == 0 {
+			t.Errorf("%s: %d of %d can be replaced", p.name, variables, n)
+		}
+		if !strings.Contains(DarkStyle(), "--chart-"+p.name+":#") {
+			t.Errorf("%s has no dark colour", p.name)
+		}
+	}
+}
+
+func TestNothingToDraw(t *testing.T) {
+	for name, c := range map[string]*Chart{
+		"no series":    {Title: "x"},
+		"no points":    {Series: []Series{{Name: "a"}}},
+		"infinite":     {Series: []Series{{Points: []Point{{1, 2, nil, nil}, {1, math.Inf(1), nil, nil}}}}},
+		"not a number": {Series: []Series{{Points: []Point{{1, math.NaN(), nil, nil}}}}},
+	} {
+		err := c.WriteSVG(io.Discard)
+		if e, ok := errors.AsType[*berth.Error](err); !ok || e.Code != berth.Invalid {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if c.WriteInline(io.Discard) == nil {
+			t.Errorf("%s: no error inline", name)
+		}
+	}
+}
+
+func TestBoundsHoldEverything(t *testing.T) {
+	low, high := -2.3, 7.1
+	for _, c := range []struct {
+		name        string
+		chart       Chart
+		bottom, top float64
+	}{
+		{"interval", Chart{Series: []Series{{Points: []Point{{0, 1, &low, &high}}}}}, -4, 8},
+		{"flat", Chart{Series: []Series{{Points: []Point{{0, 5, nil, nil}, {9, 5, nil, nil}}}}}, 4, 6},
+		{"zero", Chart{Zero: true, Series: []Series{{Points: []Point{{0, 90, nil, nil}, {1, 97, nil, nil}}}}}, 0, 100},
+	} {
+		b, ok := c.chart.bounds()
+		if !ok || b.bottom != c.bottom || b.top != c.top {
+			t.Errorf("%s: %+v, want from %v to %v", c.name, b, c.bottom, c.top)
+		}
+		for _, s := range c.chart.Series {
+			for _, p := range s.Points {
+				if p.X <= b.left || p.X >= b.right {
+					t.Errorf("%s: %v is not within %+v", c.name, p.X, b)
+				}
+			}
+		}
+	}
+}
+
+func TestRoundSteps(t *testing.T) {
+	for length, want := range map[float64]float64{8: 1, 9: 2, 16: 2, 17: 5, 41: 10, 80: 10, 0.3: 0.05, 12345: 2000, 1e-5: 2e-6} {
+		if got := roundStep(length); math.Abs(got-want) > want*1e-9 {
+			t.Errorf("an axis of %v has steps of %v, want %v", length, got, want)
+		}
+	}
+}
+
+func TestMarksAreWrittenShortly(t *testing.T) {
+	var got []string
+	for _, c := range [][2]float64{{0.30000000000000004, 0.1}, {1e-17, 0.05}, {2000, 500}, {-0.5, 0.5}, {7, 1}} {
+		got = append(got, number(c[0], c[1]))
+	}
+	if diff := cmp.Diff([]string{"0.3", "0.00", "2000", "-0.5", "7"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Many series need a legend of several rows, and leave the chart its room.
+func TestLegendWraps(t *testing.T) {
+	c := lines(6)
+	for i := range c.Series {
+		c.Series[i].Name = strings.Repeat("long name ", 3)
+	}
+	drawn := svg(t, c.WriteSVG)
+	if n := strings.Count(drawn, ">"+strings.Repeat("long name ", 3)+"<"); n != 6 {
+		t.Errorf("%d names", n)
+	}
+	if drawn == svg(t, lines(6).WriteSVG) {
+		t.Error("the names do not matter")
+	}
+}

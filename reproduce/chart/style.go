@@ -1,0 +1,202 @@
+package chart
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"strings"
+
+	stdfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// paint is a colour with the name by which a page may replace it, and the
+// colour that stands out as well on a dark page.
+type paint struct {
+	name        string
+	light, dark color.NRGBA
+}
+
+func rgb(hex uint32) color.NRGBA {
+	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
+}
+
+// The colours. Those of series are of Okabe and Ito's palette, which no common
+// colour blindness confuses.
+var (
+	paints = []paint{
+		{"paper", rgb(0xffffff), rgb(0x14181c)},
+		{"ink", rgb(0x22262b), rgb(0xe3e7ea)},
+		{"faint", rgb(0x6b727b), rgb(0xa0a8b0)},
+		{"frame", rgb(0xa9b0b8), rgb(0x6b747d)},
+		{"grid", rgb(0xe8ebee), rgb(0x2c343b)},
+		{"blue", rgb(0x0072b2), rgb(0x4da8e8)},
+		{"vermilion", rgb(0xd55e00), rgb(0xf4894a)},
+		{"green", rgb(0x009e73), rgb(0x35c99d)},
+		{"purple", rgb(0xcc79a7), rgb(0xe3a0c6)},
+		{"orange", rgb(0xe69f00), rgb(0xf2bb40)},
+		{"sky", rgb(0x56b4e9), rgb(0x8fd3f7)},
+	}
+	white, ink, faint = paints[0].light, paints[1].light, paints[2].light
+	frame, grid       = paints[3].light, paints[4].light
+	blue, vermilion   = paints[5].light, paints[6].light
+	green, purple     = paints[7].light, paints[8].light
+	orange, sky       = paints[9].light, paints[10].light
+)
+
+func hex(c color.NRGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
+
+// variables makes the colours of a drawing replaceable.
+func variables() *strings.Replacer {
+	var pairs []string
+	for _, p := range paints {
+		pairs = append(pairs, hex(p.light), "var(--chart-"+p.name+","+hex(p.light)+")")
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// DarkStyle returns the CSS declarations that give an inline chart the colours
+// of a dark page.
+func DarkStyle() string {
+	var css strings.Builder
+	for _, p := range paints {
+		css.WriteString("--chart-" + p.name + ":" + hex(p.dark) + ";")
+	}
+	return css.String()
+}
+
+// look is how a series is told from others: by colour, by dashes and by the
+// shape of its marks, so that it can be told in print without colour too.
+type look struct {
+	colour color.NRGBA
+	dashes []vg.Length
+	corner int // of the marks: 0 is a circle
+	turn   float64
+}
+
+var looks = []look{
+	{colour: blue},
+	{colour: vermilion, dashes: []vg.Length{7, 3}, corner: 4, turn: math.Pi / 4},
+	{colour: green, dashes: []vg.Length{2, 2}, corner: 3, turn: math.Pi / 2},
+	{colour: purple, dashes: []vg.Length{8, 2, 2, 2}, corner: 4},
+	{colour: orange, dashes: []vg.Length{4, 2}, corner: 3, turn: -math.Pi / 2},
+	{colour: sky, dashes: []vg.Length{1, 2}, corner: 6},
+}
+
+func lookOf(i int) *look { return &looks[i%len(looks)] }
+
+// The marks: of few points, and of so many that they would cover one another.
+const (
+	markRadius vg.Length = 3.4
+	dotRadius  vg.Length = 1.7
+	manyPoints           = 60
+)
+
+func radiusFor(points int) vg.Length {
+	if points > manyPoints {
+		return dotRadius
+	}
+	return markRadius
+}
+
+// mark draws one mark. A large one has a white rim, which keeps it apart from
+// lines.
+func (l *look) mark(c draw.Canvas, at vg.Point, size vg.Length) {
+	var path vg.Path
+	if l.corner == 0 {
+		path.Move(vg.Point{X: at.X + size, Y: at.Y})
+		path.Arc(at, size, 0, 2*math.Pi)
+	} else {
+		radius := float64(size) * 1.25
+		for i := range l.corner {
+			angle := l.turn + 2*math.Pi*float64(i)/float64(l.corner)
+			p := vg.Point{X: at.X + vg.Length(radius*math.Cos(angle)), Y: at.Y + vg.Length(radius*math.Sin(angle))}
+			if i == 0 {
+				path.Move(p)
+			} else {
+				path.Line(p)
+			}
+		}
+	}
+	path.Close()
+	c.SetColor(l.colour)
+	c.Fill(path)
+	if size > dotRadius {
+		strokePath(c, path, 0.7, white)
+	}
+}
+
+// stroke draws a line of the series.
+func (l *look) stroke(c draw.Canvas, path vg.Path) {
+	c.SetLineStyle(draw.LineStyle{Color: l.colour, Width: 1.5, Dashes: l.dashes})
+	c.Stroke(path)
+	c.SetLineStyle(draw.LineStyle{Color: l.colour, Width: 1})
+}
+
+// fonts are the faces that come with the drawing library, so that a chart does
+// not depend on what the machine has installed.
+var fonts = font.NewCache(liberation.Collection())
+
+// style returns a text style with the anchor at the given corner.
+func style(size vg.Length, bold bool, ink color.Color, x text.XAlignment, y text.YAlignment) text.Style {
+	face := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+	if bold {
+		face.Weight = stdfont.WeightBold
+	}
+	return text.Style{Color: ink, Font: face, XAlign: x, YAlign: y, Handler: text.Plain{Fonts: fonts}}
+}
+
+// The kinds of text.
+var (
+	titleText = style(13, true, ink, text.XLeft, text.YTop)
+	keyText   = style(10, false, ink, text.XLeft, text.YCenter)
+	leftText  = style(10, false, faint, text.XRight, text.YCenter)
+	belowText = style(10, false, faint, text.XCenter, text.YTop)
+	footText  = style(10, false, ink, text.XCenter, text.YBottom)
+	sideText  = turned(style(10, false, ink, text.XCenter, text.YCenter))
+)
+
+// turned returns the style reading upwards.
+func turned(s text.Style) text.Style {
+	s.Rotation = math.Pi / 2
+	return s
+}
+
+func write(c draw.Canvas, at vg.Point, s text.Style, words string) { c.FillText(s, at, words) }
+
+// rectangle returns a closed rectangle.
+func rectangle(x0, y0, x1, y1 vg.Length) vg.Path {
+	var path vg.Path
+	path.Move(vg.Point{X: x0, Y: y0})
+	path.Line(vg.Point{X: x1, Y: y0})
+	path.Line(vg.Point{X: x1, Y: y1})
+	path.Line(vg.Point{X: x0, Y: y1})
+	path.Close()
+	return path
+}
+
+// segment returns the path of one straight line.
+func segment(x0, y0, x1, y1 vg.Length) vg.Path {
+	var path vg.Path
+	path.Move(vg.Point{X: x0, Y: y0})
+	path.Line(vg.Point{X: x1, Y: y1})
+	return path
+}
+
+func fillRect(c draw.Canvas, r vg.Rectangle, fill color.Color) {
+	c.SetColor(fill)
+	c.Fill(rectangle(r.Min.X, r.Min.Y, r.Max.X, r.Max.Y))
+}
+
+// strokePath draws a path's outline; an empty one leaves no trace.
+func strokePath(c draw.Canvas, path vg.Path, width vg.Length, line color.Color) {
+	if len(path) == 0 {
+		return
+	}
+	c.SetLineStyle(draw.LineStyle{Color: line, Width: width})
+	c.Stroke(path)
+}

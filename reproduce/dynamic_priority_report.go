@@ -1,0 +1,100 @@
+package reproduce
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/berth-hpc/berth/reproduce/chart"
+)
+
+// gridNotes say where the paper leaves something open, and what was done.
+func gridNotes(d *gridData) []string {
+	last := len(reservedShares) - 1
+	late, _ := d.amid["dpsar"][last].late.estimate()
+	return []string{
+		"The paper prints no number, only curves: the claims are about their shapes.",
+		"Of the five resources it gives one, 5 PEs at 417 MIPS; the others are those of the public GridSim testbed. Lengths, wanted starts and the run-time error are ours.",
+		"A standard PE has 1000 MIPS, so a length of 55,000 MI is 55 standard seconds; lengths are rounded up to whole thousands of MI, estimates at a pool up to whole seconds, actual run times to the nearest second.",
+		"A gridlet without a wanted start is reserved too, at the earliest gap of the pool that can start it first; the paper's \"random manner\" of choosing a resource is left for that, and among pools that are free at once the fastest is taken instead of a random one.",
+		fmt.Sprintf("A wanted start is a window of the run time on the slowest pool, because one deadline serves pools of different speed. On faster pools that leaves up to a minute: of 1500 reserved gridlets %s on average are promised a start after the wanted one (DPSAR, 30 %%).", interval(late)),
+		"SD is half of the 10 levels; users served alone have 3 gridlets a round, as in the paper's example, and the rest is deferred to the next round. With 50 users on 10 levels hardly anybody is served alone.",
+		"Promised starts are those decided at time 0. A gridlet whose PEs are still in use waits for the first of its resource (W1 to W4). Under W2b it is Berth's overrun policy \"delay\" instead: who overruns goes on, and the promise in the way moves to the next gap on its resource, which in a full queue is far away.",
+		"Every order sees the same users, lengths, wanted starts and errors in each repetition, and who is reserved at 10 % is so at 20 and 30 %; intervals are Student's t over the differences.",
+	}
+}
+
+// gridRows tells what was simulated.
+func gridRows(repetitions int) []Row {
+	return []Row{
+		{"repetitions", strconv.Itoa(repetitions)},
+		{"resources", "PEs at MIPS: 5 at 417, 8 at 410, 16 at 380, 12 at 377, 6 at 515; 47 in all"},
+		{"gridlets", fmt.Sprintf("%d users with %d each, all submitted at time 0, one PE, lengths uniform on 10,000 to 100,000 MI", gridUsers, gridGridlets)},
+		{"priorities", "uniform on 1 to 10"},
+		{"reserved", "0, 10, 20 and 30 % of the gridlets want a start uniform on the first 4 h, in which the queue drains; for W1b uniform on hours 5 to 9"},
+		{"run times", "the estimate times 1 + e, e uniform on [-0.1, 0.1]"},
+		{"orders", "dpsar and arwp; shortest first alone and priority alone as ablations"},
+	}
+}
+
+// gridFigures draws the data: the paper's four figures, and what they leave
+// out.
+func gridFigures(d *gridData) []Figure {
+	all := gridPolicies
+	two := all[:2]
+	return []Figure{
+		gridFigure("fig4-waiting", "Average waiting time (Fig. 4)", "waiting, s", d.amid, all, waitingOf),
+		gridFigure("fig4b-waiting-behind-queue", "Average waiting time, wanted starts behind the queue", "waiting, s", d.behind, two, waitingOf),
+		gridFigure("fig5-offset", "Average offset time (Fig. 5)", "actual − promised start, s", d.amid, all, offsetOf),
+		gridFigure("fig5b-offset-moved", "Average offset where promises move out of the way", "actual − promised start, s", d.amid, two, movedOf),
+		gridFigure("fig6-rejections", "Rejections (Fig. 6)", "rejected gridlets", d.amid, all, rejectionsOf),
+		gridFigure("fig7-utilisation", "Utilisation (Fig. 7)", "utilisation, %", d.amid, all, utilizationOf),
+		importanceFigure(d),
+	}
+}
+
+// reservedTicks marks the shares of reserved gridlets.
+func reservedTicks() []chart.Tick {
+	var ticks []chart.Tick
+	for _, share := range reservedShares {
+		ticks = append(ticks, chart.Tick{At: float64(share), Label: strconv.Itoa(share)})
+	}
+	return ticks
+}
+
+func reservedAxis() []float64 {
+	var xs []float64
+	for _, share := range reservedShares {
+		xs = append(xs, float64(share))
+	}
+	return xs
+}
+
+const (
+	reservedLabel = "gridlets reserved in advance, %"
+	gridCaption   = "Means and 95 % intervals over the repetitions, against the share of gridlets that want a future start."
+)
+
+func gridFigure(name, title, y string, rows map[string][]gridMeans, policies []gridPolicy, of func(*gridMeans) sample) Figure {
+	f := Figure{Name: name, Title: title, Caption: gridCaption, X: reservedLabel, Y: y, Ticks: reservedTicks()}
+	for i := range policies {
+		f.Series = append(f.Series, line(policies[i].title, reservedAxis(), nil, row(rows[policies[i].name], of)))
+	}
+	return f
+}
+
+// importanceFigure shows whom the orders serve first.
+func importanceFigure(d *gridData) Figure {
+	f := Figure{
+		Name: "waiting-by-importance", Title: "Waiting of important and other users", Caption: gridCaption,
+		X: reservedLabel, Y: "waiting, s", Ticks: reservedTicks(), Zero: true,
+	}
+	for i := range gridPolicies[:2] {
+		p := &gridPolicies[i]
+		f.Series = append(
+			f.Series,
+			line(p.title+", priorities 8 to 10", reservedAxis(), nil, row(d.amid[p.name], func(m *gridMeans) sample { return m.important })),
+			line(p.title+", priorities 1 to 3", reservedAxis(), nil, row(d.amid[p.name], func(m *gridMeans) sample { return m.unimportant })),
+		)
+	}
+	return f
+}

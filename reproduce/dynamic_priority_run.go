@@ -1,0 +1,133 @@
+package reproduce
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/sim"
+)
+
+// gridOutcome is what one run was worth; see gridMeans.
+type gridOutcome struct {
+	waiting, offset, rejections, utilization float64
+	important, unimportant                   float64
+	moved, late                              float64
+}
+
+// measure decides the gridlets in the order of a policy and carries the promises
+// out.
+func (w *gridWorkload) measure(ctx context.Context, run *gridRun) (gridOutcome, error) {
+	config := w.config(run.policy)
+	promised, err := sim.Run(ctx, config, w.requests, nil)
+	if err != nil {
+		return gridOutcome{}, err
+	}
+	runs := make([]berth.Duration, len(promised))
+	for i := range promised {
+		runs[i] = w.run(i, promised[i].Duration) // the estimate at its pool, if it has one
+	}
+	o := w.outcome(promised, carriedOut(promised, runs, gridSizes()))
+	if run.moves {
+		// All decisions fall at time 0, so nothing that happens later changes
+		// the pool of a gridlet, and with it its run time.
+		config.Overrun, config.Extension = engine.Delay, extension
+		lines, err := sim.Replay(ctx, config, sim.Workload{Requests: w.requests, Runs: runs}, nil)
+		if err != nil {
+			return gridOutcome{}, err
+		}
+		o.moved = meanMove(promised, lines)
+	}
+	return o, nil
+}
+
+// executed is when an accepted gridlet really ran.
+type executed struct{ start, end berth.Time }
+
+// carriedOut carries out a plan of one-PE reservations whose run times differ
+// from their estimates, space-shared (Ahuja et al.): a gridlet starts when it
+// was promised, or, while no PE of its resource is free, waits for the first
+// one. Those of one resource start in the order of their promises, ties in the
+// order of the lines. What is not accepted has no times. sizes are the PEs of
+// the resources. Cost: O(n log n) and O(n·PEs).
+func carriedOut(promised []berth.Line, runs []berth.Duration, sizes map[string]berth.Count) []executed {
+	var order []int
+	for i := range promised {
+		if promised[i].Accepted {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(*promised[a].Start, *promised[b].Start) })
+	freeAt := map[string][]berth.Time{}
+	for site, pes := range sizes {
+		freeAt[site] = make([]berth.Time, pes)
+	}
+	times := make([]executed, len(promised))
+	for _, i := range order {
+		pes := freeAt[promised[i].Site]
+		first := 0
+		for pe := range pes {
+			if pes[pe] < pes[first] {
+				first = pe
+			}
+		}
+		start := max(*promised[i].Start, pes[first])
+		times[i] = executed{start, start.Add(runs[i])}
+		pes[first] = times[i].end
+	}
+	return times
+}
+
+// outcome measures what was carried out.
+func (w *gridWorkload) outcome(promised []berth.Line, times []executed) gridOutcome {
+	var served, waiting, offset, busy, rejected, late int64
+	var last berth.Time
+	var above, below struct{ served, waiting int64 }
+	for i := range promised {
+		if !promised[i].Accepted {
+			rejected++
+			continue
+		}
+		t := times[i]
+		served++
+		waiting += int64(t.start)
+		offset += int64(t.start - *promised[i].Start)
+		busy += int64(t.end - t.start)
+		last = max(last, t.end)
+		if _, reserved := w.reserved[i]; reserved && *promised[i].Start > w.requests[i].Ready {
+			late++
+		}
+		switch {
+		case w.priority[i] > priorities-3:
+			above.served++
+			above.waiting += int64(t.start)
+		case w.priority[i] <= 3:
+			below.served++
+			below.waiting += int64(t.start)
+		}
+	}
+	return gridOutcome{
+		waiting:     share(waiting, served),
+		offset:      share(offset, served),
+		rejections:  float64(rejected),
+		utilization: share(100*busy, gridPEs*int64(last)),
+		important:   share(above.waiting, above.served),
+		unimportant: share(below.waiting, below.served),
+		late:        float64(late),
+	}
+}
+
+// meanMove returns how much later than first promised gridlets start where
+// promises move out of the way of overruns.
+func meanMove(promised, lines []berth.Line) float64 {
+	var served, offset int64
+	for i := range lines {
+		if lines[i].Accepted {
+			served++
+			offset += int64(*lines[i].Start - *promised[i].Start)
+		}
+	}
+	return share(offset, served)
+}
