@@ -73,7 +73,7 @@ func TestWithSuffix(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	for seconds, want := range map[float64]string{
-		0: "00:00:00", 59.4: "00:00:59", 59.5: "00:01:00", 3661: "01:01:01", 86_399.4: "23:59:59", 90_061: "1-01:01:01",
+		0: "00:00:00", 59.4: "00:00:59", 59.5: "00:01:00", 3661: "01:01:01", -0.4: "00:00:00", -90.5: "-00:01:31", 86_399.4: "23:59:59", 90_061: "1-01:01:01",
 	} {
 		if got := clock(&seconds); got != want {
 			t.Errorf("%v s is %s, want %s", seconds, got, want)
@@ -190,7 +190,7 @@ func TestFailedRunLeavesNothing(t *testing.T) {
 	a := &app{
 		args:   []string{"sim", "--workload", requests(t), "--pes", "4", "--policy", "pe-best,pe-worst", "--plot", filepath.Join(folder, "f.svg"), "--schedule", filepath.Join(folder, "s.jsonl")},
 		stdout: &out, stderr: &messages,
-		simulate: func(context.Context, engine.Config, []berth.Request, func(int)) ([]berth.Line, error) {
+		simulate: func(context.Context, engine.Config, sim.Workload, func(int)) ([]berth.Line, error) {
 			return nil, errors.New("no luck")
 		},
 	}
@@ -235,12 +235,12 @@ func TestStdoutThatFailsIsAFailure(t *testing.T) {
 func TestRequestsAreMadeOncePerReplication(t *testing.T) {
 	flags := &simFlags{policies: policyNames(), binds: bindNames(), replications: 3, seed: 5}
 	made := make([]int, 4)
-	src := &source{pes: 4, requests: func(replication int) ([]berth.Request, error) {
+	src := &source{pes: 4, work: func(replication int) (*sim.Workload, error) {
 		made[replication]++
-		return []berth.Request{berth.Rigid("a", 0, 0, 10, 4, 10)}, nil
+		return &sim.Workload{Requests: []berth.Request{berth.Rigid("a", 0, 0, 10, 4, 10)}}, nil
 	}}
 	b := newBatch(flags, src, &grid{}, engine.Config{})
-	a := &app{stderr: io.Discard, simulate: sim.Run}
+	a := &app{stderr: io.Discard, simulate: sim.Replay}
 	results, err := a.runAll(context.Background(), b)
 	if err != nil || len(results) != 7*2*3 {
 		t.Fatal(len(results), err)
@@ -249,7 +249,7 @@ func TestRequestsAreMadeOncePerReplication(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, s := range b.shared {
-		if s.requests != nil {
+		if s.work != nil {
 			t.Error("requests are kept after their last run")
 		}
 	}

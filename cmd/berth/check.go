@@ -44,7 +44,7 @@ cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
 				if err != nil {
 					return err
 				}
-				return a.check(args[0], check.Options{Sizes: file.Size})
+				return a.check(args[0], check.Options{Sizes: file.Size, Speed: speedsOf(file)})
 			case pes == 0:
 				return usagef(cmd, "--pes: missing; want the size of the machine, or --sites FILE.yaml")
 			}
@@ -55,6 +55,25 @@ cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
 	cmd.Flags().StringVar(&sitesFile, "sites", "", "the sites and pools, a YAML `FILE`")
 	_ = cmd.MarkFlagFilename("sites", "yaml", "yml") // fails for unknown flags only
 	return cmd
+}
+
+// speedsOf returns the speeds of the pools of a sites file, by the names that
+// File.Size understands.
+func speedsOf(file *sites.File) func(site, pool string) berth.Speed {
+	return func(site, pool string) berth.Speed {
+		for i := range file.Sites {
+			s := &file.Sites[i]
+			if s.Name != site && (site != "" || len(file.Sites) > 1) {
+				continue
+			}
+			for _, p := range s.Pools {
+				if p.Name == pool || (pool == "" && len(s.Pools) == 1) {
+					return p.Speed
+				}
+			}
+		}
+		return 0
+	}
 }
 
 // check runs the command.

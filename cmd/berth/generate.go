@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"math"
 	"strings"
 
@@ -16,7 +17,7 @@ func (a *app) generateCommand() *cobra.Command {
 		Use:   "generate",
 		Short: "Write a workload to a file",
 	}
-	cmd.AddCommand(a.generateSWFCommand())
+	cmd.AddCommand(a.generateSWFCommand(), a.generateDAGCommand(), a.generateBookingsCommand())
 	return cmd
 }
 
@@ -58,27 +59,42 @@ Models:
 }
 
 func (a *app) generateSWF(cmd *cobra.Command, flags *generateFlags) error {
-	switch {
-	case flags.model == "":
+	if flags.model == "" {
 		return usagef(cmd, "--model: missing; want lublin:NAME")
-	case flags.out == "":
-		return usagef(cmd, "--out: missing; want FILE.swf, or - for stdout")
+	}
+	if err := wantOut(cmd, flags.out, "FILE.swf"); err != nil {
+		return err
 	}
 	model, err := newModel(cmd, "model", flags.model, workload.Params{PEs: flags.pes, UMed: flags.umed})
 	if err != nil {
 		return err
 	}
-	if flags.out == "-" {
-		return workload.WriteSWF(a.stdout, model.Header(flags.jobs, flags.seed), model.Generate(flags.jobs, flags.seed))
+	return a.generated(cmd, flags.out, func(w io.Writer) error {
+		return workload.WriteSWF(w, model.Header(flags.jobs, flags.seed), model.Generate(flags.jobs, flags.seed))
+	})
+}
+
+// wantOut reports a missing --out.
+func wantOut(cmd *cobra.Command, out, form string) error {
+	if out == "" {
+		return usagef(cmd, "--out: missing; want %s, or - for stdout", form)
 	}
-	out, err := create("out", flags.out)
+	return nil
+}
+
+// generated writes a file, whole or not at all; - is stdout.
+func (a *app) generated(cmd *cobra.Command, path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return write(a.stdout)
+	}
+	out, err := create("out", path)
 	if err != nil {
 		return err
 	}
 	defer out.drop()
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	err = workload.WriteSWF(out, model.Header(flags.jobs, flags.seed), model.Generate(flags.jobs, flags.seed))
+	err = write(out)
 	switch {
 	case err != nil:
 		return err

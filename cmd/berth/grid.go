@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/sim"
 	"github.com/berth-hpc/berth/sites"
 )
 
@@ -49,9 +52,12 @@ func (g *grid) pes() (largest, all berth.Count) {
 	return largest, all
 }
 
-// sitesBound returns the sites with the binding of a run. Without --bind the
-// sites file's own bindings stand.
-func (g *grid) sitesBound(binding berth.Binding) []berth.Site {
+// sites returns the sites with the binding of a run: those of the sites file,
+// whose own bindings stand without --bind, or one pool of pes.
+func (g *grid) sites(pes berth.Count, binding berth.Binding) []berth.Site {
+	if g.file == nil {
+		return sim.OnePool(pes, binding)
+	}
 	list := make([]berth.Site, len(g.file.Sites))
 	for i, site := range g.file.Sites {
 		if g.rebind {
@@ -88,54 +94,75 @@ func (g *grid) binds(flags *simFlags) []string {
 	return []string{string(all)}
 }
 
-// configure returns the engine's configuration, without sites and placement.
-// Flags rule over the sites file, and what neither chooses is the preset's; a
-// preset given as a flag also rules over the file's order, match and place.
-// The placements to compare are those of --policy where it is given, else the
-// one of the sites file.
+// configure returns the engine's configuration, without sites, placement and
+// pass for jobs. Flags rule over the sites file, and what neither chooses is the
+// preset's; a preset given as a flag also rules over the file's order, match,
+// place and jobs. The placements to compare are those of --policy where it is
+// given, else the one of the sites file; likewise the passes of --backfill.
 func (g *grid) configure(cmd *cobra.Command, flags *simFlags) (engine.Config, error) {
-	config := engine.Config{Horizon: flags.horizon, Calendar: flags.calendar, Choice: policy.Choice(flags.choice), Seed: flags.seed}
+	config := engine.Config{
+		Horizon: flags.horizon, Calendar: flags.calendar, Choice: policy.Choice(flags.choice), Seed: flags.seed,
+		Order: flags.order, Match: flags.match, Compress: flags.compress, Preempt: flags.preempt,
+		Trigger: engine.Trigger(flags.trigger), Period: flags.every, Immediate: engine.Immediate(flags.immediate),
+		Overrun: engine.Overrun(flags.overrun), Extension: flags.extension,
+	}
 	if g.file != nil {
-		p := &g.file.Policies
-		given := cmd.Flags().Changed("preset")
-		if !given {
-			config.Order, config.Match = p.Order, p.Match
-		}
-		if p.Horizon != "" && !cmd.Flags().Changed("horizon") {
-			config.Horizon = p.Horizon
-		}
-		if p.Choice != "" && !cmd.Flags().Changed("choice") {
-			config.Choice = policy.Choice(p.Choice)
-		}
-		if p.Place != "" && !given && !cmd.Flags().Changed("policy") {
-			flags.policies = []string{p.Place}
-		}
-		if p.Preset != "" && !given {
-			flags.preset = p.Preset
-		}
-		if p.Seed != 0 && !cmd.Flags().Changed("seed") {
-			config.Seed = p.Seed
-		}
-		if p.Eager != nil {
-			config.Eager = &policy.Eager{
-				K1: policy.Permille(p.Eager.K1), K2: policy.Permille(p.Eager.K2),
-				Grid: p.Eager.Scope == sites.ScopeGrid, RefuseAll: p.Eager.RefuseAll,
-			}
-		}
-		config.Quota = policy.Quota{Reservations: p.Quota.Reservations, PESeconds: p.Quota.PESeconds}
+		g.fromFile(cmd, flags, &config)
 	}
 	preset, ok := engine.PresetNamed(flags.preset)
 	if !ok {
 		return config, berth.Errorf(berth.Invalid, "preset", "%s", unknown("preset", flags.preset, presets()))
 	}
 	preset.Apply(&config)
+	if flags.backfills == nil {
+		flags.backfills = []string{cmp.Or(config.Jobs, engine.JobPasses[0].Name)}
+	}
+	if flags.as == "" && preset.Jobs {
+		flags.as = asJobs
+	}
+	flags.as = cmp.Or(flags.as, asRequests)
 	return config, nil
 }
 
-func presets() []string {
-	var names []string
-	for _, preset := range engine.Presets {
-		names = append(names, preset.Name)
+// fromFile takes from the sites file what no flag says.
+func (g *grid) fromFile(cmd *cobra.Command, flags *simFlags, config *engine.Config) {
+	p := &g.file.Policies
+	given := cmd.Flags().Changed("preset")
+	if !given {
+		config.Order, config.Match = cmp.Or(config.Order, p.Order), cmp.Or(config.Match, p.Match)
+		flags.preset = cmp.Or(p.Preset, flags.preset)
+		config.Jobs = p.Jobs
+		if p.Place != "" && !cmd.Flags().Changed("policy") {
+			flags.policies = []string{p.Place}
+		}
 	}
-	return names
+	if p.Horizon != "" && !cmd.Flags().Changed("horizon") {
+		config.Horizon = p.Horizon
+	}
+	if p.Choice != "" && !cmd.Flags().Changed("choice") {
+		config.Choice = policy.Choice(p.Choice)
+	}
+	if p.Seed != 0 && !cmd.Flags().Changed("seed") {
+		config.Seed = p.Seed
+	}
+	if flags.trigger == "" {
+		config.Trigger, config.Period = engine.Trigger(p.Trigger), cmp.Or(config.Period, p.Every)
+	}
+	if flags.overrun == "" {
+		config.Overrun, config.Extension = engine.Overrun(p.Overrun), cmp.Or(config.Extension, p.Extension)
+	}
+	config.Immediate = cmp.Or(config.Immediate, engine.Immediate(p.Immediate))
+	if !cmd.Flags().Changed("compress") {
+		config.Compress = p.Compress
+	}
+	if !cmd.Flags().Changed("preempt") {
+		config.Preempt = p.Preempt
+	}
+	if p.Eager != nil {
+		config.Eager = &policy.Eager{
+			K1: policy.Permille(p.Eager.K1), K2: policy.Permille(p.Eager.K2),
+			Grid: p.Eager.Scope == sites.ScopeGrid, RefuseAll: p.Eager.RefuseAll,
+		}
+	}
+	config.Quota = policy.Quota{Reservations: p.Quota.Reservations, PESeconds: p.Quota.PESeconds}
 }

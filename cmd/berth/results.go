@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -25,6 +25,7 @@ type simOutput struct {
 type runOutput struct {
 	Policy      string        `json:"policy"`
 	Bind        berth.Binding `json:"bind"`
+	Backfill    string        `json:"backfill,omitempty"` // where there may be ordinary jobs
 	Replication int           `json:"replication"`
 	Seed        uint64        `json:"seed"`
 	measure.Metrics
@@ -32,18 +33,21 @@ type runOutput struct {
 	WallSeconds  float64 `json:"wall_seconds"`
 }
 
-// summaryOutput is one policy and binding over its replications.
+// summaryOutput is one policy, binding and pass for jobs over its replications.
 type summaryOutput struct {
-	Policy string        `json:"policy"`
-	Bind   berth.Binding `json:"bind"`
+	Policy   string        `json:"policy"`
+	Bind     berth.Binding `json:"bind"`
+	Backfill string        `json:"backfill,omitempty"`
 	measure.Summary
 }
 
-// title names the summary among its fellows.
-func (s *summaryOutput) title(flags *simFlags) string {
-	run := simRun{policy: s.Policy, bind: s.Bind}
-	return run.title(flags)
+// run returns what the replications have in common.
+func (s *summaryOutput) run() *simRun {
+	return &simRun{policy: s.Policy, bind: s.Bind, backfill: s.Backfill}
 }
+
+// title names the summary among its fellows.
+func (s *summaryOutput) title(flags *simFlags) string { return s.run().title(flags) }
 
 // shares returns the accepted parts of the requests and of their PE-seconds,
 // both as means over the replications; 0 where there is none.
@@ -57,18 +61,18 @@ func (s *summaryOutput) shares() (requests, seconds float64) {
 	return requests, seconds
 }
 
-// summaries returns one summary for each policy and binding, in the order of
-// the results.
+// summaries returns one summary for each policy, binding and pass for jobs, in
+// the order of the results.
 func summaries(results []*result) []summaryOutput {
 	summed := []summaryOutput{}
 	for from := 0; from < len(results); {
 		first := &results[from].run
 		var metrics []measure.Metrics
 		to := from
-		for ; to < len(results) && results[to].run.policy == first.policy && results[to].run.bind == first.bind; to++ {
+		for ; to < len(results) && results[to].run.alike(first); to++ {
 			metrics = append(metrics, results[to].metrics)
 		}
-		summed = append(summed, summaryOutput{Policy: first.policy, Bind: first.bind, Summary: measure.Summarize(metrics)})
+		summed = append(summed, summaryOutput{Policy: first.policy, Bind: first.bind, Backfill: first.backfill, Summary: measure.Summarize(metrics)})
 		from = to
 	}
 	return summed
@@ -95,7 +99,7 @@ func printJSON(w io.Writer, results []*result) error {
 	out := simOutput{Runs: []runOutput{}, Summary: summaries(results)}
 	for _, r := range results {
 		out.Runs = append(out.Runs, runOutput{
-			Policy: r.run.policy, Bind: r.run.bind, Replication: r.run.replication, Seed: r.run.seed,
+			Policy: r.run.policy, Bind: r.run.bind, Backfill: r.run.backfill, Replication: r.run.replication, Seed: r.run.seed,
 			Metrics: r.metrics, DecisionHash: r.hash, WallSeconds: r.wall.Seconds(),
 		})
 	}
@@ -105,40 +109,47 @@ func printJSON(w io.Writer, results []*result) error {
 	return encoder.Encode(out)
 }
 
-// printCSV writes one row for each run; a mean over nothing is an empty field.
-func printCSV(w io.Writer, results []*result) error {
-	out := csv.NewWriter(w)
-	// Errors stay with the writer until Flush.
-	_ = out.Write([]string{
-		"policy", "bind", "replication", "seed", "jobs", "accepted", "acceptance_rate", "mean_slowdown", "mean_wait",
-		"mean_wait_from_arrival", "utilization", "requested_pe_seconds", "accepted_pe_seconds", "decision_hash", "wall_seconds",
-	})
-	number := func(x *float64) string {
-		if x == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*x, 'g', -1, 64)
-	}
-	for _, r := range results {
-		m, wall := &r.metrics, r.wall.Seconds()
-		_ = out.Write([]string{
-			r.run.policy, string(r.run.bind), strconv.Itoa(r.run.replication), strconv.FormatUint(r.run.seed, 10),
-			strconv.Itoa(m.Jobs), strconv.Itoa(m.Accepted), number(m.AcceptanceRate), number(m.MeanSlowdown), number(m.MeanWait),
-			number(m.MeanWaitFromArrival), number(m.Utilization), strconv.FormatInt(m.RequestedPESeconds, 10),
-			strconv.FormatInt(m.AcceptedPESeconds, 10), r.hash, number(&wall),
-		})
-	}
-	out.Flush()
-	return out.Error()
-}
-
 // printTable writes the figures for people: with one replication those of the
 // runs, with several the means and their 95 % intervals.
 func printTable(w io.Writer, flags *simFlags, src *source, results []*result) error {
 	if len(results) == 0 {
 		return nil
 	}
-	out := newTable(src.title(flags))
+	var tables []table.Writer
+	if src.requests {
+		tables = append(tables, requestTable(flags, results))
+		if t, some := promiseTable(flags, results); some {
+			tables = append(tables, t)
+		}
+	}
+	if src.jobs {
+		tables = append(tables, queueTable(flags, results))
+	}
+	if flags.bySize {
+		tables = append(tables, sizeTable(flags, results))
+	}
+	tables[0].SetTitle("%s", src.title(flags))
+	if flags.replications > 1 {
+		tables[0].SetCaption("mean ± half the 95 %% interval over the replications")
+	}
+	var page strings.Builder
+	for i, t := range tables {
+		if i > 0 {
+			page.WriteString("\n")
+		}
+		page.WriteString(t.Render() + "\n")
+	}
+	for line := range strings.Lines(page.String()) {
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requestTable tells of the requests.
+func requestTable(flags *simFlags, results []*result) table.Writer {
+	out := newTable("requests")
 	if flags.replications == 1 {
 		out.AppendHeader(table.Row{"policy", "accepted", "of requests", "of PE-seconds", "slowdown", "mean wait", "utilization", "decision hash"})
 		for _, r := range results {
@@ -148,32 +159,22 @@ func printTable(w io.Writer, flags *simFlags, src *source, results []*result) er
 				decimals(m.MeanSlowdown), clock(m.MeanWait), percent(m.Utilization), r.hash[:12],
 			})
 		}
-	} else {
-		out.AppendHeader(table.Row{"policy", "runs", "accepted requests", "of PE-seconds", "slowdown", "mean wait", "utilization"})
-		for _, s := range summaries(results) {
-			_, seconds := s.shares()
-			out.AppendRow(table.Row{
-				s.title(flags), s.Replications, spread(s.AcceptanceRate, percent), percent(&seconds),
-				spread(s.MeanSlowdown, decimals), spread(s.MeanWait, clock), spread(s.Utilization, percent),
-			})
-		}
-		out.SetCaption("mean ± half the 95 %% interval over the replications")
+		return out
 	}
-	page := out.Render() + "\n"
-	if flags.bySize {
-		page += "\n" + sizeTable(flags, results) + "\n"
+	out.AppendHeader(table.Row{"policy", "runs", "accepted requests", "of PE-seconds", "slowdown", "mean wait", "utilization"})
+	for _, s := range summaries(results) {
+		_, seconds := s.shares()
+		out.AppendRow(table.Row{
+			s.title(flags), s.Replications, spread(s.AcceptanceRate, percent), percent(&seconds),
+			spread(s.MeanSlowdown, decimals), spread(s.MeanWait, clock), spread(s.Utilization, percent),
+		})
 	}
-	for line := range strings.Lines(page) {
-		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out
 }
 
 // sizeTable tells for each run how many of the requests of each size were
 // accepted, in the first replication.
-func sizeTable(flags *simFlags, results []*result) string {
+func sizeTable(flags *simFlags, results []*result) table.Writer {
 	title := "accepted by size in PEs"
 	if flags.replications > 1 {
 		title += ", replication 1"
@@ -194,7 +195,7 @@ func sizeTable(flags *simFlags, results []*result) string {
 		out.AppendRow(row)
 	}
 	out.AppendHeader(header)
-	return out.Render()
+	return out
 }
 
 func sizes(least, most int64) string {
@@ -248,18 +249,21 @@ func decimals(x *float64) string {
 	return fmt.Sprintf("%.3f", *x)
 }
 
-// clock writes seconds as [D-]HH:MM:SS.
+// clock writes seconds as [D-]HH:MM:SS, with a minus in front if it was less.
 func clock(x *float64) string {
 	if x == nil {
 		return nothing
 	}
-	seconds := int64(*x + 0.5)
+	sign, seconds := "", int64(math.Abs(*x)+0.5)
+	if *x < 0 && seconds > 0 {
+		sign = "-"
+	}
 	days := ""
 	if seconds >= 86_400 {
 		days = fmt.Sprintf("%d-", seconds/86_400)
 		seconds %= 86_400
 	}
-	return fmt.Sprintf("%s%02d:%02d:%02d", days, seconds/3600, seconds/60%60, seconds%60)
+	return fmt.Sprintf("%s%s%02d:%02d:%02d", sign, days, seconds/3600, seconds/60%60, seconds%60)
 }
 
 // spread writes an estimate as mean ± half its interval.

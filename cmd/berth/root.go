@@ -27,7 +27,7 @@ type app struct {
 
 // run executes one command line and returns its exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{args: args, stdin: stdin, stdout: stdout, stderr: stderr, simulate: sim.Run}
+	a := &app{args: args, stdin: stdin, stdout: stdout, stderr: stderr, simulate: sim.Replay}
 	return a.run()
 }
 
@@ -65,7 +65,7 @@ func (a *app) root() *cobra.Command {
 	// A command that only holds others has no form without one.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.simCommand(), a.generateCommand(), a.checkCommand(), a.manCommand(), a.versionCommand())
+	root.AddCommand(a.simCommand(), a.generateCommand(), a.checkCommand(), a.journalCommand(), a.manCommand(), a.reproduceCommand(), a.versionCommand())
 	root.InitDefaultCompletionCmd(a.args...)
 	for _, cmd := range append(root.Commands(), root) {
 		if cmd.HasSubCommands() {

@@ -20,28 +20,58 @@ import (
 	"github.com/berth-hpc/berth/sim"
 )
 
-// simulator is sim.Run, or what a test puts in its place.
-type simulator func(ctx context.Context, cfg engine.Config, requests []berth.Request, progress func(done int)) ([]berth.Line, error)
+// simulator is sim.Replay, or what a test puts in its place.
+type simulator func(ctx context.Context, cfg engine.Config, work sim.Workload, progress func(done int)) ([]berth.Line, error)
 
 // simRun is one simulation to do.
 type simRun struct {
 	policy      string
 	bind        berth.Binding
-	replication int // from 1
+	backfill    string // empty where there are no ordinary jobs
+	replication int    // from 1
 	seed        uint64
 	schedule    string // file to write, or empty
 	keepLines   bool   // the figure needs them
 }
 
-// fullTitle names the run's policy and binding.
-func (r *simRun) fullTitle() string { return r.policy + ", " + string(r.bind) + " binding" }
-
-// title names the run among its fellows: the binding only if it varies.
-func (r *simRun) title(flags *simFlags) string {
-	if len(flags.binds) > 1 {
-		return r.policy + ", " + string(r.bind)
+// fullTitle names all that was chosen for the run.
+func (r *simRun) fullTitle() string {
+	title := r.policy + ", " + string(r.bind) + " binding"
+	if r.backfill != "" {
+		title += ", " + r.backfill
 	}
-	return r.policy
+	return title
+}
+
+// title names the run among its fellows: the policy, and the binding and the
+// pass for jobs if they vary.
+func (r *simRun) title(flags *simFlags) string {
+	title := r.policy
+	if len(flags.binds) > 1 {
+		title += ", " + string(r.bind)
+	}
+	if len(flags.backfills) > 1 && r.backfill != "" {
+		title += ", " + r.backfill
+	}
+	return title
+}
+
+// queueTitle names the run by what matters to its jobs: the pass, and the rest
+// if it varies.
+func (r *simRun) queueTitle(flags *simFlags) string {
+	title := r.backfill
+	if len(flags.policies) > 1 {
+		title += ", " + r.policy
+	}
+	if len(flags.binds) > 1 {
+		title += ", " + string(r.bind)
+	}
+	return title
+}
+
+// alike reports whether the runs differ in the replication alone.
+func (r *simRun) alike(o *simRun) bool {
+	return r.policy == o.policy && r.bind == o.bind && r.backfill == o.backfill
 }
 
 // result is a finished run.
@@ -55,52 +85,58 @@ type result struct {
 
 // batch is all the simulations of one command.
 type batch struct {
-	runs    []simRun // in the order of the output: policy, binding, replication
+	runs    []simRun // in the order of the output: policy, binding, pass for jobs, replication
 	pes     berth.Count
 	machine *grid
-	config  engine.Config // without the sites and the placement
+	config  engine.Config // without the sites, the placement and the pass for jobs
 	shared  []*shared     // by replication
 }
 
-// shared holds the requests of one replication, made when its first run
-// starts and dropped when its last one has ended. Runs only read them.
+// shared holds the workload of one replication, made when its first run starts
+// and dropped when its last one has ended. Runs only read it.
 type shared struct {
-	make func() ([]berth.Request, error)
+	make func() (*sim.Workload, error)
 	left atomic.Int32 // runs that have not ended
 
-	once     sync.Once
-	requests []berth.Request
-	err      error
+	once sync.Once
+	work *sim.Workload
+	err  error
 }
 
-func (s *shared) get() ([]berth.Request, error) {
-	s.once.Do(func() { s.requests, s.err = s.make() })
-	return s.requests, s.err
+func (s *shared) get() (*sim.Workload, error) {
+	s.once.Do(func() { s.work, s.err = s.make() })
+	return s.work, s.err
 }
 
 func (s *shared) done() {
 	if s.left.Add(-1) == 0 {
-		s.requests = nil
+		s.work = nil
 	}
 }
 
 // newBatch lists the runs that the flags ask for.
 func newBatch(flags *simFlags, src *source, machine *grid, config engine.Config) *batch {
 	b := &batch{pes: src.pes, machine: machine, config: config}
+	passes := []string{""}
+	if src.jobs {
+		passes = flags.backfills
+	}
 	for r := range flags.replications {
-		s := &shared{make: func() ([]berth.Request, error) { return src.requests(r + 1) }}
-		s.left.Store(int32(len(flags.policies) * len(flags.binds)))
+		s := &shared{make: func() (*sim.Workload, error) { return src.work(r + 1) }}
+		s.left.Store(int32(len(flags.policies) * len(flags.binds) * len(passes)))
 		b.shared = append(b.shared, s)
 	}
 	for _, name := range flags.policies {
 		for _, bind := range flags.binds {
-			for r := 1; r <= flags.replications; r++ {
-				run := simRun{
-					policy: name, bind: berth.Binding(bind), replication: r, seed: flags.seed + uint64(r) - 1,
-					keepLines: flags.plot != "" && r == 1,
+			for _, pass := range passes {
+				for r := 1; r <= flags.replications; r++ {
+					run := simRun{
+						policy: name, bind: berth.Binding(bind), backfill: pass, replication: r, seed: flags.seed + uint64(r) - 1,
+						keepLines: flags.plot != "" && r == 1,
+					}
+					run.schedule = scheduleName(flags, &run)
+					b.runs = append(b.runs, run)
 				}
-				run.schedule = scheduleName(flags, &run)
-				b.runs = append(b.runs, run)
 			}
 		}
 	}
@@ -119,6 +155,9 @@ func scheduleName(flags *simFlags, run *simRun) string {
 	}
 	if len(flags.binds) > 1 {
 		suffix.WriteString("-" + string(run.bind))
+	}
+	if len(flags.backfills) > 1 && run.backfill != "" {
+		suffix.WriteString("-" + run.backfill)
 	}
 	if flags.replications > 1 {
 		fmt.Fprintf(&suffix, "-r%d", run.replication)
@@ -214,17 +253,17 @@ func (a *app) runAll(ctx context.Context, b *batch) ([]*result, error) {
 func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) (*result, error) {
 	share := b.shared[run.replication-1]
 	defer share.done()
-	requests, err := share.get()
+	work, err := share.get()
 	if err != nil {
 		return nil, err
 	}
 	cfg := b.config
-	cfg.Sites, cfg.Place = sim.OnePool(b.pes, run.bind), run.policy
-	if b.machine.file != nil {
-		cfg.Sites = b.machine.sitesBound(run.bind)
+	cfg.Sites, cfg.Place = b.machine.sites(b.pes, run.bind), run.policy
+	if run.backfill != "" {
+		cfg.Jobs = run.backfill
 	}
 	began := time.Now()
-	lines, err := a.simulate(ctx, cfg, requests, bar.of(len(requests)))
+	lines, err := a.simulate(ctx, cfg, *work, bar.of(len(work.Requests)))
 	wall := time.Since(began)
 	if err != nil {
 		return nil, err
@@ -234,7 +273,7 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 			return nil, err
 		}
 	}
-	r := &result{run: *run, metrics: measure.Of(lines, b.pes), hash: measure.Hash(lines), wall: wall}
+	r := &result{run: *run, metrics: measure.OfRuns(lines, b.pes, wantedRuns(work, lines)), hash: measure.Hash(lines), wall: wall}
 	if run.keepLines {
 		r.lines = lines
 	}

@@ -33,12 +33,12 @@ func TestMain(m *testing.M) {
 // policies are slow enough to be still under way by then.
 func interruptedMain() {
 	a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	a.simulate = func(ctx context.Context, cfg engine.Config, requests []berth.Request, progress func(int)) ([]berth.Line, error) {
+	a.simulate = func(ctx context.Context, cfg engine.Config, work sim.Workload, progress func(int)) ([]berth.Line, error) {
 		if cfg.Place != "first-fit" {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		lines, err := sim.Run(ctx, cfg, requests, progress)
+		lines, err := sim.Replay(ctx, cfg, work, progress)
 		if killErr := syscall.Kill(os.Getpid(), syscall.SIGINT); killErr != nil {
 			return nil, killErr
 		}

@@ -10,18 +10,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sim"
 	"github.com/berth-hpc/berth/workload"
 )
 
-// source is what a simulation replays: requests for each replication, and the
-// machine they are for.
+// source is what a simulation replays: a workload for each replication, and the
+// machine it is for.
 type source struct {
 	name  string // for titles
 	pes   berth.Count
 	sites int // how many, if they are of a sites file
-	// requests makes the requests of a replication, from 1. It may be called
-	// for different replications at the same time, for each once.
-	requests func(replication int) ([]berth.Request, error)
+	// drawn says that windows and kinds are drawn, not read from a file.
+	drawn bool
+	// What there may be: requests for promises, ordinary jobs.
+	requests, jobs bool
+	// runs says that things may run for another time than they were given.
+	runs bool
+	// work makes the workload of a replication, from 1. It may be called for
+	// different replications at the same time, for each once.
+	work func(replication int) (*sim.Workload, error)
 }
 
 // title says in a few words what was simulated.
@@ -31,6 +38,9 @@ func (s *source) title(flags *simFlags) string {
 		title += fmt.Sprintf(" of %d sites", s.sites)
 	} else if len(flags.binds) == 1 {
 		title += ", " + flags.binds[0] + " binding"
+	}
+	if s.jobs && s.requests && len(flags.backfills) == 1 {
+		title += ", " + flags.backfills[0] + " for jobs"
 	}
 	return title
 }
@@ -63,15 +73,23 @@ func (a *app) open(cmd *cobra.Command, flags *simFlags, machine *grid) (*source,
 	if all > 0 {
 		src.pes, src.sites = all, len(machine.file.Sites)
 	}
-	first, err := src.requests(1)
+	if src.work, err = withFailures(flags, machine.sites(src.pes, berth.Early), src.work); err != nil {
+		return nil, err
+	}
+	first, err := src.work(1)
 	if err != nil {
 		return nil, err
 	}
-	if len(first) == 0 {
+	if len(first.Requests) == 0 {
 		return nil, berth.Errorf(berth.Invalid, "workload", "%s: no request is left to simulate", flags.workload)
 	}
-	again := src.requests
-	src.requests = func(replication int) ([]berth.Request, error) {
+	if !src.drawn {
+		src.requests = slices.ContainsFunc(first.Requests, func(r berth.Request) bool { return !r.IsJob() })
+		src.jobs = slices.ContainsFunc(first.Requests, func(r berth.Request) bool { return r.IsJob() })
+	}
+	src.runs = first.Runs != nil
+	again := src.work
+	src.work = func(replication int) (*sim.Workload, error) {
 		if replication > 1 {
 			return again(replication)
 		}
@@ -93,15 +111,20 @@ func (a *app) openFile(cmd *cobra.Command, flags *simFlags) (*source, error) {
 	}
 	src := &source{name: filepath.Base(flags.workload), pes: flags.pes}
 	if work.Form != workload.SWF {
-		if err := unfit(cmd, "a log or a model; a file of requests brings its windows",
-			"arrival-factor", "artime-factor", "deadline-factor", "estimates", "replications"); err != nil {
+		if err := unfit(cmd, "a log or a model; a file of requests brings its windows, kinds and runs",
+			"arrival-factor", "artime-factor", "deadline-factor", "estimates", "as", "reserve-share", "waiting-limit", "run-times"); err != nil {
 			return nil, err
+		}
+		if flags.replications > 1 && flags.noise == 0 && flags.failures.pes == 0 {
+			if err := unfit(cmd, "a log or a model, --noise or --failures; nothing else is drawn for a file of requests", "replications"); err != nil {
+				return nil, err
+			}
 		}
 		if src.pes == 0 {
 			return nil, usagef(cmd, "--pes: missing; a file of requests does not tell the size of the machine")
 		}
 		a.tell(&work.Report)
-		src.requests = func(int) ([]berth.Request, error) { return work.Requests, nil }
+		src.work = withNoise(flags, func(int) ([]berth.Request, []berth.Duration, error) { return work.Requests, work.Runs, nil })
 		return src, nil
 	}
 	if src.pes == 0 {
@@ -110,13 +133,13 @@ func (a *app) openFile(cmd *cobra.Command, flags *simFlags) (*source, error) {
 	if src.pes == 0 {
 		return nil, usagef(cmd, "--pes: missing; the header of %s has no MaxProcs", flags.workload)
 	}
-	src.requests = a.transformed(flags, &work.Report, func(int) ([]workload.Record, error) { return work.Records, nil })
+	a.transform(flags, src, &work.Report, func(int) ([]workload.Record, error) { return work.Records, nil })
 	return src, nil
 }
 
 // openModel prepares a model's generator.
 func (a *app) openModel(cmd *cobra.Command, flags *simFlags) (*source, error) {
-	if err := unfit(cmd, "a log; a model has no requested times", "estimates"); err != nil {
+	if err := unfit(cmd, "a log; a model has no requested times", "estimates", "run-times"); err != nil {
 		return nil, err
 	}
 	model, err := newModel(cmd, "workload", flags.workload, workload.Params{PEs: flags.pes, UMed: flags.umed})
@@ -128,7 +151,7 @@ func (a *app) openModel(cmd *cobra.Command, flags *simFlags) (*source, error) {
 		jobs = defaultModelJobs
 	}
 	src := &source{name: flags.workload, pes: model.PEs()}
-	src.requests = a.transformed(flags, &workload.Report{Name: flags.workload}, func(replication int) ([]workload.Record, error) {
+	a.transform(flags, src, &workload.Report{Name: flags.workload}, func(replication int) ([]workload.Record, error) {
 		return model.Generate(jobs, flags.seed+uint64(replication)-1), nil
 	})
 	return src, nil
@@ -160,31 +183,44 @@ func modelNames() []string {
 	return names
 }
 
-// transformed gives records their windows. The report of the first replication
-// is told on stderr; a later one is told only if it lost requests.
-func (a *app) transformed(flags *simFlags, read *workload.Report, records func(replication int) ([]workload.Record, error)) func(int) ([]berth.Request, error) {
-	return func(replication int) ([]berth.Request, error) {
+// transform makes requests and jobs of records. The report of the first
+// replication is told on stderr; a later one is told only if it lost requests.
+func (a *app) transform(flags *simFlags, src *source, read *workload.Report, records func(replication int) ([]workload.Record, error)) {
+	src.drawn, src.requests, src.jobs = true, flags.as != asJobs, flags.as != asRequests
+	mix := workload.Mix{
+		Transform: workload.Transform{
+			ArrivalFactor: flags.arrivalFactor, ArtimeFactor: flags.artimeFactor, DeadlineFactor: flags.deadlineFactor,
+			Estimates: flags.estimates,
+		},
+		Reserve: map[string]float64{asRequests: 1, asMixed: flags.reserveShare}[flags.as],
+	}
+	if flags.waits {
+		mix.Waiting = &flags.waitingLimit
+	}
+	actual := flags.runTimes == runsActual || flags.runTimes == "" && src.jobs
+	src.work = withNoise(flags, func(replication int) ([]berth.Request, []berth.Duration, error) {
 		jobs, err := records(replication)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		windows := workload.Transform{
-			ArrivalFactor: flags.arrivalFactor, ArtimeFactor: flags.artimeFactor, DeadlineFactor: flags.deadlineFactor,
-			Estimates: flags.estimates, Seed: flags.seed + uint64(replication) - 1,
-		}
+		mix := mix
+		mix.Seed = flags.seed + uint64(replication) - 1
 		report := *read
 		report.FirstBad = append([]workload.BadLine(nil), read.FirstBad...)
-		requests, err := windows.Requests(jobs, flags.strict, &report)
+		requests, runs, err := mix.Requests(jobs, flags.strict, &report)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case replication == 1:
 			a.tell(&report)
 		case report.Bad > read.Bad:
 			a.say("berth: replication %d: %d jobs have no valid window and are left out", replication, report.Bad-read.Bad)
 		}
-		return requests, nil
-	}
+		if !actual {
+			runs = nil
+		}
+		return requests, runs, nil
+	})
 }
 
 // tell reports on stderr what could not be used of a workload: nothing if all

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/hpctime"
 )
 
 // The kinds of flag value. Each parses strictly and says what would have been
@@ -18,6 +21,9 @@ var (
 	_ pflag.Value = (*factor)(nil)
 	_ pflag.Value = (*choice)(nil)
 	_ pflag.Value = (*list)(nil)
+	_ pflag.Value = (*portion)(nil)
+	_ pflag.Value = (*length)(nil)
+	_ pflag.Value = (*failures)(nil)
 )
 
 // whole is a whole number from least to most.
@@ -72,6 +78,105 @@ func (f *factor) Set(text string) error {
 		return fmt.Errorf("%q; want a number above 0, such as 0.75", text)
 	}
 	return fmt.Errorf("%q; want a number of at least 0, such as 1.5", text)
+}
+
+// portion is a number from 0 to 1.
+type portion struct{ value *float64 }
+
+func (p *portion) Type() string { return "X" }
+
+func (p *portion) String() string {
+	if p.value == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*p.value, 'g', -1, 64)
+}
+
+func (p *portion) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x <= 1) {
+		return fmt.Errorf("%q; want a number from 0 to 1, such as 0.2", text)
+	}
+	*p.value = x
+	return nil
+}
+
+// length is a length of time: whole seconds, which are what simulations count
+// in, or in one of the forms with a unit.
+type length struct {
+	value *berth.Duration
+	least berth.Duration
+}
+
+func (l *length) Type() string { return "D" }
+
+func (l *length) String() string {
+	if l.value == nil || *l.value == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*l.value), 10)
+}
+
+func (l *length) Set(text string) error {
+	d, err := parseLength(text)
+	if err != nil {
+		return err
+	}
+	if d < l.least {
+		return fmt.Errorf("%q; want at least %d s", text, l.least)
+	}
+	*l.value = d
+	return nil
+}
+
+func parseLength(text string) (berth.Duration, error) {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		if n >= berth.TimeLimit {
+			return 0, fmt.Errorf("%q; want seconds below 2^42", text)
+		}
+		return berth.Duration(n), nil
+	}
+	d, err := hpctime.Parse(text)
+	if coded, is := errors.AsType[*berth.Error](err); is {
+		return 0, errors.New(coded.Msg + ", or seconds")
+	}
+	return d, err
+}
+
+// failures are means of how long a node works and of how long its repair takes,
+// and its size.
+type failures struct {
+	mtbf, mttr berth.Duration
+	pes        berth.Count // 0 if there are to be no failures
+}
+
+func (f *failures) Type() string { return "D,D[,N]" }
+
+func (f *failures) String() string {
+	if f.pes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d,%d,%d", f.mtbf, f.mttr, f.pes)
+}
+
+func (f *failures) Set(text string) error {
+	fields := strings.Split(text, ",")
+	if len(fields) < 2 || len(fields) > 3 {
+		return fmt.Errorf("%q; want MTBF,MTTR or MTBF,MTTR,PEs, such as 30d,4h,16", text)
+	}
+	set := failures{pes: 1}
+	for i, mean := range []*berth.Duration{&set.mtbf, &set.mttr} {
+		if err := (&length{mean, 1}).Set(fields[i]); err != nil {
+			return err
+		}
+	}
+	if len(fields) == 3 {
+		if err := (&whole[berth.Count]{&set.pes, 1, berth.MaxPEs}).Set(fields[2]); err != nil {
+			return err
+		}
+	}
+	*f = set
+	return nil
 }
 
 // choice is one of some names.

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/service"
+)
+
+// journalCommand returns berth journal.
+func (a *app) journalCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "journal",
+		Short: "Look into the journal of a service: verify, export, compact, repair",
+		Long: `The journal is all that a service remembers. Verify and export may be used
+while it runs; compact and repair may not.`,
+	}
+	cmd.AddCommand(a.journalVerify(), a.journalExport(), a.journalCompact(), a.journalRepair())
+	return cmd
+}
+
+// dataFlag adds the flag that names a service's directory.
+func dataFlag(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "data", defaultData, "`DIR`ectory of the service")
+	_ = cmd.MarkFlagDirname("data") // fails for unknown flags only
+}
+
+// defaultData is where a service keeps what it remembers if nobody says.
+const defaultData = "berth-data"
+
+// journalVerify returns berth journal verify.
+func (a *app) journalVerify() *cobra.Command {
+	var dir, format string
+	cmd := &cobra.Command{
+		Use:   "verify [--data DIR]",
+		Short: "Check the chain of hashes, decide every event again, and compare",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = store.Close() }() // only read from
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			v, err := service.Verify(ctx, store, nil)
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				return json.NewEncoder(a.stdout).Encode(map[string]any{
+					"records": v.Records, "from": v.From, "to": v.To, "state": v.State,
+				})
+			}
+			_, err = fmt.Fprintf(a.stdout, "valid: %d records decided again alike, up to %d\nchain  %s\nstate  %s\n",
+				v.Records, v.To.Number, v.To.Hash, v.State)
+			return err
+		},
+	}
+	dataFlag(cmd, &dir)
+	cmd.Flags().VarP(&choice{&format, "form", []string{"table", "json"}}, "output", "o", "form of the result: table, json")
+	return cmd
+}
+
+// journalExport returns berth journal export.
+func (a *app) journalExport() *cobra.Command {
+	var dir, file string
+	var from uint64
+	cmd := &cobra.Command{
+		Use:   "export [--data DIR] [--from N] [--out FILE]",
+		Short: "Write the records as JSON Lines",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = store.Close() }() // only read from
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			write := func(w io.Writer) error {
+				out := bufio.NewWriterSize(w, 1<<16)
+				if _, err := service.Export(ctx, store, from, out); err != nil {
+					return err
+				}
+				return out.Flush()
+			}
+			if file == "" {
+				return write(a.stdout)
+			}
+			out, err := create("out", file)
+			if err != nil {
+				return err
+			}
+			defer out.drop()
+			if err := write(out); err != nil {
+				return err
+			}
+			return out.keep()
+		},
+	}
+	dataFlag(cmd, &dir)
+	from = 1
+	cmd.Flags().Var(&whole[uint64]{&from, 1, math.MaxUint64}, "from", "number of the first record (default: 1)")
+	cmd.Flags().StringVar(&file, "out", "", "`FILE` to write (default: standard output)")
+	return cmd
+}
+
+// journalCompact returns berth journal compact.
+func (a *app) journalCompact() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "compact [--data DIR]",
+		Short: "Drop the records before the newest snapshot",
+		Long: `Drops the records before the newest snapshot. What the service knows stays;
+what happened before can no longer be verified or replayed. Export it first if
+it matters.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := sqlite.Open(dir, sqlite.Options{})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = store.Close() }() // Compact is durable when it returns
+			snapshot, err := store.Snapshot(cmd.Context(), math.MaxUint64)
+			switch {
+			case err != nil:
+				return err
+			case snapshot.Data == nil:
+				_, err := fmt.Fprintln(a.stdout, "nothing dropped: there is no snapshot yet; stopping the service makes one")
+				return err
+			}
+			if err := journal.Compactor(store).Compact(cmd.Context(), snapshot.Number); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "dropped what came before record %d\n", snapshot.Number+1)
+			return err
+		},
+	}
+	dataFlag(cmd, &dir)
+	return cmd
+}
+
+// journalRepair returns berth journal repair.
+func (a *app) journalRepair() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "repair [--data DIR]",
+		Short: "Cut a damaged journal behind its last complete record",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			damage, err := sqlite.Repair(dir, sqlite.Options{})
+			switch {
+			case err != nil:
+				return err
+			case damage == nil:
+				_, err = fmt.Fprintln(a.stdout, "nothing to repair")
+			default:
+				_, err = fmt.Fprintf(a.stdout, "cut: %v\n", damage)
+			}
+			return err
+		},
+	}
+	dataFlag(cmd, &dir)
+	return cmd
+}

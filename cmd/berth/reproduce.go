@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/berth-hpc/berth/measure"
+	"github.com/berth-hpc/berth/reproduce"
+)
+
+// reproduceFlags is what the command line of reproduce says.
+type reproduceFlags struct {
+	scale       string
+	out         string
+	repetitions int
+	seed        uint64
+	format      string
+
+	tell func(done, total int) // beside the bar, for tests; may be nil
+}
+
+// reproduceCommand returns berth reproduce.
+func (a *app) reproduceCommand() *cobra.Command {
+	flags := reproduceFlags{scale: string(reproduce.Scales()[0]), seed: 1, format: formats[0]}
+	cmd := &cobra.Command{
+		Use:   "reproduce PAPER",
+		Short: "Repeat a paper's experiments and judge its claims",
+		Long:  reproduceLong(),
+		Example: `  berth reproduce waiting-time
+  berth reproduce dynamic-priority --scale full --out results
+  berth reproduce waiting-time --repetitions 10 --seed 7 -o csv`,
+		ValidArgs: papers(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef(cmd, "want one PAPER, got %d; there are %s", len(args), strings.Join(papers(), ", "))
+			}
+			if _, ok := reproduce.PaperNamed(args[0]); !ok {
+				return usagef(cmd, "%s", unknown("paper", args[0], papers()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			paper, _ := reproduce.PaperNamed(args[0])
+			return a.reproduce(cmd, paper, &flags)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(&choice{&flags.scale, "scale", scales()}, "scale", "how much is simulated: "+strings.Join(scales(), ", "))
+	f.StringVar(&flags.out, outFlag, "", "write claims, figures and the report to `DIR`, which is made if it is not there")
+	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the first repetition; the next ones count up")
+	f.Var(&whole[int]{&flags.repetitions, 1, maxReplications}, "repetitions", "repeat every measurement N times (default: what the scale says)")
+	f.VarP(&choice{&flags.format, "form", formats}, "output", "o", "form of the claims: "+strings.Join(formats, ", "))
+	_ = cmd.MarkFlagDirname(outFlag) // fails for unknown flags only
+	complete(cmd, "scale", scales())
+	complete(cmd, "output", formats)
+	return cmd
+}
+
+func papers() []string {
+	var names []string
+	for i := range reproduce.Papers {
+		names = append(names, reproduce.Papers[i].Name)
+	}
+	return names
+}
+
+func scales() []string {
+	var names []string
+	for _, scale := range reproduce.Scales() {
+		names = append(names, string(scale))
+	}
+	return names
+}
+
+// reproduceLong is the text over the flags.
+func reproduceLong() string {
+	var text strings.Builder
+	text.WriteString(`Simulates what a paper simulated, judges each of its claims by what comes out, and
+prints a line for each: id, verdict, what the paper says, what was found. A
+verdict is held, within tolerance, not held or not testable.
+
+With --out it also writes claims.csv, parts.csv with every comparison, each
+figure as .svg and .csv, and report.html, a page that needs nothing beside it.
+
+The same paper, scale, repetitions and seed give the same bytes, on any number of
+cores. Intervals are those of 95 %.
+
+Papers:
+
+`)
+	for i := range reproduce.Papers {
+		p := &reproduce.Papers[i]
+		fmt.Fprintf(&text, "    %-18s %s;\n%s %d repetitions, %d at full scale\n", p.Name, p.About, strings.Repeat(" ", 22), p.Quick, p.Full)
+	}
+	return strings.TrimRight(text.String(), "\n")
+}
+
+// reproduce runs the command.
+func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *reproduceFlags) error {
+	var folder *outputFolder
+	if cmd.Flags().Changed(outFlag) {
+		var err error
+		if folder, err = openFolder(flags.out); err != nil {
+			return err
+		}
+		defer folder.drop()
+	}
+	ctx, stop := untilInterrupt(cmd.Context())
+	defer stop()
+	report, err := a.repeat(ctx, paper, flags)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &interrupted{kept: "nothing was written"}
+	case err != nil:
+		return err
+	}
+	if folder != nil {
+		files, err := report.Files()
+		if err != nil {
+			return err
+		}
+		for i := range files {
+			if err := folder.write(files[i].Name, files[i].Data); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return &interrupted{kept: "nothing was written"}
+		}
+		if err := folder.keep(); err != nil {
+			return err
+		}
+	}
+	if err := printClaims(a.stdout, flags.format, report); err != nil {
+		return fmt.Errorf("writing the claims: %w", err)
+	}
+	return nil
+}
+
+// repeat runs the experiments, with a bar if people watch.
+func (a *app) repeat(ctx context.Context, paper *reproduce.Paper, flags *reproduceFlags) (*reproduce.Report, error) {
+	options := reproduce.Options{
+		Scale: reproduce.Scale(flags.scale), Repetitions: flags.repetitions, Seed: flags.seed, Progress: flags.tell,
+	}
+	if isTerminal(a.stderr) {
+		container := mpb.New(mpb.WithOutput(a.stderr), mpb.WithWidth(48))
+		bar := container.AddBar(0,
+			mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(paper.Name+" "), decor.CountersNoUnit("%d/%d runs", decor.WCSyncSpace)),
+			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5})),
+		)
+		defer func() {
+			bar.Abort(true)
+			container.Wait()
+		}()
+		var known sync.Once
+		options.Progress = func(_, total int) {
+			known.Do(func() { bar.SetTotal(int64(total), false) })
+			bar.Increment()
+		}
+	}
+	return paper.Run(ctx, options)
+}
+
+// reproduceOutput is what reproduce -o json writes.
+type reproduceOutput struct {
+	Paper       string          `json:"paper"`
+	Scale       reproduce.Scale `json:"scale"`
+	Repetitions int             `json:"repetitions"`
+	Seed        uint64          `json:"seed"`
+	Claims      []claimOutput   `json:"claims"`
+}
+
+// claimOutput is one claim.
+type claimOutput struct {
+	ID      string            `json:"id"`
+	Verdict reproduce.Verdict `json:"verdict"`
+	Paper   string            `json:"paper"`
+	Ours    string            `json:"ours"`
+	Source  string            `json:"source"`
+	Parts   []partOutput      `json:"parts"`
+}
+
+// partOutput is one comparison.
+type partOutput struct {
+	Verdict  reproduce.Verdict `json:"verdict"`
+	Quantity string            `json:"quantity"`
+	Rule     string            `json:"rule"`
+	Unit     string            `json:"unit"`
+	measure.Estimate
+	Repetitions int `json:"repetitions"`
+}
+
+// printClaims writes the claims, one line each unless it is JSON.
+func printClaims(w io.Writer, format string, report *reproduce.Report) error {
+	switch format {
+	case "json":
+		return printClaimsJSON(w, report)
+	case "csv":
+		return report.WriteClaims(w)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := range report.Claims {
+		c := &report.Claims[i]
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.ID, c.Verdict, c.Paper, c.Ours) // Flush tells
+	}
+	return table.Flush()
+}
+
+func printClaimsJSON(w io.Writer, report *reproduce.Report) error {
+	out := reproduceOutput{
+		Paper: report.Paper.Name, Scale: report.Scale, Repetitions: report.Repetitions, Seed: report.Seed, Claims: []claimOutput{},
+	}
+	for i := range report.Claims {
+		c := &report.Claims[i]
+		claim := claimOutput{ID: c.ID, Verdict: c.Verdict, Paper: c.Paper, Ours: c.Ours, Source: c.Source, Parts: []partOutput{}}
+		for k := range c.Parts {
+			p := &c.Parts[k]
+			claim.Parts = append(claim.Parts, partOutput{p.Verdict, p.What, p.Rule, p.Unit, p.Value, p.N})
+		}
+		out.Claims = append(out.Claims, claim)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(out)
+}

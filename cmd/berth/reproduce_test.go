@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/berth-hpc/berth/reproduce"
+)
+
+// Ctrl-C in the midst of the experiments ends them with 130; nothing is
+// printed, nothing is written, and a folder that was made is gone again.
+func TestInterruptedReproductionLeavesNothing(t *testing.T) {
+	folder := t.TempDir()
+	for name, out := range map[string]string{"made": filepath.Join(folder, "a", "b"), "there": folder} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			a := &app{stdout: &stdout, stderr: &stderr}
+			cmd := a.reproduceCommand()
+			if err := cmd.ParseFlags([]string{"--out", out}); err != nil {
+				t.Fatal(err)
+			}
+			cmd.SetContext(t.Context())
+			paper, _ := reproduce.PaperNamed("waiting-time")
+			var once sync.Once
+			told := 0
+			flags := &reproduceFlags{scale: "full", out: out, seed: 1, format: "table", tell: func(int, int) {
+				// The command listens by now, so the signal reaches it alone.
+				once.Do(func() {
+					told++
+					if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+						t.Error(err)
+					}
+				})
+			}}
+			err := a.reproduce(cmd, paper, flags)
+			if code := a.report(err); code != exitInterrupted || stdout.Len() > 0 || told != 1 {
+				t.Errorf("exit code %d, stdout %q", code, stdout.String())
+			}
+			if got := stderr.String(); got != "berth: interrupted; nothing was written\n" {
+				t.Errorf("stderr %q", got)
+			}
+			left, err := os.ReadDir(folder)
+			if err != nil || len(left) > 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// Files appear together, and only with keep.
+func TestOutputFolder(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "a", "b")
+	names := func(at string) (found []string) {
+		entries, _ := os.ReadDir(at) // a folder that is gone holds nothing
+		for _, e := range entries {
+			found = append(found, e.Name())
+		}
+		return found
+	}
+	write := func(f *outputFolder) {
+		for _, name := range []string{"one", "two"} {
+			if err := f.write(name, []byte(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f, err := openFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(f)
+	for _, name := range names(path) {
+		if name[0] != '.' {
+			t.Errorf("%s is there before it is kept", name)
+		}
+	}
+	f.drop()
+	if left := names(root); len(left) > 0 {
+		t.Errorf("dropped, and %q is left", left)
+	}
+
+	if f, err = openFolder(path); err != nil {
+		t.Fatal(err)
+	}
+	write(f)
+	if err := f.keep(); err != nil {
+		t.Fatal(err)
+	}
+	f.drop()
+	if found := names(path); len(found) != 2 || found[0] != "one" || found[1] != "two" {
+		t.Errorf("kept, and %q is there", found)
+	}
+	if data, err := os.ReadFile(filepath.Join(path, "two")); err != nil || string(data) != "two" {
+		t.Errorf("two holds %q, %v", data, err)
+	}
+
+	// A folder that was there stays when nothing is kept, and so does what is
+	// in it.
+	if f, err = openFolder(path); err != nil {
+		t.Fatal(err)
+	}
+	write(f)
+	f.drop()
+	if found := names(path); len(found) != 2 {
+		t.Errorf("dropped, and %q is there", found)
+	}
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/berth-hpc/berth/measure"
+)
+
+// queueTable tells of the ordinary jobs.
+func queueTable(flags *simFlags, results []*result) table.Writer {
+	out := newTable("jobs")
+	if flags.replications == 1 {
+		out.AppendHeader(table.Row{"jobs by", "finished", "killed", "failed", "dropped", "mean wait", "bounded slowdown", "machine used", "decision hash"})
+		for _, r := range results {
+			q := r.metrics.Queue
+			if q == nil {
+				q = &measure.Queue{}
+			}
+			out.AppendRow(table.Row{
+				r.run.queueTitle(flags), fmt.Sprintf("%d of %d", q.Finished, q.Jobs), q.Killed, q.Failed, q.Dropped,
+				clock(q.MeanWait), decimals(q.MeanBoundedSlowdown), percent(used(r.metrics.Used)), first(q.DecisionHash, 12),
+			})
+		}
+		return out
+	}
+	out.AppendHeader(table.Row{"jobs by", "runs", "finished", "killed", "failed", "dropped", "mean wait", "bounded slowdown", "machine used"})
+	for _, s := range summaries(results) {
+		q, u := s.Queue, s.Used
+		if q == nil {
+			q = &measure.QueueSummary{}
+		}
+		if u == nil {
+			u = &measure.UsedSummary{}
+		}
+		out.AppendRow(table.Row{
+			s.run().queueTitle(flags), s.Replications, spread(q.Finished, tenths), spread(q.Killed, tenths), spread(q.Failed, tenths),
+			spread(q.Dropped, tenths), spread(q.MeanWait, clock), spread(q.MeanBoundedSlowdown, decimals), spread(u.Utilization, percent),
+		})
+	}
+	return out
+}
+
+func used(u *measure.Used) *float64 {
+	if u == nil {
+		return nil
+	}
+	return u.Utilization
+}
+
+// first returns at most the first n bytes of a text.
+func first(text string, n int) string { return text[:min(n, len(text))] }
+
+// promiseTable tells how promises were kept; some is false where nothing could
+// come between.
+func promiseTable(flags *simFlags, results []*result) (out table.Writer, some bool) {
+	out = newTable("promises")
+	if flags.replications == 1 {
+		out.AppendHeader(table.Row{"policy", "given", "moved", "mean offset", "largest", "broken", "failed", "killed", "machine used"})
+		for _, r := range results {
+			p := r.metrics.Promises
+			if p == nil {
+				continue
+			}
+			some = true
+			var largest *float64
+			if p.MaxOffset != nil {
+				largest = new(float64(*p.MaxOffset))
+			}
+			out.AppendRow(table.Row{
+				r.run.title(flags), p.Given, p.Moved, clock(p.MeanOffset), clock(largest), p.Broken, p.Failed, p.Killed,
+				percent(used(r.metrics.Used)),
+			})
+		}
+		return out, some
+	}
+	out.AppendHeader(table.Row{"policy", "runs", "given", "moved", "mean offset", "largest", "broken", "failed", "killed"})
+	for _, s := range summaries(results) {
+		p := s.Promises
+		if p == nil {
+			continue
+		}
+		some = true
+		out.AppendRow(table.Row{
+			s.title(flags), s.Replications, spread(p.Given, tenths), spread(p.Moved, tenths), spread(p.MeanOffset, clock),
+			spread(p.MaxOffset, clock), spread(p.Broken, tenths), spread(p.Failed, tenths), spread(p.Killed, tenths),
+		})
+	}
+	return out, some
+}
+
+func tenths(x *float64) string {
+	if x == nil {
+		return nothing
+	}
+	return fmt.Sprintf("%.1f", *x)
+}
+
+// printCSV writes one row for each run; a mean over nothing is an empty field.
+// What concerns ordinary jobs and kept promises has columns of its own behind
+// the others, where a run has any of it.
+func printCSV(w io.Writer, results []*result) error {
+	out := csv.NewWriter(w)
+	more := slices.ContainsFunc(results, func(r *result) bool { return r.metrics.Used != nil })
+	header := []string{
+		"policy", "bind", "replication", "seed", "jobs", "accepted", "acceptance_rate", "mean_slowdown", "mean_wait",
+		"mean_wait_from_arrival", "utilization", "requested_pe_seconds", "accepted_pe_seconds", "decision_hash", "wall_seconds",
+	}
+	if more {
+		header = append(header,
+			"backfill", "queue_jobs", "queue_finished", "queue_killed", "queue_failed", "queue_dropped", "queue_mean_wait",
+			"queue_mean_bounded_slowdown", "queue_used_pe_seconds", "queue_decision_hash",
+			"promises_given", "promises_moved", "promises_broken", "promises_failed", "promises_killed", "promises_mean_offset", "promises_max_offset",
+			"used_pe_seconds", "used_down_pe_seconds", "used_utilization")
+	}
+	_ = out.Write(header) // errors stay with the writer until Flush
+	for _, r := range results {
+		m, wall := &r.metrics, r.wall.Seconds()
+		row := []string{
+			r.run.policy, string(r.run.bind), strconv.Itoa(r.run.replication), strconv.FormatUint(r.run.seed, 10),
+			strconv.Itoa(m.Jobs), strconv.Itoa(m.Accepted), number(m.AcceptanceRate), number(m.MeanSlowdown), number(m.MeanWait),
+			number(m.MeanWaitFromArrival), number(m.Utilization), strconv.FormatInt(m.RequestedPESeconds, 10),
+			strconv.FormatInt(m.AcceptedPESeconds, 10), r.hash, number(&wall),
+		}
+		if more {
+			row = append(row, moreCells(r)...)
+		}
+		_ = out.Write(row)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// moreCells returns the columns of jobs and kept promises; what a run has
+// nothing of is empty.
+func moreCells(r *result) []string {
+	cells := []string{r.run.backfill}
+	if q := r.metrics.Queue; q != nil {
+		cells = append(cells, strconv.Itoa(q.Jobs), strconv.Itoa(q.Finished), strconv.Itoa(q.Killed), strconv.Itoa(q.Failed),
+			strconv.Itoa(q.Dropped), number(q.MeanWait), number(q.MeanBoundedSlowdown), strconv.FormatInt(q.UsedPESeconds, 10), q.DecisionHash)
+	} else {
+		cells = append(cells, make([]string, 9)...)
+	}
+	if p := r.metrics.Promises; p != nil {
+		largest := ""
+		if p.MaxOffset != nil {
+			largest = strconv.FormatInt(int64(*p.MaxOffset), 10)
+		}
+		cells = append(cells, strconv.Itoa(p.Given), strconv.Itoa(p.Moved), strconv.Itoa(p.Broken), strconv.Itoa(p.Failed),
+			strconv.Itoa(p.Killed), number(p.MeanOffset), largest)
+	} else {
+		cells = append(cells, make([]string, 7)...)
+	}
+	u := r.metrics.Used
+	if u == nil {
+		return append(cells, "", "", "")
+	}
+	return append(cells, strconv.FormatInt(u.PESeconds, 10), strconv.FormatInt(u.DownPESeconds, 10), number(u.Utilization))
+}
+
+func number(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*x, 'g', -1, 64)
+}

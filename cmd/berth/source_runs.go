@@ -1,0 +1,167 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/sim"
+	"github.com/berth-hpc/berth/workload"
+)
+
+// withNoise makes workloads of requests and their run times, which may be nil
+// for all, or 0 for some: those run as long as they are given. Noise is on the
+// run times.
+func withNoise(flags *simFlags, made func(replication int) ([]berth.Request, []berth.Duration, error)) func(int) (*sim.Workload, error) {
+	return func(replication int) (*sim.Workload, error) {
+		requests, runs, err := made(replication)
+		if err != nil {
+			return nil, err
+		}
+		work := &sim.Workload{Requests: requests}
+		if runs == nil && flags.noise == 0 {
+			return work, nil
+		}
+		if work.Runs, err = runsOf(requests, runs); err != nil {
+			return nil, err
+		}
+		noise := workload.Noise{Amount: flags.noise, Seed: flags.seed + uint64(replication) - 1}
+		noise.Apply(work.Runs)
+		return work, nil
+	}
+}
+
+// runsOf returns how long requests run: as the run times say, or as long as the
+// longest part was given.
+func runsOf(requests []berth.Request, runs []berth.Duration) ([]berth.Duration, error) {
+	all := make([]berth.Duration, len(requests))
+	for i := range requests {
+		r := &requests[i]
+		for p := range r.Parts {
+			if len(r.Parts[p].Variants) > 1 {
+				return nil, berth.Errorf(berth.Invalid, "variants",
+					"request %q is moldable, and each of its variants would run for another time; it cannot stand beside --noise or run", r.ID)
+			}
+			all[i] = max(all[i], r.Parts[p].Variants[0].Duration)
+		}
+		if i < len(runs) && runs[i] > 0 {
+			all[i] = runs[i]
+		}
+	}
+	return all, nil
+}
+
+// withFailures adds to workloads the outages of a file, which are the same in
+// every replication, and those that are drawn.
+func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Workload, error)) (func(int) (*sim.Workload, error), error) {
+	var known []workload.Outage
+	if flags.outages != "" {
+		var err error
+		if known, err = workload.OpenOutages(flags.outages, sites); err != nil {
+			return nil, err
+		}
+	}
+	return func(replication int) (*sim.Workload, error) {
+		work, err := made(replication)
+		if err != nil || len(work.Requests) == 0 {
+			return work, err
+		}
+		outages := slices.Clone(known)
+		if flags.failures.pes > 0 {
+			during := berth.Interval{Start: work.Requests[0].Arrival, End: work.Requests[len(work.Requests)-1].Arrival}
+			failures := workload.Failures{
+				MTBF: flags.failures.mtbf, MTTR: flags.failures.mttr, PEs: flags.failures.pes,
+				Seed: flags.seed + uint64(replication) - 1,
+			}
+			drawn, err := failures.Outages(sites, during)
+			if err != nil {
+				return nil, err
+			}
+			if outages = append(outages, drawn...); len(known) > 0 {
+				outages = workload.MergeOutages(outages)
+			}
+		}
+		for _, o := range outages {
+			if o.Until > 0 { // else it was over when the engine's time begins
+				work.Outages = append(work.Outages, sim.Outage(o))
+			}
+		}
+		return work, nil
+	}, nil
+}
+
+// wantedRuns returns for each line of a schedule how long what it is about
+// would have run had nothing cut it short, 0 if as long as it was given; nil if
+// nothing could come between at all. Of a job that was stopped it is the last
+// piece; the others are bookings behind the requests.
+func wantedRuns(work *sim.Workload, lines []berth.Line) []berth.Duration {
+	if work.Runs == nil && len(work.Outages) == 0 {
+		return nil
+	}
+	wanted := make([]berth.Duration, len(lines))
+	if work.Runs == nil {
+		return wanted
+	}
+	first, ran := 0, map[string]berth.Duration{}
+	for i := range lines {
+		if at := strings.LastIndexByte(lines[i].ID, '/'); at >= 0 && lines[i].Kind == berth.KindBooking {
+			ran[lines[i].ID[:at]] += lines[i].End.Sub(*lines[i].Start)
+		}
+	}
+	for i := range work.Requests {
+		parts := lines[first : first+len(work.Requests[i].Parts)]
+		if len(parts) == 1 {
+			wanted[first] = work.Runs[i] - ran[parts[0].ID]
+			first++
+			continue
+		}
+		longest := slices.MaxFunc(parts, func(a, b berth.Line) int { return cmp.Compare(a.Duration, b.Duration) }).Duration
+		for p := range parts {
+			wanted[first+p] = work.Runs[i]
+			if work.Runs[i] <= longest { // a shorter part is done when its own time is over
+				wanted[first+p] = min(work.Runs[i], parts[p].Duration)
+			}
+		}
+		first += len(parts)
+	}
+	return wanted
+}
+
+// refuse finds flags that were given and mean nothing for what there is. Where
+// everything runs as long as it was given, nothing overruns.
+func (s *source) refuse(cmd *cobra.Command, flags *simFlags, config *engine.Config) error {
+	if config.Immediate == engine.Enqueue {
+		s.jobs = true // what finds no room waits like one
+	}
+	var refusals []error
+	refuse := func(meant bool, where string, names ...string) {
+		if !meant {
+			refusals = append(refusals, unfit(cmd, where, names...))
+		}
+	}
+	refuse(s.requests, "requests; there are only ordinary jobs", "policy", "artime-factor", "deadline-factor", "choice", "immediate", "by-size")
+	refuse(s.jobs, "ordinary jobs; there are none without --as jobs or mixed, or kind job in a file", "waiting-limit", "backfill", "compress", "preempt")
+	refuse(s.requests, "requests beside the jobs; nothing else stops a job", "preempt")
+	refuse(!s.drawn || flags.as == asMixed, "--as mixed", "reserve-share")
+	refuse(slices.Contains(flags.backfills, "conservative"), "--backfill conservative", "compress")
+	refuse(config.Trigger == engine.OnPeriod, "--trigger every", "every")
+	refuse(s.runs, "run times that differ from what was reserved: --noise, --run-times actual, --as jobs or mixed, or run in a file", "overrun", "extension")
+	if !s.runs {
+		config.Overrun, config.Extension = "", 0
+	}
+	extends := config.Overrun == engine.Extend || config.Overrun == engine.Delay
+	refuse(extends, "--overrun extend or delay", "extension")
+	for _, err := range refusals {
+		if err != nil {
+			return err
+		}
+	}
+	if config.Trigger == engine.OnPeriod && config.Period == 0 {
+		return usagef(cmd, "--every: missing; want how often --trigger every decides, such as 15m")
+	}
+	return nil
+}

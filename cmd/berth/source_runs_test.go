@@ -1,0 +1,94 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sim"
+)
+
+// parts returns a request of two parts, of 10 s and of 20 s.
+func parts(id string) berth.Request {
+	r := berth.Rigid(id, 0, 0, 90, 1, 10)
+	r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: 1, Duration: 20}}})
+	return r
+}
+
+func TestRunTimes(t *testing.T) {
+	requests := []berth.Request{berth.Job("a", 0, 1, 1000), parts("b"), berth.Job("c", 0, 1, 1000)}
+	made := func(runs []berth.Duration) func(int) ([]berth.Request, []berth.Duration, error) {
+		return func(int) ([]berth.Request, []berth.Duration, error) { return requests, runs, nil }
+	}
+	for name, c := range map[string]struct {
+		runs, want []berth.Duration
+	}{
+		"as given": {nil, nil},
+		"told":     {[]berth.Duration{7, 0, 2000}, []berth.Duration{7, 20, 2000}},
+	} {
+		work, err := withNoise(&simFlags{}, made(c.runs))(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, work.Runs); diff != "" {
+			t.Error(name, diff)
+		}
+	}
+	flags := &simFlags{noise: 0.5, seed: 4}
+	var drawn [2][]berth.Duration
+	for r := range drawn {
+		work, err := withNoise(flags, made(nil))(r + 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn[r] = work.Runs
+		for i, base := range []berth.Duration{1000, 20, 1000} {
+			if run := work.Runs[i]; run < base/2 || run > base*3/2 || (base == 1000 && run == base) {
+				t.Errorf("run %d of %d s takes %d s", i, base, run)
+			}
+		}
+	}
+	if cmp.Equal(drawn[0], drawn[1]) {
+		t.Error("two replications have the same noise")
+	}
+}
+
+// a ran to its end, b wanted more than it was given, of c's parts the shorter one
+// is done first, d wanted more than both its parts, and e was stopped after 4 s
+// of 9.
+func TestWantedRuns(t *testing.T) {
+	work := &sim.Workload{
+		Requests: []berth.Request{
+			berth.Job("a", 0, 1, 10), berth.Job("b", 0, 1, 10), parts("c"), parts("d"), berth.Job("e", 0, 1, 10),
+		},
+		Runs: []berth.Duration{8, 12, 20, 25, 9},
+	}
+	line := func(id string, d berth.Duration) berth.Line { return berth.Line{ID: id, Duration: d} }
+	start, end := berth.Time(3), berth.Time(7)
+	lines := []berth.Line{
+		line("a", 10), line("b", 10), line("c", 10), line("c", 20), line("d", 10), line("d", 20), line("e", 6),
+		{ID: "e/1", Kind: berth.KindBooking, Start: &start, End: &end},
+	}
+	want := []berth.Duration{8, 12, 10, 20, 25, 25, 5, 0}
+	if diff := cmp.Diff(want, wantedRuns(work, lines)); diff != "" {
+		t.Error(diff)
+	}
+	if got := wantedRuns(&sim.Workload{Requests: work.Requests}, lines); got != nil {
+		t.Error(got)
+	}
+	if got := wantedRuns(&sim.Workload{Requests: work.Requests, Outages: make([]sim.Outage, 1)}, lines); len(got) != len(lines) || got[1] != 0 {
+		t.Error(got)
+	}
+}
+
+func TestJobsAreDrawnForTheTimeTheyTook(t *testing.T) {
+	end, actual := berth.Time(9), berth.Time(5)
+	lines := []berth.Line{
+		{ID: "j", Kind: berth.KindJob, End: &end, ActualEnd: &actual}, {ID: "r", Kind: berth.KindRequest, End: &end, ActualEnd: &actual},
+	}
+	got := drawn(lines)
+	if got[0].Kind != berth.KindRequest || *got[0].End != 5 || *got[1].End != 9 || lines[0].Kind != berth.KindJob {
+		t.Errorf("%+v", got)
+	}
+}
