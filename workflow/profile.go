@@ -20,8 +20,9 @@ type profile struct {
 	spare  []*block
 }
 
-// blockSize is how many records a block holds at most: with 32 to 128 the
-// measured times differ little, with 16 and 512 they are worse.
+// blockSize is how many records a block holds at most. Measured on plans among a
+// hundred bookings and a hundred thousand, times differ by less than half from
+// 16 to 128 records, and are up to twice as long with 512.
 const blockSize = 64
 
 type block struct {

@@ -33,6 +33,9 @@ func openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkNames(file); err != nil {
+		return nil, err
+	}
 	g.file = file
 	return g, nil
 }
@@ -158,11 +161,6 @@ func (g *grid) fromFile(cmd *cobra.Command, flags *simFlags, config *engine.Conf
 	if !cmd.Flags().Changed("preempt") {
 		config.Preempt = p.Preempt
 	}
-	if p.Eager != nil {
-		config.Eager = &policy.Eager{
-			K1: policy.Permille(p.Eager.K1), K2: policy.Permille(p.Eager.K2),
-			Grid: p.Eager.Scope == sites.ScopeGrid, RefuseAll: p.Eager.RefuseAll,
-		}
-	}
-	config.Quota = policy.Quota{Reservations: p.Quota.Reservations, PESeconds: p.Quota.PESeconds}
+	orderFrom(g.file, config)
+	admitFrom(g.file, config)
 }
