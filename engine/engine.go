@@ -50,6 +50,9 @@ func (e *Engine) Apply(now berth.Time, event Event) ([]Change, []Effect, error) 
 	if event.Kind != Wake {
 		rank = e.settings.ranks[event.class()]
 	}
+	if event.Kind == Down || event.Kind == Up {
+		rank++ // what comes back at this moment is back, and may go down again
+	}
 	e.catchUp(now, rank)
 	e.advance(now)
 	err := e.apply(event)

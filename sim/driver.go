@@ -79,6 +79,9 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	if !slices.IsSortedFunc(w.Outages, func(a, b Outage) int { return cmp.Compare(a.From, b.From) }) {
 		return nil, berth.Errorf(berth.Invalid, "outages", "not sorted by their beginning")
 	}
+	if w.Runs == nil {
+		config.Overrun = "" // everything ends at its limit by itself
+	}
 	e, err := engine.New(*config)
 	if err != nil {
 		return nil, err
@@ -124,6 +127,9 @@ func (d *driver) step() (more bool, err error) {
 	case falls:
 		o := &d.workload.Outages[d.fallen]
 		d.fallen++
+		if o.Until <= at {
+			return true, nil // over before the engine's time began
+		}
 		return true, d.apply(at, engine.Event{Kind: engine.Down, Resource: o.Resource, PEs: o.PEs, Until: o.Until})
 	case arrives:
 		return true, d.arrive(at)
@@ -191,12 +197,17 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 // limit may be extended.
 func (d *driver) start(id string) {
 	request := d.recorder.index[id]
-	at := berth.Time(berth.Forever)
-	last := berth.Time(-berth.Forever)
+	run := d.workload.Runs[request]
+	at, last := berth.Time(-berth.Forever), berth.Time(-berth.Forever)
 	for part := range d.workload.Requests[request].Parts {
 		line := d.recorder.line(id, part)
-		at = line.Start.Add(d.workload.Runs[request] - d.recorder.pieces[id].ran)
 		last = max(last, *line.End)
+		if run > 0 {
+			at = max(at, line.Start.Add(d.recorder.speed(line).Scale(run-d.recorder.pieces[id].done)))
+		}
+	}
+	if run == 0 {
+		at = last
 	}
 	if at < last || d.extends {
 		d.started++

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,25 +12,28 @@ import (
 
 // recorder turns the engine's changes into the lines of a schedule.
 type recorder struct {
-	lines []berth.Line
-	index map[string]int // of a request that is not over, in the order of their coming
-	first []int          // by request: its first line
-	live  []int          // by request: parts that are not over
-	pools bool           // lines name the pool, since a site has several
-	now   berth.Time
+	lines  []berth.Line
+	index  map[string]int            // of a request that is not over, in the order of their coming
+	first  []int                     // by request: its first line
+	live   []int                     // by request: parts that are not over
+	pools  bool                      // lines name the pool, since a site has several
+	speeds map[[2]string]berth.Speed // by site and pool, as lines name them
+	now    berth.Time
 
 	outages []berth.Line      // and what stopped jobs had run
 	pieces  map[string]pieces // by job that was stopped
 }
 
-// pieces is how often a job was stopped, and how long it ran before.
+// pieces is how often a job was stopped, and how much it did before, in
+// standard seconds.
 type pieces struct {
 	number int
-	ran    berth.Duration
+	done   berth.Duration
 }
 
 func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
-	return &recorder{
+	r := &recorder{
+		speeds: map[[2]string]berth.Speed{},
 		lines:  make([]berth.Line, 0, len(requests)),
 		index:  map[string]int{},
 		pieces: map[string]pieces{},
@@ -37,6 +41,16 @@ func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 		live:   make([]int, 0, len(requests)),
 		pools:  slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
 	}
+	for _, site := range config.Sites {
+		for _, pool := range site.Pools {
+			name := ""
+			if r.pools {
+				name = pool.Name
+			}
+			r.speeds[[2]string{site.Name, name}] = pool.Speed
+		}
+	}
+	return r
 }
 
 // record takes in the changes of one step.
@@ -64,9 +78,13 @@ func (r *recorder) record(changes []engine.Change) {
 			}
 			delete(r.index, c.ID)
 		case engine.Failed:
-			for part := range r.live[r.index[c.ID]] {
-				at := r.now
-				r.line(c.ID, part).ActualEnd = &at
+			parts := r.parts(c.ID)
+			for part := range parts {
+				// One of several may be over; the only one may be beyond its limit.
+				if line := r.line(c.ID, part); parts == 1 || (line.ActualEnd == nil && *line.End > r.now) {
+					at := r.now
+					line.ActualEnd = &at
+				}
 			}
 			delete(r.index, c.ID)
 		case engine.Requeued:
@@ -78,8 +96,11 @@ func (r *recorder) record(changes []engine.Change) {
 		case engine.Preempted:
 			r.segment(c.ID, c.Request.Parts[0].Variants[0].Duration)
 		case engine.Lost:
-			for part := range r.live[r.index[c.ID]] {
-				r.revoke(r.line(c.ID, part), c.Refusal.Reason)
+			for part := range r.parts(c.ID) {
+				line := r.line(c.ID, part)
+				promised := cmp.Or(line.PromisedStart, line.Start)
+				r.revoke(line, c.Refusal.Reason)
+				line.PromisedStart = promised // says that there was a promise
 			}
 			delete(r.index, c.ID)
 		case engine.WentDown:
@@ -108,6 +129,20 @@ func (r *recorder) record(changes []engine.Change) {
 			}
 		}
 	}
+}
+
+// parts returns how many parts a request has.
+func (r *recorder) parts(id string) int {
+	request := r.index[id]
+	if request+1 < len(r.first) {
+		return r.first[request+1] - r.first[request]
+	}
+	return len(r.lines) - r.first[request]
+}
+
+// speed returns the speed of the pool that a line names.
+func (r *recorder) speed(line *berth.Line) berth.Speed {
+	return r.speeds[[2]string{line.Site, line.Pool}]
 }
 
 // line returns the line of a part.
@@ -195,7 +230,7 @@ func (r *recorder) segment(id string, left berth.Duration) {
 		ran := *line
 		ran.ID, ran.Kind, ran.End, ran.Duration = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking, &at, at.Sub(*line.Start)
 		r.outages = append(r.outages, ran)
-		piece.ran += ran.Duration
+		piece.done += r.speed(line).Work(ran.Duration)
 		r.pieces[id] = piece
 	}
 	r.revoke(line, "")

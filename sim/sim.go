@@ -30,9 +30,11 @@ const progressEvery = 1024
 type Workload struct {
 	// Requests, sorted by arrival. Ordinary jobs may stand among them.
 	Requests []berth.Request
-	// Runs is how long each request really runs once it has started; nil is
-	// as long as it was given. What is shorter ends early, and what is longer
-	// meets its limit.
+	// Runs is how long each request really runs once it has started, in standard
+	// seconds, so that the speed of its pool counts; 0, and nil for all, is as
+	// long as it was given. What is shorter ends early, and what is longer meets
+	// its limit. One time is for all parts, of which each ends at its limit at
+	// the latest.
 	Runs []berth.Duration
 	// Outages, sorted by From: PEs that cannot be used for a while.
 	Outages []Outage

@@ -26,7 +26,7 @@ func withNoise(flags *simFlags, made func(replication int) ([]berth.Request, []b
 		if runs == nil && flags.noise == 0 {
 			return work, nil
 		}
-		if work.Runs, err = runsOf(requests, runs); err != nil {
+		if work.Runs, err = runsOf(requests, runs, flags.noise > 0); err != nil {
 			return nil, err
 		}
 		noise := workload.Noise{Amount: flags.noise, Seed: flags.seed + uint64(replication) - 1}
@@ -36,16 +36,20 @@ func withNoise(flags *simFlags, made func(replication int) ([]berth.Request, []b
 }
 
 // runsOf returns how long requests run: as the run times say, or as long as the
-// longest part was given.
-func runsOf(requests []berth.Request, runs []berth.Duration) ([]berth.Duration, error) {
+// longest part was given; 0 is as long as it was given for a moldable request,
+// which noise cannot touch.
+func runsOf(requests []berth.Request, runs []berth.Duration, noisy bool) ([]berth.Duration, error) {
 	all := make([]berth.Duration, len(requests))
 	for i := range requests {
 		r := &requests[i]
-		for p := range r.Parts {
-			if len(r.Parts[p].Variants) > 1 {
-				return nil, berth.Errorf(berth.Invalid, "variants",
-					"request %q is moldable, and each of its variants would run for another time; it cannot stand beside --noise or run", r.ID)
+		if slices.ContainsFunc(r.Parts, func(p berth.Part) bool { return len(p.Variants) > 1 }) {
+			if noisy {
+				return nil, berth.Errorf(berth.Invalid, "noise",
+					"request %q is moldable, and each of its variants would run for another time", r.ID)
 			}
+			continue
+		}
+		for p := range r.Parts {
 			all[i] = max(all[i], r.Parts[p].Variants[0].Duration)
 		}
 		if i < len(runs) && runs[i] > 0 {
@@ -94,11 +98,23 @@ func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Work
 	}, nil
 }
 
+// speeds returns the speeds of pools by site and pool; a site of one pool is
+// there without the pool's name too.
+func speeds(sites []berth.Site) map[[2]string]berth.Speed {
+	all := map[[2]string]berth.Speed{}
+	for _, site := range sites {
+		for _, pool := range site.Pools {
+			all[[2]string{site.Name, ""}], all[[2]string{site.Name, pool.Name}] = pool.Speed, pool.Speed
+		}
+	}
+	return all
+}
+
 // wantedRuns returns for each line of a schedule how long what it is about
 // would have run had nothing cut it short, 0 if as long as it was given; nil if
 // nothing could come between at all. Of a job that was stopped it is the last
 // piece; the others are bookings behind the requests.
-func wantedRuns(work *sim.Workload, lines []berth.Line) []berth.Duration {
+func wantedRuns(work *sim.Workload, sites []berth.Site, lines []berth.Line) []berth.Duration {
 	if work.Runs == nil && len(work.Outages) == 0 {
 		return nil
 	}
@@ -106,24 +122,31 @@ func wantedRuns(work *sim.Workload, lines []berth.Line) []berth.Duration {
 	if work.Runs == nil {
 		return wanted
 	}
-	first, ran := 0, map[string]berth.Duration{}
+	speed := speeds(sites)
+	at := func(line *berth.Line) berth.Speed { return speed[[2]string{line.Site, line.Pool}] }
+	first, done := 0, map[string]berth.Duration{}
 	for i := range lines {
-		if at := strings.LastIndexByte(lines[i].ID, '/'); at >= 0 && lines[i].Kind == berth.KindBooking {
-			ran[lines[i].ID[:at]] += lines[i].End.Sub(*lines[i].Start)
+		line := &lines[i]
+		if cut := strings.LastIndexByte(line.ID, '/'); cut >= 0 && line.Kind == berth.KindBooking {
+			done[line.ID[:cut]] += at(line).Work(line.End.Sub(*line.Start))
 		}
 	}
 	for i := range work.Requests {
 		parts := lines[first : first+len(work.Requests[i].Parts)]
+		if work.Runs[i] == 0 {
+			first += len(parts)
+			continue
+		}
 		if len(parts) == 1 {
-			wanted[first] = work.Runs[i] - ran[parts[0].ID]
+			wanted[first] = at(&parts[0]).Scale(work.Runs[i] - done[parts[0].ID])
 			first++
 			continue
 		}
 		longest := slices.MaxFunc(parts, func(a, b berth.Line) int { return cmp.Compare(a.Duration, b.Duration) }).Duration
 		for p := range parts {
-			wanted[first+p] = work.Runs[i]
-			if work.Runs[i] <= longest { // a shorter part is done when its own time is over
-				wanted[first+p] = min(work.Runs[i], parts[p].Duration)
+			wanted[first+p] = at(&parts[p]).Scale(work.Runs[i])
+			if wanted[first+p] <= longest { // a shorter part is done when its own time is over
+				wanted[first+p] = min(wanted[first+p], parts[p].Duration)
 			}
 		}
 		first += len(parts)

@@ -71,13 +71,13 @@ func TestWantedRuns(t *testing.T) {
 		{ID: "e/1", Kind: berth.KindBooking, Start: &start, End: &end},
 	}
 	want := []berth.Duration{8, 12, 10, 20, 25, 25, 5, 0}
-	if diff := cmp.Diff(want, wantedRuns(work, lines)); diff != "" {
+	if diff := cmp.Diff(want, wantedRuns(work, nil, lines)); diff != "" {
 		t.Error(diff)
 	}
-	if got := wantedRuns(&sim.Workload{Requests: work.Requests}, lines); got != nil {
+	if got := wantedRuns(&sim.Workload{Requests: work.Requests}, nil, lines); got != nil {
 		t.Error(got)
 	}
-	if got := wantedRuns(&sim.Workload{Requests: work.Requests, Outages: make([]sim.Outage, 1)}, lines); len(got) != len(lines) || got[1] != 0 {
+	if got := wantedRuns(&sim.Workload{Requests: work.Requests, Outages: make([]sim.Outage, 1)}, nil, lines); len(got) != len(lines) || got[1] != 0 {
 		t.Error(got)
 	}
 }
