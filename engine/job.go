@@ -20,9 +20,10 @@ type job struct {
 	// plan is where the job is planned to run: an intention of the
 	// conservative pass, no promise. nil is nowhere.
 	plan   *berth.Allotment
-	start  berth.Time // of the plan, Forever for none
-	due    timer      // that of the plan
-	expiry *timer     // that of the waiting limit, nil if there is none
+	own    berth.Allotment // room for it
+	start  berth.Time      // of the plan, Forever for none
+	due    timer           // when the plan says that the job starts
+	expiry *timer          // that of the waiting limit, nil if there is none
 }
 
 // variant returns the job's only shape; its duration is the user's estimate.
@@ -94,6 +95,7 @@ func (q *jobQueue) block(j *job) (block, place int) {
 
 func (q *jobQueue) add(j *job) {
 	j.start, j.key = berth.Forever, q.key(&j.order)
+	j.due = timer{Class: ClassPeriod, Sequence: j.number, job: j}
 	if q.rounds != nil {
 		q.rounds.Add(j.order)
 	}
@@ -284,15 +286,18 @@ func (s *state) plan(j *job, a *berth.Allotment) error {
 	if err := s.replan(j.plan, a); err != nil {
 		return fmt.Errorf("plan of job %q: %w", j.request.ID, err)
 	}
-	s.timers.drop(&j.due)
-	if j.plan != nil {
-		s.jobs.unplanned++
-	}
-	if j.plan, j.start = a, berth.Forever; a != nil {
-		j.start = a.Start
+	if j.plan == nil {
 		s.jobs.unplanned--
-		s.timers.add(planTimer(j))
 	}
+	if a != nil {
+		j.own = *a
+		j.plan, j.start = &j.own, a.Start
+		s.timers.move(&j.due, a.Start)
+		return nil
+	}
+	s.jobs.unplanned++
+	j.plan, j.start = nil, berth.Forever
+	s.timers.drop(&j.due)
 	return nil
 }
 

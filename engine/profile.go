@@ -75,9 +75,8 @@ func (p *profile) index(t berth.Time) int {
 	i := 0
 	for n := len(p.steps); n > 1; {
 		half := n / 2
-		if p.steps[i+half].at <= t {
-			i += half
-		}
+		before := int64(t-p.steps[i+half].at) >> 63 // -1 if t is before it, else 0
+		i += half &^ int(before)                    // no branch: it could not be foreseen
 		n -= half
 	}
 	return i
@@ -173,16 +172,16 @@ func (p *profile) earliest(now berth.Time, n berth.Count, d berth.Duration) (ber
 	}
 }
 
-// earlier returns the first start from now on, before the present one, of a
-// job that is booked: from there its PEs must be free until it ends, or until
-// its own booking, which it may overlap.
-func (p *profile) earlier(now berth.Time, n berth.Count, d berth.Duration, present berth.Time) (berth.Time, bool) {
-	start, need := now, min(now.Add(d), present)
-	for i := p.present(now); ; i++ {
+// earlier returns the first start, before the present one, of a job that is
+// booked, or the present one and false: from there its PEs must be free until it ends, or until
+// its own booking, which it may overlap. It is known to be nowhere before from.
+func (p *profile) earlier(from berth.Time, n berth.Count, d berth.Duration, present berth.Time) (berth.Time, bool) {
+	start, need := from, min(from.Add(d), present)
+	for i := p.index(from); ; i++ {
 		if p.steps[i].free < n {
 			// The present booking ends somewhere behind, so there is a next.
 			if start = p.steps[i+1].at; start >= present {
-				return 0, false
+				return present, false
 			}
 			need = min(start.Add(d), present)
 		} else if i+1 == len(p.steps) || p.steps[i+1].at >= need {

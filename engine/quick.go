@@ -17,9 +17,8 @@ type quick struct {
 	shadow  berth.Interval
 	version uint64
 
-	room    []room            // scratch space of quickEASY
-	started []*job            // likewise
-	plans   []berth.Allotment // of which changes point to some
+	room    []room // scratch space of quickEASY
+	started []*job // likewise, and of replan
 }
 
 // room says how many PEs are free from now until a time, the next room's from;
@@ -199,7 +198,9 @@ func (e *Engine) quickPlanable(allotments []berth.Allotment) bool {
 // quickCompress moves plans earlier, in order. A job can move only into room
 // that has grown since it was last looked at, so one that wants more PEs than
 // are free anywhere there is passed over, and so is one that starts before: what
-// moves meanwhile leaves room behind that beginning too.
+// moves meanwhile leaves room behind that beginning too. Users submit many equal
+// jobs one after the other, and what finds no place before some time shows that
+// no larger or longer job does, until something moves from before that time.
 func (e *Engine) quickCompress() {
 	p, now, res := e.state.profile, e.state.now, &e.state.resources[0]
 	p.prune(now)
@@ -210,6 +211,8 @@ func (e *Engine) quickCompress() {
 		return
 	}
 	most := p.most(since)
+	last := berth.Variant{NPE: berth.MaxPEs + 1} // of this shape no job starts before
+	until := now
 	for b := 0; b < len(e.state.jobs.blocks); b++ {
 		block := e.state.jobs.blocks[b]
 		if block.least.NPE > most {
@@ -225,14 +228,21 @@ func (e *Engine) quickCompress() {
 				continue
 			}
 			d := res.scale(block.shapes[i]).Duration
-			start, ok := p.earlier(now, n, d, present)
+			from := now
+			if n >= last.NPE && d >= last.Duration && present >= until {
+				if from = until; from == present {
+					continue
+				}
+			}
+			start, ok := p.earlier(from, n, d, present)
+			last, until = berth.Variant{NPE: n, Duration: d}, start
 			if !ok {
 				continue
 			}
 			size := len(block.jobs)
 			e.settle(block.jobs[i], berth.Allotment{Resource: res.id, Start: start, End: start.Add(d), NPE: n})
 			i -= size - len(block.jobs) // what starts leaves the queue
-			most = max(most, p.most(p.grown))
+			most = max(most, p.most(growth{present, present.Add(d)}))
 		}
 		if len(block.jobs) == 0 {
 			b--

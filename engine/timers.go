@@ -82,11 +82,26 @@ func (ts *timers) drop(t *timer) {
 	x := ts.heap[last]
 	ts.heap[last] = slot{}
 	ts.heap = ts.heap[:last]
-	switch {
-	case i == last:
-	case i > 0 && ts.before(x, ts.heap[(i-1)/2]):
+	if i < last {
+		ts.put(i, x)
+	}
+}
+
+// move sets a timer for another time, whether it is set already or not.
+func (ts *timers) move(t *timer, at berth.Time) {
+	t.At = at
+	if t.place == 0 {
+		ts.add(t)
+		return
+	}
+	ts.put(int(t.place)-1, slot{at, t})
+}
+
+// put puts a slot where i is, or where it belongs.
+func (ts *timers) put(i int, x slot) {
+	if i > 0 && ts.before(x, ts.heap[(i-1)/2]) {
 		ts.rise(i, x)
-	default:
+	} else {
 		ts.sink(i, x)
 	}
 }
@@ -173,12 +188,6 @@ func endTimer(e *entry, part int) *timer {
 	t := e.timer(part)
 	*t = timer{At: e.Allotments[part].End, Class: ClassEnd, Sequence: e.Sequence, Part: part, entry: e}
 	return t
-}
-
-// planTimer is due when a job's plan says that it starts.
-func planTimer(j *job) *timer {
-	j.due = timer{At: j.plan.Start, Class: ClassPeriod, Sequence: j.number, job: j}
-	return &j.due
 }
 
 // expiryTimer is due when a job can no longer start in time.

@@ -12,7 +12,9 @@ import (
 // recorder turns the engine's changes into the lines of a schedule.
 type recorder struct {
 	lines []berth.Line
+	times []times        // by line
 	index map[string]int // of a request that is not over, in the order of their coming
+	known known          // the request looked for last
 	first []int          // by request: its first line
 	live  []int          // by request: parts that are not over
 	pools bool           // lines name the pool, since a site has several
@@ -28,9 +30,21 @@ type pieces struct {
 	ran    berth.Duration
 }
 
+// times are those that a line points to. They lie apart from what the engine
+// made, so that it need not live as long as the line.
+type times struct{ start, end, actual berth.Time }
+
+// known is a request that is not over and its index; the zero value is none,
+// since every request has an id.
+type known struct {
+	id string
+	at int
+}
+
 func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 	return &recorder{
 		lines:  make([]berth.Line, 0, len(requests)),
+		times:  make([]times, 0, len(requests)),
 		index:  map[string]int{},
 		pieces: map[string]pieces{},
 		first:  make([]int, 0, len(requests)),
@@ -54,21 +68,20 @@ func (r *recorder) record(changes []engine.Change) {
 			for part := range c.Request.Parts {
 				r.line(c.ID, part).Reason = c.Refusal.Reason
 			}
-			delete(r.index, c.ID)
+			r.close(c.ID)
 		case engine.Waits:
 			line := r.line(c.ID, 0)
 			line.Kind, line.Deadline = berth.KindJob, 0
 		case engine.Expired:
-			for part := range r.live[r.index[c.ID]] {
+			for part := range r.live[r.find(c.ID)] {
 				r.revoke(r.line(c.ID, part), berth.Expired)
 			}
-			delete(r.index, c.ID)
+			r.close(c.ID)
 		case engine.Failed:
-			for part := range r.live[r.index[c.ID]] {
-				at := r.now
-				r.line(c.ID, part).ActualEnd = &at
+			for part := range r.live[r.find(c.ID)] {
+				r.ended(c.ID, part)
 			}
-			delete(r.index, c.ID)
+			r.close(c.ID)
 		case engine.Requeued:
 			r.revoke(r.line(c.ID, 0), "")
 		case engine.Shortened:
@@ -78,17 +91,17 @@ func (r *recorder) record(changes []engine.Change) {
 		case engine.Preempted:
 			r.segment(c.ID, c.Request.Parts[0].Variants[0].Duration)
 		case engine.Lost:
-			for part := range r.live[r.index[c.ID]] {
+			for part := range r.live[r.find(c.ID)] {
 				r.revoke(r.line(c.ID, part), c.Refusal.Reason)
 			}
-			delete(r.index, c.ID)
+			r.close(c.ID)
 		case engine.WentDown:
 			r.outage(c.Outage)
 		case engine.CameUp:
 			r.back(c.Outage)
 		case engine.Moved:
 			for part := range c.Moved {
-				r.move(r.line(c.ID, part), &c.Moved[part])
+				r.move(c.ID, part, &c.Moved[part])
 			}
 		case engine.Started:
 			for part, pes := range c.PEs {
@@ -98,27 +111,43 @@ func (r *recorder) record(changes []engine.Change) {
 			}
 		case engine.Ended:
 			if line := r.line(c.ID, c.Part); line.Kind == berth.KindJob || r.now != *line.End {
-				at := r.now
-				line.ActualEnd = &at
+				r.ended(c.ID, c.Part)
 			}
-			if request := r.index[c.ID]; r.live[request] > 1 {
+			if request := r.find(c.ID); r.live[request] > 1 {
 				r.live[request]--
 			} else {
-				delete(r.index, c.ID)
+				r.close(c.ID)
 			}
 		}
 	}
 }
 
-// line returns the line of a part.
-func (r *recorder) line(id string, part int) *berth.Line {
-	return &r.lines[r.first[r.index[id]]+part]
+// find returns the index of a request that is not over. Most changes concern the
+// request of the one before.
+func (r *recorder) find(id string) int {
+	if r.known.id != id {
+		r.known = known{id, r.index[id]}
+	}
+	return r.known.at
 }
+
+// close notes that a request is over.
+func (r *recorder) close(id string) {
+	delete(r.index, id)
+	r.known = known{}
+}
+
+// place returns where the line of a part is.
+func (r *recorder) place(id string, part int) int { return r.first[r.find(id)] + part }
+
+// line returns the line of a part.
+func (r *recorder) line(id string, part int) *berth.Line { return &r.lines[r.place(id, part)] }
 
 // open appends the undecided lines of a request. A moldable part shows its
 // first variant that is short enough for the window until one is chosen. A job
 // without a deadline shows 0.
 func (r *recorder) open(request *berth.Request) {
+	r.known = known{request.ID, len(r.first)}
 	r.index[request.ID] = len(r.first)
 	r.first, r.live = append(r.first, len(r.lines)), append(r.live, len(request.Parts))
 	for i := range request.Parts {
@@ -146,37 +175,46 @@ func (r *recorder) open(request *berth.Request) {
 		if len(request.Parts) > 1 {
 			line.Part = i + 1
 		}
-		r.lines = append(r.lines, line)
+		r.lines, r.times = append(r.lines, line), append(r.times, times{})
 	}
 }
 
 func (r *recorder) accept(reservation *berth.Reservation) {
 	for part := range reservation.Allotments {
-		a := &reservation.Allotments[part]
-		line := r.line(reservation.Request.ID, part)
-		line.Accepted = true
-		r.place(line, a)
+		r.line(reservation.Request.ID, part).Accepted = true
+		r.put(reservation.Request.ID, part, &reservation.Allotments[part])
 	}
 }
 
-// place notes where and when a part is to run.
-func (r *recorder) place(line *berth.Line, a *berth.Allotment) {
+// put notes where and when a part is to run.
+func (r *recorder) put(id string, part int, a *berth.Allotment) {
+	at := r.place(id, part)
+	line, t := &r.lines[at], &r.times[at]
 	line.Site = a.Resource.Site
 	if r.pools {
 		line.Pool = a.Resource.Name
 	}
 	line.NPE, line.Duration = a.NPE, a.End.Sub(a.Start)
-	line.Start, line.End = &a.Start, &a.End
+	t.start, t.end = a.Start, a.End
+	line.Start, line.End = &t.start, &t.end
 	line.PEs = a.PEs
 }
 
 // move notes that an accepted line starts elsewhere or at another time than was
 // promised.
-func (r *recorder) move(line *berth.Line, to *berth.Allotment) {
-	if line.PromisedStart == nil {
-		line.PromisedStart = line.Start
+func (r *recorder) move(id string, part int, to *berth.Allotment) {
+	if line := r.line(id, part); line.PromisedStart == nil {
+		promised := *line.Start
+		line.PromisedStart = &promised
 	}
-	r.place(line, to)
+	r.put(id, part, to)
+}
+
+// ended notes that a part has ended now.
+func (r *recorder) ended(id string, part int) {
+	at := r.place(id, part)
+	r.times[at].actual = r.now
+	r.lines[at].ActualEnd = &r.times[at].actual
 }
 
 // revoke takes back that a line was accepted.
@@ -192,8 +230,9 @@ func (r *recorder) segment(id string, left berth.Duration) {
 	if at := r.now; *line.Start < at {
 		piece := r.pieces[id]
 		piece.number++
-		ran := *line
-		ran.ID, ran.Kind, ran.End, ran.Duration = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking, &at, at.Sub(*line.Start)
+		ran, start := *line, *line.Start
+		ran.ID, ran.Kind = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking
+		ran.Start, ran.End, ran.Duration = &start, &at, at.Sub(start)
 		r.outages = append(r.outages, ran)
 		piece.ran += ran.Duration
 		r.pieces[id] = piece
