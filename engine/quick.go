@@ -62,7 +62,7 @@ func (e *Engine) quickEASY() {
 		return
 	}
 	narrowest := queue.narrowest()
-	if p.steps[p.present(e.state.now)].free < narrowest {
+	if p.steps[p.index(e.state.now)].free < narrowest {
 		return
 	}
 	if q.first != first || q.version != p.version || q.shadow.Start < e.state.now {
@@ -109,7 +109,7 @@ func (e *Engine) shadow(first *job) berth.Interval {
 func (q *quick) measure(p *profile, now berth.Time, narrowest, npe berth.Count) {
 	q.room = q.room[:0]
 	least := p.size + 1
-	for i, at := p.present(now), now; i < len(p.steps); i++ {
+	for i, at := p.index(now), now; i < len(p.steps); i++ {
 		end := berth.Time(berth.Forever)
 		if i+1 < len(p.steps) {
 			end = p.steps[i+1].at
@@ -242,7 +242,7 @@ func (e *Engine) quickCompress() {
 			size := len(block.jobs)
 			e.settle(block.jobs[i], berth.Allotment{Resource: res.id, Start: start, End: start.Add(d), NPE: n})
 			i -= size - len(block.jobs) // what starts leaves the queue
-			most = max(most, p.most(growth{present, present.Add(d)}))
+			most = max(most, p.most(growth{max(present, start.Add(d)), present.Add(d)}))
 		}
 		if len(block.jobs) == 0 {
 			b--
