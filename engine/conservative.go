@@ -22,17 +22,16 @@ func (e *Engine) replan() {
 		return
 	}
 	unplanned := e.quick.started[:0]
-	for j := range e.state.jobs.round(e.state.now) {
-		if j.plan == nil {
-			unplanned = append(unplanned, j)
+	if newest := e.state.jobs.newest; e.state.flat && e.state.jobs.unplanned == 1 && newest != nil && newest.plan == nil {
+		unplanned = append(unplanned, newest)
+	} else {
+		for j := range e.state.jobs.round(e.state.now) {
+			if j.plan == nil {
+				unplanned = append(unplanned, j)
+			}
 		}
 	}
 	e.quick.started = unplanned
-	e.planAll(unplanned)
-}
-
-// planAll plans jobs in order.
-func (e *Engine) planAll(unplanned []*job) {
 	if e.state.profile != nil {
 		e.quickPlan(unplanned)
 		return

@@ -36,7 +36,8 @@ type jobQueue struct {
 	blocks    []*jobBlock // none empty
 	spare     *jobBlock   // an empty one for the next need; short queues come and go
 	byID      map[string]*job
-	unplanned int // jobs without a plan
+	unplanned int  // jobs without a plan
+	newest    *job // the one that came last, nil if it has gone
 	key       func(*policy.Pending) policy.Key
 	// rounds says in which order the jobs are looked at where that is no key.
 	rounds policy.Queue
@@ -79,15 +80,17 @@ func compareJobs(a, b *job) int {
 // block returns the first block whose last job is not before j, and j's place
 // in it; for a job behind all it is the end of the last.
 func (q *jobQueue) block(j *job) (block, place int) {
+	if last := len(q.blocks) - 1; last >= 0 {
+		if jobs := q.blocks[last].jobs; compareJobs(jobs[len(jobs)-1], j) < 0 {
+			return last, len(jobs) // most come in there
+		}
+	}
 	block = sort.Search(len(q.blocks), func(i int) bool {
 		jobs := q.blocks[i].jobs
 		return compareJobs(jobs[len(jobs)-1], j) >= 0
 	})
 	if block == len(q.blocks) {
-		if block == 0 {
-			return 0, 0
-		}
-		return block - 1, len(q.blocks[block-1].jobs)
+		return 0, 0
 	}
 	place, _ = slices.BinarySearchFunc(q.blocks[block].jobs, j, compareJobs)
 	return block, place
@@ -121,6 +124,7 @@ func (q *jobQueue) add(j *job) {
 		}
 	}
 	b.insert(place, j)
+	q.newest = j
 	q.unplanned++
 }
 
@@ -174,6 +178,9 @@ func (q *jobQueue) remove(j *job) {
 		b.measure()
 	}
 	delete(q.byID, j.request.ID)
+	if q.newest == j {
+		q.newest = nil
+	}
 	if q.rounds != nil {
 		q.rounds.Remove(j.number)
 	}

@@ -183,23 +183,29 @@ func (p *profile) earliest(now berth.Time, n berth.Count, d berth.Duration) (ber
 	}
 }
 
-// earlier returns the first start, before the present one, of a job that is
-// booked, or the present one and false: from there its PEs must be free until it ends, or until
-// its own booking, which it may overlap. It is known to be nowhere before from.
-func (p *profile) earlier(from berth.Time, n berth.Count, d berth.Duration, present berth.Time) (berth.Time, bool) {
-	start, need := from, min(from.Add(d), present)
-	for i := p.index(from); ; i++ {
-		if p.steps[i].free < n {
+// wish is a planned job that would start earlier: at from or later, before
+// before, which is not after its present start.
+type wish struct {
+	berth.Variant
+	present, from, before berth.Time
+}
+
+// earlier returns the first start that fulfils a wish: the job's PEs must be
+// free until it ends, or until its own booking, which it may overlap.
+func (p *profile) earlier(w *wish) (start berth.Time, ok bool) {
+	start = w.from
+	need := min(start.Add(w.Duration), w.present)
+	for i := p.index(start); start < w.before; i++ {
+		if p.steps[i].free < w.NPE {
 			// The present booking ends somewhere behind, so there is a next.
 			p.last = i + 1
-			if start = p.steps[i+1].at; start >= present {
-				return present, false
-			}
-			need = min(start.Add(d), present)
+			start = p.steps[i+1].at
+			need = min(start.Add(w.Duration), w.present)
 		} else if i+1 == len(p.steps) || p.steps[i+1].at >= need {
 			return start, true
 		}
 	}
+	return 0, false
 }
 
 // most returns the most PEs that are free anywhere in an interval.

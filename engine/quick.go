@@ -195,12 +195,14 @@ func (e *Engine) quickPlanable(allotments []berth.Allotment) bool {
 	return booked == len(allotments)
 }
 
-// quickCompress moves plans earlier, in order. A job can move only into room
-// that has grown since it was last looked at, so one that wants more PEs than
-// are free anywhere there is passed over, and so is one that starts before: what
-// moves meanwhile leaves room behind that beginning too. Users submit many equal
-// jobs one after the other, and what finds no place before some time shows that
-// no larger or longer job does, until something moves from before that time.
+// quickCompress moves plans earlier, in order.
+//
+// A job can move only into room that has grown since it was last looked at, so
+// one that wants more PEs than are free anywhere there is passed over; so is one
+// that starts before, since what moves meanwhile leaves room behind that
+// beginning too; and nobody starts behind it. Users submit many equal jobs one
+// after the other: where one has found no place before some time, none as large
+// and as long finds one, if its plan does not begin before that time.
 func (e *Engine) quickCompress() {
 	p, now, res := e.state.profile, e.state.now, &e.state.resources[0]
 	p.prune(now)
@@ -211,7 +213,7 @@ func (e *Engine) quickCompress() {
 		return
 	}
 	most := p.most(since)
-	last := berth.Variant{NPE: berth.MaxPEs + 1} // of this shape no job starts before
+	none := berth.Variant{NPE: berth.MaxPEs + 1} // nobody as large and as long starts before until
 	until := now
 	for b := 0; b < len(e.state.jobs.blocks); b++ {
 		block := e.state.jobs.blocks[b]
@@ -219,30 +221,28 @@ func (e *Engine) quickCompress() {
 			continue
 		}
 		for i := 0; i < len(block.jobs); i++ {
-			n := block.shapes[i].NPE
-			if n > most {
+			v := block.shapes[i]
+			if v.NPE > most {
 				continue
 			}
 			present := block.jobs[i].start
 			if present <= now || present <= since.from || present >= berth.Forever {
 				continue
 			}
-			d := res.scale(block.shapes[i]).Duration
-			from := now
-			if n >= last.NPE && d >= last.Duration && present >= until {
-				if from = until; from == present {
-					continue
-				}
+			v = res.scale(v)
+			w := wish{Variant: v, present: present, from: now, before: min(present, max(since.to, p.grown.to))}
+			if v.NPE >= none.NPE && v.Duration >= none.Duration && present >= until {
+				w.from = until
 			}
-			start, ok := p.earlier(from, n, d, present)
-			last, until = berth.Variant{NPE: n, Duration: d}, start
-			if !ok {
+			start, ok := p.earlier(&w)
+			if none, until = v, start; !ok {
+				until = present
 				continue
 			}
 			size := len(block.jobs)
-			e.settle(block.jobs[i], berth.Allotment{Resource: res.id, Start: start, End: start.Add(d), NPE: n})
+			e.settle(block.jobs[i], berth.Allotment{Resource: res.id, Start: start, End: start.Add(v.Duration), NPE: v.NPE})
 			i -= size - len(block.jobs) // what starts leaves the queue
-			most = max(most, p.most(growth{max(present, start.Add(d)), present.Add(d)}))
+			most = max(most, p.most(growth{max(present, start.Add(v.Duration)), present.Add(v.Duration)}))
 		}
 		if len(block.jobs) == 0 {
 			b--

@@ -82,27 +82,26 @@ func (ts *timers) drop(t *timer) {
 	x := ts.heap[last]
 	ts.heap[last] = slot{}
 	ts.heap = ts.heap[:last]
-	if i < last {
-		ts.put(i, x)
+	switch {
+	case i == last:
+	case i > 0 && ts.before(x, ts.heap[(i-1)/2]):
+		ts.rise(i, x)
+	default:
+		ts.sink(i, x)
 	}
 }
 
 // move sets a timer for another time, whether it is set already or not.
 func (ts *timers) move(t *timer, at berth.Time) {
+	was := t.At
 	t.At = at
-	if t.place == 0 {
+	switch i := int(t.place) - 1; {
+	case i < 0:
 		ts.add(t)
-		return
-	}
-	ts.put(int(t.place)-1, slot{at, t})
-}
-
-// put puts a slot where i is, or where it belongs.
-func (ts *timers) put(i int, x slot) {
-	if i > 0 && ts.before(x, ts.heap[(i-1)/2]) {
-		ts.rise(i, x)
-	} else {
-		ts.sink(i, x)
+	case at < was:
+		ts.rise(i, slot{at, t})
+	default:
+		ts.sink(i, slot{at, t})
 	}
 }
 
