@@ -214,7 +214,7 @@ func (e *Engine) quickCompress() {
 	}
 	most := p.most(since)
 	none := berth.Variant{NPE: berth.MaxPEs + 1} // nobody as large and as long starts before until
-	until := now
+	until, reach := now, since.to
 	for b := 0; b < len(e.state.jobs.blocks); b++ {
 		block := e.state.jobs.blocks[b]
 		if block.least.NPE > most {
@@ -230,7 +230,7 @@ func (e *Engine) quickCompress() {
 				continue
 			}
 			v = res.scale(v)
-			w := wish{Variant: v, present: present, from: now, before: min(present, max(since.to, p.grown.to))}
+			w := wish{Variant: v, present: present, from: now, before: min(present, reach)}
 			if v.NPE >= none.NPE && v.Duration >= none.Duration && present >= until {
 				w.from = until
 			}
@@ -243,6 +243,7 @@ func (e *Engine) quickCompress() {
 			e.settle(block.jobs[i], berth.Allotment{Resource: res.id, Start: start, End: start.Add(v.Duration), NPE: v.NPE})
 			i -= size - len(block.jobs) // what starts leaves the queue
 			most = max(most, p.most(growth{max(present, start.Add(v.Duration)), present.Add(v.Duration)}))
+			reach = max(reach, p.grown.to)
 		}
 		if len(block.jobs) == 0 {
 			b--

@@ -158,11 +158,11 @@ func (r *recorder) open(request *berth.Request) {
 		}); at >= 0 {
 			shown = part.Variants[at]
 		}
-		line := berth.Line{
-			ID: request.ID, Kind: berth.KindRequest, User: request.User, Requirements: request.Requirements,
-			Arrival: request.Arrival, Ready: request.Ready, Deadline: request.Deadline,
-			Duration: shown.Duration, NPE: shown.NPE,
-		}
+		r.lines, r.times = append(r.lines, berth.Line{}), append(r.times, times{})
+		line := &r.lines[len(r.lines)-1]
+		line.ID, line.Kind, line.User, line.Requirements = request.ID, berth.KindRequest, request.User, request.Requirements
+		line.Arrival, line.Ready, line.Deadline = request.Arrival, request.Ready, request.Deadline
+		line.Duration, line.NPE = shown.Duration, shown.NPE
 		if request.IsJob() {
 			line.Kind = berth.KindJob
 			if line.Deadline >= berth.Forever {
@@ -175,7 +175,6 @@ func (r *recorder) open(request *berth.Request) {
 		if len(request.Parts) > 1 {
 			line.Part = i + 1
 		}
-		r.lines, r.times = append(r.lines, line), append(r.times, times{})
 	}
 }
 
