@@ -21,12 +21,17 @@ func (e *Engine) replan() {
 	if !e.settings.jobs.plans || e.state.jobs.unplanned == 0 {
 		return
 	}
-	var unplanned []*job
-	for j := range e.state.jobs.round(e.state.now) {
-		if j.plan == nil {
-			unplanned = append(unplanned, j)
+	unplanned := e.quick.started[:0]
+	if newest := e.state.jobs.newest; e.state.flat && e.state.jobs.unplanned == 1 && newest != nil && newest.plan == nil {
+		unplanned = append(unplanned, newest)
+	} else {
+		for j := range e.state.jobs.round(e.state.now) {
+			if j.plan == nil {
+				unplanned = append(unplanned, j)
+			}
 		}
 	}
+	e.quick.started = unplanned
 	if e.state.profile != nil {
 		e.quickPlan(unplanned)
 		return
@@ -70,11 +75,12 @@ func (e *Engine) compress() {
 
 // settle gives a job a plan, or starts it if that is now.
 func (e *Engine) settle(j *job, at berth.Allotment) {
-	if at.Start > e.state.now {
-		e.emit(Change{Kind: Planned, ID: j.request.ID, job: j, Plan: &at})
+	if at.Start <= e.state.now {
+		e.run(j, at)
 		return
 	}
-	e.run(j, at)
+	e.plans = append(e.plans, at)
+	e.emit(Change{Kind: Planned, ID: j.request.ID, job: j, Plan: &e.plans[len(e.plans)-1]})
 }
 
 // yield drops the plans of all jobs if one of them stands in the way of what is

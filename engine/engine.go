@@ -17,6 +17,8 @@ type Engine struct {
 	changes    []Change // of the Apply under way
 	effects    []Effect
 	quick      quick              // of the passes for jobs
+	plans      []berth.Allotment  // to which changes point
+	pes        []berth.PESet      // likewise
 	candidates []policy.Candidate // scratch space of ranked
 }
 
@@ -33,16 +35,17 @@ func New(config Config) (*Engine, error) {
 // Apply lets time pass to now, with everything that was due before the event,
 // then applies the event. It returns the changes it made, already folded into
 // the state, and the effects it wants carried out; both slices are valid until
-// the next call. Events at one instant take their places by Class, in the order
-// of Config.Instant: by default ends and expiries come before requests that
-// arrive, starts after them. Time must not run back.
+// the next call, and so are Plan and PEs of the changes. Events at one instant
+// take their places by Class, in the order of Config.Instant: by default ends
+// and expiries come before requests that arrive, starts after them. Time must
+// not run back.
 //
 // An error concerns the event alone, which then changed nothing; the changes
 // of the time that passed stand and are returned. Its code is Invalid (the
 // event is malformed), Conflict (an id is taken, the state does not allow it)
 // or NotFound. A refused request is no error: it is a Refused change.
 func (e *Engine) Apply(now berth.Time, event Event) ([]Change, []Effect, error) {
-	e.changes, e.effects = e.changes[:0], e.effects[:0]
+	e.changes, e.effects, e.plans, e.pes = e.changes[:0], e.effects[:0], e.plans[:0], e.pes[:0]
 	if !now.Valid() || now < e.state.now {
 		return nil, nil, berth.Errorf(berth.Invalid, "now", "%d is before the engine's time %d, or beyond ±2^42 s", now, e.state.now)
 	}
@@ -260,7 +263,9 @@ func (e *Engine) start(entry *entry) {
 			continue
 		}
 		if change.PEs == nil {
-			change.PEs = make([]berth.PESet, len(entry.Allotments))
+			n := len(e.pes)
+			e.pes = append(e.pes, make([]berth.PESet, len(entry.Allotments))...)
+			change.PEs = e.pes[n:len(e.pes):len(e.pes)]
 		}
 		// Parts of one reservation in one pool must not share PEs.
 		free := idle

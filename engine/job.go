@@ -20,9 +20,10 @@ type job struct {
 	// plan is where the job is planned to run: an intention of the
 	// conservative pass, no promise. nil is nowhere.
 	plan   *berth.Allotment
-	start  berth.Time // of the plan, Forever for none
-	due    timer      // that of the plan
-	expiry *timer     // that of the waiting limit, nil if there is none
+	own    berth.Allotment // room for it
+	start  berth.Time      // of the plan, Forever for none
+	due    timer           // when the plan says that the job starts
+	expiry *timer          // that of the waiting limit, nil if there is none
 }
 
 // variant returns the job's only shape; its duration is the user's estimate.
@@ -35,7 +36,8 @@ type jobQueue struct {
 	blocks    []*jobBlock // none empty
 	spare     *jobBlock   // an empty one for the next need; short queues come and go
 	byID      map[string]*job
-	unplanned int // jobs without a plan
+	unplanned int  // jobs without a plan
+	newest    *job // the one that came last, nil if it has gone
 	key       func(*policy.Pending) policy.Key
 	// rounds says in which order the jobs are looked at where that is no key.
 	rounds policy.Queue
@@ -78,15 +80,17 @@ func compareJobs(a, b *job) int {
 // block returns the first block whose last job is not before j, and j's place
 // in it; for a job behind all it is the end of the last.
 func (q *jobQueue) block(j *job) (block, place int) {
+	if last := len(q.blocks) - 1; last >= 0 {
+		if jobs := q.blocks[last].jobs; compareJobs(jobs[len(jobs)-1], j) < 0 {
+			return last, len(jobs) // most come in there
+		}
+	}
 	block = sort.Search(len(q.blocks), func(i int) bool {
 		jobs := q.blocks[i].jobs
 		return compareJobs(jobs[len(jobs)-1], j) >= 0
 	})
 	if block == len(q.blocks) {
-		if block == 0 {
-			return 0, 0
-		}
-		return block - 1, len(q.blocks[block-1].jobs)
+		return 0, 0
 	}
 	place, _ = slices.BinarySearchFunc(q.blocks[block].jobs, j, compareJobs)
 	return block, place
@@ -94,6 +98,7 @@ func (q *jobQueue) block(j *job) (block, place int) {
 
 func (q *jobQueue) add(j *job) {
 	j.start, j.key = berth.Forever, q.key(&j.order)
+	j.due = timer{Class: ClassPeriod, Sequence: j.number, job: j}
 	if q.rounds != nil {
 		q.rounds.Add(j.order)
 	}
@@ -119,6 +124,7 @@ func (q *jobQueue) add(j *job) {
 		}
 	}
 	b.insert(place, j)
+	q.newest = j
 	q.unplanned++
 }
 
@@ -172,6 +178,9 @@ func (q *jobQueue) remove(j *job) {
 		b.measure()
 	}
 	delete(q.byID, j.request.ID)
+	if q.newest == j {
+		q.newest = nil
+	}
 	if q.rounds != nil {
 		q.rounds.Remove(j.number)
 	}
@@ -284,15 +293,18 @@ func (s *state) plan(j *job, a *berth.Allotment) error {
 	if err := s.replan(j.plan, a); err != nil {
 		return fmt.Errorf("plan of job %q: %w", j.request.ID, err)
 	}
-	s.timers.drop(&j.due)
-	if j.plan != nil {
-		s.jobs.unplanned++
-	}
-	if j.plan, j.start = a, berth.Forever; a != nil {
-		j.start = a.Start
+	if j.plan == nil {
 		s.jobs.unplanned--
-		s.timers.add(planTimer(j))
 	}
+	if a != nil {
+		j.own = *a
+		j.plan, j.start = &j.own, a.Start
+		s.timers.move(&j.due, a.Start)
+		return nil
+	}
+	s.jobs.unplanned++
+	j.plan, j.start = nil, berth.Forever
+	s.timers.drop(&j.due)
 	return nil
 }
 

@@ -25,13 +25,18 @@ type usage struct {
 // brought them until it starts.
 type entry struct {
 	berth.Reservation
-	running  int                // parts that still hold PEs
-	unbooked int                // place in the state's list of that name, from 1
-	over     []bool             // by part; nil until the first of several is over
+	running  int32              // parts that still hold PEs
+	unbooked int32              // place in the state's list of that name, from 1
 	own      [1]berth.Allotment // room for Allotments, of which most have one
 	first    timer              // the start, then the end of the first part
-	further  []timer            // the ends of the others
+	further  *further           // nil until it is needed
 	noShow   *timer             // nil if nobody waits for its use
+}
+
+// further is what an entry of several parts needs beside.
+type further struct {
+	over   []bool  // by part
+	timers []timer // the ends of the parts; the first is not used
 }
 
 // timer returns the timer of a part; that of the first part is also the one of
@@ -40,15 +45,20 @@ func (e *entry) timer(part int) *timer {
 	if part == 0 {
 		return &e.first
 	}
+	return &e.beside().timers[part]
+}
+
+// beside returns what an entry of several parts needs beside.
+func (e *entry) beside() *further {
 	if e.further == nil {
-		e.further = make([]timer, len(e.Allotments)-1)
+		e.further = &further{over: make([]bool, len(e.Allotments)), timers: make([]timer, len(e.Allotments))}
 	}
-	return &e.further[part-1]
+	return e.further
 }
 
 // holds reports whether a part still holds its PEs.
 func (e *entry) holds(part int) bool {
-	return e.running > 0 && (e.over == nil || !e.over[part])
+	return e.running > 0 && (e.further == nil || !e.further.over[part])
 }
 
 func newLedger() ledger {
@@ -57,7 +67,7 @@ func newLedger() ledger {
 
 // add makes an entry that of a reservation.
 func (l *ledger) add(e *entry, r *berth.Reservation) *entry {
-	e.Reservation, e.running = *r, len(r.Allotments)
+	e.Reservation, e.running = *r, int32(len(r.Allotments))
 	l.live[r.Request.ID] = e
 	l.hold(e, 1)
 	return e
@@ -73,10 +83,7 @@ func (l *ledger) dropPart(e *entry, part int) {
 		l.hold(e, -1)
 		return
 	}
-	if e.over == nil {
-		e.over = make([]bool, len(e.Allotments))
-	}
-	e.over[part] = true
+	e.beside().over[part] = true
 }
 
 // hold adds a reservation to its user's usage, or takes it out.

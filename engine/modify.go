@@ -140,7 +140,7 @@ func (s *state) modify(e *entry, r *berth.Request, to []berth.Allotment) error {
 	if r == nil || len(to) != len(r.Parts) {
 		return fmt.Errorf("reservation %q is modified to nothing", e.Request.ID)
 	}
-	e.Request, e.running, e.further = r, len(to), nil
+	e.Request, e.running, e.further = r, int32(len(to)), nil
 	return s.move(e, to)
 }
 

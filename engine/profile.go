@@ -17,6 +17,7 @@ type profile struct {
 	size    berth.Count
 	steps   []step // ascending; the first is at the beginning of time
 	version uint64 // grows with every change
+	last    int    // the step that index returned last
 
 	// Where room has grown since the last compression ended, and during it:
 	// nothing can move that does not gain from there. Of a new profile nothing
@@ -55,24 +56,31 @@ func (g growth) and(o growth) growth { return growth{min(g.from, o.from), max(g.
 
 // prune forgets what was before now.
 func (p *profile) prune(now berth.Time) {
-	if n := p.present(now); n > 0 {
+	if n := p.index(now); n > 0 {
 		p.steps = p.steps[:copy(p.steps, p.steps[n:])]
 		p.steps[0].at = beginning
 	}
 }
 
-// present is index(now) for a profile pruned not long ago.
-func (p *profile) present(now berth.Time) int {
-	i := 0
-	for i+1 < len(p.steps) && p.steps[i+1].at <= now {
-		i++
-	}
-	return i
-}
-
-// index returns the step in force at t.
+// index returns the step in force at t, which is often one of the first, or near
+// the one asked for last.
 func (p *profile) index(t berth.Time) int {
-	i := 0
+	i := min(p.last, len(p.steps)-1)
+	if len(p.steps) > 2 && t < p.steps[2].at {
+		i = 0
+	}
+	for near := 8; near > 0; near-- {
+		switch {
+		case p.steps[i].at > t:
+			i--
+		case i+1 < len(p.steps) && p.steps[i+1].at <= t:
+			i++
+		default:
+			p.last = i
+			return i
+		}
+	}
+	i = 0
 	for n := len(p.steps); n > 1; {
 		half := n / 2
 		if p.steps[i+half].at <= t {
@@ -80,6 +88,7 @@ func (p *profile) index(t berth.Time) int {
 		}
 		n -= half
 	}
+	p.last = i
 	return i
 }
 
@@ -149,8 +158,9 @@ func (p *profile) replace(old, a *berth.Allotment) error {
 	case old == nil:
 		return p.take(a.Start, a.End, a.NPE)
 	case a.NPE == old.NPE && a.Start < old.Start && old.Start < a.End && a.End <= old.End:
+		err := p.take(a.Start, old.Start, a.NPE)
 		p.give(a.End, old.End, a.NPE)
-		return p.take(a.Start, old.Start, a.NPE)
+		return err
 	}
 	p.give(old.Start, old.End, old.NPE)
 	return p.take(a.Start, a.End, a.NPE)
@@ -159,7 +169,7 @@ func (p *profile) replace(old, a *berth.Allotment) error {
 // earliest returns the first start from now on at which n PEs are free for d.
 func (p *profile) earliest(now berth.Time, n berth.Count, d berth.Duration) (berth.Time, bool) {
 	start, end := now, now.Add(d)
-	for i := p.present(now); ; i++ {
+	for i := p.index(now); ; i++ {
 		last := i+1 == len(p.steps)
 		switch {
 		case p.steps[i].free < n && last:
@@ -173,22 +183,29 @@ func (p *profile) earliest(now berth.Time, n berth.Count, d berth.Duration) (ber
 	}
 }
 
-// earlier returns the first start from now on, before the present one, of a
-// job that is booked: from there its PEs must be free until it ends, or until
-// its own booking, which it may overlap.
-func (p *profile) earlier(now berth.Time, n berth.Count, d berth.Duration, present berth.Time) (berth.Time, bool) {
-	start, need := now, min(now.Add(d), present)
-	for i := p.present(now); ; i++ {
-		if p.steps[i].free < n {
+// wish is a planned job that would start earlier: at from or later, before
+// before, which is not after its present start.
+type wish struct {
+	berth.Variant
+	present, from, before berth.Time
+}
+
+// earlier returns the first start that fulfils a wish: the job's PEs must be
+// free until it ends, or until its own booking, which it may overlap.
+func (p *profile) earlier(w *wish) (start berth.Time, ok bool) {
+	start = w.from
+	need := min(start.Add(w.Duration), w.present)
+	for i := p.index(start); start < w.before; i++ {
+		if p.steps[i].free < w.NPE {
 			// The present booking ends somewhere behind, so there is a next.
-			if start = p.steps[i+1].at; start >= present {
-				return 0, false
-			}
-			need = min(start.Add(d), present)
+			p.last = i + 1
+			start = p.steps[i+1].at
+			need = min(start.Add(w.Duration), w.present)
 		} else if i+1 == len(p.steps) || p.steps[i+1].at >= need {
 			return start, true
 		}
 	}
+	return 0, false
 }
 
 // most returns the most PEs that are free anywhere in an interval.

@@ -17,9 +17,8 @@ type quick struct {
 	shadow  berth.Interval
 	version uint64
 
-	room    []room            // scratch space of quickEASY
-	started []*job            // likewise
-	plans   []berth.Allotment // of which changes point to some
+	room    []room // scratch space of quickEASY
+	started []*job // likewise, and of replan
 }
 
 // room says how many PEs are free from now until a time, the next room's from;
@@ -63,7 +62,7 @@ func (e *Engine) quickEASY() {
 		return
 	}
 	narrowest := queue.narrowest()
-	if p.steps[p.present(e.state.now)].free < narrowest {
+	if p.steps[p.index(e.state.now)].free < narrowest {
 		return
 	}
 	if q.first != first || q.version != p.version || q.shadow.Start < e.state.now {
@@ -110,7 +109,7 @@ func (e *Engine) shadow(first *job) berth.Interval {
 func (q *quick) measure(p *profile, now berth.Time, narrowest, npe berth.Count) {
 	q.room = q.room[:0]
 	least := p.size + 1
-	for i, at := p.present(now), now; i < len(p.steps); i++ {
+	for i, at := p.index(now), now; i < len(p.steps); i++ {
 		end := berth.Time(berth.Forever)
 		if i+1 < len(p.steps) {
 			end = p.steps[i+1].at
@@ -196,10 +195,14 @@ func (e *Engine) quickPlanable(allotments []berth.Allotment) bool {
 	return booked == len(allotments)
 }
 
-// quickCompress moves plans earlier, in order. A job can move only into room
-// that has grown since it was last looked at, so one that wants more PEs than
-// are free anywhere there is passed over, and so is one that starts before: what
-// moves meanwhile leaves room behind that beginning too.
+// quickCompress moves plans earlier, in order.
+//
+// A job can move only into room that has grown since it was last looked at, so
+// one that wants more PEs than are free anywhere there is passed over; so is one
+// that starts before, since what moves meanwhile leaves room behind that
+// beginning too; and nobody starts behind it. Users submit many equal jobs one
+// after the other: where one has found no place before some time, none as large
+// and as long finds one, if its plan does not begin before that time.
 func (e *Engine) quickCompress() {
 	p, now, res := e.state.profile, e.state.now, &e.state.resources[0]
 	p.prune(now)
@@ -210,29 +213,37 @@ func (e *Engine) quickCompress() {
 		return
 	}
 	most := p.most(since)
+	none := berth.Variant{NPE: berth.MaxPEs + 1} // nobody as large and as long starts before until
+	until, reach := now, since.to
 	for b := 0; b < len(e.state.jobs.blocks); b++ {
 		block := e.state.jobs.blocks[b]
 		if block.least.NPE > most {
 			continue
 		}
 		for i := 0; i < len(block.jobs); i++ {
-			n := block.shapes[i].NPE
-			if n > most {
+			v := block.shapes[i]
+			if v.NPE > most {
 				continue
 			}
 			present := block.jobs[i].start
 			if present <= now || present <= since.from || present >= berth.Forever {
 				continue
 			}
-			d := res.scale(block.shapes[i]).Duration
-			start, ok := p.earlier(now, n, d, present)
-			if !ok {
+			v = res.scale(v)
+			w := wish{Variant: v, present: present, from: now, before: min(present, reach)}
+			if v.NPE >= none.NPE && v.Duration >= none.Duration && present >= until {
+				w.from = until
+			}
+			start, ok := p.earlier(&w)
+			if none, until = v, start; !ok {
+				until = present
 				continue
 			}
 			size := len(block.jobs)
-			e.settle(block.jobs[i], berth.Allotment{Resource: res.id, Start: start, End: start.Add(d), NPE: n})
+			e.settle(block.jobs[i], berth.Allotment{Resource: res.id, Start: start, End: start.Add(v.Duration), NPE: v.NPE})
 			i -= size - len(block.jobs) // what starts leaves the queue
-			most = max(most, p.most(p.grown))
+			most = max(most, p.most(growth{max(present, start.Add(v.Duration)), present.Add(v.Duration)}))
+			reach = max(reach, p.grown.to)
 		}
 		if len(block.jobs) == 0 {
 			b--

@@ -91,6 +91,20 @@ func (ts *timers) drop(t *timer) {
 	}
 }
 
+// move sets a timer for another time, whether it is set already or not.
+func (ts *timers) move(t *timer, at berth.Time) {
+	was := t.At
+	t.At = at
+	switch i := int(t.place) - 1; {
+	case i < 0:
+		ts.add(t)
+	case at < was:
+		ts.rise(i, slot{at, t})
+	default:
+		ts.sink(i, slot{at, t})
+	}
+}
+
 // inOrder returns the timers in their order.
 func (ts *timers) inOrder() []*timer {
 	slots := slices.Clone(ts.heap)
@@ -175,12 +189,6 @@ func endTimer(e *entry, part int) *timer {
 	t := e.timer(part)
 	*t = timer{At: e.Allotments[part].End, Class: ClassEnd, Sequence: e.Sequence, Part: part, entry: e}
 	return t
-}
-
-// planTimer is due when a job's plan says that it starts.
-func planTimer(j *job) *timer {
-	j.due = timer{At: j.plan.Start, Class: ClassPeriod, Sequence: j.number, job: j}
-	return &j.due
 }
 
 // expiryTimer is due when a job can no longer start in time.

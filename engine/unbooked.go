@@ -22,7 +22,7 @@ func (s *state) bookLater(e *entry, a *berth.Allotment, planned bool) error {
 		}
 	}
 	s.unbooked = append(s.unbooked, e)
-	e.unbooked = len(s.unbooked)
+	e.unbooked = int32(len(s.unbooked))
 	return nil
 }
 

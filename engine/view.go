@@ -40,7 +40,12 @@ func (e *Engine) Status(id string) (s Status, ok bool) {
 		return Status{Standing: standing(entry), Request: *r.Request, Reservation: &r}, true
 	}
 	if j, waits := e.state.jobs.byID[id]; waits {
-		return Status{Standing: Pending, Request: *j.request, Plan: j.plan}, true
+		s = Status{Standing: Pending, Request: *j.request}
+		if j.plan != nil {
+			plan := *j.plan
+			s.Plan = &plan
+		}
+		return s, true
 	}
 	if p, waits := e.state.queue.byID[id]; waits {
 		return Status{Standing: Pending, Request: *p.Request}, true

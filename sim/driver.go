@@ -25,10 +25,10 @@ type driver struct {
 
 // end is when something that runs ends by itself.
 type end struct {
-	at    berth.Time
-	order int // in which they started
-	id    string
-	start berth.Time
+	at      berth.Time
+	order   int // in which they started
+	request int
+	start   berth.Time
 }
 
 func (a end) before(b end) bool { return a.at < b.at || (a.at == b.at && a.order < b.order) }
@@ -50,7 +50,6 @@ func (h *ends) push(x end) {
 func (h *ends) pop() end {
 	s := *h
 	first, x := s[0], s[len(s)-1]
-	s[len(s)-1] = end{}
 	s = s[:len(s)-1]
 	*h = s
 	if len(s) == 0 {
@@ -123,7 +122,10 @@ func (d *driver) step() (more bool, err error) {
 	}
 	switch from {
 	case finishes:
-		return true, d.apply(at, engine.Event{Kind: engine.Finish, ID: d.ends.pop().id})
+		request := d.ends.pop().request
+		id := d.workload.Requests[request].ID
+		d.recorder.known = known{id, request}
+		return true, d.apply(at, engine.Event{Kind: engine.Finish, ID: id})
 	case falls:
 		o := &d.workload.Outages[d.fallen]
 		d.fallen++
@@ -161,7 +163,7 @@ func (d *driver) gone(x *end) bool {
 	if !d.extends && len(d.workload.Outages) == 0 {
 		return false
 	}
-	r, live := d.engine.Reservation(x.id)
+	r, live := d.engine.Reservation(d.workload.Requests[x.request].ID)
 	return !live || r.Start() != x.start
 }
 
@@ -196,7 +198,7 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 // start foresees the end of what starts, if that is before its limit or the
 // limit may be extended.
 func (d *driver) start(id string) {
-	request := d.recorder.index[id]
+	request := d.recorder.find(id)
 	run := d.workload.Runs[request]
 	at, last := berth.Time(-berth.Forever), berth.Time(-berth.Forever)
 	for part := range d.workload.Requests[request].Parts {
@@ -211,6 +213,6 @@ func (d *driver) start(id string) {
 	}
 	if at < last || d.extends {
 		d.started++
-		d.ends.push(end{at: at, order: d.started, id: id, start: *d.recorder.line(id, 0).Start})
+		d.ends.push(end{at: at, order: d.started, request: request, start: *d.recorder.line(id, 0).Start})
 	}
 }

@@ -13,11 +13,13 @@ import (
 // recorder turns the engine's changes into the lines of a schedule.
 type recorder struct {
 	lines  []berth.Line
+	times  []times                   // by line
 	index  map[string]int            // of a request that is not over, in the order of their coming
+	known  known                     // the request looked for last
 	first  []int                     // by request: its first line
 	live   []int                     // by request: parts that are not over
 	pools  bool                      // lines name the pool, since a site has several
-	speeds map[[2]string]berth.Speed // by site and pool, as lines name them
+	speeds map[[2]string]berth.Speed // by site and pool, as lines name them; only those that are not standard
 	now    berth.Time
 
 	outages []berth.Line      // and what stopped jobs had run
@@ -31,10 +33,22 @@ type pieces struct {
 	done   berth.Duration
 }
 
+// times are those that a line points to. They lie apart from what the engine
+// made, so that it need not live as long as the line.
+type times struct{ start, end, actual berth.Time }
+
+// known is a request that is not over and its index; the zero value is none,
+// since every request has an id.
+type known struct {
+	id string
+	at int
+}
+
 func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 	r := &recorder{
 		speeds: map[[2]string]berth.Speed{},
 		lines:  make([]berth.Line, 0, len(requests)),
+		times:  make([]times, 0, len(requests)),
 		index:  map[string]int{},
 		pieces: map[string]pieces{},
 		first:  make([]int, 0, len(requests)),
@@ -47,7 +61,9 @@ func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 			if r.pools {
 				name = pool.Name
 			}
-			r.speeds[[2]string{site.Name, name}] = pool.Speed
+			if pool.Speed != 0 && pool.Speed != berth.StandardSpeed {
+				r.speeds[[2]string{site.Name, name}] = pool.Speed
+			}
 		}
 	}
 	return r
@@ -68,25 +84,24 @@ func (r *recorder) record(changes []engine.Change) {
 			for part := range c.Request.Parts {
 				r.line(c.ID, part).Reason = c.Refusal.Reason
 			}
-			delete(r.index, c.ID)
+			r.close(c.ID)
 		case engine.Waits:
 			line := r.line(c.ID, 0)
 			line.Kind, line.Deadline = berth.KindJob, 0
 		case engine.Expired:
-			for part := range r.live[r.index[c.ID]] {
+			for part := range r.live[r.find(c.ID)] {
 				r.revoke(r.line(c.ID, part), berth.Expired)
 			}
-			delete(r.index, c.ID)
+			r.close(c.ID)
 		case engine.Failed:
 			parts := r.parts(c.ID)
 			for part := range parts {
 				// One of several may be over; the only one may be beyond its limit.
 				if line := r.line(c.ID, part); parts == 1 || (line.ActualEnd == nil && *line.End > r.now) {
-					at := r.now
-					line.ActualEnd = &at
+					r.ended(c.ID, part)
 				}
 			}
-			delete(r.index, c.ID)
+			r.close(c.ID)
 		case engine.Requeued:
 			r.revoke(r.line(c.ID, 0), "")
 		case engine.Shortened:
@@ -98,18 +113,18 @@ func (r *recorder) record(changes []engine.Change) {
 		case engine.Lost:
 			for part := range r.parts(c.ID) {
 				line := r.line(c.ID, part)
-				promised := cmp.Or(line.PromisedStart, line.Start)
+				promised := *cmp.Or(line.PromisedStart, line.Start)
 				r.revoke(line, c.Refusal.Reason)
-				line.PromisedStart = promised // says that there was a promise
+				line.PromisedStart = &promised // says that there was a promise
 			}
-			delete(r.index, c.ID)
+			r.close(c.ID)
 		case engine.WentDown:
 			r.outage(c.Outage)
 		case engine.CameUp:
 			r.back(c.Outage)
 		case engine.Moved:
 			for part := range c.Moved {
-				r.move(r.line(c.ID, part), &c.Moved[part])
+				r.move(c.ID, part, &c.Moved[part])
 			}
 		case engine.Started:
 			for part, pes := range c.PEs {
@@ -119,13 +134,12 @@ func (r *recorder) record(changes []engine.Change) {
 			}
 		case engine.Ended:
 			if line := r.line(c.ID, c.Part); line.Kind == berth.KindJob || r.now != *line.End {
-				at := r.now
-				line.ActualEnd = &at
+				r.ended(c.ID, c.Part)
 			}
-			if request := r.index[c.ID]; r.live[request] > 1 {
+			if request := r.find(c.ID); r.live[request] > 1 {
 				r.live[request]--
 			} else {
-				delete(r.index, c.ID)
+				r.close(c.ID)
 			}
 		}
 	}
@@ -133,7 +147,7 @@ func (r *recorder) record(changes []engine.Change) {
 
 // parts returns how many parts a request has.
 func (r *recorder) parts(id string) int {
-	request := r.index[id]
+	request := r.find(id)
 	if request+1 < len(r.first) {
 		return r.first[request+1] - r.first[request]
 	}
@@ -142,18 +156,38 @@ func (r *recorder) parts(id string) int {
 
 // speed returns the speed of the pool that a line names.
 func (r *recorder) speed(line *berth.Line) berth.Speed {
+	if len(r.speeds) == 0 {
+		return berth.StandardSpeed
+	}
 	return r.speeds[[2]string{line.Site, line.Pool}]
 }
 
-// line returns the line of a part.
-func (r *recorder) line(id string, part int) *berth.Line {
-	return &r.lines[r.first[r.index[id]]+part]
+// find returns the index of a request that is not over. Most changes concern the
+// request of the one before.
+func (r *recorder) find(id string) int {
+	if r.known.id != id {
+		r.known = known{id, r.index[id]}
+	}
+	return r.known.at
 }
+
+// close notes that a request is over.
+func (r *recorder) close(id string) {
+	delete(r.index, id)
+	r.known = known{}
+}
+
+// place returns where the line of a part is.
+func (r *recorder) place(id string, part int) int { return r.first[r.find(id)] + part }
+
+// line returns the line of a part.
+func (r *recorder) line(id string, part int) *berth.Line { return &r.lines[r.place(id, part)] }
 
 // open appends the undecided lines of a request. A moldable part shows its
 // first variant that is short enough for the window until one is chosen. A job
 // without a deadline shows 0.
 func (r *recorder) open(request *berth.Request) {
+	r.known = known{request.ID, len(r.first)}
 	r.index[request.ID] = len(r.first)
 	r.first, r.live = append(r.first, len(r.lines)), append(r.live, len(request.Parts))
 	for i := range request.Parts {
@@ -164,11 +198,11 @@ func (r *recorder) open(request *berth.Request) {
 		}); at >= 0 {
 			shown = part.Variants[at]
 		}
-		line := berth.Line{
-			ID: request.ID, Kind: berth.KindRequest, User: request.User, Requirements: request.Requirements,
-			Arrival: request.Arrival, Ready: request.Ready, Deadline: request.Deadline,
-			Duration: shown.Duration, NPE: shown.NPE,
-		}
+		r.lines, r.times = append(r.lines, berth.Line{}), append(r.times, times{})
+		line := &r.lines[len(r.lines)-1]
+		line.ID, line.Kind, line.User, line.Requirements = request.ID, berth.KindRequest, request.User, request.Requirements
+		line.Arrival, line.Ready, line.Deadline = request.Arrival, request.Ready, request.Deadline
+		line.Duration, line.NPE = shown.Duration, shown.NPE
 		if request.IsJob() {
 			line.Kind = berth.KindJob
 			if line.Deadline >= berth.Forever {
@@ -181,37 +215,45 @@ func (r *recorder) open(request *berth.Request) {
 		if len(request.Parts) > 1 {
 			line.Part = i + 1
 		}
-		r.lines = append(r.lines, line)
 	}
 }
 
 func (r *recorder) accept(reservation *berth.Reservation) {
 	for part := range reservation.Allotments {
-		a := &reservation.Allotments[part]
-		line := r.line(reservation.Request.ID, part)
-		line.Accepted = true
-		r.place(line, a)
+		r.line(reservation.Request.ID, part).Accepted = true
+		r.put(reservation.Request.ID, part, &reservation.Allotments[part])
 	}
 }
 
-// place notes where and when a part is to run.
-func (r *recorder) place(line *berth.Line, a *berth.Allotment) {
+// put notes where and when a part is to run.
+func (r *recorder) put(id string, part int, a *berth.Allotment) {
+	at := r.place(id, part)
+	line, t := &r.lines[at], &r.times[at]
 	line.Site = a.Resource.Site
 	if r.pools {
 		line.Pool = a.Resource.Name
 	}
 	line.NPE, line.Duration = a.NPE, a.End.Sub(a.Start)
-	line.Start, line.End = &a.Start, &a.End
+	t.start, t.end = a.Start, a.End
+	line.Start, line.End = &t.start, &t.end
 	line.PEs = a.PEs
 }
 
 // move notes that an accepted line starts elsewhere or at another time than was
 // promised.
-func (r *recorder) move(line *berth.Line, to *berth.Allotment) {
-	if line.PromisedStart == nil {
-		line.PromisedStart = line.Start
+func (r *recorder) move(id string, part int, to *berth.Allotment) {
+	if line := r.line(id, part); line.PromisedStart == nil {
+		promised := *line.Start
+		line.PromisedStart = &promised
 	}
-	r.place(line, to)
+	r.put(id, part, to)
+}
+
+// ended notes that a part has ended now.
+func (r *recorder) ended(id string, part int) {
+	at := r.place(id, part)
+	r.times[at].actual = r.now
+	r.lines[at].ActualEnd = &r.times[at].actual
 }
 
 // revoke takes back that a line was accepted.
@@ -227,8 +269,9 @@ func (r *recorder) segment(id string, left berth.Duration) {
 	if at := r.now; *line.Start < at {
 		piece := r.pieces[id]
 		piece.number++
-		ran := *line
-		ran.ID, ran.Kind, ran.End, ran.Duration = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking, &at, at.Sub(*line.Start)
+		ran, start := *line, *line.Start
+		ran.ID, ran.Kind = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking
+		ran.Start, ran.End, ran.Duration = &start, &at, at.Sub(start)
 		r.outages = append(r.outages, ran)
 		piece.done += r.speed(line).Work(ran.Duration)
 		r.pieces[id] = piece

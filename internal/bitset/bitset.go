@@ -44,8 +44,12 @@ func (w Set) Count() berth.Count {
 
 // Lowest returns the n lowest-numbered PEs of w, or all of them if it has fewer.
 func (w Set) Lowest(n berth.Count) berth.PESet {
-	var runs []berth.Run
+	var few [32]berth.Run // the set copies the runs, so most need no room of their own
+	runs := few[:0]
 	for i, x := range w {
+		if n == 0 {
+			break
+		}
 		base := berth.PE(i * 64)
 		for x != 0 && n > 0 {
 			lo := bits.TrailingZeros64(x)
