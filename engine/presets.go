@@ -59,10 +59,11 @@ var Presets = []Preset{
 		choose(&c.Match, "earliest-finish")
 		choose(&c.Jobs, "easy")
 	}},
-	{Name: "conservative", About: "jobs in order; others start early if they delay nobody (Mu'alem and Feitelson)", Jobs: true, apply: func(c *Config) {
+	{Name: "conservative", About: "jobs in order; others start early if they delay nobody; planned anew on early ends (Mu'alem and Feitelson)", Jobs: true, apply: func(c *Config) {
 		choose(&c.Order, "fcfs")
 		choose(&c.Match, "earliest-finish")
 		choose(&c.Jobs, "conservative")
+		c.Compress = true // without it plans made from long estimates stay where they are: waits of days
 	}},
 	{Name: "default", About: "all of it: by users' priorities and lengths, where a request ends first; jobs around the promises", apply: func(c *Config) {
 		choose(&c.Order, "dpsar")

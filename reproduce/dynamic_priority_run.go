@@ -34,13 +34,30 @@ func (w *gridWorkload) measure(ctx context.Context, run *gridRun) (gridOutcome, 
 		// All decisions fall at time 0, so nothing that happens later changes
 		// the pool of a gridlet, and with it its run time.
 		config.Overrun, config.Extension = engine.Delay, extension
-		lines, err := sim.Replay(ctx, config, sim.Workload{Requests: w.requests, Runs: runs}, nil)
+		lines, err := sim.Replay(ctx, config, sim.Workload{Requests: w.requests, Runs: standardRuns(promised, runs)}, nil)
 		if err != nil {
 			return gridOutcome{}, err
 		}
 		o.moved = meanMove(promised, lines)
 	}
 	return o, nil
+}
+
+// standardRuns returns run times at the pools of a plan in standard seconds, to
+// the nearest one: with the slowest pool that is within 1.4 s there.
+func standardRuns(promised []berth.Line, runs []berth.Duration) []berth.Duration {
+	speeds := map[string]berth.Speed{}
+	for i, pool := range gridPools {
+		speeds[gridSite(i)] = pool.mips
+	}
+	standard := make([]berth.Duration, len(runs))
+	for i := range runs {
+		if promised[i].Accepted {
+			work := int64(runs[i]) * int64(speeds[promised[i].Site])
+			standard[i] = berth.Duration(max(1, (work+int64(berth.StandardSpeed)/2)/int64(berth.StandardSpeed)))
+		}
+	}
+	return standard
 }
 
 // executed is when an accepted gridlet really ran.
