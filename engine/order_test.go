@@ -67,11 +67,15 @@ func TestDPSARExample(t *testing.T) {
 		{"as printed", [3]int{9, 3, 2}, policy.OrderOptions{Scale: 9, N: 3}, "G1L1 G1L2 G1L3 " + rest},
 		{"N=2 defers one", [3]int{9, 3, 2}, policy.OrderOptions{Scale: 9, N: 2}, "G1L1 G1L2 " + rest + " G1L3"},
 		{
-			"N=2 discards one", [3]int{9, 3, 2}, policy.OrderOptions{Scale: 9, N: 2, Overflow: policy.Discard},
+			"N=2 discards one",
+			[3]int{9, 3, 2},
+			policy.OrderOptions{Scale: 9, N: 2, Overflow: policy.Discard},
 			"G1L3:quota G1L1 G1L2 " + rest,
 		},
 		{
-			"priorities 9, 5, 2", [3]int{9, 5, 2}, policy.OrderOptions{Scale: 9, N: 3},
+			"priorities 9, 5, 2",
+			[3]int{9, 5, 2},
+			policy.OrderOptions{Scale: 9, N: 3},
 			"G1L1 G2L1 G1L2 G2L2 G1L3 G2L3 G2L4 G3L1 G3L2 G3L3 G3L4",
 		},
 	} {

@@ -37,9 +37,6 @@ type Options struct {
 const (
 	defaultKeep          = 100_000
 	defaultSnapshotEvery = 200_000
-	// maxUnanswered bounds the clients that wait for an answer; more are told to
-	// come back.
-	maxUnanswered = 20_000
 )
 
 // Host is a running service: one goroutine owns the core, and everybody else

@@ -1,3 +1,3 @@
-// Package hpctime reads and writes lengths of time as people at clusters write
-// them. It knows no points in time and no zones.
+// Package hpctime reads and writes lengths of time and points in time as people
+// at clusters write them. It reads no clock: now, with its zone, is an argument.
 package hpctime

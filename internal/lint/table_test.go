@@ -15,7 +15,7 @@ var table = []room{
 	{path: "internal/stream", pure: true},
 	{path: "internal/lint"},
 	{path: "internal/nearest", pure: true},
-	{path: "internal/hpctime", pure: true, imports: []string{"."}},
+	{path: "internal/hpctime", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
 	{path: "internal/realdata"}, // imported by tests only
 	{path: "internal/plot", imports: []string{"."}},
@@ -43,6 +43,10 @@ var table = []room{
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "site", "site/hostlist"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
 	{path: "service", imports: []string{".", "engine", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
+	{path: "api/form", imports: []string{"."}},
+	{path: "api/token", imports: []string{".", "service", "site"}},
+	{path: "api", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},
+	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
 	{path: "reproduce/chart", imports: []string{"."}},

@@ -1,0 +1,223 @@
+package hpctime
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-hpc/berth"
+)
+
+// ParseInstant reads a point in time, of which now and its zone are known, in one
+// of these forms:
+//
+//	now, now+2h30m, now+1hour, now-10m   from now on, by a duration with units
+//	18:00, 18:00:30                      the next time the clock shows it
+//	noon, midnight, teatime              12:00, 00:00, 16:00 likewise
+//	today 18:00, tomorrow noon           on that day; the day alone is its midnight
+//	2026-11-21, 2026-11-21 18:00         with T instead of the space too
+//	2026-11-21T18:00:00+01:00            RFC 3339, the only form with its own zone
+//
+// What a clock shows twice or never, because it is put back or forward, is
+// refused with the times meant. So is a bare number, and a date with strokes,
+// which begins with the month or the day depending on who wrote it. Errors are of
+// code Invalid without a field.
+func ParseInstant(text string, now time.Time) (time.Time, error) {
+	word, rest, more := strings.Cut(text, " ")
+	switch {
+	case text == "":
+		return now, wrong("no time; " + instantForms)
+	case isNumber(text):
+		return now, bareInstant(text)
+	case more && rest == "":
+		return now, noInstant(text)
+	case strings.Contains(text, "/"):
+		return now, wrong(fmt.Sprintf("%q: is the month or the day first? Write %s", text, now.Format(time.DateOnly)))
+	case strings.HasPrefix(text, "now"):
+		return fromNow(text, now)
+	case word == "today":
+		return onDay(now, 0, rest, text)
+	case word == "tomorrow":
+		return onDay(now, 1, rest, text)
+	}
+	if c, ok := parseClockTime(text); ok {
+		return nextClock(c, now)
+	}
+	if at := strings.IndexAny(text, "T "); at == len(time.DateOnly) && strings.ContainsAny(text[at:], "Z+-") {
+		return parseZoned(text)
+	}
+	return parseLocal(text, now)
+}
+
+const instantForms = "a time reads like now+2h30m, 18:00, tomorrow 18:00, 2026-11-21 18:00 or 2026-11-21T18:00:00+01:00"
+
+func noInstant(text string) error {
+	return wrong(fmt.Sprintf("%q is no time; %s", text, instantForms))
+}
+
+// bareInstant names what a number alone could have meant.
+func bareInstant(number string) error {
+	return wrong(fmt.Sprintf("%s of what? It could be now+%ss (seconds from now, as in Slurm), @%s (seconds since 1970) or %s:00 (the hour of the day); write the one you mean, the second as RFC 3339",
+		number, number, number, number))
+}
+
+// fromNow reads now, and what is to be added.
+func fromNow(text string, now time.Time) (time.Time, error) {
+	rest := text[len("now"):]
+	if rest == "" {
+		return now, nil
+	}
+	sign := rest[0]
+	if sign != '+' && sign != '-' {
+		return now, noInstant(text)
+	}
+	if isNumber(rest[1:]) {
+		return now, bare(rest[1:])
+	}
+	d, ok := parseWords(rest[1:])
+	if !ok {
+		var err error
+		if d, err = Parse(rest[1:]); err != nil {
+			return now, err
+		}
+	}
+	if sign == '-' {
+		d = -d
+	}
+	return within(time.Unix(now.Unix()+int64(d), int64(now.Nanosecond())).In(now.Location()), text)
+}
+
+// unitWords are the units written out, as Slurm has them, the longest first.
+var unitWords = []struct {
+	word string
+	unit berth.Duration
+}{
+	{"weeks", week}, {"week", week}, {"days", day}, {"day", day}, {"hours", hour}, {"hour", hour},
+	{"minutes", minute}, {"minute", minute}, {"seconds", second}, {"second", second},
+}
+
+// parseWords reads a number with a unit written out, such as 2hours.
+func parseWords(text string) (berth.Duration, bool) {
+	for _, u := range unitWords {
+		if count, is := strings.CutSuffix(text, u.word); is {
+			n, ok := number(count)
+			d := sum(0, n, u.unit)
+			return d, ok && d < berth.TimeLimit
+		}
+	}
+	return 0, false
+}
+
+// clockTime is what a clock shows.
+type clockTime struct{ hour, minute, second int }
+
+var clockWords = map[string]clockTime{"midnight": {}, "noon": {hour: 12}, "teatime": {hour: 16}}
+
+// parseClockTime reads HH:MM[:SS], or a word for it.
+func parseClockTime(text string) (clockTime, bool) {
+	if c, is := clockWords[text]; is {
+		return c, true
+	}
+	fields := strings.Split(text, ":")
+	if len(fields) < 2 || len(fields) > 3 {
+		return clockTime{}, false
+	}
+	var parts [3]int
+	for i, field := range fields {
+		n, err := strconv.ParseUint(field, 10, 8)
+		if err != nil || len(field) != 2 && (i > 0 || len(field) != 1) || n > 59 || i == 0 && n > 23 {
+			return clockTime{}, false
+		}
+		parts[i] = int(n)
+	}
+	return clockTime{parts[0], parts[1], parts[2]}, true
+}
+
+// onDay reads a clock time so many days after today.
+func onDay(now time.Time, days int, clock, text string) (time.Time, error) {
+	c := clockTime{}
+	if clock != "" {
+		var ok bool
+		if c, ok = parseClockTime(clock); !ok {
+			return now, noInstant(text)
+		}
+	}
+	return local(now, days, c, now.Location())
+}
+
+// nextClock returns when the clock shows that next, after now.
+func nextClock(c clockTime, now time.Time) (time.Time, error) {
+	t, err := local(now, 0, c, now.Location())
+	if err == nil && !t.After(now) {
+		return local(now, 1, c, now.Location())
+	}
+	return t, err
+}
+
+// local returns when a clock in a zone shows that, so many days after a day.
+func local(on time.Time, days int, c clockTime, zone *time.Location) (time.Time, error) {
+	date := time.Date(on.Year(), on.Month(), on.Day()+days, 0, 0, 0, 0, time.UTC)
+	return resolve(date.Add(time.Duration(c.hour)*time.Hour+time.Duration(c.minute)*time.Minute+time.Duration(c.second)*time.Second), zone)
+}
+
+// resolve returns the instant at which the clocks of a zone show what shown shows
+// in UTC.
+func resolve(shown time.Time, zone *time.Location) (time.Time, error) {
+	var found []time.Time
+	for _, around := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		_, offset := shown.Add(around).In(zone).Zone()
+		t := shown.Add(-time.Duration(offset) * time.Second).In(zone)
+		same := t.Format(time.DateTime) == shown.Format(time.DateTime)
+		if same && (len(found) == 0 || !found[0].Equal(t)) {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return within(found[0], shown.Format(time.DateTime))
+	case 2:
+		return found[0], wrong(fmt.Sprintf("%s comes twice in %s, because the clocks are put back; write %s or %s",
+			shown.Format(time.DateTime), zone, found[0].Format(time.RFC3339), found[1].Format(time.RFC3339)))
+	}
+	after := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, zone)
+	return after, wrong(fmt.Sprintf("%s never comes in %s, because the clocks are put forward; nearest is %s",
+		shown.Format(time.DateTime), zone, after.Format(time.RFC3339)))
+}
+
+// parseZoned reads RFC 3339.
+func parseZoned(text string) (time.Time, error) {
+	var t time.Time
+	if err := t.UnmarshalText([]byte(strings.Replace(text, " ", "T", 1))); err != nil {
+		return t, noInstant(text)
+	}
+	return within(t, text)
+}
+
+// parseLocal reads a date, with a clock time or not, in the zone of now.
+func parseLocal(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05"} {
+		if len(text) != len(layout) { // else it would take a fraction of a second
+			continue
+		}
+		if shown, err := time.Parse(layout, text); err == nil {
+			return resolve(shown, now.Location())
+		}
+	}
+	return now, noInstant(text)
+}
+
+// within refuses years that RFC 3339 cannot write in every zone: clocks that went
+// by the sun were off by seconds too.
+func within(t time.Time, text string) (time.Time, error) {
+	if year := t.UTC().Year(); year < 1970 || year > 9998 {
+		return t, wrong(fmt.Sprintf("%q is in the year %d; want one from 1970 to 9998", text, year))
+	}
+	return t, nil
+}
+
+// Echo writes a point in time so that nobody can take it for another: with its
+// zone, and in UTC.
+func Echo(t time.Time) string {
+	return t.Format("Mon 2006-01-02 15:04:05 -07:00") + " (" + t.UTC().Format(time.RFC3339) + ")"
+}
