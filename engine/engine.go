@@ -65,15 +65,17 @@ func (e *Engine) Apply(now berth.Time, event Event) ([]Change, []Effect, error) 
 // Next returns the time at which the engine wants to be woken: the earliest
 // thing due. ok is false if nothing is.
 func (e *Engine) Next() (at berth.Time, ok bool) {
-	t, ok := e.state.next()
-	return t.At, ok
+	return e.state.due()
 }
 
 // catchUp runs what is due before now, and at now what ranks before rank.
 func (e *Engine) catchUp(now berth.Time, rank uint8) {
 	for {
-		t, ok := e.state.next()
-		if !ok || t.At > now || (t.At == now && e.settings.ranks[t.Class] >= rank) {
+		if at, _ := e.state.due(); at > now {
+			return
+		}
+		t := e.state.next()
+		if t.At == now && e.settings.ranks[t.Class] >= rank {
 			return
 		}
 		e.advance(max(t.At, e.state.now))

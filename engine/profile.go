@@ -188,6 +188,7 @@ func (p *profile) earliest(now berth.Time, n berth.Count, d berth.Duration) (ber
 type wish struct {
 	berth.Variant
 	present, from, before berth.Time
+	near                  bool // from is near the step that was asked for last, else near the first
 }
 
 // earlier returns the first start that fulfils a wish: the job's PEs must be
@@ -195,7 +196,17 @@ type wish struct {
 func (p *profile) earlier(w *wish) (start berth.Time, ok bool) {
 	start = w.from
 	need := min(start.Add(w.Duration), w.present)
-	for i := p.index(start); start < w.before; i++ {
+	i := 0
+	if w.near {
+		i = min(p.last, len(p.steps)-1)
+	}
+	for p.steps[i].at > start {
+		i--
+	}
+	for i+1 < len(p.steps) && p.steps[i+1].at <= start {
+		i++
+	}
+	for ; start < w.before; i++ {
 		if p.steps[i].free < w.NPE {
 			// The present booking ends somewhere behind, so there is a next.
 			p.last = i + 1

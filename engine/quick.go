@@ -232,7 +232,7 @@ func (e *Engine) quickCompress() {
 			v = res.scale(v)
 			w := wish{Variant: v, present: present, from: now, before: min(present, reach)}
 			if v.NPE >= none.NPE && v.Duration >= none.Duration && present >= until {
-				w.from = until
+				w.from, w.near = until, true
 			}
 			start, ok := p.earlier(&w)
 			if none, until = v, start; !ok {

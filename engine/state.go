@@ -355,7 +355,6 @@ func (s *state) confirm(e *entry) error {
 
 // start makes a reservation active and takes its PEs out of the idle sets.
 func (s *state) start(e *entry, pes []berth.PESet) error {
-	s.timers.drop(&e.first)
 	e.State = berth.Active
 	// The allotments are shared with the change that brought them.
 	e.Allotments = append(e.own[:0], e.Allotments...)
@@ -368,7 +367,7 @@ func (s *state) start(e *entry, pes []berth.PESet) error {
 			a.PEs = pes[part]
 			idle.Delete(a.PEs)
 		}
-		s.timers.add(endTimer(e, part))
+		s.timers.turn(e.timer(part), endOf(e, part)) // the first was that of the start
 	}
 	s.awaitShow(e)
 	return nil

@@ -82,11 +82,26 @@ func (ts *timers) drop(t *timer) {
 	x := ts.heap[last]
 	ts.heap[last] = slot{}
 	ts.heap = ts.heap[:last]
-	switch {
-	case i == last:
-	case i > 0 && ts.before(x, ts.heap[(i-1)/2]):
+	if i < last {
+		ts.put(i, x)
+	}
+}
+
+// turn makes a timer another one; it is set then, whether it was before or not.
+func (ts *timers) turn(t *timer, into timer) {
+	into.place = t.place
+	if *t = into; t.place == 0 {
+		ts.add(t)
+		return
+	}
+	ts.put(int(t.place)-1, slot{t.At, t})
+}
+
+// put puts a slot where i is, or where it belongs.
+func (ts *timers) put(i int, x slot) {
+	if i > 0 && ts.before(x, ts.heap[(i-1)/2]) {
 		ts.rise(i, x)
-	default:
+	} else {
 		ts.sink(i, x)
 	}
 }
@@ -159,13 +174,17 @@ func (ts *timers) sink(i int, x slot) {
 	x.timer.place = int32(i + 1)
 }
 
-// next returns the first timer.
-func (s *state) next() (timer, bool) {
+// due returns the time of the first timer, and Forever and false if there is
+// none.
+func (s *state) due() (berth.Time, bool) {
 	if len(s.timers.heap) == 0 {
-		return timer{}, false
+		return berth.Forever, false
 	}
-	return *s.timers.heap[0].timer, true
+	return s.timers.heap[0].at, true
 }
+
+// next returns the first timer; there must be one.
+func (s *state) next() timer { return *s.timers.heap[0].timer }
 
 // waitTimer is due when a reservation starts or, as long as it is only held,
 // when it expires.
@@ -187,8 +206,12 @@ const (
 // endTimer is due when a part of a reservation reaches its end.
 func endTimer(e *entry, part int) *timer {
 	t := e.timer(part)
-	*t = timer{At: e.Allotments[part].End, Class: ClassEnd, Sequence: e.Sequence, Part: part, entry: e}
+	*t = endOf(e, part)
 	return t
+}
+
+func endOf(e *entry, part int) timer {
+	return timer{At: e.Allotments[part].End, Class: ClassEnd, Sequence: e.Sequence, Part: part, entry: e}
 }
 
 // expiryTimer is due when a job can no longer start in time.
