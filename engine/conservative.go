@@ -21,22 +21,22 @@ func (e *Engine) replan() {
 	if !e.settings.jobs.plans || e.state.jobs.unplanned == 0 {
 		return
 	}
-	unplanned := e.quick.started[:0]
-	if newest := e.state.jobs.newest; e.state.flat && e.state.jobs.unplanned == 1 && newest != nil && newest.plan == nil {
-		unplanned = append(unplanned, newest)
+	q, jobs := &e.quick, &e.state.jobs
+	q.started = q.started[:0]
+	if newest := jobs.newest; e.state.flat && jobs.unplanned == 1 && newest != nil && newest.plan == nil {
+		q.started = append(q.started, newest)
 	} else {
-		for j := range e.state.jobs.round(e.state.now) {
+		for j := range jobs.round(e.state.now) {
 			if j.plan == nil {
-				unplanned = append(unplanned, j)
+				q.started = append(q.started, j)
 			}
 		}
 	}
-	e.quick.started = unplanned
 	if e.state.profile != nil {
-		e.quickPlan(unplanned)
+		e.quickPlan(q.started)
 		return
 	}
-	for _, j := range unplanned {
+	for _, j := range q.started {
 		t := e.newTrial(e.state.plans)
 		if at, ok := t.earliest(j); ok {
 			e.settle(j, at)
