@@ -82,6 +82,7 @@ func (e *Engine) grown(d *entry) (whole, extra berth.Allotment) {
 	extra.NPE, extra.PEs = min(free, d.Missing), berth.PESet{}
 	if idle, late := e.state.idleOf(a.Resource); late && d.State == berth.Active {
 		extra.PEs = idle.Lowest(extra.NPE)
+		extra.NPE = extra.PEs.Count() // what ends at this moment may not have given its PEs back yet
 	} else if !late {
 		if eligible := res.eligible(d.Request, &d.Request.Parts[0]); !eligible.Empty() {
 			pes = pes.And(eligible)

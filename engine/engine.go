@@ -219,6 +219,8 @@ func (e *Engine) confirm(id string) error {
 		return berth.Errorf(berth.NotFound, "id", "no live reservation %q; if it was held, it has expired", id)
 	case entry.State != berth.Held:
 		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not held", id, entry.State)
+	case firstEnd(entry.Allotments) <= e.state.now: // where arrivals come before expiries
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is over at this moment", id)
 	}
 	e.emit(Change{Kind: Confirmed, ID: id, entry: entry})
 	return nil

@@ -55,12 +55,21 @@ func (e *Engine) decide(r *berth.Request) {
 	}
 	if r.Hold > 0 {
 		reservation.State = berth.Held
-		reservation.Expires = min(e.state.now.Add(r.Hold), reservation.End())
+		reservation.Expires = min(e.state.now.Add(r.Hold), firstEnd(allotments))
 	}
 	e.preempt(allotments)
 	e.yield(allotments)
 	e.emit(Change{Kind: Accepted, ID: r.ID, Reservation: reservation})
 	e.effect(EffectReserve, reservation)
+}
+
+// firstEnd returns the earliest end of any part.
+func firstEnd(allotments []berth.Allotment) berth.Time {
+	end := allotments[0].End
+	for i := range allotments[1:] {
+		end = min(end, allotments[i+1].End)
+	}
+	return end
 }
 
 // mayWait reports whether a request that found no room waits as a job instead:

@@ -145,3 +145,26 @@ func ids(reservations iter.Seq[berth.Reservation]) string {
 	}
 	return strings.Join(list, " ")
 }
+
+// Of co-allocated parts the first that would end ends the hold: what is
+// confirmed later could not start together any more.
+func TestHoldEndsWithItsFirstPart(t *testing.T) {
+	for _, instant := range [][]string{nil, engine.ArrivalsFirst()} {
+		config := onePool(4, berth.Late)
+		config.Instant = instant
+		e := newEngine(t, config)
+		r := held("a", 0, 0, 50, 2, 5, 100)
+		r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: 2, Duration: 30}}})
+		if a := accepted(t, submit(t, e, 0, r)); a.Expires != 5 {
+			t.Fatalf("it is held until %d, want 5", a.Expires)
+		}
+		_, _, err := e.Apply(5, engine.Event{Kind: engine.Confirm, ID: "a"})
+		if err == nil {
+			t.Error("it is confirmed when its first part is over")
+		}
+		apply(t, e, 6, engine.Event{Kind: engine.Wake})
+		if _, live := e.Reservation("a"); live {
+			t.Error("it is held after its first part")
+		}
+	}
+}

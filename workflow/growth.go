@@ -31,8 +31,8 @@ type growth struct {
 
 	order    []int32
 	n        int       // how many of the order take part
-	children [][]int32 // of each task, those that take part
-	entries  []int32   // tasks without parents that take part
+	children [][]int32 // of each task, those that take part; of root, those without parents
+	root     int32     // a task of no time before all others, beside the n real ones
 
 	// What has happened: step s let chosen[s] grow, when the critical path was
 	// path[s] long, and made the area larger by grown[s]. area[s] is the sum of
@@ -45,23 +45,24 @@ type growth struct {
 	saturated  bool
 
 	// What follows from it, unless stale.
-	stale   bool
-	level   []int64 // bottom levels, see bits; of tasks not settled no less than that
-	settled []bool
-	next    []int32 // the child on the longest way down, -1 at the end
-	rival   []int64 // no other child has a higher bottom level
-	leaning []int32 // how many settled tasks have this one as next
-	gain    []int64 // bits of what one more PE would bring; none at the limit
-	nodes   []node
-	way     []int32 // the critical path
-	pile    []int32
+	stale bool
+	nodes []node
+	gain  []int64 // bits of what one more PE is worth by the rule, 0 at the limit
+	way   []int32 // the critical path, from root on
+	pile  []int32
 
 	// With MCPA, the depth of each task and the PEs allotted in each depth.
 	depth, width []int32
 }
 
-// node is a task's present number of PEs and what follows from it alone.
+// node is what is known of a task after all steps.
 type node struct {
+	level   int64 // the bottom level, see bits; no less than that if not settled
+	rival   int64 // no child but next has a higher bottom level
+	next    int32 // the child on the longest way down, -1 at the end
+	leaning int32 // how many settled tasks have this one as next
+	settled bool
+
 	npe   int32
 	time  float64
 	after float64 // the time on one PE more
@@ -76,16 +77,15 @@ func newGrowth(w *Workflow, curves []curve, order []int32, limit berth.Count, ru
 	n := w.Len()
 	g := &growth{
 		w: w, curve: curves, limit: limit, rule: rule, order: order, n: n, stale: true,
-		children: make([][]int32, n), firstOn: make([]int32, n), nodes: make([]node, n),
-		level: make([]int64, n), settled: make([]bool, n), next: make([]int32, n),
-		rival: make([]int64, n), leaning: make([]int32, n), gain: make([]int64, n),
+		children: make([][]int32, n+1), root: int32(n), firstOn: make([]int32, n+1), nodes: make([]node, n+1),
+		gain: make([]int64, n+1),
 	}
 	list := slices.Clone(w.children.list)
 	for i := range n {
 		g.firstOn[i] = never
 		g.children[i] = list[w.children.from[i]:w.children.from[i+1]]
 		if len(w.Parents(i)) == 0 {
-			g.entries = append(g.entries, int32(i))
+			g.children[n] = append(g.children[n], int32(i))
 		}
 	}
 	if rule == levelled {
@@ -110,19 +110,20 @@ const (
 // over the PE-seconds that the task then takes more, of which a twentieth of
 // its time is counted on top, for a PE given here is missing elsewhere. By
 // Amdahl's law that is (1−α)/((α+1/20)·m·(m+1)), whatever the length of the
-// task. The twentieth was chosen by experiment; from a fiftieth to a tenth the
-// outcome differs little.
+// task, if it has any. The twentieth was chosen by experiment; from a fiftieth
+// to a tenth the outcome differs little.
 func (c *curve) thrift(m berth.Count) float64 {
+	if c.total == 0 {
+		return 0
+	}
 	return c.parallel / float64(float64((c.serial+.05)*float64(m))*float64(m+1))
 }
 
 // refresh computes everything that follows from chosen.
 func (g *growth) refresh() {
 	g.stale = false
-	clear(g.settled)
-	clear(g.leaning)
 	for i := range g.nodes {
-		g.nodes[i].npe, g.next[i] = 1, -1
+		g.nodes[i] = node{npe: 1, next: -1}
 	}
 	for _, task := range g.chosen {
 		g.nodes[task].npe++
@@ -135,9 +136,9 @@ func (g *growth) refresh() {
 		g.grow(i)
 		g.settle(i)
 	}
+	g.settle(g.root)
 	g.way = g.way[:0]
-	top, _ := g.highest(g.entries)
-	g.follow(top)
+	g.follow(g.root)
 }
 
 // grow gives a task one more PE.
@@ -148,78 +149,75 @@ func (g *growth) grow(i int32) {
 	v.after = g.curve[i].time(berth.Count(v.npe + 1))
 	over := v.per
 	v.per = v.after / float64(v.npe+1)
-	if g.rule == thrifty {
-		g.gain[i] = bits(g.curve[i].thrift(berth.Count(v.npe)))
-	} else {
-		g.gain[i] = bits(over - v.per)
-	}
-	if berth.Count(v.npe) >= g.limit {
+	switch {
+	case berth.Count(v.npe) >= g.limit || g.full(i):
 		g.gain[i] = 0
+	case g.rule == thrifty:
+		g.gain[i] = bits(g.curve[i].thrift(berth.Count(v.npe)))
+	default:
+		g.gain[i] = bits(over - v.per)
 	}
 }
 
 // settle computes the bottom level of a task. Levels only fall, so an old one
-// bounds the new from above: only the highest child matters, once it has been
-// settled and is still the highest.
+// bounds the new from above: of the children only the highest matters, the first
+// of equals, once it has been settled and is still the highest.
 func (g *growth) settle(i int32) {
-	switch was := g.next[i]; {
-	case was < 0:
-	case g.settled[i]:
-		g.leaning[was]--
-	case !g.settled[was]:
-		g.settle(was) // it was the highest, and may well be still
+	nodes := g.nodes
+	v := &nodes[i]
+	if v.next >= 0 {
+		switch was := &nodes[v.next]; {
+		case v.settled:
+			was.leaning--
+		case !was.settled:
+			g.settle(v.next) // it was the highest, and may well be still
+		}
 	}
-	g.next[i], g.rival[i] = g.highest(g.children[i])
-	if g.next[i] >= 0 {
-		g.leaning[g.next[i]]++
+	for {
+		next, level, rival := int32(-1), int64(-1), int64(-1)
+		for _, child := range g.children[i] {
+			l := nodes[child].level
+			rival = max(rival, min(l, level))
+			if l > level {
+				next, level = child, l
+			}
+		}
+		v.next, v.rival = next, rival
+		if next < 0 || nodes[next].settled {
+			break
+		}
+		if g.settle(next); nodes[next].level > rival {
+			break
+		}
 	}
-	g.settled[i] = true
-	g.level[i] = g.sumDown(i)
+	if v.next >= 0 {
+		nodes[v.next].leaning++
+	}
+	v.settled = true
+	g.sumDown(v)
 }
 
-// sumDown adds a task's time to the bottom level of the next on its longest way
-// down.
-func (g *growth) sumDown(i int32) int64 {
+// sumDown computes a task's bottom level from that of the next on its longest
+// way down.
+func (g *growth) sumDown(v *node) {
 	below := 0.0
-	if next := g.next[i]; next >= 0 {
-		below = unbits(g.level[next])
+	if v.next >= 0 {
+		below = unbits(g.nodes[v.next].level)
 	}
-	return bits(g.nodes[i].time + below)
+	v.level = bits(v.time + below)
 }
 
-// bits returns a number that compares with others as x does, which is not
-// negative; unbits returns x. Whole numbers are compared without branches,
-// which a search for the highest of a few would mostly guess wrong.
+// bits returns a whole number that compares with others as x does, which is not
+// negative; unbits returns x. The smaller and the larger of two whole numbers are
+// found without a branch, which would mostly be guessed wrong.
 func bits(x float64) int64 { return int64(math.Float64bits(x)) }
 
 func unbits(b int64) float64 { return math.Float64frombits(uint64(b)) }
 
-// highest returns the task of the list with the largest bottom level, the first
-// of equals, and what no other exceeds; -1 if the list is empty.
-func (g *growth) highest(list []int32) (int32, int64) {
-	for {
-		levels := g.level
-		top, level, rival := int32(-1), int64(-1), int64(-1)
-		for _, i := range list {
-			l := levels[i]
-			rival = max(rival, min(l, level))
-			if l > level {
-				top, level = i, l
-			}
-		}
-		if top < 0 || g.settled[top] {
-			return top, rival
-		}
-		if g.settle(top); g.level[top] > rival {
-			return top, rival
-		}
-	}
-}
-
 // follow lets the critical path go on from a task to its end.
 func (g *growth) follow(i int32) {
 	s := int32(len(g.chosen))
-	for ; i >= 0; i = g.next[i] {
+	for ; i >= 0; i = g.nodes[i].next {
 		g.way = append(g.way, i)
 		g.firstOn[i] = min(g.firstOn[i], s)
 	}
@@ -230,19 +228,17 @@ func (g *growth) follow(i int32) {
 // critical path, which is looked at next. The longest way down from a settled
 // task leads through settled ones only.
 func (g *growth) unsettle(task, above int32) {
-	if g.leaning[task] <= 1 {
-		return // nobody, or above alone: an entry, which has none above, has no parents
-	}
 	g.pile = append(g.pile[:0], task)
 	for len(g.pile) > 0 {
 		i := g.pile[len(g.pile)-1]
 		g.pile = g.pile[:len(g.pile)-1]
 		for _, parent := range g.w.parents.of(i) {
-			if g.next[parent] != i || parent == above || !g.settled[parent] {
+			v := &g.nodes[parent]
+			if v.next != i || parent == above || !v.settled {
 				continue
 			}
-			g.settled[parent] = false
-			if g.leaning[i]--; g.leaning[parent] > 0 {
+			v.settled = false
+			if g.nodes[i].leaning--; v.leaning > 0 {
 				g.pile = append(g.pile, parent)
 			}
 		}
@@ -259,7 +255,7 @@ func (g *growth) step() bool {
 	}
 	place, most := -1, int64(0)
 	for k, i := range g.way {
-		if gain := g.gain[i]; gain > most && g.room(i) {
+		if gain := g.gain[i]; gain > most {
 			place, most = k, gain
 		}
 	}
@@ -271,8 +267,8 @@ func (g *growth) step() bool {
 	v := &g.nodes[task]
 	area := float64(float64(v.npe) * v.time)
 	g.grow(task)
-	if g.width != nil {
-		g.width[g.depth[task]]++
+	if g.rule == levelled {
+		g.widen(g.depth[task])
 	}
 	g.chosen = append(g.chosen, task)
 	g.grown = append(g.grown, float64(float64(v.npe)*v.time)-area)
@@ -285,41 +281,43 @@ func (g *growth) step() bool {
 func (g *growth) climb(place int) {
 	turn := len(g.way) // where the path first takes another way
 	for k := place; k >= 0; k-- {
-		i, was := g.way[k], g.level[g.way[k]]
-		switch {
-		case k == place || g.level[g.next[i]] > g.rival[i]:
-			g.level[i] = g.sumDown(i)
-		default:
-			if g.settle(i); g.next[i] != g.way[k+1] {
-				turn = k
-			}
+		i := g.way[k]
+		v := &g.nodes[i]
+		was := v.level
+		if k == place || g.nodes[v.next].level > v.rival {
+			g.sumDown(v)
+		} else if g.settle(i); v.next != g.way[k+1] {
+			turn = k
 		}
-		if g.level[i] == was {
-			break
+		if v.level == was {
+			break // and so is all above
 		}
-		above := int32(-1)
-		if k > 0 {
-			above = g.way[k-1]
-		}
-		g.unsettle(i, above)
-		if k == 0 {
-			if top, _ := g.highest(g.entries); top != i {
-				g.way = g.way[:0]
-				g.follow(top)
-				return
-			}
+		if v.leaning > 1 { // not the task above alone
+			g.unsettle(i, g.way[k-1])
 		}
 	}
 	if turn < len(g.way) {
 		g.way = g.way[:turn+1]
-		g.follow(g.next[g.way[turn]])
+		g.follow(g.nodes[g.way[turn]].next)
 	}
 }
 
-// room reports whether MCPA lets a task grow: the tasks of its depth, which may
-// all run at once, must not need more PEs together than there are.
-func (g *growth) room(i int32) bool {
-	return g.width == nil || berth.Count(g.width[g.depth[i]]) < g.limit
+// widen counts one more PE for the tasks of a depth. MCPA lets none of them grow
+// once they need all PEs to run at once.
+func (g *growth) widen(depth int32) {
+	if g.width[depth]++; berth.Count(g.width[depth]) < g.limit {
+		return
+	}
+	for i, d := range g.depth {
+		if d == depth {
+			g.gain[i] = 0
+		}
+	}
+}
+
+// full reports whether MCPA keeps a task from growing.
+func (g *growth) full(i int32) bool {
+	return g.rule == levelled && berth.Count(g.width[g.depth[i]]) >= g.limit
 }
 
 // until counts into steps how often each task grows until CPA stops for q PEs
@@ -349,7 +347,7 @@ func (g *growth) look() {
 	if g.stale {
 		g.refresh()
 	}
-	g.path = append(g.path, unbits(g.level[g.way[0]]))
+	g.path = append(g.path, unbits(g.nodes[g.way[0]].level))
 	g.addArea()
 }
 
@@ -383,7 +381,7 @@ func (g *growth) stops(s int, share float64) bool {
 // sum returns the sum of the areas before step s, added in the order of the
 // workflow as the plain form does.
 func (g *growth) sum(s int) float64 {
-	counts := make([]int32, len(g.nodes))
+	counts := make([]int32, g.root)
 	for _, i := range g.order[:g.n] {
 		counts[i] = 1
 	}
@@ -408,7 +406,7 @@ func (g *growth) drop() {
 	for _, parent := range g.w.parents.of(task) {
 		g.children[parent] = without(g.children[parent], task)
 	}
-	g.entries = without(g.entries, task)
+	g.children[g.root] = without(g.children[g.root], task)
 	cut := min(int(g.firstOn[task]), len(g.chosen))
 	for i, s := range g.firstOn {
 		if int(s) >= cut {

@@ -103,3 +103,17 @@ func TestAllocationsEqualPlain(t *testing.T) {
 	_, err = in.Map("cpu", 4)
 	wantField(t, err, "allocation")
 }
+
+// A task of no time gains nothing from PEs, whatever the rule.
+func TestTasksOfNoTimeStaySmall(t *testing.T) {
+	w, err := workflow.New([]workflow.Task{{ID: "a"}, {ID: "b", Sequential: 100}}, []workflow.Edge{{Parent: "a", Child: "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := prepare(t, workflow.Problem{Workflow: w, Calendar: booked(t, 64)})
+	for _, a := range []workflow.Allocation{workflow.CPA, workflow.MCPA, workflow.Thrift} {
+		if npe, err := in.Allocate(a, 64); err != nil || npe[0] != 1 || npe[1] < 2 {
+			t.Errorf("%s allots %v, %v", a, npe, err)
+		}
+	}
+}

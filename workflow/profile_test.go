@@ -110,12 +110,12 @@ func ask(t *testing.T, seed int, p *profile, scan *plain, c *curve, lo, due bert
 // A run that begins where a block of records does counts, although the whole
 // block before it is passed over.
 func TestFewestBesideABlockWithoutRoom(t *testing.T) {
-	in := &Instance{w: &Workflow{}, size: 4}
+	var s steps
 	for i := range 4 * blockSize {
-		in.steps.times, in.steps.free = append(in.steps.times, berth.Time(30*i)), append(in.steps.free, berth.Count(-(i%2)))
+		s.times, s.free = append(s.times, berth.Time(30*i)), append(s.free, berth.Count(-(i%2)))
 	}
-	p := &in.profile
-	p.reset(&in.steps)
+	var p profile
+	p.reset(&s)
 	begin := p.blocks[2].times[0]
 	p.take(begin, begin+30, -4)
 	c := curve{total: 120, parallel: 1}
