@@ -93,8 +93,19 @@ var unitWords = []struct {
 	word string
 	unit berth.Duration
 }{
-	{"weeks", week}, {"week", week}, {"days", day}, {"day", day}, {"hours", hour}, {"hour", hour},
-	{"minutes", minute}, {"minute", minute}, {"seconds", second}, {"second", second},
+	{"weeks", week},
+	{"week", week},
+	{"days", day},
+	{"day", day},
+	{"hours", hour},
+	{"hour", hour},
+	{"hr", hour},
+	{"minutes", minute},
+	{"minute", minute},
+	{"min", minute},
+	{"seconds", second},
+	{"second", second},
+	{"sec", second},
 }
 
 // parseWords reads a number with a unit written out, such as 2hours.

@@ -28,6 +28,7 @@ func TestParseInstant(t *testing.T) {
 		"now+2h30m": "2026-11-21T20:00:00+01:00", "now+90minutes": "2026-11-21T19:00:00+01:00", "now+1day": "2026-11-22T17:30:00+01:00",
 		"now+PT1H": "2026-11-21T18:30:00+01:00", "now+1-00:00:00": "2026-11-22T17:30:00+01:00", "now-10m": "2026-11-21T17:20:00+01:00",
 		"now+1week": "2026-11-28T17:30:00+01:00", "now+1second": "2026-11-21T17:30:01+01:00",
+		"now+10min": "2026-11-21T17:40:00+01:00", "now+2hr": "2026-11-21T19:30:00+01:00", "now+30sec": "2026-11-21T17:30:30+01:00",
 		"18:00": "2026-11-21T18:00:00+01:00", "9:00": "2026-11-22T09:00:00+01:00", "17:30": "2026-11-22T17:30:00+01:00", "17:30:01": "2026-11-21T17:30:01+01:00",
 		"noon": "2026-11-22T12:00:00+01:00", "midnight": "2026-11-22T00:00:00+01:00", "teatime": "2026-11-22T16:00:00+01:00",
 		"today": "2026-11-21T00:00:00+01:00", "today 09:00": "2026-11-21T09:00:00+01:00", "tomorrow": "2026-11-22T00:00:00+01:00",
@@ -154,7 +155,7 @@ func FuzzParseInstant(f *testing.F) {
 	}
 	berlin := zone(f, "Europe/Berlin")
 	f.Fuzz(func(t *testing.T, text string, seconds int64) {
-		now := time.Unix((seconds&(1<<33-1)), 0).In(berlin)
+		now := time.Unix((seconds & (1<<33 - 1)), 0).In(berlin)
 		for _, parse := range []func(string, time.Time) (time.Time, error){hpctime.ParseInstant, hpctime.ParseSlurmInstant} {
 			got, err := parse(text, now)
 			if err != nil {
