@@ -79,5 +79,6 @@ func codeOutage(c *wire.Coder, o **Outage) {
 	wire.Struct(c, 2, &(*o).Resource, (*o).Resource == berth.ResourceID{}, wire.ResourceID)
 	wire.PESet(c, 3, &(*o).PEs)
 	wire.Int(c, 4, &(*o).Until)
+	wire.Int(c, 5, &(*o).From)
 	c.End()
 }

@@ -29,8 +29,9 @@ const (
 	Show EventKind = "show"
 	// Finish says that an active reservation ended, early or at its limit.
 	Finish EventKind = "finish"
-	// Down says that PEs of a resource cannot be used from now on, until they
-	// are up again or Until, whichever is first.
+	// Down says that PEs of a resource cannot be used from now on, or From a time
+	// to come where PEs have numbers, until they are up again or Until, whichever
+	// is first.
 	Down EventKind = "down"
 	// Up says that PEs can be used again.
 	Up EventKind = "up"
@@ -47,6 +48,7 @@ type Event struct {
 	// Down, Up: which PEs of which resource, under either binding.
 	Resource berth.ResourceID `json:"resource,omitzero"`
 	PEs      berth.PESet      `json:"pes,omitzero"`
+	From     berth.Time       `json:"from,omitempty"`  // Down, 0 for now
 	Until    berth.Time       `json:"until,omitempty"` // Prolong; Down, 0 if nobody knows
 }
 

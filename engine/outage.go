@@ -13,6 +13,9 @@ type Outage struct {
 	Number   uint64           `json:"number"` // in the order in which they began
 	Resource berth.ResourceID `json:"resource"`
 	PEs      berth.PESet      `json:"pes"`
+	// From is when it begins if that was still to come when it was told; 0 is at
+	// once.
+	From berth.Time `json:"from,omitempty"`
 	// Until is when the PEs come back by themselves, Forever if nobody knows.
 	Until berth.Time `json:"until"`
 }
@@ -21,12 +24,13 @@ type Outage struct {
 // times do.
 func (o *Outage) block(from berth.Time) *berth.Allotment {
 	return &berth.Allotment{
-		Resource: o.Resource, Start: from, End: min(o.Until, berth.TimeLimit-1), NPE: o.PEs.Count(), PEs: o.PEs,
+		Resource: o.Resource, Start: max(from, o.From), End: min(o.Until, berth.TimeLimit-1), NPE: o.PEs.Count(), PEs: o.PEs,
 	}
 }
 
-// down takes PEs out of use, those of them that are not out of use already.
-// What runs on them fails. Promises in their way are placed anew within their
+// down takes PEs out of use, those of them that are not out of use at some of
+// that time already. What runs on them then fails, now: it is not waited for the
+// beginning of an outage to come. Promises in their way are placed anew within their
 // windows, in the order of their starts; what finds no place is lost. At a
 // managed site both outlive it: see repair. A job that was about to start waits
 // again.
@@ -42,9 +46,13 @@ func (e *Engine) down(event *Event) error {
 	if until <= e.state.now || (!until.Valid() && until != berth.Forever) {
 		return berth.Errorf(berth.Invalid, "until", "%d is not after now, %d, or beyond 2^42 s", until, e.state.now)
 	}
+	from := max(event.From, e.state.now)
+	if _, late := e.state.idleOf(res.id); until <= from || (late && from > e.state.now) {
+		return berth.Errorf(berth.Invalid, "from", "%d; want a time before %d, and none to come at a pool of late binding", event.From, until)
+	}
 	pes := event.PEs
 	for _, o := range e.state.outages {
-		if o.Resource == res.id {
+		if o.Resource == res.id && o.From < until && from < o.Until {
 			pes = without(pes, o.PEs)
 		}
 	}
@@ -52,10 +60,13 @@ func (e *Engine) down(event *Event) error {
 		return nil
 	}
 	outage := &Outage{Number: e.state.outageNumber + 1, Resource: res.id, PEs: pes, Until: until}
+	if from > e.state.now {
+		outage.From = from
+	}
 	block := outage.block(e.state.now)
 	for _, entry := range e.state.ledger.inOrder() {
 		switch {
-		case entry.State != berth.Active || !e.runsOn(entry, res.id, pes):
+		case entry.State != berth.Active || !e.runsOn(entry, block):
 		case e.outlives(entry):
 			e.shrink(entry, pes)
 		default:
@@ -97,7 +108,7 @@ func byStart(a, b *entry) int {
 	return cmp.Or(cmp.Compare(a.Start(), b.Start()), cmp.Compare(a.Sequence, b.Sequence))
 }
 
-// up brings PEs back, those of them that are out of use.
+// up brings PEs back, those of them that are out of use or will be.
 func (e *Engine) up(event *Event) error {
 	res, err := e.outOf(event)
 	if err != nil {
@@ -105,7 +116,7 @@ func (e *Engine) up(event *Event) error {
 	}
 	for _, o := range slices.Clone(e.state.outages) {
 		if back := without(o.PEs, without(o.PEs, event.PEs)); o.Resource == res.id && !back.Empty() {
-			e.emit(Change{Kind: CameUp, Outage: &Outage{Number: o.Number, Resource: o.Resource, PEs: back, Until: o.Until}})
+			e.emit(Change{Kind: CameUp, Outage: &Outage{Number: o.Number, Resource: o.Resource, PEs: back, From: o.From, Until: o.Until}})
 		}
 	}
 	e.released()
@@ -128,11 +139,11 @@ func (e *Engine) outOf(event *Event) (*resource, error) {
 }
 
 // runsOn reports whether a part of an active reservation that is not over has
-// one of the PEs.
-func (e *Engine) runsOn(entry *entry, resource berth.ResourceID, pes berth.PESet) bool {
+// one of the PEs of an outage while it lasts.
+func (e *Engine) runsOn(entry *entry, out *berth.Allotment) bool {
 	for part := range entry.Allotments {
 		a := &entry.Allotments[part]
-		if a.Resource == resource && common(a.PEs, pes) > 0 && entry.holds(part) {
+		if a.Resource == out.Resource && (a.End > out.Start || out.Start <= e.state.now) && common(a.PEs, out.PEs) > 0 && entry.holds(part) {
 			return true
 		}
 	}
@@ -155,13 +166,13 @@ func without(a, b berth.PESet) berth.PESet {
 	return berth.NewPESet(slices.DeleteFunc(left, func(r berth.Run) bool { return r.Lo >= r.Hi })...)
 }
 
-// addOutage folds WentDown, from now on.
+// addOutage folds WentDown.
 func (s *state) addOutage(o *Outage) error {
 	if s.calendarOf(o.Resource) == nil {
 		return fmt.Errorf("outage %d: no resource %v", o.Number, o.Resource)
 	}
 	if b := o.block(s.now); b.Start < b.End {
-		if err := s.book(b, s.now); err != nil {
+		if err := s.book(b, b.Start); err != nil {
 			return fmt.Errorf("outage %d: %w", o.Number, err)
 		}
 	}
@@ -191,7 +202,7 @@ func (s *state) endOutage(back *Outage) error {
 	}
 	o := s.outages[i]
 	if b := back.block(s.now); b.Start < b.End {
-		if err := s.unbook(b, s.now); err != nil {
+		if err := s.unbook(b, b.Start); err != nil {
 			return fmt.Errorf("outage %d: %w", o.Number, err)
 		}
 	}

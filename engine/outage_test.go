@@ -60,3 +60,48 @@ func TestOutage(t *testing.T) {
 		wantCode(t, err, c.code, c.field)
 	}
 }
+
+// PE 0 of two goes down from 50 to 80, told at 5: what runs until 50 goes on, what
+// is promised across moves, nothing is placed across, and PE 0 may go down before
+// and after as well.
+func TestOutageToCome(t *testing.T) {
+	pool := berth.PoolID("cm5", "pool")
+	e := newEngine(t, onePool(2, berth.Early))
+	down := func(from, until berth.Time) engine.Event {
+		return engine.Event{Kind: engine.Down, Resource: pool, PEs: berth.PEsOf(0), From: from, Until: until}
+	}
+	submit(t, e, 0, berth.Rigid("runs", 0, 0, 50, 1, 50))
+	submit(t, e, 0, berth.Rigid("across", 0, 60, 70, 2, 10))
+	submit(t, e, 0, berth.Rigid("moves", 0, 60, 200, 2, 10))
+	apply(t, e, 0, engine.Event{Kind: engine.Wake})
+	if got, want := kinds(apply(t, e, 5, down(50, 80))), "advanced moved:moves moved:across went_down lost:across moved:moves"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	submit(t, e, 5, berth.Rigid("later", 5, 40, 200, 2, 20))
+	for id, start := range map[string]berth.Time{"moves": 80, "later": 90} {
+		if s, _ := e.Status(id); s.Reservation == nil || s.Reservation.Start() != start {
+			t.Errorf("%s is %+v, want it to start at %d", id, s.Reservation, start)
+		}
+	}
+	for _, c := range []struct {
+		from, until berth.Time
+		want        string
+	}{{60, 100, ""}, {79, 0, ""}, {0, 0, ""}, {200, 300, "went_down"}, {300, 0, "went_down"}, {120, 200, "went_down"}} {
+		if got := kinds(apply(t, e, 5, down(c.from, c.until))); got != c.want {
+			t.Errorf("down from %d to %d: %q, want %q", c.from, c.until, got, c.want)
+		}
+	}
+	if err := e.Check(); err != nil {
+		t.Error(err)
+	}
+	if got, want := kinds(apply(t, e, 6, engine.Event{Kind: engine.Up, Resource: pool, PEs: berth.PEsOf(0)})), "advanced came_up came_up came_up came_up"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if err := e.Check(); err != nil {
+		t.Error(err)
+	}
+	_, _, err := e.Apply(6, down(80, 80))
+	wantCode(t, err, berth.Invalid, "from")
+	_, _, err = newEngine(t, onePool(2, berth.Late)).Apply(0, down(5, 10))
+	wantCode(t, err, berth.Invalid, "from")
+}

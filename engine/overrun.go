@@ -116,7 +116,7 @@ func (e *Engine) inTheWay(resource berth.ResourceID, b calendar.Block, several b
 	for _, d := range e.state.ledger.live {
 		if d.State != berth.Active && (several || len(d.Allotments) == 1) &&
 			slices.ContainsFunc(d.Allotments, func(a berth.Allotment) bool {
-				return a.Resource == resource && a.Start < b.End && (c.Binding() == berth.Late || common(a.PEs, b.PEs) > 0)
+				return a.Resource == resource && a.Start < b.End && a.End > b.Start && (c.Binding() == berth.Late || common(a.PEs, b.PEs) > 0)
 			}) {
 			candidates = append(candidates, d)
 		}

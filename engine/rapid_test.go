@@ -102,6 +102,9 @@ func drawOutage(t *rapid.T, config engine.Config) engine.Event {
 	if event.Kind == engine.Down && rapid.Bool().Draw(t, "known") {
 		event.Until = berth.Time(rapid.IntRange(1, 400).Draw(t, "until"))
 	}
+	if event.Kind == engine.Down && site.Pools[0].Binding == berth.Early && rapid.Bool().Draw(t, "to come") {
+		event.From = berth.Time(rapid.IntRange(1, 400).Draw(t, "from"))
+	}
 	return event
 }
 

@@ -166,7 +166,7 @@ func (s *state) restore(in *saved) error {
 	s.outageNumber = in.OutageNumber
 	numbers = map[uint64]bool{}
 	for _, o := range in.Outages {
-		if o == nil || o.Until < s.now || o.Until > berth.Forever || o.PEs.Empty() || numbers[o.Number] {
+		if o == nil || o.Until < s.now || o.Until > berth.Forever || o.From >= o.Until || o.PEs.Empty() || numbers[o.Number] {
 			return fmt.Errorf("an outage that is over at %d, of no PEs, or there twice", s.now)
 		}
 		numbers[o.Number] = true

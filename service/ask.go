@@ -1,11 +1,13 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/site"
 )
 
 // call has the loop do something and waits for its answer.
@@ -77,14 +79,10 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 			return
 		}
 		h.undecided[r.ID] = append(h.undecided[r.ID], answer)
-		failed := false
-		h.step(&engine.Event{Kind: engine.Submit, Request: &r}, ask.key(), func(err error) {
-			if failed = err != nil; failed {
-				answer(Answer{}, err)
-			}
-		})
-		if h.core.card(r.ID) == nil { // the engine did not take it
+		_, err := h.step(&engine.Event{Kind: engine.Submit, Request: &r}, ask.key())
+		if err != nil { // the engine did not take it
 			delete(h.undecided, r.ID)
+			h.whenDurable(func(failed error) { answer(Answer{}, cmp.Or(failed, err)) })
 		}
 	})
 }
@@ -112,7 +110,7 @@ func (h *Host) again(ask Ask, answer func(Answer, error)) bool {
 	if k.end == Refused {
 		result.Offers = h.alternatives(k.request)
 	}
-	h.durable.after(h.core.position.Number, func(err error) { answer(result, err) })
+	h.whenDurable(func(err error) { answer(result, err) })
 	return true
 }
 
@@ -146,12 +144,12 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 			answer(Answer{}, err)
 			return
 		}
+		notices, err := h.step(&e, ask.key())
+		if err != nil {
+			h.whenDurable(func(failed error) { answer(Answer{}, cmp.Or(failed, err)) })
+			return
+		}
 		var result Answer
-		ready := make(chan struct{})
-		notices := h.step(&e, ask.key(), func(err error) {
-			<-ready // set below, before this or at once after
-			answer(result, err)
-		})
 		result.Reservation = k.view()
 		for i := range notices {
 			if n := &notices[i]; n.Reservation.ID == id && n.Refusal != nil {
@@ -161,7 +159,7 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 		if result.Refusal != nil && e.Request != nil {
 			result.Offers = h.alternatives(e.Request)
 		}
-		close(ready)
+		h.whenDurable(func(failed error) { answer(result, failed) })
 	})
 }
 
@@ -234,16 +232,19 @@ func gone(k *card) error {
 
 // Get returns a reservation to somebody who may see it.
 func (h *Host) Get(ctx context.Context, by Principal, id string) (Reservation, error) {
-	return call(ctx, h, func(answer func(Reservation, error)) {
+	got, err := call(ctx, h, func(answer func(found, error)) {
 		k, err := h.may(&Ask{By: by}, id)
 		if err != nil {
-			answer(Reservation{}, err)
+			answer(found{}, err)
 			return
 		}
-		r := k.view()
-		h.named(&r)
-		h.durable.after(h.core.position.Number, func(err error) { answer(r, err) })
+		r := k.find()
+		h.whenDurable(func(err error) { answer(r, err) })
 	})
+	if err != nil {
+		return Reservation{}, err
+	}
+	return h.named(&got), nil
 }
 
 // maxPage bounds how many reservations a List returns.
@@ -256,19 +257,61 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) ([]Reservation,
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
 	}
-	return call(ctx, h, func(answer func([]Reservation, error)) {
-		list := []Reservation{}
+	list, err := call(ctx, h, func(answer func([]found, error)) {
+		var list []found
 		h.core.cards.Ascend(&card{id: f.After}, func(k *card) bool {
 			if k.id > f.After && by.Owns(k.request.User) && f.chooses(k) {
-				list = append(list, k.view())
+				list = append(list, k.find())
 			}
 			return len(list) < limit
 		})
-		for i := range list {
-			h.named(&list[i])
-		}
-		h.durable.after(h.core.position.Number, func(err error) { answer(list, err) })
+		h.whenDurable(func(err error) { answer(list, err) })
 	})
+	if err != nil {
+		return nil, err
+	}
+	result := make([]Reservation, len(list))
+	for i := range list {
+		result[i] = h.named(&list[i])
+	}
+	return result, nil
+}
+
+// found is a reservation as the loop hands it out; what its sites have of it is
+// added outside.
+type found struct {
+	Reservation
+	generation uint64 // of the promise, 0 if there is none
+}
+
+func (k *card) find() found {
+	f := found{Reservation: k.view()}
+	if k.promise != nil {
+		f.generation = k.promise.Generation
+	}
+	return f
+}
+
+// named adds the names of nodes, and how far a promise is real at its sites.
+func (h *Host) named(f *found) Reservation {
+	r := f.Reservation
+	for i := range r.Allotments {
+		a := &r.Allotments[i]
+		k := h.sites[a.Resource.Site]
+		if k == nil {
+			continue
+		}
+		if shares, known := k.manager.Layout.Shares(a.Resource.Name, a.PEs); known && len(shares) > 0 {
+			if r.Nodes == nil {
+				r.Nodes = make([][]string, len(r.Allotments))
+			}
+			r.Nodes[i] = site.NodesOf(shares)
+		}
+		if !r.State.Over() && !slices.ContainsFunc(r.Sites, func(m Materialised) bool { return m.Site == k.name }) {
+			r.Sites = append(r.Sites, k.at(r.ID, f.generation))
+		}
+	}
+	return r
 }
 
 // chooses reports whether a filter chooses what is on a card.

@@ -380,6 +380,8 @@ func (c *Core) Check() error {
 			wrong = fmt.Errorf("the card of %q has a promise: %t", k.id, k.promise != nil)
 		case k.promise != nil && k.promise.State != status.Reservation.State:
 			wrong = fmt.Errorf("the card of %q is %s, the engine's reservation is %s", k.id, k.promise.State, status.Reservation.State)
+		case k.promise != nil && k.promise.Generation != status.Reservation.Generation:
+			wrong = fmt.Errorf("the card of %q is of generation %d, the engine's reservation of %d", k.id, k.promise.Generation, status.Reservation.Generation)
 		}
 		return wrong == nil
 	})

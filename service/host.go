@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -183,7 +182,7 @@ func (h *Host) run() {
 			do()
 			h.drain()
 		case <-timer.C:
-			h.step(&engine.Event{Kind: engine.Wake}, Key{}, nil)
+			h.wake()
 		case <-h.stop:
 			h.drain()
 			h.abandon(berth.Errorf(berth.Unavailable, "service", "it is stopping; try again"))
@@ -206,7 +205,7 @@ func (h *Host) drain() {
 		break
 	}
 	if at, due := h.core.engine.Next(); due && at <= h.clock() {
-		h.step(&engine.Event{Kind: engine.Wake}, Key{}, nil)
+		h.wake()
 	}
 }
 
@@ -235,30 +234,39 @@ func (h *Host) do(ctx context.Context, f func()) error {
 	}
 }
 
-// step applies an event. done, if not nil, is called when everything that
-// follows from it is durable; it returns what has become of whom.
-func (h *Host) step(event *engine.Event, key Key, done func(error)) []Notice {
+// step applies an event and says what has become of whom. The error concerns the
+// event alone, as Core.Step has it. Whoever tells anybody of either waits until
+// the core's position is durable.
+func (h *Host) step(event *engine.Event, key Key) ([]Notice, error) {
 	rec, notices, err := h.core.Step(h.clock(), event, key)
+	if rec == nil {
+		return nil, err
+	}
 	decided := h.decided(notices)
 	h.counts.add(notices)
-	tell := func(failed error) {
+	h.persist(rec, func(failed error) {
 		if failed == nil {
 			h.hearers.tell(notices)
 		}
 		for _, answer := range decided {
 			answer(failed)
 		}
-		if done != nil {
-			done(errors.Join(failed, err))
-		}
-	}
-	if rec == nil {
-		h.durable.after(h.core.position.Number, tell)
-		return nil
-	}
-	h.persist(rec, tell)
+	})
 	h.wakeManagers(notices)
-	return notices
+	return notices, err
+}
+
+// wake lets everything happen that is due by now.
+func (h *Host) wake() {
+	if _, err := h.step(&engine.Event{Kind: engine.Wake}, Key{}); err != nil {
+		h.log.Error("the engine cannot be woken", "error", err)
+	}
+}
+
+// whenDurable calls answer once everything done so far is durable, or cannot
+// become so any more.
+func (h *Host) whenDurable(answer func(failed error)) {
+	h.durable.after(h.core.position.Number, answer)
 }
 
 // decided returns the answers to those whose requests have been decided.

@@ -79,7 +79,7 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	return call(ctx, h, func(answer func([]Offer, error)) {
 		now := h.clock()
 		if now > h.core.engine.Now() {
-			h.step(&engine.Event{Kind: engine.Wake}, Key{}, nil) // offers are for now
+			h.wake() // offers are for now
 		}
 		r.Arrival, r.Ready = now, max(r.Ready, now)
 		list, err := h.core.engine.Offers(&r, most)
@@ -88,7 +88,7 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 			return
 		}
 		result := h.offers.name(now, r.User, list)
-		h.durable.after(h.core.position.Number, func(err error) { answer(result, err) })
+		h.whenDurable(func(err error) { answer(result, err) })
 	})
 }
 

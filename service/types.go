@@ -146,8 +146,9 @@ type SiteView struct {
 	berth.Site
 	Loads   []engine.Load `json:"loads"`
 	Adapter string        `json:"adapter"` // "local", "slurm", or "" of a site nobody manages
-	// Reachable and Trouble say whether the last look at it succeeded; Seen is
-	// when that was.
+	// Reachable says whether the last look at it succeeded, Trouble what is wrong:
+	// that, or what could not be made as promised there. Seen is when it was last
+	// looked at.
 	Reachable bool             `json:"reachable"`
 	Trouble   string           `json:"trouble,omitempty"`
 	Seen      berth.Time       `json:"seen,omitempty"`

@@ -28,17 +28,8 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 			}
 			views = append(views, view)
 		}
-		h.durable.after(h.core.position.Number, func(err error) { answer(views, err) })
+		h.whenDurable(func(err error) { answer(views, err) })
 	})
-}
-
-// look returns what was last seen of a site.
-func (k *keeper) look() SiteView {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	view := k.view
-	view.Adapter = k.manager.Kind
-	return view
 }
 
 // Run runs a task in a reservation that has started, at a site that runs things
@@ -71,7 +62,7 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q runs what its users submit themselves", k.name))
 			return
 		}
-		answer(place{runner, site.NameOf(k.name, id, r.Generation), r.Request.User}, nil)
+		answer(place{runner, k.at(id, r.Generation).Name, r.Request.User}, nil)
 	})
 	if err != nil {
 		return "", err

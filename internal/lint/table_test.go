@@ -54,8 +54,9 @@ var table = []room{
 		".", "internal/stream", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "measure", "check", "sim", "sites", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/hpctime", "reproduce", "workflow", "journal", "journal/sqlite", "service",
+		".", "calendar", "policy", "engine", "workload", "workflow", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
+		"site", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
+		"internal/plot", "internal/stream", "internal/hpctime",
 	}},
 }
 

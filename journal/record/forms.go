@@ -32,6 +32,7 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.Struct(c, 5, &e.Resource, e.Resource == berth.ResourceID{}, wire.ResourceID)
 	wire.PESet(c, 6, &e.PEs)
 	wire.Int(c, 7, &e.Until)
+	wire.Int(c, 8, &e.From)
 	c.End()
 }
 
@@ -68,5 +69,6 @@ func outage(c *wire.Coder, o *engine.Outage) {
 	wire.Struct(c, 2, &o.Resource, o.Resource == berth.ResourceID{}, wire.ResourceID)
 	wire.PESet(c, 3, &o.PEs)
 	wire.Int(c, 4, &o.Until)
+	wire.Int(c, 5, &o.From)
 	c.End()
 }

@@ -1,0 +1,131 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/journal/sqlite/lossy"
+	"github.com/berth-hpc/berth/service"
+)
+
+// losses is how many times in a run of a service the power fails.
+const losses = 8
+
+// loseAt runs a service under load on a disk that forgets what was not synced,
+// through a wrapper of its journal, and returns what is wrong with what the loss
+// of power would leave at each of some moments in the middle of writing.
+func loseAt(t *testing.T, seed uint64, wrap func(journal.Store) journal.Store) error {
+	t.Helper()
+	disk, err := lossy.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, left := t.TempDir(), t.TempDir()
+	store, err := sqlite.Open(place, sqlite.Options{VFS: disk.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := service.Open(t.Context(), crashOptions(wrap(store)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	told := answers{}
+	var before []answers // what had been told when the power failed
+	rng := rand.New(rand.NewPCG(seed, 0))
+	next := disk.Ops() + 20 + rng.IntN(60)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	disk.Before(func(op int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if op < next || len(before) == losses {
+			return
+		}
+		next = op + 1 + rng.IntN(400)
+		before = append(before, maps.Clone(told))
+		if err := disk.Image(place, filepath.Join(left, fmt.Sprint(len(before))), rng); err != nil {
+			t.Error(err)
+		}
+		if len(before) == losses {
+			stop()
+		}
+	})
+	err = load(ctx, h, seed, func(line string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		told.add(line)
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("the load ended by itself: %v", err)
+	}
+	if err := errors.Join(h.Close(), store.Close(), disk.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if last := len(before[losses-1]); last < 50 {
+		t.Errorf("only %d answers before the last loss; the test must see more", last)
+	}
+	var wrong error
+	for i := range before {
+		store, err := sqlite.Open(filepath.Join(left, fmt.Sprint(i+1)), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(missed(t.Context(), store, before[i]), store.Close()); err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("loss %d, after %d answers: %w", i, len(before[i]), err))
+		}
+	}
+	return wrong
+}
+
+// Whatever was answered is there after a loss of power that takes all that was
+// not synced, at any moment.
+func TestLossOfPowerKeepsWhatWasAnswered(t *testing.T) {
+	if err := loseAt(t, 7, func(s journal.Store) journal.Store { return s }); err != nil {
+		t.Error(err)
+	}
+}
+
+// hasty is a journal that says that records are durable when they are only on
+// their way: it keeps each batch back until the next one comes.
+type hasty struct {
+	journal.Store
+	mu   sync.Mutex
+	kept []journal.Record
+}
+
+func (s *hasty) Append(ctx context.Context, records ...journal.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.Store.Append(ctx, s.kept...); err != nil {
+		return err
+	}
+	s.kept = append([]journal.Record(nil), records...)
+	return nil
+}
+
+// SaveSnapshot is for records that are there.
+func (s *hasty) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
+	if err := s.Append(ctx); err != nil {
+		return err
+	}
+	return s.Store.SaveSnapshot(ctx, at, data)
+}
+
+// An answer before the sync must not pass the test of lost power.
+func TestAnswerBeforeSyncIsFoundOut(t *testing.T) {
+	err := loseAt(t, 7, func(s journal.Store) journal.Store { return &hasty{Store: s} })
+	if err == nil {
+		t.Error("nothing was lost")
+	}
+	t.Logf("%v", err)
+}
