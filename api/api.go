@@ -1,0 +1,209 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/service"
+)
+
+// Options says what the API works with. Service and Tokens are needed.
+type Options struct {
+	Service Service
+	Tokens  *token.Store
+	// Registry is what /metrics shows, with the API's own figures added; nil is
+	// a new one.
+	Registry *prometheus.Registry
+	Log      *slog.Logger // nil is none
+	Version  string       // of the program, for the description
+	// Rates bounds how often each principal may ask; roles that are missing have
+	// the default. Zero fields are no limit.
+	Rates map[service.Role]Rate
+	// Root answers what is no path of the API, such as the pages of the UI; nil
+	// answers with a problem.
+	Root http.Handler
+	// Heartbeat is how often a stream of events that is silent says that it is
+	// there; 0 is 15 s, as proxies cut off what is silent for 30 to 60 s.
+	Heartbeat time.Duration
+}
+
+type api struct {
+	Service
+	tokens  *token.Store
+	log     *slog.Logger
+	rates   rates
+	counts  counts
+	beat    time.Duration
+	streams atomic.Int64
+	openapi []byte
+}
+
+// New returns what answers the requests. It may be used at once by any number of
+// clients.
+func New(o Options) http.Handler {
+	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Rates), beat: o.Heartbeat}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.beat == 0 {
+		a.beat = 15 * time.Second
+	}
+	registry := o.Registry
+	if registry == nil {
+		registry = prometheus.NewRegistry()
+	}
+	a.counts = newCounts(registry)
+	a.openapi = describe(o.Version)
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for i := range endpoints {
+		e := &endpoints[i]
+		mux.Handle(e.method+" "+e.path, a.handler(e))
+		methods[e.path] = append(methods[e.path], e.method)
+	}
+	for path, allowed := range methods {
+		mux.HandleFunc(path, notAllowed(allowed))
+	}
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: nil, ErrorHandling: promhttp.ContinueOnError}))
+	mux.HandleFunc("/v1/", notFound)
+	if o.Root == nil {
+		o.Root = http.HandlerFunc(notFound)
+	}
+	mux.Handle("/", o.Root)
+	return mux
+}
+
+// Server returns a server for a handler that lets no slow client hold it up:
+// headers, bodies and answers each have their time.
+func Server(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 1 << 15,
+	}
+}
+
+func notAllowed(methods []string) http.HandlerFunc {
+	if slices.Contains(methods, http.MethodGet) {
+		methods = append(methods, http.MethodHead)
+	}
+	slices.Sort(methods)
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		writeProblem(w, problem(http.StatusMethodNotAllowed, berth.Invalid, fmt.Sprintf("%.20s; want %s", r.Method, strings.Join(methods, " or "))))
+	}
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	writeProblem(w, problem(http.StatusNotFound, berth.NotFound, fmt.Sprintf("no such path as %.100q; /openapi.json has them all", r.URL.Path)))
+}
+
+// handler wraps an endpoint: a panic of ours ends the request and not the
+// process, what is asked is counted, and who asks is known and not too fast.
+func (a *api) handler(e *endpoint) http.HandlerFunc {
+	count := a.counts.of(e)
+	return func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		watched := &watched{ResponseWriter: w}
+		defer func() {
+			fault := recover()
+			if fault != nil && fault != http.ErrAbortHandler { //nolint:errorlint // a panic's value is no chain of errors
+				a.log.Error("panic", "endpoint", e.id, "fault", fault, "stack", string(debug.Stack()))
+				if watched.status == 0 {
+					writeProblem(watched, problem(http.StatusInternalServerError, berth.Internal, "an internal error; the log of the service says more"))
+				}
+			}
+			count(watched.status, time.Since(began))
+			if fault != nil && watched.status == 0 {
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		c := &call{api: a, w: watched, r: r}
+		if err := c.serve(e); err != nil {
+			c.fail(e, err)
+		}
+	}
+}
+
+// serve does what an endpoint is for.
+func (c *call) serve(e *endpoint) error {
+	if e.role != "" {
+		if err := c.identify(e.role); err != nil {
+			return err
+		}
+	}
+	if e.body != nil && e.bare && c.r.ContentLength == 0 {
+		c.body = []byte("{}")
+	} else if e.body != nil {
+		if err := c.readBody(); err != nil {
+			return err
+		}
+	}
+	return e.do(c)
+}
+
+// fail answers with a problem.
+func (c *call) fail(e *endpoint, err error) {
+	p, known := problemOf(err)
+	if s, is := errors.AsType[*statusError](err); is {
+		p.Status, p.Title = s.status, http.StatusText(s.status)
+	}
+	if !known {
+		c.log.Error("failed", "endpoint", e.id, "user", c.by.User, "error", err)
+	}
+	writeProblem(c.w, p)
+}
+
+// identify finds out who asks.
+func (c *call) identify(least service.Role) error {
+	scheme, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	by, known := c.tokens.Check(secret)
+	if !strings.EqualFold(scheme, "Bearer") || !known {
+		return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "Authorization", "want Bearer and a token of this service; an operator makes them with berth token add")}
+	}
+	c.by = by
+	if !c.rates.allow(by) {
+		return berth.Errorf(berth.Exhausted, "", "too many requests of %s; slow down", by.User)
+	}
+	if !by.Can(least) {
+		return berth.Errorf(berth.Denied, "role", "a %s may not do this; it takes a %s", by.Role, least)
+	}
+	return nil
+}
+
+// watched notes the status of an answer.
+type watched struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *watched) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *watched) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }

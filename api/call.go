@@ -1,0 +1,162 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+)
+
+// call is one request of a client on its way.
+type call struct {
+	*api
+	w    http.ResponseWriter
+	r    *http.Request
+	by   service.Principal
+	body []byte
+}
+
+const (
+	// maxBody bounds a body: a request of a thousand variants has 40 kB.
+	maxBody = 1 << 20
+	// bodyTime is how long a client may take to send one.
+	bodyTime = 10 * time.Second
+	maxKey   = 255
+)
+
+// readBody reads the body. It must be JSON, which a page of another site cannot
+// make a browser send unasked.
+func (c *call) readBody() error {
+	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return &statusError{http.StatusUnsupportedMediaType, berth.Errorf(berth.Invalid, "Content-Type", "%q; want application/json", c.r.Header.Get("Content-Type"))}
+	}
+	if c.r.ContentLength > maxBody {
+		return tooLarge()
+	}
+	control := http.NewResponseController(c.w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a recorder of a test has none
+	var buffer bytes.Buffer
+	buffer.Grow(int(max(c.r.ContentLength, 511)) + 1)
+	_, err = buffer.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	_ = control.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return tooLarge()
+	case err != nil:
+		return &statusError{http.StatusRequestTimeout, berth.Errorf(berth.Invalid, "body", "cut off or not sent within %s", bodyTime)}
+	}
+	c.body = buffer.Bytes()
+	return valid(c.body)
+}
+
+func tooLarge() error {
+	return &statusError{http.StatusRequestEntityTooLarge, berth.Errorf(berth.Invalid, "body", "larger than %d bytes", maxBody)}
+}
+
+// statusError is a mistake with a status of its own.
+type statusError struct {
+	status int
+	err    *berth.Error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+
+func (e *statusError) Unwrap() error { return e.err }
+
+// ask returns what the headers say about an action: its key, and which version
+// the client has seen.
+func (c *call) ask() (service.Ask, error) {
+	a := service.Ask{By: c.by, Key: c.r.Header.Get("Idempotency-Key")}
+	if a.Key != "" {
+		if len(a.Key) > maxKey || strings.ContainsFunc(a.Key, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
+			return a, berth.Errorf(berth.Invalid, "Idempotency-Key", "%.40q; want at most %d printable ASCII characters", a.Key, maxKey)
+		}
+		hash := sha256.New()
+		_, _ = io.WriteString(hash, c.r.Method+" "+c.r.URL.Path+"\n") // a hash takes everything
+		_, _ = hash.Write(c.body)
+		hash.Sum(a.Body[:0])
+	}
+	var err error
+	a.IfVersion, err = parseMatch(c.r.Header.Get("If-Match"))
+	return a, err
+}
+
+// parseMatch reads If-Match: 0 if any version will do.
+func parseMatch(text string) (uint64, error) {
+	if text == "" || text == "*" {
+		return 0, nil
+	}
+	inner, begins := strings.CutPrefix(text, `"`)
+	inner, ends := strings.CutSuffix(inner, `"`)
+	version, err := strconv.ParseUint(inner, 10, 64)
+	if !begins || !ends || err != nil || version == 0 {
+		return 0, berth.Errorf(berth.Invalid, "If-Match", `%.40q; want the ETag of the reservation, such as "3", or *`, text)
+	}
+	return version, nil
+}
+
+func etag(version uint64) string { return `"` + strconv.FormatUint(version, 10) + `"` }
+
+// buffers holds room for answers.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// maxPooled is the largest buffer that is kept; pages are larger, and rare.
+const maxPooled = 1 << 16
+
+// answer writes an answer.
+func (c *call) answer(status int, v any) error {
+	buffer := buffers.Get().(*bytes.Buffer)
+	buffer.Reset()
+	encoder := json.NewEncoder(buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(buffer.Len()))
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(buffer.Bytes()) // who has gone need not be told
+	if buffer.Cap() <= maxPooled {
+		buffers.Put(buffer)
+	}
+	return nil
+}
+
+// query reads the query, and refuses what is no parameter of the endpoint and
+// what is given twice.
+func (c *call) query(params []param) (map[string]string, error) {
+	if c.r.URL.RawQuery == "" {
+		return nil, nil
+	}
+	var wrong faults
+	given := map[string]string{}
+	for name, values := range c.r.URL.Query() {
+		known := false
+		for i := range params {
+			known = known || params[i].name == name
+		}
+		switch {
+		case !known:
+			wrong.add(name, errors.New("unknown parameter"))
+		case len(values) > 1:
+			wrong.add(name, errors.New("given twice"))
+		default:
+			given[name] = values[0]
+		}
+	}
+	wrong.sort()
+	return given, wrong.err()
+}

@@ -1,0 +1,147 @@
+// Package client speaks to a service of this kind over HTTP. It sends what it is
+// told, and turns what comes back into forms and errors; it decides nothing and
+// keeps nothing but connections.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+)
+
+// Client speaks to one service as the owner of one token. It is safe for
+// concurrent use.
+//
+// The errors of its methods are *berth.Error, several joined if several fields
+// are at fault, with the code of the service; of code Unavailable if it does not
+// answer; and those of the context.
+type Client struct {
+	base  string
+	token string
+	http  *http.Client
+}
+
+// New returns a client of the service at a URL such as http://127.0.0.1:7117.
+// h may be nil. The error is of code Invalid: no URL of HTTP.
+func New(server, token string, h *http.Client) (*Client, error) {
+	u, err := url.Parse(server)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.User != nil:
+		return nil, berth.Errorf(berth.Invalid, "server", "%q; want a URL such as http://127.0.0.1:7117", server)
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return nil, berth.Errorf(berth.Invalid, "token", "holds a space or a control character; want one word")
+	case h == nil:
+		h = http.DefaultClient
+	}
+	return &Client{base: strings.TrimSuffix(u.String(), "/"), token: token, http: h}, nil
+}
+
+// Action is how something is done. The zero value does it whatever the version,
+// and perhaps twice if it is sent twice.
+type Action struct {
+	Key     string // makes asking twice the same as asking once
+	Version uint64 // that was seen; of another one nothing is done, with code Conflict
+}
+
+func (a Action) set(h http.Header) {
+	if a.Key != "" {
+		h.Set("Idempotency-Key", a.Key)
+	}
+	if a.Version != 0 {
+		h.Set("If-Match", `"`+strconv.FormatUint(a.Version, 10)+`"`)
+	}
+}
+
+// maxAnswer bounds what is read of an answer: a page of 999 reservations of a
+// thousand nodes each has 30 MB.
+const maxAnswer = 64 << 20
+
+// send sends something and reads the answer into out, unless that is nil.
+func (c *Client) send(ctx context.Context, method, path string, action Action, in, out any) error {
+	var body io.Reader = http.NoBody
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", method, path, err)
+		}
+		body = bytes.NewReader(data)
+	}
+	r, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	if in != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	action.set(r.Header)
+	answer, err := c.do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }() // only read from
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return c.unreachable(ctx, err)
+	case out == nil || len(data) == 0:
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return berth.Errorf(berth.Unavailable, "", "%s answers something else than this service would (%v)", c.base, err)
+	}
+	return nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return r, nil
+}
+
+// do sends a request; the answer is none of a problem.
+func (c *Client) do(r *http.Request) (*http.Response, error) {
+	answer, err := c.http.Do(r) //nolint:bodyclose // whoever gets it closes it
+	if err != nil {
+		return nil, c.unreachable(r.Context(), err)
+	}
+	if answer.StatusCode < 300 {
+		return answer, nil
+	}
+	defer func() { _ = answer.Body.Close() }() // only read from
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, c.unreachable(r.Context(), err)
+	}
+	var p form.Problem
+	if err := json.Unmarshal(data, &p); err != nil || p.Code == "" {
+		return nil, berth.Errorf(berth.Unavailable, "", "%s answers %s; is a service of Berth there?", c.base, answer.Status)
+	}
+	return nil, p.Err()
+}
+
+// unreachable says that the service does not answer, or that whoever waits does
+// not want to any more.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return fmt.Errorf("%s: %w", c.base, ended)
+	}
+	if u, is := errors.AsType[*url.Error](err); is {
+		err = u.Err
+	}
+	return berth.Errorf(berth.Unavailable, "", "%s does not answer: %v", c.base, err)
+}

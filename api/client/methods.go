@@ -1,0 +1,215 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+)
+
+// Request asks for a reservation. A refusal is an answer.
+func (c *Client) Request(ctx context.Context, r *form.Request, action Action) (answer form.Answer, err error) {
+	err = c.send(ctx, http.MethodPost, "/v1/requests", action, r, &answer)
+	return answer, err
+}
+
+// Offers asks what could be had, at most so many offers; 0 is the service's
+// default.
+func (c *Client) Offers(ctx context.Context, r *form.Request, most int) ([]form.Offer, error) {
+	path := "/v1/offers"
+	if most > 0 {
+		path += "?most=" + strconv.Itoa(most)
+	}
+	var answer form.Offers
+	err := c.send(ctx, http.MethodPost, path, Action{}, r, &answer)
+	return answer.Offers, err
+}
+
+// Hold asks for what was offered; hold is seconds or form.DefaultHold.
+func (c *Client) Hold(ctx context.Context, offer string, hold form.Hold, action Action) (answer form.Answer, err error) {
+	in := struct {
+		Hold form.Hold `json:"hold"`
+	}{hold}
+	err = c.send(ctx, http.MethodPost, "/v1/offers/"+url.PathEscape(offer)+"/hold", action, in, &answer)
+	return answer, err
+}
+
+// Get looks at a reservation.
+func (c *Client) Get(ctx context.Context, id string) (r form.Reservation, err error) {
+	err = c.send(ctx, http.MethodGet, reservationPath(id), Action{}, nil, &r)
+	return r, err
+}
+
+func reservationPath(id string) string { return "/v1/reservations/" + url.PathEscape(id) }
+
+// Modify asks for something else in the place of a reservation. Fields of r that
+// are zero stay as they are. If it is refused the reservation is as it was.
+func (c *Client) Modify(ctx context.Context, id string, r *form.Request, action Action) (answer form.Answer, err error) {
+	err = c.send(ctx, http.MethodPatch, reservationPath(id), action, r, &answer)
+	return answer, err
+}
+
+// Extend lets a reservation go on until then.
+func (c *Client) Extend(ctx context.Context, id string, until form.Time, action Action) (answer form.Answer, err error) {
+	in := struct {
+		Until form.Time `json:"until"`
+	}{until}
+	err = c.send(ctx, http.MethodPost, reservationPath(id)+"/extend", action, in, &answer)
+	return answer, err
+}
+
+// ExtendBy lets a reservation go on for longer.
+func (c *Client) ExtendBy(ctx context.Context, id string, by berth.Duration, action Action) (answer form.Answer, err error) {
+	in := struct {
+		By berth.Duration `json:"by"`
+	}{by}
+	err = c.send(ctx, http.MethodPost, reservationPath(id)+"/extend", action, in, &answer)
+	return answer, err
+}
+
+// Confirm makes a held reservation a confirmed one.
+func (c *Client) Confirm(ctx context.Context, id string, action Action) (form.Reservation, error) {
+	return c.act(ctx, id, "/confirm", action)
+}
+
+// Release gives back what is left of a reservation: one that has not started is
+// cancelled.
+func (c *Client) Release(ctx context.Context, id string, action Action) (form.Reservation, error) {
+	return c.act(ctx, id, "/release", action)
+}
+
+// Cancel gives a reservation back, as Release does.
+func (c *Client) Cancel(ctx context.Context, id string, action Action) (r form.Reservation, err error) {
+	err = c.send(ctx, http.MethodDelete, reservationPath(id), action, nil, &r)
+	return r, err
+}
+
+// Show says that a reservation is in use.
+func (c *Client) Show(ctx context.Context, id string, action Action) (form.Reservation, error) {
+	return c.act(ctx, id, "/show", action)
+}
+
+func (c *Client) act(ctx context.Context, id, what string, action Action) (r form.Reservation, err error) {
+	err = c.send(ctx, http.MethodPost, reservationPath(id)+what, action, nil, &r)
+	return r, err
+}
+
+// Run runs a task in a reservation at a site that runs things itself.
+func (c *Client) Run(ctx context.Context, id string, task *form.Task, action Action) (string, error) {
+	var job form.Job
+	err := c.send(ctx, http.MethodPost, reservationPath(id)+"/run", action, task, &job)
+	return job.Job, err
+}
+
+// Filter chooses reservations. Zero fields choose all.
+type Filter struct {
+	User, Site string
+	States     []string
+	From, To   form.Time
+	PageSize   int
+}
+
+// List yields the reservations that the filter chooses, by id, fetching them
+// page by page. An error ends it.
+func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[form.Reservation, error] {
+	query := url.Values{}
+	set := func(name, text string) {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	set("user", f.User)
+	set("site", f.Site)
+	set("state", strings.Join(f.States, ","))
+	if f.From != 0 {
+		set("from", f.From.String())
+	}
+	if f.To != 0 {
+		set("to", f.To.String())
+	}
+	if f.PageSize > 0 {
+		set("limit", strconv.Itoa(f.PageSize))
+	}
+	return func(yield func(form.Reservation, error) bool) {
+		for {
+			var page form.Page
+			if err := c.send(ctx, http.MethodGet, "/v1/reservations?"+query.Encode(), Action{}, nil, &page); err != nil {
+				yield(form.Reservation{}, err)
+				return
+			}
+			for _, r := range page.Reservations {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			query.Set("cursor", page.Next)
+		}
+	}
+}
+
+// Sites lists the sites.
+func (c *Client) Sites(ctx context.Context) ([]form.Site, error) {
+	var answer form.Sites
+	err := c.send(ctx, http.MethodGet, "/v1/sites", Action{}, nil, &answer)
+	return answer.Sites, err
+}
+
+// Site looks at a site.
+func (c *Client) Site(ctx context.Context, name string) (s form.Site, err error) {
+	err = c.send(ctx, http.MethodGet, "/v1/sites/"+url.PathEscape(name), Action{}, nil, &s)
+	return s, err
+}
+
+// Drain lets nothing new start on a node.
+func (c *Client) Drain(ctx context.Context, site, node, reason string) error {
+	in := struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason}
+	return c.send(ctx, http.MethodPost, nodePath(site, node)+"/drain", Action{}, in, nil)
+}
+
+// Resume lets a node be used again.
+func (c *Client) Resume(ctx context.Context, site, node string) error {
+	return c.send(ctx, http.MethodPost, nodePath(site, node)+"/resume", Action{}, nil, nil)
+}
+
+func nodePath(site, node string) string {
+	return "/v1/sites/" + url.PathEscape(site) + "/nodes/" + url.PathEscape(node)
+}
+
+// Me says whose token this is.
+func (c *Client) Me(ctx context.Context) (me form.Me, err error) {
+	err = c.send(ctx, http.MethodGet, "/v1/me", Action{}, nil, &me)
+	return me, err
+}
+
+// Tokens lists the tokens, without their secrets.
+func (c *Client) Tokens(ctx context.Context) ([]form.Token, error) {
+	var answer form.Tokens
+	err := c.send(ctx, http.MethodGet, "/v1/tokens", Action{}, nil, &answer)
+	return answer.Tokens, err
+}
+
+// AddToken makes a token; its secret is in the answer and nowhere else.
+func (c *Client) AddToken(ctx context.Context, user, role, note string) (t form.Token, err error) {
+	in := struct {
+		User string `json:"user"`
+		Role string `json:"role,omitempty"`
+		Note string `json:"note,omitempty"`
+	}{user, role, note}
+	err = c.send(ctx, http.MethodPost, "/v1/tokens", Action{}, in, &t)
+	return t, err
+}
+
+// RevokeToken makes a token worthless.
+func (c *Client) RevokeToken(ctx context.Context, id string) error {
+	return c.send(ctx, http.MethodDelete, "/v1/tokens/"+url.PathEscape(id), Action{}, nil, nil)
+}

@@ -1,0 +1,190 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/service"
+)
+
+// reservation shows a reservation to somebody. Who may not act on it sees the
+// place that it takes and nothing of who has it and why.
+func reservation(by service.Principal, r *service.Reservation) form.Reservation {
+	f := form.Reservation{ID: r.ID, State: string(r.State), Version: r.Version}
+	mine := by.Owns(r.Request.User)
+	places(&f.Place, &f.Parts, r.Allotments)
+	if !mine {
+		return f
+	}
+	q := &r.Request
+	f.Kind, f.User = q.Kind, q.User
+	f.Arrival, f.Ready, f.Deadline = form.TimeOf(q.Arrival), form.TimeOf(q.Ready), form.TimeOf(q.Deadline)
+	f.Requirements, f.NoShow = q.Requirements, q.NoShow
+	shape(&f, q, len(r.Allotments) == 0)
+	for i := range r.Nodes {
+		if len(f.Parts) > i {
+			f.Parts[i].Nodes = r.Nodes[i]
+		} else if len(r.Nodes) == 1 {
+			f.Nodes = r.Nodes[0]
+		}
+	}
+	f.Expires, f.Missing, f.Shown = form.TimeOf(r.Expires), r.Missing, r.Shown
+	if f.Refusal = refusal(r.Refusal); f.Refusal != nil {
+		f.Reason = f.Refusal.Reason
+	}
+	for i := range r.Sites {
+		m := &r.Sites[i]
+		f.Sites = append(f.Sites, form.Materialised{Site: m.Site, Name: string(m.Name), Made: m.Made, Trouble: m.Trouble})
+	}
+	f.Created, f.Changed = form.TimeOf(r.Created), form.TimeOf(r.Changed)
+	return f
+}
+
+// places says where the parts are: the only one in place, several in parts.
+func places(place *form.Place, parts *[]form.Place, allotments []berth.Allotment) {
+	for i := range allotments {
+		a := &allotments[i]
+		p := form.Place{
+			Site: a.Resource.Site, Pool: a.Resource.Name, NPE: a.NPE, Duration: a.End.Sub(a.Start),
+			Start: form.TimeOf(a.Start), End: form.TimeOf(a.End), PEs: a.PEs,
+		}
+		if len(allotments) == 1 {
+			*place = p
+			return
+		}
+		*parts = append(*parts, p)
+		place.Start, place.End = p.Start, max(place.End, p.End)
+		place.NPE += p.NPE
+		place.Duration = berth.Duration(place.End - place.Start)
+	}
+}
+
+// shape says what was asked for, where it says more than the place.
+func shape(f *form.Reservation, q *berth.Request, unplaced bool) {
+	if len(q.Parts) == 1 && len(q.Parts[0].Variants) > 1 {
+		f.Variants = q.Parts[0].Variants
+	}
+	if !unplaced {
+		return
+	}
+	f.Site, f.Pool = q.Site, q.Pool
+	for i := range q.Parts {
+		p := &q.Parts[i]
+		first := form.Place{NPE: p.Variants[0].NPE, Duration: p.Variants[0].Duration, PEs: p.Eligible}
+		if len(q.Parts) > 1 {
+			f.Parts = append(f.Parts, first)
+			continue
+		}
+		f.NPE, f.Duration, f.PEs = first.NPE, first.Duration, first.PEs
+	}
+}
+
+func refusal(r *berth.Refusal) *form.Refusal {
+	if r == nil {
+		return nil
+	}
+	f := &form.Refusal{
+		Reason: r.Reason, Site: r.Resource.Site, Pool: r.Resource.Name, Wanted: r.Wanted, Limit: r.Limit,
+		Possible: form.TimeOf(r.Possible), Detail: detail(r),
+	}
+	if n := r.Nearest; n != nil {
+		f.Nearest = &form.Nearest{NPE: n.NPE, Duration: n.Duration, Start: form.TimeOf(n.Start)}
+	}
+	return f
+}
+
+// detail says a refusal in a sentence.
+func detail(r *berth.Refusal) string {
+	at := "anywhere"
+	if r.Resource.Site != "" {
+		at = "at " + r.Resource.Site + "/" + r.Resource.Name
+	}
+	switch r.Reason {
+	case berth.TooLarge:
+		return fmt.Sprintf("%d PEs are wanted; %s there are %d", r.Wanted, at, r.Limit)
+	case berth.NoSuitableSite:
+		return fmt.Sprintf("%d PEs of such a kind are wanted; %s there are %d", r.Wanted, at, r.Limit)
+	case berth.NoSoftware:
+		return "no site has that software in that version"
+	case berth.NoLicence:
+		return "the software is there, but never so many licences of it"
+	case berth.DeadlineMissed:
+		return fmt.Sprintf("even if %s nothing else ran it would not end before %s", at, stamp(r.Possible))
+	case berth.PolicyRefused:
+		return "the site's admission policy says no " + at
+	case berth.Quota:
+		return "your own limit on what may be reserved is reached"
+	case berth.NoCapacity:
+		if n := r.Nearest; n != nil {
+			return fmt.Sprintf("%d PEs are wanted; %s at most %d are free for %s, from %s on",
+				r.Wanted, at, n.NPE, hpctime.Format(n.Duration), stamp(n.Start))
+		}
+		return fmt.Sprintf("%d PEs are wanted; %s others hold them throughout the window", r.Wanted, at)
+	case berth.Expired:
+		return "it was not confirmed in time"
+	case berth.RefusedConflict:
+		return "somebody else was faster"
+	}
+	return string(r.Reason)
+}
+
+func offers(list []service.Offer) []form.Offer {
+	result := make([]form.Offer, len(list))
+	for i := range list {
+		o := &list[i]
+		f := &result[i]
+		f.ID, f.Expires, f.Difference, f.IdlePESeconds = o.ID, form.TimeOf(o.Expires), string(o.Difference), o.Idle
+		places(&f.Place, &f.Parts, o.Allotments)
+	}
+	return result
+}
+
+// decision is the answer to a request.
+func decision(by service.Principal, a *service.Answer) form.Answer {
+	r := reservation(by, &a.Reservation)
+	f := form.Answer{ID: r.ID, Decision: form.Accepted, Reservation: &r, Offers: offers(a.Offers)}
+	switch a.Reservation.State {
+	case service.Refused:
+		f.Decision, f.Reservation, f.Reason, f.Refusal = form.Refused, nil, r.Reason, r.Refusal
+	case service.Pending:
+		f.Decision = form.Pending
+	}
+	if why := refusal(a.Refusal); why != nil { // of a change: it is as it was
+		f.Decision, f.Reason, f.Refusal = form.Refused, why.Reason, why
+	}
+	return f
+}
+
+func siteView(by service.Principal, s *service.SiteView) form.Site {
+	f := form.Site{
+		Name: s.Name, Adapter: s.Adapter, Reachable: s.Reachable, Seen: form.TimeOf(s.Seen), Pools: make([]form.Pool, len(s.Pools)),
+		Partitions: s.Partitions, Software: s.Software, StorageMB: s.StorageMB, Link: s.Link,
+	}
+	for i := range s.Pools {
+		f.Pools[i] = form.Pool{Pool: s.Pools[i], Free: s.Pools[i].PEs}
+		for _, load := range s.Loads {
+			if load.Resource == berth.PoolID(s.Name, s.Pools[i].Name) {
+				f.Pools[i].Free, f.Pools[i].Running, f.Pools[i].Waiting = load.Free, load.Running, load.Waiting
+			}
+		}
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		node := form.Node{Name: n.Name, Condition: string(n.Condition), Since: form.TimeOf(n.Since), Busy: n.Busy}
+		if by.Can(service.Operator) { // reasons are written by people about people
+			node.Reason = n.Reason
+		}
+		f.Nodes = append(f.Nodes, node)
+	}
+	if !by.Can(service.Operator) {
+		return f
+	}
+	f.Trouble = s.Trouble
+	for i := range s.Drift {
+		d := &s.Drift[i]
+		f.Drift = append(f.Drift, form.Drift{Kind: string(d.Kind), Name: string(d.Name), What: d.What})
+	}
+	return f
+}

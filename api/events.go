@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+)
+
+const (
+	// maxStreams bounds the clients that listen at once: each costs a
+	// connection, two goroutines and the buffers below and in the service.
+	maxStreams = 1024
+	// ahead is how many events wait for a client that is slow; then the service
+	// holds them, until it cuts the client off.
+	ahead = 64
+	// patience is how long a write to a client may take before it is given up. It
+	// can come back behind the last event that it got.
+	patience = 10 * time.Second
+)
+
+// happening is a notice, or why there are no more.
+type happening struct {
+	notice service.Notice
+	err    error
+}
+
+// events answers with what happens, until the client goes away, is too slow, or
+// the service stops. Events are numbered from 1, because some readers take 0
+// for none.
+func (c *call) events() error {
+	after, err := c.after()
+	if err != nil {
+		return err
+	}
+	if c.streams.Add(1) > maxStreams {
+		c.streams.Add(-1)
+		return berth.Errorf(berth.Unavailable, "events", "%d clients listen already", maxStreams)
+	}
+	defer c.streams.Add(-1)
+	c.counts.streams.Inc()
+	defer c.counts.streams.Dec()
+	ctx, cancel := context.WithCancel(c.r.Context())
+	happenings := make(chan happening, ahead)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		defer close(happenings)
+		c.listen(ctx, after, happenings)
+	}()
+	defer func() {
+		cancel()
+		<-gone
+	}()
+	control := http.NewResponseController(c.w)
+	_ = control.SetReadDeadline(time.Time{}) // else a server's time for a request would end the stream; a recorder of a test has none
+	h := c.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // a proxy in between must not wait for more
+	c.w.WriteHeader(http.StatusOK)
+	s := &stream{w: c.w, control: control, by: c.by}
+	if err := s.send(": events\nretry: 1000\n\n"); err != nil {
+		return nil // the client has gone
+	}
+	c.forward(s, happenings)
+	return nil
+}
+
+// after returns the event to begin behind; 0 is from now on.
+func (c *call) after() (uint64, error) {
+	query, err := c.query([]param{{name: "after"}})
+	if err != nil {
+		return 0, err
+	}
+	name, text := "after", query["after"]
+	if last := c.r.Header.Get("Last-Event-ID"); last != "" { // a client that comes back knows better
+		name, text = "Last-Event-ID", last
+	}
+	if text == "" {
+		return 0, nil
+	}
+	after, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, berth.Errorf(berth.Invalid, name, "%.40q; want the id of an event", text)
+	}
+	return after, nil
+}
+
+// listen hands on what happens until ctx ends.
+func (c *call) listen(ctx context.Context, after uint64, to chan<- happening) {
+	for notice, err := range c.Listen(ctx, c.by, after) {
+		select {
+		case to <- happening{notice, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// forward writes events as they come, and a sign of life when none do.
+func (c *call) forward(s *stream, happenings <-chan happening) {
+	beat := time.NewTicker(c.beat)
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case h, open := <-happenings:
+			if !open || h.err != nil {
+				s.end(h.err)
+				return
+			}
+			err = s.event(&h.notice, len(happenings) == 0)
+			beat.Reset(c.beat)
+		case <-beat.C:
+			err = s.send(": alive\n\n")
+		case <-c.r.Context().Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stream writes server-sent events.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	by      service.Principal
+	buffer  []byte
+}
+
+// send writes text and sees to it that it leaves.
+func (s *stream) send(text string) error {
+	s.buffer = append(s.buffer, text...)
+	return s.flush()
+}
+
+func (s *stream) flush() error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	_, err := s.w.Write(s.buffer)
+	s.buffer = s.buffer[:0]
+	if err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+// event writes an event; it leaves at once if it is the last for now.
+func (s *stream) event(n *service.Notice, last bool) error {
+	data, err := json.Marshal(form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(s.by, &n.Reservation)})
+	if err != nil {
+		panic("api: an event cannot be written: " + err.Error())
+	}
+	s.buffer = fmt.Appendf(s.buffer, "id: %d\nevent: %s\ndata: %s\n\n", n.Number, n.What, data)
+	if last || len(s.buffer) > maxPooled {
+		return s.flush()
+	}
+	return nil
+}
+
+// end tells why there are no more events. If some were missed for good the empty
+// id has the client begin anew, from then on.
+func (s *stream) end(err error) {
+	var coded *berth.Error
+	switch {
+	case err == nil:
+		return
+	case errors.As(err, &coded) && coded.Code == berth.NotFound:
+		s.buffer = append(s.buffer, "id:\nevent: gap\n"...)
+	default:
+		s.buffer = append(s.buffer, "event: end\n"...)
+	}
+	p, _ := problemOf(err)
+	data, err := json.Marshal(p)
+	if err != nil {
+		panic("api: a problem cannot be written: " + err.Error())
+	}
+	s.buffer = fmt.Appendf(s.buffer, "data: %s\n\n", data)
+	_ = s.flush() // the stream is over, whether that arrives or not
+}

@@ -1,0 +1,188 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/form"
+)
+
+// listener reads server-sent events over a connection.
+type listener struct {
+	*http.Response
+	lines *bufio.Scanner
+}
+
+// serve has the API listen until the end of the test, when the clients, who
+// came later, have gone.
+func (w *world) serve(t testing.TB) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(w.Handler)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// listen opens a stream of events; headers are pairs.
+func (w *world) listen(t testing.TB, server, user, path string, headers ...string) *listener {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user != "" {
+		r.Header.Set("Authorization", "Bearer "+w.tokens[user])
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	return &listener{answer, bufio.NewScanner(answer.Body)}
+}
+
+// next returns the lines up to the next empty one, false at the end.
+func (l *listener) next() (string, bool) {
+	var lines []string
+	for l.lines.Scan() {
+		if l.lines.Text() == "" {
+			return strings.Join(lines, "\n"), true
+		}
+		lines = append(lines, l.lines.Text())
+	}
+	return strings.Join(lines, "\n"), false
+}
+
+// firstEvent listens for whatever comes first; status and text.
+func (w *world) firstEvent(t *testing.T, user string) (int, string) {
+	t.Helper()
+	server := w.serve(t)
+	l := w.listen(t, server.URL, user, "/v1/events?after=0")
+	defer l.Body.Close()
+	if l.StatusCode != http.StatusOK {
+		return l.StatusCode, ""
+	}
+	text, _ := l.next()
+	return l.StatusCode, text
+}
+
+func TestEventsComeInOrderAndGoOnBehindTheLast(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	server := w.serve(t)
+	w.reserve(t, "alice")
+	l := w.listen(t, server.URL, "alice", "/v1/events")
+	if l.Header.Get("Content-Type") != "text/event-stream" {
+		t.Error(l.Header)
+	}
+	if text, _ := l.next(); text != ": events\nretry: 1000" {
+		t.Fatalf("it begins with %q", text)
+	}
+	w.reserve(t, "bob") // whose events alice does not get
+	id := w.reserve(t, "alice")
+	text, _ := l.next()
+	head, data, _ := strings.Cut(text, "\ndata: ")
+	var e form.Event
+	if err := json.Unmarshal([]byte(data), &e); err != nil || head != "id: 3\nevent: accepted" || e.ID != 3 || e.Reservation.ID != id || e.What != "accepted" {
+		t.Fatalf("%q %+v %v", head, e, err)
+	}
+	for _, again := range []*listener{
+		w.listen(t, server.URL, "alice", "/v1/events", "Last-Event-ID", "1"),
+		w.listen(t, server.URL, "alice", "/v1/events?after=1"),
+		w.listen(t, server.URL, "alice", "/v1/events?after=77", "Last-Event-ID", "1"),
+		w.listen(t, server.URL, "root", "/v1/events?after=2"),
+	} {
+		again.next()
+		if text, _ := again.next(); !strings.HasPrefix(text, "id: 3\n") {
+			t.Errorf("it goes on with %q", text)
+		}
+	}
+}
+
+func TestEventsThatAreNoLongerKeptAreAGap(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	server := w.serve(t)
+	w.fake.lost = 5
+	l := w.listen(t, server.URL, "alice", "/v1/events", "Last-Event-ID", "2")
+	l.next()
+	text, _ := l.next()
+	if !strings.HasPrefix(text, "id:\nevent: gap\ndata: {") || !strings.Contains(text, "no longer kept") {
+		t.Errorf("%q", text)
+	}
+	if text, more := l.next(); more {
+		t.Errorf("it goes on with %q", text)
+	}
+	wantProblem(t, w.do("alice", "GET", "/v1/events?after=x", ""), 422, "after: ")
+	wantProblem(t, w.do("alice", "GET", "/v1/events", "", "Last-Event-ID", "-1"), 422, "Last-Event-ID: ")
+}
+
+// TestASilentStreamShowsSignsOfLife runs on the clock of a bubble.
+func TestASilentStreamShowsSignsOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, api.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		rec := &recorder{header: http.Header{}, written: make(chan string, 100)}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.ServeHTTP(rec, w.ask("alice", "GET", "/v1/events", "").WithContext(ctx))
+		}()
+		<-rec.written
+		began := time.Now()
+		for i := range 3 {
+			if text := <-rec.written; text != ": alive\n\n" || time.Since(began) != time.Duration(i+1)*15*time.Second {
+				t.Errorf("after %s: %q", time.Since(began), text)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
+// recorder hands on what is written.
+type recorder struct {
+	header  http.Header
+	written chan string
+	stuck   chan struct{} // if not nil, writes wait for it and then fail
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+func (r *recorder) WriteHeader(int)     {}
+func (r *recorder) FlushError() error   { return nil }
+func (r *recorder) Write(data []byte) (int, error) {
+	if r.stuck != nil {
+		<-r.stuck
+		return 0, context.DeadlineExceeded
+	}
+	r.written <- string(data)
+	return len(data), nil
+}
+
+// TestAClientThatStopsReadingIsLetGo has a client that reads nothing: the write
+// fails at its deadline, and nothing is left behind.
+func TestAClientThatStopsReadingIsLetGo(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	rec := &recorder{header: http.Header{}, stuck: make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.ServeHTTP(rec, w.ask("alice", "GET", "/v1/events", ""))
+	}()
+	for range 1000 {
+		w.reserve(t, "alice")
+	}
+	close(rec.stuck)
+	<-done
+	goleak.VerifyNone(t, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
+}

@@ -1,0 +1,400 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+)
+
+var _ api.Service = (*fake)(nil)
+
+// fake is a service in memory: one pool of size PEs at the site cm5, whose
+// requests start at their ready time or are refused. It keeps the promises of
+// api.Service about roles, ownership, versions and keys.
+type fake struct {
+	mu      sync.Mutex
+	size    berth.Count
+	now     berth.Time
+	made    []*service.Reservation // by id
+	offered map[string]berth.Request
+	keys    map[string]keyed
+	notices []service.Notice
+	more    chan struct{} // closed when there is another notice
+	lost    uint64        // notices up to this one are no longer kept
+	drained map[string]string
+	tasks   []site.Task
+	fails   error // what everything answers, if not nil
+	panics  bool
+	refused func(*berth.Request) bool
+}
+
+type keyed struct {
+	body [32]byte
+	id   string
+}
+
+// start is when the fake's clock stands still: 2026-11-21T12:00:00Z.
+const start berth.Time = 1_795_262_400
+
+func newFake() *fake {
+	return &fake{size: 100, now: start, offered: map[string]berth.Request{}, keys: map[string]keyed{}, more: make(chan struct{}), drained: map[string]string{}}
+}
+
+func (f *fake) lock() func() {
+	f.mu.Lock()
+	if f.panics {
+		f.mu.Unlock()
+		panic("the fake was told to")
+	}
+	return f.mu.Unlock
+}
+
+func (f *fake) tell(what string, r *service.Reservation) {
+	r.Version++
+	r.Changed = f.now
+	f.notices = append(f.notices, service.Notice{Number: uint64(len(f.notices) + 1), At: f.now, What: what, Reservation: *r})
+	close(f.more)
+	f.more = make(chan struct{})
+}
+
+// find returns a reservation that somebody may act on.
+func (f *fake) find(ask *service.Ask, id string) (*service.Reservation, error) {
+	if f.fails != nil {
+		return nil, f.fails
+	}
+	for _, r := range f.made {
+		if r.ID != id || !ask.By.Owns(r.Request.User) {
+			continue
+		}
+		if ask.IfVersion != 0 && ask.IfVersion != r.Version {
+			return nil, berth.Errorf(berth.Conflict, "version", "%d; it is %d by now", ask.IfVersion, r.Version)
+		}
+		return r, nil
+	}
+	return nil, berth.Errorf(berth.NotFound, "id", "no reservation %q", id)
+}
+
+// again returns what was asked under the same key.
+func (f *fake) again(ask *service.Ask) (*service.Reservation, error) {
+	was, known := f.keys[ask.By.User+"\x00"+ask.Key]
+	switch {
+	case ask.Key == "" || !known:
+		return nil, nil
+	case was.body != ask.Body:
+		return nil, berth.Errorf(berth.Conflict, "idempotency_key", "%q was used for something else", ask.Key)
+	}
+	return f.find(&service.Ask{By: ask.By}, was.id)
+}
+
+func (f *fake) remember(ask *service.Ask, id string) {
+	if ask.Key != "" {
+		f.keys[ask.By.User+"\x00"+ask.Key] = keyed{ask.Body, id}
+	}
+}
+
+func (f *fake) Submit(_ context.Context, ask service.Ask, r berth.Request) (service.Answer, error) {
+	defer f.lock()()
+	return f.submit(&ask, r)
+}
+
+func (f *fake) submit(ask *service.Ask, r berth.Request) (service.Answer, error) {
+	if f.fails != nil {
+		return service.Answer{}, f.fails
+	}
+	if r.User == "" {
+		r.User = ask.By.User
+	}
+	switch {
+	case !ask.By.Can(service.User):
+		return service.Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
+	case !ask.By.Owns(r.User):
+		return service.Answer{}, berth.Errorf(berth.Denied, "user", "may not ask in the name of %q", r.User)
+	}
+	if was, err := f.again(ask); was != nil || err != nil {
+		if err != nil {
+			return service.Answer{}, err
+		}
+		return service.Answer{Reservation: *was}, nil
+	}
+	made := &service.Reservation{ID: fmt.Sprintf("R%06d", len(f.made)+1), Created: f.now, Request: r}
+	made.Request.ID = made.ID
+	if err := made.Request.Validate(); err != nil {
+		return service.Answer{}, err
+	}
+	f.made = append(f.made, made)
+	f.remember(ask, made.ID)
+	if refusal := f.place(made); refusal != nil {
+		made.State, made.Refusal = service.Refused, refusal
+		f.tell(string(engine.Refused), made)
+		return service.Answer{Reservation: *made, Offers: f.offer(r)}, nil
+	}
+	f.tell(string(engine.Accepted), made)
+	return service.Answer{Reservation: *made}, nil
+}
+
+// place gives a reservation its place, or says why there is none.
+func (f *fake) place(r *service.Reservation) *berth.Refusal {
+	pool := berth.PoolID("cm5", "batch")
+	var places []berth.Allotment
+	for _, part := range r.Request.Parts {
+		v := part.Variants[0]
+		if v.NPE > f.size {
+			return &berth.Refusal{Reason: berth.TooLarge, Resource: pool, Wanted: v.NPE, Limit: f.size}
+		}
+		places = append(places, berth.Allotment{Resource: pool, Start: r.Request.Ready, End: r.Request.Ready.Add(v.Duration), NPE: v.NPE})
+	}
+	if f.refused != nil && f.refused(&r.Request) {
+		return &berth.Refusal{
+			Reason: berth.NoCapacity, Resource: pool, Wanted: places[0].NPE,
+			Nearest: &berth.Nearest{NPE: 48, Duration: 7200, Start: f.now.Add(3600)},
+		}
+	}
+	r.State, r.Allotments = service.Confirmed, places
+	if r.Request.Hold > 0 {
+		r.State, r.Expires = service.Held, f.now.Add(r.Request.Hold)
+	}
+	return nil
+}
+
+func (f *fake) offer(r berth.Request) []service.Offer {
+	v := r.Parts[0].Variants[0]
+	v.NPE = min(v.NPE, f.size)
+	later := berth.Rigid("", f.now, r.Ready.Add(3600), r.Ready.Add(3600+v.Duration), v.NPE, v.Duration)
+	later.User = r.User
+	id := fmt.Sprintf("offer%d", len(f.offered)+1)
+	f.offered[id] = later
+	return []service.Offer{{ID: id, Expires: f.now.Add(1800), Offer: engine.Offer{
+		Difference: engine.Later, Request: later, Idle: 77,
+		Allotments: []berth.Allotment{{Resource: berth.PoolID("cm5", "batch"), Start: later.Ready, End: later.Deadline, NPE: v.NPE}},
+	}}}
+}
+
+func (f *fake) Offers(_ context.Context, by service.Principal, r berth.Request, most int) ([]service.Offer, error) {
+	defer f.lock()()
+	if !by.Can(service.User) {
+		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look", by.Role)
+	}
+	if r.User == "" {
+		r.User = by.User
+	}
+	if !by.Owns(r.User) {
+		return nil, berth.Errorf(berth.Denied, "user", "may not ask in the name of %q", r.User)
+	}
+	list := f.offer(r)
+	return list[:min(most, len(list))], f.fails
+}
+
+func (f *fake) Hold(_ context.Context, ask service.Ask, offer string, hold berth.Duration) (service.Answer, error) {
+	defer f.lock()()
+	r, known := f.offered[offer]
+	if !known || !ask.By.Owns(r.User) {
+		return service.Answer{}, berth.Errorf(berth.NotFound, "offer", "no offer %q", offer)
+	}
+	r.Hold, r.ID = hold, "offered"
+	return f.submit(&ask, r)
+}
+
+// change does something to a reservation, once for each key.
+func (f *fake) change(ask *service.Ask, id, what string, do func(*service.Reservation) error) (service.Reservation, error) {
+	defer f.lock()()
+	if was, err := f.again(ask); was != nil || err != nil {
+		if err != nil {
+			return service.Reservation{}, err
+		}
+		return *was, nil
+	}
+	r, err := f.find(ask, id)
+	if err != nil {
+		return service.Reservation{}, err
+	}
+	if err := do(r); err != nil {
+		return service.Reservation{}, err
+	}
+	f.remember(ask, id)
+	f.tell(what, r)
+	return *r, nil
+}
+
+func (f *fake) Confirm(_ context.Context, ask service.Ask, id string) (service.Reservation, error) {
+	return f.change(&ask, id, "confirmed", func(r *service.Reservation) error {
+		if r.State != service.Held {
+			return berth.Errorf(berth.Conflict, "id", "%q is %s", id, r.State)
+		}
+		r.State, r.Expires = service.Confirmed, 0
+		return nil
+	})
+}
+
+func (f *fake) Modify(_ context.Context, ask service.Ask, id string, q berth.Request) (service.Answer, error) {
+	var refusal *berth.Refusal
+	r, err := f.change(&ask, id, "modified", func(r *service.Reservation) error {
+		q.User = r.Request.User
+		if err := q.Validate(); err != nil {
+			return err
+		}
+		changed := *r
+		changed.Request = q
+		if refusal = f.place(&changed); refusal == nil {
+			*r = changed
+		}
+		return nil
+	})
+	return service.Answer{Reservation: r, Refusal: refusal}, err
+}
+
+func (f *fake) Extend(_ context.Context, ask service.Ask, id string, until berth.Time) (service.Answer, error) {
+	r, err := f.change(&ask, id, "extended", func(r *service.Reservation) error {
+		if until <= r.Allotments[0].End {
+			return berth.Errorf(berth.Invalid, "until", "not after its end")
+		}
+		r.Allotments = slices.Clone(r.Allotments)
+		r.Allotments[0].End = until
+		return nil
+	})
+	return service.Answer{Reservation: r}, err
+}
+
+func (f *fake) Show(_ context.Context, ask service.Ask, id string) (service.Reservation, error) {
+	return f.change(&ask, id, "shown", func(r *service.Reservation) error {
+		r.Shown = true
+		return nil
+	})
+}
+
+func (f *fake) Release(_ context.Context, ask service.Ask, id string) (service.Reservation, error) {
+	return f.change(&ask, id, "cancelled", func(r *service.Reservation) error {
+		r.State = service.Cancelled
+		return nil
+	})
+}
+
+func (f *fake) Run(_ context.Context, ask service.Ask, id string, task site.Task) (site.JobID, error) {
+	defer f.lock()()
+	r, err := f.find(&ask, id)
+	if err != nil {
+		return "", err
+	}
+	if task.Key == "" {
+		task.Key = "task"
+	}
+	task.Reservation = site.NameOf("cm5", r.ID, 1)
+	if err := task.Check(); err != nil {
+		return "", err
+	}
+	f.tasks = append(f.tasks, task)
+	return "job-1", nil
+}
+
+func (f *fake) Get(_ context.Context, by service.Principal, id string) (service.Reservation, error) {
+	defer f.lock()()
+	if by.Role == service.Viewer { // may look at what holds PEs
+		for _, r := range f.made {
+			if r.ID == id {
+				return *r, nil
+			}
+		}
+	}
+	r, err := f.find(&service.Ask{By: by}, id)
+	if err != nil {
+		return service.Reservation{}, err
+	}
+	return *r, nil
+}
+
+func (f *fake) List(_ context.Context, by service.Principal, q service.Filter) ([]service.Reservation, error) {
+	defer f.lock()()
+	if f.fails != nil {
+		return nil, f.fails
+	}
+	var list []service.Reservation
+	for _, r := range f.made {
+		switch {
+		case len(list) == q.Limit,
+			r.ID <= q.After,
+			by.Role == service.User && !by.Owns(r.Request.User),
+			q.User != "" && q.User != r.Request.User,
+			len(q.States) > 0 && !slices.Contains(q.States, r.State),
+			q.To != 0 && (len(r.Allotments) == 0 || r.Allotments[0].Start >= q.To || r.Allotments[0].End <= q.From),
+			q.Site != "" && q.Site != "cm5":
+		default:
+			list = append(list, *r)
+		}
+	}
+	return list, nil
+}
+
+func (f *fake) Sites(_ context.Context, by service.Principal) ([]service.SiteView, error) {
+	defer f.lock()()
+	return []service.SiteView{{
+		Site:    berth.Site{Name: "cm5", Pools: []berth.Pool{{Name: "batch", PEs: f.size, Binding: berth.Late}}},
+		Loads:   []engine.Load{{Resource: berth.PoolID("cm5", "batch"), PEs: f.size, Free: 40, Running: 1}},
+		Adapter: "slurm", Reachable: true, Seen: f.now, Trouble: "secret trouble",
+		Nodes: []site.NodeState{{Name: "n1", Condition: site.Drained, Reason: "secret reason", Since: f.now}},
+		Drift: []site.Drift{{Kind: site.Missing, Name: "berth_cm5_x_1"}},
+	}}, f.fails
+}
+
+func (f *fake) Drain(_ context.Context, ask service.Ask, name, node, reason string) error {
+	defer f.lock()()
+	if !ask.By.Can(service.Operator) {
+		return berth.Errorf(berth.Denied, "role", "a %s may not", ask.By.Role)
+	}
+	if name != "cm5" || !strings.HasPrefix(node, "n") {
+		return berth.Errorf(berth.NotFound, "node", "no node %q at %q", node, name)
+	}
+	f.drained[node] = reason
+	return nil
+}
+
+func (f *fake) Resume(ctx context.Context, ask service.Ask, name, node string) error {
+	if err := f.Drain(ctx, ask, name, node, ""); err != nil {
+		return err
+	}
+	defer f.lock()()
+	delete(f.drained, node)
+	return nil
+}
+
+func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error] {
+	return func(yield func(service.Notice, error) bool) {
+		f.mu.Lock()
+		lost, next := f.lost, len(f.notices)
+		if after > 0 {
+			next = int(after)
+		}
+		f.mu.Unlock()
+		if after > 0 && after < lost {
+			yield(service.Notice{}, berth.Errorf(berth.NotFound, "last_event_id", "what followed %d is no longer kept", after))
+			return
+		}
+		for {
+			f.mu.Lock()
+			list, more := slices.Clone(f.notices[min(next, len(f.notices)):]), f.more
+			f.mu.Unlock()
+			for _, n := range list {
+				next++
+				if (by.Owns(n.Reservation.Request.User) || by.Role == service.Viewer) && !yield(n, nil) {
+					return
+				}
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (f *fake) Now() berth.Time { return f.now }
+
+func (f *fake) Ready() error { return f.fails }

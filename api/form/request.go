@@ -1,0 +1,169 @@
+package form
+
+import "github.com/berth-hpc/berth"
+
+// Request asks for PEs within a window. Durations are seconds. Zero fields are
+// left out; the service then takes its default, or the present value if an
+// existing reservation is modified.
+type Request struct {
+	Kind     berth.Kind     `json:"kind,omitempty"`
+	User     string         `json:"user,omitempty"` // default: who asks
+	Ready    Time           `json:"ready,omitzero"` // default: now
+	Deadline Time           `json:"deadline,omitzero"`
+	NPE      berth.Count    `json:"npe,omitempty"`
+	Duration berth.Duration `json:"duration,omitempty"`
+	// Variants are shapes of which one will do, in the place of NPE and Duration;
+	// Parts are blocks of PEs that start together.
+	Variants []berth.Variant `json:"variants,omitempty"`
+	Parts    []Part          `json:"parts,omitempty"`
+	PEs      berth.PESet     `json:"pes,omitzero"` // only these will do; needs early binding
+	Site     string          `json:"site,omitempty"`
+	Pool     string          `json:"pool,omitempty"`
+	Hold     Hold            `json:"hold,omitempty"`
+	NoShow   berth.Duration  `json:"no_show,omitempty"`
+	berth.Requirements
+}
+
+// Part is one block of PEs of a request.
+type Part struct {
+	NPE      berth.Count     `json:"npe,omitempty"`
+	Duration berth.Duration  `json:"duration,omitempty"`
+	Variants []berth.Variant `json:"variants,omitempty"`
+	PEs      berth.PESet     `json:"pes,omitzero"`
+}
+
+// Place is where and when one part of a reservation or an offer is.
+type Place struct {
+	Site     string         `json:"site,omitempty"`
+	Pool     string         `json:"pool,omitempty"`
+	NPE      berth.Count    `json:"npe,omitempty"`
+	Duration berth.Duration `json:"duration,omitempty"` // seconds, as reserved
+	Start    Time           `json:"start,omitzero"`
+	End      Time           `json:"end,omitzero"`
+	PEs      berth.PESet    `json:"pes,omitzero"`
+	Nodes    []string       `json:"nodes,omitempty"`
+}
+
+// Reservation is what became of a request. The fields of Place are those of the
+// only part; one of several parts has its places in Parts, and Place has its
+// common start and latest end. Where nothing is promised, the fields of Place
+// say what was asked for. Who may not know whose it is sees the place alone.
+type Reservation struct {
+	ID      string     `json:"id"`
+	State   string     `json:"state"`
+	Version uint64     `json:"version,omitempty"`
+	Kind    berth.Kind `json:"kind,omitempty"`
+	User    string     `json:"user,omitempty"`
+	Place
+	Arrival  Time            `json:"arrival,omitzero"`
+	Ready    Time            `json:"ready,omitzero"`
+	Deadline Time            `json:"deadline,omitzero"`
+	Variants []berth.Variant `json:"variants,omitempty"` // that were asked for, of a moldable one
+	Parts    []Place         `json:"parts,omitempty"`
+	berth.Requirements
+	NoShow  berth.Duration `json:"no_show,omitempty"`
+	Expires Time           `json:"expires,omitzero"` // of a held one
+	Missing berth.Count    `json:"missing,omitempty"`
+	Shown   bool           `json:"shown,omitempty"`
+	Reason  berth.Reason   `json:"reason,omitempty"` // of a refused or failed one
+	Refusal *Refusal       `json:"refusal,omitempty"`
+	Sites   []Materialised `json:"sites,omitempty"`
+	Created Time           `json:"created,omitzero"`
+	Changed Time           `json:"changed,omitzero"`
+}
+
+// Materialised is what a managed site has of a promise.
+type Materialised struct {
+	Site    string `json:"site"`
+	Name    string `json:"name"` // of the reservation at the site
+	Made    bool   `json:"made"` // it is there as promised now
+	Trouble string `json:"trouble,omitempty"`
+}
+
+// Refusal is a reasoned no.
+type Refusal struct {
+	Reason   berth.Reason `json:"reason"`
+	Site     string       `json:"site,omitempty"` // what the request got furthest with
+	Pool     string       `json:"pool,omitempty"`
+	Wanted   berth.Count  `json:"wanted"`            // the fewest PEs that would have done
+	Limit    berth.Count  `json:"limit,omitempty"`   // size, or number of eligible PEs
+	Possible Time         `json:"possible,omitzero"` // with deadline_missed: the earliest end on an empty site
+	Nearest  *Nearest     `json:"nearest,omitempty"` // with no_capacity: the most that was to be had
+	Detail   string       `json:"detail"`            // the same for people
+}
+
+// Nearest is how close a request came.
+type Nearest struct {
+	NPE      berth.Count    `json:"npe"`
+	Duration berth.Duration `json:"duration"`
+	Start    Time           `json:"start"`
+}
+
+// Offer is a place that can be had now, and held under its id until it expires.
+type Offer struct {
+	ID         string `json:"id"`
+	Expires    Time   `json:"expires"`
+	Difference string `json:"difference"` // from what was asked for
+	Place
+	Parts         []Place `json:"parts,omitempty"`
+	IdlePESeconds int64   `json:"idle_pe_seconds"` // that it would leave idle around it
+}
+
+// The decisions.
+const (
+	Accepted = "accepted"
+	Refused  = "refused"
+	Pending  = "pending" // it is decided at the next scheduling point
+)
+
+// Answer is the answer to a request.
+type Answer struct {
+	ID          string       `json:"id"`
+	Decision    string       `json:"decision"`
+	Reservation *Reservation `json:"reservation,omitempty"` // if not refused
+	Reason      berth.Reason `json:"reason,omitempty"`
+	Refusal     *Refusal     `json:"refusal,omitempty"`
+	Offers      []Offer      `json:"offers,omitempty"` // what could be held instead
+}
+
+// Page is one page of a list. Next is the cursor of the page behind it.
+type Page struct {
+	Reservations []Reservation `json:"reservations"`
+	Next         string        `json:"next,omitempty"`
+}
+
+// Offers is a list of offers, in the order of their differences.
+type Offers struct {
+	Offers []Offer `json:"offers"`
+}
+
+// Event is one thing that happened to a reservation.
+type Event struct {
+	ID          uint64      `json:"id"`
+	At          Time        `json:"at"`
+	What        string      `json:"what"`
+	Reservation Reservation `json:"reservation"`
+}
+
+// Task is a command or a script to run in a reservation.
+type Task struct {
+	Key         string         `json:"key,omitempty"` // of two with the same key one is run
+	Name        string         `json:"name,omitempty"`
+	Command     []string       `json:"command,omitempty"`
+	Script      string         `json:"script,omitempty"`
+	Args        []string       `json:"args,omitempty"` // of the script
+	Dir         string         `json:"dir"`
+	Env         []string       `json:"env,omitempty"`
+	Output      string         `json:"output,omitempty"`
+	ErrorOutput string         `json:"error_output,omitempty"`
+	Array       berth.PESet    `json:"array,omitzero"`
+	Limit       berth.Duration `json:"limit,omitempty"`
+	Nodes       berth.Count    `json:"nodes,omitempty"`
+	Cores       berth.Count    `json:"cores,omitempty"`
+	MemoryMB    int64          `json:"memory_mb,omitempty"`
+}
+
+// Job names a task that a site has taken.
+type Job struct {
+	Job string `json:"job"`
+}

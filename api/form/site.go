@@ -1,0 +1,76 @@
+package form
+
+import "github.com/berth-hpc/berth"
+
+// Site is a cluster as clients see it.
+type Site struct {
+	Name       string            `json:"name"`
+	Adapter    string            `json:"adapter,omitempty"` // "slurm", "local", or none
+	Reachable  bool              `json:"reachable"`
+	Trouble    string            `json:"trouble,omitempty"`
+	Seen       Time              `json:"seen,omitzero"`
+	Pools      []Pool            `json:"pools"`
+	Partitions []berth.Partition `json:"partitions,omitempty"`
+	Software   []berth.Software  `json:"software,omitempty"`
+	StorageMB  int64             `json:"storage_mb,omitempty"`
+	Link       berth.Link        `json:"link,omitzero"`
+	Nodes      []Node            `json:"nodes,omitempty"`
+	Drift      []Drift           `json:"drift,omitempty"` // for operators
+}
+
+// Pool is a pool and its load.
+type Pool struct {
+	berth.Pool
+	Free    berth.Count `json:"free"`    // neither running nor out of use now
+	Running int         `json:"running"` // parts that run
+	Waiting int         `json:"waiting"` // parts promised for later
+}
+
+// Node is the state of a node.
+type Node struct {
+	Name      string      `json:"name"`
+	Condition string      `json:"condition"`
+	Reason    string      `json:"reason,omitempty"`
+	Since     Time        `json:"since,omitzero"`
+	Busy      berth.Count `json:"busy"`
+}
+
+// Drift is a difference between what was promised and what the site has.
+type Drift struct {
+	Kind string   `json:"kind"`
+	Name string   `json:"name"`
+	What []string `json:"what,omitempty"`
+}
+
+// Sites is a list of sites.
+type Sites struct {
+	Sites []Site `json:"sites"`
+}
+
+// Me is who asks.
+type Me struct {
+	User string `json:"user"`
+	Role string `json:"role"`
+}
+
+// Token is what is known of a bearer token. Secret is there only in the answer
+// to making it.
+type Token struct {
+	ID      string `json:"id"`
+	User    string `json:"user"`
+	Role    string `json:"role"`
+	Note    string `json:"note,omitempty"`
+	Created Time   `json:"created"`
+	Secret  string `json:"secret,omitempty"`
+}
+
+// Tokens is a list of tokens.
+type Tokens struct {
+	Tokens []Token `json:"tokens"`
+}
+
+// Health is whether the service takes requests.
+type Health struct {
+	Status string `json:"status"`
+	Time   Time   `json:"time"`
+}

@@ -1,0 +1,296 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/nearest"
+)
+
+// maxFaults bounds how many mistakes of one body are told.
+const maxFaults = 20
+
+// faults gathers what is wrong with a body, field by field.
+type faults []*berth.Error
+
+// add adds a mistake in a field. An error that names a field itself is below
+// that field.
+func (f *faults) add(field string, err error) {
+	if err == nil || len(*f) >= maxFaults {
+		return
+	}
+	if several, is := err.(interface{ Unwrap() []error }); is {
+		for _, one := range several.Unwrap() {
+			f.add(field, one)
+		}
+		return
+	}
+	e := &berth.Error{Code: berth.Invalid, Field: field, Msg: err.Error()}
+	if coded, is := errors.AsType[*berth.Error](err); is {
+		e.Code, e.Msg = coded.Code, coded.Msg
+		switch {
+		case field == "":
+			e.Field = coded.Field
+		case strings.HasPrefix(coded.Field, "["):
+			e.Field = field + coded.Field
+		case coded.Field != "":
+			e.Field = field + "." + coded.Field
+		}
+	}
+	*f = append(*f, e)
+}
+
+// sort orders the mistakes by field, where they were found in no order.
+func (f *faults) sort() {
+	slices.SortStableFunc(*f, func(a, b *berth.Error) int { return strings.Compare(a.Field, b.Field) })
+}
+
+// err returns nil if nothing is wrong.
+func (f *faults) err() error {
+	if len(*f) == 0 {
+		return nil
+	}
+	errs := make([]error, len(*f))
+	for i, e := range *f {
+		errs[i] = e
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// value is one value of a valid JSON text.
+type value []byte
+
+func (v value) null() bool { return string(v) == "null" }
+
+// short is the value for messages.
+func (v value) short() string {
+	const most = 60
+	if len(v) <= most {
+		return string(v)
+	}
+	cut := most
+	for !utf8.RuneStart(v[cut]) {
+		cut--
+	}
+	return string(v[:cut]) + "…"
+}
+
+// member is a name of an object with its value.
+type member struct {
+	name  string
+	value value
+}
+
+// valid returns the mistake in a text that is no JSON.
+func valid(data []byte) error {
+	var syntax *json.SyntaxError
+	var raw json.RawMessage
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return berth.Errorf(berth.Invalid, "body", "empty; want a JSON object")
+	case !utf8.Valid(data):
+		return berth.Errorf(berth.Invalid, "body", "not UTF-8; want a JSON object")
+	case json.Valid(data):
+		return nil
+	case errors.As(json.Unmarshal(data, &raw), &syntax):
+		return berth.Errorf(berth.Invalid, "body", "not JSON at byte %d: %v", syntax.Offset, syntax)
+	}
+	return berth.Errorf(berth.Invalid, "body", "not JSON")
+}
+
+// membersOf returns the members of an object in their order. The value must be
+// valid JSON.
+func membersOf(v value) ([]member, error) {
+	s := scanner{rest: v}
+	if s.next() != '{' {
+		return nil, fmt.Errorf("%s; want a JSON object", v.short())
+	}
+	members := make([]member, 0, 12)
+	for s.skip(); s.next() != '}'; {
+		if s.next() == ',' {
+			s.skip()
+		}
+		name, err := s.take().text()
+		if err != nil {
+			return nil, err
+		}
+		s.next()
+		s.skip() // the colon
+		members = append(members, member{name, s.take()})
+	}
+	return members, nil
+}
+
+// items returns the items of a list. The value must be valid JSON.
+func (v value) items() ([]value, error) {
+	s := scanner{rest: v}
+	if s.next() != '[' {
+		return nil, fmt.Errorf("%s; want a list", v.short())
+	}
+	var items []value
+	for s.skip(); s.next() != ']'; {
+		if s.next() == ',' {
+			s.skip()
+		}
+		items = append(items, s.take())
+	}
+	return items, nil
+}
+
+// scanner walks through valid JSON.
+type scanner struct{ rest []byte }
+
+// next returns the next byte that is no space.
+func (s *scanner) next() byte {
+	s.rest = bytes.TrimLeft(s.rest, " \t\r\n")
+	return s.rest[0]
+}
+
+func (s *scanner) skip() { s.rest = s.rest[1:] }
+
+// take returns the next value.
+func (s *scanner) take() value {
+	s.next()
+	depth, quoted := 0, false
+	for i := 0; i < len(s.rest); i++ {
+		c := s.rest[i]
+		switch {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case depth == 0 && strings.IndexByte(",:}] \t\r\n", c) >= 0:
+			return s.cut(i)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return s.cut(len(s.rest))
+}
+
+func (s *scanner) cut(at int) value {
+	v := value(s.rest[:at])
+	s.rest = s.rest[at:]
+	return v
+}
+
+// text reads a string.
+func (v value) text() (string, error) {
+	if v[0] != '"' {
+		return "", fmt.Errorf("%s; want a string", v.short())
+	}
+	if inner := v[1 : len(v)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), nil
+	}
+	var text string
+	err := json.Unmarshal(v, &text)
+	return text, err
+}
+
+// maxText bounds names and other short texts.
+const maxText = 255
+
+// word reads a short text of one line.
+func (v value) word() (string, error) {
+	text, err := v.text()
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > maxText:
+		return "", fmt.Errorf("%d bytes; want at most %d", len(text), maxText)
+	case strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "", fmt.Errorf("%s; want one line without control characters", v.short())
+	}
+	return text, nil
+}
+
+// whole reads a whole number from least to most.
+func (v value) whole(least, most int64) (int64, error) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s; want a whole number from %d to %d", v.short(), least, most)
+	}
+	return n, nil
+}
+
+// texts reads a list of strings.
+func (v value) texts() ([]string, error) {
+	items, err := v.items()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, len(items))
+	for i, item := range items {
+		if list[i], err = item.text(); err != nil {
+			return nil, berth.Errorf(berth.Invalid, "["+strconv.Itoa(i)+"]", "%v", err)
+		}
+	}
+	return list, nil
+}
+
+// field is one field of a body: what it is for, which values it takes, and how
+// it gets into a T.
+type field[T any] struct {
+	name  string
+	about string
+	form  *schema
+	set   func(into *T, v value) error
+}
+
+// body is the fields that a body may have. It is both how bodies are read and
+// what the description says of them.
+type body[T any] []field[T]
+
+// read reads a body, and adds to wrong whatever is wrong with it.
+func (b body[T]) read(v value, into *T, wrong *faults) {
+	members, err := membersOf(v)
+	if err != nil {
+		wrong.add("", berth.Errorf(berth.Invalid, "body", "%v", err))
+		return
+	}
+	seen := uint64(0) // no body has more than 64 fields
+	for i := range members {
+		m := &members[i]
+		at := b.find(m.name)
+		if at < 0 {
+			wrong.add(m.name, fmt.Errorf("unknown field%s", nearest.Hint(m.name, b.names())))
+			continue
+		}
+		if seen&(1<<at) != 0 {
+			wrong.add(m.name, errors.New("given twice"))
+			continue
+		}
+		seen |= 1 << at
+		wrong.add(m.name, b[at].set(into, m.value))
+	}
+}
+
+func (b body[T]) find(name string) int {
+	for i := range b {
+		if b[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (b body[T]) names() []string {
+	names := make([]string, len(b))
+	for i := range b {
+		names[i] = b[i].name
+	}
+	return names
+}

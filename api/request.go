@@ -1,0 +1,322 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+)
+
+// asked is a request as it was read: fields that were not given are nil. A null
+// stands for the default, so it is as if it had not been given, and cleared.
+type asked struct {
+	berth.Request
+	part     block   // of the request itself
+	parts    []block // or its parts
+	ready    *berth.Time
+	deadline *berth.Time
+}
+
+// block is the shape of one part.
+type block struct {
+	npe      *berth.Count
+	duration *berth.Duration
+	variants []berth.Variant
+	pes      *berth.PESet
+}
+
+// shapeFields are what says how large and how long a part is.
+func shapeFields[T any](of func(*T) *block) body[T] {
+	return body[T]{
+		{"npe", "How many PEs.", whole(1, berth.MaxPEs), func(a *T, v value) error {
+			n, err := v.whole(1, berth.MaxPEs)
+			of(a).npe = new(berth.Count(n))
+			return err
+		}},
+		{"duration", "For how long.", duration(), func(a *T, v value) error {
+			d, err := v.length(1)
+			of(a).duration = &d
+			return err
+		}},
+		{"variants", "Shapes of which any one will do, in the place of npe and duration.", listOf(object(variantBody)), func(a *T, v value) error {
+			return each(v, func(item value, wrong *faults) {
+				var variant berth.Variant
+				variantBody.read(item, &variant, wrong)
+				if len(*wrong) == 0 && (variant.NPE == 0 || variant.Duration == 0) {
+					wrong.add("", errors.New("incomplete; want npe and duration"))
+				}
+				of(a).variants = append(of(a).variants, variant)
+			})
+		}},
+		{"pes", "Only these PEs will do, such as 0-31,64-95; needs a pool of early binding.", text("0-31,64-95"), func(a *T, v value) error {
+			set, err := v.peSet()
+			of(a).pes = &set
+			return err
+		}},
+	}
+}
+
+var variantBody = body[berth.Variant]{
+	{"npe", "How many PEs.", whole(1, berth.MaxPEs), func(a *berth.Variant, v value) error {
+		n, err := v.whole(1, berth.MaxPEs)
+		a.NPE = berth.Count(n)
+		return err
+	}},
+	{"duration", "For how long.", duration(), func(a *berth.Variant, v value) (err error) {
+		a.Duration, err = v.length(1)
+		return err
+	}},
+}
+
+var partBody = shapeFields(func(b *block) *block { return b })
+
+// maxList bounds the variants and parts of one request.
+const maxList = 1000
+
+// each reads the items of a list, and says in which of them something is wrong.
+func each(v value, read func(item value, wrong *faults)) error {
+	items, err := v.items()
+	switch {
+	case err != nil:
+		return err
+	case len(items) == 0 || len(items) > maxList:
+		return fmt.Errorf("%d items; want 1 to %d", len(items), maxList)
+	}
+	var all faults
+	for i, item := range items {
+		var wrong faults
+		read(item, &wrong)
+		all.add("["+strconv.Itoa(i)+"]", wrong.err())
+	}
+	return all.err()
+}
+
+// requestBody is what a request may say. The fields are those of a schedule
+// file.
+var requestBody = append(shapeFields(func(a *asked) *block { return &a.part }), body[asked]{
+	{"deadline", "By when it must have ended.", instant(), func(a *asked, v value) error {
+		t, err := v.instant(down)
+		a.deadline = &t
+		return err
+	}},
+	{"ready", "The earliest start; now if it is not given or over.", instant(), func(a *asked, v value) error {
+		if v.null() {
+			a.ready = new(berth.Time(0))
+			return nil
+		}
+		t, err := v.instant(up)
+		a.ready = &t
+		return err
+	}},
+	{"parts", "Blocks of PEs that start together, in the place of npe, duration, variants and pes.", listOf(object(partBody)), func(a *asked, v value) error {
+		return each(v, func(item value, wrong *faults) {
+			var b block
+			partBody.read(item, &b, wrong)
+			if len(*wrong) == 0 && b.variants == nil && (b.npe == nil || b.duration == nil) {
+				wrong.add("", errors.New("incomplete; want npe and duration, or variants"))
+			}
+			a.parts = append(a.parts, b)
+		})
+	}},
+	{"kind", "A request, or a job, which gets no promise but waits in a queue.", oneOf(string(berth.KindRequest), string(berth.KindJob)), func(a *asked, v value) error {
+		word, err := v.word()
+		if a.Kind = berth.Kind(word); err == nil && a.Kind != berth.KindRequest && a.Kind != berth.KindJob {
+			return fmt.Errorf("%q; want %q or %q", word, berth.KindRequest, berth.KindJob)
+		}
+		return err
+	}},
+	{"user", "In whose name; who asks, if it is not given. Others only operators may name.", text("alice"), func(a *asked, v value) (err error) {
+		if a.User, err = v.word(); err == nil && !site.ValidWord(a.User) {
+			return fmt.Errorf("%q; want 1 to 64 letters, digits, dashes, underscores and points", a.User)
+		}
+		return err
+	}},
+	{"hold", "Hold it instead of promising it: for so long, or true for half an hour.", holding(), func(a *asked, v value) (err error) {
+		a.Hold, err = v.hold()
+		return err
+	}},
+	{"no_show", "Give it up if nobody has used it so long after its start.", duration(), func(a *asked, v value) (err error) {
+		if v.null() {
+			a.NoShow = 0
+			return nil
+		}
+		a.NoShow, err = v.length(0)
+		return err
+	}},
+	named("site", "The only site that will do.", func(a *asked) *string { return &a.Site }),
+	named("pool", "The only pool that will do.", func(a *asked) *string { return &a.Pool }),
+	named("software", "A program that the site must have.", func(a *asked) *string { return &a.Software }),
+	named("version", "The least version of the software.", func(a *asked) *string { return &a.Version }),
+	named("partition", "A partition of the site.", func(a *asked) *string { return &a.Partition }),
+	counted("licences", "How many licences of the software it takes.", berth.MaxLicences, func(a *asked, n int64) { a.Licences = berth.Count(n) }),
+	counted("memory_mb", "Memory of one PE in 10^6 bytes.", berth.MaxMegabytes-1, func(a *asked, n int64) { a.MemoryMB = n }),
+	counted("storage_mb", "Size of its data in 10^6 bytes, which must be moved to the site and find room there.", berth.MaxMegabytes-1, func(a *asked, n int64) { a.StorageMB = n }),
+	counted("accelerators", "Accelerators of one PE.", berth.MaxAccelerators, func(a *asked, n int64) { a.Accelerators = int(n) }),
+}...)
+
+func named(name, about string, of func(*asked) *string) field[asked] {
+	return field[asked]{name, about, text(""), func(a *asked, v value) (err error) {
+		if v.null() {
+			*of(a) = ""
+			return nil
+		}
+		*of(a), err = v.word()
+		return err
+	}}
+}
+
+func counted(name, about string, most int64, set func(*asked, int64)) field[asked] {
+	return field[asked]{name, about, whole(0, most), func(a *asked, v value) error {
+		if v.null() {
+			set(a, 0)
+			return nil
+		}
+		n, err := v.whole(0, most)
+		set(a, n)
+		return err
+	}}
+}
+
+// request makes a request of what was asked at a time.
+func (a *asked) request(now berth.Time) (berth.Request, error) {
+	var wrong faults
+	r := a.Request
+	r.Arrival, r.Ready = now, now
+	if a.ready != nil && !r.IsJob() {
+		r.Ready = max(now, *a.ready)
+	}
+	switch {
+	case a.deadline != nil:
+		r.Deadline = *a.deadline
+	case r.IsJob():
+		r.Deadline = berth.Forever
+	default:
+		wrong.add("deadline", errors.New("missing; "+wantTime+", by which it must have ended"))
+	}
+	switch {
+	case a.parts != nil && a.part.given():
+		wrong.add("parts", errors.New("given beside npe, duration, variants or pes; each part has its own"))
+	case a.parts != nil:
+		for i := range a.parts {
+			r.Parts = append(r.Parts, a.parts[i].part(&wrong, "parts["+strconv.Itoa(i)+"]."))
+		}
+	default:
+		r.Parts = []berth.Part{a.part.part(&wrong, "")}
+	}
+	checkWindow(&r, now, &wrong)
+	return r, wrong.err()
+}
+
+func (b *block) given() bool {
+	return b.npe != nil || b.duration != nil || b.variants != nil || b.pes != nil
+}
+
+// part makes a part of a shape.
+func (b *block) part(wrong *faults, below string) berth.Part {
+	var p berth.Part
+	if b.pes != nil {
+		p.Eligible = *b.pes
+	}
+	if b.variants != nil {
+		if b.npe != nil || b.duration != nil {
+			wrong.add(below+"variants", errors.New("given beside npe or duration; each variant has its own"))
+		}
+		p.Variants = b.variants
+		return p
+	}
+	if b.npe == nil {
+		wrong.add(below+"npe", errors.New("missing; want how many PEs, at least 1"))
+	}
+	if b.duration == nil {
+		wrong.add(below+"duration", errors.New("missing; "+wantLength))
+	}
+	if b.npe != nil && b.duration != nil {
+		p.Variants = []berth.Variant{{NPE: *b.npe, Duration: *b.duration}}
+	}
+	return p
+}
+
+// checkWindow says in the words of people what Request.Validate says in
+// seconds.
+func checkWindow(r *berth.Request, now berth.Time, wrong *faults) {
+	if len(*wrong) > 0 || r.IsJob() {
+		return
+	}
+	for _, part := range r.Parts {
+		shortest := part.Variants[0].Duration
+		for _, v := range part.Variants {
+			shortest = min(shortest, v.Duration)
+		}
+		earliest := r.Ready.Add(shortest)
+		switch {
+		case r.Deadline <= now:
+			wrong.add("deadline", fmt.Errorf("%s is over, it is %s; want a time in the future", stamp(r.Deadline), stamp(now)))
+			return
+		case r.Deadline < earliest:
+			wrong.add("deadline", fmt.Errorf("%s is before ready + duration, %s + %s; want %s or later",
+				stamp(r.Deadline), stamp(r.Ready), hpctime.Format(shortest), stamp(earliest)))
+			return
+		}
+	}
+}
+
+// modified makes the request that a reservation is for once what was asked is
+// taken over; what was not given stays.
+func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Request, error) {
+	var wrong faults
+	r := a.Request
+	r.ID, r.Arrival = was.ID, now
+	if a.ready != nil {
+		r.Ready = *a.ready
+	}
+	r.Ready = max(now, r.Ready)
+	if a.deadline != nil {
+		r.Deadline = *a.deadline
+	}
+	a.reshape(&r, &wrong)
+	checkWindow(&r, now, &wrong)
+	return r, wrong.err()
+}
+
+// reshape changes the parts as far as their shape was given.
+func (a *asked) reshape(r *berth.Request, wrong *faults) {
+	b := &a.part
+	switch {
+	case a.parts != nil && b.given():
+		wrong.add("parts", errors.New("given beside npe, duration, variants or pes; each part has its own"))
+	case a.parts != nil:
+		r.Parts = nil
+		for i := range a.parts {
+			r.Parts = append(r.Parts, a.parts[i].part(wrong, "parts["+strconv.Itoa(i)+"]."))
+		}
+	case !b.given():
+	case len(r.Parts) > 1:
+		wrong.add("parts", errors.New("it has several; want all of them in parts"))
+	default:
+		part := r.Parts[0]
+		full := *b
+		if full.variants == nil && (full.npe != nil || full.duration != nil) {
+			if len(part.Variants) > 1 && (full.npe == nil || full.duration == nil) {
+				wrong.add("variants", errors.New("it has several; want variants, or npe and duration"))
+				return
+			}
+			if full.npe == nil {
+				full.npe = &part.Variants[0].NPE
+			}
+			if full.duration == nil {
+				full.duration = &part.Variants[0].Duration
+			}
+		}
+		if full.pes == nil {
+			full.pes = &part.Eligible
+		}
+		if full.npe == nil && full.variants == nil {
+			full.variants = part.Variants
+		}
+		r.Parts = []berth.Part{full.part(wrong, "")}
+	}
+}

@@ -1,0 +1,353 @@
+package api
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+)
+
+// asked reads a request from the body.
+func (c *call) asked() (berth.Request, error) {
+	var a asked
+	var wrong faults
+	requestBody.read(c.body, &a, &wrong)
+	if len(wrong) > 0 {
+		return berth.Request{}, wrong.err()
+	}
+	return a.request(c.Now())
+}
+
+func (c *call) request() error {
+	r, err := c.asked()
+	if err != nil {
+		return err
+	}
+	ask, err := c.ask()
+	if err != nil {
+		return err
+	}
+	answer, err := c.Submit(c.r.Context(), ask, r)
+	if err != nil {
+		return err
+	}
+	return c.decided(http.StatusCreated, &answer)
+}
+
+// decided writes the answer to a request.
+func (c *call) decided(status int, a *service.Answer) error {
+	f := decision(c.by, a)
+	h := c.w.Header()
+	h.Set("ETag", etag(a.Reservation.Version))
+	if status == http.StatusCreated {
+		h.Set("Location", "/v1/reservations/"+a.Reservation.ID)
+	}
+	return c.answer(status, &f)
+}
+
+// The most offers of one answer: there are six differences, and further sites.
+const (
+	defaultOffers = 5
+	maxOffers     = 50
+)
+
+var mostParam = param{"most", "How many offers at most; 5 by default.", whole(1, maxOffers)}
+
+func (c *call) offers() error {
+	query, err := c.query([]param{mostParam})
+	if err != nil {
+		return err
+	}
+	most := defaultOffers
+	if text, given := query["most"]; given {
+		n, err := value(text).whole(1, maxOffers)
+		if err != nil {
+			return berth.Errorf(berth.Invalid, "most", "%v", err)
+		}
+		most = int(n)
+	}
+	r, err := c.asked()
+	if err != nil {
+		return err
+	}
+	list, err := c.Offers(c.r.Context(), c.by, r, most)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, form.Offers{Offers: offers(list)})
+}
+
+var holdBody = body[berth.Duration]{
+	{"hold", "For how long; half an hour if it is not given.", holding(), func(hold *berth.Duration, v value) error {
+		d, err := v.hold()
+		if err == nil && d == 0 {
+			return errors.New("false; want for how long, or true for half an hour")
+		}
+		*hold = d
+		return err
+	}},
+}
+
+func (c *call) hold() error {
+	hold := defaultHold
+	ask, err := read(c, holdBody, &hold)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Hold(c.r.Context(), ask, c.r.PathValue("id"), hold)
+	if err != nil {
+		return err
+	}
+	return c.decided(http.StatusCreated, &answer)
+}
+
+// read reads a body and what the headers say.
+func read[T any](c *call, b body[T], into *T) (service.Ask, error) {
+	var wrong faults
+	b.read(c.body, into, &wrong)
+	if len(wrong) > 0 {
+		return service.Ask{}, wrong.err()
+	}
+	return c.ask()
+}
+
+var listParams = []param{
+	{"user", "Only of this user.", text("alice")},
+	{"site", "Only at this site.", text("cm5")},
+	{"state", "Only in these states, with commas between them.", text("held,confirmed")},
+	{"from", "Only what holds PEs after this time.", instant()},
+	{"to", "Only what holds PEs before this time.", instant()},
+	{"limit", "How many at most; 100 by default.", whole(1, maxPage)},
+	{"cursor", "The next of the page before.", text("")},
+}
+
+const (
+	defaultPage = 100
+	maxPage     = 999 // the service returns at most one more, which tells whether there is one
+)
+
+var states = []service.State{
+	service.Pending, service.Held, service.Confirmed, service.Degraded, service.Active, service.Finished,
+	service.Cancelled, service.Expired, service.NoShow, service.Failed, service.Refused,
+}
+
+// filter reads the query of a list.
+func filter(query map[string]string) (service.Filter, error) {
+	var wrong faults
+	f := service.Filter{User: query["user"], Site: query["site"], Limit: defaultPage}
+	if text, given := query["state"]; given {
+		for name := range strings.SplitSeq(text, ",") {
+			if !slices.Contains(states, service.State(name)) {
+				wrong.add("state", fmt.Errorf("%.40q; want some of %s", name, joined(states)))
+			}
+			f.States = append(f.States, service.State(name))
+		}
+	}
+	for _, bound := range []struct {
+		name string
+		into *berth.Time
+	}{{"from", &f.From}, {"to", &f.To}} {
+		if text, given := query[bound.name]; given {
+			t, err := parseInstant(text, down)
+			wrong.add(bound.name, err)
+			*bound.into = t
+		}
+	}
+	switch {
+	case f.From != 0 && f.To == 0:
+		f.To = berth.Forever
+	case f.To != 0 && f.From >= f.To:
+		wrong.add("to", errors.New("not after from; want a later time"))
+	}
+	if text, given := query["limit"]; given {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxPage {
+			wrong.add("limit", fmt.Errorf("%.40q; want 1 to %d", text, maxPage))
+		}
+		f.Limit = n
+	}
+	after, err := base64.RawURLEncoding.DecodeString(query["cursor"])
+	if err != nil {
+		wrong.add("cursor", fmt.Errorf("%.40q; want the next of the page before", query["cursor"]))
+	}
+	f.After = string(after)
+	return f, wrong.err()
+}
+
+func joined[T ~string](names []T) string {
+	list := make([]string, len(names))
+	for i := range names {
+		list[i] = string(names[i])
+	}
+	return strings.Join(list, ", ")
+}
+
+func (c *call) list() error {
+	query, err := c.query(listParams)
+	if err != nil {
+		return err
+	}
+	f, err := filter(query)
+	if err != nil {
+		return err
+	}
+	limit := f.Limit
+	f.Limit++
+	list, err := c.List(c.r.Context(), c.by, f)
+	if err != nil {
+		return err
+	}
+	page := form.Page{Reservations: make([]form.Reservation, 0, min(len(list), limit))}
+	if len(list) > limit {
+		list = list[:limit]
+		page.Next = base64.RawURLEncoding.EncodeToString([]byte(list[limit-1].ID))
+	}
+	for i := range list {
+		page.Reservations = append(page.Reservations, reservation(c.by, &list[i]))
+	}
+	return c.answer(http.StatusOK, &page)
+}
+
+func (c *call) get() error {
+	r, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if c.r.Header.Get("If-None-Match") == etag(r.Version) {
+		c.w.Header().Set("ETag", etag(r.Version))
+		c.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return c.shown(&r)
+}
+
+// shown answers with a reservation.
+func (c *call) shown(r *service.Reservation) error {
+	c.w.Header().Set("ETag", etag(r.Version))
+	f := reservation(c.by, r)
+	return c.answer(http.StatusOK, &f)
+}
+
+// patchBody is what of a request can be changed.
+var patchBody = slices.DeleteFunc(slices.Clone(requestBody), func(f field[asked]) bool {
+	return f.name == "kind" || f.name == "user" || f.name == "hold"
+})
+
+// modifyTries is how often a change is tried anew because somebody else changed
+// the reservation in between.
+const modifyTries = 5
+
+func (c *call) modify() error {
+	ask, err := c.ask()
+	if err != nil {
+		return err
+	}
+	seen := ask.IfVersion
+	for try := 1; ; try++ {
+		was, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		a := asked{Request: was.Request}
+		var wrong faults
+		patchBody.read(c.body, &a, &wrong)
+		if len(wrong) > 0 {
+			return wrong.err()
+		}
+		r, err := a.modified(&was, c.Now())
+		if err != nil {
+			return err
+		}
+		if seen == 0 {
+			ask.IfVersion = was.Version // what is not given must be as it was read
+		}
+		answer, err := c.Modify(c.r.Context(), ask, was.ID, r)
+		if coded, is := errors.AsType[*berth.Error](err); is && seen == 0 && try < modifyTries && statusOf(coded) == http.StatusPreconditionFailed {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return c.decided(http.StatusOK, &answer)
+	}
+}
+
+type extension struct {
+	until *berth.Time
+	by    *berth.Duration
+}
+
+var extendBody = body[extension]{
+	{"until", "Its new end.", instant(), func(e *extension, v value) error {
+		t, err := v.instant(down)
+		e.until = &t
+		return err
+	}},
+	{"by", "How much longer, in the place of until.", duration(), func(e *extension, v value) error {
+		d, err := v.length(1)
+		e.by = &d
+		return err
+	}},
+}
+
+func (c *call) extend() error {
+	var e extension
+	ask, err := read(c, extendBody, &e)
+	switch {
+	case err != nil:
+		return err
+	case (e.until == nil) == (e.by == nil):
+		return berth.Errorf(berth.Invalid, "until", "want either until, the new end, or by, how much longer")
+	}
+	if e.by != nil {
+		was, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		if len(was.Allotments) == 0 {
+			return berth.Errorf(berth.Conflict, "id", "%q is %s; there is nothing to extend", was.ID, was.State)
+		}
+		e.until = new(was.Allotments[0].End.Add(*e.by))
+	}
+	answer, err := c.Extend(c.r.Context(), ask, c.r.PathValue("id"), *e.until)
+	if err != nil {
+		return err
+	}
+	return c.decided(http.StatusOK, &answer)
+}
+
+// action does something to a reservation that needs no more to be said.
+func (c *call) action(do func(ask service.Ask, id string) (service.Reservation, error)) error {
+	ask, err := c.ask()
+	if err != nil {
+		return err
+	}
+	r, err := do(ask, c.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return c.shown(&r)
+}
+
+func (c *call) confirm() error {
+	return c.action(func(ask service.Ask, id string) (service.Reservation, error) {
+		return c.Confirm(c.r.Context(), ask, id)
+	})
+}
+
+func (c *call) release() error {
+	return c.action(func(ask service.Ask, id string) (service.Reservation, error) {
+		return c.Release(c.r.Context(), ask, id)
+	})
+}
+
+func (c *call) show() error {
+	return c.action(func(ask service.Ask, id string) (service.Reservation, error) { return c.Show(c.r.Context(), ask, id) })
+}

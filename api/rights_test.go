@@ -1,0 +1,179 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+)
+
+// right is what an endpoint answers to whom. Alice owns the reservation, the
+// offer and the token that it is about; bob is another user.
+type right struct {
+	method, path, body                 string
+	nobody, vera, bob, alice, operator int
+}
+
+// rights is role × endpoint × owner. Who asks for nothing of alice's is as good
+// as she is.
+var rights = []right{
+	{"POST", "/v1/requests", askFor, 401, 403, 201, 201, 201},
+	{"POST", "/v1/requests", `{"user":"alice",` + askFor[1:], 401, 403, 403, 201, 201},
+	{"POST", "/v1/offers", askFor, 401, 403, 200, 200, 200},
+	{"POST", "/v1/offers", `{"user":"alice",` + askFor[1:], 401, 403, 403, 200, 200},
+	{"POST", "/v1/offers/OFFER/hold", `{}`, 401, 403, 404, 201, 201},
+	{"GET", "/v1/reservations", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/reservations/ID", "", 401, 200, 404, 200, 200},
+	{"PATCH", "/v1/reservations/ID", `{"npe":1}`, 401, 403, 404, 200, 200},
+	{"DELETE", "/v1/reservations/ID", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/reservations/ID/confirm", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/reservations/ID/extend", `{"by":60}`, 401, 403, 404, 200, 200},
+	{"POST", "/v1/reservations/ID/release", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/reservations/ID/show", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/reservations/ID/run", `{"command":["true"],"dir":"/"}`, 401, 403, 404, 201, 201},
+	{"GET", "/v1/sites", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/sites/cm5", "", 401, 200, 200, 200, 200},
+	{"POST", "/v1/sites/cm5/nodes/n1/drain", `{}`, 401, 403, 403, 403, 204},
+	{"POST", "/v1/sites/cm5/nodes/n1/resume", "", 401, 403, 403, 403, 204},
+	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/events", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},
+	{"POST", "/v1/tokens", `{"user":"zoe"}`, 401, 403, 403, 403, 201},
+	{"DELETE", "/v1/tokens/TOKEN", "", 401, 403, 403, 403, 204},
+	{"GET", "/healthz", "", 200, 200, 200, 200, 200},
+	{"GET", "/readyz", "", 200, 200, 200, 200, 200},
+	{"GET", "/openapi.json", "", 200, 200, 200, 200, 200},
+	{"GET", "/metrics", "", 200, 200, 200, 200, 200},
+}
+
+func TestRoleEndpointOwner(t *testing.T) {
+	for _, row := range rights {
+		for user, want := range map[string]int{"": row.nobody, "vera": row.vera, "bob": row.bob, "alice": row.alice, "root": row.operator} {
+			t.Run(strings.ReplaceAll(fmt.Sprintf("%s %s %s", row.method, row.path, user), "/", "_"), func(t *testing.T) {
+				w := newWorld(t, api.Options{})
+				id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"hold":true,`+askFor[1:]), 201).ID
+				offer := into[form.Offers](t, w.do("alice", "POST", "/v1/offers", askFor), 200).Offers[0].ID
+				tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
+				at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
+				before := *w.fake.made[0]
+				path := strings.NewReplacer("ID", id, "OFFER", offer, "TOKEN", tokens[at].ID).Replace(row.path)
+				var code int
+				var text string
+				if strings.HasSuffix(path, "/events") {
+					code, text = w.firstEvent(t, user)
+				} else {
+					a := w.do(user, row.method, path, row.body)
+					code, text = a.Code, a.text
+				}
+				if code != want {
+					t.Errorf("status %d, want %d: %s", code, want, text)
+				}
+				if code >= 300 && len(w.fake.made) != 1 || code >= 300 && w.fake.made[0].Version != before.Version {
+					t.Error("something was changed all the same")
+				}
+				if (user == "bob" || user == "vera") && strings.Contains(text, `"user":"alice"`) {
+					t.Errorf("%s sees whose it is: %s", user, text)
+				}
+			})
+		}
+	}
+}
+
+func TestEveryEndpointHasItsRights(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage `json:"paths"`
+	}
+	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	inPath := regexp.MustCompile(`\{\w+\}|ID|OFFER|TOKEN|cm5|n1`)
+	listed := map[string]bool{}
+	for _, row := range rights {
+		listed[row.method+" "+inPath.ReplaceAllString(row.path, "*")] = true
+	}
+	for path, operations := range doc.Paths {
+		for method := range operations {
+			if name := strings.ToUpper(method) + " " + inPath.ReplaceAllString(path, "*"); !listed[name] {
+				t.Errorf("%s is not in the table of rights", name)
+			}
+		}
+	}
+}
+
+// TestOthersSeeThePlaceAlone has a viewer look at what holds PEs.
+func TestOthersSeeThePlaceAlone(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"software":"secret","no_show":60,`+askFor[1:]), 201).ID
+	for _, path := range []string{"/v1/reservations/" + id, "/v1/reservations"} {
+		text := w.do("vera", "GET", path, "").text
+		if !strings.Contains(text, `"npe":64`) || strings.Contains(text, "alice") || strings.Contains(text, "secret") ||
+			strings.Contains(text, "deadline") || strings.Contains(text, "no_show") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+}
+
+func TestTokensThatAreNone(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	good := w.tokens["alice"]
+	for header, want := range map[string]int{
+		"Bearer " + good: 200, "bearer " + good: 200, "Bearer  " + good: 401, "Basic " + good: 401, good: 401, "Bearer": 401, "Bearer ": 401,
+		"Bearer " + good[:len(good)-1]: 401, "Bearer " + good + " x": 401,
+	} {
+		a := w.do("", "GET", "/v1/me", "", "Authorization", header)
+		if a.Code != want {
+			t.Errorf("%q: status %d, want %d", header, a.Code, want)
+		}
+		if want == 401 && (a.Header().Get("WWW-Authenticate") != "Bearer" || strings.Contains(a.text, good)) {
+			t.Error(a.Header(), a.text)
+		}
+	}
+	if got := into[form.Me](t, w.do("vera", "GET", "/v1/me", ""), 200); got != (form.Me{User: "vera", Role: "viewer"}) {
+		t.Error(got)
+	}
+}
+
+func TestOperatorsMakeTokens(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	made := into[form.Token](t, w.do("root", "POST", "/v1/tokens", `{"user":"zoe","role":"viewer","note":"wall"}`), 201)
+	w.tokens["zoe"] = made.Secret
+	if got := into[form.Me](t, w.do("zoe", "GET", "/v1/me", ""), 200); got != (form.Me{User: "zoe", Role: "viewer"}) {
+		t.Error(got)
+	}
+	if list := w.do("root", "GET", "/v1/tokens", ""); strings.Contains(list.text, made.Secret) || !strings.Contains(list.text, `"note":"wall"`) {
+		t.Error(list.text)
+	}
+	if a := w.do("root", "DELETE", "/v1/tokens/"+made.ID, ""); a.Code != 204 {
+		t.Error(a.Code)
+	}
+	wantProblem(t, w.do("zoe", "GET", "/v1/me", ""), 401)
+	wantProblem(t, w.do("root", "DELETE", "/v1/tokens/"+made.ID, ""), 404)
+	wantProblem(t, w.do("root", "POST", "/v1/tokens", `{"user":"z o"}`), 422, "user: ")
+	wantProblem(t, w.do("root", "POST", "/v1/tokens", `{"user":"zoe","role":"king"}`), 422, "role: ")
+}
+
+func TestRatesArePerPrincipal(t *testing.T) {
+	w := newWorld(t, api.Options{Rates: map[service.Role]api.Rate{service.User: {PerSecond: 0.001, Burst: 3}}})
+	for i := range 5 {
+		a := w.do("alice", "GET", "/v1/me", "")
+		if want := map[bool]int{true: 200, false: 429}[i < 3]; a.Code != want {
+			t.Errorf("request %d: status %d, want %d", i, a.Code, want)
+		}
+		if a.Code == http.StatusTooManyRequests && a.Header().Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
+	for _, other := range []string{"bob", "vera", "root"} {
+		if a := w.do(other, "GET", "/v1/me", ""); a.Code != 200 {
+			t.Errorf("%s: %d", other, a.Code)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"iter"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Service is what the API makes accessible. It checks roles and ownership
+// itself, and answers nothing that is not durable; errors that are the asker's
+// are *berth.Error.
+type Service interface {
+	asker
+	keeper
+	watcher
+	harbour
+}
+
+var _ Service = (*service.Host)(nil)
+
+// asker decides about requests.
+type asker interface {
+	Submit(ctx context.Context, ask service.Ask, r berth.Request) (service.Answer, error)
+	Offers(ctx context.Context, by service.Principal, r berth.Request, most int) ([]service.Offer, error)
+	Hold(ctx context.Context, ask service.Ask, offer string, hold berth.Duration) (service.Answer, error)
+}
+
+// keeper changes what was promised.
+type keeper interface {
+	Confirm(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
+	Modify(ctx context.Context, ask service.Ask, id string, r berth.Request) (service.Answer, error)
+	Extend(ctx context.Context, ask service.Ask, id string, until berth.Time) (service.Answer, error)
+	Show(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
+	Release(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
+	Run(ctx context.Context, ask service.Ask, id string, task site.Task) (site.JobID, error)
+}
+
+// watcher tells what there is and what happens.
+type watcher interface {
+	Get(ctx context.Context, by service.Principal, id string) (service.Reservation, error)
+	List(ctx context.Context, by service.Principal, f service.Filter) ([]service.Reservation, error)
+	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
+	Now() berth.Time
+	Ready() error
+}
+
+// harbour knows the sites.
+type harbour interface {
+	Sites(ctx context.Context, by service.Principal) ([]service.SiteView, error)
+	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
+	Resume(ctx context.Context, ask service.Ask, site, node string) error
+}

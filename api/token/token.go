@@ -1,0 +1,248 @@
+// Package token keeps the bearer tokens of the service: who somebody is who
+// shows one, and what he may do. Of a token only its SHA-256 is kept. It knows no
+// HTTP and no reservations.
+package token
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Names of the files in the data folder. The second holds the token that the
+// first start made; it may be deleted once it was read.
+const (
+	File         = "tokens.json"
+	OperatorFile = "operator.token"
+)
+
+const (
+	prefix = "berth_" // lets people and scanners of leaked secrets recognise one
+	// secretBytes makes 256 bits: nobody guesses one, so a plain hash of it is
+	// enough and no salt is needed.
+	secretBytes = 32
+	idBytes     = 6
+	maxNote     = 200
+)
+
+// Entry is what is known of a token.
+type Entry struct {
+	ID      string       `json:"id"` // for people; no part of the secret
+	User    string       `json:"user"`
+	Role    service.Role `json:"role"`
+	Note    string       `json:"note,omitempty"`
+	Created berth.Time   `json:"created"`
+	SHA256  digest       `json:"sha256"`
+}
+
+// digest is the hash of a secret, written in hexadecimal digits.
+type digest [sha256.Size]byte
+
+// MarshalText writes the digest.
+func (d digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (d *digest) UnmarshalText(text []byte) error {
+	raw, err := hex.DecodeString(string(text))
+	if err != nil || len(raw) != len(d) {
+		return fmt.Errorf("%.70q is no SHA-256", text)
+	}
+	copy(d[:], raw)
+	return nil
+}
+
+// Store is the tokens in one data folder. It is safe for concurrent use; one
+// process has the folder.
+type Store struct {
+	folder string
+	mu     sync.Mutex // for those who change
+	known  atomic.Pointer[map[digest]Entry]
+}
+
+// Open reads the tokens of a data folder. Where there are none yet it makes one
+// for an operator of that name and writes it to OperatorFile with mode 0600. A
+// token file that others may read is refused with code Denied.
+func Open(folder, operator string, now berth.Time) (*Store, error) {
+	s := &Store{folder: folder}
+	path := filepath.Join(folder, File)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, s.first(operator, now)
+	case err != nil:
+		return nil, fmt.Errorf("tokens: %w", err)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, berth.Errorf(berth.Denied, "tokens", "%s has mode %04o; only its owner may read it, so: chmod 600", path, info.Mode().Perm())
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	var entries []Entry
+	if err := json.Unmarshal(data, &entries); err != nil {
+		return nil, berth.Errorf(berth.Invalid, "tokens", "%s: %v", path, err)
+	}
+	known := make(map[digest]Entry, len(entries))
+	for _, e := range entries {
+		if err := check(e.User, e.Role, e.Note); err != nil {
+			return nil, fmt.Errorf("%s, token %q: %w", path, e.ID, err)
+		}
+		known[e.SHA256] = e
+	}
+	s.known.Store(&known)
+	return s, nil
+}
+
+// first makes the operator's token. Its file is there before the token is good,
+// so a start that is interrupted can be repeated.
+func (s *Store) first(operator string, now berth.Time) error {
+	s.known.Store(&map[digest]Entry{})
+	secret, entry, err := s.mint(operator, service.Operator, "made by the first start", now)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(s.folder, OperatorFile), []byte(secret+"\n")); err != nil {
+		return err
+	}
+	return s.keep(entry)
+}
+
+// Check returns who shows a token, and false if nobody has it.
+func (s *Store) Check(secret string) (service.Principal, bool) {
+	e, known := (*s.known.Load())[sha256.Sum256([]byte(secret))]
+	return service.Principal{User: e.User, Role: e.Role}, known
+}
+
+// Add makes a token for a user and returns it; it cannot be had again. The error
+// is of code Invalid if such a user or role cannot be.
+func (s *Store) Add(user string, role service.Role, note string, now berth.Time) (secret string, e Entry, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	secret, e, err = s.mint(user, role, note, now)
+	if err != nil {
+		return "", e, err
+	}
+	return secret, e, s.keep(e)
+}
+
+// Revoke makes a token worthless. Errors: NotFound, and Conflict for the last
+// one of an operator, without which nobody could make another.
+func (s *Store) Revoke(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries := s.List()
+	at := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == id })
+	if at < 0 {
+		return berth.Errorf(berth.NotFound, "id", "no token %q", id)
+	}
+	gone := entries[at]
+	entries = slices.Delete(entries, at, at+1)
+	if gone.Role == service.Operator && !slices.ContainsFunc(entries, func(e Entry) bool { return e.Role == service.Operator }) {
+		return berth.Errorf(berth.Conflict, "id", "%q is the only token of an operator; add another one before", id)
+	}
+	return s.save(entries)
+}
+
+// List returns all tokens by creation, then id.
+func (s *Store) List() []Entry {
+	var entries []Entry
+	for _, e := range *s.known.Load() {
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b Entry) int {
+		if a.Created != b.Created {
+			return int(a.Created - b.Created)
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return entries
+}
+
+func check(user string, role service.Role, note string) error {
+	switch {
+	case !site.ValidWord(user):
+		return berth.Errorf(berth.Invalid, "user", "%q; want 1 to 64 letters, digits, dashes, underscores and points", user)
+	case !slices.Contains(service.Roles(), role):
+		return berth.Errorf(berth.Invalid, "role", "%q; want viewer, user or operator", role)
+	case len(note) > maxNote:
+		return berth.Errorf(berth.Invalid, "note", "%d bytes; want at most %d", len(note), maxNote)
+	}
+	return nil
+}
+
+func (s *Store) mint(user string, role service.Role, note string, now berth.Time) (string, Entry, error) {
+	if err := check(user, role, note); err != nil {
+		return "", Entry{}, err
+	}
+	var random [secretBytes + idBytes]byte
+	_, _ = rand.Read(random[:]) // never fails
+	secret := prefix + base64.RawURLEncoding.EncodeToString(random[:secretBytes])
+	return secret, Entry{
+		ID: hex.EncodeToString(random[secretBytes:]), User: user, Role: role, Note: note, Created: now,
+		SHA256: sha256.Sum256([]byte(secret)),
+	}, nil
+}
+
+func (s *Store) keep(e Entry) error { return s.save(append(s.List(), e)) }
+
+// save writes the file, and then has the entries count.
+func (s *Store) save(entries []Entry) error {
+	data, err := json.MarshalIndent(entries, "", "  ")
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	if err := writeFile(filepath.Join(s.folder, File), append(data, '\n')); err != nil {
+		return err
+	}
+	known := make(map[digest]Entry, len(entries))
+	for _, e := range entries {
+		known[e.SHA256] = e
+	}
+	s.known.Store(&known)
+	return nil
+}
+
+// writeFile has a file of mode 0600 appear whole, on the disk, or not at all.
+func writeFile(path string, data []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // what is left of it, if anything
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// syncFolder makes a rename durable.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,193 @@
+package token_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/service"
+)
+
+func open(t *testing.T, folder string) *token.Store {
+	t.Helper()
+	s, err := token.Open(folder, "root", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func codeOf(err error) berth.Code {
+	if e, is := errors.AsType[*berth.Error](err); is {
+		return e.Code
+	}
+	return ""
+}
+
+func TestTheFirstStartMakesTheOperatorsToken(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder)
+	for _, name := range []string{token.File, token.OperatorFile} {
+		info, err := os.Stat(filepath.Join(folder, name))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("%s: %v %v, want mode 0600", name, info, err)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(folder, token.OperatorFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := strings.TrimSuffix(string(data), "\n")
+	want := service.Principal{User: "root", Role: service.Operator}
+	if who, known := s.Check(secret); !known || who != want {
+		t.Error(who, known)
+	}
+	kept, err := os.ReadFile(filepath.Join(folder, token.File))
+	if err != nil || strings.Contains(string(kept), secret) || strings.Contains(string(kept), strings.TrimPrefix(secret, "berth_")) {
+		t.Errorf("the secret itself is kept: %s %v", kept, err)
+	}
+	again := open(t, folder)
+	if who, known := again.Check(secret); !known || who != want {
+		t.Error("after another start:", who, known)
+	}
+	if n := len(again.List()); n != 1 {
+		t.Errorf("%d tokens after the second start", n)
+	}
+}
+
+func TestTokensAreMadeAndRevoked(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder)
+	secret, e, err := s.Add("alice", service.User, "laptop", 200)
+	if err != nil || e.User != "alice" || e.Role != service.User || e.Created != 200 || e.Note != "laptop" {
+		t.Fatal(e, err)
+	}
+	other, _, err := s.Add("alice", service.Viewer, "", 200)
+	if err != nil || other == secret {
+		t.Fatal(err)
+	}
+	for _, store := range []*token.Store{s, open(t, folder)} {
+		if who, known := store.Check(secret); !known || who != (service.Principal{User: "alice", Role: service.User}) {
+			t.Error(who, known)
+		}
+		if diff := cmp.Diff(s.List(), store.List()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for _, wrong := range []string{"", secret + "x", secret[1:], strings.ToUpper(secret), e.ID} {
+		if who, known := s.Check(wrong); known {
+			t.Errorf("%q is taken for %v", wrong, who)
+		}
+	}
+	if err := s.Revoke(e.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, store := range []*token.Store{s, open(t, folder)} {
+		if _, known := store.Check(secret); known {
+			t.Error("a revoked token is good")
+		}
+		if _, known := store.Check(other); !known {
+			t.Error("another token was revoked")
+		}
+	}
+	if err := s.Revoke(e.ID); codeOf(err) != berth.NotFound {
+		t.Error(err)
+	}
+}
+
+func TestTheLastOperatorsTokenStays(t *testing.T) {
+	s := open(t, t.TempDir())
+	if err := s.Revoke(s.List()[0].ID); codeOf(err) != berth.Conflict {
+		t.Error(err)
+	}
+	if _, _, err := s.Add("bob", service.Operator, "", 300); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Revoke(s.List()[0].ID); err != nil {
+		t.Error(err)
+	}
+	if err := s.Revoke(s.List()[0].ID); codeOf(err) != berth.Conflict {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	s := open(t, t.TempDir())
+	for _, test := range []struct {
+		user, note string
+		role       service.Role
+	}{
+		{"", "", service.User},
+		{"a b", "", service.User},
+		{"a';DROP", "", service.User},
+		{"-rf", "", service.User},
+		{strings.Repeat("a", 65), "", service.User},
+		{"alice", "", "king"},
+		{"alice", "", ""},
+		{"alice", strings.Repeat("n", 201), service.User},
+	} {
+		if _, _, err := s.Add(test.user, test.role, test.note, 0); codeOf(err) != berth.Invalid {
+			t.Errorf("%q %q: %v", test.user, test.role, err)
+		}
+	}
+	if n := len(s.List()); n != 1 {
+		t.Errorf("%d tokens", n)
+	}
+}
+
+func TestFilesThatOthersReadOrThatAreDamagedAreRefused(t *testing.T) {
+	folder := t.TempDir()
+	open(t, folder)
+	path := filepath.Join(folder, token.File)
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := token.Open(folder, "root", 0); codeOf(err) != berth.Denied || !strings.Contains(err.Error(), "chmod 600") {
+		t.Error(err)
+	}
+	for _, text := range []string{"", "{", `[{"id":"x","user":"a","role":"user","sha256":"00"}]`, `[{"id":"x","user":"a b","role":"user","sha256":"` + strings.Repeat("0", 64) + `"}]`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := token.Open(folder, "root", 0); codeOf(err) != berth.Invalid {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := token.Open(filepath.Join(folder, "absent"), "root", 0); err == nil {
+		t.Error("a folder that is not there is taken")
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			secret, e, err := s.Add("alice", service.User, "", 5)
+			if _, known := s.Check(secret); err != nil || !known {
+				t.Error("a new token is not known", err)
+			}
+			if err := s.Revoke(e.ID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(open(t, folder).List()); n != 1 {
+		t.Errorf("%d tokens are left, want the operator's", n)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 {
+		t.Error("files left behind:", entries, err)
+	}
+}
