@@ -55,10 +55,13 @@ func exitCode(err error) int {
 		usage   *usageError
 		stopped *interrupted
 		coded   *berth.Error
+		plain   *exitError
 	)
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &plain):
+		return plain.code
 	case errors.As(err, &stopped):
 		return exitInterrupted
 	case errors.As(err, &usage):
@@ -77,7 +80,7 @@ func exitCode(err error) int {
 func (a *app) report(err error) int {
 	var usage *usageError
 	switch {
-	case err == nil, errors.Is(err, errViolations):
+	case err == nil, errors.Is(err, errViolations), errors.As(err, new(*exitError)):
 	case errors.As(err, &usage):
 		a.say("berth: %s", usage.msg)
 		a.say("Run \"%s --help\" for usage.", usage.command)

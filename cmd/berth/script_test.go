@@ -74,6 +74,9 @@ func TestScripts(t *testing.T) {
 			"gz":      gz,
 			"without": without,
 			"files":   files,
+			"grab":    grab,
+			"mode":    mode,
+			"service": startService,
 		},
 	})
 }

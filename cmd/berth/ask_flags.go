@@ -1,0 +1,197 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/hpctime"
+)
+
+var (
+	_ pflag.Value = (*span)(nil)
+	_ pflag.Value = (*moment)(nil)
+	_ pflag.Value = (*shapes)(nil)
+	_ pflag.Value = (*peList)(nil)
+	_ pflag.Value = (*holdTime)(nil)
+)
+
+// ask is a request on a command line.
+type ask struct {
+	form.Request
+	ready, start, deadline moment
+	lasts, noShow          span
+}
+
+// askFlags adds the flags that say what is wanted.
+func askFlags(cmd *cobra.Command) *ask {
+	q := &ask{}
+	q.lasts = span{value: &q.Duration, least: 1}
+	q.noShow = span{value: &q.NoShow, least: 1}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.VarP(&whole[berth.Count]{&q.NPE, 1, berth.MaxPEs}, "npe", "n", "how many PEs")
+	f.VarP(&q.lasts, "duration", "t", "for how long, such as 2h30m, 02:30:00, 1-12:00:00 or PT2H30M")
+	f.Var(&q.ready, "ready", "earliest start, such as 18:00, \"tomorrow 18:00\", now+1hour or RFC 3339 (default now)")
+	f.Var(&q.deadline, "deadline", "by when it must have ended")
+	f.Var(&q.start, "start", "exact start, in the place of --ready and --deadline")
+	f.Var(&shapes{&q.Variants}, "variants", "shapes of which one will do, such as 64x1h,32x2h, in the place of --npe and --duration")
+	f.StringVar(&q.Site, "site", "", "the only `SITE` that will do")
+	f.StringVar(&q.Pool, "pool", "", "the only `POOL` that will do")
+	f.StringVar(&q.Partition, "partition", "", "a `PARTITION` of the site")
+	f.Var(&peList{&q.PEs}, "pes", "only these PEs will do, such as 0-31,64-95")
+	f.StringVar(&q.Software, "software", "", "a `PROGRAM` that the site must have")
+	f.StringVar(&q.Version, "software-version", "", "its least `VERSION`")
+	f.Var(&whole[berth.Count]{&q.Licences, 0, berth.MaxLicences}, "licences", "how many licences of it")
+	f.Var(&megabytes{&q.MemoryMB}, "memory-mb", "memory of one PE in 10^6 bytes")
+	f.Var(&megabytes{&q.StorageMB}, "storage-mb", "size of the data in 10^6 bytes")
+	f.Var(&whole[int]{&q.Accelerators, 0, berth.MaxAccelerators}, "accelerators", "accelerators of one PE")
+	f.Var(&q.noShow, "no-show", "give it up if nobody has used it so long after its start")
+	return q
+}
+
+// settle turns what was written into instants and tells which they are.
+func (a *app) settle(cmd *cobra.Command, q *ask) error {
+	if q.start.given() {
+		switch {
+		case q.ready.given() || q.deadline.given():
+			return usagef(cmd, "--start: given beside --ready or --deadline; want one of the two ways")
+		case q.Duration == 0:
+			return usagef(cmd, "--start: without --duration nobody knows when it ends")
+		}
+		q.Ready = form.Time(q.start.at.Unix())
+		q.Deadline = q.Ready + form.Time(q.Duration)
+	}
+	if q.ready.given() {
+		q.Ready = form.Time(q.ready.at.Unix())
+	}
+	if q.deadline.given() {
+		q.Deadline = form.Time(q.deadline.at.Unix())
+	}
+	a.echo("start", &q.start)
+	a.echo("ready", &q.ready)
+	a.echo("deadline", &q.deadline)
+	return nil
+}
+
+// missing reports what is missing for a new request.
+func (q *ask) missing(cmd *cobra.Command) error {
+	switch {
+	case q.NPE == 0 && q.Variants == nil:
+		return usagef(cmd, "--npe: missing; want how many PEs")
+	case q.Duration == 0 && q.Variants == nil:
+		return usagef(cmd, "--duration: missing; want for how long, such as 2h30m")
+	case q.Deadline == 0:
+		return usagef(cmd, "--deadline: missing; want by when it must have ended, such as \"tomorrow 18:00\", or --start for an exact start")
+	}
+	return nil
+}
+
+// shapes is a list of variants.
+type shapes struct{ value *[]berth.Variant }
+
+func (s *shapes) Type() string { return "NxD,..." }
+
+func (s *shapes) String() string {
+	if s.value == nil {
+		return ""
+	}
+	list := make([]string, len(*s.value))
+	for i, v := range *s.value {
+		list[i] = strconv.Itoa(int(v.NPE)) + "x" + hpctime.Format(v.Duration)
+	}
+	return strings.Join(list, ",")
+}
+
+func (s *shapes) Set(text string) error {
+	var list []berth.Variant
+	for item := range strings.SplitSeq(text, ",") {
+		count, length, _ := strings.Cut(item, "x")
+		var v berth.Variant
+		if err := (&whole[berth.Count]{&v.NPE, 1, berth.MaxPEs}).Set(count); err != nil {
+			return berth.Errorf(berth.Invalid, "", "%q: %v, an x and a duration, such as 64x1h", item, err)
+		}
+		if err := (&span{value: &v.Duration, least: 1}).Set(length); err != nil {
+			return err
+		}
+		list = append(list, v)
+	}
+	*s.value = list
+	return nil
+}
+
+// peList is a list of PEs.
+type peList struct{ value *berth.PESet }
+
+func (p *peList) Type() string { return "LIST" }
+
+func (p *peList) String() string {
+	if p.value == nil {
+		return ""
+	}
+	return p.value.String()
+}
+
+func (p *peList) Set(text string) (err error) {
+	*p.value, err = berth.ParsePESet(text)
+	return err
+}
+
+// megabytes is a size.
+type megabytes struct{ value *int64 }
+
+func (m *megabytes) Type() string { return "N" }
+
+func (m *megabytes) String() string {
+	if m.value == nil || *m.value == 0 {
+		return ""
+	}
+	return strconv.FormatInt(*m.value, 10)
+}
+
+func (m *megabytes) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n >= berth.MaxMegabytes {
+		return berth.Errorf(berth.Invalid, "", "%q; want a whole number of 10^6 bytes below 2^42", text)
+	}
+	*m.value = n
+	return nil
+}
+
+// holdTime is for how long to hold; without a value it is the service's default.
+type holdTime struct{ value *form.Hold }
+
+func (h *holdTime) Type() string { return "D" }
+
+func (h *holdTime) String() string {
+	switch {
+	case h.value == nil || *h.value == 0:
+		return ""
+	case *h.value == form.DefaultHold:
+		return defaultWord
+	}
+	return hpctime.Format(berth.Duration(*h.value))
+}
+
+const defaultWord = "default"
+
+func (h *holdTime) Set(text string) error {
+	if text == defaultWord {
+		*h.value = form.DefaultHold
+		return nil
+	}
+	var d berth.Duration
+	err := (&span{value: &d, least: 1}).Set(text)
+	*h.value = form.Hold(d)
+	return err
+}
+
+// holdFlag adds --hold[=D].
+func holdFlag(cmd *cobra.Command, value *form.Hold) {
+	cmd.Flags().Var(&holdTime{value}, "hold", "only hold it, for so long (--hold=10m) or half an hour (--hold); confirm it to keep it")
+	cmd.Flags().Lookup("hold").NoOptDefVal = defaultWord
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/client"
+	"github.com/berth-hpc/berth/api/form"
+)
+
+// action returns a command that does one thing to one reservation.
+func (a *app) action(use, short string, do func(*client.Client, context.Context, string, client.Action) (form.Reservation, error)) *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use: use + " ID", Short: short, Args: wantID,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			reservation, err := do(c, ctx, args[0], client.Action{Key: rand.Text()})
+			if err != nil {
+				return err
+			}
+			return a.showReservation(r, &reservation)
+		},
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func (a *app) showReservation(r *remote, reservation *form.Reservation) error {
+	if r.format == "json" {
+		return printForm(a.stdout, reservation)
+	}
+	return a.show(describeReservation(reservation))
+}
+
+func (a *app) confirmCommand() *cobra.Command {
+	return a.action("confirm", "Make a held reservation a confirmed one", (*client.Client).Confirm)
+}
+
+func (a *app) releaseCommand() *cobra.Command {
+	return a.action("release", "Give back what is left of a reservation, running or not", (*client.Client).Release)
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	return a.action("cancel", "Take a reservation back", (*client.Client).Cancel)
+}
+
+// showCommand returns berth show.
+func (a *app) showCommand() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Look at a reservation", Args: wantID,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			var reservation form.Reservation
+			if r.wait {
+				reservation, err = a.await(ctx, c, args[0], over)
+			} else {
+				reservation, err = c.Get(ctx, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return a.showReservation(r, &reservation)
+		},
+	}
+	r = remoteFlags(cmd)
+	r.waitFlag(cmd, "it is over")
+	return cmd
+}
+
+// listCommand returns berth list.
+func (a *app) listCommand() *cobra.Command {
+	var r *remote
+	var f client.Filter
+	var from, to moment
+	var states []string
+	all := false
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List reservations: those that are not over, or all",
+		Example: "  berth list --site cm5 --from today --to tomorrow",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.States = states
+			if states == nil && !all {
+				f.States = liveStates
+			}
+			if from.given() {
+				f.From = form.Time(from.at.Unix())
+			}
+			if to.given() {
+				f.To = form.Time(to.at.Unix())
+			}
+			a.echo("from", &from)
+			a.echo("to", &to)
+			return a.list(cmd, r, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.User, "user", "", "only of this `USER`")
+	flags.StringVar(&f.Site, "site", "", "only at this `SITE`")
+	flags.Var(&list{&states, "state", append(liveStates, overStates...), "all"}, "state", "only in these states: "+strings.Join(append(liveStates, overStates...), ", "))
+	flags.Var(&from, "from", "only what holds PEs after this time")
+	flags.Var(&to, "to", "only what holds PEs before this time")
+	flags.BoolVarP(&all, "all", "a", false, "those that are over too")
+	complete(cmd, "state", append(liveStates, overStates...))
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+// The states, in the order of a life. The slices are full, so that append copies
+// them.
+var (
+	liveStates = []string{"pending", "held", "confirmed", "degraded", "active"}
+	overStates = []string{"finished", "cancelled", "expired", "no_show", "failed", "refused"}
+)
+
+func (a *app) list(cmd *cobra.Command, r *remote, f client.Filter) error {
+	ctx, stop, c, err := r.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	page := form.Page{Reservations: []form.Reservation{}}
+	out := newTable("reservations")
+	out.AppendHeader(table.Row{"id", "state", "user", "PEs", "site", "start", "end", "duration"})
+	for reservation, err := range c.List(ctx, f) {
+		if err != nil {
+			return err
+		}
+		page.Reservations = append(page.Reservations, reservation)
+		out.AppendRow(table.Row{
+			reservation.ID, reservation.State, orDash(reservation.User), reservation.NPE, where(&reservation.Place),
+			localTime(reservation.Start), localTime(reservation.End), lasting(reservation.Duration),
+		})
+	}
+	switch {
+	case r.format == "json":
+		return printForm(a.stdout, page)
+	case len(page.Reservations) == 0:
+		a.say("no reservations")
+		return nil
+	}
+	return a.show(out.Render() + "\n")
+}
+
+// modifyCommand returns berth modify.
+func (a *app) modifyCommand() *cobra.Command {
+	var q *ask
+	var r *remote
+	cmd := &cobra.Command{
+		Use:   "modify ID [--npe N] [--duration D] [--ready T] [--deadline T] ...",
+		Short: "Ask for something else in the place of a reservation: all of it or nothing",
+		Long: `Asks for something else in the place of a reservation that has not started. What
+is not given stays. If it is refused (exit code 3) the reservation is as it was.`,
+		Example: `  berth modify 01KA2B3C4D5E6F7G8H9JKMNPQR --npe 32 --deadline "tomorrow 20:00"`,
+		Args:    wantID,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.settle(cmd, q); err != nil {
+				return err
+			}
+			if unchanged(cmd) {
+				return usagef(cmd, "nothing to change; want at least one flag that says what")
+			}
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			answer, err := c.Modify(ctx, args[0], &q.Request, client.Action{Key: rand.Text()})
+			if err != nil {
+				return err
+			}
+			return a.answered(r, &answer)
+		},
+	}
+	q = askFlags(cmd)
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+// unchanged reports whether no flag says what to change.
+func unchanged(cmd *cobra.Command) bool {
+	changed := 0
+	for _, name := range []string{
+		"npe", "duration", "ready", "deadline", "start", "variants", "site", "pool", "partition", "pes", "software", "software-version",
+		"licences", "memory-mb", "storage-mb", "accelerators", "no-show",
+	} {
+		if cmd.Flags().Changed(name) {
+			changed++
+		}
+	}
+	return changed == 0
+}
+
+// extendCommand returns berth extend.
+func (a *app) extendCommand() *cobra.Command {
+	var r *remote
+	var until moment
+	var by berth.Duration
+	longer := span{value: &by, least: 1}
+	cmd := &cobra.Command{
+		Use:   "extend ID --until T | --by D",
+		Short: "Let a reservation go on, on the PEs that it has",
+		Example: `  berth extend 01KA2B3C4D5E6F7G8H9JKMNPQR --by 30m
+  berth extend 01KA2B3C4D5E6F7G8H9JKMNPQR --until 20:00`,
+		Args: wantID,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if until.given() == longer.given {
+				return usagef(cmd, "want either --until, its new end, or --by, how much longer")
+			}
+			a.echo("until", &until)
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			var answer form.Answer
+			if longer.given {
+				answer, err = c.ExtendBy(ctx, args[0], by, client.Action{Key: rand.Text()})
+			} else {
+				answer, err = c.Extend(ctx, args[0], form.Time(until.at.Unix()), client.Action{Key: rand.Text()})
+			}
+			if err != nil {
+				return err
+			}
+			return a.answered(r, &answer)
+		},
+	}
+	cmd.Flags().Var(&until, "until", "its new end")
+	cmd.Flags().Var(&longer, "by", "how much longer")
+	r = remoteFlags(cmd)
+	return cmd
+}

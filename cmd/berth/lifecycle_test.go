@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/fake"
+)
+
+// startService [ADAPTER] starts a service with 64 PEs at the site cm5 for the
+// rest of a script; with an adapter's name a fake of that kind is behind them.
+// SERVER is its URL; ROOT, ALICE, BOB and VERA are tokens of an operator, two
+// users and a viewer, and alice's is the one that counts.
+func startService(ts *testscript.TestScript, _ bool, args []string) {
+	store, err := sqlite.Open(ts.MkAbs("journal"), sqlite.Options{})
+	ts.Check(err)
+	options := service.Options{
+		Config:  engine.Config{Explain: true, Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "batch", PEs: 64, Binding: berth.Late}}}}},
+		Journal: store, Version: "test",
+	}
+	if len(args) > 0 {
+		description := fake.Nodes(64, 1)
+		adapter := fake.New(fake.Config{Name: "cm5", Description: description}, berth.Time(time.Now().Unix()))
+		imported, layout, err := site.Import("cm5", &description, site.UnitNode, berth.Early)
+		ts.Check(err)
+		imported.Managed = true
+		options.Config.Sites = []berth.Site{imported}
+		options.Managers = map[string]service.Manager{"cm5": {Kind: args[0], Adapter: adapter, Layout: layout, Every: 50 * time.Millisecond, Horizon: 3600}}
+	}
+	host, err := service.Open(context.Background(), options)
+	ts.Check(err)
+	tokens, err := token.Open(ts.MkAbs("journal"), "root", berth.Time(time.Now().Unix()))
+	ts.Check(err)
+	server := httptest.NewServer(api.New(api.Options{Service: host, Tokens: tokens}))
+	ts.Defer(func() {
+		server.CloseClientConnections()
+		server.Close()
+		ts.Check(errors.Join(host.Close(), store.Close()))
+	})
+	for _, who := range []struct {
+		variable, user string
+		role           service.Role
+	}{{"ROOT", "zoe", service.Operator}, {"BOB", "bob", service.User}, {"VERA", "vera", service.Viewer}, {"ALICE", "alice", service.User}} {
+		secret, _, err := tokens.Add(who.user, who.role, "", 0)
+		ts.Check(err)
+		ts.Setenv(who.variable, secret)
+		ts.Setenv(tokenVar, secret)
+	}
+	ts.Setenv("SERVER", server.URL)
+	ts.Setenv(serverVar, server.URL)
+	ts.Setenv("XDG_CONFIG_HOME", ts.MkAbs("settings"))
+}
+
+// grab VARIABLE PATTERN keeps what the pattern's group matches in the last
+// output.
+func grab(ts *testscript.TestScript, _ bool, args []string) {
+	found := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("nothing in the output matches %s", args[1])
+	}
+	ts.Setenv(args[0], found[1])
+}
+
+// mode FILE MODE wants that mode, in octal digits.
+func mode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%o", info.Mode().Perm()); got != args[1] {
+		ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
+	}
+}
+
+func pasteWords(t *testing.T, words ...string) (form.Request, error) {
+	t.Helper()
+	var messages discard
+	a := &app{stderr: &messages}
+	cmd := a.reserveCommand()
+	q := &ask{}
+	q.lasts = span{value: &q.Duration, least: 1}
+	err := a.paste(cmd, q, words)
+	if err == nil {
+		err = a.settle(cmd, q)
+	}
+	return q.Request, err
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func TestLinesForSlurm(t *testing.T) {
+	t.Setenv("TZ", "UTC")
+	start := form.Time(time.Date(2030, 1, 2, 10, 0, 0, 0, time.Local).Unix())
+	for line, want := range map[string]form.Request{
+		"scontrol create reservation StartTime=2030-01-02T10:00:00 Duration=120 NodeCnt=4": {
+			NPE: 4, Duration: 7200, Ready: start, Deadline: start + 7200,
+		},
+		"StartTime=2030-01-02T10:00:00 EndTime=2030-01-02T11:30:00 CoreCnt=8 PartitionName=gpu Users=alice": {
+			NPE: 8, Duration: 5400, Ready: start, Deadline: start + 5400, User: "alice", Requirements: berth.Requirements{Partition: "gpu"},
+		},
+		"starttime=2030-01-02T10:00:00 duration=1-00:00:00 tres=node=4,gres/gpu=8,license/matlab=3 flags=PURGE_COMP=10 ReservationName=x": {
+			NPE: 4, Duration: 86400, Ready: start, Deadline: start + 86400, NoShow: 600,
+			Requirements: berth.Requirements{Accelerators: 2, Software: "matlab", Licences: 3},
+		},
+		"create reservation StartTime=2030-01-02T10:00:00 Duration=30:00 NodeCnt=1 Licenses=ansys:2 Flags=PURGE_COMP": {
+			NPE: 1, Duration: 1800, Ready: start, Deadline: start + 1800, NoShow: 300, Requirements: berth.Requirements{Software: "ansys", Licences: 2},
+		},
+	} {
+		got, err := pasteWords(t, line)
+		if diff := cmp.Diff(want, got, cmp.Comparer(berth.PESet.Equal)); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", line, err, diff)
+		}
+	}
+	for line, want := range map[string]string{
+		"scontrol create reservation":           "nothing behind",
+		"scontrol create reservation NodeCnt":   `unexpected "NodeCnt"`,
+		"NodeCount=4":                           "NodeCount: no key of scontrol create reservation (did you mean NodeCnt?)",
+		"NodeCnt=0":                             "NodeCnt: ",
+		"NodeCnt=4 CoreCnt=8":                   "several of NodeCnt, CoreCnt and TRES",
+		"Nodes=node[01-04]":                     "Nodes: no word here for named nodes",
+		"Accounts=physics":                      "Accounts: no word here for accounts",
+		"Flags=MAINT,IGNORE_JOBS":               `Flags: no word here for the flag "MAINT"`,
+		"Duration=UNLIMITED":                    "Duration: ",
+		"Duration=2h":                           "Duration: ",
+		"StartTime=yesterday":                   "StartTime: ",
+		"EndTime=2030-01-02T11:30:00 NodeCnt=1": "EndTime: without StartTime",
+		"StartTime=2030-01-02T10:00:00 EndTime=2030-01-02T10:00:00": "is not after StartTime",
+		"StartTime=now EndTime=tomorrow Duration=5":                 "EndTime: given beside Duration",
+		"Users=alice,bob":                               "Users: ",
+		"TRES=node=4,gres/gpu=6 Duration=5":             "TRES: 6 GPUs for 4 PEs",
+		"TRES=bb/cray=4":                                `TRES: no count here of "bb/cray"`,
+		"Licenses=a:1,b:2":                              "Licenses: ",
+		"StartTime=now Duration=5 NodeCnt=1 ; rm -rf /": `unexpected ";"`,
+		"StartTime=2030-01-02T10:00:00 NodeCnt=1":       "--start: without --duration",
+	} {
+		if _, err := pasteWords(t, line); err == nil || !regexp.MustCompile(regexp.QuoteMeta(want)).MatchString(err.Error()) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
+
+func TestWithoutSbatchNothingIsSubmitted(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	a := &app{stderr: discard{}}
+	_, err := a.sbatch(t.Context(), &form.Reservation{}, "berth_x_1", &form.Task{Command: []string{"true"}, Dir: t.TempDir()})
+	if code := exitCode(err); code != exitUnreachable {
+		t.Errorf("exit code %d: %v", code, err)
+	}
+}
+
+func TestOnlyWaitingHasNoLimit(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for _, test := range []struct {
+		remote
+		limit time.Duration
+	}{
+		{remote{}, 30 * time.Second}, {remote{timeout: 5}, 5 * time.Second}, {remote{wait: true}, 0}, {remote{wait: true, timeout: 90}, 90 * time.Second},
+	} {
+		a := &app{}
+		cmd := a.root()
+		cmd.SetContext(t.Context())
+		ctx, stop, _, err := test.connect(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deadline, limited := ctx.Deadline()
+		if left := time.Until(deadline); limited != (test.limit > 0) || limited && (left > test.limit || left < test.limit-5*time.Second) {
+			t.Errorf("%+v: %s left, want %s", test.remote, left, test.limit)
+		}
+		stop()
+	}
+}
+
+func TestWordsAreQuotedForShells(t *testing.T) {
+	for word, want := range map[string]string{
+		"http://127.0.0.1:7117": "http://127.0.0.1:7117", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "a;b": "'a;b'",
+	} {
+		if got := quoted(word); got != want {
+			t.Errorf("%q is written %s, want %s", word, got, want)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/internal/stream"
+	"github.com/berth-hpc/berth/workflow"
+	"github.com/berth-hpc/berth/workload"
+)
+
+// planning is a workflow, and what it is planned around.
+type planning struct {
+	name     string // of the workflow
+	flow     *workflow.Workflow
+	pes      berth.Count
+	now      berth.Time
+	bookings []workload.Booking // sorted by start
+	past     berth.Interval     // over which the average of free PEs was taken
+	instance *workflow.Instance
+}
+
+// openPlanning reads workflow and bookings, and tells on stderr what is odd
+// about them.
+func (a *app) openPlanning(cmd *cobra.Command, path string, flags *planFlags) (*planning, error) {
+	file, err := a.openWorkflow(path, flags)
+	if err != nil {
+		return nil, err
+	}
+	p := &planning{name: file.Name, flow: file.Flow, pes: flags.pes, now: flags.now.t}
+	p.past = berth.Interval{Start: p.now, End: p.now}
+	if flags.bookings != "" {
+		if err := a.openBookings(cmd, p, flags); err != nil {
+			return nil, err
+		}
+	}
+	if p.pes == 0 {
+		return nil, usagef(cmd, "--pes: missing; want the size of the site")
+	}
+	if err := workload.CheckFit(p.bookings, p.pes); err != nil {
+		return nil, fmt.Errorf("%s: %w", flags.bookings, err)
+	}
+	free := flags.free
+	switch {
+	case free > p.pes:
+		a.say("berth: --q: %d, but the site has %d PEs; that is taken", free, p.pes)
+	case free == 0:
+		if len(p.bookings) > 0 && p.past.Length() == 0 {
+			a.say("berth: the bookings tell nothing of the time before %d; q is %d, as if all PEs had been free (--q says otherwise)", p.now, p.pes)
+		}
+		free = workload.AverageFree(p.bookings, p.pes, p.past)
+	}
+	around, err := p.calendar()
+	if err != nil {
+		return nil, err
+	}
+	p.instance, err = workflow.Prepare(workflow.Problem{Workflow: p.flow, Calendar: around, Now: p.now, Free: free})
+	return p, err
+}
+
+// openBookings reads what others hold.
+func (a *app) openBookings(cmd *cobra.Command, p *planning, flags *planFlags) error {
+	options := workload.Options{PEs: flags.pes, Strict: flags.strict}
+	if flags.partition > 0 {
+		options.Keep = func(r *workload.Record) bool { return int(r.Partition) == flags.partition }
+	}
+	file, err := workload.OpenBookings(flags.bookings, options)
+	if err != nil {
+		return err
+	}
+	if file.Form != workload.SWF {
+		if err := unfit(cmd, "a log of --bookings", "partition", "strict"); err != nil {
+			return err
+		}
+	}
+	if p.pes == 0 {
+		p.pes = file.PEs()
+	}
+	if p.pes == 0 {
+		return usagef(cmd, "--pes: missing; %s does not tell the size of the site", flags.bookings)
+	}
+	a.tell(&file.Report)
+	if file.NoWait > 0 {
+		a.say("berth: %s: %d jobs have no wait time and are taken to start when they were submitted", flags.bookings, file.NoWait)
+	}
+	p.bookings, p.past = file.Bookings, workload.Past(file.Begin, p.now)
+	return nil
+}
+
+// calendar returns what others hold from now on, as counts.
+func (p *planning) calendar() (calendar.Calendar, error) {
+	c := calendar.NewFast(p.pes, berth.Late)
+	for i := range p.bookings {
+		b := &p.bookings[i]
+		if b.End <= p.now {
+			continue
+		}
+		if err := c.Add(calendar.Block{Start: b.Start, End: b.End, NPE: b.NPE}); err != nil {
+			return nil, fmt.Errorf("booking %q: %w", b.ID, err)
+		}
+	}
+	return c, nil
+}
+
+// openWorkflow reads a workflow; - is stdin.
+func (a *app) openWorkflow(path string, flags *planFlags) (*workload.WorkflowFile, error) {
+	read := func(alpha float64) (*workload.WorkflowFile, error) {
+		return workload.OpenWorkflow(path, workload.WorkflowOptions{Alpha: alpha})
+	}
+	if path == "-" {
+		text, err := io.ReadAll(a.stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read stdin: %w", err)
+		}
+		read = func(alpha float64) (*workload.WorkflowFile, error) {
+			return workload.ReadWorkflow(bytes.NewReader(text), "stdin", workload.WorkflowOptions{Alpha: alpha})
+		}
+	}
+	file, err := read(flags.alpha.x)
+	if err != nil {
+		return nil, err
+	}
+	report := &file.Report
+	for _, note := range report.Notes() {
+		a.say("berth: %s", note)
+	}
+	if report.NoAlpha == 0 {
+		return file, nil
+	}
+	a.say("berth: %s: %d of %d tasks without alpha; taken: %s", report.Name, report.NoAlpha, report.Tasks, &flags.alpha)
+	if flags.alpha.drawn {
+		file.Flow, err = drawAlphas(read, flags)
+	}
+	return file, err
+}
+
+// drawAlphas reads a workflow and draws the serial fractions that its file does
+// not have: draw i of the stream is task i's, whether it needs one or not.
+func drawAlphas(read func(alpha float64) (*workload.WorkflowFile, error), flags *planFlags) (*workflow.Workflow, error) {
+	zero, err := read(0)
+	if err != nil {
+		return nil, err
+	}
+	one, err := read(1)
+	if err != nil {
+		return nil, err
+	}
+	draws := stream.New(flags.seed, "alpha")
+	var (
+		tasks []workflow.Task
+		edges []workflow.Edge
+	)
+	for i := range zero.Flow.Len() {
+		task := zero.Flow.Task(i)
+		if one.Flow.Task(i).Alpha != task.Alpha { // the file does not say
+			task.Alpha = flags.alpha.x * draws.Float64(uint64(i))
+		}
+		tasks = append(tasks, task)
+		for _, parent := range zero.Flow.Parents(i) {
+			edges = append(edges, workflow.Edge{Parent: zero.Flow.Task(int(parent)).ID, Child: task.ID})
+		}
+	}
+	return workflow.New(tasks, edges)
+}

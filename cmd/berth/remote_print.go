@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/hpctime"
+)
+
+// printForm writes an answer as it came.
+func printForm(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+// localTime writes a time in the zone of whoever looks, and with it.
+func localTime(t form.Time) string {
+	if t == 0 {
+		return "-"
+	}
+	return t.In(time.Local).Format("Mon 2006-01-02 15:04:05 -07:00")
+}
+
+func lasting(d berth.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return hpctime.Format(d)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// where is the place in short, with a slash between site and pool.
+func where(p *form.Place) string {
+	if p.Pool == "" {
+		return orDash(p.Site)
+	}
+	return p.Site + "/" + p.Pool
+}
+
+// facts are names with values, in their order; those without a value are left
+// out.
+type facts [][2]string
+
+func (f *facts) add(name, value string) {
+	if value != "" && value != "-" && value != "0" {
+		*f = append(*f, [2]string{name, value})
+	}
+}
+
+func (f *facts) String() string {
+	width := 0
+	for _, fact := range *f {
+		width = max(width, len(fact[0]))
+	}
+	var text strings.Builder
+	for _, fact := range *f {
+		fmt.Fprintf(&text, "  %-*s  %s\n", width, fact[0], fact[1])
+	}
+	return text.String()
+}
+
+// describeReservation writes a reservation for people.
+func describeReservation(r *form.Reservation) string {
+	var f facts
+	f.add("user", r.User)
+	placeFacts(&f, &r.Place)
+	for i := range r.Parts {
+		p := &r.Parts[i]
+		f.add("part "+strconv.Itoa(i+1), fmt.Sprintf("%s: %d PEs, %s", where(p), p.NPE, lasting(p.Duration)))
+	}
+	if r.Start == 0 {
+		f.add("ready", localTime(r.Ready))
+	}
+	f.add("deadline", localTime(r.Deadline))
+	f.add("held until", localTime(r.Expires))
+	f.add("missing PEs", strconv.Itoa(int(r.Missing)))
+	for i := range r.Sites {
+		s := &r.Sites[i]
+		made := "not yet there"
+		if s.Made {
+			made = "there as " + s.Name
+		}
+		f.add("at "+s.Site, strings.TrimSuffix(made+"; "+s.Trouble, "; "))
+	}
+	if r.Refusal != nil {
+		f.add("reason", string(r.Refusal.Reason)+": "+r.Refusal.Detail)
+	}
+	return fmt.Sprintf("reservation %s is %s\n%s", r.ID, r.State, f.String())
+}
+
+func placeFacts(f *facts, p *form.Place) {
+	f.add("site", where(p))
+	pes := strconv.Itoa(int(p.NPE))
+	if !p.PEs.Empty() {
+		pes += " (" + p.PEs.String() + ")"
+	}
+	f.add("PEs", pes)
+	f.add("nodes", strings.Join(p.Nodes, ","))
+	f.add("start", localTime(p.Start))
+	f.add("end", localTime(p.End))
+	f.add("duration", lasting(p.Duration))
+}
+
+// describeOffers writes offers as a table, and how each can be held.
+func describeOffers(offers []form.Offer, hold string) string {
+	out := newTable("offers")
+	out.AppendHeader(table.Row{"offer", "what", "PEs", "site", "start", "end", "duration", "idle PE-seconds"})
+	for i := range offers {
+		o := &offers[i]
+		out.AppendRow(table.Row{
+			i + 1, strings.ReplaceAll(o.Difference, "_", " "), o.NPE, where(&o.Place), localTime(o.Start), localTime(o.End), lasting(o.Duration), o.IdlePESeconds,
+		})
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n\nUntil %s each can be held, if nobody is faster:\n\n", out.Render(), localTime(offers[0].Expires))
+	for i := range offers {
+		fmt.Fprintf(&text, "    %s %s\n", hold, offers[i].ID)
+	}
+	return text.String()
+}

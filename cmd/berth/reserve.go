@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth/api/client"
+	"github.com/berth-hpc/berth/api/form"
+)
+
+// lifecycleCommands returns the commands that speak to a service.
+func (a *app) lifecycleCommands() []*cobra.Command {
+	return []*cobra.Command{
+		a.reserveCommand(), a.offersCommand(), a.holdCommand(), a.confirmCommand(), a.showCommand(), a.listCommand(),
+		a.modifyCommand(), a.extendCommand(), a.releaseCommand(), a.cancelCommand(), a.submitCommand(), a.sitesCommand(),
+		a.loginCommand(), a.tokenCommand(),
+	}
+}
+
+// reserveCommand returns berth reserve.
+func (a *app) reserveCommand() *cobra.Command {
+	var q *ask
+	var r *remote
+	cmd := &cobra.Command{
+		Use:   "reserve --npe N --duration D --deadline T [scontrol create reservation KEY=VALUE...]",
+		Short: "Ask for a reservation: a promise, or a reasoned no with offers",
+		Long: `Asks for PEs within a window. The answer is a promise, or a reasoned no with the
+nearest offers and the command that holds each of them (exit code 3).
+
+A line for Slurm may be pasted: its keys are read with Slurm's units, and what
+Berth has no word for is refused by name.`,
+		Example: `  berth reserve -n 64 -t 2h --ready 09:00 --deadline "tomorrow 18:00"
+  berth reserve -n 4 -t 30m --start now+1hour --hold
+  berth reserve scontrol create reservation StartTime=now+1hour Duration=120 NodeCnt=4`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.paste(cmd, q, args); err != nil {
+				return err
+			}
+			if err := a.settle(cmd, q); err != nil {
+				return err
+			}
+			if err := q.missing(cmd); err != nil {
+				return err
+			}
+			return a.reserve(cmd, r, &q.Request)
+		},
+	}
+	q = askFlags(cmd)
+	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
+	holdFlag(cmd, &q.Hold)
+	r = remoteFlags(cmd)
+	r.waitFlag(cmd, "it has started")
+	return cmd
+}
+
+// reserve runs the command.
+func (a *app) reserve(cmd *cobra.Command, r *remote, q *form.Request) error {
+	ctx, stop, c, err := r.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	answer, err := a.request(ctx, c, r, q)
+	if err != nil {
+		return err
+	}
+	if r.wait && answer.Decision != form.Refused {
+		a.say("reservation %s is promised; waiting for its start", answer.ID)
+		reservation, err := a.await(ctx, c, answer.ID, started)
+		if err != nil {
+			return err
+		}
+		answer.Reservation = &reservation
+	}
+	return a.answered(r, &answer)
+}
+
+// request asks for a reservation under a key of its own, so that a connection
+// that breaks cannot make two of one. Where the decision takes time and somebody
+// waits, it is waited for.
+func (a *app) request(ctx context.Context, c *client.Client, r *remote, q *form.Request) (form.Answer, error) {
+	answer, err := c.Request(ctx, q, client.Action{Key: rand.Text()})
+	if err != nil || answer.Decision != form.Pending || !r.wait {
+		return answer, err
+	}
+	reservation, err := a.await(ctx, c, answer.ID, func(r *form.Reservation) bool { return r.State != form.Pending })
+	if err != nil {
+		return answer, err
+	}
+	answer.Decision, answer.Reservation = form.Accepted, &reservation
+	if reservation.State == form.Refused {
+		answer.Decision, answer.Reservation, answer.Reason, answer.Refusal = form.Refused, nil, reservation.Reason, reservation.Refusal
+	}
+	return answer, nil
+}
+
+// answered shows the answer to a request. A refusal exits with its own code.
+func (a *app) answered(r *remote, answer *form.Answer) error {
+	switch {
+	case r.format == "json":
+		if err := printForm(a.stdout, answer); err != nil {
+			return err
+		}
+	case answer.Decision == form.Refused:
+		if err := a.tellRefusal(r, answer); err != nil {
+			return err
+		}
+	default:
+		if err := a.show(describeReservation(answer.Reservation)); err != nil {
+			return err
+		}
+		if answer.Reservation.State == "held" {
+			a.say("Confirm it before %s:\n\n    berth confirm%s %s\n", localTime(answer.Reservation.Expires), r.again(), answer.ID)
+		}
+	}
+	if answer.Decision == form.Refused {
+		return &exitError{exitRefused}
+	}
+	return nil
+}
+
+// tellRefusal tells why not, and what could be had instead.
+func (a *app) tellRefusal(r *remote, answer *form.Answer) error {
+	kept := ""
+	if answer.Reservation != nil {
+		kept = fmt.Sprintf("\nreservation %s stays as it is", answer.ID)
+	}
+	text := fmt.Sprintf("refused: %s: %s%s\n", answer.Reason, answer.Refusal.Detail, kept)
+	if len(answer.Offers) > 0 {
+		text += "\n" + describeOffers(answer.Offers, "berth hold"+r.again())
+	}
+	return a.show(text)
+}
+
+// again is what has to be typed again to speak to the same service.
+func (r *remote) again() string {
+	var text strings.Builder
+	if r.server != "" {
+		text.WriteString(" --server " + quoted(r.server))
+	}
+	if r.tokenFile != "" {
+		text.WriteString(" --token-file " + quoted(r.tokenFile))
+	}
+	return text.String()
+}
+
+// quoted writes a word so that a shell reads it back.
+func quoted(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=") == "" && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// show writes to stdout.
+func (a *app) show(text string) error {
+	if _, err := fmt.Fprint(a.stdout, text); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+// offersCommand returns berth offers.
+func (a *app) offersCommand() *cobra.Command {
+	var q *ask
+	var r *remote
+	most := 0
+	cmd := &cobra.Command{
+		Use:     "offers --npe N --duration D --deadline T",
+		Short:   "Ask what could be had, without asking for it",
+		Example: `  berth offers -n 64 -t 2h --deadline "tomorrow 18:00"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.paste(cmd, q, args); err != nil {
+				return err
+			}
+			if err := a.settle(cmd, q); err != nil {
+				return err
+			}
+			if err := q.missing(cmd); err != nil {
+				return err
+			}
+			return a.offers(cmd, r, &q.Request, most)
+		},
+	}
+	q = askFlags(cmd)
+	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
+	cmd.Flags().Var(&whole[int]{&most, 1, 50}, "most", "how many offers at most (default 5)")
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func (a *app) offers(cmd *cobra.Command, r *remote, q *form.Request, most int) error {
+	ctx, stop, c, err := r.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	list, err := c.Offers(ctx, q, most)
+	switch {
+	case err != nil:
+		return err
+	case r.format == "json":
+		if err := printForm(a.stdout, form.Offers{Offers: list}); err != nil {
+			return err
+		}
+	case len(list) > 0:
+		return a.show(describeOffers(list, "berth hold"+r.again()))
+	default:
+		a.say("refused: nothing like that can be had")
+	}
+	if len(list) == 0 {
+		return &exitError{exitRefused}
+	}
+	return nil
+}
+
+// holdCommand returns berth hold.
+func (a *app) holdCommand() *cobra.Command {
+	var r *remote
+	hold := form.DefaultHold
+	cmd := &cobra.Command{
+		Use:     "hold OFFER",
+		Short:   "Hold what was offered, until it is confirmed",
+		Example: `  berth hold 5d1c0a9e77b2f3a4c6d8e9f0 --for 10m`,
+		Args:    one("OFFER, an id that berth offers or a refusal named"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			answer, err := c.Hold(ctx, args[0], hold, client.Action{Key: rand.Text()})
+			if err != nil {
+				return err
+			}
+			return a.answered(r, &answer)
+		},
+	}
+	cmd.Flags().Var(&holdTime{&hold}, "for", "for how long")
+	cmd.Flags().Lookup("for").DefValue = "30m"
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+// one wants exactly one word.
+func one(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef(cmd, "want one %s, got %d", what, len(args))
+		}
+		return nil
+	}
+}
+
+// wantID is one for reservations.
+var wantID = one("ID of a reservation, as berth list has them")

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth/api/form"
+)
+
+// sitesCommand returns berth sites. Alone it lists them.
+func (a *app) sitesCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "sites", Short: "List the sites, look at one, take nodes out of use and put them back"}
+	r := remoteFlags(cmd)
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return a.listSites(cmd, r)
+	}
+	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesDrain(), a.sitesResume())
+	return cmd
+}
+
+func (a *app) sitesList() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the sites and what is free of them", Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listSites(cmd, r) },
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func (a *app) listSites(cmd *cobra.Command, r *remote) error {
+	ctx, stop, c, err := r.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	sites, err := c.Sites(ctx)
+	if err != nil {
+		return err
+	}
+	if r.format == "json" {
+		return printForm(a.stdout, form.Sites{Sites: sites})
+	}
+	out := newTable("sites")
+	out.AppendHeader(table.Row{"site", "pool", "PEs", "free", "running", "waiting", "binding", "adapter", "state"})
+	for i := range sites {
+		s := &sites[i]
+		state := "ok"
+		if !s.Reachable {
+			state = "unreachable"
+		}
+		for k := range s.Pools {
+			p := &s.Pools[k]
+			out.AppendRow(table.Row{s.Name, p.Name, p.PEs, p.Free, p.Running, p.Waiting, p.Binding, orDash(s.Adapter), state})
+		}
+	}
+	return a.show(out.Render() + "\n")
+}
+
+func (a *app) sitesShow() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use: "show NAME", Short: "Look at a site: pools, partitions, software, nodes", Args: one("NAME of a site"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			s, err := c.Site(ctx, args[0])
+			switch {
+			case err != nil:
+				return err
+			case r.format == "json":
+				return printForm(a.stdout, &s)
+			}
+			return a.show(describeSite(&s))
+		},
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func describeSite(s *form.Site) string {
+	var f facts
+	f.add("adapter", s.Adapter)
+	f.add("reachable", strconv.FormatBool(s.Reachable))
+	f.add("trouble", s.Trouble)
+	f.add("seen", localTime(s.Seen))
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		f.add("pool "+p.Name, fmt.Sprintf("%d PEs, %d free, %d running, %d waiting, bound %s", p.PEs, p.Free, p.Running, p.Waiting, bindingWords[string(p.Binding)]))
+	}
+	for i := range s.Partitions {
+		p := &s.Partitions[i]
+		f.add("partition "+p.Name, fmt.Sprintf("of %s, at most %d PEs (0 is any) for %s", p.Pool, p.MaxNPE, lasting(p.MaxDuration)))
+	}
+	for i := range s.Software {
+		f.add("software", strings.TrimSpace(s.Software[i].Name+" "+s.Software[i].Version))
+	}
+	for i := range s.Drift {
+		d := &s.Drift[i]
+		f.add("drift", d.Kind+" "+d.Name+" "+strings.Join(d.What, "; "))
+	}
+	text := "site " + s.Name + "\n" + f.String()
+	if len(s.Nodes) == 0 {
+		return text
+	}
+	out := newTable("nodes")
+	out.AppendHeader(table.Row{"node", "condition", "busy cores", "since", "reason"})
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		out.AppendRow(table.Row{n.Name, n.Condition, n.Busy, localTime(n.Since), orDash(n.Reason)})
+	}
+	return text + "\n" + out.Render() + "\n"
+}
+
+// bindingWords says when PEs get their numbers.
+var bindingWords = map[string]string{"early": "when accepted", "late": "at the start"}
+
+func (a *app) sitesDrain() *cobra.Command {
+	var r *remote
+	reason := ""
+	cmd := &cobra.Command{
+		Use: "drain SITE NODE", Short: "Let nothing new start on a node; promises on it are placed anew", Args: siteAndNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			if err := c.Drain(ctx, args[0], args[1], reason); err != nil {
+				return err
+			}
+			a.say("node %s of %s is drained", args[1], args[0])
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who wonder")
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func (a *app) sitesResume() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use: "resume SITE NODE", Short: "Let a node be used again", Args: siteAndNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			if err := c.Resume(ctx, args[0], args[1]); err != nil {
+				return err
+			}
+			a.say("node %s of %s is in use again", args[1], args[0])
+			return nil
+		},
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func siteAndNode(cmd *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return usagef(cmd, "want SITE and NODE, got %d words", len(args))
+	}
+	return nil
+}
