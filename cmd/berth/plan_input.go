@@ -89,6 +89,24 @@ func (a *app) openBookings(cmd *cobra.Command, p *planning, flags *planFlags) er
 		a.say("berth: %s: %d jobs have no wait time and are taken to start when they were submitted", flags.bookings, file.NoWait)
 	}
 	p.bookings, p.past = file.Bookings, workload.Past(file.Begin, p.now)
+	return oneSite(flags.bookings, p.bookings)
+}
+
+// oneSite refuses bookings of more than one site or pool. Where none is named,
+// the only one is meant.
+func oneSite(name string, bookings []workload.Booking) error {
+	var first *workload.Booking
+	for i := range bookings {
+		b := &bookings[i]
+		switch {
+		case b.Site == "" && b.Pool == "":
+		case first == nil:
+			first = b
+		case b.Site != first.Site || b.Pool != first.Pool:
+			return berth.Errorf(berth.Invalid, "site", "%s: booking %q is at site %q, pool %q, and %q at site %q, pool %q; a plan is for one",
+				name, first.ID, first.Site, first.Pool, b.ID, b.Site, b.Pool)
+		}
+	}
 	return nil
 }
 

@@ -82,6 +82,21 @@ func TestGanttColours(t *testing.T) {
 	}
 }
 
+// Others are drawn from the lowest PE on, tasks from the highest.
+func TestGanttParts(t *testing.T) {
+	t.Parallel()
+	g := harbour()
+	blocks, ok := g.place(g.span(), loneRectangles)
+	var got []string
+	for _, b := range blocks {
+		got = append(got, fmt.Sprintf("%s%d at %s", b.Label, b.Start, berth.NewPESet(b.pes...)))
+	}
+	want := []string{"50 at 0-3", "first100 at 4-7", "second160 at 6-7", "third160 at 0-5", "200 at 6-7"}
+	if !ok || !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestGanttDeadline(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
