@@ -59,13 +59,11 @@ func (c *call) events() error {
 		cancel()
 		<-gone
 	}()
-	control := http.NewResponseController(c.w)
-	_ = control.SetReadDeadline(time.Time{}) // else a server's time for a request would end the stream; a recorder of a test has none
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy in between must not wait for more
 	c.w.WriteHeader(http.StatusOK)
-	s := &stream{w: c.w, control: control, by: c.by}
+	s := &stream{w: c.w, control: http.NewResponseController(c.w), by: c.by}
 	if err := s.send(": events\nretry: 1000\n\n"); err != nil {
 		return nil // the client has gone
 	}

@@ -127,6 +127,22 @@ func TestEventsThatAreNoLongerKeptAreAGap(t *testing.T) {
 	wantProblem(t, w.do("alice", "GET", "/v1/events", "", "Last-Event-ID", "-1"), 422, "Last-Event-ID: ")
 }
 
+// TestAServersTimeForRequestsDoesNotEndAStream has a server that gives a request
+// little time: a stream of events has more.
+func TestAServersTimeForRequestsDoesNotEndAStream(t *testing.T) {
+	w := newWorld(t, api.Options{Heartbeat: 20 * time.Millisecond})
+	server := httptest.NewUnstartedServer(w.Handler)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	l := w.listen(t, server.URL, "alice", "/v1/events")
+	for i := range 10 { // 200 ms
+		if text, more := l.next(); !more {
+			t.Fatalf("after %d signs of life it ended with %q", i, text)
+		}
+	}
+}
+
 // TestASilentStreamShowsSignsOfLife runs on the clock of a bubble.
 func TestASilentStreamShowsSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

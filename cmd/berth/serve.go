@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -137,11 +136,8 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) error {
 	if err := host.Register(registry); err != nil {
 		return err
 	}
-	server := &http.Server{
-		Handler:           api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version()}),
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version()}))
+	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	a.greet(flags, listener.Addr().String(), &config)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
