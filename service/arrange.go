@@ -46,14 +46,14 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	inUse := map[promise]site.Name{}
 	for i := range state.Ours {
 		if name := site.Name(state.Ours[i].Name); state.Ours[i].Active {
-			p, _ := k.promiseOf(name)
+			p := k.promiseOf(name)
 			inUse[p] = name
 		}
 	}
 	w := wanted{now: h.clock()}
 	for r := range h.core.engine.Due(k.name, w.now.Add(k.manager.Horizon)) {
-		wish, any := k.wish(&r)
-		if !any {
+		wish, some := k.wish(&r)
+		if !some {
 			continue
 		}
 		if name, used := inUse[wish.promise]; used && wish.active {
@@ -173,7 +173,7 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 	for i := range state.Ours {
 		if name := site.Name(state.Ours[i].Name); !wishes[name] {
 			did.changed = true
-			p, _ := k.promiseOf(name)
+			p := k.promiseOf(name)
 			try(p, string(name), func() error { return booker.Release(ctx, name) })
 		}
 	}
@@ -203,17 +203,12 @@ func (k *keeper) isNews(p promise, err error) bool {
 	return k.trouble[p] != err.Error()
 }
 
-// makeReal makes or changes a reservation; in doubt about a new one it asks
-// again, which is harmless.
+// makeReal makes or changes a reservation. In doubt the next round looks first.
 func makeReal(ctx context.Context, booker site.Booker, w *wish, booking *site.Booking) error {
 	if booking != nil {
 		return outcome(booker.Change(ctx, w.Reservation))
 	}
-	result, err := booker.Reserve(ctx, w.Reservation)
-	if err != nil && result.Verdict == site.Doubt {
-		result, err = booker.Reserve(ctx, w.Reservation)
-	}
-	return outcome(result, err)
+	return outcome(booker.Reserve(ctx, w.Reservation))
 }
 
 // outcome makes an error of what is neither there nor made.

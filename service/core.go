@@ -25,6 +25,7 @@ type Core struct {
 	version  string           // of the program, for records
 
 	cards *btree.BTreeG[*card] // by id
+	last  *card                // the one last asked for: changes to a request come together
 	over  []*card              // those that are over, in the order in which they ended
 	keep  int                  // as many of them are remembered
 	keys  keys
@@ -58,8 +59,10 @@ func newCards() *btree.BTreeG[*card] {
 
 // card returns what is known of an id, nil if nothing is.
 func (c *Core) card(id string) *card {
-	found, _ := c.cards.Get(&card{id: id})
-	return found
+	if c.last == nil || c.last.id != id {
+		c.last, _ = c.cards.Get(&card{id: id})
+	}
+	return c.last
 }
 
 // Step applies an event under the key that it came with, if any. The record says
@@ -80,32 +83,55 @@ func (c *Core) Step(now berth.Time, event *engine.Event, key Key) (rec *journal.
 	}
 	c.position = rec.Seal(c.position)
 	c.keys.add(now, key, event)
-	return rec, c.follow(c.position.Number, now, changes), err
+	return rec, c.follow(c.position.Number, now, changes, true), err
+}
+
+// past is what a record of an earlier life says.
+type past struct {
+	number  uint64
+	at      berth.Time
+	hash    journal.Hash
+	in      input
+	changes []engine.Change
+}
+
+// parsePast reads what Follow needs of a record: of what came in no more than
+// what the changes do not say.
+func parsePast(rec *journal.Record, decoder *record.Decoder) (p past, err error) {
+	p = past{number: rec.Number, at: rec.At, hash: rec.Hash}
+	if len(rec.Event) == 0 || rec.Event[0] != plainInput {
+		if p.in, err = parseInput(rec.Event, decoder); err != nil {
+			return p, err
+		}
+	}
+	p.changes, err = decoder.Changes(rec.Changes)
+	return p, err
 }
 
 // Follow applies a record of an earlier life without deciding anything.
 func (c *Core) Follow(rec *journal.Record, decoder *record.Decoder) error {
-	in, err := parseInput(rec.Event, decoder)
+	p, err := parsePast(rec, decoder)
 	if err != nil {
 		return err
 	}
+	return c.followPast(&p)
+}
+
+func (c *Core) followPast(p *past) error {
+	in := &p.in
 	if in.config != nil {
 		if err := c.configure(*in.config); err != nil {
 			return err
 		}
 	}
-	changes, err := decoder.Changes(rec.Changes)
-	if err != nil {
+	if err := c.engine.Fold(p.changes); err != nil {
 		return err
 	}
-	if err := c.engine.Fold(changes); err != nil {
-		return err
+	c.position = journal.Position{Number: p.number, Hash: p.hash}
+	if in.config == nil {
+		c.keys.add(p.at, in.key, in.event)
 	}
-	c.position = rec.Position()
-	if in.event != nil {
-		c.keys.add(rec.At, in.key, in.event)
-	}
-	c.follow(rec.Number, rec.At, changes)
+	c.follow(p.number, p.at, p.changes, false)
 	return nil
 }
 
@@ -151,9 +177,9 @@ var ends = map[engine.ChangeKind]State{
 const noticeBits = 20
 
 // follow brings the cards up to date with changes that the engine has made, and
-// says what is new. Of several changes to one request each is told, with the
-// request as it is after all of them.
-func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change) []Notice {
+// says what is new if it is to be told. Of several changes to one request each is
+// told, with the request as it is after all of them.
+func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change, told bool) []Notice {
 	var notices []Notice
 	for i := range changes {
 		change := &changes[i]
@@ -167,9 +193,10 @@ func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change) []
 			}
 			k = &card{id: change.ID, request: change.Request, created: now}
 			c.cards.Set(k)
+			c.last = k
 		}
 		c.update(k, change, now)
-		if change.Kind == engine.Moved && change.Moved == nil || change.Kind == engine.Queued && k.promise != nil {
+		if !told || change.Kind == engine.Moved && change.Moved == nil || change.Kind == engine.Queued && k.promise != nil {
 			continue // a step of something that is told
 		}
 		n := Notice{Number: number<<noticeBits | uint64(len(notices)), At: now, What: string(change.Kind), Reservation: k.view()}
@@ -224,6 +251,7 @@ func (c *Core) finish(k *card, end State) {
 	if extra := len(c.over) - c.keep; extra > 0 && extra >= c.keep/8 {
 		for _, old := range c.over[:extra] {
 			c.cards.Delete(old)
+			c.last = nil
 		}
 		c.over = slices.Clone(c.over[extra:])
 	}
@@ -345,18 +373,33 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 			version: in.Version, created: in.Created, changed: in.Changed,
 		}
 		if k.end == "" {
-			status, live := e.Status(k.id)
-			if !live {
+			if !k.take(e) {
 				return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
 			}
-			k.request, k.promise = &status.Request, status.Reservation
 		} else {
 			c.over = append(c.over, k)
 		}
-		c.cards.Set(k)
+		c.cards.Load(k)
 	}
 	c.keys.restore(s.Keys)
 	return c, nil
+}
+
+// take fills a card of what is live from the engine; false if it is not.
+func (k *card) take(e *engine.Engine) bool {
+	if r, promised := e.Reservation(k.id); promised {
+		if r.State == berth.Active {
+			r.Allotments = slices.Clone(r.Allotments) // the engine goes on writing its own
+		}
+		k.request, k.promise = r.Request, &r
+		return true
+	}
+	status, live := e.Status(k.id)
+	if live {
+		r := status.Request
+		k.request = &r
+	}
+	return live
 }
 
 // Check recomputes everything that follows from something else, and reports the

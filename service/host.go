@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal"
-	"github.com/berth-hpc/berth/journal/record"
 )
 
 // Options says what a host runs on. Log may be nil.
@@ -114,34 +112,6 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h.startManagers()
 	go h.run()
 	return h, nil
-}
-
-// Recover brings a core to the end of a journal, from its newest snapshot on.
-// The configuration counts only where the journal has none yet.
-func Recover(ctx context.Context, store journal.Store, config engine.Config, version string, keep int) (*Core, error) {
-	snapshot, err := store.Snapshot(ctx, ^uint64(0))
-	if err != nil {
-		return nil, fmt.Errorf("reading the newest snapshot: %w", err)
-	}
-	var core *Core
-	if snapshot.Data == nil {
-		core, err = newCore(config, version, keep)
-	} else {
-		core, err = restoreCore(snapshot.Data, snapshot.Position, version, keep)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var decoder record.Decoder
-	for rec, err := range store.Read(ctx, core.position.Number+1) {
-		if err != nil {
-			return nil, fmt.Errorf("reading the journal after record %d: %w", core.position.Number, err)
-		}
-		if err := core.Follow(&rec, &decoder); err != nil {
-			return nil, fmt.Errorf("record %d: %w", rec.Number, err)
-		}
-	}
-	return core, nil
 }
 
 // clock returns the time in whole seconds, never before the engine's.

@@ -245,3 +245,26 @@ func TestRoles(t *testing.T) {
 	_, err = h.Submit(t.Context(), service.Ask{}, berth.Rigid("", 0, 1100, 1200, 4, 100))
 	wantCode(t, err, berth.Denied)
 }
+
+// What changes nothing, or cannot be done, is answered all the same, also if no
+// time has passed since the last record.
+func TestNothingToRecordIsAnswered(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(4), c)
+	submit(t, h, ann, berth.Rigid("a", 0, 1100, 1200, 4, 100))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := h.Confirm(ctx, ann, "a"); err != nil && !errors.As(err, new(*berth.Error)) {
+		t.Error(err)
+	}
+	_, err := h.Show(ctx, ann, "a")
+	wantCode(t, err, berth.Conflict)
+	for range 2 {
+		if r, err := h.Release(ctx, ann, "a"); err != nil || r.State != service.Cancelled {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	_, err = h.Confirm(ctx, ann, "a")
+	wantCode(t, err, berth.Conflict)
+}

@@ -114,7 +114,7 @@ func (ks *keys) add(now berth.Time, key Key, event *engine.Event) {
 		ks.order = ks.order[1:]
 	}
 	if key == (Key{}) {
-		return
+		return // then there may be no event
 	}
 	id := event.ID
 	if event.Request != nil {

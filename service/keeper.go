@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -41,9 +42,10 @@ type keeper struct {
 	late    map[string]bool
 	told    outOfUse // what was last told to the engine; of the loop
 
-	mu   sync.Mutex
-	view SiteView
-	made map[promise]made // what is at the site as it is promised
+	mu    sync.Mutex
+	view  SiteView
+	asked time.Time        // when the look now under way began; zero if there is none
+	made  map[promise]made // what is at the site as it is promised
 	// trouble is what is wrong, in words, of promises and of what should be gone.
 	trouble map[promise]string
 }
@@ -59,15 +61,14 @@ type made struct {
 
 // promise returns the name of the promise about a request.
 func (k *keeper) promise(id string) promise {
-	p, _ := k.promiseOf(site.NameOf(k.name, id, 0))
-	return p
+	return k.promiseOf(site.NameOf(k.name, id, 0))
 }
 
-// promiseOf returns the promise that a reservation at the site belongs to, and
-// its generation there. Of what is not ours the promise is empty.
-func (k *keeper) promiseOf(name site.Name) (promise, uint64) {
-	p, generation, _ := name.Promise(k.name)
-	return promise(p), generation
+// promiseOf returns the promise that a reservation at the site belongs to, empty
+// if it is not ours.
+func (k *keeper) promiseOf(name site.Name) promise {
+	p, _, _ := name.Promise(k.name)
+	return promise(p)
 }
 
 func (h *Host) startManagers() {
@@ -160,7 +161,9 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 // round looks at a site once and does what is to be done there. It says whether
 // the site was changed, so that it is worth another look at once.
 func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
+	k.asks(time.Now())
 	state, err := k.agent.Observe(ctx)
+	k.asks(time.Time{})
 	if err != nil {
 		if k.unreachable(err) && ctx.Err() == nil {
 			h.log.Warn("site cannot be looked at", "site", k.name, "error", err)
@@ -212,6 +215,12 @@ func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 	}
 }
 
+func (k *keeper) asks(at time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asked = at
+}
+
 // unreachable notes that a site cannot be looked at; it says whether that is new.
 func (k *keeper) unreachable(err error) bool {
 	k.mu.Lock()
@@ -230,19 +239,23 @@ func (k *keeper) reached(state *site.State, want *wanted, did *done) {
 	k.view.Nodes, k.view.Drift = state.Nodes, nil
 	_, books := k.manager.Adapter.(site.Booker)
 	for _, d := range site.FindDrift(want.reservations(), state) {
-		p, _ := k.promiseOf(d.Name)
-		if _, still := did.failed[p]; still || !books {
+		if _, still := did.failed[k.promiseOf(d.Name)]; still || !books {
 			k.view.Drift = append(k.view.Drift, d)
 		}
 	}
 }
 
-// look returns what was last seen of a site.
+// look returns what was last seen of a site. One that leaves a question open for
+// twice the time between two looks counts as unreachable before the adapter gives
+// up, which may take minutes.
 func (k *keeper) look() SiteView {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	view := k.view
 	view.Adapter = k.manager.Kind
+	if open := time.Since(k.asked); view.Reachable && !k.asked.IsZero() && open > 2*k.manager.Every {
+		view.Reachable, view.Trouble = false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
+	}
 	return view
 }
 

@@ -210,7 +210,7 @@ func (h *Host) tellPool(k *keeper, pool string, is map[berth.PE][]span, now bert
 func (h *Host) tellUsed(k *keeper, state *site.State) {
 	used := map[promise]bool{}
 	for i := range state.Running {
-		if p, _ := k.promiseOf(site.Name(state.Running[i].Reservation)); p != "" {
+		if p := k.promiseOf(site.Name(state.Running[i].Reservation)); p != "" {
 			used[p] = true
 		}
 	}

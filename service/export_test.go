@@ -1,0 +1,27 @@
+package service
+
+import (
+	"context"
+
+	"github.com/berth-hpc/berth/engine"
+)
+
+// Outbox returns the effects that have not been settled.
+func (h *Host) Outbox(ctx context.Context) ([]engine.Effect, error) {
+	return call(ctx, h, func(answer func([]engine.Effect, error)) { answer(h.core.engine.Outbox(), nil) })
+}
+
+// Check looks for contradictions in a running service.
+func (h *Host) Check(ctx context.Context) error {
+	return look(ctx, h, func() error { return h.core.Check() })
+}
+
+func look(ctx context.Context, h *Host, f func() error) error {
+	_, err := call(ctx, h, func(answer func(struct{}, error)) { answer(struct{}{}, f()) })
+	return err
+}
+
+// Records returns how many records there are.
+func (h *Host) Records(ctx context.Context) (uint64, error) {
+	return call(ctx, h, func(answer func(uint64, error)) { answer(h.core.position.Number, nil) })
+}

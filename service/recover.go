@@ -1,0 +1,92 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
+)
+
+// Recover brings a core to the end of a journal, from its newest snapshot on.
+// The configuration counts only where the journal has none yet. Records are read
+// and decoded beside the core that follows them, so the two take as long as the
+// slower one.
+func Recover(ctx context.Context, store journal.Store, config engine.Config, version string, keep int) (*Core, error) {
+	snapshot, err := store.Snapshot(ctx, ^uint64(0))
+	if err != nil {
+		return nil, fmt.Errorf("reading the newest snapshot: %w", err)
+	}
+	var core *Core
+	if snapshot.Data == nil {
+		core, err = newCore(config, version, keep)
+	} else {
+		core, err = restoreCore(snapshot.Data, snapshot.Position, version, keep)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var readErr error
+	batches := make(chan []past, 4)
+	after := core.position.Number
+	go func() {
+		defer close(batches)
+		readErr = readPast(ctx, store, after, batches)
+	}()
+	for batch := range batches {
+		for i := range batch {
+			if err != nil {
+				break // the reader is on its way to stop
+			}
+			if err = core.followPast(&batch[i]); err != nil {
+				err = fmt.Errorf("record %d: %w", batch[i].number, err)
+				stop()
+			}
+		}
+	}
+	if err == nil {
+		err = readErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return core, nil
+}
+
+// pastBatch is how many records are handed over at a time.
+const pastBatch = 256
+
+// readPast reads and decodes the records behind a number.
+func readPast(ctx context.Context, store journal.Reader, after uint64, batches chan<- []past) error {
+	var decoder record.Decoder
+	batch := make([]past, 0, pastBatch)
+	hand := func() error {
+		select {
+		case batches <- batch:
+			batch = make([]past, 0, pastBatch)
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	last := after
+	for rec, err := range store.Read(ctx, after+1) {
+		if err != nil {
+			return fmt.Errorf("reading the journal after record %d: %w", last, err)
+		}
+		p, err := parsePast(&rec, &decoder)
+		if err != nil {
+			return fmt.Errorf("record %d: %w", rec.Number, err)
+		}
+		last = rec.Number
+		if batch = append(batch, p); len(batch) == pastBatch {
+			if err := hand(); err != nil {
+				return err
+			}
+		}
+	}
+	return hand()
+}
