@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ type harbour struct {
 	store   *sqlite.Store
 	options service.Options
 	foreign []site.Booking // that others have made
-	unknown bool           // the manager knows of no node whether it is up
+	unknown atomic.Bool    // the manager knows of no node whether it is up
 }
 
 // horizon is how long before its start a promise is real at the site.
@@ -53,7 +54,7 @@ func timely[T any](s timed, call func() (T, error)) (T, error) {
 
 func (s timed) Observe(ctx context.Context) (*site.State, error) {
 	state, err := timely(s, func() (*site.State, error) { return s.Site.Observe(ctx) })
-	if err == nil && s.w.unknown {
+	if err == nil && s.w.unknown.Load() {
 		for i := range state.Nodes {
 			state.Nodes[i].Condition = site.Unknown
 		}

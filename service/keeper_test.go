@@ -314,12 +314,12 @@ func TestUnknownNodesAreWhatTheyWere(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
 		w.site.Fail("n1", "fire")
 		w.pass(10)
-		w.unknown = true
+		w.unknown.Store(true)
 		w.pass(10)
 		if got := w.reserve("a", 3, 100, 100).Allotments[0].PEs.String(); got != "1-3" {
 			t.Errorf("a is on PEs %s", got)
 		}
-		w.unknown = false
+		w.unknown.Store(false)
 		w.site.Repair("n1")
 		w.pass(10)
 		if got := w.reserve("b", 1, 100, 100).Allotments[0].PEs.String(); got != "0" {
