@@ -93,7 +93,7 @@ type exitError struct{ code int }
 func (e *exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 // serve runs the service.
-func (a *app) serve(cmd *cobra.Command, flags *serveFlags) error {
+func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
 	if err := os.MkdirAll(flags.data, 0o700); err != nil {
