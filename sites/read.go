@@ -7,12 +7,17 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/bytesize"
+	"github.com/berth-hpc/berth/site/hostlist"
 )
 
 const (
 	// maxPriority bounds the size of priorities: what an order with aging can
 	// compare in whole numbers.
 	maxPriority = 1 << 20
+	// nodesExample is what a list of nodes looks like.
+	nodesExample = "a node list such as node[01-16,20]"
+	// nameLetters are those of the names of sites and pools, as nodes have them.
+	nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 	// maxName bounds the length of a name in bytes.
 	maxName = 256
 	// maxParts bounds the sockets of a node and the cores of a socket.
@@ -113,7 +118,7 @@ func (r *reader) pool(v *value, path, what string, p *pools) {
 	pool := berth.Pool{Binding: berth.Early}
 	var names []string
 	keys := []key{
-		{"nodes", "", scanned(r, &names, nodesExample, nodeNames)},
+		{"nodes", "", scanned(r, &names, nodesExample, hostlist.Expand)},
 		{"pes", "", whole(r, &pool.PEs, 1, berth.MaxPEs)},
 		{"binding", "", r.binding(&pool.Binding)},
 		{"node", "", func(v *value, path string) { r.node(v, path, &pool.Node) }},
@@ -203,7 +208,7 @@ func (r *reader) named(to *string, what string, names unique) func(v *value, pat
 
 // name reads a name that can stand in file names, columns and commands.
 func name(text string) (string, error) {
-	if text == "" || len(text) > maxName || strings.Trim(text, nodeLetters) != "" || strings.ContainsAny(text[:1], ".-_") {
+	if text == "" || len(text) > maxName || strings.Trim(text, nameLetters) != "" || strings.ContainsAny(text[:1], ".-_") {
 		return "", berth.Errorf(berth.Invalid, "", "want a name of letters, digits, points, dashes and underscores, that begins with a letter or digit")
 	}
 	return text, nil
@@ -232,7 +237,7 @@ func (r *reader) partitions(v *value, path string, p *pools) {
 			key{"name", "a partition needs a name", r.named(&partition.Name, "partition", names)},
 			key{"pool", required, scanned(r, &partition.Pool, "the name of a pool", name)},
 			key{"pes", "", func(v *value, path string) { r.peList(v, path, &partition.PEs) }},
-			key{"nodes", "", scanned(r, &listed, nodesExample, nodeNames)},
+			key{"nodes", "", scanned(r, &listed, nodesExample, hostlist.Expand)},
 			key{"max_npe", "", whole(r, &partition.MaxNPE, 1, berth.MaxPEs)},
 			key{"max_duration", "", measured(r, &partition.MaxDuration, durationExample, duration)},
 		)

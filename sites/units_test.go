@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site/hostlist"
 )
 
 func TestBandwidths(t *testing.T) {
@@ -85,7 +86,7 @@ func TestNodeNames(t *testing.T) {
 		"r[1-2]n[1-2]": "r1n1 r1n2 r2n1 r2n2", "[1-2]": "1 2", "n[1-2],login": "n1 n2 login", "node[1-2]-ib.a_b": "node1-ib.a_b node2-ib.a_b",
 		"n[5-5]": "n5", "n[001,2]": "n001 n2",
 	} {
-		got, err := nodeNames(text)
+		got, err := hostlist.Expand(text)
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%s is %q %v, want %q", text, got, err, want)
 		}
@@ -95,7 +96,7 @@ func TestNodeNames(t *testing.T) {
 		"n[0-1048576]", "n[1-2000][1-2000]", "n[1-1000000000]", "n[10-9]", "n[010-11]", "ä", "n[1,,2]", strings.Repeat("n", 300),
 		"a[1-1048576],b",
 	} {
-		if got, err := nodeNames(text); err == nil {
+		if got, err := hostlist.Expand(text); err == nil {
 			t.Errorf("%q reads as %d names", text, len(got))
 		}
 	}
@@ -107,11 +108,11 @@ func FuzzNodeNames(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		names, err := nodeNames(text)
+		names, err := hostlist.Expand(text)
 		if err != nil {
 			return
 		}
-		if len(names) < 1 || len(names) > maxNodes {
+		if len(names) < 1 || len(names) > hostlist.Max {
 			t.Fatalf("%q is %d names", text, len(names))
 		}
 		slices.Sort(names)
@@ -119,7 +120,7 @@ func FuzzNodeNames(f *testing.F) {
 			t.Fatalf("%q has an empty name, or one twice", text)
 		}
 		if len(names) < 1000 {
-			if again, err := nodeNames(strings.Join(names, ",")); err != nil || len(again) != len(names) {
+			if again, err := hostlist.Expand(strings.Join(names, ",")); err != nil || len(again) != len(names) {
 				t.Fatalf("the names of %q do not read back: %v", text, err)
 			}
 		}

@@ -34,8 +34,8 @@ var table = []room{
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
 	{path: "workload", imports: []string{".", "workflow", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
-	{path: "sites", imports: []string{".", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "site/hostlist", pure: true, imports: []string{"."}},
+	{path: "sites", imports: []string{".", "site/hostlist", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "site", imports: []string{".", "site/hostlist"}},
 	{path: "site/sitetest", imports: []string{".", "site"}}, // imported by tests only
 	{path: "site/fake", imports: []string{".", "site"}},
