@@ -85,7 +85,7 @@ func (e *Engine) earliestFrom(draft *calendar.Draft, r *berth.Request, part *ber
 		res := &e.state.resources[i]
 		for _, v := range part.Variants {
 			v = res.scale(v)
-			if !res.permits(r, v) {
+			if v.NPE > res.eligibleCount(r, part) || !res.permits(r, v) {
 				continue
 			}
 			q := e.query(r, part, v, res)

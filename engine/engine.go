@@ -154,6 +154,8 @@ func (e *Engine) apply(event Event) error {
 		return e.prolong(event.ID, event.Until)
 	case Show:
 		return e.show(event.ID)
+	case Avoid:
+		return e.avoid(&event)
 	case Finish:
 		return e.finish(event.ID)
 	case Down:

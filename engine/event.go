@@ -27,6 +27,10 @@ const (
 	Prolong EventKind = "prolong"
 	// Show says that reservation ID, active, is in use.
 	Show EventKind = "show"
+	// Avoid says that reservation ID, which has not started, cannot be had on PEs
+	// of Resource, which need not be the ones that it has: it gets another place in
+	// its window, or else stays as it is.
+	Avoid EventKind = "avoid"
 	// Finish says that an active reservation ended, early or at its limit.
 	Finish EventKind = "finish"
 	// Down says that PEs of a resource cannot be used from now on, or From a time
@@ -45,7 +49,8 @@ type Event struct {
 	Request *berth.Request `json:"request,omitempty"` // Submit, Modify
 	ID      string         `json:"id,omitempty"`      // of the request, where there is one already
 	Effect  uint64         `json:"effect,omitempty"`  // Settle
-	// Down, Up: which PEs of which resource, under either binding.
+	// Down, Up: which PEs of which resource, under either binding. Avoid: where PEs
+	// have numbers.
 	Resource berth.ResourceID `json:"resource,omitzero"`
 	PEs      berth.PESet      `json:"pes,omitzero"`
 	From     berth.Time       `json:"from,omitempty"`  // Down, 0 for now

@@ -182,9 +182,10 @@ func (o *offer) allotment() berth.Allotment {
 // bestVariant returns the best fit of a part on a resource over its variants.
 func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) (best offer, found bool) {
 	c := e.state.calendar(res.id)
+	eligible := res.eligibleCount(r, part)
 	for _, v := range policy.Undominated(part.Variants) {
 		v = res.scale(v)
-		if !res.permits(r, v) {
+		if v.NPE > eligible || !res.permits(r, v) {
 			continue
 		}
 		fit, ok := c.Find(e.query(r, part, v, res), e.settings.place)

@@ -46,6 +46,41 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 	return nil
 }
 
+// avoid places a promise anew, apart from PEs that its site will not give it.
+func (e *Engine) avoid(event *Event) error {
+	d, live := e.state.ledger.live[event.ID]
+	switch {
+	case !live || d.Request.IsJob():
+		return berth.Errorf(berth.NotFound, "id", "no live reservation %q", event.ID)
+	case d.State == berth.Active:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q has started; it stays where it is", event.ID)
+	}
+	res, err := e.outOf(event)
+	switch {
+	case err != nil:
+		return err
+	case res.pool.Binding == berth.Late:
+		return berth.Errorf(berth.Invalid, "pes", "%q; the PEs of pool %s of %s have no numbers before they start", event.PEs, res.id.Name, res.id.Site)
+	}
+	var allotments []berth.Allotment
+	var refusal *berth.Refusal
+	res.avoid = event.PEs
+	e.without(d, func() { allotments, refusal = e.place(d.Request) })
+	res.avoid = berth.PESet{}
+	if refusal != nil {
+		e.emit(Change{Kind: Kept, ID: event.ID, entry: d, Refusal: &berth.Refusal{
+			Reason: berth.RefusedConflict, Resource: event.Resource, Wanted: refusal.Wanted, Nearest: refusal.Nearest,
+		}})
+		return nil
+	}
+	e.emit(Change{Kind: Moved, ID: event.ID, entry: d})
+	e.yield(allotments)
+	e.emit(Change{Kind: Moved, ID: event.ID, Moved: allotments, entry: d})
+	e.effect(EffectReserve, &d.Reservation)
+	e.released()
+	return nil
+}
+
 // without does something as if a reservation that has not started held nothing.
 func (e *Engine) without(d *entry, do func()) {
 	each := func(change func(calendar.Calendar, calendar.Block) error) {

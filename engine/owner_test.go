@@ -65,6 +65,51 @@ func TestModify(t *testing.T) {
 	}
 }
 
+// What a site refuses on some PEs gets others in its window, at another time if
+// need be; where there are none it stays, with a conflict.
+func TestAvoid(t *testing.T) {
+	avoid := func(pes string) engine.Event {
+		set, err := berth.ParsePESet(pes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return engine.Event{Kind: engine.Avoid, ID: "a", Resource: berth.PoolID("cm5", "pool"), PEs: set}
+	}
+	e := newEngine(t, onePool(4, berth.Early))
+	submit(t, e, 0, berth.Rigid("a", 0, 10, 30, 2, 10))
+	submit(t, e, 0, berth.Rigid("b", 0, 10, 20, 1, 10))
+	for _, c := range []struct{ pes, does, at string }{
+		{"0", "advanced moved:a moved:a", "confirmed 2x[10,20) 1,3"},
+		{"0-1", "moved:a moved:a", "confirmed 2x[20,30) 2-3"},
+		{"0-2", "kept:a", "confirmed 2x[20,30) 2-3"},
+		{"0-3", "kept:a", "confirmed 2x[20,30) 2-3"},
+		{"3", "moved:a moved:a", "confirmed 2x[10,20) 0-1"},
+	} {
+		changes := apply(t, e, 1, avoid(c.pes))
+		if got := kinds(changes); got != c.does || at(t, e, "a") != c.at {
+			t.Errorf("avoiding %s: %s, %s; want %s, %s", c.pes, got, at(t, e, "a"), c.does, c.at)
+		}
+		if r := changes[len(changes)-1].Refusal; c.does == "kept:a" && (r == nil || r.Reason != berth.RefusedConflict || r.Wanted != 2) {
+			t.Errorf("avoiding %s: the refusal is %+v", c.pes, r)
+		}
+	}
+	if r, _ := e.Reservation("a"); r.Generation != 4 {
+		t.Errorf("its generation is %d, want 4", r.Generation)
+	}
+	if err := e.Check(); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, e, 10, engine.Event{Kind: engine.Wake})
+	_, _, err := e.Apply(10, avoid("3"))
+	wantCode(t, err, berth.Conflict, "id")
+	late := newEngine(t, onePool(4, berth.Late))
+	submit(t, late, 0, berth.Rigid("a", 0, 10, 30, 2, 10))
+	_, _, err = late.Apply(1, avoid("3"))
+	wantCode(t, err, berth.Invalid, "pes")
+	_, _, err = late.Apply(1, engine.Event{Kind: engine.Avoid, ID: "x"})
+	wantCode(t, err, berth.NotFound, "id")
+}
+
 // A reservation can be made longer on the PEs that it has, before it starts and
 // while it runs; where somebody else comes, the answer says how long it can be.
 func TestProlong(t *testing.T) {

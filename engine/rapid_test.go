@@ -138,7 +138,7 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 		for step := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			var event engine.Event
 			now += berth.Time(rapid.IntRange(0, 8).Draw(t, "pause"))
-			switch kind := rapid.IntRange(0, 18).Draw(t, "kind"); {
+			switch kind := rapid.IntRange(0, 19).Draw(t, "kind"); {
 			case kind < 6 || len(ids) == 0:
 				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
 				ids = append(ids, r.ID)
@@ -151,6 +151,9 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 				event = engine.Event{Kind: engine.Modify, ID: r.ID, Request: &r}
 			case kind == 17:
 				event = engine.Event{Kind: engine.Prolong, ID: rapid.SampledFrom(ids).Draw(t, "id"), Until: now + berth.Time(rapid.IntRange(1, 40).Draw(t, "until"))}
+			case kind == 19:
+				event = drawOutage(t, config)
+				event.Kind, event.ID = engine.Avoid, rapid.SampledFrom(ids).Draw(t, "id")
 			case kind == 18:
 				event = engine.Event{Kind: engine.Show, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind == 15:

@@ -68,8 +68,21 @@ func (res *resource) permits(r *berth.Request, v berth.Variant) bool {
 }
 
 // eligible returns the PEs of the resource that a part may use: those the part
-// names, within those of the partition that the request names. Empty is all.
+// names, within those of the partition that the request names, but for those to
+// be avoided. Empty is all, unless eligibleCount is 0.
 func (res *resource) eligible(r *berth.Request, part *berth.Part) berth.PESet {
+	set := res.named(r, part)
+	if res.avoid.Empty() {
+		return set
+	}
+	if set.Empty() {
+		set = berth.NewPESet(berth.Run{Hi: berth.PE(res.pool.PEs)})
+	}
+	return without(set, res.avoid)
+}
+
+// named returns the PEs that a part and the partition of its request name.
+func (res *resource) named(r *berth.Request, part *berth.Part) berth.PESet {
 	if r.Partition == "" {
 		return part.Eligible
 	}
@@ -87,7 +100,7 @@ func (res *resource) eligible(r *berth.Request, part *berth.Part) berth.PESet {
 func (res *resource) eligibleCount(r *berth.Request, part *berth.Part) berth.Count {
 	p := res.partition(r.Partition)
 	switch {
-	case part.Eligible.Empty() && (p == nil || p.PEs.Empty()):
+	case part.Eligible.Empty() && (p == nil || p.PEs.Empty()) && res.avoid.Empty():
 		return res.pool.PEs
 	case res.pool.Binding == berth.Late:
 		return 0 // its PEs have no numbers before they start

@@ -55,6 +55,7 @@ type resource struct {
 	pool     berth.Pool
 	calendar calendar.Calendar // that of the state
 	idle     bitset.Set        // likewise; nil under early binding
+	avoid    berth.PESet       // not eligible while a promise is placed apart from them; empty otherwise
 }
 
 // scale returns a variant with its duration on the resource.

@@ -109,6 +109,7 @@ type done struct {
 	made    map[promise]made
 	failed  map[promise]string // in words
 	order   []promise          // of failed
+	refused []*wish            // what the site would not have where it is
 	silent  int                // how often the site did not answer
 }
 
@@ -184,7 +185,13 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 		right := booking != nil && len(w.Differences(booking, want.now)) == 0
 		if !right {
 			did.changed = true
-			right = try(w.promise, w.id, func() error { return makeReal(ctx, booker, w, booking) })
+			right = try(w.promise, w.id, func() error {
+				o, err := makeReal(ctx, booker, w, booking)
+				if err == nil && o.Verdict == site.Refused {
+					did.refused = append(did.refused, w)
+				}
+				return outcome(o, err)
+			})
 		}
 		if right && launcher != nil && w.active {
 			right = try(w.promise, w.id, func() error { return launcher.Launch(ctx, w.Name, w.launch) })
@@ -204,11 +211,11 @@ func (k *keeper) isNews(p promise, err error) bool {
 }
 
 // makeReal makes or changes a reservation. In doubt the next round looks first.
-func makeReal(ctx context.Context, booker site.Booker, w *wish, booking *site.Booking) error {
+func makeReal(ctx context.Context, booker site.Booker, w *wish, booking *site.Booking) (site.Outcome, error) {
 	if booking != nil {
-		return outcome(booker.Change(ctx, w.Reservation))
+		return booker.Change(ctx, w.Reservation)
 	}
-	return outcome(booker.Reserve(ctx, w.Reservation))
+	return booker.Reserve(ctx, w.Reservation)
 }
 
 // outcome makes an error of what is neither there nor made.

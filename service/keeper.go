@@ -41,6 +41,8 @@ type keeper struct {
 	wake    chan struct{} // of one place
 	late    map[string]bool
 	told    outOfUse // what was last told to the engine; of the loop
+	// standoffs are the promises that the site refuses; of the keeper's goroutine.
+	standoffs map[promise]*standoff
 
 	mu    sync.Mutex
 	view  SiteView
@@ -185,6 +187,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	}
 	k.reached(state, &want, &did)
 	h.settle(ctx, k, &want, &did)
+	h.replace(ctx, k, did.refused)
 	return did.changed && len(did.failed) == 0
 }
 

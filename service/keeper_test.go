@@ -72,6 +72,51 @@ func TestFaultsHeal(t *testing.T) {
 	}
 }
 
+// What a site refuses where it is, for no reason that shows, gets another place;
+// where there is none its owner is told, and it is tried again.
+func TestRefusedByTheSite(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.site.Inject(fake.Fault{Op: fake.Reserve, What: fake.Refuse})
+		a := w.reserve("moves", 1, 300, 5000)
+		if got := w.nodes("moves"); got != "n1" {
+			t.Fatalf("it is on %s", got)
+		}
+		w.pass(12)
+		w.site.Heal()
+		w.pass(12)
+		if got := w.nodes("moves"); got == "n1" {
+			t.Error("it is still where it was refused")
+		}
+		if r := w.get("moves"); r.Allotments[0].Start != a.Allotments[0].Start || r.State != service.Confirmed {
+			t.Errorf("it is %s, from %d", r.State, r.Allotments[0].Start)
+		}
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+
+		w.site.Inject(fake.Fault{Op: fake.Reserve, What: fake.Refuse})
+		w.reserve("stays", 3, 400, 5000)
+		where := w.nodes("stays")
+		w.pass(60)
+		if r := w.get("stays"); w.nodes("stays") != where || r.State != service.Confirmed || r.Sites[0].Trouble == "" {
+			t.Errorf("it is %s on %s, trouble %q", r.State, w.nodes("stays"), r.Sites[0].Trouble)
+		}
+		before, err := w.host.Records(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pass(30)
+		if after, err := w.host.Records(t.Context()); err != nil || after > before {
+			t.Errorf("%d records while it stands off, %v", after-before, err)
+		}
+		w.site.Heal()
+		w.pass(12)
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A manager that was restarted and has forgotten what it had said is told again.
 func TestForgottenReservationsAreMadeAgain(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {

@@ -12,7 +12,7 @@ import (
 var (
 	eventKinds = []engine.EventKind{
 		engine.Wake, engine.Submit, engine.Cancel, engine.Finish, engine.Down, engine.Up, engine.Settle,
-		engine.Confirm, engine.Modify, engine.Prolong, engine.Show,
+		engine.Confirm, engine.Modify, engine.Prolong, engine.Show, engine.Avoid,
 	}
 	changeKinds = []engine.ChangeKind{
 		engine.Advanced, engine.Queued, engine.Planned, engine.Accepted, engine.Refused, engine.Withdrawn,

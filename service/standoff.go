@@ -1,0 +1,73 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// standoff is a promise that its site refuses where it is.
+type standoff struct {
+	generation uint64                 // of the promise when it was last refused
+	times      int                    // in so many rounds on end
+	refused    map[string]berth.PESet // where it was refused so far, by pool
+	rest       berth.Time             // before that it is not placed anew: there was no other place
+}
+
+const (
+	// doubts is how often on end a site has to refuse a promise before it is
+	// placed anew. What keeps the nodes busy usually shows when the site is looked
+	// at again, and moves the promise by itself.
+	doubts = 2
+	// truce is how long a promise for which there is no other place is left where
+	// it is, and only tried again at the site.
+	truce berth.Duration = 300
+)
+
+// replace has promises placed anew that their site refuses for no reason that
+// shows: in their windows, apart from all PEs on which they were refused.
+func (h *Host) replace(ctx context.Context, k *keeper, refused []*wish) {
+	before := k.standoffs
+	k.standoffs = map[promise]*standoff{}
+	for _, w := range refused {
+		s := before[w.promise]
+		if s == nil {
+			s = &standoff{refused: map[string]berth.PESet{}}
+		}
+		k.standoffs[w.promise] = s
+		if s.generation != w.generation {
+			s.generation, s.times = w.generation, 0
+		}
+		if s.times++; s.times < doubts {
+			continue
+		}
+		if _, err := call(ctx, h, func(answer func(struct{}, error)) {
+			h.avoid(k, w, s)
+			answer(struct{}{}, nil)
+		}); err != nil {
+			return // the service stops
+		}
+	}
+}
+
+// avoid has one promise placed anew, if it still is where it was refused.
+func (h *Host) avoid(k *keeper, w *wish, s *standoff) {
+	now := h.clock()
+	r, live := h.core.engine.Reservation(w.id)
+	if !live || r.Generation != w.generation || r.State == berth.Active || now < s.rest {
+		return
+	}
+	at := slices.IndexFunc(r.Allotments, func(a berth.Allotment) bool { return a.Resource.Site == k.name && !a.PEs.Empty() })
+	if at < 0 {
+		return // it has no numbers yet: there is nothing else to try
+	}
+	a := &r.Allotments[at]
+	pes := berth.NewPESet(append(slices.Clone(s.refused[a.Resource.Name].Runs()), a.PEs.Runs()...)...)
+	s.refused[a.Resource.Name] = pes
+	h.tell(k, &engine.Event{Kind: engine.Avoid, ID: w.id, Resource: a.Resource, PEs: pes})
+	if r, live := h.core.engine.Reservation(w.id); live && r.Generation == w.generation {
+		s.rest, s.refused = now.Add(truce), map[string]berth.PESet{}
+	}
+}
