@@ -9,15 +9,11 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// reservation shows a reservation to somebody. Who may not act on it sees the
-// place that it takes and nothing of who has it and why.
-func reservation(by service.Principal, r *service.Reservation) form.Reservation {
+// reservation shows a reservation. The service gives it to nobody who may not
+// see all of it.
+func reservation(r *service.Reservation) form.Reservation {
 	f := form.Reservation{ID: r.ID, State: string(r.State), Version: r.Version}
-	mine := by.Owns(r.Request.User)
 	places(&f.Place, &f.Parts, r.Allotments)
-	if !mine {
-		return f
-	}
 	q := &r.Request
 	f.Kind, f.User = q.Kind, q.User
 	f.Arrival, f.Ready, f.Deadline = form.TimeOf(q.Arrival), form.TimeOf(q.Ready), form.TimeOf(q.Deadline)
@@ -125,6 +121,9 @@ func detail(r *berth.Refusal) string {
 	case berth.Expired:
 		return "it was not confirmed in time"
 	case berth.RefusedConflict:
+		if r.Resource.Site != "" {
+			return fmt.Sprintf("%d PEs are wanted; %s refuses it where it is, and its window has no other place", r.Wanted, r.Resource.Site)
+		}
 		return "somebody else was faster"
 	}
 	return string(r.Reason)
@@ -142,8 +141,8 @@ func offers(list []service.Offer) []form.Offer {
 }
 
 // decision is the answer to a request.
-func decision(by service.Principal, a *service.Answer) form.Answer {
-	r := reservation(by, &a.Reservation)
+func decision(a *service.Answer) form.Answer {
+	r := reservation(&a.Reservation)
 	f := form.Answer{ID: r.ID, Decision: form.Accepted, Reservation: &r, Offers: offers(a.Offers)}
 	switch a.Reservation.State {
 	case service.Refused:

@@ -105,6 +105,11 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Site{}, do: (*call).site,
 	},
 	{
+		method: http.MethodGet, path: "/v1/sites/{name}/occupation", id: "occupation", role: service.Viewer,
+		about:  "See what holds PEs of a site when, page by page. Whose it is only the owner and operators see.",
+		params: occupationParams, status: http.StatusOK, answer: form.Occupation{}, do: (*call).occupation,
+	},
+	{
 		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/drain", id: "drain", role: service.Operator,
 		about: "Let nothing new start on a node.",
 		body:  object(drainBody), bare: true, keyed: true, status: http.StatusNoContent, do: (*call).drain,

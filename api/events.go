@@ -63,7 +63,7 @@ func (c *call) events() error {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy in between must not wait for more
 	c.w.WriteHeader(http.StatusOK)
-	s := &stream{w: c.w, control: http.NewResponseController(c.w), by: c.by}
+	s := &stream{w: c.w, control: http.NewResponseController(c.w)}
 	if err := s.send(": events\nretry: 1000\n\n"); err != nil {
 		return nil // the client has gone
 	}
@@ -134,7 +134,6 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	by      service.Principal
 	buffer  []byte
 }
 
@@ -158,7 +157,7 @@ func (s *stream) flush() error {
 
 // event writes an event; it leaves at once if it is the last for now.
 func (s *stream) event(n *service.Notice, last bool) error {
-	data, err := json.Marshal(form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(s.by, &n.Reservation)})
+	data, err := json.Marshal(form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal)})
 	if err != nil {
 		panic("api: an event cannot be written: " + err.Error())
 	}

@@ -296,13 +296,6 @@ func (f *fake) Run(_ context.Context, ask service.Ask, id string, task site.Task
 
 func (f *fake) Get(_ context.Context, by service.Principal, id string) (service.Reservation, error) {
 	defer f.lock()()
-	if by.Role == service.Viewer { // may look at what holds PEs
-		for _, r := range f.made {
-			if r.ID == id {
-				return *r, nil
-			}
-		}
-	}
 	r, err := f.find(&service.Ask{By: by}, id)
 	if err != nil {
 		return service.Reservation{}, err
@@ -320,7 +313,7 @@ func (f *fake) List(_ context.Context, by service.Principal, q service.Filter) (
 		switch {
 		case len(list) == q.Limit,
 			r.ID <= q.After,
-			by.Role == service.User && !by.Owns(r.Request.User),
+			!by.Owns(r.Request.User),
 			q.User != "" && q.User != r.Request.User,
 			len(q.States) > 0 && !slices.Contains(q.States, r.State),
 			q.To != 0 && (len(r.Allotments) == 0 || r.Allotments[0].Start >= q.To || r.Allotments[0].End <= q.From),
@@ -341,6 +334,25 @@ func (f *fake) Sites(_ context.Context, by service.Principal) ([]service.SiteVie
 		Nodes: []site.NodeState{{Name: "n1", Condition: site.Drained, Reason: "secret reason", Since: f.now}},
 		Drift: []site.Drift{{Kind: site.Missing, Name: "berth_cm5_x_1"}},
 	}}, f.fails
+}
+
+func (f *fake) Occupation(_ context.Context, by service.Principal, name string, from, to berth.Time, after service.Mark, limit int) ([]service.Span, error) {
+	defer f.lock()()
+	if name != "cm5" {
+		return nil, berth.Errorf(berth.NotFound, "site", "no site %q", name)
+	}
+	var spans []service.Span
+	for i, r := range f.made {
+		mark := service.Mark{Start: r.Allotments[0].Start, Accepted: true, Number: uint64(i + 1)}
+		s := service.Span{Kind: berth.KindRequest, Allotment: r.Allotments[0], State: r.State, Mark: mark}
+		if by.Owns(r.Request.User) {
+			s.ID, s.User = r.ID, r.Request.User
+		}
+		if mark.Compare(after) > 0 && s.Start < to && s.End > from && len(spans) < limit {
+			spans = append(spans, s)
+		}
+	}
+	return spans, f.fails
 }
 
 func (f *fake) Drain(_ context.Context, ask service.Ask, name, node, reason string) error {
@@ -382,7 +394,7 @@ func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) i
 			f.mu.Unlock()
 			for _, n := range list {
 				next++
-				if (by.Owns(n.Reservation.Request.User) || by.Role == service.Viewer) && !yield(n, nil) {
+				if by.Owns(n.Reservation.Request.User) && !yield(n, nil) {
 					return
 				}
 			}

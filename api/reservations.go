@@ -43,7 +43,7 @@ func (c *call) request() error {
 
 // decided writes the answer to a request.
 func (c *call) decided(status int, a *service.Answer) error {
-	f := decision(c.by, a)
+	f := decision(a)
 	h := c.w.Header()
 	h.Set("ETag", etag(a.Reservation.Version))
 	if status == http.StatusCreated {
@@ -210,7 +210,7 @@ func (c *call) list() error {
 		page.Next = base64.RawURLEncoding.EncodeToString([]byte(list[limit-1].ID))
 	}
 	for i := range list {
-		page.Reservations = append(page.Reservations, reservation(c.by, &list[i]))
+		page.Reservations = append(page.Reservations, reservation(&list[i]))
 	}
 	return c.answer(http.StatusOK, &page)
 }
@@ -231,7 +231,7 @@ func (c *call) get() error {
 // shown answers with a reservation.
 func (c *call) shown(r *service.Reservation) error {
 	c.w.Header().Set("ETag", etag(r.Version))
-	f := reservation(c.by, r)
+	f := reservation(r)
 	return c.answer(http.StatusOK, &f)
 }
 

@@ -30,7 +30,7 @@ var rights = []right{
 	{"POST", "/v1/offers", `{"user":"alice",` + askFor[1:], 401, 403, 403, 200, 200},
 	{"POST", "/v1/offers/OFFER/hold", `{}`, 401, 403, 404, 201, 201},
 	{"GET", "/v1/reservations", "", 401, 200, 200, 200, 200},
-	{"GET", "/v1/reservations/ID", "", 401, 200, 404, 200, 200},
+	{"GET", "/v1/reservations/ID", "", 401, 404, 404, 200, 200},
 	{"PATCH", "/v1/reservations/ID", `{"npe":1}`, 401, 403, 404, 200, 200},
 	{"DELETE", "/v1/reservations/ID", "", 401, 403, 404, 200, 200},
 	{"POST", "/v1/reservations/ID/confirm", "", 401, 403, 404, 200, 200},
@@ -40,6 +40,7 @@ var rights = []right{
 	{"POST", "/v1/reservations/ID/run", `{"command":["true"],"dir":"/"}`, 401, 403, 404, 201, 201},
 	{"GET", "/v1/sites", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/sites/cm5/occupation", "", 401, 200, 200, 200, 200},
 	{"POST", "/v1/sites/cm5/nodes/n1/drain", `{}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/resume", "", 401, 403, 403, 403, 204},
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
@@ -112,11 +113,17 @@ func TestEveryEndpointHasItsRights(t *testing.T) {
 func TestOthersSeeThePlaceAlone(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"software":"secret","no_show":60,`+askFor[1:]), 201).ID
-	for _, path := range []string{"/v1/reservations/" + id, "/v1/reservations"} {
-		text := w.do("vera", "GET", path, "").text
-		if !strings.Contains(text, `"npe":64`) || strings.Contains(text, "alice") || strings.Contains(text, "secret") ||
-			strings.Contains(text, "deadline") || strings.Contains(text, "no_show") {
-			t.Errorf("%s: %s", path, text)
+	const path = "/v1/sites/cm5/occupation?from=2026-01-01T00:00:00Z&to=2030-01-01T00:00:00Z"
+	for _, user := range []string{"vera", "bob"} {
+		text := w.do(user, "GET", path, "").text
+		if !strings.Contains(text, `"npe":64`) || strings.Contains(text, "alice") || strings.Contains(text, "secret") || strings.Contains(text, id) {
+			t.Errorf("%s: %s", user, text)
+		}
+	}
+	for _, user := range []string{"alice", "root"} {
+		spans := into[form.Occupation](t, w.do(user, "GET", path, ""), 200).Spans
+		if len(spans) != 1 || spans[0].ID != id || spans[0].User != "alice" || spans[0].State != "confirmed" {
+			t.Errorf("%s: %+v", user, spans)
 		}
 	}
 }
@@ -176,4 +183,35 @@ func TestRatesArePerPrincipal(t *testing.T) {
 			t.Errorf("%s: %d", other, a.Code)
 		}
 	}
+}
+
+func TestOccupationPageByPage(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	for range 5 {
+		w.do("alice", "POST", "/v1/requests", askFor)
+	}
+	seen := map[string]bool{}
+	path := "/v1/sites/cm5/occupation?from=2026-01-01T00:00:00Z&to=2030-01-01T00:00:00Z&limit=2"
+	for at, pages := path, 0; at != ""; pages++ {
+		page := into[form.Occupation](t, w.do("alice", "GET", at, ""), 200)
+		for _, s := range page.Spans {
+			seen[s.ID] = true
+		}
+		if at = ""; page.Next != "" {
+			at = path + "&cursor=" + page.Next
+		}
+		if len(page.Spans) > 2 || pages > 3 {
+			t.Fatalf("page %d has %d spans", pages, len(page.Spans))
+		}
+	}
+	if len(seen) != 5 {
+		t.Errorf("%d of 5 seen", len(seen))
+	}
+	for query, field := range map[string]string{
+		"from=2026-11-21T18:00:00": "from: ", "to=yesterday": "to: ", "limit=0": "limit: ", "limit=10001": "limit: ", "cursor=*": "cursor: ",
+		"from=2027-01-01T00:00:00Z&to=2026-01-01T00:00:00Z": "to: ", "when=now": "when: ",
+	} {
+		wantProblem(t, w.do("vera", "GET", "/v1/sites/cm5/occupation?"+query, ""), 422, field)
+	}
+	wantProblem(t, w.do("vera", "GET", "/v1/sites/cm6/occupation", ""), 404)
 }

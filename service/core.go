@@ -260,17 +260,27 @@ func (c *Core) finish(k *card, end State) {
 // view shows a card to clients.
 func (k *card) view() Reservation {
 	r := Reservation{
-		ID: k.id, State: Pending, Version: k.version, Request: *k.request,
+		ID: k.id, State: k.state(), Version: k.version, Request: *k.request,
 		Refusal: k.refusal, Created: k.created, Changed: k.changed,
 	}
 	if p := k.promise; p != nil {
-		r.State, r.Allotments = State(p.State), p.Allotments
-		r.Missing, r.Expires, r.Shown = p.Missing, p.Expires, p.Shown
+		r.Allotments, r.Missing, r.Expires, r.Shown = p.Allotments, p.Missing, p.Expires, p.Shown
 	}
 	if k.end != "" {
-		r.State, r.Expires = k.end, 0
+		r.Expires = 0
 	}
 	return r
+}
+
+// state is where a request is in its life.
+func (k *card) state() State {
+	switch {
+	case k.end != "":
+		return k.end
+	case k.promise != nil:
+		return State(k.promise.State)
+	}
+	return Pending
 }
 
 // saved is a core in its written form.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -77,6 +78,13 @@ func (c *Client) Confirm(ctx context.Context, id string, action Action) (form.Re
 	return c.act(ctx, id, "/confirm", action)
 }
 
+// Occupation returns what holds PEs of a site at some time in [from, to), in
+// the order of starts, page after page.
+func (c *Client) Occupation(ctx context.Context, site string, from, to form.Time) iter.Seq2[form.Span, error] {
+	query := url.Values{"from": {from.String()}, "to": {to.String()}}
+	return pages(ctx, c, "/v1/sites/"+url.PathEscape(site)+"/occupation", query, func(p *form.Occupation) ([]form.Span, string) { return p.Spans, p.Next })
+}
+
 // Release gives back what is left of a reservation: one that has not started is
 // cancelled.
 func (c *Client) Release(ctx context.Context, id string, action Action) (form.Reservation, error) {
@@ -135,22 +143,31 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[form.Reservation,
 	if f.PageSize > 0 {
 		set("limit", strconv.Itoa(f.PageSize))
 	}
-	return func(yield func(form.Reservation, error) bool) {
+	return pages(ctx, c, "/v1/reservations", query, func(p *form.Page) ([]form.Reservation, string) { return p.Reservations, p.Next })
+}
+
+// pages yields what is in pages of a list, one page after the other. items
+// returns what is in a page, and the cursor of the next.
+func pages[P, T any](ctx context.Context, c *Client, path string, query url.Values, items func(*P) ([]T, string)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		query := maps.Clone(query) // of this walk
 		for {
-			var page form.Page
-			if err := c.send(ctx, http.MethodGet, "/v1/reservations?"+query.Encode(), Action{}, nil, &page); err != nil {
-				yield(form.Reservation{}, err)
+			var page P
+			var none T
+			if err := c.send(ctx, http.MethodGet, path+"?"+query.Encode(), Action{}, nil, &page); err != nil {
+				yield(none, err)
 				return
 			}
-			for _, r := range page.Reservations {
-				if !yield(r, nil) {
+			list, next := items(&page)
+			for i := range list {
+				if !yield(list[i], nil) {
 					return
 				}
 			}
-			if page.Next == "" {
+			if next == "" {
 				return
 			}
-			query.Set("cursor", page.Next)
+			query.Set("cursor", next)
 		}
 	}
 }

@@ -143,6 +143,7 @@ type Event struct {
 	At          Time        `json:"at"`
 	What        string      `json:"what"`
 	Reservation Reservation `json:"reservation"`
+	Refusal     *Refusal    `json:"refusal,omitempty"` // of what was asked of it, if it was kept as it is
 }
 
 // Task is a command or a script to run in a reservation.

@@ -22,7 +22,7 @@ func (a *app) sitesCommand() *cobra.Command {
 		}
 		return a.listSites(cmd, r)
 	}
-	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesDrain(), a.sitesResume())
+	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesOccupation(), a.sitesDrain(), a.sitesResume())
 	return cmd
 }
 
