@@ -50,15 +50,15 @@ type Sites struct {
 // Span is what holds PEs of a pool for some time. ID and User are there for
 // those only who own it.
 type Span struct {
-	Kind  berth.Kind   `json:"kind"` // request, job or outage
-	Pool  string       `json:"pool"`
-	Start Time         `json:"start,omitzero"` // none of an outage that had begun when it was first seen
-	End   Time         `json:"end,omitzero"`   // none if nobody knows
-	NPE   berth.Count  `json:"npe"`
-	PEs   berth.PESet  `json:"pes,omitzero"` // empty until they are known
-	State string       `json:"state,omitempty"`
-	ID    string       `json:"id,omitempty"`
-	User  string       `json:"user,omitempty"`
+	Kind  berth.Kind  `json:"kind"` // request, job or outage
+	Pool  string      `json:"pool"`
+	Start Time        `json:"start,omitzero"` // none of an outage that had begun when it was first seen
+	End   Time        `json:"end,omitzero"`   // none if nobody knows
+	NPE   berth.Count `json:"npe"`
+	PEs   berth.PESet `json:"pes,omitzero"` // empty until they are known
+	State string      `json:"state,omitempty"`
+	ID    string      `json:"id,omitempty"`
+	User  string      `json:"user,omitempty"`
 }
 
 // Occupation is one page of what holds PEs of a site, by start. Next is the
