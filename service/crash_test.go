@@ -2,21 +2,22 @@ package service_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
@@ -159,7 +160,7 @@ func missed(ctx context.Context, store journal.Store, told answers) error {
 			return fmt.Errorf("%s was answered %q, there is %q", id, line, said(&r))
 		}
 	}
-	return overbooked(slices.Collect(maps.Values(there)))
+	return scheduled(ctx, store)
 }
 
 // everything returns all reservations, by id.
@@ -193,35 +194,22 @@ func follows(line string, r *service.Reservation) bool {
 	return place == now && (r.Version == version && r.State == state || r.Version > version)
 }
 
-// overbooked returns an error if more PEs are promised than there are, or one
-// to two, counted anew at every start.
-func overbooked(list []service.Reservation) error {
-	type holding struct {
-		id string
-		berth.Allotment
+// scheduled returns what the validator says of what a journal holds.
+func scheduled(ctx context.Context, store journal.Store) error {
+	lines, err := service.Schedule(ctx, store)
+	if err != nil {
+		return err
 	}
-	var all []holding
-	for i := range list {
-		if !list[i].State.Over() {
-			for _, a := range list[i].Allotments {
-				all = append(all, holding{list[i].ID, a})
-			}
+	var file bytes.Buffer
+	encoder := json.NewEncoder(&file)
+	for i := range lines {
+		if err := encoder.Encode(&lines[i]); err != nil {
+			return err
 		}
 	}
-	for i := range all {
-		used := berth.Count(0)
-		for j := range all {
-			if all[j].Resource != all[i].Resource || all[j].Start > all[i].Start || all[j].End <= all[i].Start {
-				continue
-			}
-			used += all[j].NPE
-			if i != j && !all[i].PEs.And(all[j].PEs).Empty() {
-				return fmt.Errorf("%s and %s have PEs in common", all[i].id, all[j].id)
-			}
-		}
-		if used > 64 {
-			return fmt.Errorf("%d PEs are promised at %d, of 64", used, all[i].Start)
-		}
+	report, err := check.File(&file, "journal", check.Options{PEs: 64})
+	if err != nil || len(report.Violations) > 0 {
+		return fmt.Errorf("the schedule is not valid: %v, %w", report, err)
 	}
 	return nil
 }

@@ -206,12 +206,14 @@ func (h *Host) tellPool(k *keeper, pool string, is map[berth.PE][]span, now bert
 	}
 }
 
-// tellUsed notes which reservations are in use: a job runs in them.
+// tellUsed notes which reservations are in use: a job runs in them, or has run.
 func (h *Host) tellUsed(k *keeper, state *site.State) {
 	used := map[promise]bool{}
-	for i := range state.Running {
-		if p := k.promiseOf(site.Name(state.Running[i].Reservation)); p != "" {
-			used[p] = true
+	for _, jobs := range [][]site.Job{state.Running, state.Ended} {
+		for i := range jobs {
+			if p := k.promiseOf(site.Name(jobs[i].Reservation)); p != "" {
+				used[p] = true
+			}
 		}
 	}
 	if len(used) == 0 {

@@ -27,7 +27,7 @@ type Task struct {
 	ErrorOutput string         `json:"error_output,omitempty"`
 	Array       berth.PESet    `json:"array,omitzero"`  // indices; empty is a single job
 	Limit       berth.Duration `json:"limit,omitempty"` // 0 is until the end of the reservation
-	Nodes       berth.Count    `json:"nodes,omitempty"` // 0 is the site's default
+	Nodes       berth.Count    `json:"nodes,omitempty"` // whole ones, unless Cores says how much; 0 is the site's default
 	Cores       berth.Count    `json:"cores,omitempty"` // for each task process; 0 is the site's default
 	MemoryMB    int64          `json:"memory_mb,omitempty"`
 }

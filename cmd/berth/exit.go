@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
 )
 
 // The exit codes. Scripts rely on them; they never change their meaning.
@@ -55,6 +56,7 @@ func exitCode(err error) int {
 		usage   *usageError
 		stopped *interrupted
 		coded   *berth.Error
+		there   *site.Error
 		plain   *exitError
 	)
 	switch {
@@ -70,6 +72,8 @@ func exitCode(err error) int {
 		if code, known := exitCodes[coded.Code]; known {
 			return code
 		}
+	case errors.As(err, &there):
+		return exitCodes[there.Code()]
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -73,10 +75,14 @@ func (a *app) journalVerify() *cobra.Command {
 func (a *app) journalExport() *cobra.Command {
 	var dir, file string
 	var from uint64
+	form := exportForms[0]
 	cmd := &cobra.Command{
-		Use:   "export [--data DIR] [--from N] [--out FILE]",
-		Short: "Write the records as JSON Lines",
-		Args:  noArguments,
+		Use:   "export [--data DIR] [--form records|schedule] [--out FILE]",
+		Short: "Write the records as JSON Lines, or the schedule that they make",
+		Long: `Writes every record as a line of JSON; or, with --form schedule, a schedule file of
+all that was promised or refused, which berth check reads.`,
+		Example: "  berth journal export --form schedule --out all.jsonl && berth check all.jsonl --pes 64",
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
 			if err != nil {
@@ -87,7 +93,7 @@ func (a *app) journalExport() *cobra.Command {
 			defer stop()
 			write := func(w io.Writer) error {
 				out := bufio.NewWriterSize(w, 1<<16)
-				if _, err := service.Export(ctx, store, from, out); err != nil {
+				if err := export(ctx, store, form, from, out); err != nil {
 					return err
 				}
 				return out.Flush()
@@ -108,9 +114,31 @@ func (a *app) journalExport() *cobra.Command {
 	}
 	dataFlag(cmd, &dir)
 	from = 1
+	cmd.Flags().Var(&choice{&form, "form", exportForms}, "form", "what to write: "+strings.Join(exportForms, ", "))
 	cmd.Flags().Var(&whole[uint64]{&from, 1, math.MaxUint64}, "from", "number of the first record (default: 1)")
 	cmd.Flags().StringVar(&file, "out", "", "`FILE` to write (default: standard output)")
 	return cmd
+}
+
+var exportForms = []string{"records", "schedule"}
+
+// export writes a journal in one of the forms.
+func export(ctx context.Context, store journal.Store, form string, from uint64, w io.Writer) error {
+	if form == exportForms[0] {
+		_, err := service.Export(ctx, store, from, w)
+		return err
+	}
+	lines, err := service.Schedule(ctx, store)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	for i := range lines {
+		if err := encoder.Encode(&lines[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // journalCompact returns berth journal compact.

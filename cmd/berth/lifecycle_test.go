@@ -158,8 +158,7 @@ func TestLinesForSlurm(t *testing.T) {
 
 func TestWithoutSbatchNothingIsSubmitted(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	a := &app{stderr: discard{}}
-	_, err := a.sbatch(t.Context(), &form.Reservation{}, "berth_x_1", &form.Task{Command: []string{"true"}, Dir: t.TempDir()})
+	_, err := sbatch(t.Context(), &form.Reservation{}, "berth_x_1", &form.Task{Key: "k", Command: []string{"true"}, Dir: t.TempDir()})
 	if code := exitCode(err); code != exitUnreachable {
 		t.Errorf("exit code %d: %v", code, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/site/hostlist"
 	"github.com/berth-hpc/berth/internal/hpctime"
 )
 
@@ -92,6 +93,9 @@ func describeReservation(r *form.Reservation) string {
 	}
 	f.add("deadline", localTime(r.Deadline))
 	f.add("held until", localTime(r.Expires))
+	if r.State == "active" {
+		f.add("used", map[bool]string{true: "yes", false: "not yet"}[r.Shown])
+	}
 	f.add("missing PEs", strconv.Itoa(int(r.Missing)))
 	for i := range r.Sites {
 		s := &r.Sites[i]
@@ -114,7 +118,7 @@ func placeFacts(f *facts, p *form.Place) {
 		pes += " (" + p.PEs.String() + ")"
 	}
 	f.add("PEs", pes)
-	f.add("nodes", strings.Join(p.Nodes, ","))
+	f.add("nodes", hostlist.Fold(p.Nodes))
 	f.add("start", localTime(p.Start))
 	f.add("end", localTime(p.End))
 	f.add("duration", lasting(p.Duration))

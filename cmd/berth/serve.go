@@ -228,7 +228,7 @@ func openSites(ctx context.Context, flags *serveFlags, config *engine.Config) (m
 		}
 	}
 	if flags.slurm != "" {
-		s := slurm.New(slurm.Options{Site: flags.slurm})
+		s := slurm.New(slurm.Options{Site: flags.slurm, Conf: os.Getenv(slurmConf)})
 		if err := manage(ctx, flags.slurm, "slurm", s, site.UnitNode, berth.Early, 5*time.Second, config, managers); err != nil {
 			release()
 			return nil, release, err
@@ -236,6 +236,10 @@ func openSites(ctx context.Context, flags *serveFlags, config *engine.Config) (m
 	}
 	return managers, release, nil
 }
+
+// slurmConf is the variable that tells Slurm's commands which cluster they are
+// for.
+const slurmConf = "SLURM_CONF"
 
 // margin is how much earlier than needed promises are made real at a site, so
 // that no job started before can reach into them.

@@ -101,7 +101,15 @@ func describeSite(s *form.Site) string {
 	}
 	for i := range s.Partitions {
 		p := &s.Partitions[i]
-		f.add("partition "+p.Name, fmt.Sprintf("of %s, at most %d PEs (0 is any) for %s", p.Pool, p.MaxNPE, lasting(p.MaxDuration)))
+		most := "any number of PEs"
+		if p.MaxNPE > 0 {
+			most = fmt.Sprintf("at most %d PEs", p.MaxNPE)
+		}
+		long := "for as long as one likes"
+		if p.MaxDuration > 0 {
+			long = "for at most " + lasting(p.MaxDuration)
+		}
+		f.add("partition "+p.Name, fmt.Sprintf("of %s: %s %s", p.Pool, most, long))
 	}
 	for i := range s.Software {
 		f.add("software", strings.TrimSpace(s.Software[i].Name+" "+s.Software[i].Version))

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +18,8 @@ import (
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/hostlist"
+	"github.com/berth-hpc/berth/site/slurm"
 )
 
 // submission is what berth submit was asked to do.
@@ -66,6 +68,8 @@ local site the service runs it. No shell reads the words of a command.`,
 	f.StringVar(&s.task.ErrorOutput, "err", "", "`FILE` for its messages (default: the site's)")
 	f.StringVar(&s.task.Dir, "dir", "", "`DIR` to run it in (default: this one)")
 	f.Var(&peList{&s.array}, "array", "run it once for each of these indices, such as 1-10")
+	f.Var(&whole[berth.Count]{&s.task.Nodes, 1, berth.MaxPEs}, "nodes", "on how many of the reservation's nodes (default: all, for each index of an array the site's own)")
+	f.Var(&whole[berth.Count]{&s.task.Cores, 1, berth.MaxPEs}, "cpus-per-task", "cores of each of its processes (default: the site's)")
 	f.Var(&span{value: &s.task.Limit, least: 1}, "limit", "how long it may take (default: until the end of the reservation)")
 	r = remoteFlags(cmd)
 	r.waitFlag(cmd, "the reservation is over")
@@ -125,7 +129,7 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 	}
 	job := ""
 	if where.Adapter == "slurm" {
-		job, err = a.sbatch(ctx, &reservation, made, &s.task)
+		job, err = sbatch(ctx, &reservation, made, &s.task)
 	} else {
 		job, err = c.Run(ctx, reservation.ID, &s.task, client.Action{Key: s.task.Key})
 	}
@@ -208,58 +212,32 @@ func (a *app) real(ctx context.Context, c *client.Client, reservation *form.Rese
 	}
 }
 
-// anyCommand is a batch script that runs its arguments: sbatch takes scripts
-// alone, and no shell is to read the words of a command.
-const anyCommand = "#!/bin/sh\nexec \"$@\"\n"
+// saysWhere matches a script that says itself on what it runs.
+var saysWhere = regexp.MustCompile(`(?m)^#SBATCH\s+(-[nNc]|--(nodes|ntasks|ntasks-per-\w+|cpus-per-\w+|exclusive|nodelist|gpus)\b)`)
 
-// sbatch hands a task to Slurm, as whoever runs this program.
-func (a *app) sbatch(ctx context.Context, r *form.Reservation, name site.Name, task *form.Task) (string, error) {
-	folder, err := os.MkdirTemp("", "berth-submit-")
-	if err != nil {
-		return "", fmt.Errorf("submit: %w", err)
+// onAllNodes gives a task that says nothing about nodes all those of a reservation
+// of nodes. The indices of an array share them as Slurm sees fit.
+func onAllNodes(r *form.Reservation, task *form.Task) {
+	if task.Nodes == 0 && task.Cores == 0 && task.Array.Empty() && len(r.Nodes) == int(r.NPE) && !saysWhere.MatchString(task.Script) {
+		task.Nodes = r.NPE
 	}
-	defer func() { _ = os.RemoveAll(folder) }() // sbatch has its own copy
-	script, args := task.Script, task.Args
-	if script == "" {
-		script, args = anyCommand, task.Command
-	}
-	path := filepath.Join(folder, "job.sh")
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		return "", fmt.Errorf("submit: %w", err)
-	}
-	words := append(sbatchFlags(r, name, task), path)
-	sbatch := exec.CommandContext(ctx, "sbatch", append(words, args...)...)
-	variables := site.Variables{
-		ID: r.ID, Site: r.Site, Reservation: name, Start: berth.Time(r.Start), End: berth.Time(r.End), Deadline: berth.Time(r.Deadline),
-	}
-	sbatch.Env = append(slices.Clone(task.Env), variables.Env()...)
-	sbatch.Dir = task.Dir
-	sbatch.Stderr = a.stderr
-	out, err := sbatch.Output()
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return "", berth.Errorf(berth.Unavailable, "", "no sbatch here; submit where the cluster's commands are, into its reservation %s", name)
-	case err != nil:
-		return "", fmt.Errorf("sbatch: %w; reservation %s stays", err, r.ID)
-	}
-	job, _, _ := strings.Cut(strings.TrimSpace(string(out)), ";") // job[;cluster]
-	return job, nil
 }
 
-func sbatchFlags(r *form.Reservation, name site.Name, task *form.Task) []string {
-	flags := []string{"--parsable", "--reservation=" + string(name)}
-	add := func(flag, text string) {
-		if text != "" {
-			flags = append(flags, "--"+flag+"="+text)
-		}
+// sbatch hands a task to Slurm, as whoever runs this program.
+func sbatch(ctx context.Context, r *form.Reservation, name site.Name, task *form.Task) (string, error) {
+	onAllNodes(r, task)
+	variables := site.Variables{
+		ID: r.ID, Site: r.Site, Reservation: name, Start: berth.Time(r.Start), End: berth.Time(r.End), Deadline: berth.Time(r.Deadline),
+		Nodes: hostlist.Fold(r.Nodes),
 	}
-	add("job-name", task.Name)
-	add("output", task.Output)
-	add("error", task.ErrorOutput)
-	add("partition", r.Partition)
-	add("array", task.Array.String())
-	if task.Limit > 0 {
-		add("time", fmt.Sprint((task.Limit+59)/60)) // in minutes
+	job, err := slurm.NewClient(slurm.Options{Site: r.Site, Conf: os.Getenv(slurmConf)}).Submit(ctx, site.Task{
+		Key: task.Key, Name: task.Name, Reservation: name, Partition: r.Partition,
+		Command: task.Command, Script: task.Script, Args: task.Args, Dir: task.Dir, Env: append(slices.Clone(task.Env), variables.Env()...),
+		Output: task.Output, ErrorOutput: task.ErrorOutput, Array: task.Array,
+		Limit: task.Limit, Nodes: task.Nodes, Cores: task.Cores, MemoryMB: task.MemoryMB,
+	})
+	if err != nil {
+		return "", fmt.Errorf("reservation %s stays: %w", r.ID, err)
 	}
-	return flags
+	return string(job), nil
 }

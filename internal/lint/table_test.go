@@ -42,7 +42,7 @@ var table = []room{
 	{path: "site/local", imports: []string{".", "site", "site/hostlist"}},
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "site", "site/hostlist"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
-	{path: "service", imports: []string{".", "engine", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
+	{path: "service", imports: []string{".", "check", "engine", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "service", "site"}},
 	{path: "api", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},

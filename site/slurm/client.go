@@ -140,6 +140,9 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 	add("error", task.ErrorOutput)
 	add("array", task.Array.String())
 	number("nodes", int64(task.Nodes))
+	if task.Nodes > 0 && task.Cores == 0 {
+		args = append(args, "--exclusive")
+	}
 	number("cpus-per-task", int64(task.Cores))
 	number("mem", (task.MemoryMB*1_000_000+(1<<20)-1)>>20)
 	number("time", c.minutes(task.Limit, b))

@@ -27,6 +27,7 @@ var sayings = []struct {
 	{words: "Requested reservation is invalid", kind: site.NotFound},
 	{words: "Invalid node name specified", kind: site.NotFound, hint: "the nodes of the cluster have changed; import the site anew"},
 	{words: "Invalid partition name specified", kind: site.NotFound, hint: "the partitions of the cluster have changed; import the site anew"},
+	{words: "invalid partition specified", kind: site.NotFound, hint: "sinfo lists the partitions"}, // sbatch
 	{words: "Invalid job id specified", kind: site.NotFound},
 	{words: "Access denied to requested reservation", kind: site.Denied, hint: "only the users and accounts of the reservation may use it"},
 	{words: "Access/permission denied", kind: site.Denied, hint: "make Berth's user SlurmUser or an operator"},
@@ -34,6 +35,9 @@ var sayings = []struct {
 	{words: "Invalid account or account/partition combination", kind: site.Invalid, hint: "the accounting database has no such association; add it with sacctmgr"},
 	{words: "Invalid account", kind: site.Invalid, hint: "the accounting database has no such account; add it with sacctmgr"},
 	{words: "Unable to contact slurm controller (connect failure)", kind: site.Unreachable, hint: "slurmctld is down or not at the address that slurm.conf gives"},
+	// Without a slurm.conf the commands look for one in the DNS.
+	{words: "resolve_ctls_from_dns_srv", kind: site.Unreachable, hint: "no slurm.conf is found here; say where it is, by the configuration or SLURM_CONF"},
+	{words: "Could not establish a configuration source", kind: site.Unreachable, hint: "no slurm.conf is found here; say where it is, by the configuration or SLURM_CONF"},
 	{words: "Unable to contact slurm controller", kind: site.Unreachable, doubt: true},
 	{words: "Socket timed out on send/recv operation", kind: site.Unreachable, doubt: true, hint: "slurmctld is overloaded; sdiag tells by what"},
 	{words: "Zero Bytes were transmitted or received", kind: site.Unreachable, doubt: true},

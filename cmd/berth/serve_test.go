@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/berth-hpc/berth/site/slurm/slurmtest"
+)
+
+// TestServeLocal serves this machine, as the README has it, with real processes
+// in the reservations.
+func TestServeLocal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	serves(t, "testdata/serve/local.txtar", "")
+}
+
+// TestServeSlurm serves a real cluster, with real jobs in the reservations.
+func TestServeSlurm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	serves(t, "testdata/serve/slurm.txtar", slurmtest.Start(t, slurmtest.Options{}).Conf)
+}
+
+// serves runs a script in which berth serve may run in the background. SERVER is
+// where it listens.
+func serves(t *testing.T, script, conf string) {
+	t.Helper()
+	testscript.Run(t, testscript.Params{
+		Files: []string{script}, RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			env.Setenv("LISTEN", listener.Addr().String())
+			env.Setenv(serverVar, "http://"+listener.Addr().String())
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/settings")
+			env.Setenv("SLURM_CONF", conf)
+			env.Setenv("USER", userName())
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else every command takes a second with -race
+			return listener.Close()
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "grab": grab, "ready": ready, "until": until,
+		},
+	})
+}
+
+// longest is how long a script waits for something.
+const longest = time.Minute
+
+// ready waits until the service takes requests.
+func ready(ts *testscript.TestScript, _ bool, _ []string) {
+	poll(ts, "the service takes requests", func() error {
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, ts.Getenv(serverVar)+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close() // it was not read
+		if answer.StatusCode != http.StatusOK {
+			return errors.New(answer.Status)
+		}
+		return nil
+	})
+}
+
+// until PATTERN COMMAND... runs a command again and again until its output has
+// the pattern.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	poll(ts, args[0], func() error {
+		if err := ts.Exec(args[1], args[2:]...); err != nil {
+			return err
+		}
+		if out := ts.ReadFile("stdout"); !matches(args[0], out) {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
+}
+
+// poll waits for something that nobody signals.
+func poll(ts *testscript.TestScript, what string, holds func() error) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(longest); ; <-tick.C {
+		err := holds()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("in vain: %s: %v", what, err)
+		}
+	}
+}
+
+// TestServeSaysWhatIsWrong starts services that cannot start.
+func TestServeSaysWhatIsWrong(t *testing.T) {
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }() // nobody has connected
+	file := t.TempDir() + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  []string
+		code  int
+		words string
+	}{
+		{[]string{"--listen", taken.Addr().String()}, exitUsage, "listen: .*address already in use"},
+		{[]string{"--listen", "nowhere"}, exitUsage, "listen: .*nowhere"},
+		{[]string{"--data", file}, exitUsage, "data: .*not a directory"},
+		{[]string{"--sites", file + ".yaml"}, exitUsage, "no such file"},
+		{[]string{"--cores", "0"}, exitUsage, `--cores: "0"; want a whole number`},
+		{[]string{"--log", "xml"}, exitUsage, "xml"},
+		{[]string{"extra"}, exitUsage, "extra"},
+	} {
+		var out, messages heard
+		a := &app{args: append([]string{"serve", "--data", t.TempDir()}, c.args...), stdout: &out, stderr: &messages}
+		if code := a.run(); code != c.code || !matches(c.words, string(messages)) {
+			t.Errorf("%q: exit code %d, want %d, with %q: %s", c.args, code, c.code, c.words, messages)
+		}
+	}
+}
+
+// heard is what was written.
+type heard []byte
+
+func (t *heard) Write(p []byte) (int, error) {
+	*t = append(*t, p...)
+	return len(p), nil
+}
+
+func matches(pattern, text string) bool {
+	return regexp.MustCompile("(?m)" + pattern).MatchString(text)
+}

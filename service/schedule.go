@@ -1,0 +1,111 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
+)
+
+// Schedule returns what a journal says was decided, as lines of a schedule file
+// in the order of arrival: everything that was refused, and everything that
+// holds or has held PEs, as it was in the end. What was given back before it
+// began is left out. PEs that changed on the way are not said, only how many.
+// Cost: the whole journal, from the oldest state that it keeps.
+func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
+	core, err := history(ctx, store)
+	if err != nil || core == nil {
+		return nil, err
+	}
+	var lines []berth.Line
+	core.cards.Scan(func(k *card) bool {
+		lines = append(lines, k.lines()...)
+		return true
+	})
+	slices.SortStableFunc(lines, func(a, b berth.Line) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return lines, nil
+}
+
+// history follows a journal from the oldest state that it keeps, and forgets
+// nothing. It is nil if the journal is empty.
+func history(ctx context.Context, store journal.Store) (core *Core, err error) {
+	from := uint64(0)
+	if c, drops := store.(journal.Compactor); drops {
+		begin, err := c.Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if from = begin.Number; from > 0 {
+			snapshot, err := store.Snapshot(ctx, from)
+			if err != nil {
+				return nil, err
+			}
+			if core, err = restoreCore(snapshot.Data, snapshot.Position, "", math.MaxInt); err != nil {
+				return nil, fmt.Errorf("the snapshot at record %d: %w", from, err)
+			}
+		}
+	}
+	var decoder record.Decoder
+	for rec, err := range store.Read(ctx, from+1) {
+		if err != nil {
+			return nil, err
+		}
+		p, err := parsePast(&rec, &decoder)
+		if err == nil && core == nil && p.in.config != nil {
+			core, err = newCore(*p.in.config, "", math.MaxInt)
+		}
+		if err == nil && core == nil {
+			err = fmt.Errorf("nothing says which configuration was in force")
+		}
+		if err == nil {
+			err = core.followPast(&p)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", rec.Number, err)
+		}
+	}
+	return core, nil
+}
+
+// lines returns what a card says, a line for each part.
+func (k *card) lines() []berth.Line {
+	r := k.request
+	line := berth.Line{
+		ID: k.id, Kind: cmp.Or(r.Kind, berth.KindRequest), User: r.User, Arrival: r.Arrival, Ready: r.Ready, Deadline: r.Deadline,
+		Requirements: r.Requirements,
+	}
+	first := r.Parts[0].Variants[0]
+	line.NPE, line.Duration = first.NPE, first.Duration
+	switch {
+	case k.end == Refused || k.end == Expired:
+		line.Reason = berth.Expired
+		if k.refusal != nil {
+			line.Reason = k.refusal.Reason
+		}
+		return []berth.Line{line}
+	case k.promise == nil || k.end != "" && k.promise.Start() >= k.changed:
+		return nil // pending, or given back before it began
+	}
+	var lines []berth.Line
+	for part, a := range k.promise.Allotments {
+		of := line
+		of.Accepted, of.Site, of.Pool = true, a.Resource.Site, a.Resource.Name
+		of.NPE, of.Duration, of.Start, of.End = a.NPE, a.End.Sub(a.Start), &a.Start, &a.End
+		if len(k.promise.Allotments) > 1 {
+			of.Part = part + 1
+		}
+		if k.promise.Generation == 1 {
+			of.PEs = a.PEs
+		}
+		if k.end != "" && k.changed < a.End {
+			of.ActualEnd = &k.changed
+		}
+		lines = append(lines, of)
+	}
+	return lines
+}
