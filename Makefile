@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build run serve test test-long fuzz bench bench-calendar lint fmt docs clean
+.PHONY: help build run simulate test test-long fuzz bench bench-calendar lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -21,14 +21,14 @@ help: ## list the targets
 build: ## compile bin/berth
 	go build -trimpath -o bin/berth ./cmd/berth
 
-run: build ## replay a small log under every policy and draw the schedule
+run: build ## start the service on this machine, with its data in out/data; Ctrl-C stops it
+	@mkdir -p out
+	bin/berth serve --data out/data
+
+simulate: build ## replay a small log under every policy and draw the schedules
 	@mkdir -p out
 	bin/berth sim --workload examples/first-light.swf --pes 64 --policy all --plot out/first-light.svg --schedule out/first-light.jsonl
 	@echo && echo "Look at:" && ls out/first-light*
-
-serve: build ## start the service on this machine, with its data in out/data; Ctrl-C stops it
-	@mkdir -p out
-	bin/berth serve --data out/data
 
 test: lint build ## everything: format, lint, build, all tests, and the race detector
 	go test $(TESTFLAGS) ./...
