@@ -238,7 +238,7 @@ func (t *trial) earliestBy(j *job, deadline func(berth.Duration) berth.Time) (be
 	var bestFit calendar.Fit
 	for _, candidate := range e.ranked(j.request, part) {
 		res := &e.state.resources[candidate.Index]
-		v := res.scale(j.variant())
+		v := res.lasts(j.request, j.variant())
 		q := e.query(j.request, part, v, res)
 		q.Deadline = deadline(v.Duration)
 		fit, ok := calendar.Earliest(t.draft.Calendar(res.id), q)

@@ -84,7 +84,7 @@ func (e *Engine) earliestFrom(draft *calendar.Draft, r *berth.Request, part *ber
 	for i := range e.state.resources {
 		res := &e.state.resources[i]
 		for _, v := range part.Variants {
-			v = res.scale(v)
+			v = res.lasts(r, v)
 			if v.NPE > res.eligibleCount(r, part) || !res.permits(r, v) {
 				continue
 			}

@@ -161,7 +161,8 @@ func (c *Config) resolve() (settings, error) {
 	if err := c.checkSites(); err != nil {
 		return s, err
 	}
-	s.simple = !plainPasses && !c.Preempt && s.order.Key != nil && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late
+	s.simple = !plainPasses && !c.Preempt && s.order.Key != nil && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late &&
+		c.Sites[0].Pools[0].Node.AcceleratorSpeed == 0
 	return s, nil
 }
 
@@ -222,9 +223,9 @@ func (c *Config) checkSites() error {
 			case pool.PEs < 1 || pool.PEs > berth.MaxPEs:
 				return berth.Errorf(berth.Invalid, "pes", "pool %q of site %q has %d PEs; 1 to %d are possible",
 					pool.Name, site.Name, pool.PEs, berth.MaxPEs)
-			case pool.Speed < 0:
-				return berth.Errorf(berth.Invalid, "speed", "pool %q of site %q has speed %d; it must be above 0",
-					pool.Name, site.Name, pool.Speed)
+			case pool.Speed < 0 || pool.Node.AcceleratorSpeed < 0:
+				return berth.Errorf(berth.Invalid, "speed", "pool %q of site %q has speed %d, its accelerators %d; it must be above 0",
+					pool.Name, site.Name, pool.Speed, pool.Node.AcceleratorSpeed)
 			case pool.Binding != berth.Early && pool.Binding != berth.Late:
 				return berth.Errorf(berth.Invalid, "binding", "pool %q of site %q has binding %q; it is %q or %q",
 					pool.Name, site.Name, pool.Binding, berth.Early, berth.Late)

@@ -147,7 +147,7 @@ func (e *Engine) ranked(r *berth.Request, part *berth.Part) []policy.Candidate {
 	for i := range e.state.resources {
 		res := &e.state.resources[i]
 		if e.impossibleOn(r, part, res) == nil {
-			candidates = append(candidates, policy.Candidate{Index: i, PEs: res.pool.PEs, Speed: res.pool.Speed})
+			candidates = append(candidates, policy.Candidate{Index: i, PEs: res.pool.PEs, Speed: res.pool.SpeedFor(&r.Requirements)})
 		}
 	}
 	e.candidates = candidates
@@ -184,7 +184,7 @@ func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) 
 	c := e.state.calendar(res.id)
 	eligible := res.eligibleCount(r, part)
 	for _, v := range policy.Undominated(part.Variants) {
-		v = res.scale(v)
+		v = res.lasts(r, v)
 		if v.NPE > eligible || !res.permits(r, v) {
 			continue
 		}
@@ -232,7 +232,7 @@ func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res *resource)
 		if wanted == 0 || v.NPE < wanted {
 			wanted = v.NPE
 		}
-		if v = res.scale(v); v.NPE <= eligible && res.permits(r, v) {
+		if v = res.lasts(r, v); v.NPE <= eligible && res.permits(r, v) {
 			shortest = min(shortest, v.Duration)
 		}
 	}
@@ -280,7 +280,7 @@ func (e *Engine) noCapacity(r *berth.Request, part *berth.Part, res *resource) *
 func (e *Engine) narrowest(r *berth.Request, part *berth.Part, res *resource) berth.Variant {
 	var best berth.Variant
 	for _, v := range part.Variants {
-		v = res.scale(v)
+		v = res.lasts(r, v)
 		fits := res.permits(r, v) && max(r.Ready, e.state.now).Add(v.Duration) <= r.Deadline
 		if fits && (best.NPE == 0 || v.NPE < best.NPE || (v.NPE == best.NPE && v.Duration < best.Duration)) {
 			best = v

@@ -276,7 +276,7 @@ func (s *state) expiry(j *job) (at berth.Time, limited bool) {
 func (s *state) shortest(j *job) berth.Duration {
 	shortest := berth.Duration(berth.Forever)
 	for i := range s.resources {
-		shortest = min(shortest, s.resources[i].scale(j.variant()).Duration)
+		shortest = min(shortest, s.resources[i].lasts(j.request, j.variant()).Duration)
 	}
 	return shortest
 }

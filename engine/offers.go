@@ -104,7 +104,7 @@ func (e *Engine) at(r berth.Request, a *berth.Allotment) berth.Request {
 	r.Site, r.Pool = a.Resource.Site, a.Resource.Name
 	res := e.resourceOf(a.Resource)
 	for _, v := range r.Parts[0].Variants {
-		if res.scale(v) == (berth.Variant{NPE: a.NPE, Duration: a.End.Sub(a.Start)}) {
+		if res.lasts(&r, v) == (berth.Variant{NPE: a.NPE, Duration: a.End.Sub(a.Start)}) {
 			return shaped(r, v)
 		}
 	}
@@ -171,7 +171,7 @@ func (e *Engine) earliestOn(r *berth.Request, res *resource) (best offer, found 
 	}
 	c := e.state.calendar(res.id)
 	for _, v := range part.Variants {
-		v = res.scale(v)
+		v = res.lasts(r, v)
 		if !res.permits(r, v) {
 			continue
 		}
@@ -216,7 +216,7 @@ func (e *Engine) offerFewer(r berth.Request, add adder) {
 		if e.impossibleOn(&one, &one.Parts[0], res) != nil {
 			continue
 		}
-		v := res.scale(one.Parts[0].Variants[0])
+		v := res.lasts(&one, one.Parts[0].Variants[0])
 		free, _ := e.state.calendar(res.id).MostFree(e.query(&one, &one.Parts[0], v, res))
 		if free = min(free, wanted.NPE-1); free <= best.variant.NPE {
 			continue

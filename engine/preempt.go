@@ -91,13 +91,13 @@ func (e *Engine) cut(entry *entry) (rest *berth.Request, cut bool) {
 	res := e.resourceOf(a.Resource)
 	whole := entry.Request.Parts[0].Variants[0]
 	ran := a.End.Sub(a.Start)
-	if ran >= res.scale(whole).Duration {
+	if ran >= res.lasts(entry.Request, whole).Duration {
 		return nil, false
 	}
 	left := *entry.Request
 	left.Deadline = berth.Forever // it did start in time
 	left.Parts = []berth.Part{{
-		Variants: []berth.Variant{{NPE: whole.NPE, Duration: max(1, whole.Duration-res.pool.Speed.Work(ran))}},
+		Variants: []berth.Variant{{NPE: whole.NPE, Duration: max(1, whole.Duration-res.pool.SpeedFor(&left.Requirements).Work(ran))}},
 		Eligible: left.Parts[0].Eligible,
 	}}
 	return &left, true
@@ -120,7 +120,7 @@ func (t *trial) meanwhile(j *job) (best berth.Allotment, found bool) {
 	part := &j.request.Parts[0]
 	for _, candidate := range e.ranked(j.request, part) {
 		res := &e.state.resources[candidate.Index]
-		v := res.scale(j.variant())
+		v := res.lasts(j.request, j.variant())
 		for low, high := berth.Duration(0), v.Duration; high-low > 1; {
 			d := low + (high-low)/2
 			q := e.query(j.request, part, berth.Variant{NPE: v.NPE, Duration: d}, res)

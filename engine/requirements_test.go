@@ -86,3 +86,27 @@ func TestPartitionConfinesVariantsAndPEs(t *testing.T) {
 		t.Errorf("none of the PEs named is in the partition: %+v", got)
 	}
 }
+
+// What wants accelerators takes as long as the slower of PEs and accelerators
+// (spec 5, equation 5): here the accelerators of a, which is faster otherwise.
+func TestAcceleratorsSlowDown(t *testing.T) {
+	site := func(name string, pes, accelerators berth.Speed) berth.Site {
+		return berth.Site{Name: name, Pools: []berth.Pool{{
+			Name: "pool", PEs: 4, Binding: berth.Late, Speed: pes, Node: berth.Node{Accelerators: 1, AcceleratorSpeed: accelerators},
+		}}}
+	}
+	for _, c := range []struct {
+		accelerators int
+		site         string
+		end          berth.Time
+	}{{0, "a", 455}, {1, "b", 752}} {
+		e := newEngine(t, engine.Config{Sites: []berth.Site{site("a", 2200, 840), site("b", 1330, 1500)}, Match: "earliest-finish"})
+		r := berth.Rigid("r", 0, 0, 10_000, 2, 1000)
+		r.Accelerators = c.accelerators
+		submit(t, e, 0, r)
+		got, live := e.Reservation("r")
+		if !live || got.Allotments[0].Resource.Site != c.site || got.End() != c.end {
+			t.Errorf("with %d accelerators it is %+v, want %s until %d", c.accelerators, got.Allotments, c.site, c.end)
+		}
+	}
+}

@@ -58,9 +58,16 @@ type resource struct {
 	avoid    berth.PESet       // not eligible while a promise is placed apart from them; empty otherwise
 }
 
-// scale returns a variant with its duration on the resource.
-func (r *resource) scale(v berth.Variant) berth.Variant {
-	v.Duration = r.pool.Speed.Scale(v.Duration)
+// lasts returns a variant of a request with its duration on the resource.
+func (res *resource) lasts(r *berth.Request, v berth.Variant) berth.Variant {
+	v.Duration = res.pool.SpeedFor(&r.Requirements).Scale(v.Duration)
+	return v
+}
+
+// scale returns the same where the settings are simple, so that all requests
+// find the resource equally fast.
+func (res *resource) scale(v berth.Variant) berth.Variant {
+	v.Duration = res.pool.Speed.Scale(v.Duration)
 	return v
 }
 

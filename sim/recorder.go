@@ -19,7 +19,7 @@ type recorder struct {
 	first  []int                     // by request: its first line
 	live   []int                     // by request: parts that are not over
 	pools  bool                      // lines name the pool, since a site has several
-	speeds map[[2]string]berth.Speed // by site and pool, as lines name them; only those that are not standard
+	speeds map[[2]string]*berth.Pool // by site and pool, as lines name them; only those that are not of standard speed
 	now    berth.Time
 
 	outages []berth.Line      // and what stopped jobs had run
@@ -46,7 +46,7 @@ type known struct {
 
 func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 	r := &recorder{
-		speeds: map[[2]string]berth.Speed{},
+		speeds: map[[2]string]*berth.Pool{},
 		lines:  make([]berth.Line, 0, len(requests)),
 		times:  make([]times, 0, len(requests)),
 		index:  map[string]int{},
@@ -56,13 +56,13 @@ func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 		pools:  slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
 	}
 	for _, site := range config.Sites {
-		for _, pool := range site.Pools {
-			name := ""
+		for i := range site.Pools {
+			pool, name := &site.Pools[i], ""
 			if r.pools {
 				name = pool.Name
 			}
-			if pool.Speed != 0 && pool.Speed != berth.StandardSpeed {
-				r.speeds[[2]string{site.Name, name}] = pool.Speed
+			if pool.Speed != 0 && pool.Speed != berth.StandardSpeed || pool.Node.AcceleratorSpeed != 0 {
+				r.speeds[[2]string{site.Name, name}] = pool
 			}
 		}
 	}
@@ -154,12 +154,15 @@ func (r *recorder) parts(id string) int {
 	return len(r.lines) - r.first[request]
 }
 
-// speed returns the speed of the pool that a line names.
+// speed returns the speed at which the pool that a line names serves it.
 func (r *recorder) speed(line *berth.Line) berth.Speed {
 	if len(r.speeds) == 0 {
 		return berth.StandardSpeed
 	}
-	return r.speeds[[2]string{line.Site, line.Pool}]
+	if pool := r.speeds[[2]string{line.Site, line.Pool}]; pool != nil {
+		return pool.SpeedFor(&line.Requirements)
+	}
+	return berth.StandardSpeed
 }
 
 // find returns the index of a request that is not over. Most changes concern the

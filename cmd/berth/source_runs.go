@@ -98,13 +98,14 @@ func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Work
 	}, nil
 }
 
-// speeds returns the speeds of pools by site and pool; a site of one pool is
-// there without the pool's name too.
-func speeds(sites []berth.Site) map[[2]string]berth.Speed {
-	all := map[[2]string]berth.Speed{}
+// poolsOf returns pools by site and pool; a site of one pool is there without the
+// pool's name too.
+func poolsOf(sites []berth.Site) map[[2]string]*berth.Pool {
+	all := map[[2]string]*berth.Pool{}
 	for _, site := range sites {
-		for _, pool := range site.Pools {
-			all[[2]string{site.Name, ""}], all[[2]string{site.Name, pool.Name}] = pool.Speed, pool.Speed
+		for i := range site.Pools {
+			pool := &site.Pools[i]
+			all[[2]string{site.Name, ""}], all[[2]string{site.Name, pool.Name}] = pool, pool
 		}
 	}
 	return all
@@ -122,8 +123,13 @@ func wantedRuns(work *sim.Workload, sites []berth.Site, lines []berth.Line) []be
 	if work.Runs == nil {
 		return wanted
 	}
-	speed := speeds(sites)
-	at := func(line *berth.Line) berth.Speed { return speed[[2]string{line.Site, line.Pool}] }
+	pools := poolsOf(sites)
+	at := func(line *berth.Line) berth.Speed {
+		if pool := pools[[2]string{line.Site, line.Pool}]; pool != nil {
+			return pool.SpeedFor(&line.Requirements)
+		}
+		return berth.StandardSpeed
+	}
 	first, done := 0, map[string]berth.Duration{}
 	for i := range lines {
 		line := &lines[i]
