@@ -28,6 +28,26 @@ type ResourceID struct {
 // PoolKind is the ResourceID.Kind of a pool of PEs.
 const PoolKind = "pool"
 
+// The kinds of what a site has beside PEs.
+const (
+	LicenceKind = "licence"
+	StorageKind = "storage"
+)
+
+// LicenceID returns the ResourceID of the licences of a program of a site.
+func LicenceID(site string, s *Software) ResourceID {
+	name := s.Name
+	if s.Version != "" {
+		name += " " + s.Version
+	}
+	return ResourceID{Site: site, Kind: LicenceKind, Name: name}
+}
+
+// StorageID returns the ResourceID of the storage of a site.
+func StorageID(site string) ResourceID {
+	return ResourceID{Site: site, Kind: StorageKind, Name: "storage"}
+}
+
 // PoolID returns the ResourceID of a pool.
 func PoolID(site, name string) ResourceID { return ResourceID{Site: site, Kind: PoolKind, Name: name} }
 
@@ -75,6 +95,9 @@ type Reservation struct {
 	State      State       `json:"state"`
 	Sequence   uint64      `json:"sequence"` // order of acceptance within the engine
 	Allotments []Allotment `json:"allotments"`
+	// Held is what it holds beside its PEs: licences, and room for its data. NPE
+	// is how much.
+	Held []Allotment `json:"held,omitempty"`
 	// Generation counts the places that the reservation has had, beginning with
 	// 1: whatever is made of it at a site belongs to one of them.
 	Generation uint64 `json:"generation,omitempty"`

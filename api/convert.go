@@ -113,6 +113,12 @@ func detail(r *berth.Refusal) string {
 	case berth.Quota:
 		return "your own limit on what may be reserved is reached"
 	case berth.NoCapacity:
+		switch r.Resource.Kind {
+		case berth.LicenceKind:
+			return fmt.Sprintf("%d licences of %s are wanted; %s has %d, and others hold too many of them throughout the window", r.Wanted, r.Resource.Name, r.Resource.Site, r.Limit)
+		case berth.StorageKind:
+			return fmt.Sprintf("others' data leave too little room at %s throughout the window", r.Resource.Site)
+		}
 		if n := r.Nearest; n != nil {
 			return fmt.Sprintf("%d PEs are wanted; %s at most %d are free for %s, from %s on",
 				r.Wanted, at, n.NPE, hpctime.Format(n.Duration), stamp(n.Start))

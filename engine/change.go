@@ -53,7 +53,8 @@ type Change struct {
 	Outage      *Outage            `json:"outage,omitempty"`
 	Until       berth.Time         `json:"until,omitempty"`
 	Moved       []berth.Allotment  `json:"moved,omitempty"`
-	PEs         []berth.PESet      `json:"pes,omitempty"` // by part
+	Held        []berth.Allotment  `json:"held,omitempty"` // Moved, Modified: beside the PEs
+	PEs         []berth.PESet      `json:"pes,omitempty"`  // by part
 	Effect      *Effect            `json:"effect,omitempty"`
 	EffectID    uint64             `json:"effect_id,omitempty"`
 

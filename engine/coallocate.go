@@ -43,7 +43,16 @@ func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal
 			allotments = append(allotments, a)
 		}
 		if next == start {
-			return allotments, nil
+			stocked, ok := e.stockedFor(r, allotments)
+			switch {
+			case !ok:
+				return nil, e.noRoomBeside(r, &r.Parts[0])
+			case stocked == start:
+				return allotments, nil
+			}
+			draft.Undo(bare)
+			start = stocked
+			continue
 		}
 		draft.Undo(bare)
 		if e.quietFrom(start) { // nobody else is in the way: they are in each other's
@@ -51,6 +60,15 @@ func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal
 		}
 		start = next
 	}
+}
+
+// stockedFor returns the earliest start, from that of the allotments on, at which
+// there is what the request takes beside them.
+func (e *Engine) stockedFor(r *berth.Request, allotments []berth.Allotment) (berth.Time, bool) {
+	takes := e.takes(r, e.resourceOf(allotments[0].Resource))
+	start := allotments[0].Start
+	q := calendar.Query{Now: e.state.now, Ready: start, Deadline: r.Deadline, Duration: lastEnd(allotments).Sub(start)}
+	return e.stocked(takes, q, start)
 }
 
 // quietFrom reports whether nothing changes from t on: on each resource the PEs

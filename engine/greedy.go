@@ -51,7 +51,7 @@ func (e *Engine) decide(r *berth.Request) {
 	}
 	reservation := &berth.Reservation{
 		Request: r, State: berth.Confirmed,
-		Sequence: e.state.sequence + 1, Generation: 1, Allotments: allotments,
+		Sequence: e.state.sequence + 1, Generation: 1, Allotments: allotments, Held: e.held(r, allotments),
 	}
 	if r.Hold > 0 {
 		reservation.State = berth.Held
@@ -68,6 +68,15 @@ func firstEnd(allotments []berth.Allotment) berth.Time {
 	end := allotments[0].End
 	for i := range allotments[1:] {
 		end = min(end, allotments[i+1].End)
+	}
+	return end
+}
+
+// lastEnd returns the latest end of any part.
+func lastEnd(allotments []berth.Allotment) berth.Time {
+	end := allotments[0].End
+	for i := range allotments[1:] {
+		end = max(end, allotments[i+1].End)
 	}
 	return end
 }
@@ -182,13 +191,15 @@ func (o *offer) allotment() berth.Allotment {
 // bestVariant returns the best fit of a part on a resource over its variants.
 func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) (best offer, found bool) {
 	c := e.state.calendar(res.id)
-	eligible := res.eligibleCount(r, part)
+	eligible, takes := res.eligibleCount(r, part), e.takes(r, res)
 	for _, v := range policy.Undominated(part.Variants) {
 		v = res.lasts(r, v)
 		if v.NPE > eligible || !res.permits(r, v) {
 			continue
 		}
-		fit, ok := c.Find(e.query(r, part, v, res), e.settings.place)
+		q := e.query(r, part, v, res)
+		fit, ok := c.Find(q, e.settings.place)
+		fit, ok = e.beside(c, takes, q, fit, ok)
 		if ok && (!found || e.settings.choice.Better(v, fit, best.variant, best.fit)) {
 			best, found = offer{res: res, variant: v, fit: fit}, true
 		}
@@ -263,11 +274,16 @@ func within(set berth.PESet, size berth.Count) berth.Count {
 }
 
 // noCapacity is the refusal of a part for which others leave no room on a
-// resource. With Explain it names the most PEs that were free for as long as
+// resource; where it is a licence or storage that is wanting, it names that, with
+// how much there is in all. With Explain it names the most PEs that were free for as long as
 // the narrowest variant needs.
 func (e *Engine) noCapacity(r *berth.Request, part *berth.Part, res *resource) *berth.Refusal {
 	narrowest := e.narrowest(r, part, res)
 	refusal := &berth.Refusal{Reason: berth.NoCapacity, Resource: res.id, Wanted: narrowest.NPE}
+	if t := e.scarce(r, res, e.query(r, part, narrowest, res)); t != nil {
+		refusal.Resource, refusal.Wanted, refusal.Limit = t.stock.id, t.n, t.stock.calendar.Size()
+		return refusal
+	}
 	if e.settings.explain {
 		free, start := e.state.calendar(res.id).MostFree(e.query(r, part, narrowest, res))
 		refusal.Nearest = &berth.Nearest{NPE: max(free, 0), Duration: narrowest.Duration, Start: start}

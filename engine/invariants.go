@@ -28,6 +28,14 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("idle PEs of %v differ from the ledger's", res.id)
 		}
 	}
+	for i, st := range e.state.stockOrder {
+		for _, c := range []calendar.Calendar{st.calendar, again.state.stockOrder[i].calendar} {
+			c.Prune(e.state.now)
+		}
+		if err := sameRecords(st.calendar.Records(), again.state.stockOrder[i].calendar.Records()); err != nil {
+			return fmt.Errorf("calendar of %v: %w", st.id, err)
+		}
+	}
 	has, want := e.state.timers.inOrder(), again.state.timers.inOrder()
 	same := func(a, b *timer) bool {
 		return a.At == b.At && a.Class == b.Class && a.Sequence == b.Sequence && a.Part == b.Part && a.id() == b.id()

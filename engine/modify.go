@@ -40,7 +40,7 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 	e.emit(Change{Kind: Moved, ID: id, entry: d})
 	e.preempt(allotments)
 	e.yield(allotments)
-	e.emit(Change{Kind: Modified, ID: id, Request: r, Moved: allotments, entry: d})
+	e.emit(Change{Kind: Modified, ID: id, Request: r, Moved: allotments, Held: e.held(r, allotments), entry: d})
 	e.effect(EffectReserve, &d.Reservation)
 	e.released()
 	return nil
@@ -75,7 +75,7 @@ func (e *Engine) avoid(event *Event) error {
 	}
 	e.emit(Change{Kind: Moved, ID: event.ID, entry: d})
 	e.yield(allotments)
-	e.emit(Change{Kind: Moved, ID: event.ID, Moved: allotments, entry: d})
+	e.emit(Change{Kind: Moved, ID: event.ID, Moved: allotments, Held: e.held(d.Request, allotments), entry: d})
 	e.effect(EffectReserve, &d.Reservation)
 	e.released()
 	return nil
@@ -93,7 +93,9 @@ func (e *Engine) without(d *entry, do func()) {
 	}
 	e.state.ledger.hold(d, -1)
 	each(calendar.Calendar.Remove)
+	must(e.state.besides(d.Held, e.state.now, calendar.Calendar.Remove))
 	do()
+	must(e.state.besides(d.Held, e.state.now, calendar.Calendar.Add))
 	each(calendar.Calendar.Add)
 	e.state.ledger.hold(d, 1)
 }
@@ -117,6 +119,9 @@ func (e *Engine) prolong(id string, until berth.Time) error {
 	switch {
 	case d.Request.User != "" && !e.config.Quota.Allows(held.reservations-1, held.peSeconds, berth.Area(a.NPE, until.Sub(a.End))):
 		e.emit(Change{Kind: Kept, ID: id, Refusal: &berth.Refusal{Reason: berth.Quota, Resource: a.Resource, Wanted: a.NPE}, entry: d})
+		return nil
+	case !e.longer(d.Held, until):
+		e.emit(Change{Kind: Kept, ID: id, Refusal: &berth.Refusal{Reason: berth.NoLicence, Resource: d.Held[0].Resource, Wanted: a.NPE}, entry: d})
 		return nil
 	case !canTake(e.state.calendar(a.Resource), blockOf(&further, further.Start)):
 		e.emit(Change{Kind: Kept, ID: id, Refusal: &berth.Refusal{
@@ -171,12 +176,12 @@ func (e *Engine) noShow(d *entry) {
 
 // modify folds Modified: the reservation, which has no place for the moment, is
 // for another request and has another place.
-func (s *state) modify(e *entry, r *berth.Request, to []berth.Allotment) error {
+func (s *state) modify(e *entry, r *berth.Request, to, held []berth.Allotment) error {
 	if r == nil || len(to) != len(r.Parts) {
 		return fmt.Errorf("reservation %q is modified to nothing", e.Request.ID)
 	}
 	e.Request, e.running, e.further = r, int32(len(to)), nil
-	return s.move(e, to)
+	return s.move(e, to, held)
 }
 
 // prolong folds Extended of a reservation that has not started.
@@ -185,6 +190,9 @@ func (s *state) prolong(e *entry, until berth.Time) error {
 	further.Start, further.End = further.End, until
 	s.ledger.hold(e, -1)
 	if err := s.book(&further, max(further.Start, s.now)); err != nil {
+		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
+	}
+	if err := s.lengthen(e, until); err != nil {
 		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 	}
 	e.Allotments = slices.Clone(e.Allotments) // they are shared with the change that brought them

@@ -169,13 +169,15 @@ func (e *Engine) earliestOn(r *berth.Request, res *resource) (best offer, found 
 	if e.impossibleOn(r, part, res) != nil || e.admit(r, part, res) != nil {
 		return best, false
 	}
-	c := e.state.calendar(res.id)
+	c, takes := e.state.calendar(res.id), e.takes(r, res)
 	for _, v := range part.Variants {
 		v = res.lasts(r, v)
 		if !res.permits(r, v) {
 			continue
 		}
-		fit, ok := calendar.Earliest(c, e.query(r, part, v, res))
+		q := e.query(r, part, v, res)
+		fit, ok := calendar.Earliest(c, q)
+		fit, ok = e.beside(c, takes, q, fit, ok)
 		if ok && (!found || fit.End < best.fit.End) {
 			best, found = offer{res: res, variant: v, fit: fit}, true
 		}

@@ -93,7 +93,7 @@ func (e *Engine) down(event *Event) error {
 		}
 		if at, refusal := e.place(d.Request); refusal == nil {
 			e.yield(at)
-			e.emit(Change{Kind: Moved, ID: d.Request.ID, Moved: at, entry: d})
+			e.emit(Change{Kind: Moved, ID: d.Request.ID, Moved: at, Held: e.held(d.Request, at), entry: d})
 		} else {
 			e.emit(Change{Kind: Lost, ID: d.Request.ID, Refusal: refusal, entry: d})
 			e.effect(EffectRelease, &d.Reservation)

@@ -48,6 +48,9 @@ func (e *Engine) extend(over *entry) bool {
 	if !further.End.Valid() {
 		return false
 	}
+	if !e.longer(over.Held, further.End) {
+		return false
+	}
 	var displaced []*entry
 	if !canTake(e.state.calendar(a.Resource), further) {
 		if e.config.Overrun == Extend {
@@ -75,7 +78,8 @@ func (e *Engine) extend(over *entry) bool {
 			continue
 		}
 		e.yield([]berth.Allotment{at})
-		e.emit(Change{Kind: Moved, ID: d.Request.ID, Moved: []berth.Allotment{at}})
+		to := []berth.Allotment{at}
+		e.emit(Change{Kind: Moved, ID: d.Request.ID, Moved: to, Held: e.held(d.Request, to)})
 	}
 	return true
 }
@@ -154,7 +158,9 @@ func (e *Engine) later(d *entry) (at berth.Allotment, ok bool) {
 		Now: e.state.now, Ready: max(a.Start, e.state.now), Deadline: berth.Forever,
 		Duration: a.End.Sub(a.Start), NPE: a.NPE, Eligible: res.eligible(d.Request, &d.Request.Parts[0]),
 	}
-	fit, ok := calendar.Earliest(e.state.calendar(a.Resource), q)
+	c := e.state.calendar(a.Resource)
+	fit, ok := calendar.Earliest(c, q)
+	fit, ok = e.beside(c, e.takes(d.Request, res), q, fit, ok)
 	a.Start, a.End, a.PEs = fit.Start, fit.End, fit.PEs
 	return a, ok && fit.End.Valid()
 }

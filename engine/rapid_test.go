@@ -47,6 +47,11 @@ func drawConfig(t *rapid.T) engine.Config {
 		config.Sites = append(config.Sites, berth.Site{
 			Name: fmt.Sprintf("s%d", i), Managed: rapid.Bool().Draw(t, "managed"),
 			Pools: []berth.Pool{{Name: "p", PEs: berth.Count(rapid.IntRange(1, 70).Draw(t, "pes")), Binding: binding.Draw(t, "binding")}},
+			Software: []berth.Software{
+				{Name: "solver", Version: "1.2", Licences: berth.Count(rapid.IntRange(0, 3).Draw(t, "licences"))},
+				{Name: "solver", Version: "2", Licences: 5},
+			},
+			StorageMB: rapid.SampledFrom([]int64{0, 7, 3 << 20}).Draw(t, "storage"),
 		})
 	}
 	return config
@@ -77,6 +82,13 @@ func drawRequest(t *rapid.T, id string, now berth.Time) berth.Request {
 		longest = max(longest, shortest)
 	}
 	r.Deadline = r.Ready.Add(longest) + berth.Time(rapid.IntRange(0, 20).Draw(t, "slack"))
+	if rapid.IntRange(0, 2).Draw(t, "program") == 0 {
+		r.Software, r.Version = "solver", rapid.SampledFrom([]string{"", "1.10", "3"}).Draw(t, "version")
+		r.Licences = berth.Count(rapid.IntRange(0, 3).Draw(t, "wanted licences"))
+	}
+	if rapid.IntRange(0, 2).Draw(t, "data") == 0 {
+		r.StorageMB = rapid.Int64Range(1, 5).Draw(t, "size")
+	}
 	if rapid.IntRange(0, 3).Draw(t, "held") == 0 {
 		r.Hold = berth.Duration(rapid.IntRange(1, 20).Draw(t, "hold"))
 	}
@@ -237,7 +249,7 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 		for step := range 20 {
 			now += berth.Time(rapid.IntRange(0, 4).Draw(t, "pause"))
 			r := drawRequest(t, fmt.Sprint(step), now)
-			r.Parts, r.Hold, r.NoShow = r.Parts[:1], 0, 0
+			r.Parts, r.Hold, r.NoShow, r.Requirements = r.Parts[:1], 0, 0, berth.Requirements{}
 			r.Parts[0].Variants = r.Parts[0].Variants[:1]
 			r.Parts[0].Eligible = berth.PESet{}
 			v := r.Parts[0].Variants[0]

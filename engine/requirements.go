@@ -12,9 +12,7 @@ import (
 // the reason to report, or "". A site that has the hardware but not the program
 // gets further than one that has neither, and one that lacks only licences
 // further still. What the sites file leaves unknown is not checked, except
-// accelerators, which nobody has who does not say so.
-//
-// Licences are compared with what the site has, not with what others use.
+// accelerators, which nobody has who does not say so. What others use of licences and storage is not looked at.
 func (res *resource) lacks(r *berth.Request) berth.Reason {
 	need, node := &r.Requirements, &res.pool.Node
 	switch {
@@ -30,18 +28,33 @@ func (res *resource) lacks(r *berth.Request) berth.Reason {
 	case need.Software == "":
 		return ""
 	}
-	missing := berth.NoSoftware
+	if res.program(r) >= 0 {
+		return ""
+	}
+	for i := range res.site.Software {
+		if serves(&res.site.Software[i], need) {
+			return berth.NoLicence
+		}
+	}
+	return berth.NoSoftware
+}
+
+// program returns the place of the first program of a site that is what a
+// request requires, with as many licences; -1 if there is none.
+func (res *resource) program(r *berth.Request) int {
 	for i := range res.site.Software {
 		s := &res.site.Software[i]
-		if s.Name != need.Software || compareVersions(s.Version, need.Version) < 0 {
-			continue
+		if r.Software != "" && serves(s, &r.Requirements) && (s.Licences == 0 || s.Licences >= r.Licences) {
+			return i
 		}
-		if s.Licences == 0 || s.Licences >= need.Licences {
-			return ""
-		}
-		missing = berth.NoLicence
 	}
-	return missing
+	return -1
+}
+
+// serves reports whether a program is the one required, in that version or a
+// later one.
+func serves(s *berth.Software, need *berth.Requirements) bool {
+	return s.Name == need.Software && compareVersions(s.Version, need.Version) >= 0
 }
 
 // partition returns the resource's partition of that name, or nil.

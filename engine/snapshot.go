@@ -226,6 +226,9 @@ func (s *state) restoreHeld(entry *entry) error {
 			}
 		}
 	}
+	if err := s.besides(entry.Held, s.now, calendar.Calendar.Add); err != nil {
+		return fmt.Errorf("reservation %q: %w", entry.Request.ID, err)
+	}
 	return nil
 }
 
@@ -241,6 +244,12 @@ func (s *state) sound(r *berth.Reservation) error {
 	}
 	if !r.Expires.Valid() || r.Missing < 0 || r.Missing > berth.MaxPEs {
 		return fmt.Errorf("reservation %q expires at %d and lacks %d PEs", r.Request.ID, r.Expires, r.Missing)
+	}
+	for i := range r.Held {
+		a := &r.Held[i]
+		if st := s.stocks[a.Resource]; st == nil || a.NPE < 1 || a.NPE > st.calendar.Size() || !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || !a.PEs.Empty() {
+			return fmt.Errorf("reservation %q holds %d of %v throughout [%d,%d)", r.Request.ID, a.NPE, a.Resource, a.Start, a.End)
+		}
 	}
 	for i := range r.Allotments {
 		a := &r.Allotments[i]
@@ -281,6 +290,10 @@ func (e *Engine) Hash() string {
 		if e.state.hasPlans {
 			hashRecords(h, e.state.planned(res.id))
 		}
+	}
+	for _, st := range e.state.stockOrder {
+		st.calendar.Prune(e.state.now)
+		hashRecords(h, st.calendar.Records())
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

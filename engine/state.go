@@ -24,6 +24,10 @@ type state struct {
 	resources []resource      // in the order of the configuration
 	managed   map[string]bool // sites at which somebody carries out effects
 	calendars map[berth.ResourceID]calendar.Calendar
+	// stocks are what sites have beside PEs; their calendars are among the
+	// others.
+	stocks     map[berth.ResourceID]*stock
+	stockOrder []*stock // in the order of the configuration
 	// plans are the calendars with the plans of jobs booked on top; only the
 	// conservative pass has them.
 	plans map[berth.ResourceID]calendar.Calendar
@@ -56,6 +60,8 @@ type resource struct {
 	calendar calendar.Calendar // that of the state
 	idle     bitset.Set        // likewise; nil under early binding
 	avoid    berth.PESet       // not eligible while a promise is placed apart from them; empty otherwise
+	licences []*stock          // of each program of the site, nil where there is no limit
+	storage  *stock            // of the site, nil if there is no limit
 }
 
 // lasts returns a variant of a request with its duration on the resource.
@@ -75,6 +81,7 @@ func newState(config *Config, settings *settings) *state {
 	s := &state{
 		managed:   map[string]bool{},
 		calendars: map[berth.ResourceID]calendar.Calendar{},
+		stocks:    map[berth.ResourceID]*stock{},
 		idle:      map[berth.ResourceID]bitset.Set{},
 		ledger:    newLedger(),
 		queue:     newQueue(settings),
@@ -94,6 +101,7 @@ func newState(config *Config, settings *settings) *state {
 		if site.Managed {
 			s.managed[site.Name] = true
 		}
+		licences, storage := s.newStocks(&config.Sites[i], settings.form)
 		for _, pool := range site.Pools {
 			id := berth.PoolID(site.Name, pool.Name)
 			s.calendars[id] = settings.form.New(pool.PEs, pool.Binding)
@@ -104,7 +112,7 @@ func newState(config *Config, settings *settings) *state {
 				s.idle[id] = bitset.New(pool.PEs)
 				s.idle[id].Fill(pool.PEs)
 			}
-			s.resources = append(s.resources, resource{id: id, site: &config.Sites[i], pool: pool, calendar: s.calendars[id], idle: s.idle[id]})
+			s.resources = append(s.resources, resource{id: id, site: &config.Sites[i], pool: pool, calendar: s.calendars[id], idle: s.idle[id], licences: licences, storage: storage})
 		}
 	}
 	return s
@@ -270,13 +278,13 @@ func (s *state) fold(c *Change) error {
 		s.queueJob(c.Request)
 		return nil
 	case Moved:
-		return s.move(e, c.Moved)
+		return s.move(e, c.Moved, c.Held)
 	case Confirmed:
 		return s.confirm(e)
 	case Resized:
 		return s.resize(e, c.Moved)
 	case Modified:
-		return s.modify(e, c.Request, c.Moved)
+		return s.modify(e, c.Request, c.Moved, c.Held)
 	case Shown:
 		return s.shown(e)
 	case Kept:
@@ -343,6 +351,9 @@ func (s *state) accept(c *Change) error {
 			return fmt.Errorf("reservation %q: %w", r.Request.ID, err)
 		}
 	}
+	if err := s.besides(r.Held, s.now, calendar.Calendar.Add); err != nil {
+		return fmt.Errorf("reservation %q: %w", r.Request.ID, err)
+	}
 	s.sequence = r.Sequence
 	s.decided++
 	s.timers.add(waitTimer(s.ledger.add(e, r)))
@@ -398,6 +409,9 @@ func (s *state) extend(e *entry, until berth.Time) error {
 	if err := s.book(&further, further.Start); err != nil {
 		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 	}
+	if err := s.lengthen(e, until); err != nil {
+		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
+	}
 	a.End = until // the allotments are the entry's own since it has started
 	e.Generation++
 	s.ledger.hold(e, 1)
@@ -407,7 +421,7 @@ func (s *state) extend(e *entry, until berth.Time) error {
 
 // move takes a reservation that has not started from its place, or gives it
 // another.
-func (s *state) move(e *entry, to []berth.Allotment) error {
+func (s *state) move(e *entry, to, held []berth.Allotment) error {
 	if e.State == berth.Active {
 		return fmt.Errorf("reservation %q has started and cannot move", e.Request.ID)
 	}
@@ -424,11 +438,14 @@ func (s *state) move(e *entry, to []berth.Allotment) error {
 				return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 			}
 		}
-		return nil
+		return s.besides(e.Held, s.now, calendar.Calendar.Remove)
 	}
-	e.Allotments = to
+	e.Allotments, e.Held = to, held
 	e.Generation++
 	s.lacks(e, 0)
+	if err := s.besides(held, s.now, calendar.Calendar.Add); err != nil {
+		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
+	}
 	for i := range e.Allotments {
 		if err := s.book(&e.Allotments[i], e.Allotments[i].Start); err != nil {
 			return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
@@ -450,6 +467,7 @@ func (s *state) end(e *entry, part int) error {
 	if s.ledger.dropPart(e, part); e.running == 0 {
 		s.dropNoShow(e)
 		delete(s.degraded, e.Request.ID)
+		return s.besides(e.Held, s.now, calendar.Calendar.Remove)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
-	"github.com/berth-hpc/berth/site/hostlist"
 	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/site/hostlist"
 )
 
 // printForm writes an answer as it came.

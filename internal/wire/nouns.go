@@ -88,6 +88,7 @@ func Reservation(c *Coder, r *berth.Reservation) {
 	Uint(c, 6, &r.Generation)
 	Int(c, 7, &r.Missing)
 	Bool(c, 8, &r.Shown)
+	List(c, 9, &r.Held, Allotment)
 	c.End()
 }
 

@@ -52,6 +52,7 @@ func change(c *wire.Coder, x *engine.Change) {
 	wire.Pointer(c, 13, &x.Effect, effect)
 	wire.Uint(c, 14, &x.EffectID)
 	wire.Int(c, 15, &x.Pass)
+	wire.List(c, 16, &x.Held, wire.Allotment)
 	c.End()
 }
 
