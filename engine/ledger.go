@@ -65,6 +65,9 @@ func newLedger() ledger {
 	return ledger{live: map[string]*entry{}, held: map[string]usage{}}
 }
 
+// expect makes room in an empty ledger.
+func (l *ledger) expect(n int) { l.live = make(map[string]*entry, n) }
+
 // add makes an entry that of a reservation.
 func (l *ledger) add(e *entry, r *berth.Reservation) *entry {
 	e.Reservation, e.running = *r, int32(len(r.Allotments))
@@ -118,10 +121,18 @@ func (l *ledger) at(resource berth.ResourceID, t berth.Time, visit func(*entry, 
 
 // inOrder returns the live reservations by sequence.
 func (l *ledger) inOrder() []*entry {
-	entries := make([]*entry, 0, len(l.live))
-	for _, e := range l.live {
-		entries = append(entries, e)
+	type place struct {
+		sequence uint64
+		entry    *entry
 	}
-	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	order := make([]place, 0, len(l.live)) // to sort without looking at the entries
+	for _, e := range l.live {
+		order = append(order, place{e.Sequence, e})
+	}
+	slices.SortFunc(order, func(a, b place) int { return cmp.Compare(a.sequence, b.sequence) })
+	entries := make([]*entry, len(order))
+	for i := range order {
+		entries[i] = order[i].entry
+	}
 	return entries
 }

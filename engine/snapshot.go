@@ -68,7 +68,9 @@ func (e *Engine) Snapshot() []byte {
 	for j := range s.jobs.all() {
 		out.Jobs = append(out.Jobs, savedJob{Request: j.request, Number: j.number, Plan: j.plan})
 	}
-	for _, entry := range s.ledger.inOrder() {
+	live := s.ledger.inOrder()
+	out.Reservations = make([]savedReservation, 0, len(live))
+	for _, entry := range live {
 		r := savedReservation{Reservation: entry.Reservation}
 		for part := range entry.Allotments {
 			if !entry.holds(part) {
@@ -123,45 +125,8 @@ func (s *state) restore(in *saved) error {
 		s.schedule(*in.Pass)
 	}
 	s.outbox = append(s.outbox, in.Outbox...)
-	sequences := map[uint64]bool{}
-	for _, r := range in.Reservations {
-		if err := s.sound(&r.Reservation); err != nil {
-			return err
-		}
-		if _, twice := s.ledger.live[r.Request.ID]; twice || sequences[r.Sequence] {
-			return fmt.Errorf("reservation %q is there twice", r.Request.ID)
-		}
-		sequences[r.Sequence] = true
-		entry := s.ledger.add(new(entry), &r.Reservation)
-		for _, part := range r.Over {
-			if part < 0 || part >= len(r.Allotments) || !entry.holds(part) {
-				return fmt.Errorf("reservation %q has no part %d to be over", r.Request.ID, part)
-			}
-			s.ledger.dropPart(entry, part)
-		}
-		s.lacks(entry, entry.Missing)
-		if entry.State == berth.Active {
-			s.awaitShow(entry)
-		} else {
-			s.timers.add(waitTimer(entry))
-		}
-		for part := range entry.Allotments {
-			if !entry.holds(part) {
-				continue
-			}
-			a := &entry.Allotments[part]
-			if from := max(a.Start, s.now); from < a.End {
-				if err := s.book(a, from); err != nil {
-					return fmt.Errorf("reservation %q: %w", r.Request.ID, err)
-				}
-			}
-			if entry.State == berth.Active {
-				s.timers.add(endTimer(entry, part))
-				if idle, late := s.idleOf(a.Resource); late {
-					idle.Delete(a.PEs)
-				}
-			}
-		}
+	if err := s.restoreReservations(in.Reservations); err != nil {
+		return err
 	}
 	s.outageNumber = in.OutageNumber
 	numbers = map[uint64]bool{}
@@ -186,6 +151,78 @@ func (s *state) restore(in *saved) error {
 		if saved.Plan != nil {
 			if err := s.plan(j, saved.Plan); err != nil {
 				return err
+			}
+		}
+	}
+	return nil
+}
+
+// restoreReservations puts reservations into the ledger as they come, which is by
+// sequence, and then takes what they hold in the order of their starts. That
+// leads to the same state as any other order, but neighbours in a calendar come
+// one after the other, and a timer goes to the end of the heap.
+func (s *state) restoreReservations(list []savedReservation) error {
+	type place struct {
+		start    berth.Time
+		sequence uint64
+		entry    *entry
+	}
+	s.ledger.expect(len(list))
+	order := make([]place, len(list)) // to sort without looking at the entries
+	for i := range list {
+		r := &list[i]
+		if err := s.sound(&r.Reservation); err != nil {
+			return err
+		}
+		_, twice := s.ledger.live[r.Request.ID]
+		if twice || i > 0 && r.Sequence <= list[i-1].Sequence {
+			return fmt.Errorf("reservation %q is there twice, or reservations are out of order", r.Request.ID)
+		}
+		entry := s.ledger.add(new(entry), &r.Reservation)
+		for _, part := range r.Over {
+			if part < 0 || part >= len(r.Allotments) || !entry.holds(part) {
+				return fmt.Errorf("reservation %q has no part %d to be over", r.Request.ID, part)
+			}
+			s.ledger.dropPart(entry, part)
+		}
+		if entry.running == 0 {
+			return fmt.Errorf("reservation %q is over", r.Request.ID)
+		}
+		s.lacks(entry, entry.Missing)
+		order[i] = place{r.Start(), r.Sequence, entry}
+	}
+	slices.SortFunc(order, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.sequence, b.sequence))
+	})
+	for i := range order {
+		if err := s.restoreHeld(order[i].entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreHeld takes what an entry of the ledger holds, and sets its timers.
+func (s *state) restoreHeld(entry *entry) error {
+	if entry.State == berth.Active {
+		s.awaitShow(entry)
+	} else {
+		s.timers.add(waitTimer(entry))
+	}
+	for part := range entry.Allotments {
+		if !entry.holds(part) {
+			continue
+		}
+		a := &entry.Allotments[part]
+		if from := max(a.Start, s.now); from < a.End {
+			if err := s.book(a, from); err != nil {
+				return fmt.Errorf("reservation %q: %w", entry.Request.ID, err)
+			}
+		}
+		if entry.State == berth.Active {
+			s.timers.add(endTimer(entry, part))
+			if idle, late := s.idleOf(a.Resource); late {
+				idle.Delete(a.PEs)
 			}
 		}
 	}
