@@ -329,6 +329,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		return nil, err
 	}
 	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved()}
+	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
 			s.Cards = append(s.Cards, savedCard{ID: k.id, Version: k.version, Created: k.created, Changed: k.changed})

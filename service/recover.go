@@ -11,31 +11,30 @@ import (
 
 // Recover brings a core to the end of a journal, from its newest snapshot on.
 // The configuration counts only where the journal has none yet. Records are read
-// and decoded beside the core that follows them, so the two take as long as the
-// slower one.
+// and decoded while the snapshot is, and beside the core that follows them.
 func Recover(ctx context.Context, store journal.Store, config engine.Config, version string, keep int) (*Core, error) {
 	snapshot, err := store.Snapshot(ctx, ^uint64(0))
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest snapshot: %w", err)
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var readErr error
+	batches := make(chan []past, pastAhead/pastBatch)
+	go func() {
+		defer close(batches)
+		readErr = readPast(ctx, store, snapshot.Number, batches)
+	}()
 	var core *Core
 	if snapshot.Data == nil {
 		core, err = newCore(config, version, keep)
 	} else {
 		core, err = restoreCore(snapshot.Data, snapshot.Position, version, keep)
+		snapshot.Data = nil
 	}
 	if err != nil {
-		return nil, err
+		stop()
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var readErr error
-	batches := make(chan []past, 4)
-	after := core.position.Number
-	go func() {
-		defer close(batches)
-		readErr = readPast(ctx, store, after, batches)
-	}()
 	for batch := range batches {
 		for i := range batch {
 			if err != nil {
@@ -56,8 +55,13 @@ func Recover(ctx context.Context, store journal.Store, config engine.Config, ver
 	return core, nil
 }
 
-// pastBatch is how many records are handed over at a time.
-const pastBatch = 256
+// pastBatch is how many records are handed over at a time, and pastAhead how many
+// are read before the core can follow them: as many as usually come after a
+// snapshot, some hundred megabytes.
+const (
+	pastBatch = 256
+	pastAhead = defaultSnapshotEvery
+)
 
 // readPast reads and decodes the records behind a number.
 func readPast(ctx context.Context, store journal.Reader, after uint64, batches chan<- []past) error {
