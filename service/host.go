@@ -85,7 +85,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	core, err := Recover(ctx, options.Journal, options.Config, options.Version, options.Keep)
+	core, err := recoverAtStart(ctx, &options)
 	if err != nil {
 		return nil, err
 	}

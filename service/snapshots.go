@@ -5,12 +5,14 @@ import (
 	"sync"
 )
 
-// snapshots is when snapshots are made. While a service answers they are made
-// from its journal, by another core that is recovered for it as after a restart:
-// nobody waits for that, the two cores share nothing, and each snapshot shows that
-// the journal can be recovered. It takes the time and the memory of a restart,
-// beside the loop, once in Options.SnapshotEvery records.
+// snapshots is when snapshots are made, and from what. While a service answers
+// they are made from its journal, by another core that follows the durable
+// records beside the loop, from one snapshot to the next: nobody waits for that,
+// the two cores share nothing, and each snapshot shows that the journal can be
+// followed. The first one takes the time of a restart, and from then on there is
+// twice the memory.
 type snapshots struct {
+	core   *Core  // where the last one was made, nil before the first; of whoever is making one
 	last   uint64 // the record at which the last one was begun; of the loop
 	busy   bool   // one is being made; of the loop
 	stored uint64 // the record of the last one stored; of whoever is making one
@@ -37,10 +39,7 @@ func (h *Host) snapshotWhenDue() {
 	s.busy, s.last, s.cancel = true, at, cancel
 	s.making.Go(func() {
 		defer cancel()
-		core, err := Recover(ctx, h.options.Journal, h.options.Config, h.options.Version, h.options.Keep)
-		if err == nil {
-			err = h.saveSnapshot(ctx, core)
-		}
+		err := h.snapshotBeside(ctx)
 		if err != nil && ctx.Err() == nil {
 			h.log.Warn("no snapshot; restarts take longer until there is one", "record", at, "error", err)
 		}
@@ -49,6 +48,23 @@ func (h *Host) snapshotWhenDue() {
 		case <-h.stopped:
 		}
 	})
+}
+
+// snapshotBeside brings the other core to the end of the journal and stores a
+// snapshot of it.
+func (h *Host) snapshotBeside(ctx context.Context) (err error) {
+	core := h.snapshots.core
+	h.snapshots.core = nil // a failure leaves nothing to go on from
+	if core == nil {
+		core, err = Recover(ctx, h.options.Journal, h.options.Config, h.options.Version, h.options.Keep)
+	} else {
+		core, err = follow(ctx, h.options.Journal, core.position.Number, func() (*Core, error) { return core, nil })
+	}
+	if err != nil {
+		return err
+	}
+	h.snapshots.core = core
+	return h.saveSnapshot(ctx, core)
 }
 
 // saveSnapshot stores a snapshot of a core of which everything is durable.
