@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/tidwall/btree"
 
@@ -339,6 +340,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		return nil, err
 	}
 	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved()}
+	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
 			s.Cards = append(s.Cards, savedCard{ID: k.id, Version: k.version, Created: k.created, Changed: k.changed})
@@ -371,11 +373,11 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	if err := json.Unmarshal(s.Config, &config); err != nil {
 		return nil, berth.Errorf(berth.Invalid, "snapshot", "its configuration: %v", err)
 	}
-	e, err := engine.Restore(config, s.Engine)
-	if err != nil {
-		return nil, err
-	}
-	c := &Core{engine: e, config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys()}
+	c := &Core{config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys()}
+	var failed error
+	var restoring sync.WaitGroup
+	restoring.Go(func() { c.engine, failed = engine.Restore(config, s.Engine) })
+	live := make([]*card, 0, len(s.Cards))
 	for i := range s.Cards {
 		in := &s.Cards[i]
 		k := &card{
@@ -383,15 +385,21 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 			version: in.Version, created: in.Created, changed: in.Changed,
 		}
 		if k.end == "" {
-			if !k.take(e) {
-				return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
-			}
+			live = append(live, k)
 		} else {
 			c.over = append(c.over, k)
 		}
 		c.cards.Load(k)
 	}
 	c.keys.restore(s.Keys)
+	if restoring.Wait(); failed != nil {
+		return nil, failed
+	}
+	for _, k := range live {
+		if !k.take(c.engine) {
+			return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
+		}
+	}
 	return c, nil
 }
 

@@ -60,10 +60,7 @@ type Host struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
 	}
-	snapshot struct {
-		at      uint64 // record of the last one
-		running bool
-	}
+	snapshots snapshots
 
 	mu   sync.Mutex
 	dead error // why nothing more can be done
@@ -88,7 +85,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	core, err := Recover(ctx, options.Journal, options.Config, options.Version, options.Keep)
+	core, err := recoverAtStart(ctx, &options)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +96,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		sites: map[string]*keeper{},
 	}
 	h.durable.number = core.position.Number
-	h.snapshot.at = core.position.Number
+	h.snapshots.last, h.snapshots.stored = core.position.Number, core.position.Number
 	h.writer = journal.NewWriter(options.Journal, h.appendFailed)
 	rec, err := core.Configure(h.clock(), options.Config)
 	if err != nil {
@@ -132,8 +129,9 @@ func (h *Host) Close() error {
 		h.closeErr = h.writer.Close()
 		h.hearers.close()
 		close(h.closed)
-		if h.closeErr == nil && h.core.position.Number > h.snapshot.at {
-			h.closeErr = h.saveSnapshot(h.core.position)
+		h.snapshots.end()
+		if h.closeErr == nil && h.core.position.Number > h.snapshots.stored {
+			h.closeErr = h.saveSnapshot(context.Background(), h.core)
 		}
 	})
 	return h.closeErr
@@ -158,7 +156,7 @@ func (h *Host) run() {
 			h.abandon(berth.Errorf(berth.Unavailable, "service", "it is stopping; try again"))
 			return
 		}
-		h.maybeSnapshot()
+		h.snapshotWhenDue()
 	}
 }
 
@@ -328,44 +326,6 @@ func (h *Host) abandon(err error) {
 			done(Answer{}, err)
 		}
 	}
-}
-
-// maybeSnapshot writes a snapshot once enough has happened since the last one.
-// Its bytes are made in the loop, which holds everybody up for that long, and
-// stored beside it.
-func (h *Host) maybeSnapshot() {
-	at := h.core.position
-	if h.snapshot.running || at.Number-h.snapshot.at < h.options.SnapshotEvery {
-		return
-	}
-	data, err := h.core.Snapshot()
-	if err != nil {
-		h.log.Error("no snapshot", "error", err)
-		return
-	}
-	h.snapshot.running, h.snapshot.at = true, at.Number
-	h.durable.after(at.Number, func(err error) {
-		if err != nil {
-			return
-		}
-		go func() {
-			if err := h.options.Journal.SaveSnapshot(context.Background(), at, data); err != nil {
-				h.log.Warn("the snapshot could not be stored; restarts take longer until one is", "error", err)
-			}
-			select {
-			case h.todo <- func() { h.snapshot.running = false }:
-			case <-h.stopped:
-			}
-		}()
-	})
-}
-
-func (h *Host) saveSnapshot(at journal.Position) error {
-	data, err := h.core.Snapshot()
-	if err != nil {
-		return err
-	}
-	return h.options.Journal.SaveSnapshot(context.Background(), at, data)
 }
 
 // newID returns an id that nobody else has, later ones behind earlier ones.

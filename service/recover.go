@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
+	"sync"
 
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal"
@@ -11,31 +13,54 @@ import (
 
 // Recover brings a core to the end of a journal, from its newest snapshot on.
 // The configuration counts only where the journal has none yet. Records are read
-// and decoded beside the core that follows them, so the two take as long as the
-// slower one.
+// and decoded while the snapshot is, and beside the core that follows them.
 func Recover(ctx context.Context, store journal.Store, config engine.Config, version string, keep int) (*Core, error) {
 	snapshot, err := store.Snapshot(ctx, ^uint64(0))
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest snapshot: %w", err)
 	}
-	var core *Core
-	if snapshot.Data == nil {
-		core, err = newCore(config, version, keep)
-	} else {
-		core, err = restoreCore(snapshot.Data, snapshot.Position, version, keep)
+	return follow(ctx, store, snapshot.Number, func() (*Core, error) {
+		if snapshot.Data == nil {
+			return newCore(config, version, keep)
+		}
+		return restoreCore(snapshot.Data, snapshot.Position, version, keep)
+	})
+}
+
+// collecting is held while the collector's setting, which is the process's, is
+// another one.
+var collecting sync.Mutex
+
+// recoverAtStart is Recover before anybody is answered. What is read then stays,
+// so the collector is to look at it less often meanwhile: at its usual setting
+// that is a fifth of all the time that a recovery takes.
+func recoverAtStart(ctx context.Context, o *Options) (*Core, error) {
+	const percent = 400
+	collecting.Lock()
+	defer collecting.Unlock()
+	usual := debug.SetGCPercent(percent)
+	if usual < 0 || usual > percent {
+		debug.SetGCPercent(usual)
 	}
-	if err != nil {
-		return nil, err
-	}
+	defer debug.SetGCPercent(usual)
+	return Recover(ctx, o.Journal, o.Config, o.Version, o.Keep)
+}
+
+// follow brings the core that begin returns, which is at a record, to the end of
+// a journal. After an error the core must not be used any more.
+func follow(ctx context.Context, store journal.Reader, after uint64, begin func() (*Core, error)) (*Core, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var readErr error
-	batches := make(chan []past, 4)
-	after := core.position.Number
+	batches := make(chan []past, pastAhead/pastBatch)
 	go func() {
 		defer close(batches)
 		readErr = readPast(ctx, store, after, batches)
 	}()
+	core, err := begin()
+	if err != nil {
+		stop()
+	}
 	for batch := range batches {
 		for i := range batch {
 			if err != nil {
@@ -56,8 +81,13 @@ func Recover(ctx context.Context, store journal.Store, config engine.Config, ver
 	return core, nil
 }
 
-// pastBatch is how many records are handed over at a time.
-const pastBatch = 256
+// pastBatch is how many records are handed over at a time, and pastAhead how many
+// are read before the core can follow them: as many as usually come after a
+// snapshot, some hundred megabytes.
+const (
+	pastBatch = 256
+	pastAhead = defaultSnapshotEvery
+)
 
 // readPast reads and decodes the records behind a number.
 func readPast(ctx context.Context, store journal.Reader, after uint64, batches chan<- []past) error {

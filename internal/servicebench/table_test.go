@@ -1,0 +1,138 @@
+// Package servicebench measures the service against its goals: rows of work, each
+// on a real journal in a folder of its own, with whoever asks in the same
+// process. Every row checks the answers, and a small size of each runs with the
+// tests. The whole table, which takes a quarter of an hour:
+//
+//	go test -v ./internal/servicebench -run Table -servicebench.full -timeout 60m
+//
+// -run Table/offers is one row. Figures are of the wall clock and of the CPU time
+// of the process, which includes whoever asks.
+package servicebench
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var full = flag.Bool("servicebench.full", false, "measure at full size and print the table")
+
+// sizes is how much work the rows are.
+type sizes struct {
+	pes      int // of the cluster
+	live     int // reservations that there are
+	requests int // timed
+	offers   int // asked for, timed
+	journal  int // reservations to restart with
+	tail     int // of those, behind the newest snapshot
+	watch    time.Duration
+	nodes    int // of the Slurm cluster that is imported
+	mix      int // requests in front of Slurm
+}
+
+var (
+	small = sizes{pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20}
+	large = sizes{pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000}
+)
+
+// line is a line of the table.
+type line struct{ work, goal, got string }
+
+// table collects lines.
+type table []line
+
+func (t *table) add(work, goal, format string, args ...any) {
+	*t = append(*t, line{work, goal, fmt.Sprintf(format, args...)})
+}
+
+func (t table) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s, %d processors\n%-62s %-16s %s\n", runtime.Version(), runtime.NumCPU(), "work", "goal", "measured")
+	for _, l := range t {
+		fmt.Fprintf(&text, "%-62s %-16s %s\n", l.work, l.goal, l.got)
+	}
+	return text.String()
+}
+
+// TestTable runs every row, at full size if that is asked for.
+func TestTable(t *testing.T) {
+	size := small
+	if *full {
+		size = large
+	} else if testing.Short() {
+		t.Skip("starts clusters and services")
+	}
+	var lines table
+	for _, row := range []struct {
+		name string
+		run  func(*testing.T, *sizes, *table)
+	}{
+		{"reservations", reservations},
+		{"offers", offers},
+		{"restart", restart},
+		{"import", imports},
+		{"mix", mixes},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			runtime.GC() // what the row before has left
+			had := len(lines)
+			if row.run(t, &size, &lines); len(lines) == had {
+				t.Error("nothing was measured")
+			}
+			if *full {
+				fmt.Printf("--- %s\n%s", row.name, lines[had:])
+			}
+		})
+	}
+	if *full {
+		fmt.Print(lines)
+	}
+}
+
+// spent is time since a moment: of the wall clock, of the processors, and of the
+// processes that were started and have ended.
+type spent struct{ wall, cpu, children time.Duration }
+
+func (s spent) String() string {
+	return fmt.Sprintf("%.2f s, %.2f s of CPU", s.wall.Seconds(), s.cpu.Seconds())
+}
+
+// stopwatch begins to measure; what it returns tells what was spent since.
+func stopwatch() func() spent {
+	used := func(who int) time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(who, &u); err != nil {
+			panic("servicebench: " + err.Error())
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	began, cpu, children := time.Now(), used(syscall.RUSAGE_SELF), used(syscall.RUSAGE_CHILDREN)
+	return func() spent {
+		return spent{time.Since(began), used(syscall.RUSAGE_SELF) - cpu, used(syscall.RUSAGE_CHILDREN) - children}
+	}
+}
+
+// latencies are how long answers took.
+type latencies []time.Duration
+
+// at returns the latency that so many of a thousand stay within.
+func (l latencies) at(perMille int) time.Duration {
+	slices.Sort(l)
+	return l[min(len(l)-1, len(l)*perMille/1000)]
+}
+
+func (l latencies) String() string {
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms, longest %.1f ms", ms(l.at(500)), ms(l.at(990)), ms(l.at(1000)))
+}
+
+// perSecond is a rate.
+func perSecond(n int, in time.Duration) string {
+	return fmt.Sprintf("%.0f/s", float64(n)/cmp.Or(in, 1).Seconds())
+}
