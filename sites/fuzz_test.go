@@ -40,7 +40,7 @@ func FuzzRead(f *testing.F) {
 		}
 		names := make(map[string]bool)
 		for _, site := range file.Sites {
-			if site.Name == "" || names[site.Name] || len(site.Pools) == 0 {
+			if described := file.Adapters[site.Name].Kind != ""; site.Name == "" || names[site.Name] || (len(site.Pools) == 0) != described {
 				t.Fatalf("site %+v", site)
 			}
 			names[site.Name] = true
