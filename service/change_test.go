@@ -150,6 +150,9 @@ func TestIdleReservationsAreCounted(t *testing.T) {
 		near(before)
 		w.site.Heal()
 		w.pass(100)
+		if got := idle() - before; got > 300 {
+			t.Errorf("%.0f PE-seconds, of a time of which nobody knows", got)
+		}
 		before = idle()
 		w.pass(100)
 		near(before + 300)
