@@ -52,4 +52,5 @@ type harbour interface {
 	Sites(ctx context.Context, by service.Principal) ([]service.SiteView, error)
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
+	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)
 }
