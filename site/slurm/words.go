@@ -33,6 +33,7 @@ var sayings = []struct {
 	{words: "Invalid user id", kind: site.Denied, hint: "make Berth's user SlurmUser or an operator; or a user of the reservation is unknown to slurmctld"},
 	{words: "Invalid account or account/partition combination", kind: site.Invalid, hint: "the accounting database has no such association; add it with sacctmgr"},
 	{words: "Invalid account", kind: site.Invalid, hint: "the accounting database has no such account; add it with sacctmgr"},
+	{words: "resolve_ctls_from_dns_srv", kind: site.Unreachable, hint: "there is no slurm.conf here; say where it is"},
 	{words: "Unable to contact slurm controller (connect failure)", kind: site.Unreachable, hint: "slurmctld is down or not at the address that slurm.conf gives"},
 	{words: "Unable to contact slurm controller", kind: site.Unreachable, doubt: true},
 	{words: "Socket timed out on send/recv operation", kind: site.Unreachable, doubt: true, hint: "slurmctld is overloaded; sdiag tells by what"},
