@@ -25,7 +25,6 @@ type Adapter struct {
 	Bin     string         // folder of the commands
 	Timeout berth.Duration // of one command
 	Unit    string         // what a PE is: "node" or "core"
-	Binding berth.Binding
 	Margin  berth.Duration // how much earlier than needed a promise is made real
 	NoLimit berth.Duration // how long jobs are taken to last in partitions without a limit
 
@@ -87,7 +86,6 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 			{"bin", "", scanned(r, &a.Bin, "the folder of Slurm's commands", filePath)},
 			{"timeout", "", measured(r, &a.Timeout, secondsExample, duration)},
 			{"unit", "", scanned(r, &a.Unit, "node or core", oneOf("node", "core"))},
-			{"binding", "", r.binding(&a.Binding)},
 			{"margin", "", measured(r, &a.Margin, durationExample, duration)},
 			{"no_limit", "", measured(r, &a.NoLimit, durationExample, duration)},
 		},

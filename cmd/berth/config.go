@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -92,9 +93,7 @@ func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
 	for role, r := range in.Rates {
 		s.rates[service.Role(role)] = api.Rate{PerSecond: float64(r.PerSecond) / 1000, Burst: r.Burst}
 	}
-	for name, a := range file.Adapters {
-		s.adapters[name] = a
-	}
+	maps.Copy(s.adapters, file.Adapters)
 	return take("listen", &s.listen, in.Listen)
 }
 

@@ -77,7 +77,7 @@ func (h *harbour) open(ctx context.Context, s *setup) (map[string]service.Manage
 		}
 		unit, binding := site.UnitCore, berth.Late
 		if a.Kind == sites.Slurm {
-			unit, binding = site.Unit(cmp.Or(a.Unit, string(site.UnitNode))), cmp.Or(a.Binding, berth.Early)
+			unit, binding = unitOf(&a), berth.Early
 		}
 		imported, layout, err := site.Import(to.Name, description, unit, binding)
 		if err != nil {
@@ -95,6 +95,9 @@ func (h *harbour) open(ctx context.Context, s *setup) (map[string]service.Manage
 	}
 	return managers, nil
 }
+
+// unitOf returns what a PE of a cluster is.
+func unitOf(a *sites.Adapter) site.Unit { return site.Unit(cmp.Or(a.Unit, string(site.UnitNode))) }
 
 // horizonOf returns how long before its start a promise is made real.
 func horizonOf(d *site.Description, a *sites.Adapter) berth.Duration {

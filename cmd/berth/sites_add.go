@@ -23,7 +23,6 @@ import (
 type addition struct {
 	config  string
 	adapter sites.Adapter
-	binding string
 	timeout span
 	every   span
 	margin  span
@@ -54,7 +53,6 @@ it is started again.`,
 	f.StringVar(&add.adapter.Bin, "bin", "", "`DIR`ectory of Slurm's commands (default: the PATH)")
 	f.StringVar(&add.adapter.Zone, "zone", "", "time `ZONE` of its people, as in the tz database (default: this machine's)")
 	f.Var(&choice{&add.adapter.Unit, "unit", []string{string(site.UnitNode), string(site.UnitCore)}}, "unit", "what a PE is: node, core (default: node)")
-	f.Var(&choice{&add.binding, "binding", []string{string(berth.Early), string(berth.Late)}}, "binding", "when reservations get their nodes: early, late (default: early)")
 	for _, d := range []struct {
 		flag, about string
 		span        *span
@@ -76,7 +74,6 @@ func (a *app) addSite(cmd *cobra.Command, add *addition, name string) error {
 	if add.config == "" {
 		return usagef(cmd, "--config: missing; want the configuration file of the service")
 	}
-	add.adapter.Binding = berth.Binding(add.binding)
 	for _, path := range []*string{&add.adapter.Conf, &add.adapter.Bin} {
 		if *path == "" {
 			continue
@@ -145,14 +142,8 @@ func (a *app) introduce(ctx context.Context, name string, adapter *sites.Adapter
 
 // describeCluster says what a cluster is as a site of Berth.
 func describeCluster(name string, a *sites.Adapter, d *site.Description) (string, error) {
-	unit, binding := site.UnitNode, berth.Early
-	if a.Unit != "" {
-		unit = site.Unit(a.Unit)
-	}
-	if a.Binding != "" {
-		binding = a.Binding
-	}
-	s, _, err := site.Import(name, d, unit, binding)
+	unit := unitOf(a)
+	s, _, err := site.Import(name, d, unit, berth.Early)
 	if err != nil {
 		return "", err
 	}
@@ -160,7 +151,7 @@ func describeCluster(name string, a *sites.Adapter, d *site.Description) (string
 	f.add("cluster", fmt.Sprintf("%s, %s %s", d.Cluster, d.Manager, d.Version))
 	f.add("nodes", strconv.Itoa(len(d.Nodes)))
 	for i := range s.Pools {
-		f.add("pool "+s.Pools[i].Name, fmt.Sprintf("%d PEs, each a %s, bound %s", s.Pools[i].PEs, unit, bindingWords[string(binding)]))
+		f.add("pool "+s.Pools[i].Name, fmt.Sprintf("%d PEs, each a %s", s.Pools[i].PEs, unit))
 	}
 	for i := range d.Partitions {
 		p := &d.Partitions[i]
@@ -204,7 +195,6 @@ func entry(name string, a *sites.Adapter) string {
 	quoted("bin", a.Bin)
 	quoted("zone", a.Zone)
 	add("unit", a.Unit)
-	add("binding", string(a.Binding))
 	lasting("timeout", a.Timeout)
 	lasting("every", a.Every)
 	lasting("margin", a.Margin)
