@@ -2,7 +2,6 @@ package sites
 
 import (
 	"bytes"
-	"reflect"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -14,13 +13,13 @@ import (
 // Errors are of code Invalid: the file or the entry has mistakes, or its sites
 // are written so that nothing can be added, in brackets. name stands in messages.
 func Add(text []byte, name, entry string) ([]byte, error) {
-	var before *File
+	fresh := blank(text)
 	at, indent := len(text), "  "
-	if blank(text) {
+	if fresh {
 		entry = "sites:\n" + item(entry, indent)
 	} else {
-		var err error
-		if before, err = Read(bytes.NewReader(text), name); err != nil {
+		_, err := Read(bytes.NewReader(text), name)
+		if err != nil {
 			return nil, err
 		}
 		if at, indent, err = behindSites(text, name); err != nil {
@@ -35,34 +34,13 @@ func Add(text []byte, name, entry string) ([]byte, error) {
 	}
 	out.WriteString(entry)
 	out.Write(text[at:])
-	after, err := Read(bytes.NewReader(out.Bytes()), name)
-	if err != nil {
-		if before == nil {
+	if _, err := Read(bytes.NewReader(out.Bytes()), name); err != nil {
+		if fresh {
 			return nil, err
 		}
 		return nil, berth.Errorf(berth.Invalid, "sites", "%s: a site cannot be added to a file written like this; add it by hand: %v", name, err)
 	}
-	if before != nil && !extends(after, before) {
-		return nil, berth.Errorf(berth.Invalid, "sites", "%s: a site cannot be added to a file written like this; add it by hand", name)
-	}
 	return out.Bytes(), nil
-}
-
-// extends reports whether a file says what another says, and has one site more.
-func extends(after, before *File) bool {
-	last := len(after.Sites) - 1
-	if last != len(before.Sites) {
-		return false
-	}
-	same := *after
-	same.Sites, same.places = after.Sites[:last], before.places
-	same.Adapters = map[string]Adapter{}
-	for name, a := range after.Adapters {
-		if name != after.Sites[last].Name {
-			same.Adapters[name] = a
-		}
-	}
-	return reflect.DeepEqual(&same, before)
 }
 
 // behindSites returns the offset behind the last line of the list of sites, and
