@@ -110,6 +110,11 @@ var endpoints = []endpoint{
 		params: occupationParams, status: http.StatusOK, answer: form.Occupation{}, do: (*call).occupation,
 	},
 	{
+		method: http.MethodGet, path: "/v1/sites/{name}/doctor", id: "doctor", role: service.Operator,
+		about:  "Examine how well the service can work with a site. That it cannot be reached is a finding.",
+		status: http.StatusOK, answer: form.Findings{}, do: (*call).doctor,
+	},
+	{
 		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/drain", id: "drain", role: service.Operator,
 		about: "Let nothing new start on a node.",
 		body:  object(drainBody), bare: true, keyed: true, status: http.StatusNoContent, do: (*call).drain,

@@ -367,6 +367,16 @@ func (f *fake) Drain(_ context.Context, ask service.Ask, name, node, reason stri
 	return nil
 }
 
+func (f *fake) Doctor(_ context.Context, by service.Principal, name string) ([]site.Finding, error) {
+	if !by.Can(service.Operator) {
+		return nil, berth.Errorf(berth.Denied, "role", "a %s may not", by.Role)
+	}
+	if name != "cm5" {
+		return nil, berth.Errorf(berth.NotFound, "site", "no managed site %q", name)
+	}
+	return []site.Finding{{Check: "reach", Level: site.Good, Text: "it answers"}, {Check: "limits", Level: site.Warning, Text: "none", Hint: "set some"}}, nil
+}
+
 func (f *fake) Resume(ctx context.Context, ask service.Ask, name, node string) error {
 	if err := f.Drain(ctx, ask, name, node, ""); err != nil {
 		return err

@@ -41,6 +41,7 @@ var rights = []right{
 	{"GET", "/v1/sites", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5/occupation", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/sites/cm5/doctor", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/sites/cm5/nodes/n1/drain", `{}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/resume", "", 401, 403, 403, 403, 204},
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
@@ -214,4 +215,14 @@ func TestOccupationPageByPage(t *testing.T) {
 		wantProblem(t, w.do("vera", "GET", "/v1/sites/cm5/occupation?"+query, ""), 422, field)
 	}
 	wantProblem(t, w.do("vera", "GET", "/v1/sites/cm6/occupation", ""), 404)
+}
+
+func TestADoctorsFindingsAreToldAsTheyAre(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	got := into[form.Findings](t, w.do("root", "GET", "/v1/sites/cm5/doctor", ""), 200)
+	want := []form.Finding{{Check: "reach", Level: "ok", Text: "it answers"}, {Check: "limits", Level: "warning", Text: "none", Hint: "set some"}}
+	if !slices.Equal(got.Findings, want) {
+		t.Error(got)
+	}
+	wantProblem(t, w.do("root", "GET", "/v1/sites/other/doctor", ""), 404, "no managed site")
 }

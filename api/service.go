@@ -53,4 +53,5 @@ type harbour interface {
 	Occupation(ctx context.Context, by service.Principal, site string, from, to berth.Time, after service.Mark, limit int) ([]service.Span, error)
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
+	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)
 }

@@ -36,6 +36,18 @@ func (c *call) site() error {
 	return berth.Errorf(berth.NotFound, "name", "no site %q", c.r.PathValue("name"))
 }
 
+func (c *call) doctor() error {
+	found, err := c.Doctor(c.r.Context(), c.by, c.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	f := form.Findings{Findings: make([]form.Finding, len(found))}
+	for i := range found {
+		f.Findings[i] = form.Finding{Check: found[i].Check, Level: string(found[i].Level), Text: found[i].Text, Hint: found[i].Hint}
+	}
+	return c.answer(http.StatusOK, &f)
+}
+
 var drainBody = body[string]{
 	{"reason", "Why, for those who wonder.", text("disk full"), func(reason *string, v value) (err error) {
 		*reason, err = v.word()

@@ -14,6 +14,7 @@ type counts struct {
 	decisions *prometheus.CounterVec // by decision and reason
 	changes   *prometheus.CounterVec // by kind
 	delay     prometheus.Histogram   // of starts
+	idle      *prometheus.CounterVec // by site
 }
 
 func newCounts() counts {
@@ -28,6 +29,9 @@ func newCounts() counts {
 			Name: "berth_start_delay_seconds", Help: "Seconds from the promised start of a reservation to its start.",
 			Buckets: []float64{0, 1, 2, 5, 10, 30, 60, 300, 1800},
 		}),
+		idle: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_reserved_idle_pe_seconds_total", Help: "PE-seconds of reservations that had started and in which nothing ran, at managed sites.",
+		}, []string{"site"}),
 	}
 }
 
@@ -54,7 +58,7 @@ func (c *counts) add(notices []Notice) {
 
 // Register makes what the host counts known to a registry.
 func (h *Host) Register(registry prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, &gauges{host: h}} {
+	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, h.counts.idle, &gauges{host: h}} {
 		if err := registry.Register(collector); err != nil {
 			return err
 		}
@@ -70,11 +74,13 @@ var (
 	peDesc   = prometheus.NewDesc("berth_pes", "PEs of a pool.", []string{"site", "pool"}, nil)
 	freeDesc = prometheus.NewDesc("berth_pes_free", "PEs of a pool that are neither promised nor out of use now.", []string{"site", "pool"}, nil)
 	idleDesc = prometheus.NewDesc("berth_reserved_unused_pes", "PEs of reservations that have started and are not in use yet.", nil, nil)
+	upDesc   = prometheus.NewDesc("berth_site_reachable", "1 if the last look at a managed site succeeded.", []string{"site"}, nil)
+	gapDesc  = prometheus.NewDesc("berth_site_drift", "Reservations at a managed site that are not as promised and could not be put right.", []string{"site"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc} {
+	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, upDesc, gapDesc} {
 		out <- d
 	}
 }
@@ -119,4 +125,12 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(l.Free), l.Resource.Site, l.Resource.Name)
 	}
 	out <- prometheus.MustNewConstMetric(idleDesc, prometheus.GaugeValue, float64(s.unused))
+	for name, k := range g.host.sites {
+		view, up := k.look(), 0.0
+		if view.Reachable {
+			up = 1
+		}
+		out <- prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, up, name)
+		out <- prometheus.MustNewConstMetric(gapDesc, prometheus.GaugeValue, float64(len(view.Drift)), name)
+	}
 }

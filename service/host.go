@@ -101,7 +101,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	rec, err := core.Configure(h.clock(), options.Config)
 	if err != nil {
 		_ = h.writer.Close() // nothing was added
-		return nil, err
+		return nil, unplaced(err)
 	}
 	if rec != nil {
 		h.persist(rec, nil)

@@ -40,7 +40,8 @@ type keeper struct {
 	agent   *site.Agent
 	wake    chan struct{} // of one place
 	late    map[string]bool
-	told    outOfUse // what was last told to the engine; of the loop
+	told    outOfUse   // what was last told to the engine; of the loop
+	looked  berth.Time // when the state was that was last counted; of the loop
 	// standoffs are the promises that the site refuses; of the keeper's goroutine.
 	standoffs map[promise]*standoff
 
@@ -175,6 +176,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	want, err := call(ctx, h, func(answer func(wanted, error)) {
 		h.tellOutOfUse(k, state)
 		h.tellUsed(k, state)
+		h.countIdle(k, state)
 		want := h.wanted(k, state)
 		h.whenDurable(func(err error) { answer(want, err) })
 	})

@@ -90,9 +90,9 @@ func (h *Host) tellOutOfUse(k *keeper, state *site.State) {
 	k.told = is
 }
 
-// unusable returns when PEs are out of use: those of nodes that are not up, those
-// that run what is not ours, until its limit, and those of reservations that are
-// not ours. What has outrun its limit ends nobody knows when. A node that is
+// unusable returns when PEs are out of use: those of nodes that are gone or not
+// up, those that run what is not ours, until its limit, and those of reservations
+// that are not ours. What has outrun its limit ends nobody knows when. A node that is
 // drained serves what runs on it to the end; of one of which the manager does not
 // know what it is, what was told last counts.
 func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
@@ -140,6 +140,9 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 				}
 			}
 		}
+	}
+	for pool, pes := range k.manager.Layout.Gone() {
+		is.add(pool, pes, span{now, berth.Forever})
 	}
 	for _, pes := range is {
 		for pe := range pes {
@@ -206,22 +209,52 @@ func (h *Host) tellPool(k *keeper, pool string, is map[berth.PE][]span, now bert
 	}
 }
 
-// tellUsed notes which reservations are in use: a job runs in them, or has run.
-func (h *Host) tellUsed(k *keeper, state *site.State) {
+// used returns the promises to whose reservations jobs belong.
+func (k *keeper) used(lists ...[]site.Job) map[promise]bool {
 	used := map[promise]bool{}
-	for _, jobs := range [][]site.Job{state.Running, state.Ended} {
+	for _, jobs := range lists {
 		for i := range jobs {
 			if p := k.promiseOf(site.Name(jobs[i].Reservation)); p != "" {
 				used[p] = true
 			}
 		}
 	}
+	return used
+}
+
+// tellUsed notes which reservations are in use: a job runs in them, or has run.
+func (h *Host) tellUsed(k *keeper, state *site.State) {
+	used := k.used(state.Running, state.Ended)
 	if len(used) == 0 {
 		return
 	}
 	for r := range h.core.engine.Due(k.name, h.clock()) {
 		if r.State == berth.Active && !r.Shown && used[k.promise(r.Request.ID)] {
 			h.tell(k, &engine.Event{Kind: engine.Show, ID: r.Request.ID})
+		}
+	}
+}
+
+// countIdle adds what reservations that have started have held since the last
+// look although nothing runs in them now. Of a time in which the site was not
+// looked at for long nobody knows, and nothing is added.
+func (h *Host) countIdle(k *keeper, state *site.State) {
+	const most = 4 // looks left out
+	since := k.looked
+	k.looked = state.At
+	if since == 0 || state.At <= since || state.At-since > berth.Time(most*max(1, int64(k.manager.Every.Seconds()))) {
+		return
+	}
+	used := k.used(state.Running)
+	for r := range h.core.engine.Due(k.name, h.clock()) {
+		from := max(since, r.Start())
+		if r.State != berth.Active || used[k.promise(r.Request.ID)] || from >= state.At {
+			continue
+		}
+		for i := range r.Allotments {
+			if a := &r.Allotments[i]; a.Resource.Site == k.name {
+				h.counts.idle.WithLabelValues(k.name).Add(float64(a.NPE) * float64(state.At-from))
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -165,4 +166,15 @@ type Notice struct {
 	Reservation Reservation `json:"reservation"`
 	// Refusal says why what was asked of it was not done, if What is "kept".
 	Refusal *berth.Refusal `json:"refusal,omitempty"`
+}
+
+// unplaced says what can be done about a configuration in which something that is
+// live has no place.
+func unplaced(err error) error {
+	wrong, is := errors.AsType[*berth.Error](err)
+	if !is || wrong.Field != "snapshot" {
+		return err // the configuration is wrong by itself
+	}
+	return berth.Errorf(berth.Invalid, "configuration", "it has no place for all that is promised: %s. Nothing was changed. "+
+		"Start with the configuration as it was, let what is promised there end or cancel it (berth list --site NAME), and change it then", wrong.Msg)
 }

@@ -31,6 +31,9 @@ type Node struct {
 	MemoryMB int64       `json:"memory_mb,omitempty"` // in 10^6 bytes, rounded down
 	Features []string    `json:"features,omitempty"`
 	GRES     []GRES      `json:"gres,omitempty"`
+	// Gone says that the site no longer has it, or no longer as it was: it keeps
+	// its place among the others, out of use.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // GRES is a countable thing of a node, such as its four GPUs of type a100.
@@ -56,6 +59,50 @@ type Rights struct {
 	Reserve bool   `json:"reserve"` // make, change and release reservations
 	Drain   bool   `json:"drain"`   // drain and resume nodes
 	Submit  bool   `json:"submit"`  // run tasks
+}
+
+// After returns the description with the nodes of an earlier one of the same site
+// in their old order, so that PEs keep their numbers and promises their nodes:
+// what is new comes behind, and what is gone, or of other hardware now, stays as
+// Gone. changes says both in words. Neither description is written. Cost: O(n)
+// for n nodes.
+func (d *Description) After(before *Description) (now *Description, changes []string) {
+	type key struct{ name, class string }
+	fresh := make(map[key]*Node, len(d.Nodes))
+	names := make(map[string]bool, len(d.Nodes))
+	for i := range d.Nodes {
+		node := &d.Nodes[i]
+		fresh[key{node.Name, node.class()}], names[node.Name] = node, true
+	}
+	out := *d
+	out.Nodes = make([]Node, 0, len(d.Nodes))
+	for i := range before.Nodes {
+		old := before.Nodes[i]
+		k := key{old.Name, old.class()}
+		node := fresh[k]
+		delete(fresh, k)
+		switch {
+		case node != nil && old.Gone:
+			changes = append(changes, "node "+old.Name+" is back")
+		case node == nil && !old.Gone && names[old.Name]:
+			changes = append(changes, "node "+old.Name+" is no longer "+k.class)
+		case node == nil && !old.Gone:
+			changes = append(changes, "node "+old.Name+" is gone")
+		}
+		if node != nil {
+			old = *node
+		}
+		old.Gone = node == nil
+		out.Nodes = append(out.Nodes, old)
+	}
+	for i := range d.Nodes {
+		node := &d.Nodes[i]
+		if fresh[key{node.Name, node.class()}] == node {
+			changes = append(changes, "node "+node.Name+" is new, "+node.class())
+			out.Nodes = append(out.Nodes, *node)
+		}
+	}
+	return &out, changes
 }
 
 // Horizon returns how long before its start a reservation on the nodes must be

@@ -13,7 +13,8 @@ import (
 type Layout struct {
 	unit  Unit
 	pools map[string]*poolLayout
-	place map[string]nodePlace // by node
+	place map[string]nodePlace   // by node that is not gone
+	gone  map[string][]berth.Run // PEs of nodes that are, by pool
 }
 
 type poolLayout struct {
@@ -37,7 +38,7 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 		return berth.Site{}, nil, berth.Errorf(berth.Invalid, "nodes", "site %s has none", name)
 	}
 	s := berth.Site{Name: name, Managed: true}
-	layout := &Layout{unit: unit, pools: map[string]*poolLayout{}, place: make(map[string]nodePlace, len(d.Nodes))}
+	layout := &Layout{unit: unit, pools: map[string]*poolLayout{}, place: make(map[string]nodePlace, len(d.Nodes)), gone: map[string][]berth.Run{}}
 	for i := range d.Nodes {
 		node := &d.Nodes[i]
 		pool := layout.pools[node.class()]
@@ -53,7 +54,12 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 			return berth.Site{}, nil, berth.Errorf(berth.Invalid, "nodes", "pool %s of site %s: %d nodes of %d cores; want 1 to %d PEs",
 				node.class(), name, len(pool.nodes)+1, node.Cores, berth.MaxPEs)
 		}
-		layout.place[node.Name] = nodePlace{pool: node.class(), first: berth.PE(len(pool.nodes)) * berth.PE(pool.cores)}
+		first := berth.PE(len(pool.nodes)) * berth.PE(pool.cores)
+		if node.Gone {
+			layout.gone[node.class()] = append(layout.gone[node.class()], berth.Run{Lo: first, Hi: first + berth.PE(pool.cores)})
+		} else {
+			layout.place[node.Name] = nodePlace{pool: node.class(), first: first}
+		}
 		pool.nodes = append(pool.nodes, node)
 	}
 	for i := range s.Pools {
@@ -62,6 +68,16 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 	}
 	s.Partitions = layout.partitions(s.Pools, d.Partitions)
 	return s, layout, nil
+}
+
+// Gone returns the PEs of nodes that the site no longer has, by pool: they are
+// out of use for good. Cost: O(n log n) for n such nodes.
+func (l *Layout) Gone() map[string]berth.PESet {
+	sets := make(map[string]berth.PESet, len(l.gone))
+	for pool, runs := range l.gone {
+		sets[pool] = berth.NewPESet(runs...)
+	}
+	return sets
 }
 
 // class names the hardware and the features of a node.

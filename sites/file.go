@@ -17,6 +17,10 @@ type File struct {
 	Sites    []berth.Site // at least one, in the order of the file
 	Users    []berth.User // in the order of the file
 	Policies Policies
+	// Adapters says how sites are reached that describe themselves, by name. Such
+	// a site has no pools here.
+	Adapters map[string]Adapter
+	Service  Service
 
 	places map[string]place // of keys, by their path
 }
@@ -139,12 +143,24 @@ func Read(r io.Reader, name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := reader{File: &File{Name: name, places: make(map[string]place)}}
+	read := reader{File: &File{Name: name, Adapters: map[string]Adapter{}, places: make(map[string]place)}}
 	read.file(tree)
 	if err := read.err(); err != nil {
 		return nil, err
 	}
 	return read.File, nil
+}
+
+// Described returns an error of code Invalid about the first site that only its
+// adapter can describe, for those who reach no site; nil if there is none.
+func (f *File) Described() error {
+	for i := range f.Sites {
+		if name := f.Sites[i].Name; f.Adapters[name].Kind != "" {
+			key := fmt.Sprintf("sites[%d].adapter", i)
+			return berth.Errorf(berth.Invalid, key, "%s: site %s describes itself to berth serve; here its pes or pools are needed", f.Where(key), name)
+		}
+	}
+	return nil
 }
 
 // Size returns how many PEs a pool has, and false if the file has no such pool.

@@ -34,6 +34,7 @@ func (r *reader) file(v *value) {
 		key{"sites", "a sites file needs at least one site", r.sites},
 		key{"users", "", r.users},
 		key{"policies", "", r.policies},
+		key{"service", "", r.service},
 	)
 }
 
@@ -54,6 +55,10 @@ type pools struct {
 }
 
 func (r *reader) site(v *value, path string, site *berth.Site, names unique) {
+	if v.has("adapter") {
+		r.describedSite(v, path, site, names)
+		return
+	}
 	p := pools{site: site, nodes: make(map[string]map[string]berth.PE), bad: make(map[string]bool), names: make(unique)}
 	keys := []key{
 		{"name", "a site needs a name", r.named(&site.Name, "site", names)},
@@ -74,20 +79,28 @@ func (r *reader) site(v *value, path string, site *berth.Site, names unique) {
 	}
 	keys = append(keys,
 		key{"partitions", "", func(v *value, path string) { r.partitions(v, path, &p) }},
-		key{"software", "", func(v *value, path string) { r.software(v, path, site) }},
-		key{"storage", "", measured(r, &site.StorageMB, sizeExample, bytesize.Offered)},
-		key{"link", "", func(v *value, path string) {
+		key{"managed", "", r.switched(&site.Managed)},
+		key{"adapter", "", ignore}, // it is not there: for those who mistype it
+	)
+	keys = append(keys, r.offered(site)...)
+	if v.kind == isMap && !v.has("pools") {
+		r.pool(v.only(poolKeys), path, "a site", &p)
+	}
+	r.group(v, path, "a site", keys...)
+}
+
+// offered are the keys of what a site offers beside its PEs.
+func (r *reader) offered(site *berth.Site) []key {
+	return []key{
+		{"software", "", func(v *value, path string) { r.software(v, path, site) }},
+		{"storage", "", measured(r, &site.StorageMB, sizeExample, bytesize.Offered)},
+		{"link", "", func(v *value, path string) {
 			r.group(v, path, "a link",
 				key{"delay", "", measured(r, &site.Link.DelayMS, delayExample, delay)},
 				key{"bandwidth", "", measured(r, &site.Link.KilobytesPerSecond, rateExample, bandwidth)},
 			)
 		}},
-		key{"managed", "", r.switched(&site.Managed)},
-	)
-	if v.kind == isMap && !v.has("pools") {
-		r.pool(v.only(poolKeys), path, "a site", &p)
 	}
-	r.group(v, path, "a site", keys...)
 }
 
 func ignore(*value, string) {}

@@ -184,6 +184,7 @@ var good = map[string]string{
 	"edges of shares":    "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 0, k2: 1.000}}",
 	"exact share":        "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 0.333, k2: 0.001}}",
 	"user of many words": "sites: [{name: a, pes: 1}]\nusers: [{id: /O=Grid/CN=Ada Lovelace, priority: 1}]",
+	"adapters":           "sites:\n- {name: a, adapter: {kind: slurm}}\n- {name: b, adapter: {kind: local}, storage: 1TB, link: {delay: 2s}, software: [{name: x}]}",
 	"policies":           "sites: [{name: a, pes: 1}]\npolicies: {order: fcfs, admit: [all], every: 4m, seed: 0, quota: {pe_hours: 1}, dpsar: {sd: 0}}",
 }
 
@@ -293,6 +294,24 @@ var bad = []struct {
 	{name: "a priority beyond all scales", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u, priority: 1048577}]", place: "2:27", field: "users[0].priority", want: "1048576"},
 	{name: "no quota", text: "sites: [{name: a, pes: 1}]\npolicies: {quota: {reservations: 0}}", place: "2:34", field: "policies.quota.reservations", want: "from 1"},
 	{name: "user without priority", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u}]", place: "2:9", field: "users[0].priority", want: "missing"},
+	{name: "adapter beside PEs", text: "sites: [{name: a, adapter: {kind: slurm}, pes: 4}]", place: "1:48", field: "sites[0].pes", want: "the site's adapter tells it"},
+	{name: "adapter beside partitions", text: "sites: [{name: a, adapter: {kind: slurm}, partitions: [{name: p}]}]", place: "1:55", field: "sites[0].partitions", want: "the site's adapter tells it"},
+	{name: "adapter mistyped", text: "sites: [{name: a, pes: 4, adaptor: {kind: slurm}}]", place: "1:27", field: "sites[0].adaptor", want: "did you mean adapter?"},
+	{name: "adapter without kind", text: "sites: [{name: a, adapter: {conf: /x}}]", place: "1:28", field: "sites[0].adapter.kind", want: "missing; an adapter needs its kind"},
+	{name: "adapter of another kind", text: "sites: [{name: a, adapter: {kind: pbs}}]", place: "1:35", field: "sites[0].adapter.kind", want: `"pbs": want local or slurm`},
+	{name: "key of another kind", text: "sites: [{name: a, adapter: {kind: slurm, cores: 2}}]", place: "1:49", field: "sites[0].adapter.cores", want: "for adapters of kind local; this one is slurm"},
+	{name: "unknown key of an adapter", text: "sites: [{name: a, adapter: {kind: slurm, config: /x}}]", place: "1:42", field: "sites[0].adapter.config", want: "unknown key (did you mean conf?)"},
+	{name: "bare timeout", text: "sites: [{name: a, adapter: {kind: slurm, timeout: 30}}]", place: "1:51", field: "sites[0].adapter.timeout", want: "30s (seconds"},
+	{name: "unit", text: "sites: [{name: a, adapter: {kind: slurm, unit: socket}}]", place: "1:48", field: "sites[0].adapter.unit", want: `"socket": want node or core`},
+	{name: "no users", text: "sites: [{name: a, adapter: {kind: local, users: {}}}]", place: "1:49", field: "sites[0].adapter.users", want: "0 users; want 1"},
+	{name: "odd account", text: "sites: [{name: a, adapter: {kind: local, users: {ann: a b}}}]", place: "1:55", field: "sites[0].adapter.users.ann", want: "want a name of letters"},
+	{name: "unknown key of the service", text: "sites: [{name: a, pes: 1}]\nservice: {listn: x}", place: "2:11", field: "service.listn", want: "did you mean listen?"},
+	{name: "form of the log", text: "sites: [{name: a, pes: 1}]\nservice: {log: xml}", place: "2:16", field: "service.log", want: "want text or json"},
+	{name: "half a rate", text: "sites: [{name: a, pes: 1}]\nservice: {rates: {user: {burst: 5}}}", place: "2:25", field: "service.rates.user.per_second", want: "missing; a rate needs per_second and burst"},
+	{name: "rate of nothing", text: "sites: [{name: a, pes: 1}]\nservice: {rates: {user: {per_second: 0, burst: 5}}}", place: "2:38", field: "service.rates.user.per_second", want: "a number from 0.001"},
+	{name: "rate of a role that is none", text: "sites: [{name: a, pes: 1}]\nservice: {rates: {admin: {per_second: 1, burst: 5}}}", place: "2:19", field: "service.rates.admin", want: "unknown key"},
+	{name: "nothing kept", text: "sites: [{name: a, pes: 1}]\nservice: {keep: 0}", place: "2:17", field: "service.keep", want: "from 1"},
+	{name: "empty path", text: "sites: [{name: a, pes: 1}]\nservice: {data: \"\"}", place: "2:17", field: "service.data", want: "want a path"},
 	{name: "user of two lines", text: "sites: [{name: a, pes: 1}]\nusers: [{id: \"u\\nv\", priority: 1}]", place: "2:14", field: "users[0].id", want: "on one line"},
 }
 

@@ -185,6 +185,13 @@ func (c *Client) Site(ctx context.Context, name string) (s form.Site, err error)
 	return s, err
 }
 
+// Doctor has the service examine a site.
+func (c *Client) Doctor(ctx context.Context, name string) ([]form.Finding, error) {
+	var answer form.Findings
+	err := c.send(ctx, http.MethodGet, "/v1/sites/"+url.PathEscape(name)+"/doctor", Action{}, nil, &answer)
+	return answer.Findings, err
+}
+
 // Drain lets nothing new start on a node.
 func (c *Client) Drain(ctx context.Context, site, node, reason string) error {
 	in := struct {

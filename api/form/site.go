@@ -42,6 +42,20 @@ type Drift struct {
 	What []string `json:"what,omitempty"`
 }
 
+// Finding is one thing that a doctor found: what was looked at, how bad it is
+// ("ok", "warning", "error"), what is so, and what the operator can do about it.
+type Finding struct {
+	Check string `json:"check"`
+	Level string `json:"level"`
+	Text  string `json:"text"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// Findings is what a doctor found at a site.
+type Findings struct {
+	Findings []Finding `json:"findings"`
+}
+
 // Sites is a list of sites.
 type Sites struct {
 	Sites []Site `json:"sites"`

@@ -41,6 +41,9 @@ cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
 				return usagef(cmd, "--pes: given beside --sites, which tells the sizes; want one of the two")
 			case sitesFile != "":
 				file, err := sites.Open(sitesFile)
+				if err == nil {
+					err = file.Described()
+				}
 				if err != nil {
 					return err
 				}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +34,7 @@ func openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkNames(file); err != nil {
+	if err := errors.Join(file.Described(), checkNames(file)); err != nil {
 		return nil, err
 	}
 	g.file = file

@@ -22,9 +22,7 @@ import (
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
-	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/local"
-	"github.com/berth-hpc/berth/site/slurm"
 	"github.com/berth-hpc/berth/sites"
 )
 
@@ -32,11 +30,13 @@ import (
 type serveFlags struct {
 	data   string
 	listen string
-	sites  string
+	config string
+	sites  string // the older name of config
 	local  string
 	slurm  string
 	cores  berth.Count
 	log    string
+	check  bool
 }
 
 // serveCommand returns berth serve.
@@ -49,12 +49,13 @@ func (a *app) serveCommand() *cobra.Command {
 is in DIR and survives whatever ends it; the first start writes the operator's
 token to DIR/operator.token.
 
-Sites: this machine's cores, unless --sites or --slurm name others. A site of a
-sites file alone has nobody who carries its promises out; --local and --slurm
-name sites that have.`,
+Sites: this machine's cores, unless --config or --slurm name others. A site of the
+configuration file that has no adapter has nobody who carries its promises out.
+Flags win over the file.`,
 		Example: `  berth serve
   berth serve --data /var/lib/berth --slurm cluster
-  berth serve --sites sites.yaml --listen 127.0.0.1:7117`,
+  berth serve --config /etc/berth/berth.yaml
+  berth serve --config /etc/berth/berth.yaml --check`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &flags) },
 	}
@@ -62,12 +63,15 @@ name sites that have.`,
 	f.SortFlags = false
 	dataFlag(cmd, &flags.data)
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:7117", "`ADDRESS` to listen on; port 0 takes a free one")
-	f.StringVar(&flags.sites, "sites", "", "sites and policies, a YAML `FILE`")
+	f.StringVar(&flags.config, "config", "", "configuration: service, sites and policies, a YAML `FILE`")
+	f.BoolVar(&flags.check, "check", false, "check flags and configuration, say so, and start nothing")
+	f.StringVar(&flags.sites, "sites", "", "another name of --config")
+	_ = f.MarkHidden("sites") // fails for unknown flags only
 	f.StringVar(&flags.local, "local", "", "`NAME` of this machine as a site that runs what is submitted (default: local, if no other site is named)")
 	f.Var(&whole[berth.Count]{&flags.cores, 1, berth.MaxPEs}, "cores", "how many cores this machine hands out (default: those it may use)")
 	f.StringVar(&flags.slurm, "slurm", "", "`NAME` of the Slurm cluster that this machine's commands reach")
 	f.Var(&choice{&flags.log, "form", logForms}, "log", "form of the log on stderr: "+strings.Join(logForms, ", "))
-	_ = cmd.MarkFlagFilename("sites", "yaml", "yml") // fails for unknown flags only
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails for unknown flags only
 	complete(cmd, "log", logForms)
 	return cmd
 }
@@ -94,31 +98,35 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 // serve runs the service.
 func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
+	set, err := flags.load(cmd)
+	if err != nil {
+		return err
+	}
+	if flags.check {
+		return a.show(set.String() + "\n")
+	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	if err := os.MkdirAll(flags.data, 0o700); err != nil {
+	if err := os.MkdirAll(set.data, 0o700); err != nil {
 		return berth.Errorf(berth.Invalid, "data", "%v", err)
 	}
-	log := a.logger(flags.log)
-	config, err := serviceConfig(cmd, flags)
+	log := a.logger(set.log)
+	harbour := &harbour{data: set.data, log: log, again: askAgain}
+	defer harbour.close()
+	managers, err := harbour.open(ctx, set)
 	if err != nil {
 		return err
 	}
-	managers, release, err := openSites(ctx, flags, &config)
+	tokens, err := token.Open(set.data, userName(), berth.Time(time.Now().Unix()))
 	if err != nil {
 		return err
 	}
-	defer release()
-	tokens, err := token.Open(flags.data, userName(), berth.Time(time.Now().Unix()))
-	if err != nil {
-		return err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", flags.listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", set.listen)
 	if err != nil {
 		return berth.Errorf(berth.Invalid, "listen", "%v", err)
 	}
 	defer func() { _ = listener.Close() }() // Shutdown has closed it
-	store, err := sqlite.Open(flags.data, sqlite.Options{})
+	store, err := sqlite.Open(set.data, sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -126,7 +134,9 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if torn := store.Torn(); torn != nil {
 		log.Warn("the last batch of the journal was torn and is dropped; nobody had been answered", "damage", torn)
 	}
-	host, err := service.Open(ctx, service.Options{Config: config, Journal: store, Version: version(), Log: log, Managers: managers})
+	host, err := service.Open(ctx, service.Options{
+		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managers, Keep: set.keep,
+	})
 	if err != nil {
 		return err
 	}
@@ -136,9 +146,9 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if err := host.Register(registry); err != nil {
 		return err
 	}
-	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version()}))
+	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Rates: set.rates}))
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	a.greet(flags, listener.Addr().String(), &config)
+	a.greet(set, listener.Addr().String())
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -173,22 +183,12 @@ func userName() string {
 	return "operator"
 }
 
-// serviceConfig returns the engine's configuration: that of the sites file, and
+// serviceConfig returns the engine's configuration: that of the file, and
 // the product's default where it says nothing.
-func serviceConfig(cmd *cobra.Command, flags *serveFlags) (engine.Config, error) {
-	g := &grid{}
+func serviceConfig(cmd *cobra.Command, file *sites.File) (engine.Config, error) {
+	g := &grid{file: file}
 	sim := newSimFlags()
 	sim.preset = "default"
-	if flags.sites != "" {
-		file, err := sites.Open(flags.sites)
-		if err != nil {
-			return engine.Config{}, err
-		}
-		if err := checkNames(file); err != nil {
-			return engine.Config{}, err
-		}
-		g.file = file
-	}
 	config, err := g.configure(cmd, sim)
 	if err != nil {
 		return config, err
@@ -203,68 +203,9 @@ func serviceConfig(cmd *cobra.Command, flags *serveFlags) (engine.Config, error)
 	return config, nil
 }
 
-// openSites opens the sites that somebody manages and adds them to the
-// configuration. release lets go of them.
-func openSites(ctx context.Context, flags *serveFlags, config *engine.Config) (managers map[string]service.Manager, release func(), err error) {
-	managers = map[string]service.Manager{}
-	var open []func() error
-	release = func() {
-		for _, c := range open {
-			_ = c() // what runs there runs on
-		}
-	}
-	if flags.local == "" && len(config.Sites) == 0 && flags.slurm == "" {
-		flags.local = "local"
-	}
-	if flags.local != "" {
-		s, err := local.Open(local.Options{Site: flags.local, Dir: filepath.Join(flags.data, "local"), Cores: flags.cores})
-		if err != nil {
-			return nil, release, err
-		}
-		open = append(open, s.Close)
-		if err := manage(ctx, flags.local, "local", s, site.UnitCore, berth.Late, time.Second, config, managers); err != nil {
-			release()
-			return nil, release, err
-		}
-	}
-	if flags.slurm != "" {
-		s := slurm.New(slurm.Options{Site: flags.slurm, Conf: os.Getenv(slurmConf)})
-		if err := manage(ctx, flags.slurm, "slurm", s, site.UnitNode, berth.Early, 5*time.Second, config, managers); err != nil {
-			release()
-			return nil, release, err
-		}
-	}
-	return managers, release, nil
-}
-
-// slurmConf is the variable that tells Slurm's commands which cluster they are
-// for.
-const slurmConf = "SLURM_CONF"
-
-// margin is how much earlier than needed promises are made real at a site, so
-// that no job started before can reach into them.
-const margin berth.Duration = 120
-
-// manage adds a site to the configuration, as it describes itself.
-func manage(ctx context.Context, name, kind string, adapter site.Observer, unit site.Unit, binding berth.Binding, every time.Duration, config *engine.Config, managers map[string]service.Manager) error {
-	description, err := adapter.Describe(ctx)
-	if err != nil {
-		return fmt.Errorf("site %s: %w", name, err)
-	}
-	s, layout, err := site.Import(name, description, unit, binding)
-	if err != nil {
-		return err
-	}
-	s.Managed = true
-	config.Sites = append(config.Sites, s)
-	managers[name] = service.Manager{
-		Kind: kind, Adapter: adapter, Layout: layout, Every: every, Horizon: description.Horizon(nil, margin),
-	}
-	return nil
-}
-
 // greet says on stdout where the service is and what to try next.
-func (a *app) greet(flags *serveFlags, address string, config *engine.Config) {
+func (a *app) greet(set *setup, address string) {
+	config := &set.config
 	var names []string
 	pes := berth.Count(0)
 	for i := range config.Sites {
@@ -282,5 +223,5 @@ The operator's token is in %s. In another terminal, try
     berth submit --npe 1 --duration 1m --deadline now+10min -- echo hello
     berth sites
 
-`, version(), pes, strings.Join(names, ", "), address, filepath.Join(flags.data, token.OperatorFile), address, filepath.Join(flags.data, token.OperatorFile))
+`, version(), pes, strings.Join(names, ", "), address, filepath.Join(set.data, token.OperatorFile), address, filepath.Join(set.data, token.OperatorFile))
 }

@@ -13,7 +13,7 @@ import (
 
 // sitesCommand returns berth sites. Alone it lists them.
 func (a *app) sitesCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sites", Short: "List the sites, look at one, take nodes out of use and put them back"}
+	cmd := &cobra.Command{Use: "sites", Short: "List the sites, look at one, examine and add them, take nodes out of use and put them back"}
 	r := remoteFlags(cmd)
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -22,7 +22,7 @@ func (a *app) sitesCommand() *cobra.Command {
 		}
 		return a.listSites(cmd, r)
 	}
-	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesOccupation(), a.sitesDrain(), a.sitesResume())
+	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesOccupation(), a.sitesDoctor(), a.sitesAdd(), a.sitesDrain(), a.sitesResume())
 	return cmd
 }
 

@@ -34,6 +34,7 @@ var sayings = []struct {
 	{words: "Invalid user id", kind: site.Denied, hint: "make Berth's user SlurmUser or an operator; or a user of the reservation is unknown to slurmctld"},
 	{words: "Invalid account or account/partition combination", kind: site.Invalid, hint: "the accounting database has no such association; add it with sacctmgr"},
 	{words: "Invalid account", kind: site.Invalid, hint: "the accounting database has no such account; add it with sacctmgr"},
+	{words: "resolve_ctls_from_dns_srv", kind: site.Unreachable, hint: "there is no slurm.conf here; say where it is"},
 	{words: "Unable to contact slurm controller (connect failure)", kind: site.Unreachable, hint: "slurmctld is down or not at the address that slurm.conf gives"},
 	// Without a slurm.conf the commands look for one in the DNS.
 	{words: "resolve_ctls_from_dns_srv", kind: site.Unreachable, hint: "no slurm.conf is found here; say where it is, by the configuration or SLURM_CONF"},

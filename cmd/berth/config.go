@@ -1,0 +1,212 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/sites"
+)
+
+// setup is what a service runs on: what the flags say, then the configuration
+// file, then the defaults.
+type setup struct {
+	data, listen, log string
+	keep              int
+	rates             map[service.Role]api.Rate
+	config            engine.Config // sites that describe themselves have no pools in it yet
+	adapters          map[string]sites.Adapter
+}
+
+// load reads the configuration of serve and checks all that can be checked
+// without asking anybody.
+func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
+	s := &setup{data: flags.data, listen: flags.listen, log: flags.log, adapters: map[string]sites.Adapter{}, rates: map[service.Role]api.Rate{}}
+	file, err := flags.open(cmd)
+	if err != nil {
+		return nil, err
+	}
+	at := "--listen"
+	if file != nil {
+		if s.fromFile(cmd, file) {
+			at = file.Where("service.listen")
+		}
+		if err := checkAdapters(file); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkAddress(at, s.listen); err != nil {
+		return nil, err
+	}
+	if s.config, err = serviceConfig(cmd, file); err != nil {
+		return nil, err
+	}
+	if err := s.fromFlags(flags, file); err != nil {
+		return nil, err
+	}
+	return s, checkConfig(s.config)
+}
+
+// open opens the configuration file, nil if there is none.
+func (flags *serveFlags) open(cmd *cobra.Command) (*sites.File, error) {
+	path := flags.config
+	switch {
+	case path != "" && flags.sites != "":
+		return nil, usagef(cmd, "--sites: given beside --config, which is the same file; want one of the two")
+	case path == "":
+		path = flags.sites
+	}
+	if path == "" {
+		return nil, nil //nolint:nilnil // no file is no mistake
+	}
+	file, err := sites.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return file, checkNames(file)
+}
+
+// fromFile takes from the file what no flag says. It says whether the address to
+// listen on is the file's.
+func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
+	in := &file.Service
+	take := func(flag string, to *string, value string) bool {
+		if value == "" || cmd.Flags().Changed(flag) {
+			return false
+		}
+		*to = value
+		return true
+	}
+	take("data", &s.data, in.Data)
+	take("log", &s.log, in.Log)
+	s.keep = in.Keep
+	for role, r := range in.Rates {
+		s.rates[service.Role(role)] = api.Rate{PerSecond: float64(r.PerSecond) / 1000, Burst: r.Burst}
+	}
+	maps.Copy(s.adapters, file.Adapters)
+	return take("listen", &s.listen, in.Listen)
+}
+
+// fromFlags adds the sites that flags name, and this machine if there is none.
+func (s *setup) fromFlags(flags *serveFlags, file *sites.File) error {
+	mine := ""
+	for name, a := range s.adapters {
+		if a.Kind == sites.Local {
+			mine = name
+		}
+	}
+	if flags.local == "" && flags.slurm == "" && file == nil {
+		flags.local = "local"
+	}
+	add := func(flag, name string, a sites.Adapter) error {
+		for i := range s.config.Sites {
+			if s.config.Sites[i].Name == name {
+				return berth.Errorf(berth.Invalid, flag, "%q: there is a site of this name already; want another name", name)
+			}
+		}
+		s.config.Sites = append(s.config.Sites, berth.Site{Name: name, Managed: true})
+		s.adapters[name] = a
+		return nil
+	}
+	if flags.local != "" {
+		if mine != "" {
+			return berth.Errorf(berth.Invalid, "local", "%q: this machine is the site %q already, as the configuration file has it", flags.local, mine)
+		}
+		if err := add("local", flags.local, sites.Adapter{Kind: sites.Local}); err != nil {
+			return err
+		}
+		mine = flags.local
+	}
+	if flags.slurm != "" {
+		if err := add("slurm", flags.slurm, sites.Adapter{Kind: sites.Slurm}); err != nil {
+			return err
+		}
+	}
+	if flags.cores != 0 {
+		if mine == "" {
+			return berth.Errorf(berth.Invalid, "cores", "%d of this machine, which is no site; want --local NAME with it", flags.cores)
+		}
+		a := s.adapters[mine]
+		a.Cores = flags.cores
+		s.adapters[mine] = a
+	}
+	return nil
+}
+
+// checkAddress checks an address to listen on; where says who gave it.
+func checkAddress(where, address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || strconv.FormatUint(n, 10) != port {
+		return berth.Errorf(berth.Invalid, "listen", "%s: %q: want host and port, such as 127.0.0.1:7117", where, address)
+	}
+	return nil
+}
+
+// checkAdapters checks what the reader of the file cannot: zones, paths, and that
+// a machine is one site.
+func checkAdapters(file *sites.File) error {
+	mine := ""
+	for i := range file.Sites {
+		name := file.Sites[i].Name
+		a := file.Adapters[name]
+		wrong := func(key, format string, args ...any) error {
+			key = fmt.Sprintf("sites[%d].adapter%s", i, key)
+			return berth.Errorf(berth.Invalid, key, "%s: %s", file.Where(key), fmt.Sprintf(format, args...))
+		}
+		if a.Zone != "" {
+			if _, err := time.LoadLocation(a.Zone); err != nil || a.Zone == "Local" {
+				return wrong(".zone", "%q: no zone of the tz database; want one such as Europe/Berlin", a.Zone)
+			}
+		}
+		for key, path := range map[string]string{".conf": a.Conf, ".bin": a.Bin} {
+			if path != "" && !filepath.IsAbs(path) {
+				return wrong(key, "%q: want a path from the root, since Slurm's commands are started elsewhere", path)
+			}
+		}
+		if a.Kind == sites.Local && mine != "" {
+			return wrong(".kind", "site %s is this machine, and so is %s; want one of them", name, mine)
+		}
+		if a.Kind == sites.Local {
+			mine = name
+		}
+	}
+	return nil
+}
+
+// checkConfig checks what the engine will check once the sites have been reached.
+func checkConfig(config engine.Config) error {
+	trial := config
+	trial.Sites = nil
+	for _, s := range config.Sites {
+		if len(s.Pools) == 0 {
+			s.Pools = []berth.Pool{{Name: sites.DefaultPool, PEs: 1, Binding: berth.Early}}
+		}
+		trial.Sites = append(trial.Sites, s)
+	}
+	_, err := engine.New(trial)
+	return err
+}
+
+// String says what the service would run on.
+func (s *setup) String() string {
+	var names []string
+	for i := range s.config.Sites {
+		name := s.config.Sites[i].Name
+		kind := s.adapters[name].Kind
+		if kind == "" {
+			kind = "nobody reaches it"
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", name, kind))
+	}
+	return fmt.Sprintf("valid: data in %s, listens on %s, sites %s", s.data, s.listen, strings.Join(names, ", "))
+}

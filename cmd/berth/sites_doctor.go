@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/client"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/local"
+	"github.com/berth-hpc/berth/site/slurm"
+	"github.com/berth-hpc/berth/sites"
+)
+
+// examined is what a doctor found at a site.
+type examined struct {
+	Site     string         `json:"site"`
+	Findings []form.Finding `json:"findings"`
+}
+
+// sitesDoctor returns berth sites doctor.
+func (a *app) sitesDoctor() *cobra.Command {
+	var r *remote
+	var config, cluster string
+	var reach sites.Adapter
+	cmd := &cobra.Command{
+		Use:   "doctor [NAME]",
+		Short: "Examine how well Berth can work with a site",
+		Long: `Looks for what keeps Berth from working well with its sites, and says what can be
+done about it. The service examines them, for operators; with --slurm or --config
+this command does so itself, from this machine and as whoever runs it, which needs
+no service. Exit 1 if something that Berth needs does not work.`,
+		Example: `  berth sites doctor
+  berth sites doctor cluster -o json
+  berth sites doctor --slurm cluster --conf /etc/slurm/slurm.conf
+  berth sites doctor --config /etc/berth/berth.yaml cluster`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef(cmd, "want one NAME of a site, or none for all, got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := strings.Join(args, "")
+			var found []examined
+			var err error
+			switch {
+			case cluster != "" && (config != "" || name != ""):
+				return usagef(cmd, "--slurm: it names the site to examine; want it without --config and NAME")
+			case cluster == "" && (reach.Conf != "" || reach.Bin != ""):
+				return usagef(cmd, "--conf and --bin say how a cluster is reached; want --slurm NAME with them")
+			case cluster != "" || config != "":
+				found, err = examineHere(cmd, config, cluster, name, &reach)
+			default:
+				found, err = examineThere(cmd, r, name)
+			}
+			if err != nil {
+				return err
+			}
+			return a.tellFindings(found, r.format)
+		},
+	}
+	r = remoteFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&cluster, "slurm", "", "examine the Slurm cluster that this machine's commands reach, as the site `NAME`")
+	f.StringVar(&reach.Conf, "conf", "", "with --slurm: `PATH` of slurm.conf")
+	f.StringVar(&reach.Bin, "bin", "", "with --slurm: `DIR`ectory of Slurm's commands")
+	f.StringVar(&config, "config", "", "examine the sites of this configuration `FILE` from here")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails for unknown flags only
+	return cmd
+}
+
+// examineThere has the service examine its managed sites, or one of them.
+func examineThere(cmd *cobra.Command, r *remote, name string) ([]examined, error) {
+	ctx, stop, c, err := r.connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	names := []string{name}
+	if name == "" {
+		if names, err = managedSites(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	var all []examined
+	for _, name := range names {
+		found, err := c.Doctor(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, examined{name, found})
+	}
+	return all, nil
+}
+
+func managedSites(ctx context.Context, c *client.Client) ([]string, error) {
+	list, err := c.Sites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range list {
+		if list[i].Adapter != "" {
+			names = append(names, list[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, berth.Errorf(berth.NotFound, "site", "the service reaches no site")
+	}
+	return names, nil
+}
+
+// examineHere examines from this machine the sites of a configuration, one of
+// them, or a cluster.
+func examineHere(cmd *cobra.Command, config, cluster, name string, reach *sites.Adapter) ([]examined, error) {
+	ctx, stop := untilInterrupt(cmd.Context())
+	defer stop()
+	if cluster != "" {
+		reach.Kind = sites.Slurm
+		found, err := examine(ctx, cluster, reach)
+		return []examined{{cluster, found}}, err
+	}
+	file, err := sites.Open(config)
+	if err == nil {
+		err = checkAdapters(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []examined
+	for i := range file.Sites {
+		at := file.Sites[i].Name
+		reach, managed := file.Adapters[at]
+		if !managed || name != "" && name != at {
+			continue
+		}
+		found, err := examine(ctx, at, &reach)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, examined{at, found})
+	}
+	if len(all) == 0 {
+		return nil, berth.Errorf(berth.NotFound, "site", "%s has no such site with an adapter", config)
+	}
+	return all, nil
+}
+
+// examine examines a site through an adapter of its own, which leaves nothing.
+func examine(ctx context.Context, name string, a *sites.Adapter) (found []form.Finding, err error) {
+	var doctor site.Doctor
+	if a.Kind == sites.Slurm {
+		doctor = slurm.New(slurmOptions(name, a))
+	} else {
+		dir, err := os.MkdirTemp("", "berth-doctor-")
+		if err != nil {
+			return nil, fmt.Errorf("examining %s: %w", name, err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // nothing in it is needed
+		s, err := local.Open(local.Options{Site: name, Dir: dir, Node: a.Node, Cores: a.Cores, Users: a.Users})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		doctor = s
+	}
+	for _, f := range doctor.Doctor(ctx) {
+		found = append(found, form.Finding{Check: f.Check, Level: string(f.Level), Text: f.Text, Hint: f.Hint})
+	}
+	if ctx.Err() != nil {
+		return nil, &interrupted{"nothing was changed"}
+	}
+	return found, nil
+}
+
+// tellFindings prints what was found. What does not work is exit 1.
+func (a *app) tellFindings(all []examined, format string) error {
+	if format == "json" {
+		if err := printForm(a.stdout, map[string]any{"sites": all}); err != nil {
+			return err
+		}
+	} else if err := a.show(findingsTable(all)); err != nil {
+		return err
+	}
+	if bad := worst(all); bad == string(site.Bad) {
+		return &exitError{exitFailed}
+	}
+	return nil
+}
+
+// worst returns the worst level of all findings.
+func worst(all []examined) string {
+	level := string(site.Good)
+	for i := range all {
+		for _, f := range all[i].Findings {
+			if f.Level == string(site.Bad) || f.Level == string(site.Warning) && level == string(site.Good) {
+				level = f.Level
+			}
+		}
+	}
+	return level
+}
+
+func findingsTable(all []examined) string {
+	const width = 96
+	out := newTable("what was found")
+	out.AppendHeader(table.Row{"site", "check", "level", "what is so, and what can be done"})
+	var columns []table.ColumnConfig
+	for n := 1; n <= 4; n++ {
+		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignLeft, AlignHeader: text.AlignLeft})
+	}
+	out.SetColumnConfigs(columns)
+	for i := range all {
+		for _, f := range all[i].Findings {
+			said := text.WrapSoft(f.Text, width)
+			if f.Hint != "" {
+				said += "\n" + text.WrapSoft("→ "+f.Hint, width)
+			}
+			out.AppendRow(table.Row{all[i].Site, f.Check, f.Level, said})
+		}
+	}
+	return out.Render() + "\n"
+}

@@ -1,0 +1,195 @@
+package sites
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+)
+
+// The kinds of adapter.
+const (
+	Local = "local" // this machine
+	Slurm = "slurm" // a cluster under Slurm
+)
+
+// Adapter says how a site is reached that describes itself, and how it is taken
+// in. A zero field leaves the choice to whoever opens it.
+type Adapter struct {
+	Kind  string
+	Zone  string         // of the site's people, as in the tz database
+	Every berth.Duration // how often it is looked at
+
+	// Of a cluster under Slurm.
+	Conf    string         // path of slurm.conf
+	Bin     string         // folder of the commands
+	Timeout berth.Duration // of one command
+	Unit    string         // what a PE is: "node" or "core"
+	Margin  berth.Duration // how much earlier than needed a promise is made real
+	NoLimit berth.Duration // how long jobs are taken to last in partitions without a limit
+
+	// Of this machine.
+	Node  string            // what it is called
+	Cores berth.Count       // how many are handed out
+	Users map[string]string // accounts of this machine by users of Berth
+	Grace berth.Duration    // from the signal that asks a task to end to the one that ends it
+}
+
+// Service says how the service runs. A zero field leaves the choice to it.
+type Service struct {
+	Data   string // its directory
+	Listen string // the address
+	Log    string // form of the log: "text" or "json"
+	Keep   int    // how many requests that are over are remembered
+	Rates  map[string]Rate
+}
+
+// Rate bounds how often somebody may ask, by role.
+type Rate struct {
+	PerSecond Thousandths // in the long run
+	Burst     int         // at once
+}
+
+// Bounds of a service's settings.
+const (
+	maxKeep  = 100_000_000
+	maxRate  = 1_000_000
+	maxPath  = 4096
+	maxUsers = 100_000
+)
+
+const secondsExample = "a duration such as 5s"
+
+// describedSite reads a site that its adapter describes.
+func (r *reader) describedSite(v *value, path string, site *berth.Site, names unique) {
+	site.Managed = true
+	var a Adapter
+	keys := []key{
+		{"name", "a site needs a name", r.named(&site.Name, "site", names)},
+		{"adapter", "", func(v *value, path string) { r.adapter(v, path, &a) }},
+	}
+	for _, name := range slices.Concat(poolKeys, []string{"pools", "partitions", "managed"}) {
+		keys = append(keys, key{name, "", func(v *value, path string) {
+			r.fail(v.place, path, "the site's adapter tells it; leave out this key, or the adapter")
+		}})
+	}
+	r.group(v, path, "a site", append(keys, r.offered(site)...)...)
+	if site.Name != "" {
+		r.Adapters[site.Name] = a
+	}
+}
+
+func (r *reader) adapter(v *value, path string, a *Adapter) {
+	own := map[string][]key{
+		Slurm: {
+			{"conf", "", scanned(r, &a.Conf, "the path of slurm.conf", filePath)},
+			{"bin", "", scanned(r, &a.Bin, "the folder of Slurm's commands", filePath)},
+			{"timeout", "", measured(r, &a.Timeout, secondsExample, duration)},
+			{"unit", "", scanned(r, &a.Unit, "node or core", oneOf("node", "core"))},
+			{"margin", "", measured(r, &a.Margin, durationExample, duration)},
+			{"no_limit", "", measured(r, &a.NoLimit, durationExample, duration)},
+		},
+		Local: {
+			{"node", "", scanned(r, &a.Node, "a name", name)},
+			{"cores", "", whole(r, &a.Cores, 1, berth.MaxPEs)},
+			{"grace", "", measured(r, &a.Grace, secondsExample, duration)},
+			{"users", "", func(v *value, path string) { r.accounts(v, path, a) }},
+		},
+	}
+	keys := []key{
+		{"kind", "an adapter needs its kind, local or slurm", scanned(r, &a.Kind, "local or slurm", oneOf(Local, Slurm))},
+		{"zone", "", scanned(r, &a.Zone, "a time zone such as Europe/Berlin", label)},
+		{"every", "", measured(r, &a.Every, secondsExample, duration)},
+	}
+	kind := v.word("kind")
+	if _, known := own[kind]; !known { // whatever it says then may belong to either
+		kind = ""
+	}
+	for _, k := range []string{Slurm, Local} {
+		for _, one := range own[k] {
+			if kind != "" && k != kind {
+				one.read = func(v *value, path string) { r.fail(v.place, path, "for adapters of kind %s; this one is %s", k, kind) }
+			}
+			keys = append(keys, one)
+		}
+	}
+	r.group(v, path, "an adapter", keys...)
+}
+
+// word returns the text of a key, or "".
+func (v *value) word(name string) string {
+	for _, m := range v.members {
+		if m.key == name {
+			return m.value.text
+		}
+	}
+	return ""
+}
+
+// accounts reads which account of the machine is whose.
+func (r *reader) accounts(v *value, path string, a *Adapter) {
+	const example = "accounts by user, such as {alice: alice}"
+	if !r.is(v, path, isMap, example) {
+		return
+	}
+	if len(v.members) == 0 || len(v.members) > maxUsers {
+		r.fail(v.place, path, "%d users; want 1 to %d, or leave the key out", len(v.members), maxUsers)
+	}
+	a.Users = map[string]string{}
+	for _, m := range v.members {
+		if _, twice := a.Users[m.key]; twice {
+			r.fail(m.place, path+"."+m.key, "the key is given twice")
+			continue
+		}
+		account := ""
+		scanned(r, &account, "the name of an account", name)(m.value, path+"."+m.key)
+		if _, err := label(m.key); err != nil {
+			r.fail(m.place, path+"."+m.key, "%s", message(err))
+		}
+		a.Users[m.key] = account
+	}
+}
+
+func (r *reader) service(v *value, path string) {
+	s := &r.Service
+	rate := func(role string) key {
+		return key{role, "", func(v *value, path string) {
+			var rate Rate
+			r.group(v, path, "a rate",
+				key{"per_second", "a rate needs per_second and burst", decimal(r, &rate.PerSecond, 1, maxRate*1000)},
+				key{"burst", "a rate needs per_second and burst", whole(r, &rate.Burst, 1, maxRate)},
+			)
+			if s.Rates == nil {
+				s.Rates = map[string]Rate{}
+			}
+			s.Rates[role] = rate
+		}}
+	}
+	r.group(v, path, "the service",
+		key{"data", "", scanned(r, &s.Data, "the service's directory", filePath)},
+		key{"listen", "", scanned(r, &s.Listen, "an address such as 127.0.0.1:7117", label)},
+		key{"log", "", scanned(r, &s.Log, "text or json", oneOf("text", "json"))},
+		key{"keep", "", whole(r, &s.Keep, 1, maxKeep)},
+		key{"rates", "", func(v *value, path string) {
+			r.group(v, path, "rates", rate("viewer"), rate("user"), rate("operator"))
+		}},
+	)
+}
+
+// oneOf reads one of some words.
+func oneOf(words ...string) func(text string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", berth.Errorf(berth.Invalid, "", "want %s", strings.Join(words, " or "))
+		}
+		return text, nil
+	}
+}
+
+// filePath reads a path, of which it asks only that it could be one.
+func filePath(text string) (string, error) {
+	if text == "" || len(text) > maxPath || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return "", berth.Errorf(berth.Invalid, "", "want a path of 1 to %d bytes on one line", maxPath)
+	}
+	return text, nil
+}

@@ -1,0 +1,122 @@
+package sites_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sites"
+)
+
+func TestEveryKeyOfAdaptersAndTheService(t *testing.T) {
+	f, err := read(`
+sites:
+- name: a
+  adapter: {kind: slurm, zone: Europe/Berlin, every: 7s, conf: /etc/a.conf, bin: /opt/slurm/bin, timeout: 20s, unit: core, margin: 3m, no_limit: 7d}
+- name: plain
+  pes: 4
+- name: b
+  adapter: {kind: local, zone: UTC, every: 2s, node: desk, cores: 3, grace: 5s, users: {ann: ann, "bob@x": robert}}
+  storage: 1TB
+service:
+  data: /var/lib/berth
+  listen: 127.0.0.1:0
+  log: json
+  keep: 17
+  rates: {viewer: {per_second: 0.5, burst: 2}, operator: {per_second: 9, burst: 8}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapters := map[string]sites.Adapter{
+		"a": {
+			Kind: sites.Slurm, Zone: "Europe/Berlin", Every: 7, Conf: "/etc/a.conf", Bin: "/opt/slurm/bin", Timeout: 20,
+			Unit: "core", Margin: 180, NoLimit: 7 * 86400,
+		},
+		"b": {Kind: sites.Local, Zone: "UTC", Every: 2, Node: "desk", Cores: 3, Grace: 5, Users: map[string]string{"ann": "ann", "bob@x": "robert"}},
+	}
+	if diff := cmp.Diff(adapters, f.Adapters); diff != "" {
+		t.Error(diff)
+	}
+	service := sites.Service{
+		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Log: "json", Keep: 17,
+		Rates: map[string]sites.Rate{"viewer": {PerSecond: 500, Burst: 2}, "operator": {PerSecond: 9000, Burst: 8}},
+	}
+	if diff := cmp.Diff(service, f.Service); diff != "" {
+		t.Error(diff)
+	}
+	all := []berth.Site{
+		{Name: "a", Managed: true},
+		{Name: "plain", Pools: []berth.Pool{{Name: "pool", PEs: 4, Binding: berth.Early}}},
+		{Name: "b", Managed: true, StorageMB: 1_000_000},
+	}
+	if diff := cmp.Diff(all, f.Sites); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDescribedNamesTheSiteThatHasNoPEsHere(t *testing.T) {
+	f, err := read("sites:\n- {name: plain, pes: 4}\n- {name: b, adapter: {kind: local}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mistake *berth.Error
+	if !errors.As(f.Described(), &mistake) || mistake.Code != berth.Invalid || mistake.Field != "sites[1].adapter" || !strings.Contains(mistake.Msg, "s.yaml:3:13: site b ") {
+		t.Errorf("%v", f.Described())
+	}
+	if f, err = read("sites: [{name: plain, pes: 4}]"); err != nil || f.Described() != nil {
+		t.Errorf("%v %v", err, f.Described())
+	}
+}
+
+func TestAddedSitesLeaveTheRestAsItIs(t *testing.T) {
+	const entry = "name: b\nadapter:\n  kind: slurm\n"
+	for name, c := range map[string]struct{ before, after string }{
+		"last key": {
+			"# ours\nsites:\n  - name: a # first\n    pes: 4\n",
+			"# ours\nsites:\n  - name: a # first\n    pes: 4\n  - name: b\n    adapter:\n      kind: slurm\n",
+		},
+		"no newline at the end": {
+			"sites:\n- name: a\n  pes: 4",
+			"sites:\n- name: a\n  pes: 4\n- name: b\n  adapter:\n    kind: slurm\n",
+		},
+		"another key behind, with its comment": {
+			"sites:\n- name: a\n  pes: 4\n  # of a\n\n# who asks\nusers: # two\n- {id: u, priority: 1}\n",
+			"sites:\n- name: a\n  pes: 4\n  # of a\n- name: b\n  adapter:\n    kind: slurm\n\n# who asks\nusers: # two\n- {id: u, priority: 1}\n",
+		},
+		"empty":        {"", "sites:\n  - name: b\n    adapter:\n      kind: slurm\n"},
+		"comment only": {"# ours\n", "# ours\nsites:\n  - name: b\n    adapter:\n      kind: slurm\n"},
+		"line ends of another system": {
+			"sites:\r\n- name: a\r\n  pes: 4\r\n",
+			"sites:\r\n- name: a\r\n  pes: 4\r\n- name: b\n  adapter:\n    kind: slurm\n",
+		},
+	} {
+		got, err := sites.Add([]byte(c.before), "s.yaml", entry)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.after, string(got)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestWhatCannotBeAddedIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"sites: [{name: a, pes: 4}]":         "in brackets",
+		"sites:\n- {name: b, pes: 4}":        "a second site of this name",
+		"sites:\n- {name: a, pes: 0}":        "want a whole number",
+		"users: [{id: a, priority: 1}]":      "needs at least one site",
+		"sites:\n- {name: a, pes: 4}\n...\n": "cannot be added",
+	} {
+		out, err := sites.Add([]byte(text), "s.yaml", "name: b\nadapter: {kind: slurm}\n")
+		var mistake *berth.Error
+		if !errors.As(err, &mistake) || mistake.Code != berth.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %q, %v; want %s", text, out, err, want)
+		}
+	}
+}
