@@ -64,6 +64,9 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 	return s, layout, nil
 }
 
+// Unit returns what a PE is.
+func (l *Layout) Unit() Unit { return l.unit }
+
 // class names the hardware and the features of a node.
 func (n *Node) class() string {
 	text := fmt.Sprintf("%dc-%dmb", n.Cores, n.MemoryMB)
