@@ -29,6 +29,8 @@ type Core struct {
 	over  []*card              // those that are over, in the order in which they ended
 	keep  int                  // as many of them are remembered
 	keys  keys
+
+	shadows map[string]*shadow // by site
 }
 
 // card is what is known of one request: live, or over and still remembered.
@@ -50,7 +52,7 @@ func newCore(config engine.Config, version string, keep int) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys()}, nil
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}}, nil
 }
 
 func newCards() *btree.BTreeG[*card] {
@@ -108,6 +110,14 @@ func parsePast(rec *journal.Record, decoder *record.Decoder) (p past, err error)
 	return p, err
 }
 
+// See notes what a look at a site has shown, and returns the record of it.
+func (c *Core) See(now berth.Time, s sighting) *journal.Record {
+	rec := &journal.Record{At: now, Version: c.version, Event: appendSighting(nil, &s)}
+	c.position = rec.Seal(c.position)
+	c.see(now, &s)
+	return rec
+}
+
 // Follow applies a record of an earlier life without deciding anything.
 func (c *Core) Follow(rec *journal.Record, decoder *record.Decoder) error {
 	p, err := parsePast(rec, decoder)
@@ -128,7 +138,10 @@ func (c *Core) followPast(p *past) error {
 		return err
 	}
 	c.position = journal.Position{Number: p.number, Hash: p.hash}
-	if in.config == nil {
+	switch {
+	case in.sighting != nil:
+		c.see(p.at, in.sighting)
+	case in.config == nil:
 		c.keys.add(p.at, in.key, in.event)
 	}
 	c.follow(p.number, p.at, p.changes, false)
@@ -196,6 +209,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change, to
 			c.last = k
 		}
 		c.update(k, change, now)
+		if w := c.shadows[k.request.Site]; w != nil {
+			w.follow(change)
+		}
 		if !told || change.Kind == engine.Moved && change.Moved == nil || change.Kind == engine.Queued && k.promise != nil {
 			continue // a step of something that is told
 		}
@@ -279,6 +295,8 @@ type saved struct {
 	Engine []byte
 	Cards  []savedCard // live ones by id, then those that are over in their order
 	Keys   []savedKey
+
+	Shadows []savedShadow // by site
 }
 
 type savedCard struct {
@@ -319,6 +337,7 @@ func (s *saved) code(c *wire.Coder) {
 		wire.Int(c, 5, &k.At)
 		c.End()
 	})
+	wire.List(c, 5, &s.Shadows, codeShadow)
 	c.End()
 }
 
@@ -328,7 +347,11 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved()}
+	shadows, err := c.savedShadows()
+	if err != nil {
+		return nil, err
+	}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows}
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
 			s.Cards = append(s.Cards, savedCard{ID: k.id, Version: k.version, Created: k.created, Changed: k.changed})
@@ -365,7 +388,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	if err != nil {
 		return nil, err
 	}
-	c := &Core{engine: e, config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys()}
+	c := &Core{engine: e, config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}}
 	for i := range s.Cards {
 		in := &s.Cards[i]
 		k := &card{
@@ -382,7 +405,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 		c.cards.Load(k)
 	}
 	c.keys.restore(s.Keys)
-	return c, nil
+	return c, c.restoreShadows(s.Shadows)
 }
 
 // take fills a card of what is live from the engine; false if it is not.

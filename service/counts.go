@@ -74,7 +74,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc} {
+	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, shadowDesc, waitDesc, openDesc} {
 		out <- d
 	}
 }
@@ -84,14 +84,16 @@ type standing struct {
 	states map[State]int
 	loads  []engine.Load
 	unused berth.Count
+
+	shadows map[string]*standingShadow // by site
 }
 
 // Collect implements prometheus.Collector.
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	s, err := call(context.Background(), g.host, func(answer func(standing, error)) {
-		s := standing{states: map[State]int{}, loads: g.host.core.engine.Loads()}
+		s := standing{states: map[State]int{}, loads: g.host.core.engine.Loads(), shadows: map[string]*standingShadow{}}
 		g.host.core.cards.Scan(func(k *card) bool {
-			if k.end != "" {
+			if k.end != "" || g.host.shadowed(k.request) {
 				return true
 			}
 			state := Pending
@@ -106,6 +108,10 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 			s.states[state]++
 			return true
 		})
+		for name, w := range g.host.core.shadows {
+			open, _ := w.open(g.host.clock())
+			s.shadows[name] = &standingShadow{w.figures(), open}
+		}
 		answer(s, nil)
 	})
 	if err != nil {
@@ -119,4 +125,7 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(l.Free), l.Resource.Site, l.Resource.Name)
 	}
 	out <- prometheus.MustNewConstMetric(idleDesc, prometheus.GaugeValue, float64(s.unused))
+	for name, w := range s.shadows {
+		shadowMetrics(out, name, w)
+	}
 }
