@@ -170,7 +170,8 @@ func (h *Host) compare(k *keeper, state *site.State) looked {
 	take(state.Pending, JobWaits, func(*site.Job, bool) {})
 	take(state.Ended, JobEnded, func(*site.Job, bool) {})
 	l.vanished(w, now)
-	slices.SortStableFunc(l.fresh, func(a, b ShadowJob) int { return cmp.Or(cmp.Compare(a.Asked, b.Asked), cmp.Compare(a.Ready, b.Ready)) })
+	// Of those submitted in one second the site's own order holds.
+	slices.SortStableFunc(l.fresh, func(a, b ShadowJob) int { return cmp.Compare(a.Asked, b.Asked) })
 	return l
 }
 
