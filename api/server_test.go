@@ -172,7 +172,7 @@ func TestTheDescriptionHolds(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if doc.OpenAPI != "3.1.0" || doc.Info["version"] != "1.2.3" || len(doc.Paths) != 21 {
+	if doc.OpenAPI != "3.1.0" || doc.Info["version"] != "1.2.3" || len(doc.Paths) != 22 {
 		t.Error(doc.OpenAPI, doc.Info, len(doc.Paths))
 	}
 	var schemas map[string]json.RawMessage

@@ -50,6 +50,7 @@ type watcher interface {
 // harbour knows the sites.
 type harbour interface {
 	Sites(ctx context.Context, by service.Principal) ([]service.SiteView, error)
+	Score(ctx context.Context, by service.Principal, site string, most int) (service.Score, error)
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
 }
