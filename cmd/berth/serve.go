@@ -35,6 +35,7 @@ type serveFlags struct {
 	sites  string
 	local  string
 	slurm  string
+	shadow bool
 	cores  berth.Count
 	log    string
 }
@@ -54,6 +55,7 @@ sites file alone has nobody who carries its promises out; --local and --slurm
 name sites that have.`,
 		Example: `  berth serve
   berth serve --data /var/lib/berth --slurm cluster
+  berth serve --data /var/lib/berth-shadow --slurm cluster --shadow
   berth serve --sites sites.yaml --listen 127.0.0.1:7117`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &flags) },
@@ -66,6 +68,7 @@ name sites that have.`,
 	f.StringVar(&flags.local, "local", "", "`NAME` of this machine as a site that runs what is submitted (default: local, if no other site is named)")
 	f.Var(&whole[berth.Count]{&flags.cores, 1, berth.MaxPEs}, "cores", "how many cores this machine hands out (default: those it may use)")
 	f.StringVar(&flags.slurm, "slurm", "", "`NAME` of the Slurm cluster that this machine's commands reach")
+	f.BoolVar(&flags.shadow, "shadow", false, "only watch the Slurm cluster: change nothing there, promise nothing, and compare (berth sites shadow NAME)")
 	f.Var(&choice{&flags.log, "form", logForms}, "log", "form of the log on stderr: "+strings.Join(logForms, ", "))
 	_ = cmd.MarkFlagFilename("sites", "yaml", "yml") // fails for unknown flags only
 	complete(cmd, "log", logForms)
@@ -213,6 +216,9 @@ func openSites(ctx context.Context, flags *serveFlags, config *engine.Config) (m
 			_ = c() // what runs there runs on
 		}
 	}
+	if flags.shadow && flags.slurm == "" {
+		return nil, release, berth.Errorf(berth.Invalid, "shadow", "of what? --slurm NAME says which cluster to watch")
+	}
 	if flags.local == "" && len(config.Sites) == 0 && flags.slurm == "" {
 		flags.local = "local"
 	}
@@ -228,11 +234,14 @@ func openSites(ctx context.Context, flags *serveFlags, config *engine.Config) (m
 		}
 	}
 	if flags.slurm != "" {
-		s := slurm.New(slurm.Options{Site: flags.slurm})
+		s := slurm.New(slurm.Options{Site: flags.slurm, Watch: flags.shadow})
 		if err := manage(ctx, flags.slurm, "slurm", s, site.UnitNode, berth.Early, 5*time.Second, config, managers); err != nil {
 			release()
 			return nil, release, err
 		}
+		m := managers[flags.slurm]
+		m.Shadow = flags.shadow
+		managers[flags.slurm] = m
 	}
 	return managers, release, nil
 }
@@ -268,6 +277,17 @@ func (a *app) greet(flags *serveFlags, address string, config *engine.Config) {
 		for _, p := range config.Sites[i].Pools {
 			pes += p.PEs
 		}
+	}
+	if flags.shadow {
+		_, _ = fmt.Fprintf(a.stdout, `berth %s watches %d PEs of %s and tells at http://%s
+Nothing is changed at %s and nothing is promised there. The operator's token is
+in %s. In another terminal, try
+
+    berth login http://%s --token-file %s
+    berth sites shadow %s
+
+`, version(), pes, strings.Join(names, ", "), address, flags.slurm, filepath.Join(flags.data, token.OperatorFile), address, filepath.Join(flags.data, token.OperatorFile), flags.slurm)
+		return
 	}
 	_, _ = fmt.Fprintf(a.stdout, `berth %s serves %d PEs of %s at http://%s
 The operator's token is in %s. In another terminal, try
