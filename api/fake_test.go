@@ -359,8 +359,8 @@ func (f *fake) Score(_ context.Context, by service.Principal, name string, most 
 		},
 		PromisedWaits: service.Spread{Mean: 10, P50: 9, P95: 30}, ActualWaits: service.Spread{Mean: 11, P50: 8, P95: 31},
 		Jobs: []service.ShadowJob{
-			{ID: "cm5-7", Job: "7", User: "alice", Partition: "batch", NPE: 2, Limit: 60, Asked: start, Ready: start, Phase: service.JobEnded, Start: start + 1, End: start + 9, Ending: site.Completed, Promised: start + 2, Moved: true},
-			{ID: "cm5-8", Job: "8", User: "bob", NPE: 200, Limit: 60, Asked: start, Ready: start, Phase: service.JobWaits, Refusal: berth.TooLarge},
+			{ID: "cm5-7", Job: "7", User: "alice", Partition: "batch", NPE: 2, Limit: 60, Asked: start, Ready: start, Phase: service.JobEnded, Start: start + 1, End: start + 9, Ending: site.Completed, Said: service.Said{Promised: start + 2, Moved: true}},
+			{ID: "cm5-8", Job: "8", User: "bob", NPE: 200, Limit: 60, Asked: start, Ready: start, Phase: service.JobWaits, Said: service.Said{Refusal: berth.TooLarge}},
 		},
 	}
 	s.Jobs = s.Jobs[:min(most, len(s.Jobs))]

@@ -19,34 +19,39 @@ import (
 
 // ShadowJob is a job of a site that is only watched.
 type ShadowJob struct {
-	ID        string         `json:"id"`  // of the request made of it
-	Job       site.JobID     `json:"job"` // at the site
-	User      string         `json:"user"`
-	Partition string         `json:"partition,omitempty"`
-	NPE       berth.Count    `json:"npe"`
-	Limit     berth.Duration `json:"limit"`
+	ID        string     // of the request made of it
+	Job       site.JobID // at the site
+	User      string
+	Partition string
+	NPE       berth.Count
+	Limit     berth.Duration
 	// Partial says that it asks for fewer cores than the PEs asked for it have.
-	Partial bool `json:"partial,omitempty"`
+	Partial bool
 	// Left is why the engine was not asked for it; empty if it was.
-	Left LeftOut `json:"left,omitempty"`
+	Left LeftOut
 	// Asked is when it was, or when the job was first seen; Ready from when on it
 	// could run.
-	Asked berth.Time `json:"asked"`
-	Ready berth.Time `json:"ready"`
+	Asked berth.Time
+	Ready berth.Time
 
 	// What became of it at the site: Start if it has started, End if it is over.
-	Phase  Phase       `json:"phase"`
-	Start  berth.Time  `json:"start,omitempty"`
-	End    berth.Time  `json:"end,omitempty"`
-	Ending site.Ending `json:"ending,omitempty"` // empty if nobody saw how it ended
+	Phase  Phase
+	Start  berth.Time
+	End    berth.Time
+	Ending site.Ending // empty if nobody saw how it ended
 
-	// What the engine said: the start that it promised first, or why it refused.
-	Promised berth.Time   `json:"promised,omitempty"`
-	Refusal  berth.Reason `json:"refusal,omitempty"`
+	Said
+}
+
+// Said is what the engine said of a job: the start that it promised first, or why
+// it refused.
+type Said struct {
+	Promised berth.Time
+	Refusal  berth.Reason
 	// Moved says that the promise got other PEs or another time since, Broken
 	// that there was no place left for it.
-	Moved  bool `json:"moved,omitempty"`
-	Broken bool `json:"broken,omitempty"`
+	Moved  bool
+	Broken bool
 }
 
 // Phase is where a job is at a site that is only watched.
@@ -206,7 +211,7 @@ func (c *Core) see(now berth.Time, s *sighting) {
 	}
 	j, was := *s.job, w.jobs[s.job.ID]
 	if was != nil {
-		j.Promised, j.Refusal, j.Moved, j.Broken = was.Promised, was.Refusal, was.Moved, was.Broken
+		j.Said = was.Said
 	}
 	if !s.gone {
 		w.jobs[j.ID] = &j
@@ -228,9 +233,7 @@ func (w *shadow) follow(change *engine.Change) {
 	}
 	switch change.Kind {
 	case engine.Accepted:
-		if j.Promised == 0 {
-			j.Promised = change.Reservation.Start()
-		}
+		j.Promised = change.Reservation.Start()
 	case engine.Refused:
 		j.Refusal = change.Refusal.Reason
 	case engine.Moved, engine.Resized:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -287,6 +288,12 @@ func (w *watch) records() uint64 {
 	return n
 }
 
+func TestWatchForgets(t *testing.T) {
+	if remembered, counted := service.LetGo(50_000); remembered > 11_250 || remembered < 10_000 || counted != 50_000 {
+		t.Errorf("%d remembered, %d counted", remembered, counted)
+	}
+}
+
 func TestWatchIsReadOnlyByType(t *testing.T) {
 	o := site.Watch(fake.New(fake.Config{}, 0))
 	for _, more := range []reflect.Type{
@@ -431,6 +438,94 @@ func TestShadowPromisesMove(t *testing.T) {
 			t.Errorf("the first promise counts, and it is %+v", j)
 		}
 	})
+}
+
+// What was not asked for, others' reservations and a name like ours are planned
+// around, a drained node serves what is on it, and what is cancelled or forgotten
+// is out of the way.
+func TestShadowPlansAroundFacts(t *testing.T) {
+	inWatch(t, func(t *testing.T, w *watch) {
+		w.site.Occupy("eve", on("n1"), 600, 1000)
+		w.book(string(site.NameOf("harbour", "x", 1)), w.begun+2000, w.begun+3000, "n2")
+		w.open()
+		w.at(1)
+		all := w.submit("ann", 4, 100)
+		w.at(6)
+		promised := func(id site.JobID, from, to berth.Time) {
+			t.Helper()
+			if at := w.job(id).Promised; at < w.begun+from || at > w.begun+to {
+				t.Errorf("job %s is promised %d s after the beginning, want %d to %d", id, at-w.begun, from, to)
+			}
+		}
+		promised(all, 1000, 1000)
+		w.site.Withdraw(all)
+		w.at(12)
+		other := w.submit("ann", 4, 100)
+		w.at(18)
+		long, one := w.submit("ann", 4, 1500), w.submit("bob", 1, 500)
+		w.at(24)
+		promised(other, 1000, 1000)
+		promised(long, 3000, 3000)
+		promised(one, 19, 24)
+		if err := w.site.Drain(t.Context(), "n2", "tired"); err != nil {
+			t.Fatal(err)
+		}
+		w.at(100)
+		if j := w.job(one); j.Moved || j.Broken {
+			t.Errorf("on a drained node is %+v", j)
+		}
+		if s := w.score(); s.Open != 3 || s.Overdue != 1 || s.Moved == 0 {
+			t.Errorf("%d open, %d overdue, %+v", s.Open, s.Overdue, s.Figures)
+		}
+		w.metrics(map[string]float64{"seen": 5, "left_out": 1, "promised": 4, "refused": 0, "compared": 0})
+
+		before := w.score().Seen
+		w.site.Forget(one)
+		w.at(110)
+		w.site.Enqueue(site.Job{ID: one, User: "bob", Partition: "main", Nodes: 1, Cores: 4, Limit: 60})
+		w.at(120)
+		if s := w.score(); s.Seen != before+1 || s.Vanished != 1 || w.job(one).Limit != 60 {
+			t.Errorf("of another job under the id of one that was forgotten: %+v, %+v", w.job(one), s.Figures)
+		}
+	})
+}
+
+// metrics compares the counts of jobs that are collected, and wants no
+// reservation among what is.
+func (w *watch) metrics(want map[string]float64) {
+	w.t.Helper()
+	registry := prometheus.NewRegistry()
+	if err := w.host.Register(registry); err != nil {
+		w.t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	found := 0
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			switch family.GetName() {
+			case "berth_shadow_jobs_total":
+				what := m.GetLabel()[1].GetValue()
+				if n, asked := want[what]; asked {
+					found++
+					if got := m.GetCounter().GetValue(); got != n {
+						w.t.Errorf("%s: %g, want %g", what, got, n)
+					}
+				}
+			case "berth_reservations":
+				if m.GetGauge().GetValue() != 0 {
+					w.t.Errorf("reservations: %v", m)
+				}
+			case "berth_decisions_total", "berth_changes_total":
+				w.t.Errorf("decided: %v", m)
+			}
+		}
+	}
+	if found != len(want) {
+		w.t.Errorf("%d of %d counts collected", found, len(want))
+	}
 }
 
 // Nothing that would have been promised looks like a promise, and nothing can be

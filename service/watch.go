@@ -83,9 +83,12 @@ func (c *Core) live(id string) bool {
 	return is
 }
 
-// see records what was seen of a job.
+// see records what was seen of a job. What the engine said of it has records of
+// its own.
 func (h *Host) see(at string, j *ShadowJob, gone bool) {
-	h.persist(h.core.See(h.clock(), sighting{site: at, job: j, gone: gone}), nil)
+	seen := *j
+	seen.Said = Said{}
+	h.persist(h.core.See(h.clock(), sighting{site: at, job: &seen, gone: gone}), nil)
 }
 
 // askShadow asks the engine for a job.
