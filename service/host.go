@@ -179,6 +179,11 @@ func (h *Host) drain() {
 		}
 		break
 	}
+	h.wakeIfDue()
+}
+
+// wakeIfDue lets everything happen that is due by now, if anything is.
+func (h *Host) wakeIfDue() {
 	if at, due := h.core.engine.Next(); due && at <= h.clock() {
 		h.wake()
 	}

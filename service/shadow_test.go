@@ -495,6 +495,25 @@ func TestShadowPlansAroundFacts(t *testing.T) {
 	})
 }
 
+// Between two looks the order of submission counts, and within a second that of
+// the service: by length, here.
+func TestWatchedJobsAreDecidedAsTheyCame(t *testing.T) {
+	inWatch(t, func(t *testing.T, w *watch) {
+		w.options.Config.Order = "dpsar"
+		w.open()
+		w.at(1)
+		long := w.submit("ann", 4, 1000)
+		w.at(2)
+		middle, short := w.submit("ann", 4, 500), w.submit("ann", 4, 100)
+		w.at(6)
+		for id, want := range map[site.JobID]berth.Duration{long: 5, short: 1005, middle: 1105} {
+			if j := w.job(id); j.Promised != w.begun.Add(want) {
+				t.Errorf("job %s is promised %d s after the beginning, want %d", id, j.Promised.Sub(w.begun), want)
+			}
+		}
+	})
+}
+
 // metrics compares the counts of jobs that are collected, and wants no
 // reservation among what is.
 func (w *watch) metrics(want map[string]float64) {

@@ -49,7 +49,13 @@ func (h *Host) watch(ctx context.Context, k *keeper, state *site.State) {
 	}
 	for chunk := range slices.Chunk(l.fresh, askAtOnce) {
 		_, err := call(ctx, h, func(answer func(struct{}, error)) {
+			// What was submitted in one second is decided together, and not more.
+			var submitted berth.Time
 			for i := range chunk {
+				if chunk[i].Asked != submitted {
+					h.wakeIfDue()
+				}
+				submitted = chunk[i].Asked
 				h.askShadow(k, &chunk[i])
 			}
 			h.whenDurable(func(err error) { answer(struct{}{}, err) })
