@@ -148,8 +148,15 @@ func shadowMetrics(out chan<- prometheus.Metric, name string, s *standingShadow)
 		what string
 		n    int
 	}{
-		{"seen", s.Seen}, {"left_out", left}, {"promised", s.Promised}, {"refused", refused}, {"moved", s.Moved}, {"broken", s.Broken},
-		{"compared", s.Compared}, {"earlier", s.Earlier}, {"later", s.Later},
+		{"seen", s.Seen},
+		{"left_out", left},
+		{"promised", s.Promised},
+		{"refused", refused},
+		{"moved", s.Moved},
+		{"broken", s.Broken},
+		{"compared", s.Compared},
+		{"earlier", s.Earlier},
+		{"later", s.Later},
 	} {
 		out <- prometheus.MustNewConstMetric(shadowDesc, prometheus.CounterValue, float64(c.n), name, c.what)
 	}

@@ -23,7 +23,8 @@ func Watch(o Observer) Observer { return watched{o} }
 type watched struct{ observer Observer }
 
 func (w watched) Describe(ctx context.Context) (*Description, error) { return w.observer.Describe(ctx) }
-func (w watched) Observe(ctx context.Context) (*State, error)        { return w.observer.Observe(ctx) }
+
+func (w watched) Observe(ctx context.Context) (*State, error) { return w.observer.Observe(ctx) }
 
 // Booker makes promises real at a site. Every method may be called again after
 // a failure, and twice has the effect of once.

@@ -44,8 +44,10 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 		imported.Managed = true
 		options.Config.Sites = []berth.Site{imported}
 		options.Managers = map[string]service.Manager{"cm5": {Kind: args[0], Adapter: adapter, Layout: layout, Every: 50 * time.Millisecond, Horizon: 3600, Shadow: args[0] == "watched"}}
-		adapter.Enqueue(site.Job{User: "alice", Partition: "main", Nodes: 64, Cores: 64, Limit: 3600})
-		adapter.Enqueue(site.Job{User: "bob", Partition: "main", Nodes: 65, Cores: 65, Limit: 60})
+		if args[0] == "watched" {
+			adapter.Enqueue(site.Job{User: "alice", Partition: "main", Nodes: 64, Cores: 64, Limit: 3600})
+			adapter.Enqueue(site.Job{User: "bob", Partition: "main", Nodes: 65, Cores: 65, Limit: 60})
+		}
 	}
 	host, err := service.Open(context.Background(), options)
 	ts.Check(err)
