@@ -115,6 +115,11 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Findings{}, do: (*call).doctor,
 	},
 	{
+		method: http.MethodGet, path: "/v1/sites/{name}/shadow", id: "shadow", role: service.Operator,
+		about:  "Compare what would have been promised at a site that is only watched with what happened there.",
+		params: shadowParams, status: http.StatusOK, answer: form.Shadow{}, do: (*call).shadow,
+	},
+	{
 		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/drain", id: "drain", role: service.Operator,
 		about: "Let nothing new start on a node.",
 		body:  object(drainBody), bare: true, keyed: true, status: http.StatusNoContent, do: (*call).drain,

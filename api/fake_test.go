@@ -355,6 +355,30 @@ func (f *fake) Occupation(_ context.Context, by service.Principal, name string, 
 	return spans, f.fails
 }
 
+func (f *fake) Score(_ context.Context, by service.Principal, name string, most int) (service.Score, error) {
+	defer f.lock()()
+	if !by.Can(service.Operator) {
+		return service.Score{}, berth.Errorf(berth.Denied, "role", "a %s may not", by.Role)
+	}
+	if name != "cm5" {
+		return service.Score{}, berth.Errorf(berth.NotFound, "site", "no site %q", name)
+	}
+	s := service.Score{
+		Site: name, Since: start, Reachable: true, Looked: f.now, Tolerance: 60, Open: 2, Overdue: 1,
+		Figures: service.Figures{
+			Seen: 9, LeftOut: map[service.LeftOut]int{service.LeftBefore: 1}, Asked: 8, Partial: 3, Promised: 7, Refused: map[berth.Reason]int{berth.TooLarge: 1},
+			Moved: 2, Broken: 1, Cancelled: 1, Vanished: 1, Ended: 4, BeforeLimit: 3, Compared: 5, Earlier: 1, Same: 2, Later: 2,
+		},
+		PromisedWaits: service.Spread{Mean: 10, P50: 9, P95: 30}, ActualWaits: service.Spread{Mean: 11, P50: 8, P95: 31},
+		Jobs: []service.ShadowJob{
+			{ID: "cm5-7", Job: "7", User: "alice", Partition: "batch", NPE: 2, Limit: 60, Asked: start, Ready: start, Phase: service.JobEnded, Start: start + 1, End: start + 9, Ending: site.Completed, Said: service.Said{Promised: start + 2, Moved: true}},
+			{ID: "cm5-8", Job: "8", User: "bob", NPE: 200, Limit: 60, Asked: start, Ready: start, Phase: service.JobWaits, Said: service.Said{Refusal: berth.TooLarge}},
+		},
+	}
+	s.Jobs = s.Jobs[:min(most, len(s.Jobs))]
+	return s, f.fails
+}
+
 func (f *fake) Drain(_ context.Context, ask service.Ask, name, node, reason string) error {
 	defer f.lock()()
 	if !ask.By.Can(service.Operator) {

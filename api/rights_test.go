@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/service"
@@ -42,6 +44,7 @@ var rights = []right{
 	{"GET", "/v1/sites/cm5", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5/occupation", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5/doctor", "", 401, 403, 403, 403, 200},
+	{"GET", "/v1/sites/cm5/shadow", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/sites/cm5/nodes/n1/drain", `{}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/resume", "", 401, 403, 403, 403, 204},
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
@@ -225,4 +228,33 @@ func TestADoctorsFindingsAreToldAsTheyAre(t *testing.T) {
 		t.Error(got)
 	}
 	wantProblem(t, w.do("root", "GET", "/v1/sites/other/doctor", ""), 404, "no managed site")
+}
+
+func TestShadow(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	f := into[form.Shadow](t, w.do("root", "GET", "/v1/sites/cm5/shadow", ""), 200)
+	want := form.Shadow{
+		Site: "cm5", Since: form.TimeOf(start), Reachable: true, Seen: form.TimeOf(start), Tolerance: 60,
+		Jobs: form.ShadowCounts{
+			Seen: 9, LeftOut: map[string]int{"before": 1}, Asked: 8, Partial: 3, Promised: 7, Refused: map[string]int{"too_large": 1}, Moved: 2, Broken: 1,
+			Open: 2, Overdue: 1, Cancelled: 1, Vanished: 1, Ended: 4, BeforeLimit: 3, Compared: 5, Earlier: 1, Same: 2, Later: 2,
+		},
+		PromisedWait: form.Spread{Mean: 10, P50: 9, P95: 30}, ActualWait: form.Spread{Mean: 11, P50: 8, P95: 31},
+		Latest: []form.ShadowJob{
+			{
+				Job: "7", User: "alice", Partition: "batch", NPE: 2, Limit: 60, Phase: "ended", Asked: form.TimeOf(start), Ready: form.TimeOf(start),
+				Promised: form.TimeOf(start + 2), Start: form.TimeOf(start + 1), End: form.TimeOf(start + 9), Ending: "completed", Moved: true,
+			},
+			{Job: "8", User: "bob", NPE: 200, Limit: 60, Phase: "waiting", Asked: form.TimeOf(start), Ready: form.TimeOf(start), Refusal: "too_large"},
+		},
+	}
+	if diff := cmp.Diff(want, f); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if f := into[form.Shadow](t, w.do("root", "GET", "/v1/sites/cm5/shadow?latest=1", ""), 200); len(f.Latest) != 1 {
+		t.Errorf("%d jobs", len(f.Latest))
+	}
+	wantProblem(t, w.do("root", "GET", "/v1/sites/cm5/shadow?latest=1001", ""), 422, "latest: ")
+	wantProblem(t, w.do("root", "GET", "/v1/sites/cm5/shadow?most=1", ""), 422)
+	wantProblem(t, w.do("root", "GET", "/v1/sites/nowhere/shadow", ""), 404)
 }

@@ -51,6 +51,7 @@ type watcher interface {
 type harbour interface {
 	Sites(ctx context.Context, by service.Principal) ([]service.SiteView, error)
 	Occupation(ctx context.Context, by service.Principal, site string, from, to berth.Time, after service.Mark, limit int) ([]service.Span, error)
+	Score(ctx context.Context, by service.Principal, site string, most int) (service.Score, error)
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
 	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)

@@ -62,9 +62,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 		w.wishes = append(w.wishes, wish)
 	}
 	slices.SortStableFunc(w.wishes, func(a, b wish) int { return cmp.Compare(a.Start, b.Start) })
-	if box := h.core.engine.Outbox(); len(box) > 0 {
-		w.effect = box[len(box)-1].Number
-	}
+	w.effect = h.core.lastEffect()
 	return w
 }
 

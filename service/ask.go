@@ -59,6 +59,9 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	case !ask.By.Owns(r.User):
 		return Answer{}, berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, r.User)
 	}
+	if err := h.bookable(&r); err != nil {
+		return Answer{}, err
+	}
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
@@ -118,7 +121,7 @@ func (h *Host) again(ask Ask, answer func(Answer, error)) bool {
 // not his he is not told of.
 func (h *Host) may(ask *Ask, id string) (*card, error) {
 	k := h.core.card(id)
-	if k == nil || !ask.By.Owns(k.request.User) {
+	if k == nil || !ask.By.Owns(k.request.User) || h.shadowed(k.request) {
 		return nil, berth.Errorf(berth.NotFound, "id", "no reservation %q", id)
 	}
 	if ask.IfVersion != 0 && ask.IfVersion != k.version {
@@ -177,6 +180,9 @@ func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, er
 // Modify asks for something else in the place of a reservation that has not
 // started. If Answer.Refusal is there it is as it was.
 func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) (Answer, error) {
+	if err := h.bookable(&r); err != nil {
+		return Answer{}, err
+	}
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		if k.end != "" {
 			return engine.Event{}, gone(k)
@@ -260,7 +266,7 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) ([]Reservation,
 	list, err := call(ctx, h, func(answer func([]found, error)) {
 		var list []found
 		h.core.cards.Ascend(&card{id: f.After}, func(k *card) bool {
-			if k.id > f.After && by.Owns(k.request.User) && f.chooses(k) {
+			if k.id > f.After && by.Owns(k.request.User) && !h.shadowed(k.request) && f.chooses(k) {
 				list = append(list, k.find())
 			}
 			return len(list) < limit

@@ -30,6 +30,8 @@ type Core struct {
 	over  []*card              // those that are over, in the order in which they ended
 	keep  int                  // as many of them are remembered
 	keys  keys
+
+	shadows map[string]*shadow // by site
 }
 
 // card is what is known of one request: live, or over and still remembered.
@@ -51,7 +53,7 @@ func newCore(config engine.Config, version string, keep int) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys()}, nil
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}}, nil
 }
 
 func newCards() *btree.BTreeG[*card] {
@@ -109,6 +111,14 @@ func parsePast(rec *journal.Record, decoder *record.Decoder) (p past, err error)
 	return p, err
 }
 
+// See notes what a look at a site has shown, and returns the record of it.
+func (c *Core) See(now berth.Time, s sighting) *journal.Record {
+	rec := &journal.Record{At: now, Version: c.version, Event: appendSighting(nil, &s)}
+	c.position = rec.Seal(c.position)
+	c.see(now, &s)
+	return rec
+}
+
 // Follow applies a record of an earlier life without deciding anything.
 func (c *Core) Follow(rec *journal.Record, decoder *record.Decoder) error {
 	p, err := parsePast(rec, decoder)
@@ -129,7 +139,10 @@ func (c *Core) followPast(p *past) error {
 		return err
 	}
 	c.position = journal.Position{Number: p.number, Hash: p.hash}
-	if in.config == nil {
+	switch {
+	case in.sighting != nil:
+		c.see(p.at, in.sighting)
+	case in.config == nil:
 		c.keys.add(p.at, in.key, in.event)
 	}
 	c.follow(p.number, p.at, p.changes, false)
@@ -197,6 +210,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change, to
 			c.last = k
 		}
 		c.update(k, change, now)
+		if w := c.shadows[k.request.Site]; w != nil {
+			w.follow(change)
+		}
 		if !told || change.Kind == engine.Moved && change.Moved == nil || change.Kind == engine.Queued && k.promise != nil {
 			continue // a step of something that is told
 		}
@@ -290,6 +306,8 @@ type saved struct {
 	Engine []byte
 	Cards  []savedCard // live ones by id, then those that are over in their order
 	Keys   []savedKey
+
+	Shadows []savedShadow // by site
 }
 
 type savedCard struct {
@@ -330,6 +348,7 @@ func (s *saved) code(c *wire.Coder) {
 		wire.Int(c, 5, &k.At)
 		c.End()
 	})
+	wire.List(c, 5, &s.Shadows, codeShadow)
 	c.End()
 }
 
@@ -339,7 +358,11 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved()}
+	shadows, err := c.savedShadows()
+	if err != nil {
+		return nil, err
+	}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows}
 	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
@@ -373,7 +396,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	if err := json.Unmarshal(s.Config, &config); err != nil {
 		return nil, berth.Errorf(berth.Invalid, "snapshot", "its configuration: %v", err)
 	}
-	c := &Core{config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys()}
+	c := &Core{config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}}
 	var failed error
 	var restoring sync.WaitGroup
 	restoring.Go(func() { c.engine, failed = engine.Restore(config, s.Engine) })
@@ -400,7 +423,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 			return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
 		}
 	}
-	return c, nil
+	return c, c.restoreShadows(s.Shadows)
 }
 
 // take fills a card of what is live from the engine; false if it is not.

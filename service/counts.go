@@ -80,7 +80,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, upDesc, gapDesc} {
+	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, upDesc, gapDesc, shadowDesc, waitDesc, openDesc} {
 		out <- d
 	}
 }
@@ -90,14 +90,16 @@ type standing struct {
 	states map[State]int
 	loads  []engine.Load
 	unused berth.Count
+
+	shadows map[string]*standingShadow // by site
 }
 
 // Collect implements prometheus.Collector.
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	s, err := call(context.Background(), g.host, func(answer func(standing, error)) {
-		s := standing{states: map[State]int{}, loads: g.host.core.engine.Loads()}
+		s := standing{states: map[State]int{}, loads: g.host.core.engine.Loads(), shadows: map[string]*standingShadow{}}
 		g.host.core.cards.Scan(func(k *card) bool {
-			if k.end != "" {
+			if k.end != "" || g.host.shadowed(k.request) {
 				return true
 			}
 			state := Pending
@@ -112,6 +114,10 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 			s.states[state]++
 			return true
 		})
+		for name, w := range g.host.core.shadows {
+			open, _ := w.open(g.host.clock())
+			s.shadows[name] = &standingShadow{w.figures(), open}
+		}
 		answer(s, nil)
 	})
 	if err != nil {
@@ -132,5 +138,8 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, up, name)
 		out <- prometheus.MustNewConstMetric(gapDesc, prometheus.GaugeValue, float64(len(view.Drift)), name)
+	}
+	for name, w := range s.shadows {
+		shadowMetrics(out, name, w)
 	}
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 )
 
@@ -24,4 +25,15 @@ func look(ctx context.Context, h *Host, f func() error) error {
 // Records returns how many records there are.
 func (h *Host) Records(ctx context.Context) (uint64, error) {
 	return call(ctx, h, func(answer func(uint64, error)) { answer(h.core.position.Number, nil) })
+}
+
+// LetGo follows jobs of a watched site and lets them go, so many of them, and
+// returns how many are remembered and how many are counted.
+func LetGo(jobs int) (remembered, counted int) {
+	c := &Core{shadows: map[string]*shadow{}}
+	for i := range jobs {
+		c.see(0, &sighting{site: "s", job: &ShadowJob{ID: decimal(berth.PE(i))}, gone: true})
+	}
+	w := c.shadows["s"]
+	return len(w.past) + len(w.jobs), w.figures().Seen
 }

@@ -71,7 +71,9 @@ type Host struct {
 
 // Open recovers what the journal has, without deciding anything again, and
 // starts the service. The journal is the host's from then on, until Close. The
-// error is of code Invalid if the journal does not go with the configuration.
+// error is of code Invalid if the journal does not go with the configuration, and
+// of code Conflict if it is that of a watch and the site is served now, or the
+// other way round.
 func Open(ctx context.Context, options Options) (*Host, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -94,6 +96,9 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		todo: make(chan func(), 1024), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
 		undecided: map[string][]func(Answer, error){}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{},
+	}
+	if err := h.checkShadows(); err != nil {
+		return nil, err
 	}
 	h.durable.number = core.position.Number
 	h.snapshots.last, h.snapshots.stored = core.position.Number, core.position.Number
@@ -172,6 +177,11 @@ func (h *Host) drain() {
 		}
 		break
 	}
+	h.wakeIfDue()
+}
+
+// wakeIfDue lets everything happen that is due by now, if anything is.
+func (h *Host) wakeIfDue() {
 	if at, due := h.core.engine.Next(); due && at <= h.clock() {
 		h.wake()
 	}
@@ -210,6 +220,7 @@ func (h *Host) step(event *engine.Event, key Key) ([]Notice, error) {
 	if rec == nil {
 		return nil, err
 	}
+	notices = h.public(notices)
 	decided := h.decided(notices)
 	h.counts.add(notices)
 	h.persist(rec, func(failed error) {

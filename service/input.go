@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/journal/record"
 )
 
@@ -23,6 +24,7 @@ const (
 	plainInput  = 1 // an event
 	keyedInput  = 2 // a key and an event
 	configInput = 3 // a configuration, in JSON, which is in force from here on
+	seenInput   = 4 // what was seen at a site that is only watched; nothing is decided
 )
 
 // input is what came in with a record.
@@ -30,6 +32,8 @@ type input struct {
 	event  *engine.Event // or
 	config *engine.Config
 	key    Key
+	// or
+	sighting *sighting
 }
 
 // appendInput appends an event and its key: the key's user and name each with
@@ -53,7 +57,13 @@ func appendConfig(dst []byte, config *engine.Config) []byte {
 	return append(append(dst, configInput), text...)
 }
 
-// parseInput reads what appendInput or appendConfig wrote.
+func appendSighting(dst []byte, s *sighting) []byte {
+	w := wire.Writer(append(dst, seenInput))
+	s.code(w)
+	return w.Bytes()
+}
+
+// parseInput reads what appendInput, appendConfig or appendSighting wrote.
 func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 	if len(payload) == 0 {
 		return in, berth.Errorf(berth.Invalid, "event", "an empty one")
@@ -66,6 +76,11 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 			return in, berth.Errorf(berth.Invalid, "event", "a configuration: %v", err)
 		}
 		return in, nil
+	case seenInput:
+		r := wire.Reader(rest)
+		in.sighting = new(sighting)
+		in.sighting.code(r)
+		return in, r.Done()
 	case keyedInput:
 		for _, text := range []*string{&in.key.User, &in.key.Name} {
 			n, size := binary.Uvarint(rest)
@@ -80,7 +95,7 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		rest = rest[copy(in.key.Body[:], rest):]
 	case plainInput:
 	default:
-		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 3, a newer one may read it", form)
+		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 4, a newer one may read it", form)
 	}
 	event, err := decoder.Event(rest)
 	in.event = &event

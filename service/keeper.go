@@ -23,6 +23,10 @@ type Manager struct {
 	// Horizon is how long before its start a reservation is made real there;
 	// 0 is a minute.
 	Horizon berth.Duration
+	// Shadow says that the site is only watched: whatever else the adapter can do,
+	// nothing is asked of it but how the site is, and what the engine promises there
+	// is a guess that is compared with what happens.
+	Shadow bool
 }
 
 // keeper brings a managed site and what is promised there into line. It works
@@ -78,6 +82,9 @@ func (h *Host) startManagers() {
 	for name, manager := range h.options.Managers {
 		manager.Every = cmp.Or(manager.Every, 5*time.Second)
 		manager.Horizon = cmp.Or(manager.Horizon, 60)
+		if manager.Shadow {
+			manager.Adapter = site.Watch(manager.Adapter)
+		}
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
 			wake: make(chan struct{}, 1), late: map[string]bool{}, told: outOfUse{},
@@ -117,7 +124,7 @@ func (h *Host) wakeManagers(notices []Notice) {
 	now := h.clock()
 	for i := range notices {
 		for _, a := range notices[i].Reservation.Allotments {
-			if k := h.sites[a.Resource.Site]; k != nil && a.Start <= now.Add(k.manager.Horizon) {
+			if k := h.sites[a.Resource.Site]; k != nil && !k.manager.Shadow && a.Start <= now.Add(k.manager.Horizon) {
 				k.poke()
 			}
 		}
@@ -171,6 +178,10 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		if k.unreachable(err) && ctx.Err() == nil {
 			h.log.Warn("site cannot be looked at", "site", k.name, "error", err)
 		}
+		return false
+	}
+	if k.manager.Shadow {
+		h.watch(ctx, k, state)
 		return false
 	}
 	want, err := call(ctx, h, func(answer func(wanted, error)) {
@@ -257,7 +268,7 @@ func (k *keeper) look() SiteView {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	view := k.view
-	view.Adapter = k.manager.Kind
+	view.Adapter, view.Shadow = k.manager.Kind, k.manager.Shadow
 	if open := time.Since(k.asked); view.Reachable && !k.asked.IsZero() && open > 2*k.manager.Every {
 		view.Reachable, view.Trouble = false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
 	}

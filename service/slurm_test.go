@@ -25,7 +25,9 @@ type lab struct {
 	by      service.Ask
 }
 
-func newLab(t *testing.T) *lab {
+// newLab starts both. If the cluster is only watched, nothing is to be made real
+// there.
+func newLab(t *testing.T, watched bool) *lab {
 	t.Helper()
 	me, err := user.Current()
 	if err != nil {
@@ -33,7 +35,7 @@ func newLab(t *testing.T) *lab {
 	}
 	l := &lab{t: t, cluster: slurmtest.Start(t, slurmtest.Options{})}
 	l.by.By = service.Principal{User: me.Username, Role: service.Operator}
-	adapter := slurm.New(slurm.Options{Site: "lab", Conf: l.cluster.Conf})
+	adapter := slurm.New(slurm.Options{Site: "lab", Conf: l.cluster.Conf, Watch: watched})
 	description, err := adapter.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +50,7 @@ func newLab(t *testing.T) *lab {
 	}
 	l.host, err = service.Open(t.Context(), service.Options{
 		Config: engine.Config{Sites: []berth.Site{s}}, Journal: store, Version: "test",
-		Managers: map[string]service.Manager{"lab": {Kind: "slurm", Adapter: adapter, Layout: layout, Every: time.Second, Horizon: horizon}},
+		Managers: map[string]service.Manager{"lab": {Kind: "slurm", Adapter: adapter, Layout: layout, Every: time.Second, Horizon: horizon, Shadow: watched}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +121,7 @@ func TestPromisesAreKeptBySlurm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}
-	l := newLab(t)
+	l := newLab(t, false)
 	l.forgotten()
 	l.reserve("runs", 2, 3, 600)
 	l.reserve("far", 1, 2*horizon, 600)

@@ -147,6 +147,9 @@ type SiteView struct {
 	berth.Site
 	Loads   []engine.Load `json:"loads"`
 	Adapter string        `json:"adapter"` // "local", "slurm", or "" of a site nobody manages
+	// Shadow says that it is only watched: its loads are what Berth would have
+	// promised.
+	Shadow bool `json:"shadow,omitempty"`
 	// Reachable says whether the last look at it succeeded, Trouble what is wrong:
 	// that, or what could not be made as promised there. Seen is when it was last
 	// looked at.

@@ -71,6 +71,10 @@ func redecide(judge *engine.Engine, rec *journal.Record, decoder *record.Decoder
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("record %d: %w", rec.Number, err)
+	case in.sighting != nil && len(rec.Changes) > 0:
+		err = fmt.Errorf("it changes something, and only tells what was seen")
+	case in.sighting != nil:
+		return judge, nil
 	case in.config != nil && judge == nil:
 		judge, err = engine.New(*in.config)
 	case in.config != nil:

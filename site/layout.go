@@ -80,6 +80,9 @@ func (l *Layout) Gone() map[string]berth.PESet {
 	return sets
 }
 
+// Unit returns what a PE is.
+func (l *Layout) Unit() Unit { return l.unit }
+
 // class names the hardware and the features of a node.
 func (n *Node) class() string {
 	text := fmt.Sprintf("%dc-%dmb", n.Cores, n.MemoryMB)

@@ -16,6 +16,16 @@ type Observer interface {
 	Observe(ctx context.Context) (*State, error)
 }
 
+// Watch returns a site that can be looked at and no more: what else the observer
+// can do cannot be reached through it.
+func Watch(o Observer) Observer { return watched{o} }
+
+type watched struct{ observer Observer }
+
+func (w watched) Describe(ctx context.Context) (*Description, error) { return w.observer.Describe(ctx) }
+
+func (w watched) Observe(ctx context.Context) (*State, error) { return w.observer.Observe(ctx) }
+
 // Booker makes promises real at a site. Every method may be called again after
 // a failure, and twice has the effect of once.
 type Booker interface {

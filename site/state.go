@@ -58,6 +58,19 @@ type Job struct {
 	Cores  berth.Count `json:"cores"`
 	Reason string      `json:"reason,omitempty"` // why it is pending, or how it ended, in the site's words
 	Result Result      `json:"result,omitzero"`  // of an ended job
+	// What it asks for; 0 where the site does not say. Of an array whose elements
+	// wait together these are those of each element.
+	Submitted berth.Time     `json:"submitted,omitempty"`
+	Begin     berth.Time     `json:"begin,omitempty"` // it may start from then on
+	Limit     berth.Duration `json:"limit,omitempty"`
+	Nodes     berth.Count    `json:"nodes,omitempty"`
+	Exclusive bool           `json:"exclusive,omitempty"` // nobody else may be on them
+	// Held says that a pending job is kept from starting by its user, an operator
+	// or another job, not by want of nodes.
+	Held bool `json:"held,omitempty"`
+	// Elements are the indices of an array that waits as one, as far as the site
+	// names them, and no more of them than may run at once.
+	Elements berth.PESet `json:"elements,omitzero"`
 }
 
 // Ending is how a job ended.

@@ -19,6 +19,7 @@ type Adapter struct {
 	Kind  string
 	Zone  string         // of the site's people, as in the tz database
 	Every berth.Duration // how often it is looked at
+	Watch bool           // nothing is promised or changed there: shadow mode
 
 	// Of a cluster under Slurm.
 	Conf    string         // path of slurm.conf
@@ -88,6 +89,7 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 			{"unit", "", scanned(r, &a.Unit, "node or core", oneOf("node", "core"))},
 			{"margin", "", measured(r, &a.Margin, durationExample, duration)},
 			{"no_limit", "", measured(r, &a.NoLimit, durationExample, duration)},
+			{"watch", "", r.switched(&a.Watch)},
 		},
 		Local: {
 			{"node", "", scanned(r, &a.Node, "a name", name)},

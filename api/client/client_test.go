@@ -202,6 +202,10 @@ func TestListFetchesAllPages(t *testing.T) {
 	}
 	_, err := vera.Site(t.Context(), "nowhere")
 	wantCode(t, err, berth.NotFound)
+	_, err = alice.Shadow(t.Context(), "cm5", 5)
+	wantCode(t, err, berth.Denied)
+	_, err = root.Shadow(t.Context(), "cm5", 5)
+	wantCode(t, err, berth.NotFound)
 	wantCode(t, alice.Drain(t.Context(), "cm5", "n1", "x"), berth.Denied)
 	_, err = alice.Doctor(t.Context(), "cm5")
 	wantCode(t, err, berth.Denied)

@@ -192,6 +192,14 @@ func (c *Client) Doctor(ctx context.Context, name string) ([]form.Finding, error
 	return answer.Findings, err
 }
 
+// Shadow compares what would have been promised at a site that is only watched
+// with what happened there, with up to so many of the latest jobs.
+func (c *Client) Shadow(ctx context.Context, name string, latest int) (s form.Shadow, err error) {
+	path := "/v1/sites/" + url.PathEscape(name) + "/shadow?latest=" + strconv.Itoa(latest)
+	err = c.send(ctx, http.MethodGet, path, Action{}, nil, &s)
+	return s, err
+}
+
 // Drain lets nothing new start on a node.
 func (c *Client) Drain(ctx context.Context, site, node, reason string) error {
 	in := struct {

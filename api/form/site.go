@@ -6,6 +6,7 @@ import "github.com/berth-hpc/berth"
 type Site struct {
 	Name       string            `json:"name"`
 	Adapter    string            `json:"adapter,omitempty"` // "slurm", "local", or none
+	Shadow     bool              `json:"shadow,omitempty"`  // only watched; loads are what would have been promised
 	Reachable  bool              `json:"reachable"`
 	Trouble    string            `json:"trouble,omitempty"`
 	Seen       Time              `json:"seen,omitzero"`

@@ -127,8 +127,11 @@ func (s *setup) fromFlags(flags *serveFlags, file *sites.File) error {
 		}
 		mine = flags.local
 	}
+	if flags.shadow && flags.slurm == "" {
+		return berth.Errorf(berth.Invalid, "shadow", "of what? --slurm NAME says which cluster to watch; in a file its adapter says watch: true")
+	}
 	if flags.slurm != "" {
-		if err := add("slurm", flags.slurm, sites.Adapter{Kind: sites.Slurm}); err != nil {
+		if err := add("slurm", flags.slurm, sites.Adapter{Kind: sites.Slurm, Watch: flags.shadow}); err != nil {
 			return err
 		}
 	}

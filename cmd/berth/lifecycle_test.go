@@ -25,7 +25,8 @@ import (
 )
 
 // startService [ADAPTER] starts a service with 64 PEs at the site cm5 for the
-// rest of a script; with an adapter's name a fake of that kind is behind them.
+// rest of a script; with an adapter's name a fake of that kind is behind them,
+// and one called watched is only watched, with two jobs that wait.
 // SERVER is its URL; ROOT, ALICE, BOB and VERA are tokens of an operator, two
 // users and a viewer, and alice's is the one that counts.
 func startService(ts *testscript.TestScript, _ bool, args []string) {
@@ -42,10 +43,22 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 		imported.Managed = true
 		options.Config.Sites = []berth.Site{imported}
-		options.Managers = map[string]service.Manager{"cm5": {Kind: args[0], Adapter: adapter, Layout: layout, Every: 50 * time.Millisecond, Horizon: 3600}}
+		options.Managers = map[string]service.Manager{"cm5": {Kind: args[0], Adapter: adapter, Layout: layout, Every: 50 * time.Millisecond, Horizon: 3600, Shadow: args[0] == "watched"}}
+		if args[0] == "watched" {
+			adapter.Enqueue(site.Job{User: "alice", Partition: "main", Nodes: 64, Cores: 64, Limit: 3600})
+			adapter.Enqueue(site.Job{User: "bob", Partition: "main", Nodes: 65, Cores: 65, Limit: 60})
+		}
 	}
 	host, err := service.Open(context.Background(), options)
 	ts.Check(err)
+	for len(args) > 0 && args[0] == "watched" {
+		s, err := host.Score(context.Background(), service.Principal{User: "zoe", Role: service.Operator}, "cm5", 0)
+		ts.Check(err)
+		if s.Promised+len(s.Refused) == 2 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // until the first look, which nobody tells of
+	}
 	tokens, err := token.Open(ts.MkAbs("journal"), "root", berth.Time(time.Now().Unix()))
 	ts.Check(err)
 	server := httptest.NewServer(api.New(api.Options{Service: host, Tokens: tokens}))

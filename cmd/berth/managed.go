@@ -86,7 +86,7 @@ func (h *harbour) open(ctx context.Context, s *setup) (map[string]service.Manage
 		to.Managed, to.Pools, to.Partitions = true, imported.Pools, imported.Partitions
 		interval := cmp.Or(time.Duration(a.Every)*time.Second, every[a.Kind])
 		managers[to.Name] = service.Manager{
-			Kind: a.Kind, Adapter: adapter, Layout: layout, Every: interval, Horizon: horizonOf(description, &a),
+			Kind: a.Kind, Adapter: adapter, Layout: layout, Every: interval, Horizon: horizonOf(description, &a), Shadow: a.Watch,
 		}
 		if !answered {
 			name, kind := to.Name, a.Kind
@@ -131,7 +131,7 @@ func (h *harbour) adapter(name string, a *sites.Adapter) (site.Observer, error) 
 const slurmConf = "SLURM_CONF"
 
 func slurmOptions(name string, a *sites.Adapter) slurm.Options {
-	return slurm.Options{Site: name, Conf: cmp.Or(a.Conf, os.Getenv(slurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second}
+	return slurm.Options{Site: name, Conf: cmp.Or(a.Conf, os.Getenv(slurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch}
 }
 
 // describe returns how a site describes itself, its nodes in the order in which

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ type serveFlags struct {
 	sites  string // the older name of config
 	local  string
 	slurm  string
+	shadow bool
 	cores  berth.Count
 	log    string
 	check  bool
@@ -54,6 +56,7 @@ configuration file that has no adapter has nobody who carries its promises out.
 Flags win over the file.`,
 		Example: `  berth serve
   berth serve --data /var/lib/berth --slurm cluster
+  berth serve --data /var/lib/berth-shadow --slurm cluster --shadow
   berth serve --config /etc/berth/berth.yaml
   berth serve --config /etc/berth/berth.yaml --check`,
 		Args: noArguments,
@@ -70,6 +73,7 @@ Flags win over the file.`,
 	f.StringVar(&flags.local, "local", "", "`NAME` of this machine as a site that runs what is submitted (default: local, if no other site is named)")
 	f.Var(&whole[berth.Count]{&flags.cores, 1, berth.MaxPEs}, "cores", "how many cores this machine hands out (default: those it may use)")
 	f.StringVar(&flags.slurm, "slurm", "", "`NAME` of the Slurm cluster that this machine's commands reach")
+	f.BoolVar(&flags.shadow, "shadow", false, "only watch the Slurm cluster: change nothing there, promise nothing, and compare (berth sites shadow NAME)")
 	f.Var(&choice{&flags.log, "form", logForms}, "log", "form of the log on stderr: "+strings.Join(logForms, ", "))
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails for unknown flags only
 	complete(cmd, "log", logForms)
@@ -213,6 +217,19 @@ func (a *app) greet(set *setup, address string) {
 		for _, p := range config.Sites[i].Pools {
 			pes += p.PEs
 		}
+	}
+	watched := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !set.adapters[name].Watch })
+	if len(watched) == len(names) {
+		secret := filepath.Join(set.data, token.OperatorFile)
+		_, _ = fmt.Fprintf(a.stdout, `berth %s watches %d PEs of %s and tells at http://%s
+Nothing is changed there and nothing is promised. The operator's token is in
+%s. In another terminal, try
+
+    berth login http://%s --token-file %s
+    berth sites shadow %s
+
+`, version(), pes, strings.Join(names, ", "), address, secret, address, secret, names[0])
+		return
 	}
 	_, _ = fmt.Fprintf(a.stdout, `berth %s serves %d PEs of %s at http://%s
 The operator's token is in %s. In another terminal, try

@@ -22,7 +22,7 @@ func (a *app) sitesCommand() *cobra.Command {
 		}
 		return a.listSites(cmd, r)
 	}
-	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesOccupation(), a.sitesDoctor(), a.sitesAdd(), a.sitesDrain(), a.sitesResume())
+	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesOccupation(), a.sitesShadow(), a.sitesDoctor(), a.sitesAdd(), a.sitesDrain(), a.sitesResume())
 	return cmd
 }
 
@@ -54,8 +54,11 @@ func (a *app) listSites(cmd *cobra.Command, r *remote) error {
 	for i := range sites {
 		s := &sites[i]
 		state := "ok"
-		if !s.Reachable {
+		switch {
+		case !s.Reachable:
 			state = "unreachable"
+		case s.Shadow:
+			state = "watched"
 		}
 		for k := range s.Pools {
 			p := &s.Pools[k]
@@ -93,6 +96,9 @@ func describeSite(s *form.Site) string {
 	var f facts
 	f.add("adapter", s.Adapter)
 	f.add("reachable", strconv.FormatBool(s.Reachable))
+	if s.Shadow {
+		f.add("watched", "nothing is promised there; see berth sites shadow "+s.Name)
+	}
 	f.add("trouble", s.Trouble)
 	f.add("seen", localTime(s.Seen))
 	for i := range s.Pools {

@@ -55,7 +55,7 @@ var table = []room{
 	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
-		"site", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
+		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime",
 	}},
 }

@@ -1,6 +1,8 @@
 package fake
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
 )
@@ -135,6 +137,56 @@ func (s *Site) Occupy(user string, shares []site.Share, length, limit berth.Dura
 	}
 	s.jobs = append(s.jobs, j)
 	return j.ID
+}
+
+// Enqueue lets a job of somebody else wait, until Begin, Withdraw or Forget, and
+// returns its id, which it gets unless it has one.
+func (s *Site) Enqueue(waits site.Job) site.JobID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if waits.ID == "" {
+		s.lastJob++
+		waits.ID = site.JobID(decimal(s.lastJob))
+	}
+	waits.Submitted = s.now
+	s.jobs = append(s.jobs, &job{Job: waits, limit: waits.Limit, result: site.Result{Ending: site.Completed}})
+	return waits.ID
+}
+
+// waiting returns a job that waits. It panics if there is none of that id.
+func (s *Site) waiting(id site.JobID) *job {
+	for _, j := range s.jobs {
+		if j.ID == id && !j.running && !j.over() {
+			return j
+		}
+	}
+	panic("fake: no job " + string(id) + " waits")
+}
+
+// Begin starts a job that waits on shares, whatever they overlap, for the length
+// given, of at most its limit if it has one.
+func (s *Site) Begin(id site.JobID, length berth.Duration, shares ...site.Share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.waiting(id)
+	j.running, j.length, j.Shares, j.Start, j.End = true, length, shares, s.now, berth.Forever
+	if j.limit > 0 {
+		j.End = s.now.Add(j.limit)
+	}
+}
+
+// Withdraw cancels a job that waits.
+func (s *Site) Withdraw(id site.JobID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finish(s.waiting(id), site.Result{Ending: site.Cancelled}, s.now)
+}
+
+// Forget makes the manager forget jobs, whatever they do.
+func (s *Site) Forget(ids ...site.JobID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.jobs = slices.DeleteFunc(s.jobs, func(j *job) bool { return slices.Contains(ids, j.ID) })
 }
 
 // Restart starts the manager anew; it has forgotten the last writes to its

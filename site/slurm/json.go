@@ -128,25 +128,29 @@ func (n *nodeRecord) state() site.NodeState {
 
 // jobRecord is a job as squeue --json has it.
 type jobRecord struct {
-	JobID       int64  `json:"job_id"`
-	ArrayJobID  int64  `json:"array_job_id"`
-	ArrayTaskID *int64 `json:"array_task_id"`
-	ArrayString string `json:"array_task_string"`
-	State       string `json:"job_state"`
-	StateReason string `json:"state_reason"`
-	Name        string `json:"name"`
-	Comment     string `json:"comment"`
-	UserName    string `json:"user_name"`
-	UserID      int64  `json:"user_id"`
-	Account     string `json:"account"`
-	Partition   string `json:"partition"`
-	Reservation string `json:"resv_name"`
-	Nodes       string `json:"nodes"`
-	CPUs        int64  `json:"cpus"`
-	StartTime   int64  `json:"start_time"`
-	EndTime     int64  `json:"end_time"`
-	TimeLimit   *int64 `json:"time_limit"` // minutes; null is none
-	ExitCode    int64  `json:"exit_code"`  // as wait(2) has it
+	JobID       int64   `json:"job_id"`
+	ArrayJobID  int64   `json:"array_job_id"`
+	ArrayTaskID *int64  `json:"array_task_id"`
+	ArrayString string  `json:"array_task_string"`
+	State       string  `json:"job_state"`
+	StateReason string  `json:"state_reason"`
+	Name        string  `json:"name"`
+	Comment     string  `json:"comment"`
+	UserName    string  `json:"user_name"`
+	UserID      int64   `json:"user_id"`
+	Account     string  `json:"account"`
+	Partition   string  `json:"partition"`
+	Reservation string  `json:"resv_name"`
+	Nodes       string  `json:"nodes"`
+	CPUs        int64   `json:"cpus"`
+	StartTime   int64   `json:"start_time"`
+	EndTime     int64   `json:"end_time"`
+	SubmitTime  int64   `json:"submit_time"`
+	Eligible    int64   `json:"eligible_time"` // 0 of a pending job: held, or behind another one
+	NodeCount   int64   `json:"node_count"`    // of a pending job an estimate from its processors
+	Shared      *string `json:"shared"`        // "none" of a job that wants whole nodes
+	TimeLimit   *int64  `json:"time_limit"`    // minutes; null is none
+	ExitCode    int64   `json:"exit_code"`     // as wait(2) has it
 	Resources   struct {
 		Nodes []struct {
 			Name    string `json:"nodename"`
@@ -212,7 +216,9 @@ func (j *jobRecord) job(coresPerSocket map[string]int) (site.Job, phase, error) 
 		out.Array, out.ID = array, array+"_"+site.JobID(strconv.FormatInt(*j.ArrayTaskID, 10))
 	case j.ArrayJobID != 0 && j.ArrayString != "":
 		out.Array, out.ID = array, array+"_["+site.JobID(j.ArrayString)+"]"
+		out.Elements = elements(j.ArrayString)
 	}
+	j.asked(&out)
 	if !out.Start.Valid() || !out.End.Valid() || j.JobID < 1 {
 		return out, running, fmt.Errorf("job %d from %d to %d", j.JobID, j.StartTime, j.EndTime)
 	}
@@ -222,7 +228,7 @@ func (j *jobRecord) job(coresPerSocket map[string]int) (site.Job, phase, error) 
 		return out, over, j.shares(&out, coresPerSocket)
 	}
 	if slices.Contains(waiting, j.State) {
-		out.Reason = j.StateReason
+		out.Reason, out.Held = j.StateReason, j.Eligible == 0
 		return out, pending, nil
 	}
 	if j.TimeLimit == nil {
@@ -230,6 +236,65 @@ func (j *jobRecord) job(coresPerSocket map[string]int) (site.Job, phase, error) 
 	}
 	return out, running, j.shares(&out, coresPerSocket)
 }
+
+// asked reads what a job asks for. What cannot be right is not said.
+func (j *jobRecord) asked(out *site.Job) {
+	if at := berth.Time(j.SubmitTime); at > 0 && at.Valid() {
+		out.Submitted = at
+	}
+	if at := berth.Time(j.Eligible); at > 0 && at.Valid() {
+		out.Begin = at
+	}
+	if j.TimeLimit != nil && *j.TimeLimit > 0 && *j.TimeLimit < int64(berth.TimeLimit)/60 {
+		out.Limit = berth.Duration(*j.TimeLimit) * 60
+	}
+	out.Nodes = berth.Count(min(max(j.NodeCount, 0), berth.MaxPEs))
+	out.Exclusive = j.Shared != nil && *j.Shared == "none"
+}
+
+// elements reads the indices of an array as Slurm writes them, such as 0-8:2,11%3,
+// where a number behind a percent sign says how many may run at once. Of a long
+// list Slurm writes the beginning and three points, before which a number may be
+// cut off. It ends at the first thing that it does not know.
+func elements(text string) berth.PESet {
+	list, most, limited := strings.Cut(text, "%")
+	left, err := strconv.ParseUint(most, 10, 31)
+	if !limited || err != nil || left == 0 || left > maxElements {
+		left = maxElements
+	}
+	if whole, cut := strings.CutSuffix(list, "..."); cut {
+		list = whole[:max(0, strings.LastIndexByte(whole, ','))]
+	}
+	var runs []berth.Run
+	for item := range strings.SplitSeq(list, ",") {
+		span, by, _ := strings.Cut(item, ":")
+		first, last, ranged := strings.Cut(span, "-")
+		lo, err := strconv.ParseUint(first, 10, 31)
+		hi, step := lo, uint64(1)
+		if ranged && err == nil {
+			hi, err = strconv.ParseUint(last, 10, 31)
+		}
+		if by != "" && err == nil {
+			step, err = strconv.ParseUint(by, 10, 31)
+		}
+		if err != nil || step == 0 || hi >= maxIndex {
+			break
+		}
+		for at := lo; at <= hi && left > 0; at += step {
+			runs = append(runs, berth.Run{Lo: berth.PE(at), Hi: berth.PE(at) + 1})
+			left--
+		}
+	}
+	return berth.NewPESet(runs...)
+}
+
+// maxElements bounds how many elements of an array are told at a time; those
+// behind them are when these have started.
+const maxElements = 10_000
+
+// maxIndex is more than the largest index that Slurm can be configured for
+// (MaxArraySize up to 4,000,001).
+const maxIndex = 1 << 22
 
 // shares reads what a job holds: the cores of its nodes where Slurm says which,
 // else the whole nodes.

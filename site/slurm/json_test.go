@@ -82,8 +82,8 @@ func TestOtherFormsAreNotUnderstood(t *testing.T) {
 }
 
 func TestJobs(t *testing.T) {
-	const common = `"job_id": 7, "user_name": "ada", "user_id": 1001, "partition": "main", "name": "wrap", "cpus": 4, `
-	held := site.Job{ID: "7", User: "ada", Partition: "main", Name: "wrap", Cores: 4, Start: 100, End: 400}
+	const common = `"job_id": 7, "user_name": "ada", "user_id": 1001, "partition": "main", "name": "wrap", "cpus": 4, "time_limit": 5, `
+	held := site.Job{ID: "7", User: "ada", Partition: "main", Name: "wrap", Cores: 4, Start: 100, End: 400, Limit: 300}
 	on := held
 	on.Shares = []site.Share{{Node: "n1", Cores: berth.PEsOf(0, 5)}, {Node: "n2"}}
 	for name, c := range map[string]struct {
@@ -97,11 +97,22 @@ func TestJobs(t *testing.T) {
 			running, func(j *site.Job) { *j = on; j.Key = "k" },
 		},
 		"completing": {`"job_state": "COMPLETING", "start_time": 100, "end_time": 400, "time_limit": 5, "nodes": "n2"`, running, func(j *site.Job) { j.Shares = on.Shares[1:] }},
-		"endless":    {`"job_state": "RUNNING", "start_time": 100, "end_time": 400, "time_limit": null, "nodes": "n2"`, running, func(j *site.Job) { j.Shares, j.End = on.Shares[1:], berth.Forever }},
+		"endless":    {`"job_state": "RUNNING", "start_time": 100, "end_time": 400, "time_limit": null, "nodes": "n2"`, running, func(j *site.Job) { j.Shares, j.End, j.Limit = on.Shares[1:], berth.Forever, 0 }},
 		"strange":    {`"job_state": "DANCING", "start_time": 100, "end_time": 400, "time_limit": 5, "nodes": "n2"`, running, func(j *site.Job) { j.Shares = on.Shares[1:] }},
-		"pending":    {`"job_state": "PENDING", "state_reason": "Reservation", "time_limit": 5, "nodes": "", "resv_name": "r"`, pending, func(j *site.Job) { j.Start, j.End, j.Reason, j.Reservation = 0, 0, "Reservation", "r" }},
-		"held":       {`"job_state": "RESV_DEL_HOLD", "time_limit": 5`, pending, func(j *site.Job) { j.Start, j.End = 0, 0 }},
-		"array":      {`"job_state": "PENDING", "array_job_id": 7, "array_task_id": null, "array_task_string": "0,3-9:3"`, pending, func(j *site.Job) { j.Start, j.End, j.ID, j.Array = 0, 0, "7_[0,3-9:3]", "7" }},
+		"pending":    {`"job_state": "PENDING", "state_reason": "Reservation", "time_limit": 5, "nodes": "", "resv_name": "r"`, pending, func(j *site.Job) { j.Start, j.End, j.Reason, j.Reservation, j.Held = 0, 0, "Reservation", "r", true }},
+		"asked": {
+			`"job_state": "PENDING", "state_reason": "Priority", "time_limit": 5, "submit_time": 50, "eligible_time": 60, "node_count": 3, "shared": "none"`, pending,
+			func(j *site.Job) {
+				j.Start, j.End, j.Reason, j.Submitted, j.Begin, j.Nodes, j.Exclusive = 0, 0, "Priority", 50, 60, 3, true
+			},
+		},
+		"held": {`"job_state": "RESV_DEL_HOLD", "time_limit": 5`, pending, func(j *site.Job) { j.Start, j.End, j.Held = 0, 0, true }},
+		"array": {
+			`"job_state": "PENDING", "array_job_id": 7, "array_task_id": null, "array_task_string": "0,3-9:3", "eligible_time": 60, "time_limit": 5`, pending,
+			func(j *site.Job) {
+				j.Start, j.End, j.ID, j.Array, j.Begin, j.Elements = 0, 0, "7_[0,3-9:3]", "7", 60, berth.PEsOf(0, 3, 6, 9)
+			},
+		},
 		"index": {
 			`"job_state": "COMPLETED", "array_job_id": 5, "array_task_id": 2, "start_time": 100, "end_time": 400, "nodes": "n2"`, over,
 			func(j *site.Job) {
@@ -125,6 +136,17 @@ func TestJobs(t *testing.T) {
 		got, phase, err := jobs[0].job(map[string]int{"n1": 4, "n2": 4})
 		if diff := cmp.Diff(want, got); err != nil || phase != c.phase || diff != "" {
 			t.Errorf("%s: phase %d, want %d, %v (-want +got)\n%s", name, phase, c.phase, err, diff)
+		}
+	}
+}
+
+func TestElements(t *testing.T) {
+	for text, want := range map[string]string{
+		"3": "3", "1-5:2,9": "1,3,5,9", "1,3,5,7,9%2": "1,3", "0-9%3": "0-2", "1,7,97,10...": "1,7,97", "17...": "", "5-4": "", "": "",
+		"1,x,3": "1", "1-x": "", "1-9:0": "", "-3": "", "1,99999999999": "1", "0-4194304": "", "0-2%x": "0-2", "0-2%0": "0-2", "5-4000000": "5-10004",
+	} {
+		if got := elements(text).String(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -27,6 +27,9 @@ type Options struct {
 	Zone    string        // of the site's people, as in the tz database; empty is that of this machine
 	Timeout time.Duration // of one command; 0 is 30 s, three times what Slurm's own take to give up
 	Exec    Exec          // who runs the commands; nil is this process, as its own user
+	// Watch is for a cluster that is only watched: nobody tries what Berth may do
+	// there, and it may do nothing.
+	Watch bool
 }
 
 // Site is a cluster seen with the rights to make reservations.
@@ -34,6 +37,7 @@ type Site struct {
 	commands
 	name string
 	zone string
+	bare bool // Options.Watch
 	now  func() time.Time
 
 	// books holds back all but one writer. Slurm checks for room and books in
@@ -60,7 +64,7 @@ func New(o Options) *Site {
 	if zone == "" {
 		zone = localZone()
 	}
-	return &Site{commands: newCommands(o), name: o.Site, zone: zone, now: time.Now}
+	return &Site{commands: newCommands(o), name: o.Site, zone: zone, bare: o.Watch, now: time.Now}
 }
 
 func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }
@@ -120,7 +124,7 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 }
 
 // Describe asks for nodes, partitions and configuration, and tries what Berth
-// may do: it asks to change a reservation and a node that cannot exist, which
+// may do unless the cluster is only watched: it asks to change a reservation and a node that cannot exist, which
 // Slurm refuses in one way to those who may and in another to those who may not.
 func (s *Site) Describe(ctx context.Context) (*site.Description, error) {
 	settings, err := s.settings(ctx)
@@ -141,6 +145,9 @@ func (s *Site) Describe(ctx context.Context) (*site.Description, error) {
 	}
 	if d.Partitions, err = s.partitions(ctx); err != nil {
 		return nil, err
+	}
+	if s.bare {
+		return d, nil
 	}
 	if d.Rights, err = s.rights(ctx); err != nil {
 		return nil, err

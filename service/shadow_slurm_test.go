@@ -1,0 +1,102 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+)
+
+// batch submits a job that sleeps, and returns its id.
+func (l *lab) batch(seconds string, words ...string) site.JobID {
+	l.t.Helper()
+	words = append([]string{"--parsable", "--output=/dev/null", "--wrap=sleep " + seconds}, words...)
+	out, err := l.cluster.Command("sbatch", words...)
+	if err != nil {
+		l.t.Fatal(err, out)
+	}
+	return site.JobID(strings.TrimSpace(out))
+}
+
+// A cluster that is only watched never has a reservation, and what would have
+// been promised to its jobs is compared with what they did: those on the whole
+// cluster one after the other, an array, one that is cancelled, one that is held
+// and one that is too large.
+func TestSlurmIsWatched(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	l := newLab(t, true)
+	var score service.Score
+	look := func(holds func() bool) func() bool {
+		return func() bool {
+			if all := l.shown("reservation"); !strings.Contains(all, "No reservations in the system") {
+				t.Fatalf("there is a reservation:\n%s", all)
+			}
+			var err error
+			if score, err = l.host.Score(t.Context(), l.by.By, "lab", 100); err != nil {
+				t.Fatal(err)
+			}
+			return holds()
+		}
+	}
+	job := func(id site.JobID) (j service.ShadowJob) {
+		for _, j := range score.Jobs {
+			if j.Job == id {
+				return j
+			}
+		}
+		return j
+	}
+	l.until("it is looked at", look(func() bool { return score.Since > 0 }))
+	first := l.batch("4", "-N4", "--exclusive", "-t5")
+	second := l.batch("2", "-N4", "--exclusive", "-t1")
+	array := l.batch("1", "-N2", "--exclusive", "-t1", "--array=3-4")
+	cancelled := l.batch("1", "-N4", "--exclusive", "-t1")
+	held := l.batch("1", "-N1", "-t1", "--hold")
+	small := l.batch("1", "-n1", "-t1", "--begin=now+1hour")
+	l.until("all are asked for", look(func() bool { return score.Asked == 6 }))
+	if out, err := l.cluster.Command("scancel", string(cancelled)); err != nil {
+		t.Fatal(err, out)
+	}
+	l.until("all have ended", look(func() bool { return score.Ended == 4 && score.Cancelled == 1 }))
+
+	a, b := job(first), job(second)
+	if a.Promised != a.Asked || a.NPE != 4 || a.Limit != 300 || a.End.Sub(a.Start) < 4 || a.End.Sub(a.Start) > 20 {
+		t.Errorf("the first is %+v", a)
+	}
+	if b.Promised != a.Promised+300 || b.Start < a.End || b.Start > a.End+30 {
+		t.Errorf("the second is %+v, behind %+v", b, a)
+	}
+	for _, id := range []site.JobID{array + "_3", array + "_4"} {
+		if j := job(id); j.Promised != b.Promised+60 || j.NPE != 2 || j.Phase != service.JobEnded || j.Ending != site.Completed {
+			t.Errorf("the element %s is %+v", id, j)
+		}
+	}
+	if j := job(cancelled); j.Phase != service.JobCancelled || j.Promised != b.Promised+120 {
+		t.Errorf("the cancelled one is %+v", j)
+	}
+	if j := job(held); j.ID != "" {
+		t.Errorf("the held one is %+v", j)
+	}
+	if j := job(small); j.Phase != service.JobWaits || !j.Partial || j.Promised != j.Ready || j.Ready < j.Asked+3500 {
+		t.Errorf("the small one is %+v", j)
+	}
+	// The second was promised 300 s behind the first and came after it at once, and
+	// so did the array.
+	if score.Compared != 4 || score.Same != 1 || score.Later != 3 || score.Promised != 6 || score.BeforeLimit != 4 || score.Moved != 0 {
+		t.Errorf("%+v", score.Figures)
+	}
+	if n, err := l.host.Outbox(t.Context()); err != nil || len(n) > 0 {
+		t.Errorf("still to do: %+v, %v", n, err)
+	}
+	if _, err := l.host.Submit(t.Context(), l.by, berth.Rigid("mine", 0, 0, berth.TimeLimit-1, 1, 60)); err == nil {
+		t.Error("something was promised")
+	}
+	if err := l.host.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
