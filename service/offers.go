@@ -95,8 +95,9 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	})
 }
 
-// Hold asks for what was offered, held for so long. Somebody may have been
-// faster: then it is refused like any other request.
+// Hold asks for what was offered, held for so long. What was to start before now
+// starts now, and ends as much later. Somebody may have been faster: then it is
+// refused like any other request.
 func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Duration) (Answer, error) {
 	r, err := call(ctx, h, func(answer func(berth.Request, error)) {
 		o, known := h.offers.known[offer]
@@ -104,7 +105,11 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 			answer(berth.Request{}, berth.Errorf(berth.NotFound, "offer", "no offer %q; offers last half an hour, ask again", offer))
 			return
 		}
-		answer(o.request, nil)
+		r := o.request
+		if late := h.clock().Sub(r.Ready); late > 0 {
+			r.Ready, r.Deadline = r.Ready.Add(late), r.Deadline.Add(late)
+		}
+		answer(r, nil)
 	})
 	if err != nil {
 		return Answer{}, err

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
@@ -33,13 +34,14 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 }
 
 // Run runs a task in a reservation that has started, at a site that runs things
-// by itself. The task's reservation, user and key are set here: asked twice
-// under one key it runs once.
+// by itself. The task's reservation, user and key are set here, and what it learns
+// of its reservation from its environment: asked twice under one key it runs once.
 func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (site.JobID, error) {
 	type place struct {
-		runner site.Runner
-		name   site.Name
-		user   string
+		runner    site.Runner
+		name      site.Name
+		user      string
+		variables site.Variables
 	}
 	at, err := call(ctx, h, func(answer func(place, error)) {
 		c, err := h.may(&ask, id)
@@ -62,12 +64,16 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q runs what its users submit themselves", k.name))
 			return
 		}
-		answer(place{runner, k.at(id, r.Generation).Name, r.Request.User}, nil)
+		name := k.at(id, r.Generation).Name
+		answer(place{runner, name, r.Request.User, site.Variables{
+			ID: id, Site: k.name, Reservation: name, Start: r.Start(), End: r.End(), Deadline: r.Request.Deadline,
+		}}, nil)
 	})
 	if err != nil {
 		return "", err
 	}
 	task.Reservation, task.User = at.name, at.user
+	task.Env = append(slices.Clone(task.Env), at.variables.Env()...)
 	if task.Key == "" {
 		if task.Key = ask.Key; task.Key == "" {
 			task.Key = h.newID()
