@@ -106,7 +106,8 @@ func TestStocksAgreeWithTableOfSeconds(t *testing.T) {
 				return !slices.ContainsFunc(used[start:start.Add(d)], func(u struct {
 					pes, licences berth.Count
 					storage       int64
-				}) bool {
+				},
+				) bool {
 					return u.pes+npe > pes || u.licences+r.Licences > licences || u.storage+r.StorageMB > storage
 				})
 			}
