@@ -171,6 +171,12 @@ func (g *growth) settle(i int32) {
 			was.leaning--
 		case !was.settled:
 			g.settle(v.next) // it was the highest, and may well be still
+			if was.level > v.rival {
+				was.leaning++
+				v.settled = true
+				g.sumDown(v)
+				return
+			}
 		}
 	}
 	for {
