@@ -99,12 +99,13 @@ func oneMore(counts []int32) []berth.Count {
 // Source: spec 2, b.5 and (e) 1. Cost: for each task a part of a growth, and a
 // mapping of the tasks before it, O(n² + n·w) for w PEs' worth of distinct
 // times.
-func (in *Instance) reserves(q berth.Count) []berth.Time {
-	if starts, ok := in.starts[q]; ok {
+func (in *Instance) reserves(b backward) []berth.Time {
+	if starts, ok := in.starts[b.reserve]; ok {
 		return starts
 	}
-	order := in.order(cpar)
-	g := newGrowth(in.w, in.curves, order, q, steepest)
+	order := in.order(b.levels())
+	q, by := in.basis(b.reserve)
+	g := newGrowth(in.w, in.curves, order, q, by)
 	counts := make([]int32, in.w.Len())
 	npe := make([]berth.Count, in.w.Len())
 	starts := make([]berth.Time, in.w.Len())
@@ -123,7 +124,7 @@ func (in *Instance) reserves(q berth.Count) []berth.Time {
 		part[last] = false
 		g.drop()
 	}
-	in.starts[q] = starts
+	in.starts[b.reserve] = starts
 	return starts
 }
 

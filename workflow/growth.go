@@ -145,16 +145,21 @@ func (g *growth) refresh() {
 func (g *growth) grow(i int32) {
 	v := &g.nodes[i]
 	v.npe++
+	if g.rule == thrifty {
+		// What one more is worth follows from the number alone.
+		v.time = g.curve[i].time(berth.Count(v.npe))
+		g.gain[i] = 0
+		if berth.Count(v.npe) < g.limit {
+			g.gain[i] = bits(g.curve[i].thrift(berth.Count(v.npe)))
+		}
+		return
+	}
 	v.time = v.after
 	v.after = g.curve[i].time(berth.Count(v.npe + 1))
 	over := v.per
 	v.per = v.after / float64(v.npe+1)
-	switch {
-	case berth.Count(v.npe) >= g.limit || g.full(i):
-		g.gain[i] = 0
-	case g.rule == thrifty:
-		g.gain[i] = bits(g.curve[i].thrift(berth.Count(v.npe)))
-	default:
+	g.gain[i] = 0
+	if berth.Count(v.npe) < g.limit && !g.full(i) {
 		g.gain[i] = bits(over - v.per)
 	}
 }

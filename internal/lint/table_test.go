@@ -47,7 +47,9 @@ var table = []room{
 	{path: "api/token", imports: []string{".", "service", "site"}},
 	{path: "api", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
-	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy"}},
+	{path: "internal/cputime"},
+	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
+	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
 	{path: "reproduce/chart", imports: []string{"."}},
 	{path: "reproduce", imports: []string{
