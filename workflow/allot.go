@@ -48,15 +48,11 @@ func (in *Instance) grown(q berth.Count) []berth.Count {
 	if in.whole == nil {
 		in.whole = newGrowth(in.w, in.curves, in.w.topological, in.size, steepest)
 	}
-	counts := make([]int32, in.w.Len())
-	ok := q <= in.size
-	if ok {
-		ok = in.whole.until(q, in.problem.Epsilon, counts)
+	npe := make([]berth.Count, in.w.Len())
+	if q > in.size || !in.whole.until(q, in.problem.Epsilon, npe) {
+		newGrowth(in.w, in.curves, in.w.topological, q, steepest).until(q, in.problem.Epsilon, npe)
 	}
-	if !ok {
-		newGrowth(in.w, in.curves, in.w.topological, q, steepest).until(q, in.problem.Epsilon, counts)
-	}
-	return oneMore(counts)
+	return npe
 }
 
 // own returns the allocation on q PEs by another rule than CPA's. That of MCPA
@@ -65,9 +61,9 @@ func (in *Instance) grown(q berth.Count) []berth.Count {
 // as specified in spec 2, b.2: as CPA, but a task grows only while the tasks of
 // its depth together need no more than q PEs.
 func (in *Instance) own(q berth.Count, rule rule) []berth.Count {
-	counts := make([]int32, in.w.Len())
-	newGrowth(in.w, in.curves, in.w.topological, q, rule).until(q, in.problem.Epsilon, counts)
-	return oneMore(counts)
+	npe := make([]berth.Count, in.w.Len())
+	newGrowth(in.w, in.curves, in.w.topological, q, rule).until(q, in.problem.Epsilon, npe)
+	return npe
 }
 
 // depths returns the number of edges on the longest way to each task.
@@ -79,15 +75,6 @@ func depths(w *Workflow) []int32 {
 		}
 	}
 	return depth
-}
-
-// oneMore turns steps of growth into numbers of PEs.
-func oneMore(counts []int32) []berth.Count {
-	npe := make([]berth.Count, len(counts))
-	for i, c := range counts {
-		npe[i] = berth.Count(c + 1)
-	}
-	return npe
 }
 
 // reserves returns, for each task i of the order that deadline planners go
@@ -106,7 +93,6 @@ func (in *Instance) reserves(b backward) []berth.Time {
 	order := in.order(b.levels())
 	q, by := in.basis(b.reserve)
 	g := newGrowth(in.w, in.curves, order, q, by)
-	counts := make([]int32, in.w.Len())
 	npe := make([]berth.Count, in.w.Len())
 	starts := make([]berth.Time, in.w.Len())
 	part := make([]bool, in.w.Len())
@@ -115,10 +101,7 @@ func (in *Instance) reserves(b backward) []berth.Time {
 	}
 	var m mapping
 	for n := len(order); n > 0; n-- {
-		g.until(q, in.problem.Epsilon, counts)
-		for i, c := range counts {
-			npe[i] = berth.Count(c + 1)
-		}
+		g.until(q, in.problem.Epsilon, npe)
 		last := order[n-1]
 		starts[last] = m.run(in.w, in.curves, npe, part, in.now, q, last, nil)
 		part[last] = false

@@ -179,7 +179,7 @@ func (s *plain) alloc(q berth.Count, part []bool, by rule) []berth.Count {
 			m := npe[at]
 			gain := w.tasks[at].Time(m)/float64(m) - w.tasks[at].Time(m+1)/float64(m+1)
 			if by == thrifty {
-				gain = s.in.curves[at].thrift(m)
+				gain = s.in.curves[at].thrift(m, by.more(m, q))
 			}
 			if m < q && gain > best && (by != levelled || s.width(depth, npe, depth[at]) < q) {
 				grow, best = at, gain
@@ -195,7 +195,7 @@ func (s *plain) alloc(q berth.Count, part []bool, by rule) []berth.Count {
 		if grow < 0 {
 			return npe
 		}
-		npe[grow]++
+		npe[grow] = by.more(npe[grow], q)
 	}
 }
 
