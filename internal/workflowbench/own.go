@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -105,12 +106,10 @@ func (c *contest) end() {
 // print writes the table.
 func (c *contest) print() {
 	fmt.Print("| planner |")
-	rule := "|---|"
 	for _, f := range c.figures {
 		fmt.Printf(" %s %% | wins |", f)
-		rule += "---|---|"
 	}
-	fmt.Println("\n" + rule)
+	fmt.Println("\n|---|" + strings.Repeat("---|---|", len(c.figures)))
 	for i, name := range c.planners {
 		fmt.Printf("| %s |", name)
 		for f := range c.figures {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 
 	"github.com/berth-hpc/berth"
@@ -198,16 +199,14 @@ func (m *meter) paperTables(folder string) error {
 			continue
 		}
 		fmt.Printf("\n%s, ms: of the paper / its steps here / ours\n\n| planner |", table.name)
-		rule := "|---|"
 		for _, at := range table.sizes {
 			if table.by == "n" {
 				fmt.Printf(" %d |", at.tasks)
 			} else {
 				fmt.Printf(" %g |", at.density)
 			}
-			rule += "---|"
 		}
-		fmt.Println("\n" + rule)
+		fmt.Println("\n|---|" + strings.Repeat("---|", len(table.sizes)))
 		for _, r := range table.rows {
 			if err := m.paperRow(s, r, table.sizes); err != nil {
 				return fmt.Errorf("%s: %w", table.name, err)
