@@ -48,15 +48,11 @@ func (in *Instance) grown(q berth.Count) []berth.Count {
 	if in.whole == nil {
 		in.whole = newGrowth(in.w, in.curves, in.w.topological, in.size, steepest)
 	}
-	counts := make([]int32, in.w.Len())
-	ok := q <= in.size
-	if ok {
-		ok = in.whole.until(q, in.problem.Epsilon, counts)
+	npe := make([]berth.Count, in.w.Len())
+	if q > in.size || !in.whole.until(q, in.problem.Epsilon, npe) {
+		newGrowth(in.w, in.curves, in.w.topological, q, steepest).until(q, in.problem.Epsilon, npe)
 	}
-	if !ok {
-		newGrowth(in.w, in.curves, in.w.topological, q, steepest).until(q, in.problem.Epsilon, counts)
-	}
-	return oneMore(counts)
+	return npe
 }
 
 // own returns the allocation on q PEs by another rule than CPA's. That of MCPA
@@ -65,9 +61,9 @@ func (in *Instance) grown(q berth.Count) []berth.Count {
 // as specified in spec 2, b.2: as CPA, but a task grows only while the tasks of
 // its depth together need no more than q PEs.
 func (in *Instance) own(q berth.Count, rule rule) []berth.Count {
-	counts := make([]int32, in.w.Len())
-	newGrowth(in.w, in.curves, in.w.topological, q, rule).until(q, in.problem.Epsilon, counts)
-	return oneMore(counts)
+	npe := make([]berth.Count, in.w.Len())
+	newGrowth(in.w, in.curves, in.w.topological, q, rule).until(q, in.problem.Epsilon, npe)
+	return npe
 }
 
 // depths returns the number of edges on the longest way to each task.
@@ -81,15 +77,6 @@ func depths(w *Workflow) []int32 {
 	return depth
 }
 
-// oneMore turns steps of growth into numbers of PEs.
-func oneMore(counts []int32) []berth.Count {
-	npe := make([]berth.Count, len(counts))
-	for i, c := range counts {
-		npe[i] = berth.Count(c + 1)
-	}
-	return npe
-}
-
 // reserves returns, for each task i of the order that deadline planners go
 // through backwards, when i starts in CPA's own schedule of i and all tasks
 // before it, on q empty PEs from now on: the start S_i that a resource
@@ -99,13 +86,13 @@ func oneMore(counts []int32) []berth.Count {
 // Source: spec 2, b.5 and (e) 1. Cost: for each task a part of a growth, and a
 // mapping of the tasks before it, O(n² + n·w) for w PEs' worth of distinct
 // times.
-func (in *Instance) reserves(q berth.Count) []berth.Time {
-	if starts, ok := in.starts[q]; ok {
+func (in *Instance) reserves(b backward) []berth.Time {
+	if starts, ok := in.starts[b.reserve]; ok {
 		return starts
 	}
-	order := in.order(cpar)
-	g := newGrowth(in.w, in.curves, order, q, steepest)
-	counts := make([]int32, in.w.Len())
+	order := in.order(b.levels())
+	q, by := in.basis(b.reserve)
+	g := newGrowth(in.w, in.curves, order, q, by)
 	npe := make([]berth.Count, in.w.Len())
 	starts := make([]berth.Time, in.w.Len())
 	part := make([]bool, in.w.Len())
@@ -114,16 +101,13 @@ func (in *Instance) reserves(q berth.Count) []berth.Time {
 	}
 	var m mapping
 	for n := len(order); n > 0; n-- {
-		g.until(q, in.problem.Epsilon, counts)
-		for i, c := range counts {
-			npe[i] = berth.Count(c + 1)
-		}
+		g.until(q, in.problem.Epsilon, npe)
 		last := order[n-1]
 		starts[last] = m.run(in.w, in.curves, npe, part, in.now, q, last, nil)
 		part[last] = false
 		g.drop()
 	}
-	in.starts[q] = starts
+	in.starts[b.reserve] = starts
 	return starts
 }
 

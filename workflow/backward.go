@@ -23,8 +23,17 @@ import (
 // deadlines however late fail.
 type backward struct {
 	bound   allotment
-	reserve allotment // cpa or cpar; fixed1 for none
+	reserve allotment // cpa, cpar or thrift; fixed1 for none
 	steps   int       // λ = 0, 1/20, … steps/20
+}
+
+// levels is the allotment whose bottom levels order the tasks: as the published
+// planners all do by that of CPAR, or ours by its own.
+func (b backward) levels() allotment {
+	if b.reserve == thrift {
+		return thrift
+	}
+	return cpar
 }
 
 // twentieths is the number of steps of λ from 0 to 1.
@@ -54,9 +63,9 @@ func (b backward) attempt(in *Instance, deadline berth.Time, k int, out []Placem
 	bound := in.allot(b.bound)
 	var reserves []berth.Time
 	if b.reserve != fixed1 {
-		reserves = in.reserves(in.average(b.reserve))
+		reserves = in.reserves(b)
 	}
-	for _, i := range slices.Backward(in.order(cpar)) {
+	for _, i := range slices.Backward(in.order(b.levels())) {
 		due := deadline
 		for _, child := range in.w.children.of(i) {
 			due = min(due, out[child].Start)
@@ -83,10 +92,14 @@ func reserve(start, due berth.Time, k int) berth.Time {
 	return start + berth.Time((int64(k)*gap+twentieths-1)/twentieths)
 }
 
-// average returns the PEs that an allotment by CPA is made on.
-func (in *Instance) average(a allotment) berth.Count {
-	if a == cpa {
-		return in.size
+// basis returns the PEs that an allotment is made on, and its rule.
+func (in *Instance) basis(a allotment) (berth.Count, rule) {
+	switch a {
+	case cpa:
+		return in.size, steepest
+	case thrift:
+		return in.q, thrifty
+	default:
+		return in.q, steepest
 	}
-	return in.q
 }

@@ -63,7 +63,7 @@ type node struct {
 	leaning int32 // how many settled tasks have this one as next
 	settled bool
 
-	npe   int32
+	npe   berth.Count
 	time  float64
 	after float64 // the time on one PE more
 	per   float64 // after over the PEs it takes
@@ -106,17 +106,27 @@ const (
 	thrifty              // ours: the most time saved for its price, see curve.thrift
 )
 
-// thrift is what a second saved by one PE more is worth: the fall of the time
-// over the PE-seconds that the task then takes more, of which a twentieth of
-// its time is counted on top, for a PE given here is missing elsewhere. By
-// Amdahl's law that is (1−α)/((α+1/20)·m·(m+1)), whatever the length of the
-// task, if it has any. The twentieth was chosen by experiment; from a fiftieth
-// to a tenth the outcome differs little.
-func (c *curve) thrift(m berth.Count) float64 {
+// thrift is what a second saved by growing from m PEs to more is worth: the fall
+// of the time over the PE-seconds that the task then takes more, of which a
+// twentieth of its time is counted on top, for a PE given here is missing
+// elsewhere. By Amdahl's law that is (1−α)/((α+1/20)·m·more), whatever the length
+// of the task, if it has any. The twentieth was chosen by experiment; from a
+// fiftieth to a tenth the outcome differs little.
+func (c *curve) thrift(m, more berth.Count) float64 {
 	if c.total == 0 {
 		return 0
 	}
-	return c.parallel / float64(float64((c.serial+.05)*float64(m))*float64(m+1))
+	return c.parallel / float64(float64((c.serial+.05)*float64(m))*float64(more))
+}
+
+// more returns how many PEs a task of m gets when it grows: one more, and by the
+// thrifty rule an eighth more, at most all. That takes half the steps, for about
+// a thousandth more turn-around and CPU-hours.
+func (r rule) more(m, limit berth.Count) berth.Count {
+	if r == thrifty {
+		return min(limit, m+1+m/8)
+	}
+	return m + 1
 }
 
 // refresh computes everything that follows from chosen.
@@ -126,14 +136,14 @@ func (g *growth) refresh() {
 		g.nodes[i] = node{npe: 1, next: -1}
 	}
 	for _, task := range g.chosen {
-		g.nodes[task].npe++
+		v := &g.nodes[task]
+		v.npe = g.rule.more(v.npe, g.limit)
 	}
 	for _, i := range slices.Backward(g.order[:g.n]) {
 		v := &g.nodes[i]
-		v.after = g.curve[i].time(berth.Count(v.npe))
+		v.after = g.curve[i].time(v.npe)
 		v.per = v.after / float64(v.npe)
-		v.npe--
-		g.grow(i)
+		g.sized(i)
 		g.settle(i)
 	}
 	g.settle(g.root)
@@ -141,20 +151,23 @@ func (g *growth) refresh() {
 	g.follow(g.root)
 }
 
-// grow gives a task one more PE.
-func (g *growth) grow(i int32) {
+// sized computes what follows from the PEs of a task that it just got.
+func (g *growth) sized(i int32) {
 	v := &g.nodes[i]
-	v.npe++
+	g.gain[i] = 0
+	if g.rule == thrifty {
+		// What more are worth follows from the number alone.
+		v.time = g.curve[i].time(v.npe)
+		if v.npe < g.limit {
+			g.gain[i] = bits(g.curve[i].thrift(v.npe, g.rule.more(v.npe, g.limit)))
+		}
+		return
+	}
 	v.time = v.after
-	v.after = g.curve[i].time(berth.Count(v.npe + 1))
+	v.after = g.curve[i].time(v.npe + 1)
 	over := v.per
 	v.per = v.after / float64(v.npe+1)
-	switch {
-	case berth.Count(v.npe) >= g.limit || g.full(i):
-		g.gain[i] = 0
-	case g.rule == thrifty:
-		g.gain[i] = bits(g.curve[i].thrift(berth.Count(v.npe)))
-	default:
+	if v.npe < g.limit && !g.full(i) {
 		g.gain[i] = bits(over - v.per)
 	}
 }
@@ -171,6 +184,12 @@ func (g *growth) settle(i int32) {
 			was.leaning--
 		case !was.settled:
 			g.settle(v.next) // it was the highest, and may well be still
+			if was.level > v.rival {
+				was.leaning++
+				v.settled = true
+				g.sumDown(v)
+				return
+			}
 		}
 	}
 	for {
@@ -266,7 +285,8 @@ func (g *growth) step() bool {
 	task := g.way[place]
 	v := &g.nodes[task]
 	area := float64(float64(v.npe) * v.time)
-	g.grow(task)
+	v.npe = g.rule.more(v.npe, g.limit)
+	g.sized(task)
 	if g.rule == levelled {
 		g.widen(g.depth[task])
 	}
@@ -320,12 +340,14 @@ func (g *growth) full(i int32) bool {
 	return g.rule == levelled && berth.Count(g.width[g.depth[i]]) >= g.limit
 }
 
-// until counts into steps how often each task grows until CPA stops for q PEs
-// and this stopping rule. It is false if a task would have to grow beyond q
-// before that, in which case q needs a growth of its own.
-func (g *growth) until(q berth.Count, e Epsilon, steps []int32) bool {
+// until computes into npe how many PEs each task has when CPA stops for q PEs and
+// this stopping rule. It is false if a task would have to grow beyond q before
+// that, in which case q needs a growth of its own.
+func (g *growth) until(q berth.Count, e Epsilon, npe []berth.Count) bool {
 	share := 1 / e.divisor(q, g.n)
-	clear(steps)
+	for i := range npe {
+		npe[i] = 1
+	}
 	for s := 0; ; s++ {
 		if s == len(g.path) {
 			g.look()
@@ -334,10 +356,10 @@ func (g *growth) until(q berth.Count, e Epsilon, steps []int32) bool {
 			return true
 		}
 		task := g.chosen[s]
-		if berth.Count(steps[task]+1) >= q && q < g.limit {
+		if npe[task] >= q && q < g.limit {
 			return false
 		}
-		steps[task]++
+		npe[task] = g.rule.more(npe[task], g.limit)
 	}
 }
 
@@ -381,17 +403,17 @@ func (g *growth) stops(s int, share float64) bool {
 // sum returns the sum of the areas before step s, added in the order of the
 // workflow as the plain form does.
 func (g *growth) sum(s int) float64 {
-	counts := make([]int32, g.root)
+	npe := make([]berth.Count, g.root)
 	for _, i := range g.order[:g.n] {
-		counts[i] = 1
+		npe[i] = 1
 	}
 	for _, task := range g.chosen[:s] {
-		counts[task]++
+		npe[task] = g.rule.more(npe[task], g.limit)
 	}
 	total := 0.0
-	for i, m := range counts {
+	for i, m := range npe {
 		if m > 0 {
-			total += float64(float64(m) * g.curve[i].time(berth.Count(m)))
+			total += float64(float64(m) * g.curve[i].time(m))
 		}
 	}
 	return total

@@ -66,8 +66,8 @@ type Instance struct {
 	whole  *growth // of all tasks, see grown
 	allots map[allotment][]berth.Count
 	orders map[allotment][]int32
-	starts map[berth.Count][]berth.Time // see reserves
-	bound  berth.Time                   // see lowerBound
+	starts map[allotment][]berth.Time // by what is kept free, see reserves
+	bound  berth.Time                 // see lowerBound
 }
 
 // allotment is a way to give each task a number of PEs.
@@ -105,7 +105,7 @@ func Prepare(p Problem) (*Instance, error) {
 		problem: p, w: p.Workflow, size: p.Calendar.Size(), q: p.Free, now: p.Now,
 		curves: make([]curve, p.Workflow.Len()), steps: stepsFrom(p.Calendar, p.Now),
 		allots: map[allotment][]berth.Count{}, orders: map[allotment][]int32{},
-		starts: map[berth.Count][]berth.Time{},
+		starts: map[allotment][]berth.Time{},
 	}
 	if in.q == 0 || in.q > in.size {
 		in.q = in.size

@@ -11,6 +11,22 @@ import (
 	"pgregory.net/rapid"
 )
 
+// Where specification 2 is tested:
+//
+//	b.9, both examples         TestWorkedExample, TestWorkedExampleWithSerialFractions, TestAllocations,
+//	                           and as typed: TestPlanWorkedExample of cmd/berth
+//	J1 J2 J3 J4 J11 J12        TestPlansKeepTheirPromises; whole plans on real logs: TestEveryPlanIsValid of cmd/berth
+//	J5 J6 J7                   TestEachTaskIsPlacedBest
+//	J8, X10 (λ = 1)            TestAllReserveGivenUpIsTheFallback
+//	J9                         TestAllocationsGrowTogether
+//	J10                        TestLooseDeadlinesCostLeast
+//	J11, booking               TestBookIsAtomic, TestReplanOnAChangedCalendar, TestProbing, TestGrid
+//	X3                         TestOneTaskIsARigidRequest
+//	X4                         TestChainOnOnePE
+//	fast form = plain form     TestFastEqualsPlain, TestTightestEqualsPlain, TestAllocationsEqualPlain,
+//	                           TestICASLBEqualsItsDefinition (-instances N)
+//	Tables 4, 6 and 7          TestShapesOfTable4, TestShapesOfTables6And7
+
 // drawProblem draws a random problem; a failing one is named by its seed.
 func drawProblem(t *rapid.T, maxTasks int) workflow.Problem {
 	seed := rapid.Uint64().Draw(t, "seed")

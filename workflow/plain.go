@@ -179,7 +179,7 @@ func (s *plain) alloc(q berth.Count, part []bool, by rule) []berth.Count {
 			m := npe[at]
 			gain := w.tasks[at].Time(m)/float64(m) - w.tasks[at].Time(m+1)/float64(m+1)
 			if by == thrifty {
-				gain = s.in.curves[at].thrift(m)
+				gain = s.in.curves[at].thrift(m, by.more(m, q))
 			}
 			if m < q && gain > best && (by != levelled || s.width(depth, npe, depth[at]) < q) {
 				grow, best = at, gain
@@ -195,7 +195,7 @@ func (s *plain) alloc(q berth.Count, part []bool, by rule) []berth.Count {
 		if grow < 0 {
 			return npe
 		}
-		npe[grow]++
+		npe[grow] = by.more(npe[grow], q)
 	}
 }
 
@@ -306,15 +306,15 @@ func (s *plain) backward(b backward, deadline berth.Time, k int, out []Placement
 	s.reset()
 	bound := s.allot(b.bound)
 	part := s.everything()
-	for _, i := range slices.Backward(s.order(s.allot(cpar), part)) {
+	for _, i := range slices.Backward(s.order(s.allot(b.levels()), part)) {
 		due := deadline
 		for _, child := range in.w.children.of(i) {
 			due = min(due, out[child].Start)
 		}
 		best := fit{start: in.now - 1}
 		if b.reserve != fixed1 {
-			q := in.average(b.reserve)
-			theta := reserve(s.schedule(s.alloc(q, part, steepest), q, part)[i], due, k)
+			q, by := in.basis(b.reserve)
+			theta := reserve(s.schedule(s.alloc(q, part, by), q, part)[i], due, k)
 			for m := berth.Count(1); m <= in.size && best.npe == 0; m++ {
 				d := in.w.tasks[i].Duration(m)
 				if start, ok := s.latest(max(in.now, theta), due, d, m); ok && !s.dominated(i, m) {

@@ -64,6 +64,7 @@ var Planners = []Planner{
 	{"bd-mcpar", "earliest end of each task, within what MCPA allots on the PEs free on average", Finish, forward{mcpar, mcpar}},
 	{"icaslb", "allocation and schedule in one: tasks of the critical path grow while a look-ahead on the calendar ends earlier", Finish, integrated{}},
 	{"bd-thrift", "ours: earliest end of each task, within an allotment that pays least for the time it saves", Finish, forward{thrift, thrift}},
+	{"dl-thrift-lambda", "ours: dl-rc-cpar-lambda, with reserves, order and bound of bd-thrift's allotment", Deadline, backward{thrift, thrift, twentieths}},
 }
 
 // PlannerNamed returns the planner of that name. The full names of the first

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,19 +60,11 @@ func (f *BookingFile) PEs() berth.Count { return f.Header.PEs() }
 // than not planning. Errors are those of Open, with field "bookings" where no
 // field of the file is at fault.
 func OpenBookings(path string, opt Options) (*BookingFile, error) {
-	file, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, berth.Errorf(berth.Invalid, "bookings", "%s: no such file", path)
-	case errors.Is(err, fs.ErrPermission):
-		return nil, berth.Errorf(berth.Invalid, "bookings", "%s: no permission to read it", path)
-	case err != nil:
-		return nil, fmt.Errorf("open bookings: %w", err)
+	file, err := openFile("bookings", path)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from: nothing can be lost
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, berth.Errorf(berth.Invalid, "bookings", "%s: a directory, not a file", path)
-	}
 	return ReadBookings(file, path, opt)
 }
 

@@ -51,20 +51,31 @@ func (w *Workload) PEs() berth.Count { return w.Header.PEs() }
 // *berth.Error with code Invalid and field "workload"; so are the mistakes in
 // its content, as Read has them. Other failures of the system are wrapped.
 func Open(path string, opt Options) (*Workload, error) {
+	file, err := openFile("workload", path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read from: nothing can be lost
+	return Read(file, path, opt)
+}
+
+// openFile opens a file to read from. That it is absent, closed to us or a folder
+// is an *berth.Error of code Invalid that names the field and the path.
+func openFile(field, path string) (*os.File, error) {
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, berth.Errorf(berth.Invalid, "workload", "%s: no such file", path)
+		return nil, berth.Errorf(berth.Invalid, field, "%s: no such file", path)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, berth.Errorf(berth.Invalid, "workload", "%s: no permission to read it", path)
+		return nil, berth.Errorf(berth.Invalid, field, "%s: no permission to read it", path)
 	case err != nil:
-		return nil, fmt.Errorf("open workload: %w", err)
+		return nil, fmt.Errorf("open %s: %w", field, err)
 	}
-	defer func() { _ = file.Close() }() // only read from: nothing can be lost
 	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, berth.Errorf(berth.Invalid, "workload", "%s: a directory, not a file", path)
+		_ = file.Close() // nothing was read
+		return nil, berth.Errorf(berth.Invalid, field, "%s: a directory, not a file", path)
 	}
-	return Read(file, path, opt)
+	return file, nil
 }
 
 // Read is Open for content that comes from elsewhere; name stands in messages

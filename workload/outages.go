@@ -5,10 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -29,19 +26,11 @@ type Outage struct {
 // Invalid and field "outages"; so are the mistakes in it, as ReadOutages has
 // them. Other failures of the system are wrapped.
 func OpenOutages(path string, sites []berth.Site) ([]Outage, error) {
-	file, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, berth.Errorf(berth.Invalid, "outages", "%s: no such file", path)
-	case errors.Is(err, fs.ErrPermission):
-		return nil, berth.Errorf(berth.Invalid, "outages", "%s: no permission to read it", path)
-	case err != nil:
-		return nil, fmt.Errorf("open outages: %w", err)
+	file, err := openFile("outages", path)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from: nothing can be lost
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, berth.Errorf(berth.Invalid, "outages", "%s: a directory, not a file", path)
-	}
 	return ReadOutages(file, path, sites)
 }
 

@@ -2,11 +2,8 @@ package workload
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -78,19 +75,11 @@ func (r *WorkflowReport) Notes() []string {
 // with code Invalid; so are the mistakes in its content, as ReadWorkflow has
 // them. Other failures of the system are wrapped.
 func OpenWorkflow(path string, opt WorkflowOptions) (*WorkflowFile, error) {
-	file, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, berth.Errorf(berth.Invalid, "workflow", "%s: no such file", path)
-	case errors.Is(err, fs.ErrPermission):
-		return nil, berth.Errorf(berth.Invalid, "workflow", "%s: no permission to read it", path)
-	case err != nil:
-		return nil, fmt.Errorf("open workflow: %w", err)
+	file, err := openFile("workflow", path)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from: nothing can be lost
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, berth.Errorf(berth.Invalid, "workflow", "%s: a directory, not a file", path)
-	}
 	return ReadWorkflow(file, path, opt)
 }
 

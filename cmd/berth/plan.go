@@ -16,13 +16,15 @@ import (
 func (a *app) planCommand() *cobra.Command {
 	flags := newPlanFlags()
 	cmd := &cobra.Command{
-		Use:   "plan WORKFLOW.json --pes N",
+		Use:   "plan WORKFLOW.json --pes N|--sites FILE.yaml",
 		Short: "Turn a workflow into reservations among those of others",
 		Long:  planLong(),
 		Example: `  berth plan workflow.json --pes 430 --algorithm bd-cpar
   berth plan workflow.json.gz --bookings LOG.swf.gz --now 40000000 --algorithm all
   berth plan workflow.json --pes 430 --bookings bookings.jsonl --algorithm dl-rcbd-cpar-lambda --deadline 90000
   berth plan workflow.json --pes 430 --bookings bookings.jsonl --tightest --schedule out.jsonl --plot out.svg
+  berth plan workflow.json --pes 430 --bookings later.jsonl --repair out.jsonl
+  berth plan workflow.json --sites sites.yaml --bookings bookings.jsonl
   berth check out.jsonl --pes 430`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -45,6 +47,11 @@ type planned struct {
 	// none was.
 	tightest berth.Time
 	wall     time.Duration
+
+	probes   int           // asked for, with --probes
+	moved    []string      // tasks, with --repair
+	replayed *replayOutput // with --estimates
+	notes    []string      // of these, for people
 }
 
 // plan runs the command.
@@ -55,18 +62,18 @@ func (a *app) plan(cmd *cobra.Command, path string, flags *planFlags) error {
 	if err := flags.writable(); err != nil {
 		return err
 	}
+	if flags.sites != "" {
+		return a.planSites(path, flags)
+	}
 	p, err := a.openPlanning(cmd, path, flags)
 	if err != nil {
 		return err
 	}
-	var results []*planned
-	for _, planner := range flags.planners {
-		r, err := p.run(planner, flags)
-		if err != nil {
-			return err
-		}
-		results = append(results, r)
+	results, err := p.results(flags)
+	if err != nil {
+		return err
 	}
+	p.replay(results, flags)
 	if err := a.keepPlans(cmd, p, results, flags); err != nil {
 		return err
 	}
@@ -162,7 +169,9 @@ func (flags *planFlags) validate(cmd *cobra.Command) error {
 		}
 	}
 	if flags.bookings == "" {
-		return unfit(cmd, "a log of --bookings", "partition", "strict")
+		if err := unfit(cmd, "a log of --bookings", "partition", "strict"); err != nil {
+			return err
+		}
 	}
-	return nil
+	return flags.checkWays(cmd)
 }

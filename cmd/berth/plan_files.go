@@ -99,12 +99,15 @@ func (p *planning) bookingLines(flags *planFlags) []berth.Line {
 			}
 		}
 		lines = append(lines, berth.Line{
-			ID: id, Kind: berth.KindBooking, Arrival: b.Start, Ready: b.Start, Deadline: b.End,
+			ID: id, Kind: berth.KindBooking, Site: b.Site, Pool: b.Pool, Arrival: b.Start, Ready: b.Start, Deadline: b.End,
 			Duration: b.End.Sub(b.Start), NPE: b.NPE, Accepted: true, Start: &b.Start, End: &b.End,
 		})
 	}
 	return lines
 }
+
+// taskPrefix begins the ids of tasks where a booking has the id of one.
+const taskPrefix = "task:"
 
 // prefix returns what the ids of tasks begin with in a schedule: nothing, unless
 // a booking has the id of a task.
@@ -116,7 +119,7 @@ func (p *planning) prefix(booked []berth.Line) string {
 	prefix := ""
 	for i := 0; i < p.flow.Len(); i++ {
 		if taken[prefix+p.flow.Task(i).ID] {
-			prefix += "task:"
+			prefix += taskPrefix
 			i = -1
 		}
 	}

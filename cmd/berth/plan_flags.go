@@ -30,6 +30,11 @@ type planFlags struct {
 	deadline instant
 	tightest bool
 
+	estimates float64 // 0 for the times of the file
+	probes    int     // for each task; 0 if the calendar lies open
+	repair    string
+	sites     string
+
 	schedule string
 	plot     string
 	format   string
@@ -63,12 +68,18 @@ func addPlanFlags(cmd *cobra.Command, flags *planFlags) {
 	f.Var(&whole[berth.Count]{&flags.free, 1, berth.MaxPEs}, "q", "PEs free on average in the past (default: over the thirty days of bookings before --now)")
 	f.Var(&flags.alpha, "alpha", "serial fraction of tasks that have none in the file, or uniform:X to draw it below X")
 	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of --alpha uniform:X")
+	f.Var(&factor{value: &flags.estimates, positive: true}, "estimates", "plan with run times so many times those of the file, and tell how the plan goes with those")
+	f.Var(&whole[int]{&flags.probes, 1, 1000}, "probes", "see no bookings, only ask for reservations, so many for each task at most")
+	f.StringVar(&flags.repair, "repair", "", "keep the plan in this schedule `FILE`.jsonl, and move only tasks whose PEs are gone, and those behind")
+	f.StringVar(&flags.sites, "sites", "", "plan over the pools of a sites `FILE`.yaml: which pool and how many PEs, task by task")
 	f.StringVar(&flags.schedule, "schedule", "", "write bookings and plan to `FILE`.jsonl (.gz compresses), which berth check reads")
 	f.StringVar(&flags.plot, "plot", "", "draw the plan among the bookings: `FILE`.svg or .png")
 	f.VarP(&choice{&flags.format, "format", formats}, "output", "o", "table, json or csv")
 	complete(cmd, "algorithm", append(plannerNames(), "all"))
 	complete(cmd, "output", formats)
 	_ = cmd.MarkFlagFilename("bookings", "swf", "jsonl", "lwf", "gz") // fails for unknown flags only
+	_ = cmd.MarkFlagFilename("repair", "jsonl", "gz")
+	_ = cmd.MarkFlagFilename("sites", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("plot", "svg", "png")
 	_ = cmd.MarkFlagFilename("schedule", "jsonl", "gz")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

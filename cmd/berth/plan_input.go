@@ -18,6 +18,7 @@ import (
 type planning struct {
 	name     string // of the workflow
 	flow     *workflow.Workflow
+	actual   *workflow.Workflow // flow, but for estimates
 	pes      berth.Count
 	now      berth.Time
 	bookings []workload.Booking // sorted by start
@@ -32,7 +33,12 @@ func (a *app) openPlanning(cmd *cobra.Command, path string, flags *planFlags) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &planning{name: file.Name, flow: file.Flow, pes: flags.pes, now: flags.now.t}
+	p := &planning{name: file.Name, flow: file.Flow, actual: file.Flow, pes: flags.pes, now: flags.now.t}
+	if flags.estimates > 0 {
+		if p.flow, err = file.Flow.Scaled(flags.estimates); err != nil {
+			return nil, err
+		}
+	}
 	p.past = berth.Interval{Start: p.now, End: p.now}
 	if flags.bookings != "" {
 		if err := a.openBookings(cmd, p, flags); err != nil {

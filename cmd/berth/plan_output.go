@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,9 @@ type planOutput struct {
 	TightestBy       string          `json:"tightest_by,omitempty"` // in a refusal
 	Reason           berth.Reason    `json:"reason,omitempty"`
 	Lambda           *float64        `json:"lambda,omitempty"`
+	Probes           int             `json:"probes,omitempty"`
+	Moved            []string        `json:"moved,omitzero"`
+	Estimates        *replayOutput   `json:"estimates,omitempty"`
 	CriticalPath     []string        `json:"critical_path"`
 	WallSeconds      float64         `json:"wall_seconds"`
 	Tasks            []taskOutput    `json:"tasks"`
@@ -68,6 +72,7 @@ func (p *planning) output(r *planned, flags *planFlags) planOutput {
 	out := planOutput{
 		Algorithm: r.planner.Name, Workflow: p.name, PEs: p.pes, Now: p.now, Free: p.instance.Free(),
 		LowerBound: p.instance.Bound(), Lambda: r.lambda(), CriticalPath: []string{}, WallSeconds: r.wall.Seconds(), Tasks: []taskOutput{},
+		Probes: r.probes, Moved: r.moved, Estimates: r.replayed,
 	}
 	if flags.deadline.set {
 		out.Deadline, out.DeadlineMet = &flags.deadline.t, new(r.refusal == nil)
@@ -108,7 +113,10 @@ func (a *app) printPlans(p *planning, results []*planned, flags *planFlags) erro
 		out = p.tabled(results[0])
 	}
 	title := p.title()
-	if !flags.compares() {
+	switch {
+	case flags.repair != "":
+		title += ", repaired"
+	case !flags.compares():
 		title += ", by " + results[0].planner.Name
 	}
 	// A table breaks a title that is wider than itself, so it stands over it.
@@ -211,7 +219,7 @@ func (p *planning) tabled(r *planned) table.Writer {
 	if x := r.lambda(); x != nil {
 		facts += fmt.Sprintf("; λ = %.2f", *x)
 	}
-	out.SetCaption("%s\n%s", facts, p.facts())
+	out.SetCaption("%s", strings.Join(append(slices.Concat([]string{facts}, r.notes), p.facts()), "\n"))
 	return out
 }
 
@@ -224,7 +232,11 @@ func (p *planning) facts() string {
 // stands how much more than the best of all it is.
 func (p *planning) compared(results []*planned) table.Writer {
 	out := newTable("")
-	out.AppendHeader(table.Row{"algorithm", "turn-around", "more", "CPU-hours", "more", "ends at", "deadline", "λ", "planned in"})
+	header := table.Row{"algorithm", "turn-around", "more", "CPU-hours", "more", "ends at", "deadline", "λ", "planned in"}
+	if p.actual != p.flow {
+		header = append(header, "in fact", "used", "cut off", "lost")
+	}
+	out.AppendHeader(header)
 	soonest, cheapest := best(results)
 	for _, r := range results {
 		deadline := ""
@@ -242,10 +254,14 @@ func (p *planning) compared(results []*planned) table.Writer {
 		if x := r.lambda(); x != nil {
 			reserve = fmt.Sprintf("%.2f", *x)
 		}
-		out.AppendRow(table.Row{
+		row := table.Row{
 			r.planner.Name, seconds(int64(r.plan.Turnaround)), more(int64(r.plan.Turnaround), soonest),
 			fmt.Sprintf("%.2f", hours(r.plan.CPUSeconds)), more(r.plan.CPUSeconds, cheapest), r.plan.End(p.now), deadline, reserve, wall(r),
-		})
+		}
+		if o := r.replayed; o != nil {
+			row = append(row, seconds(int64(o.Turnaround)), fmt.Sprintf("%.2f", o.UsedCPUHours), len(o.CutOff), len(o.Lost))
+		}
+		out.AppendRow(row)
 	}
 	out.SetCaption("%s", p.facts())
 	return out

@@ -14,12 +14,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/calendar/calendartest"
+	"github.com/berth-hpc/berth/internal/cputime"
 )
 
 func main() {
@@ -34,7 +34,7 @@ func main() {
 }
 
 func table(only string, patience time.Duration) error {
-	fmt.Printf("%s, %s, CPU time of the whole process, GOMAXPROCS=1\n", runtime.Version(), cpuName())
+	fmt.Printf("%s, %s, CPU time of the whole process, GOMAXPROCS=1\n", runtime.Version(), cputime.Processor())
 	fmt.Printf("%-58s %-6s %11s %11s %11s %8s  %s\n", "row", "form", "goal/s", "fill/s", "steady/s", "B/live", "sum of starts")
 	for _, r := range rows() {
 		if !strings.Contains(r.name(), only) {
@@ -69,9 +69,9 @@ func measure(r *row, form calendar.Form, limit time.Duration) error {
 	stream := &running{}
 	note := ""
 
-	began, done := cpu(), 0
+	began, done := cputime.Used(), 0
 	for ; done < r.workload.Requests; done++ {
-		if limit > 0 && done%64 == 0 && cpu()-began > limit {
+		if limit > 0 && done%64 == 0 && cputime.Used()-began > limit {
 			note = fmt.Sprintf("  (%d of %d in %s)", done, r.workload.Requests, limit)
 			break
 		}
@@ -87,7 +87,7 @@ func measure(r *row, form calendar.Form, limit time.Duration) error {
 			heap.Push(stream, ending{u.live[done].End, done})
 		}
 	}
-	fill := float64(u.admitted) / (cpu() - began).Seconds()
+	fill := float64(u.admitted) / (cputime.Used() - began).Seconds()
 	starts := u.starts
 	live := u.admitted - stream.over
 	perLive := float64(heapInUse()-before-overhead) / float64(live)
@@ -96,9 +96,9 @@ func measure(r *row, form calendar.Form, limit time.Duration) error {
 	steady := "-"
 	if r.workload.Mode != calendartest.Stream && note == "" {
 		admitted := u.admitted
-		began = cpu()
+		began = cputime.Used()
 		for i := range r.steps {
-			if limit > 0 && i%64 == 0 && cpu()-began > limit {
+			if limit > 0 && i%64 == 0 && cputime.Used()-began > limit {
 				break
 			}
 			if err := u.drop(i); err != nil {
@@ -108,7 +108,7 @@ func measure(r *row, form calendar.Form, limit time.Duration) error {
 				return err
 			}
 		}
-		steady = fmt.Sprintf("%.0f", float64(u.admitted-admitted)/(cpu()-began).Seconds())
+		steady = fmt.Sprintf("%.0f", float64(u.admitted-admitted)/(cputime.Used()-began).Seconds())
 	}
 	goal := "-"
 	if r.goal > 0 {
@@ -134,7 +134,7 @@ func snapshots(form calendar.Form) error {
 			}
 		}
 		id := berth.PoolID("site", "pool")
-		began := cpu()
+		began := cputime.Used()
 		copied := u.calendar.Snapshot()
 		draft := calendar.NewDraft(map[berth.ResourceID]calendar.Calendar{id: copied})
 		bare := draft.Mark()
@@ -150,7 +150,7 @@ func snapshots(form calendar.Form) error {
 		}
 		draft.Undo(bare)
 		fmt.Printf("%-58s %-6s %s (goal 1ms)\n",
-			fmt.Sprintf("%s snapshot and draft of 100, undone, at %d live", binding, r.workload.Requests), form.Name, cpu()-began)
+			fmt.Sprintf("%s snapshot and draft of 100, undone, at %d live", binding, r.workload.Requests), form.Name, cputime.Used()-began)
 	}
 	return nil
 }
@@ -187,33 +187,10 @@ func (h *running) Pop() any {
 	return last
 }
 
-// cpu returns the CPU time that the process has used.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic("calendarbench: " + err.Error())
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // heapInUse returns the bytes that live objects take.
 func heapInUse() int64 {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// cpuName returns the processor's name where the system tells it.
-func cpuName() string {
-	data, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	for line := range strings.Lines(string(data)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimSpace(strings.TrimLeft(name, " \t:"))
-		}
-	}
-	return runtime.GOARCH
 }

@@ -18,7 +18,8 @@ var table = []room{
 	{path: "internal/hpctime", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
 	{path: "internal/realdata"}, // imported by tests only
-	{path: "internal/plot", imports: []string{"."}},
+	{path: "internal/pen"},
+	{path: "internal/plot", imports: []string{".", "internal/pen"}},
 	{path: "internal/bitset", pure: true, imports: []string{"."}},
 	{path: "internal/wire", pure: true, imports: []string{"."}},
 	{path: "calendar", pure: true, imports: []string{".", "internal/bitset"}},
@@ -47,9 +48,11 @@ var table = []room{
 	{path: "api/token", imports: []string{".", "service", "site"}},
 	{path: "api", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
-	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy"}},
+	{path: "internal/cputime"},
+	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
+	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
-	{path: "reproduce/chart", imports: []string{"."}},
+	{path: "reproduce/chart", imports: []string{".", "internal/pen"}},
 	{path: "reproduce", imports: []string{
 		".", "internal/stream", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
 	}},

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/pen"
 )
 
 // Bar is one block of PEs in a Gantt chart: NPE PEs throughout [Start, End).
@@ -102,11 +103,11 @@ func (g *Gantt) span() berth.Interval {
 }
 
 func (g *Gantt) draw(c draw.Canvas) {
-	fillRect(c, c.Rectangle, white)
+	pen.FillRect(c, c.Rectangle, white)
 	inner := draw.Crop(c, margin, -margin, margin, -margin)
-	write(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, titleText, fitted(titleText, g.Title, inner.Max.X-inner.Min.X))
+	pen.Write(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, titleText, fitted(titleText, g.Title, inner.Max.X-inner.Min.X))
 	body := draw.Crop(inner, nameMargin, -1, legendHeight, -titleHeight)
-	write(body, vg.Point{X: body.Max.X, Y: body.Max.Y - headHeight + 5}, factText, g.Facts)
+	pen.Write(body, vg.Point{X: body.Max.X, Y: body.Max.Y - headHeight + 5}, factText, g.Facts)
 
 	span := g.span()
 	rows := &axes{Canvas: draw.Crop(body, 0, 0, 0, -(body.Max.Y - body.Min.Y - g.rows())), span: span, top: float64(max(1, len(g.Tasks)))}
@@ -120,8 +121,8 @@ func (g *Gantt) draw(c draw.Canvas) {
 	g.finish(rows, "tasks")
 	for _, t := range timeTicks(span.Length()) {
 		x := rows.x(span.Start + berth.Time(t.at))
-		strokePath(body, segment(x, rows.Min.Y, x, rows.Min.Y-3), 0.6, frame)
-		write(body, vg.Point{X: x, Y: rows.Min.Y - 4}, tickXText, t.label)
+		pen.StrokePath(body, pen.Segment(x, rows.Min.Y, x, rows.Min.Y-3), 0.6, frame)
+		pen.Write(body, vg.Point{X: x, Y: rows.Min.Y - 4}, tickXText, t.label)
 	}
 	g.drawKeys(draw.Crop(inner, nameMargin, 0, 0, -(inner.Max.Y-inner.Min.Y-legendHeight)), span)
 }
@@ -130,10 +131,10 @@ func (g *Gantt) draw(c draw.Canvas) {
 func (g *Gantt) finish(a *axes, name string) {
 	if g.Deadline != berth.Forever && g.Deadline <= a.span.End {
 		x := a.x(g.Deadline)
-		strokePath(a.Canvas, segment(x, a.Min.Y, x, a.Max.Y), 1.2, ink)
+		pen.StrokePath(a.Canvas, pen.Segment(x, a.Min.Y, x, a.Max.Y), 1.2, ink)
 	}
 	box(a)
-	write(a.Canvas, vg.Point{X: a.Min.X - nameMargin + 6, Y: a.Center().Y}, axisYText, name)
+	pen.Write(a.Canvas, vg.Point{X: a.Min.X - nameMargin + 6, Y: a.Center().Y}, axisYText, name)
 }
 
 // block is a bar with the PEs at which it is drawn.
@@ -208,15 +209,15 @@ func (g *Gantt) drawBlocks(a *axes) bool {
 			if !b.others {
 				upper = max(upper, lower+leastBar)
 			}
-			paths[kind] = rectangle(paths[kind], left, lower, right, upper)
+			paths[kind] = pen.Rectangle(paths[kind], left, lower, right, upper)
 			if upper-lower > 2*leastBar { // an outline would hide what is thin
-				outlines[kind] = rectangle(outlines[kind], left, lower, right, upper)
+				outlines[kind] = pen.Rectangle(outlines[kind], left, lower, right, upper)
 			}
 		}
 	}
 	for kind, fill := range []color.Color{theirs, ours, refused} {
-		fillPath(a.Canvas, paths[kind], fill)
-		strokePath(a.Canvas, outlines[kind], 0.4, white)
+		pen.FillPath(a.Canvas, paths[kind], fill)
+		pen.StrokePath(a.Canvas, outlines[kind], 0.4, white)
 	}
 	for i := range blocks {
 		if b := &blocks[i]; !b.others {
@@ -233,7 +234,7 @@ func label(a *axes, b *block) {
 	if a.y(float64(run.Hi))-a.y(float64(run.Lo)) < 9 || labelText.Width(b.Label)+4 > width {
 		return
 	}
-	write(a.Canvas, vg.Point{X: a.x(b.Start) + 2, Y: (a.y(float64(run.Lo)) + a.y(float64(run.Hi))) / 2}, labelText, b.Label)
+	pen.Write(a.Canvas, vg.Point{X: a.x(b.Start) + 2, Y: (a.y(float64(run.Lo)) + a.y(float64(run.Hi))) / 2}, labelText, b.Label)
 }
 
 // drawLoad draws how many PEs are taken over time: by others at the bottom, by
@@ -247,7 +248,7 @@ func (g *Gantt) drawLoad(a *axes) {
 				upper.add(a.span, berth.Interval{Start: b.Start, End: b.End}, b.NPE)
 			}
 		}
-		fillPath(a.Canvas, band(a, below, upper), fill)
+		pen.FillPath(a.Canvas, band(a, below, upper), fill)
 		below = upper
 	}
 	layer(g.Others, theirs, false)
@@ -259,7 +260,7 @@ func (g *Gantt) drawLoad(a *axes) {
 func (g *Gantt) drawRows(a *axes) {
 	for _, t := range timeTicks(a.span.Length()) {
 		x := a.x(a.span.Start + berth.Time(t.at))
-		strokePath(a.Canvas, segment(x, a.Min.Y, x, a.Max.Y), 0.6, grid)
+		pen.StrokePath(a.Canvas, pen.Segment(x, a.Min.Y, x, a.Max.Y), 0.6, grid)
 	}
 	sorted := slices.Clone(g.Tasks)
 	slices.SortStableFunc(sorted, func(x, y Bar) int { return cmp.Compare(x.Start, y.Start) })
@@ -273,22 +274,22 @@ func (g *Gantt) drawRows(a *axes) {
 			kind = 1
 		}
 		right := max(a.x(b.End), a.x(b.Start)+0.8) // a task of a second is to be seen
-		paths[kind] = rectangle(paths[kind], a.x(b.Start), a.y(lower(i)), right, a.y(upper(i)))
+		paths[kind] = pen.Rectangle(paths[kind], a.x(b.Start), a.y(lower(i)), right, a.y(upper(i)))
 	}
-	fillPath(a.Canvas, paths[0], ours)
-	fillPath(a.Canvas, paths[1], refused)
+	pen.FillPath(a.Canvas, paths[0], ours)
+	pen.FillPath(a.Canvas, paths[1], refused)
 	if len(sorted) > namedRows {
 		return
 	}
 	for i := range sorted {
 		b := &sorted[i]
 		y := a.y((lower(i) + upper(i)) / 2)
-		write(a.Canvas, vg.Point{X: a.Min.X - 4, Y: y}, tickYText, fitted(tickYText, b.Label, nameMargin-24))
+		pen.Write(a.Canvas, vg.Point{X: a.Min.X - 4, Y: y}, tickYText, fitted(tickYText, b.Label, nameMargin-24))
 		size := grouped(int64(b.NPE))
 		if at := a.x(b.End) + 3; at+labelText.Width(size) < a.Max.X {
-			write(a.Canvas, vg.Point{X: at, Y: y}, labelText, size)
+			pen.Write(a.Canvas, vg.Point{X: at, Y: y}, labelText, size)
 		} else {
-			write(a.Canvas, vg.Point{X: a.x(b.End) - 3, Y: y}, rightText, size)
+			pen.Write(a.Canvas, vg.Point{X: a.x(b.End) - 3, Y: y}, rightText, size)
 		}
 	}
 }
@@ -299,7 +300,7 @@ func (g *Gantt) drawKeys(c draw.Canvas, span berth.Interval) {
 	if len(g.Tasks) <= namedRows {
 		title += "; beside a task the PEs it has"
 	}
-	write(c, vg.Point{X: c.Min.X, Y: c.Max.Y - 24}, labelText, title)
+	pen.Write(c, vg.Point{X: c.Min.X, Y: c.Max.Y - 24}, labelText, title)
 	y := c.Min.Y + 3
 	x := key(c, c.Min.X, y, theirs, "booked by others") + 14
 	x = key(c, x, y, ours, "tasks") + 14
@@ -307,10 +308,10 @@ func (g *Gantt) drawKeys(c draw.Canvas, span berth.Interval) {
 	if g.Deadline != berth.Forever {
 		words := "deadline, second " + grouped(int64(g.Deadline))
 		if g.Deadline <= span.End {
-			strokePath(c, segment(x, y-5, x, y+5), 1.2, ink)
+			pen.StrokePath(c, pen.Segment(x, y-5, x, y+5), 1.2, ink)
 		} else {
 			words += ", beyond the chart"
 		}
-		write(c, vg.Point{X: x + 6, Y: y}, labelText, words)
+		pen.Write(c, vg.Point{X: x + 6, Y: y}, labelText, words)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/pen"
 )
 
 // Up to this many rectangles a panel shows single reservations. Beyond, they
@@ -68,7 +69,7 @@ func drawPanel(c draw.Canvas, pes berth.Count, span berth.Interval, run *Run, mo
 	if !single {
 		name = "PEs reserved"
 	}
-	write(c, vg.Point{X: c.Min.X + 6, Y: chart.Center().Y}, axisYText, name)
+	pen.Write(c, vg.Point{X: c.Min.X + 6, Y: chart.Center().Y}, axisYText, name)
 
 	foot := chart.Min.Y
 	if strip > 0 {
@@ -78,11 +79,11 @@ func drawPanel(c draw.Canvas, pes berth.Count, span berth.Interval, run *Run, mo
 	}
 	for _, t := range timeTicks(span.Length()) {
 		x := chart.x(span.Start + berth.Time(t.at))
-		strokePath(c, segment(x, foot, x, foot-3), 0.6, frame)
-		write(c, vg.Point{X: x, Y: foot - 4}, tickXText, t.label)
+		pen.StrokePath(c, pen.Segment(x, foot, x, foot-3), 0.6, frame)
+		pen.Write(c, vg.Point{X: x, Y: foot - 4}, tickXText, t.label)
 	}
 	if sum.requests == 0 {
-		write(c, chart.Center(), noticeText, "no requests")
+		pen.Write(c, chart.Center(), noticeText, "no requests")
 	}
 }
 
@@ -91,7 +92,7 @@ func heading(c draw.Canvas, title string, sum *summary, titled bool) {
 	base := c.Max.Y - headHeight + 5
 	left := c.Min.X + leftMargin
 	if titled {
-		write(c, vg.Point{X: left, Y: base}, headText, title)
+		pen.Write(c, vg.Point{X: left, Y: base}, headText, title)
 		left += headText.Width(title) + 8
 	}
 	facts := sum.accepts()
@@ -100,25 +101,25 @@ func heading(c draw.Canvas, title string, sum *summary, titled bool) {
 			facts = longer
 		}
 	}
-	write(c, vg.Point{X: c.Max.X, Y: base}, factText, facts)
+	pen.Write(c, vg.Point{X: c.Max.X, Y: base}, factText, facts)
 }
 
 // backdrop draws the grid and the labels of the PEs.
 func backdrop(a *axes, pes berth.Count) {
 	for _, t := range timeTicks(a.span.Length()) {
 		x := a.x(a.span.Start + berth.Time(t.at))
-		strokePath(a.Canvas, segment(x, a.Min.Y, x, a.Max.Y), 0.6, grid)
+		pen.StrokePath(a.Canvas, pen.Segment(x, a.Min.Y, x, a.Max.Y), 0.6, grid)
 	}
 	for _, t := range peTicks(pes) {
 		y := a.y(float64(t.at))
-		strokePath(a.Canvas, segment(a.Min.X, y, a.Max.X, y), 0.6, grid)
-		write(a.Canvas, vg.Point{X: a.Min.X - 4, Y: y}, tickYText, t.label)
+		pen.StrokePath(a.Canvas, pen.Segment(a.Min.X, y, a.Max.X, y), 0.6, grid)
+		pen.Write(a.Canvas, vg.Point{X: a.Min.X - 4, Y: y}, tickYText, t.label)
 	}
 }
 
 // box draws the frame around a chart.
 func box(a *axes) {
-	strokePath(a.Canvas, rectangle(nil, a.Min.X, a.Min.Y, a.Max.X, a.Max.Y), 0.6, frame)
+	pen.StrokePath(a.Canvas, pen.Rectangle(nil, a.Min.X, a.Min.Y, a.Max.X, a.Max.Y), 0.6, frame)
 }
 
 // drawable reports whether single reservations can be shown: every accepted
@@ -149,13 +150,13 @@ func drawReservations(a *axes, lines []berth.Line) {
 		}
 		class := waitClass(line.Start.Sub(line.Ready))
 		for _, run := range line.PEs.Runs() {
-			paths[class] = rectangle(paths[class],
+			paths[class] = pen.Rectangle(paths[class],
 				a.x(*line.Start), a.y(float64(run.Lo)), a.x(*line.End), a.y(float64(run.Hi)))
 		}
 	}
 	for class, path := range paths {
-		fillPath(a.Canvas, path, waits[class].fill)
-		strokePath(a.Canvas, path, 0.4, white)
+		pen.FillPath(a.Canvas, path, waits[class].fill)
+		pen.StrokePath(a.Canvas, path, 0.4, white)
 	}
 }
 
@@ -171,7 +172,7 @@ func drawLoads(a *axes, lines []berth.Line) {
 		for i := range upper {
 			upper[i] = below[i] + load[i]
 		}
-		fillPath(a.Canvas, band(a, below, upper), waits[class].fill)
+		pen.FillPath(a.Canvas, band(a, below, upper), waits[class].fill)
 		below = upper
 	}
 }
@@ -180,10 +181,10 @@ func drawLoads(a *axes, lines []berth.Line) {
 func drawRefused(a *axes, lines []berth.Line) {
 	load := refusedLoad(lines, a.span, a.pieces())
 	a.top = max(1, load.peak())
-	fillPath(a.Canvas, band(a, make(profile, len(load)), load), refused)
+	pen.FillPath(a.Canvas, band(a, make(profile, len(load)), load), refused)
 	box(a)
-	write(a.Canvas, vg.Point{X: a.Min.X - 4, Y: a.Max.Y - 4}, tickYText, grouped(int64(a.top+0.5)))
-	write(a.Canvas, vg.Point{X: a.Min.X - 4, Y: a.Min.Y + 4}, tickYText, "refused")
+	pen.Write(a.Canvas, vg.Point{X: a.Min.X - 4, Y: a.Max.Y - 4}, tickYText, grouped(int64(a.top+0.5)))
+	pen.Write(a.Canvas, vg.Point{X: a.Min.X - 4, Y: a.Min.Y + 4}, tickYText, "refused")
 }
 
 // band returns the steps between two profiles as one path of columns; equal
@@ -197,7 +198,7 @@ func band(a *axes, lower, upper profile) vg.Path {
 			j++
 		}
 		if upper[i] > lower[i] {
-			path = rectangle(path, a.Min.X+vg.Length(i)*width, a.y(lower[i]), a.Min.X+vg.Length(j)*width, a.y(upper[i]))
+			path = pen.Rectangle(path, a.Min.X+vg.Length(i)*width, a.y(lower[i]), a.Min.X+vg.Length(j)*width, a.y(upper[i]))
 		}
 		i = j
 	}

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/pen"
 )
 
 // Run is one schedule of a figure.
@@ -114,10 +115,10 @@ func (f *Figure) rows() int { return (len(f.Runs) + 1 + columns - 1) / columns }
 
 // draw lays the figure out on a canvas of the right size.
 func (f *Figure) draw(c draw.Canvas) {
-	fillRect(c, c.Rectangle, white)
+	pen.FillRect(c, c.Rectangle, white)
 	inner := draw.Crop(c, margin, -margin, margin, -margin)
 
-	write(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, titleText, f.Title)
+	pen.Write(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, titleText, f.Title)
 
 	span := spanOf(f.Runs)
 	body := draw.Crop(inner, 0, 0, legendHeight, -titleHeight)

@@ -2,16 +2,11 @@ package plot
 
 import (
 	"image/color"
-	"math"
 
-	stdfont "golang.org/x/image/font"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/font/liberation"
 	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/pen"
 )
 
 // The colours. Waiting runs from pale to dark blue, so that it reads by
@@ -54,79 +49,15 @@ func waitClass(wait berth.Duration) int {
 	return len(waits) - 1
 }
 
-// fonts are the faces that come with the drawing library, so that a figure
-// does not depend on what the machine has installed.
-var fonts = font.NewCache(liberation.Collection())
-
-// style returns a text style with the anchor at the given corner.
-func style(size vg.Length, bold bool, ink color.Color, x text.XAlignment, y text.YAlignment) text.Style {
-	face := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-	if bold {
-		face.Weight = stdfont.WeightBold
-	}
-	return text.Style{Color: ink, Font: face, XAlign: x, YAlign: y, Handler: text.Plain{Fonts: fonts}}
-}
-
 // The kinds of text.
 var (
-	titleText  = style(15, true, ink, text.XLeft, text.YTop)
-	headText   = style(11, true, ink, text.XLeft, text.YBottom)
-	factText   = style(9, false, faint, text.XRight, text.YBottom)
-	tickXText  = style(9, false, faint, text.XCenter, text.YTop)
-	tickYText  = style(9, false, faint, text.XRight, text.YCenter)
-	labelText  = style(9, false, ink, text.XLeft, text.YCenter)
-	rightText  = style(9, false, ink, text.XRight, text.YCenter)
-	axisYText  = turned(style(9, false, ink, text.XCenter, text.YCenter))
-	noticeText = style(11, false, faint, text.XCenter, text.YCenter)
+	titleText  = pen.Style(15, true, ink, text.XLeft, text.YTop)
+	headText   = pen.Style(11, true, ink, text.XLeft, text.YBottom)
+	factText   = pen.Style(9, false, faint, text.XRight, text.YBottom)
+	tickXText  = pen.Style(9, false, faint, text.XCenter, text.YTop)
+	tickYText  = pen.Style(9, false, faint, text.XRight, text.YCenter)
+	labelText  = pen.Style(9, false, ink, text.XLeft, text.YCenter)
+	rightText  = pen.Style(9, false, ink, text.XRight, text.YCenter)
+	axisYText  = pen.Turned(pen.Style(9, false, ink, text.XCenter, text.YCenter))
+	noticeText = pen.Style(11, false, faint, text.XCenter, text.YCenter)
 )
-
-// turned returns the style reading upwards.
-func turned(s text.Style) text.Style {
-	s.Rotation = math.Pi / 2
-	return s
-}
-
-// write puts text at a point.
-func write(c draw.Canvas, at vg.Point, s text.Style, words string) { c.FillText(s, at, words) }
-
-// rectangle appends a closed rectangle to a path. Many rectangles in one path
-// are filled at once, which keeps the SVG small.
-func rectangle(path vg.Path, x0, y0, x1, y1 vg.Length) vg.Path {
-	path.Move(vg.Point{X: x0, Y: y0})
-	path.Line(vg.Point{X: x1, Y: y0})
-	path.Line(vg.Point{X: x1, Y: y1})
-	path.Line(vg.Point{X: x0, Y: y1})
-	path.Close()
-	return path
-}
-
-// fillRect fills one rectangle.
-func fillRect(c draw.Canvas, r vg.Rectangle, fill color.Color) {
-	fillPath(c, rectangle(nil, r.Min.X, r.Min.Y, r.Max.X, r.Max.Y), fill)
-}
-
-// fillPath fills a path; an empty one leaves no trace.
-func fillPath(c draw.Canvas, path vg.Path, fill color.Color) {
-	if len(path) == 0 {
-		return
-	}
-	c.SetColor(fill)
-	c.Fill(path)
-}
-
-// strokePath draws a path's outline; an empty one leaves no trace.
-func strokePath(c draw.Canvas, path vg.Path, width vg.Length, line color.Color) {
-	if len(path) == 0 {
-		return
-	}
-	c.SetLineStyle(draw.LineStyle{Color: line, Width: width})
-	c.Stroke(path)
-}
-
-// segment returns the path of one straight line.
-func segment(x0, y0, x1, y1 vg.Length) vg.Path {
-	var path vg.Path
-	path.Move(vg.Point{X: x0, Y: y0})
-	path.Line(vg.Point{X: x1, Y: y1})
-	return path
-}

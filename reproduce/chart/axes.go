@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/berth-hpc/berth/internal/pen"
 )
 
 // bounds is the part of the plane that a chart shows.
@@ -89,16 +91,16 @@ func (a *axes) frame(c *Chart) {
 			line = frame // the zero between gain and loss
 			v = 0
 		}
-		strokePath(a.Canvas, segment(a.Min.X, a.y(v), a.Max.X, a.y(v)), 0.7, line)
-		write(a.Canvas, vg.Point{X: a.Min.X - 5, Y: a.y(v)}, leftText, number(v, step))
+		pen.StrokePath(a.Canvas, pen.Segment(a.Min.X, a.y(v), a.Max.X, a.y(v)), 0.7, line)
+		pen.Write(a.Canvas, vg.Point{X: a.Min.X - 5, Y: a.y(v)}, leftText, number(v, step))
 	}
 	for _, t := range a.ticks(c) {
 		x := a.x(t.At)
-		strokePath(a.Canvas, segment(x, a.Min.Y, x, a.Min.Y-4), 0.7, frame)
-		write(a.Canvas, vg.Point{X: x, Y: a.Min.Y - 5}, belowText, t.Label)
+		pen.StrokePath(a.Canvas, pen.Segment(x, a.Min.Y, x, a.Min.Y-4), 0.7, frame)
+		pen.Write(a.Canvas, vg.Point{X: x, Y: a.Min.Y - 5}, belowText, t.Label)
 	}
-	box := rectangle(a.Min.X, a.Min.Y, a.Max.X, a.Max.Y)
-	strokePath(a.Canvas, box, 0.7, frame)
+	box := pen.Rectangle(nil, a.Min.X, a.Min.Y, a.Max.X, a.Max.Y)
+	pen.StrokePath(a.Canvas, box, 0.7, frame)
 }
 
 // ticks returns the marks of the horizontal axis.
@@ -140,10 +142,10 @@ func (a *axes) series(i, n int, s *Series) {
 		p := &s.Points[k]
 		if p.Low != nil && p.High != nil {
 			low, high := at(p, *p.Low), at(p, *p.High)
-			intervals = append(intervals, segment(low.X, low.Y, high.X, high.Y)...)
+			intervals = append(intervals, pen.Segment(low.X, low.Y, high.X, high.Y)...)
 			if s.Line {
-				intervals = append(intervals, segment(low.X-3, low.Y, low.X+3, low.Y)...)
-				intervals = append(intervals, segment(high.X-3, high.Y, high.X+3, high.Y)...)
+				intervals = append(intervals, pen.Segment(low.X-3, low.Y, low.X+3, low.Y)...)
+				intervals = append(intervals, pen.Segment(high.X-3, high.Y, high.X+3, high.Y)...)
 			}
 		}
 		if k == 0 {
@@ -152,7 +154,7 @@ func (a *axes) series(i, n int, s *Series) {
 			line.Line(at(p, p.Y))
 		}
 	}
-	strokePath(a.Canvas, intervals, 0.9, look.colour)
+	pen.StrokePath(a.Canvas, intervals, 0.9, look.colour)
 	if s.Line && len(s.Points) > 1 {
 		look.stroke(a.Canvas, line)
 	}

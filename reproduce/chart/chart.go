@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/pen"
 )
 
 // Point is a value, with an interval around it if Low and High are there.
@@ -84,9 +85,9 @@ func (c *Chart) WriteInline(w io.Writer) error {
 }
 
 func (c *Chart) draw(page draw.Canvas, spread bounds) {
-	fillRect(page, page.Rectangle, white)
+	pen.FillRect(page, page.Rectangle, white)
 	inner := draw.Crop(page, margin, -margin, margin, -margin)
-	write(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, titleText, c.Title)
+	pen.Write(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, titleText, c.Title)
 
 	rows := drawKeys(inner, c.Series)
 	body := draw.Crop(inner, leftWidth, -4, footHeight, -titleHeight-vg.Length(rows)*keyHeight)
@@ -95,8 +96,8 @@ func (c *Chart) draw(page draw.Canvas, spread bounds) {
 	for i := range c.Series {
 		a.series(i, len(c.Series), &c.Series[i])
 	}
-	write(inner, vg.Point{X: body.Center().X, Y: inner.Min.Y}, footText, c.X)
-	write(inner, vg.Point{X: inner.Min.X + 6, Y: body.Center().Y}, sideText, c.Y)
+	pen.Write(inner, vg.Point{X: body.Center().X, Y: inner.Min.Y}, footText, c.X)
+	pen.Write(inner, vg.Point{X: inner.Min.X + 6, Y: body.Center().Y}, sideText, c.Y)
 }
 
 // drawKeys writes the legend below the title and returns how many rows it
@@ -115,10 +116,10 @@ func drawKeys(inner draw.Canvas, series []Series) (rows int) {
 		}
 		look := lookOf(i)
 		if series[i].Line {
-			look.stroke(inner, segment(x, y, x+22, y))
+			look.stroke(inner, pen.Segment(x, y, x+22, y))
 		}
 		look.mark(inner, vg.Point{X: x + 11, Y: y}, markRadius)
-		write(inner, vg.Point{X: x + 27, Y: y}, keyText, series[i].Name)
+		pen.Write(inner, vg.Point{X: x + 27, Y: y}, keyText, series[i].Name)
 		x += wide + 16
 	}
 	return rows

@@ -6,12 +6,11 @@ import (
 	"math"
 	"strings"
 
-	stdfont "golang.org/x/image/font"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/font/liberation"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/berth-hpc/berth/internal/pen"
 )
 
 // paint is a colour with the name by which a page may replace it, and the
@@ -126,7 +125,7 @@ func (l *look) mark(c draw.Canvas, at vg.Point, size vg.Length) {
 	c.SetColor(l.colour)
 	c.Fill(path)
 	if size > dotRadius {
-		strokePath(c, path, 0.7, white)
+		pen.StrokePath(c, path, 0.7, white)
 	}
 }
 
@@ -137,66 +136,12 @@ func (l *look) stroke(c draw.Canvas, path vg.Path) {
 	c.SetLineStyle(draw.LineStyle{Color: l.colour, Width: 1})
 }
 
-// fonts are the faces that come with the drawing library, so that a chart does
-// not depend on what the machine has installed.
-var fonts = font.NewCache(liberation.Collection())
-
-// style returns a text style with the anchor at the given corner.
-func style(size vg.Length, bold bool, ink color.Color, x text.XAlignment, y text.YAlignment) text.Style {
-	face := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-	if bold {
-		face.Weight = stdfont.WeightBold
-	}
-	return text.Style{Color: ink, Font: face, XAlign: x, YAlign: y, Handler: text.Plain{Fonts: fonts}}
-}
-
 // The kinds of text.
 var (
-	titleText = style(13, true, ink, text.XLeft, text.YTop)
-	keyText   = style(10, false, ink, text.XLeft, text.YCenter)
-	leftText  = style(10, false, faint, text.XRight, text.YCenter)
-	belowText = style(10, false, faint, text.XCenter, text.YTop)
-	footText  = style(10, false, ink, text.XCenter, text.YBottom)
-	sideText  = turned(style(10, false, ink, text.XCenter, text.YCenter))
+	titleText = pen.Style(13, true, ink, text.XLeft, text.YTop)
+	keyText   = pen.Style(10, false, ink, text.XLeft, text.YCenter)
+	leftText  = pen.Style(10, false, faint, text.XRight, text.YCenter)
+	belowText = pen.Style(10, false, faint, text.XCenter, text.YTop)
+	footText  = pen.Style(10, false, ink, text.XCenter, text.YBottom)
+	sideText  = pen.Turned(pen.Style(10, false, ink, text.XCenter, text.YCenter))
 )
-
-// turned returns the style reading upwards.
-func turned(s text.Style) text.Style {
-	s.Rotation = math.Pi / 2
-	return s
-}
-
-func write(c draw.Canvas, at vg.Point, s text.Style, words string) { c.FillText(s, at, words) }
-
-// rectangle returns a closed rectangle.
-func rectangle(x0, y0, x1, y1 vg.Length) vg.Path {
-	var path vg.Path
-	path.Move(vg.Point{X: x0, Y: y0})
-	path.Line(vg.Point{X: x1, Y: y0})
-	path.Line(vg.Point{X: x1, Y: y1})
-	path.Line(vg.Point{X: x0, Y: y1})
-	path.Close()
-	return path
-}
-
-// segment returns the path of one straight line.
-func segment(x0, y0, x1, y1 vg.Length) vg.Path {
-	var path vg.Path
-	path.Move(vg.Point{X: x0, Y: y0})
-	path.Line(vg.Point{X: x1, Y: y1})
-	return path
-}
-
-func fillRect(c draw.Canvas, r vg.Rectangle, fill color.Color) {
-	c.SetColor(fill)
-	c.Fill(rectangle(r.Min.X, r.Min.Y, r.Max.X, r.Max.Y))
-}
-
-// strokePath draws a path's outline; an empty one leaves no trace.
-func strokePath(c draw.Canvas, path vg.Path, width vg.Length, line color.Color) {
-	if len(path) == 0 {
-		return
-	}
-	c.SetLineStyle(draw.LineStyle{Color: line, Width: width})
-	c.Stroke(path)
-}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sites"
+	"github.com/berth-hpc/berth/workflow"
+	"github.com/berth-hpc/berth/workload"
+)
+
+// poolOutput is a pool that was planned on.
+type poolOutput struct {
+	Site  string      `json:"site"`
+	Pool  string      `json:"pool"`
+	PEs   berth.Count `json:"pes"`
+	Speed float64     `json:"speed"`
+	Free  berth.Count `json:"q"`
+}
+
+// name is how tables and messages call the pool.
+func (p *poolOutput) name() string {
+	if p.Pool == "pool" { // the only one of a site that names none
+		return p.Site
+	}
+	return p.Site + "/" + p.Pool
+}
+
+// siteTask is one task's reservation at one of several sites.
+type siteTask struct {
+	ID    string      `json:"id"`
+	Site  string      `json:"site"`
+	Pool  string      `json:"pool"`
+	NPE   berth.Count `json:"npe"`
+	Start berth.Time  `json:"start"`
+	End   berth.Time  `json:"end"`
+}
+
+// sitesOutput is what plan --sites writes as JSON.
+type sitesOutput struct {
+	Algorithm  string         `json:"algorithm"`
+	Workflow   string         `json:"workflow"`
+	Now        berth.Time     `json:"now"`
+	Pools      []poolOutput   `json:"pools"`
+	Turnaround berth.Duration `json:"turnaround"`
+	CPUHours   float64        `json:"cpu_hours"` // of PEs of whatever speed
+	Deadline   *berth.Time    `json:"deadline,omitempty"`
+	Tasks      []siteTask     `json:"tasks"`
+}
+
+// gridPlanning is a workflow to be planned over several pools.
+type gridPlanning struct {
+	planning
+	grid  workflow.Grid
+	pools []poolOutput
+}
+
+// planSites runs plan --sites: every pair of a pool and a number of PEs is a
+// candidate.
+func (a *app) planSites(path string, flags *planFlags) error {
+	p, err := a.openGridPlanning(path, flags)
+	if err != nil {
+		return err
+	}
+	deadline, by := berth.Time(berth.Forever), "bd-cpar"
+	if flags.deadline.set {
+		deadline, by = flags.deadline.t, "dl-bd-cpar"
+	}
+	plan, ok, err := p.grid.Plan(deadline)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return p.refusal(by, flags)
+	}
+	out := sitesOutput{Algorithm: by, Workflow: p.name, Now: p.now, Pools: p.pools, Turnaround: plan.Turnaround, CPUHours: hours(plan.CPUSeconds)}
+	if flags.deadline.set {
+		out.Deadline = &flags.deadline.t
+	}
+	for i, t := range plan.Tasks {
+		at := &p.pools[t.Site]
+		out.Tasks = append(out.Tasks, siteTask{p.flow.Task(i).ID, at.Site, at.Pool, t.NPE, t.Start, t.End})
+	}
+	if flags.schedule != "" {
+		if err := writeSchedule(flags.schedule, p.lines(&plan, flags)); err != nil {
+			return err
+		}
+	}
+	if err := out.print(a.stdout, p, flags); err != nil {
+		return fmt.Errorf("writing the plan: %w", err)
+	}
+	return nil
+}
+
+// refusal says what deadline could be had instead.
+func (p *gridPlanning) refusal(by string, flags *planFlags) error {
+	text := "there is no plan"
+	if flags.deadline.set {
+		text = fmt.Sprintf("deadline %d: found no plan", flags.deadline.t)
+	}
+	soonest, ok, err := p.grid.Plan(berth.Forever)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		text += fmt.Sprintf("; the tightest deadline found is %d, by bd-cpar", soonest.End(p.now))
+	}
+	return berth.Errorf(berth.Exhausted, "", "%s over %d pools: %s", by, len(p.pools), text)
+}
+
+// openGridPlanning reads workflow, sites and bookings.
+func (a *app) openGridPlanning(path string, flags *planFlags) (*gridPlanning, error) {
+	flow, err := a.openWorkflow(path, flags)
+	if err != nil {
+		return nil, err
+	}
+	file, err := sites.Open(flags.sites)
+	if err != nil {
+		return nil, err
+	}
+	p := &gridPlanning{planning: planning{name: flow.Name, flow: flow.Flow, now: flags.now.t}}
+	p.grid = workflow.Grid{Workflow: flow.Flow, Now: p.now}
+	p.past = berth.Interval{Start: p.now, End: p.now}
+	if flags.bookings != "" {
+		held, err := workload.OpenBookings(flags.bookings, workload.Options{})
+		if err != nil {
+			return nil, err
+		}
+		p.bookings, p.past = held.Bookings, workload.Past(held.Begin, p.now)
+		for i := range p.bookings {
+			b := &p.bookings[i]
+			if _, known := file.Size(b.Site, b.Pool); !known {
+				return nil, berth.Errorf(berth.Invalid, "site", "%s: booking %q is at site %q, pool %q, which %s does not have or not for certain", flags.bookings, b.ID, b.Site, b.Pool, flags.sites)
+			}
+		}
+	}
+	for i := range file.Sites {
+		for k := range file.Sites[i].Pools {
+			if err := p.addPool(file, &file.Sites[i], &file.Sites[i].Pools[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// addPool makes a pool with its bookings a candidate.
+func (p *gridPlanning) addPool(file *sites.File, site *berth.Site, pool *berth.Pool) error {
+	var here []workload.Booking
+	for i := range p.bookings {
+		b := &p.bookings[i]
+		if (b.Site == site.Name || b.Site == "" && len(file.Sites) == 1) && (b.Pool == pool.Name || b.Pool == "" && len(site.Pools) == 1) {
+			here = append(here, *b)
+		}
+	}
+	at := planning{pes: pool.PEs, now: p.now, bookings: here}
+	out := poolOutput{site.Name, pool.Name, pool.PEs, float64(pool.Speed) / float64(berth.StandardSpeed), workload.AverageFree(here, pool.PEs, p.past)}
+	if pool.Speed == 0 {
+		out.Speed = 1
+	}
+	if err := workload.CheckFit(here, pool.PEs); err != nil {
+		return fmt.Errorf("%s: %w", out.name(), err)
+	}
+	around, err := at.calendar()
+	if err != nil {
+		return err
+	}
+	p.pools = append(p.pools, out)
+	p.grid.Sites = append(p.grid.Sites, workflow.Site{
+		Resource: berth.PoolID(site.Name, pool.Name), Calendar: around, Free: out.Free, Speed: out.Speed,
+	})
+	return nil
+}
+
+// lines returns bookings and plan as lines of a schedule.
+func (p *gridPlanning) lines(plan *workflow.GridPlan, flags *planFlags) []berth.Line {
+	lines := p.bookingLines(flags)
+	prefix := p.prefix(lines)
+	flat := planned{tightest: berth.Forever}
+	for _, t := range plan.Tasks {
+		flat.plan.Tasks = append(flat.plan.Tasks, t.Placement)
+	}
+	flat.plan.Turnaround = plan.Turnaround
+	tasks := p.taskLines(&flat, prefix, flags)
+	for i := range tasks {
+		at := &p.pools[plan.Tasks[i].Site]
+		tasks[i].Site, tasks[i].Pool = at.Site, at.Pool
+	}
+	return append(lines, tasks...)
+}
+
+// print writes the plan to stdout.
+func (o *sitesOutput) print(w io.Writer, p *gridPlanning, flags *planFlags) error {
+	switch flags.format {
+	case "json":
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(o)
+	case "csv":
+		out := csv.NewWriter(w)
+		_ = out.Write([]string{"id", "site", "pool", "npe", "start", "end"}) // errors stay with the writer until Flush
+		for _, t := range o.Tasks {
+			_ = out.Write([]string{
+				t.ID, t.Site, t.Pool, strconv.Itoa(int(t.NPE)), strconv.FormatInt(int64(t.Start), 10), strconv.FormatInt(int64(t.End), 10),
+			})
+		}
+		out.Flush()
+		return out.Error()
+	}
+	out := newTable("")
+	out.AppendHeader(table.Row{"task", "at", "PEs", "start", "end", "takes"})
+	sorted := slices.Clone(o.Tasks)
+	slices.SortStableFunc(sorted, func(a, b siteTask) int { return int(a.Start - b.Start) })
+	for _, t := range sorted {
+		at := poolOutput{Site: t.Site, Pool: t.Pool}
+		out.AppendRow(table.Row{t.ID, at.name(), t.NPE, t.Start, t.End, seconds(int64(t.End - t.Start))})
+	}
+	var free []string
+	for i := range p.pools {
+		at := &p.pools[i]
+		free = append(free, fmt.Sprintf("%s %d of %d", at.name(), at.Free, at.PEs))
+	}
+	out.SetCaption("turn-around %s, %.2f CPU-hours; ends at %d\nPEs free on average in the past (q): %s",
+		seconds(int64(o.Turnaround)), o.CPUHours, o.Now.Add(o.Turnaround), strings.Join(free, ", "))
+	title := fmt.Sprintf("%s (%d tasks) over %d pools, from %d, by %s", o.Workflow, len(o.Tasks), len(p.pools), o.Now, o.Algorithm)
+	for line := range strings.Lines(title + "\n\n" + out.Render() + "\n") {
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
