@@ -1,5 +1,7 @@
 package berth
 
+import "cmp"
+
 // StandardSpeed is the speed of a standard PE: durations are given for it.
 const StandardSpeed Speed = 1000
 
@@ -57,6 +59,18 @@ type Node struct {
 	MHz          int   `json:"mhz,omitempty"`
 	MemoryMB     int64 `json:"memory_mb,omitempty"` // in 10^6 bytes
 	Accelerators int   `json:"accelerators,omitempty"`
+	// AcceleratorSpeed is how fast the accelerators are, beside standard ones; 0
+	// is as fast as the PE.
+	AcceleratorSpeed Speed `json:"accelerator_speed,omitempty"`
+}
+
+// SpeedFor returns the speed at which the pool runs what has the requirements:
+// that of its PEs, and of its accelerators if they are slower and asked for.
+func (p *Pool) SpeedFor(r *Requirements) Speed {
+	if r.Accelerators == 0 || p.Node.AcceleratorSpeed == 0 {
+		return p.Speed
+	}
+	return min(cmp.Or(p.Speed, StandardSpeed), p.Node.AcceleratorSpeed)
 }
 
 // Partition is a named part of a pool with limits on what may run there.
