@@ -8,7 +8,7 @@ const (
 	KindRequest Kind = "request"
 	KindBooking Kind = "booking"
 	KindOutage  Kind = "outage"
-	KindStaging Kind = "staging"
+	KindStaging Kind = "staging" // data on their way to the site of the request of that id
 	KindJob     Kind = "job"
 )
 

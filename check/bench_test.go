@@ -82,7 +82,7 @@ func BenchmarkFile(b *testing.B) {
 func hostile(n int) map[string]string {
 	line := func(format string, args ...any) string { return fmt.Sprintf(format, args...) + "\n" }
 	files := map[string]string{}
-	var one, same, sites, wide, nested, chain strings.Builder
+	var one, same, sites, wide, nested, chain, staged strings.Builder
 	var comb strings.Builder
 	comb.WriteString("0")
 	for pe := 2; pe < 1<<17; pe += 2 {
@@ -90,6 +90,8 @@ func hostile(n int) map[string]string {
 	}
 	wide.WriteString(line(`{"id":"comb","kind":"booking","npe":65536,"start":0,"end":%d,"pes":"%s"}`, 10*n, &comb))
 	for i := range n {
+		staged.WriteString(line(`{"id":"s","kind":"job","npe":1,"part":%d,"start":%d,"end":%d,"software":"%d","licences":2,"storage_mb":9}`, i, i, 3*n, i))
+		staged.WriteString(line(`{"id":"s","kind":"staging","start":%d,"end":%d}`, i, i+1))
 		one.WriteString(line(`{"id":"%d","kind":"booking","npe":1,"start":0,"end":%d,"pes":"0"}`, i, n+i))
 		same.WriteString(line(`{"id":"x","kind":"booking","npe":1,"start":%d,"end":%d,"after":["x","x"]}`, i, i+1))
 		sites.WriteString(line(`{"id":"%d","site":"%d","kind":"booking","npe":1,"start":0,"end":9,"pes":"1048575"}`, i, i))
@@ -99,6 +101,7 @@ func hostile(n int) map[string]string {
 		chain.WriteString(line(`{"id":"k%d","kind":"job","npe":1,"start":0,"end":%d}`, i, 2*n))
 	}
 	files["one PE"], files["one id"], files["many sites"] = one.String(), same.String(), sites.String()
+	files["many stagings"] = staged.String()
 	files["wide"], files["nested"], files["many excesses"] = wide.String(), nested.String(), chain.String()
 	return files
 }
@@ -110,7 +113,8 @@ func TestHostileFilesEnd(t *testing.T) {
 	for name, data := range hostile(n) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now() //nolint:forbidigo // how long it takes is what is tested
-			report, err := check.File(strings.NewReader(data), "f", check.Options{PEs: berth.MaxPEs})
+			opts := check.Options{PEs: berth.MaxPEs, Storage: func(string) (int64, bool) { return 8, true }}
+			report, err := check.File(strings.NewReader(data), "f", opts)
 			if name == "many excesses" {
 				report, err = check.File(strings.NewReader(data), "f", check.Options{PEs: berth.Count(n + 500)})
 			}

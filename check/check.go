@@ -18,8 +18,9 @@
 //
 // A needed field that is missing, a field of the wrong type, a field given
 // twice, a time that is no whole number or beyond ±2^42, a size beyond 2^20, a
-// PE list that cannot be read or names a PE twice, and a line of more than
-// 16 MiB make the file unreadable. A line without a site is at the only site
+// PE list that cannot be read or names a PE twice, licences beyond 2^30,
+// accelerators beyond 2^20 or storage_mb beyond 2^42 in size, and a line of more
+// than 16 MiB make the file unreadable. A line without a site is at the only site
 // that the file names; if it names several, it is unreadable where the site
 // matters. Likewise the pool within a site.
 //
@@ -36,7 +37,8 @@
 //     and an end, and no reason.
 //   - Accepted: ready ≤ start, arrival ≤ start, end ≤ deadline,
 //     end − start = duration. With variants, npe and duration are one of them,
-//     where the duration is divided by the speed of the pool and rounded up.
+//     where the duration is divided by the speed of the pool, that for
+//     accelerators if it asks for some, and rounded up.
 //   - A promised start lies in the window. It says that the promise was first for
 //     then, and has moved since: within the window, maybe to a pool where it
 //     takes another time, or beyond the deadline, because somebody else went on
@@ -56,6 +58,28 @@
 //   - What comes after something starts when that has ended (its actual end, if
 //     it has one, of all its parts), and that exists and was accepted.
 //   - Parts of one id are all accepted with one start, or all refused.
+//   - Requests, bookings and jobs may ask for software, at least a version of it,
+//     licences of it, accelerators and storage_mb; version and licences need
+//     software, and no count is negative. What an outage or a staging says in
+//     these is of no account, and of a line that takes no PEs only the form is
+//     checked.
+//   - A site at which a line runs has its software: a row of that name whose
+//     version is at least the one asked for, any if none is. Versions compare by
+//     their components between points, as numbers if both consist of digits, else
+//     as text; one that is missing is 0. The first such row counts.
+//   - At no time are more licences of a row taken than it has, nor more storage
+//     than the site has. The lines of one id at one site take them once, the most
+//     that one of them asks for, from the first start to the last end (the actual
+//     one, if it has one). Storage is taken from the start of the first staging of
+//     the id to the site on, if that is earlier.
+//   - A staging belongs to the request, booking or job of its id. It is at a site
+//     where a line of that id runs, begins no earlier than the arrival if that is
+//     a request, and ends no later than the start; or begins at the start exactly
+//     and ends before the end, where PEs are held meanwhile. This holds against
+//     every part that runs at the site, and for each of several stagings alone.
+//     Ends are as reserved: actual ones are not held against either. What was
+//     refused has no staging; that of a job not started may be anywhere, at any
+//     time. Nothing says that there must be a staging.
 package check
 
 import (
@@ -66,8 +90,8 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// Options says what a schedule is checked against. One of the two fields must
-// be set; Sizes wins.
+// Options says what a schedule is checked against. PEs or Sizes must be
+// set; Sizes wins.
 type Options struct {
 	// PEs is the size of the machine. If a file names several sites or pools,
 	// each of them has this size.
@@ -76,10 +100,16 @@ type Options struct {
 	// is asked once for each pool at which a line takes PEs; a name that the
 	// file does not supply is "".
 	Sizes func(site, pool string) (berth.Count, bool)
-	// Speed returns the speed of a pool, in thousandths of that for which the
-	// durations of variants are given; 0 is that speed, and so is a nil function.
-	// Names are as for Sizes.
-	Speed func(site, pool string) berth.Speed
+	// Speed returns the speed of a pool for what asks for accelerators, or does
+	// not, in thousandths of that for which the durations of variants are given;
+	// 0 is that speed, and so is a nil function. Names are as for Sizes.
+	Speed func(site, pool string, accelerated bool) berth.Speed
+	// Software returns the programs of a site, which are not changed; the first
+	// that will do counts. A nil function leaves all sites' unchecked.
+	Software func(site string) []berth.Software
+	// Storage returns the scratch space of a site in 10^6 bytes, and false if it
+	// is not limited. A nil function is no limit.
+	Storage func(site string) (megabytes int64, limited bool)
 }
 
 // Class names a kind of violation.
@@ -100,10 +130,14 @@ const (
 	TooLarge         Class = "too_large"          // more PEs than the pool has
 	Count            Class = "count"              // a list of PEs of another length than npe
 	Range            Class = "range"              // a PE number that the pool does not have
+	Software         Class = "software"           // a line at a site without the program, or with too old a version
 	Parts            Class = "parts"              // co-allocated parts that do not start together
 	Precedence       Class = "precedence"         // a start before the end of what must come first
+	Staging          Class = "staging"            // a staging that does not belong to a request, or at the wrong time
 	Capacity         Class = "capacity"           // more PEs taken at once than the pool has
 	Identity         Class = "identity"           // one PE taken twice at once
+	Licences         Class = "licences"           // more licences taken at once than the site has
+	Storage          Class = "storage"            // more storage taken at once than the site has
 )
 
 // Classes lists every class in the order in which violations of one line are
@@ -111,7 +145,8 @@ const (
 func Classes() []Class {
 	return []Class{
 		Duplicate, BadRequest, DeadlineTooEarly, BadReason, RefusalWithStart, MissingStart, Window, Length,
-		Variant, UnknownPool, TooLarge, Count, Range, Parts, Precedence, Capacity, Identity,
+		Variant, UnknownPool, TooLarge, Count, Range, Software, Parts, Precedence, Staging,
+		Capacity, Identity, Licences, Storage,
 	}
 }
 
@@ -184,6 +219,6 @@ func File(r io.Reader, name string, opts Options) (*Report, error) {
 	}
 	c.checkLines()
 	c.checkGroups()
-	c.sweep()
+	c.sweepAll()
 	return c.report(), nil
 }

@@ -12,6 +12,7 @@ type group struct {
 	// What comes after the group waits for last, the line that ends last, and
 	// cannot be if there is a refused line. -1 if there is none.
 	last, refused int32
+	staged        bool // there is a staging among the members
 }
 
 // checkGroups applies the rules that relate lines by their ids.
@@ -40,9 +41,15 @@ func (c *checker) checkGroups() {
 	}
 	for i := range records {
 		g := shared[records[i].id]
+		if g == nil && records[i].kind == staging {
+			g = &group{members: []int32{int32(i)}}
+		}
 		if g != nil && g.members[0] == int32(i) {
 			g.summarise(records)
 			c.checkGroup(g)
+			if g.staged {
+				c.checkStagings(g)
+			}
 		}
 	}
 	lookup := func(id string) *group {
@@ -71,6 +78,7 @@ func (g *group) summarise(records []record) {
 		if rec.kind != outage && rec.kind != staging {
 			g.unique = append(g.unique, k)
 		}
+		g.staged = g.staged || rec.kind == staging
 		if !rec.granted() {
 			if g.refused < 0 {
 				g.refused = k

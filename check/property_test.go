@@ -43,6 +43,7 @@ const horizon = 40
 func drawValid(t *rapid.T) (pes int, lines []object) {
 	pes = rapid.IntRange(1, 6).Draw(t, "pes")
 	var taken [horizon][8]bool
+	var other needsTaken
 	var ended []object // accepted requests so far
 	n := rapid.IntRange(1, 12).Draw(t, "lines")
 	for i := range n {
@@ -99,12 +100,16 @@ func drawValid(t *rapid.T) (pes int, lines []object) {
 			ended = append(ended, line)
 		}
 		lines = append(lines, line)
+		if kind != "outage" {
+			lines = append(lines, other.draw(t, line)...)
+		}
 	}
 	return pes, lines
 }
 
 func run(t *rapid.T, pes int, lines []object) *check.Report {
-	report, err := check.File(strings.NewReader(text(lines)), "f", check.Options{PEs: berth.Count(pes)})
+	opts := check.Options{PEs: berth.Count(pes), Software: programs, Storage: storage}
+	report, err := check.File(strings.NewReader(text(lines)), "f", opts)
 	if err != nil {
 		t.Fatalf("%v\nin %s", err, text(lines))
 	}
@@ -169,6 +174,41 @@ func TestRandomCorruptionsAreFound(t *testing.T) {
 			line["after"] = []string{"x"}
 		}},
 		{check.Precedence, func(_ int, _ *[]object, line object) { line["after"] = []string{"nobody"} }},
+		{check.Software, func(_ int, _ *[]object, line object) { line["software"] = "none" }},
+		{check.Software, func(_ int, _ *[]object, line object) { line["software"], line["version"] = "a", "2.11" }},
+		{check.Licences, func(_ int, _ *[]object, line object) {
+			line["software"], line["version"], line["licences"] = "a", "1.5", 4
+		}},
+		{check.Licences, func(_ int, lines *[]object, line object) {
+			line["software"], line["version"], line["licences"] = "a", "2", 1
+			*lines = append(*lines, object{
+				"id": "x", "kind": "job", "npe": 1, "start": line["end"].(int) - 1, "end": horizon,
+				"software": "a", "version": "2.1", "licences": 2,
+			})
+		}},
+		{check.Storage, func(_ int, _ *[]object, line object) { line["storage_mb"] = 11 }},
+		{check.Storage, func(_ int, lines *[]object, line object) {
+			begin := line["start"].(int) - 2
+			line["storage_mb"] = 6
+			*lines = append(*lines,
+				object{"id": "r0", "kind": "staging", "start": begin, "end": begin + 1},
+				object{"id": "x", "kind": "booking", "npe": 1, "start": begin + 1, "end": begin + 2, "storage_mb": 5})
+		}},
+		{check.Staging, func(_ int, lines *[]object, line object) {
+			at := line["arrival"].(int)
+			*lines = append(*lines, object{"id": "r0", "kind": "staging", "start": at - 1, "end": at})
+		}},
+		{check.Staging, func(_ int, lines *[]object, line object) {
+			start := line["start"].(int)
+			*lines = append(*lines, object{"id": "r0", "kind": "staging", "start": start - 1, "end": start + 1})
+		}},
+		{check.Staging, func(_ int, lines *[]object, line object) {
+			*lines = append(*lines, object{"id": "r0", "kind": "staging", "start": line["start"], "end": line["end"]})
+		}},
+		{check.Staging, func(_ int, lines *[]object, line object) {
+			*lines = append(*lines, object{"id": "r0", "kind": "staging", "start": line["arrival"], "end": line["start"]})
+			line["accepted"], line["reason"] = false, "no_capacity"
+		}},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		pes, lines := drawValid(t)

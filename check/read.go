@@ -61,6 +61,11 @@ const (
 	fPEs
 	fPromisedStart
 	fActualEnd
+	fSoftware
+	fVersion
+	fLicences
+	fAccelerators
+	fStorage
 )
 
 var fieldNames = [...]string{
@@ -68,6 +73,7 @@ var fieldNames = [...]string{
 	fAfter: "after", fPart: "part", fArrival: "arrival", fReady: "ready", fDeadline: "deadline", fDuration: "duration",
 	fNPE: "npe", fVariants: "variants", fAccepted: "accepted", fReason: "reason", fStart: "start", fEnd: "end",
 	fPEs: "pes", fPromisedStart: "promised_start", fActualEnd: "actual_end",
+	fSoftware: "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fStorage: "storage_mb",
 }
 
 var fieldsByName = func() map[string]field {
@@ -90,6 +96,14 @@ var needed = [...][]field{
 // variant is one size and duration a request would take.
 type variant struct{ npe, duration int64 }
 
+// needs is what a line asks for beside PEs.
+type needs struct {
+	software, version string
+	licences          int64
+	accelerators      int64 // of one PE
+	storage           int64 // in 10^6 bytes
+}
+
 // record is one line of the file.
 type record struct {
 	id, part         string
@@ -103,6 +117,7 @@ type record struct {
 	duration, npe    int64
 	start, end       int64
 	promised, actual int64
+	needs            *needs // nil for nothing, as on most lines
 	runs             []run  // the PEs named, if has(fPEs)
 	present          uint32 // a bit for each field
 	place            int32  // index into checker.places, -1 if it does not matter where
@@ -115,9 +130,22 @@ func (r *record) has(f field) bool { return r.present>>f&1 != 0 }
 // granted reports whether the line stands for something that was granted.
 func (r *record) granted() bool { return r.kind != request || r.accepted }
 
+// wants returns what the line asks for beside PEs, and false if that is nothing
+// or of no account.
+func (r *record) wants() (*needs, bool) {
+	return r.needs, r.needs != nil && r.kind != outage && r.kind != staging
+}
+
 // interval returns the time [from, to) throughout which the line takes its
 // PEs, and false if that is never.
 func (r *record) interval() (from, to int64, ok bool) {
+	from, to, ok = r.span()
+	return from, to, ok && from < to
+}
+
+// span returns the start and the end of the line, which may be no time, and
+// false if it has none.
+func (r *record) span() (from, to int64, ok bool) {
 	if !r.granted() || !r.has(fStart) {
 		return 0, 0, false
 	}
@@ -131,13 +159,14 @@ func (r *record) interval() (from, to int64, ok bool) {
 	default:
 		return 0, 0, false
 	}
-	return r.start, to, r.start < to
+	return r.start, to, true
 }
 
 // file is a schedule file as read.
 type file struct {
 	name    string
 	records []record
+	needy   bool // a line asks for something beside PEs
 }
 
 // errorAt says where a mistake in the input stands.
@@ -172,6 +201,7 @@ func readFile(r io.Reader, name string) (*file, error) {
 				return nil, f.errorAt(line, bad)
 			}
 			rec.line = line
+			f.needy = f.needy || rec.needs != nil
 			f.records = append(f.records, rec)
 		}
 		if atEnd {
@@ -275,6 +305,28 @@ func (p *parser) member(rec *record, f field, name string, value []byte) (err er
 		rec.actual, err = wholeOf(name, value, berth.TimeLimit)
 	case fPEs:
 		rec.runs, err = p.runsOf(name, value)
+	default:
+		err = p.need(rec, f, name, value)
+	}
+	return err
+}
+
+// need takes one field of what the line asks for beside PEs.
+func (p *parser) need(rec *record, f field, name string, value []byte) (err error) {
+	if rec.needs == nil {
+		rec.needs = new(needs)
+	}
+	switch n := rec.needs; f {
+	case fSoftware:
+		n.software, err = p.shared(name, value)
+	case fVersion:
+		n.version, err = p.shared(name, value)
+	case fLicences:
+		n.licences, err = wholeOf(name, value, berth.MaxLicences+1)
+	case fAccelerators:
+		n.accelerators, err = wholeOf(name, value, berth.MaxAccelerators+1)
+	case fStorage:
+		n.storage, err = wholeOf(name, value, berth.MaxMegabytes)
 	}
 	return err
 }

@@ -22,6 +22,7 @@ type checker struct {
 	file       *file
 	opts       Options
 	places     []place
+	programs   map[askedFor]program
 	violations []Violation // never nil, for the sake of JSON
 	listed     int         // lines in all violations
 }
@@ -30,8 +31,10 @@ type checker struct {
 type place struct {
 	site, pool string
 	size       int64
-	speed      int64 // in thousandths; 0 is the standard speed
-	known      bool
+	// In thousandths, 0 being the standard speed; accelerated is that of what
+	// asks for accelerators.
+	speed, accelerated int64
+	known              bool
 }
 
 func (p *place) String() string {
@@ -124,6 +127,9 @@ func (c *checker) placeLines() error {
 	index := map[[2]string]int32{}
 	for i := range records {
 		rec := &records[i]
+		if rec.kind == staging && rec.site == "" && site.several {
+			return c.file.errorAt(rec.line, berth.Errorf(berth.Invalid, "site", "missing; the file names several sites"))
+		}
 		if !rec.granted() || rec.npe < 1 && !rec.has(fPEs) || rec.kind == job && !rec.has(fStart) {
 			continue
 		}
@@ -156,7 +162,7 @@ func (c *checker) placeOf(site, pool string) place {
 	size, known := c.opts.Sizes(site, pool)
 	p := place{site: site, pool: pool, size: int64(size), known: known}
 	if c.opts.Speed != nil && known {
-		p.speed = int64(c.opts.Speed(site, pool))
+		p.speed, p.accelerated = int64(c.opts.Speed(site, pool, false)), int64(c.opts.Speed(site, pool, true))
 	}
 	return p
 }
@@ -188,6 +194,9 @@ func (c *checker) checkLines() {
 		}
 		if rec.place >= 0 {
 			c.checkSize(i, rec)
+		}
+		if n, wants := rec.wants(); wants {
+			c.checkNeeds(i, rec, n)
 		}
 	}
 }
@@ -269,6 +278,9 @@ func (c *checker) checkAccepted(i int, rec *record) {
 	speed := int64(0)
 	if rec.place >= 0 {
 		speed = c.places[rec.place].speed
+		if n, wants := rec.wants(); wants && n.accelerators > 0 {
+			speed = c.places[rec.place].accelerated
+		}
 	}
 	offered := func(v variant) bool { return v.npe == rec.npe && at(v.duration, speed) == rec.duration }
 	if len(rec.variants) > 0 && !slices.ContainsFunc(rec.variants, offered) {

@@ -25,48 +25,62 @@ type event struct {
 
 func (e event) isStart() bool { return e.record >= 0 }
 
-// sweep checks every pool's capacity, and that no PE is taken twice, in one
-// pass over time. Intervals are half-open: at one instant ends come before
-// starts, and capacity is judged after both.
-func (c *checker) sweep() {
+// use is what records take of the things of one kind: of PEs, of licences or of
+// storage. A record takes of one thing of a kind.
+type use struct {
+	class    Class // of taking more than there is
+	events   []event
+	amounts  []int64 // by record
+	identity bool    // no PE may be taken twice
+	size     func(place int32) int64
+	name     func(place int32) string
+}
+
+// sweepAll checks that nothing is taken that is not there.
+func (c *checker) sweepAll() {
 	records := c.file.records
-	events := make([]event, 0, 2*len(records))
-	ends := make([]int64, len(records))
-	for i := range records {
-		rec := &records[i]
-		from, to, ok := rec.interval()
-		if !ok || rec.place < 0 || !c.places[rec.place].known {
-			continue
-		}
-		ends[i] = to
-		events = append(events, event{from, rec.place, int32(i)}, event{to, rec.place, ^int32(i)})
-	}
-	slices.SortFunc(events, func(a, b event) int {
-		// A complement is negative, so ends come first.
-		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.at, b.at), cmp.Compare(a.record, b.record))
-	})
 	s := sweeper{
 		checker: c,
-		owners:  owners{ends: ends},
 		next:    make([]int32, len(records)+1),
 		prev:    make([]int32, len(records)+1),
 	}
 	head := int32(len(records))
 	s.next[head], s.prev[head] = head, head
-	for len(events) > 0 {
-		n := 1
-		for n < len(events) && events[n].place == events[0].place {
-			n++
-		}
-		s.pool(events[:n])
-		events = events[n:]
+	s.sweep(s.pes())
+	if c.file.needy {
+		c.sweepNeeds(&s)
 	}
 }
 
-// sweeper is the state at one instant in one pool. Between pools nothing is
-// active.
+// pes returns what is taken of the PEs of the pools.
+func (s *sweeper) pes() use {
+	records := s.file.records
+	u := use{
+		class:    Capacity,
+		events:   make([]event, 0, 2*len(records)),
+		amounts:  make([]int64, len(records)),
+		identity: true,
+		size:     func(place int32) int64 { return s.places[place].size },
+		name:     func(place int32) string { return "PEs of " + s.places[place].String() },
+	}
+	s.owners.ends = make([]int64, len(records))
+	for i := range records {
+		rec := &records[i]
+		from, to, ok := rec.interval()
+		if !ok || rec.place < 0 || !s.places[rec.place].known {
+			continue
+		}
+		s.owners.ends[i], u.amounts[i] = to, max(0, rec.npe)
+		u.events = append(u.events, event{from, rec.place, int32(i)}, event{to, rec.place, ^int32(i)})
+	}
+	return u
+}
+
+// sweeper is the state at one instant of one pool, or of another thing that is
+// taken. Between them nothing is active.
 type sweeper struct {
 	*checker
+	use *use
 	// The active records as a ring, in order of their starts; the ring's head
 	// stands behind the last record.
 	next, prev []int32
@@ -77,7 +91,26 @@ type sweeper struct {
 	excess     excess
 }
 
-// excess is a time during which more PEs are taken than there are.
+// sweep checks each thing of one kind in one pass over time. Intervals are
+// half-open: at one instant ends come before starts, and the load is judged after
+// both.
+func (s *sweeper) sweep(u use) {
+	s.use = &u
+	slices.SortFunc(u.events, func(a, b event) int {
+		// A complement is negative, so ends come first.
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.at, b.at), cmp.Compare(a.record, b.record))
+	})
+	for events := u.events; len(events) > 0; {
+		n := 1
+		for n < len(events) && events[n].place == events[0].place {
+			n++
+		}
+		s.thing(events[:n])
+		events = events[n:]
+	}
+}
+
+// excess is a time during which more is taken than there is.
 type excess struct {
 	open    bool
 	from    int64
@@ -87,17 +120,12 @@ type excess struct {
 	more    int
 }
 
-func (s *sweeper) pool(events []event) {
-	at := &s.places[events[0].place]
-	var highest int32
-	for _, e := range events {
-		if e.isStart() {
-			if runs := s.file.records[e.record].runs; len(runs) > 0 {
-				highest = max(highest, runs[len(runs)-1].hi)
-			}
-		}
+// thing follows the events of one thing.
+func (s *sweeper) thing(events []event) {
+	at := events[0].place
+	if s.use.identity {
+		s.owners.reset(s.highest(events))
 	}
-	s.owners.reset(highest)
 	for len(events) > 0 {
 		now := events[0].at
 		n := 0
@@ -106,12 +134,27 @@ func (s *sweeper) pool(events []event) {
 		}
 		starts := n
 		for ; n < len(events) && events[n].at == now; n++ {
-			s.checkIdentity(events[n].record)
+			if s.use.identity {
+				s.checkIdentity(events[n].record)
+			}
 			s.insert(events[n].record)
 		}
-		s.checkCapacity(at, now, events[starts:n])
+		s.checkLoad(at, now, events[starts:n])
 		events = events[n:]
 	}
+}
+
+// highest returns a PE number above all that the records of the events name.
+func (s *sweeper) highest(events []event) int32 {
+	var highest int32
+	for _, e := range events {
+		if e.isStart() {
+			if runs := s.file.records[e.record].runs; len(runs) > 0 {
+				highest = max(highest, runs[len(runs)-1].hi)
+			}
+		}
+	}
+	return highest
 }
 
 func (s *sweeper) insert(k int32) {
@@ -120,31 +163,32 @@ func (s *sweeper) insert(k int32) {
 	s.next[last], s.prev[k] = k, last
 	s.next[k], s.prev[head] = head, k
 	s.active++
-	s.load += max(0, s.file.records[k].npe)
+	s.load += s.use.amounts[k]
 }
 
 func (s *sweeper) remove(k int32) {
 	s.next[s.prev[k]], s.prev[s.next[k]] = s.next[k], s.prev[k]
 	s.active--
-	s.load -= max(0, s.file.records[k].npe)
+	s.load -= s.use.amounts[k]
 }
 
-// checkCapacity follows the times of excess. It runs after all events of an
+// checkLoad follows the times of excess. It runs after all events of an
 // instant, of which starts are given. A violation names every line that takes
-// PEs at some time of the excess, the last to start first if they are too many.
-func (s *sweeper) checkCapacity(at *place, now int64, starts []event) {
-	x := &s.excess
+// its part at some time of the excess, the last to start first if they are too
+// many.
+func (s *sweeper) checkLoad(at int32, now int64, starts []event) {
+	x, size := &s.excess, s.use.size(at)
 	switch {
-	case x.open && s.load <= at.size:
-		s.add(Capacity, x.records, x.more, "up to %d of %d PEs of %s taken in [%d,%s), so many first at %d",
-			x.peak, at.size, at, x.from, timeText(now), x.peakAt)
+	case x.open && s.load <= size:
+		s.add(s.use.class, x.records, x.more, "up to %d of %d %s taken in [%d,%s), so many first at %d",
+			x.peak, size, s.use.name(at), x.from, timeText(now), x.peakAt)
 		*x = excess{}
 		return
 	case x.open:
 		for _, e := range starts {
 			x.include(e.record, s.room())
 		}
-	case s.load > at.size:
+	case s.load > size:
 		x.open, x.from = true, now
 		head := int32(len(s.next) - 1)
 		room := s.room()

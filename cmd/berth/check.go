@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,12 +20,15 @@ import (
 func (a *app) checkCommand() *cobra.Command {
 	var pes berth.Count
 	var sitesFile string
+	format := "table"
 	cmd := &cobra.Command{
 		Use:   "check FILE.jsonl --pes N|--sites FILE.yaml",
 		Short: "Validate a schedule file, whoever wrote it",
 		Long: `Reads a schedule file and checks it line by line and as a whole: sizes, windows,
-lengths, reasons, co-allocated parts, precedence, and that no more PEs are taken
-at any time than there are, and none twice. It shares no code with the scheduler.
+lengths, reasons, co-allocated parts, precedence, stagings, and that no more PEs are
+taken at any time than there are, and none twice. With --sites also that sites have
+the software asked for, and enough licences and storage at any time. It shares no
+code with the scheduler.
 
 Prints "valid" and exits 0, or prints every violation and exits 1. A file that
 cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
@@ -47,40 +51,78 @@ cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
 				if err != nil {
 					return err
 				}
-				return a.check(args[0], check.Options{Sizes: file.Size, Speed: speedsOf(file)})
+				return a.check(args[0], format, check.Options{
+					Sizes: file.Size, Speed: speedsOf(file), Software: softwareOf(file), Storage: storageOf(file),
+				})
 			case pes == 0:
 				return usagef(cmd, "--pes: missing; want the size of the machine, or --sites FILE.yaml")
 			}
-			return a.check(args[0], check.Options{PEs: pes})
+			return a.check(args[0], format, check.Options{PEs: pes})
 		},
 	}
 	cmd.Flags().Var(&whole[berth.Count]{&pes, 1, berth.MaxPEs}, "pes", "size of the machine")
 	cmd.Flags().StringVar(&sitesFile, "sites", "", "the sites and pools, a YAML `FILE`")
 	_ = cmd.MarkFlagFilename("sites", "yaml", "yml") // fails for unknown flags only
+	formats := []string{"table", "json"}
+	cmd.Flags().VarP(&choice{&format, "form", formats}, "output", "o", "form of the result: table, json")
+	complete(cmd, "output", formats)
 	return cmd
 }
 
 // speedsOf returns the speeds of the pools of a sites file, by the names that
 // File.Size understands.
-func speedsOf(file *sites.File) func(site, pool string) berth.Speed {
-	return func(site, pool string) berth.Speed {
-		for i := range file.Sites {
-			s := &file.Sites[i]
-			if s.Name != site && (site != "" || len(file.Sites) > 1) {
-				continue
-			}
-			for _, p := range s.Pools {
-				if p.Name == pool || (pool == "" && len(s.Pools) == 1) {
-					return p.Speed
-				}
+func speedsOf(file *sites.File) func(site, pool string, accelerated bool) berth.Speed {
+	return func(site, pool string, accelerated bool) berth.Speed {
+		s := siteOf(file, site)
+		if s == nil {
+			return 0
+		}
+		var needs berth.Requirements
+		if accelerated {
+			needs.Accelerators = 1
+		}
+		for i := range s.Pools {
+			if p := &s.Pools[i]; p.Name == pool || (pool == "" && len(s.Pools) == 1) {
+				return p.SpeedFor(&needs)
 			}
 		}
 		return 0
 	}
 }
 
+// softwareOf returns the programs of the sites of a sites file.
+func softwareOf(file *sites.File) func(site string) []berth.Software {
+	return func(site string) []berth.Software {
+		if s := siteOf(file, site); s != nil {
+			return s.Software
+		}
+		return nil
+	}
+}
+
+// storageOf returns the scratch space of the sites of a sites file.
+func storageOf(file *sites.File) func(site string) (megabytes int64, limited bool) {
+	return func(site string) (int64, bool) {
+		s := siteOf(file, site)
+		if s == nil || s.StorageMB == 0 {
+			return 0, false
+		}
+		return s.StorageMB, true
+	}
+}
+
+// siteOf returns a site of a sites file, or nil; no name is the only site.
+func siteOf(file *sites.File, name string) *berth.Site {
+	for i := range file.Sites {
+		if s := &file.Sites[i]; s.Name == name || (name == "" && len(file.Sites) == 1) {
+			return s
+		}
+	}
+	return nil
+}
+
 // check runs the command.
-func (a *app) check(path string, options check.Options) error {
+func (a *app) check(path, format string, options check.Options) error {
 	in, name, err := a.input(path)
 	if err != nil {
 		return err
@@ -91,11 +133,18 @@ func (a *app) check(path string, options check.Options) error {
 		return err
 	}
 	out := bufio.NewWriter(a.stdout)
-	if report.Valid() {
-		_, _ = fmt.Fprintln(out, "valid") // Flush tells
-	}
-	for _, violation := range report.Violations {
-		_, _ = fmt.Fprintln(out, violation)
+	if format == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		_ = encoder.Encode(report) // Flush tells
+	} else {
+		if report.Valid() {
+			_, _ = fmt.Fprintln(out, "valid")
+		}
+		for _, violation := range report.Violations {
+			_, _ = fmt.Fprintln(out, violation)
+		}
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("writing the report: %w", err)

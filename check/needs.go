@@ -1,0 +1,315 @@
+package check
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+)
+
+// askedFor is a program as a line asks for it at a site.
+type askedFor struct{ site, software, version string }
+
+// program is what a site has of what was asked for: the index of its row among
+// the site's programs, or -1.
+type program struct {
+	row      int
+	licences int64 // 0 is no limit
+}
+
+// program returns the first program of the site that will do. Cost: the rows of
+// the site, once for each way to ask.
+func (c *checker) program(site string, n *needs) program {
+	key := askedFor{site, n.software, n.version}
+	if found, seen := c.programs[key]; seen {
+		return found
+	}
+	found := program{row: -1}
+	for i, s := range c.opts.Software(site) {
+		if s.Name == n.software && (n.version == "" || compareVersions(s.Version, n.version) >= 0) {
+			found = program{row: i, licences: int64(s.Licences)}
+			break
+		}
+	}
+	if c.programs == nil {
+		c.programs = map[askedFor]program{}
+	}
+	c.programs[key] = found
+	return found
+}
+
+// compareVersions compares the components of versions between points, as
+// numbers if both consist of digits, else as text. One that is missing is 0.
+func compareVersions(a, b string) int {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range max(len(as), len(bs)) {
+		x, y := component(as, i), component(bs, i)
+		byLength := 0
+		if digits(x) && digits(y) {
+			byLength = cmp.Compare(len(x), len(y))
+		}
+		if order := cmp.Or(byLength, cmp.Compare(x, y)); order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
+// component returns the i-th component without the zeros before a number.
+func component(version []string, i int) string {
+	if i >= len(version) || version[i] == "" {
+		return "0"
+	}
+	text := version[i]
+	for len(text) > 1 && text[0] == '0' && digits(text) {
+		text = text[1:]
+	}
+	return text
+}
+
+func digits(text string) bool { return strings.Trim(text, "0123456789") == "" }
+
+// checkNeeds applies the rules for what one line asks for beside PEs.
+func (c *checker) checkNeeds(i int, rec *record, n *needs) {
+	for _, amount := range []struct {
+		of string
+		n  int64
+	}{{"licences", n.licences}, {"accelerators", n.accelerators}, {"MB of storage", n.storage}} {
+		if amount.n < 0 {
+			c.add1(BadRequest, i, "%d %s; a %s takes 0 or more", amount.n, amount.of, kindNames[rec.kind])
+		}
+	}
+	switch {
+	case n.software == "" && n.licences > 0:
+		c.add1(BadRequest, i, "%d licences of no software", n.licences)
+	case n.software == "" && n.version != "":
+		c.add1(BadRequest, i, "version %s of no software", printable(n.version))
+	case n.software == "" || c.opts.Software == nil || rec.place < 0 || !c.places[rec.place].known || !rec.has(fStart):
+	case c.program(rec.site, n).row < 0 && n.version != "":
+		c.add1(Software, i, "%s has no %s of version %s or later", siteText(rec.site), printable(n.software), printable(n.version))
+	case c.program(rec.site, n).row < 0:
+		c.add1(Software, i, "%s has no %s", siteText(rec.site), printable(n.software))
+	}
+}
+
+func siteText(site string) string {
+	if site == "" {
+		return "the site"
+	}
+	return "site " + printable(site)
+}
+
+// sweepNeeds checks every site's licences and storage.
+func (c *checker) sweepNeeds(s *sweeper) {
+	records := c.file.records
+	licences, storage := claims{records: records}, claims{records: records}
+	staged, spaces := c.stagings(), map[string]space{}
+	for i := range records {
+		rec := &records[i]
+		n, wants := rec.wants()
+		from, to, ok := rec.span()
+		if !wants || !ok || rec.place < 0 || !c.places[rec.place].known {
+			continue
+		}
+		if n.software != "" && n.licences > 0 && c.opts.Software != nil {
+			if p := c.program(rec.site, n); p.row >= 0 && p.licences > 0 {
+				licences.add(int32(i), claimed{rec.site, p.row}, p.licences, n.licences, from, to)
+			}
+		}
+		if n.storage > 0 && c.opts.Storage != nil {
+			at, seen := spaces[rec.site]
+			if !seen {
+				at.size, at.limited = c.opts.Storage(rec.site)
+				spaces[rec.site] = at
+			}
+			if at.limited {
+				if begins, is := staged[stay{rec.id, rec.site}]; is {
+					from = min(from, begins)
+				}
+				storage.add(int32(i), claimed{rec.site, 0}, at.size, n.storage, from, to)
+			}
+		}
+	}
+	s.sweep(licences.use(Licences, func(of claimed) string {
+		row := c.opts.Software(of.site)[of.row]
+		name := printable(row.Name)
+		if row.Version != "" {
+			name += " " + printable(row.Version)
+		}
+		return "licences of " + name + " at " + siteText(of.site)
+	}))
+	s.sweep(storage.use(Storage, func(of claimed) string { return "MB of storage of " + siteText(of.site) }))
+}
+
+// space is the storage of a site.
+type space struct {
+	size    int64
+	limited bool
+}
+
+// stay is an id at a site.
+type stay struct{ id, site string }
+
+// stagings returns when the first staging of each id begins at each site.
+func (c *checker) stagings() map[stay]int64 {
+	first := map[stay]int64{}
+	for i := range c.file.records {
+		if rec := &c.file.records[i]; rec.kind == staging {
+			key := stay{rec.id, rec.site}
+			if at, seen := first[key]; !seen || rec.start < at {
+				first[key] = rec.start
+			}
+		}
+	}
+	return first
+}
+
+// claims gathers what lines take of things at sites. The lines of one id take
+// it once, the most that one of them asks for, from the start of the first to
+// the end of the last: the first such line takes it, the others nothing, though
+// they are named in violations.
+type claims struct {
+	records []record
+	things  []claimed // that lines take
+	sizes   []int64   // of things
+	index   map[claimed]int32
+	taken   []claim
+	byID    map[claimKey]int32 // index into taken
+	events  []event            // of the lines that take nothing
+}
+
+// claimed is a thing at a site: storage, or the licences of one of its programs.
+type claimed struct {
+	site string
+	row  int
+}
+
+type claimKey struct {
+	id    string
+	thing int32
+}
+
+type claim struct {
+	record, thing    int32
+	amount, from, to int64
+}
+
+func (t *claims) add(record int32, of claimed, size, amount, from, to int64) {
+	if t.index == nil {
+		t.index, t.byID = map[claimed]int32{}, map[claimKey]int32{}
+	}
+	thing, seen := t.index[of]
+	if !seen {
+		thing = int32(len(t.things))
+		t.index[of] = thing
+		t.things, t.sizes = append(t.things, of), append(t.sizes, size)
+	}
+	key := claimKey{t.records[record].id, thing}
+	if k, seen := t.byID[key]; seen {
+		first := &t.taken[k]
+		first.amount = max(first.amount, amount)
+		first.from, first.to = min(first.from, from), max(first.to, to)
+		if from < to {
+			t.events = append(t.events, event{from, thing, record}, event{to, thing, ^record})
+		}
+		return
+	}
+	t.byID[key] = int32(len(t.taken))
+	t.taken = append(t.taken, claim{record, thing, amount, from, to})
+}
+
+// use returns what is taken, for a sweep.
+func (t *claims) use(class Class, name func(claimed) string) use {
+	u := use{
+		class: class, events: t.events,
+		size: func(thing int32) int64 { return t.sizes[thing] },
+		name: func(thing int32) string { return name(t.things[thing]) },
+	}
+	if len(t.taken) > 0 {
+		u.amounts = make([]int64, len(t.records))
+	}
+	for _, k := range t.taken {
+		if k.from < k.to {
+			u.amounts[k.record] = k.amount
+			u.events = append(u.events, event{k.from, k.thing, k.record}, event{k.to, k.thing, ^k.record})
+		}
+	}
+	return u
+}
+
+// host is what the lines of one id say together of a site at which they run.
+type host struct {
+	line       int32 // the first of them
+	arrival    int64 // the latest
+	start, end int64 // the earliest of each
+	together   bool  // they all start then
+}
+
+// checkStagings checks the stagings of a group against its lines. Cost:
+// O(members).
+func (c *checker) checkStagings(g *group) {
+	records := c.file.records
+	hosts := map[string]host{} // by site
+	refused, runs, waits := int32(-1), int32(-1), false
+	for _, k := range g.unique {
+		rec := &records[k]
+		from, _, ok := rec.span()
+		switch {
+		case !rec.granted():
+			refused = k
+			continue
+		case !ok:
+			waits = true // for a start, or lacks one, which is told elsewhere
+			continue
+		}
+		to, _ := rec.ending()
+		if rec.has(fEnd) {
+			to = rec.end // as promised
+		}
+		arrival := int64(-berth.TimeLimit) // whenever it is
+		if rec.kind == request {
+			arrival = rec.arrival
+		}
+		h, seen := hosts[rec.site]
+		if !seen {
+			h = host{k, arrival, from, to, true}
+		}
+		h.together = h.together && h.start == from
+		h.arrival, h.start, h.end = max(h.arrival, arrival), min(h.start, from), min(h.end, to)
+		hosts[rec.site] = h
+		if runs < 0 {
+			runs = k
+		}
+	}
+	for _, k := range g.members {
+		if records[k].kind != staging {
+			continue
+		}
+		rec, id := &records[k], printable(records[k].id)
+		h, here := hosts[rec.site]
+		switch {
+		case here:
+			c.checkStaging(k, rec, &h)
+		case waits:
+		case runs >= 0:
+			c.add(Staging, []int32{k, runs}, 0, "staged to %s, where %s does not run", siteText(rec.site), id)
+		case refused >= 0:
+			c.add(Staging, []int32{k, refused}, 0, "staged for %s, which was refused", id)
+		default:
+			c.add1(Staging, int(k), "staged for %s, which is no request of the file", id)
+		}
+	}
+}
+
+func (c *checker) checkStaging(k int32, rec *record, h *host) {
+	id := printable(rec.id)
+	switch {
+	case rec.start < h.arrival:
+		c.add(Staging, []int32{k, h.line}, 0, "staged from %d on, before %s arrives at %d", rec.start, id, h.arrival)
+	case rec.end <= h.start, h.together && rec.start == h.start && rec.end < h.end:
+	default:
+		c.add(Staging, []int32{k, h.line}, 0,
+			"staged in [%d,%d), and %s has its PEs in [%d,%d): that must end by %d, or begin at %d and end before %d",
+			rec.start, rec.end, id, h.start, h.end, h.start, h.start, h.end)
+	}
+}
