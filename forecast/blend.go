@@ -135,10 +135,13 @@ func (f blendFit) From(past []float64) *Path {
 	h := 0
 	return &Path{sigma2: f.sigma2, cycle: cycle, next: func() (mean, psi float64) {
 		b := band(h)
-		for i, path := range paths {
+		// Around the first member, so that what all say comes out exactly.
+		mean, psi = paths[0].next()
+		first, firstPsi := mean, psi
+		for i, path := range paths[1:] {
 			m, s := path.next()
-			mean += float64(f.weights[i][b] * m)
-			psi += float64(f.weights[i][b] * s)
+			mean += float64(f.weights[i+1][b] * (m - first))
+			psi += float64(f.weights[i+1][b] * (s - firstPsi))
 		}
 		h++
 		return mean, psi

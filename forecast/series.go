@@ -17,6 +17,7 @@ type Sample struct {
 // in which nothing was measured for long, are left out of the count.
 type Series struct {
 	Start  berth.Time
+	End    berth.Time // when the last period is over; Start if there is none
 	Period berth.Duration
 	Values []float64
 	// Breaks are the indices of values before which there was a break.
@@ -73,6 +74,9 @@ func Resample(samples []Sample, period berth.Duration, gap int) (Series, error) 
 		n++
 	}
 	flush()
+	if len(samples) > 0 {
+		series.End = start.Add(period)
+	}
 	return series, nil
 }
 

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"math"
 	"math/bits"
 	"sort"
 
@@ -80,6 +81,26 @@ func (v *Volumes) at(k int) int64 {
 		return 0
 	}
 	return v.Bytes[k-1]
+}
+
+// After returns the bytes moved by the end of the first k periods, saturating at
+// the largest int64; 0 if k is 0 or less.
+func (v *Volumes) After(k int64) int64 {
+	all := int64(len(v.Bytes))
+	if k <= 0 || all == 0 {
+		return 0
+	}
+	if k <= all {
+		return v.at(int(k))
+	}
+	from, cycle := all-int64(v.Cycle), int64(v.Cycle)
+	rounds := (k - from) / cycle
+	hi, more := bits.Mul64(uint64(rounds), uint64(v.at(int(all))-v.at(int(from))))
+	sum, carry := bits.Add64(more, uint64(v.at(int(from+(k-from)%cycle))), 0)
+	if hi > 0 || carry > 0 || sum > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(sum)
 }
 
 // Transfer is the time that an amount of data needs, exactly: so many whole

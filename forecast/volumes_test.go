@@ -86,6 +86,13 @@ func TestTimeIsThatOfAWalk(t *testing.T) {
 			rest -= amount(period)
 			period++
 		}
+		moved := int64(0)
+		for k := range int64(40) {
+			if got := v.After(k); got != moved {
+				t.Fatalf("%v, cycle %d: %d bytes after %d periods, by a walk %d", v.Bytes, v.Cycle, got, k, moved)
+			}
+			moved += amount(int(k))
+		}
 		took, ok := v.Time(bytes)
 		if ok != (period < 10_000) {
 			t.Fatalf("%d bytes over %v, cycle %d: ends is %v, by a walk %v", bytes, v.Bytes, v.Cycle, ok, period < 10_000)
@@ -136,6 +143,9 @@ func TestVolumes(t *testing.T) {
 	if v := (Link{Period: 1, BytesPerUnit: 1}).Volumes(rise); len(v.Bytes) != farthest || v.Bytes[1] != 3+4 {
 		t.Errorf("a trend is followed for %d periods, %d at first", len(v.Bytes), v.Bytes[1])
 	}
+	if huge := (Volumes{Period: 1, Bytes: []int64{1 << 50}, Cycle: 1}); huge.After(1<<40) != math.MaxInt64 || huge.After(4) != 1<<52 {
+		t.Errorf("%d bytes after 2^40 periods of 2^50", huge.After(1<<40))
+	}
 	hours := dailySeries(24*10, 2)
 	day := profiled{Context: hourly}.Fit(hours)
 	if v := (Link{Period: 3600, BytesPerUnit: 1e6}).Volumes(day.From(hours)); v.Cycle != 24 || len(v.Bytes) == farthest {
@@ -152,20 +162,21 @@ func TestResample(t *testing.T) {
 		values  []float64
 		breaks  []int
 		held    int
+		end     berth.Time
 	}{
-		{"nothing", nil, 10, 3, nil, nil, 0},
-		{"one", []Sample{{100, 4}}, 10, 3, []float64{4}, nil, 0},
-		{"regular", []Sample{{0, 1}, {10, 2}, {20, 3}}, 10, 3, []float64{1, 2, 3}, nil, 0},
-		{"means", []Sample{{0, 1}, {9, 3}, {10, 7}, {10, 9}}, 10, 3, []float64{2, 8}, nil, 0},
-		{"held over a gap", []Sample{{0, 1}, {30, 2}}, 10, 2, []float64{1, 1, 1, 2}, nil, 2},
-		{"a break", []Sample{{0, 1}, {5, 3}, {40, 2}, {55, 6}}, 10, 2, []float64{2, 2, 6}, []int{1}, 0},
-		{"no gap is held", []Sample{{0, 1}, {20, 2}}, 10, 0, []float64{1, 2}, []int{1}, 0},
-		{"periods begin anew behind a break", []Sample{{0, 1}, {107, 2}, {116, 4}, {117, 6}}, 10, 2, []float64{1, 3, 6}, []int{1}, 0},
-		{"zeros are values", []Sample{{0, 0}, {10, 0}}, 10, 0, []float64{0, 0}, nil, 0},
-		{"before the epoch", []Sample{{-25, 1}, {-15, 2}}, 10, 0, []float64{1, 2}, nil, 0},
+		{"nothing", nil, 10, 3, nil, nil, 0, 0},
+		{"one", []Sample{{100, 4}}, 10, 3, []float64{4}, nil, 0, 110},
+		{"regular", []Sample{{0, 1}, {10, 2}, {20, 3}}, 10, 3, []float64{1, 2, 3}, nil, 0, 30},
+		{"means", []Sample{{0, 1}, {9, 3}, {10, 7}, {10, 9}}, 10, 3, []float64{2, 8}, nil, 0, 20},
+		{"held over a gap", []Sample{{0, 1}, {30, 2}}, 10, 2, []float64{1, 1, 1, 2}, nil, 2, 40},
+		{"a break", []Sample{{0, 1}, {5, 3}, {40, 2}, {55, 6}}, 10, 2, []float64{2, 2, 6}, []int{1}, 0, 60},
+		{"no gap is held", []Sample{{0, 1}, {20, 2}}, 10, 0, []float64{1, 2}, []int{1}, 0, 30},
+		{"periods begin anew behind a break", []Sample{{0, 1}, {107, 2}, {116, 4}, {117, 6}}, 10, 2, []float64{1, 3, 6}, []int{1}, 0, 127},
+		{"zeros are values", []Sample{{0, 0}, {10, 0}}, 10, 0, []float64{0, 0}, nil, 0, 20},
+		{"before the epoch", []Sample{{-25, 1}, {-15, 2}}, 10, 0, []float64{1, 2}, nil, 0, -5},
 	} {
 		got, err := Resample(c.samples, c.period, c.gap)
-		if err != nil || !equal(got.Values, c.values) || !equal(got.Breaks, c.breaks) || got.Held != c.held {
+		if err != nil || !equal(got.Values, c.values) || !equal(got.Breaks, c.breaks) || got.Held != c.held || got.End != c.end {
 			t.Errorf("%s: %+v, %v; want %v, breaks %v, %d held", c.what, got, err, c.values, c.breaks, c.held)
 		}
 	}

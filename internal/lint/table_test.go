@@ -57,7 +57,7 @@ var table = []room{
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
 		"site", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/hpctime",
+		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize",
 	}},
 }
 
