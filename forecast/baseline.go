@@ -11,11 +11,7 @@ type last struct{ Context }
 
 // Fit has nothing to estimate but the size of a step.
 func (m last) Fit(past []float64) Fit {
-	sum := 0.0
-	for i := 1; i < len(past); i++ {
-		sum += float64((past[i] - past[i-1]) * (past[i] - past[i-1]))
-	}
-	return lastFit{m.Context, sum / float64(max(1, len(past)-1))}
+	return lastFit{m.Context, stepsOver(past, 1)}
 }
 
 type lastFit struct {
@@ -77,24 +73,34 @@ func (f meanFit) From(past []float64) *Path {
 // fallback is what models do with a past too short for them.
 func fallback(c Context, past []float64) Fit { return mean{c, recentLength}.Fit(past) }
 
-// seasonal repeats the last week, or the last day where the past has no two
-// weeks; without two of either it is the last value.
+// seasonal repeats the last day or the last week, whichever was the better guess
+// so far; a season counts if it was seen twice. Without any it is the last value.
 type seasonal struct{ Context }
 
-// Fit chooses the season.
+// Fit chooses the season: the least mean square of what changed from season to
+// season, on a tie the day.
 func (m seasonal) Fit(past []float64) Fit {
-	season := 1
+	best := seasonalFit{m.Context, 1, stepsOver(past, 1)}
 	daily, weekly := m.seasons()
-	for _, s := range []int{daily, weekly} {
-		if s > 0 && len(past) >= 2*s {
-			season = s
+	for _, season := range []int{daily, weekly} {
+		if season == 0 || len(past) < 2*season {
+			continue
+		}
+		if sigma2 := stepsOver(past, season); best.season == 1 || sigma2 < best.sigma2 {
+			best.season, best.sigma2 = season, sigma2
 		}
 	}
+	return best
+}
+
+// stepsOver returns the mean square of what changes over so many periods, 0 if
+// there is no such step.
+func stepsOver(past []float64, periods int) float64 {
 	sum := 0.0
-	for i := season; i < len(past); i++ {
-		sum += float64((past[i] - past[i-season]) * (past[i] - past[i-season]))
+	for i := periods; i < len(past); i++ {
+		sum += float64((past[i] - past[i-periods]) * (past[i] - past[i-periods]))
 	}
-	return seasonalFit{m.Context, season, sum / float64(max(1, len(past)-season))}
+	return sum / float64(max(1, len(past)-periods))
 }
 
 type seasonalFit struct {

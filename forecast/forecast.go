@@ -159,7 +159,7 @@ var Models = []Entry{
 	{"ses", "simple exponential smoothing", func(c Context) Model { return smoothing{c} }},
 	{"damped", "exponential smoothing with a trend that fades", func(c Context) Model { return damped{c} }},
 	{"theta", "exponential smoothing with half the slope of the past", func(c Context) Model { return theta{c} }},
-	{"seasonal", "the value a week or a day before", func(c Context) Model { return seasonal{c} }},
+	{"seasonal", "the value a day or a week before, whichever was the better guess so far", func(c Context) Model { return seasonal{c} }},
 	{"arima", "ARIMA, its order chosen by KPSS and AICc", func(c Context) Model { return arima{c} }},
 	{"daily", "ARIMA of what a smoothed profile of the day leaves", func(c Context) Model { return profiled{c, false} }},
 	{"weekly", "ARIMA of what a smoothed profile of the week leaves", func(c Context) Model { return profiled{c, true} }},
