@@ -219,6 +219,7 @@ func TestOrderHasLeastAICc(t *testing.T) {
 		for p := range 4 {
 			for q := range 4 {
 				other := fitted(t, fmt.Sprintf("arima:%d,%d,%d", p, chosen.d, q), x)
+				near(t, "difference of AICc", other.criterion-chosen.criterion, criterion(other)-criterion(chosen), 1e-6)
 				if criterion(other) < criterion(chosen)-0.2 {
 					t.Errorf("seed %d: %s has AICc %.4f, the chosen %s %.4f", seed, other, criterion(other), chosen, criterion(chosen))
 				}
@@ -239,6 +240,15 @@ func TestRegionIsThatOfTheRoots(t *testing.T) {
 			t.Fatalf("inside is %v, the smallest root %v", got, root)
 		}
 	})
+}
+
+// Roots of size 1.001 and less are outside the region.
+func TestRegionEndsAt1001(t *testing.T) {
+	for root, want := range map[float64]bool{1.0005: false, 1.0009: false, 1.0011: true, -1.0009: false, -1.0011: true, 5: true} {
+		if inside([]float64{1 / root}) != want {
+			t.Errorf("a root at %v is inside the region: %v, want %v", root, !want, want)
+		}
+	}
 }
 
 // Whatever the series, the fit is finite and its roots are outside.

@@ -44,10 +44,12 @@ func TestNoLookAhead(t *testing.T) {
 				context := Context{Period: 3 * 3600} // eight periods a day
 				trials := Trials{First: max(1, last-15), Step: 15, Horizons: []int{1, 12}, Level: 90}
 				said := func(values []float64) (all []any) {
+					origin := trials.First
 					trials.Each(entry.New(context), &Series{Values: values}, func(trial Trial) {
-						if len(trial.Known) <= last {
-							all = append(all, len(trial.Known), trial.Fit.String(), trial.Steps)
+						if origin <= last {
+							all = append(all, origin, trial.Known, trial.Fit.String(), trial.Steps)
 						}
+						origin += trials.Step
 					})
 					return all
 				}

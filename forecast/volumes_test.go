@@ -220,17 +220,24 @@ func TestResampleKnowsNoFuture(t *testing.T) {
 		}
 		known := rapid.IntRange(1, len(samples)-1).Draw(t, "known")
 		gap := rapid.IntRange(0, 4).Draw(t, "gap")
-		all, err := Resample(samples, 10, gap)
-		if err != nil {
-			t.Fatal(err)
+		resampled := func(samples []Sample) []float64 {
+			series, err := Resample(samples, 10, gap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return series.Values
 		}
-		part, err := Resample(samples[:known], 10, gap)
-		if err != nil {
-			t.Fatal(err)
+		other := append([]Sample(nil), samples...)
+		for i := known; i < len(other); i++ {
+			other[i].Value = -1
 		}
-		over := len(part.Values) - 1 // the last period is not over yet
-		if !equal(part.Values[:over], all.Values[:over]) {
-			t.Fatalf("%v became %v", part.Values, all.Values)
+		over := len(resampled(samples[:known+1])) - 1 // the periods before that of the first later one
+		if a, b := resampled(samples), resampled(other); !equal(a[:over], b[:over]) {
+			t.Fatalf("other values from sample %d on turn %v into %v, before period %d too", known, a, b, over)
+		}
+		part := resampled(samples[:known])
+		if all := resampled(samples); !equal(part[:len(part)-1], all[:len(part)-1]) {
+			t.Fatalf("%v became %v", part, all)
 		}
 	})
 }
