@@ -1,5 +1,7 @@
 package forecast
 
+import "slices"
+
 // maxOrder bounds p and q.
 const maxOrder = 3
 
@@ -56,7 +58,7 @@ func inside(c []float64) bool {
 		scale = float64(scale * leastRoot)
 		a[i] = float64(v * scale)
 	}
-	for k := len(c) - 1; k >= 0; k-- {
+	for k := range slices.Backward(c) {
 		r := a[k]
 		if !(r > -1 && r < 1) {
 			return false

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -185,7 +186,8 @@ func TestResample(t *testing.T) {
 		"gap":    func() (Series, error) { return Resample(nil, 1, -1) },
 		"at":     func() (Series, error) { return Resample([]Sample{{5, 1}, {4, 1}}, 1, 1) },
 	} {
-		if _, err := bad(); err == nil || err.(*berth.Error).Field != what {
+		_, err := bad()
+		if mistake, is := errors.AsType[*berth.Error](err); !is || mistake.Field != what {
 			t.Errorf("error %v, want one about %s", err, what)
 		}
 	}

@@ -221,9 +221,16 @@ type rate struct {
 
 // rates are the units of --unit.
 var rates = []rate{
-	{"bit/s", 1. / 8, false}, {"kbit/s", 1e3 / 8, false}, {"Mbit/s", 1e6 / 8, false}, {"Gbit/s", 1e9 / 8, false},
-	{"B/s", 1, false}, {"kB/s", 1e3, false}, {"MB/s", 1e6, false}, {"GB/s", 1e9, false},
-	{"bit", 1. / 8, true}, {"B", 1, true},
+	{"bit/s", 1. / 8, false},
+	{"kbit/s", 1e3 / 8, false},
+	{"Mbit/s", 1e6 / 8, false},
+	{"Gbit/s", 1e9 / 8, false},
+	{"B/s", 1, false},
+	{"kB/s", 1e3, false},
+	{"MB/s", 1e6, false},
+	{"GB/s", 1e9, false},
+	{"bit", 1. / 8, true},
+	{"B", 1, true},
 }
 
 func rateNames() []string { return namesOf(rates, func(r rate) string { return r.name }) }

@@ -152,8 +152,8 @@ func writeJSON(w io.Writer, out any) error {
 	return encoder.Encode(out)
 }
 
-// real writes a number as JSON and CSV have it.
-func real(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// allDigits writes a number as JSON and CSV have it.
+func allDigits(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func printForecastsCSV(w io.Writer, o *forecastOutput) error {
 	out := csv.NewWriter(w)
@@ -166,7 +166,7 @@ func printForecastsCSV(w io.Writer, o *forecastOutput) error {
 					bytes = strconv.FormatInt(*step.Bytes, 10)
 				}
 				_ = out.Write([]string{
-					s.Series, m.Model, strconv.Itoa(step.Ahead), step.Until, real(step.Mean), real(step.Low), real(step.High), bytes,
+					s.Series, m.Model, strconv.Itoa(step.Ahead), step.Until, allDigits(step.Mean), allDigits(step.Low), allDigits(step.High), bytes,
 				})
 			}
 		}
@@ -221,7 +221,7 @@ func oneForecast(out table.Writer, m *forecastModel, flags *forecastFlags) {
 	facts := m.Model + ": " + m.Fit
 	if m.Transfer != nil {
 		facts += fmt.Sprintf("\n%s take %s; in %s of 100 cases no more than %s", gigabytes(m.Transfer.Bytes),
-			ending(m.Transfer.Seconds), real(50+float64(flags.level)/2), ending(m.Transfer.CautiousSeconds))
+			ending(m.Transfer.Seconds), allDigits(50+float64(flags.level)/2), ending(m.Transfer.CautiousSeconds))
 	}
 	out.SetCaption("%s", facts)
 }

@@ -4,6 +4,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,8 +123,8 @@ func (o *Outlook) draw(c draw.Canvas) {
 	for i, b := range o.Ahead {
 		band = extend(band, x(n+float64(i)+0.5), y(b.High))
 	}
-	for i := len(o.Ahead) - 1; i >= 0; i-- {
-		band = extend(band, x(n+float64(i)+0.5), y(o.Ahead[i].Low))
+	for i, b := range slices.Backward(o.Ahead) {
+		band = extend(band, x(n+float64(i)+0.5), y(b.Low))
 	}
 	if len(band) > 0 {
 		band.Close()
