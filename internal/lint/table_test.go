@@ -32,6 +32,7 @@ var table = []room{
 	{path: "journal/journaltest", imports: []string{".", "journal"}}, // imported by tests only
 	{path: "journal/sqlite", imports: []string{".", "journal"}},
 	{path: "journal/sqlite/lossy"}, // imported by tests only
+	{path: "forecast", pure: true, imports: []string{"."}},
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
 	{path: "workload", imports: []string{".", "workflow", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
@@ -57,9 +58,9 @@ var table = []room{
 		".", "internal/stream", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "workflow", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
+		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/hpctime",
+		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize",
 	}},
 }
 

@@ -1,0 +1,371 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/forecast"
+	"github.com/berth-hpc/berth/internal/bytesize"
+	"github.com/berth-hpc/berth/internal/plot"
+)
+
+// forecastFlags is what the command line of forecast says.
+type forecastFlags struct {
+	column, time string
+	by           []string
+	only         string
+	unit         rate
+
+	period  berth.Duration // 0 if the measurements are to tell
+	gap     int
+	horizon int
+	models  []forecast.Entry // nil if none was named
+	level   int
+
+	megabytes int64 // to move; 0 if none
+	leastRate float64
+
+	evaluate bool
+	first    int // values that the first origin knows; 0 for half
+	every    int // 0 for at most mostOrigins of them
+
+	plot   string
+	format string
+}
+
+// What the flags say by themselves.
+const (
+	defaultForecastModel = "blend"
+	// defaultLeastRate, in MB/s, is MinRate of the application-aware paper's
+	// specification, section a.2.
+	defaultLeastRate = 0.1
+	// mostHorizon is how far a forecast may be printed, and defaultGap how many
+	// empty periods in a row repeat the last value.
+	mostHorizon = 10_000
+	defaultGap  = 5
+	// mostOrigins is from how many points an evaluation forecasts unless told.
+	mostOrigins = 250
+)
+
+// forecastCommand returns berth forecast.
+func (a *app) forecastCommand() *cobra.Command {
+	flags := &forecastFlags{gap: defaultGap, horizon: 12, level: 90, leastRate: defaultLeastRate, format: formats[0]}
+	cmd := &cobra.Command{
+		Use:   "forecast FILE.csv",
+		Short: "Say what a measured series will be, and how long moving data takes",
+		Long:  forecastLong(),
+		Example: `  berth forecast link.csv
+  berth forecast link.csv --unit Mbit/s --bytes 500GB --plot link.svg
+  berth forecast link.csv --model all --horizon 24 -o csv
+  berth forecast link.csv --evaluate
+  berth forecast links.csv.gz --by src,dst --column recv_mbit_s --unit Mbit/s --evaluate`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef(cmd, "want one FILE.csv (or - for stdin), got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.forecast(cmd, args[0], flags) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&flags.column, "column", "", "`NAME` of the column of values (needed if there are several besides the times)")
+	f.StringVar(&flags.time, "time", "", "`NAME` of the column of times (default: time, timestamp, unix_time, datetime, date or at, else the first)")
+	f.Var(&columnList{&flags.by}, "by", "columns whose values tell several series of the file apart, between commas")
+	f.StringVar(&flags.only, "only", "", "take only the series with these `VALUES` of --by, between commas")
+	f.Var(&rateOf{&flags.unit}, "unit", "what a value is: "+strings.Join(rateNames(), ", ")+", where the last two are amounts in each period")
+	f.Var(&length{&flags.period, 1}, "period", "length of a period (default: the median distance of the measurements)")
+	f.Var(&whole[int]{&flags.gap, 0, math.MaxInt32}, "gap", "empty periods in a row that repeat the last value; more are a break")
+	f.Var(&whole[int]{&flags.horizon, 1, mostHorizon}, "horizon", "periods to forecast")
+	f.Var(&forecasterList{&flags.models}, "model", "one of the models above, several between commas, or all (default "+defaultForecastModel+"; with --evaluate all)")
+	f.Var(&percentOf{&flags.level}, "level", "intervals: 50, 80, 90, 95 or 99 %")
+	f.Var(&amount{&flags.megabytes}, "bytes", "say how long it takes to move this much, such as 500GB (needs --unit)")
+	f.Var(&factor{&flags.leastRate, false}, "least-rate", "MB/s that are moved at least, however low the forecast")
+	f.BoolVar(&flags.evaluate, "evaluate", false, "compare the models by rolling origin instead of forecasting")
+	f.Var(&whole[int]{&flags.first, 1, math.MaxInt32}, "first", "values that the first origin of --evaluate knows (default: half of them)")
+	f.Var(&whole[int]{&flags.every, 1, math.MaxInt32}, "every", "values from one origin to the next (default: as needed for at most 250)")
+	f.StringVar(&flags.plot, "plot", "", "draw the series and its forecast: `FILE`.svg or .png")
+	f.VarP(&choice{&flags.format, "format", formats}, "output", "o", "table, json or csv")
+	complete(cmd, "model", append(namesOf(forecast.Models, func(e forecast.Entry) string { return e.Name }), "all"))
+	complete(cmd, "unit", rateNames())
+	complete(cmd, "level", namesOf(forecast.Levels(), strconv.Itoa))
+	complete(cmd, "output", formats)
+	_ = cmd.MarkFlagFilename("plot", plot.Formats()...) // fails for unknown flags only
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"csv", "gz"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return cmd
+}
+
+// forecastLong is the text over the flags.
+func forecastLong() string {
+	var text strings.Builder
+	text.WriteString(`Reads measurements from a CSV file, compressed or not (- is stdin), whose first
+line names the columns; brings them to regular periods; and says for the periods
+ahead what is expected and between which bounds. With --unit and --bytes it also
+says how long moving that much takes: by the mean, and with what is below it in
+one case of the level's outer half.
+
+Times are seconds since 1970 or dates, in UTC unless they have a zone. A period
+has the mean of its measurements. An empty field, NA or NaN is no measurement; 0
+is one. A period without any repeats the one before, up to --gap times in a row;
+a longer pause is a break, behind which the series simply goes on.
+
+Models:
+
+`)
+	for _, e := range forecast.Models {
+		fmt.Fprintf(&text, "    %-12s %s\n", e.Name, e.About)
+	}
+	text.WriteString(`    arima:p,d,q  ARIMA of a given order
+
+Short pasts fall back: ARIMA needs 20 values, smoothing 10, blend 30, a season
+three of its kind; the fall-back is the mean of the last ten.
+
+--evaluate lets each model forecast from many points of the series, knowing only
+what came before, and tells how right it was at several horizons.`)
+	return text.String()
+}
+
+// columnList is names of columns between commas.
+type columnList struct{ value *[]string }
+
+var _ pflag.Value = (*columnList)(nil)
+
+func (l *columnList) Type() string { return "COLUMNS" }
+
+func (l *columnList) String() string {
+	if l.value == nil {
+		return ""
+	}
+	return strings.Join(*l.value, ",")
+}
+
+func (l *columnList) Set(text string) error {
+	*l.value = nil
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" {
+			return fmt.Errorf("%q; want names of columns between commas", text)
+		}
+		*l.value = append(*l.value, name)
+	}
+	return nil
+}
+
+// forecasterList is one or more models, or all.
+type forecasterList struct{ value *[]forecast.Entry }
+
+var _ pflag.Value = (*forecasterList)(nil)
+
+func (l *forecasterList) Type() string { return "NAME" }
+
+func (l *forecasterList) String() string {
+	if l.value == nil {
+		return ""
+	}
+	return strings.Join(namesOf(*l.value, func(e forecast.Entry) string { return e.Name }), ",")
+}
+
+func (l *forecasterList) Set(text string) error {
+	if text == "all" {
+		*l.value = slices.Clone(forecast.Models)
+		return nil
+	}
+	known := append(namesOf(forecast.Models, func(e forecast.Entry) string { return e.Name }), "arima:p,d,q", "all")
+	var chosen []forecast.Entry
+	words := strings.Split(text, ",")
+	for i := 0; i < len(words); i++ {
+		name := strings.TrimSpace(words[i])
+		if strings.HasPrefix(name, "arima:") && i+2 < len(words) { // its commas are not those of the list
+			name += "," + strings.TrimSpace(words[i+1]) + "," + strings.TrimSpace(words[i+2])
+			i += 2
+		}
+		e, ok := forecast.ModelNamed(name)
+		switch {
+		case !ok && strings.HasPrefix(name, "arima:"):
+			return fmt.Errorf("%q; want arima:p,d,q with p and q from 0 to 3 and d from 0 to 2", name)
+		case !ok:
+			return fmt.Errorf("%s", unknown("model", name, known))
+		case slices.ContainsFunc(chosen, func(c forecast.Entry) bool { return c.Name == e.Name }):
+			return fmt.Errorf("model %q stands there twice", name)
+		}
+		chosen = append(chosen, e)
+	}
+	*l.value = chosen
+	return nil
+}
+
+// percentOf is one of the levels that intervals may have.
+type percentOf struct{ value *int }
+
+var _ pflag.Value = (*percentOf)(nil)
+
+func (p *percentOf) Type() string { return "N" }
+
+func (p *percentOf) String() string {
+	if p.value == nil {
+		return ""
+	}
+	return strconv.Itoa(*p.value)
+}
+
+func (p *percentOf) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || !slices.Contains(forecast.Levels(), n) {
+		return fmt.Errorf("%q; want %s", text, oneOf(namesOf(forecast.Levels(), strconv.Itoa)))
+	}
+	*p.value = n
+	return nil
+}
+
+// amount is an amount of data in megabytes, rounded up.
+type amount struct{ value *int64 }
+
+var _ pflag.Value = (*amount)(nil)
+
+func (m *amount) Type() string { return "SIZE" }
+
+func (m *amount) String() string {
+	if m.value == nil || *m.value == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%dMB", *m.value)
+}
+
+func (m *amount) Set(text string) error {
+	n, err := bytesize.Needed(text)
+	if err != nil {
+		return fmt.Errorf("%q; %w", text, err)
+	}
+	*m.value = n
+	return nil
+}
+
+// validate finds what no single flag can see.
+func (flags *forecastFlags) validate(cmd *cobra.Command) error {
+	switch {
+	case flags.megabytes > 0 && flags.unit.name == "":
+		return usagef(cmd, "--bytes: needs --unit, which says what a value is; want one of %s", strings.Join(rateNames(), ", "))
+	case cmd.Flags().Changed("least-rate") && flags.unit.name == "":
+		return usagef(cmd, "--least-rate: needs --unit, which says what a value is")
+	case flags.only != "" && flags.by == nil:
+		return usagef(cmd, "--only: needs --by, which names the columns it is about")
+	case flags.evaluate && flags.megabytes > 0:
+		return usagef(cmd, "--bytes: does not go with --evaluate, which chooses amounts itself")
+	case flags.evaluate && flags.plot != "":
+		return usagef(cmd, "--plot: draws a forecast; does not go with --evaluate")
+	case !flags.evaluate && (flags.first > 0 || flags.every > 0):
+		return usagef(cmd, "--first and --every: apply to --evaluate")
+	case flags.plot != "":
+		if _, ok := plot.FormatOf(flags.plot); !ok {
+			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
+				flags.plot, strings.Join(plot.Formats(), " or ."))
+		}
+	}
+	return nil
+}
+
+// forecast runs the command.
+func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) error {
+	if err := flags.validate(cmd); err != nil {
+		return err
+	}
+	if flags.plot != "" {
+		if err := writable("plot", flags.plot); err != nil {
+			return err
+		}
+	}
+	in, file, err := a.input(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read from: nothing can be lost
+	data, err := readMeasurements(in, file, flags)
+	if err != nil {
+		return err
+	}
+	if flags.plot != "" && len(data.series) > 1 {
+		return usagef(cmd, "--plot: draws one series, and %s has %d; want --only", file, len(data.series))
+	}
+	if data.missing > 0 {
+		a.say("berth: %s: %d values are missing", file, data.missing)
+	}
+	if data.sorted {
+		a.say("berth: %s: not in order of time; sorted", file)
+	}
+	if flags.models == nil {
+		flags.models = slices.Clone(forecast.Models)
+		if !flags.evaluate {
+			entry, _ := forecast.ModelNamed(defaultForecastModel)
+			flags.models = []forecast.Entry{entry}
+		}
+	}
+	var regular []regularSeries
+	for _, m := range data.series {
+		r, err := flags.resample(file, m)
+		if err != nil {
+			return err
+		}
+		regular = append(regular, r)
+	}
+	if flags.evaluate {
+		return a.evaluateForecasts(cmd, file, data, regular, flags)
+	}
+	return a.printForecasts(file, data, regular, flags)
+}
+
+// regularSeries is a series of a file in regular periods.
+type regularSeries struct {
+	forecast.Series
+	name string
+}
+
+// mostPeriods bounds a series: more could not be waited for.
+const mostPeriods = 2_000_000
+
+// resample brings one series to periods.
+func (flags *forecastFlags) resample(file string, m *measured) (regularSeries, error) {
+	period := flags.period
+	if period == 0 {
+		period = forecast.Spacing(m.samples)
+	}
+	where := file
+	if m.name != "" {
+		where += ", " + m.name
+	}
+	if period == 0 {
+		return regularSeries{}, berth.Errorf(berth.Invalid, "period", "%s: all measurements are of one second, which tells no period; want --period", where)
+	}
+	first, last := m.samples[0].At, m.samples[len(m.samples)-1].At
+	if n := min(last.Sub(first)/period, berth.Duration(len(m.samples))*berth.Duration(flags.gap+1)); n > mostPeriods {
+		return regularSeries{}, berth.Errorf(berth.Invalid, "gap", "%s: up to %d periods, more than %d; want a longer --period or a smaller --gap", where, n, mostPeriods)
+	}
+	series, err := forecast.Resample(m.samples, period, flags.gap)
+	if err != nil {
+		return regularSeries{}, err
+	}
+	return regularSeries{series, m.name}, nil
+}
+
+// context is what a model may know of a series.
+func (r *regularSeries) context() forecast.Context { return forecast.Context{Period: r.Period} }
+
+// amounts writes how many values a series has, and of what.
+func (r *regularSeries) amounts() string {
+	text := fmt.Sprintf("%d periods of %s", len(r.Values), seconds(int64(r.Period)))
+	if r.Held > 0 {
+		text += fmt.Sprintf(", %d of them repeated", r.Held)
+	}
+	if n := len(r.Breaks); n > 0 {
+		text += fmt.Sprintf(", %d breaks", n)
+	}
+	return text
+}
