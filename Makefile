@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build run simulate test test-long fuzz bench bench-calendar lint fmt docs clean
+.PHONY: help build run simulate test test-long fuzz bench bench-calendar bench-workflow bench-service lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -16,7 +16,7 @@ COUNT     ?= 6
 BASE      ?=
 
 help: ## list the targets
-	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 build: ## compile bin/berth
 	go build -trimpath -o bin/berth ./cmd/berth
@@ -49,6 +49,10 @@ race:
 test-long: lint build ## the same with far more random cases, and every fuzz target for FUZZTIME
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m ./calendar -run 'EqualsPlain' -late.ops 500000 -early.ops 3400000
+	go test -count=1 -timeout 60m ./workflow -run 'EqualsPlain|EqualPlain|ICASLBEquals' -instances 10000
+	go test -count=1 -timeout 60m ./cmd/berth -run TestEveryPlanIsValid -plan.all
+	go test -count=1 -timeout 60m ./journal/sqlite -journal.cases 200
+	go test -count=1 -timeout 60m ./service -run 'Killed|Storm' -service.rounds 100 -service.storms 200
 	@rapid=$$(go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
 	if [ -n "$$rapid" ]; then set -x; go test -count=1 -timeout 60m $$rapid -rapid.checks=10000; fi
 	@$(MAKE) --no-print-directory race fuzz
@@ -64,6 +68,12 @@ bench: $(BENCHSTAT) ## measure BENCH (all) COUNT (6) times into out/bench.txt; B
 	@mkdir -p out
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... > out/bench.txt || { cat out/bench.txt; exit 1; }
 	$(BENCHSTAT) $(BASE) out/bench.txt
+
+bench-workflow: ## the planners' table of docs/performance.md, beside their plain forms
+	go run ./internal/workflowbench
+
+bench-service: ## the service's table of docs/performance.md
+	go test -count=1 -v -timeout 60m ./internal/servicebench -run Table -servicebench.full
 
 bench-calendar: ## the table of docs/performance.md: every form of the calendar, row by row
 	go run ./internal/calendarbench
