@@ -98,6 +98,8 @@ type Reservation struct {
 	// Held is what it holds beside its PEs: licences, and room for its data. NPE
 	// is how much.
 	Held []Allotment `json:"held,omitempty"`
+	// Staging says when its data are moved to the site; nil if there are none.
+	Staging *Staging `json:"staging,omitempty"`
 	// Generation counts the places that the reservation has had, beginning with
 	// 1: whatever is made of it at a site belongs to one of them.
 	Generation uint64 `json:"generation,omitempty"`
@@ -108,6 +110,15 @@ type Reservation struct {
 	Shown bool `json:"shown,omitempty"`
 	// Expires is when a held reservation is gone unless it was confirmed.
 	Expires Time `json:"expires,omitempty"`
+}
+
+// Staging is a transfer of data to a site throughout [Start, End), as it is
+// expected: since a time there are so many kilobytes, of 1000 bytes, left of it.
+type Staging struct {
+	Start     Time  `json:"start"`
+	End       Time  `json:"end"`
+	Since     Time  `json:"since"`
+	Kilobytes int64 `json:"kilobytes"`
 }
 
 // Start returns the common start of all parts.

@@ -73,7 +73,7 @@ func (e *Engine) takes(r *berth.Request, res *resource) []take {
 		list = append(list, take{stock: res.licences[i], n: units(int64(r.Licences), res.licences[i].unit)})
 	}
 	if res.storage != nil && r.StorageMB > 0 {
-		list = append(list, take{stock: res.storage, n: units(r.StorageMB, res.storage.unit)})
+		list = append(list, take{stock: res.storage, n: units(r.StorageMB, res.storage.unit), lead: res.before(r)})
 	}
 	return list
 }

@@ -7,35 +7,37 @@ type ChangeKind string
 
 // The kinds of change.
 const (
-	Advanced  ChangeKind = "advanced"  // the time is now Now
-	Queued    ChangeKind = "queued"    // Request is pending
-	Scheduled ChangeKind = "scheduled" // what is pending is looked at at Pass; no more if that is Forever
-	Planned   ChangeKind = "planned"   // the pending job ID is planned to run at Plan; nowhere if nil
-	Accepted  ChangeKind = "accepted"  // the pending request ID became Reservation
-	Refused   ChangeKind = "refused"   // the pending request ID got Refusal
-	Withdrawn ChangeKind = "withdrawn" // the pending request ID was cancelled
-	Waits     ChangeKind = "waits"     // the pending request ID found no room at once and waits as the job Request
-	Confirmed ChangeKind = "confirmed" // reservation ID, held until now, is confirmed
-	Expired   ChangeKind = "expired"   // reservation ID was not confirmed in time and is gone
-	Started   ChangeKind = "started"   // reservation ID is active; PEs of its parts where bound late
-	WentDown  ChangeKind = "went_down" // Outage has begun
-	CameUp    ChangeKind = "came_up"   // the PEs of Outage are back; others of that number may not be
-	Failed    ChangeKind = "failed"    // reservation ID, active, lost PEs and has ended
-	Requeued  ChangeKind = "requeued"  // job ID, without allotments for the moment, is pending again: Request
-	Lost      ChangeKind = "lost"      // reservation ID, without allotments for the moment, is gone for the reason Refusal
-	Extended  ChangeKind = "extended"  // reservation ID goes on until Until
-	Shortened ChangeKind = "shortened" // job ID, which runs, has to go at Until
-	Preempted ChangeKind = "preempted" // job ID was stopped and is pending again, with what is left to do: Request
-	Moved     ChangeKind = "moved"     // reservation ID, not started, has the allotments Moved; if nil it has none for the moment
-	Resized   ChangeKind = "resized"   // reservation ID has the PEs of Moved for the same time; what that lacks of the promise is missing
-	Modified  ChangeKind = "modified"  // reservation ID, without allotments for the moment, is for Request now and has the allotments Moved
-	Kept      ChangeKind = "kept"      // what was asked of reservation ID got Refusal; it stays as it is
-	Shown     ChangeKind = "shown"     // reservation ID is in use
-	NoShow    ChangeKind = "no_show"   // nobody used reservation ID in time; it is gone
-	Ended     ChangeKind = "ended"     // part Part of reservation ID has ended; with the last part it is finished
-	Cancelled ChangeKind = "cancelled" // reservation ID is gone, the rest of its time is free
-	Emitted   ChangeKind = "emitted"   // Effect is in the outbox
-	Settled   ChangeKind = "settled"   // effect number EffectID left the outbox
+	Advanced   ChangeKind = "advanced"   // the time is now Now
+	Queued     ChangeKind = "queued"     // Request is pending
+	Scheduled  ChangeKind = "scheduled"  // what is pending is looked at at Pass; no more if that is Forever
+	Planned    ChangeKind = "planned"    // the pending job ID is planned to run at Plan; nowhere if nil
+	Accepted   ChangeKind = "accepted"   // the pending request ID became Reservation
+	Refused    ChangeKind = "refused"    // the pending request ID got Refusal
+	Withdrawn  ChangeKind = "withdrawn"  // the pending request ID was cancelled
+	Waits      ChangeKind = "waits"      // the pending request ID found no room at once and waits as the job Request
+	Confirmed  ChangeKind = "confirmed"  // reservation ID, held until now, is confirmed
+	Expired    ChangeKind = "expired"    // reservation ID was not confirmed in time and is gone
+	Started    ChangeKind = "started"    // reservation ID is active; PEs of its parts where bound late
+	WentDown   ChangeKind = "went_down"  // Outage has begun
+	CameUp     ChangeKind = "came_up"    // the PEs of Outage are back; others of that number may not be
+	Failed     ChangeKind = "failed"     // reservation ID, active, lost PEs and has ended
+	Requeued   ChangeKind = "requeued"   // job ID, without allotments for the moment, is pending again: Request
+	Lost       ChangeKind = "lost"       // reservation ID, without allotments for the moment, is gone for the reason Refusal
+	Extended   ChangeKind = "extended"   // reservation ID goes on until Until
+	Shortened  ChangeKind = "shortened"  // job ID, which runs, has to go at Until
+	Preempted  ChangeKind = "preempted"  // job ID was stopped and is pending again, with what is left to do: Request
+	Moved      ChangeKind = "moved"      // reservation ID, not started, has the allotments Moved; if nil it has none for the moment
+	Resized    ChangeKind = "resized"    // reservation ID has the PEs of Moved for the same time; what that lacks of the promise is missing
+	Modified   ChangeKind = "modified"   // reservation ID, without allotments for the moment, is for Request now and has the allotments Moved
+	Kept       ChangeKind = "kept"       // what was asked of reservation ID got Refusal; it stays as it is
+	Shown      ChangeKind = "shown"      // reservation ID is in use
+	NoShow     ChangeKind = "no_show"    // nobody used reservation ID in time; it is gone
+	Ended      ChangeKind = "ended"      // part Part of reservation ID has ended; with the last part it is finished
+	Cancelled  ChangeKind = "cancelled"  // reservation ID is gone, the rest of its time is free
+	Forecasted ChangeKind = "forecasted" // what can be moved to a site is as Forecast says
+	Staged     ChangeKind = "staged"     // the data of reservation ID arrive as Staging says
+	Emitted    ChangeKind = "emitted"    // Effect is in the outbox
+	Settled    ChangeKind = "settled"    // effect number EffectID left the outbox
 )
 
 // Change is one step of the state. Only the fields of its kind are set. What
@@ -53,8 +55,10 @@ type Change struct {
 	Outage      *Outage            `json:"outage,omitempty"`
 	Until       berth.Time         `json:"until,omitempty"`
 	Moved       []berth.Allotment  `json:"moved,omitempty"`
-	Held        []berth.Allotment  `json:"held,omitempty"` // Moved, Modified: beside the PEs
-	PEs         []berth.PESet      `json:"pes,omitempty"`  // by part
+	Held        []berth.Allotment  `json:"held,omitempty"`    // Moved, Modified: beside the PEs
+	PEs         []berth.PESet      `json:"pes,omitempty"`     // by part
+	Staging     *berth.Staging     `json:"staging,omitempty"` // Staged, Moved, Modified
+	Forecast    *Forecast          `json:"forecast,omitempty"`
 	Effect      *Effect            `json:"effect,omitempty"`
 	EffectID    uint64             `json:"effect_id,omitempty"`
 

@@ -40,6 +40,32 @@ func codeSaved(c *wire.Coder, s *saved) {
 	wire.List(c, 11, &s.Outbox, codeEffect)
 	wire.List(c, 12, &s.Outages, codeOutage)
 	wire.Uint(c, 13, &s.OutageNumber)
+	wire.List(c, 14, &s.Forecasts, func(c *wire.Coder, f **Forecast) {
+		if c.Reading() {
+			*f = new(Forecast)
+		}
+		CodeForecast(c, *f)
+	})
+	c.End()
+}
+
+// CodeForecast is the written form of a forecast: of the kilobytes each period's
+// own.
+func CodeForecast(c *wire.Coder, f *Forecast) {
+	wire.String(c, 1, &f.Site)
+	wire.Int(c, 2, &f.From)
+	wire.Int(c, 3, &f.Period)
+	steps := make([]int64, 0, len(f.Kilobytes))
+	for i := range f.Kilobytes {
+		steps = append(steps, f.by(i+1)-f.by(i))
+	}
+	if wire.List(c, 4, &steps, wire.BareInt[int64]); c.Reading() {
+		sum := int64(0)
+		for _, step := range steps {
+			sum += step
+			f.Kilobytes = append(f.Kilobytes, sum)
+		}
+	}
 	c.End()
 }
 

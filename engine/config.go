@@ -34,6 +34,8 @@ type Config struct {
 	Eager *policy.Eager `json:"eager,omitempty"`
 	// Quota limits every user alike; requests without a user have no limit.
 	Quota policy.Quota `json:"quota,omitzero"`
+	// Staging says what becomes of PEs while the data of a request are moved.
+	Staging Staging `json:"staging,omitempty"`
 	// Immediate says what becomes of a request that wants to start when it
 	// arrives and finds no room.
 	Immediate Immediate `json:"immediate,omitempty"`
@@ -95,6 +97,7 @@ type settings struct {
 	horizon calendar.Horizon
 	form    calendar.Form
 	explain bool
+	staging Staging
 	jobs    JobPass
 	ranks   ranks
 	// simple says that there is one resource, of late binding, and an order by
@@ -126,6 +129,9 @@ func (c *Config) resolve() (settings, error) {
 	}
 	if s.jobs, ok = jobPassNamed(orDefault(c.Jobs, JobPasses[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "jobs", "unknown pass %q", c.Jobs)
+	}
+	if s.staging = c.Staging; !slices.Contains(Stagings(), s.staging) {
+		return s, berth.Errorf(berth.Invalid, "staging", "unknown way %q; it is one of %q", c.Staging, Stagings())
 	}
 	if c.Immediate != "" && c.Immediate != Refuse && c.Immediate != Enqueue {
 		return s, berth.Errorf(berth.Invalid, "immediate", "unknown way %q; it is %q or %q", c.Immediate, Refuse, Enqueue)

@@ -56,7 +56,7 @@ func (e *Engine) repair() {
 			if refusal == nil {
 				e.emit(Change{Kind: Moved, ID: d.Request.ID, entry: d})
 				e.yield(allotments)
-				e.emit(Change{Kind: Moved, ID: d.Request.ID, Moved: allotments, Held: e.held(d.Request, allotments), entry: d})
+				e.relocate(d, allotments)
 				e.effect(EffectReserve, &d.Reservation)
 				continue
 			}

@@ -162,6 +162,8 @@ func (e *Engine) apply(event Event) error {
 		return e.down(&event)
 	case Up:
 		return e.up(&event)
+	case Foresee:
+		return e.foresee(event.Forecast)
 	case Settle:
 		if !slices.ContainsFunc(e.state.outbox, func(x Effect) bool { return x.Number == event.Effect }) {
 			return berth.Errorf(berth.NotFound, "effect", "no effect %d in the outbox", event.Effect)

@@ -39,6 +39,8 @@ const (
 	Down EventKind = "down"
 	// Up says that PEs can be used again.
 	Up EventKind = "up"
+	// Foresee brings a Forecast of how fast data can be moved to a site.
+	Foresee EventKind = "forecast"
 	// Settle says that the world has carried out an effect.
 	Settle EventKind = "settle"
 )
@@ -55,6 +57,7 @@ type Event struct {
 	PEs      berth.PESet      `json:"pes,omitzero"`
 	From     berth.Time       `json:"from,omitempty"`  // Down, 0 for now
 	Until    berth.Time       `json:"until,omitempty"` // Prolong; Down, 0 if nobody knows
+	Forecast *Forecast        `json:"forecast,omitempty"`
 }
 
 // Class is what happens at one instant in one go. Config.Instant says in which
@@ -112,7 +115,7 @@ func (e *Event) class() Class {
 	switch e.Kind {
 	case Finish:
 		return ClassEnd
-	case Down, Up:
+	case Down, Up, Foresee:
 		return ClassCapacity
 	}
 	return ClassArrival

@@ -51,8 +51,9 @@ func (e *Engine) decide(r *berth.Request) {
 	}
 	reservation := &berth.Reservation{
 		Request: r, State: berth.Confirmed,
-		Sequence: e.state.sequence + 1, Generation: 1, Allotments: allotments, Held: e.held(r, allotments),
+		Sequence: e.state.sequence + 1, Generation: 1, Allotments: allotments,
 	}
+	reservation.Held, reservation.Staging = e.further(nil, r, allotments)
 	if r.Hold > 0 {
 		reservation.State = berth.Held
 		reservation.Expires = min(e.state.now.Add(r.Hold), firstEnd(allotments))
@@ -211,7 +212,7 @@ func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) 
 // far as it is not over.
 func (e *Engine) query(r *berth.Request, part *berth.Part, v berth.Variant, res *resource) calendar.Query {
 	return calendar.Query{
-		Now: e.state.now, Ready: max(r.Ready, e.state.now), Deadline: r.Deadline,
+		Now: e.state.now, Ready: max(r.Ready, e.state.now.Add(res.before(r))), Deadline: r.Deadline,
 		Duration: v.Duration, NPE: v.NPE, Eligible: res.eligible(r, part), Horizon: e.settings.horizon,
 	}
 }
@@ -248,7 +249,7 @@ func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res *resource)
 		}
 	}
 	lacks := res.lacks(r)
-	possible := max(r.Ready, e.state.now).Add(shortest)
+	possible := max(r.Ready, e.state.now.Add(res.before(r))).Add(shortest)
 	switch {
 	case wanted > res.pool.PEs:
 		return &berth.Refusal{Reason: berth.TooLarge, Resource: res.id, Wanted: wanted, Limit: res.pool.PEs}
@@ -297,7 +298,7 @@ func (e *Engine) narrowest(r *berth.Request, part *berth.Part, res *resource) be
 	var best berth.Variant
 	for _, v := range part.Variants {
 		v = res.lasts(r, v)
-		fits := res.permits(r, v) && max(r.Ready, e.state.now).Add(v.Duration) <= r.Deadline
+		fits := res.permits(r, v) && max(r.Ready, e.state.now.Add(res.before(r))).Add(v.Duration) <= r.Deadline
 		if fits && (best.NPE == 0 || v.NPE < best.NPE || (v.NPE == best.NPE && v.Duration < best.Duration)) {
 			best = v
 		}

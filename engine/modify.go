@@ -40,7 +40,8 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 	e.emit(Change{Kind: Moved, ID: id, entry: d})
 	e.preempt(allotments)
 	e.yield(allotments)
-	e.emit(Change{Kind: Modified, ID: id, Request: r, Moved: allotments, Held: e.held(r, allotments), entry: d})
+	held, staging := e.further(d, r, allotments)
+	e.emit(Change{Kind: Modified, ID: id, Request: r, Moved: allotments, Held: held, Staging: staging, entry: d})
 	e.effect(EffectReserve, &d.Reservation)
 	e.released()
 	return nil
@@ -75,7 +76,7 @@ func (e *Engine) avoid(event *Event) error {
 	}
 	e.emit(Change{Kind: Moved, ID: event.ID, entry: d})
 	e.yield(allotments)
-	e.emit(Change{Kind: Moved, ID: event.ID, Moved: allotments, Held: e.held(d.Request, allotments), entry: d})
+	e.relocate(d, allotments)
 	e.effect(EffectReserve, &d.Reservation)
 	e.released()
 	return nil
@@ -94,7 +95,9 @@ func (e *Engine) without(d *entry, do func()) {
 	e.state.ledger.hold(d, -1)
 	each(calendar.Calendar.Remove)
 	must(e.state.besides(d.Held, e.state.now, calendar.Calendar.Remove))
+	e.state.underway = d
 	do()
+	e.state.underway = nil
 	must(e.state.besides(d.Held, e.state.now, calendar.Calendar.Add))
 	each(calendar.Calendar.Add)
 	e.state.ledger.hold(d, 1)

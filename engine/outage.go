@@ -91,9 +91,11 @@ func (e *Engine) down(event *Event) error {
 			e.emit(Change{Kind: Requeued, ID: d.Request.ID, Request: d.Request, entry: d})
 			continue
 		}
-		if at, refusal := e.place(d.Request); refusal == nil {
+		e.state.underway = d
+		at, refusal := e.place(d.Request)
+		if e.state.underway = nil; refusal == nil {
 			e.yield(at)
-			e.emit(Change{Kind: Moved, ID: d.Request.ID, Moved: at, Held: e.held(d.Request, at), entry: d})
+			e.relocate(d, at)
 		} else {
 			e.emit(Change{Kind: Lost, ID: d.Request.ID, Refusal: refusal, entry: d})
 			e.effect(EffectRelease, &d.Reservation)

@@ -78,8 +78,7 @@ func (e *Engine) extend(over *entry) bool {
 			continue
 		}
 		e.yield([]berth.Allotment{at})
-		to := []berth.Allotment{at}
-		e.emit(Change{Kind: Moved, ID: d.Request.ID, Moved: to, Held: e.held(d.Request, to)})
+		e.relocate(d, []berth.Allotment{at})
 	}
 	return true
 }

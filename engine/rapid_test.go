@@ -36,6 +36,7 @@ func drawConfig(t *rapid.T) engine.Config {
 	if config.Trigger == engine.OnPeriod {
 		config.Period = berth.Duration(rapid.IntRange(1, 20).Draw(t, "period"))
 	}
+	config.Staging = rapid.SampledFrom(engine.Stagings()).Draw(t, "staging")
 	config.Immediate = rapid.SampledFrom([]engine.Immediate{engine.Refuse, engine.Enqueue}).Draw(t, "immediate")
 	config.Preempt = rapid.IntRange(0, 3).Draw(t, "preempt") == 0
 	config.Overrun = rapid.SampledFrom([]engine.Overrun{"", engine.Kill, engine.Extend, engine.Delay}).Draw(t, "overrun")
@@ -52,6 +53,7 @@ func drawConfig(t *rapid.T) engine.Config {
 				{Name: "solver", Version: "2", Licences: 5},
 			},
 			StorageMB: rapid.SampledFrom([]int64{0, 7, 3 << 20}).Draw(t, "storage"),
+			Link:      berth.Link{DelayMS: rapid.Int64Range(0, 2000).Draw(t, "delay"), KilobytesPerSecond: rapid.SampledFrom([]int64{0, 700, 3000}).Draw(t, "rate")},
 		})
 	}
 	return config
@@ -102,6 +104,20 @@ func drawUser(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"", "u0", "u1", "u2", "u3", "u9"}).Draw(t, "user")
 }
 
+// drawForecast draws what can be moved to a site from about now on.
+func drawForecast(t *rapid.T, config engine.Config, now berth.Time) *engine.Forecast {
+	f := &engine.Forecast{
+		Site: rapid.SampledFrom(config.Sites).Draw(t, "site").Name, From: now + berth.Time(rapid.IntRange(-3, 2).Draw(t, "from")),
+		Period: berth.Duration(rapid.IntRange(1, 5).Draw(t, "period")),
+	}
+	sum := int64(0)
+	for range rapid.IntRange(1, 4).Draw(t, "periods") {
+		sum += rapid.Int64Range(0, 4000).Draw(t, "moved")
+		f.Kilobytes = append(f.Kilobytes, sum)
+	}
+	return f
+}
+
 // drawOutage draws PEs that go down or come up.
 func drawOutage(t *rapid.T, config engine.Config) engine.Event {
 	site := rapid.SampledFrom(config.Sites).Draw(t, "site")
@@ -150,7 +166,7 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 		for step := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			var event engine.Event
 			now += berth.Time(rapid.IntRange(0, 8).Draw(t, "pause"))
-			switch kind := rapid.IntRange(0, 19).Draw(t, "kind"); {
+			switch kind := rapid.IntRange(0, 20).Draw(t, "kind"); {
 			case kind < 6 || len(ids) == 0:
 				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
 				ids = append(ids, r.ID)
@@ -163,6 +179,8 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 				event = engine.Event{Kind: engine.Modify, ID: r.ID, Request: &r}
 			case kind == 17:
 				event = engine.Event{Kind: engine.Prolong, ID: rapid.SampledFrom(ids).Draw(t, "id"), Until: now + berth.Time(rapid.IntRange(1, 40).Draw(t, "until"))}
+			case kind == 20:
+				event = engine.Event{Kind: engine.Foresee, Forecast: drawForecast(t, config, now)}
 			case kind == 19:
 				event = drawOutage(t, config)
 				event.Kind, event.ID = engine.Avoid, rapid.SampledFrom(ids).Draw(t, "id")

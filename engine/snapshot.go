@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -30,6 +31,7 @@ type saved struct {
 	Outbox       []Effect           `json:"outbox,omitempty"`
 	Outages      []*Outage          `json:"outages,omitempty"`
 	OutageNumber uint64             `json:"outage_number,omitempty"`
+	Forecasts    []*Forecast        `json:"forecasts,omitempty"` // by site
 }
 
 type savedPending struct {
@@ -57,6 +59,9 @@ func (e *Engine) Snapshot() []byte {
 		Now: s.now, Sequence: s.sequence, Effects: s.effects, Decided: s.decided,
 		Outbox: s.outbox, Submitted: s.submitted, Users: s.users.list,
 		Outages: s.outages, OutageNumber: s.outageNumber,
+	}
+	for _, site := range slices.Sorted(maps.Keys(s.forecasts)) {
+		out.Forecasts = append(out.Forecasts, s.forecasts[site])
 	}
 	if at := s.passAt(); at < berth.Forever {
 		out.Pass = &at
@@ -102,6 +107,11 @@ func Restore(config Config, snapshot []byte) (*Engine, error) {
 func (s *state) restore(in *saved) error {
 	s.now, s.sequence, s.effects, s.decided = in.Now, in.Sequence, in.Effects, in.Decided
 	s.submitted = in.Submitted
+	for _, f := range in.Forecasts {
+		if err := s.takeForecast(f); err != nil {
+			return err
+		}
+	}
 	for _, user := range in.Users {
 		s.users.sequence(user)
 	}
@@ -244,6 +254,9 @@ func (s *state) sound(r *berth.Reservation) error {
 	}
 	if !r.Expires.Valid() || r.Missing < 0 || r.Missing > berth.MaxPEs {
 		return fmt.Errorf("reservation %q expires at %d and lacks %d PEs", r.Request.ID, r.Expires, r.Missing)
+	}
+	if g := r.Staging; g != nil && (!g.Start.Valid() || !g.End.Valid() && g.End != berth.Forever || !g.Since.Valid() || g.End < g.Start || g.Kilobytes < 0 || g.Kilobytes > 1000*berth.MaxMegabytes) {
+		return fmt.Errorf("the data of reservation %q are %+v", r.Request.ID, *g)
 	}
 	for i := range r.Held {
 		a := &r.Held[i]

@@ -28,6 +28,9 @@ type state struct {
 	// others.
 	stocks     map[berth.ResourceID]*stock
 	stockOrder []*stock // in the order of the configuration
+	staging    Staging
+	forecasts  map[string]*Forecast // by site
+	underway   *entry               // whose data are on their way, while it is placed anew
 	// plans are the calendars with the plans of jobs booked on top; only the
 	// conservative pass has them.
 	plans map[berth.ResourceID]calendar.Calendar
@@ -54,6 +57,7 @@ type state struct {
 
 // resource is what the configuration says of a calendar.
 type resource struct {
+	state    *state
 	id       berth.ResourceID
 	site     *berth.Site
 	pool     berth.Pool
@@ -67,6 +71,9 @@ type resource struct {
 // lasts returns a variant of a request with its duration on the resource.
 func (res *resource) lasts(r *berth.Request, v berth.Variant) berth.Variant {
 	v.Duration = res.pool.SpeedFor(&r.Requirements).Scale(v.Duration)
+	if res.state.staging == HoldWhile {
+		v.Duration = min(v.Duration+res.staging(r), berth.TimeLimit)
+	}
 	return v
 }
 
@@ -82,6 +89,8 @@ func newState(config *Config, settings *settings) *state {
 		managed:   map[string]bool{},
 		calendars: map[berth.ResourceID]calendar.Calendar{},
 		stocks:    map[berth.ResourceID]*stock{},
+		staging:   settings.staging,
+		forecasts: map[string]*Forecast{},
 		idle:      map[berth.ResourceID]bitset.Set{},
 		ledger:    newLedger(),
 		queue:     newQueue(settings),
@@ -112,7 +121,7 @@ func newState(config *Config, settings *settings) *state {
 				s.idle[id] = bitset.New(pool.PEs)
 				s.idle[id].Fill(pool.PEs)
 			}
-			s.resources = append(s.resources, resource{id: id, site: &config.Sites[i], pool: pool, calendar: s.calendars[id], idle: s.idle[id], licences: licences, storage: storage})
+			s.resources = append(s.resources, resource{state: s, id: id, site: &config.Sites[i], pool: pool, calendar: s.calendars[id], idle: s.idle[id], licences: licences, storage: storage})
 		}
 	}
 	return s
@@ -254,6 +263,8 @@ func (s *state) fold(c *Change) error {
 	switch c.Kind {
 	case WentDown:
 		return s.addOutage(c.Outage)
+	case Forecasted:
+		return s.takeForecast(c.Forecast)
 	case CameUp:
 		return s.endOutage(c.Outage)
 	}
@@ -278,12 +289,19 @@ func (s *state) fold(c *Change) error {
 		s.queueJob(c.Request)
 		return nil
 	case Moved:
+		if c.Moved != nil {
+			e.Staging = c.Staging
+		}
 		return s.move(e, c.Moved, c.Held)
+	case Staged:
+		e.Staging = c.Staging
+		return nil
 	case Confirmed:
 		return s.confirm(e)
 	case Resized:
 		return s.resize(e, c.Moved)
 	case Modified:
+		e.Staging = c.Staging
 		return s.modify(e, c.Request, c.Moved, c.Held)
 	case Shown:
 		return s.shown(e)

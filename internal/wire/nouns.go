@@ -89,6 +89,16 @@ func Reservation(c *Coder, r *berth.Reservation) {
 	Int(c, 7, &r.Missing)
 	Bool(c, 8, &r.Shown)
 	List(c, 9, &r.Held, Allotment)
+	Pointer(c, 10, &r.Staging, Staging)
+	c.End()
+}
+
+// Staging is the form of a transfer of data.
+func Staging(c *Coder, s *berth.Staging) {
+	Int(c, 1, &s.Start)
+	Int(c, 2, &s.End)
+	Int(c, 3, &s.Since)
+	Int(c, 4, &s.Kilobytes)
 	c.End()
 }
 

@@ -12,7 +12,7 @@ import (
 var (
 	eventKinds = []engine.EventKind{
 		engine.Wake, engine.Submit, engine.Cancel, engine.Finish, engine.Down, engine.Up, engine.Settle,
-		engine.Confirm, engine.Modify, engine.Prolong, engine.Show, engine.Avoid,
+		engine.Confirm, engine.Modify, engine.Prolong, engine.Show, engine.Avoid, engine.Foresee,
 	}
 	changeKinds = []engine.ChangeKind{
 		engine.Advanced, engine.Queued, engine.Planned, engine.Accepted, engine.Refused, engine.Withdrawn,
@@ -20,6 +20,7 @@ var (
 		engine.Extended, engine.Moved, engine.Ended, engine.Cancelled, engine.Emitted, engine.Settled,
 		engine.Scheduled, engine.Waits, engine.Confirmed, engine.Expired,
 		engine.Shortened, engine.Preempted, engine.Resized, engine.Modified, engine.Kept, engine.Shown, engine.NoShow,
+		engine.Forecasted, engine.Staged,
 	}
 	effectKinds = []engine.EffectKind{engine.EffectReserve, engine.EffectLaunch, engine.EffectRelease}
 )
@@ -33,6 +34,7 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.PESet(c, 6, &e.PEs)
 	wire.Int(c, 7, &e.Until)
 	wire.Int(c, 8, &e.From)
+	wire.Pointer(c, 9, &e.Forecast, engine.CodeForecast)
 	c.End()
 }
 
@@ -53,6 +55,8 @@ func change(c *wire.Coder, x *engine.Change) {
 	wire.Uint(c, 14, &x.EffectID)
 	wire.Int(c, 15, &x.Pass)
 	wire.List(c, 16, &x.Held, wire.Allotment)
+	wire.Pointer(c, 17, &x.Staging, wire.Staging)
+	wire.Pointer(c, 18, &x.Forecast, engine.CodeForecast)
 	c.End()
 }
 
