@@ -49,6 +49,7 @@ var table = []room{
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
+	{path: "internal/sweep", imports: []string{"."}},
 	{path: "reproduce/chart", imports: []string{"."}},
 	{path: "reproduce", imports: []string{
 		".", "internal/stream", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
