@@ -17,8 +17,9 @@ type File struct {
 }
 
 // Files returns the report as files: claims.csv, parts.csv, for every figure an
-// .svg and a .csv, for every table a .csv, and report.html, which needs none of
-// the others. Equal reports give equal bytes.
+// .svg and a .csv, for every table a .csv, cells.jsonl with every measurement,
+// and report.html, which needs none of the others. Equal reports give equal
+// bytes.
 func (r *Report) Files() ([]File, error) {
 	tables := []Table{r.claimTable(), r.partTable()}
 	for i := range r.Figures {
@@ -39,6 +40,9 @@ func (r *Report) Files() ([]File, error) {
 			return nil, fmt.Errorf("drawing %s: %w", r.Figures[i].Name, err)
 		}
 		files = append(files, File{r.Figures[i].Name + ".svg", out.Bytes()})
+	}
+	if r.Measurements != nil {
+		files = append(files, File{"cells.jsonl", r.Measurements})
 	}
 	var page bytes.Buffer
 	if err := r.WriteHTML(&page); err != nil {

@@ -7,9 +7,26 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-hpc/berth/internal/sweep"
 )
 
 var update = flag.Bool("update", false, "write the verdicts found to testdata")
+
+// measured takes all measurements of a list and returns their values in its
+// order.
+func measured(t *testing.T, cells []sweep.Cell) [][]float64 {
+	t.Helper()
+	results, err := sweep.Run(t.Context(), &sweep.Plan{Name: t.Name(), Cells: cells}, sweep.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([][]float64, len(cells))
+	for i := range cells {
+		values[i] = results.Of(cells[i].Key)
+	}
+	return values
+}
 
 // The verdicts of both papers at quick scale and seed 1 are pinned, and so are
 // those with the data of two policies swapped: what is judged is the data.
@@ -24,18 +41,12 @@ func TestQuickVerdicts(t *testing.T) {
 			found.WriteString("  " + claims[i].ID + " " + string(worst(claims[i].Parts)) + "\n")
 		}
 	}
-	grid, err := measureGrid(t.Context(), &session{Options: Options{Seed: 1}, repetitions: quickGrid})
-	if err != nil {
-		t.Fatal(err)
-	}
+	grid := gridDataOf(measured(t, gridCells(&session{Options: Options{Seed: 1}, repetitions: quickGrid})), quickGrid)
 	tell("dynamic-priority", gridClaims(grid))
 	tell("dynamic-priority, DPSAR and ARWP swapped", gridClaims(grid.swapped("dpsar", "arwp")))
 	tell("dynamic-priority, DPSAR and shortest first swapped", gridClaims(grid.swapped("dpsar", "sjf")))
 
-	waiting, err := measureWaiting(t.Context(), &session{Options: Options{Seed: 1}, repetitions: quickWaiting.repetitions}, quickWaiting)
-	if err != nil {
-		t.Fatal(err)
-	}
+	waiting := waitingDataOf(measured(t, waitingCells(&session{Options: Options{Seed: 1}}, quickWaiting)), quickWaiting.repetitions)
 	tell("waiting-time", waitingClaims(waiting))
 	tell("waiting-time, sequential and eager swapped", waitingClaims(waiting.swapped()))
 

@@ -30,7 +30,12 @@ func reports(t *testing.T) []*Report {
 	for i := range waiting.loads {
 		waiting.loads[i].sequential.utilization, waiting.loads[i].eager.utilization = around(70), around(69)
 	}
+	rects := rectAs()
 	found := map[string]findings{
+		"availability": {
+			Setting: rectRows(quickRects, true), Notes: rectNotes(true), Claims: rectClaims(rects),
+			Figures: rectFigures(rects), Tables: []Table{rectTable(rects)},
+		},
 		"waiting-time": {
 			Setting: waitingRows(quickWaiting), Notes: waitingNotes, Claims: waitingClaims(waiting),
 			Figures: waitingFigures(waiting), Tables: []Table{searchTable(waiting.search)},
@@ -218,7 +223,7 @@ func TestOptions(t *testing.T) {
 	for field, o := range map[string]Options{
 		"scale": {Scale: "huge"}, "repetitions": {Repetitions: -1}, "seed": {Seed: math.MaxUint64},
 	} {
-		_, err := p.Run(t.Context(), o)
+		_, _, err := p.Run(t.Context(), o)
 		if e, ok := errors.AsType[*berth.Error](err); !ok || e.Field != field || e.Code != berth.Invalid {
 			t.Errorf("error %v about %s", err, field)
 		}

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -15,6 +18,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/berth-hpc/berth/internal/sweep"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/reproduce"
 )
@@ -26,6 +30,11 @@ type reproduceFlags struct {
 	repetitions int
 	seed        uint64
 	format      string
+	data        string
+	cells       string
+	shard       string
+	merge       []string
+	only        string
 
 	tell func(done, total int) // beside the bar, for tests; may be nil
 }
@@ -62,7 +71,16 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the first repetition; the next ones count up")
 	f.Var(&whole[int]{&flags.repetitions, 1, maxReplications}, "repetitions", "repeat every measurement N times (default: what the scale says)")
 	f.VarP(&choice{&flags.format, "form", formats}, "output", "o", "form of the claims: "+strings.Join(formats, ", "))
-	_ = cmd.MarkFlagDirname(outFlag) // fails for unknown flags only
+	f.StringVar(&flags.data, "data", os.Getenv("BERTH_DATA"), "folder of `DIR`/swf with logs of the Parallel Workloads Archive (default: $BERTH_DATA)")
+	f.Lookup("data").DefValue = "" // what the environment says is nobody's default
+	f.StringVar(&flags.cells, "cells", "", "keep finished measurements in `FILE`.jsonl as they come, and go on from what it holds")
+	f.StringVar(&flags.shard, "shard", "", "take the I-th of N parts of the measurements, `I/N`, into the file of --cells; no report")
+	f.StringSliceVar(&flags.merge, "merge", nil, "measure nothing, but report from the `FILES` of all shards")
+	f.StringVar(&flags.only, "only", "", "take the one measurement with this `KEY` again, as files of measurements name it, and print it")
+	_ = cmd.MarkFlagFilename("cells", "jsonl") // fails for unknown flags only
+	_ = cmd.MarkFlagFilename("merge", "jsonl")
+	_ = cmd.MarkFlagDirname("data")
+	_ = cmd.MarkFlagDirname(outFlag)
 	complete(cmd, "scale", scales())
 	complete(cmd, "output", formats)
 	return cmd
@@ -109,9 +127,12 @@ Papers:
 
 // reproduce runs the command.
 func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *reproduceFlags) error {
+	options, err := flags.options(cmd)
+	if err != nil {
+		return err
+	}
 	var folder *outputFolder
 	if cmd.Flags().Changed(outFlag) {
-		var err error
 		if folder, err = openFolder(flags.out); err != nil {
 			return err
 		}
@@ -119,12 +140,18 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	report, err := a.repeat(ctx, paper, flags)
+	if flags.only != "" {
+		return a.repeatOnly(ctx, paper, options, flags)
+	}
+	report, measured, err := a.repeat(ctx, paper, options)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &interrupted{kept: "nothing was written"}
+		return &interrupted{kept: flags.kept()}
 	case err != nil:
 		return err
+	case report == nil:
+		a.say("berth: shard %s is done; %s holds %d measurements", flags.shard, flags.cells, measured)
+		return nil
 	}
 	if folder != nil {
 		files, err := report.Files()
@@ -137,7 +164,7 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 			}
 		}
 		if ctx.Err() != nil {
-			return &interrupted{kept: "nothing was written"}
+			return &interrupted{kept: flags.kept()}
 		}
 		if err := folder.keep(); err != nil {
 			return err
@@ -149,24 +176,74 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 	return nil
 }
 
-// repeat runs the experiments, with a bar if people watch.
-func (a *app) repeat(ctx context.Context, paper *reproduce.Paper, flags *reproduceFlags) (*reproduce.Report, error) {
-	options := reproduce.Options{
-		Scale: reproduce.Scale(flags.scale), Repetitions: flags.repetitions, Seed: flags.seed, Progress: flags.tell,
+// kept says what an interruption leaves.
+func (flags *reproduceFlags) kept() string {
+	if flags.cells == "" {
+		return "nothing was written"
 	}
+	return "finished measurements are in " + flags.cells + "; the same command goes on from there"
+}
+
+// options turns the flags into what the experiments take.
+func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, error) {
+	o := reproduce.Options{
+		Scale: reproduce.Scale(flags.scale), Repetitions: flags.repetitions, Seed: flags.seed, Data: flags.data,
+		Sweep: sweep.Options{File: flags.cells, From: flags.merge, Progress: flags.tell},
+	}
+	for _, name := range []string{"cells", "merge", "shard", "only"} {
+		if cmd.Flags().Changed(name) && cmd.Flags().Lookup(name).Value.String() == "" {
+			return o, usagef(cmd, "--%s: empty", name)
+		}
+	}
+	if flags.only != "" {
+		for _, name := range []string{"cells", "merge", "shard", outFlag} {
+			if cmd.Flags().Changed(name) {
+				return o, usagef(cmd, "--only prints one measurement; it cannot go with --%s", name)
+			}
+		}
+	}
+	if flags.shard != "" {
+		var err error
+		if o.Sweep.Shard, err = sweep.ParseShard(flags.shard); err != nil {
+			return o, err
+		}
+		if cmd.Flags().Changed(outFlag) && o.Sweep.Shard.N > 1 {
+			return o, usagef(cmd, "--shard gives no report; put the shards together with --merge, and --out there")
+		}
+	}
+	return o, nil
+}
+
+// repeatOnly takes one measurement again.
+func (a *app) repeatOnly(ctx context.Context, paper *reproduce.Paper, options reproduce.Options, flags *reproduceFlags) error {
+	cell, err := paper.Only(ctx, options, flags.only)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &interrupted{kept: "nothing was written"}
+	case err != nil:
+		return err
+	}
+	if err := printCell(a.stdout, flags.format, cell); err != nil {
+		return fmt.Errorf("writing the measurement: %w", err)
+	}
+	return nil
+}
+
+// repeat runs the experiments, with a bar if people watch.
+func (a *app) repeat(ctx context.Context, paper *reproduce.Paper, options reproduce.Options) (*reproduce.Report, int, error) {
 	if isTerminal(a.stderr) {
 		container := mpb.New(mpb.WithOutput(a.stderr), mpb.WithWidth(48))
 		bar := container.AddBar(0,
 			mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(paper.Name+" "), decor.CountersNoUnit("%d/%d runs", decor.WCSyncSpace)),
-			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5})),
+			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Name(" "), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "")),
 		)
 		defer func() {
 			bar.Abort(true)
 			container.Wait()
 		}()
 		var known sync.Once
-		options.Progress = func(_, total int) {
+		options.Sweep.Progress = func(_, total int) {
 			known.Do(func() { bar.SetTotal(int64(total), false) })
 			bar.Increment()
 		}
@@ -236,4 +313,51 @@ func printClaimsJSON(w io.Writer, report *reproduce.Report) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(out)
+}
+
+// cellOutput is what reproduce --only -o json writes.
+type cellOutput struct {
+	Cell   string        `json:"cell"`
+	Values []valueOutput `json:"values"`
+}
+
+// valueOutput is one value of a measurement, null where there was nothing to
+// measure.
+type valueOutput struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value"`
+}
+
+// printCell writes one measurement.
+func printCell(w io.Writer, format string, cell *reproduce.Cell) error {
+	out := cellOutput{Cell: cell.Key, Values: []valueOutput{}}
+	for i, v := range cell.Values {
+		value := valueOutput{Name: cell.Names[i]}
+		if !math.IsNaN(v) {
+			value.Value = &v
+		}
+		out.Values = append(out.Values, value)
+	}
+	if format == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(out)
+	}
+	rows := [][]string{{"name", "value"}}
+	for _, v := range out.Values {
+		text := ""
+		if v.Value != nil {
+			text = strconv.FormatFloat(*v.Value, 'g', -1, 64)
+		}
+		rows = append(rows, []string{v.Name, text})
+	}
+	if format == "csv" {
+		return csv.NewWriter(w).WriteAll(rows)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows[1:] {
+		_, _ = fmt.Fprintf(table, "%s\t%s\n", row[0], row[1]) // Flush tells
+	}
+	return table.Flush()
 }

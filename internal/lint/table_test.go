@@ -52,12 +52,12 @@ var table = []room{
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "reproduce/chart", imports: []string{"."}},
 	{path: "reproduce", imports: []string{
-		".", "internal/stream", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
+		".", "internal/stream", "internal/sweep", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
 		"site", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/hpctime",
+		"internal/plot", "internal/stream", "internal/sweep", "internal/hpctime",
 	}},
 }
 
