@@ -30,8 +30,12 @@ func reports(t *testing.T) []*Report {
 	for i := range waiting.loads {
 		waiting.loads[i].sequential.utilization, waiting.loads[i].eager.utilization = around(70), around(69)
 	}
-	rects := rectAs()
+	rects, mixed := rectAs(), mixedAs()
 	found := map[string]findings{
+		"mixed-parallel": {
+			Setting: mixedRows(madeScale, allLogs()), Notes: mixedNotes(mixed, allLogs()), Claims: mixedClaims(mixed),
+			Figures: mixedFigures(mixed), Tables: mixedTables(mixed),
+		},
 		"availability": {
 			Setting: rectRows(quickRects, true), Notes: rectNotes(true), Claims: rectClaims(rects),
 			Figures: rectFigures(rects), Tables: []Table{rectTable(rects)},

@@ -40,6 +40,13 @@ var Papers = []Paper{
 		Version: 1, prepare: availability,
 	},
 	{
+		Name:  "mixed-parallel",
+		About: "workflows among the bookings of others, Tables 2 to 10, on real logs (Aida and Casanova)",
+		Title: "K. Aida, H. Casanova, Scheduling Mixed-Parallel Applications with Advance Reservations, HPDC 2008",
+		Quick: quickMixed.starts, Full: fullMixed.starts,
+		Version: 1, prepare: mixedParallel,
+	},
+	{
 		Name:  "dynamic-priority",
 		About: "DPSAR against reservation in the order of submission, Figures 4 to 7 (Ahuja, Gabrani and De)",
 		Title: "R. Ahuja, G. Gabrani, A. De, A Dynamic Priority Scheduler for Advance Reservation in Grid Computing, International Journal of Soft Computing 4(2), 2009",
@@ -90,12 +97,18 @@ type Options struct {
 	// subfolder swf; empty for none. What needs a log that is not there is not
 	// testable.
 	Data string
+	// Instances of each scenario of the mixed-parallel paper; 0 is what the scale
+	// says. It does not matter for the others.
+	Instances int
 	// Sweep says where the measurements are taken, and where they are kept.
 	Sweep sweep.Options
 }
 
 // experiment is what a paper measures, and what becomes of it.
 type experiment struct {
+	// lacks names the files without which nothing can be measured; empty if
+	// they are there.
+	lacks string
 	// settings decide what is measured, beside the scale, the seed and the
 	// repetitions.
 	settings []sweep.Setting
@@ -150,6 +163,9 @@ func (p *Paper) Run(ctx context.Context, o Options) (report *Report, measured in
 	if err != nil {
 		return nil, 0, err
 	}
+	if e.lacks != "" {
+		return nil, 0, e.missing(p, o)
+	}
 	results, err := sweep.Run(ctx, plan, o.Sweep)
 	if err != nil {
 		return nil, 0, err
@@ -158,6 +174,14 @@ func (p *Paper) Run(ctx context.Context, o Options) (report *Report, measured in
 		return nil, results.Len(), nil
 	}
 	return s.report(e, results), results.Len(), nil
+}
+
+// missing is the error for a paper that cannot be repeated without some files.
+func (e *experiment) missing(p *Paper, o Options) error {
+	if o.Data == "" {
+		return berth.Errorf(berth.Invalid, "data", "missing; %s is measured on logs of the Parallel Workloads Archive, want the folder of %s", p.Name, e.lacks)
+	}
+	return berth.Errorf(berth.Invalid, "data", "%s has none of the logs that %s is measured on: %s", o.Data, p.Name, e.lacks)
 }
 
 // Cell is one measurement of a reproduction.
@@ -174,6 +198,9 @@ func (p *Paper) Only(ctx context.Context, o Options, key string) (*Cell, error) 
 	_, e, plan, err := p.plan(o)
 	if err != nil {
 		return nil, err
+	}
+	if e.lacks != "" {
+		return nil, e.missing(p, o)
 	}
 	values, err := sweep.One(ctx, plan, key)
 	if err != nil {
@@ -244,6 +271,9 @@ func (s *session) command(paper string) string {
 	fmt.Fprintf(&line, "berth reproduce %s --scale %s --seed %d", paper, s.Scale, s.Seed)
 	if s.Repetitions > 0 {
 		fmt.Fprintf(&line, " --repetitions %d", s.repetitions)
+	}
+	if s.Instances > 0 {
+		fmt.Fprintf(&line, " --instances %d", s.Instances)
 	}
 	if s.Data != "" {
 		line.WriteString(" --data DIR")

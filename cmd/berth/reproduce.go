@@ -35,6 +35,7 @@ type reproduceFlags struct {
 	shard       string
 	merge       []string
 	only        string
+	instances   int
 
 	tell func(done, total int) // beside the bar, for tests; may be nil
 }
@@ -73,6 +74,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.VarP(&choice{&flags.format, "form", formats}, "output", "o", "form of the claims: "+strings.Join(formats, ", "))
 	f.StringVar(&flags.data, "data", os.Getenv("BERTH_DATA"), "folder of `DIR`/swf with logs of the Parallel Workloads Archive (default: $BERTH_DATA)")
 	f.Lookup("data").DefValue = "" // what the environment says is nobody's default
+	f.Var(&whole[int]{&flags.instances, 1, maxReplications}, "instances", "of each scenario of mixed-parallel (default: what the scale says, 100 at full; the paper has 1000)")
 	f.StringVar(&flags.cells, "cells", "", "keep finished measurements in `FILE`.jsonl as they come, and go on from what it holds")
 	f.StringVar(&flags.shard, "shard", "", "take the I-th of N parts of the measurements, `I/N`, into the file of --cells; no report")
 	f.StringSliceVar(&flags.merge, "merge", nil, "measure nothing, but report from the `FILES` of all shards")
@@ -187,7 +189,7 @@ func (flags *reproduceFlags) kept() string {
 // options turns the flags into what the experiments take.
 func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, error) {
 	o := reproduce.Options{
-		Scale: reproduce.Scale(flags.scale), Repetitions: flags.repetitions, Seed: flags.seed, Data: flags.data,
+		Scale: reproduce.Scale(flags.scale), Repetitions: flags.repetitions, Seed: flags.seed, Data: flags.data, Instances: flags.instances,
 		Sweep: sweep.Options{File: flags.cells, From: flags.merge, Progress: flags.tell},
 	}
 	for _, name := range []string{"cells", "merge", "shard", "only"} {

@@ -52,7 +52,7 @@ var table = []room{
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "reproduce/chart", imports: []string{"."}},
 	{path: "reproduce", imports: []string{
-		".", "internal/stream", "internal/sweep", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
+		".", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "measure", "sim", "reproduce/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
