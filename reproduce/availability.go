@@ -146,6 +146,9 @@ func availability(s *session) (*experiment, error) {
 	if err != nil {
 		return nil, err
 	}
+	if found && len(log.records) < scale.requests {
+		return nil, berth.Errorf(berth.Invalid, "data", "%s: %d usable jobs; want at least %d", log.file, len(log.records), scale.requests)
+	}
 	e := &experiment{
 		settings: []sweep.Setting{{Name: "requests", Value: strconv.Itoa(scale.requests)}},
 		cells:    rectCells(s, scale, log),
@@ -214,19 +217,11 @@ func (r *rectSetting) requests(seed uint64, repetition int, scale rectScale, log
 func (r *rectSetting) records(seed uint64, repetition int, scale rectScale, log *openLog) ([]workload.Record, error) {
 	name := rectWorkloads[r.workload].name
 	if rectWorkloads[r.workload].log {
-		all, err := log.read()
-		if err != nil {
-			return nil, err
-		}
-		n := len(all.Records)
-		if n < scale.requests {
-			return nil, berth.Errorf(berth.Invalid, "data", "%s: %d usable jobs; want at least %d", log.file, n, scale.requests)
-		}
 		from := 0
 		if scale.repetitions > 1 {
-			from = (n - scale.requests) * repetition / (scale.repetitions - 1)
+			from = (len(log.records) - scale.requests) * repetition / (scale.repetitions - 1)
 		}
-		part := slices.Clone(all.Records[from : from+scale.requests])
+		part := slices.Clone(log.records[from : from+scale.requests])
 		if name == "log6" {
 			for i := range part {
 				part[i].Run = nearestRun(part[i].Run)

@@ -57,6 +57,21 @@ func (r *Report) WriteClaims(w io.Writer) error {
 	return t.writeCSV(w)
 }
 
+// WriteAllClaims writes the claims of several reports in that form, each id
+// behind the paper's name and a slash.
+func WriteAllClaims(w io.Writer, reports []*Report) error {
+	var all Table
+	for _, r := range reports {
+		t := r.claimTable()
+		all.Header = t.Header
+		for _, row := range t.Rows {
+			row[0] = r.Paper.Name + "/" + row[0]
+			all.Rows = append(all.Rows, row)
+		}
+	}
+	return all.writeCSV(w)
+}
+
 // claimTable has one row for each claim, with the numbers of the part on which
 // its verdict rests.
 func (r *Report) claimTable() Table {

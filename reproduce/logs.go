@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/sweep"
@@ -26,15 +25,15 @@ type archiveLog struct {
 	partition int32 // whose jobs are taken; 0 for all
 }
 
-// openLog is a log that is there. It is read when somebody first asks.
+// openLog is a log that is there.
 type openLog struct {
 	*archiveLog
-	digest string
-	read   func() (*workload.Workload, error)
+	digest  string
+	records []workload.Record
 }
 
-// find looks for a log in the folder of the options, or in its subfolder swf. It
-// is false if it is not there, which is no error, for then what needs it is not
+// find looks for a log in the folder of the options, or in its subfolder swf, and
+// reads it. It is false if it is not there, which is no error, for then what needs it is not
 // testable.
 func (s *session) find(log *archiveLog) (*openLog, bool, error) {
 	if s.Data == "" {
@@ -50,7 +49,11 @@ func (s *session) find(log *archiveLog) (*openLog, bool, error) {
 			if err != nil {
 				return nil, false, fmt.Errorf("reading a log: %w", err)
 			}
-			return &openLog{log, digest, sync.OnceValues(func() (*workload.Workload, error) { return log.open(path) })}, true, nil
+			content, err := log.open(path)
+			if err != nil {
+				return nil, false, err
+			}
+			return &openLog{log, digest, content.Records}, true, nil
 		}
 	}
 	return nil, false, nil

@@ -219,7 +219,7 @@ func mixedCells(s *session, scale mixedScale, logs []*openLog) []sweep.Cell {
 		}
 	}
 	for _, log := range logs {
-		cells = append(cells, sweep.Cell{Key: "log/" + log.name, Run: func(context.Context) ([]float64, error) { return logValues(log) }})
+		cells = append(cells, sweep.Cell{Key: "log/" + log.name, Run: func(context.Context) ([]float64, error) { return logValues(log), nil }})
 	}
 	if len(logs) == 0 {
 		return nil

@@ -100,6 +100,9 @@ type Options struct {
 	// Instances of each scenario of the mixed-parallel paper; 0 is what the scale
 	// says. It does not matter for the others.
 	Instances int
+	// Untested makes a report, in which nothing is testable, of a paper whose
+	// logs are not there, instead of an error.
+	Untested bool
 	// Sweep says where the measurements are taken, and where they are kept.
 	Sweep sweep.Options
 }
@@ -162,6 +165,9 @@ func (p *Paper) Run(ctx context.Context, o Options) (report *Report, measured in
 	s, e, plan, err := p.plan(o)
 	if err != nil {
 		return nil, 0, err
+	}
+	if e.lacks != "" && o.Untested {
+		return s.report(e, nil), 0, nil
 	}
 	if e.lacks != "" {
 		return nil, 0, e.missing(p, o)
@@ -242,11 +248,15 @@ func (p *Paper) plan(o Options) (*session, *experiment, *sweep.Plan, error) {
 	return s, e, plan, nil
 }
 
-// report judges complete results.
+// report judges complete results; nil is that there is nothing to measure.
 func (s *session) report(e *experiment, results *sweep.Results) *Report {
 	values := make([][]float64, len(e.cells))
-	for i := range e.cells {
-		values[i] = results.Of(e.cells[i].Key)
+	var all []byte
+	if results != nil {
+		for i := range e.cells {
+			values[i] = results.Of(e.cells[i].Key)
+		}
+		all = results.Bytes()
 	}
 	found := e.judge(values)
 	for i := range found.Claims {
@@ -254,7 +264,7 @@ func (s *session) report(e *experiment, results *sweep.Results) *Report {
 	}
 	return &Report{
 		Paper: s.paper, Scale: s.Scale, Seed: s.Seed, Repetitions: s.repetitions,
-		Command: s.command(s.paper.Name), Measurements: results.Bytes(), findings: *found,
+		Command: s.command(s.paper.Name), Measurements: all, findings: *found,
 	}
 }
 

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -49,18 +47,27 @@ func (a *app) reproduceCommand() *cobra.Command {
 		Long:  reproduceLong(),
 		Example: `  berth reproduce waiting-time
   berth reproduce dynamic-priority --scale full --out results
-  berth reproduce waiting-time --repetitions 10 --seed 7 -o csv`,
-		ValidArgs: papers(),
+  berth reproduce waiting-time --repetitions 10 --seed 7 -o csv
+  berth reproduce availability --data DIR --out availability
+  berth reproduce mixed-parallel --data DIR --scale full --cells cells.jsonl --out mixed-parallel
+  berth reproduce mixed-parallel --data DIR --scale full --shard 2/4 --cells part2.jsonl
+  berth reproduce mixed-parallel --data DIR --scale full --merge part1.jsonl,part2.jsonl,part3.jsonl,part4.jsonl
+  berth reproduce mixed-parallel --data DIR --only blue/0.2/expo/seed=1
+  berth reproduce all --out all`,
+		ValidArgs: append(papers(), allPapers),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef(cmd, "want one PAPER, got %d; there are %s", len(args), strings.Join(papers(), ", "))
+				return usagef(cmd, "want one PAPER, got %d; there are %s", len(args), paperNames())
 			}
-			if _, ok := reproduce.PaperNamed(args[0]); !ok {
-				return usagef(cmd, "%s", unknown("paper", args[0], papers()))
+			if _, ok := reproduce.PaperNamed(args[0]); !ok && args[0] != allPapers {
+				return usagef(cmd, "%s", unknown("paper", args[0], append(papers(), allPapers)))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == allPapers {
+				return a.reproduceAll(cmd, &flags)
+			}
 			paper, _ := reproduce.PaperNamed(args[0])
 			return a.reproduce(cmd, paper, &flags)
 		},
@@ -112,10 +119,23 @@ prints a line for each: id, verdict, what the paper says, what was found. A
 verdict is held, within tolerance, not held or not testable.
 
 With --out it also writes claims.csv, parts.csv with every comparison, each
-figure as .svg and .csv, and report.html, a page that needs nothing beside it.
+figure as .svg and .csv, cells.jsonl with every measurement, and report.html, a
+page that needs nothing beside it. With all, it repeats every paper and writes one
+report over them beside a folder for each.
 
 The same paper, scale, repetitions and seed give the same bytes, on any number of
-cores. Intervals are those of 95 %.
+cores, but for the planning times of mixed-parallel, which are measured. Intervals
+are those of 95 %.
+
+availability and mixed-parallel read logs of the Parallel Workloads Archive, as
+.swf.gz in the folder of --data or in its subfolder swf; what needs a log that is
+not there is not testable, and says so.
+
+Long ones can be interrupted: with --cells finished measurements are in a file,
+and the same command goes on from there. With --shard several machines measure a
+part each, into a file each, and --merge makes the report of all. The file's first
+line says of what the measurements are; those of other options, another version
+or another sweep are refused, and none is counted twice.
 
 Papers:
 
@@ -216,21 +236,6 @@ func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, err
 	return o, nil
 }
 
-// repeatOnly takes one measurement again.
-func (a *app) repeatOnly(ctx context.Context, paper *reproduce.Paper, options reproduce.Options, flags *reproduceFlags) error {
-	cell, err := paper.Only(ctx, options, flags.only)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return &interrupted{kept: "nothing was written"}
-	case err != nil:
-		return err
-	}
-	if err := printCell(a.stdout, flags.format, cell); err != nil {
-		return fmt.Errorf("writing the measurement: %w", err)
-	}
-	return nil
-}
-
 // repeat runs the experiments, with a bar if people watch.
 func (a *app) repeat(ctx context.Context, paper *reproduce.Paper, options reproduce.Options) (*reproduce.Report, int, error) {
 	if isTerminal(a.stderr) {
@@ -299,6 +304,14 @@ func printClaims(w io.Writer, format string, report *reproduce.Report) error {
 }
 
 func printClaimsJSON(w io.Writer, report *reproduce.Report) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(outputOf(report))
+}
+
+// outputOf returns a report as JSON has it.
+func outputOf(report *reproduce.Report) reproduceOutput {
 	out := reproduceOutput{
 		Paper: report.Paper.Name, Scale: report.Scale, Repetitions: report.Repetitions, Seed: report.Seed, Claims: []claimOutput{},
 	}
@@ -311,55 +324,5 @@ func printClaimsJSON(w io.Writer, report *reproduce.Report) error {
 		}
 		out.Claims = append(out.Claims, claim)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(out)
-}
-
-// cellOutput is what reproduce --only -o json writes.
-type cellOutput struct {
-	Cell   string        `json:"cell"`
-	Values []valueOutput `json:"values"`
-}
-
-// valueOutput is one value of a measurement, null where there was nothing to
-// measure.
-type valueOutput struct {
-	Name  string   `json:"name"`
-	Value *float64 `json:"value"`
-}
-
-// printCell writes one measurement.
-func printCell(w io.Writer, format string, cell *reproduce.Cell) error {
-	out := cellOutput{Cell: cell.Key, Values: []valueOutput{}}
-	for i, v := range cell.Values {
-		value := valueOutput{Name: cell.Names[i]}
-		if !math.IsNaN(v) {
-			value.Value = &v
-		}
-		out.Values = append(out.Values, value)
-	}
-	if format == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(out)
-	}
-	rows := [][]string{{"name", "value"}}
-	for _, v := range out.Values {
-		text := ""
-		if v.Value != nil {
-			text = strconv.FormatFloat(*v.Value, 'g', -1, 64)
-		}
-		rows = append(rows, []string{v.Name, text})
-	}
-	if format == "csv" {
-		return csv.NewWriter(w).WriteAll(rows)
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows[1:] {
-		_, _ = fmt.Fprintf(table, "%s\t%s\n", row[0], row[1]) // Flush tells
-	}
-	return table.Flush()
+	return out
 }
