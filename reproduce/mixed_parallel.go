@@ -84,8 +84,12 @@ func mixedKinds() []mixedKind {
 		name   string
 		values []float64
 	}{
-		{"tasks", taskNumbers}, {"alpha", []float64{0.05, 0.1, 0.15, 0.2}}, {"width", ninths}, {"density", ninths},
-		{"regularity", ninths}, {"jump", []float64{1, 2, 3, 4}},
+		{"tasks", taskNumbers},
+		{"alpha", []float64{0.05, 0.1, 0.15, 0.2}},
+		{"width", ninths},
+		{"density", ninths},
+		{"regularity", ninths},
+		{"jump", []float64{1, 2, 3, 4}},
 	} {
 		for _, value := range p.values {
 			kinds = append(kinds, mixedKind{p.name, value})
@@ -179,7 +183,7 @@ func mixedParallel(s *session) (*experiment, error) {
 		judge: func(values [][]float64) *findings {
 			data := mixedDataOf(values, scale, logs)
 			return &findings{
-				Setting: mixedRows(scale, logs), Notes: mixedNotes(data, logs), Claims: mixedClaims(data),
+				Setting: mixedRows(scale, logs), Notes: mixedNotes(logs), Claims: mixedClaims(data),
 				Figures: mixedFigures(data), Tables: mixedTables(data),
 			}
 		},

@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/berth-hpc/berth/workload"
@@ -38,16 +39,9 @@ func (d *mixedData) gap(list []scenario, figure, other int) sample {
 	return d.over(list, figure).minus(d.over(list, other))
 }
 
-// only are the filters of scenarios.
+// The filters of scenarios.
 func ofShare(shares ...float64) func(*mixedSchedule, *mixedKind) bool {
-	return func(m *mixedSchedule, _ *mixedKind) bool {
-		for _, share := range shares {
-			if m.share == share {
-				return true
-			}
-		}
-		return false
-	}
+	return func(m *mixedSchedule, _ *mixedKind) bool { return slices.Contains(shares, m.share) }
 }
 
 func ofKind(parameter string, value float64) func(*mixedSchedule, *mixedKind) bool {
@@ -58,20 +52,19 @@ func ofLog(log int) func(*mixedSchedule, *mixedKind) bool {
 	return func(m *mixedSchedule, _ *mixedKind) bool { return m.log == log }
 }
 
-func ofMethod(method workload.Thinning) func(*mixedSchedule, *mixedKind) bool {
-	return func(m *mixedSchedule, _ *mixedKind) bool { return m.method == method }
-}
+// ofExpo lets through what stands in for Grid'5000.
+func ofExpo(m *mixedSchedule, _ *mixedKind) bool { return m.method == workload.Expo }
 
 // both joins two filters.
 func both(a, b func(*mixedSchedule, *mixedKind) bool) func(*mixedSchedule, *mixedKind) bool {
 	return func(m *mixedSchedule, k *mixedKind) bool { return a(m, k) && b(m, k) }
 }
 
-// each writes the means of figures with their names.
-func (d *mixedData) each(list []scenario, first int, names []string, unit string) string {
+// each writes the means of figures in percent with their names.
+func (d *mixedData) each(list []scenario, first int, names []string) string {
 	var words []string
 	for i, name := range names {
-		words = append(words, fmt.Sprintf("%s %s%s", name, middle(d.over(list, first+i)), unit))
+		words = append(words, fmt.Sprintf("%s %s %%", name, middle(d.over(list, first+i))))
 	}
 	return strings.Join(words, ", ")
 }
@@ -91,7 +84,7 @@ func claimUnbounded(d *mixedData) Claim {
 			}
 		}
 	}
-	c.Ours = "turn-around: " + d.each(all, atTAT, bdNames, " %") + "; CPU-hours: " + d.each(all, atCPU, bdNames, " %")
+	c.Ours = "turn-around: " + d.each(all, atTAT, bdNames) + "; CPU-hours: " + d.each(all, atCPU, bdNames)
 	return c
 }
 
@@ -106,7 +99,7 @@ func claimFewestHours(d *mixedData) Claim {
 	}
 	wins, n := d.wins(all, atCPU, len(bdNames)), len(all)
 	c.Parts = append(c.Parts, counted("scenarios in which bd-cpar takes the fewest", "scenarios", wins[bdCPAR], n, percentOf(95, n), percentOf(80, n)))
-	c.Ours = fmt.Sprintf("in %d of %d scenarios; %s", wins[bdCPAR], n, d.each(all, atCPU, bdNames, " %"))
+	c.Ours = fmt.Sprintf("in %d of %d scenarios; %s", wins[bdCPAR], n, d.each(all, atCPU, bdNames))
 	return c
 }
 
@@ -265,7 +258,7 @@ func claimConservative(d *mixedData) Claim {
 				"points", d.gap(list, at6CPU+pair[0], at6CPU+pair[1]).plus(-fewer), above()))
 		}
 	}
-	c.Ours = "φ 0.1 to 0.5: " + d.each(d.of6List(mixedShares...), at6CPU, dlNames[:5], " %")
+	c.Ours = "φ 0.1 to 0.5: " + d.each(d.of6List(mixedShares...), at6CPU, dlNames[:5])
 	return c
 }
 
@@ -282,7 +275,7 @@ func claimAllDeadlines(d *mixedData) Claim {
 				"points", d.gap(list, at6Tight+dlAll, at6Tight+i).plus(-farAheadDeadlines), above()))
 		}
 	}
-	c.Ours = "φ 0.1 to 0.5: " + d.each(d.of6List(mixedShares...), at6Tight, dlNames[:5], " %")
+	c.Ours = "φ 0.1 to 0.5: " + d.each(d.of6List(mixedShares...), at6Tight, dlNames[:5])
 	return c
 }
 
@@ -296,12 +289,12 @@ func names7() []string {
 }
 
 func claimLambda(d *mixedData) Claim {
-	list := d.among(ofMethod(workload.Expo))
+	list := d.among(ofExpo)
 	tight := func(a, b int) sample { return d.gap(list, at7Tight+a, at7Tight+b) }
 	return Claim{
 		ID: "A8", Source: "section 5.4, Table 7", Figure: "tightest-by-tasks",
 		Paper: "λ makes RC_CPAR tight, tighter than DL_BD_CPA, and bounds make it tighter still: 10.96, 55.08, 4.73 and 2.57 % above the best",
-		Ours:  "tightest deadline: " + d.each(list, at7Tight, names7(), " %") + "; CPU-hours: " + d.each(list, at7CPU, names7(), " %"),
+		Ours:  "tightest deadline: " + d.each(list, at7Tight, names7()) + "; CPU-hours: " + d.each(list, at7CPU, names7()),
 		Parts: []Part{
 			part("tightest deadline above the best, dl-rc-cpar - dl-rc-cpar-lambda", "points", tight(in7RC, in7Lambda), above()),
 			part("tightest deadline above the best, dl-bd-cpa - dl-rc-cpar-lambda", "points", tight(in7CPA, in7Lambda), above()),
@@ -428,7 +421,7 @@ func claimTasks(d *mixedData) Claim {
 type lambdaText struct{ savedRC, savedLambda, overRC, overCPA sample }
 
 func (d *mixedData) lambdaText() lambdaText {
-	list := d.among(ofMethod(workload.Expo))
+	list := d.among(ofExpo)
 	hours, tight := func(i int) sample { return d.over(list, atHours+i) }, func(i int) sample { return d.over(list, atTight+i) }
 	percent := func(a, b sample) sample {
 		s := make(sample, len(a))

@@ -7,11 +7,10 @@ import (
 	"strings"
 
 	"github.com/berth-hpc/berth/reproduce/chart"
-	"github.com/berth-hpc/berth/workload"
 )
 
 // mixedNotes say where the paper leaves something open, and what was done.
-func mixedNotes(d *mixedData, logs []*openLog) []string {
+func mixedNotes(logs []*openLog) []string {
 	notes := []string{
 		"Grid'5000's log of reservations is not public. Where the paper uses it (Tables 5, 7, 9 and 10 and a column of Table 6), the schedules thinned exponentially stand in for it, which the paper finds most like it (correlation 0.54): made of batch jobs, not of reservations, so only shapes can be compared. The correlations of section 3.2.2 are not testable.",
 		"A scenario is a kind of workflow on a kind of schedule, 40 × 9 for each log. Its instances are times drawn uniformly from the log (thirty days from its beginning to seven before its end), taggings of its jobs, and of the paper's 20 workflows of each kind as many as fit the number of instances, in turn.",
@@ -150,7 +149,7 @@ func mixedTables(d *mixedData) []Table {
 		return nil
 	}
 	tables := []Table{d.logTable(), d.boundTable("table4", "Table 4: turn-around and CPU-hours", table4, d.among(nil))}
-	if expo := d.among(ofMethod(workload.Expo)); len(expo) > 0 {
+	if expo := d.among(ofExpo); len(expo) > 0 {
 		tables = append(tables, d.boundTable("table5", "Table 5: the same, exponential schedules for Grid'5000", table5, expo))
 	}
 	tables = append(tables, d.table6(), d.table7(), d.timeTable("table9", "Table 9: planning times in ms by the number of tasks", "tasks", taskNumbers, table9),
@@ -168,17 +167,28 @@ var (
 	table6Hours = [][4]float64{{3556.70, 3486.30, 3769.20, math.NaN()}, {252.30, 251.36, 275.05, 185.58}, {231.01, 236.97, 243.60, 179.35}, {6.39, 6.80, 7.98, 2.15}, {0.16, 0.15, 0.16, 0.09}}
 	table7      = [][2]float64{{10.96, 123.98}, {55.08, 1.57}, {4.73, 24.46}, {2.57, 21.65}}
 	table9      = [][]float64{
-		{.531, 1.981, 5.681, 12.310, 20.264}, {.217, 1.206, 4.059, 10.025, 17.244}, {.201, 1.112, 3.753, 9.289, 15.920},
-		{.524, 1.946, 5.585, 12.112, 19.937}, {.387, 2.197, 7.607, 18.815, 32.588}, {.205, 1.117, 3.764, 9.272, 15.977},
-		{2.711, 30.084, 200.079, 732.413, 1690.289}, {2.303, 24.813, 166.258, 627.961, 1474.890},
-		{2.347, 24.810, 166.360, 629.305, 1476.448}, {2.351, 24.881, 166.140, 628.664, 1474.986},
+		{.531, 1.981, 5.681, 12.310, 20.264},
+		{.217, 1.206, 4.059, 10.025, 17.244},
+		{.201, 1.112, 3.753, 9.289, 15.920},
+		{.524, 1.946, 5.585, 12.112, 19.937},
+		{.387, 2.197, 7.607, 18.815, 32.588},
+		{.205, 1.117, 3.764, 9.272, 15.977},
+		{2.711, 30.084, 200.079, 732.413, 1690.289},
+		{2.303, 24.813, 166.258, 627.961, 1474.890},
+		{2.347, 24.810, 166.360, 629.305, 1476.448},
+		{2.351, 24.881, 166.140, 628.664, 1474.986},
 	}
 	table10 = [][]float64{
-		{4.971, 5.119, 5.315, 5.507, 5.662, 5.792, 6.019, 6.090, 6.200}, {3.017, 3.255, 3.547, 3.825, 4.053, 4.204, 4.491, 4.605, 4.734},
-		{2.797, 3.013, 3.286, 3.535, 3.771, 3.885, 4.149, 4.267, 4.361}, {4.878, 5.011, 5.210, 5.398, 5.571, 5.690, 5.918, 6.008, 6.104},
-		{5.614, 6.095, 6.616, 7.161, 7.596, 7.857, 8.431, 8.622, 8.852}, {2.814, 3.046, 3.292, 3.553, 3.765, 3.893, 4.156, 4.264, 4.384},
-		{147.555, 159.882, 174.086, 188.301, 199.822, 206.957, 221.579, 226.611, 232.671}, {123.758, 134.074, 145.794, 156.901, 166.037, 172.068, 184.152, 188.308, 193.274},
-		{123.758, 134.078, 145.782, 156.937, 166.084, 172.348, 184.114, 188.304, 193.341}, {124.357, 134.602, 145.725, 156.896, 166.066, 172.121, 184.443, 188.329, 193.234},
+		{4.971, 5.119, 5.315, 5.507, 5.662, 5.792, 6.019, 6.090, 6.200},
+		{3.017, 3.255, 3.547, 3.825, 4.053, 4.204, 4.491, 4.605, 4.734},
+		{2.797, 3.013, 3.286, 3.535, 3.771, 3.885, 4.149, 4.267, 4.361},
+		{4.878, 5.011, 5.210, 5.398, 5.571, 5.690, 5.918, 6.008, 6.104},
+		{5.614, 6.095, 6.616, 7.161, 7.596, 7.857, 8.431, 8.622, 8.852},
+		{2.814, 3.046, 3.292, 3.553, 3.765, 3.893, 4.156, 4.264, 4.384},
+		{147.555, 159.882, 174.086, 188.301, 199.822, 206.957, 221.579, 226.611, 232.671},
+		{123.758, 134.074, 145.794, 156.901, 166.037, 172.068, 184.152, 188.308, 193.274},
+		{123.758, 134.078, 145.782, 156.937, 166.084, 172.348, 184.114, 188.304, 193.341},
+		{124.357, 134.602, 145.725, 156.896, 166.066, 172.121, 184.443, 188.329, 193.234},
 	}
 	// Table 2's utilisation, and Table 3's mean run time and mean time from
 	// submission to start with their variations, by row of mixedLogs.
@@ -240,7 +250,7 @@ func (d *mixedData) table6() Table {
 	t := Table{Name: "table6", Title: "Table 6: deadlines, by the share of booked jobs", Header: []string{
 		"planner", "schedules", "tightest deadline above the best %", "low", "high", "paper", "CPU-hours above the fewest %", "low", "high", "paper",
 	}}
-	expo := d.among(ofMethod(workload.Expo))
+	expo := d.among(ofExpo)
 	for i, planner := range dlNames[:5] {
 		for k, title := range []string{"φ 0.1", "φ 0.2", "φ 0.5", "exponential, for Grid'5000"} {
 			list := expo
@@ -259,7 +269,7 @@ func (d *mixedData) table7() Table {
 	t := Table{Name: "table7", Title: "Table 7: deadlines with λ, exponential schedules for Grid'5000", Header: []string{
 		"planner", "tightest deadline above the best %", "low", "high", "paper", "CPU-hours above the fewest %", "low", "high", "paper", "λ at the tightest", "λ at the loose",
 	}}
-	expo := d.among(ofMethod(workload.Expo))
+	expo := d.among(ofExpo)
 	for i, of := range of7 {
 		row := append([]string{dlNames[of]}, cells(d.over(expo, at7Tight+i))...)
 		row = append(append(row, digits(table7[i][0])), cells(d.over(expo, at7CPU+i))...)
@@ -323,9 +333,12 @@ func (d *mixedData) scenarioTable() Table {
 		names []string
 		what  string
 	}{
-		{atTAT, bdNames, "turn-around above the best %"}, {atCPU, bdNames, "CPU-hours above the fewest %"},
-		{at6Tight, dlNames[:5], "tightest deadline above the best %"}, {at6CPU, dlNames[:5], "loose CPU-hours above the fewest %"},
-		{at7Tight, names7(), "tightest deadline above the best of four %"}, {at7CPU, names7(), "loose CPU-hours above the fewest of four %"},
+		{atTAT, bdNames, "turn-around above the best %"},
+		{atCPU, bdNames, "CPU-hours above the fewest %"},
+		{at6Tight, dlNames[:5], "tightest deadline above the best %"},
+		{at6CPU, dlNames[:5], "loose CPU-hours above the fewest %"},
+		{at7Tight, names7(), "tightest deadline above the best of four %"},
+		{at7CPU, names7(), "loose CPU-hours above the fewest of four %"},
 	}
 	for _, c := range columns {
 		for _, name := range c.names {

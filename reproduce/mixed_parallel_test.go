@@ -226,6 +226,15 @@ func TestMixedWithoutLogs(t *testing.T) {
 			t.Errorf("error %v, want %s", err, c.words)
 		}
 	}
+	// Where that is asked for, there is a report all the same.
+	report, _, err := p.Run(t.Context(), Options{Untested: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := filesOf(t, report)
+	if page := string(files["report.html"]); !strings.Contains(page, "14 claims: 14 not testable.") || files["cells.jsonl"] != nil {
+		t.Error("the page does not say that nothing is testable, or there are measurements")
+	}
 	d := mixedDataOf(nil, quickMixed, nil)
 	claims := mixedClaims(d)
 	for i := range claims {

@@ -33,7 +33,7 @@ func reports(t *testing.T) []*Report {
 	rects, mixed := rectAs(), mixedAs()
 	found := map[string]findings{
 		"mixed-parallel": {
-			Setting: mixedRows(madeScale, allLogs()), Notes: mixedNotes(mixed, allLogs()), Claims: mixedClaims(mixed),
+			Setting: mixedRows(madeScale, allLogs()), Notes: mixedNotes(allLogs()), Claims: mixedClaims(mixed),
 			Figures: mixedFigures(mixed), Tables: mixedTables(mixed),
 		},
 		"availability": {

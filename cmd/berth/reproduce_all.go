@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -148,8 +149,8 @@ func (f *outputFolders) keep() error {
 
 // drop removes what was not kept, the inner folders first.
 func (f *outputFolders) drop() {
-	for i := len(f.list) - 1; i >= 0; i-- {
-		f.list[i].drop()
+	for _, folder := range slices.Backward(f.list) {
+		folder.drop()
 	}
 }
 
