@@ -103,6 +103,24 @@ func (s sample) times(factor float64) sample {
 	return scaled
 }
 
+// plus returns the sample moved by a number.
+func (s sample) plus(x float64) sample {
+	moved := make(sample, len(s))
+	for i := range s {
+		moved[i] = s[i] + x
+	}
+	return moved
+}
+
+// size returns the sample without signs.
+func (s sample) size() sample {
+	sizes := make(sample, len(s))
+	for i := range s {
+		sizes[i] = math.Abs(s[i])
+	}
+	return sizes
+}
+
 // mean returns the means of several samples, repetition by repetition.
 func meanOf(samples []sample) sample {
 	if len(samples) == 0 {

@@ -2,12 +2,14 @@ package reproduce
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/stream"
+	"github.com/berth-hpc/berth/internal/sweep"
 )
 
 // The grid of the dynamic-priority paper: 5 resources of 47 PEs in all, of which
@@ -215,38 +217,51 @@ type gridData struct {
 	behind map[string][]gridMeans // of the paper's two; share 0 is that of amid
 }
 
-// dynamicPriority repeats the experiments of spec 3, c.
-func dynamicPriority(ctx context.Context, s *session) (*findings, error) {
-	data, err := measureGrid(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return &findings{
-		Setting: gridRows(s.repetitions),
-		Notes:   gridNotes(data),
-		Claims:  gridClaims(data),
-		Figures: gridFigures(data),
+// dynamicPriority prepares the experiments of spec 3, c.
+func dynamicPriority(s *session) (*experiment, error) {
+	return &experiment{
+		cells: gridCells(s),
+		names: func(int) []string { return gridNames },
+		judge: func(values [][]float64) *findings {
+			data := gridDataOf(values, s.repetitions)
+			return &findings{
+				Setting: gridRows(s.repetitions),
+				Notes:   gridNotes(data),
+				Claims:  gridClaims(data),
+				Figures: gridFigures(data),
+			}
+		},
 	}, nil
 }
 
-func measureGrid(ctx context.Context, s *session) (*gridData, error) {
+// gridCells lists the measurements, run by run.
+func gridCells(s *session) []sweep.Cell {
+	var cells []sweep.Cell
 	runs := gridRuns()
-	outcomes := make([]gridOutcome, len(runs)*s.repetitions)
-	err := s.each(ctx, len(outcomes), func(ctx context.Context, i int) error {
-		run := &runs[i/s.repetitions]
-		w := gridlets(s.seed(i%s.repetitions), run.share, run.wanted)
-		var err error
-		outcomes[i], err = w.measure(ctx, run)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	for i := range runs {
+		run := &runs[i]
+		for r := range s.repetitions {
+			cells = append(cells, sweep.Cell{
+				Key: fmt.Sprintf("%s/%d/%d-%d/seed=%d", run.policy.name, run.share, run.wanted.from/hour, run.wanted.to/hour, s.seed(r)),
+				Run: func(ctx context.Context) ([]float64, error) {
+					o, err := gridlets(s.seed(r), run.share, run.wanted).measure(ctx, run)
+					return o.values(), err
+				},
+			})
+		}
 	}
+	return cells
+}
+
+// gridDataOf sorts the values of gridCells.
+func gridDataOf(values [][]float64, repetitions int) *gridData {
+	runs := gridRuns()
 	data := &gridData{amid: map[string][]gridMeans{}, behind: map[string][]gridMeans{}}
 	for row := range runs {
 		var m gridMeans
-		for r := range s.repetitions {
-			m.add(&outcomes[row*s.repetitions+r])
+		for r := range repetitions {
+			o := gridOutcomeOf(values[row*repetitions+r])
+			m.add(&o)
 		}
 		rows := data.amid
 		if runs[row].wanted == behindQueue {
@@ -258,5 +273,5 @@ func measureGrid(ctx context.Context, s *session) (*gridData, error) {
 		name := gridPolicies[i].name
 		data.behind[name] = append([]gridMeans{data.amid[name][0]}, data.behind[name]...)
 	}
-	return data, nil
+	return data
 }

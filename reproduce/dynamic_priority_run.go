@@ -17,6 +17,22 @@ type gridOutcome struct {
 	moved, late                              float64
 }
 
+// gridNames are those of an outcome's values.
+var gridNames = []string{"waiting", "offset", "rejections", "utilization", "important", "unimportant", "moved", "late"}
+
+// values lists the outcome in the order of gridNames.
+func (o *gridOutcome) values() []float64 {
+	return []float64{o.waiting, o.offset, o.rejections, o.utilization, o.important, o.unimportant, o.moved, o.late}
+}
+
+// gridOutcomeOf is values, turned round.
+func gridOutcomeOf(v []float64) gridOutcome {
+	return gridOutcome{
+		waiting: v[0], offset: v[1], rejections: v[2], utilization: v[3],
+		important: v[4], unimportant: v[5], moved: v[6], late: v[7],
+	}
+}
+
 // measure decides the gridlets in the order of a policy and carries the promises
 // out.
 func (w *gridWorkload) measure(ctx context.Context, run *gridRun) (gridOutcome, error) {

@@ -293,11 +293,7 @@ func TestGridIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 	measure := func(cores int) *gridData {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-		d, err := measureGrid(t.Context(), &session{Options: Options{Seed: 8}, repetitions: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return gridDataOf(measured(t, gridCells(&session{Options: Options{Seed: 8}, repetitions: 1})), 1)
 	}
 	if diff := cmp.Diff(measure(1), measure(4), cmp.AllowUnexported(gridData{}, gridMeans{})); diff != "" {
 		t.Error(diff)

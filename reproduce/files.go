@@ -17,8 +17,9 @@ type File struct {
 }
 
 // Files returns the report as files: claims.csv, parts.csv, for every figure an
-// .svg and a .csv, for every table a .csv, and report.html, which needs none of
-// the others. Equal reports give equal bytes.
+// .svg and a .csv, for every table a .csv, cells.jsonl with every measurement,
+// and report.html, which needs none of the others. Equal reports give equal
+// bytes.
 func (r *Report) Files() ([]File, error) {
 	tables := []Table{r.claimTable(), r.partTable()}
 	for i := range r.Figures {
@@ -40,6 +41,9 @@ func (r *Report) Files() ([]File, error) {
 		}
 		files = append(files, File{r.Figures[i].Name + ".svg", out.Bytes()})
 	}
+	if r.Measurements != nil {
+		files = append(files, File{"cells.jsonl", r.Measurements})
+	}
 	var page bytes.Buffer
 	if err := r.WriteHTML(&page); err != nil {
 		return nil, err
@@ -51,6 +55,21 @@ func (r *Report) Files() ([]File, error) {
 func (r *Report) WriteClaims(w io.Writer) error {
 	t := r.claimTable()
 	return t.writeCSV(w)
+}
+
+// WriteAllClaims writes the claims of several reports in that form, each id
+// behind the paper's name and a slash.
+func WriteAllClaims(w io.Writer, reports []*Report) error {
+	var all Table
+	for _, r := range reports {
+		t := r.claimTable()
+		all.Header = t.Header
+		for _, row := range t.Rows {
+			row[0] = r.Paper.Name + "/" + row[0]
+			all.Rows = append(all.Rows, row)
+		}
+	}
+	return all.writeCSV(w)
 }
 
 // claimTable has one row for each claim, with the numbers of the part on which

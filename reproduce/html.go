@@ -14,6 +14,9 @@ import (
 //go:embed report.tmpl.html
 var pageText string
 
+//go:embed all.tmpl.html
+var allText string
+
 // badges tell a verdict by a sign and by a class of the style sheet, so that
 // colour is never alone.
 var badges = map[Verdict]struct{ sign, class string }{
@@ -26,6 +29,7 @@ var badges = map[Verdict]struct{ sign, class string }{
 // htmlPage is what the template shows.
 type htmlPage struct {
 	Report *Report
+	Prefix string // of every anchor
 	Dark   template.CSS
 	Tally  string
 	Claims []htmlClaim
@@ -48,13 +52,14 @@ type htmlPart struct {
 
 type htmlFigure struct {
 	*Figure
-	SVG template.HTML
+	Prefix string
+	SVG    template.HTML
 }
 
 // WriteHTML writes the report as one page that refers to nothing outside
 // itself.
 func (r *Report) WriteHTML(w io.Writer) error {
-	page, err := r.page()
+	page, err := r.page("")
 	if err != nil {
 		return err
 	}
@@ -68,16 +73,46 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	return nil
 }
 
-func (r *Report) page() (*htmlPage, error) {
+// WriteAllHTML writes one page over several reports: every claim with its
+// verdict, numbers and figure. It refers to nothing outside itself. command is
+// what makes all of them.
+func WriteAllHTML(w io.Writer, command string, reports []*Report) error {
+	all := struct {
+		Command string
+		Dark    template.CSS
+		Papers  []*htmlPage
+	}{Command: command, Dark: template.CSS(chart.DarkStyle())}
+	for _, r := range reports {
+		page, err := r.page(r.Paper.Name + "-")
+		if err != nil {
+			return err
+		}
+		all.Papers = append(all.Papers, page)
+	}
+	text, err := template.New("report").Parse(pageText)
+	if err == nil {
+		text, err = text.New("all").Parse(allText)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the report's template: %w", err)
+	}
+	if err := text.Execute(w, all); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// page prepares the page; prefix sets its anchors apart from those of others.
+func (r *Report) page(prefix string) (*htmlPage, error) {
 	drawings := map[string]*htmlFigure{}
 	for i := range r.Figures {
 		var out bytes.Buffer
 		if err := r.Figures[i].drawn().WriteInline(&out); err != nil {
 			return nil, fmt.Errorf("drawing %s: %w", r.Figures[i].Name, err)
 		}
-		drawings[r.Figures[i].Name] = &htmlFigure{&r.Figures[i], template.HTML(out.String())}
+		drawings[r.Figures[i].Name] = &htmlFigure{&r.Figures[i], prefix, template.HTML(out.String())}
 	}
-	page := &htmlPage{Report: r, Dark: template.CSS(chart.DarkStyle()), Tally: r.tally()}
+	page := &htmlPage{Report: r, Prefix: prefix, Dark: template.CSS(chart.DarkStyle()), Tally: r.tally()}
 	shown := map[string]bool{}
 	for i := range r.Claims {
 		c := &r.Claims[i]

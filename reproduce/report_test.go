@@ -30,7 +30,16 @@ func reports(t *testing.T) []*Report {
 	for i := range waiting.loads {
 		waiting.loads[i].sequential.utilization, waiting.loads[i].eager.utilization = around(70), around(69)
 	}
+	rects, mixed := rectAs(), mixedAs()
 	found := map[string]findings{
+		"mixed-parallel": {
+			Setting: mixedRows(madeScale, allLogs()), Notes: mixedNotes(allLogs()), Claims: mixedClaims(mixed),
+			Figures: mixedFigures(mixed), Tables: mixedTables(mixed),
+		},
+		"availability": {
+			Setting: rectRows(quickRects, true), Notes: rectNotes(true), Claims: rectClaims(rects),
+			Figures: rectFigures(rects), Tables: []Table{rectTable(rects)},
+		},
 		"waiting-time": {
 			Setting: waitingRows(quickWaiting), Notes: waitingNotes, Claims: waitingClaims(waiting),
 			Figures: waitingFigures(waiting), Tables: []Table{searchTable(waiting.search)},
@@ -186,6 +195,58 @@ func TestPageOfAReport(t *testing.T) {
 	}
 }
 
+// One page over all papers refers to nothing outside, has every claim of every
+// paper with its verdict, figure and command, and links that lead somewhere; the
+// list of claims names the papers.
+func TestPageOverAllPapers(t *testing.T) {
+	all := reports(t)
+	var page, list bytes.Buffer
+	if err := WriteAllHTML(&page, "berth reproduce all", all); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteAllClaims(&list, all); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	for _, outside := range []string{"<script", "<link", "<img", " src=", "url(", "@import"} {
+		if strings.Contains(text, outside) {
+			t.Errorf("the page has %s", outside)
+		}
+	}
+	for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+		if target, within := strings.CutPrefix(link[1], "#"); !within || strings.Count(text, `id="`+target+`"`) != 1 {
+			t.Errorf("link to %q", link[1])
+		}
+	}
+	rows := readCSV(t, list.Bytes())[1:]
+	n := 0
+	for _, r := range all {
+		figures := map[string]bool{}
+		for i := range r.Claims {
+			c := &r.Claims[i]
+			if id := r.Paper.Name + "/" + c.ID; rows[n][0] != id || rows[n][1] != string(c.Verdict) {
+				t.Errorf("row %q of %s, %s", rows[n][:2], id, c.Verdict)
+			}
+			n++
+			if strings.Count(text, `<section id="`+r.Paper.Name+"-"+c.ID+`">`) != 1 {
+				t.Errorf("no section of %s/%s", r.Paper.Name, c.ID)
+			}
+			if c.Figure != "" && !figures[c.Figure] {
+				figures[c.Figure] = true
+				if strings.Count(text, `<figure id="`+r.Paper.Name+"-"+c.Figure+`"`) != 1 {
+					t.Errorf("the figure %s of %s is not there once", c.Figure, r.Paper.Name)
+				}
+			}
+		}
+		if got := strings.Count(text, "<code>"+r.Command+"</code>"); got != len(r.Claims) {
+			t.Errorf("the command of %s is there %d times", r.Paper.Name, got)
+		}
+	}
+	if n != len(rows) {
+		t.Errorf("%d rows for %d claims", len(rows), n)
+	}
+}
+
 // What cannot be measured leaves gaps, not faults: one repetition has no
 // intervals.
 func TestReportWithoutIntervals(t *testing.T) {
@@ -218,7 +279,7 @@ func TestOptions(t *testing.T) {
 	for field, o := range map[string]Options{
 		"scale": {Scale: "huge"}, "repetitions": {Repetitions: -1}, "seed": {Seed: math.MaxUint64},
 	} {
-		_, err := p.Run(t.Context(), o)
+		_, _, err := p.Run(t.Context(), o)
 		if e, ok := errors.AsType[*berth.Error](err); !ok || e.Field != field || e.Code != berth.Invalid {
 			t.Errorf("error %v about %s", err, field)
 		}

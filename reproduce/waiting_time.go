@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/sweep"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/sim"
@@ -223,9 +225,9 @@ type waitingData struct {
 	open   openFilter
 }
 
-// openFilter has the decision hashes of the same requests, by configuration,
-// without a filter, with those that must not matter, and with one that should.
-type openFilter struct{ sequential, k2One, k1Zero, filtered []string }
+// openFilter says, by configuration, whether a filter changed a decision about
+// the same requests: those that must not matter, and one that should.
+type openFilter struct{ k2One, k1Zero, filtered []bool }
 
 // The theorem's search: 216 settings, every combination of these.
 var (
@@ -269,74 +271,139 @@ var (
 	wideLoads  = []float64{0.7, 1, 2, 3}
 )
 
-// waitingTime repeats the waiting-time experiments. The paper prints none of
+// waitingTime prepares the waiting-time experiments. The paper prints none of
 // its own; these are the ones of spec 4, c.
-func waitingTime(ctx context.Context, s *session) (*findings, error) {
+func waitingTime(s *session) (*experiment, error) {
 	scale := quickWaiting
 	if s.Scale == Full {
 		scale = fullWaiting
 	}
 	scale.repetitions = s.repetitions
-	data, err := measureWaiting(ctx, s, scale)
-	if err != nil {
-		return nil, err
-	}
-	return &findings{
-		Setting: waitingRows(scale),
-		Notes:   waitingNotes,
-		Claims:  waitingClaims(data),
-		Figures: waitingFigures(data),
-		Tables:  []Table{searchTable(data.search)},
+	runs := len(waitingRuns()) * scale.repetitions
+	return &experiment{
+		settings: []sweep.Setting{{Name: "requests", Value: strconv.Itoa(scale.requests)}},
+		cells:    waitingCells(s, scale),
+		names: func(i int) []string {
+			if i < runs {
+				return waitingNames
+			}
+			return openNames
+		},
+		judge: func(values [][]float64) *findings {
+			data := waitingDataOf(values, scale.repetitions)
+			return &findings{
+				Setting: waitingRows(scale),
+				Notes:   waitingNotes,
+				Claims:  waitingClaims(data),
+				Figures: waitingFigures(data),
+				Tables:  []Table{searchTable(data.search)},
+			}
+		},
 	}, nil
 }
 
-// measureWaiting runs all settings, repetition by repetition.
-func measureWaiting(ctx context.Context, s *session, scale waitingScale) (*waitingData, error) {
-	settings := searchSettings()
-	searches := len(settings)
-	for _, limit := range waitLimits {
-		settings = append(settings, uniformSetting(1, limit))
-	}
-	waits := len(settings)
-	for _, load := range wideLoads {
-		settings = append(settings, uniformSetting(load, 1))
-	}
+// waitingRun is one setting under one policy.
+type waitingRun struct {
+	study   string
+	setting waitingSetting
+	eager   bool
+}
 
-	// By setting and policy, sequential before eager.
-	outcomes := make([][]waitingOutcome, 2*len(settings))
-	for i := range outcomes {
-		outcomes[i] = make([]waitingOutcome, scale.repetitions)
+// waitingRuns lists the runs: the search, the waiting limits, the loads, each
+// setting sequential before eager.
+func waitingRuns() []waitingRun {
+	var runs []waitingRun
+	add := func(study string, setting waitingSetting) {
+		runs = append(runs, waitingRun{study, setting, false}, waitingRun{study, setting, true})
+	}
+	for _, setting := range searchSettings() {
+		add("search", setting)
+	}
+	for _, limit := range waitLimits {
+		add("waits", uniformSetting(1, limit))
+	}
+	for _, load := range wideLoads {
+		add("loads", uniformSetting(load, 1))
+	}
+	return runs
+}
+
+// key names the run among all.
+func (w *waitingRun) key() string {
+	policy := "sequential"
+	if w.eager {
+		policy = "eager"
+	}
+	s := &w.setting
+	return fmt.Sprintf("%s/%s/%d-%d/%g/%g/%s/%s", w.study, s.sizes(), s.k1, s.k2, s.load, s.limit, s.durations(), policy)
+}
+
+// waitingCells lists the measurements: every run, repetition by repetition, and
+// then the filters that admit everything.
+func waitingCells(s *session, scale waitingScale) []sweep.Cell {
+	var cells []sweep.Cell
+	runs := waitingRuns()
+	for i := range runs {
+		run := &runs[i]
+		for r := range scale.repetitions {
+			cells = append(cells, sweep.Cell{
+				Key: fmt.Sprintf("%s/seed=%d", run.key(), s.seed(r)),
+				Run: func(ctx context.Context) ([]float64, error) {
+					var filter *policy.Eager
+					if run.eager {
+						filter = run.setting.filter()
+					}
+					o, err := run.setting.run(ctx, filter, s.seed(r), scale.requests)
+					return []float64{o.utilization, o.acceptance, o.narrow, o.wide}, err
+				},
+			})
+		}
 	}
 	open := openSettings()
-	hashes := make([]openHashes, len(open))
-	runs := len(outcomes) * scale.repetitions
-	err := s.each(ctx, runs+len(open), func(ctx context.Context, i int) error {
-		if i >= runs {
-			i -= runs
-			return hashes[i].measure(ctx, &open[i], s.Seed, scale.requests)
+	for i := range open {
+		setting := &open[i]
+		cells = append(cells, sweep.Cell{
+			Key: fmt.Sprintf("open/%s/%g/%g/%s/seed=%d", setting.sizes(), setting.load, setting.limit, setting.durations(), s.Seed),
+			Run: func(ctx context.Context) ([]float64, error) {
+				return setting.changed(ctx, s.Seed, scale.requests)
+			},
+		})
+	}
+	return cells
+}
+
+// waitingNames and openNames are those of the values of the two kinds of cells.
+var (
+	waitingNames = []string{"utilization", "acceptance", "narrow", "wide"}
+	openNames    = []string{"changed by K2 = 1", "changed by K1 = 0", "changed by a filter"}
+)
+
+// waitingDataOf sorts the values of waitingCells.
+func waitingDataOf(values [][]float64, repetitions int) *waitingData {
+	runs := waitingRuns()
+	data := &waitingData{}
+	means := func(row int) waitingMeans {
+		var outcomes []waitingOutcome
+		for _, v := range values[row*repetitions : (row+1)*repetitions] {
+			outcomes = append(outcomes, waitingOutcome{utilization: v[0], acceptance: v[1], narrow: v[2], wide: v[3]})
 		}
-		row, repetition := i/scale.repetitions, i%scale.repetitions
-		setting := &settings[row/2]
-		var filter *policy.Eager
-		if row%2 == 1 {
-			filter = setting.filter()
+		return waitingMeansOf(outcomes)
+	}
+	for row := 0; row < len(runs); row += 2 {
+		c := comparison{runs[row].setting, means(row), means(row + 1)}
+		switch runs[row].study {
+		case "search":
+			data.search = append(data.search, c)
+		case "waits":
+			data.waits = append(data.waits, c)
+		default:
+			data.loads = append(data.loads, c)
 		}
-		var err error
-		outcomes[row][repetition], err = setting.run(ctx, filter, s.seed(repetition), scale.requests)
-		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	compared := make([]comparison, len(settings))
-	for i := range settings {
-		compared[i] = comparison{settings[i], waitingMeansOf(outcomes[2*i]), waitingMeansOf(outcomes[2*i+1])}
+	for _, v := range values[len(runs)*repetitions:] {
+		data.open.add(v)
 	}
-	data := &waitingData{search: compared[:searches], waits: compared[searches:waits], loads: compared[waits:]}
-	for i := range hashes {
-		data.open.add(&hashes[i])
-	}
-	return data, nil
+	return data
 }
 
 // openSettings are where filters that admit everything are compared: the
@@ -351,31 +418,33 @@ func openSettings() []waitingSetting {
 	return settings
 }
 
-// openHashes are those of one setting.
-type openHashes struct{ sequential, k2One, k1Zero, filtered string }
-
-func (h *openHashes) measure(ctx context.Context, s *waitingSetting, seed uint64, requests int) error {
-	for _, c := range []struct {
-		hash   *string
-		filter *policy.Eager
-	}{
-		{&h.sequential, nil},
-		{&h.k2One, &policy.Eager{K1: policy.Permille(s.k1), K2: 1000}},
-		{&h.k1Zero, &policy.Eager{K1: 0, K2: policy.Permille(s.k2)}},
-		{&h.filtered, s.filter()},
-	} {
-		outcome, err := s.run(ctx, c.filter, seed, requests)
-		if err != nil {
-			return err
-		}
-		*c.hash = outcome.hash
+// changed returns for a filter with K2 = 1, one with K1 = 0 and the setting's own
+// whether it changes a decision: 1 or 0.
+func (s *waitingSetting) changed(ctx context.Context, seed uint64, requests int) ([]float64, error) {
+	sequential, err := s.run(ctx, nil, seed, requests)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	var changes []float64
+	for _, filter := range []*policy.Eager{
+		{K1: policy.Permille(s.k1), K2: 1000}, {K1: 0, K2: policy.Permille(s.k2)}, s.filter(),
+	} {
+		outcome, err := s.run(ctx, filter, seed, requests)
+		if err != nil {
+			return nil, err
+		}
+		change := 0.0
+		if outcome.hash != sequential.hash {
+			change = 1
+		}
+		changes = append(changes, change)
+	}
+	return changes, nil
 }
 
-func (o *openFilter) add(h *openHashes) {
-	o.sequential = append(o.sequential, h.sequential)
-	o.k2One = append(o.k2One, h.k2One)
-	o.k1Zero = append(o.k1Zero, h.k1Zero)
-	o.filtered = append(o.filtered, h.filtered)
+// add takes in what changed returned.
+func (o *openFilter) add(changes []float64) {
+	o.k2One = append(o.k2One, changes[0] != 0)
+	o.k1Zero = append(o.k1Zero, changes[1] != 0)
+	o.filtered = append(o.filtered, changes[2] != 0)
 }

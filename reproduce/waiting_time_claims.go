@@ -116,10 +116,10 @@ func claimTheorem(d *waitingData) Claim {
 }
 
 func claimOpen(d *waitingData) Claim {
-	n := len(d.open.sequential)
-	same := func(hashes []string) (equal int) {
-		for i := range hashes {
-			if hashes[i] == d.open.sequential[i] {
+	n := len(d.open.filtered)
+	same := func(changed []bool) (equal int) {
+		for _, c := range changed {
+			if !c {
 				equal++
 			}
 		}

@@ -41,7 +41,7 @@ func waitingAs() *waitingData {
 		})
 	}
 	for range 20 {
-		d.open.add(&openHashes{"same", "same", "same", "other"})
+		d.open.add([]float64{0, 0, 1})
 	}
 	return d
 }
@@ -235,11 +235,7 @@ func TestWaitingIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	measure := func(cores int, seed uint64) *waitingData {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 		s := &session{Options: Options{Seed: seed}, repetitions: 2}
-		d, err := measureWaiting(t.Context(), s, waitingScale{repetitions: 2, requests: 40})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return waitingDataOf(measured(t, waitingCells(s, waitingScale{repetitions: 2, requests: 40})), 2)
 	}
 	same := cmp.AllowUnexported(waitingData{}, comparison{}, waitingSetting{}, waitingMeans{}, openFilter{})
 	one, four := measure(1, 3), measure(4, 3)

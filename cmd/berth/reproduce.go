@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -15,6 +16,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/berth-hpc/berth/internal/sweep"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/reproduce"
 )
@@ -26,6 +28,12 @@ type reproduceFlags struct {
 	repetitions int
 	seed        uint64
 	format      string
+	data        string
+	cells       string
+	shard       string
+	merge       []string
+	only        string
+	instances   int
 
 	tell func(done, total int) // beside the bar, for tests; may be nil
 }
@@ -39,18 +47,27 @@ func (a *app) reproduceCommand() *cobra.Command {
 		Long:  reproduceLong(),
 		Example: `  berth reproduce waiting-time
   berth reproduce dynamic-priority --scale full --out results
-  berth reproduce waiting-time --repetitions 10 --seed 7 -o csv`,
-		ValidArgs: papers(),
+  berth reproduce waiting-time --repetitions 10 --seed 7 -o csv
+  berth reproduce availability --data DIR --out availability
+  berth reproduce mixed-parallel --data DIR --scale full --cells cells.jsonl --out mixed-parallel
+  berth reproduce mixed-parallel --data DIR --scale full --shard 2/4 --cells part2.jsonl
+  berth reproduce mixed-parallel --data DIR --scale full --merge part1.jsonl,part2.jsonl,part3.jsonl,part4.jsonl
+  berth reproduce mixed-parallel --data DIR --only blue/0.2/expo/seed=1
+  berth reproduce all --out all`,
+		ValidArgs: append(papers(), allPapers),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef(cmd, "want one PAPER, got %d; there are %s", len(args), strings.Join(papers(), ", "))
+				return usagef(cmd, "want one PAPER, got %d; there are %s", len(args), paperNames())
 			}
-			if _, ok := reproduce.PaperNamed(args[0]); !ok {
-				return usagef(cmd, "%s", unknown("paper", args[0], papers()))
+			if _, ok := reproduce.PaperNamed(args[0]); !ok && args[0] != allPapers {
+				return usagef(cmd, "%s", unknown("paper", args[0], append(papers(), allPapers)))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == allPapers {
+				return a.reproduceAll(cmd, &flags)
+			}
 			paper, _ := reproduce.PaperNamed(args[0])
 			return a.reproduce(cmd, paper, &flags)
 		},
@@ -62,7 +79,17 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the first repetition; the next ones count up")
 	f.Var(&whole[int]{&flags.repetitions, 1, maxReplications}, "repetitions", "repeat every measurement N times (default: what the scale says)")
 	f.VarP(&choice{&flags.format, "form", formats}, "output", "o", "form of the claims: "+strings.Join(formats, ", "))
-	_ = cmd.MarkFlagDirname(outFlag) // fails for unknown flags only
+	f.StringVar(&flags.data, "data", os.Getenv("BERTH_DATA"), "folder of `DIR`/swf with logs of the Parallel Workloads Archive (default: $BERTH_DATA)")
+	f.Lookup("data").DefValue = "" // what the environment says is nobody's default
+	f.Var(&whole[int]{&flags.instances, 1, maxReplications}, "instances", "of each scenario of mixed-parallel (default: what the scale says, 100 at full; the paper has 1000)")
+	f.StringVar(&flags.cells, "cells", "", "keep finished measurements in `FILE`.jsonl as they come, and go on from what it holds")
+	f.StringVar(&flags.shard, "shard", "", "take the I-th of N parts of the measurements, `I/N`, into the file of --cells; no report")
+	f.StringSliceVar(&flags.merge, "merge", nil, "measure nothing, but report from the `FILES` of all shards")
+	f.StringVar(&flags.only, "only", "", "take the one measurement with this `KEY` again, as files of measurements name it, and print it")
+	_ = cmd.MarkFlagFilename("cells", "jsonl") // fails for unknown flags only
+	_ = cmd.MarkFlagFilename("merge", "jsonl")
+	_ = cmd.MarkFlagDirname("data")
+	_ = cmd.MarkFlagDirname(outFlag)
 	complete(cmd, "scale", scales())
 	complete(cmd, "output", formats)
 	return cmd
@@ -92,10 +119,23 @@ prints a line for each: id, verdict, what the paper says, what was found. A
 verdict is held, within tolerance, not held or not testable.
 
 With --out it also writes claims.csv, parts.csv with every comparison, each
-figure as .svg and .csv, and report.html, a page that needs nothing beside it.
+figure as .svg and .csv, cells.jsonl with every measurement, and report.html, a
+page that needs nothing beside it. With all, it repeats every paper and writes one
+report over them beside a folder for each.
 
 The same paper, scale, repetitions and seed give the same bytes, on any number of
-cores. Intervals are those of 95 %.
+cores, but for the planning times of mixed-parallel, which are measured. Intervals
+are those of 95 %.
+
+availability and mixed-parallel read logs of the Parallel Workloads Archive, as
+.swf.gz in the folder of --data or in its subfolder swf; what needs a log that is
+not there is not testable, and says so.
+
+Long ones can be interrupted: with --cells finished measurements are in a file,
+and the same command goes on from there. With --shard several machines measure a
+part each, into a file each, and --merge makes the report of all. The file's first
+line says of what the measurements are; those of other options, another version
+or another sweep are refused, and none is counted twice.
 
 Papers:
 
@@ -109,9 +149,12 @@ Papers:
 
 // reproduce runs the command.
 func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *reproduceFlags) error {
+	options, err := flags.options(cmd)
+	if err != nil {
+		return err
+	}
 	var folder *outputFolder
 	if cmd.Flags().Changed(outFlag) {
-		var err error
 		if folder, err = openFolder(flags.out); err != nil {
 			return err
 		}
@@ -119,12 +162,18 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	report, err := a.repeat(ctx, paper, flags)
+	if flags.only != "" {
+		return a.repeatOnly(ctx, paper, options, flags)
+	}
+	report, measured, err := a.repeat(ctx, paper, options)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &interrupted{kept: "nothing was written"}
+		return &interrupted{kept: flags.kept()}
 	case err != nil:
 		return err
+	case report == nil:
+		a.say("berth: shard %s is done; %s holds %d measurements", flags.shard, flags.cells, measured)
+		return nil
 	}
 	if folder != nil {
 		files, err := report.Files()
@@ -137,7 +186,7 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 			}
 		}
 		if ctx.Err() != nil {
-			return &interrupted{kept: "nothing was written"}
+			return &interrupted{kept: flags.kept()}
 		}
 		if err := folder.keep(); err != nil {
 			return err
@@ -149,24 +198,59 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 	return nil
 }
 
-// repeat runs the experiments, with a bar if people watch.
-func (a *app) repeat(ctx context.Context, paper *reproduce.Paper, flags *reproduceFlags) (*reproduce.Report, error) {
-	options := reproduce.Options{
-		Scale: reproduce.Scale(flags.scale), Repetitions: flags.repetitions, Seed: flags.seed, Progress: flags.tell,
+// kept says what an interruption leaves.
+func (flags *reproduceFlags) kept() string {
+	if flags.cells == "" {
+		return "nothing was written"
 	}
+	return "finished measurements are in " + flags.cells + "; the same command goes on from there"
+}
+
+// options turns the flags into what the experiments take.
+func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, error) {
+	o := reproduce.Options{
+		Scale: reproduce.Scale(flags.scale), Repetitions: flags.repetitions, Seed: flags.seed, Data: flags.data, Instances: flags.instances,
+		Sweep: sweep.Options{File: flags.cells, From: flags.merge, Progress: flags.tell},
+	}
+	for _, name := range []string{"cells", "merge", "shard", "only"} {
+		if cmd.Flags().Changed(name) && cmd.Flags().Lookup(name).Value.String() == "" {
+			return o, usagef(cmd, "--%s: empty", name)
+		}
+	}
+	if flags.only != "" {
+		for _, name := range []string{"cells", "merge", "shard", outFlag} {
+			if cmd.Flags().Changed(name) {
+				return o, usagef(cmd, "--only prints one measurement; it cannot go with --%s", name)
+			}
+		}
+	}
+	if flags.shard != "" {
+		var err error
+		if o.Sweep.Shard, err = sweep.ParseShard(flags.shard); err != nil {
+			return o, err
+		}
+		if cmd.Flags().Changed(outFlag) && o.Sweep.Shard.N > 1 {
+			return o, usagef(cmd, "--shard gives no report; put the shards together with --merge, and --out there")
+		}
+	}
+	return o, nil
+}
+
+// repeat runs the experiments, with a bar if people watch.
+func (a *app) repeat(ctx context.Context, paper *reproduce.Paper, options reproduce.Options) (*reproduce.Report, int, error) {
 	if isTerminal(a.stderr) {
 		container := mpb.New(mpb.WithOutput(a.stderr), mpb.WithWidth(48))
 		bar := container.AddBar(0,
 			mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(paper.Name+" "), decor.CountersNoUnit("%d/%d runs", decor.WCSyncSpace)),
-			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5})),
+			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Name(" "), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "")),
 		)
 		defer func() {
 			bar.Abort(true)
 			container.Wait()
 		}()
 		var known sync.Once
-		options.Progress = func(_, total int) {
+		options.Sweep.Progress = func(_, total int) {
 			known.Do(func() { bar.SetTotal(int64(total), false) })
 			bar.Increment()
 		}
@@ -220,6 +304,14 @@ func printClaims(w io.Writer, format string, report *reproduce.Report) error {
 }
 
 func printClaimsJSON(w io.Writer, report *reproduce.Report) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(outputOf(report))
+}
+
+// outputOf returns a report as JSON has it.
+func outputOf(report *reproduce.Report) reproduceOutput {
 	out := reproduceOutput{
 		Paper: report.Paper.Name, Scale: report.Scale, Repetitions: report.Repetitions, Seed: report.Seed, Claims: []claimOutput{},
 	}
@@ -232,8 +324,5 @@ func printClaimsJSON(w io.Writer, report *reproduce.Report) error {
 		}
 		out.Claims = append(out.Claims, claim)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(out)
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -48,6 +49,48 @@ func TestInterruptedReproductionLeavesNothing(t *testing.T) {
 				t.Errorf("left: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// With a file for measurements, what was finished when Ctrl-C came stays there,
+// and the same command goes on from it.
+func TestInterruptedReproductionGoesOn(t *testing.T) {
+	cells := filepath.Join(t.TempDir(), "cells.jsonl")
+	paper, _ := reproduce.PaperNamed("dynamic-priority")
+	run := func(tell func(done, total int)) (code int, stdout, stderr string) {
+		var out, errs bytes.Buffer
+		a := &app{stdout: &out, stderr: &errs}
+		cmd := a.reproduceCommand()
+		cmd.SetContext(t.Context())
+		flags := &reproduceFlags{scale: "quick", seed: 1, repetitions: 1, format: "csv", cells: cells, tell: tell}
+		return a.report(a.reproduce(cmd, paper, flags)), out.String(), errs.String()
+	}
+	var once sync.Once
+	code, stdout, stderr := run(func(int, int) {
+		once.Do(func() {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	want := "berth: interrupted; finished measurements are in " + cells + "; the same command goes on from there\n"
+	if code != exitInterrupted || stdout != "" || stderr != want {
+		t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	kept, err := os.ReadFile(cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished := bytes.Count(kept, []byte("\n")) - 1
+	if finished < 1 || finished >= 22 {
+		t.Fatalf("%d measurements are kept", finished)
+	}
+	var asked atomic.Int64
+	if code, stdout, stderr = run(func(_, total int) { asked.Store(int64(total)) }); code != 0 || stdout == "" {
+		t.Fatalf("exit code %d, stderr %q", code, stderr)
+	}
+	if asked.Load() != int64(22-finished) {
+		t.Errorf("%d measurements were taken, want %d", asked.Load(), 22-finished)
 	}
 }
 

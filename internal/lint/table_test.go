@@ -53,14 +53,15 @@ var table = []room{
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
+	{path: "internal/sweep", imports: []string{"."}},
 	{path: "reproduce/chart", imports: []string{".", "internal/pen"}},
 	{path: "reproduce", imports: []string{
-		".", "internal/stream", "policy", "engine", "workload", "measure", "sim", "reproduce/chart",
+		".", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "measure", "sim", "reproduce/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize",
+		"internal/plot", "internal/stream", "internal/sweep", "internal/hpctime", "internal/bytesize",
 	}},
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestChartShowsItsWordsAndSeries(t *testing.T) {
 
 // Inline it has no prologue, and every colour may be replaced.
 func TestInlineChart(t *testing.T) {
-	drawn := svg(t, lines(6).WriteInline)
+	drawn := svg(t, lines(len(looks)).WriteInline)
 	if !strings.HasPrefix(drawn, "<svg ") {
 		t.Errorf("begins with %.20q", drawn)
 	}
@@ -83,6 +84,22 @@ func TestInlineChart(t *testing.T) {
 		}
 		if !strings.Contains(DarkStyle(), "--chart-"+p.name+":#") {
 			t.Errorf("%s has no dark colour", p.name)
+		}
+	}
+}
+
+// As many series as the largest figure has are told from each other by their
+// colour, and without it by dashes and marks.
+func TestSeriesLookDifferent(t *testing.T) {
+	if len(looks) < 10 {
+		t.Errorf("%d looks, and figures of 10 series", len(looks))
+	}
+	for i := range looks {
+		for k := range i {
+			a, b := &looks[i], &looks[k]
+			if a.colour == b.colour || slices.Equal(a.dashes, b.dashes) || a.corner == b.corner && a.turn == b.turn {
+				t.Errorf("series %d and %d look alike: %+v and %+v", k, i, *a, *b)
+			}
 		}
 	}
 }

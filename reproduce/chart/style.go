@@ -24,8 +24,9 @@ func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }
 
-// The colours. Those of series are of Okabe and Ito's palette, which no common
-// colour blindness confuses.
+// The colours. Those of the first six series are of Okabe and Ito's palette, which
+// no common colour blindness confuses; where there are more, dashes and marks
+// tell them apart too.
 var (
 	paints = []paint{
 		{"paper", rgb(0xffffff), rgb(0x14181c)},
@@ -39,12 +40,15 @@ var (
 		{"purple", rgb(0xcc79a7), rgb(0xe3a0c6)},
 		{"orange", rgb(0xe69f00), rgb(0xf2bb40)},
 		{"sky", rgb(0x56b4e9), rgb(0x8fd3f7)},
+		{"brown", rgb(0x8a5a2b), rgb(0xc99a66)},
+		{"olive", rgb(0x6b7a00), rgb(0xb5c33c)},
 	}
 	white, ink, faint = paints[0].light, paints[1].light, paints[2].light
 	frame, grid       = paints[3].light, paints[4].light
 	blue, vermilion   = paints[5].light, paints[6].light
 	green, purple     = paints[7].light, paints[8].light
 	orange, sky       = paints[9].light, paints[10].light
+	brown, olive      = paints[11].light, paints[12].light
 )
 
 func hex(c color.NRGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
@@ -84,6 +88,10 @@ var looks = []look{
 	{colour: purple, dashes: []vg.Length{8, 2, 2, 2}, corner: 4},
 	{colour: orange, dashes: []vg.Length{4, 2}, corner: 3, turn: -math.Pi / 2},
 	{colour: sky, dashes: []vg.Length{1, 2}, corner: 6},
+	{colour: brown, dashes: []vg.Length{6, 2, 1, 2, 1, 2}, corner: 3},
+	{colour: ink, dashes: []vg.Length{11, 2}, corner: 5},
+	{colour: faint, dashes: []vg.Length{2, 5}, corner: 8},
+	{colour: olive, dashes: []vg.Length{5, 5}, corner: 4, turn: math.Pi / 8},
 }
 
 func lookOf(i int) *look { return &looks[i%len(looks)] }
