@@ -67,6 +67,9 @@ func (e *Engine) discardJobs() {
 // the end of somebody's limit.
 func (e *Engine) released() {
 	e.repair()
+	if e.settings.batch != nil && e.state.queue.len() > 0 && e.settings.trigger != OnPeriod {
+		e.schedule() // what is deferred may start now
+	}
 	if e.settings.jobs.plans {
 		e.replan()
 		if e.config.Compress {

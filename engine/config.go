@@ -14,7 +14,7 @@ import (
 type Config struct {
 	Sites   []berth.Site  `json:"sites"`
 	Order   string        `json:"order"`   // of policy.Queues; empty is the first
-	Match   string        `json:"match"`   // of policy.Matches; empty is the first
+	Match   string        `json:"match"`   // of policy.Matches, or of policy.Batches; empty is the first
 	Place   string        `json:"place"`   // of policy.Placements; empty is the first
 	Choice  policy.Choice `json:"choice"`  // among the variants of a moldable part; empty is "earliest-finish"
 	Horizon string        `json:"horizon"` // "capped" (the empty string) or "unbounded"
@@ -34,6 +34,9 @@ type Config struct {
 	Eager *policy.Eager `json:"eager,omitempty"`
 	// Quota limits every user alike; requests without a user have no limit.
 	Quota policy.Quota `json:"quota,omitzero"`
+	// Unaware makes a batch matcher look at PEs alone, and not at what requests
+	// require, as the ones do with which Tang and Liao compare theirs.
+	Unaware bool `json:"unaware,omitempty"`
 	// Staging says what becomes of PEs while the data of a request are moved.
 	Staging Staging `json:"staging,omitempty"`
 	// Immediate says what becomes of a request that wants to start when it
@@ -98,12 +101,15 @@ type settings struct {
 	form    calendar.Form
 	explain bool
 	staging Staging
+	batch   policy.Batch // nil if requests are decided one by one
 	jobs    JobPass
 	ranks   ranks
 	// simple says that there is one resource, of late binding, and an order by
 	// key: then the passes for jobs have a faster form of the same decisions.
 	simple bool
 	draws  stream.Stream // of the match
+	// batchDraws are those of a batch matcher.
+	batchDraws stream.Stream
 }
 
 func (c *Config) resolve() (settings, error) {
@@ -112,11 +118,17 @@ func (c *Config) resolve() (settings, error) {
 		draws: stream.New(c.Seed, "match"),
 	}
 	var ok bool
+	if s.match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
+		row, known := policy.BatchNamed(c.Match)
+		if !known {
+			return s, berth.Errorf(berth.Invalid, "match", "unknown match %q", c.Match)
+		}
+		// Jobs, and promises that lose their place, go where they end first.
+		s.match, s.batch = policy.EarliestFinishMatch{}, row.New(policy.BatchOptions{Aware: !c.Unaware})
+		s.batchDraws = stream.New(c.Seed, "batch")
+	}
 	if err := c.resolveOrder(&s); err != nil {
 		return s, err
-	}
-	if s.match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
-		return s, berth.Errorf(berth.Invalid, "match", "unknown match %q", c.Match)
 	}
 	s.compare, _ = s.match.(policy.Comparer)
 	if c.Eager != nil {
@@ -196,7 +208,7 @@ func (c *Config) resolveOrder(s *settings) error {
 	}
 	s.trigger = c.Trigger
 	switch {
-	case s.trigger == "" && s.order.Gathers:
+	case s.trigger == "" && (s.order.Gathers || s.batch != nil):
 		s.trigger = OnInstant
 	case s.trigger == "":
 		s.trigger = OnArrival

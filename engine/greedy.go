@@ -49,6 +49,11 @@ func (e *Engine) decide(r *berth.Request) {
 		e.emit(Change{Kind: Refused, ID: r.ID, Request: r, Refusal: refusal})
 		return
 	}
+	e.promise(r, allotments)
+}
+
+// promise makes a pending request a reservation.
+func (e *Engine) promise(r *berth.Request, allotments []berth.Allotment) {
 	reservation := &berth.Reservation{
 		Request: r, State: berth.Confirmed,
 		Sequence: e.state.sequence + 1, Generation: 1, Allotments: allotments,

@@ -65,15 +65,25 @@ var Presets = []Preset{
 		choose(&c.Jobs, "conservative")
 		c.Compress = true // without it plans made from long estimates stay where they are: waits of days
 	}},
+	{Name: "ajsm", About: "every four minutes the request first that ends first, where it ends first, data and software counted (Tang and Liao)", apply: func(c *Config) {
+		choose(&c.Order, "fcfs")
+		choose(&c.Match, "ajsm")
+		choose(&c.Place, "first-fit")
+		choose(&c.Staging, HoldWhile)
+		if c.Trigger == "" {
+			c.Trigger, c.Period = OnPeriod, 240 // in the paper's evaluation; its text once says two minutes
+		}
+	}},
 	{Name: "default", About: "all of it: by users' priorities and lengths, where a request ends first; jobs around the promises", apply: func(c *Config) {
 		choose(&c.Order, "dpsar")
 		choose(&c.Match, "earliest-finish")
 		choose(&c.Place, "first-fit")
 		choose(&c.Jobs, "easy")
+		choose(&c.Staging, StageBefore)
 	}},
 }
 
-func choose(name *string, choice string) {
+func choose[T ~string](name *T, choice T) {
 	if *name == "" {
 		*name = choice
 	}

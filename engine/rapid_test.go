@@ -154,6 +154,9 @@ func drawJob(t *rapid.T, id string, now berth.Time) berth.Request {
 func TestChangesAreTheOnlyWriters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := drawConfig(t)
+		if rapid.IntRange(0, 3).Draw(t, "batch") == 0 {
+			config.Match, config.Unaware = rapid.SampledFrom(policy.Batches).Draw(t, "batch match").Name, rapid.Bool().Draw(t, "unaware")
+		}
 		decides, err := engine.New(config)
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func (e *Engine) arrived(r *berth.Request) {
 	case r.IsJob():
 		e.look()
 	default:
-		e.greedy()
+		e.decideAll()
 	}
 }
 
@@ -51,7 +51,7 @@ func (e *Engine) schedule() {
 // see what is left.
 func (e *Engine) pass() {
 	e.emit(Change{Kind: Scheduled, Pass: berth.Forever})
-	e.greedy()
+	e.decideAll()
 	e.look()
 }
 

@@ -22,8 +22,9 @@ type recorder struct {
 	speeds map[[2]string]*berth.Pool // by site and pool, as lines name them; only those that are not of standard speed
 	now    berth.Time
 
-	outages []berth.Line      // and what stopped jobs had run
-	pieces  map[string]pieces // by job that was stopped
+	outages []berth.Line              // and what stopped jobs had run
+	staged  map[string]*berth.Staging // when data of requests were moved
+	pieces  map[string]pieces         // by job that was stopped
 }
 
 // pieces is how often a job was stopped, and how much it did before, in
@@ -80,6 +81,7 @@ func (r *recorder) record(changes []engine.Change) {
 			r.open(c.Request)
 		case engine.Accepted:
 			r.accept(c.Reservation)
+			r.stage(c.ID, c.Reservation.Staging)
 		case engine.Refused:
 			for part := range c.Request.Parts {
 				r.line(c.ID, part).Reason = c.Refusal.Reason
@@ -126,6 +128,11 @@ func (r *recorder) record(changes []engine.Change) {
 			for part := range c.Moved {
 				r.move(c.ID, part, &c.Moved[part])
 			}
+			if c.Moved != nil {
+				r.stage(c.ID, c.Staging)
+			}
+		case engine.Staged:
+			r.stage(c.ID, c.Staging)
 		case engine.Started:
 			for part, pes := range c.PEs {
 				if !pes.Empty() {
@@ -143,6 +150,38 @@ func (r *recorder) record(changes []engine.Change) {
 			}
 		}
 	}
+}
+
+// stage notes when the data of a promise are moved; nil if there are none.
+func (r *recorder) stage(id string, s *berth.Staging) {
+	switch {
+	case s != nil:
+		if r.staged == nil {
+			r.staged = map[string]*berth.Staging{}
+		}
+		r.staged[id] = s
+	case r.staged != nil:
+		delete(r.staged, id)
+	}
+}
+
+// stagings returns a line for the transfer of everything that kept its promise
+// until it started, in the order of the requests.
+func (r *recorder) stagings() []berth.Line {
+	if len(r.staged) == 0 {
+		return nil
+	}
+	var lines []berth.Line
+	for i := range r.lines {
+		of := &r.lines[i]
+		s := r.staged[of.ID]
+		if s == nil || !of.Accepted || of.Part > 1 {
+			continue
+		}
+		start, end := s.Start, s.End
+		lines = append(lines, berth.Line{ID: of.ID, Kind: berth.KindStaging, Site: of.Site, Arrival: start, Ready: start, Start: &start, End: &end, Duration: end.Sub(start)})
+	}
+	return lines
 }
 
 // parts returns how many parts a request has.

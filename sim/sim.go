@@ -91,5 +91,5 @@ func Replay(ctx context.Context, config engine.Config, w Workload, progress func
 	if progress != nil {
 		progress(len(w.Requests))
 	}
-	return append(d.recorder.lines, d.recorder.outages...), nil
+	return append(append(d.recorder.lines, d.recorder.outages...), d.recorder.stagings()...), nil
 }

@@ -45,6 +45,8 @@ type Policies struct {
 	Jobs      string         `json:"jobs,omitempty"`
 	Compress  bool           `json:"compress,omitempty"`
 	Preempt   bool           `json:"preempt,omitempty"`
+	Staging   string         `json:"staging,omitempty"` // of data
+	Unaware   bool           `json:"unaware,omitempty"`
 	Immediate string         `json:"immediate,omitempty"`
 	Overrun   string         `json:"overrun,omitempty"`
 	Extension berth.Duration `json:"extension,omitempty"`

@@ -177,6 +177,7 @@ func (r *reader) node(v *value, path string, n *berth.Node) {
 		key{"ghz", "", decimal(r, &mhz, 1, maxMHz)},
 		key{"memory", "", measured(r, &n.MemoryMB, sizeExample, bytesize.Offered)},
 		key{"accelerators", "", whole(r, &n.Accelerators, 0, berth.MaxAccelerators)},
+		key{"accelerator_speed", "", decimal(r, &n.AcceleratorSpeed, 1, maxSpeed)},
 	)
 	n.MHz = int(mhz) // thousandths of a GHz
 }
@@ -401,6 +402,8 @@ func (r *reader) policies(v *value, path string) {
 		key{"jobs", "", word(&p.Jobs)},
 		key{"compress", "", r.switched(&p.Compress)},
 		key{"preempt", "", r.switched(&p.Preempt)},
+		key{"staging", "", word(&p.Staging)},
+		key{"unaware", "", r.switched(&p.Unaware)},
 		key{"immediate", "", word(&p.Immediate)},
 		key{"overrun", "", word(&p.Overrun)},
 		key{"extension", "", measured(r, &p.Extension, durationExample, duration)},

@@ -109,6 +109,7 @@ func (g *grid) configure(cmd *cobra.Command, flags *simFlags) (engine.Config, er
 		Order: flags.order, Match: flags.match, Compress: flags.compress, Preempt: flags.preempt,
 		Trigger: engine.Trigger(flags.trigger), Period: flags.every, Immediate: engine.Immediate(flags.immediate),
 		Overrun: engine.Overrun(flags.overrun), Extension: flags.extension,
+		Staging: stagingNamed(flags.staging), Unaware: flags.unaware,
 	}
 	if g.file != nil {
 		g.fromFile(cmd, flags, &config)
@@ -161,6 +162,12 @@ func (g *grid) fromFile(cmd *cobra.Command, flags *simFlags, config *engine.Conf
 	}
 	if !cmd.Flags().Changed("preempt") {
 		config.Preempt = p.Preempt
+	}
+	if !cmd.Flags().Changed("staging") {
+		config.Staging = stagingNamed(p.Staging)
+	}
+	if !cmd.Flags().Changed("unaware") {
+		config.Unaware = p.Unaware
 	}
 	orderFrom(g.file, config)
 	admitFrom(g.file, config)

@@ -70,6 +70,7 @@ func checkNames(file *sites.File) error {
 		{"jobs", p.Jobs, backfillNames()},
 		{"immediate", p.Immediate, ways},
 		{"overrun", p.Overrun, overruns},
+		{"staging", p.Staging, stagings},
 	}
 	if d := p.DPSAR; d != nil {
 		all = append(all,

@@ -47,6 +47,8 @@ type simFlags struct {
 	backfills []string
 	compress  bool
 	preempt   bool
+	staging   string
+	unaware   bool
 
 	runTimes  string // empty until it is settled
 	noise     float64
@@ -124,7 +126,18 @@ func orderNames() []string {
 }
 
 func matchNames() []string {
-	return namesOf(policy.Matches, func(row policy.NamedMatch) string { return row.Name })
+	return append(namesOf(policy.Matches, func(row policy.NamedMatch) string { return row.Name }),
+		namesOf(policy.Batches, func(row policy.NamedBatch) string { return row.Name })...)
+}
+
+// stagings are the names of engine.Stagings, the first of which is empty.
+var stagings = []string{"none", string(engine.StageBefore), string(engine.HoldWhile)}
+
+func stagingNamed(name string) engine.Staging {
+	if name == stagings[0] {
+		return engine.NoStaging
+	}
+	return engine.Staging(name)
 }
 
 func backfillNames() []string {
@@ -206,6 +219,8 @@ func (flags *simFlags) policyFlags(f *pflag.FlagSet) {
 	f.Var(&choice{&flags.immediate, "way", ways}, "immediate", "a request for now that finds no room: refuse, queue (default refuse)")
 	f.Var(&list{&flags.backfills, "pass", backfillNames(), "all"}, "backfill", "passes for ordinary jobs to compare, or all (default: the preset's, or easy)")
 	f.BoolVar(&flags.compress, "compress", false, "with --backfill conservative: plan anew when PEs are released early")
+	f.Var(&choice{&flags.staging, "way", stagings}, "staging", "PEs while data are moved: "+strings.Join(stagings, ", ")+" (default: the preset's)")
+	f.BoolVar(&flags.unaware, "unaware", false, "a batch match looks at PEs alone, not at what requests require")
 	f.BoolVar(&flags.preempt, "preempt", false, "running jobs stop for requests, and go on later with what is left")
 }
 
