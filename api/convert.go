@@ -26,6 +26,9 @@ func reservation(r *service.Reservation) form.Reservation {
 			f.Nodes = r.Nodes[0]
 		}
 	}
+	if d := r.Data; d != nil {
+		f.Data = &form.Transfer{Start: form.TimeOf(d.Start), End: form.TimeOf(d.End)}
+	}
 	f.Expires, f.Missing, f.Shown = form.TimeOf(r.Expires), r.Missing, r.Shown
 	if f.Refusal = refusal(r.Refusal); f.Refusal != nil {
 		f.Reason = f.Refusal.Reason

@@ -120,6 +120,11 @@ var endpoints = []endpoint{
 		params: shadowParams, status: http.StatusOK, answer: form.Shadow{}, do: (*call).shadow,
 	},
 	{
+		method: http.MethodPut, path: "/v1/sites/{name}/forecast", id: "forecast", role: service.Operator,
+		about: "Say how fast data can be moved to a site. Promises whose data would come too late are placed anew.",
+		body:  object(forecastBody), status: http.StatusNoContent, do: (*call).forecast,
+	},
+	{
 		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/drain", id: "drain", role: service.Operator,
 		about: "Let nothing new start on a node.",
 		body:  object(drainBody), bare: true, keyed: true, status: http.StatusNoContent, do: (*call).drain,

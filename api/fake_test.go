@@ -21,20 +21,21 @@ var _ api.Service = (*fake)(nil)
 // requests start at their ready time or are refused. It keeps the promises of
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
-	mu      sync.Mutex
-	size    berth.Count
-	now     berth.Time
-	made    []*service.Reservation // by id
-	offered map[string]berth.Request
-	keys    map[string]keyed
-	notices []service.Notice
-	more    chan struct{} // closed when there is another notice
-	lost    uint64        // notices up to this one are no longer kept
-	drained map[string]string
-	tasks   []site.Task
-	fails   error // what everything answers, if not nil
-	panics  bool
-	refused func(*berth.Request) bool
+	foreseen []engine.Forecast
+	mu       sync.Mutex
+	size     berth.Count
+	now      berth.Time
+	made     []*service.Reservation // by id
+	offered  map[string]berth.Request
+	keys     map[string]keyed
+	notices  []service.Notice
+	more     chan struct{} // closed when there is another notice
+	lost     uint64        // notices up to this one are no longer kept
+	drained  map[string]string
+	tasks    []site.Task
+	fails    error // what everything answers, if not nil
+	panics   bool
+	refused  func(*berth.Request) bool
 }
 
 type keyed struct {
@@ -377,6 +378,18 @@ func (f *fake) Score(_ context.Context, by service.Principal, name string, most 
 	}
 	s.Jobs = s.Jobs[:min(most, len(s.Jobs))]
 	return s, f.fails
+}
+
+func (f *fake) Foresee(_ context.Context, ask service.Ask, forecast engine.Forecast) error {
+	defer f.lock()()
+	switch {
+	case !ask.By.Can(service.Operator):
+		return berth.Errorf(berth.Denied, "role", "a %s may not", ask.By.Role)
+	case forecast.Site != "cm5":
+		return berth.Errorf(berth.NotFound, "site", "no site %q", forecast.Site)
+	}
+	f.foreseen = append(f.foreseen, forecast)
+	return nil
 }
 
 func (f *fake) Drain(_ context.Context, ask service.Ask, name, node, reason string) error {

@@ -45,6 +45,7 @@ var rights = []right{
 	{"GET", "/v1/sites/cm5/occupation", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5/doctor", "", 401, 403, 403, 403, 200},
 	{"GET", "/v1/sites/cm5/shadow", "", 401, 403, 403, 403, 200},
+	{"PUT", "/v1/sites/cm5/forecast", `{"period":60,"kilobytes":[1000]}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/drain", `{}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/resume", "", 401, 403, 403, 403, 204},
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
@@ -257,4 +258,22 @@ func TestShadow(t *testing.T) {
 	wantProblem(t, w.do("root", "GET", "/v1/sites/cm5/shadow?latest=1001", ""), 422, "latest: ")
 	wantProblem(t, w.do("root", "GET", "/v1/sites/cm5/shadow?most=1", ""), 422)
 	wantProblem(t, w.do("root", "GET", "/v1/sites/nowhere/shadow", ""), 404)
+}
+
+func TestForecastsAreHandedOn(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	a := w.do("root", "PUT", "/v1/sites/cm5/forecast", `{"from":"2026-11-21T18:00:00+01:00","period":"1m","kilobytes":[1000,2500]}`)
+	if a.Code != 204 || len(w.fake.foreseen) != 1 {
+		t.Fatal(a.Code, a.text)
+	}
+	if f := w.fake.foreseen[0]; f.Site != "cm5" || f.From != 1795280400 || f.Period != 60 || !slices.Equal(f.Kilobytes, []int64{1000, 2500}) {
+		t.Errorf("%+v", f)
+	}
+	for body, field := range map[string]string{
+		`{"period":0,"kilobytes":[1]}`: "period: ", `{"period":60,"kilobytes":[]}`: "kilobytes: ", `{"period":60,"kilobytes":[-1]}`: "kilobytes: ",
+		`{"period":60,"kilobytes":"all"}`: "kilobytes: ", `{"from":"now","period":60,"kilobytes":[1]}`: "from: ", `{"bytes":[1]}`: "bytes: ",
+	} {
+		wantProblem(t, w.do("root", "PUT", "/v1/sites/cm5/forecast", body), 422, field)
+	}
+	wantProblem(t, w.do("root", "PUT", "/v1/sites/cm6/forecast", `{"period":60,"kilobytes":[1]}`), 404)
 }

@@ -8,7 +8,10 @@ import (
 )
 
 // askedFor is a program as a line asks for it at a site.
-type askedFor struct{ site, software, version string }
+type askedFor struct {
+	site, software, version string
+	licences                int64
+}
 
 // program is what a site has of what was asked for: the index of its row among
 // the site's programs, or -1.
@@ -17,17 +20,24 @@ type program struct {
 	licences int64 // 0 is no limit
 }
 
-// program returns the first program of the site that will do. Cost: the rows of
-// the site, once for each way to ask.
+// program returns the first program of the site that will do and has so many
+// licences, or else the first that will do. Cost: the rows of the site, once for
+// each way to ask.
 func (c *checker) program(site string, n *needs) program {
-	key := askedFor{site, n.software, n.version}
+	key := askedFor{site, n.software, n.version, n.licences}
 	if found, seen := c.programs[key]; seen {
 		return found
 	}
 	found := program{row: -1}
 	for i, s := range c.opts.Software(site) {
-		if s.Name == n.software && (n.version == "" || compareVersions(s.Version, n.version) >= 0) {
+		if s.Name != n.software || n.version != "" && compareVersions(s.Version, n.version) < 0 {
+			continue
+		}
+		enough := s.Licences == 0 || int64(s.Licences) >= n.licences
+		if enough || found.row < 0 {
 			found = program{row: i, licences: int64(s.Licences)}
+		}
+		if enough {
 			break
 		}
 	}

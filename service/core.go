@@ -209,6 +209,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change, to
 			c.cards.Set(k)
 			c.last = k
 		}
+		later := k.later(change)
 		c.update(k, change, now)
 		if w := c.shadows[k.request.Site]; w != nil {
 			w.follow(change)
@@ -217,12 +218,21 @@ func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change, to
 			continue // a step of something that is told
 		}
 		n := Notice{Number: number<<noticeBits | uint64(len(notices)), At: now, What: string(change.Kind), Reservation: k.view()}
+		n.Later = later
 		if change.Kind == engine.Kept {
 			n.Refusal = change.Refusal
 		}
 		notices = append(notices, n)
 	}
 	return notices
+}
+
+// later returns by how much later data are expected than before.
+func (k *card) later(change *engine.Change) berth.Duration {
+	if change.Kind != engine.Staged || k.promise == nil || k.promise.Staging == nil {
+		return 0
+	}
+	return change.Staging.End.Sub(k.promise.Staging.End)
 }
 
 // update brings a card up to date with one change.
@@ -281,7 +291,7 @@ func (k *card) view() Reservation {
 		Refusal: k.refusal, Created: k.created, Changed: k.changed,
 	}
 	if p := k.promise; p != nil {
-		r.Allotments, r.Missing, r.Expires, r.Shown = p.Allotments, p.Missing, p.Expires, p.Shown
+		r.Allotments, r.Data, r.Missing, r.Expires, r.Shown = p.Allotments, p.Staging, p.Missing, p.Expires, p.Shown
 	}
 	if k.end != "" {
 		r.Expires = 0

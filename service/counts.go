@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"math"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -15,6 +16,7 @@ type counts struct {
 	changes   *prometheus.CounterVec // by kind
 	delay     prometheus.Histogram   // of starts
 	idle      *prometheus.CounterVec // by site
+	surprise  prometheus.Histogram   // of forecasts
 }
 
 func newCounts() counts {
@@ -28,6 +30,10 @@ func newCounts() counts {
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "berth_start_delay_seconds", Help: "Seconds from the promised start of a reservation to its start.",
 			Buckets: []float64{0, 1, 2, 5, 10, 30, 60, 300, 1800},
+		}),
+		surprise: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_forecast_error_seconds", Help: "By how many seconds the expected arrival of data changed with a newer forecast, earlier or later.",
+			Buckets: []float64{0, 1, 10, 60, 300, 1800, 7200, 43200},
 		}),
 		idle: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_reserved_idle_pe_seconds_total", Help: "PE-seconds of reservations that had started and in which nothing ran, at managed sites.",
@@ -48,6 +54,8 @@ func (c *counts) add(notices []Notice) {
 				reason = string(n.Reservation.Refusal.Reason)
 			}
 			c.decisions.WithLabelValues("refused", reason).Inc()
+		case engine.Staged:
+			c.surprise.Observe(math.Abs(float64(n.Later)))
 		case engine.Started:
 			if len(n.Reservation.Allotments) > 0 {
 				c.delay.Observe(float64(n.At - n.Reservation.Allotments[0].Start))
@@ -58,7 +66,7 @@ func (c *counts) add(notices []Notice) {
 
 // Register makes what the host counts known to a registry.
 func (h *Host) Register(registry prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, h.counts.idle, &gauges{host: h}} {
+	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, h.counts.idle, h.counts.surprise, &gauges{host: h}} {
 		if err := registry.Register(collector); err != nil {
 			return err
 		}

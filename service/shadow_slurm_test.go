@@ -34,6 +34,11 @@ func TestSlurmIsWatched(t *testing.T) {
 	}
 	l := newLab(t, true)
 	var score service.Score
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%+v", score)
+		}
+	})
 	look := func(holds func() bool) func() bool {
 		return func() bool {
 			if all := l.shown("reservation"); !strings.Contains(all, "No reservations in the system") {

@@ -76,7 +76,9 @@ type Reservation struct {
 	Allotments []berth.Allotment `json:"allotments,omitempty"`
 	// Nodes are the names of the PEs of each allotment at its site, empty until
 	// they are known.
-	Nodes   [][]string     `json:"nodes,omitempty"`
+	Nodes [][]string `json:"nodes,omitempty"`
+	// Data says when its data are moved to the site; nil if there are none.
+	Data    *berth.Staging `json:"data,omitempty"`
 	Missing berth.Count    `json:"missing,omitempty"` // PEs promised that are out of use
 	Expires berth.Time     `json:"expires,omitempty"` // of a held one
 	Shown   bool           `json:"shown,omitempty"`
@@ -167,6 +169,9 @@ type Notice struct {
 	At          berth.Time  `json:"at"`
 	What        string      `json:"what"` // a kind of engine.Change
 	Reservation Reservation `json:"reservation"`
+	// Later is by how many seconds later its data are expected than before, if
+	// What is "staged"; negative is sooner.
+	Later berth.Duration `json:"later,omitempty"`
 	// Refusal says why what was asked of it was not done, if What is "kept".
 	Refusal *berth.Refusal `json:"refusal,omitempty"`
 }

@@ -239,12 +239,15 @@ func (h *Host) size(k *keeper, j *ShadowJob, job *site.Job) {
 // does for now, or ever.
 func fresh(w *shadow, j *ShadowJob, job *site.Job, now berth.Time) bool {
 	j.show(j, job)
+	// What began in the second of the first look, and was not seen by it, began
+	// behind it.
+	before := j.Start < w.since || j.Start == w.since && now == w.since
 	switch {
 	case j.Phase == JobCancelled || j.Phase == JobWaits && job.Held:
 		return false
-	case j.Phase == JobEnded && j.Start <= w.since:
+	case j.Phase == JobEnded && before:
 		return false
-	case j.Phase != JobWaits && j.Start <= w.since:
+	case j.Phase != JobWaits && before:
 		j.Left = LeftBefore
 	case j.Phase != JobWaits && j.Start < now.Add(-ShadowTolerance):
 		j.Left = LeftUnseen

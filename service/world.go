@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -93,6 +95,22 @@ func (h *Host) Drain(ctx context.Context, ask Ask, siteName, node, reason string
 // Resume puts a node back into use.
 func (h *Host) Resume(ctx context.Context, ask Ask, siteName, node string) error {
 	return h.drainer(ask, siteName, func(d site.Drainer) error { return d.Resume(ctx, node) })
+}
+
+// Foresee takes in a forecast of how fast data can be moved to a site: promises
+// whose data come at another time are placed anew if they have to be.
+func (h *Host) Foresee(ctx context.Context, ask Ask, f engine.Forecast) error {
+	if !ask.By.Can(Operator) {
+		return berth.Errorf(berth.Denied, "role", "only an operator says what is to be expected of a site")
+	}
+	_, err := call(ctx, h, func(answer func(struct{}, error)) {
+		if f.From == 0 {
+			f.From = h.clock()
+		}
+		_, err := h.step(&engine.Event{Kind: engine.Foresee, Forecast: &f}, Key{})
+		h.whenDurable(func(failed error) { answer(struct{}{}, cmp.Or(failed, err)) })
+	})
+	return err
 }
 
 func (h *Host) drainer(ask Ask, siteName string, do func(site.Drainer) error) error {

@@ -200,6 +200,16 @@ func (c *Client) Shadow(ctx context.Context, name string, latest int) (s form.Sh
 	return s, err
 }
 
+// Foresee says how fast data can be moved to a site: how many kilobytes will have
+// been moved by the end of each period from now on.
+func (c *Client) Foresee(ctx context.Context, site string, period berth.Duration, kilobytes []int64) error {
+	in := struct {
+		Period    berth.Duration `json:"period"`
+		Kilobytes []int64        `json:"kilobytes"`
+	}{period, kilobytes}
+	return c.send(ctx, http.MethodPut, "/v1/sites/"+url.PathEscape(site)+"/forecast", Action{}, in, nil)
+}
+
 // Drain lets nothing new start on a node.
 func (c *Client) Drain(ctx context.Context, site, node, reason string) error {
 	in := struct {

@@ -47,7 +47,7 @@ type Place struct {
 // Reservation is what became of a request. The fields of Place are those of the
 // only part; one of several parts has its places in Parts, and Place has its
 // common start and latest end. Where nothing is promised, the fields of Place
-// say what was asked for. Who may not know whose it is sees the place alone.
+// say what was asked for.
 type Reservation struct {
 	ID      string     `json:"id"`
 	State   string     `json:"state"`
@@ -61,6 +61,7 @@ type Reservation struct {
 	Variants []berth.Variant `json:"variants,omitempty"` // that were asked for, of a moldable one
 	Parts    []Place         `json:"parts,omitempty"`
 	berth.Requirements
+	Data    *Transfer      `json:"data,omitempty"` // when its data are moved to the site
 	NoShow  berth.Duration `json:"no_show,omitempty"`
 	Expires Time           `json:"expires,omitzero"` // of a held one
 	Missing berth.Count    `json:"missing,omitempty"`
@@ -70,6 +71,12 @@ type Reservation struct {
 	Sites   []Materialised `json:"sites,omitempty"`
 	Created Time           `json:"created,omitzero"`
 	Changed Time           `json:"changed,omitzero"`
+}
+
+// Transfer is when data are moved, as it is expected.
+type Transfer struct {
+	Start Time `json:"start"`
+	End   Time `json:"end"`
 }
 
 // Materialised is what a managed site has of a promise.

@@ -96,6 +96,9 @@ func describeReservation(r *form.Reservation) string {
 	if r.State == "active" {
 		f.add("used", map[bool]string{true: "yes", false: "not yet"}[r.Shown])
 	}
+	if r.Data != nil {
+		f.add("data moved by", localTime(r.Data.End))
+	}
 	f.add("missing PEs", strconv.Itoa(int(r.Missing)))
 	for i := range r.Sites {
 		s := &r.Sites[i]

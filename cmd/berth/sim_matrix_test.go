@@ -130,7 +130,8 @@ func TestEveryScheduleIsValid(t *testing.T) {
 					}
 				}
 			}
-			if killed == 0 || moved == 0 || failed == 0 {
+			moves := preset != "ajsm" // whose promises begin when they are made
+			if killed == 0 || moves == (moved == 0) || failed == 0 {
 				t.Errorf("%d jobs killed, %d promises moved, %d lost to outages: nothing was tried", killed, moved, failed)
 			}
 		})

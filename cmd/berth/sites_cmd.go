@@ -22,7 +22,7 @@ func (a *app) sitesCommand() *cobra.Command {
 		}
 		return a.listSites(cmd, r)
 	}
-	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesOccupation(), a.sitesShadow(), a.sitesDoctor(), a.sitesAdd(), a.sitesDrain(), a.sitesResume())
+	cmd.AddCommand(a.sitesList(), a.sitesShow(), a.sitesOccupation(), a.sitesShadow(), a.sitesDoctor(), a.sitesAdd(), a.sitesForecast(), a.sitesDrain(), a.sitesResume())
 	return cmd
 }
 
