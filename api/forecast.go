@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/service"
 )
 
 // maxForecast is how many periods a forecast has at most: a week of minutes.
 const maxForecast = 10_080
 
-var forecastBody = body[engine.Forecast]{
-	{"from", "When the first period begins; now if it is not given.", instant(), func(f *engine.Forecast, v value) (err error) {
+var forecastBody = body[service.Forecast]{
+	{"from", "When the first period begins; now if it is not given.", instant(), func(f *service.Forecast, v value) (err error) {
 		f.From, err = v.instant(down)
 		return err
 	}},
-	{"period", "How long each period is.", duration(), func(f *engine.Forecast, v value) (err error) {
+	{"period", "How long each period is.", duration(), func(f *service.Forecast, v value) (err error) {
 		f.Period, err = v.length(1)
 		return err
 	}},
-	{"kilobytes", "How many thousand bytes will have been moved by the end of each period, from the first on.", listOf(whole(0, 1<<62)), func(f *engine.Forecast, v value) error {
+	{"kilobytes", "How many thousand bytes will have been moved by the end of each period, from the first on.", listOf(whole(0, 1<<62)), func(f *service.Forecast, v value) error {
 		items, err := v.items()
 		if err == nil && (len(items) == 0 || len(items) > maxForecast) {
 			err = fmt.Errorf("%d periods; want 1 to %d", len(items), maxForecast)
@@ -39,7 +39,7 @@ var forecastBody = body[engine.Forecast]{
 }
 
 func (c *call) forecast() error {
-	f := engine.Forecast{Site: c.r.PathValue("name")}
+	f := service.Forecast{Site: c.r.PathValue("name")}
 	ask, err := read(c, forecastBody, &f)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
@@ -53,7 +52,7 @@ type harbour interface {
 	Sites(ctx context.Context, by service.Principal) ([]service.SiteView, error)
 	Occupation(ctx context.Context, by service.Principal, site string, from, to berth.Time, after service.Mark, limit int) ([]service.Span, error)
 	Score(ctx context.Context, by service.Principal, site string, most int) (service.Score, error)
-	Foresee(ctx context.Context, ask service.Ask, f engine.Forecast) error
+	Foresee(ctx context.Context, ask service.Ask, f service.Forecast) error
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
 	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)

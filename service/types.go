@@ -117,6 +117,9 @@ type Offer struct {
 	engine.Offer
 }
 
+// Forecast is how fast data can be moved to a site.
+type Forecast = engine.Forecast
+
 // Ask is what a client wants done about a request or a reservation.
 type Ask struct {
 	By Principal

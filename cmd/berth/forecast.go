@@ -283,12 +283,7 @@ func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) er
 			return err
 		}
 	}
-	in, file, err := a.input(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // only read from: nothing can be lost
-	data, err := readMeasurements(in, file, flags)
+	data, file, err := a.measurements(path, flags)
 	if err != nil {
 		return err
 	}
@@ -320,6 +315,17 @@ func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) er
 		return a.evaluateForecasts(cmd, file, data, regular, flags)
 	}
 	return a.printForecasts(file, data, regular, flags)
+}
+
+// measurements reads what a file, or stdin, holds; file is its name for people.
+func (a *app) measurements(path string, flags *forecastFlags) (data *measurements, file string, err error) {
+	in, file, err := a.input(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = in.Close() }() // only read from: nothing can be lost
+	data, err = readMeasurements(in, file, flags)
+	return data, file, err
 }
 
 // regularSeries is a series of a file in regular periods.

@@ -43,12 +43,7 @@ are new measurements.`,
 }
 
 func (a *app) sendForecast(cmd *cobra.Command, r *remote, site, path string, flags *forecastFlags) error {
-	in, file, err := a.input(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // only read from: nothing can be lost
-	data, err := readMeasurements(in, file, flags)
+	data, file, err := a.measurements(path, flags)
 	if err != nil {
 		return err
 	}

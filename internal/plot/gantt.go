@@ -6,12 +6,9 @@ import (
 	"image/color"
 	"io"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/pen"
@@ -64,19 +61,7 @@ func WriteGantt(w io.Writer, format string, g Gantt) error {
 		return berth.Errorf(berth.Invalid, "pes", "%d; a chart needs a site of at least 1 PE", g.PEs)
 	}
 	width, height := g.size()
-	switch format {
-	case "svg":
-		canvas := vgsvg.New(width, height)
-		g.draw(draw.New(canvas))
-		_, err := canvas.WriteTo(w)
-		return err
-	case "png":
-		canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI))
-		g.draw(draw.New(canvas))
-		_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
-		return err
-	}
-	return berth.Errorf(berth.Invalid, "format", "%q is not one of %s", format, strings.Join(Formats(), ", "))
+	return encode(w, format, width, height, g.draw)
 }
 
 // rows returns the height of the lower chart.

@@ -6,12 +6,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/pen"
@@ -46,19 +43,7 @@ func WriteOutlook(w io.Writer, format string, o Outlook) error {
 	if len(o.Past)+len(o.Ahead) == 0 || o.Period < 1 {
 		return berth.Errorf(berth.Invalid, "series", "nothing to draw; want at least one value, and a period of at least 1 s")
 	}
-	switch format {
-	case "svg":
-		canvas := vgsvg.New(outlookWidth, outlookHeight)
-		o.draw(draw.New(canvas))
-		_, err := canvas.WriteTo(w)
-		return err
-	case "png":
-		canvas := vgimg.NewWith(vgimg.UseWH(outlookWidth, outlookHeight), vgimg.UseDPI(pngDPI))
-		o.draw(draw.New(canvas))
-		_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
-		return err
-	}
-	return berth.Errorf(berth.Invalid, "format", "%q is not one of %s", format, strings.Join(Formats(), ", "))
+	return encode(w, format, outlookWidth, outlookHeight, o.draw)
 }
 
 // span returns the least and greatest value, rounded outwards to multiples of a

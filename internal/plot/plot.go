@@ -58,6 +58,23 @@ func FormatOf(name string) (format string, ok bool) {
 // pngDPI makes letters of the smallest size in use legible on a screen.
 const pngDPI = 144
 
+// encode writes what draw draws in one of Formats.
+func encode(w io.Writer, format string, width, height vg.Length, do func(draw.Canvas)) error {
+	switch format {
+	case "svg":
+		canvas := vgsvg.New(width, height)
+		do(draw.New(canvas))
+		_, err := canvas.WriteTo(w)
+		return err
+	case "png":
+		canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI))
+		do(draw.New(canvas))
+		_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
+		return err
+	}
+	return berth.Errorf(berth.Invalid, "format", "%q is not one of %s", format, strings.Join(Formats(), ", "))
+}
+
 // Write writes the figure in one of Formats. Above some thousand rectangles a
 // panel shows the load over time in place of single reservations, so both the
 // time taken and the size of the file stay bounded: O(lines) and about 1 MB.
@@ -69,19 +86,7 @@ func Write(w io.Writer, format string, figure Figure) error {
 		return berth.Errorf(berth.Invalid, "runs", "none; a figure needs at least one run")
 	}
 	width, height := figure.size()
-	switch format {
-	case "svg":
-		canvas := vgsvg.New(width, height)
-		figure.draw(draw.New(canvas))
-		_, err := canvas.WriteTo(w)
-		return err
-	case "png":
-		canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI))
-		figure.draw(draw.New(canvas))
-		_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
-		return err
-	}
-	return berth.Errorf(berth.Invalid, "format", "%q is not one of %s", format, strings.Join(Formats(), ", "))
+	return encode(w, format, width, height, figure.draw)
 }
 
 // The figure's measures.
