@@ -15,7 +15,9 @@ import (
 )
 
 // jsonlReader collects requests and ordinary jobs. A line is an object of the
-// fields of berth.Line, and of run: how many seconds it really runs. A job's
+// fields of berth.Line, and of run: how many seconds it really runs, and of array:
+// so many equal requests, independent of each other, whose ids are that of the
+// line, an underscore and a number from 1 (Tang and Liao's bag of tasks). A job's
 // line may do without ready, which is its arrival, and without deadline; 0 is
 // none there. What is bad about a line:
 //
@@ -28,6 +30,7 @@ import (
 //   - id, arrival, ready or deadline is missing, or there are neither variants
 //     nor both duration and npe (where there are variants, duration and npe
 //     belong to the decision);
+//   - an array below 1 or above 100,000, or of a part;
 //   - a run below 1, or one of a moldable request, whose variants would each run
 //     for another time;
 //   - berth.Request.Validate says no, or a text among its fields holds a control
@@ -141,6 +144,9 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 	if bad.Want != "" {
 		return bad
 	}
+	if got.array > 0 {
+		return r.addArray(&request, got, number)
+	}
 	at, taken := r.byID[request.ID]
 	if !taken {
 		at = len(r.Requests)
@@ -195,6 +201,28 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 		}
 	}
 	r.parts[at] = append(siblings, numberedPart{got.part, number, request.Parts[0]})
+	return BadLine{}
+}
+
+// addArray makes a request of each of the equal, independent parts of an array,
+// named after it and their number.
+func (r *jsonlReader) addArray(request *berth.Request, got *jsonLine, number int) BadLine {
+	ids := make([]string, got.array)
+	for i := range ids {
+		ids[i] = request.ID + "_" + strconv.Itoa(i+1)
+		if at, taken := r.byID[ids[i]]; taken {
+			return BadLine{Field: "array", Value: ids[i], Want: "line " + strconv.Itoa(r.lineOf[at]) + " has a request of this id already"}
+		}
+	}
+	for _, id := range ids {
+		one := *request
+		one.ID = id
+		r.byID[id] = len(r.Requests)
+		r.Requests, r.lineOf = append(r.Requests, one), append(r.lineOf, number)
+		if got.run > 0 {
+			r.runs[id] = berth.Duration(got.run)
+		}
+	}
 	return BadLine{}
 }
 
@@ -263,11 +291,15 @@ type jsonLine struct {
 	duration   int64
 	npe        int64
 	run        int64 // 0 if not given
+	array      int64 // 0 if not given
 	variants   []berth.Variant
 	needs      berth.Requirements
 	precedence bool // "after" names somebody
 	given      fieldSet
 }
+
+// maxArray bounds the parts of an array.
+const maxArray = 100_000
 
 var (
 	requiredFields    = [...]field{fieldID, fieldArrival, fieldReady, fieldDeadline, fieldDuration, fieldNPE}
@@ -324,6 +356,9 @@ func (j *jsonLine) missing() BadLine {
 		if !j.given.has(f) {
 			return BadLine{Field: jsonFields[f].name, Want: want}
 		}
+	}
+	if j.array > 0 && j.part > 0 {
+		return BadLine{Field: "array", Value: countText(j.array), Want: "of a part; the parts of an array are independent, those of a request start together"}
 	}
 	if j.given.has(fieldRun) && len(j.variants) > 1 {
 		return BadLine{Field: "run", Value: countText(j.run), Want: "of a moldable request; each of its variants would run for another time"}
@@ -435,6 +470,10 @@ func (j *jsonLine) member(key, value []byte) BadLine {
 		j.duration = integer(value)
 	case fieldNPE:
 		j.npe = integer(value)
+	case fieldArray:
+		if j.array = integer(value); j.array < 1 || j.array > maxArray {
+			return BadLine{Field: name, Value: shown(value), Want: "want 1 to " + strconv.Itoa(maxArray) + " parts"}
+		}
 	case fieldRun:
 		if j.run = integer(value); j.run < 1 || j.run >= timeLimit {
 			return BadLine{Field: name, Value: shown(value), Want: "want seconds, from 1 to below 2^42"}

@@ -109,6 +109,22 @@ func TestReadJSONLSkipsOtherKinds(t *testing.T) {
 	}
 }
 
+// The parts of an array are requests of their own; none may have an id that is
+// taken.
+func TestReadJSONLArrays(t *testing.T) {
+	w := readJSONL(t, request("id", `"a_2"`)+request("id", `"sweep"`, "array", "3", "software", `"solver"`)+request("array", "3"), workload.Options{})
+	var ids []string
+	for i := range w.Requests {
+		ids = append(ids, w.Requests[i].ID+w.Requests[i].Software)
+	}
+	if diff := cmp.Diff([]string{"a_2", "sweep_1solver", "sweep_2solver", "sweep_3solver"}, ids); diff != "" {
+		t.Error(diff)
+	}
+	if w.Report.Bad != 1 || w.Report.Usable != 2 {
+		t.Errorf("report: %s", w.Report.String())
+	}
+}
+
 func TestReadJSONLCountsDroppedPrecedence(t *testing.T) {
 	w := readJSONL(t, request("after", "[]")+request("id", `"b"`, "after", `["a"]`), workload.Options{Strict: true})
 	if w.Report.PrecedenceDropped != 1 || len(w.Requests) != 2 {
@@ -130,6 +146,9 @@ func TestReadJSONLBadLines(t *testing.T) {
 		"deep":                  {`{"id":` + strings.Repeat("[", 100_000) + "\n", "", "", "not valid JSON"},
 		"long":                  {request("id", `"`+strings.Repeat("x", 2<<20)+`"`), "", "", "longer than"},
 		"not UTF-8":             {request("id", "\"\xff\""), "", "", "UTF-8"},
+		"array of none":         {request("array", "0"), "array", "0", "want 1 to 100000 parts"},
+		"array too long":        {request("array", "100001"), "array", "100001", "want 1 to 100000 parts"},
+		"array of a part":       {request("array", "2", "part", "1"), "array", "2", "of a part"},
 		"unknown field":         {request("deadlin", "5"), "deadlin", "", "no such field"},
 		"capital letter":        {request("NPE", "5"), "NPE", "", "no such field"},
 		"field twice":           {`{"npe":4,` + request()[1:], "npe", "8", "twice"},

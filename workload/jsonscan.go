@@ -40,6 +40,7 @@ const (
 	fieldAccelerators
 	fieldPartition
 	fieldRun
+	fieldArray
 	fields
 )
 
@@ -77,6 +78,7 @@ var jsonFields = [fields]struct {
 	fieldAccelerators:  {"accelerators", isInteger},
 	fieldPartition:     {"partition", isString},
 	fieldRun:           {"run", isInteger},
+	fieldArray:         {"array", isInteger},
 }
 
 var fieldByName = func() map[string]field {
