@@ -23,6 +23,7 @@ type archiveLog struct {
 	thanks    string // whom the archive asks to acknowledge
 	pes       berth.Count
 	partition int32 // whose jobs are taken; 0 for all
+	completed bool  // only jobs that completed are taken
 }
 
 // openLog is a log that is there.
@@ -90,8 +91,11 @@ func digestOf(path string) (string, error) {
 // open reads the log.
 func (l *archiveLog) open(path string) (*workload.Workload, error) {
 	options := workload.Options{}
-	if l.partition > 0 {
-		options.Keep = func(r *workload.Record) bool { return r.Partition == l.partition }
+	if l.partition > 0 || l.completed {
+		const completed = 1
+		options.Keep = func(r *workload.Record) bool {
+			return (l.partition == 0 || r.Partition == l.partition) && (!l.completed || r.Status == completed)
+		}
 	}
 	log, err := workload.Open(path, options)
 	if err != nil {

@@ -216,8 +216,8 @@ func addDeadlines(in *workflow.Instance, b *booked, sums []runningMean) {
 	for i, name := range dlNames {
 		cost[i] = math.NaN()
 		failed := 100.0
-		plan, refusal, err := in.Plan(planner(name), loose)
-		if err == nil && refusal == nil {
+		plan, ok := in.Try(planner(name), loose)
+		if ok {
 			failed, cost[i] = 0, float64(plan.CPUSeconds)/hour
 			sums[atHours+i].add(cost[i])
 		}
@@ -418,12 +418,8 @@ func (m *mixedRun) times(ctx context.Context, kind *mixedKind) ([]float64, error
 			if p.Goal == workflow.Deadline {
 				deadline = b.now.Add(berth.Duration(looser * float64(latest)))
 			}
-			_, refusal, err := in.Plan(p, deadline)
-			if err != nil {
-				return nil, err
-			}
 			ms := math.NaN()
-			if refusal == nil {
+			if _, ok := in.Try(p, deadline); ok {
 				if ms, err = timed(problem, p, deadline); err != nil {
 					return nil, err
 				}
@@ -434,27 +430,29 @@ func (m *mixedRun) times(ctx context.Context, kind *mixedKind) ([]float64, error
 	return values, nil
 }
 
-// timed returns the least of a few times that a plan takes, in milliseconds.
+// timed returns how long a plan takes, in milliseconds: the mean of as many as
+// take long enough for a clock that may tick a hundred times a second.
 func timed(problem workflow.Problem, p workflow.Planner, deadline berth.Time) (float64, error) {
-	const tries, enough = 3, 200 * time.Millisecond
-	least := time.Duration(math.MaxInt64)
-	for range tries {
+	const enough = 100 * time.Millisecond
+	for runs := 1; ; runs *= 2 {
 		var err error
 		took := timeOf(func() {
-			var in *workflow.Instance
-			if in, err = workflow.Prepare(problem); err == nil {
-				_, _, err = in.Plan(p, deadline)
+			for range runs {
+				var in *workflow.Instance
+				if in, err = workflow.Prepare(problem); err != nil {
+					return
+				}
+				in.Try(p, deadline)
 			}
 		})
 		if err != nil {
 			return 0, err
 		}
-		if least = min(least, took); took > enough {
-			break
+		if took >= enough {
+			t := runningMean{float64(took) / float64(time.Millisecond), runs}
+			return t.mean(), nil
 		}
 	}
-	t := runningMean{float64(least) / float64(time.Millisecond), 1}
-	return t.mean(), nil
 }
 
 // timeNames are those of mixedRun.times.

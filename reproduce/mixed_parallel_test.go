@@ -319,6 +319,31 @@ func TestDegradations(t *testing.T) {
 	}
 }
 
+// Of the logs of Table 3 whose records are the paper's, the means of run times and
+// waits are too: of SDSC-BLUE with all jobs, of SDSC-DS with those that completed
+// in its partition 3.
+func TestLogsAreThoseOfTable3(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out of short runs: it reads a quarter of a million records")
+	}
+	const run, wait = 3, 5
+	for _, c := range []struct {
+		log       string
+		run, wait float64 // hours; 0 where the paper had another version of the log
+	}{{"blue", 1.18, 0}, {"ds", 1.52, 4.41}} {
+		i := slices.IndexFunc(mixedLogs, func(l archiveLog) bool { return l.name == c.log })
+		s := &session{Options: Options{Data: filepath.Dir(realdata.File(t, "swf", mixedLogs[i].file+".swf.gz"))}}
+		log, found, err := s.find(&mixedLogs[i])
+		if err != nil || !found {
+			t.Fatalf("%s: found %v, %v", c.log, found, err)
+		}
+		v := logValues(log)
+		if math.Abs(v[run]-c.run) > .005 || c.wait > 0 && math.Abs(v[wait]-c.wait) > .005 {
+			t.Errorf("%s: jobs run %.3f h and wait %.3f h, want %.2f and %.2f", c.log, v[run], v[wait], c.run, c.wait)
+		}
+	}
+}
+
 // Any row can be taken again alone, by its key, and gives the same values; its
 // values say nothing that the planners' theory rules out.
 func TestScenarioOfARealLogAgain(t *testing.T) {

@@ -44,7 +44,7 @@ var Papers = []Paper{
 		About: "workflows among the bookings of others, Tables 2 to 10, on real logs (Aida and Casanova)",
 		Title: "K. Aida, H. Casanova, Scheduling Mixed-Parallel Applications with Advance Reservations, HPDC 2008",
 		Quick: quickMixed.starts, Full: fullMixed.starts,
-		Version: 1, prepare: mixedParallel,
+		Version: 2, prepare: mixedParallel,
 	},
 	{
 		Name:  "dynamic-priority",

@@ -1,6 +1,8 @@
 package workflow
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 )
 
@@ -80,32 +82,42 @@ func depths(w *Workflow) []int32 {
 // reserves returns, for each task i of the order that deadline planners go
 // through backwards, when i starts in CPA's own schedule of i and all tasks
 // before it, on q empty PEs from now on: the start S_i that a resource
-// conservative planner keeps free for what is still to be placed. It depends on
-// neither the deadline nor λ, so it is computed once.
+// conservative planner keeps free for what is still to be placed. The numbers of
+// PEs are those that CPA allots to the whole workflow, or, with Problem.Anew,
+// to i and the tasks before it. S_i depends on neither the deadline nor λ, so it
+// is computed once.
 //
-// Source: spec 2, b.5 and (e) 1. Cost: for each task a part of a growth, and a
-// mapping of the tasks before it, O(n² + n·w) for w PEs' worth of distinct
-// times.
+// Source: spec 2, b.5 and (e) 1. Deviation: there, PEs are always allotted anew
+// (docs/adr/0009). Cost: for each task a mapping of the tasks before it,
+// O(n² + n·w) for w PEs' worth of distinct times, and with Anew a part of a
+// growth.
 func (in *Instance) reserves(b backward) []berth.Time {
 	if starts, ok := in.starts[b.reserve]; ok {
 		return starts
 	}
 	order := in.order(b.levels())
 	q, by := in.basis(b.reserve)
-	g := newGrowth(in.w, in.curves, order, q, by)
-	npe := make([]berth.Count, in.w.Len())
+	var g *growth
+	var npe []berth.Count
+	if in.problem.Anew {
+		g = newGrowth(in.w, in.curves, order, q, by)
+		npe = make([]berth.Count, in.w.Len())
+	} else {
+		npe = in.allot(b.reserve)
+	}
 	starts := make([]berth.Time, in.w.Len())
 	part := make([]bool, in.w.Len())
 	for i := range part {
 		part[i] = true
 	}
 	var m mapping
-	for n := len(order); n > 0; n-- {
-		g.until(q, in.problem.Epsilon, npe)
-		last := order[n-1]
+	for _, last := range slices.Backward(order) {
+		if g != nil {
+			g.until(q, in.problem.Epsilon, npe)
+			g.drop()
+		}
 		starts[last] = m.run(in.w, in.curves, npe, part, in.now, q, last, nil)
 		part[last] = false
-		g.drop()
 	}
 	in.starts[b.reserve] = starts
 	return starts

@@ -79,6 +79,9 @@ func TestDeadlines(t *testing.T) {
 	}{{dl, berth.Forever}, {dl, 10}, {dl, -5}, {bd, 10}, {bd, berth.TimeLimit}, {dl, berth.TimeLimit}} {
 		_, _, err := in.Plan(c.planner, c.deadline)
 		wantField(t, err, "deadline")
+		if plan, ok := in.Try(c.planner, c.deadline); ok {
+			t.Errorf("%s tries %d and has %+v", c.planner.Name, c.deadline, plan)
+		}
 	}
 	_, _, err := in.Plan(dl, 10)
 	// 40/4 + 120/4 + 40/4 seconds from 10 on.

@@ -20,7 +20,8 @@ import (
 //
 // Deviations: where the paper speaks of the earliest start after the reserve,
 // the latest start for each number of PEs is meant, without which many
-// deadlines however late fail.
+// deadlines however late fail. CPA allots PEs once, to the whole workflow (see
+// reserves).
 type backward struct {
 	bound   allotment
 	reserve allotment // cpa, cpar or thrift; fixed1 for none

@@ -6,9 +6,6 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// Try is Plan without the search for what could be had instead of a refusal.
-func (in *Instance) Try(p Planner, deadline berth.Time) (Plan, bool) { return in.try(p, deadline) }
-
 // OrderOf returns the order in which a planner's tasks are placed, before a
 // planner for a deadline reverses it.
 func OrderOf(in *Instance, name string) []int32 {

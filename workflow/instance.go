@@ -19,6 +19,13 @@ type Problem struct {
 	Free    berth.Count
 	Epsilon Epsilon
 
+	// Anew lets the planners that keep a reserve allot PEs anew to the tasks
+	// that are left before each task is placed, rather than once to the whole
+	// workflow. It is the other reading of Aida and Casanova's section 5.2.2,
+	// for comparison: deadlines become two to three times looser
+	// (docs/adr/0009).
+	Anew bool
+
 	// Plain plans by the paper's own steps, one after another and nothing
 	// remembered. The plans are the same, much later.
 	Plain bool

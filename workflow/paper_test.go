@@ -71,11 +71,13 @@ func drawn(plan workflow.Plan) string {
 // fails stands for a deadline that a planner does not meet.
 const fails = "FAIL"
 
+// The example allots PEs anew before each task (Problem.Anew); rows of the other
+// reading are below it.
 func TestWorkedExample(t *testing.T) {
 	for _, epsilon := range []workflow.Epsilon{workflow.Half, workflow.One, workflow.Zero} {
 		for _, plain := range []bool{false, true} {
 			problem := diamond(t, epsilon)
-			problem.Plain = plain
+			problem.Plain, problem.Anew = plain, true
 			in := prepare(t, problem)
 			name := fmt.Sprintf("epsilon %d, plain %v", epsilon, plain)
 			for _, c := range []struct {
@@ -100,28 +102,58 @@ func TestWorkedExample(t *testing.T) {
 						plan.Turnaround, plan.CPUSeconds, drawn(plan), c.turnaround, c.cpu, c.want)
 				}
 			}
-			for _, c := range deadlineRows {
-				plan, refusal := planned(t, in, c.planner, c.deadline)
-				got := drawn(plan)
-				if refusal != nil {
-					got = fails
-				}
-				if got != c.want || plan.Lambda != 0 {
-					t.Errorf("%s, %s by %d: %s at step %d, want %s at 0", name, c.planner, c.deadline, got, plan.Lambda, c.want)
-				}
-			}
+			checkRows(t, name, in, deadlineRows)
+			problem.Anew = false
+			checkRows(t, name+", allotted once", prepare(t, problem), onceRows)
 		}
 	}
+}
+
+// deadlineRow is what a planner answers to a deadline of the diamond, without
+// more reserve than at first.
+type deadlineRow struct {
+	deadline berth.Time
+	planner  string
+	want     string
+}
+
+func checkRows(t *testing.T, name string, in *workflow.Instance, rows []deadlineRow) {
+	t.Helper()
+	for _, c := range rows {
+		plan, refusal := planned(t, in, c.planner, c.deadline)
+		got := drawn(plan)
+		if refusal != nil {
+			got = fails
+		}
+		if got != c.want || plan.Lambda != 0 {
+			t.Errorf("%s, %s by %d: %s at step %d, want %s at 0", name, c.planner, c.deadline, got, plan.Lambda, c.want)
+		}
+	}
+}
+
+// onceRows are those of dl-rc-cpar where PEs are allotted once, to the whole
+// workflow: 2, 2, 1 and 1. On two PEs CPA then starts 1 at 20, 2 at 80 and 3 at
+// 140. By 160, 3 starts there on two PEs; 2 at 80 on one, as late as CPA would
+// start it; 1 at 20 on one; and 0 has the 20 s before it, on two. By 130, 3 has to
+// start earlier than at 140, so as late as it can; what comes before 2 and 1 still
+// fits in before 80 and 20.
+var onceRows = []deadlineRow{
+	{130, "dl-rc-cpa", fails},
+	{130, "dl-rc-cpar", "20+40×1 60+60×2 90+30×2 120+10×4"},
+	{130, "dl-rc-cpar-lambda", "20+40×1 60+60×2 90+30×2 120+10×4"},
+	{160, "dl-rc-cpa", "20+40×1 60+60×2 60+60×1 120+40×1"},
+	{160, "dl-rc-cpar", "0+20×2 20+120×1 80+60×1 140+20×2"},
+	{160, "dl-rc-cpar-lambda", "0+20×2 20+120×1 80+60×1 140+20×2"},
+	{160, "dl-rcbd-cpar-lambda", "0+20×2 20+120×1 80+60×1 140+20×2"},
+	{200, "dl-rc-cpa", "0+40×1 40+120×1 100+60×1 160+40×1"},
+	{200, "dl-rc-cpar", "0+40×1 40+120×1 100+60×1 160+40×1"},
+	{300, "dl-rc-cpar", "100+40×1 140+120×1 200+60×1 260+40×1"},
 }
 
 // The table of deadlines. Where it says "as" another or gives a first task
 // only, the rest follows from due times: a task of the diamond ends when the
 // first of its children starts.
-var deadlineRows = []struct {
-	deadline berth.Time
-	planner  string
-	want     string
-}{
+var deadlineRows = []deadlineRow{
 	{130, "dl-bd-all", "65+10×4 75+30×4 105+15×4 120+10×4"},
 	{130, "dl-bd-cpa", fails},
 	{130, "dl-bd-cpar", fails},
@@ -168,7 +200,7 @@ func TestWorkedExampleWithSerialFractions(t *testing.T) {
 	rc := "300+600×1 4500+3600×1 6300+1800×1 900+7200×1 8100+900×1"
 	for _, plain := range []bool{false, true} {
 		problem := fan(t)
-		problem.Plain = plain
+		problem.Plain, problem.Anew = plain, true
 		in := prepare(t, problem)
 		for _, c := range []struct {
 			planner  string

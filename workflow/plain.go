@@ -306,6 +306,11 @@ func (s *plain) backward(b backward, deadline berth.Time, k int, out []Placement
 	s.reset()
 	bound := s.allot(b.bound)
 	part := s.everything()
+	q, by := in.basis(b.reserve)
+	var reserved []berth.Count
+	if b.reserve != fixed1 {
+		reserved = s.alloc(q, part, by)
+	}
 	for _, i := range slices.Backward(s.order(s.allot(b.levels()), part)) {
 		due := deadline
 		for _, child := range in.w.children.of(i) {
@@ -313,8 +318,10 @@ func (s *plain) backward(b backward, deadline berth.Time, k int, out []Placement
 		}
 		best := fit{start: in.now - 1}
 		if b.reserve != fixed1 {
-			q, by := in.basis(b.reserve)
-			theta := reserve(s.schedule(s.alloc(q, part, by), q, part)[i], due, k)
+			if in.problem.Anew {
+				reserved = s.alloc(q, part, by)
+			}
+			theta := reserve(s.schedule(reserved, q, part)[i], due, k)
 			for m := berth.Count(1); m <= in.size && best.npe == 0; m++ {
 				d := in.w.tasks[i].Duration(m)
 				if start, ok := s.latest(max(in.now, theta), due, d, m); ok && !s.dominated(i, m) {

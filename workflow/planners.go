@@ -114,6 +114,15 @@ func (in *Instance) checkDeadline(p Planner, deadline berth.Time) error {
 	return nil
 }
 
+// Try is Plan without that search: a plan, or false where Plan would refuse or
+// return an error.
+func (in *Instance) Try(p Planner, deadline berth.Time) (Plan, bool) {
+	if in.checkDeadline(p, deadline) != nil {
+		return Plan{}, false
+	}
+	return in.try(p, deadline)
+}
+
 // try makes a plan that ends by the deadline, or none.
 func (in *Instance) try(p Planner, deadline berth.Time) (Plan, bool) {
 	plan := Plan{Planner: p.Name, Tasks: make([]Placement, in.w.Len())}

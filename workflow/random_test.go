@@ -27,7 +27,8 @@ func compared(tb testing.TB) int {
 // randomProblem draws a small problem that has everything: tasks in no
 // particular order, of whole, broken, tiny and no time, many of one length, from
 // perfectly parallel to not at all; several entries and exits; bookings that
-// leave few PEs, some running now; and every rule of stopping.
+// leave few PEs, some running now; every rule of stopping, and both ways
+// to allot what reserves are computed from.
 func randomProblem(rng *rand.Rand, maxTasks int) workflow.Problem {
 	now := berth.Time(rng.IntN(1000) - 300)
 	size := berth.Count(1 + rng.IntN(12))
@@ -39,6 +40,7 @@ func randomProblem(rng *rand.Rand, maxTasks int) workflow.Problem {
 	return workflow.Problem{
 		Workflow: randomWorkflow(rng, 1+rng.IntN(maxTasks)), Calendar: c, Now: now,
 		Free: berth.Count(rng.IntN(int(size) + 2)), Epsilon: workflow.Epsilon(rng.IntN(3)),
+		Anew: rng.IntN(2) == 0,
 	}
 }
 

@@ -12,27 +12,32 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
-// machine is a log and the PEs that the paper, or else the archive, gives its
-// machine.
+// machine is a log, the PEs that the paper, or else the archive, gives its
+// machine, and which of its jobs are taken, all if keep is nil.
 type machine struct {
 	name, file string
 	pes        berth.Count
+	keep       func(*workload.Record) bool
 }
 
 var (
-	ctc  = machine{"CTC", "CTC-SP2-1996-3.1-cln.swf.gz", 430}
-	osc  = machine{"OSC", "OSC-Clust-2000-3.1-cln.swf.gz", 57}
-	blue = machine{"SDSC-BLUE", "SDSC-BLUE-2000-4.2-cln.swf.gz", 1152}
-	ds   = machine{"SDSC-DS", "SDSC-DS-2004-2.1-cln.swf.gz", 224}
+	ctc  = machine{"CTC", "CTC-SP2-1996-3.1-cln.swf.gz", 430, nil}
+	osc  = machine{"OSC", "OSC-Clust-2000-3.1-cln.swf.gz", 57, nil}
+	blue = machine{"SDSC-BLUE", "SDSC-BLUE-2000-4.2-cln.swf.gz", 1152, nil}
+	ds   = machine{"SDSC-DS", "SDSC-DS-2004-2.1-cln.swf.gz", 224, completedIn3}
 
 	// Not in the paper.
-	hpc2n = machine{"HPC2N", "HPC2N-2002-2.2-cln.swf.gz", 240}
-	lanl  = machine{"LANL-CM5", "LANL-CM5-1994-4.1-cln.swf.gz", 1024}
+	hpc2n = machine{"HPC2N", "HPC2N-2002-2.2-cln.swf.gz", 240, nil}
+	lanl  = machine{"LANL-CM5", "LANL-CM5-1994-4.1-cln.swf.gz", 1024, nil}
 )
+
+// completedIn3 takes the jobs that the paper's Tables 2 and 3 describe: those of
+// partition 3 that completed.
+func completedIn3(r *workload.Record) bool { return r.Partition == 3 && r.Status == 1 }
 
 // records reads the jobs of the log.
 func (m machine) records(folder string) ([]workload.Record, error) {
-	log, err := workload.Open(filepath.Join(folder, m.file), workload.Options{})
+	log, err := workload.Open(filepath.Join(folder, m.file), workload.Options{Keep: m.keep})
 	if err != nil {
 		return nil, err
 	}
