@@ -140,6 +140,8 @@ func (k *keeper) poke() {
 
 // restPart is which part of the time between two looks a keeper rests after a
 // round however often it is poked, so that a stream of small things is one round.
+// It does not rest after a round for which it was not poked, of which there is one
+// in that time.
 const restPart = 20
 
 // keep looks after a site until ctx ends.
@@ -147,24 +149,30 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for again := false; ; {
+		poked := again
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		case <-k.wake:
+			poked = true
 		}
 		again = h.round(ctx, k) && !again // once, or a site that never has it right is never left in peace
-		timer.Reset(k.manager.Every / restPart)
+		rest, wait := k.manager.Every/restPart, k.manager.Every
+		switch {
+		case again:
+			wait = 0
+		case !poked:
+			timer.Reset(rest + wait)
+			continue
+		}
+		timer.Reset(rest)
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		}
-		if !again {
-			timer.Reset(k.manager.Every)
-		} else {
-			timer.Reset(0)
-		}
+		timer.Reset(wait)
 	}
 }
 
