@@ -21,20 +21,21 @@ var _ api.Service = (*fake)(nil)
 // requests start at their ready time or are refused. It keeps the promises of
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
-	mu      sync.Mutex
-	size    berth.Count
-	now     berth.Time
-	made    []*service.Reservation // by id
-	offered map[string]berth.Request
-	keys    map[string]keyed
-	notices []service.Notice
-	more    chan struct{} // closed when there is another notice
-	lost    uint64        // notices up to this one are no longer kept
-	drained map[string]string
-	tasks   []site.Task
-	fails   error // what everything answers, if not nil
-	panics  bool
-	refused func(*berth.Request) bool
+	starting bool // the site was not looked at yet
+	mu       sync.Mutex
+	size     berth.Count
+	now      berth.Time
+	made     []*service.Reservation // by id
+	offered  map[string]berth.Request
+	keys     map[string]keyed
+	notices  []service.Notice
+	more     chan struct{} // closed when there is another notice
+	lost     uint64        // notices up to this one are no longer kept
+	drained  map[string]string
+	tasks    []site.Task
+	fails    error // what everything answers, if not nil
+	panics   bool
+	refused  func(*berth.Request) bool
 }
 
 type keyed struct {
@@ -330,7 +331,7 @@ func (f *fake) Sites(_ context.Context, by service.Principal) ([]service.SiteVie
 	return []service.SiteView{{
 		Site:    berth.Site{Name: "cm5", Pools: []berth.Pool{{Name: "batch", PEs: f.size, Binding: berth.Late}}},
 		Loads:   []engine.Load{{Resource: berth.PoolID("cm5", "batch"), PEs: f.size, Free: 40, Running: 1}},
-		Adapter: "slurm", Reachable: true, Seen: f.now, Trouble: "secret trouble",
+		Adapter: "slurm", Reachable: !f.starting, Starting: f.starting, Seen: f.now, Trouble: "secret trouble",
 		Nodes: []site.NodeState{{Name: "n1", Condition: site.Drained, Reason: "secret reason", Since: f.now}},
 		Drift: []site.Drift{{Kind: site.Missing, Name: "berth_cm5_x_1"}},
 	}}, f.fails

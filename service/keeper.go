@@ -90,7 +90,7 @@ func (h *Host) startManagers() {
 			wake: make(chan struct{}, 1), late: map[string]bool{}, told: outOfUse{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
-		k.view.Trouble = "not looked at yet"
+		k.view.Starting, k.view.Trouble = true, "not looked at yet"
 		for _, s := range h.core.config.Sites {
 			for i := range s.Pools {
 				k.late[s.Pools[i].Name] = k.late[s.Pools[i].Name] || s.Name == name && s.Pools[i].Binding == berth.Late
@@ -250,7 +250,7 @@ func (k *keeper) unreachable(err error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	fresh := k.view.Trouble != err.Error()
-	k.view.Reachable, k.view.Trouble = false, err.Error()
+	k.view.Reachable, k.view.Starting, k.view.Trouble = false, false, err.Error()
 	return fresh
 }
 
@@ -259,7 +259,7 @@ func (k *keeper) reached(state *site.State, want *wanted, did *done) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.made, k.trouble = did.made, did.failed
-	k.view.Reachable, k.view.Trouble, k.view.Seen = true, did.words(), state.At
+	k.view.Reachable, k.view.Starting, k.view.Trouble, k.view.Seen = true, false, did.words(), state.At
 	k.view.Nodes, k.view.Drift = state.Nodes, nil
 	_, books := k.manager.Adapter.(site.Booker)
 	for _, d := range site.FindDrift(want.reservations(), state) {
@@ -277,8 +277,8 @@ func (k *keeper) look() SiteView {
 	defer k.mu.Unlock()
 	view := k.view
 	view.Adapter, view.Shadow = k.manager.Kind, k.manager.Shadow
-	if open := time.Since(k.asked); view.Reachable && !k.asked.IsZero() && open > 2*k.manager.Every {
-		view.Reachable, view.Trouble = false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
+	if open := time.Since(k.asked); (view.Reachable || view.Starting) && !k.asked.IsZero() && open > 2*k.manager.Every {
+		view.Reachable, view.Starting, view.Trouble = false, false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
 	}
 	return view
 }
