@@ -215,8 +215,8 @@ func TestManyAreAsOneByOne(t *testing.T) {
 		for i := range rapid.IntRange(0, 3).Draw(t, "others") {
 			start := from + 60*berth.Time(rapid.IntRange(0, 8).Draw(t, "start"))
 			before = append(before, held{
-				fmt.Sprint("other", i), "eve", start, start + 90, []string{fmt.Sprint("n", 1+i)},
-				berth.Count(rapid.SampledFrom([]int{0, 2}).Draw(t, "cores")),
+				name: fmt.Sprint("other", i), users: "eve", start: start, end: start + 90, nodes: []string{fmt.Sprint("n", 1+i)},
+				cores: rapid.SampledFrom([]berth.Count{0, 2}).Draw(t, "cores"),
 			})
 		}
 		faults := map[string]string{}
@@ -304,7 +304,7 @@ func TestSilentSlurmIsLeftInPeace(t *testing.T) {
 	counts := map[string]int{}
 	for i, got := range slurm.New(slurm.Options{Site: siteName, Exec: m}).ReserveMany(t.Context(), wants) {
 		what := string(got.Outcome.Verdict)
-		if got.Err == site.ErrNotTried {
+		if errors.Is(got.Err, site.ErrNotTried) {
 			what = "left"
 		}
 		counts[what]++
