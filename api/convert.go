@@ -167,7 +167,7 @@ func decision(a *service.Answer) form.Answer {
 
 func siteView(by service.Principal, s *service.SiteView) form.Site {
 	f := form.Site{
-		Name: s.Name, Adapter: s.Adapter, Shadow: s.Shadow, Reachable: s.Reachable, Seen: form.TimeOf(s.Seen), Pools: make([]form.Pool, len(s.Pools)),
+		Name: s.Name, Adapter: s.Adapter, Shadow: s.Shadow, Reachable: s.Reachable, Starting: s.Starting, Seen: form.TimeOf(s.Seen), Pools: make([]form.Pool, len(s.Pools)),
 		Partitions: s.Partitions, Software: s.Software, StorageMB: s.StorageMB, Link: s.Link,
 	}
 	for i := range s.Pools {

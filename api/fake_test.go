@@ -22,6 +22,7 @@ var _ api.Service = (*fake)(nil)
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
 	foreseen []engine.Forecast
+	starting bool // the site was not looked at yet
 	mu       sync.Mutex
 	size     berth.Count
 	now      berth.Time
@@ -331,7 +332,7 @@ func (f *fake) Sites(_ context.Context, by service.Principal) ([]service.SiteVie
 	return []service.SiteView{{
 		Site:    berth.Site{Name: "cm5", Pools: []berth.Pool{{Name: "batch", PEs: f.size, Binding: berth.Late}}},
 		Loads:   []engine.Load{{Resource: berth.PoolID("cm5", "batch"), PEs: f.size, Free: 40, Running: 1}},
-		Adapter: "slurm", Reachable: true, Seen: f.now, Trouble: "secret trouble",
+		Adapter: "slurm", Reachable: !f.starting, Starting: f.starting, Seen: f.now, Trouble: "secret trouble",
 		Nodes: []site.NodeState{{Name: "n1", Condition: site.Drained, Reason: "secret reason", Since: f.now}},
 		Drift: []site.Drift{{Kind: site.Missing, Name: "berth_cm5_x_1"}},
 	}}, f.fails

@@ -435,6 +435,12 @@ func TestSitesAndNodes(t *testing.T) {
 			t.Error(list)
 		}
 	}
+	for _, starting := range []bool{false, true} {
+		w.fake.starting = starting
+		if got := into[form.Site](t, w.do("alice", "GET", "/v1/sites/cm5", ""), 200); got.Starting != starting || got.Reachable == starting {
+			t.Errorf("starting %t, reachable %t; want %t", got.Starting, got.Reachable, starting)
+		}
+	}
 	wantProblem(t, w.do("alice", "GET", "/v1/sites/nowhere", ""), 404, `no site "nowhere"`)
 	if a := w.do("root", "POST", "/v1/sites/cm5/nodes/n1/drain", `{"reason":"disk"}`); a.Code != 204 || w.fake.drained["n1"] != "disk" {
 		t.Error(a.Code, w.fake.drained)

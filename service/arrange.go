@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
@@ -111,10 +112,6 @@ type done struct {
 	silent  int                // how often the site did not answer
 }
 
-// patience is how often in a round a site may not answer. Each time takes as long
-// as the adapter waits, and the next round begins with the same.
-const patience = 3
-
 // fail notes that something is not as it should be.
 func (d *done) fail(p promise, err error) {
 	if d.failed[p] == "" {
@@ -138,67 +135,175 @@ func (d *done) words() string {
 	}
 }
 
+// arranging is a round at work at a site.
+type arranging struct {
+	h        *Host
+	k        *keeper
+	booker   site.Booker
+	many     site.ManyBooker // nil if the site can make only one at a time
+	launcher site.Launcher   // nil if it starts things by itself
+	have     map[site.Name]*site.Booking
+	done     *done
+}
+
 // arrange makes, changes and takes down reservations at a site until it has what
-// is wanted, or does not answer any more.
+// is wanted, or does not answer any more. What is promised while that is under way
+// is made too, without a rest and another look: a burst of promises is one round.
+// But the round is over when it is time for the next look.
 func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *wanted) done {
 	did := done{made: map[promise]made{}, failed: map[promise]string{}}
 	booker, can := k.manager.Adapter.(site.Booker)
 	if !can {
 		return did
 	}
-	have := map[site.Name]*site.Booking{}
+	began := time.Now()
+	a := &arranging{h: h, k: k, booker: booker, have: map[site.Name]*site.Booking{}, done: &did}
+	a.many, _ = k.manager.Adapter.(site.ManyBooker)
+	a.launcher, _ = k.manager.Adapter.(site.Launcher)
 	for i := range state.Ours {
-		have[site.Name(state.Ours[i].Name)] = &state.Ours[i]
+		a.have[site.Name(state.Ours[i].Name)] = &state.Ours[i]
 	}
+	a.releaseAll(ctx, state, want)
+	a.realise(ctx, want.wishes, want.now)
+	for did.changed && did.silent < site.Patience && time.Since(began) < k.manager.Every {
+		more, err := call(ctx, h, func(answer func(wanted, error)) {
+			more := h.since(k, state, want)
+			h.whenDurable(func(err error) { answer(more, err) })
+		})
+		if err != nil || len(more.wishes) == 0 {
+			break
+		}
+		a.realise(ctx, more.wishes, more.now)
+		want.wishes = append(want.wishes, more.wishes...) // the effects of these are answered by the next round
+	}
+	return did
+}
+
+// since is what is wanted at a site beyond what was wanted. It is nothing if any
+// of that is wanted no more, or otherwise: then that goes first, after a look.
+func (h *Host) since(k *keeper, state *site.State, want *wanted) wanted {
+	known := map[site.Name]uint64{}
+	for i := range want.wishes {
+		known[want.wishes[i].Name] = want.wishes[i].generation
+	}
+	more := h.wanted(k, state)
+	still := 0
+	more.wishes = slices.DeleteFunc(more.wishes, func(w wish) bool {
+		generation, is := known[w.Name]
+		if is && generation == w.generation {
+			still++
+		}
+		return is
+	})
+	if still < len(known) {
+		more.wishes = nil
+	}
+	return more
+}
+
+// releaseAll takes down what is not wanted: it may be in the way of what is.
+func (a *arranging) releaseAll(ctx context.Context, state *site.State, want *wanted) {
 	wishes := map[site.Name]bool{}
 	for i := range want.wishes {
 		wishes[want.wishes[i].Name] = true
 	}
-	try := func(p promise, what string, do func() error) bool {
-		err := errors.New("not tried: the site does not answer")
-		if did.silent < patience {
-			err = do()
-		}
-		if err == nil {
-			return true
-		}
-		if ctx.Err() == nil && k.isNews(p, err) {
-			h.log.Warn("a site is not as promised", "site", k.name, "what", what, "error", err)
-		}
-		did.fail(p, err)
-		return false
-	}
-	// What is not wanted goes first: it may be in the way of what is.
 	for i := range state.Ours {
 		if name := site.Name(state.Ours[i].Name); !wishes[name] {
-			did.changed = true
-			p := k.promiseOf(name)
-			try(p, string(name), func() error { return booker.Release(ctx, name) })
+			a.done.changed = true
+			a.try(ctx, a.k.promiseOf(name), string(name), func() error { return a.booker.Release(ctx, name) })
 		}
 	}
-	launcher, _ := k.manager.Adapter.(site.Launcher)
-	for i := range want.wishes {
-		w := &want.wishes[i]
-		booking := have[w.Name]
-		right := booking != nil && len(w.Differences(booking, want.now)) == 0
-		if !right {
-			did.changed = true
-			right = try(w.promise, w.id, func() error {
-				o, err := makeReal(ctx, booker, w, booking)
-				if err == nil && o.Verdict == site.Refused {
-					did.refused = append(did.refused, w)
-				}
-				return outcome(o, err)
-			})
+}
+
+// realise makes wishes real in their order. Those that are absent are made
+// together if nothing else is to be done between them.
+func (a *arranging) realise(ctx context.Context, wishes []wish, now berth.Time) {
+	var absent []*wish
+	for i := range wishes {
+		w := &wishes[i]
+		launch := a.launcher != nil && w.active
+		booking := a.have[w.Name]
+		right := booking != nil && len(w.Differences(booking, now)) == 0
+		if booking == nil {
+			absent = append(absent, w)
 		}
-		if right && launcher != nil && w.active {
-			right = try(w.promise, w.id, func() error { return launcher.Launch(ctx, w.Name, w.launch) })
+		if launch || booking != nil && !right {
+			a.reserve(ctx, absent)
+			absent = nil
 		}
-		if right {
-			did.made[w.promise] = made{w.Name, w.generation}
+		switch {
+		case right:
+			a.done.made[w.promise] = made{w.Name, w.generation}
+		case booking != nil:
+			a.done.changed = true
+			a.book(ctx, w, a.booker.Change)
+		}
+		if _, is := a.done.made[w.promise]; is && launch &&
+			!a.try(ctx, w.promise, w.id, func() error { return a.launcher.Launch(ctx, w.Name, w.launch) }) {
+			delete(a.done.made, w.promise)
 		}
 	}
-	return did
+	a.reserve(ctx, absent)
+}
+
+// reserve makes what is absent.
+func (a *arranging) reserve(ctx context.Context, absent []*wish) {
+	a.done.changed = a.done.changed || len(absent) > 0
+	if a.many == nil || len(absent) < 2 || a.done.silent >= site.Patience {
+		for _, w := range absent {
+			a.book(ctx, w, a.booker.Reserve)
+		}
+		return
+	}
+	want := make([]site.Reservation, len(absent))
+	for i, w := range absent {
+		want[i] = w.Reservation
+	}
+	for i, answer := range a.many.ReserveMany(ctx, want) {
+		a.booked(ctx, absent[i], answer.Outcome, answer.Err)
+	}
+}
+
+// book makes or changes one reservation. In doubt the next round looks first.
+func (a *arranging) book(ctx context.Context, w *wish, do func(context.Context, site.Reservation) (site.Outcome, error)) {
+	outcome, err := site.Outcome{}, site.ErrNotTried
+	if a.done.silent < site.Patience {
+		outcome, err = do(ctx, w.Reservation)
+	}
+	a.booked(ctx, w, outcome, err)
+}
+
+// booked notes how an attempt to book ended.
+func (a *arranging) booked(ctx context.Context, w *wish, o site.Outcome, err error) {
+	if err == nil && o.Verdict == site.Refused {
+		a.done.refused = append(a.done.refused, w)
+		err = errors.New("the site refused it: " + o.Words)
+	}
+	if a.well(ctx, w.promise, w.id, err) {
+		a.done.made[w.promise] = made{w.Name, w.generation}
+	}
+}
+
+// try does something, unless the site does not answer, and reports whether it
+// went well.
+func (a *arranging) try(ctx context.Context, p promise, what string, do func() error) bool {
+	err := site.ErrNotTried
+	if a.done.silent < site.Patience {
+		err = do()
+	}
+	return a.well(ctx, p, what, err)
+}
+
+// well notes what went wrong, if anything did.
+func (a *arranging) well(ctx context.Context, p promise, what string, err error) bool {
+	if err == nil {
+		return true
+	}
+	if ctx.Err() == nil && a.k.isNews(p, err) {
+		a.h.log.Warn("a site is not as promised", "site", a.k.name, "what", what, "error", err)
+	}
+	a.done.fail(p, err)
+	return false
 }
 
 // isNews reports whether a failure is another one than in the round before.
@@ -206,20 +311,4 @@ func (k *keeper) isNews(p promise, err error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.trouble[p] != err.Error()
-}
-
-// makeReal makes or changes a reservation. In doubt the next round looks first.
-func makeReal(ctx context.Context, booker site.Booker, w *wish, booking *site.Booking) (site.Outcome, error) {
-	if booking != nil {
-		return booker.Change(ctx, w.Reservation)
-	}
-	return booker.Reserve(ctx, w.Reservation)
-}
-
-// outcome makes an error of what is neither there nor made.
-func outcome(o site.Outcome, err error) error {
-	if err == nil && o.Verdict == site.Refused {
-		return errors.New("the site refused it: " + o.Words)
-	}
-	return err
 }

@@ -29,6 +29,7 @@ type harbour struct {
 	options service.Options
 	foreign []site.Booking // that others have made
 	unknown atomic.Bool    // the manager knows of no node whether it is up
+	looks   atomic.Int64   // how often it was looked at
 }
 
 // horizon is how long before its start a promise is real at the site.
@@ -53,6 +54,7 @@ func timely[T any](s timed, call func() (T, error)) (T, error) {
 }
 
 func (s timed) Observe(ctx context.Context) (*site.State, error) {
+	s.w.looks.Add(1)
 	state, err := timely(s, func() (*site.State, error) { return s.Site.Observe(ctx) })
 	if err == nil && s.w.unknown.Load() {
 		for i := range state.Nodes {
@@ -64,6 +66,11 @@ func (s timed) Observe(ctx context.Context) (*site.State, error) {
 
 func (s timed) Reserve(ctx context.Context, r site.Reservation) (site.Outcome, error) {
 	return timely(s, func() (site.Outcome, error) { return s.Site.Reserve(ctx, r) })
+}
+
+func (s timed) ReserveMany(ctx context.Context, rs []site.Reservation) []site.Answer {
+	answers, _ := timely(s, func() ([]site.Answer, error) { return s.Site.ReserveMany(ctx, rs), nil })
+	return answers
 }
 
 func (s timed) Change(ctx context.Context, r site.Reservation) (site.Outcome, error) {
@@ -88,10 +95,30 @@ type byItself struct {
 	site.Drainer
 }
 
+// manyByItself is one that makes many promises real at a time.
+type manyByItself struct {
+	byItself
+	site.ManyBooker
+}
+
+// oneByOne is a site that has to be told when a promise begins, and makes one
+// real at a time.
+type oneByOne struct {
+	byItself
+	site.Launcher
+}
+
 // inHarbour runs a test in front of four nodes of four cores: by nodes with
 // early binding at a site that starts jobs by itself, or by cores with late
 // binding at one that has to be told.
 func inHarbour(t *testing.T, unit site.Unit, test func(t *testing.T, w *harbour)) {
+	t.Helper()
+	harbourOf(t, unit, true, test)
+}
+
+// harbourOf is inHarbour, and says whether the site makes many promises real at a
+// time.
+func harbourOf(t *testing.T, unit site.Unit, many bool, test func(t *testing.T, w *harbour)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
@@ -107,10 +134,11 @@ func inHarbour(t *testing.T, unit site.Unit, test func(t *testing.T, w *harbour)
 			t.Fatal(err)
 		}
 		at := timed{new(sync.Mutex), w.site, w}
-		var adapter site.Observer = byItself{at, at, w.site, w.site}
-		if unit == site.UnitCore {
-			adapter = at
-		}
+		one := byItself{at, at, w.site, w.site}
+		adapter := map[site.Unit]map[bool]site.Observer{
+			site.UnitNode: {false: one, true: manyByItself{one, at}},
+			site.UnitCore: {false: oneByOne{one, at}, true: at},
+		}[unit][many]
 		if w.store, err = sqlite.Open(t.TempDir(), sqlite.Options{}); err != nil {
 			t.Fatal(err)
 		}

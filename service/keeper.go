@@ -90,7 +90,7 @@ func (h *Host) startManagers() {
 			wake: make(chan struct{}, 1), late: map[string]bool{}, told: outOfUse{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
-		k.view.Trouble = "not looked at yet"
+		k.view.Starting, k.view.Trouble = true, "not looked at yet"
 		for _, s := range h.core.config.Sites {
 			for i := range s.Pools {
 				k.late[s.Pools[i].Name] = k.late[s.Pools[i].Name] || s.Name == name && s.Pools[i].Binding == berth.Late
@@ -140,6 +140,8 @@ func (k *keeper) poke() {
 
 // restPart is which part of the time between two looks a keeper rests after a
 // round however often it is poked, so that a stream of small things is one round.
+// It does not rest after a round for which it was not poked, of which there is one
+// in that time.
 const restPart = 20
 
 // keep looks after a site until ctx ends.
@@ -147,24 +149,30 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for again := false; ; {
+		poked := again
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		case <-k.wake:
+			poked = true
 		}
 		again = h.round(ctx, k) && !again // once, or a site that never has it right is never left in peace
-		timer.Reset(k.manager.Every / restPart)
+		rest, wait := k.manager.Every/restPart, k.manager.Every
+		switch {
+		case again:
+			wait = 0
+		case !poked:
+			timer.Reset(rest + wait)
+			continue
+		}
+		timer.Reset(rest)
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		}
-		if !again {
-			timer.Reset(k.manager.Every)
-		} else {
-			timer.Reset(0)
-		}
+		timer.Reset(wait)
 	}
 }
 
@@ -242,7 +250,7 @@ func (k *keeper) unreachable(err error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	fresh := k.view.Trouble != err.Error()
-	k.view.Reachable, k.view.Trouble = false, err.Error()
+	k.view.Reachable, k.view.Starting, k.view.Trouble = false, false, err.Error()
 	return fresh
 }
 
@@ -251,7 +259,7 @@ func (k *keeper) reached(state *site.State, want *wanted, did *done) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.made, k.trouble = did.made, did.failed
-	k.view.Reachable, k.view.Trouble, k.view.Seen = true, did.words(), state.At
+	k.view.Reachable, k.view.Starting, k.view.Trouble, k.view.Seen = true, false, did.words(), state.At
 	k.view.Nodes, k.view.Drift = state.Nodes, nil
 	_, books := k.manager.Adapter.(site.Booker)
 	for _, d := range site.FindDrift(want.reservations(), state) {
@@ -269,8 +277,8 @@ func (k *keeper) look() SiteView {
 	defer k.mu.Unlock()
 	view := k.view
 	view.Adapter, view.Shadow = k.manager.Kind, k.manager.Shadow
-	if open := time.Since(k.asked); view.Reachable && !k.asked.IsZero() && open > 2*k.manager.Every {
-		view.Reachable, view.Trouble = false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
+	if open := time.Since(k.asked); (view.Reachable || view.Starting) && !k.asked.IsZero() && open > 2*k.manager.Every {
+		view.Reachable, view.Starting, view.Trouble = false, false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
 	}
 	return view
 }

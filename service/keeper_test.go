@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
@@ -370,6 +371,44 @@ func TestUnknownNodesAreWhatTheyWere(t *testing.T) {
 		if got := w.reserve("b", 1, 100, 100).Allotments[0].PEs.String(); got != "0" {
 			t.Errorf("b is on PEs %s", got)
 		}
+	})
+}
+
+// A site is starting until the first look at it since the service started has
+// succeeded, or failed, or takes too long.
+func TestFirstLook(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		manager := w.options.Managers["harbour"]
+		manager.Every = 2 * time.Second
+		w.options.Managers["harbour"] = manager
+		again := func(faults ...fake.Fault) {
+			if err := w.host.Close(); err != nil {
+				t.Fatal(err)
+			}
+			w.site.Heal()
+			w.site.Inject(faults...)
+			w.open()
+		}
+		want := func(starting, reachable bool) {
+			t.Helper()
+			if v := w.view(); v.Starting != starting || v.Reachable != reachable || reachable != (v.Trouble == "") {
+				t.Errorf("starting %t, reachable %t, trouble %q; want %t and %t", v.Starting, v.Reachable, v.Trouble, starting, reachable)
+			}
+		}
+		again(fake.Fault{Op: fake.Observe, Nth: 1, What: fake.Slow, After: 3})
+		want(true, false)
+		w.pass(2)
+		want(true, false)
+		w.pass(1)
+		want(false, true)
+		again(fake.Fault{Op: fake.Observe, What: fake.Down})
+		want(false, false)
+		again(fake.Fault{Op: fake.Observe, Nth: 1, What: fake.Slow, After: 8})
+		want(true, false)
+		w.pass(5)
+		want(false, false)
+		w.pass(3)
+		want(false, true)
 	})
 }
 

@@ -22,8 +22,9 @@ var storms = flag.Int("service.storms", 20, "how many random histories in front 
 func TestStorm(t *testing.T) {
 	for seed := range *storms {
 		unit := []site.Unit{site.UnitNode, site.UnitCore}[seed%2]
+		many := seed/2%2 == 0
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			inHarbour(t, unit, func(t *testing.T, w *harbour) {
+			harbourOf(t, unit, many, func(t *testing.T, w *harbour) {
 				s := storm{w, rand.New(rand.NewPCG(uint64(seed), 0)), t, nil}
 				for range 40 {
 					s.happen()

@@ -158,11 +158,14 @@ type SiteView struct {
 	// Reachable says whether the last look at it succeeded, Trouble what is wrong:
 	// that, or what could not be made as promised there. Seen is when it was last
 	// looked at.
-	Reachable bool             `json:"reachable"`
-	Trouble   string           `json:"trouble,omitempty"`
-	Seen      berth.Time       `json:"seen,omitempty"`
-	Nodes     []site.NodeState `json:"nodes,omitempty"`
-	Drift     []site.Drift     `json:"drift,omitempty"`
+	Reachable bool `json:"reachable"`
+	// Starting says that it is not reachable because the first look at it since
+	// the service started is not over.
+	Starting bool             `json:"starting,omitempty"`
+	Trouble  string           `json:"trouble,omitempty"`
+	Seen     berth.Time       `json:"seen,omitempty"`
+	Nodes    []site.NodeState `json:"nodes,omitempty"`
+	Drift    []site.Drift     `json:"drift,omitempty"`
 }
 
 // Notice is one thing that happened to a reservation, for those who listen.

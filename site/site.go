@@ -44,6 +44,30 @@ type Booker interface {
 	Release(ctx context.Context, name Name) error
 }
 
+// ManyBooker is a Booker that makes many promises real in less time than one
+// after the other takes.
+type ManyBooker interface {
+	// ReserveMany does what Reserve does for one reservation after the other, and
+	// returns as many answers in that order: of two for which there is room once,
+	// the first has it. Once the site has left Patience of them without an answer
+	// what was not begun yet is left, with ErrNotTried.
+	ReserveMany(ctx context.Context, want []Reservation) []Answer
+}
+
+// Answer is what Reserve returns.
+type Answer struct {
+	Outcome Outcome
+	Err     error
+}
+
+// Patience is how often in a row of questions a site may not answer before the
+// rest is left for later. Each time takes as long as the adapter waits, and
+// whoever asks again begins with the same questions.
+const Patience = 3
+
+// ErrNotTried is of kind Unreachable. Nothing was done.
+var ErrNotTried error = &Error{Kind: Unreachable, Op: "book", Msg: "not tried, because the site does not answer"}
+
 // Runner runs commands in reservations.
 type Runner interface {
 	// Submit hands in a task, which runs once its reservation is active. A task

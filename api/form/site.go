@@ -8,6 +8,7 @@ type Site struct {
 	Adapter    string            `json:"adapter,omitempty"` // "slurm", "local", or none
 	Shadow     bool              `json:"shadow,omitempty"`  // only watched; loads are what would have been promised
 	Reachable  bool              `json:"reachable"`
+	Starting   bool              `json:"starting,omitempty"` // not reachable, because the first look at it is not over
 	Trouble    string            `json:"trouble,omitempty"`
 	Seen       Time              `json:"seen,omitzero"`
 	Pools      []Pool            `json:"pools"`

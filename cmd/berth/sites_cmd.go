@@ -53,19 +53,25 @@ func (a *app) listSites(cmd *cobra.Command, r *remote) error {
 	out.AppendHeader(table.Row{"site", "pool", "PEs", "free", "running", "waiting", "binding", "adapter", "state"})
 	for i := range sites {
 		s := &sites[i]
-		state := "ok"
-		switch {
-		case !s.Reachable:
-			state = "unreachable"
-		case s.Shadow:
-			state = "watched"
-		}
 		for k := range s.Pools {
 			p := &s.Pools[k]
-			out.AppendRow(table.Row{s.Name, p.Name, p.PEs, p.Free, p.Running, p.Waiting, p.Binding, orDash(s.Adapter), state})
+			out.AppendRow(table.Row{s.Name, p.Name, p.PEs, p.Free, p.Running, p.Waiting, p.Binding, orDash(s.Adapter), siteState(s)})
 		}
 	}
 	return a.show(out.Render() + "\n")
+}
+
+// siteState is how a site is, in a word.
+func siteState(s *form.Site) string {
+	switch {
+	case s.Starting:
+		return "starting"
+	case !s.Reachable:
+		return "unreachable"
+	case s.Shadow:
+		return "watched"
+	}
+	return "ok"
 }
 
 func (a *app) sitesShow() *cobra.Command {
@@ -95,7 +101,11 @@ func (a *app) sitesShow() *cobra.Command {
 func describeSite(s *form.Site) string {
 	var f facts
 	f.add("adapter", s.Adapter)
-	f.add("reachable", strconv.FormatBool(s.Reachable))
+	reachable := strconv.FormatBool(s.Reachable)
+	if s.Starting {
+		reachable = "not looked at yet"
+	}
+	f.add("reachable", reachable)
 	if s.Shadow {
 		f.add("watched", "nothing is promised there; see berth sites shadow "+s.Name)
 	}

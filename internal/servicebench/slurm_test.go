@@ -22,20 +22,33 @@ import (
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
-// timed runs Slurm's commands and adds up how long they take: Slurm's own time.
+// timed runs Slurm's commands and measures the time in which at least one of them
+// runs: Slurm's own time.
 type timed struct {
-	mu    sync.Mutex
-	took  time.Duration
-	times int
+	mu      sync.Mutex
+	running int
+	since   time.Time // of the first that runs
+	took    time.Duration
+	times   int
 }
 
 func (e *timed) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
-	began := time.Now()
-	result, err := slurm.Host{}.Run(ctx, c)
+	e.mark(1)
+	defer e.mark(-1)
+	return slurm.Host{}.Run(ctx, c)
+}
+
+// mark notes that a command begins, or ends.
+func (e *timed) mark(by int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.took, e.times = e.took+time.Since(began), e.times+1
-	return result, err
+	if e.running == 0 {
+		e.since = time.Now()
+	}
+	if e.running += by; e.running == 0 {
+		e.took += time.Since(e.since)
+	}
+	e.times += max(0, by)
 }
 
 func (e *timed) total() (time.Duration, int) {

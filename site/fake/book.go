@@ -12,6 +12,28 @@ func (s *Site) Reserve(ctx context.Context, want site.Reservation) (site.Outcome
 	return s.book(ctx, Reserve, want, s.reserve)
 }
 
+// ReserveMany makes reservations in the time that the slowest of them takes; each
+// is a Reserve that faults may befall.
+func (s *Site) ReserveMany(ctx context.Context, want []site.Reservation) []site.Answer {
+	answers := make([]site.Answer, len(want))
+	silent, longest := 0, berth.Duration(0)
+	for i := range want {
+		if silent == site.Patience {
+			answers[i].Err = site.ErrNotTried
+			continue
+		}
+		answers[i].Outcome, answers[i].Err = s.Reserve(ctx, want[i])
+		if site.KindOf(answers[i].Err) == site.Unreachable {
+			silent++
+		}
+		longest = max(longest, s.Elapsed())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.elapsed = longest
+	return answers
+}
+
 // Change changes a reservation, unless a fault befalls it.
 func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome, error) {
 	return s.book(ctx, Change, want, s.change)

@@ -64,12 +64,13 @@ type undo struct {
 }
 
 var (
-	_ site.Observer = (*Site)(nil)
-	_ site.Booker   = (*Site)(nil)
-	_ site.Runner   = (*Site)(nil)
-	_ site.Launcher = (*Site)(nil)
-	_ site.Drainer  = (*Site)(nil)
-	_ site.Doctor   = (*Site)(nil)
+	_ site.Observer   = (*Site)(nil)
+	_ site.Booker     = (*Site)(nil)
+	_ site.ManyBooker = (*Site)(nil)
+	_ site.Runner     = (*Site)(nil)
+	_ site.Launcher   = (*Site)(nil)
+	_ site.Drainer    = (*Site)(nil)
+	_ site.Doctor     = (*Site)(nil)
 )
 
 // maxUndo is how many writes a Restart can make forgotten at most.

@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -12,66 +11,6 @@ import (
 	"github.com/berth-hpc/berth/site/hostlist"
 )
 
-// Reserve makes the reservation, looks at what Slurm made of it, and takes it
-// down again if that is not what was asked for. Slurm 22.05 sometimes gives
-// fewer nodes than it was asked for, and gives whole nodes of which another
-// reservation holds cores at that time. The same goes for a reservation of which
-// a later generation is there.
-func (s *Site) Reserve(ctx context.Context, want site.Reservation) (site.Outcome, error) {
-	const op = "reserve"
-	if err := s.check(op, &want); err != nil {
-		return site.Outcome{}, err
-	}
-	if want.End <= s.unix() {
-		return site.Outcome{Verdict: site.Refused, Reason: berth.Expired, Words: "its end has passed"}, nil
-	}
-	s.books.Lock()
-	defer s.books.Unlock()
-	result, err := s.run(ctx, op, "scontrol", s.createArgs(&want)...)
-	if err == nil && strings.Contains(firstLine(result), "Invalid time specified") && want.Start <= s.unix()+1 {
-		// Its start passed while the command was on its way.
-		result, err = s.run(ctx, op, "scontrol", s.createArgs(&want)...)
-	}
-	if err == nil && result.Exit != 0 {
-		err = explain(op, "scontrol", firstLine(result))
-	}
-	if err != nil && !unfinished(err) && site.KindOf(err) != site.Conflict {
-		return site.Outcome{}, s.explainUser(ctx, err)
-	}
-	if err != nil && unfinished(err) && s.down(ctx, op) {
-		return site.Outcome{Verdict: site.Doubt}, err
-	}
-	// It was made, or refused, or nobody knows. Slurm looks for room before it
-	// looks at the name, so only its list tells whether it was there before.
-	bookings, listErr := s.reservations(ctx, op)
-	switch {
-	case listErr != nil && err != nil && !unfinished(err):
-		return site.Outcome{}, listErr
-	case listErr != nil:
-		return site.Outcome{Verdict: site.Doubt}, listErr
-	}
-	have := find(bookings, string(want.Name))
-	switch {
-	case have == nil && err == nil:
-		return site.Outcome{Verdict: site.Doubt}, site.Errorf(site.Conflict, op, "%s is not there, although Slurm said that it was made", want.Name)
-	case have == nil && unfinished(err):
-		return site.Outcome{Verdict: site.Doubt}, err // slurmctld may still have the question
-	case have == nil:
-		outcome, _ := refusal(firstLine(result))
-		return outcome, nil
-	case err == nil:
-		return s.keep(ctx, op, &want, have, bookings)
-	}
-	return s.compare(op, &want, have, bookings)
-}
-
-// down reports whether no controller answers, which ping tells at once and other
-// commands after 9 s.
-func (s *Site) down(ctx context.Context, op string) bool {
-	result, err := s.run(ctx, op, "scontrol", "ping")
-	return err != nil || !strings.Contains(string(result.Stdout), " is UP")
-}
-
 func (s *Site) check(op string, want *site.Reservation) error {
 	if err := want.Check(); err != nil {
 		return err
@@ -80,59 +19,6 @@ func (s *Site) check(op string, want *site.Reservation) error {
 		return notOurs(op, want.Name)
 	}
 	return nil
-}
-
-// keep keeps a reservation just made if it is right, and else takes it down.
-func (s *Site) keep(ctx context.Context, op string, want *site.Reservation, have *site.Booking, bookings []site.Booking) (site.Outcome, error) {
-	later, superseded := site.Superseded(s.name, want.Name, bookings)
-	what := s.faults(want, have, bookings)
-	if !superseded && what == "" {
-		return site.Outcome{Verdict: site.Made, Booking: have}, nil
-	}
-	if err := s.delete(ctx, op, want.Name); err != nil {
-		return site.Outcome{Verdict: site.Doubt}, err
-	}
-	if superseded {
-		return site.Outcome{}, site.Errorf(site.Conflict, op, "%s was superseded by %s", want.Name, later)
-	}
-	return site.Outcome{Verdict: site.Refused, Reason: berth.NoCapacity, Words: what}, nil
-}
-
-// compare answers for a reservation that was there before.
-func (s *Site) compare(op string, want *site.Reservation, have *site.Booking, bookings []site.Booking) (site.Outcome, error) {
-	if later, superseded := site.Superseded(s.name, want.Name, bookings); superseded {
-		return site.Outcome{}, site.Errorf(site.Conflict, op, "%s was superseded by %s", want.Name, later)
-	}
-	if what := want.Differences(have, s.unix()); len(what) > 0 {
-		return site.Outcome{Verdict: site.Refused, Reason: berth.RefusedConflict, Words: "the name is taken: " + strings.Join(what, "; ")}, nil
-	}
-	return site.Outcome{Verdict: site.Already, Booking: have}, nil
-}
-
-// faults says what Slurm did otherwise than asked.
-func (s *Site) faults(want *site.Reservation, have *site.Booking, bookings []site.Booking) string {
-	// The controller's clock, by which "now" became a start, may be ahead.
-	if what := want.Differences(have, max(s.unix(), have.Start)); len(what) > 0 {
-		return "Slurm made it otherwise: " + strings.Join(what, "; ")
-	}
-	if other, overlaps := site.Overlap(have, bookings); overlaps {
-		return "Slurm gave what " + other.Name + " holds already"
-	}
-	return ""
-}
-
-// explainUser tells apart the two cases in which Slurm speaks of an invalid user
-// id: that Berth has no right, and that the reservation is for a user whom
-// slurmctld does not know.
-func (s *Site) explainUser(ctx context.Context, err error) error {
-	var e *site.Error
-	if !errors.As(err, &e) || e.Kind != site.Denied {
-		return err
-	}
-	if rights, asked := s.rights(ctx); asked == nil && rights.Reserve {
-		return &site.Error{Kind: site.Invalid, Op: e.Op, Msg: e.Msg, Hint: "slurmctld knows no such user; Berth itself has the right"}
-	}
-	return &site.Error{Kind: site.Denied, Op: e.Op, Msg: e.Msg, Hint: "make Berth's user SlurmUser or an operator"}
 }
 
 func notOurs(op string, name site.Name) error {

@@ -50,10 +50,11 @@ type Site struct {
 }
 
 var (
-	_ site.Observer = (*Site)(nil)
-	_ site.Booker   = (*Site)(nil)
-	_ site.Drainer  = (*Site)(nil)
-	_ site.Doctor   = (*Site)(nil)
+	_ site.Observer   = (*Site)(nil)
+	_ site.Booker     = (*Site)(nil)
+	_ site.ManyBooker = (*Site)(nil)
+	_ site.Drainer    = (*Site)(nil)
+	_ site.Doctor     = (*Site)(nil)
 )
 
 const defaultTimeout = 30 * time.Second

@@ -1,0 +1,156 @@
+package service_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/fake"
+)
+
+// passAbout lets a part of a second pass too.
+func (w *harbour) passAbout(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// made wants reservations to be at the site, or none of them.
+func (w *harbour) made(want bool, ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		if m := w.get(id).Sites[0]; m.Made != want || m.Trouble != "" {
+			w.t.Errorf("%s is %+v, want it made: %t, and no trouble", id, m, want)
+		}
+	}
+}
+
+// The first promise in peace is made at once. Those that come while others are
+// being made are made with them, without a rest or another look.
+func TestBurstIsOneRound(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.site.Inject(fake.Fault{Op: fake.Reserve, Nth: 2, What: fake.Slow, After: 3})
+		looks := w.looks.Load()
+		w.reserve("a", 1, 100, 50)
+		synctest.Wait()
+		w.made(true, "a")
+		w.pass(6)
+		looks, before := w.looks.Load(), looks
+		if looks > before+2 {
+			t.Errorf("%d looks for one promise, want one after it was made, and one in five seconds", looks-before)
+		}
+		w.reserve("b", 1, 200, 50)
+		w.pass(1)
+		for i := range berth.Duration(20) {
+			w.reserve(fmt.Sprint("c", i), 4, 300+10*i, 10)
+		}
+		w.pass(1)
+		w.made(false, "b", "c0", "c19")
+		w.passAbout(1100 * time.Millisecond)
+		w.made(true, "a", "b", "c0", "c7", "c19")
+		if n := w.looks.Load() - looks; n > 0 {
+			t.Errorf("%d more looks", n)
+		}
+		w.pass(10)
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Many promises take the time of one where the site can make many at once.
+func TestManyAreMadeTogether(t *testing.T) {
+	for many, most := range map[bool]time.Duration{true: 7 * time.Second, false: 70 * time.Second} {
+		harbourOf(t, site.UnitNode, many, func(t *testing.T, w *harbour) {
+			w.site.Inject(fake.Fault{Op: fake.Reserve, What: fake.Slow, After: 3})
+			for i := range berth.Duration(20) {
+				w.reserve(fmt.Sprint("m", i), 4, 300+10*i, 10)
+			}
+			began := time.Now()
+			for w.view().Drift != nil || !w.get("m19").Sites[0].Made {
+				if w.passAbout(100 * time.Millisecond); time.Since(began) > 2*time.Minute {
+					t.Fatal("they are not made")
+				}
+			}
+			if took := time.Since(began); took > most || took < most/2 {
+				t.Errorf("many: %t: it took %s, want at most %s and at least half", many, took, most)
+			}
+		})
+	}
+}
+
+// What starts at once is launched in the round in which it is made.
+func TestManyAreLaunchedAtOnce(t *testing.T) {
+	inHarbour(t, site.UnitCore, func(t *testing.T, w *harbour) {
+		w.reserve("later", 2, 50, 100)
+		w.reserve("a", 2, 0, 1000)
+		w.reserve("b", 2, 0, 1000)
+		w.passAbout(300 * time.Millisecond)
+		w.made(true, "later", "a", "b")
+		for _, id := range []string{"a", "b"} {
+			if !w.running(w.run(id)) {
+				t.Errorf("%s is not open", id)
+			}
+		}
+		w.pass(100)
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What takes the place of something that was given up while it was being made is
+// not tried before that is gone.
+func TestPlaceIsFreedBeforeItIsTaken(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.site.Inject(fake.Fault{Op: fake.Reserve, Nth: 1, What: fake.Slow, After: 3})
+		w.reserve("gives", 4, 100, 200)
+		w.pass(1)
+		if _, err := w.host.Release(t.Context(), ann, "gives"); err != nil {
+			t.Fatal(err)
+		}
+		w.reserve("takes", 4, 100, 200)
+		w.passAbout(2100 * time.Millisecond)
+		w.made(false, "takes")
+		w.pass(1)
+		w.made(true, "takes")
+		w.pass(10)
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A stream of promises keeps nobody from looking at the site, and does not have it
+// looked at all the time.
+func TestStreamOfPromises(t *testing.T) {
+	for _, c := range []struct {
+		what        string
+		every, slow time.Duration
+		least, most int64 // looks
+	}{
+		{what: "each made at once", every: 100 * time.Millisecond, least: 6, most: 30*4 + 2},
+		{what: "each made in two seconds", every: time.Second, slow: 2 * time.Second, least: 4, most: 12},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+				w.site.Inject(fake.Fault{Op: fake.Reserve, What: fake.Slow, After: berth.Duration(c.slow.Seconds())})
+				looks := w.looks.Load()
+				for i := range int(30 * time.Second / c.every) {
+					w.reserve(fmt.Sprint("s", i), 4, 100+berth.Duration(i), 1)
+					w.passAbout(c.every)
+				}
+				if n := w.looks.Load() - looks; n < c.least || n > c.most {
+					t.Errorf("%d looks in 30 s, want %d to %d", n, c.least, c.most)
+				}
+				w.site.Heal()
+				w.pass(10)
+				if err := w.inLine(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
