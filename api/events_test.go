@@ -130,13 +130,13 @@ func TestEventsThatAreNoLongerKeptAreAGap(t *testing.T) {
 // TestAServersTimeForRequestsDoesNotEndAStream has a server that gives a request
 // little time: a stream of events has more.
 func TestAServersTimeForRequestsDoesNotEndAStream(t *testing.T) {
-	w := newWorld(t, api.Options{Heartbeat: 20 * time.Millisecond})
+	w := newWorld(t, api.Options{Heartbeat: 250 * time.Millisecond})
 	server := httptest.NewUnstartedServer(w.Handler)
-	server.Config.ReadTimeout, server.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second
 	server.Start()
 	t.Cleanup(server.Close)
 	l := w.listen(t, server.URL, "alice", "/v1/events")
-	for i := range 10 { // 200 ms
+	for i := range 6 { // 1.5 s
 		if text, more := l.next(); !more {
 			t.Fatalf("after %d signs of life it ended with %q", i, text)
 		}
