@@ -178,3 +178,44 @@ func TestLegendWraps(t *testing.T) {
 		t.Error("the names do not matter")
 	}
 }
+
+// A band is one shape that may be seen through, in place of the bars, and the
+// points of all series stand where their values are.
+func TestBands(t *testing.T) {
+	c := lines(2)
+	bars := svg(t, c.WriteSVG)
+	for i := range c.Series {
+		c.Series[i].Band = true
+	}
+	drawn := svg(t, c.WriteSVG)
+	for _, p := range []paint{paints[5], paints[6]} {
+		if n := strings.Count(drawn, "fill:"+hex(p.light)+";fill-opacity"); n != 1 {
+			t.Errorf("%d bands in %s", n, p.name)
+		}
+		if strings.Contains(bars, "fill:"+hex(p.light)+";fill-opacity") || strings.Count(drawn, "<path") >= strings.Count(bars, "<path")+2 {
+			t.Errorf("%s has bars and a band", p.name)
+		}
+	}
+	if inline := svg(t, c.WriteInline); !strings.Contains(inline, "fill:var(--chart-blue,#0072B2);fill-opacity") {
+		t.Error("the colour of a band cannot be replaced")
+	}
+	// Without an interval there is nothing to shade.
+	for k := range c.Series[1].Points {
+		c.Series[1].Points[k].Low = nil
+	}
+	if drawn == svg(t, c.WriteSVG) {
+		t.Error("a band without intervals")
+	}
+}
+
+// A series keeps its look where others are left out.
+func TestLookOfASeries(t *testing.T) {
+	c := lines(1)
+	if drawn := svg(t, c.WriteSVG); !strings.Contains(drawn, hex(paints[5].light)) {
+		t.Error("the first is not blue")
+	}
+	c.Series[0].Look = 2
+	if drawn := svg(t, c.WriteSVG); strings.Contains(drawn, hex(paints[5].light)) || !strings.Contains(drawn, hex(paints[6].light)) {
+		t.Error("the second look is not vermilion")
+	}
+}
