@@ -84,7 +84,7 @@ func (a *axes) frame(c *Chart) {
 	step := roundStep(a.top - a.bottom)
 	for i := 0; ; i++ {
 		v := a.bottom + step*float64(i)
-		if v > a.top+step/2 {
+		if v > a.top+step*1e-9 { // what is rounded outwards may end between two marks
 			break
 		}
 		line := grid

@@ -146,6 +146,18 @@ func TestBoundsHoldEverything(t *testing.T) {
 	}
 }
 
+// What is rounded outwards to 88 to 97 has marks every 2, and none above its top.
+func TestMarksLieWithinTheFrame(t *testing.T) {
+	c := &Chart{Series: []Series{{Points: []Point{{0, 88.2, nil, nil}, {1, 96.1, nil, nil}}}}}
+	if b, _ := c.bounds(); b.bottom != 88 || b.top != 97 || roundStep(b.top-b.bottom) != 2 {
+		t.Fatalf("%+v", b)
+	}
+	drawn := svg(t, c.WriteSVG)
+	if !strings.Contains(drawn, ">96<") || strings.Contains(drawn, ">98<") {
+		t.Error("marks outside of the frame")
+	}
+}
+
 func TestRoundSteps(t *testing.T) {
 	for length, want := range map[float64]float64{8: 1, 9: 2, 16: 2, 17: 5, 41: 10, 80: 10, 0.3: 0.05, 12345: 2000, 1e-5: 2e-6} {
 		if got := roundStep(length); math.Abs(got-want) > want*1e-9 {
