@@ -20,8 +20,9 @@
 #SBATCH --mem=4G
 #SBATCH --time=04:00:00
 #SBATCH --output=lab-%A_%a.log
-# A minute before the time is over berth is told to stop.
-#SBATCH --signal=TERM@60
+# A minute before the time is over berth, which takes the place of this shell, is
+# told to stop.
+#SBATCH --signal=B:TERM@60
 
 set -eu
 # As many cores as the task was given, whatever the node has.

@@ -252,9 +252,9 @@ func TestWorkloadsAreMadeOnce(t *testing.T) {
 	p := twoByThree(4)
 	var mu sync.Mutex
 	made := map[string]int{}
-	make := p.Case
+	plain := p.Case
 	p.Case = func(point Point) (*Case, error) {
-		c, err := make(point)
+		c, err := plain(point)
 		work := c.Work
 		c.Work = func(replication int) (*sim.Workload, error) {
 			mu.Lock()

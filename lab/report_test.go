@@ -36,10 +36,18 @@ func TestJudge(t *testing.T) {
 		e      measure.Estimate
 		want   Verdict
 	}{
-		{&up, estimate(2, 1), Better}, {&up, estimate(-2, 1), Worse}, {&up, estimate(1, 2), Open}, {&up, estimate(1, 1), Open}, {&up, estimate(0, 0), Open},
-		{&down, estimate(2, 1), Worse}, {&down, estimate(-2, 1), Better}, {&down, estimate(-1, 1), Open},
-		{&neither, estimate(2, 1), More}, {&neither, estimate(-2, 1), Less},
-		{&up, measure.Estimate{Mean: &one}, Open}, {&up, measure.Estimate{}, Open},
+		{&up, estimate(2, 1), Better},
+		{&up, estimate(-2, 1), Worse},
+		{&up, estimate(1, 2), Open},
+		{&up, estimate(1, 1), Open},
+		{&up, estimate(0, 0), Open},
+		{&down, estimate(2, 1), Worse},
+		{&down, estimate(-2, 1), Better},
+		{&down, estimate(-1, 1), Open},
+		{&neither, estimate(2, 1), More},
+		{&neither, estimate(-2, 1), Less},
+		{&up, measure.Estimate{Mean: &one}, Open},
+		{&up, measure.Estimate{}, Open},
 	} {
 		if got := c.figure.Judge(c.e); got != c.want {
 			t.Errorf("%+v with %v is %d, want %d", c.figure, c.e, got, c.want)
@@ -49,14 +57,11 @@ func TestJudge(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	share, ratio, seconds, count, hash := Figure{Unit: Share}, Figure{Unit: Ratio}, Figure{Unit: Seconds}, Figure{}, Figure{Unit: Hash}
-	var got []string
-	for _, text := range []string{
+	got := []string{
 		share.Text(0.9251), ratio.Text(1.0519), seconds.Text(93_784), seconds.Text(-59.6), count.Text(202871), count.Text(-1234.5), count.Text(12), hash.Text(255), share.Text(math.NaN()),
 		share.Spread(estimate(0.925, 0.0012)), seconds.Spread(estimate(60, 5)), share.Spread(measure.Estimate{}),
 		share.Change(estimate(0.0371, 0.001)), share.Change(estimate(-0.0371, 0.001)), share.Change(estimate(0.00001, 0.001)), ratio.Change(estimate(-0.5, 0.25)),
 		seconds.Change(estimate(-3600, 60)), count.Change(measure.Estimate{}),
-	} {
-		got = append(got, text)
 	}
 	want := []string{
 		"92.5 %", "1.052", "1-02:03:04", "−00:01:00", "202\u202f871", "-1\u202f234.5", "12", "00000000000ff", "–",
@@ -137,19 +142,19 @@ func TestThePageJudges(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := strings.ReplaceAll(out.String(), "&#43;", "+")
-	clear := 0
+	judged := 0
 	for _, point := range r.Plan.Points() {
 		for _, f := range r.Main() {
 			d, n := r.Difference(point, f)
 			if word := map[Verdict]string{Better: "better", Worse: "worse"}[figures[f].Judge(d)]; n > 0 && word != "" {
-				clear++
+				judged++
 				if want := `<span class="change ` + word + `">` + figures[f].Change(d) + " " + word + "</span>"; !strings.Contains(page, want) {
 					t.Errorf("the page has no %s", want)
 				}
 			}
 		}
 	}
-	if clear == 0 {
+	if judged == 0 {
 		t.Error("no change is clear")
 	}
 	if !strings.Contains(page, "compared with slack=1.") {

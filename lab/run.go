@@ -231,7 +231,9 @@ const (
 // record returns the plan as settings of a sweep.
 func (p *Plan) record() []sweep.Setting {
 	settings := []sweep.Setting{
-		{Name: recordTitle, Value: p.Title}, {Name: recordBuild, Value: p.Build}, {Name: recordSeed, Value: strconv.FormatUint(p.Seed, 10)},
+		{Name: recordTitle, Value: p.Title},
+		{Name: recordBuild, Value: p.Build},
+		{Name: recordSeed, Value: strconv.FormatUint(p.Seed, 10)},
 		{Name: recordReplications, Value: strconv.Itoa(p.Replications)},
 	}
 	for i := range p.Dimensions {

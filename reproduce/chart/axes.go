@@ -144,7 +144,7 @@ func (a *axes) series(i, n int, s *Series) {
 	var intervals, line vg.Path
 	for k := range s.Points {
 		p := &s.Points[k]
-		if p.Low != nil && p.High != nil && !(s.Line && s.Band) {
+		if p.Low != nil && p.High != nil && (!s.Line || !s.Band) {
 			low, high := at(p, *p.Low), at(p, *p.High)
 			intervals = append(intervals, pen.Segment(low.X, low.Y, high.X, high.Y)...)
 			if s.Line {
