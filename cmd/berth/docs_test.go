@@ -252,7 +252,7 @@ func checkCommandLine(t *testing.T, words []string) {
 
 // The commands in the operators' documents are such that there are.
 func TestCommandsInTheDocuments(t *testing.T) {
-	for _, name := range []string{"operating.md", "sites/slurm.md", "sites-file.md"} {
+	for _, name := range []string{"operating.md", "sites/slurm.md", "sites-file.md", "lab.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(name)))
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-hpc/berth/sim"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // app is one invocation: its words, its streams, and the engine it drives.
@@ -23,6 +24,8 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	simulate       simulator
+	// logs are workloads that were read, by path and options; nil keeps none.
+	logs map[string]*workload.Workload
 }
 
 // run executes one command line and returns its exit code.
@@ -65,7 +68,7 @@ func (a *app) root() *cobra.Command {
 	// A command that only holds others has no form without one.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.simCommand(), a.generateCommand(), a.checkCommand(), a.planCommand(), a.forecastCommand(), a.journalCommand(), a.manCommand(), a.serveCommand(), shepherdCommand(), a.reproduceCommand(), a.versionCommand())
+	root.AddCommand(a.simCommand(), a.generateCommand(), a.checkCommand(), a.planCommand(), a.forecastCommand(), a.journalCommand(), a.manCommand(), a.serveCommand(), shepherdCommand(), a.reproduceCommand(), a.labCommand(), a.versionCommand())
 	root.AddCommand(a.lifecycleCommands()...)
 	root.InitDefaultCompletionCmd(a.args...)
 	for _, cmd := range append(root.Commands(), root) {
@@ -137,6 +140,11 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 			}
 		}
 	}
+	return flagMistake(cmd, err)
+}
+
+// flagMistake words a mistake in a flag of the command itself.
+func flagMistake(cmd *cobra.Command, err error) error {
 	var (
 		missing *pflag.NotExistError
 		bad     *pflag.InvalidValueError

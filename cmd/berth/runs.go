@@ -273,7 +273,7 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 			return nil, err
 		}
 	}
-	r := &result{run: *run, metrics: measure.OfRuns(lines, b.pes, wantedRuns(work, cfg.Sites, lines)), hash: measure.Hash(lines), wall: wall}
+	r := &result{run: *run, metrics: measure.OfRuns(lines, b.pes, sim.WantedRuns(work, cfg.Sites, lines)), hash: measure.Hash(lines), wall: wall}
 	if run.keepLines {
 		r.lines = lines
 	}

@@ -167,21 +167,25 @@ type flagGroup struct {
 	*pflag.FlagSet
 }
 
-// groupFlags returns the flags of sim in the groups in which the help shows
-// them.
+// newGroup returns a group without flags.
+func newGroup(title string) flagGroup {
+	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	set.SortFlags = false
+	return flagGroup{title, set}
+}
+
+// groupFlags returns the flags that say what is simulated, in the groups in which
+// the help shows them.
 func (flags *simFlags) groupFlags() []flagGroup {
 	var groups []flagGroup
 	group := func(title string) *pflag.FlagSet {
-		set := pflag.NewFlagSet(title, pflag.ContinueOnError)
-		set.SortFlags = false
-		groups = append(groups, flagGroup{title, set})
-		return set
+		groups = append(groups, newGroup(title))
+		return groups[len(groups)-1].FlagSet
 	}
 	flags.workloadFlags(group("The workload"))
 	flags.machineFlags(group("The machine"))
 	flags.policyFlags(group("The scheduler"))
 	flags.runFlags(group("How long things really run"))
-	flags.outputFlags(group("Repetition and output"))
 	return groups
 }
 
@@ -231,10 +235,13 @@ func (flags *simFlags) runFlags(f *pflag.FlagSet) {
 	f.Var(&length{&flags.extension, 1}, "extension", "with --overrun extend, delay: by D at a time (default 60 s)")
 }
 
-func (flags *simFlags) outputFlags(f *pflag.FlagSet) {
+func (flags *simFlags) repetitionFlags(f *pflag.FlagSet) {
 	f.Var(&whole[int]{&flags.replications, 1, maxReplications}, "replications", "repeat with N seeds, for 95 % intervals")
 	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the first replication; the next ones count up")
 	f.Var(&choice{&flags.calendar, "calendar", calendars()}, "calendar", "structure that holds the bookings: "+strings.Join(calendars(), ", "))
+}
+
+func (flags *simFlags) outputFlags(f *pflag.FlagSet) {
 	f.StringVar(&flags.schedule, "schedule", "", "write every decision to `FILE`.jsonl; several runs get -<policy>, -<bind>, -<backfill>, -r<replication>")
 	f.StringVar(&flags.plot, "plot", "", "draw the schedules to `FILE`.svg or .png")
 	f.VarP(&choice{&flags.format, "form", formats}, "output", "o", "form of the figures: "+strings.Join(formats, ", "))
@@ -244,8 +251,15 @@ func (flags *simFlags) outputFlags(f *pflag.FlagSet) {
 // addSimFlags gives the command its flags, the completion of their words, and
 // a help that shows them in groups.
 func addSimFlags(cmd *cobra.Command, flags *simFlags) {
+	last := newGroup("Repetition and output")
+	flags.repetitionFlags(last.FlagSet)
+	flags.outputFlags(last.FlagSet)
+	addGroups(cmd, append(flags.groupFlags(), last))
+}
+
+// addGroups gives the command flags of sim, in groups.
+func addGroups(cmd *cobra.Command, groups []flagGroup) {
 	cmd.Flags().SortFlags = false
-	groups := flags.groupFlags()
 	for _, group := range groups {
 		cmd.Flags().AddFlagSet(group.FlagSet)
 	}

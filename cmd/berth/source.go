@@ -27,7 +27,7 @@ type source struct {
 	// runs says that things may run for another time than they were given.
 	runs bool
 	// work makes the workload of a replication, from 1. It may be called for
-	// different replications at the same time, for each once.
+	// different replications at the same time; what open returns for each once.
 	work func(replication int) (*sim.Workload, error)
 }
 
@@ -51,9 +51,29 @@ const modelPrefix = "lublin:"
 // defaultModelJobs is how many jobs a model makes if nobody says.
 const defaultModelJobs = 10_000
 
-// open reads the workload of a simulation, tells on stderr what could not be
-// used of it, and makes the requests of the first replication.
+// open prepares the workload of a simulation whose runs ask for each replication
+// once.
 func (a *app) open(cmd *cobra.Command, flags *simFlags, machine *grid) (*source, error) {
+	src, first, err := a.prepare(cmd, flags, machine)
+	if err != nil {
+		return nil, err
+	}
+	again := src.work
+	src.work = func(replication int) (*sim.Workload, error) {
+		if replication > 1 {
+			return again(replication)
+		}
+		made := first
+		first = nil // handed over, so that it can be dropped after its last run
+		return made, nil
+	}
+	return src, nil
+}
+
+// prepare reads the workload of a simulation, tells on stderr what could not be
+// used of it, and makes the requests of the first replication. The source makes
+// any replication as often as it is asked.
+func (a *app) prepare(cmd *cobra.Command, flags *simFlags, machine *grid) (*source, *sim.Workload, error) {
 	var (
 		src *source
 		err error
@@ -68,36 +88,41 @@ func (a *app) open(cmd *cobra.Command, flags *simFlags, machine *grid) (*source,
 		src, err = a.openFile(cmd, flags)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if all > 0 {
 		src.pes, src.sites = all, len(machine.file.Sites)
 	}
 	if src.work, err = withFailures(flags, machine.sites(src.pes, berth.Early), src.work); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	first, err := src.work(1)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(first.Requests) == 0 {
-		return nil, berth.Errorf(berth.Invalid, "workload", "%s: no request is left to simulate", flags.workload)
+		return nil, nil, berth.Errorf(berth.Invalid, "workload", "%s: no request is left to simulate", flags.workload)
 	}
 	if !src.drawn {
 		src.requests = slices.ContainsFunc(first.Requests, func(r berth.Request) bool { return !r.IsJob() })
 		src.jobs = slices.ContainsFunc(first.Requests, func(r berth.Request) bool { return r.IsJob() })
 	}
 	src.runs = first.Runs != nil
-	again := src.work
-	src.work = func(replication int) (*sim.Workload, error) {
-		if replication > 1 {
-			return again(replication)
-		}
-		made := first
-		first = nil // handed over, so that it can be dropped after its last run
-		return made, nil
+	return src, first, nil
+}
+
+// read reads a workload file, or what was read of it before where the command
+// keeps that.
+func (a *app) read(path string, o workload.Options) (*workload.Workload, error) {
+	key := fmt.Sprintf("%q %+v", path, o)
+	if work := a.logs[key]; work != nil {
+		return work, nil
 	}
-	return src, nil
+	work, err := workload.Open(path, o)
+	if err == nil && a.logs != nil {
+		a.logs[key] = work
+	}
+	return work, err
 }
 
 // openFile reads a log or a file of requests.
@@ -105,7 +130,7 @@ func (a *app) openFile(cmd *cobra.Command, flags *simFlags) (*source, error) {
 	if err := unfit(cmd, "a model (lublin:NAME)", "umed"); err != nil {
 		return nil, err
 	}
-	work, err := workload.Open(flags.workload, workload.Options{PEs: flags.pes, Jobs: flags.jobs, Strict: flags.strict})
+	work, err := a.read(flags.workload, workload.Options{PEs: flags.pes, Jobs: flags.jobs, Strict: flags.strict})
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -96,68 +94,6 @@ func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Work
 		}
 		return work, nil
 	}, nil
-}
-
-// poolsOf returns pools by site and pool; a site of one pool is there without the
-// pool's name too.
-func poolsOf(sites []berth.Site) map[[2]string]*berth.Pool {
-	all := map[[2]string]*berth.Pool{}
-	for _, site := range sites {
-		for i := range site.Pools {
-			pool := &site.Pools[i]
-			all[[2]string{site.Name, ""}], all[[2]string{site.Name, pool.Name}] = pool, pool
-		}
-	}
-	return all
-}
-
-// wantedRuns returns for each line of a schedule how long what it is about
-// would have run had nothing cut it short, 0 if as long as it was given; nil if
-// nothing could come between at all. Of a job that was stopped it is the last
-// piece; the others are bookings behind the requests.
-func wantedRuns(work *sim.Workload, sites []berth.Site, lines []berth.Line) []berth.Duration {
-	if work.Runs == nil && len(work.Outages) == 0 {
-		return nil
-	}
-	wanted := make([]berth.Duration, len(lines))
-	if work.Runs == nil {
-		return wanted
-	}
-	pools := poolsOf(sites)
-	at := func(line *berth.Line) berth.Speed {
-		if pool := pools[[2]string{line.Site, line.Pool}]; pool != nil {
-			return pool.SpeedFor(&line.Requirements)
-		}
-		return berth.StandardSpeed
-	}
-	first, done := 0, map[string]berth.Duration{}
-	for i := range lines {
-		line := &lines[i]
-		if cut := strings.LastIndexByte(line.ID, '/'); cut >= 0 && line.Kind == berth.KindBooking {
-			done[line.ID[:cut]] += at(line).Work(line.End.Sub(*line.Start))
-		}
-	}
-	for i := range work.Requests {
-		parts := lines[first : first+len(work.Requests[i].Parts)]
-		if work.Runs[i] == 0 {
-			first += len(parts)
-			continue
-		}
-		if len(parts) == 1 {
-			wanted[first] = at(&parts[0]).Scale(work.Runs[i] - done[parts[0].ID])
-			first++
-			continue
-		}
-		longest := slices.MaxFunc(parts, func(a, b berth.Line) int { return cmp.Compare(a.Duration, b.Duration) }).Duration
-		for p := range parts {
-			wanted[first+p] = at(&parts[p]).Scale(work.Runs[i])
-			if wanted[first+p] <= longest { // a shorter part is done when its own time is over
-				wanted[first+p] = min(wanted[first+p], parts[p].Duration)
-			}
-		}
-		first += len(parts)
-	}
-	return wanted
 }
 
 // refuse finds flags that were given and mean nothing for what there is. Where

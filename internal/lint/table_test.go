@@ -58,8 +58,9 @@ var table = []room{
 	{path: "reproduce", imports: []string{
 		".", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "measure", "sim", "reproduce/chart",
 	}},
+	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "reproduce/chart"}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "journal", "journal/sqlite",
+		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "lab", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/sweep", "internal/hpctime", "internal/bytesize",
 	}},

@@ -82,8 +82,47 @@ func (r *Results) Bytes() []byte {
 	return out
 }
 
+// Description is what the first line of a file of measurements says.
+type Description struct {
+	Name     string
+	Version  int
+	Settings []Setting
+	Cells    int // of the plan, not of the file
+}
+
+// Describe reads of what plan a file's measurements are. A file that is not
+// there or is none of measurements is an error of code Invalid.
+func Describe(path string) (*Description, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, berth.Errorf(berth.Invalid, "merge", "%s: no such file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read from: nothing can be lost
+	line, err := bufio.NewReader(file).ReadBytes('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	var h head
+	switch {
+	case len(line) == 0:
+		return nil, berth.Errorf(berth.Invalid, "merge", "%s: empty; its shard was interrupted before it began", path)
+	case err != nil || json.Unmarshal(line, &h) != nil || h.Sweep == "":
+		return nil, berth.Errorf(berth.Invalid, "merge", "%s:1: %s", path, noMeasurements)
+	}
+	return &Description{h.Sweep, h.Version, h.Settings, h.Cells}, nil
+}
+
+const noMeasurements = "no file of measurements; want one that --cells has made"
+
 // differs says in what a file is not of the plan, or is empty.
 func (p *Plan) differs(h *head) string {
+	here := "here"
+	if p.Source != "" {
+		here = "in " + p.Source
+	}
 	switch {
 	case h.Sweep != p.Name:
 		return fmt.Sprintf("measurements of %q, not of %q", h.Sweep, p.Name)
@@ -97,10 +136,10 @@ func (p *Plan) differs(h *head) string {
 	for _, s := range p.Settings {
 		value, ok := theirs[s.Name]
 		if !ok {
-			return fmt.Sprintf("measurements without %s, and here it is %s", s.Name, s.Value)
+			return fmt.Sprintf("measurements without %s, and %s it is %s", s.Name, here, s.Value)
 		}
 		if value != s.Value {
-			return fmt.Sprintf("measurements with %s %s, and here it is %s", s.Name, value, s.Value)
+			return fmt.Sprintf("measurements with %s %s, and %s it is %s", s.Name, value, here, s.Value)
 		}
 	}
 	if len(h.Settings) != len(p.Settings) || h.Cells != len(p.Cells) {
@@ -133,7 +172,7 @@ func read(plan *Plan, path, field string, values map[string][]float64) (int64, e
 		switch {
 		case errors.Is(err, io.EOF):
 			if number == 1 && len(line) > 0 {
-				return 0, bad(1, "no file of measurements; want one that --cells has made")
+				return 0, bad(1, noMeasurements)
 			}
 			return whole, nil // what is behind the last end of line was cut off
 		case err != nil:
@@ -142,7 +181,7 @@ func read(plan *Plan, path, field string, values map[string][]float64) (int64, e
 		if number == 1 {
 			var h head
 			if json.Unmarshal(line, &h) != nil || h.Sweep == "" {
-				return 0, bad(1, "no file of measurements; want one that --cells has made")
+				return 0, bad(1, noMeasurements)
 			}
 			if how := plan.differs(&h); how != "" {
 				return 0, bad(1, "%s; want another file, or the options with which it was made", how)
@@ -211,20 +250,24 @@ type keeper struct {
 }
 
 // open opens a file of measurements of the plan and adds what it holds to
-// values, or begins it.
+// values, or begins it. Until it is closed nobody else may write to it, where the
+// file system can tell.
 func open(plan *Plan, path string, values map[string][]float64) (*keeper, error) {
-	whole, err := read(plan, path, "cells", values)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, berth.Errorf(berth.Invalid, "cells", "cannot write to %s: %v", path, err)
 	}
 	k := &keeper{file: file, path: path}
-	if err := k.begin(plan, whole); err != nil {
+	err = lock(file, path)
+	if err == nil {
+		var whole int64
+		if whole, err = read(plan, path, "cells", values); err == nil {
+			err = k.begin(plan, whole)
+		}
+	}
+	if err != nil {
 		_ = file.Close() // the other error is the one to tell
-		return nil, fmt.Errorf("writing %s: %w", path, err)
+		return nil, err
 	}
 	return k, nil
 }
@@ -232,14 +275,14 @@ func open(plan *Plan, path string, values map[string][]float64) (*keeper, error)
 // begin cuts off what is behind the whole lines, and writes the first one where
 // there is none.
 func (k *keeper) begin(plan *Plan, whole int64) error {
-	if err := k.file.Truncate(whole); err != nil {
-		return err
+	err := k.file.Truncate(whole)
+	if err == nil && whole == 0 {
+		_, err = k.file.Write(plan.appendHead(nil))
 	}
-	if whole > 0 {
-		return nil
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", k.path, err)
 	}
-	_, err := k.file.Write(plan.appendHead(nil))
-	return err
+	return nil
 }
 
 func (k *keeper) add(key string, values []float64) error {

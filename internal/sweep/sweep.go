@@ -38,6 +38,9 @@ type Plan struct {
 	// do not mix.
 	Settings []Setting
 	Cells    []Cell
+	// Source is the file that the settings were read from, for messages; empty
+	// where the caller chose them.
+	Source string
 }
 
 // Options say where a plan is measured. The zero value measures all of it in
@@ -51,6 +54,9 @@ type Options struct {
 	From []string
 	// Shard is the part of the plan that is measured.
 	Shard Shard
+	// Begin, if not nil, hears before the first is measured how many cells are
+	// still to be.
+	Begin func(total int)
 	// Progress, if not nil, hears how many of the cells that were still to be
 	// measured are done. It is called by several goroutines at a time.
 	Progress func(done, total int)
@@ -125,6 +131,9 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Results, error) {
 		if o.Shard.has(i) && results.values[plan.Cells[i].Key] == nil {
 			todo = append(todo, i)
 		}
+	}
+	if o.Begin != nil {
+		o.Begin(len(todo))
 	}
 	err := each(ctx, todo, func(ctx context.Context, i int) error {
 		values, err := plan.Cells[i].Run(ctx)

@@ -46,14 +46,14 @@ func invalid(t *testing.T, err error, field, words string) {
 
 func TestEveryCellIsTakenOnce(t *testing.T) {
 	taken := make([]atomic.Int64, 100)
-	var told atomic.Int64
-	r := run(t, squares(100, taken), Options{Progress: func(done, total int) {
+	var told, begun atomic.Int64
+	r := run(t, squares(100, taken), Options{Begin: func(total int) { begun.Add(int64(total)) }, Progress: func(done, total int) {
 		if done < 1 || done > total || total != 100 {
 			t.Errorf("told %d of %d", done, total)
 		}
 		told.Add(1)
 	}})
-	if !r.Complete() || r.Len() != 100 || told.Load() != 100 {
+	if !r.Complete() || r.Len() != 100 || told.Load() != 100 || begun.Load() != 100 {
 		t.Errorf("%d cells, told %d times", r.Len(), told.Load())
 	}
 	for i := range taken {
@@ -176,6 +176,58 @@ func TestMixedUpFiles(t *testing.T) {
 	invalid(t, err, "merge", "no such file")
 	_, err = Run(t.Context(), squares(5, nil), Options{File: filepath.Join(folder, "none", "cells")})
 	invalid(t, err, "cells", "cannot write")
+}
+
+// Two processes do not write to the same file.
+func TestAFileIsWrittenByOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cells.jsonl")
+	p := squares(2, make([]atomic.Int64, 2))
+	measure := p.Cells[0].Run
+	p.Cells[0].Run = func(ctx context.Context) ([]float64, error) {
+		_, err := Run(ctx, squares(2, make([]atomic.Int64, 2)), Options{File: path})
+		if e, is := errors.AsType[*berth.Error](err); !is || e.Code != berth.Conflict || !strings.Contains(e.Msg, "another process is writing to it") {
+			t.Errorf("error %v", err)
+		}
+		return measure(ctx)
+	}
+	if r := run(t, p, Options{File: path}); !r.Complete() {
+		t.Error("the first did not end")
+	}
+	if r := run(t, squares(2, nil), Options{From: []string{path}}); !r.Complete() {
+		t.Error("the file is not whole")
+	}
+}
+
+// A file says of what plan it is, to those who have none.
+func TestDescribe(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	whole := string(run(t, squares(3, make([]atomic.Int64, 3)), Options{}).Bytes())
+	d, err := Describe(write("whole", whole))
+	if err != nil || d.Name != "squares" || d.Version != 2 || d.Cells != 3 || !slices.Equal(d.Settings, squares(0, nil).Settings) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	for words, path := range map[string]string{
+		"no such file":                        filepath.Join(folder, "none"),
+		"empty; its shard was interrupted":    write("empty", ""),
+		":1: no file of measurements":         write("text", "id,verdict\n"),
+		"cut:1: no file of measurements":      write("cut", whole[:40]),
+		"nameless:1: no file of measurements": write("nameless", "{}\n"),
+	} {
+		_, err := Describe(path)
+		invalid(t, err, "merge", words)
+	}
+	// Whoever has the plan from a file is told so.
+	p := squares(3, nil)
+	p.Source, p.Settings[0].Value = "first.jsonl", "7"
+	_, err = Run(t.Context(), p, Options{From: []string{filepath.Join(folder, "whole")}})
+	invalid(t, err, "merge", "measurements with seed 1, and in first.jsonl it is 7")
 }
 
 func TestOptions(t *testing.T) {

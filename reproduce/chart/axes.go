@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"image/color"
 	"math"
 	"strconv"
 
@@ -83,7 +84,7 @@ func (a *axes) frame(c *Chart) {
 	step := roundStep(a.top - a.bottom)
 	for i := 0; ; i++ {
 		v := a.bottom + step*float64(i)
-		if v > a.top+step/2 {
+		if v > a.top+step*1e-9 { // what is rounded outwards may end between two marks
 			break
 		}
 		line := grid
@@ -131,16 +132,19 @@ const beside vg.Length = 5
 
 // series draws the points of series i of n.
 func (a *axes) series(i, n int, s *Series) {
-	look := lookOf(i)
+	look := s.look(i)
 	shift := vg.Length(0)
-	if s.Line {
+	if s.Line && !s.Band {
 		shift = beside * (vg.Length(i) - vg.Length(n-1)/2)
 	}
 	at := func(p *Point, v float64) vg.Point { return vg.Point{X: a.x(p.X) + shift, Y: a.y(v)} }
+	if s.Line && s.Band {
+		a.band(look, s.Points)
+	}
 	var intervals, line vg.Path
 	for k := range s.Points {
 		p := &s.Points[k]
-		if p.Low != nil && p.High != nil {
+		if p.Low != nil && p.High != nil && (!s.Line || !s.Band) {
 			low, high := at(p, *p.Low), at(p, *p.High)
 			intervals = append(intervals, pen.Segment(low.X, low.Y, high.X, high.Y)...)
 			if s.Line {
@@ -162,4 +166,44 @@ func (a *axes) series(i, n int, s *Series) {
 		p := &s.Points[k]
 		look.mark(a.Canvas, at(p, p.Y), radiusFor(len(s.Points)))
 	}
+}
+
+// veil is a colour through which what lies below shows, also below several of
+// them.
+type veil color.NRGBA
+
+// RGBA rounds up: who divides by the opacity again and cuts off, as vgsvg does,
+// gets the very colour, and a page can replace it.
+func (v veil) RGBA() (r, g, b, a uint32) {
+	const opacity = 0x30 * 0x101
+	thin := func(c uint8) uint32 { return (uint32(c)*opacity + 0xfe) / 0xff }
+	return thin(v.R), thin(v.G), thin(v.B), opacity
+}
+
+// band shades what lies between the ends of the intervals. A point without one
+// is a place where the band has no width.
+func (a *axes) band(look *look, points []Point) {
+	var path vg.Path
+	for k := range points {
+		p := &points[k]
+		low := p.Y
+		if p.Low != nil && p.High != nil {
+			low = *p.Low
+		}
+		if at := (vg.Point{X: a.x(p.X), Y: a.y(low)}); k == 0 {
+			path.Move(at)
+		} else {
+			path.Line(at)
+		}
+	}
+	for k := range points {
+		p := &points[len(points)-1-k]
+		high := p.Y
+		if p.Low != nil && p.High != nil {
+			high = *p.High
+		}
+		path.Line(vg.Point{X: a.x(p.X), Y: a.y(high)})
+	}
+	path.Close()
+	pen.FillPath(a.Canvas, path, veil(look.colour))
 }

@@ -27,6 +27,12 @@ type Series struct {
 	Points []Point
 	// Line joins the points; without it they stand alone.
 	Line bool
+	// Band shades the intervals between the points of a line, in place of a bar at
+	// each.
+	Band bool
+	// Look is from 1 and says which of the looks it has, the same in several
+	// charts; 0 is by its place.
+	Look int
 }
 
 // Tick is a mark of the horizontal axis.
@@ -114,7 +120,7 @@ func drawKeys(inner draw.Canvas, series []Series) (rows int) {
 			rows++
 			x, y = inner.Min.X, y-keyHeight
 		}
-		look := lookOf(i)
+		look := series[i].look(i)
 		if series[i].Line {
 			look.stroke(inner, pen.Segment(x, y, x+22, y))
 		}

@@ -146,6 +146,18 @@ func TestBoundsHoldEverything(t *testing.T) {
 	}
 }
 
+// What is rounded outwards to 88 to 97 has marks every 2, and none above its top.
+func TestMarksLieWithinTheFrame(t *testing.T) {
+	c := &Chart{Series: []Series{{Points: []Point{{0, 88.2, nil, nil}, {1, 96.1, nil, nil}}}}}
+	if b, _ := c.bounds(); b.bottom != 88 || b.top != 97 || roundStep(b.top-b.bottom) != 2 {
+		t.Fatalf("%+v", b)
+	}
+	drawn := svg(t, c.WriteSVG)
+	if !strings.Contains(drawn, ">96<") || strings.Contains(drawn, ">98<") {
+		t.Error("marks outside of the frame")
+	}
+}
+
 func TestRoundSteps(t *testing.T) {
 	for length, want := range map[float64]float64{8: 1, 9: 2, 16: 2, 17: 5, 41: 10, 80: 10, 0.3: 0.05, 12345: 2000, 1e-5: 2e-6} {
 		if got := roundStep(length); math.Abs(got-want) > want*1e-9 {
@@ -176,5 +188,46 @@ func TestLegendWraps(t *testing.T) {
 	}
 	if drawn == svg(t, lines(6).WriteSVG) {
 		t.Error("the names do not matter")
+	}
+}
+
+// A band is one shape that may be seen through, in place of the bars, and the
+// points of all series stand where their values are.
+func TestBands(t *testing.T) {
+	c := lines(2)
+	bars := svg(t, c.WriteSVG)
+	for i := range c.Series {
+		c.Series[i].Band = true
+	}
+	drawn := svg(t, c.WriteSVG)
+	for _, p := range []paint{paints[5], paints[6]} {
+		if n := strings.Count(drawn, "fill:"+hex(p.light)+";fill-opacity"); n != 1 {
+			t.Errorf("%d bands in %s", n, p.name)
+		}
+		if strings.Contains(bars, "fill:"+hex(p.light)+";fill-opacity") || strings.Count(drawn, "<path") >= strings.Count(bars, "<path")+2 {
+			t.Errorf("%s has bars and a band", p.name)
+		}
+	}
+	if inline := svg(t, c.WriteInline); !strings.Contains(inline, "fill:var(--chart-blue,#0072B2);fill-opacity") {
+		t.Error("the colour of a band cannot be replaced")
+	}
+	// Without an interval there is nothing to shade.
+	for k := range c.Series[1].Points {
+		c.Series[1].Points[k].Low = nil
+	}
+	if drawn == svg(t, c.WriteSVG) {
+		t.Error("a band without intervals")
+	}
+}
+
+// A series keeps its look where others are left out.
+func TestLookOfASeries(t *testing.T) {
+	c := lines(1)
+	if drawn := svg(t, c.WriteSVG); !strings.Contains(drawn, hex(paints[5].light)) {
+		t.Error("the first is not blue")
+	}
+	c.Series[0].Look = 2
+	if drawn := svg(t, c.WriteSVG); strings.Contains(drawn, hex(paints[5].light)) || !strings.Contains(drawn, hex(paints[6].light)) {
+		t.Error("the second look is not vermilion")
 	}
 }

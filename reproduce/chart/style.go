@@ -94,7 +94,13 @@ var looks = []look{
 	{colour: olive, dashes: []vg.Length{5, 5}, corner: 4, turn: math.Pi / 8},
 }
 
-func lookOf(i int) *look { return &looks[i%len(looks)] }
+// look returns the look of a series at a place from 0.
+func (s *Series) look(place int) *look {
+	if s.Look > 0 {
+		place = s.Look - 1
+	}
+	return &looks[place%len(looks)]
+}
 
 // The marks: of few points, and of so many that they would cover one another.
 const (
