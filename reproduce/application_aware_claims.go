@@ -346,30 +346,33 @@ func (d *awareData) trial(net string, model, figure int) sample {
 }
 
 func claimAwareForecasts(d *awareData) Claim {
-	next := func(net string, a, b int) sample { return less(d.trial(net, a, trialNext), d.trial(net, b, trialNext)) }
+	next := func(net string, than int) sample {
+		return less(d.trial(net, byARIMA, trialNext), d.trial(net, than, trialNext))
+	}
 	c := Claim{
 		ID: "R6", Source: "forecasting (spec 5, c)", Figure: "forecast-errors",
 		Paper: "ARIMA foresees bandwidths with a memory better than the last value does, and those without one like their mean",
 		Parts: []Part{
-			part("ARIMA's error less than the last value's, synthetic bandwidths", "percent", next(netSynthetic, byARIMA, byLast), above()),
-			part("ARIMA's error less than the mean's, uniform bandwidths", "percent", next(netUniform, byARIMA, byMean), smaller(equalForecast)),
+			part("ARIMA's error less than the last value's, synthetic bandwidths", "percent", next(netSynthetic, byLast), above()),
+			part("ARIMA's error less than the mean's, uniform bandwidths", "percent", next(netUniform, byMean), smaller(equalForecast)),
 			part("ARIMA's transfer error - the last value's, synthetic bandwidths", "points",
 				d.trial(netSynthetic, byARIMA, trialTransfer).minus(d.trial(netSynthetic, byLast, trialTransfer)), below()),
 		},
 	}
 	if len(d.trials[netMeasured]) > 0 {
-		c.Parts = append(c.Parts, part("ARIMA's error less than the last value's, measured bandwidths", "percent", next(netMeasured, byARIMA, byLast), above()))
+		c.Parts = append(c.Parts, part("ARIMA's error less than the last value's, measured bandwidths", "percent", next(netMeasured, byLast), above()))
 	}
 	var ours []string
 	for _, net := range []string{netSynthetic, netUniform, netMeasured} {
 		if len(d.trials[net]) == 0 {
 			continue
 		}
-		text := net + " bandwidths: a transfer of 24 periods is off by"
+		var off []string
 		for m, name := range trialModels {
-			text += fmt.Sprintf(" %s %s %%,", name, d.trial(net, m, trialTransfer))
+			off = append(off, fmt.Sprintf("%s %s %%", name, d.trial(net, m, trialTransfer)))
 		}
-		ours = append(ours, text+" and ARIMA's next value "+next(net, byARIMA, byLast).String()+" % less than the last value's")
+		ours = append(ours, fmt.Sprintf("%s bandwidths: a transfer of %d periods is off by %s; ARIMA's error of the next value is %s %% less than the last value's",
+			net, trialPeriods, strings.Join(off, ", "), next(net, byLast)))
 	}
 	c.Ours = strings.Join(ours, "; ")
 	return c

@@ -295,7 +295,7 @@ func TestAwareSchedulesAreTrue(t *testing.T) {
 	source := madeSource(t)
 	const periods = 6
 	w := newAwareWorld(2, syntheticNet, periods)
-	jobs := w.jobs(source.records, 400, periods)
+	jobs := w.jobs(source.records, 200, periods)
 	byName := map[string]*berth.Site{}
 	for k := range w.sites {
 		byName[w.sites[k].Name] = &w.sites[k]
