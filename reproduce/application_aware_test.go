@@ -337,6 +337,8 @@ func TestAwareSchedulesAreTrue(t *testing.T) {
 			kinds[lines[k].Kind]++
 			if l := &lines[k]; k < len(jobs) && l.Accepted == (l.Reason != "") {
 				t.Fatalf("%s leaves %s undecided", m.name, l.ID)
+			} else if k < len(jobs) && l.ActualEnd != nil {
+				t.Fatalf("others take the nodes of %s, which ends at %d", l.ID, *l.ActualEnd)
 			}
 		}
 		if kinds[berth.KindOutage] < 20*periods/2 || kinds[berth.KindStaging] == 0 {
@@ -372,7 +374,7 @@ func TestAwareOutcome(t *testing.T) {
 	// At GC2 each runs for 1,000 s; a's data take 100 s and b's 50 s.
 	ajsm := []berth.Line{line("a", true, 240, 1335), line("b", true, 240, 1290), line("c", false, 0, 0)}
 	other := []berth.Line{line("a", false, 0, 0), line("b", true, 480, 1380), line("c", false, 0, 0)}
-	other[1].Deadline, *other[1].End = 1500, 1500 // 20 s foreseen
+	other[1].Deadline, *other[1].End = 1529, 1500 // 20 s foreseen, so it really ends at 1530
 	got := w.outcome(jobs, other, ajsm)
 	want := []float64{
 		awRejected: 200.0 / 3, awSoftware: 200.0 / 3, awAPT: 1490, awAPTAll: 1490.0 / 3, awTPT: 0.00149, awMakespan: 1490, awLate: 100,
