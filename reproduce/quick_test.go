@@ -94,7 +94,19 @@ func TestQuickVerdictsOnLogs(t *testing.T) {
 	scale := quickMixed
 	scale.timed = 0
 	mixed := mixedDataOf(measured(t, mixedCells(s, scale, logs)), scale, logs)
-	pinned(t, "verdicts-on-logs.txt", logList(rects, mixed))
+	pinned(t, "verdicts-on-logs.txt", logList(rects, mixed, quickAwareData(t, s)))
+}
+
+// quickAwareData measures the application-aware paper at quick scale.
+func quickAwareData(t *testing.T, s *session) *awareData {
+	t.Helper()
+	data := *s
+	data.Data = filepath.Dir(s.Data) // the logs are in its folder swf, the bandwidths in another
+	source, err := awareSources(&data)
+	if err != nil || source.log == nil || source.measured == nil {
+		t.Fatalf("log %v, measured bandwidths %v: %v", source.log != nil, source.measured != nil, err)
+	}
+	return awareDataOf(measured(t, awareCells(&data, quickAware, source)), quickAware, source)
 }
 
 // quickList and logList are what the two tests pin.
@@ -106,11 +118,14 @@ func quickList(grid *gridData, waiting *waitingData) string {
 		verdictList("waiting-time, sequential and eager swapped", waitingClaims(waiting.swapped()))
 }
 
-func logList(rects *rectData, mixed *mixedData) string {
+func logList(rects *rectData, mixed *mixedData, aware *awareData) string {
 	return verdictList("availability", rectClaims(rects)) +
 		verdictList("availability, first-fit and pe-worst swapped", rectClaims(rects.swapped(rectFF, rectPEW))) +
 		verdictList("availability, duration-best and duration-worst swapped", rectClaims(rects.swapped(rectDuB, rectDuW))) +
 		verdictList("mixed-parallel", mixedClaims(mixed)) +
 		verdictList("mixed-parallel, bd-all and bd-cpar swapped", mixedClaims(mixed.swapped(bdNames, "bd-all", "bd-cpar"))) +
-		verdictList("mixed-parallel, dl-bd-cpa and dl-rc-cpar swapped", mixedClaims(mixed.swapped(dlNames, "dl-bd-cpa", "dl-rc-cpar")))
+		verdictList("mixed-parallel, dl-bd-cpa and dl-rc-cpar swapped", mixedClaims(mixed.swapped(dlNames, "dl-bd-cpa", "dl-rc-cpar"))) +
+		verdictList("application-aware", awareClaims(aware)) +
+		verdictList("application-aware, AJSM and Min-Min swapped", awareClaims(aware.swapped(awareAJSM, plainMinMin))) +
+		verdictList("application-aware, AJSM and MGA swapped", awareClaims(aware.swapped(awareAJSM, plainMGA)))
 }

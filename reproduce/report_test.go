@@ -30,7 +30,7 @@ func reports(t *testing.T) []*Report {
 	for i := range waiting.loads {
 		waiting.loads[i].sequential.utilization, waiting.loads[i].eager.utilization = around(70), around(69)
 	}
-	rects, mixed := rectAs(), mixedAs()
+	rects, mixed, aware := rectAs(), mixedAs(), awareAs()
 	found := map[string]findings{
 		"mixed-parallel": {
 			Setting: mixedRows(madeScale, allLogs()), Notes: mixedNotes(allLogs()), Claims: mixedClaims(mixed),
@@ -46,6 +46,10 @@ func reports(t *testing.T) []*Report {
 		},
 		"dynamic-priority": {
 			Setting: gridRows(4), Notes: gridNotes(grid), Claims: gridClaims(grid), Figures: gridFigures(grid),
+		},
+		"application-aware": {
+			Setting: awareRows(madeAware, madeMeasured), Notes: awareNotes(madeMeasured), Claims: awareClaims(aware),
+			Figures: awareFigures(aware), Tables: awareTables(aware),
 		},
 	}
 	var all []*Report

@@ -60,6 +60,13 @@ var Papers = []Paper{
 		Quick: quickWaiting.repetitions, Full: fullWaiting.repetitions,
 		Version: 1, prepare: waitingTime,
 	},
+	{
+		Name:  "application-aware",
+		About: "AJSM against MGA and Min-Min on 20 sites, Figures 5 and 6, Table 4, on HPC2N (Tang and Liao)",
+		Title: "X. Tang, X. Liao, Application-aware deadline constraint job scheduling mechanism on large-scale computational grid, PLOS ONE, 2018",
+		Quick: quickAware.repetitions, Full: fullAware.repetitions,
+		Version: 1, prepare: applicationAware,
+	},
 }
 
 // PaperNamed returns the row of that name.

@@ -20,6 +20,7 @@ type driver struct {
 	ends     ends
 	started  int
 	extends  bool             // what runs may go on beyond its limit, or be stopped before
+	fails    bool             // what runs may fail, for there are outages
 	ranks    [sources + 1]int // at one instant the lower comes first
 }
 
@@ -86,6 +87,7 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 		return nil, err
 	}
 	d := &driver{engine: e, workload: w, recorder: newRecorder(config, w.Requests), told: -1}
+	d.fails = len(w.Outages) > 0
 	d.extends = config.Overrun != "" && config.Overrun != engine.Kill || config.Preempt
 	order := config.Instant
 	if len(order) == 0 {
@@ -93,6 +95,7 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	}
 	d.ranks[finishes] = slices.Index(order, "end")
 	d.ranks[falls] = slices.Index(order, "capacity")
+	d.ranks[reports] = d.ranks[falls]
 	d.ranks[arrives] = slices.Index(order, "arrival")
 	return d, nil
 }
@@ -103,6 +106,7 @@ type source int
 const (
 	finishes source = iota // something that runs ends by itself
 	falls                  // an outage begins
+	reports                // the monitor has something to say
 	arrives                // a request arrives
 	sources
 )
@@ -133,6 +137,10 @@ func (d *driver) step() (more bool, err error) {
 			return true, nil // over before the engine's time began
 		}
 		return true, d.apply(at, engine.Event{Kind: engine.Down, Resource: o.Resource, PEs: o.PEs, Until: o.Until})
+	case reports:
+		event := d.workload.Monitor.Report(d.engine)
+		d.fails = d.fails || event.Kind == engine.Down
+		return true, d.apply(at, event)
 	case arrives:
 		return true, d.arrive(at)
 	}
@@ -152,6 +160,9 @@ func (d *driver) next(s source) (at berth.Time, ok bool) {
 		}
 	case s == falls && d.fallen < len(w.Outages):
 		return max(w.Outages[d.fallen].From, d.engine.Now()), true
+	case s == reports && w.Monitor != nil:
+		at, ok = w.Monitor.Next(d.engine)
+		return max(at, d.engine.Now()), ok
 	case s == arrives && d.arrived < len(w.Requests):
 		return max(w.Requests[d.arrived].Arrival, d.engine.Now()), true
 	}
@@ -160,7 +171,7 @@ func (d *driver) next(s source) (at berth.Time, ok bool) {
 
 // gone reports whether the engine has ended something that would have gone on.
 func (d *driver) gone(x *end) bool {
-	if !d.extends && len(d.workload.Outages) == 0 {
+	if !d.extends && !d.fails {
 		return false
 	}
 	r, live := d.engine.Reservation(d.workload.Requests[x.request].ID)

@@ -341,9 +341,10 @@ func (r *recorder) outage(o *engine.Outage) {
 // back notes that an outage is over.
 func (r *recorder) back(o *engine.Outage) {
 	id, at := fmt.Sprintf("outage-%d", o.Number), r.now
-	for i := range r.outages {
+	for i := len(r.outages) - 1; i >= 0; i-- { // mostly it is one of the last
 		if r.outages[i].ID == id {
 			r.outages[i].ActualEnd = &at
+			return
 		}
 	}
 }

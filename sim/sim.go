@@ -38,6 +38,19 @@ type Workload struct {
 	Runs []berth.Duration
 	// Outages, sorted by From: PEs that cannot be used for a while.
 	Outages []Outage
+	// Monitor, if not nil, says what sites and links are like as time goes on.
+	Monitor Monitor
+}
+
+// Monitor watches the sites. It may look at the engine, for example at what
+// runs, and must not change it.
+type Monitor interface {
+	// Next returns when it reports next; ok is false if it will not again. A time
+	// that is past counts as now.
+	Next(e *engine.Engine) (at berth.Time, ok bool)
+	// Report returns the next thing it has to say, Down, Up or Foresee. Several at
+	// one instant are asked for one by one, each when those before are done.
+	Report(e *engine.Engine) engine.Event
 }
 
 // Outage is PEs of a pool that cannot be used during [From, Until); an Until of

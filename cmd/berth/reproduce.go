@@ -49,6 +49,7 @@ func (a *app) reproduceCommand() *cobra.Command {
   berth reproduce dynamic-priority --scale full --out results
   berth reproduce waiting-time --repetitions 10 --seed 7 -o csv
   berth reproduce availability --data DIR --out availability
+  berth reproduce application-aware --data DIR --out application-aware
   berth reproduce mixed-parallel --data DIR --scale full --cells cells.jsonl --out mixed-parallel
   berth reproduce mixed-parallel --data DIR --scale full --shard 2/4 --cells part2.jsonl
   berth reproduce mixed-parallel --data DIR --scale full --merge part1.jsonl,part2.jsonl,part3.jsonl,part4.jsonl
@@ -129,7 +130,9 @@ are those of 95 %.
 
 availability and mixed-parallel read logs of the Parallel Workloads Archive, as
 .swf.gz in the folder of --data or in its subfolder swf; what needs a log that is
-not there is not testable, and says so.
+not there is not testable, and says so. application-aware reads such a log and, in
+the folder or its subfolder bandwidth, measured bandwidths; it has a model for what is
+not there.
 
 Long ones can be interrupted: with --cells finished measurements are in a file,
 and the same command goes on from there. With --shard several machines measure a
