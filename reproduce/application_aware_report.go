@@ -118,11 +118,15 @@ func awareFair(d *awareData) Figure {
 	setting := awareSetting{netSynthetic, fairPeriods, fairJobs}
 	f := Figure{
 		Name: "fair-rejection", Title: "Who looks at requirements, and who does not", X: "matcher", Y: "rejected jobs, %", Zero: true,
-		Caption: "Rejected jobs of every matcher, " + setting.at() + "; the aware ones look at programs, accelerators, storage and deadlines as AJSM does.",
+		Caption: "Rejected jobs of every matcher, " + setting.at() + "; all but the plain ones look at programs, accelerators, storage and deadlines as AJSM does.",
 	}
 	var labels []string
 	for _, m := range awareMatchers {
-		labels = append(labels, m.name)
+		label := m.match
+		if m.unaware {
+			label = "plain " + m.match
+		}
+		labels = append(labels, label)
 	}
 	f.Ticks = ticksAt(labels)
 	for _, figure := range []struct {
