@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,11 +52,11 @@ func newHarbour(dir string) (*harbour, *journalOf) {
 // described is a site that is as its description, or does not answer.
 type described struct {
 	d    site.Description
-	down bool
+	down atomic.Bool
 }
 
 func (s *described) Describe(context.Context) (*site.Description, error) {
-	if s.down {
+	if s.down.Load() {
 		return nil, site.Errorf(site.Unreachable, "describe", "nobody there")
 	}
 	d := s.d
@@ -90,24 +91,24 @@ func TestSitesAreRemembered(t *testing.T) {
 		}
 		return d, answered
 	}
-	at.down = true
+	at.down.Store(true)
 	_, _, err := h.describe(t.Context(), "lab", sites.Slurm, at)
 	var wrong *berth.Error
 	if !errors.As(err, &wrong) || exitCode(err) != exitUnreachable || !strings.Contains(wrong.Msg, "nobody there") || !strings.Contains(wrong.Msg, "berth sites doctor") {
 		t.Fatal(err)
 	}
-	at.down = false
+	at.down.Store(false)
 	first, _ := describe()
-	at.down = true
+	at.down.Store(true)
 	if d, answered := describe(); answered || !cmp.Equal(d, first) || !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "site=lab") {
 		t.Errorf("answered %t, %+v\n%s", answered, d, log)
 	}
-	at.down = false
+	at.down.Store(false)
 	at.d.Nodes = append([]site.Node{{Name: "n0", Cores: 4, Sockets: 1, MemoryMB: 4096}}, at.d.Nodes[1:]...)
 	if d, answered := describe(); !answered || names(d) != "n1 gone, n2, n3, n0" || !strings.Contains(log.String(), "node n1 is gone") {
 		t.Errorf("answered %t: %s\n%s", answered, names(d), log)
 	}
-	at.down = true
+	at.down.Store(true)
 	if d, _ := describe(); names(d) != "n1 gone, n2, n3, n0" {
 		t.Error(names(d))
 	}
@@ -141,7 +142,8 @@ func TestSilentSitesAreAskedAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, log := newHarbour(t.TempDir())
 				known := fake.Nodes(3, 4)
-				at := &described{d: fake.Nodes(3, 4), down: true}
+				at := &described{d: fake.Nodes(3, 4)}
+				at.down.Store(true)
 				change(&at.d)
 				h.asking.Go(func() { h.askUntilAnswered(t.Context(), "lab", sites.Slurm, at, &known) })
 				time.Sleep(10 * time.Minute)
@@ -149,7 +151,7 @@ func TestSilentSitesAreAskedAgain(t *testing.T) {
 				if log.String() != "" {
 					t.Errorf("said %s", log)
 				}
-				at.down = false
+				at.down.Store(false)
 				time.Sleep(2 * time.Minute)
 				h.asking.Wait()
 				if !strings.Contains(log.String(), want) {

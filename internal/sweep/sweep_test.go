@@ -93,10 +93,10 @@ func TestInterruptedSweepGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := make([]atomic.Int64, 40)
-	asked := 0
-	r := run(t, squares(40, again), Options{File: path, Progress: func(_, total int) { asked = total }})
-	if asked != 40-lines+1 || !slices.Equal(r.Bytes(), whole.Bytes()) {
-		t.Errorf("%d cells were measured again, want %d, and the same bytes", asked, 40-lines+1)
+	var asked atomic.Int64
+	r := run(t, squares(40, again), Options{File: path, Progress: func(_, total int) { asked.Store(int64(total)) }})
+	if asked.Load() != int64(40-lines+1) || !slices.Equal(r.Bytes(), whole.Bytes()) {
+		t.Errorf("%d cells were measured again, want %d, and the same bytes", asked.Load(), 40-lines+1)
 	}
 	// What is there is not measured again, and the file is as good as another.
 	none := make([]atomic.Int64, 40)
