@@ -217,16 +217,7 @@ func (f *Figure) exact(v float64) string {
 }
 
 // numbers writes an estimate as mean, low, high and how many values it is of.
-func numbers(e measure.Estimate, n int) []string {
-	mean, low, high := "", "", ""
-	if e.Mean != nil {
-		mean = digits(*e.Mean)
-	}
-	if e.CI95 != nil {
-		low, high = digits(e.CI95[0]), digits(e.CI95[1])
-	}
-	return []string{mean, low, high, strconv.Itoa(n)}
-}
+func numbers(e measure.Estimate, n int) []string { return append(e.Columns(digits), strconv.Itoa(n)) }
 
 // digits writes an estimate with nine digits that matter: few enough that the
 // last bits of a sum do not show.

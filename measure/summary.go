@@ -12,6 +12,19 @@ type Estimate struct {
 	CI95 *[2]float64 `json:"ci95"` // lower and upper end; nil with fewer than two values
 }
 
+// Columns writes mean and both ends of the interval; what there is none of is
+// empty.
+func (e Estimate) Columns(digits func(float64) string) []string {
+	columns := make([]string, 3)
+	if e.Mean != nil {
+		columns[0] = digits(*e.Mean)
+	}
+	if e.CI95 != nil {
+		columns[1], columns[2] = digits(e.CI95[0]), digits(e.CI95[1])
+	}
+	return columns
+}
+
 // Summary holds the estimates over the replications of one configuration.
 type Summary struct {
 	Replications        int      `json:"replications"`

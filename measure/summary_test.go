@@ -3,6 +3,8 @@ package measure_test
 import (
 	"encoding/json"
 	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -88,5 +90,18 @@ func TestSummary(t *testing.T) {
 	}
 	if s := measure.Summarize(nil); s.Jobs.Mean != nil {
 		t.Error("a mean over no replications")
+	}
+}
+
+func TestColumns(t *testing.T) {
+	digits := func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+	for want, e := range map[string]measure.Estimate{
+		",,":        {},
+		"1.5,,":     {Mean: new(1.5)},
+		"1.5,1,2.5": {Mean: new(1.5), CI95: &[2]float64{1, 2.5}},
+	} {
+		if got := strings.Join(e.Columns(digits), ","); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

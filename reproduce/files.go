@@ -114,16 +114,7 @@ func (t *Table) writeCSV(w io.Writer) error {
 }
 
 // numbers writes an estimate as mean, low, high and how many values it is of.
-func numbers(e measure.Estimate, n int) []string {
-	mean, low, high := "", "", ""
-	if e.Mean != nil {
-		mean = digits(*e.Mean)
-	}
-	if e.CI95 != nil {
-		low, high = digits(e.CI95[0]), digits(e.CI95[1])
-	}
-	return []string{mean, low, high, strconv.Itoa(n)}
-}
+func numbers(e measure.Estimate, n int) []string { return append(e.Columns(digits), strconv.Itoa(n)) }
 
 // digits writes a number with six digits that matter: more than the data bear
 // out, and few enough that the last bits of a sum do not show.

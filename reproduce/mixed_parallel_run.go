@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/internal/cputime"
 	"github.com/berth-hpc/berth/internal/stream"
 	"github.com/berth-hpc/berth/workflow"
 	"github.com/berth-hpc/berth/workload"
@@ -436,7 +437,7 @@ func timed(problem workflow.Problem, p workflow.Planner, deadline berth.Time) (f
 	const enough = 100 * time.Millisecond
 	for runs := 1; ; runs *= 2 {
 		var err error
-		took := timeOf(func() {
+		took := cputime.Of(func() {
 			for range runs {
 				var in *workflow.Instance
 				if in, err = workflow.Prepare(problem); err != nil {

@@ -56,7 +56,7 @@ var table = []room{
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "reproduce/chart", imports: []string{".", "internal/pen"}},
 	{path: "reproduce", imports: []string{
-		".", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "reproduce/chart",
+		".", "internal/cputime", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "reproduce/chart",
 	}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "reproduce/chart"}},
 	{path: "cmd/berth", imports: []string{

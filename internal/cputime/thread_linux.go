@@ -1,4 +1,4 @@
-package reproduce
+package cputime
 
 import (
 	"runtime"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// timeOf returns the processor time that do takes: what else the machine does
+// Of returns the processor time that do takes: what else the machine does
 // matters little. do must not start goroutines.
-func timeOf(do func()) time.Duration {
+func Of(do func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := threadTime()
@@ -20,7 +20,7 @@ func timeOf(do func()) time.Duration {
 func threadTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &usage); err != nil {
-		panic("reproduce: " + err.Error()) // the arguments are right
+		panic("cputime: " + err.Error()) // the arguments are right
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
