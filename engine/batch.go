@@ -107,15 +107,13 @@ func (e *Engine) least(r *berth.Request) berth.Duration {
 }
 
 // hopeless returns why a request could not be served even if everything were
-// free from a time on; nil if it could. To an unaware matcher only size and
+// free from a time on, with transfers as they are foreseen now; nil if it could. To
+// an unaware matcher only size and
 // length count.
 func (e *Engine) hopeless(r *berth.Request, from berth.Time) *berth.Refusal {
 	if !e.config.Unaware {
-		now := e.state.now
-		e.state.now = from
-		defer func() { e.state.now = now }()
 		for i := range r.Parts {
-			if refusal := e.impossible(r, &r.Parts[i]); refusal != nil {
+			if refusal := e.impossibleFrom(r, &r.Parts[i], from); refusal != nil {
 				return refusal
 			}
 		}

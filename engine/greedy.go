@@ -227,9 +227,14 @@ func (e *Engine) query(r *berth.Request, part *berth.Part, v berth.Variant, res 
 // resources the one where the part got furthest is reported, the first of
 // equals.
 func (e *Engine) impossible(r *berth.Request, part *berth.Part) *berth.Refusal {
+	return e.impossibleFrom(r, part, e.state.now)
+}
+
+// impossibleFrom reports the same of a decision at a time to come.
+func (e *Engine) impossibleFrom(r *berth.Request, part *berth.Part, from berth.Time) *berth.Refusal {
 	var worst *berth.Refusal
 	for i := range e.state.resources {
-		refusal := e.impossibleOn(r, part, &e.state.resources[i])
+		refusal := e.impossibleAt(r, part, &e.state.resources[i], from)
 		if refusal == nil {
 			return nil
 		}
@@ -242,6 +247,10 @@ func (e *Engine) impossible(r *berth.Request, part *berth.Part) *berth.Refusal {
 }
 
 func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res *resource) *berth.Refusal {
+	return e.impossibleAt(r, part, res, e.state.now)
+}
+
+func (e *Engine) impossibleAt(r *berth.Request, part *berth.Part, res *resource, from berth.Time) *berth.Refusal {
 	var wanted berth.Count // the fewest PEs of any variant
 	shortest := berth.Duration(berth.Forever)
 	eligible := res.eligibleCount(r, part)
@@ -254,7 +263,7 @@ func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res *resource)
 		}
 	}
 	lacks := res.lacks(r)
-	possible := max(r.Ready, e.state.now.Add(res.before(r))).Add(shortest)
+	possible := max(r.Ready, from.Add(res.before(r))).Add(shortest)
 	switch {
 	case wanted > res.pool.PEs:
 		return &berth.Refusal{Reason: berth.TooLarge, Resource: res.id, Wanted: wanted, Limit: res.pool.PEs}

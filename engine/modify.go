@@ -65,9 +65,9 @@ func (e *Engine) avoid(event *Event) error {
 	}
 	var allotments []berth.Allotment
 	var refusal *berth.Refusal
-	res.avoid = event.PEs
+	e.state.placing = placing{apart: res, from: event.PEs}
 	e.without(d, func() { allotments, refusal = e.place(d.Request) })
-	res.avoid = berth.PESet{}
+	e.state.placing = placing{}
 	if refusal != nil {
 		e.emit(Change{Kind: Kept, ID: event.ID, entry: d, Refusal: &berth.Refusal{
 			Reason: berth.RefusedConflict, Resource: event.Resource, Wanted: refusal.Wanted, Nearest: refusal.Nearest,
@@ -95,9 +95,9 @@ func (e *Engine) without(d *entry, do func()) {
 	e.state.ledger.hold(d, -1)
 	each(calendar.Calendar.Remove)
 	must(e.state.besides(d.Held, e.state.now, calendar.Calendar.Remove))
-	e.state.underway = d
+	e.state.placing.again = d
 	do()
-	e.state.underway = nil
+	e.state.placing.again = nil
 	must(e.state.besides(d.Held, e.state.now, calendar.Calendar.Add))
 	each(calendar.Calendar.Add)
 	e.state.ledger.hold(d, 1)

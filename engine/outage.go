@@ -91,9 +91,9 @@ func (e *Engine) down(event *Event) error {
 			e.emit(Change{Kind: Requeued, ID: d.Request.ID, Request: d.Request, entry: d})
 			continue
 		}
-		e.state.underway = d
+		e.state.placing.again = d
 		at, refusal := e.place(d.Request)
-		if e.state.underway = nil; refusal == nil {
+		if e.state.placing.again = nil; refusal == nil {
 			e.yield(at)
 			e.relocate(d, at)
 		} else {

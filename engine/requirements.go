@@ -85,13 +85,22 @@ func (res *resource) permits(r *berth.Request, v berth.Variant) bool {
 // be avoided. Empty is all, unless eligibleCount is 0.
 func (res *resource) eligible(r *berth.Request, part *berth.Part) berth.PESet {
 	set := res.named(r, part)
-	if res.avoid.Empty() {
+	if res.avoided().Empty() {
 		return set
 	}
 	if set.Empty() {
 		set = berth.NewPESet(berth.Run{Hi: berth.PE(res.pool.PEs)})
 	}
-	return without(set, res.avoid)
+	return without(set, res.avoided())
+}
+
+// avoided returns the PEs of the resource that the placement under way is to be
+// apart from.
+func (res *resource) avoided() berth.PESet {
+	if p := &res.state.placing; p.apart == res {
+		return p.from
+	}
+	return berth.PESet{}
 }
 
 // named returns the PEs that a part and the partition of its request name.
@@ -113,7 +122,7 @@ func (res *resource) named(r *berth.Request, part *berth.Part) berth.PESet {
 func (res *resource) eligibleCount(r *berth.Request, part *berth.Part) berth.Count {
 	p := res.partition(r.Partition)
 	switch {
-	case part.Eligible.Empty() && (p == nil || p.PEs.Empty()) && res.avoid.Empty():
+	case part.Eligible.Empty() && (p == nil || p.PEs.Empty()) && res.avoided().Empty():
 		return res.pool.PEs
 	case res.pool.Binding == berth.Late:
 		return 0 // its PEs have no numbers before they start

@@ -130,7 +130,7 @@ func (res *resource) staging(r *berth.Request) berth.Duration {
 	if res.state.staging == NoStaging || r.StorageMB == 0 || r.IsJob() {
 		return 0
 	}
-	if d := res.state.underway; d != nil && d.dataAt(res.id.Site, r) {
+	if d := res.state.placing.again; d != nil && d.dataAt(res.id.Site, r) {
 		return max(0, d.Staging.End.Sub(res.state.now))
 	}
 	return res.stage(res.state.now, 1000*r.StorageMB)

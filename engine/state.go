@@ -30,7 +30,7 @@ type state struct {
 	stockOrder []*stock // in the order of the configuration
 	staging    Staging
 	forecasts  map[string]*Forecast // by site
-	underway   *entry               // whose data are on their way, while it is placed anew
+	placing    placing              // nothing between two events: it is not remembered
 	// plans are the calendars with the plans of jobs booked on top; only the
 	// conservative pass has them.
 	plans map[berth.ResourceID]calendar.Calendar
@@ -63,9 +63,15 @@ type resource struct {
 	pool     berth.Pool
 	calendar calendar.Calendar // that of the state
 	idle     bitset.Set        // likewise; nil under early binding
-	avoid    berth.PESet       // not eligible while a promise is placed apart from them; empty otherwise
 	licences []*stock          // of each program of the site, nil where there is no limit
 	storage  *stock            // of the site, nil if there is no limit
+}
+
+// placing is what a placement under way has to mind beside the state.
+type placing struct {
+	again *entry      // the promise that is placed anew: its data may be on their way
+	apart *resource   // of which it is not to have
+	from  berth.PESet // these PEs
 }
 
 // lasts returns a variant of a request with its duration on the resource.
