@@ -132,25 +132,3 @@ func (d *Description) Horizon(nodes []string, margin berth.Duration) berth.Durat
 	}
 	return longest + margin
 }
-
-// Due splits promises, which come with the time from which they must be real at
-// their site, for the instant now: the first room of those whose time has come,
-// in the order of their starts, then names, and when the next one's time comes
-// (Forever if nobody's does; now if there were more than room). A horizon of
-// Forever has always come. It does not sort want itself.
-func Due(now berth.Time, want []Reservation, horizon func(*Reservation) berth.Duration, room int) (due []Reservation, next berth.Time) {
-	next = berth.Forever
-	for i := range want {
-		lead := horizon(&want[i])
-		if lead >= berth.Forever || want[i].Start-berth.Time(lead) <= now {
-			due = append(due, want[i])
-			continue
-		}
-		next = min(next, want[i].Start-berth.Time(lead))
-	}
-	sortReservations(due)
-	if len(due) > room {
-		return due[:max(room, 0)], now
-	}
-	return due, next
-}

@@ -127,12 +127,6 @@ func sortedText(items []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(items))), ",")
 }
 
-func sortReservations(rs []Reservation) {
-	slices.SortFunc(rs, func(a, b Reservation) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Name, b.Name))
-	})
-}
-
 func sortBookings(bs []Booking) {
 	slices.SortFunc(bs, func(a, b Booking) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -165,42 +165,6 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
-func TestDue(t *testing.T) {
-	var want []site.Reservation
-	for i, start := range []berth.Time{500, 300, 900, 300} {
-		r := reservation()
-		r.Name, r.Start, r.End = site.Name("r"+fmt.Sprint(3-i)), start, start+10
-		want = append(want, r)
-	}
-	horizon := func(*site.Reservation) berth.Duration { return 200 }
-	for _, c := range []struct {
-		now  berth.Time
-		room int
-		due  string
-		next berth.Time
-	}{
-		{0, 9, "", 100},
-		{99, 9, "", 100},
-		{100, 9, "r0 r2", 300},
-		{300, 9, "r0 r2 r3", 700},
-		{300, 2, "r0 r2", 300},
-		{300, 0, "", 300},
-		{700, 9, "r0 r2 r3 r1", berth.Forever},
-	} {
-		due, next := site.Due(c.now, want, horizon, c.room)
-		var names []string
-		for _, r := range due {
-			names = append(names, string(r.Name))
-		}
-		if got := strings.Join(names, " "); got != c.due || next != c.next {
-			t.Errorf("at %d with room for %d: %q and next at %d, want %q and %d", c.now, c.room, got, next, c.due, c.next)
-		}
-	}
-	if due, _ := site.Due(0, want, func(*site.Reservation) berth.Duration { return berth.Forever }, 9); len(due) != len(want) {
-		t.Errorf("with an endless horizon %d are due, want all", len(due))
-	}
-}
-
 func TestTaskCheck(t *testing.T) {
 	good := site.Task{Key: "k", Reservation: "r", Command: []string{"true"}, Dir: "/"}
 	if err := good.Check(); err != nil {
