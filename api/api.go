@@ -180,7 +180,7 @@ func (c *call) identify(least service.Role) error {
 		return berth.Errorf(berth.Exhausted, "", "too many requests of %s; slow down", by.User)
 	}
 	if !by.Can(least) {
-		return berth.Errorf(berth.Denied, "role", "a %s may not do this; it takes a %s", by.Role, least)
+		return berth.Errorf(berth.Denied, "role", "a %s may not do this; it takes the role of %s", by.Role, least)
 	}
 	return nil
 }
