@@ -115,7 +115,7 @@ all that was promised or refused, which berth check reads.`,
 	dataFlag(cmd, &dir)
 	from = 1
 	cmd.Flags().Var(&choice{&form, "form", exportForms}, "form", "what to write: "+strings.Join(exportForms, ", "))
-	cmd.Flags().Var(&whole[uint64]{&from, 1, math.MaxUint64}, "from", "number of the first record (default: 1)")
+	cmd.Flags().Var(&whole[uint64]{&from, 1, math.MaxUint64}, "from", "number of the first record")
 	cmd.Flags().StringVar(&file, "out", "", "`FILE` to write (default: standard output)")
 	return cmd
 }

@@ -41,7 +41,7 @@ func (a *app) submitCommand() *cobra.Command {
 when it starts. At a Slurm site your own sbatch does that, under your name; at a
 local site the service runs it. No shell reads the words of a command.`,
 		Example: `  berth submit -n 4 -t 30m --deadline now+2h -- ./solver input.dat
-  berth submit --reservation 01KA2B3C4D5E6F7G8H9JKMNPQR --output run.log job.sh`,
+  berth submit --reservation 01KA2B3C4D5E6F7G8H9JKMNPQR --out run.log job.sh`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.read(cmd, args); err != nil {
 				return err
@@ -63,7 +63,7 @@ local site the service runs it. No shell reads the words of a command.`,
 	f := cmd.Flags()
 	f.StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	f.StringVar(&s.reservation, "reservation", "", "run it in the reservation of this `ID`")
-	f.StringVar(&s.task.Name, "name", "", "name of the job, for people")
+	f.StringVar(&s.task.Name, "name", "", "`NAME` of the job, for people")
 	f.StringVar(&s.task.Output, "out", "", "`FILE` for its output (default: the site's)")
 	f.StringVar(&s.task.ErrorOutput, "err", "", "`FILE` for its messages (default: the site's)")
 	f.StringVar(&s.task.Dir, "dir", "", "`DIR` to run it in (default: this one)")
