@@ -119,7 +119,7 @@ func (a *app) listCommand() *cobra.Command {
 	flags.Var(&to, "to", "only what holds PEs before this time")
 	flags.BoolVarP(&all, "all", "a", false, "those that are over too")
 	complete(cmd, "state", append(liveStates, overStates...))
-	r = remoteFlags(cmd)
+	r = listFlags(cmd)
 	return cmd
 }
 
@@ -152,6 +152,8 @@ func (a *app) list(cmd *cobra.Command, r *remote, f client.Filter) error {
 	switch {
 	case r.format == "json":
 		return printForm(a.stdout, page)
+	case r.format == "csv":
+		return reservationRows(a.stdout, page.Reservations)
 	case len(page.Reservations) == 0:
 		a.say("no reservations")
 		return nil

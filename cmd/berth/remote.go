@@ -38,15 +38,25 @@ const (
 
 // remoteFlags adds the flags of every command that speaks to a service.
 func remoteFlags(cmd *cobra.Command) *remote {
+	return formFlags(cmd, "table", "json")
+}
+
+// listFlags adds those of a command that answers with a list of like things.
+func listFlags(cmd *cobra.Command) *remote {
+	return formFlags(cmd, "table", "json", "csv")
+}
+
+// formFlags adds the flags of a command whose answer has these forms.
+func formFlags(cmd *cobra.Command, forms ...string) *remote {
 	r := &remote{format: "table"}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&r.server, "server", "", "`URL` of the service (default: $"+serverVar+", else that of the last login, else "+defaultServer+")")
 	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` with the token (default: $"+tokenVar+", else that of the login)")
-	f.VarP(&choice{&r.format, "form", []string{"table", "json"}}, "output", "o", "form of the answer: table, json")
+	f.VarP(&choice{&r.format, "form", forms}, "output", "o", "form of the answer: "+strings.Join(forms, ", "))
 	f.Var(&span{value: &r.timeout, least: 1}, "timeout", "how long to wait, then exit 7 (default 30s, or for as long as it takes with --wait)")
 	_ = cmd.MarkFlagFilename("token-file") // fails for unknown flags only
-	complete(cmd, "output", []string{"table", "json"})
+	complete(cmd, "output", forms)
 	return r
 }
 

@@ -189,7 +189,7 @@ func (a *app) offersCommand() *cobra.Command {
 	q = askFlags(cmd)
 	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	cmd.Flags().Var(&whole[int]{&most, 1, 50}, "most", "how many offers at most (default 5)")
-	r = remoteFlags(cmd)
+	r = listFlags(cmd)
 	return cmd
 }
 
@@ -205,6 +205,10 @@ func (a *app) offers(cmd *cobra.Command, r *remote, q *form.Request, most int) e
 		return err
 	case r.format == "json":
 		if err := printForm(a.stdout, form.Offers{Offers: list}); err != nil {
+			return err
+		}
+	case r.format == "csv":
+		if err := offerRows(a.stdout, list); err != nil {
 			return err
 		}
 	case len(list) > 0:

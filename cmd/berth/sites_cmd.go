@@ -14,7 +14,7 @@ import (
 // sitesCommand returns berth sites. Alone it lists them.
 func (a *app) sitesCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sites", Short: "List the sites, look at one, examine and add them, take nodes out of use and put them back"}
-	r := remoteFlags(cmd)
+	r := listFlags(cmd)
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -32,7 +32,7 @@ func (a *app) sitesList() *cobra.Command {
 		Use: "list", Short: "List the sites and what is free of them", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listSites(cmd, r) },
 	}
-	r = remoteFlags(cmd)
+	r = listFlags(cmd)
 	return cmd
 }
 
@@ -46,8 +46,11 @@ func (a *app) listSites(cmd *cobra.Command, r *remote) error {
 	if err != nil {
 		return err
 	}
-	if r.format == "json" {
+	switch r.format {
+	case "json":
 		return printForm(a.stdout, form.Sites{Sites: sites})
+	case "csv":
+		return siteRows(a.stdout, sites)
 	}
 	out := newTable("sites")
 	out.AppendHeader(table.Row{"site", "pool", "PEs", "free", "running", "waiting", "binding", "adapter", "state"})
@@ -168,7 +171,7 @@ func (a *app) sitesDrain() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who wonder")
+	cmd.Flags().StringVar(&reason, "reason", "", "why (`TEXT`), for those who wonder")
 	r = remoteFlags(cmd)
 	return cmd
 }

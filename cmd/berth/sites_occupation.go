@@ -39,7 +39,7 @@ is only its owner and operators see.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().Var(&from, "from", "only what holds PEs after this time (default: now)")
 	cmd.Flags().Var(&to, "to", "only what holds PEs before this time (default: a week later)")
-	r = remoteFlags(cmd)
+	r = listFlags(cmd)
 	return cmd
 }
 
@@ -65,6 +65,8 @@ func (a *app) occupation(cmd *cobra.Command, r *remote, site string, from, to fo
 	switch {
 	case r.format == "json":
 		return printForm(a.stdout, all)
+	case r.format == "csv":
+		return spanRows(a.stdout, all.Spans)
 	case len(all.Spans) == 0:
 		a.say("nothing holds PEs of %s then", site)
 		return nil

@@ -45,7 +45,7 @@ own; an operator does everything with everybody's.`,
 		},
 	}
 	cmd.Flags().Var(&choice{&role, "role", roles}, "role", "what it is good for: viewer, user, operator")
-	cmd.Flags().StringVar(&note, "note", "", "what it is for, for people")
+	cmd.Flags().StringVar(&note, "note", "", "what it is for (`TEXT`), for people")
 	complete(cmd, "role", roles)
 	r = remoteFlags(cmd)
 	return cmd
@@ -67,6 +67,8 @@ func (a *app) tokenList() *cobra.Command {
 				return err
 			case r.format == "json":
 				return printForm(a.stdout, form.Tokens{Tokens: tokens})
+			case r.format == "csv":
+				return tokenRows(a.stdout, tokens)
 			}
 			out := newTable("tokens")
 			out.AppendHeader(table.Row{"id", "user", "role", "created", "note"})
@@ -76,7 +78,7 @@ func (a *app) tokenList() *cobra.Command {
 			return a.show(out.Render() + "\n")
 		},
 	}
-	r = remoteFlags(cmd)
+	r = listFlags(cmd)
 	return cmd
 }
 
