@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,22 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 				_, err := os.Stat(filepath.Join(root, filepath.FromSlash(target)))
 				return err == nil
 			}))
+		}
+	}
+}
+
+// modulePath is a module that go.mod requires.
+var modulePath = regexp.MustCompile(`(?m)^\t(\S+) v\d`)
+
+func TestNoticeNamesEveryModule(t *testing.T) {
+	required := modulePath.FindAllSubmatch(read(t, "go.mod"), -1)
+	if len(required) < 10 {
+		t.Fatalf("%d modules in go.mod", len(required))
+	}
+	named := regexp.MustCompile(`[\s,]+`).Split(string(read(t, "NOTICE")), -1)
+	for _, m := range required {
+		if !slices.Contains(named, string(m[1])) {
+			t.Errorf("NOTICE does not name %s and its licence", m[1])
 		}
 	}
 }
