@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/plot"
+	"github.com/berth-hpc/berth/sim"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -82,9 +83,13 @@ func (p *planning) bookingLines(flags *planFlags) []berth.Line {
 		taken[p.bookings[i].ID] = true
 	}
 	numbers := map[string]int{} // of those that have used an id
+	site, pool := p.place()
 	var lines []berth.Line
 	for i := range p.bookings {
 		b := &p.bookings[i]
+		if flags.sites != "" { // each at its own
+			site, pool = b.Site, b.Pool
+		}
 		if b.End <= p.past.Start {
 			continue
 		}
@@ -99,11 +104,22 @@ func (p *planning) bookingLines(flags *planFlags) []berth.Line {
 			}
 		}
 		lines = append(lines, berth.Line{
-			ID: id, Kind: berth.KindBooking, Site: b.Site, Pool: b.Pool, Arrival: b.Start, Ready: b.Start, Deadline: b.End,
+			ID: id, Kind: berth.KindBooking, Site: site, Pool: pool, Arrival: b.Start, Ready: b.Start, Deadline: b.End,
 			Duration: b.End.Sub(b.Start), NPE: b.NPE, Accepted: true, Start: &b.Start, End: &b.End,
 		})
 	}
 	return lines
+}
+
+// place names the site and pool of everything in a schedule: what a booking
+// names, else the site that simulations have too.
+func (p *planning) place() (site, pool string) {
+	for i := range p.bookings {
+		if b := &p.bookings[i]; b.Site != "" || b.Pool != "" {
+			return cmp.Or(b.Site, sim.DefaultSite), b.Pool
+		}
+	}
+	return sim.DefaultSite, ""
 }
 
 // taskPrefix begins the ids of tasks where a booking has the id of one.
@@ -136,11 +152,12 @@ func (p *planning) taskLines(r *planned, prefix string, flags *planFlags) []bert
 	case r.tightest != berth.Forever:
 		deadline = r.tightest
 	}
+	site, pool := p.place()
 	lines := make([]berth.Line, 0, len(r.plan.Tasks))
 	for i := range r.plan.Tasks {
 		t := &r.plan.Tasks[i]
 		line := berth.Line{
-			ID: prefix + p.flow.Task(t.Task).ID, Kind: berth.KindRequest, Workflow: p.name, Task: p.flow.Task(t.Task).ID,
+			ID: prefix + p.flow.Task(t.Task).ID, Kind: berth.KindRequest, Site: site, Pool: pool, Workflow: p.name, Task: p.flow.Task(t.Task).ID,
 			Arrival: p.now, Ready: p.now, Deadline: deadline, Duration: t.End.Sub(t.Start), NPE: t.NPE,
 			Accepted: true, Start: &t.Start, End: &t.End,
 		}
