@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
@@ -161,6 +162,33 @@ func decision(a *service.Answer) form.Answer {
 	}
 	if why := refusal(a.Refusal); why != nil { // of a change: it is as it was
 		f.Decision, f.Reason, f.Refusal = form.Refused, why.Reason, why
+	}
+	return f
+}
+
+// arrayDecision is the answer to an array, whose parts share an id but for their
+// numbers. The reason and the offers are those of the first part refused.
+func arrayDecision(answers []service.Answer) form.Answer {
+	f := form.Answer{Array: make([]form.Answer, len(answers))}
+	counts := map[string]int{}
+	for i := range answers {
+		part := decision(&answers[i])
+		if counts[part.Decision]++; part.Decision == form.Refused && counts[form.Refused] == 1 {
+			f.Reason, f.Refusal, f.Offers = part.Reason, part.Refusal, part.Offers
+		}
+		part.Offers = nil
+		f.Array[i] = part
+	}
+	f.ID = strings.TrimSuffix(f.Array[0].ID, "_1")
+	switch {
+	case counts[form.Refused] == len(answers):
+		f.Decision = form.Refused
+	case counts[form.Refused] > 0:
+		f.Decision = form.Partly
+	case counts[form.Pending] > 0:
+		f.Decision = form.Pending
+	default:
+		f.Decision = form.Accepted
 	}
 	return f
 }

@@ -69,6 +69,57 @@ func TestARefusalIsAnAnswerWithOffers(t *testing.T) {
 	wantProblem(t, w.do("alice", "POST", "/v1/reservations/"+held.ID+"/confirm", ""), 409, "is confirmed")
 }
 
+// Each part of an array is answered about, and the whole in a word.
+func TestArraysAreAnsweredPartByPart(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	array := func(n string) string { return strings.TrimSuffix(askFor, "}") + `,"array":` + n + "}" }
+	got := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array("3"), "Idempotency-Key", "k"), 201)
+	if got.ID != "A000001" || got.Decision != form.Accepted || len(got.Array) != 3 || got.Reservation != nil || got.Offers != nil {
+		t.Fatalf("%+v", got)
+	}
+	if p := got.Array[2]; p.ID != "A000001_3" || p.Decision != form.Accepted || p.Reservation.NPE != 64 || p.Reservation.User != "alice" {
+		t.Errorf("%+v", p)
+	}
+	again := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array("3"), "Idempotency-Key", "k"), 201)
+	if diff := cmp.Diff(got, again); diff != "" || len(w.fake.made) != 3 {
+		t.Errorf("%d reservations, %s", len(w.fake.made), diff)
+	}
+	wantProblem(t, w.do("alice", "POST", "/v1/requests", array("2"), "Idempotency-Key", "k"), 422, "was used for something else")
+
+	w.fake.refused = func(*berth.Request) bool { return len(w.fake.made) > 5 }
+	got = into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array("4")), 201)
+	if got.Decision != form.Partly || got.Reason != berth.NoCapacity || got.Refusal == nil || got.Array[1].Decision != form.Accepted {
+		t.Errorf("%+v", got)
+	}
+	if p := got.Array[2]; p.Decision != form.Refused || p.Reservation != nil || p.Offers != nil || p.Reason != berth.NoCapacity {
+		t.Errorf("%+v", p)
+	}
+	got = into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array("2")), 201)
+	if got.Decision != form.Refused || len(got.Offers) != 1 || len(got.Array) != 2 || got.Array[0].Offers != nil {
+		t.Errorf("%+v", got)
+	}
+
+	for n, want := range map[string]string{
+		"0": "array: 0; want a whole number from 1 to 1000", "1001": "array: 1001; want a whole number", "2.5": "array: 2.5; want", `"4"`: `array: "4"; want`, "-1": "array: -1; want", "null": "array: null; want",
+	} {
+		wantProblem(t, w.do("alice", "POST", "/v1/requests", array(n)), 422, want)
+	}
+	wantProblem(t, w.do("alice", "POST", "/v1/offers", array("2")), 422, "array: unknown field")
+	wantProblem(t, w.do("alice", "PATCH", "/v1/reservations/A000001_1", `{"array":2}`), 422, "array: unknown field")
+	wantProblem(t, w.do("vera", "POST", "/v1/requests", array("2")), 403, "viewer")
+}
+
+// The parts of an array count like so many requests.
+func TestArraysCountByTheirParts(t *testing.T) {
+	w := newWorld(t, api.Options{Rates: map[service.Role]api.Rate{service.User: {PerSecond: 0.001, Burst: 10}}})
+	array := strings.TrimSuffix(askFor, "}") + `,"array":6}`
+	into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array), 201)
+	wantProblem(t, w.do("alice", "POST", "/v1/requests", array), 429, "too many requests of alice")
+	if len(w.fake.made) != 6 {
+		t.Errorf("%d reservations", len(w.fake.made))
+	}
+}
+
 func TestWhatCouldBeHad(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	got := into[form.Offers](t, w.do("alice", "POST", "/v1/offers?most=3", askFor), 200)
