@@ -38,6 +38,7 @@ type fake struct {
 	fails    error // what everything answers, if not nil
 	panics   bool
 	refused  func(*berth.Request) bool
+	refusal  *berth.Refusal // of everything, if not nil
 }
 
 type keyed struct {
@@ -154,6 +155,9 @@ func (f *fake) place(r *service.Reservation) *berth.Refusal {
 			return &berth.Refusal{Reason: berth.TooLarge, Resource: pool, Wanted: v.NPE, Limit: f.size}
 		}
 		places = append(places, berth.Allotment{Resource: pool, Start: r.Request.Ready, End: r.Request.Ready.Add(v.Duration), NPE: v.NPE})
+	}
+	if f.refusal != nil {
+		return f.refusal
 	}
 	if f.refused != nil && f.refused(&r.Request) {
 		return &berth.Refusal{
