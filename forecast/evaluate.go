@@ -1,6 +1,9 @@
 package forecast
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Trials says from where and how far an evaluation forecasts.
 type Trials struct {
@@ -39,6 +42,18 @@ type Trial struct {
 	Steps         []Step    // as far as the farthest horizon and Coming go
 }
 
+// Origins returns from where a series is forecast: how many values are known
+// each time. What comes next never came behind a break.
+func (t Trials) Origins(s *Series) []int {
+	var origins []int
+	for origin := max(1, t.First); origin < len(s.Values); origin += max(1, t.Step) {
+		if !slices.Contains(s.Breaks, origin) {
+			origins = append(origins, origin)
+		}
+	}
+	return origins
+}
+
 // Each lets a model forecast from one origin after another, each time fitted
 // anew to what was known then, and shows what it said and what came. Cost: a fit
 // for each origin.
@@ -48,12 +63,9 @@ func (t Trials) Each(model Model, s *Series, see func(Trial)) {
 		farthest = max(farthest, h)
 	}
 	breaks := s.Breaks
-	for origin := max(1, t.First); origin < len(s.Values); origin += max(1, t.Step) {
-		for len(breaks) > 0 && breaks[0] < origin {
+	for _, origin := range t.Origins(s) {
+		for len(breaks) > 0 && breaks[0] <= origin {
 			breaks = breaks[1:]
-		}
-		if len(breaks) > 0 && breaks[0] == origin {
-			continue // what comes next came behind the break
 		}
 		end := len(s.Values)
 		if len(breaks) > 0 {

@@ -2,6 +2,7 @@ package forecast_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/berth-hpc/berth/forecast"
@@ -48,7 +49,7 @@ func TestScoresByHand(t *testing.T) {
 func TestMASENeedsSteps(t *testing.T) {
 	trials := forecast.Trials{First: 2, Step: 1, Horizons: []int{1}, Level: 90}
 	flat := trials.Evaluate(lastModel(t), &forecast.Series{Period: 60, Values: []float64{5, 5, 5, 9}})
-	if s := flat[0]; s.N != 2 || s.MAE != 2 || !math.IsNaN(s.MASE) {
+	if s := flat[0]; s.N != 2 || s.MAE != 2 || !math.IsNaN(s.MASE) || s.Covered != 0.5 || s.SumCovered != 0.5 {
 		t.Errorf("%+v", s)
 	}
 	// Known 5,5,9: 9 against 3, after steps of 2 on average.
@@ -61,7 +62,11 @@ func TestMASENeedsSteps(t *testing.T) {
 // Whole periods of an origin's future that lie behind a break are not scored.
 func TestNothingIsScoredAcrossABreak(t *testing.T) {
 	trials := forecast.Trials{First: 2, Step: 1, Horizons: []int{1, 2}, Level: 90}
-	got := trials.Evaluate(lastModel(t), &forecast.Series{Period: 60, Values: []float64{5, 5, 6, 90, 90}, Breaks: []int{3}})
+	series := &forecast.Series{Period: 60, Values: []float64{5, 5, 6, 90, 90}, Breaks: []int{3}}
+	if origins := trials.Origins(series); !slices.Equal(origins, []int{2, 4}) {
+		t.Errorf("origins %v", origins)
+	}
+	got := trials.Evaluate(lastModel(t), series)
 	if got[0].N != 2 || got[0].MAE != 0.5 || got[1].N != 0 || !math.IsNaN(got[1].MAE) {
 		t.Errorf("%+v", got)
 	}
