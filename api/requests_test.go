@@ -123,7 +123,7 @@ func TestArraysCountByTheirParts(t *testing.T) {
 // What is said about a refusal names what was asked for.
 func TestRefusalsNameWhatIsMissing(t *testing.T) {
 	pool := berth.PoolID("cm5", "batch")
-	never := berth.Time(start).Add(berth.Duration(berth.Forever))
+	never := start.Add(berth.Duration(berth.Forever))
 	for _, c := range []struct {
 		refusal berth.Refusal
 		asked   string
@@ -132,8 +132,11 @@ func TestRefusalsNameWhatIsMissing(t *testing.T) {
 		{berth.Refusal{Reason: berth.NoSoftware}, `"software":"nmad"`, "no site has nmad"},
 		{berth.Refusal{Reason: berth.NoSoftware}, `"software":"namd","version":"2.12"`, "no site has namd of version 2.12 or later"},
 		{berth.Refusal{Reason: berth.NoLicence}, `"software":"namd","licences":9`, "namd is there, but nowhere with 9 licences"},
-		{berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100}, `"memory_mb":5,"accelerators":2,"storage_mb":7,"partition":"p","site":"cm6","pool":"q"`,
-			"no site has all of this: the name cm6, a pool q, a partition p that takes it, 5 MB of memory a PE, 2 accelerators a PE, room for 7 MB of data"},
+		{
+			berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100},
+			`"memory_mb":5,"accelerators":2,"storage_mb":7,"partition":"p","site":"cm6","pool":"q"`,
+			"no site has all of this: the name cm6, a pool q, a partition p that takes it, 5 MB of memory a PE, 2 accelerators a PE, room for 7 MB of data",
+		},
 		{berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100}, `"no_show":60`, "no site has PEs of such a kind"},
 		{berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 4}, `"partition":"p"`, "64 PEs of such a kind are wanted; at cm5/batch there are 4"},
 		{berth.Refusal{Reason: berth.DeadlineMissed, Possible: start + 90}, `"storage_mb":7`, "even if at cm5/batch nothing else ran it would not end before 2026-11-21T12:01:30Z"},
