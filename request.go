@@ -31,8 +31,9 @@ type Part struct {
 // nothing, and so does each zero field. Megabytes are 10^6 bytes.
 type Requirements struct {
 	Software string `json:"software,omitempty"` // by name, as in Software
-	// Version is the least version of the software that will do, and Licences
-	// is how many of its licences the request takes; both need Software.
+	// Version is the least version of the software that will do, as ValidVersion
+	// has it, and Licences is how many of its licences the request takes; both
+	// need Software.
 	Version  string `json:"version,omitempty"`
 	Licences Count  `json:"licences,omitempty"`
 	MemoryMB int64  `json:"memory_mb,omitempty"` // of one PE
@@ -56,6 +57,8 @@ func (r *Requirements) validate() error {
 	switch {
 	case r.Version != "" && r.Software == "":
 		return Errorf(Invalid, "version", "%q of no software; name the software too", r.Version)
+	case r.Version != "" && !ValidVersion(r.Version):
+		return Errorf(Invalid, "version", "%q; want %s", r.Version, WantVersion)
 	case r.Licences != 0 && r.Software == "":
 		return Errorf(Invalid, "licences", "%d for no software; name the software too", r.Licences)
 	case r.Licences < 0 || r.Licences > MaxLicences:

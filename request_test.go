@@ -38,6 +38,7 @@ func TestValidateNamesTheField(t *testing.T) {
 			}
 		}, ""},
 		{"version of nothing", func(r *berth.Request) { r.Version = "2" }, "version"},
+		{"version that cannot be compared", func(r *berth.Request) { r.Software, r.Version = "a", "2.x" }, "version"},
 		{"licences of nothing", func(r *berth.Request) { r.Licences = 2 }, "licences"},
 		{"negative licences", func(r *berth.Request) { r.Software, r.Licences = "a", -1 }, "licences"},
 		{"too many licences", func(r *berth.Request) { r.Software, r.Licences = "a", berth.MaxLicences+1 }, "licences"},

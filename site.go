@@ -1,6 +1,9 @@
 package berth
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
 // StandardSpeed is the speed of a standard PE: durations are given for it.
 const StandardSpeed Speed = 1000
@@ -88,8 +91,34 @@ type Partition struct {
 // Software is a program that a site has, with how many may run at once.
 type Software struct {
 	Name     string `json:"name"`
-	Version  string `json:"version,omitempty"`
+	Version  string `json:"version,omitempty"`  // as ValidVersion has it
 	Licences Count  `json:"licences,omitempty"` // 0 is no limit
+}
+
+// WantVersion says what a version is, for messages.
+const WantVersion = "a version such as 2.12, 2023a or 1.1.1w: components with digits, and points between them"
+
+// ValidVersion reports whether a text is a version: components between points,
+// each of letters, digits, dashes, underscores, plus signs and tildes, at least
+// one of them a digit. A name such as latest, a range such as 2.x and an empty
+// component have no place in an order, so that nobody could say what they ask for.
+func ValidVersion(text string) bool {
+	for component := range strings.SplitSeq(text, ".") {
+		digit := false
+		for _, c := range component {
+			switch {
+			case c >= '0' && c <= '9':
+				digit = true
+			case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', strings.ContainsRune("-_+~", c):
+			default:
+				return false
+			}
+		}
+		if !digit || component[0] == '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // Link says how data get to a site. A zero speed is unknown: data take only

@@ -27,3 +27,15 @@ func TestSpeedFor(t *testing.T) {
 		}
 	}
 }
+
+func TestVersionsHaveComponentsWithDigits(t *testing.T) {
+	for text, want := range map[string]bool{
+		"2": true, "2.12": true, "2.12.0": true, "2023a": true, "1.1.1w": true, "v2.12": true, "R2023b": true, "12.2.0-rc1": true, "4.1+cuda12": true, "00.1": true,
+		"": false, ".": false, "2.": false, ".2": false, "2..1": false, "latest": false, "2.x": false, "2.*": false, "2,9": false, "2.9 beta": false, " 2": false,
+		"-1.5": false, "2.-1": false, ">=2": false, "2\n": false, "2.ä1": false, "²": false,
+	} {
+		if got := berth.ValidVersion(text); got != want {
+			t.Errorf("%q: %t, want %t", text, got, want)
+		}
+	}
+}

@@ -176,8 +176,8 @@ func (c *call) identify(least service.Role) error {
 		return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "Authorization", "want Bearer and a token of this service; an operator makes them with berth token add")}
 	}
 	c.by = by
-	if !c.rates.allow(by) {
-		return berth.Errorf(berth.Exhausted, "", "too many requests of %s; slow down", by.User)
+	if !c.rates.allow(by, 1) {
+		return tooFast(by)
 	}
 	if !by.Can(least) {
 		return berth.Errorf(berth.Denied, "role", "a %s may not do this; it takes the role of %s", by.Role, least)

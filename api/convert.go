@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
@@ -30,7 +32,7 @@ func reservation(r *service.Reservation) form.Reservation {
 		f.Data = &form.Transfer{Start: form.TimeOf(d.Start), End: form.TimeOf(d.End)}
 	}
 	f.Expires, f.Missing, f.Shown = form.TimeOf(r.Expires), r.Missing, r.Shown
-	if f.Refusal = refusal(r.Refusal); f.Refusal != nil {
+	if f.Refusal = refusal(r.Refusal, q); f.Refusal != nil {
 		f.Reason = f.Refusal.Reason
 	}
 	for i := range r.Sites {
@@ -80,13 +82,14 @@ func shape(f *form.Reservation, q *berth.Request, unplaced bool) {
 	}
 }
 
-func refusal(r *berth.Refusal) *form.Refusal {
+// refusal shows a refusal of a request; nil if it is not known of which.
+func refusal(r *berth.Refusal, q *berth.Request) *form.Refusal {
 	if r == nil {
 		return nil
 	}
 	f := &form.Refusal{
 		Reason: r.Reason, Site: r.Resource.Site, Pool: r.Resource.Name, Wanted: r.Wanted, Limit: r.Limit,
-		Possible: form.TimeOf(r.Possible), Detail: detail(r),
+		Possible: form.TimeOf(r.Possible), Detail: detail(r, q),
 	}
 	if n := r.Nearest; n != nil {
 		f.Nearest = &form.Nearest{NPE: n.NPE, Duration: n.Duration, Start: form.TimeOf(n.Start)}
@@ -95,7 +98,10 @@ func refusal(r *berth.Refusal) *form.Refusal {
 }
 
 // detail says a refusal in a sentence.
-func detail(r *berth.Refusal) string {
+func detail(r *berth.Refusal, q *berth.Request) string {
+	if q == nil {
+		q = new(berth.Request)
+	}
 	at := "anywhere"
 	if r.Resource.Site != "" {
 		at = "at " + r.Resource.Site + "/" + r.Resource.Name
@@ -104,12 +110,28 @@ func detail(r *berth.Refusal) string {
 	case berth.TooLarge:
 		return fmt.Sprintf("%d PEs are wanted; %s there are %d", r.Wanted, at, r.Limit)
 	case berth.NoSuitableSite:
+		if r.Limit >= r.Wanted {
+			if list := kinds(q); len(list) > 0 {
+				return "no site has all of this: " + strings.Join(list, ", ")
+			}
+			return "no site has PEs of such a kind"
+		}
 		return fmt.Sprintf("%d PEs of such a kind are wanted; %s there are %d", r.Wanted, at, r.Limit)
 	case berth.NoSoftware:
-		return "no site has that software in that version"
+		name := cmp.Or(q.Software, "that software")
+		if q.Version != "" {
+			name += " of version " + q.Version + " or later"
+		}
+		return "no site has " + name
 	case berth.NoLicence:
+		if q.Licences > 0 {
+			return fmt.Sprintf("%s is there, but nowhere with %d licences", q.Software, q.Licences)
+		}
 		return "the software is there, but never so many licences of it"
 	case berth.DeadlineMissed:
+		if r.Possible >= berth.TimeLimit {
+			return "its data would never arrive " + at + ", as fast as they can be moved there"
+		}
 		return fmt.Sprintf("even if %s nothing else ran it would not end before %s", at, stamp(r.Possible))
 	case berth.PolicyRefused:
 		return "the site's admission policy says no " + at
@@ -138,6 +160,23 @@ func detail(r *berth.Refusal) string {
 	return string(r.Reason)
 }
 
+// kinds says what a request asks of PEs and sites, apart from software.
+func kinds(q *berth.Request) []string {
+	var list []string
+	say := func(is bool, format string, args ...any) {
+		if is {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	say(q.Site != "", "the name %s", q.Site)
+	say(q.Pool != "", "a pool %s", q.Pool)
+	say(q.Partition != "", "a partition %s that takes it", q.Partition)
+	say(q.MemoryMB > 0, "%d MB of memory a PE", q.MemoryMB)
+	say(q.Accelerators > 0, "%d accelerators a PE", q.Accelerators)
+	say(q.StorageMB > 0, "room for %d MB of data", q.StorageMB)
+	return list
+}
+
 func offers(list []service.Offer) []form.Offer {
 	result := make([]form.Offer, len(list))
 	for i := range list {
@@ -159,8 +198,35 @@ func decision(a *service.Answer) form.Answer {
 	case service.Pending:
 		f.Decision = form.Pending
 	}
-	if why := refusal(a.Refusal); why != nil { // of a change: it is as it was
+	if why := refusal(a.Refusal, nil); why != nil { // of a change: it is as it was
 		f.Decision, f.Reason, f.Refusal = form.Refused, why.Reason, why
+	}
+	return f
+}
+
+// arrayDecision is the answer to an array, whose parts share an id but for their
+// numbers. The reason and the offers are those of the first part refused.
+func arrayDecision(answers []service.Answer) form.Answer {
+	f := form.Answer{Array: make([]form.Answer, len(answers))}
+	counts := map[string]int{}
+	for i := range answers {
+		part := decision(&answers[i])
+		if counts[part.Decision]++; part.Decision == form.Refused && counts[form.Refused] == 1 {
+			f.Reason, f.Refusal, f.Offers = part.Reason, part.Refusal, part.Offers
+		}
+		part.Offers = nil
+		f.Array[i] = part
+	}
+	f.ID = strings.TrimSuffix(f.Array[0].ID, "_1")
+	switch {
+	case counts[form.Refused] == len(answers):
+		f.Decision = form.Refused
+	case counts[form.Refused] > 0:
+		f.Decision = form.Partly
+	case counts[form.Pending] > 0:
+		f.Decision = form.Pending
+	default:
+		f.Decision = form.Accepted
 	}
 	return f
 }

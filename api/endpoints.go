@@ -36,8 +36,8 @@ type param struct {
 var endpoints = []endpoint{
 	{
 		method: http.MethodPost, path: "/v1/requests", id: "request", role: service.User,
-		about: "Ask for a reservation. A refusal is an answer too, with offers that can be held.",
-		body:  object(requestBody), keyed: true, status: http.StatusCreated, answer: form.Answer{}, do: (*call).request,
+		about: "Ask for a reservation, or for an array of them. A refusal is an answer too, with offers that can be held.",
+		body:  object(submitBody), keyed: true, status: http.StatusCreated, answer: form.Answer{}, do: (*call).request,
 	},
 	{
 		method: http.MethodPost, path: "/v1/offers", id: "offers", role: service.User,

@@ -157,7 +157,7 @@ func (s *stream) flush() error {
 
 // event writes an event; it leaves at once if it is the last for now.
 func (s *stream) event(n *service.Notice, last bool) error {
-	data, err := json.Marshal(form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal)})
+	data, err := json.Marshal(form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal, nil)})
 	if err != nil {
 		panic("api: an event cannot be written: " + err.Error())
 	}

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -37,6 +38,7 @@ type fake struct {
 	fails    error // what everything answers, if not nil
 	panics   bool
 	refused  func(*berth.Request) bool
+	refusal  *berth.Refusal // of everything, if not nil
 }
 
 type keyed struct {
@@ -127,7 +129,7 @@ func (f *fake) submit(ask *service.Ask, r berth.Request) (service.Answer, error)
 		}
 		return service.Answer{Reservation: *was}, nil
 	}
-	made := &service.Reservation{ID: fmt.Sprintf("R%06d", len(f.made)+1), Created: f.now, Request: r}
+	made := &service.Reservation{ID: cmp.Or(r.ID, fmt.Sprintf("R%06d", len(f.made)+1)), Created: f.now, Request: r}
 	made.Request.ID = made.ID
 	if err := made.Request.Validate(); err != nil {
 		return service.Answer{}, err
@@ -153,6 +155,9 @@ func (f *fake) place(r *service.Reservation) *berth.Refusal {
 			return &berth.Refusal{Reason: berth.TooLarge, Resource: pool, Wanted: v.NPE, Limit: f.size}
 		}
 		places = append(places, berth.Allotment{Resource: pool, Start: r.Request.Ready, End: r.Request.Ready.Add(v.Duration), NPE: v.NPE})
+	}
+	if f.refusal != nil {
+		return f.refusal
 	}
 	if f.refused != nil && f.refused(&r.Request) {
 		return &berth.Refusal{
@@ -458,3 +463,25 @@ func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) i
 func (f *fake) Now() berth.Time { return f.now }
 
 func (f *fake) Ready() error { return f.fails }
+
+func (f *fake) SubmitArray(_ context.Context, ask service.Ask, r berth.Request, parts int) ([]service.Answer, error) {
+	defer f.lock()()
+	var answers []service.Answer
+	id := fmt.Sprintf("A%06d", len(f.made)+1)
+	for i := range parts {
+		one := ask
+		r.ID = fmt.Sprintf("%s_%d", id, i+1)
+		if i > 0 && ask.Key != "" {
+			one.Key += fmt.Sprint("\x00", i)
+		}
+		a, err := f.submit(&one, r)
+		if err != nil {
+			return nil, err
+		}
+		if len(answers) > 0 {
+			a.Offers = nil
+		}
+		answers = append(answers, a)
+	}
+	return answers, nil
+}

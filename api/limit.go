@@ -2,9 +2,11 @@ package api
 
 import (
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -42,8 +44,8 @@ func newRates(given map[service.Role]Rate) rates {
 	return rates{of: of, buckets: new(sync.Map)}
 }
 
-// allow reports whether somebody may ask now.
-func (r *rates) allow(by service.Principal) bool {
+// allow reports whether somebody may ask so many times now.
+func (r *rates) allow(by service.Principal, times int) bool {
 	bucket, known := r.buckets.Load(by)
 	if !known {
 		limit := r.of[by.Role]
@@ -52,5 +54,9 @@ func (r *rates) allow(by service.Principal) bool {
 		}
 		bucket, _ = r.buckets.LoadOrStore(by, rate.NewLimiter(rate.Limit(limit.PerSecond), limit.Burst))
 	}
-	return bucket.(*rate.Limiter).Allow()
+	return bucket.(*rate.Limiter).AllowN(time.Now(), times)
+}
+
+func tooFast(by service.Principal) error {
+	return berth.Errorf(berth.Exhausted, "", "too many requests of %s; slow down", by.User)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/berth-hpc/berth"
@@ -15,6 +16,7 @@ import (
 // stands for the default, so it is as if it had not been given, and cleared.
 type asked struct {
 	berth.Request
+	array    int     // how many such requests; 0 is one that is no array
 	part     block   // of the request itself
 	parts    []block // or its parts
 	ready    *berth.Time
@@ -157,6 +159,16 @@ var requestBody = append(shapeFields(func(a *asked) *block { return &a.part }), 
 	counted("storage_mb", "Size of its data in 10^6 bytes, which must be moved to the site and find room there.", berth.MaxMegabytes-1, func(a *asked, n int64) { a.StorageMB = n }),
 	counted("accelerators", "Accelerators of one PE.", berth.MaxAccelerators, func(a *asked, n int64) { a.Accelerators = int(n) }),
 }...)
+
+// submitBody is what a new request may say: a request, or an array of such.
+var submitBody = append(slices.Clone(requestBody), field[asked]{
+	"array", "So many equal requests that are independent of each other. Each is answered about; some may be promised and others refused.",
+	whole(1, service.MaxArray), func(a *asked, v value) error {
+		n, err := v.whole(1, service.MaxArray)
+		a.array = int(n)
+		return err
+	},
+})
 
 func named(name, about string, of func(*asked) *string) field[asked] {
 	return field[asked]{name, about, text(""), func(a *asked, v value) (err error) {

@@ -69,6 +69,89 @@ func TestARefusalIsAnAnswerWithOffers(t *testing.T) {
 	wantProblem(t, w.do("alice", "POST", "/v1/reservations/"+held.ID+"/confirm", ""), 409, "is confirmed")
 }
 
+// Each part of an array is answered about, and the whole in a word.
+func TestArraysAreAnsweredPartByPart(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	array := func(n string) string { return strings.TrimSuffix(askFor, "}") + `,"array":` + n + "}" }
+	got := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array("3"), "Idempotency-Key", "k"), 201)
+	if got.ID != "A000001" || got.Decision != form.Accepted || len(got.Array) != 3 || got.Reservation != nil || got.Offers != nil {
+		t.Fatalf("%+v", got)
+	}
+	if p := got.Array[2]; p.ID != "A000001_3" || p.Decision != form.Accepted || p.Reservation.NPE != 64 || p.Reservation.User != "alice" {
+		t.Errorf("%+v", p)
+	}
+	again := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array("3"), "Idempotency-Key", "k"), 201)
+	if diff := cmp.Diff(got, again); diff != "" || len(w.fake.made) != 3 {
+		t.Errorf("%d reservations, %s", len(w.fake.made), diff)
+	}
+	wantProblem(t, w.do("alice", "POST", "/v1/requests", array("2"), "Idempotency-Key", "k"), 422, "was used for something else")
+
+	w.fake.refused = func(*berth.Request) bool { return len(w.fake.made) > 5 }
+	got = into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array("4")), 201)
+	if got.Decision != form.Partly || got.Reason != berth.NoCapacity || got.Refusal == nil || got.Array[1].Decision != form.Accepted {
+		t.Errorf("%+v", got)
+	}
+	if p := got.Array[2]; p.Decision != form.Refused || p.Reservation != nil || p.Offers != nil || p.Reason != berth.NoCapacity {
+		t.Errorf("%+v", p)
+	}
+	got = into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array("2")), 201)
+	if got.Decision != form.Refused || len(got.Offers) != 1 || len(got.Array) != 2 || got.Array[0].Offers != nil {
+		t.Errorf("%+v", got)
+	}
+
+	for n, want := range map[string]string{
+		"0": "array: 0; want a whole number from 1 to 1000", "1001": "array: 1001; want a whole number", "2.5": "array: 2.5; want", `"4"`: `array: "4"; want`, "-1": "array: -1; want", "null": "array: null; want",
+	} {
+		wantProblem(t, w.do("alice", "POST", "/v1/requests", array(n)), 422, want)
+	}
+	wantProblem(t, w.do("alice", "POST", "/v1/offers", array("2")), 422, "array: unknown field")
+	wantProblem(t, w.do("alice", "PATCH", "/v1/reservations/A000001_1", `{"array":2}`), 422, "array: unknown field")
+	wantProblem(t, w.do("vera", "POST", "/v1/requests", array("2")), 403, "viewer")
+}
+
+// The parts of an array count like so many requests.
+func TestArraysCountByTheirParts(t *testing.T) {
+	w := newWorld(t, api.Options{Rates: map[service.Role]api.Rate{service.User: {PerSecond: 0.001, Burst: 10}}})
+	array := strings.TrimSuffix(askFor, "}") + `,"array":6}`
+	into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array), 201)
+	wantProblem(t, w.do("alice", "POST", "/v1/requests", array), 429, "too many requests of alice")
+	if len(w.fake.made) != 6 {
+		t.Errorf("%d reservations", len(w.fake.made))
+	}
+}
+
+// What is said about a refusal names what was asked for.
+func TestRefusalsNameWhatIsMissing(t *testing.T) {
+	pool := berth.PoolID("cm5", "batch")
+	never := start.Add(berth.Duration(berth.Forever))
+	for _, c := range []struct {
+		refusal berth.Refusal
+		asked   string
+		want    string
+	}{
+		{berth.Refusal{Reason: berth.NoSoftware}, `"software":"nmad"`, "no site has nmad"},
+		{berth.Refusal{Reason: berth.NoSoftware}, `"software":"namd","version":"2.12"`, "no site has namd of version 2.12 or later"},
+		{berth.Refusal{Reason: berth.NoLicence}, `"software":"namd","licences":9`, "namd is there, but nowhere with 9 licences"},
+		{
+			berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100},
+			`"memory_mb":5,"accelerators":2,"storage_mb":7,"partition":"p","site":"cm6","pool":"q"`,
+			"no site has all of this: the name cm6, a pool q, a partition p that takes it, 5 MB of memory a PE, 2 accelerators a PE, room for 7 MB of data",
+		},
+		{berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100}, `"no_show":60`, "no site has PEs of such a kind"},
+		{berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 4}, `"partition":"p"`, "64 PEs of such a kind are wanted; at cm5/batch there are 4"},
+		{berth.Refusal{Reason: berth.DeadlineMissed, Possible: start + 90}, `"storage_mb":7`, "even if at cm5/batch nothing else ran it would not end before 2026-11-21T12:01:30Z"},
+		{berth.Refusal{Reason: berth.DeadlineMissed, Possible: never}, `"storage_mb":7`, "its data would never arrive at cm5/batch, as fast as they can be moved there"},
+	} {
+		w := newWorld(t, api.Options{})
+		c.refusal.Resource = pool
+		w.fake.refusal = &c.refusal
+		got := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", strings.TrimSuffix(askFor, "}")+","+c.asked+"}"), 201)
+		if got.Refusal == nil || got.Refusal.Detail != c.want || got.Reason != c.refusal.Reason {
+			t.Errorf("%s: %+v, want %q", c.asked, got.Refusal, c.want)
+		}
+	}
+}
+
 func TestWhatCouldBeHad(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	got := into[form.Offers](t, w.do("alice", "POST", "/v1/offers?most=3", askFor), 200)

@@ -14,19 +14,20 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// asked reads a request from the body.
-func (c *call) asked() (berth.Request, error) {
+// asked reads a request from the body, and of how many it is an array.
+func (c *call) asked(b body[asked]) (r berth.Request, array int, err error) {
 	var a asked
 	var wrong faults
-	requestBody.read(c.body, &a, &wrong)
+	b.read(c.body, &a, &wrong)
 	if len(wrong) > 0 {
-		return berth.Request{}, wrong.err()
+		return berth.Request{}, 0, wrong.err()
 	}
-	return a.request(c.Now())
+	r, err = a.request(c.Now())
+	return r, a.array, err
 }
 
 func (c *call) request() error {
-	r, err := c.asked()
+	r, array, err := c.asked(submitBody)
 	if err != nil {
 		return err
 	}
@@ -34,11 +35,28 @@ func (c *call) request() error {
 	if err != nil {
 		return err
 	}
+	if array > 0 {
+		return c.requestArray(ask, &r, array)
+	}
 	answer, err := c.Submit(c.r.Context(), ask, r)
 	if err != nil {
 		return err
 	}
 	return c.decided(http.StatusCreated, &answer)
+}
+
+// requestArray asks for each part of an array, which counts as so many
+// requests.
+func (c *call) requestArray(ask service.Ask, r *berth.Request, parts int) error {
+	if !c.rates.allow(c.by, parts-1) {
+		return tooFast(c.by)
+	}
+	answers, err := c.SubmitArray(c.r.Context(), ask, *r, parts)
+	if err != nil {
+		return err
+	}
+	f := arrayDecision(answers)
+	return c.answer(http.StatusCreated, &f)
 }
 
 // decided writes the answer to a request.
@@ -73,7 +91,7 @@ func (c *call) offers() error {
 		}
 		most = int(n)
 	}
-	r, err := c.asked()
+	r, _, err := c.asked(requestBody)
 	if err != nil {
 		return err
 	}

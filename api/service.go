@@ -24,6 +24,7 @@ var _ Service = (*service.Host)(nil)
 // asker decides about requests.
 type asker interface {
 	Submit(ctx context.Context, ask service.Ask, r berth.Request) (service.Answer, error)
+	SubmitArray(ctx context.Context, ask service.Ask, r berth.Request, parts int) ([]service.Answer, error)
 	Offers(ctx context.Context, by service.Principal, r berth.Request, most int) ([]service.Offer, error)
 	Hold(ctx context.Context, ask service.Ask, offer string, hold berth.Duration) (service.Answer, error)
 }

@@ -82,6 +82,31 @@ func TestPublishedKPSS(t *testing.T) {
 	}
 }
 
+// Noise on a slope is differenced once the statistic reaches 0.463, the 5 % value
+// of the published table, and not before.
+func TestDifferencedAtThePublishedValue(t *testing.T) {
+	noise := simulated(200, nil, nil, 0, 1)
+	sloped := func(slope float64) []float64 {
+		x := make([]float64, len(noise))
+		for i := range x {
+			x[i] = noise[i] + slope*float64(i)
+		}
+		return x
+	}
+	flat, steep := 0.0, 0.02
+	if kpss(sloped(flat)) > 0.4 || kpss(sloped(steep)) < 0.6 {
+		t.Fatalf("the statistics are %g and %g", kpss(sloped(flat)), kpss(sloped(steep)))
+	}
+	for range 40 {
+		if middle := (flat + steep) / 2; integration(sloped(middle)) == 0 {
+			flat = middle
+		} else {
+			steep = middle
+		}
+	}
+	near(t, "the statistic where differencing begins", kpss(sloped(steep)), 0.463, 1e-6)
+}
+
 // simulated returns n values of an ARMA process, after a run-in.
 func simulated(n int, phi, theta []float64, level float64, seed uint64) []float64 {
 	random := stream.New(seed, "forecast test").Rand()

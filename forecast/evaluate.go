@@ -1,6 +1,9 @@
 package forecast
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Trials says from where and how far an evaluation forecasts.
 type Trials struct {
@@ -18,7 +21,9 @@ type Score struct {
 	MAE     float64 // mean absolute error of the period that far ahead
 	RMSE    float64 // root of the mean squared error
 	SMAPE   float64 // mean of 2·|error| / (|forecast| + |actual|), 0 where both are 0
-	MASE    float64 // mean of |error| / mean absolute step of the values then known
+	// MASE is the mean of |error| / mean absolute step of the values then known,
+	// over the forecasts before which there had been any step.
+	MASE    float64
 	Covered float64 // share of actual values inside the interval of their period
 	// Of the sum of all periods up to the horizon:
 	SumMAE     float64 // mean absolute error
@@ -26,6 +31,8 @@ type Score struct {
 	// Of moving what the mean of the known values would in that many periods:
 	Transfers     int     // that ended before the series or a break did
 	TransferError float64 // mean of |predicted - actual| / actual time
+
+	stepped int // forecasts in MASE
 }
 
 // Trial is one origin of an evaluation.
@@ -33,6 +40,18 @@ type Trial struct {
 	Known, Coming []float64 // Coming ends at the next break
 	Fit           Fit       // of Known
 	Steps         []Step    // as far as the farthest horizon and Coming go
+}
+
+// Origins returns from where a series is forecast: how many values are known
+// each time. What comes next never came behind a break.
+func (t Trials) Origins(s *Series) []int {
+	var origins []int
+	for origin := max(1, t.First); origin < len(s.Values); origin += max(1, t.Step) {
+		if !slices.Contains(s.Breaks, origin) {
+			origins = append(origins, origin)
+		}
+	}
+	return origins
 }
 
 // Each lets a model forecast from one origin after another, each time fitted
@@ -44,7 +63,7 @@ func (t Trials) Each(model Model, s *Series, see func(Trial)) {
 		farthest = max(farthest, h)
 	}
 	breaks := s.Breaks
-	for origin := max(1, t.First); origin < len(s.Values); origin += max(1, t.Step) {
+	for _, origin := range t.Origins(s) {
 		for len(breaks) > 0 && breaks[0] <= origin {
 			breaks = breaks[1:]
 		}
@@ -115,6 +134,7 @@ func (s *Score) add(o *outcome, steps []Step, z float64) {
 		s.SMAPE += 2 * err / size
 	}
 	if o.step > 0 {
+		s.stepped++
 		s.MASE += err / o.step
 	}
 	if math.Abs(step.Mean-actual) <= float64(z*step.SD) {
@@ -161,9 +181,10 @@ func (s *Score) transfer(o *outcome, fit Fit) {
 // divide turns sums into means.
 func (s *Score) divide() {
 	n := float64(s.N)
-	for _, sum := range []*float64{&s.MAE, &s.RMSE, &s.SMAPE, &s.MASE, &s.Covered, &s.SumMAE, &s.SumCovered} {
+	for _, sum := range []*float64{&s.MAE, &s.RMSE, &s.SMAPE, &s.Covered, &s.SumMAE, &s.SumCovered} {
 		*sum /= n
 	}
 	s.RMSE = sqrt(s.RMSE)
+	s.MASE /= float64(s.stepped)
 	s.TransferError /= float64(s.Transfers)
 }

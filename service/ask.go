@@ -3,7 +3,9 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -49,72 +51,146 @@ func (a *Ask) key() Key {
 
 // Submit decides about a request, or answers again what was decided under the
 // same key. A request without an ID gets one; one without a user is the
-// asker's. Errors: Denied, and those of engine.Submit.
+// asker's. What is not decided soon, for it waits for a period, is Pending. Errors: Denied, and those of engine.Submit.
 func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, error) {
-	switch {
-	case !ask.By.Can(User):
-		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
-	case r.User == "":
-		r.User = ask.By.User
-	case !ask.By.Owns(r.User):
-		return Answer{}, berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, r.User)
-	}
-	if err := h.bookable(&r); err != nil {
+	if err := h.mayAsk(&ask, &r); err != nil {
 		return Answer{}, err
 	}
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
+	answer, err := patiently(ctx, h, func(answer func(Answer, error)) { _ = h.submit(ask.key(), &r, waiting{answer: answer}) })
+	if !errors.Is(err, errPatience) {
+		return answer, err
+	}
 	return call(ctx, h, func(answer func(Answer, error)) {
-		if h.again(ask, answer) {
+		k := h.core.card(h.idUnder(ask.key(), r.ID))
+		if k == nil {
+			answer(Answer{}, errBusy)
 			return
 		}
-		now := h.clock()
-		r.Arrival, r.Ready = now, max(r.Ready, now)
-		if r.IsJob() {
-			r.Ready = now
-			if r.Deadline == 0 {
-				r.Deadline = berth.Forever
-			}
-		}
-		if k := h.core.card(r.ID); k != nil {
-			answer(Answer{}, berth.Errorf(berth.Conflict, "id", "%q is taken", r.ID))
-			return
-		}
-		h.undecided[r.ID] = append(h.undecided[r.ID], answer)
-		_, err := h.step(&engine.Event{Kind: engine.Submit, Request: &r}, ask.key())
-		if err != nil { // the engine did not take it
-			delete(h.undecided, r.ID)
-			h.whenDurable(func(failed error) { answer(Answer{}, cmp.Or(failed, err)) })
-		}
+		so := Answer{Reservation: k.view()}
+		h.whenDurable(func(err error) { answer(so, err) })
 	})
 }
 
-// again answers what was asked before under the same key; false if nothing was.
-func (h *Host) again(ask Ask, answer func(Answer, error)) bool {
-	id, known, err := h.core.keys.find(ask.key())
+// patience is for how long somebody waits for a decision before he is told that
+// it is pending: less than the time in which a proxy gives an answer up, which is
+// a minute by default in many.
+const patience = 20 * time.Second
+
+var (
+	errPatience = errors.New("it is not decided yet")
+	errBusy     = berth.Errorf(berth.Unavailable, "service", "it is busy; ask again, under the same key if there is one")
+)
+
+// patiently is call for what is decided later perhaps: the error is errPatience
+// if it is not decided for so long.
+func patiently[T any](ctx context.Context, h *Host, f func(answer func(T, error))) (T, error) {
+	short, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	defer cancel()
+	answer, err := call(short, h, f)
+	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = context.Cause(short)
+	}
+	return answer, err
+}
+
+// idUnder returns the id of what was asked under a key, or another one if nothing
+// was.
+func (h *Host) idUnder(key Key, other string) string {
+	if id, known, err := h.core.keys.find(key); err == nil && known {
+		return id
+	}
+	return other
+}
+
+// mayAsk returns why somebody may not ask for a request. One without a user
+// becomes the asker's.
+func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	switch {
-	case err != nil:
-		answer(Answer{}, err)
+	case !ask.By.Can(User):
+		return berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
+	case r.User == "":
+		r.User = ask.By.User
+	case !ask.By.Owns(r.User):
+		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, r.User)
+	}
+	return h.bookable(r)
+}
+
+// waiting is somebody who waits for a decision.
+type waiting struct {
+	answer func(Answer, error)
+	// offered says that another part of the array has been offered something
+	// else already; nil of a request by itself.
+	offered *bool
+}
+
+// wantsOffers reports whether a refusal is to come with offers.
+func (w *waiting) wantsOffers() bool {
+	if w.offered == nil {
 		return true
-	case !known:
-		return false
+	}
+	first := !*w.offered
+	*w.offered = true
+	return first
+}
+
+// submit has the engine decide about a request, or answers what was decided
+// under the same key. The error, which is answered too, says that nothing is
+// decided. It is of the loop.
+func (h *Host) submit(key Key, r *berth.Request, w waiting) error {
+	if known, err := h.again(key, w); known {
+		return err
+	}
+	now := h.clock()
+	r.Arrival, r.Ready = now, max(r.Ready, now)
+	if r.IsJob() {
+		r.Ready = now
+		if r.Deadline == 0 {
+			r.Deadline = berth.Forever
+		}
+	}
+	if k := h.core.card(r.ID); k != nil {
+		err := berth.Errorf(berth.Conflict, "id", "%q is taken", r.ID)
+		w.answer(Answer{}, err)
+		return err
+	}
+	h.undecided[r.ID] = append(h.undecided[r.ID], w)
+	_, err := h.step(&engine.Event{Kind: engine.Submit, Request: r}, key)
+	if err != nil { // the engine did not take it
+		delete(h.undecided, r.ID)
+		h.whenDurable(func(failed error) { w.answer(Answer{}, cmp.Or(failed, err)) })
+	}
+	return err
+}
+
+// again answers what was asked before under the same key; known is false if
+// nothing was. The error is answered too.
+func (h *Host) again(key Key, w waiting) (known bool, err error) {
+	id, known, err := h.core.keys.find(key)
+	if err == nil && !known {
+		return false, nil
 	}
 	k := h.core.card(id)
-	if k == nil {
-		answer(Answer{}, berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under %q is no longer remembered", ask.Key))
-		return true
+	if err == nil && k == nil {
+		err = berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under it is no longer remembered")
 	}
-	if waiting, is := h.undecided[id]; is {
-		h.undecided[id] = append(waiting, answer)
-		return true
+	if err != nil {
+		w.answer(Answer{}, err)
+		return true, err
+	}
+	if others, is := h.undecided[id]; is {
+		h.undecided[id] = append(others, w)
+		return true, nil
 	}
 	result := Answer{Reservation: k.view()}
-	if k.end == Refused {
+	if k.end == Refused && w.wantsOffers() {
 		result.Offers = h.alternatives(k.request)
 	}
-	h.whenDurable(func(err error) { answer(result, err) })
-	return true
+	h.whenDurable(func(failed error) { w.answer(result, failed) })
+	return true, nil
 }
 
 // may returns the card that somebody wants to act on, or why he may not. What is
@@ -134,7 +210,7 @@ func (h *Host) may(ask *Ask, id string) (*card, error) {
 // each key.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
 	return call(ctx, h, func(answer func(Answer, error)) {
-		if h.again(ask, answer) {
+		if known, _ := h.again(ask.key(), waiting{answer: answer}); known {
 			return
 		}
 		k, err := h.may(&ask, id)

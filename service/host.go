@@ -55,7 +55,7 @@ type Host struct {
 	hearers   hearers
 	counts    counts
 	sites     map[string]*keeper
-	undecided map[string][]func(Answer, error) // who waits for a decision, by id; of the loop
+	undecided map[string][]waiting // by id; of the loop
 	keepers   struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
@@ -94,7 +94,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h := &Host{
 		options: options, log: options.Log, core: core,
 		todo: make(chan func(), 1024), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
-		undecided: map[string][]func(Answer, error){}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
+		undecided: map[string][]waiting{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{},
 	}
 	if err := h.checkShadows(); err != nil {
@@ -253,17 +253,21 @@ func (h *Host) decided(notices []Notice) []func(error) {
 	var answers []func(error)
 	for i := range notices {
 		r := &notices[i].Reservation
-		waiting, is := h.undecided[r.ID]
+		asked, is := h.undecided[r.ID]
 		if !is || r.State == Pending && !r.Request.IsJob() {
 			continue
 		}
 		delete(h.undecided, r.ID)
-		answer := Answer{Reservation: *r}
-		if r.State == Refused {
-			answer.Offers = h.alternatives(&r.Request)
-		}
-		for _, done := range waiting {
-			answers = append(answers, func(failed error) { done(answer, failed) })
+		var offers []Offer
+		for _, w := range asked {
+			answer := Answer{Reservation: *r}
+			if r.State == Refused && w.wantsOffers() {
+				if offers == nil {
+					offers = h.alternatives(&r.Request)
+				}
+				answer.Offers = offers
+			}
+			answers = append(answers, func(failed error) { w.answer(answer, failed) })
 		}
 	}
 	return answers
@@ -331,10 +335,10 @@ func (h *Host) Stopped() <-chan struct{} { return h.stopped }
 
 // abandon answers whoever waits for a decision that will not come.
 func (h *Host) abandon(err error) {
-	for id, waiting := range h.undecided {
+	for id, asked := range h.undecided {
 		delete(h.undecided, id)
-		for _, done := range waiting {
-			done(Answer{}, err)
+		for _, w := range asked {
+			w.answer(Answer{}, err)
 		}
 	}
 }

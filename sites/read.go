@@ -333,7 +333,7 @@ func (r *reader) software(v *value, path string, site *berth.Site) {
 		var s berth.Software
 		r.group(v, path, "a software",
 			key{"name", "a software needs a name", scanned(r, &s.Name, "a name", label)},
-			key{"version", "", scanned(r, &s.Version, `a version such as "2.12"`, label)},
+			key{"version", "", scanned(r, &s.Version, `a version such as "2.12"`, version)},
 			key{"licences", "", whole(r, &s.Licences, 1, berth.MaxLicences)},
 		)
 		if s.Name != "" {
@@ -346,6 +346,14 @@ func (r *reader) software(v *value, path string, site *berth.Site) {
 		}
 		site.Software = append(site.Software, s)
 	})
+}
+
+// version reads a version that can be compared with another.
+func version(text string) (string, error) {
+	if len(text) > maxName || !berth.ValidVersion(text) {
+		return "", berth.Errorf(berth.Invalid, "", "want %s", berth.WantVersion)
+	}
+	return text, nil
 }
 
 func (r *reader) users(v *value, path string) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site/hostlist"
 )
@@ -78,6 +80,32 @@ func TestDerivedSpeed(t *testing.T) {
 			t.Errorf("%+v has speed %d", node, got)
 		}
 	}
+}
+
+// Doubling the clock halves how long work takes, and that of accelerators stays
+// (specification 5, A6).
+func TestDoublingTheClockHalvesTheTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		node := berth.Node{
+			Sockets: rapid.IntRange(1, 4).Draw(t, "sockets"), Cores: rapid.IntRange(1, 48).Draw(t, "cores"), MHz: rapid.IntRange(100, 4000).Draw(t, "MHz"),
+		}
+		twice := node
+		twice.MHz *= 2
+		slow, ok := derivedSpeed(node)
+		fast, okTwice := derivedSpeed(twice)
+		if !ok || !okTwice || fast != 2*slow && fast != 2*slow+1 { // both are rounded down
+			t.Fatalf("%+v has speed %d, with twice the clock %d", node, slow, fast)
+		}
+		d := berth.Duration(rapid.Int64Range(1, 1_000_000).Draw(t, "work"))
+		if long, short := slow.Scale(d), (2 * slow).Scale(d); short != (long+1)/2 {
+			t.Fatalf("%d s of work take %d s, at twice the speed %d s", d, long, short)
+		}
+		node.Accelerators, node.AcceleratorSpeed = 1, slow
+		needs := berth.Requirements{Accelerators: 1}
+		if got := (&berth.Pool{Speed: fast, Node: node}).SpeedFor(&needs); got != slow {
+			t.Fatalf("accelerators of speed %d serve at %d", slow, got)
+		}
+	})
 }
 
 func TestNodeNames(t *testing.T) {

@@ -194,6 +194,9 @@ func TestGridOfOneSite(t *testing.T) {
 			if err != nil || gotOK != wantOK {
 				t.Fatalf("%s: %v, %v; a grid %v", name, wantOK, err, gotOK)
 			}
+			if bound := must(t, problem).Bound(); gotOK && got.Bound != bound {
+				t.Fatalf("%s: not before %d, on a grid not before %d", name, bound, got.Bound)
+			}
 			for i := range got.Tasks {
 				if got.Tasks[i].Placement != want.Tasks[i] {
 					t.Fatalf("%s: task %d at %+v, on a grid at %+v", name, i, want.Tasks[i], got.Tasks[i])
@@ -201,6 +204,23 @@ func TestGridOfOneSite(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The bound of a grid takes for each task the site that is fastest for it: a
+// serial one on the fast PE, a parallel one on many slow ones.
+func TestGridBoundTakesTheFastestSiteForEachTask(t *testing.T) {
+	w, err := workflow.New([]workflow.Task{{ID: "a", Sequential: 100, Alpha: 1}, {ID: "b", Sequential: 100}}, []workflow.Edge{{Parent: "a", Child: "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := func(pes berth.Count, speed float64) workflow.Site {
+		return workflow.Site{Calendar: calendar.NewPlain(pes, berth.Late), Speed: speed}
+	}
+	grid := workflow.Grid{Workflow: w, Now: 1000, Sites: []workflow.Site{site(1, 2), site(10, 1)}}
+	plan, ok, err := grid.Plan(berth.Forever)
+	if err != nil || !ok || plan.Bound != 1000+50+10 || plan.End(1000) < plan.Bound {
+		t.Errorf("not before %d, %t, %v; want 1060", plan.Bound, ok, err)
+	}
 }
 
 // Over several sites of different speed a plan keeps precedence, capacity and
@@ -240,6 +260,9 @@ func TestGrid(t *testing.T) {
 					t.Fatalf("task %d starts before its parent %d ends", i, parent)
 				}
 			}
+		}
+		if end := plan.End(problem.Now); plan.Bound > end || plan.Bound <= problem.Now {
+			t.Fatalf("it ends at %d, and none is said to before %d", end, plan.Bound)
 		}
 		draft := calendar.NewDraft(calendars)
 		if err := plan.Book(draft, grid.Sites); err != nil {

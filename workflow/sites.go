@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"math"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
@@ -35,6 +36,9 @@ type GridPlan struct {
 	Tasks      []GridPlacement
 	Turnaround berth.Duration
 	CPUSeconds int64 // of PEs of whatever speed
+	// Bound is a time before which no plan can end: the longest way through the
+	// workflow with all PEs of the site that is fastest for each task.
+	Bound berth.Time
 }
 
 // End returns the end of the last reservation of a plan made at now.
@@ -73,7 +77,7 @@ func (g *Grid) Plan(deadline berth.Time) (GridPlan, bool, error) {
 	if deadline != berth.Forever && (!deadline.Valid() || deadline <= g.Now) {
 		return GridPlan{}, false, berth.Errorf(berth.Invalid, "deadline", "%d is not after now, %d, or beyond 2^42 s", deadline, g.Now)
 	}
-	plan := GridPlan{Tasks: make([]GridPlacement, g.Workflow.Len())}
+	plan := GridPlan{Tasks: make([]GridPlacement, g.Workflow.Len()), Bound: in.bound()}
 	order := in.reference.order(cpar)
 	for k := range order {
 		i := order[k]
@@ -150,6 +154,24 @@ func (g *Grid) at(c calendar.Calendar, free berth.Count, speed float64) (*Instan
 		w = scaled
 	}
 	return Prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon})
+}
+
+// bound is GridPlan.Bound.
+func (g *grid) bound() berth.Time {
+	longest := berth.Duration(0)
+	levels := make([]berth.Duration, g.w.Len())
+	for _, i := range slices.Backward(g.w.topological) {
+		shortest := berth.Duration(berth.Forever)
+		for _, s := range g.sites {
+			shortest = min(shortest, s.curves[i].duration(s.size))
+		}
+		for _, child := range g.w.children.of(i) {
+			levels[i] = max(levels[i], levels[child])
+		}
+		levels[i] += shortest
+		longest = max(longest, levels[i])
+	}
+	return g.now.Add(longest)
 }
 
 // bounds translates what the reference cluster allots to each site.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -30,7 +29,8 @@ import (
 //   - id, arrival, ready or deadline is missing, or there are neither variants
 //     nor both duration and npe (where there are variants, duration and npe
 //     belong to the decision);
-//   - an array below 1 or above 100,000, or of a part;
+//   - an array below 1 or above 100,000, or of a part, or one with which the
+//     arrays of a file come to more than a million parts;
 //   - a run below 1, or one of a moldable request, whose variants would each run
 //     for another time;
 //   - berth.Request.Validate says no, or a text among its fields holds a control
@@ -51,6 +51,7 @@ type jsonlReader struct {
 	parts   map[int][]numberedPart // by index in Requests; of lines that give a part
 	damaged map[string]int         // id to a bad line that gave a part of it
 	runs    map[string]berth.Duration
+	arrays  int64 // parts of arrays so far
 }
 
 // numberedPart is a part of a request and where it came from.
@@ -207,6 +208,9 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 // addArray makes a request of each of the equal, independent parts of an array,
 // named after it and their number.
 func (r *jsonlReader) addArray(request *berth.Request, got *jsonLine, number int) BadLine {
+	if r.arrays+got.array > maxArrays {
+		return BadLine{Field: "array", Value: countText(got.array), Want: "with " + countText(r.arrays) + " parts of arrays before it; want at most " + strconv.Itoa(maxArrays) + " in a file"}
+	}
 	ids := make([]string, got.array)
 	for i := range ids {
 		ids[i] = request.ID + "_" + strconv.Itoa(i+1)
@@ -214,6 +218,7 @@ func (r *jsonlReader) addArray(request *berth.Request, got *jsonLine, number int
 			return BadLine{Field: "array", Value: ids[i], Want: "line " + strconv.Itoa(r.lineOf[at]) + " has a request of this id already"}
 		}
 	}
+	r.arrays += got.array
 	for _, id := range ids {
 		one := *request
 		one.ID = id
@@ -298,8 +303,12 @@ type jsonLine struct {
 	given      fieldSet
 }
 
-// maxArray bounds the parts of an array.
-const maxArray = 100_000
+// maxArray bounds the parts of an array, and maxArrays those of all arrays of a
+// file: a line is short, and what it stands for is not.
+const (
+	maxArray  = 100_000
+	maxArrays = 1_000_000
+)
 
 var (
 	requiredFields    = [...]field{fieldID, fieldArrival, fieldReady, fieldDeadline, fieldDuration, fieldNPE}
@@ -502,9 +511,12 @@ func (j *jsonLine) setNeed(f field, value []byte) BadLine {
 	case fieldStorageMB:
 		j.needs.StorageMB = integer(value)
 	case fieldLicences, fieldAccelerators:
-		n := integer(value)
-		if n < 0 || n > math.MaxInt32 {
-			return BadLine{Field: jsonFields[f].name, Value: shown(value), Want: "not a sensible number of them"}
+		n, most := integer(value), int64(berth.MaxLicences)
+		if f == fieldAccelerators {
+			most = berth.MaxAccelerators
+		}
+		if n < 0 || n > most {
+			return BadLine{Field: jsonFields[f].name, Value: shown(value), Want: "want 0 to " + countText(most)}
 		}
 		if f == fieldLicences {
 			j.needs.Licences = berth.Count(n)

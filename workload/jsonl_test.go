@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,6 +126,21 @@ func TestReadJSONLArrays(t *testing.T) {
 	}
 }
 
+// A short file does not stand for more than fits.
+func TestReadJSONLBoundsAllArraysTogether(t *testing.T) {
+	var file strings.Builder
+	for i := range 12 {
+		file.WriteString(request("id", fmt.Sprintf(`"s%d"`, i), "array", "100000"))
+	}
+	w := readJSONL(t, file.String(), workload.Options{})
+	if len(w.Requests) != 1_000_000 || w.Report.Bad != 2 {
+		t.Fatalf("%d requests, report: %s", len(w.Requests), w.Report.String())
+	}
+	if bad := w.Report.FirstBad[0]; bad.Line != 11 || bad.Field != "array" || !strings.Contains(bad.Want, "with 1000000 parts of arrays before it") {
+		t.Errorf("%+v", bad)
+	}
+}
+
 func TestReadJSONLCountsDroppedPrecedence(t *testing.T) {
 	w := readJSONL(t, request("after", "[]")+request("id", `"b"`, "after", `["a"]`), workload.Options{Strict: true})
 	if w.Report.PrecedenceDropped != 1 || len(w.Requests) != 2 {
@@ -148,6 +164,16 @@ func TestReadJSONLBadLines(t *testing.T) {
 		"not UTF-8":             {request("id", "\"\xff\""), "", "", "UTF-8"},
 		"array of none":         {request("array", "0"), "array", "0", "want 1 to 100000 parts"},
 		"array too long":        {request("array", "100001"), "array", "100001", "want 1 to 100000 parts"},
+		"array without digits":  {request("array", `"4"`), "array", `"4"`, "not a number"},
+		"version of letters":    {request("software", `"a"`, "version", `"latest"`), "version", "", `"latest"; want a version such as 2.12`},
+		"version as range":      {request("software", `"a"`, "version", `"2.x"`), "version", "", `"2.x"; want a version`},
+		"version as number":     {request("software", `"a"`, "version", "2.10"), "version", "2.10", "not a string"},
+		"version of nothing":    {request("version", `"2.1"`), "version", "", "name the software too"},
+		"licences of nothing":   {request("licences", "2"), "licences", "", "name the software too"},
+		"negative licences":     {request("software", `"a"`, "licences", "-1"), "licences", "-1", "want 0 to 1073741824"},
+		"too many licences":     {request("software", `"a"`, "licences", "1073741825"), "licences", "1073741825", "want 0 to 1073741824"},
+		"too many accelerators": {request("accelerators", "1048577"), "accelerators", "1048577", "want 0 to 1048576"},
+		"negative data":         {request("storage_mb", "-1"), "storage_mb", "", "want 0 or more"},
 		"array of a part":       {request("array", "2", "part", "1"), "array", "2", "of a part"},
 		"unknown field":         {request("deadlin", "5"), "deadlin", "", "no such field"},
 		"capital letter":        {request("NPE", "5"), "NPE", "", "no such field"},

@@ -42,7 +42,7 @@ func TestJSONLBadRequirements(t *testing.T) {
 		request("memory_mb", "-1"):                        "memory_mb: r.jsonl:1: -1",
 		request("storage_mb", "4398046511104"):            "storage_mb",
 		request("accelerators", "1048577"):                "accelerators",
-		request("accelerators", "99999999999"):            "not a sensible number",
+		request("accelerators", "99999999999"):            "want 0 to 1048576",
 		request("part", "1") + part2("memory_mb", "5"):    "another part of the same request",
 		request("part", "1") + part2("partition", `"p"`):  "another part of the same request",
 		request("part", "1") + part2("accelerators", "1"): "another part of the same request",

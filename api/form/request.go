@@ -21,6 +21,9 @@ type Request struct {
 	Pool     string          `json:"pool,omitempty"`
 	Hold     Hold            `json:"hold,omitempty"`
 	NoShow   berth.Duration  `json:"no_show,omitempty"`
+	// Array asks for so many equal requests that are independent of each other;
+	// only a new request may.
+	Array int `json:"array,omitempty"`
 	berth.Requirements
 }
 
@@ -121,6 +124,7 @@ const (
 	Accepted = "accepted"
 	Refused  = "refused"
 	Pending  = "pending" // it is decided at the next scheduling point
+	Partly   = "partly"  // of an array: some parts are refused, and others not
 )
 
 // Answer is the answer to a request.
@@ -131,6 +135,9 @@ type Answer struct {
 	Reason      berth.Reason `json:"reason,omitempty"`
 	Refusal     *Refusal     `json:"refusal,omitempty"`
 	Offers      []Offer      `json:"offers,omitempty"` // what could be held instead
+	// Array is the answers to the parts of an array, each a reservation of its
+	// own; the reason and the offers beside it are those of the first refused.
+	Array []Answer `json:"array,omitempty"`
 }
 
 // Page is one page of a list. Next is the cursor of the page behind it.

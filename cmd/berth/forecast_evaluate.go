@@ -76,7 +76,7 @@ func (a *app) evaluateForecasts(cmd *cobra.Command, file string, data *measureme
 			continue
 		}
 		plain := trials.Evaluate(forecast.Models[0].New(r.context()), &r.Series)
-		origins += (len(r.Values) - trials.First + trials.Step - 1) / trials.Step
+		origins += len(trials.Origins(&r.Series))
 		for _, entry := range flags.models {
 			if ctx.Err() != nil {
 				return &interrupted{kept: "nothing was written"}

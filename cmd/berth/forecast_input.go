@@ -103,6 +103,9 @@ func readMeasurements(in io.Reader, file string, flags *forecastFlags) (*measure
 	for _, name := range header {
 		r.columns = append(r.columns, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
 	}
+	if !slices.ContainsFunc(r.columns, func(name string) bool { return !isNumber(name) }) {
+		return nil, berth.Errorf(berth.Invalid, "", "%s:1: all columns have numbers for names, %s; want a line of column names before the values", file, strings.Join(r.columns, ", "))
+	}
 	at, err := r.timeColumn(flags.time)
 	if err != nil {
 		return nil, err
@@ -124,6 +127,11 @@ func readMeasurements(in io.Reader, file string, flags *forecastFlags) (*measure
 	return m, m.read(r, at, value, by, flags)
 }
 
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
 // valueColumn finds the column of values: the named one, or the only one besides
 // the times.
 func (r *tableReader) valueColumn(name string, at int) (int, error) {
@@ -132,6 +140,13 @@ func (r *tableReader) valueColumn(name string, at int) (int, error) {
 	}
 	if len(r.columns) == 2 {
 		return 1 - at, nil
+	}
+	if len(r.columns) == 1 {
+		hint := ""
+		if strings.ContainsAny(r.columns[0], ";\t|") {
+			hint = "; columns are told apart by commas"
+		}
+		return 0, berth.Errorf(berth.Invalid, "column", "%s has the only column %q; want one of times and one of values%s", r.file, r.columns[0], hint)
 	}
 	return 0, berth.Errorf(berth.Invalid, "column", "missing; %s has the columns %s", r.file, strings.Join(r.columns, ", "))
 }
@@ -198,10 +213,17 @@ func (m *measurements) read(r *tableReader, at, value int, by []int, flags *fore
 // a zone it is UTC.
 var stampLayouts = []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02"}
 
+// endOfDates is the first second of the year 10000.
+const endOfDates = 253_402_300_800
+
 // parseStamp reads a time, whose fractions of a second are cut off.
 func parseStamp(text string) (berth.Time, error) {
 	text = strings.TrimSpace(text)
-	if x, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(x) < berth.TimeLimit {
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err == nil && math.Abs(x) >= endOfDates:
+		return 0, fmt.Errorf("%q is beyond the year 9999; want seconds since 1970, not milliseconds", text)
+	case err == nil && !math.IsNaN(x):
 		return berth.Time(math.Floor(x)), nil
 	}
 	for _, layout := range stampLayouts {

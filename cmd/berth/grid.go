@@ -118,7 +118,9 @@ func (g *grid) configure(cmd *cobra.Command, flags *simFlags) (engine.Config, er
 	if !ok {
 		return config, berth.Errorf(berth.Invalid, "preset", "%s", unknown("preset", flags.preset, presets()))
 	}
+	every := config.Period
 	preset.Apply(&config)
+	config.Period = cmp.Or(every, config.Period) // of the preset's own trigger too
 	if flags.backfills == nil {
 		flags.backfills = []string{cmp.Or(config.Jobs, engine.JobPasses[0].Name)}
 	}

@@ -13,22 +13,28 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 )
 
-// action returns a command that does one thing to one reservation.
+// action returns a command that does one thing to each of some reservations, and
+// ends at the first that it cannot be done to.
 func (a *app) action(use, short string, do func(*client.Client, context.Context, string, client.Action) (form.Reservation, error)) *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: use + " ID", Short: short, Args: wantID,
+		Use: use + " ID...", Short: short, Args: wantIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
 				return err
 			}
 			defer stop()
-			reservation, err := do(c, ctx, args[0], client.Action{Key: rand.Text()})
-			if err != nil {
-				return err
+			for _, id := range args {
+				reservation, err := do(c, ctx, id, client.Action{Key: rand.Text()})
+				if err != nil {
+					return err
+				}
+				if err := a.showReservation(r, &reservation); err != nil {
+					return err
+				}
 			}
-			return a.showReservation(r, &reservation)
+			return nil
 		},
 	}
 	r = remoteFlags(cmd)

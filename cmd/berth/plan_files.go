@@ -198,6 +198,11 @@ func (p *planning) draw(path string, r *planned, flags *planFlags) error {
 			Label: p.flow.Task(t.Task).ID, NPE: t.NPE, Start: t.Start, End: t.End, Critical: critical[t.Task],
 		})
 	}
+	return drawGantt(path, figure)
+}
+
+// drawGantt writes a figure to a file of either format.
+func drawGantt(path string, figure plot.Gantt) error {
 	out, err := create("plot", path)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/plot"
 	"github.com/berth-hpc/berth/sites"
 	"github.com/berth-hpc/berth/workflow"
 	"github.com/berth-hpc/berth/workload"
@@ -24,6 +25,8 @@ type poolOutput struct {
 	PEs   berth.Count `json:"pes"`
 	Speed float64     `json:"speed"`
 	Free  berth.Count `json:"q"`
+
+	bookings []workload.Booking
 }
 
 // name is how tables and messages call the pool.
@@ -51,7 +54,8 @@ type sitesOutput struct {
 	Now        berth.Time     `json:"now"`
 	Pools      []poolOutput   `json:"pools"`
 	Turnaround berth.Duration `json:"turnaround"`
-	CPUHours   float64        `json:"cpu_hours"` // of PEs of whatever speed
+	CPUHours   float64        `json:"cpu_hours"`   // of PEs of whatever speed
+	LowerBound berth.Time     `json:"lower_bound"` // no plan ends earlier
 	Deadline   *berth.Time    `json:"deadline,omitempty"`
 	Tasks      []siteTask     `json:"tasks"`
 }
@@ -81,7 +85,7 @@ func (a *app) planSites(path string, flags *planFlags) error {
 	if !ok {
 		return p.refusal(by, flags)
 	}
-	out := sitesOutput{Algorithm: by, Workflow: p.name, Now: p.now, Pools: p.pools, Turnaround: plan.Turnaround, CPUHours: hours(plan.CPUSeconds)}
+	out := sitesOutput{Algorithm: by, Workflow: p.name, Now: p.now, Pools: p.pools, Turnaround: plan.Turnaround, CPUHours: hours(plan.CPUSeconds), LowerBound: plan.Bound}
 	if flags.deadline.set {
 		out.Deadline = &flags.deadline.t
 	}
@@ -91,6 +95,11 @@ func (a *app) planSites(path string, flags *planFlags) error {
 	}
 	if flags.schedule != "" {
 		if err := writeSchedule(flags.schedule, p.lines(&plan, flags)); err != nil {
+			return err
+		}
+	}
+	if flags.plot != "" {
+		if err := p.draw(&plan, by, flags); err != nil {
 			return err
 		}
 	}
@@ -162,7 +171,7 @@ func (p *gridPlanning) addPool(file *sites.File, site *berth.Site, pool *berth.P
 		}
 	}
 	at := planning{pes: pool.PEs, now: p.now, bookings: here}
-	out := poolOutput{site.Name, pool.Name, pool.PEs, float64(pool.Speed) / float64(berth.StandardSpeed), workload.AverageFree(here, pool.PEs, p.past)}
+	out := poolOutput{site.Name, pool.Name, pool.PEs, float64(pool.Speed) / float64(berth.StandardSpeed), workload.AverageFree(here, pool.PEs, p.past), here}
 	if pool.Speed == 0 {
 		out.Speed = 1
 	}
@@ -197,6 +206,36 @@ func (p *gridPlanning) lines(plan *workflow.GridPlan, flags *planFlags) []berth.
 	return append(lines, tasks...)
 }
 
+// draw draws what is planned on each pool that has any of it, a file each.
+func (p *gridPlanning) draw(plan *workflow.GridPlan, by string, flags *planFlags) error {
+	for k := range p.pools {
+		at := &p.pools[k]
+		figure := plot.Gantt{
+			Title: fmt.Sprintf("%s: %s at %s, from %d", by, p.name, at.name(), p.now), PEs: at.PEs, Now: p.now, Deadline: berth.Forever,
+			Facts: fmt.Sprintf("the whole has turn-around %s, %.2f CPU-hours", seconds(int64(plan.Turnaround)), hours(plan.CPUSeconds)),
+		}
+		if flags.deadline.set {
+			figure.Deadline = flags.deadline.t
+		}
+		for i, t := range plan.Tasks {
+			if t.Site == k {
+				figure.Tasks = append(figure.Tasks, plot.Bar{Label: p.flow.Task(i).ID, NPE: t.NPE, Start: t.Start, End: t.End})
+			}
+		}
+		if figure.Tasks == nil {
+			continue
+		}
+		for i := range at.bookings {
+			b := &at.bookings[i]
+			figure.Others = append(figure.Others, plot.Bar{NPE: b.NPE, Start: b.Start, End: b.End})
+		}
+		if err := drawGantt(withSuffix(flags.plot, "-"+strings.ReplaceAll(at.name(), "/", "-")), figure); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // print writes the plan to stdout.
 func (o *sitesOutput) print(w io.Writer, p *gridPlanning, flags *planFlags) error {
 	switch flags.format {
@@ -229,8 +268,8 @@ func (o *sitesOutput) print(w io.Writer, p *gridPlanning, flags *planFlags) erro
 		at := &p.pools[i]
 		free = append(free, fmt.Sprintf("%s %d of %d", at.name(), at.Free, at.PEs))
 	}
-	out.SetCaption("turn-around %s, %.2f CPU-hours; ends at %d\nPEs free on average in the past (q): %s",
-		seconds(int64(o.Turnaround)), o.CPUHours, o.Now.Add(o.Turnaround), strings.Join(free, ", "))
+	out.SetCaption("turn-around %s, %.2f CPU-hours; ends at %d\nPEs free on average in the past (q): %s; no plan can end before %d",
+		seconds(int64(o.Turnaround)), o.CPUHours, o.Now.Add(o.Turnaround), strings.Join(free, ", "), o.LowerBound)
 	title := fmt.Sprintf("%s (%d tasks) over %d pools, from %d, by %s", o.Workflow, len(o.Tasks), len(p.pools), o.Now, o.Algorithm)
 	for line := range strings.Lines(title + "\n\n" + out.Render() + "\n") {
 		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
 )
 
 // lifecycleCommands returns the commands that speak to a service.
@@ -31,10 +33,15 @@ func (a *app) reserveCommand() *cobra.Command {
 		Long: `Asks for PEs within a window. The answer is a promise, or a reasoned no with the
 nearest offers and the command that holds each of them (exit code 3).
 
+With --array each of so many equal parts is a reservation of its own, whose id is
+that of the array, an underscore and its number; some may be promised and others
+refused (exit code 3). With --hold they can be confirmed once all are there.
+
 A line for Slurm may be pasted: its keys are read with Slurm's units, and what
 Berth has no word for is refused by name.`,
 		Example: `  berth reserve -n 64 -t 2h --ready 09:00 --deadline "tomorrow 18:00"
   berth reserve -n 4 -t 30m --start now+1hour --hold
+  berth reserve -n 4 -t 50m --deadline tomorrow --array 100 --software namd --licences 1
   berth reserve scontrol create reservation StartTime=now+1hour Duration=120 NodeCnt=4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.paste(cmd, q, args); err != nil {
@@ -46,11 +53,15 @@ Berth has no word for is refused by name.`,
 			if err := q.missing(cmd); err != nil {
 				return err
 			}
+			if q.Array > 0 && r.wait {
+				return usagef(cmd, "--wait: given beside --array; want berth show --wait for each part")
+			}
 			return a.reserve(cmd, r, &q.Request)
 		},
 	}
 	q = askFlags(cmd)
 	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
+	cmd.Flags().Var(&whole[int]{&q.Array, 1, service.MaxArray}, "array", "ask for so many equal, independent reservations")
 	holdFlag(cmd, &q.Hold)
 	r = remoteFlags(cmd)
 	r.waitFlag(cmd, "it has started")
@@ -105,6 +116,10 @@ func (a *app) answered(r *remote, answer *form.Answer) error {
 		if err := printForm(a.stdout, answer); err != nil {
 			return err
 		}
+	case answer.Array != nil:
+		if err := a.tellArray(r, answer); err != nil {
+			return err
+		}
 	case answer.Decision == form.Refused:
 		if err := a.tellRefusal(r, answer); err != nil {
 			return err
@@ -117,8 +132,44 @@ func (a *app) answered(r *remote, answer *form.Answer) error {
 			a.say("Confirm it before %s:\n\n    berth confirm%s %s\n", localTime(answer.Reservation.Expires), r.again(), answer.ID)
 		}
 	}
-	if answer.Decision == form.Refused {
+	if answer.Decision == form.Refused || answer.Decision == form.Partly {
 		return &exitError{exitRefused}
+	}
+	return nil
+}
+
+// tellArray tells what became of the parts of an array, and why some were
+// refused.
+func (a *app) tellArray(r *remote, answer *form.Answer) error {
+	out := newTable("parts")
+	out.AppendHeader(table.Row{"id", "state", "PEs", "site", "start", "end"})
+	refused, held := 0, ""
+	for i := range answer.Array {
+		part := &answer.Array[i]
+		p := part.Reservation
+		if p == nil {
+			refused++
+			out.AppendRow(table.Row{part.ID, part.Decision, "-", "-", "-", "-"})
+			continue
+		}
+		if p.State == "held" {
+			held = localTime(p.Expires)
+		}
+		out.AppendRow(table.Row{part.ID, p.State, p.NPE, where(&p.Place), localTime(p.Start), localTime(p.End)})
+	}
+	parts := len(answer.Array)
+	text := fmt.Sprintf("array %s: %d of %d parts are %s\n\n%s\n", answer.ID, parts-refused, parts, map[bool]string{true: "held", false: "promised"}[held != ""], out.Render())
+	if refused > 0 {
+		text += fmt.Sprintf("\nrefused %d times: the first: %s: %s\n", refused, answer.Reason, answer.Refusal.Detail)
+	}
+	if len(answer.Offers) > 0 {
+		text += "\n" + describeOffers(answer.Offers, "berth hold"+r.again())
+	}
+	if err := a.show(text); err != nil {
+		return err
+	}
+	if held != "" {
+		a.say("Confirm them before %s:\n\n    berth confirm%s %s_{1..%d}\n", held, r.again(), answer.ID, parts)
 	}
 	return nil
 }
@@ -262,3 +313,11 @@ func one(what string) cobra.PositionalArgs {
 
 // wantID is one for reservations.
 var wantID = one("ID of a reservation, as berth list has them")
+
+// wantIDs is for at least one reservation, such as the parts of an array.
+func wantIDs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef(cmd, "want at least one ID of a reservation, as berth list has them, got 0")
+	}
+	return nil
+}

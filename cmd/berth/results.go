@@ -118,6 +118,9 @@ func printTable(w io.Writer, flags *simFlags, src *source, results []*result) er
 	var tables []table.Writer
 	if src.requests {
 		tables = append(tables, requestTable(flags, results))
+		if t, some := refusalTable(flags, results); some {
+			tables = append(tables, t)
+		}
 		if t, some := promiseTable(flags, results); some {
 			tables = append(tables, t)
 		}

@@ -219,7 +219,7 @@ func (flags *simFlags) policyFlags(f *pflag.FlagSet) {
 	f.Var(&choice{&flags.order, "order", orderNames()}, "order", "who is decided first: "+strings.Join(orderNames(), ", ")+" (default: the preset's)")
 	f.Var(&choice{&flags.match, "match", matchNames()}, "match", "which pool: "+strings.Join(matchNames(), ", ")+" (default: the preset's)")
 	f.Var(&choice{&flags.trigger, "trigger", triggerNames()}, "trigger", "when: "+strings.Join(triggerNames(), ", ")+" (default: arrival, instant where the order needs company)")
-	f.Var(&length{&flags.every, 1}, "every", "with --trigger every: the period D")
+	f.Var(&length{&flags.every, 1}, "every", "with --trigger every, or a preset that has it: the period D")
 	f.Var(&choice{&flags.immediate, "way", ways}, "immediate", "a request for now that finds no room: refuse, queue (default refuse)")
 	f.Var(&list{&flags.backfills, "pass", backfillNames(), "all"}, "backfill", "passes for ordinary jobs to compare, or all (default: the preset's, or easy)")
 	f.BoolVar(&flags.compress, "compress", false, "with --backfill conservative: plan anew when PEs are released early")

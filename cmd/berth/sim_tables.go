@@ -6,9 +6,11 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/measure"
 )
 
@@ -55,6 +57,46 @@ func used(u *measure.Used) *float64 {
 
 // first returns at most the first n bytes of a text.
 func first(text string, n int) string { return text[:min(n, len(text))] }
+
+// refusalTable tells how many requests were refused for which reason, in the
+// first replication; some is false where there was no other than that others held
+// the PEs.
+func refusalTable(flags *simFlags, results []*result) (out table.Writer, some bool) {
+	title := "refused"
+	if flags.replications > 1 {
+		title += ", replication 1"
+	}
+	out = newTable(title)
+	header := table.Row{"policy"}
+	var reasons []berth.Reason
+	for _, reason := range berth.Reasons() {
+		if slices.ContainsFunc(results, func(r *result) bool { return refusalsOf(r, reason) > 0 }) {
+			reasons, header = append(reasons, reason), append(header, strings.ReplaceAll(string(reason), "_", " "))
+			some = some || reason != berth.NoCapacity
+		}
+	}
+	out.AppendHeader(header)
+	for _, r := range results {
+		if r.run.replication != 1 {
+			continue
+		}
+		row := table.Row{r.run.title(flags)}
+		for _, reason := range reasons {
+			row = append(row, refusalsOf(r, reason))
+		}
+		out.AppendRow(row)
+	}
+	return out, some
+}
+
+func refusalsOf(r *result, reason berth.Reason) int {
+	for _, c := range r.metrics.Refusals {
+		if c.Reason == reason {
+			return c.Count
+		}
+	}
+	return 0
+}
 
 // promiseTable tells how promises were kept; some is false where nothing could
 // come between.

@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
 )
 
@@ -116,7 +117,17 @@ func describeSite(s *form.Site) string {
 	f.add("seen", localTime(s.Seen))
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		f.add("pool "+p.Name, fmt.Sprintf("%d PEs, %d free, %d running, %d waiting, bound %s", p.PEs, p.Free, p.Running, p.Waiting, bindingWords[string(p.Binding)]))
+		text := fmt.Sprintf("%d PEs, %d free, %d running, %d waiting, bound %s", p.PEs, p.Free, p.Running, p.Waiting, bindingWords[string(p.Binding)])
+		if p.Speed != 0 {
+			text += fmt.Sprintf("; speed %g", float64(p.Speed)/float64(berth.StandardSpeed))
+		}
+		if n := p.Node.Accelerators; n > 0 {
+			text += fmt.Sprintf("; %d accelerators a PE", n)
+		}
+		if n := p.Node.MemoryMB; n > 0 {
+			text += fmt.Sprintf("; %d MB a PE", n)
+		}
+		f.add("pool "+p.Name, text)
 	}
 	for i := range s.Partitions {
 		p := &s.Partitions[i]
@@ -131,7 +142,17 @@ func describeSite(s *form.Site) string {
 		f.add("partition "+p.Name, fmt.Sprintf("of %s: %s %s", p.Pool, most, long))
 	}
 	for i := range s.Software {
-		f.add("software", strings.TrimSpace(s.Software[i].Name+" "+s.Software[i].Version))
+		text := strings.TrimSpace(s.Software[i].Name + " " + s.Software[i].Version)
+		if n := s.Software[i].Licences; n > 0 {
+			text += fmt.Sprintf(", %d licences", n)
+		}
+		f.add("software", text)
+	}
+	if s.StorageMB > 0 {
+		f.add("storage", fmt.Sprintf("%d MB", s.StorageMB))
+	}
+	if s.Link != (berth.Link{}) {
+		f.add("link", fmt.Sprintf("%d kB/s, %d ms", s.Link.KilobytesPerSecond, s.Link.DelayMS))
 	}
 	for i := range s.Drift {
 		d := &s.Drift[i]

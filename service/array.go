@@ -1,0 +1,102 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/berth-hpc/berth"
+)
+
+// MaxArray bounds the parts of an array. They are decided one behind another
+// while nothing else is, and each is answered about.
+const MaxArray = 1000
+
+// SubmitArray decides about so many equal requests that are independent of each
+// other, in turn, and answers about each: some may be promised and others
+// refused, and what is not decided soon is Pending. Their IDs are one that they share, an underscore and their number from
+// 1. Only the first that is refused comes with offers. Asked again under the same
+// key those decided are answered again, and those that a crash left undecided are
+// decided. Errors: Invalid if there are not 1 to MaxArray, and those of Submit;
+// then those before the one it is about may have been decided.
+func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts int) ([]Answer, error) {
+	if parts < 1 || parts > MaxArray {
+		return nil, berth.Errorf(berth.Invalid, "array", "%d; want 1 to %d parts", parts, MaxArray)
+	}
+	if err := h.mayAsk(&ask, &r); err != nil {
+		return nil, err
+	}
+	if r.ID == "" {
+		r.ID = h.newID()
+	}
+	answers, err := patiently(ctx, h, func(answer func([]Answer, error)) {
+		a := &array{answers: make([]Answer, parts), left: parts, done: answer}
+		id, offered := strings.TrimSuffix(h.idUnder(ask.key(), r.ID), partSuffix(0)), false
+		for i := range parts {
+			one := r
+			one.ID = id + partSuffix(i)
+			if err := h.submit(ask.part(i), &one, waiting{a.part(i), &offered}); err != nil {
+				return // which is answered
+			}
+		}
+	})
+	if !errors.Is(err, errPatience) {
+		return answers, err
+	}
+	return call(ctx, h, func(answer func([]Answer, error)) {
+		id := strings.TrimSuffix(h.idUnder(ask.key(), r.ID), partSuffix(0))
+		so := make([]Answer, parts)
+		for i := range so {
+			k := h.core.card(id + partSuffix(i))
+			if k == nil {
+				answer(nil, errBusy)
+				return
+			}
+			so[i].Reservation = k.view()
+		}
+		h.whenDurable(func(err error) { answer(so, err) })
+	})
+}
+
+func partSuffix(i int) string { return "_" + strconv.Itoa(i+1) }
+
+// part returns the key of the part of an array. That of the first is what was
+// given, so that something else under it is noticed; clients give no key with a
+// zero byte.
+func (a *Ask) part(i int) Key {
+	key := a.key()
+	if i > 0 && key.Name != "" {
+		key.Name += "\x00" + strconv.Itoa(i+1)
+	}
+	return key
+}
+
+// array gathers the answers to the parts of an array.
+type array struct {
+	mu      sync.Mutex
+	answers []Answer
+	left    int // 0 once it is answered
+	done    func([]Answer, error)
+}
+
+// part returns what takes the answer to a part. The first error is the answer to
+// all.
+func (a *array) part(i int) func(Answer, error) {
+	return func(answer Answer, err error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		switch {
+		case a.left == 0:
+		case err != nil:
+			a.left = 0
+			a.done(nil, err)
+		default:
+			a.answers[i] = answer
+			if a.left--; a.left == 0 {
+				a.done(a.answers, nil)
+			}
+		}
+	}
+}
