@@ -187,8 +187,8 @@ func (e *Engine) round(ready []*berth.Request) policy.Round {
 // serves reports whether a resource has what a request requires, whoever uses it
 // now.
 func (e *Engine) serves(r *berth.Request, res *resource) bool {
-	v := res.lasts(r, r.Parts[0].Variants[0])
-	return res.lacks(r) == "" && res.permits(r, v) && v.NPE <= res.eligibleCount(r, &r.Parts[0])
+	v := r.Parts[0].Variants[0]
+	return v.NPE <= res.eligibleCount(r, &r.Parts[0]) && res.lacks(r) == "" && res.suits(r, v)
 }
 
 // left returns what is left of the stocks of a site, by kind. Of a program that

@@ -28,33 +28,22 @@ func (res *resource) lacks(r *berth.Request) berth.Reason {
 	case need.Software == "":
 		return ""
 	}
-	if res.program(r) >= 0 {
-		return ""
+	switch res.state.programs.at(res.place, r) {
+	case noProgram:
+		return berth.NoSoftware
+	case noLicences:
+		return berth.NoLicence
 	}
-	for i := range res.site.Software {
-		if serves(&res.site.Software[i], need) {
-			return berth.NoLicence
-		}
-	}
-	return berth.NoSoftware
+	return ""
 }
 
-// program returns the place of the first program of a site that is what a
-// request requires, with as many licences; -1 if there is none.
+// program returns the index of the program of a site that a request uses;
+// negative if it uses none.
 func (res *resource) program(r *berth.Request) int {
-	for i := range res.site.Software {
-		s := &res.site.Software[i]
-		if r.Software != "" && serves(s, &r.Requirements) && (s.Licences == 0 || s.Licences >= r.Licences) {
-			return i
-		}
+	if r.Software == "" {
+		return noProgram
 	}
-	return -1
-}
-
-// serves reports whether a program is the one required, in that version or a
-// later one.
-func serves(s *berth.Software, need *berth.Requirements) bool {
-	return s.Name == need.Software && compareVersions(s.Version, need.Version) >= 0
+	return int(res.state.programs.at(res.place, r))
 }
 
 // partition returns the resource's partition of that name, or nil.
@@ -78,6 +67,11 @@ func (res *resource) permits(r *berth.Request, v berth.Variant) bool {
 	}
 	p := res.partition(r.Partition)
 	return p != nil && (p.MaxNPE == 0 || v.NPE <= p.MaxNPE) && (p.MaxDuration == 0 || v.Duration <= p.MaxDuration)
+}
+
+// suits reports the same of a variant that is not scaled yet.
+func (res *resource) suits(r *berth.Request, v berth.Variant) bool {
+	return r.Partition == "" || res.permits(r, res.lasts(r, v))
 }
 
 // eligible returns the PEs of the resource that a part may use: those the part

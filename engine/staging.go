@@ -115,8 +115,8 @@ func (res *resource) stage(from berth.Time, kilobytes int64) berth.Duration {
 	switch {
 	case kilobytes == 0:
 		return 0
-	case res.state.forecasts[res.id.Site] != nil:
-		d := res.state.forecasts[res.id.Site].takes(from, kilobytes)
+	case res.forecast != nil:
+		d := res.forecast.takes(from, kilobytes)
 		return min(d, berth.Duration(berth.Forever)-delay) + delay
 	case link.KilobytesPerSecond == 0:
 		return delay // how fast it is nobody knows
@@ -264,5 +264,10 @@ func (s *state) takeForecast(f *Forecast) error {
 		return fmt.Errorf("a forecast: %w", err)
 	}
 	s.forecasts[f.Site] = f
+	for i := range s.resources {
+		if s.resources[i].id.Site == f.Site {
+			s.resources[i].forecast = f
+		}
+	}
 	return nil
 }

@@ -30,6 +30,7 @@ type state struct {
 	stockOrder []*stock // in the order of the configuration
 	staging    Staging
 	forecasts  map[string]*Forecast // by site
+	programs   programs             // where which is; it follows from the configuration
 	placing    placing              // nothing between two events: it is not remembered
 	// plans are the calendars with the plans of jobs booked on top; only the
 	// conservative pass has them.
@@ -60,7 +61,9 @@ type resource struct {
 	state    *state
 	id       berth.ResourceID
 	site     *berth.Site
+	place    int // of the site in the configuration
 	pool     berth.Pool
+	forecast *Forecast         // of the site's link, nil if there is none
 	calendar calendar.Calendar // that of the state
 	idle     bitset.Set        // likewise; nil under early binding
 	licences []*stock          // of each program of the site, nil where there is no limit
@@ -97,6 +100,7 @@ func newState(config *Config, settings *settings) *state {
 		stocks:    map[berth.ResourceID]*stock{},
 		staging:   settings.staging,
 		forecasts: map[string]*Forecast{},
+		programs:  newPrograms(config.Sites),
 		idle:      map[berth.ResourceID]bitset.Set{},
 		ledger:    newLedger(),
 		queue:     newQueue(settings),
@@ -127,7 +131,9 @@ func newState(config *Config, settings *settings) *state {
 				s.idle[id] = bitset.New(pool.PEs)
 				s.idle[id].Fill(pool.PEs)
 			}
-			s.resources = append(s.resources, resource{state: s, id: id, site: &config.Sites[i], pool: pool, calendar: s.calendars[id], idle: s.idle[id], licences: licences, storage: storage})
+			s.resources = append(s.resources, resource{
+				state: s, id: id, site: &config.Sites[i], place: i, pool: pool, calendar: s.calendars[id], idle: s.idle[id], licences: licences, storage: storage,
+			})
 		}
 	}
 	return s
