@@ -177,7 +177,7 @@ func (e *Engine) round(ready []*berth.Request) policy.Round {
 		round.Pools[i] = policy.BatchPool{PEs: res.pool.PEs, Free: free, Site: site}
 	}
 	round.Run = func(job, pool int) berth.Duration { return e.state.resources[pool].runs(ready[job]) }
-	round.Stage = func(job, pool int) berth.Duration { return e.state.resources[pool].staging(ready[job]) }
+	round.Stage = func(job, pool int) berth.Duration { return e.state.resources[pool].awaits(ready[job]) }
 	round.Serves = func(job, pool int) bool { return e.serves(ready[job], &e.state.resources[pool]) }
 	decided := e.state.decided
 	round.Draw = func(i int) uint64 { return e.settings.batchDraws.Uint64(decided<<32 + uint64(i)) }

@@ -219,7 +219,7 @@ func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) 
 // far as it is not over.
 func (e *Engine) query(r *berth.Request, part *berth.Part, v berth.Variant, res *resource) calendar.Query {
 	return calendar.Query{
-		Now: e.state.now, Ready: max(r.Ready, e.state.now.Add(res.before(r))), Deadline: r.Deadline,
+		Now: e.state.now, Ready: max(r.Ready, res.earliest(r)), Deadline: r.Deadline,
 		Duration: v.Duration, NPE: v.NPE, Eligible: res.eligible(r, part), Horizon: e.settings.horizon,
 	}
 }
