@@ -13,7 +13,7 @@ import (
 // its own, of late binding since one licence is as good as another (beyond Tang
 // and Liao, who compare licences with what a site has and count storage free at
 // the moment). A request of several parts takes them once, at the site of the
-// first. Ordinary jobs take none.
+// first. Ordinary jobs take none and do not run where what they want is counted.
 
 // stock is a renewable resource of a site beside its PEs.
 type stock struct {

@@ -93,7 +93,7 @@ func lastEnd(allotments []berth.Allotment) berth.Time {
 // one that wants to start when it arrives, and that could be a job.
 func (e *Engine) mayWait(r *berth.Request, refusal *berth.Refusal) bool {
 	return e.config.Immediate == Enqueue && refusal.Reason == berth.NoCapacity && r.Ready == r.Arrival &&
-		len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1
+		len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1 && e.counted(jobOf(r)) == nil
 }
 
 // jobOf returns the ordinary job that does the work of a request.

@@ -12,7 +12,8 @@ import (
 // the reason to report, or "". A site that has the hardware but not the program
 // gets further than one that has neither, and one that lacks only licences
 // further still. What the sites file leaves unknown is not checked, except
-// accelerators, which nobody has who does not say so. What others use of licences and storage is not looked at.
+// accelerators, which nobody has who does not say so. What
+// others use of licences and storage is not looked at; jobs, which take none, are not let near what is counted.
 func (res *resource) lacks(r *berth.Request) berth.Reason {
 	need, node := &r.Requirements, &res.pool.Node
 	switch {
@@ -23,18 +24,45 @@ func (res *resource) lacks(r *berth.Request) berth.Reason {
 	case need.Partition != "" && res.partition(need.Partition) == nil,
 		node.MemoryMB > 0 && need.MemoryMB > node.MemoryMB,
 		res.site.StorageMB > 0 && need.StorageMB > res.site.StorageMB,
-		need.Accelerators > node.Accelerators:
+		need.Accelerators > node.Accelerators,
+		r.IsJob() && res.storage != nil && need.StorageMB > 0:
 		return berth.NoSuitableSite
 	case need.Software == "":
 		return ""
 	}
-	switch res.state.programs.at(res.place, r) {
-	case noProgram:
+	switch program := res.state.programs.at(res.place, r); {
+	case program == noProgram:
 		return berth.NoSoftware
-	case noLicences:
+	case program == noLicences, r.IsJob() && need.Licences > 0 && res.licences[program] != nil:
 		return berth.NoLicence
 	}
 	return ""
+}
+
+// counted reports what of a job's wishes is counted wherever else it could run:
+// the passes for jobs do not look at stocks, so those who want to take of one have
+// to ask for a promise.
+func (e *Engine) counted(job *berth.Request) *berth.Error {
+	if !job.IsJob() || job.Licences == 0 && job.StorageMB == 0 {
+		return nil
+	}
+	var counted *berth.Error
+	promised := *job
+	promised.Kind = berth.KindRequest
+	for i := range e.state.resources {
+		switch res := &e.state.resources[i]; {
+		case res.lacks(job) == "":
+			return nil
+		case counted != nil || res.lacks(&promised) != "":
+		case res.storage != nil && job.StorageMB > 0:
+			counted = berth.Errorf(berth.Invalid, "storage_mb",
+				"%d for an ordinary job, and site %s counts its storage; want 0, or a request with a deadline", job.StorageMB, res.id.Site)
+		default:
+			counted = berth.Errorf(berth.Invalid, "licences",
+				"%d of %s for an ordinary job, and site %s counts them; want 0, or a request with a deadline", job.Licences, job.Software, res.id.Site)
+		}
+	}
+	return counted
 }
 
 // program returns the index of the program of a site that a request uses;
