@@ -170,6 +170,7 @@ func TestForecastAgreesWithWalk(t *testing.T) {
 		}
 	})
 }
+
 func TestHeldPEsBeginWithTheTransfer(t *testing.T) {
 	e := newEngine(t, distant(engine.HoldWhile, 0))
 	submit(t, e, 0, berth.Rigid("before", 0, 0, 100, 4, 50))
