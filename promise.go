@@ -34,6 +34,13 @@ const (
 	StorageKind = "storage"
 )
 
+// UplinkKind is the ResourceID.Kind of the link of the centre that all data leave,
+// which is of no site.
+const UplinkKind = "uplink"
+
+// UplinkID returns the ResourceID of that link.
+func UplinkID() ResourceID { return ResourceID{Kind: UplinkKind, Name: "uplink"} }
+
 // LicenceID returns the ResourceID of the licences of a program of a site.
 func LicenceID(site string, s *Software) ResourceID {
 	name := s.Name
@@ -95,8 +102,8 @@ type Reservation struct {
 	State      State       `json:"state"`
 	Sequence   uint64      `json:"sequence"` // order of acceptance within the engine
 	Allotments []Allotment `json:"allotments"`
-	// Held is what it holds beside its PEs: licences, and room for its data. NPE
-	// is how much.
+	// Held is what it holds beside its PEs: licences, room for its data, and
+	// while they are moved, of a shared uplink. NPE is how much.
 	Held []Allotment `json:"held,omitempty"`
 	// Staging says when its data are moved to the site; nil if there are none.
 	Staging *Staging `json:"staging,omitempty"`

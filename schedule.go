@@ -39,5 +39,9 @@ type Line struct {
 	PEs           PESet     `json:"pes,omitzero"`
 	PromisedStart *Time     `json:"promised_start,omitempty"`
 	ActualEnd     *Time     `json:"actual_end,omitempty"`
-	Requirements            // of the request
+	// Kilobytes, of 1000 bytes, is how much a staging moves, where transfers share
+	// an uplink. The data of one request may have several stagings, one after the
+	// other.
+	Kilobytes    int64 `json:"kilobytes,omitempty"`
+	Requirements       // of the request
 }

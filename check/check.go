@@ -16,6 +16,8 @@
 //	outage    id, npe, start
 //	staging   id, start, end
 //
+// and a staging may say in kilobytes how much it moves.
+//
 // A needed field that is missing, a field of the wrong type, a field given
 // twice, a time that is no whole number or beyond ±2^42, a size beyond 2^20, a
 // PE list that cannot be read or names a PE twice, licences beyond 2^30,
@@ -80,6 +82,11 @@
 //     Ends are as reserved: actual ones are not held against either. What was
 //     refused has no staging; that of a job not started may be anywhere, at any
 //     time. Nothing says that there must be a staging.
+//   - Where an uplink is given, a staging moves kilobytes in its time, evenly and
+//     rounded up to whole ones a second; what does not say how many moves the
+//     storage_mb of its id. At no time is more moved than the uplink carries. The
+//     stagings of an id at one site that say how much they move come together to
+//     the most storage_mb that its lines there ask for, at least.
 package check
 
 import (
@@ -110,6 +117,9 @@ type Options struct {
 	// Storage returns the scratch space of a site in 10^6 bytes, and false if it
 	// is not limited. A nil function is no limit.
 	Storage func(site string) (megabytes int64, limited bool)
+	// Uplink is how much all stagings together move, in 1000 bytes per second; 0
+	// is no limit.
+	Uplink int64
 }
 
 // Class names a kind of violation.
@@ -138,6 +148,7 @@ const (
 	Identity         Class = "identity"           // one PE taken twice at once
 	Licences         Class = "licences"           // more licences taken at once than the site has
 	Storage          Class = "storage"            // more storage taken at once than the site has
+	Uplink           Class = "uplink"             // more moved at once than the uplink carries, or less in all than was asked for
 )
 
 // Classes lists every class in the order in which violations of one line are
@@ -146,7 +157,7 @@ func Classes() []Class {
 	return []Class{
 		Duplicate, BadRequest, DeadlineTooEarly, BadReason, RefusalWithStart, MissingStart, Window, Length,
 		Variant, UnknownPool, TooLarge, Count, Range, Software, Parts, Precedence, Staging,
-		Capacity, Identity, Licences, Storage,
+		Capacity, Identity, Licences, Storage, Uplink,
 	}
 }
 

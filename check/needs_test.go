@@ -388,3 +388,55 @@ func TestNeedsAgreeWithTableOfSeconds(t *testing.T) {
 		}
 	})
 }
+
+// shared is a schedule in which stagings share an uplink of 10 kB/s.
+const shared = `
+{"id":"1","site":"north","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":20,"end":30,"storage_mb":1}
+{"id":"2","site":"south","arrival":0,"ready":0,"deadline":900,"duration":10,"npe":1,"accepted":true,"start":320,"end":330,"storage_mb":2}
+{"id":"3","site":"north","arrival":0,"ready":0,"deadline":900,"duration":10,"npe":1,"accepted":true,"start":320,"end":330,"storage_mb":1}
+{"id":"4","kind":"job","site":"north","npe":1,"start":0,"end":9,"storage_mb":1}
+{"id":"1","kind":"staging","site":"north","start":10,"end":20,"kilobytes":1000}
+{"id":"2","kind":"staging","site":"south","start":20,"end":120,"kilobytes":500}
+{"id":"2","kind":"staging","site":"south","start":120,"end":320,"kilobytes":1500}
+{"id":"3","kind":"staging","site":"north","start":120,"end":320}
+`
+
+// The uplink carries what is moved at a time, and all that was asked for.
+func TestUplink(t *testing.T) {
+	for _, tt := range []struct {
+		name, old, new string
+		uplink         int64
+		want           []string
+	}{
+		{"as it is", `"1"`, `"1"`, 100, nil},
+		{"nobody looks", `"1"`, `"1"`, 0, nil},
+		{"one alone", `"1"`, `"1"`, 99, []string{"uplink [1] [6]"}},
+		{"two together", `"start":20,"end":120`, `"start":19,"end":119`, 100, []string{"uplink [1 2] [6 7]"}},
+		{"one that does not say how much", `"1"`, `"1"`, 12, []string{"uplink [1] [6]", "uplink [2 3] [8 9]"}},
+		{"rounded up", `"end":20,"kilobytes":1000`, `"end":20,"kilobytes":1001`, 100, []string{"uplink [1] [6]"}},
+		{"less than was asked for", `"kilobytes":1500`, `"kilobytes":1499`, 100, []string{"uplink [2] [7]"}},
+		{"in no time", `"start":10,"end":20,"kilobytes":1000`, `"start":20,"end":20,"kilobytes":1000`, 100, []string{"uplink [1] [6]"}},
+		{"less than nothing", `"kilobytes":500`, `"kilobytes":-500`, 100, []string{"uplink [2] [7]", "uplink [2] [7]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := strings.Replace(shared, tt.old, tt.new, 1)
+			report, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: 10, Uplink: tt.uplink})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, v := range report.Violations {
+				got = append(got, fmt.Sprint(v.Class, " ", v.IDs, " ", v.Lines))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q\n%v", got, tt.want, report.Violations)
+			}
+		})
+	}
+	for _, bad := range []string{`"kilobytes":1.5`, `"kilobytes":4398046511104000`, `"kilobytes":"1"`} {
+		text := strings.Replace(shared, `"kilobytes":1000`, bad, 1)
+		if _, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: 10}); err == nil || !strings.Contains(err.Error(), "f.jsonl:6: kilobytes") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

@@ -66,6 +66,7 @@ const (
 	fLicences
 	fAccelerators
 	fStorage
+	fKilobytes
 )
 
 var fieldNames = [...]string{
@@ -73,7 +74,7 @@ var fieldNames = [...]string{
 	fAfter: "after", fPart: "part", fArrival: "arrival", fReady: "ready", fDeadline: "deadline", fDuration: "duration",
 	fNPE: "npe", fVariants: "variants", fAccepted: "accepted", fReason: "reason", fStart: "start", fEnd: "end",
 	fPEs: "pes", fPromisedStart: "promised_start", fActualEnd: "actual_end",
-	fSoftware: "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fStorage: "storage_mb",
+	fSoftware: "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fStorage: "storage_mb", fKilobytes: "kilobytes",
 }
 
 var fieldsByName = func() map[string]field {
@@ -117,6 +118,7 @@ type record struct {
 	duration, npe    int64
 	start, end       int64
 	promised, actual int64
+	kilobytes        int64  // moved by a staging
 	needs            *needs // nil for nothing, as on most lines
 	runs             []run  // the PEs named, if has(fPEs)
 	present          uint32 // a bit for each field
@@ -303,6 +305,8 @@ func (p *parser) member(rec *record, f field, name string, value []byte) (err er
 		rec.promised, err = wholeOf(name, value, berth.TimeLimit)
 	case fActualEnd:
 		rec.actual, err = wholeOf(name, value, berth.TimeLimit)
+	case fKilobytes:
+		rec.kilobytes, err = wholeOf(name, value, 1000*berth.MaxMegabytes)
 	case fPEs:
 		rec.runs, err = p.runsOf(name, value)
 	default:

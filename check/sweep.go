@@ -50,6 +50,9 @@ func (c *checker) sweepAll() {
 	if c.file.needy {
 		c.sweepNeeds(&s)
 	}
+	if c.opts.Uplink > 0 {
+		c.sweepUplink(&s)
+	}
 }
 
 // pes returns what is taken of the PEs of the pools.

@@ -177,7 +177,7 @@ func (e *Engine) round(ready []*berth.Request) policy.Round {
 		round.Pools[i] = policy.BatchPool{PEs: res.pool.PEs, Free: free, Site: site}
 	}
 	round.Run = func(job, pool int) berth.Duration { return e.state.resources[pool].runs(ready[job]) }
-	round.Stage = func(job, pool int) berth.Duration { return e.state.resources[pool].staging(ready[job]) }
+	round.Stage = func(job, pool int) berth.Duration { return e.state.resources[pool].awaits(ready[job]) }
 	round.Serves = func(job, pool int) bool { return e.serves(ready[job], &e.state.resources[pool]) }
 	decided := e.state.decided
 	round.Draw = func(i int) uint64 { return e.settings.batchDraws.Uint64(decided<<32 + uint64(i)) }
@@ -187,8 +187,8 @@ func (e *Engine) round(ready []*berth.Request) policy.Round {
 // serves reports whether a resource has what a request requires, whoever uses it
 // now.
 func (e *Engine) serves(r *berth.Request, res *resource) bool {
-	v := res.lasts(r, r.Parts[0].Variants[0])
-	return res.lacks(r) == "" && res.permits(r, v) && v.NPE <= res.eligibleCount(r, &r.Parts[0])
+	v := r.Parts[0].Variants[0]
+	return v.NPE <= res.eligibleCount(r, &r.Parts[0]) && res.lacks(r) == "" && res.suits(r, v)
 }
 
 // left returns what is left of the stocks of a site, by kind. Of a program that

@@ -8,12 +8,12 @@ import (
 	"github.com/berth-hpc/berth/calendar"
 )
 
-// What a promise takes beside PEs: licences of its program while it runs, and
-// room for its data at the site. Each is a renewable resource with a calendar of
+// What a promise takes beside PEs: licences of its program while it runs, room
+// for its data at the site, and of a shared uplink while they are moved. Each is a renewable resource with a calendar of
 // its own, of late binding since one licence is as good as another (beyond Tang
 // and Liao, who compare licences with what a site has and count storage free at
 // the moment). A request of several parts takes them once, at the site of the
-// first. Ordinary jobs take none.
+// first. Ordinary jobs take none and do not run where what they want is counted.
 
 // stock is a renewable resource of a site beside its PEs.
 type stock struct {
@@ -28,6 +28,14 @@ type take struct {
 	stock *stock
 	n     berth.Count
 	lead  berth.Duration
+	// length, if not 0, is for how long from the start on it is taken.
+	length berth.Duration
+	// fromNow says that it is taken from now on, since data are there.
+	fromNow bool
+	// moves, if not nil, is where so much is to be moved before the start, at a
+	// rate that follows from when that is; n does not count.
+	moves     *resource
+	kilobytes int64
 }
 
 // newStock returns a stock of so much, nil if that is no limit. What is larger
@@ -73,7 +81,17 @@ func (e *Engine) takes(r *berth.Request, res *resource) []take {
 		list = append(list, take{stock: res.licences[i], n: units(int64(r.Licences), res.licences[i].unit)})
 	}
 	if res.storage != nil && r.StorageMB > 0 {
-		list = append(list, take{stock: res.storage, n: units(r.StorageMB, res.storage.unit), lead: res.before(r)})
+		t := take{stock: res.storage, n: units(r.StorageMB, res.storage.unit)}
+		switch d := e.state.placing.again; {
+		case d != nil && e.state.dataAt(d, res.id.Site, r):
+			t.fromNow = true
+		case e.state.uplink == nil:
+			t.lead = res.before(r) // else it is needed from whenever they are moved
+		}
+		list = append(list, t)
+	}
+	if moved := res.transfer(r); moved.stock != nil {
+		list = append(list, moved)
 	}
 	return list
 }
@@ -105,8 +123,28 @@ func (e *Engine) beside(c calendar.Calendar, takes []take, q calendar.Query, fit
 // what is taken of it; false if none is left by the query's deadline.
 func (e *Engine) stocked(takes []take, q calendar.Query, from berth.Time) (berth.Time, bool) {
 	for agreed := 0; agreed < len(takes); {
-		for _, t := range takes {
+		for i := range takes {
+			t := &takes[i]
+			if t.moves != nil {
+				if at := t.arrival(takes, from, q.Duration); at > from {
+					from, agreed = at, 0
+				}
+				if agreed++; from.Add(q.Duration) > q.Deadline {
+					return 0, false
+				}
+				continue
+			}
+			if t.fromNow {
+				free, _ := t.stock.calendar.Free(berth.Interval{Start: e.state.now, End: from.Add(q.Duration)})
+				if agreed++; free < t.n {
+					return 0, false
+				}
+				continue
+			}
 			length := q.Duration + t.lead
+			if t.length > 0 {
+				length = t.length
+			}
 			of := calendar.Query{
 				Now: q.Now, Ready: max(from.Add(-t.lead), q.Now), Deadline: q.Deadline, Duration: length, NPE: t.n, Horizon: calendar.Unbounded,
 			}
@@ -127,6 +165,9 @@ func (e *Engine) stocked(takes []take, q calendar.Query, from berth.Time) (berth
 // PEs: the first that is wanting by itself, else the first; nil if it is the PEs.
 func (e *Engine) scarce(r *berth.Request, res *resource, q calendar.Query) *take {
 	takes := e.takes(r, res)
+	if e.state.uplink != nil && q.Ready.Add(q.Duration) > q.Deadline { // with the uplink for itself it would not be so
+		return &take{stock: e.state.uplink, n: e.state.uplink.calendar.Size()}
+	}
 	if _, ok := e.state.calendar(res.id).Find(q, e.settings.place); !ok || len(takes) == 0 {
 		return nil
 	}
@@ -146,9 +187,16 @@ func (e *Engine) held(r *berth.Request, allotments []berth.Allotment) []berth.Al
 	}
 	end := lastEnd(allotments)
 	for _, t := range e.takes(r, e.resourceOf(allotments[0].Resource)) {
-		held = append(held, berth.Allotment{
+		if t.moves != nil {
+			continue
+		}
+		a := berth.Allotment{
 			Resource: t.stock.id, Start: max(allotments[0].Start.Add(-t.lead), e.state.now), End: end, NPE: t.n,
-		})
+		}
+		if t.length > 0 {
+			a.End = a.Start.Add(t.length)
+		}
+		held = append(held, a)
 	}
 	return held
 }
@@ -158,6 +206,9 @@ func (e *Engine) held(r *berth.Request, allotments []berth.Allotment) []berth.Al
 func (e *Engine) longer(held []berth.Allotment, until berth.Time) bool {
 	for i := range held {
 		a := &held[i]
+		if a.Resource.Kind == berth.UplinkKind {
+			continue // a transfer does not go on for longer
+		}
 		if free, _ := e.state.calendar(a.Resource).Free(berth.Interval{Start: max(a.End, e.state.now), End: until}); free < a.NPE {
 			return false
 		}
@@ -190,6 +241,9 @@ func (s *state) lengthen(e *entry, until berth.Time) error {
 	}
 	held := slices.Clone(e.Held) // it is shared with the change that brought it
 	for i := range held {
+		if held[i].Resource.Kind == berth.UplinkKind {
+			continue
+		}
 		further := held[i]
 		further.Start, further.End, held[i].End = max(held[i].End, s.now), until, until
 		if err := s.besides([]berth.Allotment{further}, further.Start, calendar.Calendar.Add); err != nil {

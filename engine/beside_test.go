@@ -139,3 +139,49 @@ func TestStocksAgreeWithTableOfSeconds(t *testing.T) {
 		}
 	})
 }
+
+// Ordinary jobs take no licences and no storage, so they may not use what is
+// counted: they are told so, or run where nobody counts.
+func TestJobsKeepAwayFromWhatIsCounted(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Sites[0].Software = []berth.Software{{Name: "solver", Licences: 2}, {Name: "free"}}
+	config.Immediate = engine.Enqueue
+	job := func(id, software string, licences berth.Count, storage int64) berth.Request {
+		j := berth.Job(id, 0, 1, 10)
+		j.Software, j.Licences, j.StorageMB = software, licences, storage
+		return j
+	}
+	for _, pass := range engine.JobPasses {
+		config.Jobs = pass.Name
+		config.Sites[0].StorageMB = 0
+		e := newEngine(t, config)
+		counted := job("counted", "solver", 1, 0)
+		_, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: &counted})
+		wantCode(t, err, berth.Invalid, "licences")
+		submit(t, e, 0, job("free", "free", 9, 5))
+		submit(t, e, 0, job("none", "solver", 0, 5))
+		if got := refused(t, submit(t, e, 0, job("unknown", "other", 1, 0))); got.Reason != berth.NoSoftware {
+			t.Errorf("%s, a program nobody has: %+v", pass.Name, got)
+		}
+		if e.Live() != 2 {
+			t.Errorf("%s: %d jobs run, want 2", pass.Name, e.Live())
+		}
+		// What finds no room at once waits as a job only if it could be one.
+		submit(t, e, 0, needy("all", 0, 0, 90, 2, 50, 2, 0))
+		if got := refused(t, submit(t, e, 0, needy("more", 0, 0, 40, 1, 40, 1, 0))); got.Reason != berth.NoCapacity {
+			t.Errorf("%s: %+v", pass.Name, got)
+		}
+		config.Sites[0].StorageMB = 10
+		e = newEngine(t, config)
+		stores := job("stores", "", 0, 5)
+		_, _, err = e.Apply(0, engine.Event{Kind: engine.Submit, Request: &stores})
+		wantCode(t, err, berth.Invalid, "storage_mb")
+	}
+	// Beside a site that does not count, that is where it runs.
+	config.Sites = append(config.Sites, berth.Site{Name: "other", Pools: config.Sites[0].Pools, Software: []berth.Software{{Name: "solver"}}})
+	e := newEngine(t, config)
+	submit(t, e, 0, job("a", "solver", 3, 5))
+	if a, _ := e.Reservation("a"); a.Allotments == nil || a.Allotments[0].Resource.Site != "other" {
+		t.Errorf("a runs on %+v", a.Allotments)
+	}
+}

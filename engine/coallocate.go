@@ -65,9 +65,13 @@ func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal
 // stockedFor returns the earliest start, from that of the allotments on, at which
 // there is what the request takes beside them.
 func (e *Engine) stockedFor(r *berth.Request, allotments []berth.Allotment) (berth.Time, bool) {
-	takes := e.takes(r, e.resourceOf(allotments[0].Resource))
-	start := allotments[0].Start
-	q := calendar.Query{Now: e.state.now, Ready: start, Deadline: r.Deadline, Duration: lastEnd(allotments).Sub(start)}
+	res := e.resourceOf(allotments[0].Resource)
+	takes := e.takes(r, res)
+	start := max(allotments[0].Start, res.earliest(r))
+	q := calendar.Query{Now: e.state.now, Ready: start, Deadline: r.Deadline, Duration: lastEnd(allotments).Sub(allotments[0].Start)}
+	if q.Ready.Add(q.Duration) > q.Deadline {
+		return 0, false
+	}
 	return e.stocked(takes, q, start)
 }
 

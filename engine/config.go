@@ -39,6 +39,9 @@ type Config struct {
 	Unaware bool `json:"unaware,omitempty"`
 	// Staging says what becomes of PEs while the data of a request are moved.
 	Staging Staging `json:"staging,omitempty"`
+	// Uplink is how fast the centre from which all data come can send, in kB/s:
+	// all transfers share it. 0 is no limit, as in the paper.
+	Uplink int64 `json:"uplink,omitempty"`
 	// Immediate says what becomes of a request that wants to start when it
 	// arrives and finds no room.
 	Immediate Immediate `json:"immediate,omitempty"`
@@ -144,6 +147,9 @@ func (c *Config) resolve() (settings, error) {
 	}
 	if s.staging = c.Staging; !slices.Contains(Stagings(), s.staging) {
 		return s, berth.Errorf(berth.Invalid, "staging", "unknown way %q; it is one of %q", c.Staging, Stagings())
+	}
+	if c.Uplink < 0 || c.Uplink >= berth.MaxMegabytes {
+		return s, berth.Errorf(berth.Invalid, "uplink", "%d kB/s; it must lie between 0, which is no limit, and 2^42", c.Uplink)
 	}
 	if c.Immediate != "" && c.Immediate != Refuse && c.Immediate != Enqueue {
 		return s, berth.Errorf(berth.Invalid, "immediate", "unknown way %q; it is %q or %q", c.Immediate, Refuse, Enqueue)

@@ -187,6 +187,9 @@ func (e *Engine) submit(r *berth.Request) error {
 	if _, live := e.state.ledger.live[r.ID]; live || e.isPending(r.ID) {
 		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", r.ID)
 	}
+	if err := e.counted(r); err != nil {
+		return err
+	}
 	e.emit(Change{Kind: Queued, ID: r.ID, Request: r})
 	e.arrived(r)
 	return nil

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/policy"
@@ -91,7 +93,7 @@ func lastEnd(allotments []berth.Allotment) berth.Time {
 // one that wants to start when it arrives, and that could be a job.
 func (e *Engine) mayWait(r *berth.Request, refusal *berth.Refusal) bool {
 	return e.config.Immediate == Enqueue && refusal.Reason == berth.NoCapacity && r.Ready == r.Arrival &&
-		len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1
+		len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1 && e.counted(jobOf(r)) == nil
 }
 
 // jobOf returns the ordinary job that does the work of a request.
@@ -161,7 +163,7 @@ func (e *Engine) ranked(r *berth.Request, part *berth.Part) []policy.Candidate {
 	candidates := e.candidates[:0]
 	for i := range e.state.resources {
 		res := &e.state.resources[i]
-		if e.impossibleOn(r, part, res) == nil {
+		if o := res.obstacle(r, part, e.state.now); o.reason == "" {
 			candidates = append(candidates, policy.Candidate{Index: i, PEs: res.pool.PEs, Speed: res.pool.SpeedFor(&r.Requirements)})
 		}
 	}
@@ -217,7 +219,7 @@ func (e *Engine) bestVariant(r *berth.Request, part *berth.Part, res *resource) 
 // far as it is not over.
 func (e *Engine) query(r *berth.Request, part *berth.Part, v berth.Variant, res *resource) calendar.Query {
 	return calendar.Query{
-		Now: e.state.now, Ready: max(r.Ready, e.state.now.Add(res.before(r))), Deadline: r.Deadline,
+		Now: e.state.now, Ready: max(r.Ready, res.earliest(r)), Deadline: r.Deadline,
 		Duration: v.Duration, NPE: v.NPE, Eligible: res.eligible(r, part), Horizon: e.settings.horizon,
 	}
 }
@@ -232,49 +234,74 @@ func (e *Engine) impossible(r *berth.Request, part *berth.Part) *berth.Refusal {
 
 // impossibleFrom reports the same of a decision at a time to come.
 func (e *Engine) impossibleFrom(r *berth.Request, part *berth.Part, from berth.Time) *berth.Refusal {
-	var worst *berth.Refusal
+	var worst obstacle
 	for i := range e.state.resources {
-		refusal := e.impossibleAt(r, part, &e.state.resources[i], from)
-		if refusal == nil {
+		o := e.state.resources[i].obstacle(r, part, from)
+		if o.reason == "" {
 			return nil
 		}
-		if worst == nil || refusal.Reason.Rank() > worst.Reason.Rank() ||
-			(refusal.Reason == worst.Reason && refusal.Limit > worst.Limit) {
-			worst = refusal
+		if worst.reason == "" || o.reason.Rank() > worst.reason.Rank() || (o.reason == worst.reason && o.limit > worst.limit) {
+			worst = o
 		}
 	}
-	return worst
+	return worst.refusal()
 }
 
 func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res *resource) *berth.Refusal {
-	return e.impossibleAt(r, part, res, e.state.now)
+	o := res.obstacle(r, part, e.state.now)
+	return o.refusal()
 }
 
-func (e *Engine) impossibleAt(r *berth.Request, part *berth.Part, res *resource, from berth.Time) *berth.Refusal {
-	var wanted berth.Count // the fewest PEs of any variant
-	shortest := berth.Duration(berth.Forever)
+// obstacle is why a resource could not serve a part even if everything were
+// free; the zero value is that it could.
+type obstacle struct {
+	reason   berth.Reason
+	resource berth.ResourceID
+	wanted   berth.Count // the fewest PEs of any variant
+	limit    berth.Count
+	possible berth.Time // the earliest end, of a deadline that is missed
+}
+
+// refusal returns the same as an answer, nil if there is no obstacle.
+func (o *obstacle) refusal() *berth.Refusal {
+	if o.reason == "" {
+		return nil
+	}
+	return &berth.Refusal{Reason: o.reason, Resource: o.resource, Wanted: o.wanted, Limit: o.limit, Possible: o.possible}
+}
+
+// obstacle returns the first test that a part, decided at a time, fails on the
+// resource. How long it would take is looked at last, because that is dearest.
+func (res *resource) obstacle(r *berth.Request, part *berth.Part, from berth.Time) obstacle {
+	o := obstacle{resource: res.id, wanted: part.Variants[0].NPE}
+	for _, v := range part.Variants[1:] {
+		o.wanted = min(o.wanted, v.NPE)
+	}
 	eligible := res.eligibleCount(r, part)
-	for _, v := range part.Variants {
-		if wanted == 0 || v.NPE < wanted {
-			wanted = v.NPE
-		}
-		if v = res.lasts(r, v); v.NPE <= eligible && res.permits(r, v) {
-			shortest = min(shortest, v.Duration)
-		}
-	}
+	suits := func(v berth.Variant) bool { return v.NPE <= eligible && res.suits(r, v) }
 	lacks := res.lacks(r)
-	possible := max(r.Ready, from.Add(res.before(r))).Add(shortest)
 	switch {
-	case wanted > res.pool.PEs:
-		return &berth.Refusal{Reason: berth.TooLarge, Resource: res.id, Wanted: wanted, Limit: res.pool.PEs}
-	case lacks == berth.NoSuitableSite || shortest == berth.Forever:
-		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: res.id, Wanted: wanted, Limit: eligible}
+	case o.wanted > res.pool.PEs:
+		o.reason, o.limit = berth.TooLarge, res.pool.PEs
+		return o
+	case lacks == berth.NoSuitableSite || !slices.ContainsFunc(part.Variants, suits):
+		o.reason, o.limit = berth.NoSuitableSite, eligible
+		return o
 	case lacks != "":
-		return &berth.Refusal{Reason: lacks, Resource: res.id, Wanted: wanted}
-	case possible > r.Deadline:
-		return &berth.Refusal{Reason: berth.DeadlineMissed, Resource: res.id, Wanted: wanted, Possible: possible}
+		o.reason = lacks
+		return o
 	}
-	return nil
+	shortest := berth.Duration(berth.Forever)
+	for _, v := range part.Variants {
+		if suits(v) {
+			shortest = min(shortest, res.lasts(r, v).Duration)
+		}
+	}
+	if possible := max(r.Ready, from.Add(res.before(r))).Add(shortest); possible > r.Deadline {
+		o.reason, o.possible = berth.DeadlineMissed, possible
+		return o
+	}
+	return obstacle{}
 }
 
 // within returns how many PEs of the set are below size.

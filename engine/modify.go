@@ -94,11 +94,12 @@ func (e *Engine) without(d *entry, do func()) {
 	}
 	e.state.ledger.hold(d, -1)
 	each(calendar.Calendar.Remove)
-	must(e.state.besides(d.Held, e.state.now, calendar.Calendar.Remove))
+	movable := e.state.movable(d)
+	must(e.state.besides(movable, e.state.now, calendar.Calendar.Remove))
 	e.state.placing.again = d
 	do()
 	e.state.placing.again = nil
-	must(e.state.besides(d.Held, e.state.now, calendar.Calendar.Add))
+	must(e.state.besides(movable, e.state.now, calendar.Calendar.Add))
 	each(calendar.Calendar.Add)
 	e.state.ledger.hold(d, 1)
 }
@@ -179,12 +180,12 @@ func (e *Engine) noShow(d *entry) {
 
 // modify folds Modified: the reservation, which has no place for the moment, is
 // for another request and has another place.
-func (s *state) modify(e *entry, r *berth.Request, to, held []berth.Allotment) error {
+func (s *state) modify(e *entry, r *berth.Request, to, held []berth.Allotment, staging *berth.Staging) error {
 	if r == nil || len(to) != len(r.Parts) {
 		return fmt.Errorf("reservation %q is modified to nothing", e.Request.ID)
 	}
 	e.Request, e.running, e.further = r, int32(len(to)), nil
-	return s.move(e, to, held)
+	return s.move(e, to, held, staging)
 }
 
 // prolong folds Extended of a reservation that has not started.

@@ -159,7 +159,9 @@ func (e *Engine) later(d *entry) (at berth.Allotment, ok bool) {
 	}
 	c := e.state.calendar(a.Resource)
 	fit, ok := calendar.Earliest(c, q)
+	e.state.placing.again = d
 	fit, ok = e.beside(c, e.takes(d.Request, res), q, fit, ok)
+	e.state.placing.again = nil
 	a.Start, a.End, a.PEs = fit.Start, fit.End, fit.PEs
 	return a, ok && fit.End.Valid()
 }

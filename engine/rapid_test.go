@@ -37,6 +37,7 @@ func drawConfig(t *rapid.T) engine.Config {
 		config.Period = berth.Duration(rapid.IntRange(1, 20).Draw(t, "period"))
 	}
 	config.Staging = rapid.SampledFrom(engine.Stagings()).Draw(t, "staging")
+	config.Uplink = rapid.SampledFrom([]int64{0, 0, 600, 1500, 3 << 20}).Draw(t, "uplink")
 	config.Immediate = rapid.SampledFrom([]engine.Immediate{engine.Refuse, engine.Enqueue}).Draw(t, "immediate")
 	config.Preempt = rapid.IntRange(0, 3).Draw(t, "preempt") == 0
 	config.Overrun = rapid.SampledFrom([]engine.Overrun{"", engine.Kill, engine.Extend, engine.Delay}).Draw(t, "overrun")
@@ -212,6 +213,7 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 				t.Fatal(err)
 			}
 			promised.watch(t, changes)
+			uplinkHolds(t, decides, config, ids, now)
 			_, _, errB := repeats.Apply(now, event)
 			if (errA == nil) != (errB == nil) {
 				t.Fatalf("the same event gave %v and then %v", errA, errB)

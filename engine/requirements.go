@@ -12,7 +12,8 @@ import (
 // the reason to report, or "". A site that has the hardware but not the program
 // gets further than one that has neither, and one that lacks only licences
 // further still. What the sites file leaves unknown is not checked, except
-// accelerators, which nobody has who does not say so. What others use of licences and storage is not looked at.
+// accelerators, which nobody has who does not say so. What
+// others use of licences and storage is not looked at; jobs, which take none, are not let near what is counted.
 func (res *resource) lacks(r *berth.Request) berth.Reason {
 	need, node := &r.Requirements, &res.pool.Node
 	switch {
@@ -23,38 +24,54 @@ func (res *resource) lacks(r *berth.Request) berth.Reason {
 	case need.Partition != "" && res.partition(need.Partition) == nil,
 		node.MemoryMB > 0 && need.MemoryMB > node.MemoryMB,
 		res.site.StorageMB > 0 && need.StorageMB > res.site.StorageMB,
-		need.Accelerators > node.Accelerators:
+		need.Accelerators > node.Accelerators,
+		r.IsJob() && res.storage != nil && need.StorageMB > 0:
 		return berth.NoSuitableSite
 	case need.Software == "":
 		return ""
 	}
-	if res.program(r) >= 0 {
-		return ""
+	switch program := res.state.programs.at(res.place, r); {
+	case program == noProgram:
+		return berth.NoSoftware
+	case program == noLicences, r.IsJob() && need.Licences > 0 && res.licences[program] != nil:
+		return berth.NoLicence
 	}
-	for i := range res.site.Software {
-		if serves(&res.site.Software[i], need) {
-			return berth.NoLicence
-		}
-	}
-	return berth.NoSoftware
+	return ""
 }
 
-// program returns the place of the first program of a site that is what a
-// request requires, with as many licences; -1 if there is none.
+// counted reports what of a job's wishes is counted wherever else it could run:
+// the passes for jobs do not look at stocks, so those who want to take of one have
+// to ask for a promise.
+func (e *Engine) counted(job *berth.Request) *berth.Error {
+	if !job.IsJob() || job.Licences == 0 && job.StorageMB == 0 {
+		return nil
+	}
+	var counted *berth.Error
+	promised := *job
+	promised.Kind = berth.KindRequest
+	for i := range e.state.resources {
+		switch res := &e.state.resources[i]; {
+		case res.lacks(job) == "":
+			return nil
+		case counted != nil || res.lacks(&promised) != "":
+		case res.storage != nil && job.StorageMB > 0:
+			counted = berth.Errorf(berth.Invalid, "storage_mb",
+				"%d for an ordinary job, and site %s counts its storage; want 0, or a request with a deadline", job.StorageMB, res.id.Site)
+		default:
+			counted = berth.Errorf(berth.Invalid, "licences",
+				"%d of %s for an ordinary job, and site %s counts them; want 0, or a request with a deadline", job.Licences, job.Software, res.id.Site)
+		}
+	}
+	return counted
+}
+
+// program returns the index of the program of a site that a request uses;
+// negative if it uses none.
 func (res *resource) program(r *berth.Request) int {
-	for i := range res.site.Software {
-		s := &res.site.Software[i]
-		if r.Software != "" && serves(s, &r.Requirements) && (s.Licences == 0 || s.Licences >= r.Licences) {
-			return i
-		}
+	if r.Software == "" {
+		return noProgram
 	}
-	return -1
-}
-
-// serves reports whether a program is the one required, in that version or a
-// later one.
-func serves(s *berth.Software, need *berth.Requirements) bool {
-	return s.Name == need.Software && compareVersions(s.Version, need.Version) >= 0
+	return int(res.state.programs.at(res.place, r))
 }
 
 // partition returns the resource's partition of that name, or nil.
@@ -78,6 +95,11 @@ func (res *resource) permits(r *berth.Request, v berth.Variant) bool {
 	}
 	p := res.partition(r.Partition)
 	return p != nil && (p.MaxNPE == 0 || v.NPE <= p.MaxNPE) && (p.MaxDuration == 0 || v.Duration <= p.MaxDuration)
+}
+
+// suits reports the same of a variant that is not scaled yet.
+func (res *resource) suits(r *berth.Request, v berth.Variant) bool {
+	return r.Partition == "" || res.permits(r, res.lasts(r, v))
 }
 
 // eligible returns the PEs of the resource that a part may use: those the part

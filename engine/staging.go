@@ -110,18 +110,27 @@ func (f *Forecast) takes(from berth.Time, kilobytes int64) berth.Duration {
 
 // stage returns how long so many kilobytes take to a resource from a time on.
 func (res *resource) stage(from berth.Time, kilobytes int64) berth.Duration {
-	link := &res.site.Link
-	delay := berth.Duration(link.DelayMS+999) / 1000
-	switch {
-	case kilobytes == 0:
+	if kilobytes == 0 {
 		return 0
-	case res.state.forecasts[res.id.Site] != nil:
-		d := res.state.forecasts[res.id.Site].takes(from, kilobytes)
+	}
+	return max(res.alone(from, kilobytes), res.quickest(kilobytes))
+}
+
+// alone returns the same of the link alone.
+func (res *resource) alone(from berth.Time, kilobytes int64) berth.Duration {
+	link, delay := &res.site.Link, res.delay()
+	switch {
+	case res.forecast != nil:
+		d := res.forecast.takes(from, kilobytes)
 		return min(d, berth.Duration(berth.Forever)-delay) + delay
 	case link.KilobytesPerSecond == 0:
 		return delay // how fast it is nobody knows
 	}
 	return delay + berth.Duration((kilobytes+link.KilobytesPerSecond-1)/link.KilobytesPerSecond)
+}
+
+func (res *resource) delay() berth.Duration {
+	return berth.Duration(res.site.Link.DelayMS+999) / 1000
 }
 
 // staging returns how long the data of a request take to a resource from now on,
@@ -130,16 +139,20 @@ func (res *resource) staging(r *berth.Request) berth.Duration {
 	if res.state.staging == NoStaging || r.StorageMB == 0 || r.IsJob() {
 		return 0
 	}
-	if d := res.state.placing.again; d != nil && d.dataAt(res.id.Site, r) {
+	if d := res.state.placing.again; d != nil && res.state.dataAt(d, res.id.Site, r) {
 		return max(0, d.Staging.End.Sub(res.state.now))
 	}
 	return res.stage(res.state.now, 1000*r.StorageMB)
 }
 
+// begun reports whether the data of a reservation are on their way, or there.
+// What has not begun may be sent elsewhere instead, or at another time.
+func (s *state) begun(e *entry) bool { return e.Staging != nil && e.Staging.Start <= s.now }
+
 // dataAt reports whether the data of a request are at a site, or on their way
-// there.
-func (e *entry) dataAt(site string, r *berth.Request) bool {
-	return e.Staging != nil && e.Allotments[0].Resource.Site == site && e.Request.StorageMB == r.StorageMB
+// there, for the sake of a reservation.
+func (s *state) dataAt(e *entry, site string, r *berth.Request) bool {
+	return s.begun(e) && e.Allotments[0].Resource.Site == site && e.Request.StorageMB == r.StorageMB
 }
 
 // before returns for how long from now on a request waits for its data before it
@@ -158,19 +171,25 @@ func (res *resource) before(r *berth.Request) berth.Duration {
 func (e *Engine) further(d *entry, r *berth.Request, allotments []berth.Allotment) ([]berth.Allotment, *berth.Staging) {
 	held := e.held(r, allotments)
 	res := e.resourceOf(allotments[0].Resource)
-	storage := slices.IndexFunc(held, func(a berth.Allotment) bool { return a.Resource.Kind == berth.StorageKind })
-	if d != nil && d.dataAt(res.id.Site, r) {
+	storage := storageOf(held)
+	if d != nil && e.state.dataAt(d, res.id.Site, r) {
 		if storage >= 0 {
 			held[storage].Start = min(held[storage].Start, max(d.Staging.Start, e.state.now))
 		}
-		return held, d.Staging
+		return append(withoutShare(held), e.state.sending(d)...), d.Staging
 	}
 	length := res.staging(r)
 	if length == 0 {
 		return held, nil
 	}
+	if res.shares(r) {
+		return e.shared(r, allotments, held)
+	}
 	start := e.state.now
-	if storage >= 0 && e.settings.staging == StageBefore {
+	switch {
+	case e.settings.staging == HoldWhile:
+		start = allotments[0].Start
+	case storage >= 0:
 		a := &held[storage]
 		if free, _ := e.state.calendar(a.Resource).Free(berth.Interval{Start: start, End: a.Start}); start < a.Start && free >= a.NPE {
 			a.Start = start
@@ -178,6 +197,25 @@ func (e *Engine) further(d *entry, r *berth.Request, allotments []berth.Allotmen
 		start = a.Start
 	}
 	return held, &berth.Staging{Start: start, End: start.Add(length), Since: start, Kilobytes: 1000 * r.StorageMB}
+}
+
+// shared returns the same for a request whose transfer shares the uplink.
+func (e *Engine) shared(r *berth.Request, allotments, held []berth.Allotment) ([]berth.Allotment, *berth.Staging) {
+	res := e.resourceOf(allotments[0].Resource)
+	share, storage := shareOf(held), storageOf(held)
+	if share >= 0 { // PEs are held from its beginning
+		a := &held[share]
+		return held, &berth.Staging{Start: a.Start, End: a.End, Since: a.Start, Kilobytes: 1000 * r.StorageMB}
+	}
+	from := e.state.now
+	if storage >= 0 {
+		from = e.state.freeSince(e.state.calendar(held[storage].Resource), held[storage].NPE, held[storage].End)
+	}
+	at := res.turn(from, 1000*r.StorageMB)
+	if storage >= 0 {
+		held[storage].Start = min(held[storage].Start, at.start)
+	}
+	return e.state.withShare(held, at), &berth.Staging{Start: at.start, End: at.end(), Since: at.start, Kilobytes: 1000 * r.StorageMB}
 }
 
 // relocate gives a promise another place.
@@ -196,21 +234,23 @@ func (e *Engine) foresee(f *Forecast) error {
 	if !slices.ContainsFunc(e.config.Sites, func(s berth.Site) bool { return s.Name == f.Site }) {
 		return berth.Errorf(berth.NotFound, "site", "no site %q", f.Site)
 	}
-	type transfer struct {
-		entry *entry
-		left  int64
-	}
-	var underway []transfer
+	var list []underway
 	for _, d := range e.state.ledger.live {
 		s := d.Staging
 		if s == nil || s.End <= e.state.now || d.State == berth.Active || d.Allotments[0].Resource.Site != f.Site {
 			continue
 		}
-		underway = append(underway, transfer{d, max(1, s.Kilobytes-e.movedOf(s, f.Site))})
+		list = append(list, underway{d, max(1, s.Kilobytes-e.movedOf(s, f.Site))})
 	}
-	slices.SortFunc(underway, func(a, b transfer) int { return cmp.Compare(a.entry.Sequence, b.entry.Sequence) })
+	slices.SortFunc(list, func(a, b underway) int { return cmp.Compare(a.entry.Sequence, b.entry.Sequence) })
 	e.emit(Change{Kind: Forecasted, Forecast: f})
-	for _, t := range underway {
+	if e.state.uplink != nil {
+		if e.settings.staging == StageBefore { // else a transfer is as long as PEs are held for it
+			e.reroute(list)
+		}
+		return nil
+	}
+	for _, t := range list {
 		e.arrives(t.entry, t.left)
 	}
 	return nil
@@ -221,7 +261,7 @@ func (e *Engine) movedOf(s *berth.Staging, site string) int64 {
 	switch f := e.state.forecasts[site]; {
 	case s.Since >= e.state.now:
 		return 0
-	case f != nil:
+	case f != nil && e.state.uplink == nil: // a share of the uplink is the same throughout
 		return f.moved(e.state.now) - f.moved(s.Since)
 	}
 	high, low := bits.Mul64(uint64(s.Kilobytes), uint64(e.state.now-s.Since))
@@ -239,15 +279,20 @@ func (e *Engine) arrives(d *entry, left int64) {
 		return
 	}
 	e.emit(Change{Kind: Staged, ID: d.Request.ID, Staging: &s, entry: d})
-	if e.settings.staging == HoldWhile || s.End <= d.Start() {
-		return
+	if e.settings.staging != HoldWhile && s.End > d.Start() {
+		e.postpone(d)
 	}
+}
+
+// postpone places a promise anew for which its data come too late.
+func (e *Engine) postpone(d *entry) {
+	res := e.resourceOf(d.Allotments[0].Resource)
 	var allotments []berth.Allotment
 	var refusal *berth.Refusal
 	e.without(d, func() { allotments, refusal = e.place(d.Request) })
 	if refusal != nil {
 		e.emit(Change{Kind: Kept, ID: d.Request.ID, entry: d, Refusal: &berth.Refusal{
-			Reason: berth.DeadlineMissed, Resource: res.id, Wanted: d.Allotments[0].NPE, Possible: s.End.Add(d.End().Sub(d.Start())),
+			Reason: berth.DeadlineMissed, Resource: res.id, Wanted: d.Allotments[0].NPE, Possible: d.Staging.End.Add(d.End().Sub(d.Start())),
 		}})
 		return
 	}
@@ -264,5 +309,10 @@ func (s *state) takeForecast(f *Forecast) error {
 		return fmt.Errorf("a forecast: %w", err)
 	}
 	s.forecasts[f.Site] = f
+	for i := range s.resources {
+		if s.resources[i].id.Site == f.Site {
+			s.resources[i].forecast = f
+		}
+	}
 	return nil
 }

@@ -170,3 +170,53 @@ func TestForecastAgreesWithWalk(t *testing.T) {
 		}
 	})
 }
+
+func TestHeldPEsBeginWithTheTransfer(t *testing.T) {
+	e := newEngine(t, distant(engine.HoldWhile, 0))
+	submit(t, e, 0, berth.Rigid("before", 0, 0, 100, 4, 50))
+	submit(t, e, 0, heavy("a", 0, 1000, 2000))
+	r, _ := e.Reservation("a")
+	if r.Start() != 50 || r.Staging.Start != 50 || r.Staging.End != 72 || r.End() != 172 {
+		t.Errorf("throughout [%d,%d), data throughout [%d,%d)", r.Start(), r.End(), r.Staging.Start, r.Staging.End)
+	}
+}
+
+// Parts start when the data are there.
+func TestPartsWaitForTheirData(t *testing.T) {
+	e := newEngine(t, distant(engine.StageBefore, 0))
+	r := heavy("a", 0, 1000, 2000)
+	r.Parts = append(r.Parts, r.Parts[0])
+	submit(t, e, 0, r)
+	if a, _ := e.Reservation("a"); a.Start() != 22 || a.Staging.End != 22 {
+		t.Errorf("start at %d, data are there at %d", a.Start(), a.Staging.End)
+	}
+	late := heavy("b", 0, 121, 2000)
+	late.Parts = append(late.Parts, late.Parts[0])
+	if got := refused(t, submit(t, e, 0, late)); got.Reason != berth.DeadlineMissed {
+		t.Errorf("b: %+v", got)
+	}
+}
+
+// Data that are there stay while their promise makes room for somebody who goes
+// on for too long: a place is good only if there is room for them all the while.
+// Data that have not been sent are sent at another time.
+func TestDataThatStayNeedTheirRoom(t *testing.T) {
+	for extension, want := range map[berth.Duration]string{
+		100:  "started:over advanced moved:moves extended:over lost:moves",
+		1000: "started:over advanced moved:other moved:moves extended:over moved:moves moved:other",
+	} {
+		config := distant(engine.StageBefore, 3000)
+		config.Overrun, config.Extension = engine.Delay, extension
+		config.Sites[0].Pools[0].PEs = 2
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("over", 0, 0, 100, 2, 50))
+		submit(t, e, 0, heavy("moves", 0, 200, 2000))  // throughout [50,150), its data from 0 on
+		submit(t, e, 0, heavy("other", 0, 5000, 3000)) // throughout [182,282), its data from 150 on
+		if got := kinds(apply(t, e, 50, engine.Event{Kind: engine.Wake})); got != want {
+			t.Errorf("longer by %d: %s, want %s", extension, got, want)
+		}
+		if other, live := e.Reservation("other"); !live || extension == 1000 && other.Staging.Start != 1150 {
+			t.Errorf("longer by %d: data of the other %+v", extension, other.Staging)
+		}
+	}
+}

@@ -28,8 +28,10 @@ type state struct {
 	// others.
 	stocks     map[berth.ResourceID]*stock
 	stockOrder []*stock // in the order of the configuration
+	uplink     *stock   // what all transfers share, nil if nothing
 	staging    Staging
 	forecasts  map[string]*Forecast // by site
+	programs   programs             // where which is; it follows from the configuration
 	placing    placing              // nothing between two events: it is not remembered
 	// plans are the calendars with the plans of jobs booked on top; only the
 	// conservative pass has them.
@@ -60,7 +62,9 @@ type resource struct {
 	state    *state
 	id       berth.ResourceID
 	site     *berth.Site
+	place    int // of the site in the configuration
 	pool     berth.Pool
+	forecast *Forecast         // of the site's link, nil if there is none
 	calendar calendar.Calendar // that of the state
 	idle     bitset.Set        // likewise; nil under early binding
 	licences []*stock          // of each program of the site, nil where there is no limit
@@ -97,6 +101,7 @@ func newState(config *Config, settings *settings) *state {
 		stocks:    map[berth.ResourceID]*stock{},
 		staging:   settings.staging,
 		forecasts: map[string]*Forecast{},
+		programs:  newPrograms(config.Sites),
 		idle:      map[berth.ResourceID]bitset.Set{},
 		ledger:    newLedger(),
 		queue:     newQueue(settings),
@@ -112,6 +117,7 @@ func newState(config *Config, settings *settings) *state {
 	if settings.jobs.plans && !s.flat {
 		s.plans = map[berth.ResourceID]calendar.Calendar{}
 	}
+	s.uplink = s.newStock(berth.UplinkID(), config.Uplink, settings.form)
 	for i, site := range config.Sites {
 		if site.Managed {
 			s.managed[site.Name] = true
@@ -127,7 +133,9 @@ func newState(config *Config, settings *settings) *state {
 				s.idle[id] = bitset.New(pool.PEs)
 				s.idle[id].Fill(pool.PEs)
 			}
-			s.resources = append(s.resources, resource{state: s, id: id, site: &config.Sites[i], pool: pool, calendar: s.calendars[id], idle: s.idle[id], licences: licences, storage: storage})
+			s.resources = append(s.resources, resource{
+				state: s, id: id, site: &config.Sites[i], place: i, pool: pool, calendar: s.calendars[id], idle: s.idle[id], licences: licences, storage: storage,
+			})
 		}
 	}
 	return s
@@ -295,20 +303,15 @@ func (s *state) fold(c *Change) error {
 		s.queueJob(c.Request)
 		return nil
 	case Moved:
-		if c.Moved != nil {
-			e.Staging = c.Staging
-		}
-		return s.move(e, c.Moved, c.Held)
+		return s.move(e, c.Moved, c.Held, c.Staging)
 	case Staged:
-		e.Staging = c.Staging
-		return nil
+		return s.stage(e, c)
 	case Confirmed:
 		return s.confirm(e)
 	case Resized:
 		return s.resize(e, c.Moved)
 	case Modified:
-		e.Staging = c.Staging
-		return s.modify(e, c.Request, c.Moved, c.Held)
+		return s.modify(e, c.Request, c.Moved, c.Held, c.Staging)
 	case Shown:
 		return s.shown(e)
 	case Kept:
@@ -324,7 +327,7 @@ func (s *state) fold(c *Change) error {
 	case Lost:
 		delete(s.degraded, c.ID)
 		s.ledger.forget(e)
-		return nil
+		return s.besides(s.sending(e), s.now, calendar.Calendar.Remove)
 	}
 	return fmt.Errorf("unknown change %q", c.Kind)
 }
@@ -445,7 +448,7 @@ func (s *state) extend(e *entry, until berth.Time) error {
 
 // move takes a reservation that has not started from its place, or gives it
 // another.
-func (s *state) move(e *entry, to, held []berth.Allotment) error {
+func (s *state) move(e *entry, to, held []berth.Allotment, staging *berth.Staging) error {
 	if e.State == berth.Active {
 		return fmt.Errorf("reservation %q has started and cannot move", e.Request.ID)
 	}
@@ -462,9 +465,12 @@ func (s *state) move(e *entry, to, held []berth.Allotment) error {
 				return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
 			}
 		}
-		return s.besides(e.Held, s.now, calendar.Calendar.Remove)
+		return s.besides(s.movable(e), s.now, calendar.Calendar.Remove)
 	}
-	e.Allotments, e.Held = to, held
+	if err := s.besides(s.sending(e), s.now, calendar.Calendar.Remove); err != nil {
+		return fmt.Errorf("reservation %q: %w", e.Request.ID, err)
+	}
+	e.Allotments, e.Held, e.Staging = to, held, staging
 	e.Generation++
 	s.lacks(e, 0)
 	if err := s.besides(held, s.now, calendar.Calendar.Add); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-hpc/berth/sim"
 )
 
-func replay(t *testing.T, config engine.Config, w sim.Workload) []berth.Line {
+func replay(t rapid.TB, config engine.Config, w sim.Workload) []berth.Line {
 	t.Helper()
 	lines, err := sim.Replay(context.Background(), config, w, nil)
 	if err != nil {

@@ -89,6 +89,14 @@ func near(got, published float64) bool { return math.Abs(got-published) < 0.000_
 // accepted fails the test unless the independent validator accepts a schedule.
 func accepted(t rapid.TB, lines []berth.Line, pes berth.Count) {
 	t.Helper()
+	if report := checked(t, lines, check.Options{PEs: pes}); !report.Valid() {
+		t.Fatalf("%d violations, the first: %v", len(report.Violations), report.Violations[0])
+	}
+}
+
+// checked returns what the independent validator says of a schedule.
+func checked(t rapid.TB, lines []berth.Line, options check.Options) *check.Report {
+	t.Helper()
 	var file bytes.Buffer
 	out := json.NewEncoder(&file)
 	for i := range lines {
@@ -96,13 +104,11 @@ func accepted(t rapid.TB, lines []berth.Line, pes berth.Count) {
 			t.Fatal(err)
 		}
 	}
-	report, err := check.File(&file, "schedule", check.Options{PEs: pes})
+	report, err := check.File(&file, "schedule", options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !report.Valid() {
-		t.Fatalf("%d violations, the first: %v", len(report.Violations), report.Violations[0])
-	}
+	return report
 }
 
 // The mean wait and the mean bounded slowdown of EASY and of conservative

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -22,9 +23,10 @@ type recorder struct {
 	speeds map[[2]string]*berth.Pool // by site and pool, as lines name them; only those that are not of standard speed
 	now    berth.Time
 
-	outages []berth.Line              // and what stopped jobs had run
-	staged  map[string]*berth.Staging // when data of requests were moved
-	pieces  map[string]pieces         // by job that was stopped
+	outages []berth.Line               // and what stopped jobs had run
+	staged  map[string][]berth.Staging // when data of requests were moved, each piece at one rate
+	shared  bool                       // transfers share an uplink, so that rates matter
+	pieces  map[string]pieces          // by job that was stopped
 }
 
 // pieces is how often a job was stopped, and how much it did before, in
@@ -54,6 +56,7 @@ func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 		pieces: map[string]pieces{},
 		first:  make([]int, 0, len(requests)),
 		live:   make([]int, 0, len(requests)),
+		shared: config.Uplink > 0,
 		pools:  slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
 	}
 	for _, site := range config.Sites {
@@ -154,19 +157,30 @@ func (r *recorder) record(changes []engine.Change) {
 
 // stage notes when the data of a promise are moved; nil if there are none.
 func (r *recorder) stage(id string, s *berth.Staging) {
-	switch {
-	case s != nil:
-		if r.staged == nil {
-			r.staged = map[string]*berth.Staging{}
-		}
-		r.staged[id] = s
-	case r.staged != nil:
+	if s == nil {
 		delete(r.staged, id)
+		return
 	}
+	if r.staged == nil {
+		r.staged = map[string][]berth.Staging{}
+	}
+	pieces := r.staged[id]
+	last := len(pieces) - 1
+	if last < 0 || !r.shared || pieces[last].Start != s.Start {
+		r.staged[id] = []berth.Staging{*s}
+		return
+	}
+	// The same transfer goes on otherwise: what was moved before is a piece.
+	before := &pieces[last]
+	before.End, before.Kilobytes = min(before.End, max(r.now, before.Since)), before.Kilobytes-s.Kilobytes
+	if before.Kilobytes == 0 {
+		pieces = pieces[:last]
+	}
+	r.staged[id] = append(pieces, *s)
 }
 
-// stagings returns a line for the transfer of everything that kept its promise
-// until it started, in the order of the requests.
+// stagings returns a line for each piece of the transfer of everything that kept
+// its promise until it started, in the order of the requests.
 func (r *recorder) stagings() []berth.Line {
 	if len(r.staged) == 0 {
 		return nil
@@ -174,14 +188,39 @@ func (r *recorder) stagings() []berth.Line {
 	var lines []berth.Line
 	for i := range r.lines {
 		of := &r.lines[i]
-		s := r.staged[of.ID]
-		if s == nil || !of.Accepted || of.Part > 1 {
+		if !of.Accepted || of.Part > 1 {
 			continue
 		}
-		start, end := s.Start, s.End
-		lines = append(lines, berth.Line{ID: of.ID, Kind: berth.KindStaging, Site: of.Site, Arrival: start, Ready: start, Start: &start, End: &end, Duration: end.Sub(start)})
+		for _, s := range r.staged[of.ID] {
+			start, end := s.Start, s.End
+			line := berth.Line{ID: of.ID, Kind: berth.KindStaging, Site: of.Site}
+			if r.shared {
+				if s, end = until(s, of); end <= s.Since {
+					continue
+				}
+				start, line.Kilobytes = s.Since, s.Kilobytes
+			}
+			line.Arrival, line.Ready, line.Start, line.End, line.Duration = start, start, &start, &end, end.Sub(start)
+			lines = append(lines, line)
+		}
 	}
 	return lines
+}
+
+// until returns what is moved of a piece before what needs it is over, and when
+// that ends: nothing where the link stands still.
+func until(s berth.Staging, of *berth.Line) (berth.Staging, berth.Time) {
+	over := *cmp.Or(of.ActualEnd, of.End)
+	switch {
+	case s.End >= berth.Forever:
+		return s, s.Since
+	case s.End <= over || over <= s.Since:
+		return s, min(s.End, max(over, s.Since))
+	}
+	high, low := bits.Mul64(uint64(s.Kilobytes), uint64(over-s.Since))
+	moved, _ := bits.Div64(high, low, uint64(s.End-s.Since)) // less than all, since it goes on
+	s.Kilobytes = int64(moved)
+	return s, over
 }
 
 // parts returns how many parts a request has.

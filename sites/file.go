@@ -15,6 +15,7 @@ import (
 type File struct {
 	Name     string       // of the file, for messages
 	Sites    []berth.Site // at least one, in the order of the file
+	Uplink   int64        // in kB/s, of the centre that all data leave; 0 is no limit
 	Users    []berth.User // in the order of the file
 	Policies Policies
 	// Adapters says how sites are reached that describe themselves, by name. Such

@@ -92,7 +92,7 @@ func FuzzAdd(f *testing.F) {
 		}
 		delete(after.Adapters, "added-by-the-test")
 		if diff := cmp.Diff(before.Sites, after.Sites[:last]) + cmp.Diff(before.Adapters, after.Adapters) + cmp.Diff(before.Users, after.Users) +
-			cmp.Diff(before.Policies, after.Policies) + cmp.Diff(before.Service, after.Service); diff != "" {
+			cmp.Diff(before.Policies, after.Policies) + cmp.Diff(before.Uplink, after.Uplink) + cmp.Diff(before.Service, after.Service); diff != "" {
 			t.Fatal(diff)
 		}
 	})

@@ -32,6 +32,7 @@ const DefaultPool = "pool"
 func (r *reader) file(v *value) {
 	r.group(v, "", "a sites file",
 		key{"sites", "a sites file needs at least one site", r.sites},
+		key{"uplink", "", measured(r, &r.Uplink, rateExample, bandwidth)},
 		key{"users", "", r.users},
 		key{"policies", "", r.policies},
 		key{"service", "", r.service},

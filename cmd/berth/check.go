@@ -27,8 +27,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Long: `Reads a schedule file and checks it line by line and as a whole: sizes, windows,
 lengths, reasons, co-allocated parts, precedence, stagings, and that no more PEs are
 taken at any time than there are, and none twice. With --sites also that sites have
-the software asked for, and enough licences and storage at any time. It shares no
-code with the scheduler.
+the software asked for, and enough licences, storage and uplink at any time. It
+shares no code with the scheduler.
 
 Prints "valid" and exits 0, or prints every violation and exits 1. A file that
 cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
@@ -52,7 +52,7 @@ cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
 					return err
 				}
 				return a.check(args[0], format, check.Options{
-					Sizes: file.Size, Speed: speedsOf(file), Software: softwareOf(file), Storage: storageOf(file),
+					Sizes: file.Size, Speed: speedsOf(file), Software: softwareOf(file), Storage: storageOf(file), Uplink: file.Uplink,
 				})
 			case pes == 0:
 				return usagef(cmd, "--pes: missing; want the size of the machine, or --sites FILE.yaml")

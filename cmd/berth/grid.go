@@ -171,6 +171,7 @@ func (g *grid) fromFile(cmd *cobra.Command, flags *simFlags, config *engine.Conf
 	if !cmd.Flags().Changed("unaware") {
 		config.Unaware = p.Unaware
 	}
+	config.Uplink = g.file.Uplink
 	orderFrom(g.file, config)
 	admitFrom(g.file, config)
 }
