@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-hpc/berth/internal/chart"
 	"github.com/berth-hpc/berth/measure"
-	"github.com/berth-hpc/berth/reproduce/chart"
 )
 
 // Drawing is a figure over one dimension, drawn and as numbers.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-hpc/berth/internal/chart"
 	"github.com/berth-hpc/berth/policy"
-	"github.com/berth-hpc/berth/reproduce/chart"
 )
 
 // rectNotes say where the paper leaves something open, and what was done.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/berth-hpc/berth/reproduce/chart"
+	"github.com/berth-hpc/berth/internal/chart"
 )
 
 // gridNotes say where the paper leaves something open, and what was done.

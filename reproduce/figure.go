@@ -3,8 +3,8 @@ package reproduce
 import (
 	"io"
 
+	"github.com/berth-hpc/berth/internal/chart"
 	"github.com/berth-hpc/berth/measure"
-	"github.com/berth-hpc/berth/reproduce/chart"
 )
 
 // Figure is values over a common axis, drawn and as numbers.

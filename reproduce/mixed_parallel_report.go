@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-hpc/berth/reproduce/chart"
+	"github.com/berth-hpc/berth/internal/chart"
 )
 
 // mixedNotes say where the paper leaves something open, and what was done.
