@@ -108,6 +108,19 @@ func TestReproduceAll(t *testing.T) {
 		swaps += swappedList(t, &Papers[i], Options{Scale: Quick, Seed: 1, Data: data}, filepath.Join(all, Papers[i].Name))
 	}
 	pinned(t, "swapped.txt", swaps)
+
+	// From files of measurements, one for each paper, it is made again.
+	for i := range Papers {
+		name := Papers[i].Name
+		if err := os.WriteFile(filepath.Join(folder, "kept-"+name+".jsonl"), fileAt(t, all, name, "cells.jsonl"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := filepath.Join(folder, "again")
+	out, err := exec.Command(binary, "reproduce", "all", "--data", data, "--merge", filepath.Join(folder, "kept.jsonl"), "--out", again, "-o", "csv").CombinedOutput()
+	if err != nil || !bytes.Equal(out, printed.Bytes()) || !bytes.Equal(fileAt(t, again, "report.html"), fileAt(t, all, "report.html")) {
+		t.Errorf("merged it is another report: %v, %.300s", err, out)
+	}
 }
 
 // wellFilled wants the page over all, and of each paper the page, the claims and
