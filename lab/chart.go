@@ -152,6 +152,7 @@ func (v *view) draw() (d Drawing, some bool) {
 		d.Name += "-change"
 	}
 	scale, unit := v.scale()
+	d.Title = strings.ToUpper(d.Title[:1]) + d.Title[1:]
 	d.chart = chart.Chart{Title: d.Title, X: axis.Name, Y: unit, Zero: v.change, Ticks: v.ticks(&d), Within: v.within()}
 	lines, looks := v.shown()
 	if v.change && len(lines) == 1 && len(v.lines) > 0 {
@@ -280,9 +281,12 @@ func (v *view) scale() (float64, string) {
 		if v.change {
 			return 100, "percentage points"
 		}
-		return 100, "%"
+		return 100, v.figure.Title + ", %"
 	case Seconds:
-		largest := 0.0
+		largest, title := 0.0, v.figure.Title+", "
+		if v.change {
+			title = "" // it says so above
+		}
 		for _, point := range v.results.Plan.Points() {
 			e, _ := v.estimate(point, point[v.axis])
 			if e.Mean != nil {
@@ -291,11 +295,11 @@ func (v *view) scale() (float64, string) {
 		}
 		switch {
 		case largest >= 2*3600:
-			return 1.0 / 3600, "hours"
+			return 1.0 / 3600, title + "hours"
 		case largest >= 120:
-			return 1.0 / 60, "minutes"
+			return 1.0 / 60, title + "minutes"
 		}
-		return 1, "seconds"
+		return 1, title + "seconds"
 	}
 	return 1, v.figure.Title
 }

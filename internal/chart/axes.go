@@ -103,7 +103,7 @@ func (c *Chart) apart() vg.Length {
 	var most vg.Length
 	for i := range c.Series {
 		switch s := &c.Series[i]; {
-		case s.Band:
+		case s.Line && s.Band: // stays where its values are
 		case s.Line:
 			most = max(most, 5)
 		default:

@@ -231,7 +231,7 @@ func TestSeriesStandSideBySide(t *testing.T) {
 	for _, line := range []bool{false, true} {
 		c := lines(10)
 		for i := range c.Series {
-			c.Series[i].Line = line
+			c.Series[i].Line, c.Series[i].Band = line, !line // without a line there is no band
 		}
 		b, _ := c.bounds()
 		a := c.axes(draw.New(vgsvg.New(width-2*margin-leftWidth-rightWidth, height)), b)
