@@ -83,8 +83,10 @@ func (d *rectData) lateFigure() Figure {
 		name             string
 		workload, figure int
 	}{
-		{"acceptance, odd sizes", 1, accepts}, {"acceptance, powers of two", 0, accepts},
-		{"work, odd sizes", 1, works}, {"work, powers of two", 0, works},
+		{"acceptance, odd sizes", 1, accepts},
+		{"acceptance, powers of two", 0, accepts},
+		{"work, odd sizes", 1, works},
+		{"work, powers of two", 0, works},
 	} {
 		var gains []sample
 		for i := range axis.values {

@@ -150,12 +150,10 @@ func nextLine(in *bufio.Reader) ([]byte, error) {
 // which may have no end.
 func regular(path, field string) error {
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil // who opens it will tell
-	case info.IsDir():
+	switch known := err == nil; { // what is not there is told of by who opens it
+	case known && info.IsDir():
 		return berth.Errorf(berth.Invalid, field, "%s: a folder; want a file that --cells has made", path)
-	case !info.Mode().IsRegular():
+	case known && !info.Mode().IsRegular():
 		return berth.Errorf(berth.Invalid, field, "%s: no regular file; want one that --cells has made", path)
 	}
 	return nil

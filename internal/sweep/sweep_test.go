@@ -130,6 +130,10 @@ func TestShardsMakeTheWhole(t *testing.T) {
 			t.Errorf("cell %d was taken in %d shards", i, n)
 		}
 	}
+	// All but one is not all.
+	if r := run(t, squares(2, make([]atomic.Int64, 2)), Options{File: filepath.Join(folder, "half"), Shard: Shard{2, 2}}); r.Complete() || r.Len() != 1 {
+		t.Errorf("one of two cells is all, or %d", r.Len())
+	}
 	slices.Reverse(files)
 	// A file given twice counts once.
 	r := run(t, squares(41, nil), Options{From: append(files, files[0])})
