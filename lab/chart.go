@@ -2,11 +2,12 @@ package lab
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/berth-hpc/berth/internal/chart"
 	"github.com/berth-hpc/berth/measure"
-	"github.com/berth-hpc/berth/reproduce/chart"
 )
 
 // Drawing is a figure over one dimension, drawn and as numbers.
@@ -151,7 +152,8 @@ func (v *view) draw() (d Drawing, some bool) {
 		d.Name += "-change"
 	}
 	scale, unit := v.scale()
-	d.chart = chart.Chart{Title: d.Title, X: axis.Name, Y: unit, Zero: v.change, Ticks: v.ticks(&d)}
+	d.Title = strings.ToUpper(d.Title[:1]) + d.Title[1:]
+	d.chart = chart.Chart{Title: d.Title, X: axis.Name, Y: unit, Zero: v.change, Ticks: v.ticks(&d), Within: v.within()}
 	lines, looks := v.shown()
 	if v.change && len(lines) == 1 && len(v.lines) > 0 {
 		d.Title = strings.Replace(d.Title, ", against", ": "+plan.name(lines[0], v.lines)+" against", 1) // there is no legend of one
@@ -166,7 +168,7 @@ func (v *view) draw() (d Drawing, some bool) {
 			}
 			some = true
 			d.rows = append(d.rows, append([]string{series.Name, axis.Values[k]}, numbers(e, n)...))
-			point := chart.Point{X: v.x(k, i, len(lines)), Y: *e.Mean * scale}
+			point := chart.Point{X: v.x(k), Y: *e.Mean * scale}
 			if e.CI95 != nil {
 				low, high := e.CI95[0]*scale, e.CI95[1]*scale
 				point.Low, point.High = &low, &high
@@ -225,13 +227,12 @@ func (v *view) estimate(line Point, k int) (measure.Estimate, int) {
 	return v.results.Estimate(point, v.place)
 }
 
-// x is where line i of n stands at value k: words have room for all lines.
-func (v *view) x(k, i, n int) float64 {
+// x is where value k stands.
+func (v *view) x(k int) float64 {
 	if axis := &v.results.Plan.Dimensions[v.axis]; axis.Numbers != nil {
 		return axis.Numbers[k]
 	}
-	const apart, most = 0.14, 0.7
-	return float64(k) + min(apart, most/float64(n))*(float64(i)-float64(n-1)/2)
+	return float64(k)
 }
 
 // ticks marks the values; words that are too long for the axis stand in the
@@ -280,9 +281,12 @@ func (v *view) scale() (float64, string) {
 		if v.change {
 			return 100, "percentage points"
 		}
-		return 100, "%"
+		return 100, v.figure.Title + ", %"
 	case Seconds:
-		largest := 0.0
+		largest, title := 0.0, v.figure.Title+", "
+		if v.change {
+			title = "" // it says so above
+		}
 		for _, point := range v.results.Plan.Points() {
 			e, _ := v.estimate(point, point[v.axis])
 			if e.Mean != nil {
@@ -291,13 +295,24 @@ func (v *view) scale() (float64, string) {
 		}
 		switch {
 		case largest >= 2*3600:
-			return 1.0 / 3600, "hours"
+			return 1.0 / 3600, title + "hours"
 		case largest >= 120:
-			return 1.0 / 60, "minutes"
+			return 1.0 / 60, title + "minutes"
 		}
-		return 1, "seconds"
+		return 1, title + "seconds"
 	}
 	return 1, v.figure.Title
+}
+
+// within is what the values that are drawn can be.
+func (v *view) within() *chart.Range {
+	switch {
+	case v.change:
+		return nil
+	case v.figure.Unit == Share:
+		return &chart.Range{Least: 0, Most: 100}
+	}
+	return &chart.Range{Least: 0, Most: math.Inf(1)}
 }
 
 func (v *view) caption() string {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/berth-hpc/berth/reproduce/chart"
+	"github.com/berth-hpc/berth/internal/chart"
 )
 
 //go:embed report.tmpl.html

@@ -20,7 +20,7 @@ func awareNotes(source *awareSource) []string {
 		"Table 2 is split as its sum of 74,626 nodes allows; GC5's processor cannot be read and is that of the machine behind it. Storage is taken as printed, in TB.",
 		"The paper has scheduling points every two minutes once and every four minutes thrice, and its 60 periods are 4 hours: four it is. After the last arrival points go on, with the last forecasts, until all jobs are decided.",
 		"Nodes are held from the decision, while the data move, until the end that was foreseen, and are given back then. Data that come later make a job late; whether it is still within its deadline is D1. APT, TPT and makespan are of the ends foreseen, as the paper's.",
-		"MGA and Min-Min as in the paper look at nodes and run times alone; a site refuses what it cannot do. MGA's parameters are not published: see policy mga. The aware ones look at programs, accelerators, storage and deadlines as AJSM does.",
+		"MGA and Min-Min as in the paper look at nodes and run times alone; a site refuses what it cannot do. MGA's parameters are not published: see policy mga. The aware ones look at programs, accelerators, storage and deadlines as AJSM does. Means and 95 % intervals over the repetitions.",
 		"All matchers see the same jobs, sites and bandwidths in each repetition; with more jobs, the first ones stay. Intervals are Student's t over the repetitions, of differences or ratios where matchers are compared.",
 		fmt.Sprintf("Forecast errors are |foreseen - actual| / actual of AJSM's transfers of %d s or more, as all of Table 4 are.", longTransfer),
 	}
@@ -96,8 +96,8 @@ func awareRuns(d *awareData, net string, periods int) []awareSetting {
 // awarePanel draws a figure of the first matchers by the number of jobs.
 func awarePanel(d *awareData, name, title, y string, settings []awareSetting, figure, matchers int) Figure {
 	f := Figure{
-		Name: name, Title: title, X: "jobs", Y: y, Zero: figure == awRejected,
-		Caption: title + " by the number of jobs; HPC2N jobs on the 20 sites of Table 2.",
+		Name: name, Title: title, X: "jobs", Y: y, Zero: figure == awRejected, Within: notNegative,
+		Caption: title + " by the number of jobs; HPC2N jobs on the 20 sites of Table 2. Means and 95 % intervals over the repetitions.",
 	}
 	var xs []float64
 	for _, s := range settings {
@@ -117,8 +117,8 @@ func awarePanel(d *awareData, name, title, y string, settings []awareSetting, fi
 func awareFair(d *awareData) Figure {
 	setting := awareSetting{netSynthetic, fairPeriods, fairJobs}
 	f := Figure{
-		Name: "fair-rejection", Title: "Who looks at requirements, and who does not", X: "matcher", Y: "rejected jobs, %", Zero: true,
-		Caption: "Rejected jobs of every matcher, " + setting.at() + "; all but the plain ones look at programs, accelerators, storage and deadlines as AJSM does.",
+		Name: "fair-rejection", Title: "Who looks at requirements, and who does not", X: "matcher", Y: "rejected jobs, %", Zero: true, Within: percentages,
+		Caption: "Rejected jobs of every matcher, " + setting.at() + "; all but the plain ones look at programs, accelerators, storage and deadlines as AJSM does. Means and 95 % intervals over the repetitions.",
 	}
 	var labels []string
 	for _, m := range awareMatchers {
@@ -147,8 +147,8 @@ func awareFair(d *awareData) Figure {
 // awareSharedFigure shows processing times of jobs that two matchers accept.
 func awareSharedFigure(d *awareData) Figure {
 	f := Figure{
-		Name: "shared-apt", Title: "Processing time of the jobs that both accept, 60 periods", X: "jobs", Y: "average processing time, s",
-		Caption: "Figures 5(b) and 6(b) compare different jobs; these are the same ones.",
+		Name: "shared-apt", Title: "Processing time of the jobs that both accept, 60 periods", X: "jobs", Y: "average processing time, s", Within: notNegative,
+		Caption: "Figures 5(b) and 6(b) compare different jobs; these are the same ones. Means and 95 % intervals over the repetitions.",
 	}
 	settings := d.spanned(awareSpans[0])
 	var xs []float64
@@ -169,8 +169,8 @@ func awareSharedFigure(d *awareData) Figure {
 // awareErrors shows the errors of transfers by model and net.
 func awareErrors(d *awareData) Figure {
 	f := Figure{
-		Name: "forecast-errors", Title: "How far transfer times are off", X: "model", Y: "|foreseen − actual| / actual, %", Zero: true,
-		Caption: "Time to move what the mean of the past moves in 24 periods, mean over 19 links.", Ticks: ticksAt(trialModels),
+		Name: "forecast-errors", Title: "How far transfer times are off", X: "model", Y: "|foreseen − actual| / actual, %", Zero: true, Within: notNegative,
+		Caption: "Time to move what the mean of the past moves in 24 periods, mean over 19 links. Means and 95 % intervals over the repetitions.", Ticks: ticksAt(trialModels),
 	}
 	for _, net := range []string{netSynthetic, netUniform, netMeasured} {
 		if len(d.trials[net]) == 0 {
@@ -190,7 +190,7 @@ func awareErrors(d *awareData) Figure {
 // awareCurve is in the place of Figure 3.
 func awareCurve(d *awareData) Figure {
 	f := Figure{
-		Name: "fig3-bandwidth", Title: "Bandwidth of a link, " + d.shown, X: "period", Y: "MB/s", Zero: true,
+		Name: "fig3-bandwidth", Title: "Bandwidth of a link, " + d.shown, X: "period", Y: "MB/s", Zero: true, Within: notNegative,
 		Caption: "In the place of Figure 3, whose data are not public: values of one link in a row, and what ARIMA expected each to be one period before, with intervals of 95 %.",
 	}
 	value := func(part, i int) float64 { return d.curve[part*curveLength+i] }

@@ -38,29 +38,31 @@ var cm5 = archiveLog{name: "lanl-cm5", file: "LANL-CM5-1994-4.1-cln", thanks: "C
 type rectWorkload struct {
 	name  string // in keys and names of files; empty for the paper's own
 	title string
-	log   bool // drawn from the log of the machine, which has the sizes it has
+	short string // for titles
+	log   bool   // drawn from the log of the machine, which has the sizes it has
 }
 
 // rectWorkloads lists them; the first is the paper's.
 var rectWorkloads = []rectWorkload{
-	{"", "the Lublin-Feitelson model", false},
-	{"odd", "the model with odd sizes", false},
-	{"log", "the LANL CM-5 log", true},
-	{"log6", "the LANL CM-5 log with six run times", true},
+	{"", "the Lublin-Feitelson model", "", false},
+	{"odd", "the model with odd sizes", "odd sizes", false},
+	{"log", "the LANL CM-5 log", "on the log", true},
+	{"log6", "the LANL CM-5 log with six run times", "on the log with six run times", true},
 }
 
 // rectVariant is a way to hold the calendar.
 type rectVariant struct {
 	name    string // as above
 	title   string
+	short   string // for titles
 	binding berth.Binding
 	horizon string
 }
 
 var rectVariants = []rectVariant{
-	{"", "early binding, capped horizon", berth.Early, engine.HorizonCapped},
-	{"late", "late binding, capped horizon", berth.Late, engine.HorizonCapped},
-	{"unbounded", "early binding, unbounded horizon", berth.Early, engine.HorizonUnbounded},
+	{"", "early binding, capped horizon", "", berth.Early, engine.HorizonCapped},
+	{"late", "late binding, capped horizon", "late binding", berth.Late, engine.HorizonCapped},
+	{"unbounded", "early binding, unbounded horizon", "unbounded horizon", berth.Early, engine.HorizonUnbounded},
 }
 
 // The places of rectVariants, and of the figures of a run.
@@ -91,6 +93,7 @@ type rectSetting struct {
 type rectAxis struct {
 	name   string
 	title  string
+	label  string // of the axis
 	values []float64
 	of     func(workload int, x float64) rectSetting
 	model  bool // a log cannot be varied so
@@ -98,9 +101,9 @@ type rectAxis struct {
 }
 
 var rectAxes = []rectAxis{
-	{"umed", "UMed", []float64{5, 6, 7, 8, 9}, func(w int, x float64) rectSetting { return rectSetting{w, x, 1, 3} }, true, 2},
-	{"arrival", "arrival factor", []float64{0.5, 0.75, 1, 1.25, 1.5}, func(w int, x float64) rectSetting { return rectSetting{w, 7, x, 3} }, false, 4},
-	{"flexibility", "artime factor = deadline factor", []float64{1, 2, 3, 4, 5}, func(w int, x float64) rectSetting { return rectSetting{w, 7, 1, x} }, false, 6},
+	{"umed", "UMed", "UMed, log2 of the PEs at the border of small and large requests", []float64{5, 6, 7, 8, 9}, func(w int, x float64) rectSetting { return rectSetting{w, x, 1, 3} }, true, 2},
+	{"arrival", "arrival factor", "arrival factor, by which the load grows", []float64{0.5, 0.75, 1, 1.25, 1.5}, func(w int, x float64) rectSetting { return rectSetting{w, 7, x, 3} }, false, 4},
+	{"flexibility", "artime factor = deadline factor", "artime factor = deadline factor, in run times", []float64{1, 2, 3, 4, 5}, func(w int, x float64) rectSetting { return rectSetting{w, 7, 1, x} }, false, 6},
 }
 
 // The places of rectAxes.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-hpc/berth/internal/chart"
 	"github.com/berth-hpc/berth/policy"
-	"github.com/berth-hpc/berth/reproduce/chart"
 )
 
 // rectNotes say where the paper leaves something open, and what was done.
@@ -66,11 +66,42 @@ func rectFigures(d *rectData) []Figure {
 			}
 		}
 	}
-	return figures
+	return append(figures, d.lateFigure())
+}
+
+// lateFigure shows what is gained by binding late.
+func (d *rectData) lateFigure() Figure {
+	axis := &rectAxes[byUMed]
+	f := Figure{
+		Name: "late-gain", Title: "What late binding gains over early binding", X: axis.label, Y: "late − early binding, points",
+		Caption: "Differences with equal draws, means over the seven policies; 95 % intervals over the repetitions.", Zero: true,
+	}
+	for _, x := range axis.values {
+		f.Ticks = append(f.Ticks, chart.Tick{At: x, Label: digits(x)})
+	}
+	for _, shown := range []struct {
+		name             string
+		workload, figure int
+	}{
+		{"acceptance, odd sizes", 1, accepts},
+		{"acceptance, powers of two", 0, accepts},
+		{"work, odd sizes", 1, works},
+		{"work, powers of two", 0, works},
+	} {
+		var gains []sample
+		for i := range axis.values {
+			gains = append(gains, meanOf(d.lateGains(shown.workload, shown.figure, i)))
+		}
+		f.Series = append(f.Series, line(shown.name, axis.values, nil, gains))
+	}
+	return f
 }
 
 // rectYs label the figures.
 var rectYs = [rectKept]string{"accepted requests, %", "mean slowdown", "accepted PE-seconds, %"}
+
+// rectWithin is what their values can be.
+var rectWithin = [rectKept]*chart.Range{percentages, notBelowOne, percentages}
 
 func (v *rectView) figure(axis, figure int) Figure {
 	a := &rectAxes[axis]
@@ -80,15 +111,22 @@ func (v *rectView) figure(axis, figure int) Figure {
 	} else {
 		number = "Fig. " + strings.TrimPrefix(strings.Split(name, "-")[0], "fig")
 	}
-	title := fmt.Sprintf("%s by %s (%s)", strings.ToUpper(rectFigureNames[figure][:1])+rectFigureNames[figure][1:], a.title, number)
+	where := ""
+	if v.workload > 0 {
+		where += ", " + rectWorkloads[v.workload].short
+	}
+	if v.variant > 0 {
+		where += ", " + rectVariants[v.variant].short
+	}
+	title := fmt.Sprintf("%s by %s%s (%s)", sentence(rectFigureNames[figure]), a.title, where, number)
 	for _, part := range []string{rectWorkloads[v.workload].name, rectVariants[v.variant].name} {
 		if part != "" {
 			name += "-" + part
 		}
 	}
 	f := Figure{
-		Name: name, Title: title, X: a.title, Y: rectYs[figure],
-		Caption: fmt.Sprintf("%s, %s. Means and 95 %% intervals over the repetitions.", rectWorkloads[v.workload].title, rectVariants[v.variant].title),
+		Name: name, Title: title, X: a.label, Y: rectYs[figure], Within: rectWithin[figure],
+		Caption: fmt.Sprintf("%s, %s. Means and 95 %% intervals over the repetitions; what belongs to one value stands side by side.", sentence(rectWorkloads[v.workload].title), rectVariants[v.variant].title),
 	}
 	for _, x := range a.values {
 		f.Ticks = append(f.Ticks, chart.Tick{At: x, Label: strconv.FormatFloat(x, 'g', -1, 64)})

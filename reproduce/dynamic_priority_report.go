@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/berth-hpc/berth/reproduce/chart"
+	"github.com/berth-hpc/berth/internal/chart"
 )
 
 // gridNotes say where the paper leaves something open, and what was done.
@@ -41,13 +41,15 @@ func gridRows(repetitions int) []Row {
 func gridFigures(d *gridData) []Figure {
 	all := gridPolicies
 	two := all[:2]
+	used := gridFigure("fig7-utilisation", "Utilisation (Fig. 7)", "utilisation, %", d.amid, all, utilizationOf)
+	used.Within = percentages
 	return []Figure{
 		gridFigure("fig4-waiting", "Average waiting time (Fig. 4)", "waiting, s", d.amid, all, waitingOf),
 		gridFigure("fig4b-waiting-behind-queue", "Average waiting time, wanted starts behind the queue", "waiting, s", d.behind, two, waitingOf),
 		gridFigure("fig5-offset", "Average offset time (Fig. 5)", "actual − promised start, s", d.amid, all, offsetOf),
 		gridFigure("fig5b-offset-moved", "Average offset where promises move out of the way", "actual − promised start, s", d.amid, two, movedOf),
 		gridFigure("fig6-rejections", "Rejections (Fig. 6)", "rejected gridlets", d.amid, all, rejectionsOf),
-		gridFigure("fig7-utilisation", "Utilisation (Fig. 7)", "utilisation, %", d.amid, all, utilizationOf),
+		used,
 		importanceFigure(d),
 	}
 }
@@ -75,7 +77,7 @@ const (
 )
 
 func gridFigure(name, title, y string, rows map[string][]gridMeans, policies []gridPolicy, of func(*gridMeans) sample) Figure {
-	f := Figure{Name: name, Title: title, Caption: gridCaption, X: reservedLabel, Y: y, Ticks: reservedTicks()}
+	f := Figure{Name: name, Title: title, Caption: gridCaption, X: reservedLabel, Y: y, Ticks: reservedTicks(), Within: notNegative}
 	for i := range policies {
 		f.Series = append(f.Series, line(policies[i].title, reservedAxis(), nil, row(rows[policies[i].name], of)))
 	}
@@ -86,7 +88,7 @@ func gridFigure(name, title, y string, rows map[string][]gridMeans, policies []g
 func importanceFigure(d *gridData) Figure {
 	f := Figure{
 		Name: "waiting-by-importance", Title: "Waiting of important and other users", Caption: gridCaption,
-		X: reservedLabel, Y: "waiting, s", Ticks: reservedTicks(), Zero: true,
+		X: reservedLabel, Y: "waiting, s", Ticks: reservedTicks(), Zero: true, Within: notNegative,
 	}
 	for i := range gridPolicies[:2] {
 		p := &gridPolicies[i]

@@ -2,9 +2,10 @@ package reproduce
 
 import (
 	"io"
+	"math"
 
+	"github.com/berth-hpc/berth/internal/chart"
 	"github.com/berth-hpc/berth/measure"
-	"github.com/berth-hpc/berth/reproduce/chart"
 )
 
 // Figure is values over a common axis, drawn and as numbers.
@@ -15,8 +16,18 @@ type Figure struct {
 	X, Y    string
 	Ticks   []chart.Tick // nil chooses round numbers
 	Zero    bool         // the vertical axis includes 0
+	Log     bool         // the vertical axis is logarithmic
+	Within  *chart.Range // what the values can be; nil is anything
 	Series  []Series
 }
+
+// What values can be: shares in percent, what is counted or takes time, and
+// slowdowns.
+var (
+	percentages = &chart.Range{Least: 0, Most: 100}
+	notNegative = &chart.Range{Least: 0, Most: math.Inf(1)}
+	notBelowOne = &chart.Range{Least: 1, Most: math.Inf(1)}
+)
 
 // Series is the points of one thing that is compared.
 type Series struct {
@@ -50,6 +61,38 @@ func line(name string, xs []float64, labels []string, samples []sample) Series {
 	return s
 }
 
+// geometric turns a series of decimal logarithms into one of geometric means.
+func geometric(s Series) Series {
+	for i := range s.Points {
+		e := &s.Points[i].Value
+		if e.Mean != nil {
+			*e.Mean = math.Pow(10, *e.Mean)
+		}
+		if e.CI95 != nil {
+			e.CI95 = &[2]float64{math.Pow(10, e.CI95[0]), math.Pow(10, e.CI95[1])}
+		}
+	}
+	return s
+}
+
+// bandFrom is from how many points on a line has a band in place of bars, which
+// would cover one another.
+const bandFrom = 30
+
+// Legend is the caption with what the drawing does to the numbers.
+func (f *Figure) Legend() string {
+	cut := false
+	for _, s := range f.Series {
+		for _, p := range s.Points {
+			cut = cut || f.Within != nil && p.Value.CI95 != nil && (p.Value.CI95[0] < f.Within.Least || p.Value.CI95[1] > f.Within.Most)
+		}
+	}
+	if cut {
+		return f.Caption + " Intervals are cut off at what the values can be."
+	}
+	return f.Caption
+}
+
 // ticksAt marks the places of labels.
 func ticksAt(labels []string) []chart.Tick {
 	ticks := make([]chart.Tick, len(labels))
@@ -64,9 +107,9 @@ func (f *Figure) WriteSVG(w io.Writer) error { return f.drawn().WriteSVG(w) }
 
 // drawn returns the figure as a chart.
 func (f *Figure) drawn() *chart.Chart {
-	c := &chart.Chart{Title: f.Title, X: f.X, Y: f.Y, Ticks: f.Ticks, Zero: f.Zero}
+	c := &chart.Chart{Title: f.Title, X: f.X, Y: f.Y, Ticks: f.Ticks, Zero: f.Zero, Log: f.Log, Within: f.Within}
 	for _, s := range f.Series {
-		drawn := chart.Series{Name: s.Name, Line: s.Line}
+		drawn := chart.Series{Name: s.Name, Line: s.Line, Band: s.Line && len(s.Points) >= bandFrom}
 		for _, p := range s.Points {
 			if p.Value.Mean == nil {
 				continue

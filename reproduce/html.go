@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
-	"github.com/berth-hpc/berth/reproduce/chart"
+	"github.com/berth-hpc/berth/internal/chart"
 )
 
 //go:embed report.tmpl.html
@@ -31,14 +32,32 @@ type htmlPage struct {
 	Report *Report
 	Prefix string // of every anchor
 	Dark   template.CSS
+	About  string
 	Tally  string
+	Counts []int // of claims, by verdict
 	Claims []htmlClaim
 	Others []htmlFigure // that no claim shows
+	Tables []htmlTable
+}
+
+// What is longer than this stands behind a line that opens it, on the screen, and
+// in files alone in print.
+const (
+	longList  = 8
+	longTable = 100
+)
+
+type htmlTable struct {
+	*Table
+	Open bool
 }
 
 type htmlClaim struct {
 	*Claim
 	Sign, Class string
+	Decided     *htmlPart // by what
+	Compared    string
+	Open        bool
 	Rows        []htmlPart
 	Drawing     *htmlFigure // where it is shown first
 	See         string      // the figure's name elsewhere
@@ -78,10 +97,11 @@ func (r *Report) WriteHTML(w io.Writer) error {
 // what makes all of them.
 func WriteAllHTML(w io.Writer, command string, reports []*Report) error {
 	all := struct {
-		Command string
-		Dark    template.CSS
-		Papers  []*htmlPage
-	}{Command: command, Dark: template.CSS(chart.DarkStyle())}
+		Command  string
+		Dark     template.CSS
+		Verdicts []Verdict
+		Papers   []*htmlPage
+	}{Command: command, Verdicts: allVerdicts, Dark: template.CSS(chart.DarkStyle())}
 	for _, r := range reports {
 		page, err := r.page(r.Paper.Name + "-")
 		if err != nil {
@@ -112,7 +132,7 @@ func (r *Report) page(prefix string) (*htmlPage, error) {
 		}
 		drawings[r.Figures[i].Name] = &htmlFigure{&r.Figures[i], prefix, template.HTML(out.String())}
 	}
-	page := &htmlPage{Report: r, Prefix: prefix, Dark: template.CSS(chart.DarkStyle()), Tally: r.tally()}
+	page := &htmlPage{Report: r, Prefix: prefix, Dark: template.CSS(chart.DarkStyle()), About: sentence(r.Paper.About), Tally: r.tally(), Counts: r.counts()}
 	shown := map[string]bool{}
 	for i := range r.Claims {
 		c := &r.Claims[i]
@@ -120,6 +140,11 @@ func (r *Report) page(prefix string) (*htmlPage, error) {
 		for k := range c.Parts {
 			row.Rows = append(row.Rows, htmlPartOf(&c.Parts[k]))
 		}
+		if len(c.Parts) > 0 {
+			decided := htmlPartOf(c.Deciding())
+			row.Decided = &decided
+		}
+		row.Compared, row.Open = compared(c.Parts), len(c.Parts) <= longList
 		if shown[c.Figure] {
 			row.See = c.Figure
 		} else {
@@ -132,6 +157,9 @@ func (r *Report) page(prefix string) (*htmlPage, error) {
 		if !shown[r.Figures[i].Name] {
 			page.Others = append(page.Others, *drawings[r.Figures[i].Name])
 		}
+	}
+	for i := range r.Tables {
+		page.Tables = append(page.Tables, htmlTable{&r.Tables[i], len(r.Tables[i].Rows) <= longTable})
 	}
 	return page, nil
 }
@@ -147,17 +175,45 @@ func htmlPartOf(p *Part) htmlPart {
 	return row
 }
 
-// tally counts the verdicts in a sentence.
-func (r *Report) tally() string {
-	counts := map[Verdict]int{}
+// allVerdicts lists them from the best.
+var allVerdicts = []Verdict{Held, WithinTolerance, NotHeld, NotTestable}
+
+// counts returns how many claims have each verdict.
+func (r *Report) counts() []int {
+	counts := make([]int, len(allVerdicts))
 	for i := range r.Claims {
-		counts[r.Claims[i].Verdict]++
+		counts[slices.Index(allVerdicts, r.Claims[i].Verdict)]++
 	}
+	return counts
+}
+
+// tally tells the verdicts of the claims in a sentence.
+func (r *Report) tally() string {
+	return fmt.Sprintf("%d claims: %s.", len(r.Claims), inWords(r.counts()))
+}
+
+// compared tells those of a claim's parts.
+func compared(parts []Part) string {
+	counts := make([]int, len(allVerdicts))
+	for i := range parts {
+		counts[slices.Index(allVerdicts, parts[i].Verdict)]++
+	}
+	if len(parts) == 1 {
+		return "1 comparison: " + string(parts[0].Verdict)
+	}
+	return fmt.Sprintf("%d comparisons: %s", len(parts), inWords(counts))
+}
+
+// sentence begins words with a capital letter.
+func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
+
+// inWords writes how many have each verdict.
+func inWords(counts []int) string {
 	var words []string
-	for _, v := range []Verdict{Held, WithinTolerance, NotHeld, NotTestable} {
-		if counts[v] > 0 {
-			words = append(words, fmt.Sprintf("%d %s", counts[v], v))
+	for i, n := range counts {
+		if n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, allVerdicts[i]))
 		}
 	}
-	return fmt.Sprintf("%d claims: %s.", len(r.Claims), strings.Join(words, ", "))
+	return strings.Join(words, ", ")
 }

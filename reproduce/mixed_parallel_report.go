@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-hpc/berth/reproduce/chart"
+	"github.com/berth-hpc/berth/internal/chart"
 )
 
 // mixedNotes say where the paper leaves something open, and what was done.
@@ -59,10 +59,10 @@ func mixedFigures(d *mixedData) []Figure {
 	if len(d.schedules) == 0 {
 		return nil
 	}
-	const caption = "Means over the scenarios and 95 % intervals over the times at which is planned."
+	const caption = "Means over the scenarios and 95 % intervals over the times at which is planned; what belongs to one value stands side by side."
 	var figures []Figure
 	along := func(name, title, x, y string, xs []float64, names []string, of func(i int, x float64) sample) {
-		f := Figure{Name: name, Title: title, Caption: caption, X: x, Y: y}
+		f := Figure{Name: name, Title: title, Caption: caption, X: x, Y: y, Within: notNegative}
 		for _, at := range xs {
 			f.Ticks = append(f.Ticks, chart.Tick{At: at, Label: strconv.FormatFloat(at, 'g', -1, 64)})
 		}
@@ -82,30 +82,46 @@ func mixedFigures(d *mixedData) []Figure {
 		return func(i int, x float64) sample { return d.over(d.of6List(x), first+i) }
 	}
 	const tat, cpu, tight, hours = "turn-around above the best, %", "CPU-hours above the fewest, %", "tightest deadline above the best, %", "CPU-hours above the fewest, %"
-	along("turnaround-by-width", "Turn-around by the width of workflows (Table 4)", "width", tat, ninths, bdNames, byKind("width", atTAT))
-	along("hours-by-width", "CPU-hours by the width of workflows (Table 4)", "width", cpu, ninths, bdNames, byKind("width", atCPU))
-	along("turnaround-by-tasks", "Turn-around by the number of tasks", "tasks", tat, taskNumbers, bdNames, byKind("tasks", atTAT))
-	along("turnaround-by-density", "Turn-around by the density of workflows", "density", tat, ninths, bdNames, byKind("density", atTAT))
-	along("turnaround-by-share", "Turn-around by the share of booked jobs", "φ", tat, mixedShares, bdNames,
+	const width, density, share, tasks = "width of the workflows", "density of the workflows", "φ, share of the log's jobs that are bookings", "tasks of a workflow"
+	along("turnaround-by-width", "Turn-around by the width of workflows (Table 4)", width, tat, ninths, bdNames, byKind("width", atTAT))
+	along("turnaround-by-width-bounded", "Turn-around by the width of workflows, bd-cpa and bd-cpar alone (Table 4)", width, tat, ninths, bdNames[bdCPA:], byKind("width", atTAT+bdCPA))
+	along("hours-by-width", "CPU-hours by the width of workflows (Table 4)", width, cpu, ninths, bdNames, byKind("width", atCPU))
+	along("turnaround-by-tasks", "Turn-around by the number of tasks", tasks, tat, taskNumbers, bdNames, byKind("tasks", atTAT))
+	along("turnaround-by-density", "Turn-around by the density of workflows", density, tat, ninths, bdNames, byKind("density", atTAT))
+	along("turnaround-by-share", "Turn-around by the share of booked jobs", share, tat, mixedShares, bdNames,
 		func(i int, x float64) sample { return d.over(d.among(ofShare(x)), atTAT+i) })
-	along("tightest-by-share", "Tightest deadlines by the share of booked jobs (Table 6)", "φ", tight, mixedShares, dlNames[:5], byShare(at6Tight))
-	along("hours-by-share", "CPU-hours by a loose deadline, by the share of booked jobs (Table 6)", "φ", hours, mixedShares, dlNames[:5], byShare(at6CPU))
-	along("tightest-by-tasks", "Tightest deadlines by the number of tasks (Table 7)", "tasks", tight, taskNumbers, names7(), byKind("tasks", at7Tight))
-	along("lambda", "λ at the tightest deadline, by the number of tasks", "tasks", "λ", taskNumbers, []string{dlNames[ofLambda[0]], dlNames[ofLambda[1]]},
+	along("tightest-by-share", "Tightest deadlines by the share of booked jobs (Table 6)", share, tight, mixedShares, dlNames[:5], byShare(at6Tight))
+	along("tightest-by-share-others", "Tightest deadlines by the share of booked jobs, without dl-bd-all (Table 6)", share, tight, mixedShares, dlNames[dlCPA:5], byShare(at6Tight+dlCPA))
+	along("hours-by-share", "CPU-hours by a loose deadline, by the share of booked jobs (Table 6)", share, hours, mixedShares, dlNames[:5], byShare(at6CPU))
+	along("hours-by-share-others", "CPU-hours by a loose deadline, without dl-bd-all (Table 6)", share, hours, mixedShares, dlNames[dlCPA:5], byShare(at6CPU+dlCPA))
+	along("tightest-by-tasks", "Tightest deadlines by the number of tasks (Table 7)", tasks, tight, taskNumbers, names7(), byKind("tasks", at7Tight))
+	along("lambda", "λ at the tightest deadline, by the number of tasks", tasks, "λ", taskNumbers, []string{dlNames[ofLambda[0]], dlNames[ofLambda[1]]},
 		func(i int, x float64) sample { return d.over(d.among(ofKind("tasks", x)), atLambda+2*i) })
 	figures = append(figures, d.levelsFigure(), d.logsFigure())
 	for form, name := range timeForms {
-		along("times-"+name, "Planning times by the number of tasks, "+name+" form (Table 9)", "tasks", "log10 of ms", taskNumbers, timedNames,
+		along("times-"+name, "Planning times by the number of tasks, "+timeTitles[form]+" (Table 9)", tasks, "ms", taskNumbers, timedNames,
 			func(i int, x float64) sample { return d.time(mixedKind{"tasks", x}, timedNames[i], form).log() })
+		f := &figures[len(figures)-1]
+		f.Log, f.Within = true, nil
+		f.Caption = "Geometric means of processor times and their 95 % intervals over the times at which is planned; what belongs to one number stands side by side."
+		for i := range f.Series {
+			f.Series[i] = geometric(f.Series[i])
+		}
 	}
 	return figures
 }
 
-// log returns the sample's decimal logarithms.
+// timeTitles are the forms of planners for people, in the order of timeForms.
+var timeTitles = []string{"the paper's form", "our form"}
+
+// log returns the sample's decimal logarithms; a time too short to be measured
+// has none.
 func (s sample) log() sample {
 	logs := make(sample, len(s))
 	for i := range s {
-		logs[i] = math.Log10(s[i])
+		if logs[i] = math.NaN(); s[i] > 0 {
+			logs[i] = math.Log10(s[i])
+		}
 	}
 	return logs
 }
@@ -126,7 +142,7 @@ func (d *mixedData) levelsFigure() Figure {
 // logsFigure compares the logs.
 func (d *mixedData) logsFigure() Figure {
 	f := Figure{
-		Name: "turnaround-by-log", Title: "Turn-around by log", X: "log", Y: "turn-around above the best, %",
+		Name: "turnaround-by-log", Title: "Turn-around by log", X: "log", Y: "turn-around above the best, %", Within: notNegative,
 		Caption: "Means over the scenarios and 95 % intervals over the times at which is planned.",
 	}
 	var labels []string

@@ -84,8 +84,8 @@ func limitFigure(waits []comparison) Figure {
 	}
 	return Figure{
 		Name: "acceptance-by-limit", Title: "Acceptance by waiting limit",
-		Caption: "Accepted requests against the mean waiting limit; sites of 16 and 32 PEs, load 1.",
-		X:       "mean waiting limit, in mean run times", Y: "accepted requests, %", Ticks: ticksAt(labels),
+		Caption: "Accepted requests against the mean waiting limit; sites of 16 and 32 PEs, load 1. Means and 95 % intervals over the repetitions.",
+		X:       "mean waiting limit, in mean run times", Y: "accepted requests, %", Ticks: ticksAt(labels), Within: percentages,
 		Series: []Series{
 			line("sequential", nil, labels, gather(waits, func(c *comparison) sample { return c.sequential.acceptance })),
 			line("eager", nil, labels, gather(waits, func(c *comparison) sample { return c.eager.acceptance })),
@@ -97,8 +97,8 @@ func loadFigure(loads []comparison) Figure {
 	labels := loadLabels(loads)
 	return Figure{
 		Name: "acceptance-by-load", Title: "Acceptance of narrow and wide requests",
-		Caption: "Accepted requests of fewer than 16 PEs and of 16 or more, against the load; sites of 16 and 32 PEs.",
-		X:       "load", Y: "accepted requests, %", Ticks: ticksAt(labels), Zero: true,
+		Caption: "Accepted requests of fewer than 16 PEs and of 16 or more, against the load; sites of 16 and 32 PEs. Means and 95 % intervals over the repetitions.",
+		X:       "load, PE-seconds that arrive in a second for each PE", Y: "accepted requests, %", Ticks: ticksAt(labels), Zero: true, Within: percentages,
 		Series: []Series{
 			line("narrow, sequential", nil, labels, gather(loads, func(c *comparison) sample { return c.sequential.narrow })),
 			line("narrow, eager", nil, labels, gather(loads, func(c *comparison) sample { return c.eager.narrow })),
@@ -112,8 +112,8 @@ func utilizationFigure(loads []comparison) Figure {
 	labels := loadLabels(loads)
 	return Figure{
 		Name: "utilisation-by-load", Title: "Utilisation by load",
-		Caption: "Utilisation under uniform sizes, against the load; sites of 16 and 32 PEs, limits of one run time.",
-		X:       "load", Y: "utilisation, %", Ticks: ticksAt(labels),
+		Caption: "Utilisation under uniform sizes, against the load; sites of 16 and 32 PEs, limits of one run time. Means and 95 % intervals over the repetitions.",
+		X:       "load, PE-seconds that arrive in a second for each PE", Y: "utilisation, %", Ticks: ticksAt(labels), Within: percentages,
 		Series: []Series{
 			line("sequential", nil, labels, gather(loads, func(c *comparison) sample { return c.sequential.utilization })),
 			line("eager", nil, labels, gather(loads, func(c *comparison) sample { return c.eager.utilization })),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,6 +94,87 @@ func TestLabAsASlurmArray(t *testing.T) {
 		t.Fatal(out)
 	}
 	equalFolders(t, filepath.Join(folder, "single"), filepath.Join(folder, "again"))
+}
+
+// A task that Slurm tells to stop, as it does before the time is over, ends with
+// what it has finished in its file, and goes on from there when it is submitted
+// again.
+func TestSlurmStopsAShard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 1})
+	folder := t.TempDir()
+	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs("../../examples/lab-array.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(folder, "berth")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	command := func(name string, args ...string) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), "SLURM_CONF="+cluster.Conf, "BERTH="+binary, "TZ=UTC", "SHARDS=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil && name != "sbatch" {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		return string(out)
+	}
+	words := []string{"--array=1", "--mem=256", script, "--workload", "lublin:lanl-cm5", "--jobs", "3000", "--sweep", "policy=all", "--replications", "20"}
+	command("sbatch", words...)
+	part := filepath.Join(folder, "part-1.jsonl")
+	lines := func() int {
+		kept, _ := os.ReadFile(part) // not there yet, or in the midst of a line
+		return bytes.Count(kept, []byte("\n")) - 1
+	}
+	waitFor(t, "a first run", func() bool { return lines() >= 1 })
+	command("scancel", "--batch", "--signal=TERM", "--name=berth-lab")
+	waitFor(t, "the end of the task", func() bool { return command("squeue", "--noheader") == "" })
+	stopped := lines()
+	if stopped < 1 || stopped >= 140 {
+		t.Fatalf("%d runs are kept", stopped)
+	}
+	logs, err := filepath.Glob(filepath.Join(folder, "lab-*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("logs %q, %v", logs, err)
+	}
+	said, err := os.ReadFile(logs[0])
+	if err != nil || !strings.Contains(string(said), "berth: interrupted; finished runs are in part-1.jsonl; the same command goes on from there\n") {
+		t.Errorf("the task said %q, %v", said, err)
+	}
+	before, err := os.ReadFile(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command("sbatch", append([]string{"--wait"}, words...)...)
+	after, err := os.ReadFile(part)
+	if err != nil || !bytes.HasPrefix(after, before) || lines() != 140 {
+		t.Errorf("%d runs are kept when it has gone on, and those of before are there: %v; %v", lines(), bytes.HasPrefix(after, before), err)
+	}
+	command(binary, "lab", "merge", part)
+}
+
+// waitFor asks until it is so.
+func waitFor(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	ticks := time.NewTicker(50 * time.Millisecond)
+	defer ticks.Stop()
+	over := time.After(2 * time.Minute)
+	for !so() {
+		select {
+		case <-ticks.C:
+		case <-over:
+			t.Fatalf("waited too long for %s", what)
+		}
+	}
 }
 
 // equalFolders wants two folders of the same files with the same bytes.

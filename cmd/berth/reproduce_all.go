@@ -21,14 +21,16 @@ import (
 const allPapers = "all"
 
 // reproduceAll repeats the experiments of every paper, one after another. The
-// folder gets a report over all, and a folder for each.
+// folder gets a report over all, and a folder for each. Files of measurements are
+// one for each paper, with its name before the ending.
 func (a *app) reproduceAll(cmd *cobra.Command, flags *reproduceFlags) error {
-	for _, name := range []string{"merge", "only", "shard", "instances", "repetitions"} {
+	for _, name := range []string{"only", "instances"} {
 		if cmd.Flags().Changed(name) {
 			return usagef(cmd, "--%s is for one PAPER, not for all", name)
 		}
 	}
-	if _, err := flags.options(cmd); err != nil {
+	asked, err := flags.options(cmd)
+	if err != nil {
 		return err
 	}
 	folders := &outputFolders{root: flags.out}
@@ -43,23 +45,25 @@ func (a *app) reproduceAll(cmd *cobra.Command, flags *reproduceFlags) error {
 	var reports []*reproduce.Report
 	for i := range reproduce.Papers {
 		paper := &reproduce.Papers[i]
-		one := *flags
-		if flags.cells != "" {
-			one.cells = withSuffix(flags.cells, "-"+paper.Name)
-		}
+		one := flags.of(paper)
 		options, err := one.options(cmd)
 		if err != nil {
 			return err
 		}
 		options.Untested = true
-		report, _, err := a.repeat(ctx, paper, options)
+		report, measured, err := a.repeat(ctx, paper, options)
 		switch {
 		case errors.Is(err, context.Canceled):
 			return &interrupted{kept: one.kept()}
 		case err != nil:
 			return fmt.Errorf("%s: %w", paper.Name, err)
+		case report == nil:
+			a.say("berth: %s: shard %s is done; %s holds %d measurements", paper.Name, one.shard, one.cells, measured)
 		}
 		reports = append(reports, report)
+	}
+	if asked.Sweep.Shard.N > 1 {
+		return nil
 	}
 	if err := folders.write(flags.allCommand(), reports); err != nil {
 		return err
@@ -76,9 +80,25 @@ func (a *app) reproduceAll(cmd *cobra.Command, flags *reproduceFlags) error {
 	return nil
 }
 
+// of returns the flags for one of all papers.
+func (flags *reproduceFlags) of(paper *reproduce.Paper) *reproduceFlags {
+	one := *flags
+	if flags.cells != "" {
+		one.cells = withSuffix(flags.cells, "-"+paper.Name)
+	}
+	one.merge = nil
+	for _, file := range flags.merge {
+		one.merge = append(one.merge, withSuffix(file, "-"+paper.Name))
+	}
+	return &one
+}
+
 // allCommand returns the command line that repeats it.
 func (flags *reproduceFlags) allCommand() string {
 	line := fmt.Sprintf("berth reproduce all --scale %s --seed %d", flags.scale, flags.seed)
+	if flags.repetitions > 0 {
+		line += fmt.Sprintf(" --repetitions %d", flags.repetitions)
+	}
 	if flags.data != "" {
 		line += " --data DIR"
 	}

@@ -52,9 +52,16 @@ func TestInterruptedReproductionLeavesNothing(t *testing.T) {
 	}
 }
 
-// With a file for measurements, what was finished when Ctrl-C came stays there,
-// and the same command goes on from it.
+// With a file for measurements, what was finished when Ctrl-C came, or the
+// batch system's SIGTERM, stays there, and the same command goes on from it.
 func TestInterruptedReproductionGoesOn(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) { interruptedGoesOn(t, signal) })
+	}
+}
+
+func interruptedGoesOn(t *testing.T, signal syscall.Signal) {
+	t.Helper()
 	cells := filepath.Join(t.TempDir(), "cells.jsonl")
 	paper, _ := reproduce.PaperNamed("dynamic-priority")
 	run := func(tell func(done, total int)) (code int, stdout, stderr string) {
@@ -68,7 +75,7 @@ func TestInterruptedReproductionGoesOn(t *testing.T) {
 	var once sync.Once
 	code, stdout, stderr := run(func(int, int) {
 		once.Do(func() {
-			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			if err := syscall.Kill(os.Getpid(), signal); err != nil {
 				t.Error(err)
 			}
 		})

@@ -54,11 +54,11 @@ var table = []room{
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "workload", "measure"}},
 	{path: "internal/sweep", imports: []string{"."}},
-	{path: "reproduce/chart", imports: []string{".", "internal/pen"}},
+	{path: "internal/chart", imports: []string{".", "internal/pen"}},
 	{path: "reproduce", imports: []string{
-		".", "internal/cputime", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "reproduce/chart",
+		".", "internal/cputime", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "internal/chart",
 	}},
-	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "reproduce/chart"}},
+	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "lab", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",

@@ -93,6 +93,9 @@ type Description struct {
 // Describe reads of what plan a file's measurements are. A file that is not
 // there or is none of measurements is an error of code Invalid.
 func Describe(path string) (*Description, error) {
+	if err := regular(path, "merge"); err != nil {
+		return nil, err
+	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, berth.Errorf(berth.Invalid, "merge", "%s: no such file", path)
@@ -101,8 +104,8 @@ func Describe(path string) (*Description, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from: nothing can be lost
-	line, err := bufio.NewReader(file).ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	line, err := nextLine(bufio.NewReader(file))
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLong) {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	var h head
@@ -115,7 +118,46 @@ func Describe(path string) (*Description, error) {
 	return &Description{h.Sweep, h.Version, h.Settings, h.Cells}, nil
 }
 
-const noMeasurements = "no file of measurements; want one that --cells has made"
+const (
+	noMeasurements = "no file of measurements; want one that --cells has made"
+	damaged        = "not a measurement; the file is damaged, and without this line and those below it can be gone on with"
+)
+
+// maxLine is the longest line that is read: a few hundred times the longest that
+// any sweep writes. What has longer ones is no file of measurements.
+const maxLine = 1 << 24
+
+// errLong is that a line is longer.
+var errLong = errors.New("sweep: a line of more than 16 MiB")
+
+// nextLine reads a line with its end. Without one, the error is io.EOF, as that of
+// bufio's ReadBytes.
+func nextLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		case len(line) > maxLine:
+			return line, errLong
+		}
+	}
+}
+
+// regular makes sure that what is there is neither a folder nor a device nor a pipe,
+// which may have no end.
+func regular(path, field string) error {
+	info, err := os.Stat(path)
+	switch known := err == nil; { // what is not there is told of by who opens it
+	case known && info.IsDir():
+		return berth.Errorf(berth.Invalid, field, "%s: a folder; want a file that --cells has made", path)
+	case known && !info.Mode().IsRegular():
+		return berth.Errorf(berth.Invalid, field, "%s: no regular file; want one that --cells has made", path)
+	}
+	return nil
+}
 
 // differs says in what a file is not of the plan, or is empty.
 func (p *Plan) differs(h *head) string {
@@ -153,6 +195,9 @@ func (p *Plan) differs(h *head) string {
 // lines there are. A cell that values has already with the same numbers counts
 // once; with others it is an error.
 func read(plan *Plan, path, field string, values map[string][]float64) (int64, error) {
+	if err := regular(path, field); err != nil {
+		return 0, err
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, err
@@ -168,8 +213,12 @@ func read(plan *Plan, path, field string, values map[string][]float64) (int64, e
 	var whole int64
 	in := bufio.NewReaderSize(file, 1<<16)
 	for number := 1; ; number++ {
-		line, err := in.ReadBytes('\n')
+		line, err := nextLine(in)
 		switch {
+		case errors.Is(err, errLong) && number == 1:
+			return 0, bad(1, noMeasurements)
+		case errors.Is(err, errLong):
+			return 0, bad(number, damaged)
 		case errors.Is(err, io.EOF):
 			if number == 1 && len(line) > 0 {
 				return 0, bad(1, noMeasurements)
@@ -191,7 +240,7 @@ func read(plan *Plan, path, field string, values map[string][]float64) (int64, e
 		}
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil || e.Values == nil {
-			return 0, bad(number, "not a measurement; the file is damaged, and without this line and those below it can be gone on with")
+			return 0, bad(number, damaged)
 		}
 		if !known[e.Cell] {
 			return 0, bad(number, "the plan has no measurement %q", e.Cell)
@@ -253,6 +302,9 @@ type keeper struct {
 // values, or begins it. Until it is closed nobody else may write to it, where the
 // file system can tell.
 func open(plan *Plan, path string, values map[string][]float64) (*keeper, error) {
+	if err := regular(path, "cells"); err != nil {
+		return nil, err
+	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, berth.Errorf(berth.Invalid, "cells", "cannot write to %s: %v", path, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,6 +130,10 @@ func TestShardsMakeTheWhole(t *testing.T) {
 			t.Errorf("cell %d was taken in %d shards", i, n)
 		}
 	}
+	// All but one is not all.
+	if r := run(t, squares(2, make([]atomic.Int64, 2)), Options{File: filepath.Join(folder, "half"), Shard: Shard{2, 2}}); r.Complete() || r.Len() != 1 {
+		t.Errorf("one of two cells is all, or %d", r.Len())
+	}
 	slices.Reverse(files)
 	// A file given twice counts once.
 	r := run(t, squares(41, nil), Options{From: append(files, files[0])})
@@ -176,6 +181,38 @@ func TestMixedUpFiles(t *testing.T) {
 	invalid(t, err, "merge", "no such file")
 	_, err = Run(t.Context(), squares(5, nil), Options{File: filepath.Join(folder, "none", "cells")})
 	invalid(t, err, "cells", "cannot write")
+}
+
+// A folder, a device and a pipe are no files of measurements, and a file without
+// lines is not read into memory as one line.
+func TestFilesWithoutEnd(t *testing.T) {
+	folder := t.TempDir()
+	pipe := filepath.Join(folder, "pipe")
+	if exec.Command("mkfifo", pipe).Run() != nil {
+		pipe = os.DevNull // a system without them
+	}
+	long := filepath.Join(folder, "long")
+	good := string(run(t, squares(5, make([]atomic.Int64, 5)), Options{}).Bytes())
+	if err := os.WriteFile(long, []byte(good+strings.Repeat("x", maxLine+1<<16)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	longer := filepath.Join(folder, "longer")
+	if err := os.WriteFile(longer, []byte(strings.Repeat("x", maxLine+1<<16)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for path, words := range map[string]string{
+		folder: ": a folder; want a file that --cells has made", pipe: "no regular file", os.DevNull: "no regular file",
+		long: ":7: not a measurement; the file is damaged", longer: ":1: no file of measurements",
+	} {
+		_, err := Run(t.Context(), squares(5, nil), Options{From: []string{path}})
+		invalid(t, err, "merge", words)
+		_, err = Run(t.Context(), squares(5, make([]atomic.Int64, 5)), Options{File: path})
+		invalid(t, err, "cells", words)
+		if path != long {
+			_, err = Describe(path)
+			invalid(t, err, "merge", words)
+		}
+	}
 }
 
 // Two processes do not write to the same file.

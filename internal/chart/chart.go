@@ -50,7 +50,16 @@ type Chart struct {
 	Ticks []Tick
 	// Zero makes the vertical axis begin at 0, or include it.
 	Zero bool
+	// Log makes the vertical axis logarithmic, with marks at powers of ten. Every
+	// value must be above 0 then.
+	Log bool
+	// Within is what the values can be: intervals are cut off there. Nil is
+	// anything.
+	Within *Range
 }
+
+// Range is from the least value to the largest; either may be infinite.
+type Range struct{ Least, Most float64 }
 
 // The chart's measures.
 const (
@@ -62,14 +71,15 @@ const (
 	keyHeight   vg.Length = 18 // of one row of the legend
 	footHeight  vg.Length = 34
 	leftWidth   vg.Length = 58
+	rightWidth  vg.Length = 4
 )
 
 // WriteSVG draws the chart as a file. A chart without a point, or with one that
-// is not finite, is an error of code Invalid.
+// cannot be drawn, is an error of code Invalid.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	spread, ok := c.bounds()
 	if !ok {
-		return berth.Errorf(berth.Invalid, "series", "no point, or one that is not finite; a chart needs at least one")
+		return berth.Errorf(berth.Invalid, "series", "no point, or one that is not finite or, on a logarithmic axis, not above 0; a chart needs at least one")
 	}
 	canvas := vgsvg.New(width, height)
 	c.draw(draw.New(canvas), spread)
@@ -96,9 +106,9 @@ func (c *Chart) draw(page draw.Canvas, spread bounds) {
 	pen.Write(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, titleText, c.Title)
 
 	rows := drawKeys(inner, c.Series)
-	body := draw.Crop(inner, leftWidth, -4, footHeight, -titleHeight-vg.Length(rows)*keyHeight)
-	a := &axes{Canvas: body, bounds: spread}
-	a.frame(c)
+	body := draw.Crop(inner, leftWidth, -rightWidth, footHeight, -titleHeight-vg.Length(rows)*keyHeight)
+	a := c.axes(body, spread)
+	a.frame()
 	for i := range c.Series {
 		a.series(i, len(c.Series), &c.Series[i])
 	}

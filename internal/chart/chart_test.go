@@ -6,11 +6,14 @@ import (
 	"errors"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/berth-hpc/berth"
 )
@@ -97,7 +100,7 @@ func TestSeriesLookDifferent(t *testing.T) {
 	for i := range looks {
 		for k := range i {
 			a, b := &looks[i], &looks[k]
-			if a.colour == b.colour || slices.Equal(a.dashes, b.dashes) || a.corner == b.corner && a.turn == b.turn {
+			if a.colour == b.colour || slices.Equal(a.dashes, b.dashes) || a.corner == b.corner && a.turn == b.turn && a.open == b.open {
 				t.Errorf("series %d and %d look alike: %+v and %+v", k, i, *a, *b)
 			}
 		}
@@ -146,15 +149,108 @@ func TestBoundsHoldEverything(t *testing.T) {
 	}
 }
 
-// What is rounded outwards to 88 to 97 has marks every 2, and none above its top.
-func TestMarksLieWithinTheFrame(t *testing.T) {
-	c := &Chart{Series: []Series{{Points: []Point{{0, 88.2, nil, nil}, {1, 96.1, nil, nil}}}}}
-	if b, _ := c.bounds(); b.bottom != 88 || b.top != 97 || roundStep(b.top-b.bottom) != 2 {
-		t.Fatalf("%+v", b)
+// The vertical axis begins and ends at marks, which are multiples of a round step
+// also where rounding makes the axis so long that it takes a larger one.
+func TestMarksAreRound(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		marks     []string
+	}{
+		{88.2, 96.1, []string{"88", "90", "92", "94", "96", "98"}},
+		{-2, 151, []string{"-50", "0", "50", "100", "150", "200"}},
+		{46, 83, []string{"45", "50", "55", "60", "65", "70", "75", "80", "85"}},
+		{0, 100, []string{"0", "20", "40", "60", "80", "100"}},
+	} {
+		chart := &Chart{Ticks: []Tick{{0, "x"}}, Series: []Series{{Points: []Point{{0, c.low, nil, nil}, {1, c.high, nil, nil}}}}}
+		var marks []string
+		for _, text := range regexp.MustCompile(`>(-?[0-9.]+)<`).FindAllStringSubmatch(svg(t, chart.WriteSVG), -1) {
+			marks = append(marks, text[1])
+		}
+		if diff := cmp.Diff(c.marks, marks); diff != "" {
+			t.Errorf("%v to %v: %s", c.low, c.high, diff)
+		}
+		if b, _ := chart.bounds(); number(b.bottom, 1) != marks[0] || number(b.top, 1) != marks[len(marks)-1] {
+			t.Errorf("%v to %v: the frame is %+v", c.low, c.high, b)
+		}
 	}
+}
+
+// Values that cannot be below 0 or above 100 have no axis that goes there: their
+// intervals are cut off, but never short of the value.
+func TestIntervalsAreCutOff(t *testing.T) {
+	low, high := -20.0, 130.0
+	points := []Point{{0, 10, &low, &high}, {1, 90, &low, &high}}
+	for _, band := range []bool{false, true} {
+		c := &Chart{Within: &Range{0, 100}, Series: []Series{{Line: true, Band: band, Points: points}}}
+		cut := svg(t, c.WriteSVG)
+		zero, hundred := 0.0, 100.0
+		c.Series[0].Points = []Point{{0, 10, &zero, &hundred}, {1, 90, &zero, &hundred}}
+		if b, _ := c.bounds(); b.bottom != 0 || b.top != 100 || cut != svg(t, c.WriteSVG) {
+			t.Errorf("band %v: not as an interval from 0 to 100, %+v", band, b)
+		}
+	}
+	c := &Chart{Within: &Range{0, 100}}
+	if l, h, ok := c.interval(&Point{0, -3, &low, &high}); !ok || l != -3 || h != 100 {
+		t.Errorf("from %v to %v around -3", l, h)
+	}
+	c.Within = &Range{0, math.Inf(1)}
+	if l, h, _ := c.interval(&points[0]); l != 0 || h != 130 {
+		t.Errorf("from %v to %v without an end", l, h)
+	}
+}
+
+// A logarithmic axis has powers of ten, equally far apart, and takes no 0.
+func TestLogarithmicAxis(t *testing.T) {
+	low, high := 0.05, 2.0
+	c := &Chart{Log: true, Series: []Series{{Line: true, Points: []Point{{0, 0.3, &low, &high}, {1, 700, nil, nil}}}}}
 	drawn := svg(t, c.WriteSVG)
-	if !strings.Contains(drawn, ">96<") || strings.Contains(drawn, ">98<") {
-		t.Error("marks outside of the frame")
+	for _, mark := range []string{">0.01<", ">0.1<", ">1<", ">10<", ">100<", ">1000<"} {
+		if !strings.Contains(drawn, mark) {
+			t.Errorf("no %s", mark)
+		}
+	}
+	b, ok := c.bounds()
+	if !ok || b.bottom != -2 || b.top != 3 {
+		t.Errorf("%+v", b)
+	}
+	a := c.axes(draw.New(vgsvg.New(width, height)), b)
+	if one, two := a.y(1)-a.y(0.1), a.y(100)-a.y(10); math.Abs(float64(one-two)) > 1e-9 || one <= 0 {
+		t.Errorf("ten times is %v and %v", one, two)
+	}
+	for _, y := range []float64{0, -1} {
+		c.Series[0].Points[1].Y = y
+		if c.WriteSVG(io.Discard) == nil {
+			t.Errorf("%v on a logarithmic axis", y)
+		}
+	}
+}
+
+// Series stand side by side at each place, however many, within the frame and
+// nearer to it than to the next place; a single place has a single mark.
+func TestSeriesStandSideBySide(t *testing.T) {
+	for _, line := range []bool{false, true} {
+		c := lines(10)
+		for i := range c.Series {
+			c.Series[i].Line, c.Series[i].Band = line, !line // without a line there is no band
+		}
+		b, _ := c.bounds()
+		a := c.axes(draw.New(vgsvg.New(width-2*margin-leftWidth-rightWidth, height)), b)
+		wide := a.apart * 9
+		if gap := a.x(1) - a.x(0); a.apart < 2 || wide > 0.7*gap {
+			t.Errorf("line %v: %v apart, and the next place is %v away", line, a.apart, gap)
+		}
+		if left, right := a.x(0)-wide/2, a.x(3)+wide/2; left-markRadius < a.Min.X || right+markRadius > a.Max.X {
+			t.Errorf("line %v: from %v to %v in a frame of %v", line, left, right, a.Max.X)
+		}
+	}
+	c := &Chart{Series: []Series{{Name: "a", Points: []Point{{1920, 20, nil, nil}}}, {Name: "b", Points: []Point{{1920, 20, nil, nil}}}}}
+	drawn := svg(t, c.WriteSVG)
+	if strings.Count(drawn, ">1920<") != 1 || strings.Contains(drawn, "1919") || strings.Contains(drawn, "1920.") {
+		t.Error("more than one mark of one place")
+	}
+	b, _ := c.bounds()
+	if a := c.axes(draw.New(vgsvg.New(width, height)), b); a.apart < 2*markRadius {
+		t.Errorf("equal values cover each other, %v apart", a.apart)
 	}
 }
 

@@ -73,12 +73,14 @@ func DarkStyle() string {
 }
 
 // look is how a series is told from others: by colour, by dashes and by the
-// shape of its marks, so that it can be told in print without colour too.
+// shape of its marks, full or open, so that it can be told in print without
+// colour too.
 type look struct {
 	colour color.NRGBA
 	dashes []vg.Length
 	corner int // of the marks: 0 is a circle
 	turn   float64
+	open   bool
 }
 
 var looks = []look{
@@ -87,11 +89,11 @@ var looks = []look{
 	{colour: green, dashes: []vg.Length{2, 2}, corner: 3, turn: math.Pi / 2},
 	{colour: purple, dashes: []vg.Length{8, 2, 2, 2}, corner: 4},
 	{colour: orange, dashes: []vg.Length{4, 2}, corner: 3, turn: -math.Pi / 2},
-	{colour: sky, dashes: []vg.Length{1, 2}, corner: 6},
-	{colour: brown, dashes: []vg.Length{6, 2, 1, 2, 1, 2}, corner: 3},
-	{colour: ink, dashes: []vg.Length{11, 2}, corner: 5},
-	{colour: faint, dashes: []vg.Length{2, 5}, corner: 8},
-	{colour: olive, dashes: []vg.Length{5, 5}, corner: 4, turn: math.Pi / 8},
+	{colour: sky, dashes: []vg.Length{1, 2}, open: true},
+	{colour: brown, dashes: []vg.Length{6, 2, 1, 2, 1, 2}, corner: 4, turn: math.Pi / 4, open: true},
+	{colour: ink, dashes: []vg.Length{11, 2}, corner: 3, turn: math.Pi / 2, open: true},
+	{colour: faint, dashes: []vg.Length{2, 5}, corner: 4, open: true},
+	{colour: olive, dashes: []vg.Length{5, 5}, corner: 3, turn: -math.Pi / 2, open: true},
 }
 
 // look returns the look of a series at a place from 0.
@@ -116,8 +118,8 @@ func radiusFor(points int) vg.Length {
 	return markRadius
 }
 
-// mark draws one mark. A large one has a white rim, which keeps it apart from
-// lines.
+// mark draws one mark. A large full one has a white rim, which keeps it apart
+// from lines; a small one is always full.
 func (l *look) mark(c draw.Canvas, at vg.Point, size vg.Length) {
 	var path vg.Path
 	if l.corner == 0 {
@@ -136,10 +138,13 @@ func (l *look) mark(c draw.Canvas, at vg.Point, size vg.Length) {
 		}
 	}
 	path.Close()
-	c.SetColor(l.colour)
-	c.Fill(path)
+	inside, rim, thick := l.colour, white, vg.Length(0.7)
+	if l.open && size > dotRadius {
+		inside, rim, thick = white, l.colour, 1.3
+	}
+	pen.FillPath(c, path, inside)
 	if size > dotRadius {
-		pen.StrokePath(c, path, 0.7, white)
+		pen.StrokePath(c, path, thick, rim)
 	}
 }
 
