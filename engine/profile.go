@@ -92,41 +92,59 @@ func (p *profile) index(t berth.Time) int {
 	return i
 }
 
-// split makes a step begin at t and returns it; made is false if there was one.
-func (p *profile) split(t berth.Time) (i int, made bool) {
-	i = p.index(t)
-	if p.steps[i].at == t {
-		return i, false
-	}
-	p.steps = append(p.steps, step{})
-	copy(p.steps[i+2:], p.steps[i+1:])
-	p.steps[i+1] = step{t, p.steps[i].free}
-	return i + 1, true
-}
-
-// join drops step i if it equals the one before.
-func (p *profile) join(i int) {
-	if i > 0 && p.steps[i].free == p.steps[i-1].free {
-		p.steps = p.steps[:i+copy(p.steps[i:], p.steps[i+1:])]
-	}
-}
-
-// add frees by PEs, or takes them if by is negative, throughout [from, to). It
-// returns the least that is free there afterwards.
+// add frees by PEs, or takes them if by is negative, throughout [from, to), which
+// is not empty. It returns the least that is free there afterwards.
+//
+// Most changes move the beginning or the end of something, so that a step
+// appears at one end of the interval where one vanishes at the other. Then what
+// lies behind stays where it is.
 func (p *profile) add(from, to berth.Time, by berth.Count) berth.Count {
-	i, begins := p.split(from)
-	j, ends := p.split(to)
-	least := p.size
-	for k := i; k < j; k++ {
-		p.steps[k].free += by
-		least = min(least, p.steps[k].free)
+	i := p.index(from)
+	before := p.steps[i] // what is in force at the end, as it was
+	least, inside := p.size, i
+	if before.at != from {
+		least = min(least, before.free+by)
+		inside++
 	}
-	// A step made here is another than its neighbour.
-	if !ends {
-		p.join(j)
+	j := inside
+	for ; j < len(p.steps) && p.steps[j].at < to; j++ {
+		before = p.steps[j]
+		p.steps[j].free += by
+		least = min(least, p.steps[j].free)
 	}
-	if !begins {
-		p.join(i)
+	// The steps between, [lo, j), move by head, and those behind by head + tail.
+	lo, hi, head, tail := inside, j, 0, 0
+	switch {
+	case inside > i:
+		head = 1
+	case i > 0 && p.steps[i].free == p.steps[i-1].free:
+		lo, head = i+1, -1
+	}
+	switch {
+	case j == len(p.steps) || p.steps[j].at != to:
+		tail = 1
+	case p.steps[j].free == before.free+by:
+		hi, tail = j+1, -1
+	}
+	begin := step{from, 0}
+	if head > 0 {
+		begin.free = p.steps[i].free + by
+	}
+	n := len(p.steps)
+	if head+tail > 0 {
+		p.steps = append(p.steps, step{}, step{})[:n+head+tail]
+		copy(p.steps[hi+head+tail:], p.steps[hi:n])
+	}
+	copy(p.steps[lo+head:j+head], p.steps[lo:j])
+	if head+tail < 0 {
+		copy(p.steps[hi+head+tail:], p.steps[hi:])
+		p.steps = p.steps[:n+head+tail]
+	}
+	if head > 0 {
+		p.steps[inside] = begin
+	}
+	if tail > 0 {
+		p.steps[j+head] = step{to, before.free}
 	}
 	p.version++
 	return least
