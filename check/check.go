@@ -67,8 +67,9 @@
 //     checked.
 //   - A site at which a line runs has its software: a row of that name whose
 //     version is at least the one asked for, any if none is. Versions compare by
-//     their components between points, as numbers if both consist of digits, else
-//     as text; one that is missing is 0. The first such row counts.
+//     their components between points, and in each by turns numbers and texts, so
+//     that R10 is later than R9; what is missing is 0, and a tilde is before the
+//     end of a text. The first such row counts.
 //   - At no time are more licences of a row taken than it has, nor more storage
 //     than the site has. The lines of one id at one site take them once, the most
 //     that one of them asks for, from the first start to the last end (the actual

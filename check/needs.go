@@ -2,6 +2,8 @@ package check
 
 import (
 	"cmp"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -48,36 +50,47 @@ func (c *checker) program(site string, n *needs) program {
 	return found
 }
 
-// compareVersions compares the components of versions between points, as
-// numbers if both consist of digits, else as text. One that is missing is 0.
+// turns are the numbers and texts of which a component of a version consists.
+var turns = regexp.MustCompile(`^0*([0-9]*)([^0-9]*)`)
+
+// compareVersions compares the components of versions between points, and in
+// each the numbers and texts by turns. What is missing is 0 or empty; a tilde is
+// before that.
 func compareVersions(a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(as), len(bs)) {
 		x, y := component(as, i), component(bs, i)
-		byLength := 0
-		if digits(x) && digits(y) {
-			byLength = cmp.Compare(len(x), len(y))
-		}
-		if order := cmp.Or(byLength, cmp.Compare(x, y)); order != 0 {
-			return order
+		for x != "" || y != "" {
+			m, n := turns.FindStringSubmatch(x), turns.FindStringSubmatch(y)
+			x, y = x[len(m[0]):], y[len(n[0]):]
+			order := cmp.Or(cmp.Compare(len(m[1]), len(n[1])), cmp.Compare(m[1], n[1]), slices.CompareFunc(rank(m[2]), rank(n[2]), cmp.Compare))
+			if order != 0 {
+				return order
+			}
 		}
 	}
 	return 0
 }
 
-// component returns the i-th component without the zeros before a number.
-func component(version []string, i int) string {
-	if i >= len(version) || version[i] == "" {
-		return "0"
+// rank returns the places of characters in the order, and of the end behind them.
+func rank(text string) []rune {
+	var ranks []rune
+	for _, c := range text {
+		if c == '~' {
+			c = -1
+		}
+		ranks = append(ranks, c)
 	}
-	text := version[i]
-	for len(text) > 1 && text[0] == '0' && digits(text) {
-		text = text[1:]
-	}
-	return text
+	return append(ranks, 0)
 }
 
-func digits(text string) bool { return strings.Trim(text, "0123456789") == "" }
+// component returns the i-th component, nothing if it is missing.
+func component(version []string, i int) string {
+	if i < len(version) {
+		return version[i]
+	}
+	return ""
+}
 
 // checkNeeds applies the rules for what one line asks for beside PEs.
 func (c *checker) checkNeeds(i int, rec *record, n *needs) {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -152,26 +151,50 @@ func (res *resource) eligibleCount(r *berth.Request, part *berth.Part) berth.Cou
 	return within(res.eligible(r, part), res.pool.PEs)
 }
 
-// compareVersions compares two versions by their components between points: as
-// numbers where both are, else as text; a missing component counts as 0, so
-// "2.12" is later than "2.9" and equal to "2.12.0" (spec 5, equation 8).
+// compareVersions compares two versions by their components between points, so
+// that "2.12" is later than "2.9"; a missing component counts as 0, so that it is
+// equal to "2.12.0" (spec 5, equation 8).
 func compareVersions(a, b string) int {
 	for a != "" || b != "" {
 		var x, y string
 		x, a, _ = strings.Cut(a, ".")
 		y, b, _ = strings.Cut(b, ".")
-		if c := compareComponents(cmp.Or(x, "0"), cmp.Or(y, "0")); c != 0 {
+		if c := compareComponents(x, y); c != 0 {
 			return c
 		}
 	}
 	return 0
 }
 
+// compareComponents compares components as numbers and texts by turns, beginning
+// with a number, which is 0 if it is missing: "R10" is later than "R9", and "1w"
+// than "1". A tilde comes before the end of a text: "0~rc1" is before "0".
 func compareComponents(x, y string) int {
-	m, errX := strconv.ParseUint(x, 10, 64)
-	n, errY := strconv.ParseUint(y, 10, 64)
-	if errX == nil && errY == nil {
-		return cmp.Compare(m, n)
+	for x != "" || y != "" {
+		var m, n string
+		m, x = cutAt(x, func(c rune) bool { return !digit(c) })
+		n, y = cutAt(y, func(c rune) bool { return !digit(c) })
+		m, n = strings.TrimLeft(m, "0"), strings.TrimLeft(n, "0")
+		if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n)); c != 0 {
+			return c
+		}
+		m, x = cutAt(x, digit)
+		n, y = cutAt(y, digit)
+		if c := cmp.Compare(sortable(m), sortable(n)); c != 0 {
+			return c
+		}
 	}
-	return cmp.Compare(x, y)
+	return 0
 }
+
+func digit(c rune) bool { return c >= '0' && c <= '9' }
+
+// cutAt cuts a text before the first character that a function wants.
+func cutAt(text string, wanted func(rune) bool) (before, after string) {
+	if i := strings.IndexFunc(text, wanted); i >= 0 {
+		return text[:i], text[i:]
+	}
+	return text, ""
+}
+
+func sortable(text string) string { return strings.ReplaceAll(text, "~", "\x00") + "\x01" }
