@@ -110,7 +110,7 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 	case berth.TooLarge:
 		return fmt.Sprintf("%d PEs are wanted; %s there are %d", r.Wanted, at, r.Limit)
 	case berth.NoSuitableSite:
-		if r.Limit >= r.Wanted {
+		if r.Limit >= r.Wanted || r.Resource == (berth.ResourceID{}) {
 			if list := kinds(q); len(list) > 0 {
 				return "no site has all of this: " + strings.Join(list, ", ")
 			}
@@ -143,6 +143,8 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 			return fmt.Sprintf("%d licences of %s are wanted; %s has %d, and others hold too many of them throughout the window", r.Wanted, r.Resource.Name, r.Resource.Site, r.Limit)
 		case berth.StorageKind:
 			return fmt.Sprintf("others' data leave too little room at %s throughout the window", r.Resource.Site)
+		case berth.UplinkKind:
+			return "others' data leave too little of the uplink to have its own there in time"
 		}
 		if n := r.Nearest; n != nil {
 			return fmt.Sprintf("%d PEs are wanted; %s at most %d are free for %s, from %s on",

@@ -129,21 +129,22 @@ func TestRefusalsNameWhatIsMissing(t *testing.T) {
 		asked   string
 		want    string
 	}{
-		{berth.Refusal{Reason: berth.NoSoftware}, `"software":"nmad"`, "no site has nmad"},
-		{berth.Refusal{Reason: berth.NoSoftware}, `"software":"namd","version":"2.12"`, "no site has namd of version 2.12 or later"},
-		{berth.Refusal{Reason: berth.NoLicence}, `"software":"namd","licences":9`, "namd is there, but nowhere with 9 licences"},
+		{berth.Refusal{Resource: pool, Reason: berth.NoSoftware}, `"software":"nmad"`, "no site has nmad"},
+		{berth.Refusal{Resource: pool, Reason: berth.NoSoftware}, `"software":"namd","version":"2.12"`, "no site has namd of version 2.12 or later"},
+		{berth.Refusal{Resource: pool, Reason: berth.NoLicence}, `"software":"namd","licences":9`, "namd is there, but nowhere with 9 licences"},
 		{
-			berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100},
+			berth.Refusal{Resource: pool, Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100},
 			`"memory_mb":5,"accelerators":2,"storage_mb":7,"partition":"p","site":"cm6","pool":"q"`,
 			"no site has all of this: the name cm6, a pool q, a partition p that takes it, 5 MB of memory a PE, 2 accelerators a PE, room for 7 MB of data",
 		},
-		{berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100}, `"no_show":60`, "no site has PEs of such a kind"},
-		{berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64, Limit: 4}, `"partition":"p"`, "64 PEs of such a kind are wanted; at cm5/batch there are 4"},
-		{berth.Refusal{Reason: berth.DeadlineMissed, Possible: start + 90}, `"storage_mb":7`, "even if at cm5/batch nothing else ran it would not end before 2026-11-21T12:01:30Z"},
-		{berth.Refusal{Reason: berth.DeadlineMissed, Possible: never}, `"storage_mb":7`, "its data would never arrive at cm5/batch, as fast as they can be moved there"},
+		{berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 64}, `"site":"cm6"`, "no site has all of this: the name cm6"},
+		{berth.Refusal{Resource: berth.UplinkID(), Reason: berth.NoCapacity, Wanted: 64}, `"storage_mb":7`, "others' data leave too little of the uplink to have its own there in time"},
+		{berth.Refusal{Resource: pool, Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100}, `"no_show":60`, "no site has PEs of such a kind"},
+		{berth.Refusal{Resource: pool, Reason: berth.NoSuitableSite, Wanted: 64, Limit: 4}, `"partition":"p"`, "64 PEs of such a kind are wanted; at cm5/batch there are 4"},
+		{berth.Refusal{Resource: pool, Reason: berth.DeadlineMissed, Possible: start + 90}, `"storage_mb":7`, "even if at cm5/batch nothing else ran it would not end before 2026-11-21T12:01:30Z"},
+		{berth.Refusal{Resource: pool, Reason: berth.DeadlineMissed, Possible: never}, `"storage_mb":7`, "its data would never arrive at cm5/batch, as fast as they can be moved there"},
 	} {
 		w := newWorld(t, api.Options{})
-		c.refusal.Resource = pool
 		w.fake.refusal = &c.refusal
 		got := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", strings.TrimSuffix(askFor, "}")+","+c.asked+"}"), 201)
 		if got.Refusal == nil || got.Refusal.Detail != c.want || got.Reason != c.refusal.Reason {

@@ -11,10 +11,11 @@ import (
 // assigns starts as soon as its data allow, what has become hopeless is refused,
 // and the rest is deferred to the next point (Tang and Liao, algorithm 2).
 //
-// Deviations: requests of several parts are decided one by one before, since the
-// paper's jobs are atomic; of a moldable request the first variant counts; what
-// others have been promised for later is not free, where the paper knows no
-// promises; and a site's licences and storage are what is left of them.
+// Deviations: requests of several parts and moldable ones are decided one by one
+// before, since the paper's jobs are atomic and rigid, at the earliest place in
+// their windows; what others have been promised for later is not free, where the
+// paper knows no promises; and a site's licences and storage are what is left of
+// them.
 
 // decideAll decides what is pending.
 func (e *Engine) decideAll() {
@@ -37,11 +38,13 @@ func (e *Engine) batch() {
 	next := e.nextPoint()
 	var ready []*berth.Request
 	for _, r := range pending {
+		if len(r.Parts) > 1 || len(r.Parts[0].Variants) > 1 {
+			e.decide(r)
+			continue
+		}
 		switch refusal := e.hopeless(r, e.state.now); {
 		case refusal != nil:
 			e.emit(Change{Kind: Refused, ID: r.ID, Request: r, Refusal: refusal})
-		case len(r.Parts) > 1:
-			e.decide(r)
 		case r.Ready <= e.state.now:
 			ready = append(ready, r)
 		}
@@ -107,17 +110,11 @@ func (e *Engine) least(r *berth.Request) berth.Duration {
 }
 
 // hopeless returns why a request could not be served even if everything were
-// free from a time on, with transfers as they are foreseen now; nil if it could. To
-// an unaware matcher only size and
-// length count.
+// free from a time on, with transfers as they are foreseen now; nil if it could.
+// To an unaware matcher only size and length count.
 func (e *Engine) hopeless(r *berth.Request, from berth.Time) *berth.Refusal {
 	if !e.config.Unaware {
-		for i := range r.Parts {
-			if refusal := e.impossibleFrom(r, &r.Parts[i], from); refusal != nil {
-				return refusal
-			}
-		}
-		return nil
+		return e.impossibleFrom(r, &r.Parts[0], from)
 	}
 	v := r.Parts[0].Variants[0]
 	refusal := &berth.Refusal{Reason: berth.TooLarge, Wanted: v.NPE}
@@ -138,8 +135,7 @@ func (e *Engine) hopeless(r *berth.Request, from berth.Time) *berth.Refusal {
 	return refusal
 }
 
-// runs returns how long the first variant of a request runs on a resource, its
-// transfer apart.
+// runs returns how long a rigid request runs on a resource, its transfer apart.
 func (res *resource) runs(r *berth.Request) berth.Duration {
 	return res.pool.SpeedFor(&r.Requirements).Scale(r.Parts[0].Variants[0].Duration)
 }

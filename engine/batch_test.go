@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,8 +142,40 @@ func TestDeferredUntilReleased(t *testing.T) {
 	}
 }
 
+// hopeless reports whether a request could not end in time anywhere, if it were
+// decided at the next scheduling point with everything free (spec 5, A4).
+func hopeless(config *engine.Config, r *berth.Request, now berth.Time) bool {
+	point := now + 1
+	if config.Trigger == engine.OnPeriod {
+		point = now + 240 - now%240
+	}
+	for i := range config.Sites {
+		site := &config.Sites[i]
+		pool := &site.Pools[0]
+		has := slices.ContainsFunc(site.Software, func(s berth.Software) bool {
+			return s.Name == r.Software && (s.Licences == 0 || s.Licences >= r.Licences)
+		})
+		if !has || r.Parts[0].Variants[0].NPE > pool.PEs || site.StorageMB > 0 && r.StorageMB > site.StorageMB {
+			continue
+		}
+		ends := max(r.Ready, point).Add(pool.Speed.Scale(r.Parts[0].Variants[0].Duration))
+		if rate := site.Link.KilobytesPerSecond; config.Staging != engine.NoStaging {
+			moved := berth.Duration((1000*r.StorageMB + rate - 1) / rate)
+			ends = max(r.Ready, point.Add(moved)).Add(pool.Speed.Scale(r.Parts[0].Variants[0].Duration))
+			if config.Staging == engine.HoldWhile {
+				ends = max(r.Ready, point).Add(moved + pool.Speed.Scale(r.Parts[0].Variants[0].Duration))
+			}
+		}
+		if ends <= r.Deadline {
+			return false
+		}
+	}
+	return true
+}
+
 // Whatever the matcher: requests are decided once, what is accepted fits and ends
-// by its deadline, and nothing that waits is hopeless.
+// by its deadline, nothing that waits is hopeless, and only what is hopeless is
+// refused.
 func TestBatchesKeepTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := example(rapid.SampledFrom(policy.Batches).Draw(t, "match").Name, rapid.Bool().Draw(t, "unaware"))
@@ -174,6 +207,9 @@ func TestBatchesKeepTheRules(t *testing.T) {
 					t.Fatalf("%s is decided twice", c.ID)
 				}
 				decided[c.ID] = true
+				if c.Kind == engine.Refused && !config.Unaware && !hopeless(&config, c.Request, now) {
+					t.Fatalf("%s is refused with %v, but could be served later", c.ID, c.Refusal)
+				}
 				if r := c.Reservation; r != nil && (r.End() > r.Request.Deadline || r.Start() < r.Request.Ready) {
 					t.Fatalf("%s runs throughout [%d,%d), its window is [%d,%d)", c.ID, r.Start(), r.End(), r.Request.Ready, r.Request.Deadline)
 				}
@@ -211,4 +247,26 @@ func TestBatchesKeepTheRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A moldable request is promised the place where it ends first, before the
+// matcher chooses among the rigid ones: its first variant is too large here.
+func TestMoldableBesideABatch(t *testing.T) {
+	e := newEngine(t, example("ajsm", false))
+	moldable := asks("moldable", 20, 10, 4000, "a")
+	moldable.Parts[0].Variants = append(moldable.Parts[0].Variants, berth.Variant{NPE: 4, Duration: 100}, berth.Variant{NPE: 2, Duration: 300})
+	submit(t, e, 0, moldable)
+	submit(t, e, 0, asks("rigid", 4, 100, 4000, "c"))
+	late := asks("late", 20, 10, 4000, "a")
+	late.Parts[0].Variants = append(late.Parts[0].Variants, berth.Variant{NPE: 12, Duration: 100})
+	submit(t, e, 0, late)
+	if got, want := told(apply(t, e, 0, engine.Event{Kind: engine.Wake})), "moldable@s2 0-80, late too_large"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := told(apply(t, e, 240, engine.Event{Kind: engine.Wake})), "rigid@s2 240-320"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if err := e.Check(); err != nil {
+		t.Error(err)
+	}
 }

@@ -234,17 +234,39 @@ func (e *Engine) impossible(r *berth.Request, part *berth.Part) *berth.Refusal {
 
 // impossibleFrom reports the same of a decision at a time to come.
 func (e *Engine) impossibleFrom(r *berth.Request, part *berth.Part, from berth.Time) *berth.Refusal {
-	var worst obstacle
-	for i := range e.state.resources {
-		o := e.state.resources[i].obstacle(r, part, from)
+	worst := obstacle{reason: berth.NoSuitableSite, wanted: fewest(part)} // if no resource is the one that is asked for
+	for i, first := 0, true; i < len(e.state.resources); i++ {
+		res := &e.state.resources[i]
+		if !res.meant(r) {
+			continue
+		}
+		o := res.obstacle(r, part, from)
 		if o.reason == "" {
 			return nil
 		}
-		if worst.reason == "" || o.reason.Rank() > worst.reason.Rank() || (o.reason == worst.reason && o.limit > worst.limit) {
-			worst = o
+		if first || o.further(&worst) {
+			worst, first = o, false
 		}
 	}
 	return worst.refusal()
+}
+
+// fewest returns the fewest PEs that would do for a part.
+func fewest(part *berth.Part) berth.Count {
+	n := part.Variants[0].NPE
+	for _, v := range part.Variants[1:] {
+		n = min(n, v.NPE)
+	}
+	return n
+}
+
+// further reports whether a request gets further with an obstacle than with
+// another.
+func (o *obstacle) further(other *obstacle) bool {
+	if o.reason != other.reason {
+		return o.reason.Rank() > other.reason.Rank()
+	}
+	return o.limit > other.limit || o.possible < other.possible
 }
 
 func (e *Engine) impossibleOn(r *berth.Request, part *berth.Part, res *resource) *berth.Refusal {
@@ -273,10 +295,7 @@ func (o *obstacle) refusal() *berth.Refusal {
 // obstacle returns the first test that a part, decided at a time, fails on the
 // resource. How long it would take is looked at last, because that is dearest.
 func (res *resource) obstacle(r *berth.Request, part *berth.Part, from berth.Time) obstacle {
-	o := obstacle{resource: res.id, wanted: part.Variants[0].NPE}
-	for _, v := range part.Variants[1:] {
-		o.wanted = min(o.wanted, v.NPE)
-	}
+	o := obstacle{resource: res.id, wanted: fewest(part)}
 	eligible := res.eligibleCount(r, part)
 	suits := func(v berth.Variant) bool { return v.NPE <= eligible && res.suits(r, v) }
 	lacks := res.lacks(r)

@@ -16,7 +16,7 @@ import (
 func (res *resource) lacks(r *berth.Request) berth.Reason {
 	need, node := &r.Requirements, &res.pool.Node
 	switch {
-	case r.Site != "" && r.Site != res.id.Site, r.Pool != "" && r.Pool != res.id.Name:
+	case !res.meant(r):
 		return berth.NoSuitableSite
 	case *need == (berth.Requirements{}):
 		return ""
@@ -36,6 +36,12 @@ func (res *resource) lacks(r *berth.Request) berth.Reason {
 		return berth.NoLicence
 	}
 	return ""
+}
+
+// meant reports whether a request leaves the choice of a resource open or means
+// this one.
+func (res *resource) meant(r *berth.Request) bool {
+	return (r.Site == "" || r.Site == res.id.Site) && (r.Pool == "" || r.Pool == res.id.Name)
 }
 
 // counted reports what of a job's wishes is counted wherever else it could run:

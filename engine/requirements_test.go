@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -65,6 +66,39 @@ func TestRequirements(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A refusal is about the place that was asked for, or about that where the request
+// got furthest.
+func TestRefusalsAreAboutThePlaceAskedFor(t *testing.T) {
+	site := func(name string, pes berth.Count, speed berth.Speed, memory int64) berth.Site {
+		return berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: pes, Speed: speed, Binding: berth.Late, Node: berth.Node{MemoryMB: memory}}}}
+	}
+	e := newEngine(t, engine.Config{Sites: []berth.Site{site("a", 8, 1000, 4000), site("b", 4, 2000, 1000), site("c", 4, 500, 1000)}})
+	for i, c := range []struct {
+		site, pool string
+		memory     int64
+		d          berth.Duration
+		want       berth.Refusal
+	}{
+		{"b", "", 2000, 10, berth.Refusal{Reason: berth.NoSuitableSite, Resource: berth.PoolID("b", "p"), Wanted: 2, Limit: 4}},
+		{"d", "", 0, 10, berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 2}},
+		{"a", "q", 0, 10, berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 2}},
+		{"", "", 0, 90, berth.Refusal{Reason: berth.DeadlineMissed, Resource: berth.PoolID("b", "p"), Wanted: 2, Possible: 45 + 70}},
+		{"c", "", 0, 90, berth.Refusal{Reason: berth.DeadlineMissed, Resource: berth.PoolID("c", "p"), Wanted: 2, Possible: 180 + 70}},
+	} {
+		r := berth.Rigid(fmt.Sprint(i), 0, 0, 90, 2, c.d)
+		r.Site, r.Pool, r.MemoryMB = c.site, c.pool, c.memory
+		var got berth.Refusal
+		for _, change := range submit(t, e, 70, r) {
+			if change.Kind == engine.Refused {
+				got = *change.Refusal
+			}
+		}
+		if got != c.want {
+			t.Errorf("%d: %+v, want %+v", i, got, c.want)
+		}
 	}
 }
 
