@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -55,6 +56,15 @@ func (r *rates) allow(by service.Principal, times int) bool {
 		bucket, _ = r.buckets.LoadOrStore(by, rate.NewLimiter(rate.Limit(limit.PerSecond), limit.Burst))
 	}
 	return bucket.(*rate.Limiter).AllowN(time.Now(), times)
+}
+
+// most returns how often somebody may ask at once at the most.
+func (r *rates) most(by service.Principal) int {
+	limit := r.of[by.Role]
+	if limit.PerSecond == 0 {
+		return math.MaxInt
+	}
+	return limit.Burst
 }
 
 func tooFast(by service.Principal) error {

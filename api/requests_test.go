@@ -115,6 +115,9 @@ func TestArraysCountByTheirParts(t *testing.T) {
 	array := strings.TrimSuffix(askFor, "}") + `,"array":6}`
 	into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array), 201)
 	wantProblem(t, w.do("alice", "POST", "/v1/requests", array), 429, "too many requests of alice")
+	// What is more than is ever allowed at once would be too fast for ever.
+	larger := strings.TrimSuffix(askFor, "}") + `,"array":11}`
+	wantProblem(t, w.do("alice", "POST", "/v1/requests", larger), 422, "array: 11; a user may ask for 10 at once here")
 	if len(w.fake.made) != 6 {
 		t.Errorf("%d reservations", len(w.fake.made))
 	}

@@ -48,6 +48,9 @@ func (c *call) request() error {
 // requestArray asks for each part of an array, which counts as so many
 // requests.
 func (c *call) requestArray(ask service.Ask, r *berth.Request, parts int) error {
+	if most := c.rates.most(c.by); parts > most {
+		return berth.Errorf(berth.Invalid, "array", "%d; a %s may ask for %d at once here, so ask for several arrays", parts, c.by.Role, most)
+	}
 	if !c.rates.allow(c.by, parts-1) {
 		return tooFast(c.by)
 	}

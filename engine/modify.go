@@ -97,7 +97,7 @@ func (e *Engine) without(d *entry, do func()) {
 	movable := e.state.movable(d)
 	must(e.state.besides(movable, e.state.now, calendar.Calendar.Remove))
 	e.state.placing.again = d
-	do()
+	e.state.aside(d, do)
 	e.state.placing.again = nil
 	must(e.state.besides(movable, e.state.now, calendar.Calendar.Add))
 	each(calendar.Calendar.Add)

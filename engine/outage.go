@@ -91,8 +91,10 @@ func (e *Engine) down(event *Event) error {
 			e.emit(Change{Kind: Requeued, ID: d.Request.ID, Request: d.Request, entry: d})
 			continue
 		}
+		var at []berth.Allotment
+		var refusal *berth.Refusal
 		e.state.placing.again = d
-		at, refusal := e.place(d.Request)
+		e.state.aside(d, func() { at, refusal = e.place(d.Request) })
 		if e.state.placing.again = nil; refusal == nil {
 			e.yield(at)
 			e.relocate(d, at)

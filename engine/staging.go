@@ -183,7 +183,14 @@ func (e *Engine) further(d *entry, r *berth.Request, allotments []berth.Allotmen
 		return held, nil
 	}
 	if res.shares(r) {
-		return e.shared(r, allotments, held)
+		var staging *berth.Staging
+		share := func() { held, staging = e.shared(r, allotments, held) }
+		if d == nil {
+			share()
+		} else {
+			e.state.aside(d, share)
+		}
+		return held, staging
 	}
 	start := e.state.now
 	switch {

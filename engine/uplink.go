@@ -150,6 +150,16 @@ func (s *state) freeSince(c calendar.Calendar, n berth.Count, end berth.Time) be
 // their way: its owner keeps that while it has no place.
 func (s *state) sending(e *entry) []berth.Allotment { return s.besideUplink(e, true) }
 
+// aside does something as if data on their way for a reservation took nothing of
+// the uplink: where they go they need no other place, and whatever is sent in
+// their stead takes theirs.
+func (s *state) aside(e *entry, do func()) {
+	own := s.sending(e)
+	must(s.besides(own, s.now, calendar.Calendar.Remove))
+	do()
+	must(s.besides(own, s.now, calendar.Calendar.Add))
+}
+
 // movable returns what else it holds beside its PEs.
 func (s *state) movable(e *entry) []berth.Allotment { return s.besideUplink(e, false) }
 
@@ -267,12 +277,9 @@ func (s *state) waits(e *entry) bool {
 // whether they come too late for the promise.
 func (e *Engine) hasten(d *entry, left int64, lift func(*entry)) bool {
 	res, u, now := e.resourceOf(d.Allotments[0].Resource), e.state.uplink, e.state.now
-	own := e.state.sending(d)
 	at := turn{start: now, length: res.stage(now, left)}
-	room := func() berth.Count {
-		must(e.state.besides(own, now, calendar.Calendar.Remove))
-		free, _ := u.calendar.Free(berth.Interval{Start: now, End: at.end()})
-		must(e.state.besides(own, now, calendar.Calendar.Add))
+	room := func() (free berth.Count) {
+		e.state.aside(d, func() { free, _ = u.calendar.Free(berth.Interval{Start: now, End: at.end()}) })
 		return free
 	}
 	if at.length < berth.TimeLimit {

@@ -158,6 +158,31 @@ func TestUplinkIsGivenBack(t *testing.T) {
 	}
 }
 
+// Data on their way do not stand in the way of what takes their place: other data
+// for the same promise, or the same at another site.
+func TestTransfersThatAreReplacedTakeNothing(t *testing.T) {
+	e := newEngine(t, centre(engine.StageBefore, 100_000, 100_000))
+	submit(t, e, 0, to("s0", "a", 0, 1000, 2000))
+	smaller := to("s0", "a", 5, 115, 1000)
+	if got := kinds(apply(t, e, 5, engine.Event{Kind: engine.Modify, ID: "a", Request: &smaller})); got != "advanced moved:a modified:a" {
+		t.Errorf("less data: %s", got)
+	}
+	if got := moves(e, "a"); got != "5-15 then 15" {
+		t.Errorf("less data: %s", got)
+	}
+	elsewhere := to("s1", "a", 7, 117, 1000)
+	if got := kinds(apply(t, e, 7, engine.Event{Kind: engine.Modify, ID: "a", Request: &elsewhere})); got != "advanced moved:a modified:a" {
+		t.Errorf("at another site: %s", got)
+	}
+	if got := moves(e, "a"); got != "7-17 then 17" {
+		t.Errorf("at another site: %s", got)
+	}
+	submit(t, e, 7, to("s0", "b", 7, 1000, 1000))
+	if got := moves(e, "b"); got != "17-27 then 27" {
+		t.Errorf("b: %s", got)
+	}
+}
+
 // Where room for the data is short too, a transfer waits for both, and moves as
 // soon as it may.
 func TestUplinkAndStorage(t *testing.T) {

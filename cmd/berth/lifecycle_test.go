@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -206,6 +208,49 @@ func TestWordsAreQuotedForShells(t *testing.T) {
 	} {
 		if got := quoted(word); got != want {
 			t.Errorf("%q is written %s, want %s", word, got, want)
+		}
+	}
+}
+
+// What is pending is not promised, and who is told to confirm is told of what is
+// held alone: berth confirm ends at the first part that cannot be.
+func TestArraysTellWhatIsPromised(t *testing.T) {
+	for _, c := range []struct{ states, first, confirm string }{
+		{"ccc", "array A: 3 of 3 parts are promised\n", ""},
+		{"ppp", "array A: 0 of 3 parts are promised, 3 pending\n", ""},
+		{"crp", "array A: 1 of 3 parts are promised, 1 pending\n", ""},
+		{"cco", "array A: 2 of 3 parts are promised\n", ""},
+		{"hhrr", "array A: 2 of 4 parts are held\n", "A_{1..2}"},
+		{"hrhphhh", "array A: 5 of 7 parts are held, 1 pending\n", "A_1 A_3 A_{5..7}"},
+	} {
+		answer := form.Answer{ID: "A", Refusal: &form.Refusal{}}
+		for i, state := range c.states {
+			part := form.Answer{ID: fmt.Sprint("A_", i+1), Decision: form.Accepted, Reservation: &form.Reservation{}}
+			switch state {
+			case 'c':
+				part.Reservation.State = "confirmed"
+			case 'h':
+				part.Reservation.State = "held"
+			case 'p':
+				part.Reservation.State, part.Decision = "pending", form.Pending
+			case 'o':
+				part.Reservation.State = "cancelled"
+			case 'r':
+				part.Reservation, part.Decision = nil, form.Refused
+			}
+			answer.Array = append(answer.Array, part)
+		}
+		var out, messages bytes.Buffer
+		a := &app{stdout: &out, stderr: &messages}
+		if err := a.answered(&remote{}, &answer); err != nil {
+			t.Fatal(err)
+		}
+		if first, _, _ := strings.Cut(out.String(), "\n"); first+"\n" != c.first {
+			t.Errorf("%s: %q, want %q", c.states, first, c.first)
+		}
+		_, confirm, _ := strings.Cut(messages.String(), "    berth confirm")
+		if confirm = strings.TrimSpace(confirm); confirm != c.confirm {
+			t.Errorf("%s: told to confirm %q, want %q", c.states, confirm, c.confirm)
 		}
 	}
 }

@@ -143,22 +143,32 @@ func (a *app) answered(r *remote, answer *form.Answer) error {
 func (a *app) tellArray(r *remote, answer *form.Answer) error {
 	out := newTable("parts")
 	out.AppendHeader(table.Row{"id", "state", "PEs", "site", "start", "end"})
-	refused, held := 0, ""
+	promised, pending, refused, until := 0, 0, 0, ""
+	var held []int
 	for i := range answer.Array {
 		part := &answer.Array[i]
 		p := part.Reservation
-		if p == nil {
+		switch {
+		case part.Decision == form.Refused:
 			refused++
 			out.AppendRow(table.Row{part.ID, part.Decision, "-", "-", "-", "-"})
 			continue
-		}
-		if p.State == "held" {
-			held = localTime(p.Expires)
+		case part.Decision == form.Pending:
+			pending++
+		case p.State == string(service.Held):
+			held, until = append(held, i+1), localTime(p.Expires)
+			promised++
+		case !service.State(p.State).Over(): // somebody else may have taken it back meanwhile
+			promised++
 		}
 		out.AppendRow(table.Row{part.ID, p.State, p.NPE, where(&p.Place), localTime(p.Start), localTime(p.End)})
 	}
 	parts := len(answer.Array)
-	text := fmt.Sprintf("array %s: %d of %d parts are %s\n\n%s\n", answer.ID, parts-refused, parts, map[bool]string{true: "held", false: "promised"}[held != ""], out.Render())
+	text := fmt.Sprintf("array %s: %d of %d parts are %s", answer.ID, promised, parts, map[bool]string{true: "held", false: "promised"}[len(held) > 0])
+	if pending > 0 {
+		text += fmt.Sprintf(", %d pending", pending)
+	}
+	text += "\n\n" + out.Render() + "\n"
 	if refused > 0 {
 		text += fmt.Sprintf("\nrefused %d times: the first: %s: %s\n", refused, answer.Reason, answer.Refusal.Detail)
 	}
@@ -168,10 +178,28 @@ func (a *app) tellArray(r *remote, answer *form.Answer) error {
 	if err := a.show(text); err != nil {
 		return err
 	}
-	if held != "" {
-		a.say("Confirm them before %s:\n\n    berth confirm%s %s_{1..%d}\n", held, r.again(), answer.ID, parts)
+	if len(held) > 0 {
+		a.say("Confirm them before %s:\n\n    berth confirm%s%s\n", until, r.again(), partsOf(answer.ID, held))
 	}
 	return nil
+}
+
+// partsOf writes the ids of parts of an array, whose numbers ascend, as a shell
+// expands them.
+func partsOf(id string, numbers []int) string {
+	var text strings.Builder
+	for i := 0; i < len(numbers); i++ {
+		first := numbers[i]
+		for i+1 < len(numbers) && numbers[i+1] == numbers[i]+1 {
+			i++
+		}
+		if first == numbers[i] {
+			fmt.Fprintf(&text, " %s_%d", id, first)
+			continue
+		}
+		fmt.Fprintf(&text, " %s_{%d..%d}", id, first, numbers[i])
+	}
+	return text.String()
 }
 
 // tellRefusal tells why not, and what could be had instead.
