@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"slices"
+	"sort"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 )
@@ -14,7 +17,8 @@ import (
 // cannot start at s beside the parts before it, s becomes the earliest time at
 // which it can, and all begin anew. Under late binding no common start is
 // skipped: a block that starts later covers what remains of one that starts
-// earlier. Under early binding the numbers that an earlier part takes may be
+// earlier. Where parts are in each other's way only, such steps are as short as a
+// part is long; all those that must lead to the same are taken at once. Under early binding the numbers that an earlier part takes may be
 // the wrong ones for a later part, so a refusal there is not a proof.
 func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal) {
 	for i := range e.state.resources {
@@ -25,7 +29,8 @@ func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal
 	defer func() { draft.Undo(bare) }()
 
 	allotments := make([]berth.Allotment, 0, len(r.Parts))
-	for start := max(r.Ready, e.state.now); ; {
+	var seen *corners
+	for start, steps := max(r.Ready, e.state.now), 0; ; steps++ {
 		allotments = allotments[:0]
 		next := start
 		for i := range r.Parts {
@@ -55,11 +60,81 @@ func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal
 			continue
 		}
 		draft.Undo(bare)
-		if e.quietFrom(start) { // nobody else is in the way: they are in each other's
+		if e.quietFrom(start) || e.tooManyFor(r) { // nobody else is in the way: they are in each other's
 			return nil, e.noRoomBeside(r, &r.Parts[len(allotments)])
+		}
+		if steps > singleSteps {
+			if seen == nil {
+				seen = e.cornersFor(r)
+			}
+			next = seen.leap(start, next)
 		}
 		start = next
 	}
+}
+
+// singleSteps is how many steps are taken one by one before it is worth while to
+// look where something changes.
+const singleSteps = 16
+
+// corners tells for which common starts a search must find the same as for the
+// start before: those for which no part, of any of its lengths, begins or ends
+// where something changes.
+type corners struct {
+	times   []berth.Time // at which something changes, ascending
+	lengths []berth.Duration
+}
+
+// cornersFor returns the corners of a request among what is booked. Cost:
+// O(n log n) for n records.
+func (e *Engine) cornersFor(r *berth.Request) *corners {
+	c := &corners{times: []berth.Time{r.Deadline}, lengths: []berth.Duration{0}}
+	for i := range e.state.resources {
+		res := &e.state.resources[i]
+		for record := range e.state.calendar(res.id).Records() {
+			c.times = append(c.times, record.Time)
+		}
+		for k := range r.Parts {
+			for _, v := range r.Parts[k].Variants {
+				c.lengths = append(c.lengths, res.lasts(r, v).Duration)
+			}
+		}
+	}
+	slices.Sort(c.times)
+	slices.Sort(c.lengths)
+	c.lengths = slices.Compact(c.lengths)
+	return c
+}
+
+// leap returns the last of the steps from a start, all as long as that to next,
+// that does not reach a corner; next if that does.
+func (c *corners) leap(start, next berth.Time) berth.Time {
+	corner := berth.Time(berth.Forever)
+	for _, length := range c.lengths {
+		if i := sort.Search(len(c.times), func(i int) bool { return c.times[i] > start.Add(length) }); i < len(c.times) {
+			corner = min(corner, c.times[i].Add(-length))
+		}
+	}
+	if next >= corner {
+		return next
+	}
+	return next + (corner-1-next)/(next-start)*(next-start)
+}
+
+// tooManyFor reports whether the parts of a request together want more PEs than
+// there are where they could go.
+func (e *Engine) tooManyFor(r *berth.Request) bool {
+	wanted, there := int64(0), int64(0)
+	for i := range r.Parts {
+		wanted += int64(fewest(&r.Parts[i]))
+	}
+	for i := range e.state.resources {
+		res := &e.state.resources[i]
+		if slices.ContainsFunc(r.Parts, func(p berth.Part) bool { return e.impossibleOn(r, &p, res) == nil }) {
+			there += int64(res.pool.PEs)
+		}
+	}
+	return wanted > there
 }
 
 // stockedFor returns the earliest start, from that of the allotments on, at which

@@ -316,7 +316,10 @@ func (res *resource) obstacle(r *berth.Request, part *berth.Part, from berth.Tim
 			shortest = min(shortest, res.lasts(r, v).Duration)
 		}
 	}
-	if possible := max(r.Ready, from.Add(res.before(r))).Add(shortest); possible > r.Deadline {
+	if part == &r.Parts[0] {
+		from = from.Add(res.before(r)) // data are moved to the site of the first part alone
+	}
+	if possible := max(r.Ready, from).Add(shortest); possible > r.Deadline {
 		o.reason, o.possible = berth.DeadlineMissed, possible
 		return o
 	}

@@ -1,0 +1,124 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// parts is a request whose parts are of these widths and lengths.
+func parts(id string, deadline berth.Time, variants ...berth.Variant) berth.Request {
+	r := berth.Rigid(id, 0, 0, deadline, variants[0].NPE, variants[0].Duration)
+	for _, v := range variants[1:] {
+		r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{v}})
+	}
+	return r
+}
+
+// Parts that are only in each other's way until far in the future get their
+// place, and the answer, without a step for every second until then.
+func TestPartsInEachOthersWayForLong(t *testing.T) {
+	for _, binding := range []berth.Binding{berth.Late, berth.Early} {
+		const from, until = 1_000_000_000_000, 1_000_000_000_007
+		e := newEngine(t, engine.Config{Sites: []berth.Site{{Name: "a", Pools: []berth.Pool{{Name: "p", PEs: 64, Binding: binding}}}}})
+		submit(t, e, 0, berth.Rigid("booked", 0, 0, until, 30, until))
+		submit(t, e, 0, berth.Rigid("later", 0, from, until+1000, 1, until+1000-from))
+		began := time.Now()
+		changes := submit(t, e, 0, parts("fit", berth.TimeLimit-1, berth.Variant{NPE: 30, Duration: 7}, berth.Variant{NPE: 31, Duration: 9}))
+		if got := told(changes); got != "fit@a 1000000000007-1000000000014" {
+			t.Errorf("%s: %s", binding, got)
+		}
+		if got := told(submit(t, e, 0, parts("never", berth.TimeLimit-1, berth.Variant{NPE: 40, Duration: 1}, berth.Variant{NPE: 40, Duration: 1}))); got != "never no_capacity" {
+			t.Errorf("%s: %s", binding, got)
+		}
+		if took := time.Since(began); took > time.Minute { // one by one it is hours
+			t.Errorf("%s: it took %s", binding, took)
+		}
+	}
+}
+
+// Data are moved to the site of the first part: that it takes longer to another's
+// does not matter.
+func TestDataGoWithTheFirstPart(t *testing.T) {
+	site := func(name string, pes berth.Count, rate int64) berth.Site {
+		s := berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: pes, Binding: berth.Late}}}
+		s.Link.KilobytesPerSecond = rate
+		return s
+	}
+	e := newEngine(t, engine.Config{Sites: []berth.Site{site("near", 4, 1000), site("far", 8, 10)}, Staging: engine.StageBefore})
+	both := parts("both", 30, berth.Variant{NPE: 4, Duration: 10}, berth.Variant{NPE: 8, Duration: 10})
+	both.StorageMB = 1
+	if got := told(submit(t, e, 0, both)); got != "both@near 1-11" {
+		t.Error(got)
+	}
+	alone := berth.Rigid("alone", 0, 0, 30, 8, 10)
+	alone.StorageMB = 1
+	if got := told(submit(t, e, 0, alone)); got != "alone deadline_missed" {
+		t.Error(got)
+	}
+}
+
+// Leaps lead where single steps do: to the earliest common start there is.
+func TestCommonStartIsTheEarliest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const horizon, size = 400, 6
+		e, err := engine.New(engine.Config{Sites: []berth.Site{{Name: "a", Pools: []berth.Pool{{Name: "p", PEs: size, Binding: berth.Late}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var taken [2 * horizon]berth.Count
+		for i := range rapid.IntRange(0, 8).Draw(t, "booked") {
+			start, npe := rapid.IntRange(0, horizon-1).Draw(t, "start"), berth.Count(rapid.IntRange(1, 4).Draw(t, "npe"))
+			d := berth.Duration(rapid.IntRange(1, horizon).Draw(t, "length"))
+			changes, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: new(berth.Rigid(string(rune('a'+i)), 0, berth.Time(start), berth.Time(start).Add(d), npe, d))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range changes {
+				if c.Kind == engine.Accepted {
+					for s := c.Reservation.Start(); s < min(c.Reservation.End(), 2*horizon); s++ {
+						taken[s] += npe
+					}
+				}
+			}
+		}
+		var wanted []berth.Variant
+		for range rapid.IntRange(2, 3).Draw(t, "parts") {
+			wanted = append(wanted, berth.Variant{NPE: berth.Count(rapid.IntRange(1, 4).Draw(t, "width")), Duration: berth.Duration(rapid.IntRange(1, 5).Draw(t, "run"))})
+		}
+		want, fits := berth.Time(0), false
+		for ; want < horizon && !fits; want++ {
+			fits = true
+			for s := want; s < want+5; s++ {
+				n := taken[s]
+				for _, v := range wanted {
+					if s < want.Add(v.Duration) {
+						n += v.NPE
+					}
+				}
+				fits = fits && n <= size
+			}
+		}
+		want--
+		changes, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: new(parts("x", horizon+5, wanted...))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range changes {
+			switch c.Kind {
+			case engine.Accepted:
+				if got := c.Reservation.Start(); fits && got != want {
+					t.Fatalf("starts at %d, want %d", got, want)
+				}
+			case engine.Refused:
+				if fits {
+					t.Fatalf("is refused, could start at %d", want)
+				}
+			}
+		}
+	})
+}
