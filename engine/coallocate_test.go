@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -20,23 +19,20 @@ func parts(id string, deadline berth.Time, variants ...berth.Variant) berth.Requ
 }
 
 // Parts that are only in each other's way until far in the future get their
-// place, and the answer, without a step for every second until then.
+// place, and the answer, without a step for every second until then: one by one
+// this takes hours.
 func TestPartsInEachOthersWayForLong(t *testing.T) {
 	for _, binding := range []berth.Binding{berth.Late, berth.Early} {
 		const from, until = 1_000_000_000_000, 1_000_000_000_007
 		e := newEngine(t, engine.Config{Sites: []berth.Site{{Name: "a", Pools: []berth.Pool{{Name: "p", PEs: 64, Binding: binding}}}}})
 		submit(t, e, 0, berth.Rigid("booked", 0, 0, until, 30, until))
 		submit(t, e, 0, berth.Rigid("later", 0, from, until+1000, 1, until+1000-from))
-		began := time.Now()
 		changes := submit(t, e, 0, parts("fit", berth.TimeLimit-1, berth.Variant{NPE: 30, Duration: 7}, berth.Variant{NPE: 31, Duration: 9}))
 		if got := told(changes); got != "fit@a 1000000000007-1000000000014" {
 			t.Errorf("%s: %s", binding, got)
 		}
 		if got := told(submit(t, e, 0, parts("never", berth.TimeLimit-1, berth.Variant{NPE: 40, Duration: 1}, berth.Variant{NPE: 40, Duration: 1}))); got != "never no_capacity" {
 			t.Errorf("%s: %s", binding, got)
-		}
-		if took := time.Since(began); took > time.Minute { // one by one it is hours
-			t.Errorf("%s: it took %s", binding, took)
 		}
 	}
 }
