@@ -21,6 +21,21 @@ type grid struct {
 	rebind bool
 }
 
+// settle checks the flags of a simulation and returns its machine, the bindings of
+// which become those of the flags, and the scheduler for it.
+func settle(cmd *cobra.Command, flags *simFlags) (*grid, engine.Config, error) {
+	if err := flags.validate(cmd); err != nil {
+		return nil, engine.Config{}, err
+	}
+	machine, err := openGrid(cmd, flags)
+	if err != nil {
+		return nil, engine.Config{}, err
+	}
+	config, err := machine.configure(cmd, flags)
+	flags.binds = machine.binds(flags)
+	return machine, config, err
+}
+
 // openGrid reads the sites file, if there is one.
 func openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
 	g := &grid{rebind: cmd.Flags().Changed("bind")}

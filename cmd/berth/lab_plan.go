@@ -198,18 +198,10 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 			panic("lab: " + err.Error()) // it was read before
 		}
 	}
-	if err := flags.validate(cmd); err != nil {
-		return err
-	}
-	machine, err := openGrid(cmd, flags)
+	machine, config, err := settle(cmd, flags)
 	if err != nil {
 		return err
 	}
-	config, err := machine.configure(cmd, flags)
-	if err != nil {
-		return err
-	}
-	flags.binds = machine.binds(flags)
 	for name, list := range map[string][]string{"policy": flags.policies, "bind": flags.binds, "backfill": flags.backfills} {
 		if len(list) > 1 {
 			return usagef(cmd, "--%s: %d values at once; compare them with --sweep %s=%s", name, len(list), name, strings.Join(list, ","))

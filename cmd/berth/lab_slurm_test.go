@@ -18,47 +18,24 @@ import (
 // that are the single run when they are merged, byte for byte; a task that is
 // missing is named, and can be submitted again alone.
 func TestLabAsASlurmArray(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a cluster")
-	}
-	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 2})
-	folder := t.TempDir()
-	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	script, err := filepath.Abs("../../examples/lab-array.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(folder, "berth")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	c := startLab(t, 2)
 	log, err := filepath.Abs(firstLight)
 	if err != nil {
 		t.Fatal(err)
 	}
 	words := []string{"--workload", log, "--sweep", "policy=all", "--sweep", "bind=early,late", "--replications", "3"}
-	environment := append(os.Environ(), "SLURM_CONF="+cluster.Conf, "BERTH="+binary, "TZ=UTC")
-	command := func(env []string, name string, args ...string) (string, error) {
-		t.Helper()
-		cmd := exec.Command(name, args...)
-		cmd.Dir, cmd.Env = folder, env
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
-	submit := func(env []string, tasks string) {
+	submit := func(tasks string) {
 		t.Helper()
 		// The nodes of the test are small: less memory than the script asks for.
-		args := append([]string{"--wait", "--array=" + tasks, "--mem=256", script}, words...)
+		args := append([]string{"--wait", "--array=" + tasks, "--mem=256", c.script}, words...)
 		stuck := time.AfterFunc(2*time.Minute, func() {
-			state, _ := command(environment, "squeue")
+			state, _ := c.run("squeue")
 			t.Logf("still not done: %s", state)
-			_, _ = command(environment, "scancel", "--name=berth-lab")
+			_, _ = c.run("scancel", "--name=berth-lab")
 		})
 		defer stuck.Stop()
-		if out, err := command(env, "sbatch", args...); err != nil {
-			logs, _ := filepath.Glob(filepath.Join(folder, "lab-*.log"))
+		if out, err := c.run("sbatch", args...); err != nil {
+			logs, _ := filepath.Glob(filepath.Join(c.folder, "lab-*.log"))
 			for _, path := range logs {
 				text, _ := os.ReadFile(path)
 				out += "\n" + filepath.Base(path) + ": " + string(text)
@@ -66,22 +43,22 @@ func TestLabAsASlurmArray(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	submit(environment, "1-4")
-	parts, err := filepath.Glob(filepath.Join(folder, "part-*.jsonl"))
+	submit("1-4")
+	parts, err := filepath.Glob(filepath.Join(c.folder, "part-*.jsonl"))
 	if err != nil || len(parts) != 4 {
 		t.Fatalf("%d files, %v", len(parts), err)
 	}
-	if out, err := command(environment, binary, slices.Concat([]string{"lab"}, words, []string{"--out", "single"})...); err != nil {
+	if out, err := c.run(c.binary, slices.Concat([]string{"lab"}, words, []string{"--out", "single"})...); err != nil {
 		t.Fatal(out)
 	}
 	merged := func(out string, parts ...string) (string, error) {
 		t.Helper()
-		return command(environment, binary, slices.Concat([]string{"lab", "merge"}, parts, []string{"--out", out})...)
+		return c.run(c.binary, slices.Concat([]string{"lab", "merge"}, parts, []string{"--out", out})...)
 	}
 	if out, err := merged("merged", parts...); err != nil {
 		t.Fatal(out)
 	}
-	equalFolders(t, filepath.Join(folder, "single"), filepath.Join(folder, "merged"))
+	equalFolders(t, filepath.Join(c.folder, "single"), filepath.Join(c.folder, "merged"))
 
 	if err := os.Remove(parts[2]); err != nil {
 		t.Fatal(err)
@@ -89,48 +66,30 @@ func TestLabAsASlurmArray(t *testing.T) {
 	if out, err := merged("again", parts[0], parts[1], parts[3]); err == nil || !strings.Contains(out, "of 42 measurements are in none of the files") {
 		t.Errorf("without a shard: %v, %s", err, out)
 	}
-	submit(append(environment, "SHARDS=4"), "3")
+	c.environment = append(c.environment, "SHARDS=4")
+	submit("3")
 	if out, err := merged("again", parts...); err != nil {
 		t.Fatal(out)
 	}
-	equalFolders(t, filepath.Join(folder, "single"), filepath.Join(folder, "again"))
+	equalFolders(t, filepath.Join(c.folder, "single"), filepath.Join(c.folder, "again"))
 }
 
 // A task that Slurm tells to stop, as it does before the time is over, ends with
 // what it has finished in its file, and goes on from there when it is submitted
 // again.
 func TestSlurmStopsAShard(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a cluster")
-	}
-	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 1})
-	folder := t.TempDir()
-	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	script, err := filepath.Abs("../../examples/lab-array.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(folder, "berth")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	c := startLab(t, 1, "SHARDS=1")
 	command := func(name string, args ...string) string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, name, args...)
-		cmd.Dir, cmd.Env = folder, append(os.Environ(), "SLURM_CONF="+cluster.Conf, "BERTH="+binary, "TZ=UTC", "SHARDS=1")
-		out, err := cmd.CombinedOutput()
+		out, err := c.run(name, args...)
 		if err != nil && name != "sbatch" {
 			t.Fatalf("%s: %v: %s", name, err, out)
 		}
-		return string(out)
+		return out
 	}
-	words := []string{"--array=1", "--mem=256", script, "--workload", "lublin:lanl-cm5", "--jobs", "3000", "--sweep", "policy=all", "--replications", "20"}
+	words := []string{"--array=1", "--mem=256", c.script, "--workload", "lublin:lanl-cm5", "--jobs", "3000", "--sweep", "policy=all", "--replications", "20"}
 	command("sbatch", words...)
-	part := filepath.Join(folder, "part-1.jsonl")
+	part := filepath.Join(c.folder, "part-1.jsonl")
 	lines := func() int {
 		kept, _ := os.ReadFile(part) // not there yet, or in the midst of a line
 		return bytes.Count(kept, []byte("\n")) - 1
@@ -142,7 +101,7 @@ func TestSlurmStopsAShard(t *testing.T) {
 	if stopped < 1 || stopped >= 140 {
 		t.Fatalf("%d runs are kept", stopped)
 	}
-	logs, err := filepath.Glob(filepath.Join(folder, "lab-*.log"))
+	logs, err := filepath.Glob(filepath.Join(c.folder, "lab-*.log"))
 	if err != nil || len(logs) != 1 {
 		t.Fatalf("logs %q, %v", logs, err)
 	}
@@ -159,7 +118,45 @@ func TestSlurmStopsAShard(t *testing.T) {
 	if err != nil || !bytes.HasPrefix(after, before) || lines() != 140 {
 		t.Errorf("%d runs are kept when it has gone on, and those of before are there: %v; %v", lines(), bytes.HasPrefix(after, before), err)
 	}
-	command(binary, "lab", "merge", part)
+	command(c.binary, "lab", "merge", part)
+}
+
+// labCluster is a Slurm, and a folder with a berth for the script of the examples.
+type labCluster struct {
+	folder, script, binary string
+	environment            []string // of commands
+}
+
+func startLab(t *testing.T, nodes int, environment ...string) *labCluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: nodes})
+	c := &labCluster{folder: t.TempDir()}
+	if err := os.Chmod(filepath.Dir(c.folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.script, err = filepath.Abs("../../examples/lab-array.sh"); err != nil {
+		t.Fatal(err)
+	}
+	c.binary = filepath.Join(c.folder, "berth")
+	if out, err := exec.Command("go", "build", "-o", c.binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c.environment = append(append(os.Environ(), "SLURM_CONF="+cluster.Conf, "BERTH="+c.binary, "TZ=UTC"), environment...)
+	return c
+}
+
+// run runs a command in the folder, for three minutes at most.
+func (c *labCluster) run(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = c.folder, c.environment
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // waitFor asks until it is so.

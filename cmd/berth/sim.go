@@ -35,18 +35,10 @@ func (a *app) simCommand() *cobra.Command {
 
 // sim runs the command.
 func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
-	if err := flags.validate(cmd); err != nil {
-		return err
-	}
-	machine, err := openGrid(cmd, flags)
+	machine, config, err := settle(cmd, flags)
 	if err != nil {
 		return err
 	}
-	config, err := machine.configure(cmd, flags)
-	if err != nil {
-		return err
-	}
-	flags.binds = machine.binds(flags)
 	src, err := a.open(cmd, flags, machine)
 	if err != nil {
 		return err
