@@ -60,7 +60,7 @@ func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal
 			continue
 		}
 		draft.Undo(bare)
-		if e.quietFrom(start) || e.tooManyFor(r) { // nobody else is in the way: they are in each other's
+		if steps == 0 && e.tooManyFor(r) || e.quietFrom(start) { // nobody else is in the way: they are in each other's
 			return nil, e.noRoomBeside(r, &r.Parts[len(allotments)])
 		}
 		if steps > singleSteps {
@@ -130,8 +130,11 @@ func (e *Engine) tooManyFor(r *berth.Request) bool {
 	}
 	for i := range e.state.resources {
 		res := &e.state.resources[i]
-		if slices.ContainsFunc(r.Parts, func(p berth.Part) bool { return e.impossibleOn(r, &p, res) == nil }) {
-			there += int64(res.pool.PEs)
+		for k := range r.Parts {
+			if o := res.obstacle(r, &r.Parts[k], e.state.now); o.reason == "" {
+				there += int64(res.pool.PEs)
+				break
+			}
 		}
 	}
 	return wanted > there
