@@ -9,11 +9,12 @@ import (
 )
 
 // What a promise takes beside PEs: licences of its program while it runs, room
-// for its data at the site, and of a shared uplink while they are moved. Each is a renewable resource with a calendar of
-// its own, of late binding since one licence is as good as another (beyond Tang
-// and Liao, who compare licences with what a site has and count storage free at
-// the moment). A request of several parts takes them once, at the site of the
-// first. Ordinary jobs take none and do not run where what they want is counted.
+// for its data at the site, and of a shared uplink while they are moved. Each is
+// a renewable resource with a calendar of its own, of late binding since one
+// licence is as good as another (beyond Tang and Liao, who compare licences with
+// what a site has and count storage free at the moment). A request of several
+// parts takes them once, at the site of the first. Ordinary jobs take none and do
+// not run where what they want is counted.
 
 // stock is a renewable resource of a site beside its PEs.
 type stock struct {

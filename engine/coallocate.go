@@ -13,13 +13,14 @@ import (
 // each of them, in order, fits beside those before it; a part takes the
 // earliest of its resources and variants, ties in their order.
 //
-// The search moves a common start s from the window's beginning: if a part
-// cannot start at s beside the parts before it, s becomes the earliest time at
-// which it can, and all begin anew. Under late binding no common start is
-// skipped: a block that starts later covers what remains of one that starts
-// earlier. Where parts are in each other's way only, such steps are as short as a
-// part is long; all those that must lead to the same are taken at once. Under early binding the numbers that an earlier part takes may be
-// the wrong ones for a later part, so a refusal there is not a proof.
+// The search moves a common start s from the window's beginning: if a part cannot
+// start at s beside the parts before it, s becomes the earliest time at which it
+// can, and all begin anew. Under late binding no common start is skipped: a block
+// that starts later covers what remains of one that starts earlier. Where parts
+// are in each other's way only, such steps are as short as a part is long; all
+// those that must lead to the same are taken at once. Under early binding the
+// numbers that an earlier part takes may be the wrong ones for a later part, so a
+// refusal there is not a proof.
 func (e *Engine) coallocate(r *berth.Request) ([]berth.Allotment, *berth.Refusal) {
 	for i := range e.state.resources {
 		e.state.calendar(e.state.resources[i].id) // prunes; nothing may prune under an open draft

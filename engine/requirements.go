@@ -7,12 +7,12 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// lacks returns what a resource does not have that the request requires, by
-// the reason to report, or "". A site that has the hardware but not the program
-// gets further than one that has neither, and one that lacks only licences
-// further still. What the sites file leaves unknown is not checked, except
-// accelerators, which nobody has who does not say so. What
-// others use of licences and storage is not looked at; jobs, which take none, are not let near what is counted.
+// lacks returns what a resource does not have that the request requires, by the
+// reason to report, or "". A site that has the hardware but not the program gets
+// further than one that has neither, and one that lacks only licences further
+// still. What the sites file leaves unknown is not checked, except accelerators,
+// which nobody has who does not say so. What others use of licences and storage
+// is not looked at; jobs, which take none, are not let near what is counted.
 func (res *resource) lacks(r *berth.Request) berth.Reason {
 	need, node := &r.Requirements, &res.pool.Node
 	switch {

@@ -16,11 +16,12 @@ const MaxArray = 1000
 
 // SubmitArray decides about so many equal requests that are independent of each
 // other, in turn, and answers about each: some may be promised and others
-// refused, and what is not decided soon is Pending. Their IDs are one that they share, an underscore and their number from
-// 1. Only the first that is refused comes with offers. Asked again under the same
-// key those decided are answered again, and those that a crash left undecided are
-// decided. Errors: Invalid if there are not 1 to MaxArray, and those of Submit;
-// then those before the one it is about may have been decided.
+// refused, and what is not decided soon is Pending. Their IDs are one that they
+// share, an underscore and their number from 1. Only the first that is refused
+// comes with offers. Asked again under the same key those decided are answered
+// again, and those that a crash left undecided are decided. Errors: Invalid if
+// there are not 1 to MaxArray, and those of Submit; then those before the one it
+// is about may have been decided.
 func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts int) ([]Answer, error) {
 	if parts < 1 || parts > MaxArray {
 		return nil, berth.Errorf(berth.Invalid, "array", "%d; want 1 to %d parts", parts, MaxArray)

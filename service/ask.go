@@ -50,8 +50,9 @@ func (a *Ask) key() Key {
 }
 
 // Submit decides about a request, or answers again what was decided under the
-// same key. A request without an ID gets one; one without a user is the
-// asker's. What is not decided soon, for it waits for a period, is Pending. Errors: Denied, and those of engine.Submit.
+// same key. A request without an ID gets one; one without a user is the asker's.
+// What is not decided soon, for it waits for a period, is Pending. Errors:
+// Denied, and those of engine.Submit.
 func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, error) {
 	if err := h.mayAsk(&ask, &r); err != nil {
 		return Answer{}, err
