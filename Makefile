@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build run simulate test test-long fuzz bench bench-calendar bench-workflow bench-service lint fmt docs clean
+.PHONY: help build run simulate test test-long fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -14,6 +14,7 @@ FUZZTIME  ?= 30s
 BENCH     ?= .
 COUNT     ?= 6
 BASE      ?=
+MUTANTS   ?=
 
 help: ## list the targets
 	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -31,7 +32,7 @@ simulate: build ## replay a small log under every policy and draw the schedules
 	@echo && echo "Look at:" && ls out/first-light*
 
 test: lint build ## everything: format, lint, build, all tests, and the race detector
-	go test $(TESTFLAGS) ./...
+	go test -timeout 30m $(TESTFLAGS) ./...
 	@$(MAKE) --no-print-directory race
 
 # The pure rooms start no goroutine and hold no lock, which internal/lint proves;
@@ -77,6 +78,9 @@ bench-service: ## the service's table of docs/performance.md
 
 bench-calendar: ## the table of docs/performance.md: every form of the calendar, row by row
 	go run ./internal/calendarbench
+
+mutants: ## change the deciding rooms in 200 places; each change must fail a test (MUTANTS="-packages policy -n 40")
+	go run ./internal/mutants $(MUTANTS)
 
 lint: $(GOLANGCI_LINT) $(DEADCODE) ## formatting, vet, golangci-lint, tidy go.mod, dead code
 	$(GOLANGCI_LINT) run ./...

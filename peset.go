@@ -116,6 +116,97 @@ func (s PESet) And(o PESet) PESet {
 	return PESet{runs: runs}
 }
 
+// Minus returns the PEs of s that are not in o. Cost: O(runs of both).
+func (s PESet) Minus(o PESet) PESet {
+	if s.Empty() || o.Empty() {
+		return s
+	}
+	runs := make([]Run, 0, len(s.runs)+len(o.runs))
+	cuts := o.runs
+	for _, run := range s.runs {
+		for len(cuts) > 0 && cuts[0].Hi <= run.Lo {
+			cuts = cuts[1:]
+		}
+		for _, cut := range cuts {
+			if cut.Lo >= run.Hi {
+				break
+			}
+			if run.Lo < cut.Lo {
+				runs = append(runs, Run{run.Lo, cut.Lo})
+			}
+			run.Lo = cut.Hi
+		}
+		if run.Lo < run.Hi {
+			runs = append(runs, run)
+		}
+	}
+	if len(runs) == 0 {
+		return PESet{}
+	}
+	return PESet{runs: runs}
+}
+
+// Or returns the PEs that are in either set. Cost: O(r log r) for r runs of both.
+func (s PESet) Or(o PESet) PESet {
+	switch {
+	case s.Empty():
+		return o
+	case o.Empty():
+		return s
+	}
+	runs := make([]Run, 0, len(s.runs)+len(o.runs))
+	return NewPESet(append(append(runs, s.runs...), o.runs...)...)
+}
+
+// Overlap returns how many PEs are in both sets. Cost: O(runs of both).
+func (s PESet) Overlap(o PESet) Count {
+	var n Count
+	for a, b := s.runs, o.runs; len(a) > 0 && len(b) > 0; {
+		if lo, hi := max(a[0].Lo, b[0].Lo), min(a[0].Hi, b[0].Hi); lo < hi {
+			n += Count(hi - lo)
+		}
+		if a[0].Hi < b[0].Hi {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return n
+}
+
+// Lowest returns the n lowest-numbered PEs of the set: the whole set if it has
+// no more, the empty set if n is not positive. Cost: O(runs).
+func (s PESet) Lowest(n Count) PESet {
+	if n <= 0 {
+		return PESet{}
+	}
+	for i, run := range s.runs {
+		switch size := Count(run.Hi - run.Lo); {
+		case n == 0:
+			return PESet{runs: s.runs[:i:i]}
+		case size > n:
+			runs := make([]Run, i+1)
+			copy(runs, s.runs)
+			runs[i] = Run{run.Lo, run.Lo + PE(n)}
+			return PESet{runs: runs}
+		default:
+			n -= size
+		}
+	}
+	return s
+}
+
+// Below returns how many PEs of the set have numbers below limit. Cost: O(runs).
+func (s PESet) Below(limit Count) Count {
+	var n Count
+	for _, run := range s.runs {
+		if hi := min(run.Hi, PE(limit)); run.Lo < hi {
+			n += Count(hi - run.Lo)
+		}
+	}
+	return n
+}
+
 // Equal reports whether both sets hold the same PEs.
 func (s PESet) Equal(o PESet) bool { return slices.Equal(s.runs, o.runs) }
 

@@ -65,6 +65,50 @@ func TestAndIsIntersection(t *testing.T) {
 	})
 }
 
+// The operations on sets are those on lists of members, and their results are
+// canonical: equal sets have equal runs.
+func TestPESetOperations(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := berth.PEsOf(drawPEs(t)...), berth.PEsOf(drawPEs(t)...)
+		n := berth.Count(rapid.IntRange(-1, 45).Draw(t, "n"))
+		var minus, or, lowest []berth.PE
+		var overlap, below berth.Count
+		for pe := range berth.PE(42) {
+			inA, inB := a.Contains(pe), b.Contains(pe)
+			if inA && !inB {
+				minus = append(minus, pe)
+			}
+			if inA || inB {
+				or = append(or, pe)
+			}
+			if inA && inB {
+				overlap++
+			}
+			if inA && pe < berth.PE(n) {
+				below++
+			}
+			if inA && berth.Count(len(lowest)) < n {
+				lowest = append(lowest, pe)
+			}
+		}
+		for _, c := range []struct {
+			name      string
+			got, want berth.PESet
+		}{
+			{"minus", a.Minus(b), berth.PEsOf(minus...)},
+			{"or", a.Or(b), berth.PEsOf(or...)},
+			{"lowest", a.Lowest(n), berth.PEsOf(lowest...)},
+		} {
+			if !c.got.Equal(c.want) || c.got.Empty() != (c.got.Runs() == nil) {
+				t.Fatalf("%v %s %v (n=%d) is %v, want %v", a, c.name, b, n, c.got, c.want)
+			}
+		}
+		if a.Overlap(b) != overlap || a.Below(n) != below {
+			t.Fatalf("%v and %v share %d, want %d; below %d it has %d, want %d", a, b, a.Overlap(b), overlap, n, a.Below(n), below)
+		}
+	})
+}
+
 func TestPESetText(t *testing.T) {
 	set := berth.NewPESet(berth.Run{Lo: 64, Hi: 96}, berth.Run{Lo: 0, Hi: 32}, berth.Run{Lo: 100, Hi: 101}, berth.Run{Lo: 7, Hi: 7})
 	data, err := json.Marshal(struct {

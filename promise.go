@@ -1,5 +1,7 @@
 package berth
 
+import "slices"
+
 // Rectangle is a start's maximal availability: the PEs free throughout
 // [Start, Start+duration), and the longest time around it through which
 // exactly those PEs stay free (availability paper, section 4). Free is their
@@ -17,8 +19,8 @@ func (r Rectangle) Length() Duration { return r.End.Sub(r.Begin) }
 // Area returns Free times Length in PE-seconds, saturating at Forever.
 func (r Rectangle) Area() int64 { return Area(r.Free, r.Length()) }
 
-// ResourceID names one calendar: a pool of a site, and in time a licence or a
-// link. Kind is part of the key, so a pool and a licence may share a name.
+// ResourceID names one calendar: of a pool, a licence, storage or the uplink. Kind
+// is part of the key, so a pool and a licence may share a name.
 type ResourceID struct {
 	Site string `json:"site"`
 	Kind string `json:"kind"` // "pool"
@@ -98,34 +100,71 @@ const (
 // Reservation is a promise: a request, which is not written any more, with one
 // allotment for each of its parts.
 type Reservation struct {
-	Request    *Request    `json:"request"`
-	State      State       `json:"state"`
-	Sequence   uint64      `json:"sequence"` // order of acceptance within the engine
+	Request *Request `json:"request"`
+	State   State    `json:"state"`
+	// Sequence is the order of acceptance within the engine, from 1.
+	Sequence   uint64      `json:"sequence"`
 	Allotments []Allotment `json:"allotments"`
-	// Held is what it holds beside its PEs: licences, room for its data, and
-	// while they are moved, of a shared uplink. NPE is how much.
-	Held []Allotment `json:"held,omitempty"`
-	// Staging says when its data are moved to the site; nil if there are none.
-	Staging *Staging `json:"staging,omitempty"`
-	// Generation counts the places that the reservation has had, beginning with
-	// 1: whatever is made of it at a site belongs to one of them.
+	// Terms are what was promised, which the allotments fulfil or, while the
+	// reservation is degraded, fall short of. A running job has none.
+	Terms Terms `json:"terms,omitzero"`
+	// Stocks are what the reservation takes beside PEs: licences, and storage for
+	// its data, at each of its sites. NPE is the number of units.
+	Stocks []Allotment `json:"stocks,omitempty"`
+	// Transfers say when its data are moved, one to each of its sites.
+	Transfers []Transfer `json:"transfers,omitempty"`
+	// Generation grows with every change of what a site has to make of the
+	// reservation, beginning with 1.
 	Generation uint64 `json:"generation,omitempty"`
-	// Missing is how many PEs of those promised are out of use and not replaced
-	// yet.
+	// Missing is the number of PEs promised and not held: those that are out of
+	// use and not replaced yet.
 	Missing Count `json:"missing,omitempty"`
-	// Shown says that it has been used.
-	Shown bool `json:"shown,omitempty"`
-	// Expires is when a held reservation is gone unless it was confirmed.
+	// CheckedIn says that the reservation has been used.
+	CheckedIn bool `json:"checked_in,omitempty"`
+	// Expires is when a held reservation is gone unless it was confirmed: at the
+	// end of its hold or at its first end, whichever is first.
 	Expires Time `json:"expires,omitempty"`
 }
 
-// Staging is a transfer of data to a site throughout [Start, End), as it is
-// expected: since a time there are so many kilobytes, of 1000 bytes, left of it.
-type Staging struct {
-	Start     Time  `json:"start"`
-	End       Time  `json:"end"`
-	Since     Time  `json:"since"`
-	Kilobytes int64 `json:"kilobytes"`
+// Terms are what a reservation was promised. They change with a modification or
+// an extension only.
+type Terms struct {
+	// Variants holds the variant of each part, as the request has it: in standard
+	// seconds, with the number of PEs that is owed.
+	Variants []Variant `json:"variants,omitempty"`
+	// Extended is how much longer than its variant the reservation lasts, in
+	// seconds at its pool.
+	Extended Duration `json:"extended,omitempty"`
+	// Deadline is the end of the window. It is that of the request, or the end of
+	// an extension or delay that goes beyond it.
+	Deadline Time `json:"deadline,omitempty"`
+	// Expires is when the hold ends, 0 for a reservation that was never held.
+	Expires Time `json:"expires,omitempty"`
+}
+
+// Transfer is data that are moved to a site throughout [Start, End), as far as
+// is known: at Since there are Kilobytes left, of 1000 bytes. End is Forever for
+// data that never arrive.
+type Transfer struct {
+	Site      string `json:"site"`
+	Start     Time   `json:"start"`
+	End       Time   `json:"end"`
+	Since     Time   `json:"since"`
+	Kilobytes int64  `json:"kilobytes"`
+	// Rate is the number of units of a shared uplink that it takes throughout
+	// [Since, End); 0 where none is shared.
+	Rate Count `json:"rate,omitempty"`
+}
+
+// Clone returns a copy that shares no memory with the reservation, except PE
+// sets, which are immutable, and names.
+func (r *Reservation) Clone() Reservation {
+	c := *r
+	c.Request = r.Request.Clone()
+	c.Allotments = slices.Clone(r.Allotments)
+	c.Stocks, c.Transfers = slices.Clone(r.Stocks), slices.Clone(r.Transfers)
+	c.Terms.Variants = slices.Clone(r.Terms.Variants)
+	return c
 }
 
 // Start returns the common start of all parts.

@@ -117,8 +117,29 @@ func Rigid(id string, arrival, ready, deadline Time, npe Count, duration Duratio
 	}
 }
 
+// Clone returns a copy that shares no memory with the request, except PE sets,
+// which are immutable. Cost: one allocation for a request of one part and one
+// variant, else one for each part and one for its variants.
+func (r *Request) Clone() *Request {
+	c := &struct {
+		Request
+		part    [1]Part
+		variant [1]Variant
+	}{Request: *r}
+	c.Parts = append(c.part[:0], r.Parts...)
+	for i := range c.Parts {
+		variants := []Variant(nil)
+		if i == 0 {
+			variants = c.variant[:0]
+		}
+		c.Parts[i].Variants = append(variants, r.Parts[i].Variants...)
+	}
+	return &c.Request
+}
+
 // Validate reports the first field that cannot be right, as an *Error with
-// code Invalid. Whether a valid request can be served is another question.
+// code Invalid. Whether a valid request can be served is another question: its
+// duration may exceed its window, since durations are for PEs of standard speed.
 func (r *Request) Validate() error {
 	switch {
 	case r.ID == "":
@@ -147,19 +168,21 @@ func (r *Request) Validate() error {
 		return Errorf(Invalid, "ready", "%d; a job is ready when it arrives, at %d", r.Ready, r.Arrival)
 	}
 	for _, part := range r.Parts {
-		if err := part.validate(r.Ready, r.Deadline); err != nil {
+		if err := part.validate(); err != nil {
 			return err
 		}
+	}
+	if r.Deadline <= r.Ready {
+		return Errorf(Invalid, "deadline", "%d is not after the ready time %d", r.Deadline, r.Ready)
 	}
 	needs := &r.Requirements
 	return needs.validate()
 }
 
-func (p *Part) validate(ready, deadline Time) error {
+func (p *Part) validate() error {
 	if len(p.Variants) == 0 {
 		return Errorf(Invalid, "variants", "missing; a part needs at least one size and duration")
 	}
-	shortest := p.Variants[0].Duration
 	for _, v := range p.Variants {
 		switch {
 		case v.NPE < 1:
@@ -171,10 +194,6 @@ func (p *Part) validate(ready, deadline Time) error {
 		case v.Duration >= TimeLimit:
 			return Errorf(Invalid, "duration", "%d is beyond 2^42 s", v.Duration)
 		}
-		shortest = min(shortest, v.Duration)
-	}
-	if earliest := ready.Add(shortest); deadline < earliest {
-		return Errorf(Invalid, "deadline", "%d is before ready + duration = %d", deadline, earliest)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ func TestValidateNamesTheField(t *testing.T) {
 	}{
 		{"as it is", func(*berth.Request) {}, ""},
 		{"immediate deadline", func(r *berth.Request) { r.Deadline = r.Ready + 5 }, ""},
-		{"second too early", func(r *berth.Request) { r.Deadline = r.Ready + 4 }, "deadline"},
+		{"too short for a PE of standard speed", func(r *berth.Request) { r.Deadline = r.Ready + 1 }, ""},
+		{"empty window", func(r *berth.Request) { r.Deadline = r.Ready }, "deadline"},
 		{"one variant fits", func(r *berth.Request) {
 			r.Parts[0].Variants = append(r.Parts[0].Variants, berth.Variant{NPE: 1, Duration: 1000})
 		}, ""},

@@ -39,9 +39,61 @@ type Line struct {
 	PEs           PESet     `json:"pes,omitzero"`
 	PromisedStart *Time     `json:"promised_start,omitempty"`
 	ActualEnd     *Time     `json:"actual_end,omitempty"`
+	// PromisedEnd, on a staging, is the end that was expected when the promise was
+	// made, where a forecast has changed it since.
+	PromisedEnd *Time `json:"promised_end,omitempty"`
+	// Limit, where it is later than the end, is until when PEs might have been
+	// held: the last limit of what overran, and the first one of a job that was
+	// stopped before.
+	Limit *Time `json:"limit,omitempty"`
+	// Transfer is how much of the duration PEs are held for while data are moved.
+	Transfer Duration `json:"transfer,omitempty"`
+	// Extended is how much of the duration was added to the promise later on. The
+	// deadline has moved with it where it had to.
+	Extended Duration `json:"extended,omitempty"`
+	// MovedFrom lists the places that were given up, in order. The first one is
+	// that of PromisedStart.
+	MovedFrom []FormerPlace `json:"moved_from,omitempty"`
+	// Stretches lists the changes of the PEs that are held, in order, where a
+	// reservation outlives the loss of PEs. NPE and PEs are what was promised, and
+	// hold until the first change.
+	Stretches []Stretch `json:"stretches,omitempty"`
 	// Kilobytes, of 1000 bytes, is how much a staging moves, where transfers share
 	// an uplink. The data of one request may have several stagings, one after the
 	// other.
-	Kilobytes    int64 `json:"kilobytes,omitempty"`
-	Requirements       // of the request
+	Kilobytes int64 `json:"kilobytes,omitempty"`
+	// WantSite and WantPool are the only site and pool that will do, and Eligible
+	// the only PEs; zero is any.
+	WantSite     string `json:"want_site,omitempty"`
+	WantPool     string `json:"want_pool,omitempty"`
+	Eligible     PESet  `json:"eligible,omitzero"`
+	Requirements        // of the request
+}
+
+// FormerPlace is where and when something was to run before its place was given
+// up, and what the reason was: an outage of that pool, something else there that
+// went on beyond its end, or data that would have come too late.
+type FormerPlace struct {
+	At   Time   `json:"at"` // when it was given up
+	Site string `json:"site,omitempty"`
+	Pool string `json:"pool,omitempty"`
+	// NPE PEs were promised throughout [Start, End): these, under early binding.
+	Start Time  `json:"start"`
+	End   Time  `json:"end"`
+	NPE   Count `json:"npe"`
+	PEs   PESet `json:"pes,omitzero"`
+	// Cause is the id of the outage, or of what overran.
+	Cause string `json:"cause,omitempty"`
+	// Staged, where data were the reason, is when they were expected then.
+	Staged *Time `json:"staged,omitempty"`
+}
+
+// Stretch is a change of the PEs that a reservation holds: from that time on they
+// are these.
+type Stretch struct {
+	From Time  `json:"from"`
+	NPE  Count `json:"npe"`
+	PEs  PESet `json:"pes,omitzero"` // of a pool of late binding known from the start on
+	// Cause is the id of the outage that took PEs; "" if PEs were only added.
+	Cause string `json:"cause,omitempty"`
 }

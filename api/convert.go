@@ -28,10 +28,14 @@ func reservation(r *service.Reservation) form.Reservation {
 			f.Nodes = r.Nodes[0]
 		}
 	}
-	if d := r.Data; d != nil {
-		f.Data = &form.Transfer{Start: form.TimeOf(d.Start), End: form.TimeOf(d.End)}
+	if len(r.Data) > 0 { // from the first transfer to the last
+		start, end := r.Data[0].Start, r.Data[0].End
+		for _, d := range r.Data[1:] {
+			start, end = min(start, d.Start), max(end, d.End)
+		}
+		f.Data = &form.Transfer{Start: form.TimeOf(start), End: form.TimeOf(end)}
 	}
-	f.Expires, f.Missing, f.Shown = form.TimeOf(r.Expires), r.Missing, r.Shown
+	f.Expires, f.Missing, f.Shown = form.TimeOf(r.Expires), r.Missing, r.CheckedIn
 	if f.Refusal = refusal(r.Refusal, q); f.Refusal != nil {
 		f.Reason = f.Refusal.Reason
 	}

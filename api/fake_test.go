@@ -12,6 +12,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
@@ -22,7 +23,7 @@ var _ api.Service = (*fake)(nil)
 // requests start at their ready time or are refused. It keeps the promises of
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
-	foreseen []engine.Forecast
+	foreseen []berth.Forecast
 	starting bool // the site was not looked at yet
 	mu       sync.Mutex
 	size     berth.Count
@@ -138,10 +139,10 @@ func (f *fake) submit(ask *service.Ask, r berth.Request) (service.Answer, error)
 	f.remember(ask, made.ID)
 	if refusal := f.place(made); refusal != nil {
 		made.State, made.Refusal = service.Refused, refusal
-		f.tell(string(engine.Refused), made)
+		f.tell(string(change.Refused), made)
 		return service.Answer{Reservation: *made, Offers: f.offer(r)}, nil
 	}
-	f.tell(string(engine.Accepted), made)
+	f.tell(string(change.Accepted), made)
 	return service.Answer{Reservation: *made}, nil
 }
 
@@ -180,7 +181,7 @@ func (f *fake) offer(r berth.Request) []service.Offer {
 	id := fmt.Sprintf("offer%d", len(f.offered)+1)
 	f.offered[id] = later
 	return []service.Offer{{ID: id, Expires: f.now.Add(1800), Offer: engine.Offer{
-		Difference: engine.Later, Request: later, Idle: 77,
+		Difference: engine.OfferLater, Request: later, Idle: 77,
 		Allotments: []berth.Allotment{{Resource: berth.PoolID("cm5", "batch"), Start: later.Ready, End: later.Deadline, NPE: v.NPE}},
 	}}}
 }
@@ -272,7 +273,7 @@ func (f *fake) Extend(_ context.Context, ask service.Ask, id string, until berth
 
 func (f *fake) Show(_ context.Context, ask service.Ask, id string) (service.Reservation, error) {
 	return f.change(&ask, id, "shown", func(r *service.Reservation) error {
-		r.Shown = true
+		r.CheckedIn = true
 		return nil
 	})
 }
@@ -386,7 +387,7 @@ func (f *fake) Score(_ context.Context, by service.Principal, name string, most 
 	return s, f.fails
 }
 
-func (f *fake) Foresee(_ context.Context, ask service.Ask, forecast engine.Forecast) error {
+func (f *fake) Foresee(_ context.Context, ask service.Ask, forecast berth.Forecast) error {
 	defer f.lock()()
 	switch {
 	case !ask.By.Can(service.Operator):

@@ -11,24 +11,57 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// Calendar is the availability of the PEs 0..Size−1 of one resource over time.
+// Reader answers questions about the PEs 0..Size−1 of one resource over time.
 //
 // Under early binding the state is the set of busy PEs as a step function of
 // time, under late binding the number of free PEs. Both are kept canonical
-// after every operation: record times increase strictly, adjacent records
-// differ, the value before the first record is "all free". Two calendars with
-// the same bookings therefore have the same records, whatever the order in
-// which the bookings were made.
+// after every change: record times increase strictly, adjacent records differ,
+// the value before the first record and from the last one on is "all free". Two
+// calendars with the same bookings therefore have the same records, whatever
+// the order in which the bookings were made.
 //
-// A Calendar is not safe for concurrent use, not even for queries, which may
-// use scratch space; give a second reader a Snapshot.
-type Calendar interface {
+// No question changes an answer, and questions may be asked while another is
+// being answered: in the Key of a Rule, and in a loop over Rectangles or Records.
+// The calendar must not change during such a loop. A Reader is not safe for
+// concurrent use, since a question may use the calendar's scratch memory.
+type Reader interface {
 	// Size returns the number of PEs, Binding when they get their numbers.
 	Size() berth.Count
 	Binding() berth.Binding
 
-	// Version grows with every successful change.
-	Version() uint64
+	// Find returns the best feasible start of the query under the rule:
+	// the smallest key over all feasible candidates, ties to the earliest
+	// start, with the lowest-numbered PEs. ok is false if no start in the
+	// window is feasible, and for a query that Query.Validate refuses;
+	// Search tells the two apart.
+	Find(Query, Rule) (fit Fit, ok bool)
+
+	// MostFree returns the largest number of PEs that are free throughout
+	// [start, start+Duration) for any start in the window, whatever the
+	// query's NPE, and the earliest such start: how far a refused query was
+	// from fitting. It returns 0 and the ready time for a query that is not
+	// valid.
+	MostFree(Query) (free berth.Count, start berth.Time)
+
+	// Rectangles yields the maximum availability rectangle of every feasible
+	// candidate, ascending by start, with its PEs (empty under late binding).
+	// Candidates are both ends of the window, every record's time in it, and
+	// that time less the duration. If any start is feasible then a candidate
+	// is, and the earliest and the latest feasible start are among them. A
+	// query that is not valid has none.
+	Rectangles(Query) iter.Seq2[berth.Rectangle, berth.PESet]
+
+	// Free returns how many PEs are free throughout the interval and, under
+	// early binding, which.
+	Free(berth.Interval) (berth.Count, berth.PESet)
+
+	// Records yields the canonical records in order of time.
+	Records() iter.Seq[Record]
+}
+
+// Calendar is a Reader whose bookings may be changed.
+type Calendar interface {
+	Reader
 
 	// Add books a block. Code Conflict: some of its PEs are taken during
 	// some of its time. Code Invalid: the block is malformed. On error
@@ -42,51 +75,6 @@ type Calendar interface {
 	// Prune forgets everything before now. Availability from now on is
 	// unchanged; what reached into now is stamped now.
 	Prune(now berth.Time)
-
-	// Find returns the best feasible start of the query under the rule:
-	// the smallest key over all feasible candidates, ties to the earliest
-	// start, with the lowest-numbered PEs. ok is false if no start in the
-	// window is feasible or the query is not valid (see Query.Validate).
-	// Find changes nothing.
-	Find(Query, Rule) (fit Fit, ok bool)
-
-	// Latest returns the latest feasible start. The deadline must be finite.
-	Latest(Query) (fit Fit, ok bool)
-
-	// MostFree returns the largest number of PEs that are free throughout
-	// [start, start+Duration) for any start in the window, whatever the
-	// query's NPE, and the earliest such start: how far a refused query was
-	// from fitting.
-	MostFree(Query) (free berth.Count, start berth.Time)
-
-	// Candidates returns the candidate starts of the query, ascending.
-	// They are complete: if any start is feasible then a candidate is, and
-	// the earliest (latest) feasible start is one of them.
-	Candidates(Query) []berth.Time
-
-	// Rectangles yields the maximum availability rectangle of every feasible
-	// candidate, ascending by start, with its PEs (empty under late binding).
-	Rectangles(Query) iter.Seq2[berth.Rectangle, berth.PESet]
-
-	// Free returns how many PEs are free throughout the interval and, under
-	// early binding, which.
-	Free(berth.Interval) (berth.Count, berth.PESet)
-
-	// Records yields the canonical records in order of time.
-	Records() iter.Seq[Record]
-
-	// Snapshot returns an independent copy.
-	Snapshot() Calendar
-}
-
-// Resizer is the ability of a late-binding calendar to gain and lose capacity
-// over time. A loss is never refused: where bookings exceed what is left, the
-// free count turns negative until they are removed or end.
-type Resizer interface {
-	// Resize adds by, which may be negative, to the capacity throughout iv,
-	// whose end may be Forever. Code Invalid: iv is empty, or the capacity
-	// would leave [0, Size] somewhere; nothing has changed then.
-	Resize(iv berth.Interval, by berth.Count) error
 }
 
 // Block is a rectangle of bookings: NPE PEs throughout [Start, End). Under
@@ -119,18 +107,21 @@ const (
 	Unbounded
 )
 
-// Query asks where NPE PEs fit for Duration within [Ready, Deadline).
+// Query asks where NPE PEs fit for Duration within [Ready, Deadline). Validate
+// says what is valid. No field has a default: the zero Deadline is the time 0,
+// since times may be negative, and a query without a deadline says Forever.
 type Query struct {
 	Now      berth.Time // rectangles reach back to Now at most
 	Ready    berth.Time // not before Now
-	Deadline berth.Time // Forever for none
+	Deadline berth.Time // at least Ready + Duration; Forever for none
 	Duration berth.Duration
 	NPE      berth.Count
 	Eligible berth.PESet // only these PEs; empty for all; early binding only
 	Horizon  Horizon
 }
 
-// Validate reports the first field that cannot be right.
+// Validate reports the first field that cannot be right, with code Invalid. A
+// query for more PEs than a calendar has is valid; it finds nothing.
 func (q *Query) Validate(binding berth.Binding) error {
 	switch {
 	case q.Duration < 1 || q.Duration >= berth.TimeLimit:
@@ -141,6 +132,9 @@ func (q *Query) Validate(binding berth.Binding) error {
 		return berth.Errorf(berth.Invalid, "ready", "%d (now %d) is beyond ±2^42 s", q.Ready, q.Now)
 	case q.Ready < q.Now:
 		return berth.Errorf(berth.Invalid, "ready", "%d is before now, %d", q.Ready, q.Now)
+	case q.Deadline == 0 && q.Ready.Add(q.Duration) > 0:
+		return berth.Errorf(berth.Invalid, "deadline", "0 is before ready + duration = %d; give berth.Forever for no deadline",
+			q.Ready.Add(q.Duration))
 	case q.Deadline < q.Ready.Add(q.Duration):
 		return berth.Errorf(berth.Invalid, "deadline", "%d is before ready + duration = %d",
 			q.Deadline, q.Ready.Add(q.Duration))
@@ -224,22 +218,33 @@ func (firstFit) Order() Order                { return Order{By: ByStart} }
 func (firstFit) Key(r berth.Rectangle) int64 { return int64(r.Start) }
 
 // Earliest returns the earliest feasible start.
-func Earliest(c Calendar, q Query) (Fit, bool) { return c.Find(q, firstFit{}) }
+func Earliest(r Reader, q Query) (Fit, bool) { return r.Find(q, firstFit{}) }
 
-// Booked returns the PE-seconds within iv that are not free: booked, or lost.
-// Cost: O(records before the end of iv).
-func Booked(c Calendar, iv berth.Interval) int64 {
+// Search is Find for a query that may not be valid, such as one from outside:
+// err, with code Invalid, says what is wrong with it; without an error, ok says
+// whether there is room.
+func Search(r Reader, q Query, rule Rule) (fit Fit, ok bool, err error) {
+	if err := q.Validate(r.Binding()); err != nil {
+		return Fit{}, false, err
+	}
+	fit, ok = r.Find(q, rule)
+	return fit, ok, nil
+}
+
+// Booked returns the PE-seconds booked within iv. Cost: O(records before the
+// end of iv).
+func Booked(r Reader, iv berth.Interval) int64 {
 	var area int64
 	busy, since := berth.Count(0), iv.Start
-	for r := range c.Records() {
-		if r.Time >= iv.End {
+	for record := range r.Records() {
+		if record.Time >= iv.End {
 			break
 		}
-		if r.Time > since {
-			area += berth.Area(busy, r.Time.Sub(since))
-			since = r.Time
+		if record.Time > since {
+			area += berth.Area(busy, record.Time.Sub(since))
+			since = record.Time
 		}
-		busy = c.Size() - r.Free
+		busy = r.Size() - record.Free
 	}
 	return area + berth.Area(busy, iv.End.Sub(since))
 }

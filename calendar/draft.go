@@ -5,18 +5,18 @@ import (
 )
 
 // Draft is a trial on several calendars at once: book, look, and undo back to
-// a mark, or keep everything. While a draft is open nothing else may change or
-// prune its calendars. It works on the calendars themselves, since removing a
+// a mark, or keep everything by undoing nothing. While a draft is open nothing
+// else may change or prune its calendars. It works on the calendars themselves, since removing a
 // block restores the records exactly; nothing is copied.
 type Draft struct {
 	calendars map[berth.ResourceID]Calendar
-	log       []Booking
+	log       []booking
 }
 
-// Booking is one step of a draft: a block taken on a resource.
-type Booking struct {
-	Resource berth.ResourceID
-	Block    Block
+// booking is one step of a draft: a block taken on a resource.
+type booking struct {
+	resource berth.ResourceID
+	block    Block
 }
 
 // Mark is a point in a draft to which Undo can return.
@@ -27,9 +27,15 @@ func NewDraft(calendars map[berth.ResourceID]Calendar) *Draft {
 	return &Draft{calendars: calendars}
 }
 
-// Calendar returns a resource's calendar with everything drafted so far, for
-// queries, and nil for an unknown resource.
-func (d *Draft) Calendar(id berth.ResourceID) Calendar { return d.calendars[id] }
+// Calendar shows a resource's calendar with everything drafted so far. For an
+// unknown resource it returns the zero View.
+func (d *Draft) Calendar(id berth.ResourceID) View {
+	c, ok := d.calendars[id]
+	if !ok {
+		return View{}
+	}
+	return ViewOf(c)
+}
 
 // Mark returns the present point of the draft.
 func (d *Draft) Mark() Mark { return Mark(len(d.log)) }
@@ -44,26 +50,18 @@ func (d *Draft) Book(id berth.ResourceID, b Block) error {
 	if err := c.Add(b); err != nil {
 		return err
 	}
-	d.log = append(d.log, Booking{Resource: id, Block: b})
+	d.log = append(d.log, booking{id, b})
 	return nil
 }
 
-// Undo gives back everything booked since the mark, newest first. It panics
-// if somebody else changed the calendars meanwhile.
+// Undo gives back everything booked since the mark, newest first. It panics if
+// a booking of the draft is no longer there.
 func (d *Draft) Undo(to Mark) {
 	for len(d.log) > int(to) {
 		last := d.log[len(d.log)-1]
 		d.log = d.log[:len(d.log)-1]
-		if err := d.calendars[last.Resource].Remove(last.Block); err != nil {
-			panic("calendar: a draft's calendar was changed behind its back: " + err.Error())
+		if err := d.calendars[last.resource].Remove(last.block); err != nil {
+			panic("calendar: what a draft booked is not there to undo: " + err.Error())
 		}
 	}
-}
-
-// Commit keeps everything booked, returns it in order and leaves the draft
-// empty.
-func (d *Draft) Commit() []Booking {
-	log := d.log
-	d.log = nil
-	return log
 }

@@ -14,28 +14,26 @@ import (
 // ordinary booking and W = Size/64 words in a set: Add and Remove O(log n + W
 // + m·k), with m under the block, and a constant of a nanosecond or so; Find O(log n + W +
 // m·k), with m in the window and around the rectangles that can win; Prune O(W)
-// amortised; Snapshot O(1).
+// amortised.
 type early struct {
 	size    berth.Count
-	version uint64
 	tree    tree
 	all     words
 	found   proof
 	scratch scratch
 }
 
-// proof remembers what a Find was answered: nobody has to look again whether
-// that block is free as long as nothing was booked since.
+// proof remembers the answer to a Find: to book it needs no second look whether
+// that block is free. A change of the bookings forgets it.
 type proof struct {
-	version    uint64
 	start, end berth.Time
-	pes        *berth.Run // of the set, which is immutable
+	pes        *berth.Run // of the set, which is immutable; nil for no proof
 	runs       int
 }
 
 func (c *early) prove(fit Fit) Fit {
 	if runs := fit.PEs.Runs(); len(runs) > 0 {
-		c.found = proof{c.version, fit.Start, fit.End, &runs[0], len(runs)}
+		c.found = proof{fit.Start, fit.End, &runs[0], len(runs)}
 	}
 	return fit
 }
@@ -43,7 +41,7 @@ func (c *early) prove(fit Fit) Fit {
 // stretch returns the stretch of a block if it is known to be free.
 func (p *proof) stretch(c *early, b *Block) (stretch, bool) {
 	runs := b.PEs.Runs()
-	if p.pes != &runs[0] || p.runs != len(runs) || p.version != c.version || p.start != b.Start || p.end != b.End {
+	if p.pes != &runs[0] || p.runs != len(runs) || p.start != b.Start || p.end != b.End {
 		return stretch{}, false
 	}
 	if c.tree.empty() {
@@ -52,8 +50,8 @@ func (p *proof) stretch(c *early, b *Block) (stretch, bool) {
 	return c.tree.stretch(berth.Interval{Start: b.Start, End: b.End}), true
 }
 
-// scratch is memory for one operation. A calendar that is asked from within
-// its own answer makes another.
+// scratch is memory for one operation. A sweep is taken from here while it runs,
+// so a question that is asked within its answer makes another.
 type scratch struct {
 	set      pieces // of the block under way
 	probe    words  // 0 between operations
@@ -82,7 +80,6 @@ func newScratch(n int) scratch {
 
 func (c *early) Size() berth.Count      { return c.size }
 func (c *early) Binding() berth.Binding { return berth.Early }
-func (c *early) Version() uint64        { return c.version }
 
 func (c *early) Add(b Block) error {
 	if err := b.check(c.size, berth.Early); err != nil {
@@ -99,7 +96,7 @@ func (c *early) Add(b Block) error {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are taken during %s", b.NPE, c.offending(iv, set, false))
 	}
 	c.tree.flip(iv, st, set, int32(b.NPE))
-	c.version++
+	c.found.pes = nil
 	return nil
 }
 
@@ -115,7 +112,7 @@ func (c *early) Remove(b Block) error {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, c.offending(iv, set, true))
 	}
 	c.tree.flip(iv, st, set, -int32(b.NPE))
-	c.version++
+	c.found.pes = nil
 	return nil
 }
 
@@ -259,12 +256,6 @@ func (c *early) Records() iter.Seq[Record] {
 			}
 		}
 	}
-}
-
-func (c *early) Snapshot() Calendar {
-	copied := &early{size: c.size, version: c.version, tree: c.tree.fork(), all: c.all}
-	copied.scratch = newScratch(c.tree.words)
-	return copied
 }
 
 var _ Calendar = (*early)(nil)

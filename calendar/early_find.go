@@ -28,7 +28,7 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	}
 	s := c.newSweep(&q)
 	defer c.giveBack(s)
-	w := winner{free: c.scratch.busy}
+	w := winner{free: s.best}
 	switch order {
 	case Order{By: ByFree}:
 		w.fewest(s)
@@ -185,48 +185,6 @@ func (c *early) MostFree(q Query) (berth.Count, berth.Time) {
 		}
 	}
 	return most, start
-}
-
-// Candidates merges the records in the window with those a duration earlier,
-// both ascending.
-func (c *early) Candidates(q Query) []berth.Time {
-	if q.Validate(berth.Early) != nil {
-		return nil
-	}
-	t, duration := &c.tree, berth.Time(q.Duration)
-	var records []berth.Time
-	if !t.empty() {
-		at := t.locate(q.Ready)
-		for ok := true; ok; at, ok = t.nextLeaf(at) {
-			l := t.leaf(at)
-			records = append(records, l.times[at.r+1:l.index(q.Deadline)+1]...)
-			if l.last() > q.Deadline {
-				break
-			}
-		}
-	}
-	last := q.Deadline.Add(-q.Duration)
-	starts := []berth.Time{q.Ready}
-	take := func(start berth.Time) {
-		if start > starts[len(starts)-1] && start <= last {
-			starts = append(starts, start)
-		}
-	}
-	late := records
-	for _, x := range records {
-		for len(late) > 0 && late[0]-duration <= x {
-			take(late[0] - duration)
-			late = late[1:]
-		}
-		take(x)
-	}
-	for _, x := range late {
-		take(x - duration)
-	}
-	if q.Deadline < berth.Forever {
-		take(last)
-	}
-	return starts
 }
 
 func (c *early) Rectangles(q Query) iter.Seq2[berth.Rectangle, berth.PESet] {

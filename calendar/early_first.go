@@ -225,63 +225,6 @@ func (t *tree) lastBlocked(at place, start berth.Time, w words, left int) (berth
 	return 0, false
 }
 
-// Latest searches as first does, mirrored in time.
-func (c *early) Latest(q Query) (Fit, bool) {
-	if q.Validate(berth.Early) != nil || q.Deadline >= berth.Forever {
-		return Fit{}, false
-	}
-	duration := berth.Time(q.Duration)
-	eligible, free := c.eligible(&q), c.scratch.busy
-	if eligible.count() < q.NPE {
-		return Fit{}, false
-	}
-	for start := q.Deadline - duration; start >= q.Ready; {
-		blocked, found := c.tree.firstBlocked(berth.Interval{Start: start, End: start + duration}, free, eligible, q.NPE)
-		if !found {
-			enough(free, eligible, q.NPE)
-			return Fit{Start: start, End: start + duration, PEs: c.take(free, q.NPE)}, true
-		}
-		start = blocked - duration
-	}
-	return Fit{}, false
-}
-
-// firstBlocked joins what is busy within iv into w, from its start on. Where
-// fewer than n eligible PEs are left free it stops and returns the time of
-// that record, or the start: no run that reaches beyond it can succeed.
-func (t *tree) firstBlocked(iv berth.Interval, w, eligible words, n berth.Count) (berth.Time, bool) {
-	clear(w)
-	if t.empty() {
-		return 0, false
-	}
-	at := t.locate(iv.Start)
-	t.busyAt(w, at)
-	left := -int(n)
-	for i := range w {
-		left += bits.OnesCount64(eligible[i] &^ w[i])
-	}
-	if left < 0 {
-		return t.leaf(at).times[at.r], true
-	}
-	for ok := true; ok; at, ok = t.nextLeaf(at) {
-		l := t.leaf(at)
-		for r := at.r + 1; r < int(l.n); r++ {
-			if l.times[r] >= iv.End {
-				return 0, false
-			}
-			for _, piece := range l.changes(r) {
-				there := w[piece.word]
-				w[piece.word] = there | piece.mask
-				left -= bits.OnesCount64(eligible[piece.word] & piece.mask &^ there)
-			}
-			if left < 0 {
-				return l.times[r], true
-			}
-		}
-	}
-	return 0, false
-}
-
 // take returns the n lowest PEs of a set that has them.
 func (c *early) take(free words, n berth.Count) berth.PESet {
 	runs := free.appendLowest(c.scratch.runs[:0], n)

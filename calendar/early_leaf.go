@@ -11,16 +11,11 @@ import (
 // state on 1,024 PEs is a fifth slower and on 100,000 PEs a third.
 const leafRecords = 96
 
-// ownership is what a node compares to know whether its calendar alone sees
-// it. It has a size, so that different ones have different addresses.
-type ownership struct{ _ byte }
-
 // leaf is a stretch of consecutive records. What a record stores is not the
 // busy set but the PEs that change at its time, so that a booking touches two
 // records however many lie under it. From base, and the changes up to a
 // record, follows what is busy there.
 type leaf struct {
-	owner  *ownership
 	base   words             // busy before the first record
 	before int32             // number of PEs in base
 	n      int32             // records
@@ -35,27 +30,14 @@ type leaf struct {
 // else is read of it: enough for 1,024 PEs.
 const nearWords = 16
 
-func newLeaf(owner *ownership, words int) *leaf {
-	l := &leaf{owner: owner}
-	l.makeBase(words)
-	return l
-}
-
-func (l *leaf) makeBase(words int) {
+func newLeaf(words int) *leaf {
+	l := &leaf{}
 	if words <= nearWords {
 		l.base = l.inside[:words]
 	} else {
 		l.base = make([]uint64, words)
 	}
-}
-
-func (l *leaf) clone(owner *ownership) *leaf {
-	copied := *l
-	copied.owner = owner
-	copied.makeBase(len(l.base))
-	copy(copied.base, l.base)
-	copied.set = append(make(pieces, 0, len(l.set)+16), l.set...) // it is copied to change
-	return &copied
+	return l
 }
 
 // from returns where the changes of record i begin in set; i may be n.
@@ -191,7 +173,7 @@ func (l *leaf) lead() {
 
 // split moves the records from i on to a new leaf.
 func (l *leaf) split(i int) *leaf {
-	right := newLeaf(l.owner, len(l.base))
+	right := newLeaf(len(l.base))
 	l.busyAt(right.base, i-1)
 	lift := int32(0)
 	if i > 0 {

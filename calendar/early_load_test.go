@@ -137,31 +137,3 @@ func TestEarlyFindAllocatesTheAnswer(t *testing.T) {
 		}
 	}
 }
-
-// TestEarlySnapshotsAreApart changes a calendar and two snapshots of it in
-// turn: none sees what became of the others.
-func TestEarlySnapshotsAreApart(t *testing.T) {
-	w := load{n: 240, k: 6, r: 1_500, offered: 0.8, rule: firstFitRule}
-	queries := w.requests(w.r)
-	pairs := [][2]Calendar{{NewPlain(w.n, berth.Early), newFastEarly(w.n)}}
-	for i := range queries {
-		if i == 600 || i == 800 {
-			pairs = append(pairs, [2]Calendar{pairs[0][0].Snapshot(), pairs[0][1].Snapshot()})
-		}
-		pair := pairs[i%len(pairs)]
-		for _, c := range pair {
-			w.admit(t, c, &queries[i])
-			if i%5 == 0 {
-				c.Prune(berth.Time(i))
-			}
-		}
-	}
-	for i, pair := range pairs {
-		if err := sameRecords(pair[0], pair[1]); err != nil {
-			t.Errorf("calendar %d: %v", i, err)
-		}
-		if err := pair[1].(*early).check(); err != nil {
-			t.Errorf("calendar %d: %v", i, err)
-		}
-	}
-}

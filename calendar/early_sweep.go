@@ -43,7 +43,8 @@ type sweep struct {
 
 	left, middle, right int // records: the first after start, the border, the first not before the window's end
 
-	rim rim
+	rim  rim
+	best words // the free PEs of the best candidate so far
 }
 
 // cell is one word of the sets that a sweep keeps.
@@ -60,7 +61,7 @@ func (c *early) newSweep(q *Query) *sweep {
 	s := c.scratch.sweep
 	c.scratch.sweep = nil
 	if s == nil {
-		s = &sweep{tree: &c.tree, cells: make([]cell, c.tree.words), ends: []int{0}}
+		s = &sweep{tree: &c.tree, cells: make([]cell, c.tree.words), ends: []int{0}, best: make(words, c.tree.words)}
 	}
 	s.begin(q, c.eligible(q))
 	return s

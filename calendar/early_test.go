@@ -15,16 +15,15 @@ var earlyOps = flag.Int("early.ops", 24_000, "random operations of TestEarlyEqua
 
 // earlyWorld is a fast and a plain calendar that are treated alike.
 type earlyWorld struct {
-	rng       *rand.Rand
-	size      berth.Count
-	origin    berth.Time // of all times
-	span      int64      // of start times
-	long      int64      // longest duration
-	now       berth.Time
-	plain     Calendar
-	fast      *early
-	live      []Block
-	snapshots [][2]Calendar
+	rng    *rand.Rand
+	size   berth.Count
+	origin berth.Time // of all times
+	span   int64      // of start times
+	long   int64      // longest duration
+	now    berth.Time
+	plain  Calendar
+	fast   *early
+	live   []Block
 }
 
 func (w *earlyWorld) time() berth.Time { return w.origin + berth.Time(w.rng.Int64N(w.span)) }
@@ -128,41 +127,14 @@ func (w *earlyWorld) step() error {
 		return w.remove(b)
 	case k < 62:
 		w.prune()
-	case k < 66:
-		if len(w.snapshots) > 3 {
-			i := rng.IntN(len(w.snapshots))
-			pair := w.snapshots[i]
-			w.snapshots = slices.Delete(w.snapshots, i, i+1)
-			if err := sameRecords(pair[0], pair[1]); err != nil {
-				return fmt.Errorf("snapshot: %w", err)
-			}
-			if rng.IntN(3) == 0 { // go on with the copy
-				w.plain, w.fast = pair[0], pair[1].(*early)
-				w.relive()
-			}
-		} else {
-			w.snapshots = append(w.snapshots, [2]Calendar{w.plain.Snapshot(), w.fast.Snapshot()})
-		}
-	case k < 72:
-		q := w.query()
-		a, okA := w.plain.Latest(q)
-		b, okB := w.fast.Latest(q)
-		if err := sameFit(a, okA, b, okB); err != nil {
-			return fmt.Errorf("Latest %+v: %w", q, err)
-		}
-	case k < 78:
+	case k < 76:
 		q := w.query()
 		a, startA := w.plain.MostFree(q)
 		b, startB := w.fast.MostFree(q)
 		if a != b || startA != startB {
 			return fmt.Errorf("MostFree %+v: %d at %d, not %d at %d", q, b, startB, a, startA)
 		}
-	case k < 82:
-		q := w.query()
-		if a, b := w.plain.Candidates(q), w.fast.Candidates(q); !slices.Equal(a, b) {
-			return fmt.Errorf("Candidates %+v: %v, not %v", q, b, a)
-		}
-	case k < 90:
+	case k < 85:
 		q := w.query()
 		next, stop := iter.Pull2(w.fast.Rectangles(q))
 		defer stop()
@@ -233,18 +205,6 @@ func (w *earlyWorld) prune() {
 	w.live = slices.DeleteFunc(w.live, func(b Block) bool { return b.Start >= b.End })
 }
 
-// relive makes the live blocks those of the plain calendar's records.
-func (w *earlyWorld) relive() {
-	w.live = w.live[:0]
-	var last Record
-	for r := range w.plain.Records() {
-		if n := last.Busy.Count(); n > 0 {
-			w.live = append(w.live, Block{Start: last.Time, End: r.Time, NPE: n, PEs: last.Busy})
-		}
-		last = r
-	}
-}
-
 func sameFit(a Fit, okA bool, b Fit, okB bool) error {
 	if okA != okB || a.Start != b.Start || a.End != b.End || a.Key != b.Key || !a.PEs.Equal(b.PEs) {
 		return fmt.Errorf("%+v %v, not %+v %v", b, okB, a, okA)
@@ -253,9 +213,6 @@ func sameFit(a Fit, okA bool, b Fit, okB bool) error {
 }
 
 func sameRecords(a, b Calendar) error {
-	if a.Version() != b.Version() {
-		return fmt.Errorf("version %d, not %d", b.Version(), a.Version())
-	}
 	next, stop := iter.Pull(b.Records())
 	defer stop()
 	for r := range a.Records() {

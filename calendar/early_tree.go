@@ -12,7 +12,6 @@ const pageLeaves = 64
 // page is a stretch of consecutive leaves with what is worth knowing about
 // each without looking at it.
 type page struct {
-	owner  *ownership
 	n      int32
 	first  [pageLeaves]berth.Time // time of the leaf's first record
 	least  [pageLeaves]int32      // fewest busy PEs at a record of the leaf
@@ -21,17 +20,14 @@ type page struct {
 }
 
 // tree holds the records of a calendar in three levels: the tree's own list of
-// pages, pages of leaves, leaves of records. Nodes that it does not own are
-// shared with a snapshot and copied before they change.
+// pages, pages of leaves, leaves of records.
 type tree struct {
-	owner  *ownership // nodes with this owner may be changed in place
-	shared bool       // the slices below are a snapshot's as well
-	words  int        // of a set
-	first  []berth.Time
-	least  []int32
-	most   []int32
-	pages  []*page
-	full   limits
+	words int // of a set
+	first []berth.Time
+	least []int32
+	most  []int32
+	pages []*page
+	full  limits
 }
 
 // limits says when a node is full: at the most it can hold, or in tests long
@@ -43,16 +39,7 @@ type limits struct{ records, leaves int32 }
 type place struct{ p, l, r int }
 
 func newTree(words int) tree {
-	return tree{owner: new(ownership), words: words, full: limits{leafRecords, pageLeaves}}
-}
-
-// fork returns a tree of the same records. Cost: O(1); either copies later
-// what it changes.
-func (t *tree) fork() tree {
-	t.owner, t.shared = new(ownership), true
-	copied := *t
-	copied.owner = new(ownership)
-	return copied
+	return tree{words: words, full: limits{leafRecords, pageLeaves}}
 }
 
 func (t *tree) empty() bool { return len(t.pages) == 0 }
@@ -184,33 +171,6 @@ func (t *tree) nearest(at place) (base words, flips pieces) {
 	return l.base, l.set[:k]
 }
 
-// own makes the leaf at the place one that may be changed.
-func (t *tree) own(at place) *leaf {
-	pg := t.ownPage(at.p)
-	l := pg.leaves[at.l]
-	if l.owner != t.owner {
-		l = l.clone(t.owner)
-		pg.leaves[at.l] = l
-	}
-	return l
-}
-
-func (t *tree) ownPage(p int) *page {
-	if t.shared {
-		t.first, t.pages = slices.Clone(t.first), slices.Clone(t.pages)
-		t.least, t.most = slices.Clone(t.least), slices.Clone(t.most)
-		t.shared = false
-	}
-	pg := t.pages[p]
-	if pg.owner != t.owner {
-		copied := *pg
-		copied.owner = t.owner
-		pg = &copied
-		t.pages[p] = pg
-	}
-	return pg
-}
-
 // refresh brings the summary of a changed leaf up to date, and that of its page
 // too unless it is to be refreshed anyway, which is reported: where the leaf
 // was an extreme of its page, or is now.
@@ -233,12 +193,12 @@ func (t *tree) refreshPage(p int) {
 }
 
 // insertLeaf puts a leaf before the one at the place, splitting a full page,
-// and returns where it came to stand. The page is owned.
+// and returns where it came to stand.
 func (t *tree) insertLeaf(at place, l *leaf) place {
 	pg := t.pages[at.p]
 	if pg.n >= t.full.leaves {
 		half := int(pg.n) / 2
-		right := &page{owner: t.owner, n: pg.n - int32(half)}
+		right := &page{n: pg.n - int32(half)}
 		copy(right.first[:], pg.first[half:pg.n])
 		copy(right.least[:], pg.least[half:pg.n])
 		copy(right.most[:], pg.most[half:pg.n])
@@ -272,15 +232,14 @@ func (t *tree) insertPage(p int, pg *page) {
 
 // plant makes an empty tree hold one leaf, which is not refreshed.
 func (t *tree) plant(l *leaf) {
-	pg := &page{owner: t.owner, n: 1}
+	pg := &page{n: 1}
 	pg.leaves[0] = l
-	t.shared = false
 	t.first, t.pages = []berth.Time{0}, []*page{pg}
 	t.least, t.most = []int32{0}, []int32{0}
 }
 
 // deleteLeaf drops the leaf at the place, and its page if nothing is left of
-// it. The page is owned.
+// it.
 func (t *tree) deleteLeaf(at place) {
 	pg := t.pages[at.p]
 	if pg.n == 1 {

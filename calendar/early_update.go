@@ -8,7 +8,7 @@ import "github.com/berth-hpc/berth"
 // iv: O(log n + leafRecords + pieces of set × m/leafRecords).
 func (t *tree) flip(iv berth.Interval, st stretch, set pieces, by int32) {
 	if t.empty() {
-		t.plant(newLeaf(t.owner, t.words))
+		t.plant(newLeaf(t.words))
 		st = stretch{}
 		t.leaf(st.from).insert(0, iv.Start, set)
 		t.leaf(st.from).insert(1, iv.End, set)
@@ -52,7 +52,7 @@ func (t *tree) flip(iv berth.Interval, st stretch, set pieces, by int32) {
 // base from before there, and its page still says so: lift needs to know and
 // sets it right. It reports false if a leaf became empty and is no more.
 func (t *tree) change(to place, at berth.Time, set pieces) bool {
-	l := t.own(to)
+	l := t.leaf(to)
 	if to.r < 0 || l.times[to.r] != at {
 		l.insert(to.r+1, at, set)
 		if to.r < 0 {
@@ -89,7 +89,7 @@ func (t *tree) makeRoom(at berth.Time) {
 	if to.r == n-1 && to.p == len(t.pages)-1 && to.l == int(t.pages[to.p].n)-1 {
 		half = n - 1
 	}
-	right := t.own(to).split(half)
+	right := t.leaf(to).split(half)
 	t.refresh(to)
 	t.insertLeaf(place{to.p, to.l + 1, 0}, right)
 }
@@ -115,7 +115,7 @@ func (t *tree) lift(iv berth.Interval, at place, set pieces, by int32) {
 // liftLeaf adjusts one leaf; before means that all its records are before the
 // end of iv and that none went there. It reports whether the page is stale.
 func (t *tree) liftLeaf(at place, iv berth.Interval, set pieces, by int32, before bool) (stale bool) {
-	l := t.own(at)
+	l := t.leaf(at)
 	pg := t.pages[at.p]
 	if pg.first[at.l] > iv.Start {
 		l.base.toggle(set)
@@ -153,7 +153,7 @@ func (t *tree) thin(at berth.Time) {
 	if a.n+b.n > t.full.records*3/4 || len(a.set)+len(b.set) > a.pieceLimit()*3/4 {
 		return
 	}
-	t.own(left).absorb(b)
+	t.leaf(left).absorb(b)
 	t.refresh(left)
 	t.deleteLeaf(right)
 }
@@ -167,13 +167,13 @@ func (t *tree) prune(now berth.Time) {
 	}
 	at := t.locate(now)
 	if at == (place{}) {
-		t.own(at).times[0] = now
+		t.leaf(at).times[0] = now
 		t.pages[0].first[0], t.first[0] = now, now
 		return
 	}
 	t.forget(at)
 	at.p, at.l = 0, 0
-	l := t.own(at)
+	l := t.leaf(at)
 	var buffer [24]piece
 	busy := appendWords(buffer[:0], l.base, l.set[:l.ends[at.r]])
 	l.drop(0, at.r)
@@ -194,7 +194,7 @@ func (t *tree) prune(now berth.Time) {
 
 // forget drops all leaves before the one at the place.
 func (t *tree) forget(at place) {
-	pg := t.ownPage(at.p)
+	pg := t.pages[at.p]
 	if at.p > 0 {
 		t.first = append(t.first[:0], t.first[at.p:]...)
 		t.least = append(t.least[:0], t.least[at.p:]...)

@@ -34,3 +34,28 @@ func ExampleCalendar() {
 	// policy.FirstFit: from 0 on PEs 4-6
 	// policy.PEWorst: from 30 on PEs 0-2
 }
+
+// A query without a deadline says so; one that leaves it out is told, and not
+// mistaken for one that does not fit.
+func ExampleSearch() {
+	pool := calendar.NewFast(8, berth.Late)
+	for _, query := range []calendar.Query{
+		{Deadline: berth.Forever, Duration: 15, NPE: 3},
+		{Deadline: berth.Forever, Duration: 15, NPE: 9},
+		{Duration: 15, NPE: 3},
+	} {
+		fit, ok, err := calendar.Search(pool, query, policy.FirstFit{})
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case !ok:
+			fmt.Println("no room")
+		default:
+			fmt.Printf("from %d to %d\n", fit.Start, fit.End)
+		}
+	}
+	// Output:
+	// from 0 to 15
+	// no room
+	// deadline: 0 is before ready + duration = 15; give berth.Forever for no deadline
+}

@@ -8,15 +8,13 @@ import (
 
 // check reports the first invariant of the structure that does not hold.
 func (c *fastLate) check() error {
-	for _, t := range []*lateTree{&c.free, &c.limit} {
-		if t.base != c.size {
-			return fmt.Errorf("the base is %d", t.base)
-		}
-		if err := t.check(); err != nil {
-			return err
-		}
+	if c.free.base != c.size {
+		return fmt.Errorf("the base is %d", c.free.base)
 	}
-	if c.fitVersion == c.version && c.fit.Start < c.fit.End && c.free.over(c.fit).low < c.fitPEs {
+	if err := c.free.check(); err != nil {
+		return err
+	}
+	if c.fitPEs > 0 && c.free.over(c.fit).low < c.fitPEs {
 		return fmt.Errorf("%d PEs are not free during %s", c.fitPEs, c.fit)
 	}
 	return nil
@@ -31,8 +29,8 @@ func (t *lateTree) check() error {
 
 // check verifies a node of the given span with v before its first point.
 func (nd *lateNode) check(t *lateTree, span berth.Interval, v berth.Count) error {
-	if nd.gen > t.gen || nd.n < 1 || nd.n > lateFan || (nd != t.root && nd.n < 2) || nd.sep[0] != span.Start {
-		return fmt.Errorf("node of %s: gen %d, %d children, from %d", span, nd.gen, nd.n, nd.sep[0])
+	if nd.n < 1 || nd.n > lateFan || (nd != t.root && nd.n < 2) || nd.sep[0] != span.Start {
+		return fmt.Errorf("node of %s: %d children, from %d", span, nd.n, nd.sep[0])
 	}
 	for i := range int(nd.n) {
 		part := berth.Interval{Start: nd.sep[i], End: nd.end(i, span.End)}
@@ -42,7 +40,7 @@ func (nd *lateNode) check(t *lateTree, span berth.Interval, v berth.Count) error
 		var err error
 		var sums lateSums
 		if nd.level == 0 {
-			err, sums = nd.leaf[i].check(t, part), nd.leaf[i].sums()
+			err, sums = nd.leaf[i].check(part), nd.leaf[i].sums()
 			if nd.leaf[i].n == 0 && t.root.level > 0 && nd.n > 1 {
 				return fmt.Errorf("empty leaf of %s", part)
 			}
@@ -71,9 +69,9 @@ func (nd *lateNode) check(t *lateTree, span berth.Interval, v berth.Count) error
 	return nil
 }
 
-func (l *lateLeaf) check(t *lateTree, span berth.Interval) error {
-	if l.gen > t.gen || l.n < 0 || l.n > lateLeafCap {
-		return fmt.Errorf("leaf of %s: gen %d, %d points", span, l.gen, l.n)
+func (l *lateLeaf) check(span berth.Interval) error {
+	if l.n < 0 || l.n > lateLeafCap {
+		return fmt.Errorf("leaf of %s: %d points", span, l.n)
 	}
 	previous := span.Start - 1
 	for _, p := range l.points() {

@@ -34,20 +34,27 @@ func (c *fastLate) Find(q Query, rule Rule) (Fit, bool) {
 			key = rule.Key(best)
 		}
 	default:
-		c.each(&q, order, func(r berth.Rectangle) bool {
-			if k := rule.Key(r); !found || k < key {
-				best, key, found = r, k, true
-			}
-			return !found || !q.ideal(order, best)
-		})
+		best, key, found = c.choose(q, rule)
 	}
 	if !found {
 		return Fit{}, false
 	}
 	fit := Fit{Start: best.Start, End: best.Start.Add(q.Duration), Key: key}
 	c.fit = berth.Interval{Start: fit.Start, End: fit.End}
-	c.fitPEs, c.fitVersion = q.NPE, c.version
+	c.fitPEs = q.NPE
 	return fit, true
+}
+
+// choose compares the rectangles of the feasible candidates.
+func (c *fastLate) choose(q Query, rule Rule) (best berth.Rectangle, key int64, found bool) {
+	order := rule.Order()
+	c.each(&q, order, func(r berth.Rectangle) bool {
+		if k := rule.Key(r); !found || k < key {
+			best, key, found = r, k, true
+		}
+		return !found || !q.ideal(order, best)
+	})
+	return best, key, found
 }
 
 // first returns the earliest feasible start of n PEs from ready on.
@@ -77,7 +84,7 @@ func (c *fastLate) MostFree(q Query) (berth.Count, berth.Time) {
 	if q.Validate(berth.Late) != nil {
 		return 0, q.Ready
 	}
-	q.NPE = -c.size
+	q.NPE = 0
 	most, start, _ := c.widest(&q)
 	return most, start
 }
@@ -95,37 +102,6 @@ func (q *Query) ideal(order Order, r berth.Rectangle) bool {
 		return r.End >= berth.Forever
 	}
 	return false
-}
-
-// Latest returns the latest feasible start, in O(log n) per obstacle.
-func (c *fastLate) Latest(q Query) (Fit, bool) {
-	if q.Validate(berth.Late) != nil || q.Deadline >= berth.Forever {
-		return Fit{}, false
-	}
-	start := q.last()
-	for start >= q.Ready {
-		blocked := c.free.next(start, lateSide{q.NPE, true})
-		if blocked >= start.Add(q.Duration) {
-			return Fit{Start: start, End: start.Add(q.Duration)}, true
-		}
-		if blocked == start {
-			blocked = c.free.since(start, lateSide{q.NPE, false})
-		}
-		start = blocked - berth.Time(q.Duration)
-	}
-	return Fit{}, false
-}
-
-// Candidates returns the candidate starts in one walk over the window.
-func (c *fastLate) Candidates(q Query) []berth.Time {
-	if q.Validate(berth.Late) != nil {
-		return nil
-	}
-	var starts []berth.Time
-	for s := c.starts(&q, q.Ready); s.ok; s.step() {
-		starts = append(starts, s.at)
-	}
-	return starts
 }
 
 // Rectangles yields the rectangles of the feasible candidates. The calendar

@@ -9,7 +9,7 @@ import (
 
 // lateLeafCap fills a leaf up to a 512-byte size class of the allocator, which
 // is eight cache lines. It is about what a booking of a narrow machine spans.
-const lateLeafCap = 61
+const lateLeafCap = 62
 
 // maxLateOffset is the last offset a leaf can hold; the one above it is kept
 // free as an upper bound.
@@ -26,7 +26,6 @@ func (p latePoint) delta() berth.Count { return berth.Count(int32(uint32(p))) }
 // lateLeaf holds consecutive points. A point's change is never 0, which is all
 // it takes to be canonical. base is at most the first point's time.
 type lateLeaf struct {
-	gen  uint64 // generation of the tree that may write to it
 	base berth.Time
 	n    int32
 	pts  [lateLeafCap]latePoint

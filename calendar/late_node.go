@@ -18,7 +18,6 @@ const lateHeight = 16
 // are relative to the free count just before its first point, so that nothing
 // here depends on what happens elsewhere.
 type lateNode struct {
-	gen   uint64 // generation of the tree that may write to it
 	n     int32
 	level int32 // 0 if the children are leaves
 
@@ -133,34 +132,4 @@ func (nd *lateNode) forget(i int) {
 	if nd.runs != nil {
 		nd.runs.valid[i] = 0
 	}
-}
-
-// ownLeaf returns leaf i for writing by generation gen, which owns the node.
-func (nd *lateNode) ownLeaf(i int, gen uint64) *lateLeaf {
-	l := nd.leaf[i]
-	if l.gen != gen {
-		l = &lateLeaf{gen: gen, base: l.base, n: l.n, pts: l.pts}
-		nd.leaf[i] = l
-	}
-	return l
-}
-
-// ownKid returns node i for writing by generation gen, which owns the parent.
-func (nd *lateNode) ownKid(i int, gen uint64) *lateNode {
-	kid := nd.kid[i]
-	if kid.gen != gen {
-		kid = kid.clone(gen)
-		nd.kid[i] = kid
-	}
-	return kid
-}
-
-// clone returns a copy that generation gen may write to.
-func (nd *lateNode) clone(gen uint64) *lateNode {
-	c := *nd
-	c.gen = gen
-	if c.runs != nil {
-		c.runs = c.runs.clone()
-	}
-	return &c
 }

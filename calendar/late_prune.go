@@ -10,7 +10,7 @@ func (t *lateTree) prune(now berth.Time) {
 		return
 	}
 	var sum berth.Count
-	nd := t.ownRoot()
+	nd := t.root
 	for {
 		for nd.n > 1 && nd.sep[1] <= now+1 {
 			sum += nd.sum[0]
@@ -20,10 +20,10 @@ func (t *lateTree) prune(now berth.Time) {
 		if nd.level == 0 {
 			break
 		}
-		nd = nd.ownKid(0, t.gen)
+		nd = nd.kid[0]
 		nd.sep[0] = lateDawn
 	}
-	leaf := nd.ownLeaf(0, t.gen)
+	leaf := nd.leaf[0]
 	gone, key := 0, leaf.after(now)
 	for _, p := range leaf.points() {
 		if p >= key {
@@ -44,11 +44,11 @@ func (t *lateTree) prune(now berth.Time) {
 func (t *lateTree) feed() {
 	for nd := t.root; nd.level > 0; {
 		if nd.n == 1 {
-			t.root = nd.ownKid(0, t.gen)
+			t.root = nd.kid[0]
 			nd = t.root
 			continue
 		}
-		kid := nd.ownKid(0, t.gen)
+		kid := nd.kid[0]
 		if kid.n < lateMinFan {
 			t.balance(nd, 0)
 			if nd == t.root && nd.n == 1 {
@@ -58,7 +58,7 @@ func (t *lateTree) feed() {
 		nd = kid
 	}
 	var path latePath
-	leaf := t.own(&path, lateDawn)
+	leaf := t.lead(&path, lateDawn)
 	for level := range int(t.root.level) + 1 {
 		path[level].nd.refresh(0)
 	}

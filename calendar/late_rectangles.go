@@ -141,6 +141,6 @@ func (c *fastLate) each(q *Query, order Order, yield func(berth.Rectangle) bool)
 func (c *fastLate) bounds(at berth.Time, q *Query, n berth.Count, horizon berth.Time) berth.Interval {
 	return berth.Interval{
 		Start: max(c.free.clearSince(at+1, n), q.Now),
-		End:   min(c.free.next(at.Add(q.Duration)-1, lateSide{n, true}), horizon),
+		End:   min(c.free.next(at.Add(q.Duration)-1, n), horizon),
 	}
 }

@@ -175,17 +175,6 @@ func (r *lateRuns) move(i int, src *lateRuns, j, count int) {
 	}
 }
 
-func (r *lateRuns) clone() *lateRuns {
-	c := *r
-	for k, runs := range r.class {
-		if runs != nil {
-			copied := *runs
-			c.class[k] = &copied
-		}
-	}
-	return &c
-}
-
 // runs measures the runs of at least threshold free PEs in a leaf of the span
 // [lo, hi), before whose first point before PEs are free.
 func (l *lateLeaf) runs(lo, hi berth.Time, before, threshold berth.Count) lateRun {

@@ -27,8 +27,7 @@ type lateSearch struct {
 
 	c      berth.Time
 	sure   bool // c is not a bound but the start of the run
-	shared bool // some nodes on the way are not the tree's own
-	learn  bool // measure runs; all nodes on the way are the tree's own
+	learn  bool // measure runs
 	leaves int  // read so far
 }
 
@@ -39,7 +38,6 @@ const (
 	lateGoOn  lateVerdict = iota
 	lateFound             // from c on, perhaps
 	lateNever             // not before last
-	lateLearn             // begin again, from ready on, and learn
 )
 
 // firstFit returns the earliest start in [ready, last] with n PEs free for d.
@@ -55,18 +53,7 @@ func (t *lateTree) firstFit(n berth.Count, d berth.Duration, ready, last berth.T
 	}
 	for s.ready <= last {
 		s.sure = true
-		root := t.root
-		if s.learn {
-			root = t.ownRoot()
-		}
-		switch s.node(root, t.base, lateDusk, true) {
-		case lateGoOn, lateNever:
-			return 0, false
-		case lateLearn:
-			s.learn, s.shared = true, false
-			continue
-		}
-		if s.c > last {
+		if s.node(t.root, t.base, lateDusk, true) != lateFound || s.c > last {
 			return 0, false
 		}
 		if s.sure {
@@ -94,7 +81,6 @@ func (s *lateSearch) node(nd *lateNode, v berth.Count, hi berth.Time, first bool
 		i, before = nd.child(s.ready)
 		v += before
 	}
-	s.shared = s.shared || nd.gen != s.tree.gen
 	for ; i < int(nd.n); i++ {
 		end := nd.end(i, hi)
 		if !first {
@@ -112,16 +98,7 @@ func (s *lateSearch) node(nd *lateNode, v berth.Count, hi berth.Time, first bool
 				v += nd.sum[i]
 				continue
 			}
-			if s.leaves >= lateEasyLeaves && !s.learn && s.class >= 0 {
-				if s.shared {
-					s.ready = lo
-					if v >= s.n {
-						s.ready = s.c
-					}
-					return lateLearn
-				}
-				s.learn = true
-			}
+			s.learn = s.learn || s.leaves >= lateEasyLeaves && s.class >= 0
 			passed := s.pass(nd, i, v, lo, end)
 			if !passed && s.learn && nd.level == 0 && s.tree.study(nd, i, v, end, s.class, s.threshold) {
 				passed = s.pass(nd, i, v, lo, end)
@@ -135,7 +112,7 @@ func (s *lateSearch) node(nd *lateNode, v berth.Count, hi berth.Time, first bool
 		if nd.level == 0 {
 			verdict = s.leaf(nd.leaf[i], v, end, first)
 		} else {
-			verdict = s.node(s.kid(nd, i), v, end, first)
+			verdict = s.node(nd.kid[i], v, end, first)
 		}
 		if verdict != lateGoOn {
 			return verdict
@@ -164,13 +141,6 @@ func (s *lateSearch) pass(nd *lateNode, i int, v berth.Count, lo, end berth.Time
 		s.c, s.sure = end-berth.Time(known.tail[i]), s.threshold == s.n && r.sharp(i, s.class, v)
 	}
 	return true
-}
-
-func (s *lateSearch) kid(nd *lateNode, i int) *lateNode {
-	if s.learn {
-		return nd.ownKid(i, s.tree.gen)
-	}
-	return nd.kid[i]
 }
 
 // leaf searches a leaf whose span ends at end, from ready on if first.
@@ -226,9 +196,8 @@ func (s *lateSearch) leaf(l *lateLeaf, v berth.Count, end berth.Time, first bool
 	}
 }
 
-// study measures the runs in child i of a node that the tree owns, where v PEs
-// are free before it and its span ends at end, and reports whether that was
-// needed and possible.
+// study measures the runs in child i of a node, where v PEs are free before it
+// and its span ends at end, and reports whether that was needed and possible.
 func (t *lateTree) study(nd *lateNode, i int, v berth.Count, end berth.Time, class int, threshold berth.Count) bool {
 	if _, exact, ok := nd.runs.get(i, class, v); ok && exact {
 		return false
@@ -253,7 +222,7 @@ func (t *lateTree) study(nd *lateNode, i int, v berth.Count, end berth.Time, cla
 // measure makes what is known of the runs of a class at a time exact, in the
 // leaf, and as sharp as can be above it.
 func (t *lateTree) measure(at berth.Time, class int, threshold berth.Count) {
-	t.measureIn(t.ownRoot(), at, t.base, lateDusk, class, threshold)
+	t.measureIn(t.root, at, t.base, lateDusk, class, threshold)
 }
 
 func (t *lateTree) measureIn(nd *lateNode, at berth.Time, v berth.Count, hi berth.Time, class int, threshold berth.Count) {
@@ -261,7 +230,7 @@ func (t *lateTree) measureIn(nd *lateNode, at berth.Time, v berth.Count, hi bert
 	v += before
 	end := nd.end(i, hi)
 	if nd.level > 0 {
-		t.measureIn(nd.ownKid(i, t.gen), at, v, end, class, threshold)
+		t.measureIn(nd.kid[i], at, v, end, class, threshold)
 	}
 	t.study(nd, i, v, end, class, threshold)
 }

@@ -11,7 +11,7 @@ func (t *lateTree) split(path *latePath, leaf *lateLeaf, at berth.Time) {
 		t.splitNode(path, 0)
 		return // the caller looks for the leaf again
 	}
-	right := &lateLeaf{gen: t.gen}
+	right := &lateLeaf{}
 	half := int(leaf.n) / 2
 	switch {
 	case leaf.n < lateLeafCap && at < leaf.base:
@@ -42,7 +42,7 @@ func (t *lateTree) split(path *latePath, leaf *lateLeaf, at berth.Time) {
 func (t *lateTree) splitNode(path *latePath, level int) {
 	nd := path[level].nd
 	if nd == t.root {
-		root := &lateNode{gen: t.gen, n: 1, level: nd.level + 1}
+		root := &lateNode{n: 1, level: nd.level + 1}
 		root.sep[0] = nd.sep[0]
 		root.kid[0] = nd
 		root.refresh(0)
@@ -55,7 +55,7 @@ func (t *lateTree) splitNode(path *latePath, level int) {
 	}
 	parent, i := path[level+1].nd, path[level+1].i
 	half := int(nd.n) / 2
-	right := &lateNode{gen: t.gen, level: nd.level, n: nd.n - int32(half)}
+	right := &lateNode{level: nd.level, n: nd.n - int32(half)}
 	right.move(0, nd, half, int(right.n))
 	nd.n = int32(half)
 	nd.clear(half)
@@ -83,7 +83,7 @@ func (t *lateTree) shrinkLeaf(nd *lateNode, i int) bool {
 			continue
 		}
 		right := nd.leaf[left+1]
-		into := nd.ownLeaf(left, t.gen)
+		into := nd.leaf[left]
 		if !into.fits(right.time(right.pts[0]), right.time(right.pts[right.n-1])) {
 			continue
 		}
@@ -114,14 +114,14 @@ func (t *lateTree) shrink(path *latePath) {
 		path[level+1].i = left
 	}
 	for t.root.level > 0 && t.root.n == 1 {
-		t.root = t.root.ownKid(0, t.gen)
+		t.root = t.root.kid[0]
 	}
 }
 
 // balance joins two neighbouring nodes, or shares their children out evenly
 // where these are too many for one.
 func (t *lateTree) balance(parent *lateNode, i int) {
-	a, b := parent.ownKid(i, t.gen), parent.ownKid(i+1, t.gen)
+	a, b := parent.kid[i], parent.kid[i+1]
 	total := int(a.n + b.n)
 	if total <= lateFan*3/4 {
 		a.move(int(a.n), b, 0, int(b.n))

@@ -6,13 +6,7 @@ import "github.com/berth-hpc/berth"
 // and from each point on another value. It is a B+-tree over the points. Since
 // every figure in it is relative, taking n PEs throughout an interval changes
 // two points and the figures above them, however many points lie between.
-//
-// Snapshots share all nodes. A node whose generation is not the tree's may be
-// shared and is copied before it is written to. Generations of two trees that
-// share nodes have nothing to do with each other: a node made by one of them
-// after they parted is not reachable from the other.
 type lateTree struct {
-	gen  uint64
 	base berth.Count
 	root *lateNode
 }
@@ -43,32 +37,18 @@ func newLateTree(base berth.Count) lateTree {
 	return lateTree{base: base, root: root}
 }
 
-// snapshot returns a copy in O(1).
-func (t *lateTree) snapshot() lateTree {
-	t.gen++
-	return *t
-}
-
-func (t *lateTree) ownRoot() *lateNode {
-	if t.root.gen != t.gen {
-		t.root = t.root.clone(t.gen)
-	}
-	return t.root
-}
-
-// own leads path to the leaf whose span contains at, making all of it
-// writable, and returns the leaf.
-func (t *lateTree) own(path *latePath, at berth.Time) *lateLeaf {
-	nd, v, hi := t.ownRoot(), t.base, lateDusk
+// lead makes path lead to the leaf whose span contains at, and returns the leaf.
+func (t *lateTree) lead(path *latePath, at berth.Time) *lateLeaf {
+	nd, v, hi := t.root, t.base, lateDusk
 	for {
 		i, before := nd.child(at)
 		v += before
 		path[nd.level&(lateHeight-1)] = lateStep{nd, i, v, hi}
 		if nd.level == 0 {
-			return nd.ownLeaf(i, t.gen)
+			return nd.leaf[i]
 		}
 		hi = nd.end(i, hi)
-		nd = nd.ownKid(i, t.gen)
+		nd = nd.kid[i]
 	}
 }
 
@@ -85,16 +65,10 @@ func (t *lateTree) overPath(path *latePath, iv berth.Interval) lateBounds {
 	return path[level].nd.over(iv, v)
 }
 
-// shift changes the value by delta throughout iv. It costs O(log n): each end
-// of iv touches one leaf and, as far as their figures change, the nodes above.
-func (t *lateTree) shift(iv berth.Interval, delta berth.Count) {
-	var path latePath
-	leaf := t.own(&path, iv.Start)
-	t.shiftPath(&path, leaf, iv, delta, allLateClasses)
-}
-
-// shiftPath is shift for a path that leads to leaf at iv.Start. Runs of
-// classes other than those touched are the same before and after.
+// shiftPath changes the value by delta throughout iv, for a path that leads to
+// leaf at iv.Start. It costs O(log n): each end of iv touches one leaf and, where
+// their figures change, the nodes above. Runs of classes other than those touched
+// are the same before and after.
 func (t *lateTree) shiftPath(path *latePath, leaf *lateLeaf, iv berth.Interval, delta berth.Count, touched lateSet) {
 	nd, i, hi := path[0].nd, path[0].i, path[0].hi
 	j, other, v := i, leaf, path[0].v
@@ -104,14 +78,12 @@ func (t *lateTree) shiftPath(path *latePath, leaf *lateLeaf, iv berth.Interval, 
 			j++
 		}
 		if j != i {
-			other = nd.ownLeaf(j, t.gen)
+			other = nd.leaf[j]
 		}
 	}
 	if iv.End >= hi || !leaf.takes(iv.Start) || !other.takes(iv.End) || (j == i && !leaf.fits(iv.Start, iv.End)) {
 		t.pointPath(path, leaf, iv.Start, delta, lateDusk, touched)
-		if iv.End < berth.Forever {
-			t.point(iv.End, -delta, iv.Start, touched)
-		}
+		t.point(iv.End, -delta, iv.Start, touched)
 		return
 	}
 	// Both ends lie in leaves of one node, perhaps in one leaf.
@@ -132,7 +104,7 @@ func (t *lateTree) shiftPath(path *latePath, leaf *lateLeaf, iv berth.Interval, 
 // interval whose end this is, and lateDusk if this is a start.
 func (t *lateTree) point(at berth.Time, delta berth.Count, since berth.Time, touched lateSet) {
 	var path latePath
-	leaf := t.own(&path, at)
+	leaf := t.lead(&path, at)
 	t.pointPath(&path, leaf, at, delta, since, touched)
 }
 
@@ -140,7 +112,7 @@ func (t *lateTree) point(at berth.Time, delta berth.Count, since berth.Time, tou
 func (t *lateTree) pointPath(path *latePath, leaf *lateLeaf, at berth.Time, delta berth.Count, since berth.Time, touched lateSet) {
 	for leaf.n == lateLeafCap || !leaf.fits(at, at) {
 		t.split(path, leaf, at)
-		leaf = t.own(path, at)
+		leaf = t.lead(path, at)
 	}
 	t.known(path, since, delta, touched)
 	leaf.add(at, delta)

@@ -53,27 +53,10 @@ func (nd *lateNode) overChild(i int, iv berth.Interval, v berth.Count) lateBound
 	return bounds
 }
 
-// lateSide picks the values below n, or those of at least n.
-type lateSide struct {
-	n     berth.Count
-	below bool
-}
-
-func (s lateSide) holds(v berth.Count) bool { return (v < s.n) == s.below }
-
-// within reports whether some value within the bounds is on this side, where
-// both bounds are attained.
-func (s lateSide) within(low, high berth.Count) bool {
-	if s.below {
-		return low < s.n
-	}
-	return high >= s.n
-}
-
-// next returns the first time from at on at which the value is on the side,
-// or lateDusk.
-func (t *lateTree) next(at berth.Time, side lateSide) berth.Time {
-	when, ok := t.root.next(at, side, t.base, true)
+// next returns the first time from at on at which the value is below n, or
+// lateDusk.
+func (t *lateTree) next(at berth.Time, n berth.Count) berth.Time {
+	when, ok := t.root.next(at, n, t.base, true)
 	if !ok {
 		return lateDusk
 	}
@@ -82,7 +65,7 @@ func (t *lateTree) next(at berth.Time, side lateSide) berth.Time {
 
 // next searches the node from the time at on if first, else from its first
 // point on.
-func (nd *lateNode) next(at berth.Time, side lateSide, v berth.Count, first bool) (berth.Time, bool) {
+func (nd *lateNode) next(at berth.Time, n, v berth.Count, first bool) (berth.Time, bool) {
 	i := 0
 	if first {
 		var before berth.Count
@@ -90,13 +73,13 @@ func (nd *lateNode) next(at berth.Time, side lateSide, v berth.Count, first bool
 		v += before
 	}
 	for ; i < int(nd.n); i++ {
-		if first || side.within(v+nd.low[i], v+nd.high[i]) {
+		if first || v+nd.low[i] < n {
 			var when berth.Time
 			var ok bool
 			if nd.level > 0 {
-				when, ok = nd.kid[i].next(at, side, v, first)
+				when, ok = nd.kid[i].next(at, n, v, first)
 			} else {
-				when, ok = nd.leaf[i].next(at, side, v, first)
+				when, ok = nd.leaf[i].next(at, n, v, first)
 			}
 			if ok {
 				return when, true
@@ -108,7 +91,7 @@ func (nd *lateNode) next(at berth.Time, side lateSide, v berth.Count, first bool
 	return 0, false
 }
 
-func (l *lateLeaf) next(at berth.Time, side lateSide, v berth.Count, first bool) (berth.Time, bool) {
+func (l *lateLeaf) next(at berth.Time, n, v berth.Count, first bool) (berth.Time, bool) {
 	pts := l.points()
 	if first {
 		key := l.after(at)
@@ -116,43 +99,34 @@ func (l *lateLeaf) next(at berth.Time, side lateSide, v berth.Count, first bool)
 			v += pts[0].delta()
 			pts = pts[1:]
 		}
-		if side.holds(v) {
+		if v < n {
 			return at, true
 		}
 	}
 	for _, p := range pts {
 		v += p.delta()
-		if side.holds(v) {
+		if v < n {
 			return l.time(p), true
 		}
 	}
 	return 0, false
 }
 
-// since returns the earliest time from which on, up to before at, the value is
-// on the other side throughout: the end of the last step on the side that
-// begins before at, which may lie beyond at. It returns lateDawn if there is
-// no such step.
-func (t *lateTree) since(at berth.Time, side lateSide) berth.Time {
-	when, ok := t.root.prev(at, side, t.base, true)
+// clearSince returns the earliest time from which on, up to before at, at least
+// n PEs are free, and lateDawn if they are from the beginning. It is the end of
+// the last step below n that begins before at, which may lie beyond at. The base
+// is at least n.
+func (t *lateTree) clearSince(at berth.Time, n berth.Count) berth.Time {
+	when, ok := t.root.prev(at, n, t.base, true)
 	if !ok {
-		if !side.holds(t.base) {
-			return lateDawn
-		}
-		when = lateDawn
+		return lateDawn
 	}
 	return t.successor(when)
 }
 
-// clearSince returns the earliest time from which on at least n PEs are free
-// up to before at, or lateDawn.
-func (t *lateTree) clearSince(at berth.Time, n berth.Count) berth.Time {
-	return t.since(at, lateSide{n, true})
-}
-
-// prev returns the last point before at from which on the value is on the
-// side; if not last, the node ends before at.
-func (nd *lateNode) prev(at berth.Time, side lateSide, v berth.Count, last bool) (berth.Time, bool) {
+// prev returns the last point before at from which on the value is below n; if
+// not last, the node ends before at.
+func (nd *lateNode) prev(at berth.Time, n, v berth.Count, last bool) (berth.Time, bool) {
 	i, before := int(nd.n)-1, berth.Count(0)
 	if last {
 		i, before = nd.child(at - 1)
@@ -163,13 +137,13 @@ func (nd *lateNode) prev(at berth.Time, side lateSide, v berth.Count, last bool)
 	}
 	v += before
 	for ; i >= 0; i-- {
-		if last || side.within(v+nd.low[i], v+nd.high[i]) {
+		if last || v+nd.low[i] < n {
 			var when berth.Time
 			var ok bool
 			if nd.level > 0 {
-				when, ok = nd.kid[i].prev(at, side, v, last)
+				when, ok = nd.kid[i].prev(at, n, v, last)
 			} else {
-				when, ok = nd.leaf[i].prev(at, side, v)
+				when, ok = nd.leaf[i].prev(at, n, v)
 			}
 			if ok {
 				return when, true
@@ -183,14 +157,14 @@ func (nd *lateNode) prev(at berth.Time, side lateSide, v berth.Count, last bool)
 	return 0, false
 }
 
-func (l *lateLeaf) prev(at berth.Time, side lateSide, v berth.Count) (when berth.Time, ok bool) {
+func (l *lateLeaf) prev(at berth.Time, n, v berth.Count) (when berth.Time, ok bool) {
 	key := l.key(at)
 	for _, p := range l.points() {
 		if p >= key {
 			break
 		}
 		v += p.delta()
-		if side.holds(v) {
+		if v < n {
 			when, ok = l.time(p), true
 		}
 	}
@@ -205,7 +179,7 @@ func (t *lateTree) successor(at berth.Time) berth.Time {
 
 // before returns the last point before at, if there is any.
 func (t *lateTree) before(at berth.Time) (berth.Time, bool) {
-	return t.root.prev(at, lateSide{lateNoLow, true}, 0, true)
+	return t.root.prev(at, lateNoLow, 0, true)
 }
 
 // value returns the value at a time.

@@ -26,8 +26,7 @@ func NewPlain(size berth.Count, binding berth.Binding) Calendar {
 		panic("calendar: size outside 1..berth.MaxPEs")
 	}
 	if binding == berth.Late {
-		counts := &counts{size: size, capacity: steps[berth.Count]{base: size}}
-		return &plainLate{newPlain(size, binding, counts), counts}
+		return newPlain(size, binding, counts{size: size})
 	}
 	return newPlain(size, binding, newSets(size))
 }
@@ -46,18 +45,14 @@ type room[S any] interface {
 
 	amount(*Block) S
 	canTake(v, amount S) bool
-	take(v, amount S) S                            // a new value
-	canGive(step berth.Interval, v, amount S) bool // amount is booked throughout the step
-	give(v, amount S) S                            // a new value
-
-	prune(now berth.Time)
-	clone() room[S]
+	take(v, amount S) S // a new value
+	canGive(v, amount S) bool
+	give(v, amount S) S // a new value
 }
 
 type plain[S any] struct {
 	size    berth.Count
 	binding berth.Binding
-	version uint64
 	room    room[S]
 	free    steps[S]
 }
@@ -71,7 +66,6 @@ func newPlain[S any](size berth.Count, binding berth.Binding, room room[S]) *pla
 
 func (c *plain[S]) Size() berth.Count      { return c.size }
 func (c *plain[S]) Binding() berth.Binding { return c.binding }
-func (c *plain[S]) Version() uint64        { return c.version }
 
 func (c *plain[S]) Add(b Block) error {
 	if err := b.check(c.size, c.binding); err != nil {
@@ -86,7 +80,6 @@ func (c *plain[S]) Add(b Block) error {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are taken during %s", b.NPE, taken)
 	}
 	c.free.update(iv, func(v S) S { return c.room.take(v, amount) }, c.room.equal)
-	c.version++
 	return nil
 }
 
@@ -98,19 +91,15 @@ func (c *plain[S]) Remove(b Block) error {
 	var missing berth.Interval
 	if !c.free.each(iv, func(step berth.Interval, v S) bool {
 		missing = step
-		return c.room.canGive(step, v, amount)
+		return c.room.canGive(v, amount)
 	}) {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, missing)
 	}
 	c.free.update(iv, func(v S) S { return c.room.give(v, amount) }, c.room.equal)
-	c.version++
 	return nil
 }
 
-func (c *plain[S]) Prune(now berth.Time) {
-	c.free.prune(now, c.room.equal)
-	c.room.prune(now)
-}
+func (c *plain[S]) Prune(now berth.Time) { c.free.prune(now, c.room.equal) }
 
 func (c *plain[S]) Find(q Query, rule Rule) (Fit, bool) {
 	if q.Validate(c.binding) != nil {
@@ -120,7 +109,7 @@ func (c *plain[S]) Find(q Query, rule Rule) (Fit, bool) {
 	var best Fit
 	var bestFree S
 	found := false
-	for _, start := range c.Candidates(q) {
+	for _, start := range c.candidates(q) {
 		rectangle, free, ok := c.rectangle(&q, start)
 		if !ok {
 			continue
@@ -139,22 +128,9 @@ func (c *plain[S]) Find(q Query, rule Rule) (Fit, bool) {
 	return best, found
 }
 
-func (c *plain[S]) Latest(q Query) (Fit, bool) {
-	if q.Validate(c.binding) != nil || q.Deadline >= berth.Forever {
-		return Fit{}, false
-	}
-	for _, start := range slices.Backward(c.Candidates(q)) {
-		free := c.window(&q, start)
-		if c.room.count(free) >= q.NPE {
-			return Fit{Start: start, End: start.Add(q.Duration), PEs: c.room.lowest(free, q.NPE)}, true
-		}
-	}
-	return Fit{}, false
-}
-
 func (c *plain[S]) MostFree(q Query) (most berth.Count, start berth.Time) {
 	start = q.Ready
-	for i, candidate := range c.Candidates(q) {
+	for i, candidate := range c.candidates(q) {
 		if n := c.room.count(c.window(&q, candidate)); i == 0 || n > most {
 			most, start = n, candidate
 		}
@@ -162,9 +138,9 @@ func (c *plain[S]) MostFree(q Query) (most berth.Count, start berth.Time) {
 	return most, start
 }
 
-// Candidates follows spec 1, b.4: both ends of the window, every record time
+// candidates follows spec 1, b.4: both ends of the window, every record time
 // x in it, and x − duration. A query without a deadline has no right end.
-func (c *plain[S]) Candidates(q Query) []berth.Time {
+func (c *plain[S]) candidates(q Query) []berth.Time {
 	if q.Validate(c.binding) != nil {
 		return nil
 	}
@@ -185,7 +161,7 @@ func (c *plain[S]) Candidates(q Query) []berth.Time {
 
 func (c *plain[S]) Rectangles(q Query) iter.Seq2[berth.Rectangle, berth.PESet] {
 	return func(yield func(berth.Rectangle, berth.PESet) bool) {
-		for _, start := range c.Candidates(q) {
+		for _, start := range c.candidates(q) {
 			if r, free, ok := c.rectangle(&q, start); ok && !yield(r, c.room.lowest(free, c.size)) {
 				return
 			}
@@ -257,44 +233,7 @@ func (c *plain[S]) Records() iter.Seq[Record] {
 	}
 }
 
-func (c *plain[S]) Snapshot() Calendar { return c.clone() }
-
-func (c *plain[S]) clone() *plain[S] {
-	copied := *c
-	copied.free = c.free.clone()
-	copied.room = c.room.clone()
-	return &copied
-}
-
-// plainLate is a plain calendar of counts, whose capacity may change.
-type plainLate struct {
-	*plain[berth.Count]
-	counts *counts
-}
-
-func (c *plainLate) Resize(iv berth.Interval, by berth.Count) error {
-	switch {
-	case iv.Start >= iv.End || !iv.Start.Valid() || (!iv.End.Valid() && iv.End != berth.Forever):
-		return berth.Errorf(berth.Invalid, "end", "%s is not an interval", iv)
-	case !c.counts.capacity.each(iv, func(_ berth.Interval, v berth.Count) bool { return 0 <= v+by && v+by <= c.size }):
-		return berth.Errorf(berth.Invalid, "npe", "a change by %d would leave 0..%d PEs", by, c.size)
-	case by == 0:
-		return nil
-	}
-	add := func(v berth.Count) berth.Count { return v + by }
-	c.counts.capacity.update(iv, add, c.counts.equal)
-	c.free.update(iv, add, c.counts.equal)
-	c.version++
-	return nil
-}
-
-func (c *plainLate) Snapshot() Calendar {
-	copied := c.clone()
-	return &plainLate{copied, copied.room.(*counts)}
-}
-
 var (
 	_ Calendar = (*plain[bitset.Set])(nil)
-	_ Calendar = (*plainLate)(nil)
-	_ Resizer  = (*plainLate)(nil)
+	_ Calendar = (*plain[berth.Count])(nil)
 )

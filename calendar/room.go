@@ -53,8 +53,6 @@ func (*sets) count(v bitset.Set) berth.Count                 { return v.Count() 
 func (*sets) lowest(v bitset.Set, n berth.Count) berth.PESet { return v.Lowest(n) }
 func (r *sets) busy(v bitset.Set) berth.PESet                { return r.take(r.all, v).Lowest(r.size) }
 func (r *sets) canTake(v, amount bitset.Set) bool            { return r.covers(v, amount) }
-func (*sets) prune(berth.Time)                               {}
-func (r *sets) clone() room[bitset.Set]                      { return r }
 
 func (r *sets) amount(b *Block) bitset.Set {
 	w := make(bitset.Set, len(r.all))
@@ -70,7 +68,7 @@ func (*sets) take(v, amount bitset.Set) bitset.Set {
 	return w
 }
 
-func (*sets) canGive(_ berth.Interval, v, amount bitset.Set) bool {
+func (*sets) canGive(v, amount bitset.Set) bool {
 	for i := range v {
 		if v[i]&amount[i] != 0 {
 			return false
@@ -87,30 +85,18 @@ func (*sets) give(v, amount bitset.Set) bitset.Set {
 	return w
 }
 
-// counts is the room of late binding: how many PEs are free. Where capacity
-// was lost under bookings the number is negative.
-type counts struct {
-	size     berth.Count
-	capacity steps[berth.Count]
-}
+// counts is the room of late binding: how many PEs are free.
+type counts struct{ size berth.Count }
 
-func (r *counts) everything(berth.PESet) berth.Count            { return r.size }
-func (*counts) meet(acc, v berth.Count) berth.Count             { return min(acc, v) }
-func (*counts) covers(v, free berth.Count) bool                 { return v >= free }
-func (*counts) equal(a, b berth.Count) bool                     { return a == b }
-func (*counts) count(v berth.Count) berth.Count                 { return v }
-func (*counts) lowest(berth.Count, berth.Count) (p berth.PESet) { return p }
-func (*counts) busy(berth.Count) (p berth.PESet)                { return p }
-func (*counts) amount(b *Block) berth.Count                     { return b.NPE }
-func (*counts) canTake(v, amount berth.Count) bool              { return v >= amount }
-func (*counts) take(v, amount berth.Count) berth.Count          { return v - amount }
-func (*counts) give(v, amount berth.Count) berth.Count          { return v + amount }
-func (r *counts) prune(now berth.Time)                          { r.capacity.prune(now, r.equal) }
-
-func (r *counts) canGive(step berth.Interval, v, amount berth.Count) bool {
-	return r.capacity.each(step, func(_ berth.Interval, capacity berth.Count) bool { return v+amount <= capacity })
-}
-
-func (r *counts) clone() room[berth.Count] {
-	return &counts{size: r.size, capacity: r.capacity.clone()}
-}
+func (r counts) everything(berth.PESet) berth.Count            { return r.size }
+func (counts) meet(acc, v berth.Count) berth.Count             { return min(acc, v) }
+func (counts) covers(v, free berth.Count) bool                 { return v >= free }
+func (counts) equal(a, b berth.Count) bool                     { return a == b }
+func (counts) count(v berth.Count) berth.Count                 { return v }
+func (counts) lowest(berth.Count, berth.Count) (p berth.PESet) { return p }
+func (counts) busy(berth.Count) (p berth.PESet)                { return p }
+func (counts) amount(b *Block) berth.Count                     { return b.NPE }
+func (counts) canTake(v, amount berth.Count) bool              { return v >= amount }
+func (counts) take(v, amount berth.Count) berth.Count          { return v - amount }
+func (r counts) canGive(v, amount berth.Count) bool            { return v+amount <= r.size }
+func (counts) give(v, amount berth.Count) berth.Count          { return v + amount }

@@ -105,7 +105,3 @@ func (s *steps[S]) prune(now berth.Time, equal func(a, b S) bool) {
 	s.times[0] = now
 	s.join(0, equal)
 }
-
-func (s *steps[S]) clone() steps[S] {
-	return steps[S]{base: s.base, times: slices.Clone(s.times), values: slices.Clone(s.values)}
-}

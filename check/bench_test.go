@@ -82,14 +82,18 @@ func BenchmarkFile(b *testing.B) {
 func hostile(n int) map[string]string {
 	line := func(format string, args ...any) string { return fmt.Sprintf(format, args...) + "\n" }
 	files := map[string]string{}
-	var one, same, sites, wide, nested, chain, staged strings.Builder
+	var one, same, sites, wide, nested, chain, staged, moved strings.Builder
 	var comb strings.Builder
 	comb.WriteString("0")
 	for pe := 2; pe < 1<<17; pe += 2 {
 		fmt.Fprintf(&comb, ",%d", pe)
 	}
 	wide.WriteString(line(`{"id":"comb","kind":"booking","npe":65536,"start":0,"end":%d,"pes":"%s"}`, 10*n, &comb))
+	moves := strings.TrimSuffix(strings.Repeat(`{"at":5,"start":9,"end":12,"npe":1,"cause":"o"},`, n), ",")
+	moved.WriteString(line(`{"id":"all","arrival":0,"ready":0,"deadline":99,"duration":3,"npe":1,"accepted":true,"start":9,"end":12,"promised_start":9,"moved_from":[%s]}`, moves))
 	for i := range n {
+		moved.WriteString(line(`{"id":"o","kind":"outage","npe":1,"start":5,"end":%d,"pes":"%d"}`, 20+i, i))
+		moved.WriteString(line(`{"id":"%d","arrival":0,"ready":0,"deadline":99,"duration":3,"npe":1,"accepted":true,"start":30,"end":33,"promised_start":9,"moved_from":[{"at":5,"start":9,"end":12,"npe":1,"cause":"o"}],"stretches":[{"from":31,"npe":0,"cause":"o"}]}`, i))
 		staged.WriteString(line(`{"id":"s","kind":"job","npe":1,"part":%d,"start":%d,"end":%d,"software":"%d","licences":2,"storage_mb":9}`, i, i, 3*n, i))
 		staged.WriteString(line(`{"id":"s","kind":"staging","start":%d,"end":%d}`, i, i+1))
 		one.WriteString(line(`{"id":"%d","kind":"booking","npe":1,"start":0,"end":%d,"pes":"0"}`, i, n+i))
@@ -101,7 +105,7 @@ func hostile(n int) map[string]string {
 		chain.WriteString(line(`{"id":"k%d","kind":"job","npe":1,"start":0,"end":%d}`, i, 2*n))
 	}
 	files["one PE"], files["one id"], files["many sites"] = one.String(), same.String(), sites.String()
-	files["many stagings"] = staged.String()
+	files["many stagings"], files["many moves"] = staged.String(), moved.String()
 	files["wide"], files["nested"], files["many excesses"] = wide.String(), nested.String(), chain.String()
 	return files
 }

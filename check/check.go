@@ -21,8 +21,8 @@
 // A needed field that is missing, a field of the wrong type, a field given
 // twice, a time that is no whole number or beyond ±2^42, a size beyond 2^20, a
 // PE list that cannot be read or names a PE twice, licences beyond 2^30,
-// accelerators beyond 2^20 or storage_mb beyond 2^42 in size, and a line of more
-// than 16 MiB make the file unreadable. A line without a site is at the only site
+// accelerators beyond 2^20, memory_mb or storage_mb beyond 2^42 in size, and a
+// line of more than 16 MiB make the file unreadable. A line without a site is at the only site
 // that the file names; if it names several, it is unreadable where the site
 // matters. Likewise the pool within a site.
 //
@@ -40,14 +40,31 @@
 //   - Accepted: ready ≤ start, arrival ≤ start, end ≤ deadline,
 //     end − start = duration. With variants, npe and duration are one of them,
 //     where the duration is divided by the speed of the pool, that for
-//     accelerators if it asks for some, and rounded up.
-//   - A promised start lies in the window. It says that the promise was first for
-//     then, and has moved since: within the window, maybe to a pool where it
-//     takes another time, or beyond the deadline, because somebody else went on
-//     for too long; then it was for the same time, within the window.
+//     accelerators if it asks for some, and rounded up, and a transfer is added.
+//     What was added to the promise later on (extended) is in the duration too, and
+//     its deadline is not before the end that it has now.
+//   - A promised start means that the promise has moved: it was first made for that
+//     time. moved_from lists its former places in order, the first with the promised
+//     start. A former place has as many PEs as the request asks for, in one of its
+//     variants if it has some, in a pool that has them. It lies in the window, except
+//     that ends may be after the deadline once an overrun has delayed the promise. A
+//     promise that was taken back lists its last place too, and its reason is
+//     neither a policy nor a quota. A hold that expired lists the place that it had,
+//     without a promised start.
+//   - A former place was given up by its end, for a reason. Its cause is an outage of
+//     its pool that began after the place was made and had not ended, or a line of
+//     its pool that had reached its end and has a later actual end; pieces of a job
+//     (its id, a slash and a number) count as the job. The cause was expected to
+//     take PEs during the place, an outage until its end, a line until its limit. If
+//     both name PEs, they share one. If the place names none, more PEs than the pool
+//     has were taken at some time of it, by everything that was promised, ran or was
+//     down as it was known when the place was given up. Or its data were expected
+//     (staged) after its start, and it has storage_mb. The reason of one part holds
+//     for all parts. Jobs need no reason.
 //   - A booking that states a duration above 0 is as long as it says. What a
 //     booking, a job, an outage or a staging says in arrival, ready, deadline,
-//     accepted is of no account.
+//     accepted is of no account, but for the arrival of an outage, which is when it
+//     was announced, if that was before its start.
 //   - A line takes npe PEs throughout [start, end), or [start, actual end) if it
 //     has one, which is not before its start. Actual ends are not held against
 //     the deadline, which binds the promise. An outage without an end lasts for
@@ -57,14 +74,27 @@
 //     kind, and no PE twice, over the lines that name PEs. So an outage must not
 //     overlap what is booked, nor another outage on the same PEs.
 //   - PEs named are as many as npe and inside the pool, which has at least npe.
+//   - Stretches tell how the PEs of a request changed while it held them. From each
+//     one on, in order, from the start to the end, it holds those PEs instead: at
+//     most npe, of its pool, its partition and those asked for. PEs that it loses are
+//     those of an outage of its pool, the cause, that has begun and is expected to
+//     last longer. If its PEs had no names before, it lacks at most as many as these
+//     outages took.
 //   - What comes after something starts when that has ended (its actual end, if
 //     it has one, of all its parts), and that exists and was accepted.
 //   - Parts of one id are all accepted with one start, or all refused.
 //   - Requests, bookings and jobs may ask for software, at least a version of it,
-//     licences of it, accelerators and storage_mb; version and licences need
-//     software, and no count is negative. What an outage or a staging says in
-//     these is of no account, and of a line that takes no PEs only the form is
-//     checked.
+//     licences of it, memory_mb and accelerators of each PE, storage_mb, a
+//     partition, and for a site (want_site), a pool (want_pool) and PEs (eligible)
+//     to the exclusion of others; version and licences need software, and no count
+//     is negative. What an outage or a staging says in these is of no account, and
+//     of a line that takes no PEs only the form is checked.
+//   - A line runs at the site and the pool asked for, and has no PEs but those
+//     asked for. The PEs of its pool have the memory and the accelerators.
+//   - Its site has the partition, of its pool. PEs named are among those of the
+//     partition, npe is not above the most of it for one part, and from start to
+//     end it is not longer than the partition allows; an actual end is not held
+//     against that.
 //   - A site at which a line runs has its software: a row of that name whose
 //     version is at least the one asked for, any if none is. Versions compare by
 //     their components between points, and in each by turns numbers and texts, so
@@ -76,18 +106,25 @@
 //     one, if it has one). Storage is taken from the start of the first staging of
 //     the id to the site on, if that is earlier.
 //   - A staging belongs to the request, booking or job of its id. It is at a site
-//     where a line of that id runs, begins no earlier than the arrival if that is
-//     a request, and ends no later than the start; or begins at the start exactly
-//     and ends before the end, where PEs are held meanwhile. This holds against
-//     every part that runs at the site, and for each of several stagings alone.
-//     Ends are as reserved: actual ones are not held against either. What was
-//     refused has no staging; that of a job not started may be anywhere, at any
-//     time. Nothing says that there must be a staging.
+//     where a line of that id runs, and begins no earlier than the arrival if that is
+//     a request. It ends no later than the start; or, where PEs are held meanwhile,
+//     it begins at the start exactly, or at that of a former place there, and ends
+//     before the end. This holds against every part that runs at the site, and for
+//     each of several stagings alone. Ends are as reserved: actual ones are not held
+//     against either. A staging with a promised end was expected to end then; it may
+//     have come later, or not at all. What was refused has no staging; that of a job
+//     not started may be anywhere, at any time. Nothing says that there must be a
+//     staging, unless a request has a transfer.
+//   - A transfer is shorter than the duration. A staging to the site of the request
+//     begins at its start and was expected to last as long. If the request has
+//     moved, the staging may be shorter, or it began for a former place and was over,
+//     or had as much left, when that was given up.
 //   - Where an uplink is given, a staging moves kilobytes in its time, evenly and
 //     rounded up to whole ones a second; what does not say how many moves the
 //     storage_mb of its id. At no time is more moved than the uplink carries. The
 //     stagings of an id at one site that say how much they move come together to
-//     the most storage_mb that its lines there ask for, at least.
+//     the most storage_mb that its lines there ask for, at least, unless one of
+//     them came at another time than promised.
 package check
 
 import (
@@ -97,31 +134,6 @@ import (
 
 	"github.com/berth-hpc/berth"
 )
-
-// Options says what a schedule is checked against. PEs or Sizes must be
-// set; Sizes wins.
-type Options struct {
-	// PEs is the size of the machine. If a file names several sites or pools,
-	// each of them has this size.
-	PEs berth.Count
-	// Sizes returns the size of a pool, and false if there is no such pool. It
-	// is asked once for each pool at which a line takes PEs; a name that the
-	// file does not supply is "".
-	Sizes func(site, pool string) (berth.Count, bool)
-	// Speed returns the speed of a pool for what asks for accelerators, or does
-	// not, in thousandths of that for which the durations of variants are given;
-	// 0 is that speed, and so is a nil function. Names are as for Sizes.
-	Speed func(site, pool string, accelerated bool) berth.Speed
-	// Software returns the programs of a site, which are not changed; the first
-	// that will do counts. A nil function leaves all sites' unchecked.
-	Software func(site string) []berth.Software
-	// Storage returns the scratch space of a site in 10^6 bytes, and false if it
-	// is not limited. A nil function is no limit.
-	Storage func(site string) (megabytes int64, limited bool)
-	// Uplink is how much all stagings together move, in 1000 bytes per second; 0
-	// is no limit.
-	Uplink int64
-}
 
 // Class names a kind of violation.
 type Class string
@@ -141,7 +153,13 @@ const (
 	TooLarge         Class = "too_large"          // more PEs than the pool has
 	Count            Class = "count"              // a list of PEs of another length than npe
 	Range            Class = "range"              // a PE number that the pool does not have
+	Place            Class = "place"              // a site or a pool other than the one asked for
+	Eligible         Class = "eligible"           // a PE other than those asked for
+	Partition        Class = "partition"          // PEs or a time that the partition asked for does not give
+	Hardware         Class = "hardware"           // PEs with less memory or fewer accelerators than asked for
 	Software         Class = "software"           // a line at a site without the program, or with too old a version
+	Moved            Class = "moved"              // a promise that moved without a reason, or to another size
+	Resized          Class = "resized"            // PEs that were taken from a reservation without a reason, or more than promised
 	Parts            Class = "parts"              // co-allocated parts that do not start together
 	Precedence       Class = "precedence"         // a start before the end of what must come first
 	Staging          Class = "staging"            // a staging that does not belong to a request, or at the wrong time
@@ -157,7 +175,8 @@ const (
 func Classes() []Class {
 	return []Class{
 		Duplicate, BadRequest, DeadlineTooEarly, BadReason, RefusalWithStart, MissingStart, Window, Length,
-		Variant, UnknownPool, TooLarge, Count, Range, Software, Parts, Precedence, Staging,
+		Variant, UnknownPool, TooLarge, Count, Range, Place, Eligible, Partition, Hardware, Software,
+		Moved, Resized, Parts, Precedence, Staging,
 		Capacity, Identity, Licences, Storage, Uplink,
 	}
 }
@@ -231,6 +250,9 @@ func File(r io.Reader, name string, opts Options) (*Report, error) {
 	}
 	c.checkLines()
 	c.checkGroups()
+	c.checkMoves()
+	c.checkLosses()
+	c.addStretches()
 	c.sweepAll()
 	return c.report(), nil
 }

@@ -20,7 +20,7 @@ const valid = `
 {"id":"b2","kind":"booking","npe":3,"start":0,"end":20}
 {"id":"1","kind":"request","arrival":0,"ready":4,"deadline":18,"duration":4,"npe":4,"accepted":true,"start":6,"end":10,"pes":"0-1,8,9","user":"ann"}
 {"id":"2","kind":"request","arrival":1,"ready":1,"deadline":9,"duration":8,"npe":4,"accepted":false,"reason":"no_capacity"}
-{"id":"3","arrival":2,"ready":2,"deadline":40,"duration":5,"npe":2,"accepted":true,"start":10,"end":15,"after":["1"],"promised_start":11}
+{"id":"3","arrival":2,"ready":2,"deadline":40,"duration":5,"npe":2,"accepted":true,"start":10,"end":15,"after":["1"],"storage_mb":1,"promised_start":9,"moved_from":[{"at":5,"start":9,"end":14,"npe":2,"staged":10}]}
 {"id":"4","arrival":3,"ready":3,"deadline":60,"duration":10,"npe":1,"accepted":true,"start":30,"end":40,"part":1,"pes":"7"}
 {"id":"4","arrival":3,"ready":3,"deadline":60,"duration":20,"npe":2,"accepted":true,"start":30,"end":50,"part":"2","pes":"0,1"}
 {"id":"5","arrival":3,"ready":3,"deadline":60,"duration":9,"npe":4,"accepted":true,"start":20,"end":29,"actual_end":25,"variants":[{"npe":8,"duration":5},{"npe":4,"duration":9}],"pes":"0-3"}
@@ -106,31 +106,66 @@ func TestVariantsAreScaled(t *testing.T) {
 	}
 }
 
-// A promise that yielded to somebody who went on for too long may end after its
+// What was extended is as long as it is now, with a deadline that is not before
+// its end, and what it was before is one of its variants.
+func TestExtendedReservations(t *testing.T) {
+	const line = `{"id":"x","arrival":0,"ready":0,"deadline":40,"npe":4,"variants":[{"npe":4,"duration":9}],"accepted":true,"start":10,`
+	for rest, want := range map[string]string{
+		`"end":40,"duration":30,"extended":21}`:                 "",
+		`"end":40,"duration":30,"extended":20}`:                 "variant",
+		`"end":40,"duration":30}`:                               "variant",
+		`"end":40,"duration":29,"extended":20}`:                 "length",
+		`"end":41,"duration":31,"extended":22}`:                 "window",
+		`"end":19,"duration":9,"extended":0}`:                   "",
+		`"end":18,"duration":8,"extended":-1}`:                  "length",
+		`"end":19,"duration":9,"variants":[],"extended":9}`:     "f.jsonl:1: variants: given twice",
+		`"end":40,"duration":30,"extended":21,"actual_end":45}`: "",
+	} {
+		report, err := check.File(strings.NewReader(line+rest), "f.jsonl", check.Options{PEs: 4})
+		var got string
+		switch {
+		case err != nil:
+			got = err.Error()
+		case len(report.Violations) > 0:
+			got = string(report.Violations[0].Class)
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", rest, got, want)
+		}
+	}
+}
+
+// A promise that yielded to something that went on for too long may end after its
 // deadline, one that an outage moved may have been for another time, and one
 // that was taken back is a refusal. The window is [5, 40).
 func TestMovedPromises(t *testing.T) {
-	const moved = `{"id":"m","arrival":3,"ready":5,"deadline":40,"npe":2,`
+	const (
+		moved   = `{"id":"m","arrival":3,"ready":5,"deadline":40,"npe":2,`
+		outage  = `{"id":"o","kind":"outage","npe":9,"start":20,"end":100,"actual_end":37}` + "\n"
+		overrun = `{"id":"c","kind":"job","npe":9,"start":3,"end":30,"actual_end":36,"limit":50}` + "\n"
+		delayed = `,"moved_from":[{"at":30,"start":30,"end":40,"npe":2,"cause":"c"}]}`
+		down    = `,"moved_from":[{"at":20,"start":30,"end":40,"npe":2,"cause":"o"}]}`
+	)
 	for name, c := range map[string]struct {
-		line string
-		want []string
+		lines string
+		want  []string
 	}{
-		"delayed":                    {`"duration":10,"accepted":true,"start":38,"end":48,"promised_start":30}`, nil},
-		"delayed to after it":        {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":30}`, nil},
-		"promised too late":          {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":31}`, []string{"window m"}},
-		"promised too early":         {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":4}`, []string{"window m"}},
-		"late and never moved":       {`"duration":10,"accepted":true,"start":38,"end":48}`, []string{"window m"}},
-		"moved to a slower pool":     {`"duration":25,"accepted":true,"start":6,"end":31,"promised_start":30}`, nil},
-		"moved before it is ready":   {`"duration":25,"accepted":true,"start":4,"end":29,"promised_start":30}`, []string{"window m"}},
-		"promised at the deadline":   {`"duration":10,"accepted":true,"start":6,"end":16,"promised_start":40}`, []string{"window m"}},
-		"promised late, no end":      {`"duration":10,"accepted":true,"start":31,"promised_start":31}`, []string{"missing_start m", "window m"}},
-		"taken back":                 {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30}`, nil},
-		"taken back and yet started": {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30,"start":31}`, []string{"refusal_with_start m"}},
-		"taken back outside":         {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":4}`, []string{"window m"}},
+		"delayed":                    {overrun + moved + `"duration":10,"accepted":true,"start":38,"end":48,"promised_start":30` + delayed, nil},
+		"delayed to after it":        {overrun + moved + `"duration":10,"accepted":true,"start":60,"end":70,"promised_start":30` + delayed, nil},
+		"promised too late":          {overrun + moved + `"duration":10,"accepted":true,"start":60,"end":70,"promised_start":30` + strings.Replace(delayed, `"end":40`, `"end":41`, 1), []string{"window m"}},
+		"promised too early":         {overrun + moved + `"duration":10,"accepted":true,"start":60,"end":70,"promised_start":4` + strings.Replace(delayed, `"start":30`, `"start":4`, 1), []string{"window m"}},
+		"late and never moved":       {moved + `"duration":10,"accepted":true,"start":38,"end":48}`, []string{"window m"}},
+		"late for an outage":         {outage + moved + `"duration":10,"accepted":true,"start":38,"end":48,"promised_start":30` + down, []string{"window m"}},
+		"moved to a slower pool":     {outage + moved + `"duration":15,"accepted":true,"start":5,"end":20,"promised_start":30` + down, nil},
+		"moved before it is ready":   {outage + moved + `"duration":15,"accepted":true,"start":4,"end":19,"promised_start":30` + down, []string{"window m"}},
+		"late for an outage, no end": {outage + moved + `"duration":10,"accepted":true,"start":31,"promised_start":30` + down, []string{"missing_start m"}},
+		"taken back":                 {outage + moved + `"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30` + down, nil},
+		"taken back and yet started": {outage + moved + `"duration":10,"accepted":false,"reason":"no_capacity","start":31,"promised_start":30` + down, []string{"refusal_with_start m"}},
+		"taken back without a word":  {moved + `"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30}`, []string{"moved m"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, v := range on(t, 10, moved+c.line).Violations {
+			for _, v := range on(t, 10, c.lines).Violations {
 				got = append(got, string(v.Class)+" "+strings.Join(v.IDs, " "))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -174,8 +209,8 @@ func TestViolations(t *testing.T) {
 		{"job without end", `"start":50,"end":52`, `"start":50`, []string{"missing_start j1"}},
 		{"start before ready", `"ready":4,"deadline":18`, `"ready":7,"deadline":18`, []string{"window 1"}},
 		{"end after deadline", `"deadline":18`, `"deadline":9`, []string{"window 1"}},
-		{"promise before ready", `"promised_start":11`, `"promised_start":1`, []string{"window 3"}},
-		{"promise after deadline", `"promised_start":11`, `"promised_start":40`, []string{"window 3"}},
+		{"another start promised", `"promised_start":9`, `"promised_start":8`, []string{"moved 3"}},
+		{"promise after deadline", `"start":9,"end":14`, `"start":9,"end":41`, []string{"window 3"}},
 		{"too short", `"end":15`, `"end":14`, []string{"length 3"}},
 		{"too long", `"end":15`, `"end":16`, []string{"length 3"}},
 		{"empty booking", `"start":0,"end":20`, `"start":20,"end":20`, []string{"length b2"}},
@@ -188,13 +223,14 @@ func TestViolations(t *testing.T) {
 		{"no PE named", `"part":1,"pes":"7"`, `"part":1,"pes":""`, []string{"count 4"}},
 		{"range", `"pes":"5"`, `"pes":"10"`, []string{"range down"}},
 		{"parts apart", `"start":30,"end":40`, `"start":31,"end":41`, []string{"parts 4"}},
+		{"a later part", `"start":30,"end":50`, `"start":31,"end":51`, []string{"capacity 4 j1", "parts 4"}},
 		{"parts decided apart", `"accepted":true,"start":30,"end":40,"part":1,"pes":"7"`, `"accepted":false,"reason":"quota","part":1`, []string{"parts 4"}},
 		{"start before predecessor ends", `"start":10,"end":15`, `"start":9,"end":14`, []string{"precedence 1 3"}},
 		{"refused predecessor", `"after":["1"]`, `"after":["2"]`, []string{"precedence 2 3"}},
 		{"unknown predecessor", `"after":["1"]`, `"after":["x"]`, []string{"precedence 3 x"}},
 		{"own predecessor", `"after":["1"]`, `"after":["3"]`, []string{"precedence 3"}},
 		{"predecessor overruns", `"user":"ann"`, `"actual_end":11`, []string{"precedence 1 3"}},
-		{"one PE too many by count", `"npe":2,"accepted":true,"start":10`, `"npe":8,"accepted":true,"start":10`, []string{"capacity b2 3"}},
+		{"one PE too many by count", `"npe":2,"accepted":true,"start":10`, `"npe":8,"accepted":true,"start":10`, []string{"capacity b2 3", "moved 3"}},
 		{"outage on what is booked", `"start":60,"pes":"5"`, `"start":28,"pes":"5"`, []string{"capacity 6 down", "capacity down j1", "identity 6 down"}},
 		{"one PE twice", `"part":"2","pes":"0,1"`, `"part":"2","pes":"7,1"`, []string{"identity 4"}},
 		{"overrun into others", `"actual_end":25`, `"actual_end":26`, []string{"capacity 5 6", "identity 5 6"}},
@@ -220,8 +256,8 @@ func TestViolations(t *testing.T) {
 }
 
 func TestEveryClassIsTested(t *testing.T) {
-	if len(check.Classes()) != 22 {
-		t.Error("a class was added or lost: see that TestViolations, TestViolationsOfNeeds or TestUplink has it")
+	if len(check.Classes()) != 28 {
+		t.Error("a class was added or lost: see that a test of violations has it")
 	}
 }
 
@@ -300,6 +336,17 @@ func TestBadInput(t *testing.T) {
 		{"storage a fraction", `"npe":64`, `"storage_mb":1.5,"npe":64`, "storage_mb: 1.5 is not a whole number"},
 		{"storage too large", `"npe":64`, `"storage_mb":4398046511104,"npe":64`, "storage_mb: 4398046511104 is out of bounds"},
 		{"software twice", `"npe":64`, `"software":"a","software":"a","npe":64`, "software: given twice"},
+		{"moved from a text", `"npe":64`, `"moved_from":"x","npe":64`, "moved_from: \"x\" is not a list"},
+		{"moved from a number", `"npe":64`, `"moved_from":[1],"npe":64`, "moved_from: 1 is not an object"},
+		{"moved from no time", `"npe":64`, `"moved_from":[{"start":1,"end":2,"npe":1}],"npe":64`, "moved_from: {"},
+		{"moved at a fraction", `"npe":64`, `"moved_from":[{"at":0.5,"start":1,"end":2,"npe":1}],"npe":64`, "moved_from.at: 0.5 is not a whole number"},
+		{"moved twice at", `"npe":64`, `"moved_from":[{"at":0,"at":0,"start":1,"end":2,"npe":1}],"npe":64`, "moved_from.at: given twice"},
+		{"moved from PEs twice", `"npe":64`, `"moved_from":[{"at":0,"start":1,"end":2,"npe":2,"pes":"1,1"}],"npe":64`, "moved_from.pes: PE 1 is named twice"},
+		{"limit too far", `"npe":64`, `"limit":4398046511104,"npe":64`, "limit: 4398046511104 is out of bounds"},
+		{"memory a text", `"npe":64`, `"memory_mb":"1","npe":64`, `memory_mb: "1" is not a whole number`},
+		{"partition a number", `"npe":64`, `"partition":1,"npe":64`, "partition: 1 is not a text"},
+		{"wish a number", `"npe":64`, `"want_site":1,"npe":64`, "want_site: 1 is not a text"},
+		{"eligible open", `"npe":64`, `"eligible":"3-","npe":64`, "eligible: no number at character 3"},
 		{"deep", `"npe":64`, `"x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `,"npe":64`, "not JSON"},
 		{"long", `"npe":64`, `"x":"` + strings.Repeat("y", 17<<20) + `","npe":64`, "longer than"},
 	} {

@@ -15,6 +15,11 @@ func FuzzCheck(f *testing.F) {
 	f.Add(valid, int32(10))
 	f.Add(strings.ReplaceAll(valid, `"start":`, `"start":1`), int32(3))
 	f.Add(needy, int32(10))
+	f.Add(placed, int32(10))
+	f.Add(moved, int32(10))
+	f.Add(counted, int32(10))
+	f.Add(resized, int32(10))
+	f.Add(held, int32(10))
 	f.Add(`{"id":"1","kind":"outage","npe":1048576,"start":-4398046511103,"pes":"0-1048575"}`, int32(1<<20))
 	f.Add("{\"i\\u0064\":\"\\\"\",\"part\":\"\\\\\",\"kind\":\"job\",\"npe\":1}\r\n\n[", int32(1))
 	f.Fuzz(func(t *testing.T, text string, pes int32) {

@@ -15,58 +15,75 @@ type group struct {
 	staged        bool // there is a staging among the members
 }
 
-// checkGroups applies the rules that relate lines by their ids.
-func (c *checker) checkGroups() {
-	records := c.file.records
+// groups finds lines by their ids.
+type groups struct {
+	records []record
 	// Nearly every id stands on one line only. So groups are a table of first
 	// lines and a chain of further ones, and only the rest is gathered.
-	first := make(map[string]int32, len(records))
-	var shared map[string]*group
+	first  map[string]int32
+	shared map[string]*group // of the ids of several lines
+}
+
+func newGroups(records []record) groups {
+	gs := groups{records: records, first: make(map[string]int32, len(records))}
 	for i := range records {
 		id := records[i].id
-		k, seen := first[id]
+		k, seen := gs.first[id]
 		if !seen {
-			first[id] = int32(i)
+			gs.first[id] = int32(i)
 			continue
 		}
-		g := shared[id]
+		g := gs.shared[id]
 		if g == nil {
-			if shared == nil {
-				shared = map[string]*group{}
+			if gs.shared == nil {
+				gs.shared = map[string]*group{}
 			}
 			g = &group{members: []int32{k}}
-			shared[id] = g
+			gs.shared[id] = g
 		}
 		g.members = append(g.members, int32(i))
 	}
+	for _, g := range gs.shared {
+		g.summarise(records)
+	}
+	return gs
+}
+
+// of returns the lines of an id, nil if there are none.
+func (gs *groups) of(id string) *group {
+	if g := gs.shared[id]; g != nil {
+		return g
+	}
+	k, seen := gs.first[id]
+	if !seen {
+		return nil
+	}
+	g := &group{members: []int32{k}}
+	g.summarise(gs.records)
+	return g
+}
+
+// checkGroups applies the rules that relate lines by their ids.
+func (c *checker) checkGroups() {
+	records := c.file.records
+	c.groups = newGroups(records)
 	for i := range records {
-		g := shared[records[i].id]
-		if g == nil && records[i].kind == staging {
-			g = &group{members: []int32{int32(i)}}
+		id := records[i].id
+		g := c.groups.shared[id]
+		if g == nil && (records[i].kind == staging || records[i].transfer() > 0) {
+			g = c.groups.of(id)
 		}
 		if g != nil && g.members[0] == int32(i) {
-			g.summarise(records)
 			c.checkGroup(g)
 			if g.staged {
 				c.checkStagings(g)
 			}
+			c.checkTransfers(g)
 		}
-	}
-	lookup := func(id string) *group {
-		if g := shared[id]; g != nil {
-			return g
-		}
-		k, seen := first[id]
-		if !seen {
-			return nil
-		}
-		g := &group{members: []int32{k}}
-		g.summarise(records)
-		return g
 	}
 	for i := range records {
 		for _, id := range records[i].after {
-			c.checkAfter(i, id, lookup(id))
+			c.checkAfter(i, id, c.groups.of(id))
 		}
 	}
 }
@@ -93,6 +110,19 @@ func (g *group) summarise(records []record) {
 			}
 		}
 	}
+}
+
+// requests returns the request lines of a group, the first of each part.
+func (g *group) requests(records []record) []int32 {
+	var parts []int32
+	seen := make(map[string]bool, len(g.unique))
+	for _, k := range g.unique {
+		if rec := &records[k]; rec.kind == request && !seen[rec.part] {
+			seen[rec.part] = true
+			parts = append(parts, k)
+		}
+	}
+	return parts
 }
 
 // ending returns when the line ends, for what comes after it.

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/berth-hpc/berth"
 )
 
 // askedFor is a program as a line asks for it at a site.
@@ -94,10 +92,7 @@ func component(version []string, i int) string {
 
 // checkNeeds applies the rules for what one line asks for beside PEs.
 func (c *checker) checkNeeds(i int, rec *record, n *needs) {
-	for _, amount := range []struct {
-		of string
-		n  int64
-	}{{"licences", n.licences}, {"accelerators", n.accelerators}, {"MB of storage", n.storage}} {
+	for _, amount := range n.wholes() {
 		if amount.n < 0 {
 			c.add1(BadRequest, i, "%d %s; a %s takes 0 or more", amount.n, amount.of, kindNames[rec.kind])
 		}
@@ -258,81 +253,4 @@ func (t *claims) use(class Class, name func(claimed) string) use {
 		}
 	}
 	return u
-}
-
-// host is what the lines of one id say together of a site at which they run.
-type host struct {
-	line       int32 // the first of them
-	arrival    int64 // the latest
-	start, end int64 // the earliest of each
-	together   bool  // they all start then
-}
-
-// checkStagings checks the stagings of a group against its lines. Cost:
-// O(members).
-func (c *checker) checkStagings(g *group) {
-	records := c.file.records
-	hosts := map[string]host{} // by site
-	refused, runs, waits := int32(-1), int32(-1), false
-	for _, k := range g.unique {
-		rec := &records[k]
-		from, _, ok := rec.span()
-		switch {
-		case !rec.granted():
-			refused = k
-			continue
-		case !ok:
-			waits = true // for a start, or lacks one, which is told elsewhere
-			continue
-		}
-		to, _ := rec.ending()
-		if rec.has(fEnd) {
-			to = rec.end // as promised
-		}
-		arrival := int64(-berth.TimeLimit) // whenever it is
-		if rec.kind == request {
-			arrival = rec.arrival
-		}
-		h, seen := hosts[rec.site]
-		if !seen {
-			h = host{k, arrival, from, to, true}
-		}
-		h.together = h.together && h.start == from
-		h.arrival, h.start, h.end = max(h.arrival, arrival), min(h.start, from), min(h.end, to)
-		hosts[rec.site] = h
-		if runs < 0 {
-			runs = k
-		}
-	}
-	for _, k := range g.members {
-		if records[k].kind != staging {
-			continue
-		}
-		rec, id := &records[k], printable(records[k].id)
-		h, here := hosts[rec.site]
-		switch {
-		case here:
-			c.checkStaging(k, rec, &h)
-		case waits:
-		case runs >= 0:
-			c.add(Staging, []int32{k, runs}, 0, "staged to %s, where %s does not run", siteText(rec.site), id)
-		case refused >= 0:
-			c.add(Staging, []int32{k, refused}, 0, "staged for %s, which was refused", id)
-		default:
-			c.add1(Staging, int(k), "staged for %s, which is no request of the file", id)
-		}
-	}
-}
-
-func (c *checker) checkStaging(k int32, rec *record, h *host) {
-	id := printable(rec.id)
-	switch {
-	case rec.start < h.arrival:
-		c.add(Staging, []int32{k, h.line}, 0, "staged from %d on, before %s arrives at %d", rec.start, id, h.arrival)
-	case rec.end <= h.start, h.together && rec.start == h.start && rec.end < h.end:
-	default:
-		c.add(Staging, []int32{k, h.line}, 0,
-			"staged in [%d,%d), and %s has its PEs in [%d,%d): that must end by %d, or begin at %d and end before %d",
-			rec.start, rec.end, id, h.start, h.end, h.start, h.start, h.end)
-	}
 }

@@ -12,27 +12,27 @@ type run struct{ lo, hi int32 }
 
 // appendRuns reads a list of PEs such as "0-31,64-95,100" and appends its runs
 // to dst, ascending and with gaps between them. The list may be in any order;
-// the empty text is the empty list.
-func appendRuns(dst []run, text string) ([]run, error) {
+// the empty text is the empty list. field stands for it in errors.
+func appendRuns(dst []run, field, text string) ([]run, error) {
 	first := len(dst)
 	ascending := true
 	for i := 0; i < len(text); {
-		lo, next, err := number(text, i)
+		lo, next, err := number(field, text, i)
 		if err != nil {
 			return dst, err
 		}
 		hi := lo
 		if next < len(text) && text[next] == '-' {
-			if hi, next, err = number(text, next+1); err != nil {
+			if hi, next, err = number(field, text, next+1); err != nil {
 				return dst, err
 			}
 		}
 		if hi < lo {
-			return dst, badList(text, i, "a range that descends")
+			return dst, badList(field, text, i, "a range that descends")
 		}
 		if next < len(text) {
 			if text[next] != ',' || next+1 == len(text) {
-				return dst, badList(text, next, "neither a range nor a further number")
+				return dst, badList(field, text, next, "neither a range nor a further number")
 			}
 			next++
 		}
@@ -51,7 +51,7 @@ func appendRuns(dst []run, text string) ([]run, error) {
 		switch {
 		case i == 0:
 		case r.lo < list[kept].hi:
-			return dst, berth.Errorf(berth.Invalid, "pes", "PE %d is named twice in %s", r.lo, printable(text))
+			return dst, berth.Errorf(berth.Invalid, field, "PE %d is named twice in %s", r.lo, printable(text))
 		case r.lo == list[kept].hi:
 			list[kept].hi = r.hi
 			continue
@@ -67,21 +67,21 @@ func appendRuns(dst []run, text string) ([]run, error) {
 }
 
 // number reads the digits at text[i:] and returns the index behind them.
-func number(text string, i int) (int32, int, error) {
+func number(field, text string, i int) (int32, int, error) {
 	n, start := int32(0), i
 	for ; i < len(text) && '0' <= text[i] && text[i] <= '9'; i++ {
 		if n = n*10 + int32(text[i]-'0'); n >= berth.MaxPEs {
-			return 0, i, badList(text, start, "a PE number beyond the limit of 2^20")
+			return 0, i, badList(field, text, start, "a PE number beyond the limit of 2^20")
 		}
 	}
 	if i == start {
-		return 0, i, badList(text, start, "no number")
+		return 0, i, badList(field, text, start, "no number")
 	}
 	return n, i, nil
 }
 
-func badList(text string, i int, what string) error {
-	return berth.Errorf(berth.Invalid, "pes", "%s at character %d of %s; a PE list reads like 0-31,64-95,100",
+func badList(field, text string, i int, what string) error {
+	return berth.Errorf(berth.Invalid, field, "%s at character %d of %s; a PE list reads like 0-31,64-95,100",
 		what, i+1, printable(text))
 }
 

@@ -61,20 +61,36 @@ const (
 	fPEs
 	fPromisedStart
 	fActualEnd
+	fKilobytes
+	// What came of a promise.
+	fLimit
+	fPromisedEnd
+	fTransfer
+	fExtended
+	fMovedFrom
+	fStretches
+	// What is asked for beside PEs.
 	fSoftware
 	fVersion
 	fLicences
 	fAccelerators
+	fMemory
 	fStorage
-	fKilobytes
+	fPartition
+	fWantSite
+	fWantPool
+	fEligible
 )
 
 var fieldNames = [...]string{
 	fID: "id", fKind: "kind", fSite: "site", fPool: "pool", fUser: "user", fWorkflow: "workflow", fTask: "task",
 	fAfter: "after", fPart: "part", fArrival: "arrival", fReady: "ready", fDeadline: "deadline", fDuration: "duration",
 	fNPE: "npe", fVariants: "variants", fAccepted: "accepted", fReason: "reason", fStart: "start", fEnd: "end",
-	fPEs: "pes", fPromisedStart: "promised_start", fActualEnd: "actual_end",
-	fSoftware: "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fStorage: "storage_mb", fKilobytes: "kilobytes",
+	fPEs: "pes", fPromisedStart: "promised_start", fActualEnd: "actual_end", fKilobytes: "kilobytes",
+	fLimit: "limit", fPromisedEnd: "promised_end", fTransfer: "transfer", fExtended: "extended", fMovedFrom: "moved_from",
+	fStretches: "stretches",
+	fSoftware:  "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fMemory: "memory_mb",
+	fStorage: "storage_mb", fPartition: "partition", fWantSite: "want_site", fWantPool: "want_pool", fEligible: "eligible",
 }
 
 var fieldsByName = func() map[string]field {
@@ -102,7 +118,10 @@ type needs struct {
 	software, version string
 	licences          int64
 	accelerators      int64 // of one PE
-	storage           int64 // in 10^6 bytes
+	memory, storage   int64 // in 10^6 bytes, memory of one PE
+	partition         string
+	site, pool        string // no other ones
+	eligible          []run  // no other PEs, if there are some
 }
 
 // record is one line of the file.
@@ -120,8 +139,9 @@ type record struct {
 	promised, actual int64
 	kilobytes        int64  // moved by a staging
 	needs            *needs // nil for nothing, as on most lines
+	past             *past  // likewise
 	runs             []run  // the PEs named, if has(fPEs)
-	present          uint32 // a bit for each field
+	present          uint64 // a bit for each field
 	place            int32  // index into checker.places, -1 if it does not matter where
 	kind             kind
 	accepted         bool // as read; see granted
@@ -168,6 +188,7 @@ func (r *record) span() (from, to int64, ok bool) {
 type file struct {
 	name    string
 	records []record
+	lines   int  // records that are lines; behind them are stretches of lines
 	needy   bool // a line asks for something beside PEs
 }
 
@@ -207,6 +228,7 @@ func readFile(r io.Reader, name string) (*file, error) {
 			f.records = append(f.records, rec)
 		}
 		if atEnd {
+			f.lines = len(f.records)
 			return f, nil
 		}
 	}
@@ -309,28 +331,10 @@ func (p *parser) member(rec *record, f field, name string, value []byte) (err er
 		rec.kilobytes, err = wholeOf(name, value, 1000*berth.MaxMegabytes)
 	case fPEs:
 		rec.runs, err = p.runsOf(name, value)
+	case fLimit, fPromisedEnd, fTransfer, fExtended, fMovedFrom, fStretches:
+		err = p.pastField(rec, f, name, value)
 	default:
 		err = p.need(rec, f, name, value)
-	}
-	return err
-}
-
-// need takes one field of what the line asks for beside PEs.
-func (p *parser) need(rec *record, f field, name string, value []byte) (err error) {
-	if rec.needs == nil {
-		rec.needs = new(needs)
-	}
-	switch n := rec.needs; f {
-	case fSoftware:
-		n.software, err = p.shared(name, value)
-	case fVersion:
-		n.version, err = p.shared(name, value)
-	case fLicences:
-		n.licences, err = wholeOf(name, value, berth.MaxLicences+1)
-	case fAccelerators:
-		n.accelerators, err = wholeOf(name, value, berth.MaxAccelerators+1)
-	case fStorage:
-		n.storage, err = wholeOf(name, value, berth.MaxMegabytes)
 	}
 	return err
 }
@@ -384,7 +388,7 @@ func (p *parser) runsOf(name string, value []byte) ([]run, error) {
 		p.runs = make([]run, 0, 1<<14)
 	}
 	first := len(p.runs)
-	all, err := appendRuns(p.runs, text)
+	all, err := appendRuns(p.runs, name, text)
 	if err != nil {
 		return nil, err
 	}

@@ -22,18 +22,23 @@ type checker struct {
 	file       *file
 	opts       Options
 	places     []place
+	groups     groups
 	programs   map[askedFor]program
+	partitions map[partitionAt]partition
 	violations []Violation // never nil, for the sake of JSON
 	listed     int         // lines in all violations
+	reasons    int         // lines looked at for reasons, see maxReasonWork
 }
 
 // place is a pool at which lines take PEs.
 type place struct {
-	site, pool string
-	size       int64
+	site, pool         string // as the file names it
+	fullSite, fullPool string // as it is called; "" where nothing says
+	size               int64
 	// In thousandths, 0 being the standard speed; accelerated is that of what
 	// asks for accelerators.
 	speed, accelerated int64
+	node               *berth.Node // nil until it is asked for
 	known              bool
 }
 
@@ -56,9 +61,11 @@ func (c *checker) room() int {
 
 // add reports a violation of the given records, listing as many as there is
 // room for; more is how many are concerned beyond them. The records may come
-// in any order; add reorders them.
+// in any order; add reorders them, and reports each once.
 func (c *checker) add(class Class, records []int32, more int, format string, args ...any) {
-	slices.Sort(records)
+	line := func(k int32) int { return c.file.records[k].line }
+	slices.SortFunc(records, func(a, b int32) int { return cmp.Compare(line(a), line(b)) })
+	records = slices.CompactFunc(records, func(a, b int32) bool { return line(a) == line(b) })
 	if room := c.room(); len(records) > room {
 		more += len(records) - room
 		records = records[:room]
@@ -83,8 +90,8 @@ func (c *checker) add1(class Class, record int, format string, args ...any) {
 }
 
 func (c *checker) report() *Report {
-	r := &Report{Lines: len(c.file.records), Violations: c.violations}
-	for i := range c.file.records {
+	r := &Report{Lines: c.file.lines, Violations: c.violations}
+	for i := range c.file.lines {
 		if rec := &c.file.records[i]; rec.kind == request {
 			r.Requests++
 			if rec.accepted {
@@ -103,64 +110,97 @@ func (c *checker) report() *Report {
 	return r
 }
 
-// placeLines finds the pool of every line that takes PEs. It fails if a line
-// leaves open which of several it means.
+// placeLines finds the pool of every line that takes PEs, and of the places that
+// were given up. It fails if a line leaves open which of several it means.
 func (c *checker) placeLines() error {
 	records := c.file.records
-	site := onlyName{}
+	p := placing{checker: c, pools: map[string]*onlyName{}, index: map[[2]string]int32{}}
 	for i := range records {
-		site.see(records[i].site)
-	}
-	for i := range records {
-		if rec := &records[i]; rec.site == "" && !site.several {
-			rec.site = site.name
+		p.site.see(records[i].site)
+		for k := range records[i].formers() {
+			p.site.see(records[i].past.former[k].site)
 		}
 	}
-	pools := map[string]*onlyName{} // by site
 	for i := range records {
 		rec := &records[i]
-		if pools[rec.site] == nil {
-			pools[rec.site] = &onlyName{}
+		p.see(&rec.site, rec.pool)
+		for k := range rec.formers() {
+			m := &rec.past.former[k]
+			p.see(&m.site, m.pool)
 		}
-		pools[rec.site].see(rec.pool)
 	}
-	index := map[[2]string]int32{}
 	for i := range records {
 		rec := &records[i]
-		if rec.kind == staging && rec.site == "" && site.several {
+		for k := range rec.formers() {
+			m := &rec.past.former[k]
+			if err := p.find(rec.line, m.site, &m.pool, &m.place); err != nil {
+				return err
+			}
+		}
+		if rec.kind == staging && rec.site == "" && p.site.several {
 			return c.file.errorAt(rec.line, berth.Errorf(berth.Invalid, "site", "missing; the file names several sites"))
 		}
 		if !rec.granted() || rec.npe < 1 && !rec.has(fPEs) || rec.kind == job && !rec.has(fStart) {
 			continue
 		}
-		if rec.site == "" && site.several {
-			return c.file.errorAt(rec.line, berth.Errorf(berth.Invalid, "site", "missing; the file names several sites"))
+		if err := p.find(rec.line, rec.site, &rec.pool, &rec.place); err != nil {
+			return err
 		}
-		if rec.pool == "" {
-			if pools[rec.site].several {
-				return c.file.errorAt(rec.line, berth.Errorf(berth.Invalid, "pool", "missing; the file names several pools of site %s",
-					printable(rec.site)))
-			}
-			rec.pool = pools[rec.site].name
-		}
-		key := [2]string{rec.site, rec.pool}
-		k, seen := index[key]
-		if !seen {
-			k = int32(len(c.places))
-			index[key] = k
-			c.places = append(c.places, c.placeOf(rec.site, rec.pool))
-		}
-		rec.place = k
 	}
 	return nil
 }
 
+// placing gives the pools of a file their indices.
+type placing struct {
+	*checker
+	site  onlyName
+	pools map[string]*onlyName // by site
+	index map[[2]string]int32
+}
+
+// see fills in the only site where none is named, and notes the pool.
+func (p *placing) see(site *string, pool string) {
+	if *site == "" && !p.site.several {
+		*site = p.site.name
+	}
+	if p.pools[*site] == nil {
+		p.pools[*site] = &onlyName{}
+	}
+	p.pools[*site].see(pool)
+}
+
+// find returns the index of a pool, and fills in its name if it is the only one.
+func (p *placing) find(line int, site string, pool *string, at *int32) error {
+	if site == "" && p.site.several {
+		return p.file.errorAt(line, berth.Errorf(berth.Invalid, "site", "missing; the file names several sites"))
+	}
+	if *pool == "" {
+		if p.pools[site].several {
+			return p.file.errorAt(line, berth.Errorf(berth.Invalid, "pool", "missing; the file names several pools of site %s", printable(site)))
+		}
+		*pool = p.pools[site].name
+	}
+	key := [2]string{site, *pool}
+	k, seen := p.index[key]
+	if !seen {
+		k = int32(len(p.places))
+		p.index[key] = k
+		p.places = append(p.places, p.placeOf(site, *pool))
+	}
+	*at = k
+	return nil
+}
+
 func (c *checker) placeOf(site, pool string) place {
+	p := place{site: site, pool: pool, fullSite: site, fullPool: pool, size: int64(c.opts.PEs), known: true}
+	if c.opts.Names != nil {
+		p.fullSite, p.fullPool = c.opts.Names(site, pool)
+	}
 	if c.opts.Sizes == nil {
-		return place{site: site, pool: pool, size: int64(c.opts.PEs), known: true}
+		return p
 	}
 	size, known := c.opts.Sizes(site, pool)
-	p := place{site: site, pool: pool, size: int64(size), known: known}
+	p.size, p.known = int64(size), known
 	if c.opts.Speed != nil && known {
 		p.speed, p.accelerated = int64(c.opts.Speed(site, pool, false)), int64(c.opts.Speed(site, pool, true))
 	}
@@ -189,14 +229,22 @@ func (c *checker) checkLines() {
 		rec := &c.file.records[i]
 		if rec.kind == request {
 			c.checkRequest(i, rec)
+			c.checkFormers(i, rec)
+			c.checkStretches(i, rec)
 		} else {
 			c.checkOther(i, rec)
+		}
+		if rec.has(fLimit) && rec.has(fEnd) && rec.past.limit < rec.end {
+			c.add1(Length, i, "the limit %d is before the end %d", rec.past.limit, rec.end)
 		}
 		if rec.place >= 0 {
 			c.checkSize(i, rec)
 		}
 		if n, wants := rec.wants(); wants {
 			c.checkNeeds(i, rec, n)
+			if rec.place >= 0 && rec.has(fStart) {
+				c.checkPlace(i, rec, n)
+			}
 		}
 	}
 }
@@ -243,8 +291,8 @@ func (c *checker) checkRefused(i int, rec *record) {
 	if carries.String() != "" {
 		c.add1(RefusalWithStart, i, "refused, and yet it carries %s", carries.String()[len(", "):])
 	}
-	if rec.has(fPromisedStart) && (rec.promised < rec.ready || rec.promised >= rec.deadline) {
-		c.add1(Window, i, "the promised start %d is outside the window [%d,%d)", rec.promised, rec.ready, rec.deadline)
+	if reason := berth.Reason(rec.reason); rec.has(fPromisedStart) && (reason == berth.PolicyRefused || reason == berth.Quota) {
+		c.add1(BadReason, i, "a promise was taken back for %s, which is no reason once it is made", rec.reason)
 	}
 }
 
@@ -260,16 +308,8 @@ func (c *checker) checkAccepted(i int, rec *record) {
 			c.add1(Window, i, "the start %d is before %d, when it is ready", rec.start, earliest)
 		}
 	}
-	late := rec.has(fEnd) && rec.end > rec.deadline
-	switch {
-	case !rec.has(fPromisedStart):
-		if late {
-			c.add1(Window, i, "the end %d is after the deadline %d", rec.end, rec.deadline)
-		}
-	case rec.promised < rec.ready || rec.promised >= rec.deadline,
-		(late || !rec.has(fEnd)) && rec.promised+rec.duration > rec.deadline:
-		c.add1(Window, i, "the promised start %d for %d s is outside the window [%d,%d)",
-			rec.promised, rec.duration, rec.ready, rec.deadline)
+	if rec.has(fEnd) && rec.end > rec.deadline && len(rec.formers()) == 0 {
+		c.add1(Window, i, "the end %d is after the deadline %d", rec.end, rec.deadline)
 	}
 	if rec.has(fStart) && rec.has(fEnd) && rec.end-rec.start != rec.duration {
 		c.add1(Length, i, "[%d,%d) is %d s long, its duration %d s", rec.start, rec.end, rec.end-rec.start, rec.duration)
@@ -282,10 +322,28 @@ func (c *checker) checkAccepted(i int, rec *record) {
 			speed = c.places[rec.place].accelerated
 		}
 	}
-	offered := func(v variant) bool { return v.npe == rec.npe && at(v.duration, speed) == rec.duration }
+	more := int64(0) // than the work takes
+	for _, of := range []struct {
+		what string
+		n    int64
+	}{{"a transfer", rec.transfer()}, {"an extension", rec.extended()}} {
+		if more += of.n; of.n < 0 || of.n > 0 && of.n >= rec.duration {
+			c.add1(Length, i, "%s of %d s in a duration of %d s", of.what, of.n, rec.duration)
+		}
+	}
+	offered := func(v variant) bool { return v.npe == rec.npe && at(v.duration, speed)+more == rec.duration }
 	if len(rec.variants) > 0 && !slices.ContainsFunc(rec.variants, offered) {
 		c.add1(Variant, i, "%d PEs for %d s is none of its %d variants", rec.npe, rec.duration, len(rec.variants))
 	}
+}
+
+// extended returns how much of the duration of a request that runs was added to
+// the promise; 0 where nothing says so.
+func (r *record) extended() int64 {
+	if r.past == nil || r.kind != request || !r.accepted {
+		return 0
+	}
+	return r.past.extended
 }
 
 // at returns how long work of some standard seconds takes at a speed in
@@ -337,21 +395,27 @@ func (c *checker) checkOther(i int, rec *record) {
 
 // checkSize compares a line that takes PEs with its pool and its list of PEs.
 func (c *checker) checkSize(i int, rec *record) {
-	at := &c.places[rec.place]
+	c.checkPEs(i, rec.place, rec.npe, rec.runs, rec.has(fPEs))
+}
+
+// checkPEs compares a number of PEs, and their list if they are named, with a
+// pool.
+func (c *checker) checkPEs(i int, place int32, npe int64, runs []run, named bool) {
+	at := &c.places[place]
 	switch {
 	case !at.known:
 		c.add1(UnknownPool, i, "there is no %s", at)
-	case rec.npe > at.size:
-		c.add1(TooLarge, i, "%d PEs; %s has %d", rec.npe, at, at.size)
+	case npe > at.size:
+		c.add1(TooLarge, i, "%d PEs; %s has %d", npe, at, at.size)
 	}
-	if !rec.has(fPEs) {
+	if !named {
 		return
 	}
-	if named := countOf(rec.runs); named != rec.npe {
-		c.add1(Count, i, "it names %d PEs, and npe is %d", named, rec.npe)
+	if count := countOf(runs); count != npe {
+		c.add1(Count, i, "it names %d PEs, and npe is %d", count, npe)
 	}
-	if len(rec.runs) > 0 && at.known {
-		if last := int64(rec.runs[len(rec.runs)-1].hi) - 1; last >= at.size {
+	if len(runs) > 0 && at.known {
+		if last := int64(runs[len(runs)-1].hi) - 1; last >= at.size {
 			c.add1(Range, i, "it names PE %d; %s has PEs 0 to %d", last, at, at.size-1)
 		}
 	}

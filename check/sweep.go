@@ -70,6 +70,10 @@ func (s *sweeper) pes() use {
 	for i := range records {
 		rec := &records[i]
 		from, to, ok := rec.interval()
+		if stretches := rec.stretches(); len(stretches) > 0 {
+			to = min(to, stretches[0].from) // then they are records of their own
+			ok = ok && from < to
+		}
 		if !ok || rec.place < 0 || !s.places[rec.place].known {
 			continue
 		}

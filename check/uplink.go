@@ -4,7 +4,7 @@ package check
 // asked for.
 func (c *checker) sweepUplink(s *sweeper) {
 	records := c.file.records
-	asked, moved, said := c.data(), map[stay]int64{}, map[stay]int32{}
+	asked, moved, said, late := c.data(), map[stay]int64{}, map[stay]int32{}, map[stay]bool{}
 	u := use{
 		class: Uplink, amounts: make([]int64, len(records)),
 		size: func(int32) int64 { return c.opts.Uplink },
@@ -23,6 +23,9 @@ func (c *checker) sweepUplink(s *sweeper) {
 				said[at] = int32(i)
 			}
 			moved[at] += kilobytes
+			late[at] = late[at] || rec.expectedEnd() != rec.end
+		} else if rec.end == rec.start && rec.expectedEnd() != rec.end {
+			kilobytes = 0 // it never began
 		}
 		switch length := rec.end - rec.start; {
 		case kilobytes < 0:
@@ -37,7 +40,7 @@ func (c *checker) sweepUplink(s *sweeper) {
 	for i := range records {
 		rec := &records[i]
 		at := stay{rec.id, rec.site}
-		if first, is := said[at]; is && first == int32(i) && moved[at] < asked[at] {
+		if first, is := said[at]; is && first == int32(i) && moved[at] < asked[at] && !late[at] {
 			c.add1(Uplink, i, "%d kilobytes are moved to %s in all, and %s has %d", moved[at], siteText(rec.site), printable(rec.id), asked[at])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/cputime"
 )
 
@@ -26,7 +27,7 @@ func unlike(jobs, sites int) (engine.Config, []berth.Request) {
 		requests = append(requests, r)
 	}
 	share := max(128, asked/int64(2*sites))
-	config := engine.Config{Match: "ajsm", Staging: engine.HoldWhile, Trigger: engine.OnPeriod, Period: 240}
+	config := engine.Config{Match: "ajsm", Staging: engine.StagingHold, Trigger: engine.TriggerOnPeriod, Period: 240}
 	for i := range sites {
 		site := berth.Site{
 			Name:      fmt.Sprint(i),
@@ -58,20 +59,20 @@ func BenchmarkBatchPoint(b *testing.B) {
 					b.Fatal(err)
 				}
 				for i := range requests {
-					if _, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: &requests[i]}); err != nil {
+					if _, _, err := e.Apply(0, engine.Submit(&requests[i])); err != nil {
 						b.Fatal(err)
 					}
 				}
 				began := cputime.Used()
 				b.StartTimer()
-				changes, _, err := e.Apply(0, engine.Event{Kind: engine.Wake})
+				changes, _, err := e.Apply(0, engine.Wake())
 				if err != nil {
 					b.Fatal(err)
 				}
 				cpu += int64(cputime.Used() - began)
 				accepted = 0
 				for i := range changes {
-					if changes[i].Kind == engine.Accepted {
+					if changes[i].Kind == change.Accepted {
 						accepted++
 					}
 				}

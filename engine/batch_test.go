@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -26,7 +27,7 @@ func example(match string, unaware bool) engine.Config {
 	}
 	return engine.Config{
 		Sites: []berth.Site{site("s1", 10, 1000, 100, "a", "b"), site("s2", 4, 2000, 34, "a", "c")},
-		Match: match, Unaware: unaware, Trigger: engine.OnPeriod, Period: 240, Staging: engine.HoldWhile,
+		Match: match, Unaware: unaware, Trigger: engine.TriggerOnPeriod, Period: 240, Staging: engine.StagingHold,
 	}
 }
 
@@ -37,15 +38,15 @@ func asks(id string, npe berth.Count, run berth.Duration, deadline berth.Time, p
 }
 
 // told says what became of requests: where, and throughout when.
-func told(changes []engine.Change) string {
+func told(changes []change.Change) string {
 	var words []string
 	for i := range changes {
 		c := &changes[i]
 		switch c.Kind {
-		case engine.Accepted:
+		case change.Accepted:
 			a := c.Reservation.Allotments[0]
 			words = append(words, fmt.Sprintf("%s@%s %d-%d", c.ID, a.Resource.Site, a.Start, a.End))
-		case engine.Refused:
+		case change.Refused:
 			words = append(words, fmt.Sprintf("%s %s", c.ID, c.Refusal.Reason))
 		}
 	}
@@ -63,8 +64,8 @@ func TestWorkedExampleOfAJSM(t *testing.T) {
 		{310, "a deadline_missed, c deadline_missed, b@s1 240-310"},
 	} {
 		e := newEngine(t, example("ajsm", false))
-		apply(t, e, 1, engine.Event{Kind: engine.Wake})
-		var all []engine.Change
+		apply(t, e, 1, engine.Wake())
+		var all []change.Change
 		for _, r := range []berth.Request{asks("a", 4, 100, c.deadline, "a"), asks("b", 8, 60, 400, "b"), asks("c", 4, 200, 200, "c")} {
 			r.Arrival, r.Ready = 1, 1
 			r.Deadline = max(r.Deadline, r.Ready.Add(r.Parts[0].Variants[0].Duration))
@@ -76,7 +77,7 @@ func TestWorkedExampleOfAJSM(t *testing.T) {
 		if at, ok := e.Next(); !ok || at != 240 {
 			t.Fatalf("the next point is %d", at)
 		}
-		if got := told(apply(t, e, 240, engine.Event{Kind: engine.Wake})); got != c.want {
+		if got := told(apply(t, e, 240, engine.Wake())); got != c.want {
 			t.Errorf("A by %d: %s, want %s", c.deadline, got, c.want)
 		}
 		if err := e.Check(); err != nil {
@@ -93,27 +94,27 @@ func TestDeferredAndHopeless(t *testing.T) {
 	submit(t, e, 0, asks("wide", 10, 300, 4000, "b"))
 	submit(t, e, 0, asks("waits", 10, 300, 4000, "b"))
 	submit(t, e, 0, asks("late", 10, 300, 500, "b"))
-	if got := told(apply(t, e, 0, engine.Event{Kind: engine.Wake})); got != "late@s1 0-310" && got != "wide@s1 0-310, late deadline_missed" {
+	if got := told(apply(t, e, 0, engine.Wake())); got != "late@s1 0-310" && got != "wide@s1 0-310, late deadline_missed" {
 		t.Fatal(got)
 	}
-	if got := told(apply(t, e, 239, engine.Event{Kind: engine.Wake})); got != "" {
+	if got := told(apply(t, e, 239, engine.Wake())); got != "" {
 		t.Fatal(got)
 	}
-	if got := told(apply(t, e, 479, engine.Event{Kind: engine.Wake})); got != "" {
+	if got := told(apply(t, e, 479, engine.Wake())); got != "" {
 		t.Fatalf("before the point after the end: %s", got)
 	}
-	if got := told(apply(t, e, 480, engine.Event{Kind: engine.Wake})); got != "waits@s1 480-790" {
+	if got := told(apply(t, e, 480, engine.Wake())); got != "waits@s1 480-790" {
 		t.Fatal(got)
 	}
 
 	unaware := newEngine(t, example("min-min", true))
 	submit(t, unaware, 0, asks("x", 4, 100, 4000, "b"))
-	if got := told(apply(t, unaware, 0, engine.Event{Kind: engine.Wake})); got != "x no_software" {
+	if got := told(apply(t, unaware, 0, engine.Wake())); got != "x no_software" {
 		t.Errorf("unaware: %s", got)
 	}
 	aware := newEngine(t, example("min-min", false))
 	submit(t, aware, 0, asks("x", 4, 100, 4000, "b"))
-	if got := told(apply(t, aware, 0, engine.Event{Kind: engine.Wake})); got != "x@s1 0-110" {
+	if got := told(apply(t, aware, 0, engine.Wake())); got != "x@s1 0-110" {
 		t.Errorf("aware: %s", got)
 	}
 }
@@ -133,7 +134,7 @@ func TestDeferredUntilReleased(t *testing.T) {
 		if !ok {
 			break
 		}
-		if got := told(apply(t, e, at, engine.Event{Kind: engine.Wake})); got != "" {
+		if got := told(apply(t, e, at, engine.Wake())); got != "" {
 			all += fmt.Sprintf("%d: %s; ", at, got)
 		}
 	}
@@ -146,7 +147,7 @@ func TestDeferredUntilReleased(t *testing.T) {
 // decided at the next scheduling point with everything free (spec 5, A4).
 func hopeless(config *engine.Config, r *berth.Request, now berth.Time) bool {
 	point := now + 1
-	if config.Trigger == engine.OnPeriod {
+	if config.Trigger == engine.TriggerOnPeriod {
 		point = now + 240 - now%240
 	}
 	for i := range config.Sites {
@@ -159,10 +160,10 @@ func hopeless(config *engine.Config, r *berth.Request, now berth.Time) bool {
 			continue
 		}
 		ends := max(r.Ready, point).Add(pool.Speed.Scale(r.Parts[0].Variants[0].Duration))
-		if rate := site.Link.KilobytesPerSecond; config.Staging != engine.NoStaging {
+		if rate := site.Link.KilobytesPerSecond; config.Staging != engine.StagingNone {
 			moved := berth.Duration((1000*r.StorageMB + rate - 1) / rate)
 			ends = max(r.Ready, point.Add(moved)).Add(pool.Speed.Scale(r.Parts[0].Variants[0].Duration))
-			if config.Staging == engine.HoldWhile {
+			if config.Staging == engine.StagingHold {
 				ends = max(r.Ready, point).Add(moved + pool.Speed.Scale(r.Parts[0].Variants[0].Duration))
 			}
 		}
@@ -183,9 +184,9 @@ func TestBatchesKeepTheRules(t *testing.T) {
 		config.Sites[0].StorageMB, config.Sites[1].Software[0].Licences = 3, 2
 		switch rapid.IntRange(0, 2).Draw(t, "trigger") {
 		case 0:
-			config.Trigger, config.Period = engine.OnInstant, 0
+			config.Trigger, config.Period = engine.TriggerOnInstant, 0
 		case 1:
-			config.Trigger, config.Period = engine.OnArrival, 0
+			config.Trigger, config.Period = engine.TriggerOnArrival, 0
 		}
 		e, err := engine.New(config)
 		if err != nil {
@@ -200,14 +201,14 @@ func TestBatchesKeepTheRules(t *testing.T) {
 			}
 			for i := range changes {
 				c := &changes[i]
-				if c.Kind != engine.Accepted && c.Kind != engine.Refused {
+				if c.Kind != change.Accepted && c.Kind != change.Refused {
 					continue
 				}
 				if decided[c.ID] {
 					t.Fatalf("%s is decided twice", c.ID)
 				}
 				decided[c.ID] = true
-				if c.Kind == engine.Refused && !config.Unaware && !hopeless(&config, c.Request, now) {
+				if c.Kind == change.Refused && !config.Unaware && !hopeless(&config, c.Request, now) {
 					t.Fatalf("%s is refused with %v, but could be served later", c.ID, c.Refusal)
 				}
 				if r := c.Reservation; r != nil && (r.End() > r.Request.Deadline || r.Start() < r.Request.Ready) {
@@ -227,7 +228,7 @@ func TestBatchesKeepTheRules(t *testing.T) {
 			r.Deadline = r.Ready.Add(r.Parts[0].Variants[0].Duration) + berth.Time(rapid.IntRange(0, 800).Draw(t, "slack"))
 			r.Licences = berth.Count(rapid.IntRange(0, 2).Draw(t, "licences"))
 			r.StorageMB = rapid.Int64Range(0, 2).Draw(t, "data")
-			take(now, engine.Event{Kind: engine.Submit, Request: &r})
+			take(now, engine.Submit(&r))
 		}
 		for steps := 0; ; steps++ {
 			at, ok := e.Next()
@@ -237,7 +238,7 @@ func TestBatchesKeepTheRules(t *testing.T) {
 			if steps > 1000 {
 				t.Fatalf("it goes on for ever; next is %d", at)
 			}
-			take(max(at, now), engine.Event{Kind: engine.Wake})
+			take(max(at, now), engine.Wake())
 			now = max(at, now)
 		}
 		if len(decided) != n {
@@ -260,10 +261,10 @@ func TestMoldableBesideABatch(t *testing.T) {
 	late := asks("late", 20, 10, 4000, "a")
 	late.Parts[0].Variants = append(late.Parts[0].Variants, berth.Variant{NPE: 12, Duration: 100})
 	submit(t, e, 0, late)
-	if got, want := told(apply(t, e, 0, engine.Event{Kind: engine.Wake})), "moldable@s2 0-80, late too_large"; got != want {
+	if got, want := told(apply(t, e, 0, engine.Wake())), "moldable@s2 0-80, late too_large"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := told(apply(t, e, 240, engine.Event{Kind: engine.Wake})), "rigid@s2 240-320"; got != want {
+	if got, want := told(apply(t, e, 240, engine.Wake())), "rigid@s2 240-320"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if err := e.Check(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -56,18 +57,18 @@ func TestLicencesAndStorageAreTaken(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.r.ID, got, c.want)
 		}
 	}
-	apply(t, e, 20, engine.Event{Kind: engine.Finish, ID: "a"})
+	apply(t, e, 20, engine.Finish("a"))
 	if got := at(20, needy("d", 20, 20, 90, 1, 50, 1, 0)); got != "20" {
 		t.Errorf("after an early end: %s, want 20", got)
 	}
 	// The end of c was promised with its licence: b may not go on into it.
-	apply(t, e, 21, engine.Event{Kind: engine.Cancel, ID: "d"})
+	apply(t, e, 21, engine.Cancel("d"))
 	submit(t, e, 21, needy("i", 21, 50, 100, 1, 50, 2, 0))
-	if got := kinds(apply(t, e, 22, engine.Event{Kind: engine.Prolong, ID: "b", Until: 60})); got != "advanced kept:b" {
+	if got := kinds(apply(t, e, 22, engine.Extend("b", 60))); got != "advanced change_refused:b" {
 		t.Errorf("longer into others' licences: %s", got)
 	}
-	apply(t, e, 23, engine.Event{Kind: engine.Cancel, ID: "i"})
-	if got := kinds(apply(t, e, 24, engine.Event{Kind: engine.Prolong, ID: "b", Until: 60})); got != "advanced extended:b" {
+	apply(t, e, 23, engine.Cancel("i"))
+	if got := kinds(apply(t, e, 24, engine.Extend("b", 60))); got != "advanced extended:b" {
 		t.Errorf("longer beside one: %s", got)
 	}
 	if got := at(25, needy("j", 25, 50, 62, 1, 10, 2, 0)); got != "no_capacity 2 of licence solver 2, 3" {
@@ -111,12 +112,12 @@ func TestStocksAgreeWithTableOfSeconds(t *testing.T) {
 					return u.pes+npe > pes || u.licences+r.Licences > licences || u.storage+r.StorageMB > storage
 				})
 			}
-			changes, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: &r})
+			changes, _, err := e.Apply(0, engine.Submit(&r))
 			if err != nil {
 				t.Fatal(err)
 			}
 			last := changes[len(changes)-1]
-			if last.Kind == engine.Refused {
+			if last.Kind == change.Refused {
 				for start := ready; start.Add(d) <= r.Deadline && config.Sites[0].Pools[0].Binding == berth.Late; start++ {
 					if room(start) {
 						t.Fatalf("%+v is refused, %+v, and could start at %d", r, last.Refusal, start)
@@ -145,18 +146,18 @@ func TestStocksAgreeWithTableOfSeconds(t *testing.T) {
 func TestJobsKeepAwayFromWhatIsCounted(t *testing.T) {
 	config := onePool(4, berth.Late)
 	config.Sites[0].Software = []berth.Software{{Name: "solver", Licences: 2}, {Name: "free"}}
-	config.Immediate = engine.Enqueue
+	config.Immediate = engine.ImmediateQueue
 	job := func(id, software string, licences berth.Count, storage int64) berth.Request {
 		j := berth.Job(id, 0, 1, 10)
 		j.Software, j.Licences, j.StorageMB = software, licences, storage
 		return j
 	}
-	for _, pass := range engine.JobPasses {
+	for _, pass := range engine.JobPasses() {
 		config.Jobs = pass.Name
 		config.Sites[0].StorageMB = 0
 		e := newEngine(t, config)
 		counted := job("counted", "solver", 1, 0)
-		_, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: &counted})
+		_, _, err := e.Apply(0, engine.Submit(&counted))
 		wantCode(t, err, berth.Invalid, "licences")
 		submit(t, e, 0, job("free", "free", 9, 5))
 		submit(t, e, 0, job("none", "solver", 0, 5))
@@ -174,7 +175,7 @@ func TestJobsKeepAwayFromWhatIsCounted(t *testing.T) {
 		config.Sites[0].StorageMB = 10
 		e = newEngine(t, config)
 		stores := job("stores", "", 0, 5)
-		_, _, err = e.Apply(0, engine.Event{Kind: engine.Submit, Request: &stores})
+		_, _, err = e.Apply(0, engine.Submit(&stores))
 		wantCode(t, err, berth.Invalid, "storage_mb")
 	}
 	// Beside a site that does not count, that is where it runs.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // parts is a request whose parts are of these widths and lengths.
@@ -37,27 +38,6 @@ func TestPartsInEachOthersWayForLong(t *testing.T) {
 	}
 }
 
-// Data are moved to the site of the first part: that it takes longer to another's
-// does not matter.
-func TestDataGoWithTheFirstPart(t *testing.T) {
-	site := func(name string, pes berth.Count, rate int64) berth.Site {
-		s := berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: pes, Binding: berth.Late}}}
-		s.Link.KilobytesPerSecond = rate
-		return s
-	}
-	e := newEngine(t, engine.Config{Sites: []berth.Site{site("near", 4, 1000), site("far", 8, 10)}, Staging: engine.StageBefore})
-	both := parts("both", 30, berth.Variant{NPE: 4, Duration: 10}, berth.Variant{NPE: 8, Duration: 10})
-	both.StorageMB = 1
-	if got := told(submit(t, e, 0, both)); got != "both@near 1-11" {
-		t.Error(got)
-	}
-	alone := berth.Rigid("alone", 0, 0, 30, 8, 10)
-	alone.StorageMB = 1
-	if got := told(submit(t, e, 0, alone)); got != "alone deadline_missed" {
-		t.Error(got)
-	}
-}
-
 // Leaps lead where single steps do: to the earliest common start there is.
 func TestCommonStartIsTheEarliest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -70,12 +50,12 @@ func TestCommonStartIsTheEarliest(t *testing.T) {
 		for i := range rapid.IntRange(0, 8).Draw(t, "booked") {
 			start, npe := rapid.IntRange(0, horizon-1).Draw(t, "start"), berth.Count(rapid.IntRange(1, 4).Draw(t, "npe"))
 			d := berth.Duration(rapid.IntRange(1, horizon).Draw(t, "length"))
-			changes, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: new(berth.Rigid(string(rune('a'+i)), 0, berth.Time(start), berth.Time(start).Add(d), npe, d))})
+			changes, _, err := e.Apply(0, engine.Event{Kind: engine.EventSubmit, Request: new(berth.Rigid(string(rune('a'+i)), 0, berth.Time(start), berth.Time(start).Add(d), npe, d))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range changes {
-				if c.Kind == engine.Accepted {
+				if c.Kind == change.Accepted {
 					for s := c.Reservation.Start(); s < min(c.Reservation.End(), 2*horizon); s++ {
 						taken[s] += npe
 					}
@@ -100,17 +80,17 @@ func TestCommonStartIsTheEarliest(t *testing.T) {
 			}
 		}
 		want--
-		changes, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: new(parts("x", horizon+5, wanted...))})
+		changes, _, err := e.Apply(0, engine.Event{Kind: engine.EventSubmit, Request: new(parts("x", horizon+5, wanted...))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range changes {
 			switch c.Kind {
-			case engine.Accepted:
+			case change.Accepted:
 				if got := c.Reservation.Start(); fits && got != want {
 					t.Fatalf("starts at %d, want %d", got, want)
 				}
-			case engine.Refused:
+			case change.Refused:
 				if fits {
 					t.Fatalf("is refused, could start at %d", want)
 				}

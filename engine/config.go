@@ -5,6 +5,9 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine/internal/jobs"
+	"github.com/berth-hpc/berth/engine/internal/place"
+	"github.com/berth-hpc/berth/engine/internal/state"
 	"github.com/berth-hpc/berth/internal/stream"
 	"github.com/berth-hpc/berth/policy"
 )
@@ -20,11 +23,11 @@ type Config struct {
 	Horizon string        `json:"horizon"` // "capped" (the empty string) or "unbounded"
 	// Options are those of the order. Without a Scale it is that of the Users.
 	Options policy.OrderOptions `json:"order_options,omitzero"`
-	// Users lists the users with their priorities. Whoever is not in it has the
-	// lowest priority of those who are.
+	// Users lists the users with their priorities. All others have the lowest
+	// priority of those.
 	Users []berth.User `json:"users,omitempty"`
-	// Trigger says when requests and jobs are decided; empty is OnArrival where
-	// the order is that of arrival, else OnInstant. Period is that of OnPeriod.
+	// Trigger says when requests and jobs are decided; empty is TriggerOnArrival where
+	// the order is that of arrival, else TriggerOnInstant. Period is that of TriggerOnPeriod.
 	Trigger Trigger        `json:"trigger,omitempty"`
 	Period  berth.Duration `json:"period,omitempty"`
 	// Seed of the random numbers that a match may draw.
@@ -65,6 +68,9 @@ type Config struct {
 	// Calendar names the structure, of calendar.Forms; empty is the first.
 	// It changes no decision.
 	Calendar string `json:"calendar"`
+	// PlainPasses makes the passes for jobs decide in their plain form where they have
+	// a faster one, for comparison. It changes no decision.
+	PlainPasses bool `json:"plain_passes,omitempty"`
 	// Explain makes a refusal for want of capacity say how many PEs were to
 	// be had. It costs a second search for every such refusal.
 	Explain bool `json:"explain"`
@@ -77,8 +83,8 @@ type Immediate string
 
 // The ways.
 const (
-	Refuse  Immediate = "refuse" // it is refused like any other; also the empty string
-	Enqueue Immediate = "queue"  // it waits as an ordinary job, without a deadline
+	ImmediateRefuse Immediate = "refuse" // it is refused like any other; also the empty string
+	ImmediateQueue  Immediate = "queue"  // it waits as an ordinary job, without a deadline
 )
 
 // The names of horizons.
@@ -87,97 +93,88 @@ const (
 	HorizonUnbounded = "unbounded"
 )
 
-// plainPasses makes the passes for jobs decide in their plain form everywhere.
-// Tests set it; the plain form is their oracle.
-var plainPasses = false
-
 // settings is a Config with its names resolved.
 type settings struct {
-	order   policy.NamedQueue
-	options policy.OrderOptions
+	state   state.Config
+	rules   place.Rules
 	trigger Trigger
-	match   policy.Match
-	compare policy.Comparer // nil if the first resource with room is taken
-	place   policy.Placement
-	choice  policy.Choice
-	horizon calendar.Horizon
-	form    calendar.Form
-	explain bool
-	staging Staging
 	batch   policy.Batch // nil if requests are decided one by one
-	jobs    JobPass
-	ranks   ranks
-	// simple says that there is one resource, of late binding, and an order by
-	// key: then the passes for jobs have a faster form of the same decisions.
-	simple bool
-	draws  stream.Stream // of the match
-	// batchDraws are those of a batch matcher.
+	pass    jobs.Pass
+	// batchDraws are the random numbers of a batch matcher.
 	batchDraws stream.Stream
 }
 
 func (c *Config) resolve() (settings, error) {
 	s := settings{
-		choice: policy.EarliestFinish, form: calendar.Forms[0], explain: c.Explain,
-		draws: stream.New(c.Seed, "match"),
+		state: state.Config{Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0]},
+		rules: place.Rules{
+			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Quota: c.Quota, Preempt: c.Preempt,
+			Draws: stream.New(c.Seed, "match"),
+		},
 	}
 	var ok bool
-	if s.match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
+	if s.rules.Match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
 		row, known := policy.BatchNamed(c.Match)
 		if !known {
 			return s, berth.Errorf(berth.Invalid, "match", "unknown match %q", c.Match)
 		}
 		// Jobs, and promises that lose their place, go where they end first.
-		s.match, s.batch = policy.EarliestFinishMatch{}, row.New(policy.BatchOptions{Aware: !c.Unaware})
+		s.rules.Match, s.batch = policy.EarliestFinishMatch{}, row.New(policy.BatchOptions{Aware: !c.Unaware})
 		s.batchDraws = stream.New(c.Seed, "batch")
 	}
 	if err := c.resolveOrder(&s); err != nil {
 		return s, err
 	}
-	s.compare, _ = s.match.(policy.Comparer)
 	if c.Eager != nil {
 		if err := c.Eager.Validate(); err != nil {
 			return s, err
 		}
 	}
-	if s.place, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {
+	if s.rules.Placement, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "place", "unknown placement %q", c.Place)
 	}
-	if s.jobs, ok = jobPassNamed(orDefault(c.Jobs, JobPasses[0].Name)); !ok {
+	if s.pass, ok = jobs.Named(orDefault(c.Jobs, jobs.Passes[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "jobs", "unknown pass %q", c.Jobs)
 	}
-	if s.staging = c.Staging; !slices.Contains(Stagings(), s.staging) {
-		return s, berth.Errorf(berth.Invalid, "staging", "unknown way %q; it is one of %q", c.Staging, Stagings())
+	switch c.Staging {
+	case StagingNone:
+	case StagingBefore:
+		s.rules.Staging = place.Before
+	case StagingHold:
+		s.rules.Staging = place.Hold
+	default:
+		return s, berth.Errorf(berth.Invalid, "staging", "unknown staging mode %q; it is one of %q", c.Staging, Stagings())
 	}
 	if c.Uplink < 0 || c.Uplink >= berth.MaxMegabytes {
 		return s, berth.Errorf(berth.Invalid, "uplink", "%d kB/s; it must lie between 0, which is no limit, and 2^42", c.Uplink)
 	}
-	if c.Immediate != "" && c.Immediate != Refuse && c.Immediate != Enqueue {
-		return s, berth.Errorf(berth.Invalid, "immediate", "unknown way %q; it is %q or %q", c.Immediate, Refuse, Enqueue)
+	if c.Immediate != "" && c.Immediate != ImmediateRefuse && c.Immediate != ImmediateQueue {
+		return s, berth.Errorf(berth.Invalid, "immediate", "unknown mode %q; it is %q or %q", c.Immediate, ImmediateRefuse, ImmediateQueue)
 	}
-	if c.Overrun != "" && c.Overrun != Kill && c.Overrun != Extend && c.Overrun != Delay {
-		return s, berth.Errorf(berth.Invalid, "overrun", "unknown way %q", c.Overrun)
+	if c.Overrun != "" && !slices.Contains(Overruns(), c.Overrun) {
+		return s, berth.Errorf(berth.Invalid, "overrun", "unknown mode %q; it is one of %q", c.Overrun, Overruns())
 	}
 	if c.Extension < 0 || c.Extension >= berth.TimeLimit {
 		return s, berth.Errorf(berth.Invalid, "extension", "%d s; it must lie between 0 and 2^42", c.Extension)
 	}
 	var err error
-	if s.ranks, err = newRanks(c.Instant); err != nil {
+	if s.state.Ranks, err = newRanks(c.Instant); err != nil {
 		return s, err
 	}
 	if c.Calendar != "" {
-		if s.form, ok = calendar.FormNamed(c.Calendar); !ok {
+		if s.state.Form, ok = calendar.FormNamed(c.Calendar); !ok {
 			return s, berth.Errorf(berth.Invalid, "calendar", "unknown structure %q", c.Calendar)
 		}
 	}
 	if c.Choice != "" {
-		if s.choice = c.Choice; !s.choice.Valid() {
+		if s.rules.Choice = c.Choice; !c.Choice.Valid() {
 			return s, berth.Errorf(berth.Invalid, "choice", "unknown choice %q", c.Choice)
 		}
 	}
 	switch c.Horizon {
 	case "", HorizonCapped:
 	case HorizonUnbounded:
-		s.horizon = calendar.Unbounded
+		s.rules.Horizon = calendar.Unbounded
 	default:
 		return s, berth.Errorf(berth.Invalid, "horizon", "unknown horizon %q; it is %q or %q",
 			c.Horizon, HorizonCapped, HorizonUnbounded)
@@ -185,7 +182,8 @@ func (c *Config) resolve() (settings, error) {
 	if err := c.checkSites(); err != nil {
 		return s, err
 	}
-	s.simple = !plainPasses && !c.Preempt && s.order.Key != nil && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late &&
+	s.state.Plans = s.pass.Plans
+	s.state.Flat = s.pass.Flat && !c.PlainPasses && !c.Preempt && s.state.Order.Key != nil && len(c.Sites) == 1 && len(c.Sites[0].Pools) == 1 && c.Sites[0].Pools[0].Binding == berth.Late &&
 		c.Sites[0].Pools[0].Node.AcceleratorSpeed == 0
 	return s, nil
 }
@@ -193,7 +191,7 @@ func (c *Config) resolve() (settings, error) {
 // resolveOrder resolves what concerns the order of decisions.
 func (c *Config) resolveOrder(s *settings) error {
 	var ok bool
-	if s.order, ok = policy.QueueNamed(orDefault(c.Order, policy.Queues[0].Name)); !ok {
+	if s.state.Order, ok = policy.QueueNamed(orDefault(c.Order, policy.Queues[0].Name)); !ok {
 		return berth.Errorf(berth.Invalid, "order", "unknown order %q", c.Order)
 	}
 	seen := map[string]bool{}
@@ -206,26 +204,26 @@ func (c *Config) resolveOrder(s *settings) error {
 		}
 		seen[user.ID] = true
 	}
-	if s.options = c.Options; s.options.Scale == 0 {
-		s.options.Scale = policy.ScaleOf(c.Users)
+	if s.state.Options = c.Options; s.state.Options.Scale == 0 {
+		s.state.Options.Scale = policy.ScaleOf(c.Users)
 	}
-	if err := s.options.Validate(); err != nil {
+	if err := s.state.Options.Validate(); err != nil {
 		return err
 	}
 	s.trigger = c.Trigger
 	switch {
-	case s.trigger == "" && (s.order.Gathers || s.batch != nil):
-		s.trigger = OnInstant
+	case s.trigger == "" && (s.state.Order.Gathers || s.batch != nil):
+		s.trigger = TriggerOnInstant
 	case s.trigger == "":
-		s.trigger = OnArrival
+		s.trigger = TriggerOnArrival
 	case !slices.Contains(Triggers(), s.trigger):
 		return berth.Errorf(berth.Invalid, "trigger", "unknown trigger %q; it is one of %q", s.trigger, Triggers())
 	}
-	switch periodic := s.trigger == OnPeriod; {
+	switch periodic := s.trigger == TriggerOnPeriod; {
 	case periodic && (c.Period < 1 || c.Period >= berth.TimeLimit):
 		return berth.Errorf(berth.Invalid, "period", "%d s; it must lie between 1 and 2^42", c.Period)
 	case !periodic && c.Period != 0:
-		return berth.Errorf(berth.Invalid, "period", "%d s; only the trigger %q has one", c.Period, OnPeriod)
+		return berth.Errorf(berth.Invalid, "period", "%d s; only the trigger %q has one", c.Period, TriggerOnPeriod)
 	}
 	return nil
 }
@@ -265,4 +263,22 @@ func orDefault(name, fallback string) string {
 		return fallback
 	}
 	return name
+}
+
+// JobPass is a row of the table of passes for ordinary jobs. A pass runs when a job
+// arrives and when PEs are given back. It starts jobs beside the promises and the
+// jobs that run, and none of them ever delays a promise: a job starts only if it fits
+// until its limit, and it is ended there.
+type JobPass struct {
+	Name  string
+	About string
+}
+
+// JobPasses lists the passes for ordinary jobs; the first is the default.
+func JobPasses() []JobPass {
+	list := make([]JobPass, len(jobs.Passes))
+	for i, row := range jobs.Passes {
+		list[i] = JobPass{row.Name, row.About}
+	}
+	return list
 }

@@ -1,343 +1,209 @@
 package engine
 
 import (
-	"iter"
-	"slices"
-
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/jobs"
+	"github.com/berth-hpc/berth/engine/internal/place"
+	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
 // Engine is the deterministic core. It is not safe for concurrent use.
 type Engine struct {
 	config   Config
 	settings settings
-	state    *state
+	state    *state.State
+	finder   *place.Finder
+	jobs     *jobs.Runner
 
-	changes    []Change // of the Apply under way
-	effects    []Effect
-	quick      quick              // of the passes for jobs
-	plans      []berth.Allotment  // to which changes point
-	pes        []berth.PESet      // likewise
-	candidates []policy.Candidate // scratch space of ranked
+	changes []change.Change // of the Apply under way
+	effects []change.Effect // likewise
+	pes     []berth.PESet   // to which changes point, in pieces
 }
 
 // New returns an engine with everything free. The error is of code Invalid and
-// names the part of the configuration that cannot be right.
+// names the part of the configuration that cannot be right. The configuration
+// must not be written afterwards.
 func New(config Config) (*Engine, error) {
 	settings, err := config.resolve()
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{config: config, settings: settings, state: newState(&config, &settings)}, nil
+	return newEngine(config, settings, state.New(settings.state)), nil
 }
 
-// Apply lets time pass to now, with everything that was due before the event,
-// then applies the event. It returns the changes it made, already folded into
-// the state, and the effects it wants carried out; both slices are valid until
-// the next call, and so are Plan and PEs of the changes. Events at one instant
-// take their places by Class, in the order of Config.Instant: by default ends
-// and expiries come before requests that arrive, starts after them. Time must
+func newEngine(config Config, settings settings, s *state.State) *Engine {
+	e := &Engine{config: config, settings: settings, state: s, finder: place.NewFinder(settings.rules, s)}
+	e.jobs = jobs.NewRunner(settings.pass, config.Compress, s, e.finder, emitter{e})
+	return e
+}
+
+// Apply lets time pass to now, with everything that was due before the event, then
+// applies the event. It returns the changes it made, already folded into the state,
+// and the effects it wants carried out; both are the caller's. Events at one
+// instant take their places by class, in the order of Config.Instant: by default
+// ends and expiries come before requests that arrive, starts after them. Time must
 // not run back.
 //
-// An error concerns the event alone, which then changed nothing; the changes
-// of the time that passed stand and are returned. Its code is Invalid (the
-// event is malformed), Conflict (an id is taken, the state does not allow it)
-// or NotFound. A refused request is no error: it is a Refused change.
-func (e *Engine) Apply(now berth.Time, event Event) ([]Change, []Effect, error) {
-	e.changes, e.effects, e.plans, e.pes = e.changes[:0], e.effects[:0], e.plans[:0], e.pes[:0]
-	if !now.Valid() || now < e.state.now {
-		return nil, nil, berth.Errorf(berth.Invalid, "now", "%d is before the engine's time %d, or beyond ±2^42 s", now, e.state.now)
+// An error concerns the event alone, which then changed nothing; the changes of the
+// time that passed stand and are returned. Its code is Invalid (the event is
+// malformed), Conflict (an id is taken, the state does not allow it) or NotFound. A
+// refused request is no error: it is a refused change.
+func (e *Engine) Apply(now berth.Time, event Event) ([]change.Change, []change.Effect, error) {
+	return e.AppendApply(nil, nil, now, event)
+}
+
+// AppendApply is Apply, which appends to slices that may be used again for the next
+// call.
+func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, now berth.Time, event Event) ([]change.Change, []change.Effect, error) {
+	if !now.Valid() || now < e.state.Now() {
+		return changes, effects, berth.Errorf(berth.Invalid, "now", "%d is before the engine's time %d, or beyond ±2^42 s", now, e.state.Now())
 	}
-	rank := uint8(classes)
-	if event.Kind != Wake {
-		rank = e.settings.ranks[event.class()]
+	e.changes, e.effects = changes, effects
+	rank := uint8(state.Classes)
+	if event.Kind != EventWake {
+		rank = e.settings.state.Ranks[event.class()]
 	}
-	if event.Kind == Down || event.Kind == Up {
+	if event.Kind == EventDown || event.Kind == EventUp {
 		rank++ // what comes back at this moment is back, and may go down again
 	}
 	e.catchUp(now, rank)
 	e.advance(now)
-	err := e.apply(event)
-	return e.changes, e.effects, err
+	err := e.apply(&event)
+	e.askSites()
+	changes, effects = e.changes, e.effects
+	e.changes, e.effects = nil, nil
+	return changes, effects, err
 }
 
-// Next returns the time at which the engine wants to be woken: the earliest
-// thing due. ok is false if nothing is.
-func (e *Engine) Next() (at berth.Time, ok bool) {
-	return e.state.due()
-}
+// Next returns the time at which the engine wants to be woken: the earliest thing
+// due. ok is false if nothing is.
+func (e *Engine) Next() (at berth.Time, ok bool) { return e.state.Due() }
 
 // catchUp runs what is due before now, and at now what ranks before rank.
 func (e *Engine) catchUp(now berth.Time, rank uint8) {
 	for {
-		if at, _ := e.state.due(); at > now {
+		if at, _ := e.state.Due(); at > now {
 			return
 		}
-		t := e.state.next()
-		if t.At == now && e.settings.ranks[t.Class] >= rank {
+		t := e.state.Next()
+		if t.At == now && e.settings.state.Ranks[t.Class] >= rank {
 			return
 		}
-		e.advance(max(t.At, e.state.now))
+		e.advance(max(t.At, e.state.Now()))
 		switch t.Class {
-		case ClassEnd:
-			e.limit(t.entry, t.Part)
-		case ClassExpiry:
+		case state.ClassEnd:
+			e.endReached(t.Entry, t.Part)
+		case state.ClassExpiry:
 			switch {
-			case t.job != nil:
-				e.expire(t.job)
-			case t.Part == ofNoShow:
-				e.noShow(t.entry)
-			default:
-				e.expireHeld(t.entry)
+			case t.Job != nil:
+				e.expireJob(t.Job)
+			case t.Part == state.OfNoShow:
+				e.end(t.Entry, change.NoShow)
+			default: // GridSim: a reservation that is created and not committed in time expires
+				e.end(t.Entry, change.Expired)
 			}
-		case ClassCapacity:
-			e.emit(Change{Kind: CameUp, Outage: t.outage})
-			e.released()
-		case ClassPeriod:
-			if t.job == nil {
-				e.pass()
+		case state.ClassCapacity:
+			e.outageDue(t.Outage, t.Part)
+		case state.ClassPeriod:
+			if t.Job == nil {
+				e.schedulingPoint()
 				break
 			}
-			e.run(t.job, *t.job.plan)
-		case ClassStart:
-			e.start(t.entry)
+			plan, _ := t.Job.Plan()
+			e.jobs.Run(t.Job, &plan)
+		case state.ClassStart:
+			e.start(t.Entry)
 		default:
-			panic("engine: a timer of a class that has none")
+			panic("engine: no handler for timer class")
 		}
+	}
+}
+
+// askSites emits the effects of what has changed. It does so before time moves on, so
+// that the effects are the same however often the engine is woken.
+func (e *Engine) askSites() {
+	for _, effect := range e.state.Unsettled() {
+		effect.Number = e.state.LastEffect() + 1
+		e.emit(change.Change{Kind: change.Emitted, Effect: &effect})
+		e.effects = append(e.effects, effect)
 	}
 }
 
 // advance moves the time on.
 func (e *Engine) advance(now berth.Time) {
-	if now > e.state.now {
-		e.emit(Change{Kind: Advanced, Now: now})
+	if now > e.state.Now() {
+		e.askSites()
+		e.emit(change.Change{Kind: change.Advanced, Now: now})
 	}
 }
 
-// emit records a change and folds it.
-func (e *Engine) emit(c Change) {
-	if err := e.state.fold(&c); err != nil {
-		panic("engine: " + err.Error())
+// emit applies a change and records it.
+func (e *Engine) emit(c change.Change) { e.emitAbout(c, state.Ref{}) }
+
+// emitOf is emit for a change of a reservation that is at hand.
+func (e *Engine) emitOf(d *state.Entry, c change.Change) {
+	c.ID = d.ID()
+	e.emitAbout(c, state.Ref{Entry: d})
+}
+
+func (e *Engine) emitAbout(c change.Change, about state.Ref) {
+	if err := e.state.Fold(&c, about); err != nil {
+		panic("engine: " + string(c.Kind) + ": " + err.Error())
 	}
 	e.changes = append(e.changes, c)
 }
 
-// effect puts an effect into the outbox if somebody carries it out there.
-func (e *Engine) effect(kind EffectKind, r *berth.Reservation) {
-	var done []string
-	for i := range r.Allotments {
-		site := r.Allotments[i].Resource.Site
-		if !e.state.managed[site] || slices.Contains(done, site) {
-			continue
-		}
-		done = append(done, site)
-		effect := Effect{Number: e.state.effects + 1, Kind: kind, Site: site, Reservation: r.Request.ID, Generation: r.Generation}
-		e.emit(Change{Kind: Emitted, Effect: &effect})
-		e.effects = append(e.effects, effect)
-	}
-}
+// emitter is how the passes for jobs emit changes.
+type emitter struct{ engine *Engine }
 
-func (e *Engine) apply(event Event) error {
+func (x emitter) Emit(c change.Change, about state.Ref) { x.engine.emitAbout(c, about) }
+
+// apply applies an event at its moment.
+func (e *Engine) apply(event *Event) error {
 	switch event.Kind {
-	case Wake:
+	case EventWake:
 		return nil
-	case Submit:
+	case EventSubmit:
 		return e.submit(event.Request)
-	case Cancel:
+	case EventCancel:
 		return e.cancel(event.ID)
-	case Confirm:
+	case EventConfirm:
 		return e.confirm(event.ID)
-	case Modify:
+	case EventModify:
 		return e.modify(event.ID, event.Request)
-	case Prolong:
-		return e.prolong(event.ID, event.Until)
-	case Show:
-		return e.show(event.ID)
-	case Avoid:
-		return e.avoid(&event)
-	case Finish:
+	case EventExtend:
+		return e.extend(event.ID, event.Until)
+	case EventCheckIn:
+		return e.checkIn(event.ID)
+	case EventRelocate:
+		return e.relocate(event)
+	case EventFinish:
 		return e.finish(event.ID)
-	case Down:
-		return e.down(&event)
-	case Up:
-		return e.up(&event)
-	case Foresee:
-		return e.foresee(event.Forecast)
-	case Settle:
-		if !slices.ContainsFunc(e.state.outbox, func(x Effect) bool { return x.Number == event.Effect }) {
-			return berth.Errorf(berth.NotFound, "effect", "no effect %d in the outbox", event.Effect)
+	case EventDown:
+		return e.down(event)
+	case EventUp:
+		return e.up(event)
+	case EventUpdateForecast:
+		return e.updateForecast(event.Forecast)
+	case EventSettle:
+		for effect := range e.state.Outbox() {
+			if effect.Number == event.Effect {
+				e.emit(change.Change{Kind: change.Settled, EffectID: event.Effect})
+				return nil
+			}
 		}
-		e.emit(Change{Kind: Settled, EffectID: event.Effect})
-		return nil
+		return berth.Errorf(berth.NotFound, "effect", "no effect %d in the outbox", event.Effect)
 	}
 	return berth.Errorf(berth.Invalid, "kind", "unknown event %q", event.Kind)
 }
 
-func (e *Engine) submit(r *berth.Request) error {
-	switch {
-	case r == nil:
-		return berth.Errorf(berth.Invalid, "request", "missing")
-	case r.Arrival > e.state.now:
-		return berth.Errorf(berth.Invalid, "arrival", "%d is after now, %d", r.Arrival, e.state.now)
+// freed lets everything that waits see that PEs were given back, or that time has
+// reached the end of a limit.
+func (e *Engine) freed() {
+	e.repair()
+	if e.settings.batch != nil && e.state.Queued() > 0 && e.settings.trigger != TriggerOnPeriod {
+		e.schedule() // what is deferred may start now
 	}
-	if err := r.Validate(); err != nil {
-		return err
-	}
-	if _, live := e.state.ledger.live[r.ID]; live || e.isPending(r.ID) {
-		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", r.ID)
-	}
-	if err := e.counted(r); err != nil {
-		return err
-	}
-	e.emit(Change{Kind: Queued, ID: r.ID, Request: r})
-	e.arrived(r)
-	return nil
+	e.jobs.Freed()
 }
-
-func (e *Engine) isPending(id string) bool {
-	_, job := e.state.jobs.byID[id]
-	_, request := e.state.queue.byID[id]
-	return job || request
-}
-
-func (e *Engine) cancel(id string) error {
-	if e.isPending(id) {
-		e.emit(Change{Kind: Withdrawn, ID: id})
-		e.released()
-		return nil
-	}
-	entry, live := e.state.ledger.live[id]
-	if !live {
-		return berth.Errorf(berth.NotFound, "id", "no pending request or live reservation %q", id)
-	}
-	e.emit(Change{Kind: Cancelled, ID: id})
-	e.effect(EffectRelease, &entry.Reservation)
-	e.released()
-	return nil
-}
-
-// confirm makes a held reservation a confirmed one; one whose start has passed
-// starts then.
-func (e *Engine) confirm(id string) error {
-	entry, live := e.state.ledger.live[id]
-	switch {
-	case !live:
-		return berth.Errorf(berth.NotFound, "id", "no live reservation %q; if it was held, it has expired", id)
-	case entry.State != berth.Held:
-		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not held", id, entry.State)
-	case firstEnd(entry.Allotments) <= e.state.now: // where arrivals come before expiries
-		return berth.Errorf(berth.Conflict, "id", "reservation %q is over at this moment", id)
-	}
-	e.emit(Change{Kind: Confirmed, ID: id, entry: entry})
-	return nil
-}
-
-// expireHeld drops a held reservation that nobody confirmed (GridSim: a
-// reservation that is created and not committed in time expires).
-func (e *Engine) expireHeld(entry *entry) {
-	e.emit(Change{Kind: Expired, ID: entry.Request.ID, entry: entry})
-	e.effect(EffectRelease, &entry.Reservation)
-	e.released()
-}
-
-func (e *Engine) finish(id string) error {
-	entry, live := e.state.ledger.live[id]
-	switch {
-	case !live:
-		return berth.Errorf(berth.NotFound, "id", "no live reservation %q", id)
-	case entry.State != berth.Active:
-		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not active; only what runs can finish", id, entry.State)
-	}
-	for part := range entry.Allotments {
-		if entry.holds(part) {
-			e.end(entry, part)
-		}
-	}
-	e.released()
-	return nil
-}
-
-// start makes a reservation active; parts bound late get the lowest-numbered
-// idle PEs of their pools.
-func (e *Engine) start(entry *entry) {
-	if entry.Missing > 0 && entry.Allotments[0].NPE == 0 { // none of its PEs came back
-		e.emit(Change{Kind: Failed, ID: entry.Request.ID, entry: entry})
-		e.effect(EffectRelease, &entry.Reservation)
-		return
-	}
-	change := Change{Kind: Started, ID: entry.Request.ID, entry: entry}
-	for part := range entry.Allotments {
-		a := &entry.Allotments[part]
-		idle, late := e.state.idleOf(a.Resource)
-		if !late {
-			continue
-		}
-		if change.PEs == nil {
-			n := len(e.pes)
-			e.pes = append(e.pes, make([]berth.PESet, len(entry.Allotments))...)
-			change.PEs = e.pes[n:len(e.pes):len(e.pes)]
-		}
-		// Parts of one reservation in one pool must not share PEs.
-		free := idle
-		if part > 0 {
-			free = slices.Clone(idle)
-			for earlier := range part {
-				if entry.Allotments[earlier].Resource == a.Resource {
-					free.Delete(change.PEs[earlier])
-				}
-			}
-		}
-		change.PEs[part] = free.Lowest(a.NPE)
-	}
-	e.emit(change)
-	e.effect(EffectLaunch, &entry.Reservation)
-}
-
-// end ends a part, and with the last one the reservation.
-func (e *Engine) end(entry *entry, part int) {
-	e.emit(Change{Kind: Ended, ID: entry.Request.ID, Part: part, entry: entry})
-	if entry.running == 0 {
-		e.effect(EffectRelease, &entry.Reservation)
-	}
-}
-
-// Now returns the time to which the engine has advanced.
-func (e *Engine) Now() berth.Time { return e.state.now }
-
-// Reservation returns a live reservation.
-func (e *Engine) Reservation(id string) (berth.Reservation, bool) {
-	entry, ok := e.state.ledger.live[id]
-	if !ok {
-		return berth.Reservation{}, false
-	}
-	return entry.Reservation, true
-}
-
-// Reservations yields the live reservations in the order of acceptance.
-// Cost: O(n log n).
-func (e *Engine) Reservations() iter.Seq[berth.Reservation] {
-	return func(yield func(berth.Reservation) bool) {
-		for _, entry := range e.state.ledger.inOrder() {
-			if !yield(entry.Reservation) {
-				return
-			}
-		}
-	}
-}
-
-// Holder returns the id of the reservation that holds a PE at t, from now on.
-// ok is false if none does, or none that has its numbers yet.
-func (e *Engine) Holder(resource berth.ResourceID, pe berth.PE, t berth.Time) (id string, ok bool) {
-	e.state.ledger.at(resource, t, func(entry *entry, part int) bool {
-		if entry.Allotments[part].PEs.Contains(pe) {
-			id, ok = entry.Request.ID, true
-		}
-		return !ok
-	})
-	return id, ok
-}
-
-// Outbox returns the effects not yet settled, in order. The slice is the
-// caller's.
-func (e *Engine) Outbox() []Effect { return slices.Clone(e.state.outbox) }

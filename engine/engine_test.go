@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -26,7 +27,7 @@ func newEngine(t *testing.T, config engine.Config) *engine.Engine {
 
 // apply applies an event, requires it to succeed, checks all invariants and
 // returns copies of the changes.
-func apply(t *testing.T, e *engine.Engine, now berth.Time, event engine.Event) []engine.Change {
+func apply(t *testing.T, e *engine.Engine, now berth.Time, event engine.Event) []change.Change {
 	t.Helper()
 	changes, _, err := e.Apply(now, event)
 	if err != nil {
@@ -38,13 +39,13 @@ func apply(t *testing.T, e *engine.Engine, now berth.Time, event engine.Event) [
 	return slices.Clone(changes)
 }
 
-func submit(t *testing.T, e *engine.Engine, now berth.Time, r berth.Request) []engine.Change {
+func submit(t *testing.T, e *engine.Engine, now berth.Time, r berth.Request) []change.Change {
 	t.Helper()
-	return apply(t, e, now, engine.Event{Kind: engine.Submit, Request: &r})
+	return apply(t, e, now, engine.Submit(&r))
 }
 
 // kinds lists the changes as "kind id" words.
-func kinds(changes []engine.Change) string {
+func kinds(changes []change.Change) string {
 	var words []string
 	for _, c := range changes {
 		word := string(c.Kind)
@@ -56,10 +57,10 @@ func kinds(changes []engine.Change) string {
 	return strings.Join(words, " ")
 }
 
-func accepted(t *testing.T, changes []engine.Change) *berth.Reservation {
+func accepted(t *testing.T, changes []change.Change) *berth.Reservation {
 	t.Helper()
 	for _, c := range changes {
-		if c.Kind == engine.Accepted {
+		if c.Kind == change.Accepted {
 			return c.Reservation
 		}
 	}
@@ -67,10 +68,10 @@ func accepted(t *testing.T, changes []engine.Change) *berth.Reservation {
 	return nil
 }
 
-func refused(t *testing.T, changes []engine.Change) *berth.Refusal {
+func refused(t *testing.T, changes []change.Change) *berth.Refusal {
 	t.Helper()
 	for _, c := range changes {
-		if c.Kind == engine.Refused {
+		if c.Kind == change.Refused {
 			return c.Refusal
 		}
 	}
@@ -101,7 +102,7 @@ func TestLifeOfAPromise(t *testing.T) {
 			if at, ok := e.Next(); !ok || at != 10 {
 				t.Fatalf("Next = %d %v, want the start 10", at, ok)
 			}
-			if got := apply(t, e, 10, engine.Event{Kind: engine.Wake}); kinds(got) != "advanced started:a" {
+			if got := apply(t, e, 10, engine.Wake()); kinds(got) != "advanced started:a" {
 				t.Fatalf("at the start: %q", kinds(got))
 			}
 			live, _ := e.Reservation("a")
@@ -118,7 +119,7 @@ func TestLifeOfAPromise(t *testing.T) {
 			if _, ok := e.Holder(pool, 2, 20); ok {
 				t.Fatal("PE 2 at 20, the end, is held by nobody")
 			}
-			if got := apply(t, e, 20, engine.Event{Kind: engine.Wake}); kinds(got) != "advanced ended:a" {
+			if got := apply(t, e, 20, engine.Wake()); kinds(got) != "advanced ended:a" {
 				t.Fatalf("at the end: %q", kinds(got))
 			}
 			if _, ok := e.Reservation("a"); ok {
@@ -141,7 +142,7 @@ func TestOrderAtOneInstant(t *testing.T) {
 	if want := "started:a advanced ended:a queued:c accepted:c"; kinds(got) != want {
 		t.Fatalf("changes %q, want %q", kinds(got), want)
 	}
-	got = apply(t, e, 10, engine.Event{Kind: engine.Wake})
+	got = apply(t, e, 10, engine.Wake())
 	if want := "started:b started:c"; kinds(got) != want {
 		t.Fatalf("starts %q, want %q", kinds(got), want)
 	}
@@ -210,17 +211,17 @@ func TestCancelAndFinishFreeTheRest(t *testing.T) {
 			e := newEngine(t, onePool(4, binding))
 			submit(t, e, 0, berth.Rigid("a", 0, 0, 100, 4, 100))
 			submit(t, e, 0, berth.Rigid("b", 0, 100, 200, 4, 100))
-			_, _, err := e.Apply(0, engine.Event{Kind: engine.Finish, ID: "a"})
+			_, _, err := e.Apply(0, engine.Finish("a"))
 			wantCode(t, err, berth.Conflict, "id")
-			apply(t, e, 40, engine.Event{Kind: engine.Finish, ID: "a"})
+			apply(t, e, 40, engine.Finish("a"))
 			if r := accepted(t, submit(t, e, 40, berth.Rigid("c", 40, 40, 100, 4, 60))); r.Start() != 40 {
 				t.Fatalf("c starts at %d", r.Start())
 			}
-			apply(t, e, 50, engine.Event{Kind: engine.Cancel, ID: "b"})
+			apply(t, e, 50, engine.Cancel("b"))
 			if r := accepted(t, submit(t, e, 50, berth.Rigid("d", 50, 100, 200, 4, 100))); r.Start() != 100 {
 				t.Fatalf("d starts at %d", r.Start())
 			}
-			apply(t, e, 60, engine.Event{Kind: engine.Cancel, ID: "c"})
+			apply(t, e, 60, engine.Cancel("c"))
 			if r := accepted(t, submit(t, e, 60, berth.Rigid("e", 60, 60, 100, 4, 40))); r.Start() != 60 {
 				t.Fatalf("e starts at %d", r.Start())
 			}
@@ -232,7 +233,7 @@ func TestCancelAndFinishFreeTheRest(t *testing.T) {
 			if want := []string{"d", "e", "f"}; !slices.Equal(live, want) {
 				t.Fatalf("live in the order of acceptance: %v, want %v", live, want)
 			}
-			_, _, err = e.Apply(60, engine.Event{Kind: engine.Cancel, ID: "nobody"})
+			_, _, err = e.Apply(60, engine.Cancel("nobody"))
 			wantCode(t, err, berth.NotFound, "id")
 		})
 	}
@@ -249,13 +250,13 @@ func TestBadEvents(t *testing.T) {
 		code  berth.Code
 		field string
 	}{
-		{"time runs back", 9, engine.Event{Kind: engine.Wake}, berth.Invalid, "now"},
-		{"no request", 10, engine.Event{Kind: engine.Submit}, berth.Invalid, "request"},
+		{"time runs back", 9, engine.Wake(), berth.Invalid, "now"},
+		{"no request", 10, engine.Event{Kind: engine.EventSubmit}, berth.Invalid, "request"},
 		{"unknown kind", 10, engine.Event{Kind: "jump"}, berth.Invalid, "kind"},
-		{"id taken", 10, engine.Event{Kind: engine.Submit, Request: new(berth.Rigid("a", 10, 10, 30, 1, 10))}, berth.Conflict, "id"},
-		{"from the future", 10, engine.Event{Kind: engine.Submit, Request: new(berth.Rigid("b", 11, 11, 30, 1, 10))}, berth.Invalid, "arrival"},
-		{"malformed", 10, engine.Event{Kind: engine.Submit, Request: new(berth.Rigid("b", 10, 10, 30, 0, 10))}, berth.Invalid, "npe"},
-		{"no such effect", 10, engine.Event{Kind: engine.Settle, Effect: 7}, berth.NotFound, "effect"},
+		{"id taken", 10, engine.Event{Kind: engine.EventSubmit, Request: new(berth.Rigid("a", 10, 10, 30, 1, 10))}, berth.Conflict, "id"},
+		{"from the future", 10, engine.Event{Kind: engine.EventSubmit, Request: new(berth.Rigid("b", 11, 11, 30, 1, 10))}, berth.Invalid, "arrival"},
+		{"malformed", 10, engine.Event{Kind: engine.EventSubmit, Request: new(berth.Rigid("b", 10, 10, 30, 0, 10))}, berth.Invalid, "npe"},
+		{"no such effect", 10, engine.Settle(7), berth.NotFound, "effect"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := e.Apply(c.now, c.event)
@@ -348,12 +349,12 @@ func TestCoallocation(t *testing.T) {
 			t.Errorf("part %d: %s [%d,%d), want %+v", i, a.Resource.Site, a.Start, a.End, want)
 		}
 	}
-	apply(t, e, 20, engine.Event{Kind: engine.Wake})
+	apply(t, e, 20, engine.Wake())
 	live, _ := e.Reservation("c")
 	if got := live.Allotments[1].PEs.String() + " " + live.Allotments[2].PEs.String(); got != "0-2 3-5" {
 		t.Errorf("late parts of one reservation run on %q", got)
 	}
-	if got := kinds(apply(t, e, 60, engine.Event{Kind: engine.Wake})); !strings.HasSuffix(got, "ended:c") {
+	if got := kinds(apply(t, e, 60, engine.Wake())); !strings.HasSuffix(got, "ended:c") {
 		t.Errorf("the last part ends last: %q", got)
 	}
 	if _, live := e.Reservation("c"); live {
@@ -376,16 +377,17 @@ func TestOutboxKeepsEffectsUntilSettled(t *testing.T) {
 	config.Sites[0].Managed = true
 	e := newEngine(t, config)
 	submit(t, e, 0, berth.Rigid("a", 0, 5, 30, 2, 10))
-	apply(t, e, 5, engine.Event{Kind: engine.Wake})
-	apply(t, e, 15, engine.Event{Kind: engine.Wake})
-	var got []engine.EffectKind
-	for _, effect := range e.Outbox() {
-		got = append(got, effect.Kind)
+	apply(t, e, 5, engine.Wake())
+	apply(t, e, 15, engine.Wake())
+	want := []change.Effect{
+		{Number: 1, Site: "cm5", Reservation: "a", Generation: 1}, // accepted
+		{Number: 2, Site: "cm5", Reservation: "a", Generation: 1}, // started
+		{Number: 3, Site: "cm5", Reservation: "a", Generation: 1}, // ended
 	}
-	if want := []engine.EffectKind{engine.EffectReserve, engine.EffectLaunch, engine.EffectRelease}; !slices.Equal(got, want) {
+	if got := e.Outbox(); !slices.Equal(got, want) {
 		t.Fatalf("outbox %v, want %v", got, want)
 	}
-	apply(t, e, 15, engine.Event{Kind: engine.Settle, Effect: e.Outbox()[1].Number})
+	apply(t, e, 15, engine.Settle(e.Outbox()[1].Number))
 	again, err := engine.Restore(config, e.Snapshot())
 	if err != nil {
 		t.Fatal(err)

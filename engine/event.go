@@ -4,106 +4,146 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
 // EventKind says what happened outside.
 type EventKind string
 
-// The kinds of event.
+// The kinds of event. Each has a function that makes one.
 const (
-	// Wake brings nothing but the time: everything due by then happens.
-	Wake EventKind = "wake"
-	// Submit brings a request.
-	Submit EventKind = "submit"
-	// Cancel withdraws a pending request or a reservation; what is left of
-	// its time is free again.
-	Cancel EventKind = "cancel"
-	// Confirm makes a held reservation a confirmed one.
-	Confirm EventKind = "confirm"
-	// Modify asks for Request in the place of reservation ID, which has not
-	// started. It is atomic: if it is refused, the reservation stays as it is.
-	Modify EventKind = "modify"
-	// Prolong asks that reservation ID goes on until Until.
-	Prolong EventKind = "prolong"
-	// Show says that reservation ID, active, is in use.
-	Show EventKind = "show"
-	// Avoid says that reservation ID, which has not started, cannot be had on PEs
-	// of Resource, which need not be the ones that it has: it gets another place in
-	// its window, or else stays as it is.
-	Avoid EventKind = "avoid"
-	// Finish says that an active reservation ended, early or at its limit.
-	Finish EventKind = "finish"
-	// Down says that PEs of a resource cannot be used from now on, or From a time
-	// to come where PEs have numbers, until they are up again or Until, whichever
-	// is first.
-	Down EventKind = "down"
-	// Up says that PEs can be used again.
-	Up EventKind = "up"
-	// Foresee brings a Forecast of how fast data can be moved to a site.
-	Foresee EventKind = "forecast"
-	// Settle says that the world has carried out an effect.
-	Settle EventKind = "settle"
+	EventWake           EventKind = "wake"
+	EventSubmit         EventKind = "submit"
+	EventCancel         EventKind = "cancel"
+	EventConfirm        EventKind = "confirm"
+	EventModify         EventKind = "modify"
+	EventExtend         EventKind = "extend"
+	EventCheckIn        EventKind = "check_in"
+	EventRelocate       EventKind = "relocate"
+	EventFinish         EventKind = "finish"
+	EventDown           EventKind = "down"
+	EventUp             EventKind = "up"
+	EventUpdateForecast EventKind = "update_forecast"
+	EventSettle         EventKind = "settle"
 )
 
-// Event is one input of the engine. Only the fields of its kind are set.
+// EventKinds lists every kind of event.
+func EventKinds() []EventKind {
+	return []EventKind{
+		EventWake, EventSubmit, EventCancel, EventConfirm, EventModify, EventExtend, EventCheckIn, EventRelocate,
+		EventFinish, EventDown, EventUp, EventUpdateForecast, EventSettle,
+	}
+}
+
+// Event is one input of the engine, in the form in which it is kept on record. Only
+// the fields of its kind are set. The engine keeps nothing of what it points to.
 type Event struct {
 	Kind    EventKind      `json:"kind"`
 	Request *berth.Request `json:"request,omitempty"` // Submit, Modify
 	ID      string         `json:"id,omitempty"`      // of the request, where there is one already
 	Effect  uint64         `json:"effect,omitempty"`  // Settle
-	// Down, Up: which PEs of which resource, under either binding. Avoid: where PEs
+	// Down, Up: which PEs of which pool, under either binding. Relocate: where PEs
 	// have numbers.
 	Resource berth.ResourceID `json:"resource,omitzero"`
 	PEs      berth.PESet      `json:"pes,omitzero"`
+	Name     string           `json:"name,omitempty"`  // Down, Up: of the outage
 	From     berth.Time       `json:"from,omitempty"`  // Down, 0 for now
-	Until    berth.Time       `json:"until,omitempty"` // Prolong; Down, 0 if nobody knows
-	Forecast *Forecast        `json:"forecast,omitempty"`
+	Until    berth.Time       `json:"until,omitempty"` // Extend; Down, 0 if the end is not known
+	Forecast *berth.Forecast  `json:"forecast,omitempty"`
 }
 
-// Class is what happens at one instant in one go. Config.Instant says in which
-// order the classes come.
-type Class uint8
+// Wake brings nothing but the time: everything due by then happens.
+func Wake() Event { return Event{Kind: EventWake} }
 
-// The classes, in the order of design section 5, which is the default.
-const (
-	ClassEnd      Class = iota // ends of reservations free their PEs
-	ClassExpiry                // offers and holds run out
-	ClassCapacity              // sites report
-	ClassArrival               // requests arrive, and every other Event
-	ClassPeriod                // scheduling points: plans of jobs come true
-	ClassStart                 // reservations start
-	classes       = iota
-)
+// Submit brings a request or an ordinary job.
+func Submit(r *berth.Request) Event { return Event{Kind: EventSubmit, Request: r} }
 
-var classNames = [classes]string{"end", "expiry", "capacity", "arrival", "period", "start"}
+// Cancel withdraws a pending request or ends a reservation; what is left of its time
+// is free again.
+func Cancel(id string) Event { return Event{Kind: EventCancel, ID: id} }
 
-// EndsFirst is the default order of classes for Config.Instant.
+// Confirm makes a held reservation a confirmed one.
+func Confirm(id string) Event { return Event{Kind: EventConfirm, ID: id} }
+
+// Modify asks for another request in place of that of a reservation that has not
+// started; id, kind and user stay. It is atomic: if it is refused, the reservation
+// stays as it is.
+func Modify(r *berth.Request) Event { return Event{Kind: EventModify, ID: r.ID, Request: r} }
+
+// Extend asks that a reservation lasts until a later time.
+func Extend(id string, until berth.Time) Event {
+	return Event{Kind: EventExtend, ID: id, Until: until}
+}
+
+// CheckIn says that an active reservation is in use.
+func CheckIn(id string) Event { return Event{Kind: EventCheckIn, ID: id} }
+
+// Relocate says that a reservation that has not started cannot be had on PEs of a
+// pool: it gets the place nearest to its own without them, or else stays as it is.
+// One that has none of them stays too. One that has started at a managed site and is
+// not used yet gets other PEs for the same time, as far as there are any.
+func Relocate(id string, pool berth.ResourceID, pes berth.PESet) Event {
+	return Event{Kind: EventRelocate, ID: id, Resource: pool, PEs: pes}
+}
+
+// Finish says that an active reservation ended, early or at its limit.
+func Finish(id string) Event { return Event{Kind: EventFinish, ID: id} }
+
+// Down announces an outage: PEs of a pool that cannot be used from now on or, where
+// PEs have numbers, from a time to come, until they are up again or the outage ends
+// by itself, whichever is first. What is out of use is the union of all outages. One
+// with a name takes the place of the outage of that name of the same pool. The
+// number of the outage is not looked at; an Until of 0 or berth.Forever is an end
+// that is not known.
+func Down(o berth.Outage) Event {
+	return Event{Kind: EventDown, Resource: o.Resource, PEs: o.PEs, Name: o.Name, From: o.From, Until: o.Until}
+}
+
+// Up says that PEs of a pool can be used again: the outages in force now end for
+// them. Of PEs that are in none, announced outages are called off.
+func Up(pool berth.ResourceID, pes berth.PESet) Event {
+	return Event{Kind: EventUp, Resource: pool, PEs: pes}
+}
+
+// UpNamed ends, or calls off, the outage of a name of a pool.
+func UpNamed(pool berth.ResourceID, name string) Event {
+	return Event{Kind: EventUp, Resource: pool, Name: name}
+}
+
+// UpdateForecast brings a forecast of how fast data can be moved to a site.
+func UpdateForecast(f *berth.Forecast) Event { return Event{Kind: EventUpdateForecast, Forecast: f} }
+
+// Settle says that a site is in line with an effect.
+func Settle(effect uint64) Event { return Event{Kind: EventSettle, Effect: effect} }
+
+var classNames = [state.Classes]string{"end", "expiry", "capacity", "arrival", "period", "start"}
+
+// EndsFirst is the default order of the classes of what happens at one instant, for
+// Config.Instant: ends of reservations; holds that run out; outages; events such as
+// requests; scheduling points; starts.
 func EndsFirst() []string { return slices.Clone(classNames[:]) }
 
-// ArrivalsFirst is an order of classes for Config.Instant: requests that arrive
-// at the instant at which others end do not see them ended, unless they reached
-// their limit. Other simulators have it so.
+// ArrivalsFirst is an order of classes for Config.Instant: requests that arrive at
+// the instant at which others end do not see them ended, unless they reached their
+// limit. Other simulators have it so.
 func ArrivalsFirst() []string {
 	return []string{"arrival", "end", "expiry", "capacity", "period", "start"}
 }
 
-// ranks is the place of each class in the order of an instant.
-type ranks [classes]uint8
-
 // newRanks reads an order of classes; none is the default.
-func newRanks(names []string) (ranks, error) {
-	var r ranks
+func newRanks(names []string) (state.Ranks, error) {
+	var r state.Ranks
 	if len(names) == 0 {
 		names = classNames[:]
 	}
 	for class, name := range classNames {
 		at := slices.Index(names, name)
-		if at < 0 || len(names) != classes {
+		if at < 0 || len(names) != state.Classes {
 			return r, berth.Errorf(berth.Invalid, "instant", "%q; each of %q must be there once", names, classNames)
 		}
 		r[class] = uint8(at)
 	}
-	if r[ClassStart] < max(r[ClassEnd], r[ClassCapacity], r[ClassPeriod]) {
+	if r[state.ClassStart] < max(r[state.ClassEnd], r[state.ClassCapacity], r[state.ClassPeriod]) {
 		return r, berth.Errorf(berth.Invalid, "instant", "%q; start cannot come before end, capacity or period", names)
 	}
 	return r, nil
@@ -111,12 +151,12 @@ func newRanks(names []string) (ranks, error) {
 
 // class returns the class of an event. Wake comes last: it lets everything due
 // happen.
-func (e *Event) class() Class {
+func (e *Event) class() state.Class {
 	switch e.Kind {
-	case Finish:
-		return ClassEnd
-	case Down, Up, Foresee:
-		return ClassCapacity
+	case EventFinish:
+		return state.ClassEnd
+	case EventDown, EventUp, EventUpdateForecast:
+		return state.ClassCapacity
 	}
-	return ClassArrival
+	return state.ClassArrival
 }

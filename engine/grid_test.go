@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -66,9 +67,9 @@ func TestWaitingTimeExample(t *testing.T) {
 			got := ""
 			for _, c := range changes {
 				switch c.Kind {
-				case engine.Accepted:
+				case change.Accepted:
 					got = fmt.Sprintf("%s at %d", c.Reservation.Allotments[0].Resource.Site, c.Reservation.Start())
-				case engine.Refused:
+				case change.Refused:
 					got = string(c.Refusal.Reason)
 				}
 			}
@@ -140,14 +141,14 @@ func TestFilterOffIsSequential(t *testing.T) {
 				berth.Count(rapid.IntRange(1, 9).Draw(t, "theta")), omega)
 			var outcomes []string
 			for _, e := range engines {
-				changes, _, err := e.Apply(now, engine.Event{Kind: engine.Submit, Request: &r})
+				changes, _, err := e.Apply(now, engine.Submit(&r))
 				if err != nil {
 					t.Fatal(err)
 				}
-				decided := changes[slices.IndexFunc(changes, func(c engine.Change) bool {
-					return c.Kind == engine.Accepted || c.Kind == engine.Refused
+				decided := changes[slices.IndexFunc(changes, func(c change.Change) bool {
+					return c.Kind == change.Accepted || c.Kind == change.Refused
 				})]
-				if decided.Kind == engine.Refused {
+				if decided.Kind == change.Refused {
 					outcomes = append(outcomes, string(decided.Refusal.Reason))
 					continue
 				}
@@ -244,7 +245,7 @@ func TestQuota(t *testing.T) {
 	}
 	accepted(t, submit(t, e, 0, berth.Rigid("d", 0, 0, 100, 1, 60))) // nobody's
 	accepted(t, submit(t, e, 10, of("ann", berth.Rigid("e", 10, 10, 100, 1, 30))))
-	apply(t, e, 20, engine.Event{Kind: engine.Wake})
+	apply(t, e, 20, engine.Wake())
 	if got := refused(t, submit(t, e, 20, of("ann", berth.Rigid("f", 20, 20, 100, 3, 7)))); got.Reason != berth.Quota {
 		t.Errorf("30 + 21 PE-seconds of 50: %+v", got)
 	}

@@ -27,18 +27,18 @@ func TestHoldConfirmExpire(t *testing.T) {
 	if r := refused(t, submit(t, e, 1, berth.Rigid("b", 1, 100, 110, 1, 10))); r.Reason != berth.NoCapacity {
 		t.Fatalf("beside a hold: %s", r.Reason)
 	}
-	apply(t, e, 29, engine.Event{Kind: engine.Confirm, ID: "a"})
-	if got := kinds(apply(t, e, 31, engine.Event{Kind: engine.Wake})); got != "advanced" {
+	apply(t, e, 29, engine.Confirm("a"))
+	if got := kinds(apply(t, e, 31, engine.Wake())); got != "advanced" {
 		t.Fatalf("a confirmed reservation expires: %s", got)
 	}
-	_, _, err := e.Apply(31, engine.Event{Kind: engine.Confirm, ID: "a"})
+	_, _, err := e.Apply(31, engine.Confirm("a"))
 	wantCode(t, err, berth.Conflict, "id")
 
 	submit(t, e, 40, held("c", 40, 200, 210, 4, 10, 30))
-	if got := kinds(apply(t, e, 70, engine.Event{Kind: engine.Wake})); got != "advanced expired:c" {
+	if got := kinds(apply(t, e, 70, engine.Wake())); got != "advanced expired:c" {
 		t.Fatalf("at its expiry: %s", got)
 	}
-	_, _, err = e.Apply(70, engine.Event{Kind: engine.Confirm, ID: "c"})
+	_, _, err = e.Apply(70, engine.Confirm("c"))
 	wantCode(t, err, berth.NotFound, "id")
 	accepted(t, submit(t, e, 71, berth.Rigid("d", 71, 200, 210, 4, 10)))
 	if err := e.Check(); err != nil {
@@ -52,17 +52,17 @@ func TestConfirmAfterTheStart(t *testing.T) {
 	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
 		e := newEngine(t, onePool(4, binding))
 		submit(t, e, 0, held("a", 0, 0, 10, 4, 10, 100))
-		if got := kinds(apply(t, e, 6, engine.Event{Kind: engine.Confirm, ID: "a"})); got != "advanced confirmed:a" {
+		if got := kinds(apply(t, e, 6, engine.Confirm("a"))); got != "advanced confirmed:a" {
 			t.Fatalf("confirmed late: %s", got)
 		}
-		if got := kinds(apply(t, e, 6, engine.Event{Kind: engine.Wake})); got != "started:a" {
+		if got := kinds(apply(t, e, 6, engine.Wake())); got != "started:a" {
 			t.Fatalf("after that: %s", got)
 		}
-		if got := kinds(apply(t, e, 10, engine.Event{Kind: engine.Wake})); got != "advanced ended:a" {
+		if got := kinds(apply(t, e, 10, engine.Wake())); got != "advanced ended:a" {
 			t.Fatalf("at its end: %s", got)
 		}
 		submit(t, e, 20, held("b", 20, 20, 30, 4, 10, 100))
-		if got := kinds(apply(t, e, 30, engine.Event{Kind: engine.Wake})); got != "advanced expired:b" {
+		if got := kinds(apply(t, e, 30, engine.Wake())); got != "advanced expired:b" {
 			t.Fatalf("never confirmed: %s", got)
 		}
 	}
@@ -78,8 +78,8 @@ func TestImmediateRequestsQueue(t *testing.T) {
 		rule engine.Immediate
 		want string
 	}{
-		{engine.Refuse, "b:no_capacity@1 c:no_capacity@2 d:no_capacity@3 a@0"},
-		{engine.Enqueue, "c:no_capacity@2 a@0 b@10 d@10"},
+		{engine.ImmediateRefuse, "b:no_capacity@1 c:no_capacity@2 d:no_capacity@3 a@0"},
+		{engine.ImmediateQueue, "c:no_capacity@2 a@0 b@10 d@10"},
 	} {
 		config := onePool(4, berth.Late)
 		config.Immediate = c.rule
@@ -102,7 +102,7 @@ func TestVisibleState(t *testing.T) {
 	submit(t, e, 1, waiting("c", 1, 4, 8, 20))
 	submit(t, e, 1, job("j", 1, 8, 50))
 
-	for id, want := range map[string]engine.Standing{"a": engine.Running, "b": engine.Running, "c": engine.Waiting, "j": engine.Pending} {
+	for id, want := range map[string]engine.Standing{"a": engine.StandingRunning, "b": engine.StandingRunning, "c": engine.StandingWaiting, "j": engine.StandingPending} {
 		if s, ok := e.Status(id); !ok || s.Standing != want {
 			t.Errorf("%s is %q, want %q", id, s.Standing, want)
 		}
@@ -111,14 +111,14 @@ func TestVisibleState(t *testing.T) {
 		t.Error("somebody unknown has a status")
 	}
 	first, second := config.Sites[0].Name, config.Sites[1].Name
-	if got := ids(e.Queue(first, engine.Running)) + "|" + ids(e.Queue(second, engine.Running)) + "|" + ids(e.Queue(second, engine.Waiting)); got != "a|b|c" {
+	if got := ids(e.Queue(first, engine.StandingRunning)) + "|" + ids(e.Queue(second, engine.StandingRunning)) + "|" + ids(e.Queue(second, engine.StandingWaiting)); got != "a|b|c" {
 		t.Errorf("the queues are %s", got)
 	}
 	loads := e.Loads()
 	if l := loads[1]; l.Free != 6 || l.Running != 1 || l.Waiting != 1 || l.PEs != 8 {
 		t.Errorf("the second site's load is %+v", l)
 	}
-	apply(t, e, 2, engine.Event{Kind: engine.Cancel, ID: "c"})
+	apply(t, e, 2, engine.Cancel("c"))
 	if _, ok := e.Status("c"); ok {
 		t.Error("what was cancelled has a status")
 	}
@@ -158,11 +158,11 @@ func TestHoldEndsWithItsFirstPart(t *testing.T) {
 		if a := accepted(t, submit(t, e, 0, r)); a.Expires != 5 {
 			t.Fatalf("it is held until %d, want 5", a.Expires)
 		}
-		_, _, err := e.Apply(5, engine.Event{Kind: engine.Confirm, ID: "a"})
+		_, _, err := e.Apply(5, engine.Confirm("a"))
 		if err == nil {
 			t.Error("it is confirmed when its first part is over")
 		}
-		apply(t, e, 6, engine.Event{Kind: engine.Wake})
+		apply(t, e, 6, engine.Wake())
 		if _, live := e.Reservation("a"); live {
 			t.Error("it is held after its first part")
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // promises watches that what is accepted starts when it was promised, or when
@@ -19,13 +20,13 @@ type promises map[string]watched
 
 type watched struct{ start, plan berth.Time }
 
-func (p promises) watch(t *rapid.T, changes []engine.Change) {
+func (p promises) watch(t *rapid.T, changes []change.Change) {
 	for _, c := range changes {
 		w, known := p[c.ID]
 		switch c.Kind {
-		case engine.Advanced:
+		case change.Advanced:
 			p[""] = watched{start: c.Now}
-		case engine.Accepted:
+		case change.Accepted:
 			p[c.ID] = watched{start: c.Reservation.Start()}
 			if c.Reservation.Request.IsJob() && c.Reservation.Start() != p[""].start {
 				t.Fatalf("job %s is accepted at %d for %d", c.ID, p[""].start, c.Reservation.Start())
@@ -33,20 +34,20 @@ func (p promises) watch(t *rapid.T, changes []engine.Change) {
 			if c.Reservation.End() > c.Reservation.Request.Deadline {
 				t.Fatalf("%s is accepted for %d, beyond its deadline", c.ID, c.Reservation.Start())
 			}
-		case engine.Confirmed:
+		case change.Confirmed:
 			w.start = max(w.start, p[""].start) // what was held too long starts at once
 			p[c.ID] = w
-		case engine.Requeued, engine.Preempted:
+		case change.Requeued, change.Preempted:
 			delete(p, c.ID)
-		case engine.Moved, engine.Modified:
+		case change.Moved, change.Modified:
 			if c.Moved != nil {
 				p[c.ID] = watched{start: c.Moved[0].Start}
 			}
-		case engine.Started:
+		case change.Started:
 			if w.start != p[""].start {
 				t.Fatalf("%s starts at %d, and was promised %d", c.ID, p[""].start, w.start)
 			}
-		case engine.Planned:
+		case change.Planned:
 			if c.Plan == nil {
 				delete(p, c.ID)
 				continue
@@ -70,22 +71,22 @@ func starts(t *testing.T, config engine.Config, until berth.Time, requests ...be
 	e := newEngine(t, config)
 	var words []string
 	var now berth.Time
-	note := func(changes []engine.Change) {
+	note := func(changes []change.Change) {
 		for _, c := range changes {
 			switch c.Kind {
-			case engine.Advanced:
+			case change.Advanced:
 				now = c.Now
-			case engine.Started:
+			case change.Started:
 				words = append(words, fmt.Sprintf("%s@%d", c.ID, now))
-			case engine.Refused:
+			case change.Refused:
 				words = append(words, fmt.Sprintf("%s:%s@%d", c.ID, c.Refusal.Reason, now))
 			}
 		}
 	}
 	for i := range requests {
-		note(apply(t, e, requests[i].Arrival, engine.Event{Kind: engine.Submit, Request: &requests[i]}))
+		note(apply(t, e, requests[i].Arrival, engine.Submit(&requests[i])))
 	}
-	note(apply(t, e, until, engine.Event{Kind: engine.Wake}))
+	note(apply(t, e, until, engine.Wake()))
 	return strings.Join(words, " ")
 }
 
@@ -131,7 +132,7 @@ func TestEASYDelaysTheSecondOfTheQueue(t *testing.T) {
 // A request is decided as if no job waited, but running jobs keep their PEs
 // until their limit, and no job starts that would not end before the promise.
 func TestPromisesComeFirst(t *testing.T) {
-	for _, pass := range engine.JobPasses {
+	for _, pass := range engine.JobPasses() {
 		for _, binding := range []berth.Binding{berth.Early, berth.Late} {
 			config := onePool(4, binding)
 			config.Jobs = pass.Name
@@ -157,7 +158,7 @@ func TestPromisesComeFirst(t *testing.T) {
 }
 
 func TestWaitingLimitDropsAJob(t *testing.T) {
-	for _, pass := range engine.JobPasses {
+	for _, pass := range engine.JobPasses() {
 		config := onePool(4, berth.Late)
 		config.Jobs = pass.Name
 		limited := job("limited", 1, 2, 5)
@@ -179,14 +180,14 @@ func TestCompression(t *testing.T) {
 		e := newEngine(t, config)
 		submit(t, e, 0, job("a", 0, 4, 10))
 		submit(t, e, 0, job("b", 0, 2, 10))
-		changes := apply(t, e, 4, engine.Event{Kind: engine.Finish, ID: "a"})
-		changes = append(changes, apply(t, e, 10, engine.Event{Kind: engine.Wake})...)
+		changes := apply(t, e, 4, engine.Finish("a"))
+		changes = append(changes, apply(t, e, 10, engine.Wake())...)
 		now, got := berth.Time(0), ""
 		for _, c := range changes {
 			switch c.Kind {
-			case engine.Advanced:
+			case change.Advanced:
 				now = c.Now
-			case engine.Started:
+			case change.Started:
 				got = fmt.Sprintf("%s@%d", c.ID, now)
 			}
 		}
@@ -206,7 +207,7 @@ func TestArrivalsFirst(t *testing.T) {
 	if got := kinds(submit(t, e, 10, berth.Rigid("b", 10, 10, 20, 4, 10))); got != "started:a advanced queued:b accepted:b" {
 		t.Errorf("changes %q", got)
 	}
-	if got := kinds(apply(t, e, 10, engine.Event{Kind: engine.Wake})); got != "ended:a started:b" {
+	if got := kinds(apply(t, e, 10, engine.Wake())); got != "ended:a started:b" {
 		t.Errorf("changes %q", got)
 	}
 	for _, names := range [][]string{{"end"}, {"start", "end", "expiry", "capacity", "arrival", "period"}} {
@@ -218,7 +219,7 @@ func TestArrivalsFirst(t *testing.T) {
 
 // On several sites a job runs where it can start first.
 func TestJobsOnSeveralSites(t *testing.T) {
-	for _, pass := range engine.JobPasses {
+	for _, pass := range engine.JobPasses() {
 		config := onePool(4, berth.Late)
 		config.Sites = append(config.Sites, berth.Site{Name: "second", Pools: []berth.Pool{{Name: "pool", PEs: 8, Binding: berth.Early}}})
 		config.Jobs = pass.Name

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -90,7 +91,7 @@ func TestOffersTellWhatTheyLeaveIdle(t *testing.T) {
 	} {
 		r := berth.Rigid("r", 0, c.ready, c.ready+600, 2, 600)
 		offers, err := e.Offers(&r, 1)
-		if err != nil || len(offers) != 1 || offers[0].Difference != engine.AsAsked || offers[0].Idle != c.want {
+		if err != nil || len(offers) != 1 || offers[0].Difference != engine.OfferAsAsked || offers[0].Idle != c.want {
 			t.Errorf("from %d: %+v, %v; want %d idle PE-seconds", c.ready, offers, err, c.want)
 		}
 	}
@@ -117,7 +118,7 @@ func TestOffersCanBeHad(t *testing.T) {
 			now += berth.Time(rapid.IntRange(0, 5).Draw(t, "pause"))
 			r := drawRequest(t, fmt.Sprint(step), now)
 			r.Hold = 0
-			if _, _, err := e.Apply(now, engine.Event{Kind: engine.Wake}); err != nil {
+			if _, _, err := e.Apply(now, engine.Wake()); err != nil {
 				t.Fatal(err)
 			}
 			offers, err := e.Offers(&r, 9)
@@ -130,12 +131,12 @@ func TestOffersCanBeHad(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				changes, _, err := again.Apply(now, engine.Event{Kind: engine.Submit, Request: &o.Request})
+				changes, _, err := again.Apply(now, engine.Submit(&o.Request))
 				if err != nil {
 					t.Fatalf("%s: %v", o.Difference, err)
 				}
 				last := changes[len(changes)-1]
-				if last.Kind != engine.Accepted {
+				if last.Kind != change.Accepted {
 					t.Fatalf("%s cannot be had: %+v", o.Difference, last.Refusal)
 				}
 				for i, a := range last.Reservation.Allotments {
@@ -144,12 +145,12 @@ func TestOffersCanBeHad(t *testing.T) {
 					}
 				}
 			}
-			changes, _, err := e.Apply(now, engine.Event{Kind: engine.Submit, Request: &r})
+			changes, _, err := e.Apply(now, engine.Submit(&r))
 			if err != nil {
 				t.Fatal(err)
 			}
-			taken := changes[len(changes)-1].Kind == engine.Accepted
-			if asked := len(offers) > 0 && offers[0].Difference == engine.AsAsked; asked != taken {
+			taken := changes[len(changes)-1].Kind == change.Accepted
+			if asked := len(offers) > 0 && offers[0].Difference == engine.OfferAsAsked; asked != taken {
 				t.Fatalf("accepted %t, offered as asked %t", taken, asked)
 			}
 		}

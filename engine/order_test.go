@@ -10,18 +10,19 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
 // decided returns the ids of what was accepted or refused, in order; what was
 // refused has its reason.
-func decided(changes []engine.Change) string {
+func decided(changes []change.Change) string {
 	var words []string
 	for _, c := range changes {
 		switch c.Kind {
-		case engine.Accepted:
+		case change.Accepted:
 			words = append(words, c.ID)
-		case engine.Refused:
+		case change.Refused:
 			words = append(words, fmt.Sprintf("%s:%s", c.ID, c.Refusal.Reason))
 		}
 	}
@@ -30,14 +31,14 @@ func decided(changes []engine.Change) string {
 
 // together submits requests at one instant and returns the changes of the pass
 // that decides them.
-func together(t *testing.T, e *engine.Engine, now berth.Time, requests []berth.Request) []engine.Change {
+func together(t *testing.T, e *engine.Engine, now berth.Time, requests []berth.Request) []change.Change {
 	t.Helper()
 	for i := range requests {
-		if changes := apply(t, e, now, engine.Event{Kind: engine.Submit, Request: &requests[i]}); decided(changes) != "" {
+		if changes := apply(t, e, now, engine.Submit(&requests[i])); decided(changes) != "" {
 			t.Fatalf("%q is decided before the scheduling point", decided(changes))
 		}
 	}
-	return slices.Clone(apply(t, e, now, engine.Event{Kind: engine.Wake}))
+	return slices.Clone(apply(t, e, now, engine.Wake()))
 }
 
 // figure3 is the example of Ahuja et al., figure 3 (spec 3, b.4): three users
@@ -131,11 +132,11 @@ func TestX5InTheEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range requests {
-				if _, _, err := e.Apply(0, engine.Event{Kind: engine.Submit, Request: &requests[i]}); err != nil {
+				if _, _, err := e.Apply(0, engine.Submit(&requests[i])); err != nil {
 					t.Fatal(err)
 				}
 			}
-			changes, _, err := e.Apply(0, engine.Event{Kind: engine.Wake})
+			changes, _, err := e.Apply(0, engine.Wake())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +172,7 @@ func TestUnknownUsersComeLast(t *testing.T) {
 // in the configured order.
 func TestPeriodGathers(t *testing.T) {
 	config := onePool(1, berth.Late)
-	config.Order, config.Trigger, config.Period = "sjf", engine.OnPeriod, 10
+	config.Order, config.Trigger, config.Period = "sjf", engine.TriggerOnPeriod, 10
 	e := newEngine(t, config)
 	for i, duration := range []berth.Duration{5, 3} {
 		r := berth.Rigid(fmt.Sprint(i), berth.Time(i+1), berth.Time(i+1), 100, 1, duration)
@@ -182,12 +183,12 @@ func TestPeriodGathers(t *testing.T) {
 	if at, ok := e.Next(); !ok || at != 10 {
 		t.Fatalf("the engine wants to be woken at %d, %t; want 10", at, ok)
 	}
-	if got := decided(apply(t, e, 10, engine.Event{Kind: engine.Wake})); got != "1 0" {
+	if got := decided(apply(t, e, 10, engine.Wake())); got != "1 0" {
 		t.Errorf("at 10 it decides %q, want the shorter first", got)
 	}
 	late := berth.Rigid("late", 11, 11, 20, 1, 5)
 	submit(t, e, 11, late)
-	if got := decided(apply(t, e, 25, engine.Event{Kind: engine.Wake})); got != "late:deadline_missed" {
+	if got := decided(apply(t, e, 25, engine.Wake())); got != "late:deadline_missed" {
 		t.Errorf("what a period makes too late is %q", got)
 	}
 	if at, ok := e.Next(); ok {
@@ -198,7 +199,7 @@ func TestPeriodGathers(t *testing.T) {
 // Jobs of one instant are looked at in the order too: the shortest goes first
 // although it came last.
 func TestJobsInOrder(t *testing.T) {
-	for _, pass := range engine.JobPasses {
+	for _, pass := range engine.JobPasses() {
 		for _, order := range []string{"sjf", "dpsar"} {
 			config := onePool(1, berth.Late)
 			config.Order, config.Jobs = order, pass.Name

@@ -24,22 +24,22 @@ func TestOutage(t *testing.T) {
 			if until == 0 {
 				submit(t, e, 0, berth.Rigid("gone", 0, 60, 70, 3, 10))
 			}
-			got := kinds(apply(t, e, 5, engine.Event{Kind: engine.Down, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 2}), Until: until}))
-			want := "started:low started:high advanced failed:low moved:moves went_down moved:moves"
+			got := kinds(apply(t, e, 5, engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 2}), Until: until}))
+			want := "started:low started:high advanced vacated:moves went_down failed:low moved:moves"
 			if until == 0 {
-				want = "started:low started:high advanced failed:low moved:gone moved:lost moved:moves went_down lost:moves lost:lost lost:gone"
+				want = "started:low started:high advanced vacated:moves vacated:lost vacated:gone went_down failed:low lost:moves lost:lost lost:gone"
 			}
 			if got != want {
 				t.Fatalf("%s: %s, want %s", binding, got, want)
 			}
-			_, _, err := e.Apply(6, engine.Event{Kind: engine.Down, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 1})})
+			_, _, err := e.Apply(6, engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 1})})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if until == 0 {
-				apply(t, e, 30, engine.Event{Kind: engine.Up, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 4})})
+				apply(t, e, 30, engine.Event{Kind: engine.EventUp, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 4})})
 			}
-			apply(t, e, 100, engine.Event{Kind: engine.Wake})
+			apply(t, e, 100, engine.Wake())
 			if at, due := e.Next(); due {
 				t.Errorf("%s: something is due at %d", binding, at)
 			}
@@ -51,10 +51,10 @@ func TestOutage(t *testing.T) {
 		code  berth.Code
 		field string
 	}{
-		{engine.Event{Kind: engine.Down, Resource: pool}, berth.Invalid, "pes"},
-		{engine.Event{Kind: engine.Up, Resource: pool, PEs: berth.PEsOf(4)}, berth.Invalid, "pes"},
-		{engine.Event{Kind: engine.Down, Resource: berth.PoolID("cm6", "pool"), PEs: berth.PEsOf(1)}, berth.NotFound, "resource"},
-		{engine.Event{Kind: engine.Down, Resource: pool, PEs: berth.PEsOf(1), Until: -3}, berth.Invalid, "until"},
+		{engine.Event{Kind: engine.EventDown, Resource: pool}, berth.Invalid, "pes"},
+		{engine.Event{Kind: engine.EventUp, Resource: pool, PEs: berth.PEsOf(4)}, berth.Invalid, "pes"},
+		{engine.Event{Kind: engine.EventDown, Resource: berth.PoolID("cm6", "pool"), PEs: berth.PEsOf(1)}, berth.NotFound, "resource"},
+		{engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.PEsOf(1), Until: -3}, berth.Invalid, "until"},
 	} {
 		_, _, err := e.Apply(0, c.event)
 		wantCode(t, err, c.code, c.field)
@@ -62,19 +62,19 @@ func TestOutage(t *testing.T) {
 }
 
 // PE 0 of two goes down from 50 to 80, told at 5: what runs until 50 goes on, what
-// is promised across moves, nothing is placed across, and PE 0 may go down before
-// and after as well.
-func TestOutageToCome(t *testing.T) {
+// is promised across moves, nothing is placed across. What was told already changes
+// nothing, more of it is one more outage, and Up calls off all that are announced.
+func TestAnnouncedOutage(t *testing.T) {
 	pool := berth.PoolID("cm5", "pool")
 	e := newEngine(t, onePool(2, berth.Early))
 	down := func(from, until berth.Time) engine.Event {
-		return engine.Event{Kind: engine.Down, Resource: pool, PEs: berth.PEsOf(0), From: from, Until: until}
+		return engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.PEsOf(0), From: from, Until: until}
 	}
 	submit(t, e, 0, berth.Rigid("runs", 0, 0, 50, 1, 50))
 	submit(t, e, 0, berth.Rigid("across", 0, 60, 70, 2, 10))
 	submit(t, e, 0, berth.Rigid("moves", 0, 60, 200, 2, 10))
-	apply(t, e, 0, engine.Event{Kind: engine.Wake})
-	if got, want := kinds(apply(t, e, 5, down(50, 80))), "advanced moved:moves moved:across went_down lost:across moved:moves"; got != want {
+	apply(t, e, 0, engine.Wake())
+	if got, want := kinds(apply(t, e, 5, down(50, 80))), "advanced vacated:across vacated:moves went_down lost:across moved:moves"; got != want {
 		t.Fatalf("%s, want %s", got, want)
 	}
 	submit(t, e, 5, berth.Rigid("later", 5, 40, 200, 2, 20))
@@ -86,7 +86,7 @@ func TestOutageToCome(t *testing.T) {
 	for _, c := range []struct {
 		from, until berth.Time
 		want        string
-	}{{60, 100, ""}, {79, 0, ""}, {0, 0, ""}, {200, 300, "went_down"}, {300, 0, "went_down"}, {120, 200, "went_down"}} {
+	}{{50, 80, ""}, {60, 70, ""}, {60, 85, "vacated:moves went_down moved:moves"}, {200, 300, "went_down"}, {120, 200, "went_down"}} {
 		if got := kinds(apply(t, e, 5, down(c.from, c.until))); got != c.want {
 			t.Errorf("down from %d to %d: %q, want %q", c.from, c.until, got, c.want)
 		}
@@ -94,7 +94,7 @@ func TestOutageToCome(t *testing.T) {
 	if err := e.Check(); err != nil {
 		t.Error(err)
 	}
-	if got, want := kinds(apply(t, e, 6, engine.Event{Kind: engine.Up, Resource: pool, PEs: berth.PEsOf(0)})), "advanced came_up came_up came_up came_up"; got != want {
+	if got, want := kinds(apply(t, e, 6, engine.Event{Kind: engine.EventUp, Resource: pool, PEs: berth.PEsOf(0)})), "advanced came_up came_up came_up came_up"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if err := e.Check(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // a is given [0,10) and goes on until it is told to be finished at 25; b is
@@ -18,9 +19,9 @@ func TestOverrun(t *testing.T) {
 		want    string
 	}{
 		{"", "a@0 a.@10 b@14 b.@20 c@20 c.@30"},
-		{engine.Kill, "a@0 a.@10 b@14 b.@20 c@20 c.@30"},
-		{engine.Extend, "a@0 a.@13 b@14 b.@20 c@20 c.@30"},
-		{engine.Delay, "a@0 a.@25 b@30 b.@36 c@36 c.@46"},
+		{engine.OverrunKill, "a@0 a.@10 b@14 b.@20 c@20 c.@30"},
+		{engine.OverrunRunOn, "a@0 a.@13 b@14 b.@20 c@20 c.@30"},
+		{engine.OverrunDelay, "a@0 a.@25 b@30 b.@36 c@36 c.@46"},
 	} {
 		for _, binding := range []berth.Binding{berth.Early, berth.Late} {
 			config := onePool(4, binding)
@@ -28,14 +29,14 @@ func TestOverrun(t *testing.T) {
 			e := newEngine(t, config)
 			var now berth.Time
 			var words []string
-			note := func(changes []engine.Change) {
+			note := func(changes []change.Change) {
 				for _, c := range changes {
 					switch c.Kind {
-					case engine.Advanced:
+					case change.Advanced:
 						now = c.Now
-					case engine.Started:
+					case change.Started:
 						words = append(words, fmt.Sprintf("%s@%d", c.ID, now))
-					case engine.Ended:
+					case change.Ended:
 						words = append(words, fmt.Sprintf("%s.@%d", c.ID, now))
 					}
 				}
@@ -48,9 +49,9 @@ func TestOverrun(t *testing.T) {
 				at berth.Time
 			}{{"b", 20}, {"a", 25}, {"c", 30}, {"b", 36}, {"c", 46}} {
 				// An error says that it has ended already, or not yet begun.
-				changes, _, _ := e.Apply(end.at, engine.Event{Kind: engine.Finish, ID: end.id})
+				changes, _, _ := e.Apply(end.at, engine.Finish(end.id))
 				note(changes)
-				note(apply(t, e, end.at, engine.Event{Kind: engine.Wake}))
+				note(apply(t, e, end.at, engine.Wake()))
 			}
 			if got := strings.Join(words, " "); got != c.want {
 				t.Errorf("%q %s: %s, want %s", c.overrun, binding, got, c.want)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -29,14 +30,14 @@ func TestModify(t *testing.T) {
 	before := at(t, e, "a")
 
 	more := berth.Rigid("a", 0, 10, 30, 3, 20)
-	if got := kinds(apply(t, e, 1, engine.Event{Kind: engine.Modify, ID: "a", Request: &more})); got != "advanced kept:a" {
+	if got := kinds(apply(t, e, 1, engine.Modify(&more))); got != "advanced change_refused:a" {
 		t.Fatalf("a longer one in the way of b: %s", got)
 	}
 	if got := at(t, e, "a"); got != before {
 		t.Fatalf("a refused modification leaves %s, it was %s", got, before)
 	}
 	wider := berth.Rigid("a", 0, 10, 25, 4, 10)
-	if got := kinds(apply(t, e, 2, engine.Event{Kind: engine.Modify, ID: "a", Request: &wider})); got != "advanced moved:a modified:a" {
+	if got := kinds(apply(t, e, 2, engine.Modify(&wider))); got != "advanced vacated:a modified:a" {
 		t.Fatalf("a wider one: %s", got)
 	}
 	if got := at(t, e, "a"); got != "confirmed 4x[10,20) 0-3" {
@@ -45,7 +46,7 @@ func TestModify(t *testing.T) {
 	if r, _ := e.Reservation("a"); r.Generation != 2 {
 		t.Errorf("its generation is %d, want 2", r.Generation)
 	}
-	apply(t, e, 10, engine.Event{Kind: engine.Wake})
+	apply(t, e, 10, engine.Wake())
 	for _, c := range []struct {
 		id    string
 		r     *berth.Request
@@ -57,7 +58,7 @@ func TestModify(t *testing.T) {
 		{"b", &wider, berth.Invalid, "request"},
 		{"b", nil, berth.Invalid, "request"},
 	} {
-		_, _, err := e.Apply(10, engine.Event{Kind: engine.Modify, ID: c.id, Request: c.r})
+		_, _, err := e.Apply(10, engine.Event{Kind: engine.EventModify, ID: c.id, Request: c.r})
 		wantCode(t, err, c.code, c.field)
 	}
 	if err := e.Check(); err != nil {
@@ -67,29 +68,33 @@ func TestModify(t *testing.T) {
 
 // What a site refuses on some PEs gets others in its window, at another time if
 // need be; where there are none it stays, with a conflict.
-func TestAvoid(t *testing.T) {
+func TestRelocate(t *testing.T) {
 	avoid := func(pes string) engine.Event {
 		set, err := berth.ParsePESet(pes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return engine.Event{Kind: engine.Avoid, ID: "a", Resource: berth.PoolID("cm5", "pool"), PEs: set}
+		return engine.Event{Kind: engine.EventRelocate, ID: "a", Resource: berth.PoolID("cm5", "pool"), PEs: set}
 	}
 	e := newEngine(t, onePool(4, berth.Early))
 	submit(t, e, 0, berth.Rigid("a", 0, 10, 30, 2, 10))
 	submit(t, e, 0, berth.Rigid("b", 0, 10, 20, 1, 10))
 	for _, c := range []struct{ pes, does, at string }{
-		{"0", "advanced moved:a moved:a", "confirmed 2x[10,20) 1,3"},
-		{"0-1", "moved:a moved:a", "confirmed 2x[20,30) 2-3"},
-		{"0-2", "kept:a", "confirmed 2x[20,30) 2-3"},
-		{"0-3", "kept:a", "confirmed 2x[20,30) 2-3"},
-		{"3", "moved:a moved:a", "confirmed 2x[10,20) 0-1"},
+		{"0", "advanced vacated:a moved:a", "confirmed 2x[10,20) 1,3"},
+		{"0-1", "vacated:a moved:a", "confirmed 2x[20,30) 2-3"},
+		{"0-2", "change_refused:a", "confirmed 2x[20,30) 2-3"},
+		{"0-3", "change_refused:a", "confirmed 2x[20,30) 2-3"},
+		{"3", "vacated:a moved:a", "confirmed 2x[20,30) 0,2"},
+		{"1", "", "confirmed 2x[20,30) 0,2"},
 	} {
 		changes := apply(t, e, 1, avoid(c.pes))
 		if got := kinds(changes); got != c.does || at(t, e, "a") != c.at {
 			t.Errorf("avoiding %s: %s, %s; want %s, %s", c.pes, got, at(t, e, "a"), c.does, c.at)
 		}
-		if r := changes[len(changes)-1].Refusal; c.does == "kept:a" && (r == nil || r.Reason != berth.RefusedConflict || r.Wanted != 2) {
+		if len(changes) == 0 {
+			continue
+		}
+		if r := changes[len(changes)-1].Refusal; c.does == "change_refused:a" && (r == nil || r.Reason != berth.RefusedConflict || r.Wanted != 2) {
 			t.Errorf("avoiding %s: the refusal is %+v", c.pes, r)
 		}
 	}
@@ -99,14 +104,14 @@ func TestAvoid(t *testing.T) {
 	if err := e.Check(); err != nil {
 		t.Fatal(err)
 	}
-	apply(t, e, 10, engine.Event{Kind: engine.Wake})
-	_, _, err := e.Apply(10, avoid("3"))
+	apply(t, e, 20, engine.Wake())
+	_, _, err := e.Apply(20, avoid("3"))
 	wantCode(t, err, berth.Conflict, "id")
 	late := newEngine(t, onePool(4, berth.Late))
 	submit(t, late, 0, berth.Rigid("a", 0, 10, 30, 2, 10))
 	_, _, err = late.Apply(1, avoid("3"))
 	wantCode(t, err, berth.Invalid, "pes")
-	_, _, err = late.Apply(1, engine.Event{Kind: engine.Avoid, ID: "x"})
+	_, _, err = late.Apply(1, engine.Event{Kind: engine.EventRelocate, ID: "x"})
 	wantCode(t, err, berth.NotFound, "id")
 }
 
@@ -117,15 +122,15 @@ func TestProlong(t *testing.T) {
 		e := newEngine(t, onePool(4, binding))
 		submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 3, 10))
 		submit(t, e, 0, berth.Rigid("b", 0, 40, 50, 4, 10))
-		until := func(now, end berth.Time) []engine.Change {
-			return apply(t, e, now, engine.Event{Kind: engine.Prolong, ID: "a", Until: end})
+		until := func(now, end berth.Time) []change.Change {
+			return apply(t, e, now, engine.Extend("a", end))
 		}
 		if got := kinds(until(1, 25)); got != "advanced extended:a" {
 			t.Fatalf("before its start: %s", got)
 		}
 		changes := until(12, 45)
 		last := changes[len(changes)-1]
-		if last.Kind != engine.Kept || last.Refusal.Reason != berth.NoCapacity || last.Refusal.Nearest.Duration != 15 {
+		if last.Kind != change.ChangeRefused || last.Refusal.Reason != berth.NoCapacity || last.Refusal.Nearest.Duration != 15 {
 			t.Fatalf("into b: %s %+v, want to hear of 15 s", last.Kind, last.Refusal)
 		}
 		if got := kinds(until(13, 40)); got != "advanced extended:a" {
@@ -134,10 +139,10 @@ func TestProlong(t *testing.T) {
 		if r, _ := e.Reservation("a"); r.End() != 40 || r.Generation != 3 {
 			t.Errorf("it ends at %d in generation %d", r.End(), r.Generation)
 		}
-		if got := kinds(apply(t, e, 40, engine.Event{Kind: engine.Wake})); got != "advanced ended:a started:b" {
+		if got := kinds(apply(t, e, 40, engine.Wake())); got != "advanced ended:a started:b" {
 			t.Errorf("at its new end: %s", got)
 		}
-		_, _, err := e.Apply(40, engine.Event{Kind: engine.Prolong, ID: "b", Until: 45})
+		_, _, err := e.Apply(40, engine.Extend("b", 45))
 		wantCode(t, err, berth.Invalid, "until")
 	}
 }
@@ -150,11 +155,11 @@ func TestProlongWithinTheQuota(t *testing.T) {
 	r := berth.Rigid("a", 0, 10, 20, 4, 10)
 	r.User = "u"
 	submit(t, e, 0, r)
-	changes := apply(t, e, 0, engine.Event{Kind: engine.Prolong, ID: "a", Until: 23})
-	if last := changes[len(changes)-1]; last.Kind != engine.Kept || last.Refusal.Reason != berth.Quota {
+	changes := apply(t, e, 0, engine.Extend("a", 23))
+	if last := changes[len(changes)-1]; last.Kind != change.ChangeRefused || last.Refusal.Reason != berth.Quota {
 		t.Errorf("52 PE-seconds of 50: %s %+v", last.Kind, last.Refusal)
 	}
-	if got := kinds(apply(t, e, 0, engine.Event{Kind: engine.Prolong, ID: "a", Until: 22})); got != "extended:a" {
+	if got := kinds(apply(t, e, 0, engine.Extend("a", 22))); got != "extended:a" {
 		t.Errorf("48 of 50: %s", got)
 	}
 }
@@ -167,12 +172,12 @@ func TestNoShow(t *testing.T) {
 		r.NoShow = 30
 		submit(t, e, 0, r)
 	}
-	apply(t, e, 20, engine.Event{Kind: engine.Show, ID: "present"})
-	if got := kinds(apply(t, e, 30, engine.Event{Kind: engine.Wake})); got != "advanced no_show:absent" {
+	apply(t, e, 20, engine.CheckIn("present"))
+	if got := kinds(apply(t, e, 30, engine.Wake())); got != "advanced no_show:absent" {
 		t.Fatalf("after 30 s: %s", got)
 	}
 	accepted(t, submit(t, e, 31, berth.Rigid("next", 31, 31, 100, 2, 10)))
-	if got := kinds(apply(t, e, 100, engine.Event{Kind: engine.Wake})); got != "started:next advanced ended:next advanced ended:present" {
+	if got := kinds(apply(t, e, 100, engine.Wake())); got != "started:next advanced ended:next advanced ended:present" {
 		t.Errorf("later: %s", got)
 	}
 }
@@ -180,13 +185,13 @@ func TestNoShow(t *testing.T) {
 // At a managed site only lost PEs are replaced, nothing moves under what runs,
 // and what cannot be replaced is missing until it can be.
 func TestDegradedAndRepaired(t *testing.T) {
-	down := func(t *testing.T, e *engine.Engine, now berth.Time, lo, hi berth.PE) []engine.Change {
+	down := func(t *testing.T, e *engine.Engine, now berth.Time, lo, hi berth.PE) []change.Change {
 		pool := berth.PoolID("site", "pool")
-		return apply(t, e, now, engine.Event{Kind: engine.Down, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi})})
+		return apply(t, e, now, engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi})})
 	}
-	up := func(t *testing.T, e *engine.Engine, now berth.Time, lo, hi berth.PE) []engine.Change {
+	up := func(t *testing.T, e *engine.Engine, now berth.Time, lo, hi berth.PE) []change.Change {
 		pool := berth.PoolID("site", "pool")
-		return apply(t, e, now, engine.Event{Kind: engine.Up, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi})})
+		return apply(t, e, now, engine.Event{Kind: engine.EventUp, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi})})
 	}
 	config := onePool(6, berth.Early)
 	config.Sites[0].Name, config.Sites[0].Pools[0].Name, config.Sites[0].Managed = "site", "pool", true
@@ -198,14 +203,14 @@ func TestDegradedAndRepaired(t *testing.T) {
 		if got := at(t, e, "a"); got != "confirmed 4x[10,20) 0,2-4" {
 			t.Errorf("it is %s", got)
 		}
-		if box := e.Outbox(); len(box) != 3 || box[2].Kind != engine.EffectReserve || box[2].Generation != 3 {
+		if box := e.Outbox(); len(box) != 2 || box[1].Generation != 2 {
 			t.Errorf("the site hears of %+v", box)
 		}
 	})
 	t.Run("under what runs", func(t *testing.T) {
 		e := newEngine(t, config)
 		submit(t, e, 0, berth.Rigid("a", 0, 0, 20, 4, 20))
-		apply(t, e, 5, engine.Event{Kind: engine.Wake})
+		apply(t, e, 5, engine.Wake())
 		down(t, e, 6, 0, 2)
 		if got := at(t, e, "a"); got != "active 4x[0,20) 2-5" {
 			t.Errorf("it is %s", got)
@@ -223,7 +228,7 @@ func TestDegradedAndRepaired(t *testing.T) {
 		e := newEngine(t, config)
 		submit(t, e, 0, berth.Rigid("tight", 0, 10, 20, 6, 10))
 		submit(t, e, 0, berth.Rigid("loose", 0, 20, 60, 4, 10))
-		apply(t, e, 1, engine.Event{Kind: engine.Down, Resource: berth.PoolID("site", "pool"), PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 3}), Until: 40})
+		apply(t, e, 1, engine.Event{Kind: engine.EventDown, Resource: berth.PoolID("site", "pool"), PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 3}), Until: 40})
 		if got := at(t, e, "tight"); got != "degraded 3x[10,20) 3-5" {
 			t.Errorf("without slack it is %s", got)
 		}
@@ -242,11 +247,11 @@ func TestDegradedAndRepaired(t *testing.T) {
 		if got := at(t, e, "a"); got != "degraded 0x[10,20) " {
 			t.Errorf("it is %s", got)
 		}
-		if got := kinds(apply(t, e, 11, engine.Event{Kind: engine.Wake})); got != "advanced failed:a emitted advanced" {
+		if got := kinds(apply(t, e, 11, engine.Wake())); got != "advanced failed:a emitted advanced" {
 			t.Errorf("at its start: %s", got)
 		}
 	})
-	t.Run("counts lose the promises that start last", func(t *testing.T) {
+	t.Run("of promises of counts the one that starts last gives way", func(t *testing.T) {
 		late := config
 		late.Sites = []berth.Site{config.Sites[0]}
 		late.Sites[0].Pools = []berth.Pool{{Name: "pool", PEs: 6, Binding: berth.Late}}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // With preemption a promise is made as if no job ran; the job that is in its way
@@ -46,17 +47,17 @@ func TestJobsYieldToReservations(t *testing.T) {
 		e := newEngine(t, config)
 		var words []string
 		var now, ended berth.Time
-		note := func(changes []engine.Change) {
-			for _, change := range changes {
-				switch change.Kind {
-				case engine.Advanced:
-					now = change.Now
-				case engine.Started:
-					words = append(words, fmt.Sprintf("%s@%d", change.ID, now))
-				case engine.Preempted:
-					words = append(words, fmt.Sprintf("%s-@%d", change.ID, now))
-				case engine.Ended:
-					if change.ID == "j" {
+		note := func(changes []change.Change) {
+			for _, c := range changes {
+				switch c.Kind {
+				case change.Advanced:
+					now = c.Now
+				case change.Started:
+					words = append(words, fmt.Sprintf("%s@%d", c.ID, now))
+				case change.Preempted:
+					words = append(words, fmt.Sprintf("%s-@%d", c.ID, now))
+				case change.Ended:
+					if c.ID == "j" {
 						ended = now
 					}
 				}
@@ -66,9 +67,9 @@ func TestJobsYieldToReservations(t *testing.T) {
 			}
 		}
 		for i := range c.requests {
-			note(apply(t, e, c.requests[i].Arrival, engine.Event{Kind: engine.Submit, Request: &c.requests[i]}))
+			note(apply(t, e, c.requests[i].Arrival, engine.Submit(&c.requests[i])))
 		}
-		note(apply(t, e, 1000, engine.Event{Kind: engine.Wake}))
+		note(apply(t, e, 1000, engine.Wake()))
 		if got := strings.Join(words, " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}

@@ -8,8 +8,8 @@ import "github.com/berth-hpc/berth/policy"
 type Preset struct {
 	Name  string
 	About string
-	// Jobs says that the preset is about ordinary jobs: whoever replays a log
-	// under it takes its records for jobs, not for requests.
+	// Jobs says that the preset is about ordinary jobs: a replay under it takes the
+	// records of a log for jobs, not for requests.
 	Jobs  bool
 	apply func(*Config)
 }
@@ -69,9 +69,9 @@ var Presets = []Preset{
 		choose(&c.Order, "fcfs")
 		choose(&c.Match, "ajsm")
 		choose(&c.Place, "first-fit")
-		choose(&c.Staging, HoldWhile)
+		choose(&c.Staging, StagingHold)
 		if c.Trigger == "" {
-			c.Trigger, c.Period = OnPeriod, 240 // in the paper's evaluation; its text once says two minutes
+			c.Trigger, c.Period = TriggerOnPeriod, 240 // in the paper's evaluation; its text once says two minutes
 		}
 	}},
 	{Name: "default", About: "all of it: by users' priorities and lengths, where a request ends first; jobs around the promises", apply: func(c *Config) {
@@ -79,7 +79,7 @@ var Presets = []Preset{
 		choose(&c.Match, "earliest-finish")
 		choose(&c.Place, "first-fit")
 		choose(&c.Jobs, "easy")
-		choose(&c.Staging, StageBefore)
+		choose(&c.Staging, StagingBefore)
 	}},
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // On one late-binding pool the passes for jobs have a faster form, and the
@@ -29,7 +30,8 @@ func TestQuickPassesDecideAsThePlainOnes(t *testing.T) {
 		var plain *engine.Engine
 		other := config
 		other.Calendar = rapid.SampledFrom(calendar.Forms).Draw(t, "plain form").Name
-		engine.Plainly(func() { plain, err = engine.New(other) })
+		other.PlainPasses = true
+		plain, err = engine.New(other)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,24 +41,24 @@ func TestQuickPassesDecideAsThePlainOnes(t *testing.T) {
 		crowd := rapid.IntRange(1, 8).Draw(t, "crowd") // jobs for each end
 		for step := range rapid.IntRange(1, 120).Draw(t, "steps") {
 			now += berth.Time(rapid.SampledFrom([]int{0, 0, 1, 1, 2, 5}).Draw(t, "pause"))
-			event := engine.Event{Kind: engine.Wake}
+			event := engine.Wake()
 			switch kind := rapid.IntRange(0, 6+crowd).Draw(t, "kind"); {
 			case kind > 6 || len(ids) == 0:
 				r := drawJob(t, fmt.Sprintf("j%d", step), now)
 				v := &r.Parts[0].Variants[0]
 				v.NPE = min(v.NPE, berth.Count(pes))
 				ids = append(ids, r.ID)
-				event = engine.Event{Kind: engine.Submit, Request: &r}
+				event = engine.Submit(&r)
 			case kind == 6:
 				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
 				ids = append(ids, r.ID)
-				event = engine.Event{Kind: engine.Submit, Request: &r}
+				event = engine.Submit(&r)
 			case kind >= 2:
-				event = engine.Event{Kind: engine.Finish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+				event = engine.Event{Kind: engine.EventFinish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind == 0:
 				event = drawOutage(t, config)
 			case kind == 1:
-				event = engine.Event{Kind: engine.Cancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+				event = engine.Event{Kind: engine.EventCancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			}
 			if rapid.IntRange(0, 30).Draw(t, "restore") == 0 {
 				if quick, err = engine.Restore(config, quick.Snapshot()); err != nil {
@@ -82,7 +84,7 @@ func TestQuickPassesDecideAsThePlainOnes(t *testing.T) {
 	})
 }
 
-func text(t *rapid.T, changes []engine.Change) string {
+func text(t *rapid.T, changes []change.Change) string {
 	if len(changes) == 0 {
 		return ""
 	}

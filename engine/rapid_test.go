@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -21,7 +22,7 @@ func drawConfig(t *rapid.T) engine.Config {
 		Horizon: rapid.SampledFrom([]string{engine.HorizonCapped, engine.HorizonUnbounded}).Draw(t, "horizon"),
 		Explain: rapid.Bool().Draw(t, "explain"),
 		Match:   rapid.SampledFrom(policy.Matches).Draw(t, "match").Name,
-		Jobs:    rapid.SampledFrom(engine.JobPasses).Draw(t, "jobs").Name, Compress: rapid.Bool().Draw(t, "compress"),
+		Jobs:    rapid.SampledFrom(engine.JobPasses()).Draw(t, "jobs").Name, Compress: rapid.Bool().Draw(t, "compress"),
 	}
 	config.Order = rapid.SampledFrom(policy.Queues).Draw(t, "order").Name
 	config.Options = policy.OrderOptions{
@@ -32,15 +33,15 @@ func drawConfig(t *rapid.T) engine.Config {
 	for i := range rapid.IntRange(0, 4).Draw(t, "users") {
 		config.Users = append(config.Users, berth.User{ID: fmt.Sprintf("u%d", i), Priority: rapid.IntRange(-2, 9).Draw(t, "priority")})
 	}
-	config.Trigger = rapid.SampledFrom([]engine.Trigger{"", engine.OnArrival, engine.OnInstant, engine.OnPeriod}).Draw(t, "trigger")
-	if config.Trigger == engine.OnPeriod {
+	config.Trigger = rapid.SampledFrom([]engine.Trigger{"", engine.TriggerOnArrival, engine.TriggerOnInstant, engine.TriggerOnPeriod}).Draw(t, "trigger")
+	if config.Trigger == engine.TriggerOnPeriod {
 		config.Period = berth.Duration(rapid.IntRange(1, 20).Draw(t, "period"))
 	}
 	config.Staging = rapid.SampledFrom(engine.Stagings()).Draw(t, "staging")
 	config.Uplink = rapid.SampledFrom([]int64{0, 0, 600, 1500, 3 << 20}).Draw(t, "uplink")
-	config.Immediate = rapid.SampledFrom([]engine.Immediate{engine.Refuse, engine.Enqueue}).Draw(t, "immediate")
+	config.Immediate = rapid.SampledFrom([]engine.Immediate{engine.ImmediateRefuse, engine.ImmediateQueue}).Draw(t, "immediate")
 	config.Preempt = rapid.IntRange(0, 3).Draw(t, "preempt") == 0
-	config.Overrun = rapid.SampledFrom([]engine.Overrun{"", engine.Kill, engine.Extend, engine.Delay}).Draw(t, "overrun")
+	config.Overrun = rapid.SampledFrom([]engine.Overrun{"", engine.OverrunKill, engine.OverrunRunOn, engine.OverrunDelay}).Draw(t, "overrun")
 	config.Extension = berth.Duration(rapid.IntRange(0, 10).Draw(t, "extension"))
 	if rapid.Bool().Draw(t, "arrivals first") {
 		config.Instant = engine.ArrivalsFirst()
@@ -106,8 +107,8 @@ func drawUser(t *rapid.T) string {
 }
 
 // drawForecast draws what can be moved to a site from about now on.
-func drawForecast(t *rapid.T, config engine.Config, now berth.Time) *engine.Forecast {
-	f := &engine.Forecast{
+func drawForecast(t *rapid.T, config engine.Config, now berth.Time) *berth.Forecast {
+	f := &berth.Forecast{
 		Site: rapid.SampledFrom(config.Sites).Draw(t, "site").Name, From: now + berth.Time(rapid.IntRange(-3, 2).Draw(t, "from")),
 		Period: berth.Duration(rapid.IntRange(1, 5).Draw(t, "period")),
 	}
@@ -125,13 +126,13 @@ func drawOutage(t *rapid.T, config engine.Config) engine.Event {
 	lo := berth.PE(rapid.IntRange(0, int(site.Pools[0].PEs)-1).Draw(t, "lo"))
 	hi := berth.PE(rapid.IntRange(int(lo)+1, int(site.Pools[0].PEs)).Draw(t, "hi"))
 	event := engine.Event{
-		Kind:     rapid.SampledFrom([]engine.EventKind{engine.Down, engine.Up}).Draw(t, "change"),
+		Kind:     rapid.SampledFrom([]engine.EventKind{engine.EventDown, engine.EventUp}).Draw(t, "change"),
 		Resource: berth.PoolID(site.Name, site.Pools[0].Name), PEs: berth.NewPESet(berth.Run{Lo: lo, Hi: hi}),
 	}
-	if event.Kind == engine.Down && rapid.Bool().Draw(t, "known") {
+	if event.Kind == engine.EventDown && rapid.Bool().Draw(t, "known") {
 		event.Until = berth.Time(rapid.IntRange(1, 400).Draw(t, "until"))
 	}
-	if event.Kind == engine.Down && site.Pools[0].Binding == berth.Early && rapid.Bool().Draw(t, "to come") {
+	if event.Kind == engine.EventDown && site.Pools[0].Binding == berth.Early && rapid.Bool().Draw(t, "to come") {
 		event.From = berth.Time(rapid.IntRange(1, 400).Draw(t, "from"))
 	}
 	return event
@@ -174,38 +175,38 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 			case kind < 6 || len(ids) == 0:
 				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
 				ids = append(ids, r.ID)
-				event = engine.Event{Kind: engine.Submit, Request: &r}
+				event = engine.Submit(&r)
 			case kind == 16:
 				r := drawRequest(t, rapid.SampledFrom(ids).Draw(t, "id"), now)
 				if s, live := decides.Status(r.ID); live {
 					r.User = s.Request.User
 				}
-				event = engine.Event{Kind: engine.Modify, ID: r.ID, Request: &r}
+				event = engine.Modify(&r)
 			case kind == 17:
-				event = engine.Event{Kind: engine.Prolong, ID: rapid.SampledFrom(ids).Draw(t, "id"), Until: now + berth.Time(rapid.IntRange(1, 40).Draw(t, "until"))}
+				event = engine.Event{Kind: engine.EventExtend, ID: rapid.SampledFrom(ids).Draw(t, "id"), Until: now + berth.Time(rapid.IntRange(1, 40).Draw(t, "until"))}
 			case kind == 20:
-				event = engine.Event{Kind: engine.Foresee, Forecast: drawForecast(t, config, now)}
+				event = engine.Event{Kind: engine.EventUpdateForecast, Forecast: drawForecast(t, config, now)}
 			case kind == 19:
 				event = drawOutage(t, config)
-				event.Kind, event.ID = engine.Avoid, rapid.SampledFrom(ids).Draw(t, "id")
+				event.Kind, event.ID = engine.EventRelocate, rapid.SampledFrom(ids).Draw(t, "id")
 			case kind == 18:
-				event = engine.Event{Kind: engine.Show, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+				event = engine.Event{Kind: engine.EventCheckIn, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind == 15:
-				event = engine.Event{Kind: engine.Confirm, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+				event = engine.Event{Kind: engine.EventConfirm, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind > 9:
 				r := drawJob(t, fmt.Sprintf("j%d", step), now)
 				ids = append(ids, r.ID)
-				event = engine.Event{Kind: engine.Submit, Request: &r}
+				event = engine.Submit(&r)
 			case kind == 6:
-				event = engine.Event{Kind: engine.Cancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+				event = engine.Event{Kind: engine.EventCancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind == 7:
-				event = engine.Event{Kind: engine.Finish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
+				event = engine.Event{Kind: engine.EventFinish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
 			case kind == 9:
 				event = drawOutage(t, config)
 			case kind == 8 && len(decides.Outbox()) > 0:
-				event = engine.Event{Kind: engine.Settle, Effect: rapid.SampledFrom(decides.Outbox()).Draw(t, "effect").Number}
+				event = engine.Event{Kind: engine.EventSettle, Effect: rapid.SampledFrom(decides.Outbox()).Draw(t, "effect").Number}
 			default:
-				event = engine.Event{Kind: engine.Wake}
+				event = engine.Wake()
 			}
 			changes, _, errA := decides.Apply(now, event)
 			written, err := json.Marshal(changes)
@@ -221,7 +222,7 @@ func TestChangesAreTheOnlyWriters(t *testing.T) {
 			if err := decides.Check(); err != nil {
 				t.Fatalf("after %s at %d: %v", event.Kind, now, err)
 			}
-			var read []engine.Change
+			var read []change.Change
 			if err := json.Unmarshal(written, &read); err != nil {
 				t.Fatal(err)
 			}
@@ -257,8 +258,8 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := drawConfig(t)
 		config.Sites = config.Sites[:1]
-		config.Overrun = engine.Kill // the model below does not extend
-		config.Trigger, config.Period, config.Immediate = engine.OnArrival, 0, engine.Refuse
+		config.Overrun = engine.OverrunKill // the model below does not extend
+		config.Trigger, config.Period, config.Immediate = engine.TriggerOnArrival, 0, engine.ImmediateRefuse
 		pool := config.Sites[0].Pools[0]
 		e, err := engine.New(config)
 		if err != nil {
@@ -277,7 +278,7 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 			r.Parts[0].Eligible = berth.PESet{}
 			v := r.Parts[0].Variants[0]
 			r.Deadline = max(r.Deadline, r.Ready.Add(v.Duration))
-			changes, _, err := e.Apply(now, engine.Event{Kind: engine.Submit, Request: &r})
+			changes, _, err := e.Apply(now, engine.Submit(&r))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,9 +297,9 @@ func TestAcceptedFitsAndRefusedDoesNot(t *testing.T) {
 				}
 				return n
 			}
-			decided := slices.IndexFunc(changes, func(c engine.Change) bool { return c.Kind == engine.Refused || c.Kind == engine.Accepted })
+			decided := slices.IndexFunc(changes, func(c change.Change) bool { return c.Kind == change.Refused || c.Kind == change.Accepted })
 			last := changes[decided]
-			if last.Kind == engine.Refused {
+			if last.Kind == change.Refused {
 				for s := r.Ready; s.Add(v.Duration) <= r.Deadline; s++ {
 					if free(s) >= v.NPE {
 						t.Fatalf("refused %+v with %s although %d PEs are free from %d", v, last.Refusal.Reason, free(s), s)

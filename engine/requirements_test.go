@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // Each requirement is met or refused by its own reason, and of several sites
@@ -53,13 +54,13 @@ func TestRequirements(t *testing.T) {
 			r := berth.Rigid("r", 0, 0, 100, c.npe, c.d)
 			r.Requirements = c.need
 			got := ""
-			for _, change := range submit(t, e, 0, r) {
-				switch change.Kind {
-				case engine.Accepted:
-					a := change.Reservation.Allotments[0]
+			for _, ch := range submit(t, e, 0, r) {
+				switch ch.Kind {
+				case change.Accepted:
+					a := ch.Reservation.Allotments[0]
 					got = a.Resource.Site + " " + a.PEs.String()
-				case engine.Refused:
-					got = string(change.Refusal.Reason)
+				case change.Refused:
+					got = string(ch.Refusal.Reason)
 				}
 			}
 			if got != c.want {
@@ -91,9 +92,9 @@ func TestRefusalsAreAboutThePlaceAskedFor(t *testing.T) {
 		r := berth.Rigid(fmt.Sprint(i), 0, 0, 90, 2, c.d)
 		r.Site, r.Pool, r.MemoryMB = c.site, c.pool, c.memory
 		var got berth.Refusal
-		for _, change := range submit(t, e, 70, r) {
-			if change.Kind == engine.Refused {
-				got = *change.Refusal
+		for _, ch := range submit(t, e, 70, r) {
+			if ch.Kind == change.Refused {
+				got = *ch.Refusal
 			}
 		}
 		if got != c.want {

@@ -20,7 +20,7 @@ func distant(staging engine.Staging, storage int64) engine.Config {
 
 // foreseen is a forecast for the site of distant.
 func foreseen(from berth.Time, period berth.Duration, kilobytes ...int64) engine.Event {
-	return engine.Event{Kind: engine.Foresee, Forecast: &engine.Forecast{Site: "cm5", From: from, Period: period, Kilobytes: kilobytes}}
+	return engine.Event{Kind: engine.EventUpdateForecast, Forecast: &berth.Forecast{Site: "cm5", From: from, Period: period, Kilobytes: kilobytes}}
 }
 
 // heavy is a request with data.
@@ -41,11 +41,11 @@ func TestDataAreThereBeforeTheStart(t *testing.T) {
 		start, end berth.Time
 		data       berth.Time
 	}{
-		{engine.NoStaging, false, 10, 110, 0},
-		{engine.StageBefore, false, 32, 132, 32},
-		{engine.HoldWhile, false, 10, 132, 32},
-		{engine.StageBefore, true, 30, 130, 30},
-		{engine.HoldWhile, true, 10, 130, 30},
+		{engine.StagingNone, false, 10, 110, 0},
+		{engine.StagingBefore, false, 32, 132, 32},
+		{engine.StagingHold, false, 10, 132, 32},
+		{engine.StagingBefore, true, 30, 130, 30},
+		{engine.StagingHold, true, 10, 130, 30},
 	} {
 		e := newEngine(t, distant(c.staging, 0))
 		if c.forecast {
@@ -56,8 +56,8 @@ func TestDataAreThereBeforeTheStart(t *testing.T) {
 		if a := r.Allotments[0]; a.Start != c.start || a.End != c.end {
 			t.Errorf("%q, forecast %t: throughout [%d,%d), want [%d,%d)", c.staging, c.forecast, a.Start, a.End, c.start, c.end)
 		}
-		if (c.data == 0) != (r.Staging == nil) || r.Staging != nil && (r.Staging.Start != 10 || r.Staging.End != c.data) {
-			t.Errorf("%q, forecast %t: data %+v, want them by %d", c.staging, c.forecast, r.Staging, c.data)
+		if (c.data == 0) != (r.Transfers == nil) || r.Transfers != nil && (r.Transfers[0].Start != 10 || r.Transfers[0].End != c.data) {
+			t.Errorf("%q, forecast %t: data %+v, want them by %d", c.staging, c.forecast, r.Transfers, c.data)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestDataAreThereBeforeTheStart(t *testing.T) {
 // What can never arrive is refused, and so is what would arrive too late, with
 // when it would be done.
 func TestDataThatComeTooLate(t *testing.T) {
-	e := newEngine(t, distant(engine.StageBefore, 0))
+	e := newEngine(t, distant(engine.StagingBefore, 0))
 	refusal := func(now berth.Time, r berth.Request) *berth.Refusal {
 		changes := submit(t, e, now, r)
 		return changes[len(changes)-1].Refusal
@@ -85,21 +85,21 @@ func TestDataThatComeTooLate(t *testing.T) {
 // When the forecast worsens, what is on its way comes later, and the promise moves
 // in its window; where it cannot, it stays, and its owner is told.
 func TestForecastMovesPromises(t *testing.T) {
-	e := newEngine(t, distant(engine.StageBefore, 5000))
+	e := newEngine(t, distant(engine.StagingBefore, 5000))
 	submit(t, e, 0, heavy("a", 0, 500, 2000)) // 22 to 122, all at 100 MB/s
 	submit(t, e, 0, heavy("b", 0, 130, 2000))
 	// Half of what moves has arrived; the rest goes at 10 MB/s.
 	changes := apply(t, e, 11, foreseen(11, 100, 1_000_000))
-	if got := kinds(changes); got != "advanced forecasted staged:a moved:a moved:a staged:b kept:b" {
+	if got := kinds(changes); got != "advanced forecasted staged:a vacated:a moved:a staged:b change_refused:b" {
 		t.Fatal(got)
 	}
 	a, _ := e.Reservation("a")
 	// 11 s of the 22 are over, so half of the 2,000 MB are left: 100 s and the delay.
-	if a.Start() != 113 || a.Staging.End != 113 || a.Staging.Start != 0 || a.State != berth.Confirmed {
-		t.Errorf("a starts at %d, its data arrive at %d", a.Start(), a.Staging.End)
+	if a.Start() != 113 || a.Transfers[0].End != 113 || a.Transfers[0].Start != 0 || a.State != berth.Confirmed {
+		t.Errorf("a starts at %d, its data arrive at %d", a.Start(), a.Transfers[0].End)
 	}
-	if b, _ := e.Reservation("b"); b.Start() != 22 || b.Staging.End != 113 {
-		t.Errorf("b starts at %d, its data arrive at %d", b.Start(), b.Staging.End)
+	if b, _ := e.Reservation("b"); b.Start() != 22 || b.Transfers[0].End != 113 {
+		t.Errorf("b starts at %d, its data arrive at %d", b.Start(), b.Transfers[0].End)
 	}
 	if last := changes[len(changes)-1].Refusal; last.Reason != berth.DeadlineMissed || last.Possible != 213 {
 		t.Errorf("b's owner is told %+v", last)
@@ -115,7 +115,7 @@ func TestForecastMovesPromises(t *testing.T) {
 		event engine.Event
 		field string
 	}{
-		{engine.Event{Kind: engine.Foresee}, "forecast"},
+		{engine.Event{Kind: engine.EventUpdateForecast}, "forecast"},
 		{foreseen(0, 0, 1), "period"},
 		{foreseen(0, 1), "kilobytes"},
 		{foreseen(0, 1, 5, 4), "kilobytes"},
@@ -131,7 +131,7 @@ func TestForecastMovesPromises(t *testing.T) {
 // foreseen too.
 func TestForecastAgreesWithWalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		config := distant(engine.StageBefore, 0)
+		config := distant(engine.StagingBefore, 0)
 		config.Sites[0].Link = berth.Link{}
 		e, err := engine.New(config)
 		if err != nil {
@@ -147,8 +147,8 @@ func TestForecastAgreesWithWalk(t *testing.T) {
 			steps, sums = append(steps, step), append(sums, sum)
 		}
 		from := berth.Time(rapid.IntRange(-20, 40).Draw(t, "from"))
-		f := engine.Forecast{Site: "cm5", From: from, Period: berth.Duration(period), Kilobytes: sums}
-		if _, _, err := e.Apply(now, engine.Event{Kind: engine.Foresee, Forecast: &f}); err != nil {
+		f := berth.Forecast{Site: "cm5", From: from, Period: berth.Duration(period), Kilobytes: sums}
+		if _, _, err := e.Apply(now, engine.UpdateForecast(&f)); err != nil {
 			t.Fatal(err)
 		}
 		r := heavy("a", now, berth.TimeLimit-1, rapid.Int64Range(1, 40).Draw(t, "megabytes"))
@@ -157,7 +157,7 @@ func TestForecastAgreesWithWalk(t *testing.T) {
 			i := min(int64(at-from)/period, int64(len(steps))-1)
 			left -= steps[i] / period
 		}
-		changes, _, err := e.Apply(now, engine.Event{Kind: engine.Submit, Request: &r})
+		changes, _, err := e.Apply(now, engine.Submit(&r))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,23 +172,23 @@ func TestForecastAgreesWithWalk(t *testing.T) {
 }
 
 func TestHeldPEsBeginWithTheTransfer(t *testing.T) {
-	e := newEngine(t, distant(engine.HoldWhile, 0))
+	e := newEngine(t, distant(engine.StagingHold, 0))
 	submit(t, e, 0, berth.Rigid("before", 0, 0, 100, 4, 50))
 	submit(t, e, 0, heavy("a", 0, 1000, 2000))
 	r, _ := e.Reservation("a")
-	if r.Start() != 50 || r.Staging.Start != 50 || r.Staging.End != 72 || r.End() != 172 {
-		t.Errorf("throughout [%d,%d), data throughout [%d,%d)", r.Start(), r.End(), r.Staging.Start, r.Staging.End)
+	if r.Start() != 50 || r.Transfers[0].Start != 50 || r.Transfers[0].End != 72 || r.End() != 172 {
+		t.Errorf("throughout [%d,%d), data throughout [%d,%d)", r.Start(), r.End(), r.Transfers[0].Start, r.Transfers[0].End)
 	}
 }
 
 // Parts start when the data are there.
 func TestPartsWaitForTheirData(t *testing.T) {
-	e := newEngine(t, distant(engine.StageBefore, 0))
+	e := newEngine(t, distant(engine.StagingBefore, 0))
 	r := heavy("a", 0, 1000, 2000)
 	r.Parts = append(r.Parts, r.Parts[0])
 	submit(t, e, 0, r)
-	if a, _ := e.Reservation("a"); a.Start() != 22 || a.Staging.End != 22 {
-		t.Errorf("start at %d, data are there at %d", a.Start(), a.Staging.End)
+	if a, _ := e.Reservation("a"); a.Start() != 22 || a.Transfers[0].End != 22 {
+		t.Errorf("start at %d, data are there at %d", a.Start(), a.Transfers[0].End)
 	}
 	late := heavy("b", 0, 121, 2000)
 	late.Parts = append(late.Parts, late.Parts[0])
@@ -202,21 +202,21 @@ func TestPartsWaitForTheirData(t *testing.T) {
 // Data that have not been sent are sent at another time.
 func TestDataThatStayNeedTheirRoom(t *testing.T) {
 	for extension, want := range map[berth.Duration]string{
-		100:  "started:over advanced moved:moves extended:over lost:moves",
-		1000: "started:over advanced moved:other moved:moves extended:over moved:moves moved:other",
+		100:  "started:over advanced vacated:moves extended:over lost:moves",
+		1000: "started:over advanced vacated:moves vacated:other extended:over moved:moves moved:other",
 	} {
-		config := distant(engine.StageBefore, 3000)
-		config.Overrun, config.Extension = engine.Delay, extension
+		config := distant(engine.StagingBefore, 3000)
+		config.Overrun, config.Extension = engine.OverrunDelay, extension
 		config.Sites[0].Pools[0].PEs = 2
 		e := newEngine(t, config)
 		submit(t, e, 0, berth.Rigid("over", 0, 0, 100, 2, 50))
 		submit(t, e, 0, heavy("moves", 0, 200, 2000))  // throughout [50,150), its data from 0 on
 		submit(t, e, 0, heavy("other", 0, 5000, 3000)) // throughout [182,282), its data from 150 on
-		if got := kinds(apply(t, e, 50, engine.Event{Kind: engine.Wake})); got != want {
+		if got := kinds(apply(t, e, 50, engine.Wake())); got != want {
 			t.Errorf("longer by %d: %s, want %s", extension, got, want)
 		}
-		if other, live := e.Reservation("other"); !live || extension == 1000 && other.Staging.Start != 1150 {
-			t.Errorf("longer by %d: data of the other %+v", extension, other.Staging)
+		if other, live := e.Reservation("other"); !live || extension == 1000 && other.Transfers[0].Start != 1150 {
+			t.Errorf("longer by %d: data of the other %+v", extension, other.Transfers)
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // share is what a reservation holds of the uplink, nil if nothing.
-func share(r *berth.Reservation) *berth.Allotment {
-	for i := range r.Held {
-		if r.Held[i].Resource == berth.UplinkID() {
-			return &r.Held[i]
+func share(r *berth.Reservation) *berth.Transfer {
+	for i := range r.Transfers {
+		if r.Transfers[i].Rate > 0 {
+			return &r.Transfers[i]
 		}
 	}
 	return nil
@@ -25,37 +25,38 @@ func share(r *berth.Reservation) *berth.Allotment {
 // that what is left arrives by its end, and no instant has more than there is.
 func uplinkHolds(t *rapid.T, e *engine.Engine, config engine.Config, ids []string, now berth.Time) {
 	unit := (config.Uplink + berth.MaxPEs - 1) / berth.MaxPEs
-	var shares []berth.Allotment
+	var shares []berth.Transfer
 	for _, id := range ids {
 		r, live := e.Reservation(id)
 		if !live {
 			continue
 		}
-		s, a := r.Staging, share(&r)
-		switch {
-		case config.Uplink == 0 || s == nil:
-			if a != nil {
-				t.Fatalf("%s moves nothing over %d kB/s and holds %+v", id, config.Uplink, *a)
+		for _, s := range r.Transfers {
+			switch {
+			case config.Uplink == 0:
+				if s.Rate != 0 {
+					t.Fatalf("%s moves %+v, and no uplink is shared", id, s)
+				}
+			case s.Rate == 0:
+				if s.End > now && s.End < berth.Forever {
+					t.Fatalf("%s moves %+v and has no share", id, s)
+				}
+			case int64(s.Rate)*unit*int64(s.End-s.Since) < s.Kilobytes:
+				t.Fatalf("%s moves %+v at too low a rate, in units of %d kB/s", id, s, unit)
+			default:
+				shares = append(shares, s)
 			}
-		case a == nil:
-			if s.End > now && s.End < berth.Forever {
-				t.Fatalf("%s moves %+v and holds nothing", id, *s)
-			}
-		case a.Start != s.Since || a.End != s.End || int64(a.NPE)*unit*int64(a.End-a.Start) < s.Kilobytes:
-			t.Fatalf("%s moves %+v and holds %+v of %d kB/s", id, *s, *a, unit)
-		default:
-			shares = append(shares, *a)
 		}
 	}
 	for _, at := range shares {
 		sum := int64(0)
 		for _, a := range shares {
-			if instant := max(at.Start, now); a.Start <= instant && instant < a.End {
-				sum += int64(a.NPE) * unit
+			if instant := max(at.Since, now); a.Since <= instant && instant < a.End {
+				sum += int64(a.Rate) * unit
 			}
 		}
 		if sum > config.Uplink {
-			t.Fatalf("%d of %d kB/s are taken at %d", sum, config.Uplink, max(at.Start, now))
+			t.Fatalf("%d of %d kB/s are taken at %d", sum, config.Uplink, max(at.Since, now))
 		}
 	}
 }
@@ -84,10 +85,10 @@ func to(site, id string, now, deadline berth.Time, megabytes int64) berth.Reques
 // moves says when a request's data are moved and when it starts.
 func moves(e *engine.Engine, id string) string {
 	r, live := e.Reservation(id)
-	if !live || r.Staging == nil {
+	if !live || r.Transfers == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("%d-%d then %d", r.Staging.Start, r.Staging.End, r.Start())
+	return fmt.Sprintf("%d-%d then %d", r.Transfers[0].Start, r.Transfers[0].End, r.Start())
 }
 
 // Transfers take turns where the uplink is too narrow for both, go side by side
@@ -99,11 +100,11 @@ func TestTransfersShareTheUplink(t *testing.T) {
 		config  engine.Config
 		a, b, c string
 	}{
-		{"links as fast as the uplink", centre(engine.StageBefore, 100_000, 100_000), "0-20 then 20", "20-40 then 40", "40-60 then 60"},
-		{"faster links", centre(engine.StageBefore, 900_000, 900_000), "0-20 then 20", "20-40 then 40", "40-60 then 60"},
-		{"half as fast", centre(engine.StageBefore, 50_000, 50_000), "0-40 then 40", "0-40 then 40", "40-80 then 80"},
-		{"of unknown speed", centre(engine.StageBefore, 0, 0), "0-20 then 20", "20-40 then 40", "40-60 then 60"},
-		{"PEs held meanwhile", centre(engine.HoldWhile, 100_000, 100_000), "0-20 then 0", "20-40 then 20", "40-60 then 40"},
+		{"links as fast as the uplink", centre(engine.StagingBefore, 100_000, 100_000), "0-20 then 20", "20-40 then 40", "40-60 then 60"},
+		{"faster links", centre(engine.StagingBefore, 900_000, 900_000), "0-20 then 20", "20-40 then 40", "40-60 then 60"},
+		{"half as fast", centre(engine.StagingBefore, 50_000, 50_000), "0-40 then 40", "0-40 then 40", "40-80 then 80"},
+		{"of unknown speed", centre(engine.StagingBefore, 0, 0), "0-20 then 20", "20-40 then 40", "40-60 then 60"},
+		{"PEs held meanwhile", centre(engine.StagingHold, 100_000, 100_000), "0-20 then 0", "20-40 then 20", "40-60 then 40"},
 	} {
 		e := newEngine(t, c.config)
 		submit(t, e, 0, to("s0", "a", 0, 1000, 2000))
@@ -127,7 +128,7 @@ func TestTransfersShareTheUplink(t *testing.T) {
 // A refusal for want of the uplink names it. What is given back is there for
 // others, and a promise that still waits for its data may be moved forward.
 func TestUplinkIsGivenBack(t *testing.T) {
-	e := newEngine(t, centre(engine.StageBefore, 100_000, 100_000))
+	e := newEngine(t, centre(engine.StagingBefore, 100_000, 100_000))
 	submit(t, e, 0, to("s0", "a", 0, 1000, 2000))
 	submit(t, e, 0, to("s1", "b", 0, 1000, 2000))
 	refusal := refused(t, submit(t, e, 0, to("s1", "c", 0, 150, 2000)))
@@ -137,9 +138,9 @@ func TestUplinkIsGivenBack(t *testing.T) {
 	if got := refused(t, submit(t, e, 0, to("s1", "d", 0, 119, 2000))); got.Reason != berth.DeadlineMissed || got.Possible != 120 {
 		t.Errorf("d: %+v", got)
 	}
-	apply(t, e, 5, engine.Event{Kind: engine.Cancel, ID: "a"})
+	apply(t, e, 5, engine.Cancel("a"))
 	modified := to("s1", "b", 5, 130, 2000)
-	if got := kinds(apply(t, e, 5, engine.Event{Kind: engine.Modify, ID: "b", Request: &modified})); got != "moved:b modified:b" {
+	if got := kinds(apply(t, e, 5, engine.Modify(&modified))); got != "vacated:b modified:b" {
 		t.Errorf("b: %s", got)
 	}
 	if got := moves(e, "b"); got != "5-25 then 25" {
@@ -152,7 +153,7 @@ func TestUplinkIsGivenBack(t *testing.T) {
 	// b's data are on their way: they stay, also while b is changed.
 	modified = to("s1", "b", 10, 500, 2000)
 	modified.Ready = 60
-	apply(t, e, 10, engine.Event{Kind: engine.Modify, ID: "b", Request: &modified})
+	apply(t, e, 10, engine.Modify(&modified))
 	if got := moves(e, "b"); got != "5-25 then 60" {
 		t.Errorf("b, later: %s", got)
 	}
@@ -161,17 +162,17 @@ func TestUplinkIsGivenBack(t *testing.T) {
 // Data on their way do not stand in the way of what takes their place: other data
 // for the same promise, or the same at another site.
 func TestTransfersThatAreReplacedTakeNothing(t *testing.T) {
-	e := newEngine(t, centre(engine.StageBefore, 100_000, 100_000))
+	e := newEngine(t, centre(engine.StagingBefore, 100_000, 100_000))
 	submit(t, e, 0, to("s0", "a", 0, 1000, 2000))
 	smaller := to("s0", "a", 5, 115, 1000)
-	if got := kinds(apply(t, e, 5, engine.Event{Kind: engine.Modify, ID: "a", Request: &smaller})); got != "advanced moved:a modified:a" {
+	if got := kinds(apply(t, e, 5, engine.Modify(&smaller))); got != "advanced vacated:a modified:a" {
 		t.Errorf("less data: %s", got)
 	}
 	if got := moves(e, "a"); got != "5-15 then 15" {
 		t.Errorf("less data: %s", got)
 	}
 	elsewhere := to("s1", "a", 7, 117, 1000)
-	if got := kinds(apply(t, e, 7, engine.Event{Kind: engine.Modify, ID: "a", Request: &elsewhere})); got != "advanced moved:a modified:a" {
+	if got := kinds(apply(t, e, 7, engine.Modify(&elsewhere))); got != "advanced vacated:a modified:a" {
 		t.Errorf("at another site: %s", got)
 	}
 	if got := moves(e, "a"); got != "7-17 then 17" {
@@ -186,7 +187,7 @@ func TestTransfersThatAreReplacedTakeNothing(t *testing.T) {
 // Where room for the data is short too, a transfer waits for both, and moves as
 // soon as it may.
 func TestUplinkAndStorage(t *testing.T) {
-	config := centre(engine.StageBefore, 100_000, 100_000)
+	config := centre(engine.StagingBefore, 100_000, 100_000)
 	config.Sites[0].StorageMB = 3000
 	e := newEngine(t, config)
 	submit(t, e, 0, to("s0", "a", 0, 1000, 2000)) // runs throughout [20,120)
@@ -204,9 +205,9 @@ func TestUplinkAndStorage(t *testing.T) {
 // what is on its way keeps its place and what waits makes room for it, with the
 // promises that hang on it; a faster one is used as far as there is room.
 func TestForecastsOverTheUplink(t *testing.T) {
-	e := newEngine(t, centre(engine.StageBefore, 100_000, 100_000))
+	e := newEngine(t, centre(engine.StagingBefore, 100_000, 100_000))
 	forecast := func(now berth.Time, site string, rate int64) string {
-		return kinds(apply(t, e, now, engine.Event{Kind: engine.Foresee, Forecast: &engine.Forecast{Site: site, From: now, Period: 1, Kilobytes: []int64{rate}}}))
+		return kinds(apply(t, e, now, engine.Event{Kind: engine.EventUpdateForecast, Forecast: &berth.Forecast{Site: site, From: now, Period: 1, Kilobytes: []int64{rate}}}))
 	}
 	submit(t, e, 0, to("s0", "a", 0, 1000, 2000))
 	submit(t, e, 0, to("s1", "b", 0, 1000, 2000))
@@ -215,7 +216,7 @@ func TestForecastsOverTheUplink(t *testing.T) {
 		t.Fatalf("the same again: %s", got)
 	}
 	// 1,000 MB of a are left, which take 25 s now and leave 60 MB/s.
-	if got := forecast(10, "s0", 40_000); got != "forecasted staged:b staged:c staged:a staged:b staged:c moved:a moved:a moved:b moved:b kept:c" {
+	if got := forecast(10, "s0", 40_000); got != "forecasted staged:b staged:c staged:a staged:b staged:c vacated:a moved:a vacated:b moved:b change_refused:c" {
 		t.Fatalf("slower: %s", got)
 	}
 	for id, want := range map[string]string{"a": "0-35 then 35", "b": "35-55 then 55", "c": "55-75 then 60"} {
@@ -232,8 +233,8 @@ func TestForecastsOverTheUplink(t *testing.T) {
 	}
 	// The link stands still: a takes nothing, and b may go when it is asked for anew.
 	forecast(22, "s0", 0)
-	if a, _ := e.Reservation("a"); a.Staging.End != berth.Forever || share(&a) != nil {
-		t.Errorf("a stands still: %+v, %+v", a.Staging, a.Held)
+	if a, _ := e.Reservation("a"); a.Transfers[0].End != berth.Forever || share(&a) != nil {
+		t.Errorf("a stands still: %+v, %+v", a.Transfers, a.Stocks)
 	}
 	submit(t, e, 22, to("s1", "d", 22, 1000, 1000))
 	if got := moves(e, "d"); got != "22-32 then 32" {
@@ -245,7 +246,7 @@ func TestForecastsOverTheUplink(t *testing.T) {
 		t.Errorf("a goes on: %s", got)
 	}
 	for _, bad := range []int64{-1, 1 << 42} {
-		config := centre(engine.StageBefore, 1)
+		config := centre(engine.StagingBefore, 1)
 		config.Uplink = bad
 		_, err := engine.New(config)
 		wantCode(t, err, berth.Invalid, "uplink")

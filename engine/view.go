@@ -1,25 +1,25 @@
 package engine
 
 import (
-	"cmp"
 	"iter"
-	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
 // What the engine knows, for those who look on: the resource information, the
-// bookkeeping, and the waiting and running queues of the workload management
-// system of Sahakyan and Petrosyan, section 4.
+// bookkeeping, and the waiting and running queues of the workload management system
+// of Sahakyan and Petrosyan, section 4. All that is returned is the caller's.
 
 // Standing is where a request or job stands.
 type Standing string
 
 // The standings of what is live. What is over has left the engine.
 const (
-	Pending Standing = "pending" // not decided yet, or a job that waits
-	Waiting Standing = "waiting" // promised, not started: held or confirmed
-	Running Standing = "running"
+	StandingPending Standing = "pending" // not decided yet, or a job that waits
+	StandingWaiting Standing = "waiting" // promised, not started: held, confirmed or degraded
+	StandingRunning Standing = "running"
 )
 
 // Status is what is known of a live request or job.
@@ -28,73 +28,93 @@ type Status struct {
 	Request  berth.Request
 	// Reservation is the promise, nil if it is pending.
 	Reservation *berth.Reservation
-	// Plan is where a pending job is planned to run, nil if nowhere. It is no
-	// promise.
+	// Plan is where a pending job is planned to run, nil if nowhere. It is no promise.
 	Plan *berth.Allotment
 }
 
 // Status returns where a request or job stands; ok is false if it is not live.
 func (e *Engine) Status(id string) (s Status, ok bool) {
-	if entry, live := e.state.ledger.live[id]; live {
-		r := entry.Reservation
-		return Status{Standing: standing(entry), Request: *r.Request, Reservation: &r}, true
+	if d := e.state.Entry(id); d != nil {
+		r := d.Reservation()
+		return Status{Standing: standing(d), Request: *r.Request, Reservation: &r}, true
 	}
-	if j, waits := e.state.jobs.byID[id]; waits {
-		s = Status{Standing: Pending, Request: *j.request}
-		if j.plan != nil {
-			plan := *j.plan
+	if j := e.state.Job(id); j != nil {
+		s = Status{Standing: StandingPending, Request: *j.Request().Clone()}
+		if plan, planned := j.Plan(); planned {
 			s.Plan = &plan
 		}
 		return s, true
 	}
-	if p, waits := e.state.queue.byID[id]; waits {
-		return Status{Standing: Pending, Request: *p.Request}, true
+	if r := e.state.Request(id); r != nil {
+		return Status{Standing: StandingPending, Request: *r.Clone()}, true
 	}
 	return Status{}, false
 }
 
-func standing(entry *entry) Standing {
-	if entry.State == berth.Active {
-		return Running
+func standing(d *state.Entry) Standing {
+	if d.State() == berth.Active {
+		return StandingRunning
 	}
-	return Waiting
+	return StandingWaiting
 }
 
-// Queue yields the reservations of a site that have that standing, in the order
-// of acceptance. The pending are not at a site: see Pending. Cost: O(n log n)
-// for n live reservations.
-func (e *Engine) Queue(site string, s Standing) iter.Seq[berth.Reservation] {
+// Now returns the time to which the engine has advanced.
+func (e *Engine) Now() berth.Time { return e.state.Now() }
+
+// Reservation returns a live reservation.
+func (e *Engine) Reservation(id string) (berth.Reservation, bool) {
+	d := e.state.Entry(id)
+	if d == nil {
+		return berth.Reservation{}, false
+	}
+	return d.Reservation(), true
+}
+
+// Reservations yields the live reservations in the order of acceptance. Cost:
+// O(n log n).
+func (e *Engine) Reservations() iter.Seq[berth.Reservation] {
+	return reservations(e.state.Entries)
+}
+
+func reservations(list func() []*state.Entry) iter.Seq[berth.Reservation] {
 	return func(yield func(berth.Reservation) bool) {
-		for _, entry := range e.state.ledger.inOrder() {
-			if standing(entry) == s && entry.at(site) && !yield(entry.Reservation) {
+		for _, d := range list() {
+			if !yield(d.Reservation()) {
 				return
 			}
 		}
 	}
 }
 
-// at reports whether a part of a reservation is at a site.
-func (entry *entry) at(site string) bool {
-	for i := range entry.Allotments {
-		if entry.Allotments[i].Resource.Site == site {
-			return true
-		}
-	}
-	return false
+// Queue yields the reservations of a site that have that standing, in the order of
+// acceptance. What is pending is not at a site: see Pending. Cost: O(n) for n live
+// reservations, and sorting what is yielded.
+func (e *Engine) Queue(site string, s Standing) iter.Seq[berth.Reservation] {
+	return reservations(func() []*state.Entry {
+		return e.state.Select(func(d *state.Entry) bool { return standing(d) == s && d.At(site) })
+	})
 }
 
-// Pending yields the requests that are not decided yet and then the jobs that
-// wait, each in the order in which the next pass looks at them. Cost: that of a
-// round.
+// Due yields the reservations of a site that have started, or start until then, in
+// the order of acceptance. Cost: O(n) for n live reservations, and sorting what is
+// due.
+func (e *Engine) Due(site string, until berth.Time) iter.Seq[berth.Reservation] {
+	return reservations(func() []*state.Entry {
+		return e.state.Select(func(d *state.Entry) bool { return d.Start() <= until && !d.Request().IsJob() && d.At(site) })
+	})
+}
+
+// Pending yields the requests that are not decided yet and then the jobs that wait,
+// each in the order in which the next pass looks at them. Cost: that of a round.
 func (e *Engine) Pending() iter.Seq[berth.Request] {
 	return func(yield func(berth.Request) bool) {
-		for p := range e.state.queue.order.Round(e.state.now) {
-			if !yield(*p.Request) {
+		for p := range e.state.Round() {
+			if !yield(*p.Request.Clone()) {
 				return
 			}
 		}
-		for j := range e.state.jobs.round(e.state.now) {
-			if !yield(*j.request) {
+		for j := range e.state.Backlog().Round(e.state.Now()) {
+			if !yield(*j.Request().Clone()) {
 				return
 			}
 		}
@@ -110,65 +130,68 @@ type Load struct {
 	Waiting  int         // parts promised for later
 }
 
-// Loads returns the load of every resource, in the order of the configuration.
-// Cost: O(live reservations).
+// Loads returns the load of every pool, in the order of the configuration. Cost:
+// O(live reservations).
 func (e *Engine) Loads() []Load {
-	loads := make([]Load, len(e.state.resources))
-	place := map[berth.ResourceID]int{}
-	for i := range e.state.resources {
-		res := &e.state.resources[i]
-		free, _ := e.state.calendar(res.id).Free(berth.Interval{Start: e.state.now, End: e.state.now + 1})
-		loads[i] = Load{Resource: res.id, PEs: res.pool.PEs, Free: free}
-		place[res.id] = i
-	}
-	for _, entry := range e.state.ledger.live {
-		for part := range entry.Allotments {
-			l := &loads[place[entry.Allotments[part].Resource]]
-			switch {
-			case entry.State != berth.Active:
-				l.Waiting++
-			case entry.holds(part):
-				l.Running++
-			}
+	var loads []Load
+	for _, site := range e.config.Sites {
+		for _, pool := range site.Pools {
+			id := berth.PoolID(site.Name, pool.Name)
+			i, _ := e.state.Index(id)
+			free, _ := e.state.View(i).Free(berth.Interval{Start: e.state.Now(), End: e.state.Now() + 1})
+			loads = append(loads, Load{Resource: id, PEs: pool.PEs, Free: free})
 		}
 	}
+	e.state.Visit(func(d *state.Entry) {
+		for part := range d.Parts() {
+			i, _ := e.state.Index(d.Part(part).Resource)
+			switch {
+			case d.State() != berth.Active:
+				loads[i].Waiting++
+			case d.Holds(part):
+				loads[i].Running++
+			}
+		}
+	})
 	return loads
 }
 
 // Live returns how many requests, jobs and reservations are live.
-func (e *Engine) Live() int {
-	return len(e.state.ledger.live) + e.state.jobs.len() + e.state.queue.len()
+func (e *Engine) Live() int { return e.state.Live() }
+
+// Outages yields what is out of use or announced to be, in the order in which the
+// engine learned of it.
+func (e *Engine) Outages() iter.Seq[berth.Outage] { return e.state.Outages() }
+
+// Holder returns the id of the reservation that holds a PE of a pool at a time from
+// now on. ok is false if none does, or none that has its numbers yet. Cost: O(live
+// reservations).
+func (e *Engine) Holder(resource berth.ResourceID, pe berth.PE, t berth.Time) (id string, ok bool) {
+	e.state.Visit(func(d *state.Entry) {
+		for part := range d.Parts() {
+			a := d.Part(part)
+			if a.Start <= t && t < a.End && a.Resource == resource && d.Holds(part) && a.PEs.Contains(pe) {
+				id, ok = d.ID(), true
+			}
+		}
+	})
+	return id, ok
 }
 
-// Due yields the reservations of a site that have started, or start until then,
-// in the order of acceptance. Cost: O(n) for n live reservations, and sorting
-// what is due.
-func (e *Engine) Due(site string, until berth.Time) iter.Seq[berth.Reservation] {
-	return func(yield func(berth.Reservation) bool) {
-		var due []*entry
-		for _, entry := range e.state.ledger.live {
-			if entry.Start() <= until && !entry.Request.IsJob() && entry.at(site) {
-				due = append(due, entry)
-			}
-		}
-		slices.SortFunc(due, func(a, b *entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
-		for _, entry := range due {
-			r := entry.Reservation
-			r.Allotments = slices.Clone(r.Allotments)
-			if !yield(r) {
-				return
-			}
-		}
+// Outbox returns the effects that are not settled, in order. The slice is the
+// caller's.
+func (e *Engine) Outbox() []change.Effect {
+	var list []change.Effect
+	for effect := range e.state.Outbox() {
+		list = append(list, effect)
 	}
+	return list
 }
 
-// Outages yields what is out of use, in the order in which it began.
-func (e *Engine) Outages() iter.Seq[Outage] {
-	return func(yield func(Outage) bool) {
-		for _, o := range e.state.outages {
-			if !yield(*o) {
-				return
-			}
-		}
+// LastEffect returns the number of the last effect in the outbox, 0 if it is empty.
+func (e *Engine) LastEffect() (number uint64) {
+	for effect := range e.state.Outbox() {
+		number = effect.Number
 	}
+	return number
 }

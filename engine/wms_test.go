@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -111,7 +112,7 @@ func TestWMSEqualsThePlainController(t *testing.T) {
 			if len(names) > 0 && rapid.IntRange(0, 5).Draw(t, "cancel") == 0 {
 				id := rapid.SampledFrom(names).Draw(t, "cancelled")
 				a := booked[id]
-				if _, _, err := e.Apply(now, engine.Event{Kind: engine.Cancel, ID: id}); err == nil {
+				if _, _, err := e.Apply(now, engine.Cancel(id)); err == nil {
 					at := slices.IndexFunc(config.Sites, func(s berth.Site) bool { return s.Name == a.Resource.Site })
 					plain.book(at, max(a.Start, now), a.End, -a.NPE)
 				} else if a.End > now {
@@ -125,17 +126,17 @@ func TestWMSEqualsThePlainController(t *testing.T) {
 			}
 			id := fmt.Sprint(i)
 			r := waiting(id, now, berth.Duration(j.beta), j.theta, berth.Duration(j.omega))
-			changes, _, err := e.Apply(now, engine.Event{Kind: engine.Submit, Request: &r})
+			changes, _, err := e.Apply(now, engine.Submit(&r))
 			if err != nil {
 				t.Fatal(err)
 			}
-			last := changes[slices.IndexFunc(changes, func(c engine.Change) bool { return c.Kind == engine.Accepted || c.Kind == engine.Refused })]
+			last := changes[slices.IndexFunc(changes, func(c change.Change) bool { return c.Kind == change.Accepted || c.Kind == change.Refused })]
 			site, tau, reason := plain.submit(now, j)
 			got, want := "", fmt.Sprintf("%s at %d", config.Sites[site].Name, now+tau)
 			if reason != "" {
 				want = string(reason)
 			}
-			if last.Kind == engine.Refused {
+			if last.Kind == change.Refused {
 				got = string(last.Refusal.Reason)
 			} else {
 				a := last.Reservation.Allotments[0]
@@ -145,7 +146,7 @@ func TestWMSEqualsThePlainController(t *testing.T) {
 			if got != want {
 				t.Fatalf("at %d %+v: %s, want %s", now, j, got, want)
 			}
-			if j.omega == 0 && last.Kind == engine.Accepted && last.Reservation.Start() != now {
+			if j.omega == 0 && last.Kind == change.Accepted && last.Reservation.Start() != now {
 				t.Fatalf("ω = 0 starts at %d", last.Reservation.Start())
 			}
 			for r := range e.Reservations() {
@@ -180,9 +181,9 @@ func TestWantedStartsAreKept(t *testing.T) {
 		for _, s := range config.Sites {
 			used[s.Name] = new([wmsSpan]berth.Count)
 		}
-		check := func(changes []engine.Change) {
+		check := func(changes []change.Change) {
 			for _, c := range changes {
-				if c.Kind != engine.Accepted {
+				if c.Kind != change.Accepted {
 					continue
 				}
 				r, a := c.Reservation.Request, &c.Reservation.Allotments[0]
@@ -200,13 +201,13 @@ func TestWantedStartsAreKept(t *testing.T) {
 				wanted, d := now+berth.Time(rapid.IntRange(0, 20).Draw(t, "lead")), berth.Duration(rapid.IntRange(1, 15).Draw(t, "duration"))
 				r := berth.Rigid(fmt.Sprintf("%d.%d", step, i), now, wanted, wanted.Add(d), berth.Count(rapid.IntRange(1, 4).Draw(t, "npe")), d)
 				r.User = drawUser(t)
-				changes, _, err := e.Apply(now, engine.Event{Kind: engine.Submit, Request: &r})
+				changes, _, err := e.Apply(now, engine.Submit(&r))
 				if err != nil {
 					t.Fatal(err)
 				}
 				check(changes)
 			}
-			changes, _, err := e.Apply(now, engine.Event{Kind: engine.Wake})
+			changes, _, err := e.Apply(now, engine.Wake())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,8 +230,8 @@ func TestWantedStartsAreKept(t *testing.T) {
 func TestLateBindingAcceptsMore(t *testing.T) {
 	for _, c := range []struct {
 		binding berth.Binding
-		want    engine.ChangeKind
-	}{{berth.Early, engine.Refused}, {berth.Late, engine.Accepted}} {
+		want    change.Kind
+	}{{berth.Early, change.Refused}, {berth.Late, change.Accepted}} {
 		e := newEngine(t, onePool(2, c.binding))
 		submit(t, e, 0, berth.Rigid("a", 0, 0, 1, 1, 1)) // PE 0 in [0, 1)
 		second := berth.Rigid("b", 0, 1, 2, 1, 1)        // PE 1 in [1, 2)

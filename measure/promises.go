@@ -97,13 +97,27 @@ func sumOf(all []kept) *Promises {
 
 // Used is what a machine really did, by requests and jobs alike.
 type Used struct {
-	// PESeconds is npe · (actual end − start) summed over all that ran.
+	// PESeconds is PEs · time summed over all that ran, until its actual end.
 	PESeconds int64 `json:"pe_seconds"`
 	// DownPESeconds is what outages took, from the first arrival to the last
 	// actual end.
 	DownPESeconds int64 `json:"down_pe_seconds"`
 	// Utilization is PESeconds / (PEs · that time); nil if nothing ran.
 	Utilization *float64 `json:"utilization"`
+}
+
+// usedBy returns the PE-seconds that a line has until its end, of the PEs that it
+// has from when on.
+func usedBy(line *berth.Line, end berth.Time) int64 {
+	var used int64
+	from, npe := *line.Start, line.NPE
+	for i := range line.Stretches {
+		s := &line.Stretches[i]
+		until := min(max(s.From, from), end)
+		used = addSaturated(used, berth.Area(npe, until.Sub(from)))
+		from, npe = until, s.NPE
+	}
+	return addSaturated(used, berth.Area(npe, end.Sub(from)))
 }
 
 func usedOf(lines []berth.Line, pes berth.Count) *Used {
@@ -126,7 +140,7 @@ func usedOf(lines []berth.Line, pes berth.Count) *Used {
 		if line.Kind == berth.KindJob {
 			u.PESeconds = addSaturated(u.PESeconds, before[line.ID].peSeconds)
 		}
-		u.PESeconds = addSaturated(u.PESeconds, berth.Area(line.NPE, end.Sub(*line.Start)))
+		u.PESeconds = addSaturated(u.PESeconds, usedBy(line, end))
 		if !ran || end > last {
 			last, ran = end, true
 		}

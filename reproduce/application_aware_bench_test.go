@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // point returns an engine in which so many jobs wait for the scheduling point at
@@ -20,12 +21,12 @@ func (w *awareWorld) point(tb testing.TB, m *awareMatcher, jobs []berth.Request)
 			tb.Fatal(err)
 		}
 	}
-	apply(1, engine.Event{Kind: engine.Wake})
+	apply(1, engine.Wake())
 	for i := range jobs {
 		r := jobs[i]
 		r.Deadline = r.Deadline - r.Arrival + awarePeriod
 		r.Arrival, r.Ready = 1, 1
-		apply(1, engine.Event{Kind: engine.Submit, Request: &r})
+		apply(1, engine.Submit(&r))
 	}
 	monitor := &awareMonitor{world: w, last: 1, point: 1}
 	for {
@@ -56,12 +57,12 @@ func BenchmarkPoint(b *testing.B) {
 				e := w.point(b, m, jobs)
 				waiting := e.Live()
 				b.StartTimer()
-				changes, _, err := e.Apply(awarePeriod, engine.Event{Kind: engine.Wake})
+				changes, _, err := e.Apply(awarePeriod, engine.Wake())
 				if err != nil || waiting != len(jobs) {
 					b.Fatal(waiting, err)
 				}
 				for k := range changes {
-					if changes[k].Kind == engine.Accepted {
+					if changes[k].Kind == change.Accepted {
 						decided++
 					}
 				}

@@ -15,7 +15,6 @@ import (
 	"strconv"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/forecast"
 	"github.com/berth-hpc/berth/internal/stream"
 )
@@ -130,14 +129,14 @@ func (l *awareLink) takes(from berth.Time, megabytes int64) float64 {
 }
 
 // foresee forecasts the link from a time on.
-func (l *awareLink) foresee(entry forecast.Entry, now berth.Time, site string) *engine.Forecast {
+func (l *awareLink) foresee(entry forecast.Entry, now berth.Time, site string) *berth.Forecast {
 	model := entry.New(forecast.Context{Period: l.period})
 	known := history + int(int64(now)/int64(l.period))
 	past := l.rates[known-history : known]
 	// 0.1 MB/s is the least that is believed (spec 5, equation 2).
 	as := forecast.Link{Period: l.period, BytesPerUnit: 1e6 * float64(l.period), LeastBytes: 100_000 * int64(l.period)}
 	volumes := as.Volumes(model.Fit(past).From(past))
-	f := &engine.Forecast{Site: site, From: now, Period: l.period, Kilobytes: make([]int64, len(volumes.Bytes))}
+	f := &berth.Forecast{Site: site, From: now, Period: l.period, Kilobytes: make([]int64, len(volumes.Bytes))}
 	for i, bytes := range volumes.Bytes {
 		f.Kilobytes[i] = bytes / 1000
 	}

@@ -493,7 +493,7 @@ func TestAwareReportSaysWhatIsSynthetic(t *testing.T) {
 		t.Errorf("notes with all data: %s", notes)
 	}
 	e := newAwareWorld(1, syntheticNet, 1).config(&awareMatchers[plainMGA])
-	if !e.Unaware || e.Match != "mga" || e.Staging != engine.HoldWhile || e.Trigger != engine.OnPeriod || e.Period != awarePeriod {
+	if !e.Unaware || e.Match != "mga" || e.Staging != engine.StagingHold || e.Trigger != engine.TriggerOnPeriod || e.Period != awarePeriod {
 		t.Errorf("%+v", e)
 	}
 }

@@ -109,7 +109,7 @@ type awareWorld struct {
 	links []awareLink // by site; the main centre has none
 	// foreseen are the forecasts of each scheduling point, by site, made when
 	// they are first asked for.
-	foreseen []func() []*engine.Forecast
+	foreseen []func() []*berth.Forecast
 }
 
 // newAwareWorld draws a world for so many periods.
@@ -122,7 +122,7 @@ func newAwareWorld(seed uint64, net awareNet, periods int) *awareWorld {
 		}
 	}
 	for point := range periods + 1 {
-		w.foreseen = append(w.foreseen, sync.OnceValue(func() []*engine.Forecast { return w.foresee(point) }))
+		w.foreseen = append(w.foreseen, sync.OnceValue(func() []*berth.Forecast { return w.foresee(point) }))
 	}
 	return w
 }
@@ -206,13 +206,13 @@ func (w *awareWorld) jobs(records []workload.Record, n, periods int) []berth.Req
 }
 
 // foresee fits ARIMA to the last 24 minutes of every link and forecasts it.
-func (w *awareWorld) foresee(point int) []*engine.Forecast {
+func (w *awareWorld) foresee(point int) []*berth.Forecast {
 	entry, ok := forecast.ModelNamed("arima")
 	if !ok {
 		panic("reproduce: no model arima")
 	}
 	now := berth.Time(point * awarePeriod)
-	all := make([]*engine.Forecast, len(w.links))
+	all := make([]*berth.Forecast, len(w.links))
 	for k := range w.links {
 		if l := &w.links[k]; l.rates != nil {
 			all[k] = l.foresee(entry, now, w.sites[k].Name)
@@ -227,7 +227,7 @@ func (w *awareWorld) events(point, last int) []engine.Event {
 	var events []engine.Event
 	for _, f := range w.foreseen[min(point, last)]() {
 		if f != nil {
-			events = append(events, engine.Event{Kind: engine.Foresee, Forecast: f})
+			events = append(events, engine.UpdateForecast(f))
 		}
 	}
 	return events
@@ -279,14 +279,14 @@ func (m *awareMonitor) others(e *engine.Engine) []engine.Event {
 	for k := range m.world.sites {
 		site := &m.world.sites[k]
 		var used []berth.Run
-		for r := range e.Queue(site.Name, engine.Running) {
+		for r := range e.Queue(site.Name, engine.StandingRunning) {
 			used = append(used, r.Allotments[0].PEs.Runs()...)
 		}
 		pool := &site.Pools[0]
 		theirs := highest(pool.PEs, berth.NewPESet(used...), pool.PEs-m.world.free(k, m.point-1))
 		if !theirs.Empty() {
 			events = append(events, engine.Event{
-				Kind: engine.Down, Resource: berth.PoolID(site.Name, pool.Name), PEs: theirs, Until: m.at + awarePeriod,
+				Kind: engine.EventDown, Resource: berth.PoolID(site.Name, pool.Name), PEs: theirs, Until: m.at + awarePeriod,
 			})
 		}
 	}

@@ -333,7 +333,7 @@ func claimFlexibility(v *rectView) Claim {
 		name := policy.Placements[p].Name
 		c.Parts = append(
 			c.Parts,
-			part("acceptance, "+name+", k 5 - k 1", "points", change(v.curve(byFlexibility, p, accepts)), above()),
+			part("acceptance, "+name+", k 5 - k 1", "points", grown(v.curve(byFlexibility, p, accepts)), above()),
 			part("linearity of "+name+", R² - 0.9", "", straight(p).plus(-nearlyLinear), above()),
 		)
 		lines = append(lines, straight(p))

@@ -137,7 +137,7 @@ func (w *gridWorkload) config(p *gridPolicy) engine.Config {
 	if !ok {
 		panic("reproduce: no preset " + name)
 	}
-	config := engine.Config{Order: p.order, Match: "best-key", Trigger: engine.OnInstant, Users: w.users}
+	config := engine.Config{Order: p.order, Match: "best-key", Trigger: engine.TriggerOnInstant, Users: w.users}
 	config.Options.Scale = priorities
 	for i, pool := range gridPools {
 		config.Sites = append(config.Sites, berth.Site{

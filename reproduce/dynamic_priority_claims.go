@@ -57,8 +57,8 @@ func (p *pair) lead(from int) sample {
 	return meanOf(all)
 }
 
-// change returns the last minus the first.
-func change(by []sample) sample { return by[len(by)-1].minus(by[0]) }
+// grown returns the last minus the first.
+func grown(by []sample) sample { return by[len(by)-1].minus(by[0]) }
 
 // course writes the first and the last mean of both orders.
 func (p *pair) course(unit string) string {
@@ -88,7 +88,7 @@ func claimWaiting(rows map[string][]gridMeans) Claim {
 		c.Parts = append(
 			c.Parts,
 			part("waiting, "+o.name+", 10 % - 0 % reserved", "s", first, above()),
-			part("waiting, "+o.name+", 30 % - 0 % reserved", "s", change(o.by), above()),
+			part("waiting, "+o.name+", 30 % - 0 % reserved", "s", grown(o.by), above()),
 			part("waiting, "+o.name+", rise from 0 to 10 % - rise from 10 to 20 %", "s", first.minus(second), above()),
 		)
 	}
@@ -96,7 +96,7 @@ func claimWaiting(rows map[string][]gridMeans) Claim {
 	c.Parts = append(
 		c.Parts,
 		part("waiting, DPSAR - ARWP, mean over the shares", "s", lead, below()),
-		part("waiting, DPSAR's change from 0 to 30 % - ARWP's", "s", change(p.dpsar).minus(change(p.arwp)), below()),
+		part("waiting, DPSAR's change from 0 to 30 % - ARWP's", "s", grown(p.dpsar).minus(grown(p.arwp)), below()),
 	)
 	c.Ours = fmt.Sprintf("%s; DPSAR - ARWP %s s", p.course(" s"), lead)
 	return c
@@ -122,7 +122,7 @@ func offsetClaim(p pair) Claim {
 		Paper:  "the offset of actual from promised starts falls with the reserved share, and is less under DPSAR",
 	}
 	for _, o := range p.named() {
-		c.Parts = append(c.Parts, part("offset, "+o.name+", 30 % - 0 % reserved", "s", change(o.by), below()))
+		c.Parts = append(c.Parts, part("offset, "+o.name+", 30 % - 0 % reserved", "s", grown(o.by), below()))
 	}
 	lead := p.lead(0)
 	c.Parts = append(c.Parts, part("offset, DPSAR - ARWP, mean over the shares", "s", lead, below()))
@@ -158,7 +158,7 @@ func claimGridUtilization(d *gridData) Claim {
 		Paper: "utilisation falls with the reserved share; DPSAR's is no less than ARWP's, almost at par",
 	}
 	for _, o := range p.named() {
-		c.Parts = append(c.Parts, part("utilisation, "+o.name+", 30 % - 0 % reserved", "points", change(o.by), below()))
+		c.Parts = append(c.Parts, part("utilisation, "+o.name+", 30 % - 0 % reserved", "points", grown(o.by), below()))
 	}
 	lead := p.lead(0)
 	c.Parts = append(

@@ -49,7 +49,7 @@ func (w *gridWorkload) measure(ctx context.Context, run *gridRun) (gridOutcome, 
 	if run.moves {
 		// All decisions fall at time 0, so nothing that happens later changes
 		// the pool of a gridlet, and with it its run time.
-		config.Overrun, config.Extension = engine.Delay, extension
+		config.Overrun, config.Extension = engine.OverrunDelay, extension
 		lines, err := sim.Replay(ctx, config, sim.Workload{Requests: w.requests, Runs: standardRuns(promised, runs)}, nil)
 		if err != nil {
 			return gridOutcome{}, err

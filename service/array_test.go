@@ -144,7 +144,7 @@ func TestArraysThatWaitForAPeriod(t *testing.T) {
 	c := &clock{}
 	c.seconds.Store(1000)
 	config := onePool(4)
-	config.Trigger, config.Period, config.Match = engine.OnPeriod, 60, "ajsm"
+	config.Trigger, config.Period, config.Match = engine.TriggerOnPeriod, 60, "ajsm"
 	h := start(t, t.TempDir(), config, c)
 	got := make(chan []service.Answer)
 	go func() { got <- submitArray(t, h, ann, berth.Rigid("sweep", 0, 1000, 2000, 2, 100), 3) }()
@@ -181,7 +181,7 @@ func TestWhatAPeriodDecidesIsPendingMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		config := onePool(4)
-		config.Trigger, config.Period, config.Match = engine.OnPeriod, 240, "ajsm"
+		config.Trigger, config.Period, config.Match = engine.TriggerOnPeriod, 240, "ajsm"
 		h, err := service.Open(t.Context(), service.Options{Config: config, Journal: store, Version: "test"})
 		if err != nil {
 			t.Fatal(err)

@@ -52,7 +52,7 @@ func (a *Ask) key() Key {
 // Submit decides about a request, or answers again what was decided under the
 // same key. A request without an ID gets one; one without a user is the asker's.
 // What is not decided soon, for it waits for a period, is Pending. Errors:
-// Denied, and those of engine.Submit.
+// Denied, and those of engine.EventSubmit.
 func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, error) {
 	if err := h.mayAsk(&ask, &r); err != nil {
 		return Answer{}, err
@@ -159,7 +159,7 @@ func (h *Host) submit(key Key, r *berth.Request, w waiting) error {
 		return err
 	}
 	h.undecided[r.ID] = append(h.undecided[r.ID], w)
-	_, err := h.step(&engine.Event{Kind: engine.Submit, Request: r}, key)
+	_, err := h.step(engine.Submit(r), key)
 	if err != nil { // the engine did not take it
 		delete(h.undecided, r.ID)
 		h.whenDurable(func(failed error) { w.answer(Answer{}, cmp.Or(failed, err)) })
@@ -224,7 +224,7 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 			answer(Answer{}, err)
 			return
 		}
-		notices, err := h.step(&e, ask.key())
+		notices, err := h.step(e, ask.key())
 		if err != nil {
 			h.whenDurable(func(failed error) { answer(Answer{}, cmp.Or(failed, err)) })
 			return
@@ -249,7 +249,7 @@ func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, er
 		if k.end != "" {
 			return engine.Event{}, gone(k)
 		}
-		return engine.Event{Kind: engine.Confirm, ID: id}, nil
+		return engine.Confirm(id), nil
 	})
 	return a.Reservation, err
 }
@@ -266,7 +266,7 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 		}
 		now := h.clock()
 		r.ID, r.User, r.Arrival, r.Ready = id, k.request.User, now, max(r.Ready, now)
-		return engine.Event{Kind: engine.Modify, ID: id, Request: &r}, nil
+		return engine.Modify(&r), nil
 	})
 }
 
@@ -277,7 +277,7 @@ func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time)
 		if k.end != "" {
 			return engine.Event{}, gone(k)
 		}
-		return engine.Event{Kind: engine.Prolong, ID: id, Until: until}, nil
+		return engine.Extend(id, until), nil
 	})
 }
 
@@ -287,7 +287,7 @@ func (h *Host) Show(ctx context.Context, ask Ask, id string) (Reservation, error
 		if k.end != "" {
 			return engine.Event{}, gone(k)
 		}
-		return engine.Event{Kind: engine.Show, ID: id}, nil
+		return engine.CheckIn(id), nil
 	})
 	return a.Reservation, err
 }
@@ -299,11 +299,11 @@ func (h *Host) Release(ctx context.Context, ask Ask, id string) (Reservation, er
 	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		switch {
 		case k.end != "":
-			return engine.Event{Kind: engine.Wake}, nil
+			return engine.Wake(), nil
 		case k.promise != nil && k.promise.State == berth.Active:
-			return engine.Event{Kind: engine.Finish, ID: id}, nil
+			return engine.Finish(id), nil
 		}
-		return engine.Event{Kind: engine.Cancel, ID: id}, nil
+		return engine.Cancel(id), nil
 	})
 	return a.Reservation, err
 }

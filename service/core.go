@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
@@ -95,7 +96,7 @@ type past struct {
 	at      berth.Time
 	hash    journal.Hash
 	in      input
-	changes []engine.Change
+	changes []change.Change
 }
 
 // parsePast reads what Follow needs of a record: of what came in no more than
@@ -181,9 +182,9 @@ func sameConfig(a, b *engine.Config) bool {
 }
 
 // ends says how a request ended if the last change to it is of that kind.
-var ends = map[engine.ChangeKind]State{
-	engine.Refused: Refused, engine.Withdrawn: Cancelled, engine.Cancelled: Cancelled, engine.Expired: Expired,
-	engine.NoShow: NoShow, engine.Failed: Failed, engine.Lost: Failed, engine.Ended: Finished,
+var ends = map[change.Kind]State{
+	change.Refused: Refused, change.Withdrawn: Cancelled, change.Cancelled: Cancelled, change.Expired: Expired,
+	change.NoShow: NoShow, change.Failed: Failed, change.Lost: Failed, change.Ended: Finished,
 }
 
 // noticeBits is how far a record's number stands above that of a notice in it:
@@ -193,34 +194,34 @@ const noticeBits = 20
 // follow brings the cards up to date with changes that the engine has made, and
 // says what is new if it is to be told. Of several changes to one request each is
 // told, with the request as it is after all of them.
-func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change, told bool) []Notice {
+func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []Notice {
 	var notices []Notice
 	for i := range changes {
-		change := &changes[i]
-		if change.ID == "" && change.Kind != engine.Accepted {
+		x := &changes[i]
+		if x.ID == "" && x.Kind != change.Accepted {
 			continue
 		}
-		k := c.card(change.ID)
+		k := c.card(x.ID)
 		if k == nil {
-			if change.Kind != engine.Queued {
+			if x.Kind != change.Queued {
 				continue // forgotten: nobody can ask for it any more
 			}
-			k = &card{id: change.ID, request: change.Request, created: now}
+			k = &card{id: x.ID, request: x.Request, created: now}
 			c.cards.Set(k)
 			c.last = k
 		}
-		later := k.later(change)
-		c.update(k, change, now)
+		later := k.later(x)
+		c.update(k, x, now)
 		if w := c.shadows[k.request.Site]; w != nil {
-			w.follow(change)
+			w.follow(x)
 		}
-		if !told || change.Kind == engine.Moved && change.Moved == nil || change.Kind == engine.Queued && k.promise != nil {
+		if !told || x.Kind == change.Vacated || x.Kind == change.Queued && k.promise != nil {
 			continue // a step of something that is told
 		}
-		n := Notice{Number: number<<noticeBits | uint64(len(notices)), At: now, What: string(change.Kind), Reservation: k.view()}
+		n := Notice{Number: number<<noticeBits | uint64(len(notices)), At: now, What: string(x.Kind), Reservation: k.view()}
 		n.Later = later
-		if change.Kind == engine.Kept {
-			n.Refusal = change.Refusal
+		if x.Kind == change.ChangeRefused {
+			n.Refusal = x.Refusal
 		}
 		notices = append(notices, n)
 	}
@@ -228,41 +229,49 @@ func (c *Core) follow(number uint64, now berth.Time, changes []engine.Change, to
 }
 
 // later returns by how much later data are expected than before.
-func (k *card) later(change *engine.Change) berth.Duration {
-	if change.Kind != engine.Staged || k.promise == nil || k.promise.Staging == nil {
+func (k *card) later(x *change.Change) berth.Duration {
+	if x.Kind != change.Staged || k.promise == nil || len(k.promise.Transfers) == 0 {
 		return 0
 	}
-	return change.Staging.End.Sub(k.promise.Staging.End)
+	return arrival(x.Transfers).Sub(arrival(k.promise.Transfers))
+}
+
+// arrival returns when the last data arrive.
+func arrival(transfers []berth.Transfer) berth.Time {
+	var last berth.Time
+	for i := range transfers {
+		last = max(last, transfers[i].End)
+	}
+	return last
 }
 
 // update brings a card up to date with one change.
-func (c *Core) update(k *card, change *engine.Change, now berth.Time) {
+func (c *Core) update(k *card, x *change.Change, now berth.Time) {
 	k.version, k.changed = k.version+1, now
-	switch change.Kind {
-	case engine.Queued:
+	switch x.Kind {
+	case change.Queued:
 		if k.end != "" { // the id is used again
 			c.over = slices.DeleteFunc(c.over, func(o *card) bool { return o == k })
 			*k = card{id: k.id, version: k.version, changed: now, created: now}
 		}
-		k.request = change.Request
-	case engine.Waits, engine.Requeued, engine.Preempted:
-		k.request, k.promise = change.Request, nil
-	case engine.Refused, engine.Lost:
-		k.refusal = change.Refusal
+		k.request = x.Request
+	case change.QueuedAsJob, change.Requeued, change.Preempted:
+		k.request, k.promise = x.Request, nil
+	case change.Refused, change.Lost:
+		k.refusal = x.Refusal
 	}
 	if r, live := c.engine.Reservation(k.id); live {
-		if change.Kind == engine.Accepted && r.State != berth.Active {
-			k.promise, k.request = change.Reservation, change.Reservation.Request
+		if x.Kind == change.Accepted && r.State != berth.Active {
+			k.promise, k.request = x.Reservation, x.Reservation.Request
 		} else {
-			r.Allotments = slices.Clone(r.Allotments) // the engine goes on writing its own
 			k.promise, k.request = &r, r.Request
 		}
 		return
 	}
-	if change.Kind == engine.Accepted { // over in the same step
-		k.promise = change.Reservation
+	if x.Kind == change.Accepted { // over in the same step
+		k.promise = x.Reservation
 	}
-	if end, is := ends[change.Kind]; is {
+	if end, is := ends[x.Kind]; is {
 		c.finish(k, end)
 	}
 }
@@ -291,7 +300,7 @@ func (k *card) view() Reservation {
 		Refusal: k.refusal, Created: k.created, Changed: k.changed,
 	}
 	if p := k.promise; p != nil {
-		r.Allotments, r.Data, r.Missing, r.Expires, r.Shown = p.Allotments, p.Staging, p.Missing, p.Expires, p.Shown
+		r.Allotments, r.Data, r.Missing, r.Expires, r.CheckedIn = p.Allotments, p.Transfers, p.Missing, p.Expires, p.CheckedIn
 	}
 	if k.end != "" {
 		r.Expires = 0

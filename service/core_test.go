@@ -15,7 +15,7 @@ import (
 
 func someConfig(t *rapid.T) engine.Config {
 	config := engine.Config{
-		Jobs:  rapid.SampledFrom(engine.JobPasses).Draw(t, "jobs").Name,
+		Jobs:  rapid.SampledFrom(engine.JobPasses()).Draw(t, "jobs").Name,
 		Order: rapid.SampledFrom([]string{"fcfs", "dpsar", "sjf"}).Draw(t, "order"),
 	}
 	for i := range rapid.IntRange(1, 2).Draw(t, "sites") {
@@ -50,18 +50,18 @@ func someEvent(t *rapid.T, config *engine.Config, now berth.Time) engine.Event {
 		return &r
 	}
 	kinds := []engine.EventKind{
-		engine.Submit, engine.Submit, engine.Submit, engine.Cancel, engine.Confirm, engine.Modify, engine.Prolong, engine.Show,
-		engine.Finish, engine.Wake, engine.Down, engine.Up,
+		engine.EventSubmit, engine.EventSubmit, engine.EventSubmit, engine.EventCancel, engine.EventConfirm, engine.EventModify, engine.EventExtend, engine.EventCheckIn,
+		engine.EventFinish, engine.EventWake, engine.EventDown, engine.EventUp,
 	}
 	event := engine.Event{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), ID: id}
 	switch event.Kind {
-	case engine.Submit:
+	case engine.EventSubmit:
 		event.ID, event.Request = "", request()
-	case engine.Modify:
+	case engine.EventModify:
 		event.Request = request()
-	case engine.Prolong:
+	case engine.EventExtend:
 		event.Until = now + berth.Time(rapid.IntRange(1, 30).Draw(t, "until"))
-	case engine.Down, engine.Up:
+	case engine.EventDown, engine.EventUp:
 		s := rapid.SampledFrom(config.Sites).Draw(t, "site")
 		event.ID, event.Resource = "", berth.PoolID(s.Name, "p")
 		lo := berth.PE(rapid.IntRange(0, int(s.Pools[0].PEs)-1).Draw(t, "lo"))

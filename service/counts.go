@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // counts is what the host counts for whoever watches it.
@@ -45,18 +46,18 @@ func (c *counts) add(notices []Notice) {
 	for i := range notices {
 		n := &notices[i]
 		c.changes.WithLabelValues(n.What).Inc()
-		switch engine.ChangeKind(n.What) {
-		case engine.Accepted:
+		switch change.Kind(n.What) {
+		case change.Accepted:
 			c.decisions.WithLabelValues("accepted", "").Inc()
-		case engine.Refused:
+		case change.Refused:
 			reason := ""
 			if n.Reservation.Refusal != nil {
 				reason = string(n.Reservation.Refusal.Reason)
 			}
 			c.decisions.WithLabelValues("refused", reason).Inc()
-		case engine.Staged:
+		case change.Staged:
 			c.surprise.Observe(math.Abs(float64(n.Later)))
-		case engine.Started:
+		case change.Started:
 			if len(n.Reservation.Allotments) > 0 {
 				c.delay.Observe(float64(n.At - n.Reservation.Allotments[0].Start))
 			}
@@ -113,7 +114,7 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 			state := Pending
 			if k.promise != nil {
 				state = State(k.promise.State)
-				if state == Active && !k.promise.Shown && k.request.NoShow > 0 {
+				if state == Active && !k.promise.CheckedIn && k.request.NoShow > 0 {
 					for i := range k.promise.Allotments {
 						s.unused += k.promise.Allotments[i].NPE
 					}

@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // Outbox returns the effects that have not been settled.
-func (h *Host) Outbox(ctx context.Context) ([]engine.Effect, error) {
-	return call(ctx, h, func(answer func([]engine.Effect, error)) { answer(h.core.engine.Outbox(), nil) })
+func (h *Host) Outbox(ctx context.Context) ([]change.Effect, error) {
+	return call(ctx, h, func(answer func([]change.Effect, error)) { answer(h.core.engine.Outbox(), nil) })
 }
 
 // Check looks for contradictions in a running service.

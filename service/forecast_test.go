@@ -14,16 +14,16 @@ func TestForecastMovesAPromise(t *testing.T) {
 	c := &clock{}
 	c.seconds.Store(1000)
 	config := onePool(4)
-	config.Staging = engine.StageBefore
+	config.Staging = engine.StagingBefore
 	config.Sites[0].Link.KilobytesPerSecond = 1000
 	h := start(t, t.TempDir(), config, c)
 	heavy := berth.Rigid("", 0, 1000, 5000, 2, 100)
 	heavy.StorageMB = 50
 	a := submit(t, h, ann, heavy).Reservation
-	if a.Allotments[0].Start != 1050 || a.Data == nil || a.Data.End != 1050 {
+	if a.Allotments[0].Start != 1050 || len(a.Data) != 1 || a.Data[0].End != 1050 {
 		t.Fatalf("it starts at %d, its data are %+v", a.Allotments[0].Start, a.Data)
 	}
-	slow := engine.Forecast{Site: config.Sites[0].Name, Period: 10, Kilobytes: []int64{1000}}
+	slow := berth.Forecast{Site: config.Sites[0].Name, Period: 10, Kilobytes: []int64{1000}}
 	wantCode(t, h.Foresee(t.Context(), ann, slow), berth.Denied)
 	c.seconds.Store(1040)
 	heard := make(chan service.Notice, 10)
@@ -43,7 +43,7 @@ func TestForecastMovesAPromise(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 10 MB are left, at 0.1 MB/s.
-	if b, err := h.Get(t.Context(), ann.By, a.ID); err != nil || b.Allotments[0].Start != 1140 || b.Data.End != 1140 || b.Data.Start != 1000 {
+	if b, err := h.Get(t.Context(), ann.By, a.ID); err != nil || b.Allotments[0].Start != 1140 || b.Data[0].End != 1140 || b.Data[0].Start != 1000 {
 		t.Fatalf("it starts at %+v, its data are %+v, %v", b.Allotments, b.Data, err)
 	}
 	var later berth.Duration

@@ -215,8 +215,8 @@ func (h *Host) do(ctx context.Context, f func()) error {
 // step applies an event and says what has become of whom. The error concerns the
 // event alone, as Core.Step has it. Whoever tells anybody of either waits until
 // the core's position is durable.
-func (h *Host) step(event *engine.Event, key Key) ([]Notice, error) {
-	rec, notices, err := h.core.Step(h.clock(), event, key)
+func (h *Host) step(event engine.Event, key Key) ([]Notice, error) {
+	rec, notices, err := h.core.Step(h.clock(), &event, key)
 	if rec == nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (h *Host) step(event *engine.Event, key Key) ([]Notice, error) {
 
 // wake lets everything happen that is due by now.
 func (h *Host) wake() {
-	if _, err := h.step(&engine.Event{Kind: engine.Wake}, Key{}); err != nil {
+	if _, err := h.step(engine.Wake(), Key{}); err != nil {
 		h.log.Error("the engine cannot be woken", "error", err)
 	}
 }

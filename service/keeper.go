@@ -44,7 +44,6 @@ type keeper struct {
 	agent   *site.Agent
 	wake    chan struct{} // of one place
 	late    map[string]bool
-	told    outOfUse   // what was last told to the engine; of the loop
 	looked  berth.Time // when the state was that was last counted; of the loop
 	// standoffs are the promises that the site refuses; of the keeper's goroutine.
 	standoffs map[promise]*standoff
@@ -87,18 +86,13 @@ func (h *Host) startManagers() {
 		}
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
-			wake: make(chan struct{}, 1), late: map[string]bool{}, told: outOfUse{},
+			wake: make(chan struct{}, 1), late: map[string]bool{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
 		for _, s := range h.core.config.Sites {
 			for i := range s.Pools {
 				k.late[s.Pools[i].Name] = k.late[s.Pools[i].Name] || s.Name == name && s.Pools[i].Binding == berth.Late
-			}
-		}
-		for o := range h.core.engine.Outages() {
-			if o.Resource.Site == name {
-				k.told.add(o.Resource.Name, o.PEs, span{o.From, o.Until})
 			}
 		}
 		h.sites[name] = k
@@ -227,7 +221,7 @@ func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 					break
 				}
 				if _, failed := did.failed[k.promise(effect.Reservation)]; effect.Site == k.name && !failed {
-					h.tell(k, &engine.Event{Kind: engine.Settle, Effect: effect.Number})
+					h.tell(k, engine.Settle(effect.Number))
 					settled++
 				}
 			}

@@ -148,7 +148,7 @@ func TestFailedNodeIsReplaced(t *testing.T) {
 		job := w.run("runs")
 		name := w.get("runs").Sites[0].Name
 		w.pass(10)
-		if !w.get("runs").Shown {
+		if !w.get("runs").CheckedIn {
 			t.Error("a job runs in it and it is not shown")
 		}
 		if _, err := w.host.Extend(t.Context(), ann, "runs", w.now()+6000); err != nil {
@@ -335,7 +335,7 @@ func TestLatePromisesAreLaunched(t *testing.T) {
 			t.Error("it runs before its start")
 		}
 		w.pass(60)
-		if !w.running(job) || !w.get("b").Shown {
+		if !w.running(job) || !w.get("b").CheckedIn {
 			t.Errorf("it does not run: %+v", w.get("b"))
 		}
 		if err := w.inLine(); err != nil {

@@ -18,7 +18,7 @@ func TestOfferThatStartsAtOnceCanBeHeldLater(t *testing.T) {
 	no := submit(t, h, bob, berth.Rigid("", 0, 2000, 2150, 2, 100))
 	var now *service.Offer
 	for i := range no.Offers {
-		if no.Offers[i].Difference == engine.Earlier {
+		if no.Offers[i].Difference == engine.OfferEarlier {
 			now = &no.Offers[i]
 		}
 	}

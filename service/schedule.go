@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 )
@@ -15,7 +16,8 @@ import (
 // Schedule returns what a journal says was decided, as lines of a schedule file
 // in the order of arrival: everything that was refused, and everything that
 // holds or has held PEs, as it was in the end. What was given back before it
-// began is left out. PEs that changed on the way are not said, only how many.
+// began is left out. PEs that changed on the way are not said, only how many. What
+// was extended has the deadline that it has by that.
 // Cost: the whole journal, from the oldest state that it keeps.
 func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
 	core, err := history(ctx, store)
@@ -24,7 +26,7 @@ func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
 	}
 	var lines []berth.Line
 	core.cards.Scan(func(k *card) bool {
-		lines = append(lines, k.lines()...)
+		lines = append(lines, k.lines(&core.config)...)
 		return true
 	})
 	slices.SortStableFunc(lines, func(a, b berth.Line) int { return cmp.Compare(a.Arrival, b.Arrival) })
@@ -73,11 +75,11 @@ func history(ctx context.Context, store journal.Store) (core *Core, err error) {
 }
 
 // lines returns what a card says, a line for each part.
-func (k *card) lines() []berth.Line {
+func (k *card) lines(config *engine.Config) []berth.Line {
 	r := k.request
 	line := berth.Line{
 		ID: k.id, Kind: cmp.Or(r.Kind, berth.KindRequest), User: r.User, Arrival: r.Arrival, Ready: r.Ready, Deadline: r.Deadline,
-		Requirements: r.Requirements,
+		WantSite: r.Site, WantPool: r.Pool, Requirements: r.Requirements,
 	}
 	first := r.Parts[0].Variants[0]
 	line.NPE, line.Duration = first.NPE, first.Duration
@@ -96,6 +98,10 @@ func (k *card) lines() []berth.Line {
 		of := line
 		of.Accepted, of.Site, of.Pool = true, a.Resource.Site, a.Resource.Name
 		of.NPE, of.Duration, of.Start, of.End = a.NPE, a.End.Sub(a.Start), &a.Start, &a.End
+		of.Eligible = r.Parts[part].Eligible
+		if of.Extended = k.extended(config, part); of.Extended > 0 {
+			of.Deadline = max(of.Deadline, a.End)
+		}
 		if len(k.promise.Allotments) > 1 {
 			of.Part = part + 1
 		}
@@ -108,4 +114,42 @@ func (k *card) lines() []berth.Line {
 		lines = append(lines, of)
 	}
 	return lines
+}
+
+// extended returns how much longer the place of a promise is than what was asked
+// for takes there: a promise of one part is extended by so much.
+func (k *card) extended(config *engine.Config, part int) berth.Duration {
+	if len(k.promise.Allotments) > 1 || k.request.IsJob() {
+		return 0
+	}
+	a := &k.promise.Allotments[part]
+	length := a.End.Sub(a.Start)
+	for _, t := range k.promise.Transfers {
+		if t.Site == a.Resource.Site && config.Staging == engine.StagingHold {
+			length -= t.End.Sub(t.Start)
+		}
+	}
+	speed := speedAt(config, a.Resource, &k.request.Requirements)
+	least := length
+	for _, v := range k.request.Parts[part].Variants {
+		if over := length - speed.Scale(v.Duration); v.NPE == a.NPE+k.promise.Missing && over >= 0 {
+			least = min(least, over)
+		}
+	}
+	if least == length { // none of its sizes: nothing can be said
+		return 0
+	}
+	return least
+}
+
+// speedAt returns the speed at which a pool serves what has these requirements.
+func speedAt(config *engine.Config, id berth.ResourceID, r *berth.Requirements) berth.Speed {
+	for i := range config.Sites {
+		for k := range config.Sites[i].Pools {
+			if pool := &config.Sites[i].Pools[k]; berth.PoolID(config.Sites[i].Name, pool.Name) == id {
+				return pool.SpeedFor(r)
+			}
+		}
+	}
+	return berth.StandardSpeed
 }

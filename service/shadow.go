@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/site"
 )
@@ -226,19 +226,19 @@ func (c *Core) see(now berth.Time, s *sighting) {
 }
 
 // follow notes what the engine has decided about a job.
-func (w *shadow) follow(change *engine.Change) {
-	j := w.jobs[change.ID]
+func (w *shadow) follow(c *change.Change) {
+	j := w.jobs[c.ID]
 	if j == nil {
 		return
 	}
-	switch change.Kind {
-	case engine.Accepted:
-		j.Promised = change.Reservation.Start()
-	case engine.Refused:
-		j.Refusal = change.Refusal.Reason
-	case engine.Moved, engine.Resized:
+	switch c.Kind {
+	case change.Accepted:
+		j.Promised = c.Reservation.Start()
+	case change.Refused:
+		j.Refusal = c.Refusal.Reason
+	case change.Moved, change.Resized:
 		j.Moved = true
-	case engine.Lost, engine.Failed:
+	case change.Lost, change.Failed:
 		j.Broken = true
 	}
 }

@@ -133,7 +133,7 @@ func TestPromisesAreKeptBySlurm(t *testing.T) {
 	if out, err := l.cluster.Command("sbatch", "--reservation="+name, "--nodes=2", "--exclusive", "--time=5", "--output=/dev/null", "--wrap=sleep 1000"); err != nil {
 		t.Fatal(err, out)
 	}
-	l.until("a job runs and shows", func() bool { return l.get("runs").Shown })
+	l.until("a job runs and shows", func() bool { return l.get("runs").CheckedIn })
 
 	l.reserve("waits", 1, 500, 600)
 	l.made("waits")

@@ -56,7 +56,7 @@ func (h *Host) replace(ctx context.Context, k *keeper, refused []*wish) {
 func (h *Host) avoid(k *keeper, w *wish, s *standoff) {
 	now := h.clock()
 	r, live := h.core.engine.Reservation(w.id)
-	if !live || r.Generation != w.generation || r.State == berth.Active || now < s.rest {
+	if !live || r.Generation != w.generation || r.State == berth.Active && r.CheckedIn || now < s.rest {
 		return
 	}
 	at := slices.IndexFunc(r.Allotments, func(a berth.Allotment) bool { return a.Resource.Site == k.name && !a.PEs.Empty() })
@@ -64,10 +64,26 @@ func (h *Host) avoid(k *keeper, w *wish, s *standoff) {
 		return // it has no numbers yet: there is nothing else to try
 	}
 	a := &r.Allotments[at]
-	pes := berth.NewPESet(append(slices.Clone(s.refused[a.Resource.Name].Runs()), a.PEs.Runs()...)...)
+	pes := s.refused[a.Resource.Name].Or(a.PEs)
+	if r.State == berth.Active { // it stays where it can: only what is announced is in its way
+		if pes = h.core.announced(a); pes.Empty() {
+			return
+		}
+	}
 	s.refused[a.Resource.Name] = pes
-	h.tell(k, &engine.Event{Kind: engine.Avoid, ID: w.id, Resource: a.Resource, PEs: pes})
+	h.tell(k, engine.Relocate(w.id, a.Resource, pes))
 	if r, live := h.core.engine.Reservation(w.id); live && r.Generation == w.generation {
 		s.rest, s.refused = now.Add(truce), map[string]berth.PESet{}
 	}
+}
+
+// announced returns the PEs of an allotment that go out of use before it is over.
+func (c *Core) announced(a *berth.Allotment) berth.PESet {
+	var pes berth.PESet
+	for o := range c.engine.Outages() {
+		if o.Resource == a.Resource && o.From < a.End && o.Until > a.Start {
+			pes = pes.Or(o.PEs.And(a.PEs))
+		}
+	}
+	return pes
 }

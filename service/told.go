@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -10,97 +9,80 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// span is a time during which something is out of use, [from, until).
-type span struct{ from, until berth.Time }
-
-// outOfUse is when the PEs of a site are out of use, by pool. The spans of a PE
-// are in order and apart from each other once they are joined.
-type outOfUse map[string]map[berth.PE][]span
-
-func (o outOfUse) add(pool string, pes berth.PESet, s span) {
-	if s.from >= s.until {
-		return
-	}
-	if o[pool] == nil {
-		o[pool] = map[berth.PE][]span{}
-	}
-	for _, run := range pes.Runs() {
-		for pe := run.Lo; pe < run.Hi; pe++ {
-			o[pool][pe] = append(o[pool][pe], s)
-		}
-	}
-}
-
-// joined returns the union of spans, from now on.
-func joined(spans []span, now berth.Time) []span {
-	var union []span
-	for _, s := range slices.SortedFunc(slices.Values(spans), func(a, b span) int { return cmp.Compare(a.from, b.from) }) {
-		s.from = max(s.from, now)
-		if last := len(union) - 1; last >= 0 && s.from <= union[last].until {
-			union[last].until = max(union[last].until, s.until)
-		} else if s.from < s.until {
-			union = append(union, s)
-		}
-	}
-	return union
-}
-
-// beyond returns what of spans is not in others. Both are joined.
-func beyond(spans, others []span) []span {
-	var left []span
-	for _, s := range spans {
-		for _, o := range others {
-			if o.until <= s.from || s.until <= o.from {
-				continue
-			}
-			if s.from < o.from {
-				left = append(left, span{s.from, o.from})
-			}
-			s.from = o.until
-		}
-		if s.from < s.until {
-			left = append(left, s)
-		}
-	}
-	return left
-}
-
 // tell tells the engine what a site says.
-func (h *Host) tell(k *keeper, event *engine.Event) {
+func (h *Host) tell(k *keeper, event engine.Event) {
 	if _, err := h.step(event, Key{}); err != nil {
 		h.log.Error("the engine does not take what a site says", "site", k.name, "event", event.Kind, "resource", event.Resource, "error", err)
 	}
 }
 
-// tellOutOfUse tells the engine which PEs are out of use at a site, and when, as
-// far as that is new.
+// outOfUse is the outages of a site as it shows them, by pool and name. Each has one
+// cause at the site, after which it is named; what is out of use is their union.
+type outOfUse map[berth.ResourceID]map[string]berth.Outage
+
+// add notes an outage from one time to another; what has begun has no From.
+func (n outOfUse) add(k *keeper, pool, name string, pes berth.PESet, from, until, now berth.Time) {
+	if from >= until || until <= now || pes.Empty() {
+		return
+	}
+	if from <= now {
+		from = 0
+	}
+	id := berth.PoolID(k.name, pool)
+	if n[id] == nil {
+		n[id] = map[string]berth.Outage{}
+	}
+	n[id][name] = berth.Outage{Name: name, Resource: id, PEs: pes, From: from, Until: until}
+}
+
+// tellOutOfUse tells the engine which PEs are out of use at a site, and when, as far
+// as that is not what it knows: first what is over, then what is new, by time.
 func (h *Host) tellOutOfUse(k *keeper, state *site.State) {
 	now := h.clock()
 	is := h.unusable(k, state, now)
-	pools := map[string]bool{}
-	for pool := range is {
-		pools[pool] = true
+	var over, nameless []berth.Outage
+	for o := range h.core.engine.Outages() {
+		switch now, still := is[o.Resource][o.Name]; {
+		case o.Resource.Site != k.name:
+		case o.Name == "":
+			nameless = append(nameless, o) // of a record of before outages had names
+		case !still:
+			over = append(over, o)
+		case now.From == o.From && now.Until == o.Until && now.PEs.Equal(o.PEs):
+			delete(is[o.Resource], o.Name)
+		}
 	}
-	for pool := range k.told {
-		pools[pool] = true
+	var fresh []berth.Outage
+	for _, outages := range is {
+		for _, o := range outages {
+			fresh = append(fresh, o)
+		}
 	}
-	for _, pool := range slices.Sorted(maps.Keys(pools)) {
-		h.tellPool(k, pool, is[pool], now)
+	slices.SortFunc(fresh, func(a, b berth.Outage) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Resource.Name, b.Resource.Name), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range over {
+		h.tell(k, engine.UpNamed(over[i].Resource, over[i].Name))
 	}
-	k.told = is
+	for i := range fresh {
+		h.tell(k, engine.Down(fresh[i]))
+	}
+	for i := range nameless {
+		h.tell(k, engine.Up(nameless[i].Resource, nameless[i].PEs))
+	}
 }
 
-// unusable returns when PEs are out of use: those of nodes that are gone or not
-// up, those that run what is not ours, until its limit, and those of reservations
-// that are not ours. What has outrun its limit ends nobody knows when. A node that is
-// drained serves what runs on it to the end; of one of which the manager does not
-// know what it is, what was told last counts.
+// unusable returns when PEs are out of use: those of nodes that are gone or not up,
+// those that run what is not ours, until its limit, and those of reservations that are
+// not ours. The end of what has outrun its limit is not known. A node that is drained
+// serves what runs on it to the end; of a node whose condition the manager does not
+// know, what was told last counts.
 func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 	is := outOfUse{}
-	take := func(shares []site.Share, s span) {
+	take := func(name string, shares []site.Share, from, until berth.Time) {
 		for pool, pes := range k.manager.Layout.PEs(shares) {
-			if s.from <= now || !k.late[pool] { // promises without numbers are not placed around what is to come
-				is.add(pool, pes, s)
+			if from <= now || !k.late[pool] { // promises without numbers are not placed around what is to come
+				is.add(k, pool, name, pes, from, until, now)
 			}
 		}
 	}
@@ -114,39 +96,32 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 			if until <= now {
 				until = berth.Forever
 			}
-			take(job.Shares, span{now, until})
+			take("job "+string(job.ID), job.Shares, now, until)
 		}
 	}
 	for i := range state.Foreign {
 		b := &state.Foreign[i]
-		take(b.Shares, span{max(b.Start, now), b.End})
+		take("reservation "+b.Name, b.Shares, b.Start, b.End)
 	}
+	unknown := map[string]bool{}
 	for i := range state.Nodes {
 		node := &state.Nodes[i]
-		whole := []site.Share{{Node: node.Name}}
+		name, whole := "node "+node.Name, []site.Share{{Node: node.Name}}
 		switch {
 		case node.Condition == site.Down || node.Condition == site.Drained && node.Busy == 0:
-			take(whole, span{now, berth.Forever})
+			take(name, whole, now, berth.Forever)
 		case node.Condition == site.Drained:
-			take(whole, span{h.runsUntil(k, whole, now), berth.Forever})
+			take(name, whole, h.runsUntil(k, whole, now), berth.Forever)
 		case node.Condition == site.Unknown:
-			for pool, pes := range k.manager.Layout.PEs(whole) {
-				for _, run := range pes.Runs() {
-					for pe := run.Lo; pe < run.Hi; pe++ {
-						for _, s := range k.told[pool][pe] {
-							is.add(pool, berth.PEsOf(pe), s)
-						}
-					}
-				}
-			}
+			unknown[name] = true
 		}
 	}
 	for pool, pes := range k.manager.Layout.Gone() {
-		is.add(pool, pes, span{now, berth.Forever})
+		is.add(k, pool, "gone", pes, now, berth.Forever, now)
 	}
-	for _, pes := range is {
-		for pe := range pes {
-			pes[pe] = joined(pes[pe], now)
+	for o := range h.core.engine.Outages() {
+		if unknown[o.Name] && o.Resource.Site == k.name {
+			is.add(k, o.Resource.Name, o.Name, o.PEs, o.From, o.Until, now)
 		}
 	}
 	return is
@@ -166,47 +141,6 @@ func (h *Host) runsUntil(k *keeper, shares []site.Share, now berth.Time) berth.T
 		}
 	}
 	return until
-}
-
-// tellPool tells what is new about one pool: first which PEs are back, or out of
-// use at less or other times than was told, then what is out of use, by time.
-func (h *Host) tellPool(k *keeper, pool string, is map[berth.PE][]span, now berth.Time) {
-	var back []berth.PE
-	fresh := map[span][]berth.PE{}
-	all := map[berth.PE]bool{}
-	for pe := range is {
-		all[pe] = true
-	}
-	for pe := range k.told[pool] {
-		all[pe] = true
-	}
-	for _, pe := range slices.Sorted(maps.Keys(all)) {
-		told := joined(k.told[pool][pe], now)
-		more := beyond(is[pe], told)
-		toCome := slices.ContainsFunc(more, func(s span) bool { return s.from > now })
-		if len(beyond(told, is[pe])) > 0 || k.late[pool] && toCome {
-			back, more = append(back, pe), is[pe]
-		}
-		for _, s := range more {
-			fresh[s] = append(fresh[s], pe)
-		}
-	}
-	resource := berth.PoolID(k.name, pool)
-	if len(back) > 0 {
-		h.tell(k, &engine.Event{Kind: engine.Up, Resource: resource, PEs: berth.PEsOf(back...)})
-	}
-	for _, s := range slices.SortedFunc(maps.Keys(fresh), func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.until, b.until))
-	}) {
-		event := engine.Event{Kind: engine.Down, Resource: resource, PEs: berth.PEsOf(fresh[s]...)}
-		if s.from > now {
-			event.From = s.from
-		}
-		if s.until < berth.Forever {
-			event.Until = s.until
-		}
-		h.tell(k, &event)
-	}
 }
 
 // used returns the promises to whose reservations jobs belong.
@@ -229,8 +163,8 @@ func (h *Host) tellUsed(k *keeper, state *site.State) {
 		return
 	}
 	for r := range h.core.engine.Due(k.name, h.clock()) {
-		if r.State == berth.Active && !r.Shown && used[k.promise(r.Request.ID)] {
-			h.tell(k, &engine.Event{Kind: engine.Show, ID: r.Request.ID})
+		if r.State == berth.Active && !r.CheckedIn && used[k.promise(r.Request.ID)] {
+			h.tell(k, engine.CheckIn(r.Request.ID))
 		}
 	}
 }

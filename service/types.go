@@ -77,12 +77,12 @@ type Reservation struct {
 	// Nodes are the names of the PEs of each allotment at its site, empty until
 	// they are known.
 	Nodes [][]string `json:"nodes,omitempty"`
-	// Data says when its data are moved to the site; nil if there are none.
-	Data    *berth.Staging `json:"data,omitempty"`
-	Missing berth.Count    `json:"missing,omitempty"` // PEs promised that are out of use
-	Expires berth.Time     `json:"expires,omitempty"` // of a held one
-	Shown   bool           `json:"shown,omitempty"`
-	Refusal *berth.Refusal `json:"refusal,omitempty"` // of a refused or failed one
+	// Data says when its data are moved to each of its sites.
+	Data      []berth.Transfer `json:"data,omitempty"`
+	Missing   berth.Count      `json:"missing,omitempty"` // PEs promised that are out of use
+	Expires   berth.Time       `json:"expires,omitempty"` // of a held one
+	CheckedIn bool             `json:"checked_in,omitempty"`
+	Refusal   *berth.Refusal   `json:"refusal,omitempty"` // of a refused or failed one
 	// Sites says how far the promise is real at the managed sites.
 	Sites   []Materialised `json:"sites,omitempty"`
 	Created berth.Time     `json:"created"`
@@ -118,7 +118,7 @@ type Offer struct {
 }
 
 // Forecast is how fast data can be moved to a site.
-type Forecast = engine.Forecast
+type Forecast = berth.Forecast
 
 // Ask is what a client wants done about a request or a reservation.
 type Ask struct {
@@ -173,7 +173,7 @@ type Notice struct {
 	// Number grows from notice to notice; those who listen can go on behind it.
 	Number      uint64      `json:"number"`
 	At          berth.Time  `json:"at"`
-	What        string      `json:"what"` // a kind of engine.Change
+	What        string      `json:"what"` // a kind of change.Change
 	Reservation Reservation `json:"reservation"`
 	// Later is by how many seconds later its data are expected than before, if
 	// What is "staged"; negative is sooner.

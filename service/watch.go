@@ -107,7 +107,7 @@ func (h *Host) askShadow(k *keeper, j *ShadowJob) {
 	}
 	h.see(k.name, j, false)
 	if j.Left == "" {
-		h.tell(k, &engine.Event{Kind: engine.Submit, Request: request})
+		h.tell(k, engine.Submit(request))
 	}
 }
 
@@ -124,9 +124,9 @@ func (h *Host) finishShadows(k *keeper) {
 		r, promised := h.core.engine.Reservation(id)
 		switch {
 		case j.Phase != JobEnded:
-			h.tell(k, &engine.Event{Kind: engine.Cancel, ID: id})
+			h.tell(k, engine.Cancel(id))
 		case promised && r.State == berth.Active && r.Start().Add(max(1, j.End.Sub(j.Start))) <= now:
-			h.tell(k, &engine.Event{Kind: engine.Finish, ID: id})
+			h.tell(k, engine.Finish(id))
 		}
 	}
 }

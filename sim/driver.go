@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // driver brings what happens in the simulated world to the engine in order of
@@ -86,9 +87,9 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{engine: e, workload: w, recorder: newRecorder(config, w.Requests), told: -1}
+	d := &driver{engine: e, workload: w, recorder: newRecorder(config, w), told: -1}
 	d.fails = len(w.Outages) > 0
-	d.extends = config.Overrun != "" && config.Overrun != engine.Kill || config.Preempt
+	d.extends = config.Overrun != "" && config.Overrun != engine.OverrunKill || config.Preempt
 	order := config.Instant
 	if len(order) == 0 {
 		order = engine.EndsFirst()
@@ -122,24 +123,24 @@ func (d *driver) step() (more bool, err error) {
 	// Whatever comes lets the engine catch up, so it is to be woken only at the
 	// end, or where something that starts meanwhile may end before.
 	if due, ok := d.engine.Next(); ok && (from == sources || (due < at && (d.workload.Runs != nil || from != arrives))) {
-		return true, d.apply(due, engine.Event{Kind: engine.Wake})
+		return true, d.apply(due, engine.Wake())
 	}
 	switch from {
 	case finishes:
 		request := d.ends.pop().request
 		id := d.workload.Requests[request].ID
 		d.recorder.known = known{id, request}
-		return true, d.apply(at, engine.Event{Kind: engine.Finish, ID: id})
+		return true, d.apply(at, engine.Finish(id))
 	case falls:
 		o := &d.workload.Outages[d.fallen]
 		d.fallen++
 		if o.Until <= at {
 			return true, nil // over before the engine's time began
 		}
-		return true, d.apply(at, engine.Event{Kind: engine.Down, Resource: o.Resource, PEs: o.PEs, Until: o.Until})
+		return true, d.apply(at, engine.Event{Kind: engine.EventDown, Resource: o.Resource, PEs: o.PEs, Until: o.Until})
 	case reports:
 		event := d.workload.Monitor.Report(d.engine)
-		d.fails = d.fails || event.Kind == engine.Down
+		d.fails = d.fails || event.Kind == engine.EventDown
 		return true, d.apply(at, event)
 	case arrives:
 		return true, d.arrive(at)
@@ -181,7 +182,7 @@ func (d *driver) gone(x *end) bool {
 // arrive submits the next request.
 func (d *driver) arrive(now berth.Time) error {
 	request := &d.workload.Requests[d.arrived]
-	err := d.apply(now, engine.Event{Kind: engine.Submit, Request: request})
+	err := d.apply(now, engine.Submit(request))
 	if err == nil && d.arrived > 0 && request.Arrival < d.workload.Requests[d.arrived-1].Arrival {
 		err = berth.Errorf(berth.Invalid, "arrival", "%d is before the request ahead of it; requests must be sorted by arrival", request.Arrival)
 	}
@@ -198,7 +199,7 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 	d.recorder.record(changes)
 	if d.workload.Runs != nil {
 		for i := range changes {
-			if changes[i].Kind == engine.Started {
+			if changes[i].Kind == change.Started {
 				d.start(changes[i].ID)
 			}
 		}
@@ -207,19 +208,20 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 }
 
 // start foresees the end of what starts, if that is before its limit or the
-// limit may be extended.
+// limit may be extended. It runs from when its data are there; what waits for
+// data that never come ends at its limit.
 func (d *driver) start(id string) {
 	request := d.recorder.find(id)
-	run := d.workload.Runs[request]
+	run, arrival := d.workload.Runs[request], d.recorder.arrival(id)
 	at, last := berth.Time(-berth.Forever), berth.Time(-berth.Forever)
 	for part := range d.workload.Requests[request].Parts {
 		line := d.recorder.line(id, part)
 		last = max(last, *line.End)
 		if run > 0 {
-			at = max(at, line.Start.Add(d.recorder.speed(line).Scale(run-d.recorder.pieces[id].done)))
+			at = max(at, max(*line.Start, arrival).Add(d.recorder.speed(line).Scale(run-d.recorder.pieces[id].done)))
 		}
 	}
-	if run == 0 {
+	if run == 0 || arrival >= berth.TimeLimit {
 		at = last
 	}
 	if at < last || d.extends {

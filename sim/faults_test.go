@@ -36,7 +36,7 @@ func TestRunsAreScaled(t *testing.T) {
 	sites := two(2000)
 	sites[0].Pools = sites[0].Pools[1:]
 	w := sim.Workload{Requests: []berth.Request{berth.Job("j", 0, 4, 120)}, Runs: []berth.Duration{100}}
-	for _, overrun := range []engine.Overrun{engine.Kill, engine.Extend} {
+	for _, overrun := range []engine.Overrun{engine.OverrunKill, engine.OverrunRunOn} {
 		lines := replay(t, engine.Config{Sites: sites, Overrun: overrun}, w)
 		if *lines[0].End != 60 || *lines[0].ActualEnd != 50 {
 			t.Errorf("%s: given until %d, ended at %d; want 60 and 50", overrun, *lines[0].End, *lines[0].ActualEnd)
@@ -48,7 +48,7 @@ func TestRunsAreScaled(t *testing.T) {
 func TestNothingOverrunsWithoutRuns(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	lines, err := sim.Replay(ctx, engine.Config{Sites: two(0), Overrun: engine.Extend, Extension: 1},
+	lines, err := sim.Replay(ctx, engine.Config{Sites: two(0), Overrun: engine.OverrunRunOn, Extension: 1},
 		sim.Workload{Requests: []berth.Request{berth.Rigid("r", 0, 0, 50, 4, 2)}}, nil)
 	if err != nil || lines[0].ActualEnd != nil {
 		t.Error(err, lines)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/stream"
 	"github.com/berth-hpc/berth/sim"
@@ -43,9 +44,9 @@ func TestNoJobDelaysAPromise(t *testing.T) {
 		r.Ready += berth.Time(lead.Float64(uint64(i)) * 40000)
 		r.Deadline = r.Ready.Add(v.Duration) + berth.Time(slack.Float64(uint64(i))*80000)
 	}
-	for _, pass := range engine.JobPasses {
+	for _, pass := range engine.JobPasses() {
 		for _, binding := range []berth.Binding{berth.Early, berth.Late} {
-			for _, overrun := range []engine.Overrun{engine.Kill, engine.Extend} {
+			for _, overrun := range []engine.Overrun{engine.OverrunKill, engine.OverrunRunOn} {
 				t.Run(fmt.Sprintf("%s/%s/%s", pass.Name, binding, overrun), func(t *testing.T) {
 					t.Parallel()
 					config := engine.Config{
@@ -69,7 +70,7 @@ func TestNoJobDelaysAPromise(t *testing.T) {
 							over++
 						}
 					}
-					if kept < 300 || ran != len(lines)*4/5 || (over > 0) != (overrun == engine.Extend) {
+					if kept < 300 || ran != len(lines)*4/5 || (over > 0) != (overrun == engine.OverrunRunOn) {
 						t.Errorf("%d promises kept, %d of %d jobs ran, %d beyond their limit", kept, ran, len(lines)*4/5, over)
 					}
 				})
@@ -89,9 +90,9 @@ func TestOverrunsInASchedule(t *testing.T) {
 		aEnds, bStarts berth.Time
 		promised       bool
 	}{
-		{engine.Kill, 10, 12, false},
-		{engine.Extend, 12, 12, false},
-		{engine.Delay, 25, 26, true},
+		{engine.OverrunKill, 10, 12, false},
+		{engine.OverrunRunOn, 12, 12, false},
+		{engine.OverrunDelay, 25, 26, true},
 	} {
 		config := machine(4, berth.Early, "first-fit")
 		config.Overrun, config.Extension = c.overrun, 2
@@ -134,13 +135,17 @@ func TestOutagesInASchedule(t *testing.T) {
 		}
 		log.workload.Outages = append(log.workload.Outages, o)
 	}
-	for _, pass := range engine.JobPasses {
+	for _, pass := range engine.JobPasses() {
 		for _, binding := range []berth.Binding{berth.Early, berth.Late} {
 			t.Run(fmt.Sprintf("%s/%s", pass.Name, binding), func(t *testing.T) {
 				t.Parallel()
 				config := engine.Config{Sites: sim.OnePool(log.pes, binding), Jobs: pass.Name, Compress: true}
 				lines := replay(t, config, log.workload)
-				accepted(t, lines, log.pes)
+				for _, v := range checked(t, lines, check.Options{PEs: log.pes}).Violations {
+					if everything || binding == berth.Early || v.Class != check.Moved {
+						t.Fatal(v)
+					}
+				}
 				failed, moved, seen := 0, 0, 0
 				for i := range lines {
 					l := &lines[i]
@@ -182,7 +187,7 @@ func TestPreemptedJobsInASchedule(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		pes := berth.Count(rapid.IntRange(1, 8).Draw(r, "pes"))
 		config := engine.Config{Sites: sim.OnePool(pes, rapid.SampledFrom([]berth.Binding{berth.Early, berth.Late}).Draw(r, "binding")), Preempt: true}
-		config.Jobs = rapid.SampledFrom(engine.JobPasses).Draw(r, "pass").Name
+		config.Jobs = rapid.SampledFrom(engine.JobPasses()).Draw(r, "pass").Name
 		var w sim.Workload
 		now := berth.Time(0)
 		for i := range rapid.IntRange(1, 30).Draw(r, "jobs") {

@@ -37,7 +37,7 @@ func (w *watch) Report(e *engine.Engine) engine.Event {
 func TestMonitorReports(t *testing.T) {
 	sites := []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 4, Binding: berth.Late}}}}
 	down := func(until berth.Time, pes ...berth.PE) engine.Event {
-		return engine.Event{Kind: engine.Down, Resource: berth.PoolID("s", "p"), PEs: berth.PEsOf(pes...), Until: until}
+		return engine.Event{Kind: engine.EventDown, Resource: berth.PoolID("s", "p"), PEs: berth.PEsOf(pes...), Until: until}
 	}
 	requests := []berth.Request{berth.Rigid("a", 0, 0, 100, 2, 10), berth.Rigid("b", 10, 10, 13, 4, 3), berth.Rigid("c", 10, 10, 30, 2, 5)}
 	m := &watch{

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 )
 
 // recorder turns the engine's changes into the lines of a schedule.
@@ -19,14 +19,21 @@ type recorder struct {
 	known  known                     // the request looked for last
 	first  []int                     // by request: its first line
 	live   []int                     // by request: parts that are not over
+	asked  []berth.Request           // in the order of their coming
 	pools  bool                      // lines name the pool, since a site has several
 	speeds map[[2]string]*berth.Pool // by site and pool, as lines name them; only those that are not of standard speed
 	now    berth.Time
 
-	outages []berth.Line               // and what stopped jobs had run
-	staged  map[string][]berth.Staging // when data of requests were moved, each piece at one rate
-	shared  bool                       // transfers share an uplink, so that rates matter
-	pieces  map[string]pieces          // by job that was stopped
+	outages []berth.Line                // and what stopped jobs had run
+	staged  map[string][]berth.Transfer // when data of requests were moved, each piece at one rate
+	shared  bool                        // transfers share an uplink, so that rates matter
+	holds   bool                        // PEs are held while data are moved
+	expects map[string]berth.Time       // when they were expected when their request got its place
+	pieces  map[string]pieces           // by job that was stopped
+
+	cause   string              // id of the outage or overrun of this step to which promises yield
+	late    map[string]bool     // requests whose data are expected at another time since this step
+	lacking map[string][]string // by reservation that lacks PEs: the outages that took some
 }
 
 // pieces is how often a job was stopped, and how much it did before, in
@@ -47,17 +54,22 @@ type known struct {
 	at int
 }
 
-func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
+func newRecorder(config *engine.Config, w *Workload) *recorder {
+	requests := w.Requests
 	r := &recorder{
 		speeds: map[[2]string]*berth.Pool{},
 		lines:  make([]berth.Line, 0, len(requests)),
 		times:  make([]times, 0, len(requests)),
 		index:  map[string]int{},
 		pieces: map[string]pieces{},
-		first:  make([]int, 0, len(requests)),
-		live:   make([]int, 0, len(requests)),
-		shared: config.Uplink > 0,
-		pools:  slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
+
+		outages: make([]berth.Line, 0, len(w.Outages)),
+		first:   make([]int, 0, len(requests)),
+		live:    make([]int, 0, len(requests)),
+		asked:   requests,
+		shared:  config.Uplink > 0,
+		holds:   config.Staging == engine.StagingHold,
+		pools:   slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
 	}
 	for _, site := range config.Sites {
 		for i := range site.Pools {
@@ -74,31 +86,36 @@ func newRecorder(config *engine.Config, requests []berth.Request) *recorder {
 }
 
 // record takes in the changes of one step.
-func (r *recorder) record(changes []engine.Change) {
+func (r *recorder) record(changes []change.Change) {
+	r.cause = ""
+	clear(r.late)
 	for i := range changes {
 		c := &changes[i]
 		switch c.Kind {
-		case engine.Advanced:
+		case change.Advanced:
 			r.now = c.Now
-		case engine.Queued:
+		case change.Queued:
 			r.open(c.Request)
-		case engine.Accepted:
+		case change.Accepted:
 			r.accept(c.Reservation)
-			r.stage(c.ID, c.Reservation.Staging)
-		case engine.Refused:
+			r.stage(c.ID, c.Reservation.Transfers)
+			r.transfer(c.ID, c.Reservation.Transfers)
+		case change.Refused:
 			for part := range c.Request.Parts {
 				r.line(c.ID, part).Reason = c.Refusal.Reason
 			}
 			r.close(c.ID)
-		case engine.Waits:
+		case change.QueuedAsJob:
 			line := r.line(c.ID, 0)
 			line.Kind, line.Deadline = berth.KindJob, 0
-		case engine.Expired:
-			for part := range r.live[r.find(c.ID)] {
-				r.revoke(r.line(c.ID, part), berth.Expired)
+		case change.Expired:
+			for part := range r.parts(c.ID) {
+				line := r.line(c.ID, part)
+				r.leave(line)
+				r.revoke(line, berth.Expired)
 			}
 			r.close(c.ID)
-		case engine.Failed:
+		case change.Failed:
 			parts := r.parts(c.ID)
 			for part := range parts {
 				// One of several may be over; the only one may be beyond its limit.
@@ -107,42 +124,59 @@ func (r *recorder) record(changes []engine.Change) {
 				}
 			}
 			r.close(c.ID)
-		case engine.Requeued:
+		case change.Requeued:
+			r.yield(c.ID, 0)
 			r.revoke(r.line(c.ID, 0), "")
-		case engine.Shortened:
-			line := r.line(c.ID, 0)
+		case change.Extended:
 			until := c.Until
-			line.End, line.Duration = &until, until.Sub(*line.Start)
-		case engine.Preempted:
+			r.line(c.ID, 0).Limit = &until
+			r.cause = c.ID
+		case change.Shortened:
+			r.shorten(r.line(c.ID, 0), c.Until)
+		case change.Preempted:
 			r.segment(c.ID, c.Request.Parts[0].Variants[0].Duration)
-		case engine.Lost:
+		case change.Lost:
 			for part := range r.parts(c.ID) {
 				line := r.line(c.ID, part)
 				promised := *cmp.Or(line.PromisedStart, line.Start)
+				r.yield(c.ID, part)
 				r.revoke(line, c.Refusal.Reason)
 				line.PromisedStart = &promised // says that there was a promise
 			}
 			r.close(c.ID)
-		case engine.WentDown:
+		case change.WentDown:
 			r.outage(c.Outage)
-		case engine.CameUp:
+			r.cause = outageID(c.Outage)
+		case change.OutageBegan:
+			r.cause = outageID(c.Outage)
+		case change.CameUp:
 			r.back(c.Outage)
-		case engine.Moved:
+		case change.Moved:
 			for part := range c.Moved {
 				r.move(c.ID, part, &c.Moved[part])
 			}
-			if c.Moved != nil {
-				r.stage(c.ID, c.Staging)
+			r.stage(c.ID, c.Transfers)
+			r.transfer(c.ID, c.Transfers)
+		case change.Staged:
+			r.stage(c.ID, c.Transfers)
+			if r.late == nil {
+				r.late = map[string]bool{}
 			}
-		case engine.Staged:
-			r.stage(c.ID, c.Staging)
-		case engine.Started:
+			r.late[c.ID] = true
+		case change.Resized:
+			r.resize(c.ID, &c.Moved[0])
+		case change.Started:
 			for part, pes := range c.PEs {
-				if !pes.Empty() {
-					r.line(c.ID, part).PEs = pes
+				line := r.line(c.ID, part)
+				switch last := len(line.Stretches) - 1; {
+				case pes.Empty():
+				case last >= 0:
+					line.Stretches[last].PEs = pes
+				default:
+					line.PEs = pes
 				}
 			}
-		case engine.Ended:
+		case change.Ended:
 			if line := r.line(c.ID, c.Part); line.Kind == berth.KindJob || r.now != *line.End {
 				r.ended(c.ID, c.Part)
 			}
@@ -153,74 +187,6 @@ func (r *recorder) record(changes []engine.Change) {
 			}
 		}
 	}
-}
-
-// stage notes when the data of a promise are moved; nil if there are none.
-func (r *recorder) stage(id string, s *berth.Staging) {
-	if s == nil {
-		delete(r.staged, id)
-		return
-	}
-	if r.staged == nil {
-		r.staged = map[string][]berth.Staging{}
-	}
-	pieces := r.staged[id]
-	last := len(pieces) - 1
-	if last < 0 || !r.shared || pieces[last].Start != s.Start {
-		r.staged[id] = []berth.Staging{*s}
-		return
-	}
-	// The same transfer goes on otherwise: what was moved before is a piece.
-	before := &pieces[last]
-	before.End, before.Kilobytes = min(before.End, max(r.now, before.Since)), before.Kilobytes-s.Kilobytes
-	if before.Kilobytes == 0 {
-		pieces = pieces[:last]
-	}
-	r.staged[id] = append(pieces, *s)
-}
-
-// stagings returns a line for each piece of the transfer of everything that kept
-// its promise until it started, in the order of the requests.
-func (r *recorder) stagings() []berth.Line {
-	if len(r.staged) == 0 {
-		return nil
-	}
-	var lines []berth.Line
-	for i := range r.lines {
-		of := &r.lines[i]
-		if !of.Accepted || of.Part > 1 {
-			continue
-		}
-		for _, s := range r.staged[of.ID] {
-			start, end := s.Start, s.End
-			line := berth.Line{ID: of.ID, Kind: berth.KindStaging, Site: of.Site}
-			if r.shared {
-				if s, end = until(s, of); end <= s.Since {
-					continue
-				}
-				start, line.Kilobytes = s.Since, s.Kilobytes
-			}
-			line.Arrival, line.Ready, line.Start, line.End, line.Duration = start, start, &start, &end, end.Sub(start)
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// until returns what is moved of a piece before what needs it is over, and when
-// that ends: nothing where the link stands still.
-func until(s berth.Staging, of *berth.Line) (berth.Staging, berth.Time) {
-	over := *cmp.Or(of.ActualEnd, of.End)
-	switch {
-	case s.End >= berth.Forever:
-		return s, s.Since
-	case s.End <= over || over <= s.Since:
-		return s, min(s.End, max(over, s.Since))
-	}
-	high, low := bits.Mul64(uint64(s.Kilobytes), uint64(over-s.Since))
-	moved, _ := bits.Div64(high, low, uint64(s.End-s.Since)) // less than all, since it goes on
-	s.Kilobytes = int64(moved)
-	return s, over
 }
 
 // parts returns how many parts a request has.
@@ -255,6 +221,7 @@ func (r *recorder) find(id string) int {
 // close notes that a request is over.
 func (r *recorder) close(id string) {
 	delete(r.index, id)
+	delete(r.lacking, id)
 	r.known = known{}
 }
 
@@ -284,6 +251,7 @@ func (r *recorder) open(request *berth.Request) {
 		line.ID, line.Kind, line.User, line.Requirements = request.ID, berth.KindRequest, request.User, request.Requirements
 		line.Arrival, line.Ready, line.Deadline = request.Arrival, request.Ready, request.Deadline
 		line.Duration, line.NPE = shown.Duration, shown.NPE
+		line.WantSite, line.WantPool, line.Eligible = request.Site, request.Pool, part.Eligible
 		if request.IsJob() {
 			line.Kind = berth.KindJob
 			if line.Deadline >= berth.Forever {
@@ -317,17 +285,20 @@ func (r *recorder) put(id string, part int, a *berth.Allotment) {
 	line.NPE, line.Duration = a.NPE, a.End.Sub(a.Start)
 	t.start, t.end = a.Start, a.End
 	line.Start, line.End = &t.start, &t.end
-	line.PEs = a.PEs
+	line.PEs, line.Stretches = a.PEs, nil
+	delete(r.lacking, id)
 }
 
-// move notes that an accepted line starts elsewhere or at another time than was
-// promised.
-func (r *recorder) move(id string, part int, to *berth.Allotment) {
-	if line := r.line(id, part); line.PromisedStart == nil {
-		promised := *line.Start
-		line.PromisedStart = &promised
+// shorten notes that a running job has to go before its limit, or before that to
+// which it has been extended.
+func (r *recorder) shorten(line *berth.Line, until berth.Time) {
+	if line.Limit == nil {
+		limit := *line.End
+		line.Limit = &limit
 	}
-	r.put(id, part, to)
+	if until < *line.End {
+		line.End, line.Duration = &until, until.Sub(*line.Start)
+	}
 }
 
 // ended notes that a part has ended now.
@@ -340,7 +311,8 @@ func (r *recorder) ended(id string, part int) {
 // revoke takes back that a line was accepted.
 func (r *recorder) revoke(line *berth.Line, reason berth.Reason) {
 	line.Accepted, line.Reason, line.Site, line.Pool = false, reason, "", ""
-	line.Start, line.End, line.PEs, line.PromisedStart = nil, nil, berth.PESet{}, nil
+	line.Start, line.End, line.PEs, line.PromisedStart, line.Limit, line.Transfer = nil, nil, berth.PESet{}, nil, nil, 0
+	line.Stretches = nil
 }
 
 // segment notes that a job was stopped: what it ran is a booking of its own, and
@@ -351,41 +323,29 @@ func (r *recorder) segment(id string, left berth.Duration) {
 		piece := r.pieces[id]
 		piece.number++
 		ran, start := *line, *line.Start
-		ran.ID, ran.Kind = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking
-		ran.Start, ran.End, ran.Duration = &start, &at, at.Sub(start)
+		ran.ID, ran.Kind, ran.MovedFrom = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking, nil
+		ran.Start = &start
+		if end := *ran.End; at > end {
+			ran.End, ran.ActualEnd = &end, &at // it had gone on beyond its limit
+		} else {
+			ran.End, ran.Duration = &at, at.Sub(start)
+		}
 		r.outages = append(r.outages, ran)
-		piece.done += r.speed(line).Work(ran.Duration)
+		piece.done += r.speed(line).Work(at.Sub(start))
 		r.pieces[id] = piece
 	}
 	r.revoke(line, "")
 	line.Duration = left
 }
 
-// outage notes an outage; its end is where it was expected, if at all.
-func (r *recorder) outage(o *engine.Outage) {
-	from, pes := r.now, o.PEs
-	line := berth.Line{
-		ID: fmt.Sprintf("outage-%d", o.Number), Kind: berth.KindOutage, Site: o.Resource.Site,
-		Arrival: from, Ready: from, NPE: pes.Count(), Start: &from, PEs: pes,
+// schedule returns all lines. It copies those of the requests only if others
+// follow, since they are most of the memory.
+func (r *recorder) schedule() []berth.Line {
+	stagings := r.stagings()
+	if len(r.outages)+len(stagings) == 0 {
+		return r.lines
 	}
-	if r.pools {
-		line.Pool = o.Resource.Name
-	}
-	if o.Until < berth.Forever {
-		line.End = &o.Until
-	}
-	r.outages = append(r.outages, line)
-}
-
-// back notes that an outage is over.
-func (r *recorder) back(o *engine.Outage) {
-	id, at := fmt.Sprintf("outage-%d", o.Number), r.now
-	for i := len(r.outages) - 1; i >= 0; i-- { // mostly it is one of the last
-		if r.outages[i].ID == id {
-			r.outages[i].ActualEnd = &at
-			return
-		}
-	}
+	return slices.Concat(r.lines, disjoint(r.outages), stagings)
 }
 
 // requestError names the request that an error is about.

@@ -30,11 +30,11 @@ const progressEvery = 1024
 type Workload struct {
 	// Requests, sorted by arrival. Ordinary jobs may stand among them.
 	Requests []berth.Request
-	// Runs is how long each request really runs once it has started, in standard
-	// seconds, so that the speed of its pool counts; 0, and nil for all, is as
-	// long as it was given. What is shorter ends early, and what is longer meets
-	// its limit. One time is for all parts, of which each ends at its limit at
-	// the latest.
+	// Runs is how long each request really runs once it has started and its data
+	// are there, in standard seconds, so that the speed of its pool counts; 0, and
+	// nil for all, is as long as it was given. What is shorter ends early, and what
+	// is longer meets its limit. One time is for all parts, of which each ends at
+	// its limit at the latest.
 	Runs []berth.Duration
 	// Outages, sorted by From: PEs that cannot be used for a while.
 	Outages []Outage
@@ -69,11 +69,12 @@ func Run(ctx context.Context, config engine.Config, requests []berth.Request, pr
 // Replay simulates a workload until the last reservation has ended and nothing
 // is left to happen. It returns a line for every request in their order, and
 // for a request of k parts k lines with parts 1..k, and then one for every
-// outage. A line's end is that of the limit; actual_end is there where it
-// differs, and for every job that ran; promised_start is there if a promise
-// moved. A promise that an outage broke is refused after all. What is still
-// waiting when nothing can happen any more is left undecided: not accepted,
-// without a reason.
+// outage, and one for every transfer of data. A line's end is that of the limit;
+// actual_end is there where it differs, and for every job that ran. If a promise
+// moved, promised_start and moved_from tell from where and why; if it lost PEs and
+// went on, stretches tell what it held. A promise that an outage broke is refused
+// after all. What is still waiting when nothing can happen any more is left
+// undecided: not accepted, without a reason.
 //
 // progress, if not nil, hears now and then how many requests have arrived.
 // Replay ends early, with the context's error, when the context does; any other
@@ -104,5 +105,5 @@ func Replay(ctx context.Context, config engine.Config, w Workload, progress func
 	if progress != nil {
 		progress(len(w.Requests))
 	}
-	return append(append(d.recorder.lines, d.recorder.outages...), d.recorder.stagings()...), nil
+	return d.recorder.schedule(), nil
 }

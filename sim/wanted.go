@@ -22,10 +22,11 @@ func poolsOf(sites []berth.Site) map[[2]string]*berth.Pool {
 }
 
 // WantedRuns returns for each line of a schedule how long what it is about
-// would have run had nothing cut it short, 0 if as long as it was given; nil if
-// nothing could come between at all. Of a job that was stopped it is the last
-// piece; the others are bookings behind the requests. The lines are those that
-// Replay returned for the workload on these sites. Cost: O(n) for n lines.
+// would have held its PEs had nothing cut it short, 0 if as long as it was given;
+// nil if nothing could come between at all. What it waits there for its data
+// counts. Of a job that was stopped it is the last piece; the others are bookings
+// behind the requests. The lines are those that Replay returned for the workload
+// on these sites. Cost: O(n) for n lines.
 func WantedRuns(work *Workload, sites []berth.Site, lines []berth.Line) []berth.Duration {
 	if work.Runs == nil && len(work.Outages) == 0 {
 		return nil
@@ -42,10 +43,23 @@ func WantedRuns(work *Workload, sites []berth.Site, lines []berth.Line) []berth.
 		return berth.StandardSpeed
 	}
 	first, done := 0, map[string]berth.Duration{}
+	data := map[string]berth.Time{} // by request: when they are there
+	waits := func(line *berth.Line) berth.Duration {
+		if arrival, has := data[line.ID]; has && line.Start != nil {
+			return max(0, arrival.Sub(*line.Start))
+		}
+		return 0
+	}
 	for i := range lines {
 		line := &lines[i]
+		if line.Kind == berth.KindStaging {
+			arrival, several := data[line.ID]
+			if data[line.ID] = *line.End; several {
+				data[line.ID] = max(arrival, *line.End)
+			}
+		}
 		if cut := strings.LastIndexByte(line.ID, '/'); cut >= 0 && line.Kind == berth.KindBooking {
-			done[line.ID[:cut]] += at(line).Work(line.End.Sub(*line.Start))
+			done[line.ID[:cut]] += at(line).Work(cmp.Or(line.ActualEnd, line.End).Sub(*line.Start))
 		}
 	}
 	for i := range work.Requests {
@@ -55,13 +69,13 @@ func WantedRuns(work *Workload, sites []berth.Site, lines []berth.Line) []berth.
 			continue
 		}
 		if len(parts) == 1 {
-			wanted[first] = at(&parts[0]).Scale(work.Runs[i] - done[parts[0].ID])
+			wanted[first] = at(&parts[0]).Scale(work.Runs[i]-done[parts[0].ID]) + waits(&parts[0])
 			first++
 			continue
 		}
 		longest := slices.MaxFunc(parts, func(a, b berth.Line) int { return cmp.Compare(a.Duration, b.Duration) }).Duration
 		for p := range parts {
-			wanted[first+p] = at(&parts[p]).Scale(work.Runs[i])
+			wanted[first+p] = at(&parts[p]).Scale(work.Runs[i]) + waits(&parts[p])
 			if wanted[first+p] <= longest { // a shorter part is done when its own time is over
 				wanted[first+p] = min(wanted[first+p], parts[p].Duration)
 			}

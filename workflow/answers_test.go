@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"errors"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -112,12 +113,27 @@ func TestRefusalNamesWhatCanBeHad(t *testing.T) {
 	}
 }
 
-// Where capacity is lost for ever there may be no plan at all.
+// shut is a calendar on which nothing is free any more from a time on.
+type shut struct {
+	calendar.Reader
+	from berth.Time
+}
+
+func (c shut) Records() iter.Seq[calendar.Record] {
+	return func(yield func(calendar.Record) bool) {
+		for r := range c.Reader.Records() {
+			if r.Time < c.from && !yield(r) {
+				return
+			}
+		}
+		yield(calendar.Record{Time: c.from})
+	}
+}
+
+// Where no PE is free any more there may be no plan at all.
 func TestNoPlanAtAll(t *testing.T) {
 	problem := diamond(t, workflow.Half)
-	if err := problem.Calendar.(calendar.Resizer).Resize(berth.Interval{Start: 60, End: berth.Forever}, -4); err != nil {
-		t.Fatal(err)
-	}
+	problem.Calendar = shut{problem.Calendar, 60}
 	for _, plain := range []bool{false, true} {
 		problem.Plain = plain
 		in := prepare(t, problem)
@@ -202,9 +218,10 @@ func TestBookIsAtomic(t *testing.T) {
 	id := berth.PoolID("site", "pool")
 	problem := diamond(t, workflow.Half)
 	plan, _ := planned(t, prepare(t, problem), "bd-cpar", berth.Forever)
-	c := problem.Calendar
+	c := copied(problem.Calendar)
 	draft := calendar.NewDraft(map[berth.ResourceID]calendar.Calendar{id: c})
-	before := slices.Collect(c.Records())
+	before, all := slices.Collect(c.Records()), berth.Interval{Start: problem.Now, End: plan.End(problem.Now)}
+	others := calendar.Booked(c, all)
 	// Somebody takes what the last task wants.
 	if err := draft.Book(id, calendar.Block{Start: 130, End: 140, NPE: 4}); err != nil {
 		t.Fatal(err)
@@ -221,7 +238,7 @@ func TestBookIsAtomic(t *testing.T) {
 	if err := plan.Book(draft, id); err != nil {
 		t.Fatal(err)
 	}
-	if booked := draft.Commit(); len(booked) != 4 {
-		t.Errorf("%d blocks booked, want 4", len(booked))
+	if booked := calendar.Booked(c, all) - others; booked != plan.CPUSeconds {
+		t.Errorf("%d CPU-s booked, the plan has %d", booked, plan.CPUSeconds)
 	}
 }

@@ -11,7 +11,8 @@ import "github.com/berth-hpc/berth"
 type forward struct{ levels, bound allotment }
 
 // plan places all tasks, whatever the deadline. It is false if the PEs of some
-// task are never free long enough, which only lost capacity can bring about.
+// task are never free long enough, which takes a calendar whose last record
+// leaves too few.
 func (f forward) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) {
 	if in.problem.Plain {
 		return 0, (&plain{in: in}).forward(f, out)

@@ -44,7 +44,7 @@ func (l *lookahead) schedule(npe []berth.Count) ([]workflow.Placement, berth.Tim
 		bl[i] += w.Task(int(i)).Duration(npe[i])
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(bl[b], bl[a]) })
-	c := l.problem.Calendar.Snapshot()
+	c := copied(l.problem.Calendar)
 	out := make([]workflow.Placement, w.Len())
 	end := l.problem.Now
 	for _, i := range order {

@@ -10,8 +10,8 @@ import (
 // Problem is a workflow to be planned on one site.
 type Problem struct {
 	Workflow *Workflow
-	Calendar calendar.Calendar // of late binding; it is read, not changed
-	Now      berth.Time        // nothing starts earlier
+	Calendar calendar.Reader // of late binding
+	Now      berth.Time      // nothing starts earlier
 
 	// Free is the number of PEs that were free on average in the past (q in
 	// the paper), on which the planners named CPAR base their allocations.

@@ -39,7 +39,7 @@ type steps struct {
 }
 
 // stepsFrom copies what a calendar has free from now on.
-func stepsFrom(c calendar.Calendar, now berth.Time) steps {
+func stepsFrom(c calendar.Reader, now berth.Time) steps {
 	s := steps{times: []berth.Time{now}, free: []berth.Count{c.Size()}}
 	for r := range c.Records() {
 		if r.Time <= now {

@@ -55,6 +55,21 @@ func randomBookings(rng *rand.Rand, c calendar.Calendar, now berth.Time, n int) 
 	}
 }
 
+// copied returns a calendar of the same records.
+func copied(c calendar.Reader) calendar.Calendar {
+	copied := calendar.NewPlain(c.Size(), berth.Late)
+	since := calendar.Record{Free: c.Size()}
+	for r := range c.Records() {
+		if busy := c.Size() - since.Free; busy > 0 {
+			if err := copied.Add(calendar.Block{Start: since.Time, End: r.Time, NPE: busy}); err != nil {
+				panic(err)
+			}
+		}
+		since = r
+	}
+	return copied
+}
+
 func randomWorkflow(rng *rand.Rand, n int) *workflow.Workflow {
 	tasks := make([]workflow.Task, n)
 	longest := 1 + rng.IntN(500)

@@ -12,9 +12,9 @@ import (
 // at one site; its files move at no cost, as everywhere in this package.
 type Site struct {
 	Resource berth.ResourceID
-	Calendar calendar.Calendar // of late binding
-	Free     berth.Count       // as Problem.Free
-	Speed    float64           // of a PE: 2 halves the times of the workflow; 0 stands for 1
+	Calendar calendar.Reader // of late binding
+	Free     berth.Count     // as Problem.Free
+	Speed    float64         // of a PE: 2 halves the times of the workflow; 0 stands for 1
 }
 
 // Grid is a workflow to be planned on several sites.
@@ -60,7 +60,7 @@ func (p *GridPlan) Book(d *calendar.Draft, sites []Site) error {
 // the earliest end, as bd-cpar does, else backwards from the deadline, as
 // dl-bd-cpar does. A task's candidates are all pairs of a site and a number of
 // PEs within its bound there. It is false if there is no plan, by the deadline
-// or, where capacity was lost, at all.
+// or, where a calendar's last record leaves too few PEs, at all.
 //
 // Source: the multi-cluster setting that Aida and Casanova name as future work,
 // with HCPA's reference cluster (N'Takpé, Suter, "Critical path and area based
@@ -144,7 +144,7 @@ func (s *Site) speed() float64 {
 }
 
 // at prepares the workflow for a calendar whose PEs have that speed.
-func (g *Grid) at(c calendar.Calendar, free berth.Count, speed float64) (*Instance, error) {
+func (g *Grid) at(c calendar.Reader, free berth.Count, speed float64) (*Instance, error) {
 	w := g.Workflow
 	if w != nil && speed != 1 {
 		scaled, err := w.Scaled(1 / speed)

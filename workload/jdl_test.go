@@ -127,8 +127,6 @@ func TestJDLBad(t *testing.T) {
 		{"minutes or seconds", "[ MaxWallClockTime = 90 ]", 1, "MaxWallClockTime", "90", `counts it in minutes`},
 		{"negative wait", "[ MaxWaitingTime = -1 ]", 1, "MaxWaitingTime", "-1", "from 0"},
 		{"arrival beyond", "[ RunTime = 1; MaxWaitingTime = 1;\nSubmitTime = 4398046511104 ]", 2, "SubmitTime", "", "beyond"},
-		{"deadline too early", "[ RunTime = 10;\nDeadline = 9 ]", 2, "Deadline", "", "before ready + duration"},
-		{"expired", "[ RunTime = 10; SubmitTime = 5;\nExpiryTime = 4 ]", 2, "ExpiryTime", "", "before ready + duration"},
 		{"memory without unit", "[ Memory = 2048 ]", 1, "Memory", "2048", "want a string with a unit"},
 		{"memory of no unit", "[ Memory = \"2048\" ]", 1, "Memory", "2048", "units are MB"},
 		{"negative storage", "[ StorageMB = -1 ]", 1, "StorageMB", "-1", "from 0"},

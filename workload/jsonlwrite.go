@@ -23,6 +23,9 @@ type requestLine struct {
 	Duration berth.Duration  `json:"duration,omitempty"`
 	NPE      berth.Count     `json:"npe,omitempty"`
 	Variants []berth.Variant `json:"variants,omitempty"`
+	WantSite string          `json:"want_site,omitempty"`
+	WantPool string          `json:"want_pool,omitempty"`
+	Eligible berth.PESet     `json:"eligible,omitzero"`
 	berth.Requirements
 }
 
@@ -30,10 +33,9 @@ type requestLine struct {
 // form that ReadJSONL reads back equal if the ids are unique and the arrivals in
 // order.
 //
-// A request that is not valid, a text in it that is not printable UTF-8, a part
-// restricted to eligible PEs, for which the form has no field, or a job whose
-// deadline is 0, which would read as none, is an *berth.Error with code Invalid;
-// what was written until then stays written. Failures of w are wrapped.
+// A request that is not valid, a text in it that is not printable UTF-8, or a job
+// whose deadline is 0, which would read as none, is an *berth.Error with code
+// Invalid; what was written until then stays written. Failures of w are wrapped.
 // Cost: O(parts).
 func WriteJSONL(w io.Writer, requests []berth.Request) error {
 	out := bufio.NewWriterSize(w, bufferSize)
@@ -48,7 +50,7 @@ func WriteJSONL(w io.Writer, requests []berth.Request) error {
 			line := requestLine{
 				ID: r.ID, Kind: berth.KindRequest, User: r.User,
 				Arrival: r.Arrival, Ready: r.Ready, Deadline: &r.Deadline,
-				Requirements: r.Requirements,
+				WantSite: r.Site, WantPool: r.Pool, Eligible: r.Parts[p].Eligible, Requirements: r.Requirements,
 			}
 			if r.IsJob() {
 				line.Kind = berth.KindJob
@@ -87,11 +89,6 @@ func writable(r *berth.Request) error {
 	}
 	if r.IsJob() && r.Deadline == 0 {
 		return berth.Errorf(berth.Invalid, "deadline", "job %s: 0 would read as none", strconv.Quote(r.ID))
-	}
-	for _, part := range r.Parts {
-		if !part.Eligible.Empty() {
-			return berth.Errorf(berth.Invalid, "eligible", "request %s: JSON Lines cannot tell eligible PEs", strconv.Quote(r.ID))
-		}
 	}
 	return nil
 }

@@ -39,6 +39,16 @@ const (
 	fieldStorageMB
 	fieldAccelerators
 	fieldPartition
+	fieldWantSite
+	fieldWantPool
+	fieldEligible
+	fieldPromisedEnd
+	fieldLimit
+	fieldTransfer
+	fieldExtended
+	fieldMovedFrom
+	fieldStretches
+	fieldKilobytes
 	fieldRun
 	fieldArray
 	fields
@@ -77,6 +87,16 @@ var jsonFields = [fields]struct {
 	fieldStorageMB:     {"storage_mb", isInteger},
 	fieldAccelerators:  {"accelerators", isInteger},
 	fieldPartition:     {"partition", isString},
+	fieldWantSite:      {"want_site", isString},
+	fieldWantPool:      {"want_pool", isString},
+	fieldEligible:      {"eligible", isString},
+	fieldPromisedEnd:   {"promised_end", isInteger},
+	fieldLimit:         {"limit", isInteger},
+	fieldTransfer:      {"transfer", isInteger},
+	fieldExtended:      {"extended", isInteger},
+	fieldMovedFrom:     {"moved_from", isArray},
+	fieldStretches:     {"stretches", isArray},
+	fieldKilobytes:     {"kilobytes", isInteger},
 	fieldRun:           {"run", isInteger},
 	fieldArray:         {"array", isInteger},
 }
@@ -101,7 +121,7 @@ func fieldOf(key []byte) (field, bool) {
 }
 
 // fieldSet is a set of fields.
-type fieldSet uint32
+type fieldSet uint64
 
 func (s fieldSet) has(f field) bool { return s&(1<<f) != 0 }
 func (s *fieldSet) add(f field)     { *s |= 1 << f }

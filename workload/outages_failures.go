@@ -20,9 +20,9 @@ type Failures struct {
 	Seed uint64 // of the draws; 0 is a seed
 }
 
-// maxFailures bounds how many outages are expected of one call: more are a
-// slip of the finger, and would fill the memory.
-const maxFailures = 10_000_000
+// maxFailures bounds how many outages are expected of one call: more would fill
+// the memory, since each takes about 2 KB of a simulation.
+const maxFailures = 1_000_000
 
 // Validate reports what cannot be right, as an *berth.Error with code Invalid.
 func (f *Failures) Validate() error {
@@ -53,8 +53,9 @@ func (f *Failures) Outages(sites []berth.Site, during berth.Interval) ([]Outage,
 		}
 	}
 	if expected := nodes * float64(during.Length()) / float64(f.MTBF+f.MTTR); expected > maxFailures {
-		return nil, berth.Errorf(berth.Invalid, "failures", "about %.0f are to be expected in %d s; at most %d are possible",
-			expected, during.Length(), maxFailures)
+		return nil, berth.Errorf(berth.Invalid, "failures",
+			"about %.0f are to be expected of %.0f nodes in %d s, and at most %d are possible; want longer times, larger nodes or fewer jobs",
+			expected, nodes, during.Length(), maxFailures)
 	}
 	var outages []Outage
 	for i := range sites {

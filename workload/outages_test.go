@@ -279,3 +279,19 @@ func FuzzReadOutages(f *testing.F) {
 		}
 	})
 }
+
+// More failures than memory has room for are refused before any is drawn.
+func TestFailuresAreBounded(t *testing.T) {
+	sites := []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "a", PEs: 100}, {Name: "b", PEs: 101}}}}
+	f := workload.Failures{MTBF: 1, MTTR: 1, PEs: 2}
+	_, err := f.Outages(sites, berth.Interval{Start: 0, End: 19_900})
+	checkInvalid(t, err)
+	if err == nil || !strings.Contains(err.Error(), "about 1004950 are to be expected of 101 nodes in 19900 s, and at most 1000000 are possible") {
+		t.Error(err)
+	}
+	f.PEs = 50 // makes 5 nodes
+	outages, err := f.Outages(sites, berth.Interval{Start: 0, End: 19_900})
+	if err != nil || len(outages) < 30_000 {
+		t.Error(len(outages), err)
+	}
+}

@@ -1,7 +1,9 @@
 package workload_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -46,12 +48,64 @@ func TestJSONLBadRequirements(t *testing.T) {
 		request("part", "1") + part2("memory_mb", "5"):    "another part of the same request",
 		request("part", "1") + part2("partition", `"p"`):  "another part of the same request",
 		request("part", "1") + part2("accelerators", "1"): "another part of the same request",
+		request("part", "1") + part2("want_site", `"s"`):  "another part of the same request",
+		request("part", "1") + part2("want_pool", `"p"`):  "another part of the same request",
+		request("want_site", "7"):                         "want_site: r.jsonl:1: \"7\": not a string",
+		request("want_pool", `"a\tb"`):                    "want_pool: r.jsonl:1: \"a\\tb\": holds a control character",
+		request("eligible", `"3-1"`):                      "eligible: r.jsonl:1: \"\\\"3-1\\\"\": descending range",
 	} {
 		_, err := workload.ReadJSONL(strings.NewReader(text), "r.jsonl", workload.Options{Strict: true})
 		checkInvalid(t, err)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// Each part has its own eligible PEs; the site and the pool are for all parts.
+func TestJSONLWishes(t *testing.T) {
+	wishes := []string{"want_site", `"north"`, "want_pool", `"gpu"`}
+	text := request(append(wishes, "part", "1", "eligible", `"0-3,8"`)...) + request(append(wishes, "part", "2")...)
+	w, err := workload.ReadJSONL(strings.NewReader(text), "r.jsonl", workload.Options{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &w.Requests[0]
+	if r.Site != "north" || r.Pool != "gpu" || r.Parts[0].Eligible.String() != "0-3,8" || !r.Parts[1].Eligible.Empty() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A schedule line with every field that there is reads as the request that it was.
+func TestJSONLReadsEveryField(t *testing.T) {
+	start, end := berth.Time(20), berth.Time(80)
+	line := berth.Line{
+		ID: "a", Kind: berth.KindRequest, Site: "s", Pool: "p", User: "u", Workflow: "w", Task: "t", After: []string{"b"}, Part: 1,
+		Arrival: 1, Ready: 10, Deadline: 100, Duration: 60, NPE: 8, Variants: []berth.Variant{{NPE: 8, Duration: 60}}, Accepted: true,
+		Reason: berth.Expired, Start: &start, End: &end, PEs: berth.PEsOf(0), PromisedStart: &start, ActualEnd: &end, PromisedEnd: &end,
+		Limit: &end, Transfer: 1, Extended: 1, MovedFrom: []berth.FormerPlace{{At: 1, Staged: &start}}, Stretches: []berth.Stretch{{From: 1}},
+		Kilobytes: 1, WantSite: "s", WantPool: "p", Eligible: berth.PEsOf(0, 1),
+		Requirements: berth.Requirements{
+			Software: "NAMD", Version: "2.12", Licences: 4, MemoryMB: 2048, StorageMB: 20000, Accelerators: 2, Partition: "debug",
+		},
+	}
+	for i, v := 0, reflect.ValueOf(line); i < v.NumField(); i++ {
+		if v.Field(i).IsZero() {
+			t.Errorf("the line of this test leaves out %s", v.Type().Field(i).Name)
+		}
+	}
+	text, err := json.Marshal(&line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := workload.ReadJSONL(bytes.NewReader(text), "r.jsonl", workload.Options{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := berth.Rigid("a", 1, 10, 100, 8, 60)
+	want.User, want.Site, want.Pool, want.Requirements, want.Parts[0].Eligible = "u", "s", "p", line.Requirements, line.Eligible
+	if diff := cmp.Diff(want, w.Requests[0]); diff != "" {
+		t.Error(diff)
 	}
 }
 

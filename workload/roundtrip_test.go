@@ -125,8 +125,10 @@ func drawRequests(t *rapid.T) []berth.Request {
 		r := berth.Request{
 			ID: id, User: rapid.StringMatching(`[a-z<&]{0,3}`).Draw(t, "user"), Arrival: arrival, Ready: ready,
 			Deadline: ready + 1<<30,
+			Site:     rapid.StringMatching(`[a-z]{0,2}`).Draw(t, "site"), Pool: rapid.StringMatching(`[a-z]{0,2}`).Draw(t, "pool"),
 			Parts: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) berth.Part {
-				return berth.Part{Variants: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) berth.Variant {
+				eligible := berth.PEsOf(rapid.SliceOfN(rapid.Map(rapid.Int32Range(0, 99), func(pe int32) berth.PE { return berth.PE(pe) }), 0, 3).Draw(t, "eligible")...)
+				return berth.Part{Eligible: eligible, Variants: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) berth.Variant {
 					return berth.Variant{
 						NPE:      berth.Count(rapid.Int32Range(1, berth.MaxPEs).Draw(t, "npe")),
 						Duration: berth.Duration(rapid.Int64Range(1, 1<<30).Draw(t, "duration")),
@@ -174,9 +176,8 @@ func TestWriteJSONLRefuses(t *testing.T) {
 		"control in id":   {"id", func(r *berth.Request) { r.ID = "a\tb" }},
 		"id not UTF-8":    {"id", func(r *berth.Request) { r.ID = "a\xff" }},
 		"control in user": {"user", func(r *berth.Request) { r.User = "a\nb" }},
-		"eligible PEs": {"eligible", func(r *berth.Request) {
-			r.Parts = []berth.Part{{Variants: r.Parts[0].Variants, Eligible: berth.PEsOf(1, 2)}}
-		}},
+		"control in site": {"want_site", func(r *berth.Request) { r.Site = "a\nb" }},
+		"pool not UTF-8":  {"want_pool", func(r *berth.Request) { r.Pool = "a\xff" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := good

@@ -52,10 +52,6 @@ var tests = []struct {
 	{"iterators stop", "", iteratorsStop},
 	{"no deadline", "", noDeadline},
 	{"eligible PEs", berth.Early, eligiblePEs},
-	{"resize below the bookings", berth.Late, resizeBelowBookings},
-	{"resize for ever", berth.Late, resizeForever},
-	{"resize beyond the size", berth.Late, resizeInvalid},
-	{"remove across a change of capacity", berth.Late, removeAcrossResize},
 	{"counts join where sets do not", berth.Late, countsJoin},
 
 	{"all small cases", "", smallCases},
@@ -66,6 +62,6 @@ var tests = []struct {
 	{"order of adding is irrelevant", "", orderIsIrrelevant},
 	{"numbers of PEs are names only", berth.Early, renumbering},
 	{"early end frees the rest", "", earlyEnd},
-	{"snapshots are apart", "", snapshotsAreApart},
 	{"early fits late", berth.Early, earlyFitsLate},
+	{"questions within answers", "", questionsWithinAnswers},
 }

@@ -2,7 +2,6 @@ package calendartest
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -18,13 +17,11 @@ type draftMachine struct {
 	ids       []berth.ResourceID
 	machines  []*machine
 	calendars map[berth.ResourceID]calendar.Calendar
-	booked    []calendar.Booking
 	marks     []draftMark
 }
 
 type draftMark struct {
 	mark   calendar.Mark
-	booked int
 	models []*model
 }
 
@@ -51,7 +48,6 @@ func draftLaws(t *testing.T, form calendar.New) {
 			"book unknown": d.bookUnknown,
 			"mark":         d.mark,
 			"undo":         d.undo,
-			"commit":       d.commit,
 		})
 	}))
 	t.Run("undo notices interference", func(t *testing.T) {
@@ -73,11 +69,11 @@ func draftLaws(t *testing.T, form calendar.New) {
 func (d *draftMachine) check(t *rapid.T) {
 	for i, id := range d.ids {
 		checkState(t, d.machines[i].c, d.machines[i].m)
-		if d.draft.Calendar(id) != d.calendars[id] {
+		if d.draft.Calendar(id) != calendar.ViewOf(d.calendars[id]) {
 			t.Fatalf("the draft's calendar of %v is another one", id)
 		}
 	}
-	if d.draft.Calendar(berth.PoolID("site", "unknown")) != nil {
+	if d.draft.Calendar(berth.PoolID("site", "unknown")) != (calendar.View{}) {
 		t.Fatal("the draft has a calendar for an unknown resource")
 	}
 }
@@ -98,7 +94,6 @@ func (d *draftMachine) book(t *rapid.T) {
 	ma.try(t, "Book", code, func() error { return d.draft.Book(d.ids[i], b) })
 	if code == "" {
 		ma.m.add(b)
-		d.booked = append(d.booked, calendar.Booking{Resource: d.ids[i], Block: b})
 	}
 }
 
@@ -108,7 +103,7 @@ func (d *draftMachine) bookUnknown(t *rapid.T) {
 }
 
 func (d *draftMachine) mark(*rapid.T) {
-	m := draftMark{mark: d.draft.Mark(), booked: len(d.booked)}
+	m := draftMark{mark: d.draft.Mark()}
 	for _, ma := range d.machines {
 		m.models = append(m.models, ma.m.clone())
 	}
@@ -120,25 +115,8 @@ func (d *draftMachine) undo(t *rapid.T) {
 	i := rapid.IntRange(0, len(d.marks)-1).Draw(t, "mark")
 	m := d.marks[i]
 	d.draft.Undo(m.mark)
-	d.marks, d.booked = d.marks[:i+1], d.booked[:m.booked]
+	d.marks = d.marks[:i+1]
 	for j, ma := range d.machines {
 		ma.m = m.models[j].clone()
 	}
-}
-
-// commit returns the bookings in order and leaves an empty draft.
-func (d *draftMachine) commit(t *rapid.T) {
-	same := func(a, b calendar.Booking) bool {
-		return a.Resource == b.Resource && a.Block.Start == b.Block.Start && a.Block.End == b.Block.End &&
-			a.Block.NPE == b.Block.NPE && a.Block.PEs.Equal(b.Block.PEs)
-	}
-	if got := d.draft.Commit(); !slices.EqualFunc(got, d.booked, same) {
-		t.Fatalf("Commit returned %+v, want %+v", got, d.booked)
-	}
-	d.marks, d.booked = nil, nil
-	d.mark(t)
-	if d.marks[0].mark != 0 {
-		t.Fatalf("the mark after Commit is %d, want 0", d.marks[0].mark)
-	}
-	d.draft.Undo(0) // nothing to undo
 }

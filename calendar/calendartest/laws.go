@@ -12,18 +12,12 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// someMachine makes a calendar with a few bookings and, under late binding,
-// a few changes of capacity.
+// someMachine makes a calendar with a few bookings.
 func someMachine(t *rapid.T, form calendar.New, binding berth.Binding) *machine {
 	from := rapidChooser{t}
 	ma := newMachine(from, form, binding, narrow)
 	for range 1 + from.pick("blocks", 6) {
 		ma.addFree(t, from)
-	}
-	if binding == berth.Late {
-		for range from.pick("resizes", 3) {
-			ma.resize(t, from)
-		}
 	}
 	return ma
 }
@@ -45,7 +39,7 @@ func removeUndoesAdd(t *testing.T, form calendar.New, binding berth.Binding) {
 			wantRecords(t, ma.c, before)
 		}
 		b, ok := ma.takeLive(from)
-		if ok && ma.m.through(b.Start, b.End, berth.PESet{}).n >= 0 {
+		if ok {
 			wantCode(t, "Remove", ma.c.Remove(b), "")
 			wantCode(t, "Add", ma.c.Add(b), "")
 			wantRecords(t, ma.c, before)
@@ -71,10 +65,7 @@ func orderIsIrrelevant(t *testing.T, form calendar.New, binding berth.Binding) {
 		for range 2 + from.pick("blocks", 6) {
 			ma.addFree(t, from)
 		}
-		other := form(ma.m.size, binding)
-		for _, b := range rapid.Permutation(ma.live).Draw(t, "order of adding") {
-			wantCode(t, "Add", other.Add(b), "")
-		}
+		other := filledWith(t, form(ma.m.size, binding), rapid.Permutation(ma.live).Draw(t, "order of adding"))
 		wantRecords(t, other, recordsOf(ma.c))
 
 		gone := rapid.Permutation(ma.live).Draw(t, "order of removing")
@@ -82,10 +73,7 @@ func orderIsIrrelevant(t *testing.T, form calendar.New, binding berth.Binding) {
 		for _, b := range gone {
 			wantCode(t, "Remove", other.Remove(b), "")
 		}
-		rest := form(ma.m.size, binding)
-		for _, b := range stay {
-			wantCode(t, "Add", rest.Add(b), "")
-		}
+		rest := filledWith(t, form(ma.m.size, binding), stay)
 		wantRecords(t, other, recordsOf(rest))
 	})
 }
@@ -173,7 +161,7 @@ func earlyEnd(t *testing.T, form calendar.New, binding berth.Binding) {
 		if free.n <= 0 {
 			return
 		}
-		without := ma.c.Snapshot()
+		without := filledWith(t, form(ma.m.size, binding), ma.live)
 		b := ma.block(from, start, end, free)
 		wantCode(t, "Add", ma.c.Add(b), "")
 		now := ma.m.first + berth.Time(from.pick("now", int(end-ma.m.first)))
@@ -189,37 +177,6 @@ func earlyEnd(t *testing.T, form calendar.New, binding berth.Binding) {
 	})
 }
 
-// snapshotsAreApart changes a calendar in the middle of an iteration over its
-// copy and the other way round.
-func snapshotsAreApart(t *testing.T, form calendar.New, binding berth.Binding) {
-	rapid.Check(t, func(t *rapid.T) {
-		from := rapidChooser{t}
-		ma := someMachine(t, form, binding)
-		q := ma.someQuery(from)
-		a, b := ma.c, ma.c.Snapshot()
-		for range 2 {
-			model := ma.m.clone()
-			want := model.rectangles(q)
-			i := 0
-			for r, pes := range a.Rectangles(q) {
-				if i >= len(want) || r != want[i].Rectangle || !pes.Equal(want[i].free.lowest(model.size)) {
-					t.Fatalf("rectangle %+v %q after %d steps, want %+v", r, pes, i, want)
-				}
-				changing := &machine{c: b, m: ma.m, pruned: ma.pruned, live: ma.live}
-				if i < 3 {
-					changing.addFree(t, from)
-					b.Find(q, policy.AreaBest{})
-				}
-				i++
-			}
-			checkState(t, a, model)
-			checkState(t, b, ma.m)
-			// Now b has changed; go on from there with a new copy.
-			a, b = b, b.Snapshot()
-		}
-	})
-}
-
 // earlyFitsLate: where named PEs fit, as many unnamed ones fit on a calendar
 // with the same blocks, and no later.
 func earlyFitsLate(t *testing.T, form calendar.New, binding berth.Binding) {
@@ -229,10 +186,7 @@ func earlyFitsLate(t *testing.T, form calendar.New, binding berth.Binding) {
 		for range 1 + from.pick("blocks", 6) {
 			early.addFree(t, from)
 		}
-		late := form(early.m.size, berth.Late)
-		for _, b := range early.live {
-			wantCode(t, "Add", late.Add(b), "")
-		}
+		late := filledWith(t, form(early.m.size, berth.Late), early.live)
 		q := early.someQuery(from)
 		q.Eligible = berth.PESet{}
 		e, okEarly := calendar.Earliest(early.c, q)
@@ -242,6 +196,54 @@ func earlyFitsLate(t *testing.T, form calendar.New, binding berth.Binding) {
 		}
 		if q.NPE == early.m.size && (okEarly != okLate || e.Start != l.Start) {
 			t.Fatalf("all PEs fit at %d, %t, unnamed at %d, %t", e.Start, okEarly, l.Start, okLate)
+		}
+	})
+}
+
+// questionsWithinAnswers asks while other questions are being answered, of the
+// calendar and of a rule, and gets the answers that each has alone.
+func questionsWithinAnswers(t *testing.T, form calendar.New, binding berth.Binding) {
+	rapid.Check(t, func(t *rapid.T) {
+		from := rapidChooser{t}
+		ma := someMachine(t, form, binding)
+		outer, inner := ma.someQuery(from), ma.someQuery(from)
+		within := func() {
+			for _, row := range policy.Placements {
+				ma.c.Find(inner, row.Placement)
+			}
+			for range ma.c.Rectangles(inner) {
+				ma.c.MostFree(inner)
+			}
+			ma.c.Free(berth.Interval{Start: inner.Ready, End: inner.Ready.Add(inner.Duration)})
+		}
+		for _, alone := range unusualRules {
+			want, wantOK := ma.c.Find(outer, alone)
+			fit, ok := ma.c.Find(outer, rule{alone.Order(), func(r berth.Rectangle) int64 {
+				within()
+				return alone.Key(r)
+			}})
+			if ok != wantOK || fit.Start != want.Start || fit.Key != want.Key || !fit.PEs.Equal(want.PEs) {
+				t.Fatalf("a rule that asks finds %+v, %t, want %+v, %t", fit, ok, want, wantOK)
+			}
+		}
+		list := ma.m.rectangles(outer)
+		for r, pes := range ma.c.Rectangles(outer) {
+			if len(list) == 0 || r != list[0].Rectangle || !pes.Equal(list[0].free.lowest(ma.m.size)) {
+				t.Fatalf("rectangle %+v %q, want the first of %+v", r, pes, list)
+			}
+			list = list[1:]
+			within()
+		}
+		if len(list) > 0 {
+			t.Fatalf("rectangles %+v are missing", list)
+		}
+		records := ma.m.records()
+		for r := range ma.c.Records() {
+			if len(records) == 0 || !sameRecords([]calendar.Record{r}, records[:1]) {
+				t.Fatalf("record %+v, want the first of %+v", r, records)
+			}
+			records = records[1:]
+			within()
 		}
 	})
 }

@@ -72,13 +72,6 @@ type machine struct {
 	m      *model
 	pruned berth.Time       // the latest Prune
 	live   []calendar.Block // what can be given back whole
-	kept   []keptSnapshot
-}
-
-type keptSnapshot struct {
-	c    calendar.Calendar
-	m    *model
-	live []calendar.Block
 }
 
 func newMachine(from chooser, form calendar.New, binding berth.Binding, w world) *machine {
@@ -106,8 +99,6 @@ var actions = []struct {
 	{"remove any", (*machine).removeAny},
 	{"remove live", (*machine).removeLive},
 	{"remove rest", (*machine).removeRest},
-	{"resize", (*machine).resize},
-	{"snapshot", (*machine).snapshot},
 }
 
 // machineLaws runs the machine under rapid, which shrinks what fails, and then
@@ -122,7 +113,6 @@ func machineLaws(t *testing.T, form calendar.New, binding berth.Binding) {
 				steps[action.name] = func(t *rapid.T) { action.do(ma, t, rapidChooser{t}) }
 			}
 			t.Repeat(steps)
-			ma.checkSnapshots(t)
 		}))
 	}
 	t.Run("fixed", func(t *testing.T) {
@@ -152,21 +142,17 @@ func fuzz(t rapid.TB, form calendar.New, binding berth.Binding, from *byteChoose
 		action.do(ma, t, from)
 		checkState(t, ma.c, ma.m)
 	}
-	ma.checkSnapshots(t)
 }
 
 // try applies a change whose outcome the model foretells, and checks that a
-// failure changes nothing and a success moves the version on.
+// failure changes nothing.
 func (ma *machine) try(t rapid.TB, what string, code berth.Code, change func() error) {
 	t.Helper()
-	before, version := recordsOf(ma.c), ma.c.Version()
+	before := recordsOf(ma.c)
 	err := change()
 	wantCode(t, what, err, code)
 	if err != nil {
 		wantRecords(t, ma.c, before)
-	}
-	if moved := ma.c.Version() != version; moved != (err == nil) || ma.c.Version() < version {
-		t.Fatalf("%s: error %v, version from %d to %d", what, err, version, ma.c.Version())
 	}
 }
 
@@ -367,38 +353,6 @@ func (ma *machine) query(t rapid.TB, from chooser) {
 	checkFree(t, ma.c, ma.m, berth.Interval{Start: start, End: end})
 }
 
-// resize changes the capacity of a late calendar, half of the time for ever.
-func (ma *machine) resize(t rapid.TB, from chooser) {
-	resizer, ok := ma.c.(calendar.Resizer)
-	if ok != (ma.m.binding == berth.Late) {
-		t.Fatalf("a calendar of %s binding can resize: %t", ma.m.binding, ok)
-	}
-	if !ok {
-		return
-	}
-	start, end := ma.span(from)
-	iv := berth.Interval{Start: start, End: end}
-	if from.pick("open end", 2) == 1 {
-		iv.End = berth.Forever
-	}
-	by := berth.Count(from.pick("by", int(2*ma.m.size)+3)) - ma.m.size - 1
-	ma.resizeBy(t, resizer, iv, by)
-}
-
-func (ma *machine) resizeBy(t rapid.TB, resizer calendar.Resizer, iv berth.Interval, by berth.Count) {
-	switch {
-	case by == 0:
-		if err := resizer.Resize(iv, 0); err != nil {
-			t.Fatalf("Resize(%s, 0): %v", iv, err)
-		}
-	case ma.m.canResize(iv, by):
-		ma.try(t, "Resize", "", func() error { return resizer.Resize(iv, by) })
-		ma.m.resize(iv, by)
-	default:
-		ma.try(t, "Resize", berth.Invalid, func() error { return resizer.Resize(iv, by) })
-	}
-}
-
 // malformed tries a block that cannot be right.
 func (ma *machine) malformed(t rapid.TB, from chooser) {
 	b := ma.anyBlock(from)
@@ -418,37 +372,4 @@ func (ma *machine) malformed(t rapid.TB, from chooser) {
 	}
 	ma.try(t, "malformed Add", berth.Invalid, func() error { return ma.c.Add(b) })
 	ma.try(t, "malformed Remove", berth.Invalid, func() error { return ma.c.Remove(b) })
-}
-
-// snapshot goes on with either the original or the copy and keeps the other,
-// which must stay as it is.
-func (ma *machine) snapshot(t rapid.TB, from chooser) {
-	copied := ma.c.Snapshot()
-	checkState(t, copied, ma.m)
-	if copied.Version() != ma.c.Version() {
-		t.Fatalf("snapshot has version %d, the original %d", copied.Version(), ma.c.Version())
-	}
-	if from.pick("go on with the copy", 2) == 1 {
-		ma.c, copied = copied, ma.c
-	}
-	ma.kept = append(ma.kept, keptSnapshot{copied, ma.m.clone(), slices.Clone(ma.live)})
-}
-
-// checkSnapshots looks at the kept copies once more. They must be as they were,
-// and able to change by themselves.
-func (ma *machine) checkSnapshots(t rapid.TB) {
-	for _, kept := range ma.kept {
-		checkState(t, kept.c, kept.m)
-		copied := &machine{c: kept.c, m: kept.m, pruned: ma.m.first, live: kept.live}
-		for _, b := range kept.live {
-			copied.remove(t, b)
-		}
-		if resizer, ok := kept.c.(calendar.Resizer); ok {
-			for by := berth.Count(-2); by <= 2; by++ {
-				copied.resizeBy(t, resizer, berth.Interval{Start: kept.m.first, End: berth.Forever}, by)
-			}
-		}
-		checkState(t, kept.c, kept.m)
-	}
-	checkState(t, ma.c, ma.m)
 }

@@ -22,10 +22,10 @@ type model struct {
 }
 
 // second is one second: who is busy under early binding, how many PEs are
-// booked and how many there are under late binding.
+// booked under late binding.
 type second struct {
-	busy             []bool
-	booked, capacity berth.Count
+	busy   []bool
+	booked berth.Count
 }
 
 // avail is what is free at a second or throughout several: the PEs under
@@ -45,7 +45,7 @@ func newModel(size berth.Count, binding berth.Binding, first, last berth.Time) *
 
 func (m *model) untouched() second {
 	if m.binding == berth.Late {
-		return second{capacity: m.size}
+		return second{}
 	}
 	return second{busy: make([]bool, m.size)}
 }
@@ -86,7 +86,7 @@ func (m *model) at(t berth.Time) avail {
 
 func (m *model) availOf(s second) avail {
 	if m.binding == berth.Late {
-		return avail{n: s.capacity - s.booked}
+		return avail{n: m.size - s.booked}
 	}
 	a := avail{free: make([]bool, m.size)}
 	for pe, busy := range s.busy {
@@ -173,7 +173,7 @@ func (m *model) canAdd(b calendar.Block) bool {
 	ok := true
 	m.within(b.Start, b.End, func(s *second) {
 		if m.binding == berth.Late {
-			ok = ok && s.booked+b.NPE <= s.capacity
+			ok = ok && s.booked+b.NPE <= m.size
 		}
 		for pe, busy := range s.busy {
 			ok = ok && (!busy || !b.PEs.Contains(berth.PE(pe)))
@@ -210,19 +210,6 @@ func (m *model) book(b calendar.Block, by berth.Count, busy bool) {
 			}
 		}
 	})
-}
-
-func (m *model) canResize(iv berth.Interval, by berth.Count) bool {
-	ok := true
-	m.within(iv.Start, iv.End, func(s *second) {
-		ok = ok && s.capacity+by >= 0 && s.capacity+by <= m.size
-	})
-	return ok
-}
-
-func (m *model) resize(iv berth.Interval, by berth.Count) {
-	m.avails = nil
-	m.within(iv.Start, iv.End, func(s *second) { s.capacity += by })
 }
 
 // prune makes everything before now free (b.3).

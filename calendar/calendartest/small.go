@@ -12,11 +12,11 @@ import (
 const smallSeconds = 4
 
 // smallCases makes every calendar of one or two PEs over four seconds that up
-// to three changes can make, in every order of them, and asks each different
+// to three bookings can make, in every order of them, and asks each different
 // one every small query.
 func smallCases(t *testing.T, form calendar.New, binding berth.Binding) {
 	for size := berth.Count(1); size <= 2; size++ {
-		s := &small{t: t, form: form, changes: smallChanges(size, binding), seen: map[string]bool{}}
+		s := &small{t: t, form: form, blocks: smallBlocks(size, binding), seen: map[string]bool{}}
 		s.grow(form(size, binding), newModel(size, binding, 0, smallSeconds), 3)
 		if least := 15; len(s.seen) < least {
 			t.Fatalf("only %d different calendars of %d PEs", len(s.seen), size)
@@ -24,22 +24,14 @@ func smallCases(t *testing.T, form calendar.New, binding berth.Binding) {
 	}
 }
 
-// change is a block to add, or under late binding a change of capacity.
-type change struct {
-	block  calendar.Block
-	resize bool
-	iv     berth.Interval
-	by     berth.Count
-}
-
-// smallChanges lists every block, and under late binding every loss of one PE.
-func smallChanges(size berth.Count, binding berth.Binding) []change {
-	var list []change
+// smallBlocks lists every block.
+func smallBlocks(size berth.Count, binding berth.Binding) []calendar.Block {
+	var list []calendar.Block
 	for start := range berth.Time(smallSeconds) {
 		for end := start + 1; end <= smallSeconds; end++ {
 			if binding == berth.Late {
 				for n := berth.Count(1); n <= size; n++ {
-					list = append(list, change{block: calendar.Block{Start: start, End: end, NPE: n}})
+					list = append(list, calendar.Block{Start: start, End: end, NPE: n})
 				}
 				continue
 			}
@@ -50,27 +42,22 @@ func smallChanges(size berth.Count, binding berth.Binding) []change {
 						pes = append(pes, pe)
 					}
 				}
-				b := calendar.Block{Start: start, End: end, NPE: berth.Count(len(pes)), PEs: berth.PEsOf(pes...)}
-				list = append(list, change{block: b})
+				list = append(list, calendar.Block{Start: start, End: end, NPE: berth.Count(len(pes)), PEs: berth.PEsOf(pes...)})
 			}
-		}
-		if binding == berth.Late {
-			list = append(list,
-				change{resize: true, iv: berth.Interval{Start: start, End: smallSeconds}, by: -1},
-				change{resize: true, iv: berth.Interval{Start: start, End: berth.Forever}, by: -1})
 		}
 	}
 	return list
 }
 
 type small struct {
-	t       *testing.T
-	form    calendar.New
-	changes []change
-	seen    map[string]bool
+	t      *testing.T
+	form   calendar.New
+	blocks []calendar.Block
+	seen   map[string]bool
 }
 
-// grow checks a calendar, and then every one that is a change away from it.
+// grow checks a calendar, and then every one that is a booking away from it; in
+// the end the calendar is what it was.
 func (s *small) grow(c calendar.Calendar, m *model, left int) {
 	checkState(s.t, c, m)
 	if key := fmt.Sprint(m.records()); !s.seen[key] {
@@ -80,33 +67,18 @@ func (s *small) grow(c calendar.Calendar, m *model, left int) {
 	if left == 0 {
 		return
 	}
-	for _, change := range s.changes {
-		next, nextModel := c.Snapshot(), m.clone()
-		if change.resize {
-			code := berth.Code("")
-			if !m.canResize(change.iv, change.by) {
-				code = berth.Invalid
-			}
-			wantCode(s.t, "Resize", resizer(s.t, next).Resize(change.iv, change.by), code)
-			if code == "" {
-				nextModel.resize(change.iv, change.by)
-				s.grow(next, nextModel, left-1)
-			}
+	for _, b := range s.blocks {
+		if !m.canAdd(b) {
+			wantCode(s.t, "Add", c.Add(b), berth.Conflict)
+			wantRecords(s.t, c, m.records())
 			continue
 		}
-		code := berth.Code("")
-		if !m.canAdd(change.block) {
-			code = berth.Conflict
-		}
-		wantCode(s.t, "Add", next.Add(change.block), code)
-		if code == "" {
-			nextModel.add(change.block)
-			s.grow(next, nextModel, left-1)
-			wantCode(s.t, "Remove", next.Remove(change.block), "")
-			checkState(s.t, next, m)
-		} else {
-			wantRecords(s.t, next, m.records())
-		}
+		wantCode(s.t, "Add", c.Add(b), "")
+		grown := m.clone()
+		grown.add(b)
+		s.grow(c, grown, left-1)
+		wantCode(s.t, "Remove", c.Remove(b), "")
+		checkState(s.t, c, m)
 	}
 }
 

@@ -26,12 +26,14 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Validate a schedule file, whoever wrote it",
 		Long: `Reads a schedule file and checks it line by line and as a whole: sizes, windows,
 lengths, reasons, co-allocated parts, precedence, stagings, and that no more PEs are
-taken at any time than there are, and none twice. With --sites also that sites have
-the software asked for, and enough licences, storage and uplink at any time. It
-shares no code with the scheduler.
+taken at any time than there are, and none twice. With --sites also that pools have the
+memory, the accelerators and the partitions asked for, sites the software, and that
+licences, storage and uplink are enough at any time. It shares no code with the
+scheduler.
 
-Prints "valid" and exits 0, or prints every violation and exits 1. A file that
-cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
+Prints "valid" and exits 0, or prints every violation and exits 1. A file without
+lines is valid, and a second line says that it is empty. A file that cannot be read
+as a schedule exits 2. FILE may be compressed; - is stdin.`,
 		Example: `  berth sim --workload examples/first-light.swf --schedule out.jsonl && berth check out.jsonl --pes 64`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -51,9 +53,7 @@ cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
 				if err != nil {
 					return err
 				}
-				return a.check(args[0], format, check.Options{
-					Sizes: file.Size, Speed: speedsOf(file), Software: softwareOf(file), Storage: storageOf(file), Uplink: file.Uplink,
-				})
+				return a.check(args[0], format, check.Against(file.Sites, file.Uplink))
 			case pes == 0:
 				return usagef(cmd, "--pes: missing; want the size of the machine, or --sites FILE.yaml")
 			}
@@ -67,58 +67,6 @@ cannot be read as a schedule exits 2. FILE may be compressed; - is stdin.`,
 	cmd.Flags().VarP(&choice{&format, "form", formats}, "output", "o", "form of the result: table, json")
 	complete(cmd, "output", formats)
 	return cmd
-}
-
-// speedsOf returns the speeds of the pools of a sites file, by the names that
-// File.Size understands.
-func speedsOf(file *sites.File) func(site, pool string, accelerated bool) berth.Speed {
-	return func(site, pool string, accelerated bool) berth.Speed {
-		s := siteOf(file, site)
-		if s == nil {
-			return 0
-		}
-		var needs berth.Requirements
-		if accelerated {
-			needs.Accelerators = 1
-		}
-		for i := range s.Pools {
-			if p := &s.Pools[i]; p.Name == pool || (pool == "" && len(s.Pools) == 1) {
-				return p.SpeedFor(&needs)
-			}
-		}
-		return 0
-	}
-}
-
-// softwareOf returns the programs of the sites of a sites file.
-func softwareOf(file *sites.File) func(site string) []berth.Software {
-	return func(site string) []berth.Software {
-		if s := siteOf(file, site); s != nil {
-			return s.Software
-		}
-		return nil
-	}
-}
-
-// storageOf returns the scratch space of the sites of a sites file.
-func storageOf(file *sites.File) func(site string) (megabytes int64, limited bool) {
-	return func(site string) (int64, bool) {
-		s := siteOf(file, site)
-		if s == nil || s.StorageMB == 0 {
-			return 0, false
-		}
-		return s.StorageMB, true
-	}
-}
-
-// siteOf returns a site of a sites file, or nil; no name is the only site.
-func siteOf(file *sites.File, name string) *berth.Site {
-	for i := range file.Sites {
-		if s := &file.Sites[i]; s.Name == name || (name == "" && len(file.Sites) == 1) {
-			return s
-		}
-	}
-	return nil
 }
 
 // check runs the command.
@@ -141,6 +89,9 @@ func (a *app) check(path, format string, options check.Options) error {
 	} else {
 		if report.Valid() {
 			_, _ = fmt.Fprintln(out, "valid")
+		}
+		if report.Lines == 0 {
+			_, _ = fmt.Fprintln(out, "0 lines: the file is empty, so nothing was checked")
 		}
 		for _, violation := range report.Violations {
 			_, _ = fmt.Fprintln(out, violation)

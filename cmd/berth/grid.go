@@ -137,7 +137,7 @@ func (g *grid) configure(cmd *cobra.Command, flags *simFlags) (engine.Config, er
 	preset.Apply(&config)
 	config.Period = cmp.Or(every, config.Period) // of the preset's own trigger too
 	if flags.backfills == nil {
-		flags.backfills = []string{cmp.Or(config.Jobs, engine.JobPasses[0].Name)}
+		flags.backfills = []string{cmp.Or(config.Jobs, engine.JobPasses()[0].Name)}
 	}
 	if flags.as == "" && preset.Jobs {
 		flags.as = asJobs

@@ -78,8 +78,8 @@ func newSimFlags() *simFlags {
 var (
 	formats  = []string{"table", "json", "csv"}
 	horizons = []string{engine.HorizonCapped, engine.HorizonUnbounded}
-	overruns = []string{string(engine.Kill), string(engine.Extend), string(engine.Delay)}
-	ways     = []string{string(engine.Refuse), string(engine.Enqueue)}
+	overruns = []string{string(engine.OverrunKill), string(engine.OverrunRunOn), string(engine.OverrunDelay)}
+	ways     = []string{string(engine.ImmediateRefuse), string(engine.ImmediateQueue)}
 )
 
 // The kinds that the records of a log or a model become.
@@ -131,17 +131,17 @@ func matchNames() []string {
 }
 
 // stagings are the names of engine.Stagings, the first of which is empty.
-var stagings = []string{"none", string(engine.StageBefore), string(engine.HoldWhile)}
+var stagings = []string{"none", string(engine.StagingBefore), string(engine.StagingHold)}
 
 func stagingNamed(name string) engine.Staging {
 	if name == stagings[0] {
-		return engine.NoStaging
+		return engine.StagingNone
 	}
 	return engine.Staging(name)
 }
 
 func backfillNames() []string {
-	return namesOf(engine.JobPasses, func(pass engine.JobPass) string { return pass.Name })
+	return namesOf(engine.JobPasses(), func(pass engine.JobPass) string { return pass.Name })
 }
 
 func triggerNames() []string {
@@ -339,7 +339,7 @@ Policies (the rectangle is a start's free PEs × the time they stay free):
 		row(p.Name, p.About)
 	}
 	text.WriteString("\nPasses for ordinary jobs (--backfill):\n\n")
-	for _, p := range engine.JobPasses {
+	for _, p := range engine.JobPasses() {
 		row(p.Name, p.About)
 	}
 	return strings.TrimRight(text.String(), "\n")

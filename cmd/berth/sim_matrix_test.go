@@ -161,7 +161,7 @@ func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
 		if requests {
 			args = append(args, "--policy", pick("place", policyNames()), "--immediate", immediate)
 		}
-		if queues := jobs || immediate == string(engine.Enqueue); requests && queues && rapid.Bool().Draw(t, "preempt") {
+		if queues := jobs || immediate == string(engine.ImmediateQueue); requests && queues && rapid.Bool().Draw(t, "preempt") {
 			args = append(args, "--preempt")
 		}
 		if bind := pick("bind", []string{"", "early", "late"}); bind != "" {
@@ -169,7 +169,7 @@ func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
 		}
 		if trigger := pick("trigger", append(triggerNames(), "")); trigger != "" {
 			args = append(args, "--trigger", trigger)
-			if trigger == string(engine.OnPeriod) {
+			if trigger == string(engine.TriggerOnPeriod) {
 				args = append(args, "--every", strconv.Itoa(rapid.IntRange(1, 20).Draw(t, "every")))
 			}
 		}

@@ -99,7 +99,7 @@ func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Work
 // refuse finds flags that were given and mean nothing for what there is. Where
 // everything runs as long as it was given, nothing overruns.
 func (s *source) refuse(cmd *cobra.Command, flags *simFlags, config *engine.Config) error {
-	if config.Immediate == engine.Enqueue {
+	if config.Immediate == engine.ImmediateQueue {
 		s.jobs = true // what finds no room waits like one
 	}
 	var refusals []error
@@ -113,19 +113,19 @@ func (s *source) refuse(cmd *cobra.Command, flags *simFlags, config *engine.Conf
 	refuse(s.requests, "requests beside the jobs; nothing else stops a job", "preempt")
 	refuse(!s.drawn || flags.as == asMixed, "--as mixed", "reserve-share")
 	refuse(slices.Contains(flags.backfills, "conservative"), "--backfill conservative", "compress")
-	refuse(config.Trigger == engine.OnPeriod, "--trigger every", "every")
+	refuse(config.Trigger == engine.TriggerOnPeriod, "--trigger every", "every")
 	refuse(s.runs, "run times that differ from what was reserved: --noise, --run-times actual, --as jobs or mixed, or run in a file", "overrun", "extension")
 	if !s.runs {
 		config.Overrun, config.Extension = "", 0
 	}
-	extends := config.Overrun == engine.Extend || config.Overrun == engine.Delay
+	extends := config.Overrun == engine.OverrunRunOn || config.Overrun == engine.OverrunDelay
 	refuse(extends, "--overrun extend or delay", "extension")
 	for _, err := range refusals {
 		if err != nil {
 			return err
 		}
 	}
-	if config.Trigger == engine.OnPeriod && config.Period == 0 {
+	if config.Trigger == engine.TriggerOnPeriod && config.Period == 0 {
 		return usagef(cmd, "--every: missing; want how often --trigger every decides, such as 15m")
 	}
 	return nil

@@ -26,7 +26,7 @@ func TestTableRulesSeePlantedFaults(t *testing.T) {
 }
 
 func TestImportRuleSeesPlantedFaults(t *testing.T) {
-	p := source(t, "policy", `package policy
+	p := plant(t, "policy", `package policy
 		import (
 			_ "fmt"
 			_ "`+module+`"
@@ -55,6 +55,7 @@ func TestPurityRuleSeesPlantedFaults(t *testing.T) {
 		{`package p; import _ "testing"`, []string{"import of testing"}},
 		{`package p; import _ "io/fs"`, []string{"import of io/fs"}},
 		{`package p; import _ "crypto/rand"`, []string{"import of crypto/rand"}},
+		{`package p; import _ "unsafe"`, []string{"import of unsafe"}},
 		{`package p; import (_ "io"; _ "strings"; _ "crypto/sha256"; _ "timeless")`, nil},
 
 		{`package p; import "math/rand/v2"; var x = rand.IntN(6)`, []string{"global random source rand.IntN"}},
@@ -69,21 +70,32 @@ func TestPurityRuleSeesPlantedFaults(t *testing.T) {
 
 		{`package p; func f() { go f() }`, []string{"go statement"}},
 		{`package p; func f() { defer func() { go func() {}() }() }`, []string{"go statement"}},
+
+		{`package p; import "fmt"; func f() { fmt.Println(1) }`, []string{"output by fmt.Println"}},
+		{`package p; import out "fmt"; var f = out.Printf`, []string{"output by out.Printf"}},
+		{`package p; import . "fmt"; func f() { Println(1) }`, []string{"dot import of fmt"}},
+		{`package p; import "fmt"; func f() { fmt.Fprintln(nil, fmt.Sprint(1)) }`, nil},
+		{`package p; func f() { print(1) }`, []string{"output by print"}},
+		{`package p; func f() { println(1) }`, []string{"output by println"}},
+		{`package p; func println(int) {}; func f() { println(1); print := f; print() }`, nil},
+
+		{`package p; func f(a, b chan int) { select { case <-a: case b <- 1: } }`, []string{"select among 2 channels"}},
+		{`package p; func f(a chan int) { select { case <-a: default: } }`, nil},
 	} {
 		var want []string
 		for _, w := range c.want {
 			want = append(want, "p/x.go: "+w+" in a pure room")
 		}
-		t.Run(c.src, func(t *testing.T) { expect(t, purityFaults(source(t, "p", c.src)), want...) })
+		t.Run(c.src, func(t *testing.T) { expect(t, purityFaults(plant(t, "p", c.src)), want...) })
 	}
 }
 
 func TestCommentRuleSeesPlantedFaults(t *testing.T) {
 	const bare, said = "package p", "// Package p has a duty.\npackage p"
-	expect(t, commentFaults(source(t, "p", bare)), "p: no package comment")
-	expect(t, commentFaults(source(t, "p", "// A licence, cut off by an empty line.\n\npackage p")), "p: no package comment")
-	expect(t, commentFaults(source(t, "p", bare, said)))
-	expect(t, commentFaults(source(t, "p", said, said)), "p: package comments in p/x.go and p/xx.go")
+	expect(t, commentFaults(plant(t, "p", bare)), "p: no package comment")
+	expect(t, commentFaults(plant(t, "p", "// A licence, cut off by an empty line.\n\npackage p")), "p: no package comment")
+	expect(t, commentFaults(plant(t, "p", bare, said)))
+	expect(t, commentFaults(plant(t, "p", said, said)), "p: package comments in p/x.go and p/xx.go")
 }
 
 func TestLengthRuleSeesPlantedFaults(t *testing.T) {
@@ -124,8 +136,8 @@ func TestLinkRuleSeesPlantedFaults(t *testing.T) {
 		"docs/b.md: link to ../d.svg leads nowhere")
 }
 
-// source returns a package of the given files, named x.go, xx.go and so on.
-func source(t *testing.T, folder string, sources ...string) *pkg {
+// plant returns a package of the given files, named x.go, xx.go and so on.
+func plant(t *testing.T, folder string, sources ...string) *pkg {
 	t.Helper()
 	p := &pkg{path: folder, files: map[string]*ast.File{}}
 	for i, src := range sources {

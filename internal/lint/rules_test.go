@@ -7,8 +7,9 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/berth-hpc/berth/internal/source"
 )
 
 const module = "github.com/berth-hpc/berth"
@@ -75,7 +76,7 @@ func importFaults(r room, p *pkg) []string {
 	var faults []string
 	for _, name := range p.sorted() {
 		for _, spec := range p.files[name].Imports {
-			imported := unquote(spec)
+			imported := source.Imported(spec)
 			inner, ok := strings.CutPrefix(imported+"/", module+"/")
 			if !ok {
 				continue
@@ -89,7 +90,8 @@ func importFaults(r room, p *pkg) []string {
 }
 
 // purityFaults reports what a pure room must not contain: impure imports,
-// draws from a global random source, and go statements.
+// draws from a global random source, prints, go statements, and selects among
+// several channels, where the runtime takes any one that is ready.
 func purityFaults(p *pkg) []string {
 	var faults []string
 	for _, name := range p.sorted() {
@@ -98,24 +100,29 @@ func purityFaults(p *pkg) []string {
 			faults = append(faults, name+": "+fmt.Sprintf(format, args...)+" in a pure room")
 		}
 		random := map[string]bool{} // names under which this file knows math/rand
+		prints := map[string]bool{} // the same for fmt
 		for _, spec := range file.Imports {
-			imported := unquote(spec)
+			imported := source.Imported(spec)
 			for _, root := range impure {
 				if imported == root || strings.HasPrefix(imported, root+"/") {
 					fault("import of %s", imported)
 				}
 			}
-			if imported != "math/rand" && imported != "math/rand/v2" {
+			names, name := random, "rand"
+			switch imported {
+			case "math/rand", "math/rand/v2":
+			case "fmt":
+				names, name = prints, "fmt"
+			default:
 				continue
 			}
-			switch {
-			case spec.Name == nil:
-				random["rand"] = true
-			case spec.Name.Name == ".":
-				fault("dot import of %s", imported)
-			default:
-				random[spec.Name.Name] = true
+			if spec.Name != nil {
+				name = spec.Name.Name
 			}
+			if name == "." {
+				fault("dot import of %s", imported)
+			}
+			names[name] = true
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -127,6 +134,23 @@ func purityFaults(p *pkg) []string {
 				x, ok := n.X.(*ast.Ident)
 				if ok && x.Obj == nil && random[x.Name] && !slices.Contains(seeded, n.Sel.Name) {
 					fault("global random source %s.%s", x.Name, n.Sel.Name)
+				}
+				if ok && x.Obj == nil && prints[x.Name] && strings.HasPrefix(n.Sel.Name, "Print") {
+					fault("output by %s.%s", x.Name, n.Sel.Name)
+				}
+			case *ast.CallExpr:
+				if x, ok := n.Fun.(*ast.Ident); ok && x.Obj == nil && (x.Name == "print" || x.Name == "println") {
+					fault("output by %s", x.Name)
+				}
+			case *ast.SelectStmt:
+				cases := 0
+				for _, clause := range n.Body.List {
+					if clause.(*ast.CommClause).Comm != nil {
+						cases++
+					}
+				}
+				if cases > 1 {
+					fault("select among %d channels", cases)
 				}
 			}
 			return true
@@ -207,12 +231,4 @@ func linkFaults(name, content string, exists func(string) bool) []string {
 		}
 	}
 	return faults
-}
-
-func unquote(spec *ast.ImportSpec) string {
-	imported, err := strconv.Unquote(spec.Path.Value)
-	if err != nil {
-		panic("the parser let a bad import path through: " + spec.Path.Value)
-	}
-	return imported
 }

@@ -87,18 +87,83 @@ func Reservation(c *Coder, r *berth.Reservation) {
 	Int(c, 5, &r.Expires)
 	Uint(c, 6, &r.Generation)
 	Int(c, 7, &r.Missing)
-	Bool(c, 8, &r.Shown)
-	List(c, 9, &r.Held, Allotment)
-	Pointer(c, 10, &r.Staging, Staging)
+	Bool(c, 8, &r.CheckedIn)
+	List(c, 9, &r.Stocks, Allotment)
+	Earlier(c, 10, r.Allotments, &r.Stocks, &r.Transfers)
+	Struct(c, 11, &r.Terms, r.Terms.Variants == nil && r.Terms.Extended == 0 && r.Terms.Deadline == 0 && r.Terms.Expires == 0, Terms)
+	List(c, 12, &r.Transfers, Transfer)
 	c.End()
 }
 
-// Staging is the form of a transfer of data.
-func Staging(c *Coder, s *berth.Staging) {
-	Int(c, 1, &s.Start)
-	Int(c, 2, &s.End)
-	Int(c, 3, &s.Since)
-	Int(c, 4, &s.Kilobytes)
+// Terms is the form of what was promised.
+func Terms(c *Coder, t *berth.Terms) {
+	List(c, 1, &t.Variants, Variant)
+	Int(c, 2, &t.Extended)
+	Int(c, 3, &t.Deadline)
+	Int(c, 4, &t.Expires)
+	c.End()
+}
+
+// Transfer is the form of a transfer of data.
+func Transfer(c *Coder, t *berth.Transfer) {
+	Int(c, 1, &t.Start)
+	Int(c, 2, &t.End)
+	Int(c, 3, &t.Since)
+	Int(c, 4, &t.Kilobytes)
+	Name(c, 5, &t.Site)
+	Int(c, 6, &t.Rate)
+	c.End()
+}
+
+// Earlier reads the field of the one transfer of an earlier format, to the site of the
+// first part, whose share of the uplink stands among the stocks there. It is never
+// written.
+func Earlier(c *Coder, number byte, allotments []berth.Allotment, stocks *[]berth.Allotment, transfers *[]berth.Transfer) {
+	var one *berth.Transfer
+	if Pointer(c, number, &one, Transfer); one == nil {
+		return
+	}
+	if len(allotments) > 0 {
+		one.Site = allotments[0].Resource.Site
+	}
+	var rest []berth.Allotment
+	for _, a := range *stocks {
+		if a.Resource.Kind == berth.UplinkKind {
+			one.Rate = a.NPE
+			continue
+		}
+		rest = append(rest, a)
+	}
+	*stocks, *transfers = rest, []berth.Transfer{*one}
+}
+
+// Outage is the form of an outage.
+func Outage(c *Coder, o *berth.Outage) {
+	Uint(c, 1, &o.Number)
+	Struct(c, 2, &o.Resource, o.Resource == berth.ResourceID{}, ResourceID)
+	PESet(c, 3, &o.PEs)
+	Int(c, 4, &o.Until)
+	Int(c, 5, &o.From)
+	Name(c, 6, &o.Name)
+	c.End()
+}
+
+// Forecast is the form of a forecast: of the kilobytes each period's own.
+func Forecast(c *Coder, f *berth.Forecast) {
+	String(c, 1, &f.Site)
+	Int(c, 2, &f.From)
+	Int(c, 3, &f.Period)
+	steps := make([]int64, 0, len(f.Kilobytes))
+	for i := range f.Kilobytes {
+		steps = append(steps, f.By(i+1)-f.By(i))
+	}
+	if List(c, 4, &steps, BareInt[int64]); c.Reading() {
+		sum := int64(0)
+		for _, step := range steps {
+			sum += step
+			f.Kilobytes = append(f.Kilobytes, sum)
+		}
+	}
 	c.End()
 }
 

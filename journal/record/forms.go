@@ -3,6 +3,7 @@ package record
 import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/wire"
 )
 
@@ -11,18 +12,17 @@ import (
 
 var (
 	eventKinds = []engine.EventKind{
-		engine.Wake, engine.Submit, engine.Cancel, engine.Finish, engine.Down, engine.Up, engine.Settle,
-		engine.Confirm, engine.Modify, engine.Prolong, engine.Show, engine.Avoid, engine.Foresee,
+		engine.EventWake, engine.EventSubmit, engine.EventCancel, engine.EventFinish, engine.EventDown, engine.EventUp, engine.EventSettle,
+		engine.EventConfirm, engine.EventModify, engine.EventExtend, engine.EventCheckIn, engine.EventRelocate, engine.EventUpdateForecast,
 	}
-	changeKinds = []engine.ChangeKind{
-		engine.Advanced, engine.Queued, engine.Planned, engine.Accepted, engine.Refused, engine.Withdrawn,
-		engine.Started, engine.WentDown, engine.CameUp, engine.Failed, engine.Requeued, engine.Lost,
-		engine.Extended, engine.Moved, engine.Ended, engine.Cancelled, engine.Emitted, engine.Settled,
-		engine.Scheduled, engine.Waits, engine.Confirmed, engine.Expired,
-		engine.Shortened, engine.Preempted, engine.Resized, engine.Modified, engine.Kept, engine.Shown, engine.NoShow,
-		engine.Forecasted, engine.Staged,
+	changeKinds = []change.Kind{
+		change.Advanced, change.Queued, change.Planned, change.Accepted, change.Refused, change.Withdrawn,
+		change.Started, change.WentDown, change.CameUp, change.Failed, change.Requeued, change.Lost,
+		change.Extended, change.Moved, change.Ended, change.Cancelled, change.Emitted, change.Settled,
+		change.Scheduled, change.QueuedAsJob, change.Confirmed, change.Expired,
+		change.Shortened, change.Preempted, change.Resized, change.Modified, change.ChangeRefused, change.CheckedIn, change.NoShow,
+		change.Forecasted, change.Staged, change.Vacated, change.OutageBegan,
 	}
-	effectKinds = []engine.EffectKind{engine.EffectReserve, engine.EffectLaunch, engine.EffectRelease}
 )
 
 func event(c *wire.Coder, e *engine.Event) {
@@ -34,11 +34,12 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.PESet(c, 6, &e.PEs)
 	wire.Int(c, 7, &e.Until)
 	wire.Int(c, 8, &e.From)
-	wire.Pointer(c, 9, &e.Forecast, engine.CodeForecast)
+	wire.Pointer(c, 9, &e.Forecast, wire.Forecast)
+	wire.Name(c, 10, &e.Name)
 	c.End()
 }
 
-func change(c *wire.Coder, x *engine.Change) {
+func step(c *wire.Coder, x *change.Change) {
 	wire.Enum(c, 1, &x.Kind, changeKinds)
 	wire.Int(c, 2, &x.Now)
 	wire.String(c, 3, &x.ID)
@@ -47,33 +48,30 @@ func change(c *wire.Coder, x *engine.Change) {
 	wire.Pointer(c, 6, &x.Plan, wire.Allotment)
 	wire.Pointer(c, 7, &x.Reservation, wire.Reservation)
 	wire.Pointer(c, 8, &x.Refusal, wire.Refusal)
-	wire.Pointer(c, 9, &x.Outage, outage)
+	wire.Pointer(c, 9, &x.Outage, wire.Outage)
 	wire.Int(c, 10, &x.Until)
 	wire.List(c, 11, &x.Moved, wire.Allotment)
 	wire.List(c, 12, &x.PEs, wire.BarePESet)
 	wire.Pointer(c, 13, &x.Effect, effect)
 	wire.Uint(c, 14, &x.EffectID)
 	wire.Int(c, 15, &x.Pass)
-	wire.List(c, 16, &x.Held, wire.Allotment)
-	wire.Pointer(c, 17, &x.Staging, wire.Staging)
-	wire.Pointer(c, 18, &x.Forecast, engine.CodeForecast)
+	wire.List(c, 16, &x.Stocks, wire.Allotment)
+	wire.Earlier(c, 17, x.Moved, &x.Stocks, &x.Transfers)
+	wire.Pointer(c, 18, &x.Forecast, wire.Forecast)
+	wire.Pointer(c, 19, &x.Terms, wire.Terms)
+	wire.List(c, 20, &x.Transfers, wire.Transfer)
 	c.End()
+	if c.Reading() && x.Kind == change.Moved && len(x.Moved) == 0 {
+		x.Kind = change.Vacated // which format 1 wrote as a move to no place
+	}
 }
 
-func effect(c *wire.Coder, e *engine.Effect) {
+func effect(c *wire.Coder, e *change.Effect) {
 	wire.Uint(c, 1, &e.Number)
-	wire.Enum(c, 2, &e.Kind, effectKinds)
+	var kind string // of format 1
+	wire.Enum(c, 2, &kind, []string{"reserve", "launch", "release"})
 	wire.Name(c, 3, &e.Site)
 	wire.String(c, 4, &e.Reservation)
 	wire.Uint(c, 5, &e.Generation)
-	c.End()
-}
-
-func outage(c *wire.Coder, o *engine.Outage) {
-	wire.Uint(c, 1, &o.Number)
-	wire.Struct(c, 2, &o.Resource, o.Resource == berth.ResourceID{}, wire.ResourceID)
-	wire.PESet(c, 3, &o.PEs)
-	wire.Int(c, 4, &o.Until)
-	wire.Int(c, 5, &o.From)
 	c.End()
 }

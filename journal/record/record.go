@@ -6,12 +6,13 @@ package record
 import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/wire"
 )
 
-// format begins every payload that is not empty. Within a format, fields and
-// words are only added.
-const format = 1
+// format begins every payload that is not empty. Within a format, fields and words
+// are only added. Payloads of format 1 are read as well.
+const format = 2
 
 // AppendEvent appends the form of an event. Cost: O(size), one growth of dst.
 func AppendEvent(dst []byte, e *engine.Event) []byte {
@@ -21,17 +22,17 @@ func AppendEvent(dst []byte, e *engine.Event) []byte {
 }
 
 // AppendChanges appends the form of changes; of none, nothing.
-func AppendChanges(dst []byte, changes []engine.Change) []byte {
+func AppendChanges(dst []byte, changes []change.Change) []byte {
 	if len(changes) == 0 {
 		return dst
 	}
 	c := wire.Writer(append(dst, format))
-	wire.BareList(c, &changes, change)
+	wire.BareList(c, &changes, step)
 	return c.Bytes()
 }
 
 // AppendEffects appends the form of effects; of none, nothing.
-func AppendEffects(dst []byte, effects []engine.Effect) []byte {
+func AppendEffects(dst []byte, effects []change.Effect) []byte {
 	if len(effects) == 0 {
 		return dst
 	}
@@ -58,12 +59,12 @@ func (d *Decoder) Event(payload []byte) (engine.Event, error) {
 }
 
 // Changes reads what AppendChanges wrote.
-func (d *Decoder) Changes(payload []byte) ([]engine.Change, error) {
-	return list(d, payload, change)
+func (d *Decoder) Changes(payload []byte) ([]change.Change, error) {
+	return list(d, payload, step)
 }
 
 // Effects reads what AppendEffects wrote.
-func (d *Decoder) Effects(payload []byte) ([]engine.Effect, error) {
+func (d *Decoder) Effects(payload []byte) ([]change.Effect, error) {
 	return list(d, payload, effect)
 }
 
@@ -90,9 +91,9 @@ func (d *Decoder) open(payload []byte) error {
 	switch {
 	case len(payload) == 0:
 		return berth.Errorf(berth.Invalid, "payload", "empty")
-	case payload[0] != format:
+	case payload[0] < 1 || payload[0] > format:
 		return berth.Errorf(berth.Invalid, "payload",
-			"of format %d; this program reads format %d, a newer one may read it", payload[0], format)
+			"format %d; this program reads formats 1 to %d, a newer one may read it", payload[0], format)
 	}
 	if d.coder == nil {
 		d.coder = wire.Reader(nil)

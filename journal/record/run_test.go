@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 )
@@ -55,12 +56,12 @@ func run(t testing.TB, binding berth.Binding, n int) []journal.Record {
 		id := fmt.Sprintf("01JD%022d", i)
 		r := berth.Rigid(id, now, ready, ready.Add(3*duration), berth.Count(1+rng.IntN(64)), duration)
 		r.User = fmt.Sprintf("user%d", rng.IntN(50))
-		apply(engine.Event{Kind: engine.Submit, Request: &r})
-		if kind := [...]engine.EventKind{engine.Cancel, engine.Finish, "", ""}[rng.IntN(4)]; kind != "" {
+		apply(engine.Event{Kind: engine.EventSubmit, Request: &r})
+		if kind := [...]engine.EventKind{engine.EventCancel, engine.EventFinish, "", ""}[rng.IntN(4)]; kind != "" {
 			apply(engine.Event{Kind: kind, ID: fmt.Sprintf("01JD%022d", rng.IntN(i+1))})
 		}
 		if box := e.Outbox(); len(box) > 0 {
-			apply(engine.Event{Kind: engine.Settle, Effect: box[0].Number})
+			apply(engine.Event{Kind: engine.EventSettle, Effect: box[0].Number})
 		}
 	}
 	return records
@@ -167,8 +168,8 @@ func TestExportShowsWhatRecordsSay(t *testing.T) {
 			At      berth.Time
 			Version string
 			Event   engine.Event
-			Changes []engine.Change
-			Effects []engine.Effect
+			Changes []change.Change
+			Effects []change.Effect
 			Hash    journal.Hash
 		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
@@ -190,8 +191,8 @@ func BenchmarkPayloads(b *testing.B) {
 	records := run(b, berth.Early, 2000)
 	var d record.Decoder
 	events := make([]engine.Event, len(records))
-	changes := make([][]engine.Change, len(records))
-	effects := make([][]engine.Effect, len(records))
+	changes := make([][]change.Change, len(records))
+	effects := make([][]change.Effect, len(records))
 	bytesOf := map[string]int{}
 	texts := make([][3][]byte, len(records))
 	for i := range records {
@@ -257,8 +258,8 @@ func BenchmarkPayloads(b *testing.B) {
 		for b.Loop() {
 			for i := range texts {
 				var e engine.Event
-				var c []engine.Change
-				var f []engine.Effect
+				var c []change.Change
+				var f []change.Effect
 				for k, v := range []any{&e, &c, &f} {
 					if err := json.Unmarshal(texts[i][k], v); err != nil {
 						b.Fatal(err)

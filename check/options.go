@@ -1,0 +1,135 @@
+package check
+
+import (
+	"cmp"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Options says what a schedule is checked against. PEs or Sizes must be set;
+// Sizes wins. Names are as the file supplies them; a name that it does not
+// supply is "", the only site or the only pool of the site. What a function
+// returns is not changed.
+type Options struct {
+	// PEs is the size of the machine. If a file names several sites or pools,
+	// each of them has this size.
+	PEs berth.Count
+	// Sizes returns the size of a pool, and false if there is no such pool. It
+	// is asked once for each pool at which a line takes PEs.
+	Sizes func(site, pool string) (berth.Count, bool)
+	// Names returns the names of the site and of the pool that are meant. A nil
+	// function returns those that the file supplies.
+	Names func(site, pool string) (fullSite, fullPool string)
+	// Speed returns the speed of a pool for what asks for accelerators, or does
+	// not, in thousandths of that for which the durations of variants are given;
+	// 0 is that speed, and so is a nil function.
+	Speed func(site, pool string, accelerated bool) berth.Speed
+	// Node returns what one PE of a pool has. Memory of 0 is not known and not
+	// checked. A nil function leaves memory and accelerators unchecked.
+	Node func(site, pool string) berth.Node
+	// Partitions returns the partitions of a site. A nil function leaves all
+	// sites' unchecked.
+	Partitions func(site string) []berth.Partition
+	// Software returns the programs of a site; the first that will do counts. A
+	// nil function leaves all sites' unchecked.
+	Software func(site string) []berth.Software
+	// Storage returns the scratch space of a site in 10^6 bytes, and false if it
+	// is not limited. A nil function is no limit.
+	Storage func(site string) (megabytes int64, limited bool)
+	// Uplink is how much all stagings together move, in 1000 bytes per second; 0
+	// is no limit.
+	Uplink int64
+}
+
+// Against returns the options for a schedule on sites, which must not change while
+// the options are used. uplink is in kB/s; 0 is no limit.
+func Against(sites []berth.Site, uplink int64) Options {
+	known := catalogue(sites)
+	return Options{
+		Sizes: known.size, Names: known.names, Speed: known.speed, Node: known.node, Partitions: known.partitions,
+		Software: known.software, Storage: known.storage, Uplink: uplink,
+	}
+}
+
+// catalogue is sites by the names that Options has.
+type catalogue []berth.Site
+
+// site returns a site, nil if there is no such site.
+func (c catalogue) site(name string) *berth.Site {
+	for i := range c {
+		if c[i].Name == name || name == "" && len(c) == 1 {
+			return &c[i]
+		}
+	}
+	return nil
+}
+
+// pool returns a pool, nil if there is no such pool.
+func (c catalogue) pool(site, name string) *berth.Pool {
+	s := c.site(site)
+	if s == nil {
+		return nil
+	}
+	for i := range s.Pools {
+		if s.Pools[i].Name == name || name == "" && len(s.Pools) == 1 {
+			return &s.Pools[i]
+		}
+	}
+	return nil
+}
+
+func (c catalogue) size(site, pool string) (berth.Count, bool) {
+	if p := c.pool(site, pool); p != nil {
+		return p.PEs, true
+	}
+	return 0, false
+}
+
+func (c catalogue) names(site, pool string) (fullSite, fullPool string) {
+	if s := c.site(site); s != nil {
+		site = s.Name
+	}
+	if p := c.pool(site, pool); p != nil {
+		pool = p.Name
+	}
+	return site, pool
+}
+
+func (c catalogue) speed(site, pool string, accelerated bool) berth.Speed {
+	p := c.pool(site, pool)
+	switch {
+	case p == nil:
+		return 0
+	case accelerated && p.Node.AcceleratorSpeed != 0: // as fast as the slower of the two
+		return min(cmp.Or(p.Speed, berth.StandardSpeed), p.Node.AcceleratorSpeed)
+	}
+	return p.Speed
+}
+
+func (c catalogue) node(site, pool string) berth.Node {
+	if p := c.pool(site, pool); p != nil {
+		return p.Node
+	}
+	return berth.Node{}
+}
+
+func (c catalogue) partitions(site string) []berth.Partition {
+	if s := c.site(site); s != nil {
+		return s.Partitions
+	}
+	return nil
+}
+
+func (c catalogue) software(site string) []berth.Software {
+	if s := c.site(site); s != nil {
+		return s.Software
+	}
+	return nil
+}
+
+func (c catalogue) storage(site string) (int64, bool) {
+	if s := c.site(site); s != nil && s.StorageMB > 0 {
+		return s.StorageMB, true
+	}
+	return 0, false
+}

@@ -1,0 +1,139 @@
+package check
+
+// partitionAt is a partition as a line asks for it at a pool.
+type partitionAt struct {
+	place int32
+	name  string
+}
+
+// partition is what a partition gives; known is false if there is none of that
+// name.
+type partition struct {
+	known       bool
+	runs        []run // nil for the whole pool
+	npe, length int64 // at most; 0 is no limit
+}
+
+// partition returns the partition of a pool that a line asks for. Cost: the
+// partitions of the site, once for each pool and name.
+func (c *checker) partition(at int32, name string) partition {
+	key := partitionAt{at, name}
+	if found, seen := c.partitions[key]; seen {
+		return found
+	}
+	var found partition
+	place := &c.places[at]
+	for _, p := range c.opts.Partitions(place.site) {
+		if p.Name != name || p.Pool != place.fullPool {
+			continue
+		}
+		found = partition{known: true, npe: int64(p.MaxNPE), length: int64(p.MaxDuration)}
+		for _, r := range p.PEs.Runs() {
+			found.runs = append(found.runs, run{int32(r.Lo), int32(r.Hi)})
+		}
+		break
+	}
+	if c.partitions == nil {
+		c.partitions = map[partitionAt]partition{}
+	}
+	c.partitions[key] = found
+	return found
+}
+
+// checkPlace compares where a line runs with what it asks for of a place.
+func (c *checker) checkPlace(i int, rec *record, n *needs) {
+	at := &c.places[rec.place]
+	switch {
+	case n.site != "" && at.fullSite != "" && n.site != at.fullSite:
+		c.add1(Place, i, "it is at site %s, and asks for site %s", printable(at.fullSite), printable(n.site))
+	case n.pool != "" && at.fullPool != "" && n.pool != at.fullPool:
+		c.add1(Place, i, "it is at pool %s, and asks for pool %s", printable(at.fullPool), printable(n.pool))
+	}
+	if len(n.eligible) > 0 {
+		if pe, outside := rec.outside(n.eligible); outside {
+			c.add1(Eligible, i, "PE %d is none of those asked for", pe)
+		}
+	}
+	if !at.known {
+		return
+	}
+	if c.opts.Node != nil {
+		c.checkNode(i, at, n)
+	}
+	if n.partition != "" && c.opts.Partitions != nil {
+		c.checkPartition(i, rec, n)
+	}
+}
+
+func (c *checker) checkNode(i int, at *place, n *needs) {
+	if at.node == nil {
+		node := c.opts.Node(at.site, at.pool)
+		at.node = &node
+	}
+	if has := at.node.MemoryMB; has > 0 && n.memory > has {
+		c.add1(Hardware, i, "%d MB for each PE; %s has %d", n.memory, at, has)
+	}
+	if has := int64(at.node.Accelerators); n.accelerators > has {
+		c.add1(Hardware, i, "%d accelerators for each PE; %s has %d", n.accelerators, at, has)
+	}
+}
+
+func (c *checker) checkPartition(i int, rec *record, n *needs) {
+	p, name := c.partition(rec.place, n.partition), printable(n.partition)
+	site := siteText(rec.site)
+	if !p.known {
+		c.add1(Partition, i, "%s has no partition %s of pool %s", site, name, printable(c.places[rec.place].fullPool))
+		return
+	}
+	if p.npe > 0 && rec.npe > p.npe {
+		c.add1(Partition, i, "%d PEs; partition %s of %s gives at most %d", rec.npe, name, site, p.npe)
+	}
+	if p.length > 0 && rec.has(fEnd) && rec.end-rec.start > p.length {
+		c.add1(Partition, i, "%d s; partition %s of %s gives at most %d", rec.end-rec.start, name, site, p.length)
+	}
+	if p.runs != nil {
+		if pe, outside := rec.outside(p.runs); outside {
+			c.add1(Partition, i, "PE %d is not in partition %s of %s", pe, name, site)
+		}
+	}
+}
+
+// outside returns the first PE that the line has at some time and that is not in a
+// list.
+func (r *record) outside(in []run) (pe int32, outside bool) {
+	pe, outside = firstOutside(r.runs, in)
+	for k := range r.stretches() {
+		if outside {
+			break
+		}
+		pe, outside = firstOutside(r.past.stretches[k].runs, in)
+	}
+	return pe, outside
+}
+
+// firstOutside returns the first PE of a list that is not in another one; both
+// are ascending, with gaps between their runs. Cost: O(l log r) for a list of l runs
+// and another one of r.
+func firstOutside(list, in []run) (pe int32, outside bool) {
+	for _, r := range list {
+		in, _ = behind(in, r.lo)
+		switch {
+		case len(in) == 0 || in[0].lo > r.lo:
+			return r.lo, true
+		case in[0].hi < r.hi:
+			return in[0].hi, true
+		}
+	}
+	return 0, false
+}
+
+// wholes are the sizes in needs that a line may ask for, none of them below 0.
+func (n *needs) wholes() [4]struct {
+	of string
+	n  int64
+} {
+	return [...]struct {
+		of string
+		n  int64
+	}{{"licences", n.licences}, {"accelerators", n.accelerators}, {"MB of memory", n.memory}, {"MB of storage", n.storage}}
+}

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/place"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// What becomes of promises whose PEs go out of use, or are needed by others. At a
+// managed site a reservation is a place in which its owner runs what they like, so
+// it outlives the loss of PEs: those that are lost are replaced, nothing moves under
+// what runs, and what cannot be replaced leaves the reservation degraded until it can
+// be. Elsewhere, in a simulation, a reservation is what runs in it, and fails with
+// its PEs.
+
+// outlives reports whether a reservation outlives the loss of some of its PEs.
+func (e *Engine) outlives(d *state.Entry) bool {
+	return !d.Request().IsJob() && d.Parts() == 1 && e.state.Managed(d.Part(0).Resource.Site)
+}
+
+// vacate lets reservations give up their places.
+func (e *Engine) vacate(displaced []*state.Entry) {
+	for _, d := range displaced {
+		e.emitOf(d, change.Change{Kind: change.Vacated})
+	}
+}
+
+// replace gives vacated reservations other places, in the order of their starts: the
+// nearest that keeps their terms; after their window, if it may be overdue; at their
+// own time with fewer PEs, if they outlive that. What has none of these is lost, and
+// a job waits again.
+func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
+	slices.SortFunc(displaced, state.ByStart)
+	for _, d := range displaced {
+		if d.Request().IsJob() {
+			e.emitOf(d, change.Change{Kind: change.Requeued, Request: d.Request()})
+			continue
+		}
+		found, refusal := e.finder.Place(place.Want{Again: d, Overdue: overdue})
+		if refusal == nil {
+			e.move(d, &found)
+			continue
+		}
+		if e.outlives(d) && d.End() > e.state.Now() && !overdue {
+			if remains, ok := e.finder.Remains(d); ok {
+				e.resize(d, &remains)
+				continue
+			}
+		}
+		e.emitOf(d, change.Change{Kind: change.Lost, Refusal: refusal})
+	}
+}
+
+// move gives a reservation another place.
+func (e *Engine) move(d *state.Entry, to *place.Place) {
+	if !d.Vacant() {
+		e.emitOf(d, change.Change{Kind: change.Vacated})
+	}
+	e.makeRoom(to.Allotments)
+	terms := to.Terms
+	terms.Expires = d.Terms().Expires
+	e.emitOf(d, change.Change{Kind: change.Moved, Moved: to.Allotments, Terms: &terms, Stocks: to.Stocks, Transfers: to.Transfers})
+}
+
+// repair looks for what degraded reservations lack, in the order of their starts: all
+// that is owed, at their own time or else, if they have not started, elsewhere in
+// their windows; and else for as much as there is.
+func (e *Engine) repair() {
+	for _, d := range e.state.Degraded() {
+		if e.state.Entry(d.ID()) != d {
+			continue // preempted jobs of its own repair cannot end it, but what is gone is gone
+		}
+		grown := e.finder.Grown(d, berth.PESet{})
+		if grown.NPE < d.Variant(0).NPE && d.State() != berth.Active && d.Start() >= e.state.Now() {
+			if found, refusal := e.finder.Place(place.Want{Again: d}); refusal == nil {
+				e.move(d, &found)
+				continue
+			}
+		}
+		if grown.NPE > d.Part(0).NPE {
+			e.resize(d, &grown)
+		}
+	}
+}
+
+// resize gives a reservation other PEs for the same time.
+func (e *Engine) resize(d *state.Entry, to *berth.Allotment) {
+	extra := *to
+	extra.Start = max(extra.Start, e.state.Now())
+	if !d.Vacant() {
+		extra.PEs = to.PEs.Minus(d.Part(0).PEs)
+		extra.NPE = to.NPE - d.Part(0).NPE
+		if !to.PEs.Empty() {
+			extra.NPE = extra.PEs.Count()
+		}
+	}
+	if extra.NPE > 0 {
+		e.jobs.MakeWay([]berth.Allotment{extra})
+	}
+	e.emitOf(d, change.Change{Kind: change.Resized, Moved: []berth.Allotment{*to}})
+}

@@ -1,0 +1,106 @@
+package jobs
+
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// The conservative pass: every pending job has a plan, the earliest place beside the
+// promises, the running jobs and the plans there are already. A plan may move
+// earlier, and nothing but a promise moves it later: a plan is no promise, so a
+// request is decided as if no job waited, and what stands in the way of an accepted
+// one is planned anew.
+//
+// Source: Mu'alem and Feitelson, "Utilization, predictability, workloads, and user
+// runtime estimates" (2001); compression as pyss has it.
+
+// Plan plans the jobs that have no plan, in order, if the pass plans. A plan for now
+// comes true at once.
+func (r *Runner) Plan() {
+	backlog := r.state.Backlog()
+	if !r.pass.Plans || backlog.Unplanned() == 0 {
+		return
+	}
+	p := r.state.Profile()
+	r.waiting = r.waiting[:0]
+	if newest := backlog.Newest(); p != nil && backlog.Unplanned() == 1 && newest != nil && newest.PlannedStart() >= berth.Forever {
+		r.waiting = append(r.waiting, newest)
+	} else {
+		for j := range backlog.Round(r.state.Now()) {
+			if j.PlannedStart() >= berth.Forever {
+				r.waiting = append(r.waiting, j)
+			}
+		}
+	}
+	if p != nil {
+		r.planFlat(p, r.waiting)
+		return
+	}
+	for _, j := range r.waiting {
+		t := r.state.TryPlans()
+		at, ok := r.finder.JobEarliest(j)
+		t.Close()
+		if ok {
+			r.setPlan(j, &at)
+		}
+	}
+}
+
+// compressPlans moves each planned job, in order, to the earliest place beside
+// everything else, if it starts earlier there.
+func (r *Runner) compressPlans() {
+	backlog := r.state.Backlog()
+	if backlog.Len() == 0 {
+		return
+	}
+	if p := r.state.Profile(); p != nil {
+		r.compressFlat(p)
+		return
+	}
+	for _, j := range slices.Collect(backlog.Round(r.state.Now())) {
+		start := j.PlannedStart()
+		if start >= berth.Forever || start <= r.state.Now() {
+			continue
+		}
+		t := r.state.TryPlans()
+		t.Unplan(j)
+		at, ok := r.finder.JobEarliest(j)
+		t.Close()
+		if ok && at.Start < start {
+			r.setPlan(j, &at)
+		}
+	}
+}
+
+// planPiece is how many plans share a piece of memory.
+const planPiece = 64
+
+// setPlan gives a job a plan, or starts it if that is now.
+func (r *Runner) setPlan(j *state.Job, at *berth.Allotment) {
+	if at.Start <= r.state.Now() {
+		r.Run(j, at)
+		return
+	}
+	if len(r.plans) == cap(r.plans) {
+		r.plans = make([]berth.Allotment, 0, planPiece)
+	}
+	r.plans = append(r.plans, *at)
+	r.out.Emit(change.Change{Kind: change.Planned, ID: j.Request().ID, Plan: &r.plans[len(r.plans)-1]}, state.Ref{Job: j})
+}
+
+// MakeWay drops the plans of all jobs if one of them stands in the way of what is
+// about to be promised.
+func (r *Runner) MakeWay(allotments []berth.Allotment) {
+	backlog := r.state.Backlog()
+	if !backlog.Planned() || r.state.FitsBesidePlans(allotments) {
+		return
+	}
+	for _, j := range slices.Collect(backlog.All()) {
+		if j.PlannedStart() < berth.Forever {
+			r.out.Emit(change.Change{Kind: change.Planned, ID: j.Request().ID}, state.Ref{Job: j})
+		}
+	}
+}

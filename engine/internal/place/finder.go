@@ -1,0 +1,467 @@
+package place
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/internal/stream"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// Staging says what becomes of PEs while data are on their way.
+type Staging uint8
+
+// The modes.
+const (
+	NoStaging Staging = iota // data are not considered
+	Before                   // PEs are promised from when the data have arrived
+	Hold                     // PEs are held from the beginning of the transfer
+)
+
+// Rules say how places are chosen.
+type Rules struct {
+	Sites     []berth.Site
+	Match     policy.Match
+	Placement policy.Placement
+	Choice    policy.Choice
+	Horizon   calendar.Horizon
+	Explain   bool // a refusal for want of room says how many PEs were free
+	Eager     *policy.Eager
+	Quota     policy.Quota
+	Staging   Staging
+	Preempt   bool          // running jobs are no obstacle
+	Draws     stream.Stream // of the match
+}
+
+// Finder finds places on a state.
+type Finder struct {
+	Rules
+	state    *state.State
+	compare  policy.Comparer // nil if the first pool with room is taken
+	pools    []pool
+	programs programs
+
+	candidates []policy.Candidate // scratch space of ranked
+}
+
+// pool is what the configuration says of a pool.
+type pool struct {
+	index  int // in the state
+	id     berth.ResourceID
+	site   *berth.Site
+	siteAt int // place of the site in the configuration
+	config *berth.Pool
+}
+
+// NewFinder returns a finder for a state of the same sites.
+func NewFinder(rules Rules, s *state.State) *Finder {
+	f := &Finder{Rules: rules, state: s, programs: newPrograms(rules.Sites)}
+	f.compare, _ = rules.Match.(policy.Comparer)
+	for i := range rules.Sites {
+		site := &rules.Sites[i]
+		for k := range site.Pools {
+			id := berth.PoolID(site.Name, site.Pools[k].Name)
+			index, known := s.Index(id)
+			if !known {
+				panic("engine: a pool that the state does not have")
+			}
+			f.pools = append(f.pools, pool{index: index, id: id, site: site, siteAt: i, config: &site.Pools[k]})
+		}
+	}
+	return f
+}
+
+// Want says what to place and what to consider.
+type Want struct {
+	// Request is what to place; nil for the promise Again by its terms.
+	Request *berth.Request
+	// Again is the promise that is modified or gets another place: what it holds
+	// counts as free, and data on their way to it need not be moved again. nil for
+	// a new one.
+	Again *state.Entry
+	// Admit says that the admission policies are asked.
+	Admit bool
+	// Avoid is PEs of Pool that are of no use.
+	Pool  berth.ResourceID
+	Avoid berth.PESet
+	// Overdue says that a place after the window, in the same pool, is better than
+	// none.
+	Overdue bool
+}
+
+// Place is where a request fits, with everything that it takes there.
+type Place struct {
+	Allotments []berth.Allotment
+	Terms      berth.Terms
+	Stocks     []berth.Allotment
+	Transfers  []berth.Transfer
+}
+
+// Place finds a place for all parts of a request, or says why there is none. A new
+// or modified request is placed by the rules of admission: a single part where the
+// match and the placement choose, several parts at their earliest common start. A
+// promise that is placed again is placed nearest to what was promised: on the same
+// PEs at the same start if they are free, else at the same start, else at the
+// earliest start in its window; with its variants, and with others of its request
+// only where those fit nowhere. The state is as it was afterwards.
+func (f *Finder) Place(w Want) (Place, *berth.Refusal) {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, w.Again)
+	if w.Request == nil {
+		return f.replace(t, &w)
+	}
+	x := f.search(w.Request, w.Again)
+	x.admit = w.Admit
+	allotments, refusal := x.find(t)
+	if refusal != nil {
+		return Place{}, refusal
+	}
+	return x.complete(t, allotments), nil
+}
+
+// clear releases what is no obstacle: the promise that is placed again, and
+// running jobs where those yield.
+func (f *Finder) clear(t *state.Trial, again *state.Entry) {
+	if again != nil {
+		t.Release(again)
+	}
+	if f.Preempt {
+		for _, j := range f.RunningJobs() {
+			t.Release(j)
+		}
+	}
+}
+
+// replace finds another place for a promise.
+func (f *Finder) replace(t *state.Trial, w *Want) (Place, *berth.Refusal) {
+	d := w.Again
+	x := f.search(d.Request(), d)
+	x.pool, x.avoid = w.Pool, w.Avoid
+	x.deadline, x.extended, x.pinned = d.Deadline(), d.Extended(), d.Terms().Variants
+	allotments, refusal := x.nearest(t)
+	if refusal == nil {
+		return x.complete(t, allotments), nil
+	}
+	if x.extended == 0 && moldable(d.Request()) {
+		other := x
+		other.pinned = nil
+		if found, no := other.find(t); no == nil {
+			return other.complete(t, found), nil
+		}
+	}
+	if !w.Overdue {
+		return Place{}, refusal
+	}
+	for _, npe := range []berth.Count{d.Variant(0).NPE, d.Part(0).NPE} { // all that is owed, else as much as it had
+		if npe == 0 {
+			continue
+		}
+		late := x
+		late.deadline, late.only, late.notBefore = berth.TimeLimit-1, d.Part(0).Resource, d.Start()
+		late.pinned = []berth.Variant{{NPE: npe, Duration: d.Variant(0).Duration}}
+		if found, no := late.nearest(t); no == nil {
+			place := late.complete(t, found)
+			place.Terms = d.Terms()
+			place.Terms.Deadline = max(place.Terms.Deadline, lastEnd(found))
+			return place, nil
+		}
+	}
+	return Place{}, refusal
+}
+
+func moldable(r *berth.Request) bool {
+	for i := range r.Parts {
+		if len(r.Parts[i].Variants) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// search is one request that is being placed.
+type search struct {
+	*Finder
+	r         *berth.Request
+	again     *state.Entry
+	admit     bool
+	pool      berth.ResourceID // of which it is not to have
+	avoid     berth.PESet      // these PEs
+	only      berth.ResourceID // the only pool that will do, if it has a name
+	notBefore berth.Time
+	deadline  berth.Time
+	extended  berth.Duration  // by how much it lasts longer than its variant
+	pinned    []berth.Variant // of each part, if they are fixed
+}
+
+func (f *Finder) search(r *berth.Request, again *state.Entry) search {
+	return search{Finder: f, r: r, again: again, notBefore: r.Ready, deadline: r.Deadline}
+}
+
+// variants returns the shapes that a part may take.
+func (x *search) variants(part int) []berth.Variant {
+	if x.pinned != nil {
+		return x.pinned[part : part+1]
+	}
+	return x.r.Parts[part].Variants
+}
+
+// view returns the calendar of a pool as it is now, with what is tried.
+func (f *Finder) view(p *pool) state.View {
+	if t := f.state.Trying(); t != nil {
+		return t.View(p.index)
+	}
+	return f.state.View(p.index)
+}
+
+// scaled returns a variant with its duration on a pool: its run at the speed of the
+// pool, by how much it was extended, and its transfer where PEs are held meanwhile.
+func (x *search) scaled(p *pool, v berth.Variant) berth.Variant {
+	v.Duration = min(p.config.SpeedFor(&x.r.Requirements).Scale(v.Duration)+x.extended, berth.TimeLimit)
+	if x.Staging == Hold {
+		v.Duration = min(v.Duration+x.transferTime(p), berth.TimeLimit)
+	}
+	return v
+}
+
+// find places a request by the rules of admission.
+func (x *search) find(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
+	for part := range x.r.Parts {
+		if refusal := x.impossible(part, x.state.Now()); refusal != nil {
+			return nil, refusal
+		}
+	}
+	if len(x.r.Parts) > 1 {
+		return x.coallocate(t)
+	}
+	o, refusal := x.matched()
+	if refusal != nil {
+		return nil, refusal
+	}
+	return []berth.Allotment{o.allotment()}, nil
+}
+
+// matched asks the pools that could serve a part in the order of the match. Each is
+// asked for admission, then for room. Of the refusals the most informative is
+// reported, the one that got furthest in the order of berth.Reasons, the first of
+// equals.
+func (x *search) matched() (best offer, refusal *berth.Refusal) {
+	for _, candidate := range x.ranked(0) {
+		p := &x.pools[candidate.Index]
+		o, denied := x.bestVariant(p)
+		if denied == nil && x.compare == nil {
+			return o, nil
+		}
+		if denied == nil {
+			if best.pool == nil || x.compare.Better(o.fit, best.fit) {
+				best = o
+			}
+			continue
+		}
+		if refusal == nil || denied.Reason.Rank() > refusal.Reason.Rank() || closer(denied, refusal) {
+			refusal = denied
+		}
+		if denied.Reason == berth.PolicyRefused && x.Eager.RefuseAll {
+			break
+		}
+	}
+	if best.pool != nil {
+		return best, nil
+	}
+	return best, refusal
+}
+
+// closer reports whether refusal a, of the same reason, came closer than b.
+func closer(a, b *berth.Refusal) bool {
+	return a.Reason == b.Reason && a.Nearest != nil && b.Nearest != nil && a.Nearest.NPE > b.Nearest.NPE
+}
+
+// ranked returns the pools that could serve a part, in the order of the match.
+func (x *search) ranked(part int) []policy.Candidate {
+	candidates := x.candidates[:0]
+	for i := range x.pools {
+		p := &x.pools[i]
+		if o := x.obstacle(part, p, x.state.Now()); o.reason == "" {
+			candidates = append(candidates, policy.Candidate{Index: i, PEs: p.config.PEs, Speed: p.config.SpeedFor(&x.r.Requirements)})
+		}
+	}
+	x.candidates = candidates
+	if len(candidates) > 1 {
+		x.Match.Rank(candidates, x.draw)
+	}
+	return candidates
+}
+
+// drawsPerDecision is how many random numbers one decision may draw: more than
+// any sites file has pools.
+const drawsPerDecision = 1 << 20
+
+// draw returns the i-th random number of the present decision.
+func (f *Finder) draw(i int) uint64 {
+	return f.Draws.Uint64(f.state.Decided()*drawsPerDecision + uint64(i))
+}
+
+// offer is a fit of a variant in a pool.
+type offer struct {
+	pool    *pool
+	variant berth.Variant // its duration is that in the pool
+	fit     calendar.Fit
+}
+
+func (o *offer) allotment() berth.Allotment {
+	return berth.Allotment{
+		Resource: o.pool.id, Start: o.fit.Start, End: o.fit.End, NPE: o.variant.NPE, PEs: o.fit.PEs,
+	}
+}
+
+// bestVariant returns the best fit of the only part in a pool over the variants
+// that are admitted there, or why there is none.
+func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
+	view := x.view(p)
+	eligible, takes := x.eligibleCount(0, p), x.takes(p)
+	var denied *berth.Refusal
+	admitted := false
+	for _, v := range policy.Undominated(x.admitted(p, eligible, &denied)) {
+		v = x.scaled(p, v)
+		if v.NPE > eligible || !x.permits(p, v) {
+			continue
+		}
+		admitted = true
+		q := x.query(0, v, p)
+		fit, ok := view.Find(q, x.Placement)
+		fit, ok = x.withStocks(view, takes, q, fit, ok)
+		if ok && (best.pool == nil || x.Choice.Better(v, fit, best.variant, best.fit)) {
+			best = offer{pool: p, variant: v, fit: fit}
+		}
+	}
+	switch {
+	case best.pool != nil:
+		return best, nil
+	case !admitted && denied != nil:
+		return best, denied
+	}
+	return best, x.noCapacity(0, p)
+}
+
+// admitted returns the variants of the only part that are admitted in a pool. The
+// refusal of the one with the fewest PEs of the others is left in denied.
+func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal) []berth.Variant {
+	variants := x.variants(0)
+	if !x.admit || x.Eager == nil && x.Quota == (policy.Quota{}) {
+		return variants
+	}
+	var list []berth.Variant
+	for _, v := range variants {
+		on := x.scaled(p, v)
+		if on.NPE > eligible || !x.permits(p, on) {
+			continue
+		}
+		no := x.denies(p, on)
+		if no == nil {
+			list = append(list, v)
+		} else if *denied == nil || no.Wanted < (*denied).Wanted {
+			*denied = no
+		}
+	}
+	return list
+}
+
+// query asks for a variant, scaled already, within the window, as far as it is not
+// over.
+func (x *search) query(part int, v berth.Variant, p *pool) calendar.Query {
+	return calendar.Query{
+		Now: x.state.Now(), Ready: max(x.notBefore, x.arrival(p)), Deadline: x.deadline,
+		Duration: v.Duration, NPE: v.NPE, Eligible: x.eligible(part, p), Horizon: x.Horizon,
+	}
+}
+
+func lastEnd(allotments []berth.Allotment) berth.Time {
+	end := allotments[0].End
+	for i := range allotments[1:] {
+		end = max(end, allotments[i+1].End)
+	}
+	return end
+}
+
+// noCapacity is the refusal of a part for which others leave no room in a pool;
+// where it is a licence, storage or the uplink that is short, it names that, with
+// how much there is in all. With Explain it names the most PEs that were free for as
+// long as the narrowest variant needs.
+func (x *search) noCapacity(part int, p *pool) *berth.Refusal {
+	narrowest := x.narrowest(part, p)
+	refusal := &berth.Refusal{Reason: berth.NoCapacity, Resource: p.id, Wanted: narrowest.NPE}
+	if t := x.scarce(p, x.query(part, narrowest, p)); t != nil {
+		refusal.Resource, refusal.Wanted, refusal.Limit = t.stock.ID(), t.n, t.stock.View().Size()
+		return refusal
+	}
+	if x.Explain {
+		free, start := x.view(p).MostFree(x.query(part, narrowest, p))
+		refusal.Nearest = &berth.Nearest{NPE: max(free, 0), Duration: narrowest.Duration, Start: start}
+	}
+	return refusal
+}
+
+// narrowest returns the variant of the fewest PEs that is short enough for the
+// window, the shortest of equals, scaled to the pool.
+func (x *search) narrowest(part int, p *pool) berth.Variant {
+	var best berth.Variant
+	for _, v := range x.variants(part) {
+		v = x.scaled(p, v)
+		fits := x.permits(p, v) && max(x.notBefore, x.state.Now().Add(x.transferBefore(p))).Add(v.Duration) <= x.deadline
+		if fits && (best.NPE == 0 || v.NPE < best.NPE || (v.NPE == best.NPE && v.Duration < best.Duration)) {
+			best = v
+		}
+	}
+	return best
+}
+
+// denies asks the admission policies about a variant, scaled already, in a pool, in
+// the order of berth.Reasons; nil admits it.
+func (x *search) denies(p *pool, v berth.Variant) *berth.Refusal {
+	if !x.admit {
+		return nil
+	}
+	if x.Eager != nil && !x.eager(p, v) {
+		return &berth.Refusal{Reason: berth.PolicyRefused, Resource: p.id, Wanted: v.NPE, Limit: p.config.PEs}
+	}
+	if !x.withinQuota(v.Area()) {
+		return &berth.Refusal{Reason: berth.Quota, Resource: p.id, Wanted: v.NPE}
+	}
+	return nil
+}
+
+// withinQuota reports whether the user may have one more reservation of an area.
+func (x *search) withinQuota(area int64) bool {
+	usage := x.state.Usage(x.r.User)
+	return x.r.User == "" || x.Quota.Allows(usage.Reservations, usage.PESeconds, area)
+}
+
+// eager is the filter C of the waiting-time paper, with T = ω+β the time that is
+// left until the deadline.
+func (x *search) eager(p *pool, v berth.Variant) bool {
+	filter := x.Eager
+	if filter.Wide(v.NPE, p.config.PEs) {
+		return true
+	}
+	ahead := berth.Interval{Start: x.state.Now(), End: x.deadline}
+	if !filter.Grid {
+		return filter.Idle(x.view(p).Booked(ahead), berth.Area(p.config.PEs, ahead.Length()))
+	}
+	var booked, total int64
+	for i := range x.pools {
+		other := &x.pools[i]
+		booked += x.view(other).Booked(ahead)
+		total += berth.Area(other.config.PEs, ahead.Length())
+	}
+	return filter.Idle(booked, total)
+}
+
+// RunningJobs returns the jobs that run and are not over now, those that started
+// last first.
+func (f *Finder) RunningJobs() []*state.Entry {
+	running := f.state.Select(func(e *state.Entry) bool {
+		return e.Request().IsJob() && e.State() == berth.Active && e.End() > f.state.Now()
+	})
+	sortRunning(running)
+	return running
+}

@@ -1,0 +1,103 @@
+package place
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// JobNow returns where a job can start now, with what is tried. If running jobs
+// yield to promises, it may start where it will have to yield.
+func (f *Finder) JobNow(j *state.Job) (berth.Allotment, bool) {
+	x := f.search(j.Request(), nil)
+	now := f.state.Now()
+	at, ok := x.jobBy(j, func(d berth.Duration) berth.Time { return min(j.Request().Deadline, now.Add(d)) })
+	if !ok && f.Preempt {
+		return x.meanwhile(j)
+	}
+	return at, ok
+}
+
+// JobEarliest returns where a job can start earliest, with what is tried.
+func (f *Finder) JobEarliest(j *state.Job) (berth.Allotment, bool) {
+	x := f.search(j.Request(), nil)
+	return x.jobBy(j, func(berth.Duration) berth.Time { return j.Request().Deadline })
+}
+
+// jobBy returns where a job can start earliest, among the pools that could serve
+// it, if it must end by the deadline for its duration there. Of equal starts the one
+// ranked first by the match is taken; a match that compares fits compares them
+// instead.
+func (x *search) jobBy(j *state.Job, deadline func(berth.Duration) berth.Time) (best berth.Allotment, found bool) {
+	var bestFit calendar.Fit
+	for _, candidate := range x.ranked(0) {
+		p := &x.pools[candidate.Index]
+		v := x.scaled(p, j.Variant())
+		q := x.query(0, v, p)
+		q.Deadline = deadline(v.Duration)
+		fit, ok := x.view(p).Earliest(q)
+		if ok && fit.End.Valid() && (!found || x.sooner(fit, bestFit)) {
+			o := offer{pool: p, variant: v, fit: fit}
+			best, bestFit, found = o.allotment(), fit, true
+		}
+	}
+	return best, found
+}
+
+func (f *Finder) sooner(a, b calendar.Fit) bool {
+	if f.compare != nil {
+		return f.compare.Better(a, b)
+	}
+	return a.Start < b.Start
+}
+
+// meanwhile returns where a job can run from now on until a promise needs its PEs,
+// for the longest time of any pool, the first of equals.
+func (x *search) meanwhile(j *state.Job) (best berth.Allotment, found bool) {
+	now := x.state.Now()
+	for _, candidate := range x.ranked(0) {
+		p := &x.pools[candidate.Index]
+		v := x.scaled(p, j.Variant())
+		for low, high := berth.Duration(0), v.Duration; high-low > 1; {
+			d := low + (high-low)/2
+			q := x.query(0, berth.Variant{NPE: v.NPE, Duration: d}, p)
+			q.Deadline = now.Add(d)
+			fit, ok := x.view(p).Earliest(q)
+			if !ok {
+				high = d
+				continue
+			}
+			if low = d; !found || d > best.End.Sub(best.Start) {
+				o := offer{pool: p, variant: v, fit: fit}
+				best, found = o.allotment(), true
+			}
+		}
+	}
+	return best, found
+}
+
+// Remainder returns what is left to do of a job that has run for a time on its pool,
+// in standard seconds; ok is false if it has run for as long as it may.
+func (f *Finder) Remainder(e *state.Entry, ran berth.Duration) (rest *berth.Request, ok bool) {
+	a := e.Part(0)
+	p := f.poolOf(a.Resource)
+	x := f.search(e.Request(), nil)
+	whole := e.Request().Parts[0].Variants[0]
+	if ran >= x.scaled(p, whole).Duration {
+		return nil, false
+	}
+	left := e.Request().Clone()
+	left.Deadline = berth.Forever // it did start in time
+	left.Parts[0].Variants[0].Duration = max(1, whole.Duration-p.config.SpeedFor(&left.Requirements).Work(ran))
+	return left, true
+}
+
+// OnlyPool returns the first pool: the only one where passes look at a profile.
+func (f *Finder) OnlyPool() berth.ResourceID { return f.pools[0].id }
+
+// Standard returns a variant with its duration in the first pool, for requests that
+// all find it equally fast.
+func (f *Finder) Standard(v berth.Variant) berth.Variant {
+	v.Duration = f.pools[0].config.Speed.Scale(v.Duration)
+	return v
+}

@@ -1,0 +1,416 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// nearest finds the place that is nearest to what the promise has, or had: as many
+// of its PEs at its start, else the same start elsewhere, else the earliest start in
+// the window, there too on as many of its PEs as are free. Ties go to its own pool,
+// then to the order of the match.
+func (x *search) nearest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
+	for part := range x.r.Parts {
+		if refusal := x.impossible(part, x.state.Now()); refusal != nil {
+			return nil, refusal
+		}
+	}
+	promised := x.again.Start()
+	if promised >= max(x.notBefore, x.state.Now()) {
+		if allotments, ok := x.at(t, promised); ok {
+			return allotments, nil
+		}
+	}
+	allotments, refusal := x.earliest(t)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if same, ok := x.at(t, allotments[0].Start); ok {
+		return same, nil
+	}
+	return allotments, nil
+}
+
+// earliest finds the earliest start of all parts.
+func (x *search) earliest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
+	if len(x.r.Parts) > 1 {
+		return x.coallocate(t)
+	}
+	var best offer
+	var refusal *berth.Refusal
+	for _, candidate := range x.ranked(0) {
+		p := &x.pools[candidate.Index]
+		o, ok := x.firstIn(p, func(a, b *offer) bool { return a.fit.Start < b.fit.Start })
+		switch {
+		case ok && (best.pool == nil || o.fit.Start < best.fit.Start):
+			best = o
+		case !ok && best.pool == nil:
+			if no := x.noCapacity(0, p); refusal == nil || closer(no, refusal) {
+				refusal = no
+			}
+		}
+	}
+	if best.pool == nil {
+		return nil, refusal
+	}
+	return []berth.Allotment{best.allotment()}, nil
+}
+
+// firstIn returns the best of the earliest fits of the only part in a pool, one for
+// each variant that is admitted there.
+func (x *search) firstIn(p *pool, better func(a, b *offer) bool) (best offer, found bool) {
+	view, takes := x.view(p), x.takes(p)
+	eligible := x.eligibleCount(0, p)
+	for _, v := range x.variants(0) {
+		v = x.scaled(p, v)
+		if v.NPE > eligible || !x.permits(p, v) || x.denies(p, v) != nil {
+			continue
+		}
+		q := x.query(0, v, p)
+		fit, ok := view.Earliest(q)
+		fit, ok = x.withStocks(view, takes, q, fit, ok)
+		if o := (offer{pool: p, variant: v, fit: fit}); ok && fit.End.Valid() && (!found || better(&o, &best)) {
+			best, found = o, true
+		}
+	}
+	return best, found
+}
+
+// at places every part at a start, on as many of its promised PEs as are free; ok
+// is false if one of them does not fit there beside those before it.
+func (x *search) at(t *state.Trial, start berth.Time) ([]berth.Allotment, bool) {
+	bare := t.Mark()
+	defer t.Undo(bare)
+	allotments := make([]berth.Allotment, 0, len(x.r.Parts))
+	for part := range x.r.Parts {
+		a, ok := x.partAt(part, start)
+		if !ok {
+			return nil, false
+		}
+		t.Book(&a)
+		allotments = append(allotments, a)
+	}
+	if stocked, ok := x.stockedFrom(t, allotments, start); !ok || stocked != start {
+		return nil, false
+	}
+	return allotments, true
+}
+
+// partAt places a part at a start, in its own pool if it fits there.
+func (x *search) partAt(part int, start berth.Time) (berth.Allotment, bool) {
+	own := berth.Allotment{}
+	if part < x.again.Parts() {
+		own = x.again.Part(part)
+	}
+	for i := range x.pools {
+		if p := &x.pools[i]; p.id == own.Resource {
+			if a, ok := x.inPoolAt(part, p, start, own.PEs); ok {
+				return a, true
+			}
+		}
+	}
+	ranked := x.ranked(part)
+	order := make([]int, len(ranked)) // ranked is scratch space
+	for i := range ranked {
+		order[i] = ranked[i].Index
+	}
+	for _, i := range order {
+		if p := &x.pools[i]; p.id != own.Resource {
+			if a, ok := x.inPoolAt(part, p, start, berth.PESet{}); ok {
+				return a, true
+			}
+		}
+	}
+	return berth.Allotment{}, false
+}
+
+// inPoolAt places a part at a start in a pool, on as many of some PEs as are free,
+// and on the lowest-numbered others.
+func (x *search) inPoolAt(part int, p *pool, start berth.Time, preferred berth.PESet) (berth.Allotment, bool) {
+	if o := x.obstacle(part, p, x.state.Now()); o.reason != "" {
+		return berth.Allotment{}, false
+	}
+	view, eligible := x.view(p), x.eligibleCount(part, p)
+	for _, v := range x.variants(part) {
+		v = x.scaled(p, v)
+		q := x.query(part, v, p)
+		end := start.Add(v.Duration)
+		if v.NPE > eligible || !x.permits(p, v) || start < q.Ready || end > q.Deadline || !end.Valid() {
+			continue
+		}
+		free, pes := view.Free(berth.Interval{Start: start, End: end})
+		a := berth.Allotment{Resource: p.id, Start: start, End: end, NPE: v.NPE}
+		if p.config.Binding == berth.Early {
+			if !q.Eligible.Empty() {
+				pes = pes.And(q.Eligible)
+			}
+			free = pes.Count()
+			a.PEs = prefer(pes, preferred, v.NPE)
+		}
+		if free < v.NPE {
+			continue
+		}
+		if len(x.r.Parts) == 1 {
+			q.Ready = start
+			if stocked, ok := x.stocked(x.takes(p), q, start); !ok || stocked != start {
+				continue
+			}
+		}
+		return a, true
+	}
+	return berth.Allotment{}, false
+}
+
+// prefer returns n PEs of a set: as many of the preferred ones as there are, and the
+// lowest-numbered others.
+func prefer(set, preferred berth.PESet, n berth.Count) berth.PESet {
+	kept := set.And(preferred).Lowest(n)
+	if rest := n - kept.Count(); rest > 0 {
+		return kept.Or(set.Minus(kept).Lowest(rest))
+	}
+	return kept
+}
+
+// Grown returns the allotment of a reservation with as much of what is owed to it as
+// there is at its time, without some PEs: on those that it has, and others.
+func (f *Finder) Grown(d *state.Entry, lost berth.PESet) berth.Allotment {
+	a := d.Part(0)
+	from, owed := max(a.Start, f.state.Now()), d.Variant(0).NPE
+	if from >= a.End {
+		return a
+	}
+	t := f.state.Try()
+	defer t.Close()
+	active := d.State() == berth.Active
+	if !active {
+		t.Release(d)
+	}
+	p := f.poolOf(a.Resource)
+	x := f.search(d.Request(), d)
+	kept := a.PEs.Minus(lost)
+	more := max(0, owed-kept.Count())
+	free, pes := f.view(p).Free(berth.Interval{Start: from, End: a.End})
+	switch late := p.config.Binding == berth.Late; {
+	case late && active: // what ends at this moment may not have given its PEs back yet
+		idle, _ := f.state.Idle(p.index, min(more, max(0, free)), lost)
+		a.PEs = kept.Or(idle)
+		a.NPE = a.PEs.Count()
+		return a
+	case late:
+		a.NPE = max(0, min(free, owed))
+		return a
+	}
+	pes = pes.Minus(lost)
+	if eligible := x.eligible(0, p); !eligible.Empty() {
+		pes = pes.And(eligible)
+	}
+	if active {
+		a.PEs = kept.Or(pes.Lowest(more))
+	} else {
+		a.PEs = prefer(pes, kept, owed)
+	}
+	a.NPE = a.PEs.Count()
+	return a
+}
+
+// Remains returns the allotment of a vacated reservation at its own time, with as many
+// PEs of what is owed to it as there are; ok is false if its stocks are not there.
+func (f *Finder) Remains(d *state.Entry) (a berth.Allotment, ok bool) {
+	for held := range d.Stocks() {
+		held.Start = max(held.Start, f.state.Now())
+		free, _ := f.state.Stock(held.Resource).View().Free(held.Interval())
+		if held.Start < held.End && free < held.NPE {
+			return a, false
+		}
+	}
+	for t := range d.Transfers() {
+		share := berth.Interval{Start: max(t.Since, f.state.Now()), End: t.End}
+		if t.Rate == 0 || t.Start <= f.state.Now() || share.Start >= share.End {
+			continue // it has its share still
+		}
+		if free, _ := f.state.Uplink().View().Free(share); free < t.Rate {
+			return a, false
+		}
+	}
+	return f.Grown(d, berth.PESet{}), true
+}
+
+func (f *Finder) poolOf(id berth.ResourceID) *pool {
+	for i := range f.pools {
+		if f.pools[i].id == id {
+			return &f.pools[i]
+		}
+	}
+	panic("engine: no pool " + id.Name + " at site " + id.Site)
+}
+
+// freeFor returns for how long an allotment is free from its start.
+func (f *Finder) freeFor(a *berth.Allotment) berth.Duration {
+	view := f.view(f.poolOf(a.Resource))
+	low, high := berth.Duration(0), a.End.Sub(a.Start)
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		b := *a
+		b.End = a.Start.Add(middle)
+		if view.Takes(&b) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// Extension says why a reservation cannot last until a later end where it is, nil
+// if it can.
+func (f *Finder) Extension(d *state.Entry, until berth.Time) *berth.Refusal {
+	a := d.Part(0)
+	p := f.poolOf(a.Resource)
+	x := f.search(d.Request(), d)
+	usage := f.state.Usage(d.Request().User)
+	extra := a
+	extra.Start, extra.End = max(a.End, f.state.Now()), until
+	switch {
+	case !x.permits(p, berth.Variant{NPE: a.NPE, Duration: until.Sub(a.Start)}):
+		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: a.Resource, Wanted: a.NPE}
+	case d.Request().User != "" && !f.Quota.Allows(usage.Reservations-1, usage.PESeconds, berth.Area(a.NPE, until.Sub(a.End))):
+		return &berth.Refusal{Reason: berth.Quota, Resource: a.Resource, Wanted: a.NPE}
+	}
+	if short := f.StockShort(d, until); short != nil {
+		return short
+	}
+	if !f.view(p).Takes(&extra) {
+		return &berth.Refusal{
+			Reason: berth.NoCapacity, Resource: a.Resource, Wanted: a.NPE,
+			Nearest: &berth.Nearest{NPE: a.NPE, Start: a.End, Duration: f.freeFor(&extra)},
+		}
+	}
+	return nil
+}
+
+// StockShort says which of the stocks that a reservation takes is not there until a
+// later end, nil if all are.
+func (f *Finder) StockShort(d *state.Entry, until berth.Time) *berth.Refusal {
+	for a := range d.Stocks() {
+		st := f.state.Stock(a.Resource)
+		free, _ := st.View().Free(berth.Interval{Start: max(a.End, f.state.Now()), End: until})
+		if free >= a.NPE {
+			continue
+		}
+		refusal := &berth.Refusal{Reason: berth.NoCapacity, Resource: a.Resource, Wanted: a.NPE, Limit: st.View().Size()}
+		if a.Resource.Kind == berth.LicenceKind {
+			refusal.Reason = berth.NoLicence
+		}
+		return refusal
+	}
+	return nil
+}
+
+// Free reports whether an allotment is free.
+func (f *Finder) Free(a *berth.Allotment) bool { return f.view(f.poolOf(a.Resource)).Takes(a) }
+
+// InTheWay returns reservations that have not started and without which blocks of
+// one pool are free: at each time at which they are not, those that start last go
+// first, of equals those accepted last, and none that is not needed. ok is false if
+// no choice of them is enough. Those of several parts are left alone unless several
+// is set. Cost: O(live reservations), and O(log n) looks at the calendar for each of
+// those that go.
+func (f *Finder) InTheWay(blocks []berth.Allotment, several bool) (displaced []*state.Entry, ok bool) {
+	if len(blocks) == 0 {
+		return nil, true
+	}
+	p := f.poolOf(blocks[0].Resource)
+	late := p.config.Binding == berth.Late
+	var candidates []*state.Entry
+	candidates = append(candidates, f.state.Select(func(d *state.Entry) bool {
+		return d.State() != berth.Active && !d.Vacant() && (several || d.Parts() == 1) &&
+			slices.ContainsFunc(blocks, func(b berth.Allotment) bool { return overlaps(d, &b, late) })
+	})...)
+	slices.SortFunc(candidates, func(a, b *state.Entry) int { return state.ByStart(b, a) })
+	t := f.state.Try()
+	defer t.Close()
+	view := t.View(p.index)
+	for i := range blocks {
+		for !view.Takes(&blocks[i]) {
+			short := blocks[i]
+			if late {
+				short.Start = shortage(view, &short)
+				short.End = short.Start + 1
+			}
+			next := slices.IndexFunc(candidates, func(d *state.Entry) bool { return d != nil && overlaps(d, &short, late) })
+			if next < 0 {
+				return nil, false
+			}
+			release(t, candidates[next], p.id)
+			displaced = append(displaced, candidates[next])
+			candidates[next] = nil
+		}
+		t.Book(&blocks[i])
+	}
+	slices.SortFunc(displaced, state.ByStart)
+	if late {
+		displaced = slices.DeleteFunc(displaced, func(d *state.Entry) bool { return reinstate(t, d, p) })
+	}
+	return displaced, true
+}
+
+// overlaps reports whether a part of a reservation holds something of a block; of a
+// pool of late binding any PE will do.
+func overlaps(d *state.Entry, b *berth.Allotment, late bool) bool {
+	for i := range d.Parts() {
+		a := d.Part(i)
+		if a.Resource == b.Resource && a.NPE > 0 && a.Start < b.End && a.End > b.Start && (late || a.PEs.Overlap(b.PEs) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortage returns the last time at which a block is not free in a pool of late
+// binding.
+func shortage(view state.View, b *berth.Allotment) berth.Time {
+	low, high := b.Start, b.End // from high on it is free, from low on it is not
+	for high-low > 1 {
+		tail := *b
+		tail.Start = low + (high-low)/2
+		if view.Takes(&tail) {
+			high = tail.Start
+		} else {
+			low = tail.Start
+		}
+	}
+	return low
+}
+
+// release gives back what a reservation that has not started holds of a pool.
+func release(t *state.Trial, d *state.Entry, pool berth.ResourceID) {
+	for i := range d.Parts() {
+		if a := d.Part(i); a.Resource == pool && a.NPE > 0 {
+			if a.Start = max(a.Start, t.Now()); a.Start < a.End {
+				t.Give(&a)
+			}
+		}
+	}
+}
+
+// reinstate takes it again if that is free after all.
+func reinstate(t *state.Trial, d *state.Entry, p *pool) bool {
+	mark := t.Mark()
+	for i := range d.Parts() {
+		a := d.Part(i)
+		if a.Resource != p.id || a.NPE == 0 {
+			continue
+		}
+		if a.Start = max(a.Start, t.Now()); a.Start >= a.End {
+			continue
+		}
+		if !t.View(p.index).Takes(&a) {
+			t.Undo(mark)
+			return false
+		}
+		t.Book(&a)
+	}
+	return true
+}

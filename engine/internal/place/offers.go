@@ -1,0 +1,245 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+)
+
+// Difference says how an offer differs from what was asked for.
+type Difference uint8
+
+// The differences, in the order in which offers are listed.
+const (
+	AsAsked Difference = iota
+	Later
+	OtherSite
+	Earlier
+	FewerPEs
+	Shorter
+)
+
+// Offer is a place that would be promised now.
+type Offer struct {
+	Difference Difference
+	Request    berth.Request
+	Allotments []berth.Allotment
+	Idle       int64 // PE-seconds that it would leave idle in gaps too short for others
+}
+
+// usable is how long PEs must be free to be worth something to others: a quarter of
+// an hour, the step in which advance reservations are sold by the systems that sell
+// them by the slot (field notes: ARS, Grid'5000).
+const usable berth.Duration = 900
+
+// Offers returns what could be promised instead of, or as, a valid request: at most
+// so many offers, one of each Difference except OtherSite, all feasible and admitted
+// now, in the order of the differences. The state is as it was afterwards.
+func (f *Finder) Offers(r *berth.Request, most int) []Offer {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	asked := *r
+	asked.Ready = max(asked.Ready, f.state.Now())
+	o := offering{Finder: f, most: most}
+	x := f.search(&asked, nil)
+	x.admit = true
+	allotments, refusal := x.find(t)
+	if refusal == nil {
+		o.add(AsAsked, &asked, allotments)
+	}
+	later := asked
+	later.Deadline = berth.TimeLimit - 1
+	if len(r.Parts) > 1 {
+		x := f.search(&later, nil)
+		x.admit = true
+		if allotments, refusal := x.find(t); refusal == nil {
+			o.add(Later, &later, allotments)
+		}
+		return o.list
+	}
+	o.later(&later)
+	if refusal != nil && len(r.Parts[0].Variants) == 1 {
+		o.earlier(&asked)
+		o.fewer(&asked)
+		o.shorter(&asked)
+	}
+	return o.list
+}
+
+// offering gathers offers.
+type offering struct {
+	*Finder
+	most int
+	list []Offer
+}
+
+// add takes an offer, if there is room for it and it is a new one.
+func (o *offering) add(d Difference, as *berth.Request, allotments []berth.Allotment) {
+	if len(o.list) < o.most && !slices.ContainsFunc(o.list, func(x Offer) bool { return samePlace(x.Allotments, allotments) }) {
+		o.list = append(o.list, o.offered(d, as, allotments))
+	}
+}
+
+func samePlace(a, b []berth.Allotment) bool {
+	return slices.EqualFunc(a, b, func(x, y berth.Allotment) bool {
+		return x.Resource == y.Resource && x.Start == y.Start && x.End == y.End && x.NPE == y.NPE
+	})
+}
+
+// offered completes an offer. An offer of one part asks for its place and its window,
+// so that it is that place or none.
+func (o *offering) offered(d Difference, as *berth.Request, allotments []berth.Allotment) Offer {
+	r := *as.Clone()
+	if len(allotments) == 1 {
+		a := &allotments[0]
+		x := o.search(as, nil)
+		r.Site, r.Pool = a.Resource.Site, a.Resource.Name
+		r.Parts[0].Variants = []berth.Variant{x.chosen(0, a)}
+	}
+	r.Ready, r.Deadline = allotments[0].Start, lastEnd(allotments)
+	offer := Offer{Difference: d, Request: r, Allotments: allotments}
+	for i := range allotments {
+		offer.Idle += o.idle(&allotments[i])
+	}
+	return offer
+}
+
+// idle returns the PE-seconds of the gaps around an allotment that are too short for
+// others.
+func (o *offering) idle(a *berth.Allotment) int64 {
+	now := o.state.Now()
+	q := calendar.Query{
+		Now: now, Ready: a.Start, Deadline: a.End, Duration: a.End.Sub(a.Start), NPE: a.NPE, Horizon: calendar.Unbounded,
+	}
+	var lost int64
+	for rectangle := range o.view(o.poolOf(a.Resource)).Rectangles(q) {
+		for _, gap := range []berth.Duration{a.Start.Sub(max(rectangle.Begin, now)), rectangle.End.Sub(a.End)} {
+			if gap < usable {
+				lost += berth.Area(a.NPE, gap)
+			}
+		}
+	}
+	return lost
+}
+
+// later offers the earliest ends whatever the deadline, one at each site.
+func (o *offering) later(r *berth.Request) {
+	best := map[string]offer{}
+	var order []string
+	for i := range o.pools {
+		p := &o.pools[i]
+		found, ok := o.soonest(r, p)
+		before, known := best[p.id.Site]
+		switch {
+		case !ok || known && before.fit.End <= found.fit.End:
+			continue
+		case !known:
+			order = append(order, p.id.Site)
+		}
+		best[p.id.Site] = found
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(best[a].fit.End, best[b].fit.End) })
+	for i, site := range order {
+		found := best[site]
+		difference := OtherSite
+		if i == 0 {
+			difference = Later
+		}
+		o.add(difference, r, []berth.Allotment{found.allotment()})
+	}
+}
+
+// soonest returns the earliest end of a request of one part in a pool that could
+// serve it and admits it.
+func (o *offering) soonest(r *berth.Request, p *pool) (best offer, found bool) {
+	x := o.search(r, nil)
+	x.admit = true
+	if obstacle := x.obstacle(0, p, x.state.Now()); obstacle.reason != "" {
+		return best, false
+	}
+	return x.firstIn(p, func(a, b *offer) bool { return a.fit.End < b.fit.End })
+}
+
+// earlier offers the earliest end if it need not wait for the ready time.
+func (o *offering) earlier(r *berth.Request) {
+	if r.Ready <= o.state.Now() {
+		return
+	}
+	sooner := *r
+	sooner.Ready = o.state.Now()
+	sooner.Arrival = min(sooner.Arrival, sooner.Ready)
+	var best offer
+	for i := range o.pools {
+		if found, ok := o.soonest(&sooner, &o.pools[i]); ok && (best.pool == nil || found.fit.End < best.fit.End) {
+			best = found
+		}
+	}
+	if best.pool != nil {
+		o.add(Earlier, &sooner, []berth.Allotment{best.allotment()})
+	}
+}
+
+// fewer offers the most PEs that are free for the whole duration.
+func (o *offering) fewer(r *berth.Request) {
+	wanted := r.Parts[0].Variants[0]
+	var best offer
+	var request berth.Request
+	for i := range o.pools {
+		p := &o.pools[i]
+		one := shaped(r, berth.Variant{NPE: 1, Duration: wanted.Duration})
+		x := o.search(&one, nil)
+		if obstacle := x.obstacle(0, p, x.state.Now()); obstacle.reason != "" {
+			continue
+		}
+		v := x.scaled(p, one.Parts[0].Variants[0])
+		free, _ := o.view(p).MostFree(x.query(0, v, p))
+		if free = min(free, wanted.NPE-1); free <= best.variant.NPE {
+			continue
+		}
+		fewer := shaped(r, berth.Variant{NPE: free, Duration: wanted.Duration})
+		if found, ok := o.soonest(&fewer, p); ok {
+			best, request = found, fewer
+		}
+	}
+	if best.pool != nil {
+		o.add(FewerPEs, &request, []berth.Allotment{best.allotment()})
+	}
+}
+
+// shorter offers the longest time for which all PEs are free: a bisection on each
+// pool, since what is free for long is free for less.
+func (o *offering) shorter(r *berth.Request) {
+	wanted := r.Parts[0].Variants[0]
+	var best offer
+	var request berth.Request
+	for i := range o.pools {
+		p := &o.pools[i]
+		low, high := berth.Duration(0), wanted.Duration // high is not asked for
+		if best.pool != nil {
+			low = request.Parts[0].Variants[0].Duration // there is as much elsewhere
+		}
+		for middle := min(low+1, high-1); high-low > 1; middle = low + (high-low)/2 {
+			shorter := shaped(r, berth.Variant{NPE: wanted.NPE, Duration: middle})
+			found, ok := o.soonest(&shorter, p)
+			if !ok {
+				high = middle
+				continue
+			}
+			low, best, request = middle, found, shorter
+		}
+	}
+	if best.pool != nil {
+		o.add(Shorter, &request, []berth.Allotment{best.allotment()})
+	}
+}
+
+// shaped returns the request with another shape.
+func shaped(r *berth.Request, v berth.Variant) berth.Request {
+	other, part := *r, r.Parts[0]
+	part.Variants = []berth.Variant{v}
+	other.Parts = []berth.Part{part}
+	return other
+}

@@ -1,0 +1,80 @@
+package place
+
+import "github.com/berth-hpc/berth"
+
+// programs tells which program of each site is the one that a request requires.
+// Sites do not change, so an answer holds for as long as the engine lives. It is
+// found by the name of the program (Tang and Liao, algorithm 1, with an index in
+// the place of their search) and remembered, since many requests require the same.
+type programs struct {
+	sites   []berth.Site
+	byName  map[string][]installed // in the order of sites, then of their programs
+	answers map[wantedProgram][]int32
+	last    wantedProgram // that of answer; one request is mostly asked about at all sites
+	answer  []int32
+}
+
+// installed is a program of a site, both by index.
+type installed struct{ site, row int32 }
+
+// wantedProgram is what a request requires of programs.
+type wantedProgram struct {
+	name, version string
+	licences      berth.Count
+}
+
+// What an answer says of a site in the place of a program's index.
+const (
+	noProgram  = -1
+	noLicences = -2 // the program is there, with fewer licences than are required
+)
+
+// rememberedPrograms bounds the memory of answers, in sites times answers: 32 MB.
+const rememberedPrograms = 1 << 23
+
+func newPrograms(sites []berth.Site) programs {
+	p := programs{sites: sites, byName: map[string][]installed{}, answers: map[wantedProgram][]int32{}}
+	for i := range sites {
+		for row := range sites[i].Software {
+			name := sites[i].Software[row].Name
+			p.byName[name] = append(p.byName[name], installed{int32(i), int32(row)})
+		}
+	}
+	return p
+}
+
+// at returns the index of the first program of a site that is what a request
+// requires, with as many licences, or why there is none. Cost: O(1) for what was
+// asked before, else O(programs of that name).
+func (p *programs) at(site int, r *berth.Request) int32 {
+	wanted := wantedProgram{r.Software, r.Version, r.Licences}
+	if p.answer == nil || p.last != wanted {
+		p.last, p.answer = wanted, p.find(wanted)
+	}
+	return p.answer[site]
+}
+
+func (p *programs) find(wanted wantedProgram) []int32 {
+	if answer, known := p.answers[wanted]; known {
+		return answer
+	}
+	answer := make([]int32, len(p.sites))
+	for i := range answer {
+		answer[i] = noProgram
+	}
+	for _, at := range p.byName[wanted.name] {
+		program := &p.sites[at.site].Software[at.row]
+		switch {
+		case answer[at.site] >= 0 || compareVersions(program.Version, wanted.version) < 0:
+		case program.Licences == 0 || program.Licences >= wanted.licences:
+			answer[at.site] = at.row
+		default:
+			answer[at.site] = noLicences
+		}
+	}
+	if (len(p.answers)+1)*len(p.sites) > rememberedPrograms {
+		clear(p.answers)
+	}
+	p.answers[wanted] = answer
+	return answer
+}

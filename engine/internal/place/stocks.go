@@ -1,0 +1,305 @@
+package place
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// What a promise takes beside PEs at each of its sites: licences of its program
+// while it runs, storage for its data, and of a shared uplink while they are moved.
+// Each is a renewable resource with a calendar of its own (beyond Tang and Liao, who
+// compare licences with what a site has and count storage free at the moment).
+// Ordinary jobs take none and do not run where what they want is counted.
+
+// take is what a request would take of a stock: n units while it runs, and for the
+// lead before.
+type take struct {
+	stock state.Stock
+	n     berth.Count
+	lead  berth.Duration
+	// length, if not 0, is for how long from the start on it is taken.
+	length berth.Duration
+	// fromNow says that it is taken from now on, since data are there.
+	fromNow bool
+	// moves, if not nil, is where so much is to be moved before the start, at a rate
+	// that follows from when that is; n does not count.
+	moves     *pool
+	kilobytes int64
+}
+
+// takes returns what a request takes at the site of a pool that has what it
+// requires. Its data are there before it starts if they are moved.
+func (x *search) takes(p *pool) []take {
+	r := x.r
+	if r.Licences == 0 && r.StorageMB == 0 || r.IsJob() {
+		return nil
+	}
+	var list []take
+	if i := x.program(p); i >= 0 && r.Licences > 0 {
+		if licences := x.state.Licences(p.siteAt, i); licences.Counted() {
+			list = append(list, take{stock: licences, n: licences.Units(int64(r.Licences))})
+		}
+	}
+	if storage := x.state.Storage(p.siteAt); storage.Counted() && r.StorageMB > 0 {
+		t := take{stock: storage, n: storage.Units(r.StorageMB)}
+		_, there := x.underway(p)
+		switch {
+		case there:
+			t.fromNow = true
+		case !x.state.Uplink().Counted():
+			t.lead = x.transferBefore(p) // else it is needed from whenever they are moved
+		}
+		list = append(list, t)
+	}
+	if moved := x.transfer(p); moved.stock.Counted() {
+		list = append(list, moved)
+	}
+	return list
+}
+
+// withStocks goes on from a fit to one, of the same length, beside which there is
+// what the request takes of stocks: the fit itself if there is, else the earliest
+// later start. Then the placement does not choose.
+func (x *search) withStocks(view state.View, takes []take, q calendar.Query, fit calendar.Fit, ok bool) (calendar.Fit, bool) {
+	for first := true; ok && len(takes) > 0; first = false {
+		start, possible := x.stocked(takes, q, fit.Start)
+		if possible && start == fit.Start {
+			return fit, true
+		}
+		if first { // what the placement chose does not do; begin with the earliest
+			start, possible = x.stocked(takes, q, q.Ready)
+		}
+		if !possible {
+			return fit, false
+		}
+		q.Ready = start
+		fit, ok = view.Earliest(q)
+	}
+	return fit, ok
+}
+
+// stocked returns the earliest start from a time on at which every stock has what is
+// taken of it; false if there is none by the query's deadline.
+func (x *search) stocked(takes []take, q calendar.Query, from berth.Time) (berth.Time, bool) {
+	for agreed := 0; agreed < len(takes); {
+		for i := range takes {
+			t := &takes[i]
+			if t.moves != nil {
+				if at := x.arrivalOf(t, takes, from, q.Duration); at > from {
+					from, agreed = at, 0
+				}
+				if agreed++; from.Add(q.Duration) > q.Deadline {
+					return 0, false
+				}
+				continue
+			}
+			if t.fromNow {
+				free, _ := t.stock.View().Free(berth.Interval{Start: x.state.Now(), End: from.Add(q.Duration)})
+				if agreed++; free < t.n {
+					return 0, false
+				}
+				continue
+			}
+			length := q.Duration + t.lead
+			if t.length > 0 {
+				length = t.length
+			}
+			of := calendar.Query{
+				Now: q.Now, Ready: max(from.Add(-t.lead), q.Now), Deadline: q.Deadline, Duration: length, NPE: t.n, Horizon: calendar.Unbounded,
+			}
+			fit, ok := t.stock.View().Earliest(of)
+			if !ok {
+				return 0, false
+			}
+			if start := fit.Start.Add(t.lead); start > from {
+				from, agreed = start, 0
+			}
+			agreed++
+		}
+	}
+	return from, true
+}
+
+// atSite is what a request of several parts has at one site.
+type atSite struct {
+	pool *pool      // of the first part there
+	end  berth.Time // of the last part there
+}
+
+// sites returns the sites of allotments, each once, in the order of the parts.
+func (f *Finder) sites(allotments []berth.Allotment) []atSite {
+	list := make([]atSite, 0, 1)
+next:
+	for i := range allotments {
+		a := &allotments[i]
+		for k := range list {
+			if list[k].pool.id.Site == a.Resource.Site {
+				list[k].end = max(list[k].end, a.End)
+				continue next
+			}
+		}
+		list = append(list, atSite{f.poolOf(a.Resource), a.End})
+	}
+	return list
+}
+
+// stockedFrom returns the earliest common start, from that of the allotments on, at
+// which there is at every site what the request takes beside them.
+func (x *search) stockedFrom(t *state.Trial, allotments []berth.Allotment, from berth.Time) (berth.Time, bool) {
+	sites := x.sites(allotments)
+	mark := t.Mark()
+	defer t.Undo(mark)
+	for again := true; again; {
+		again = false
+		t.Undo(mark)
+		for _, site := range sites {
+			takes := x.takes(site.pool)
+			if len(takes) == 0 {
+				continue
+			}
+			q := calendar.Query{
+				Now: x.state.Now(), Ready: max(from, x.arrival(site.pool)), Deadline: x.deadline, Duration: site.end.Sub(allotments[0].Start),
+			}
+			start, ok := q.Ready, q.Ready.Add(q.Duration) <= q.Deadline
+			if ok {
+				start, ok = x.stocked(takes, q, start)
+			}
+			if !ok {
+				return 0, false
+			}
+			if start > from {
+				from, again = start, true
+				break
+			}
+			if len(sites) > 1 {
+				x.bookTransfer(t, site.pool, takes, from, q.Duration)
+			}
+		}
+	}
+	return from, true
+}
+
+// bookTransfer books the share of the uplink that the data of a request take on
+// their way to one of its sites, for the others to see.
+func (x *search) bookTransfer(t *state.Trial, p *pool, takes []take, start berth.Time, d berth.Duration) {
+	for i := range takes {
+		switch tk := &takes[i]; {
+		case tk.moves != nil:
+			slot := x.slot(p, x.since(p, takes, start.Add(d)), tk.kilobytes)
+			slot.book(t, x.state.Uplink())
+		case tk.length > 0:
+			slot{start: start, length: tk.length, n: tk.n}.book(t, x.state.Uplink())
+		}
+	}
+}
+
+// scarce returns the stock that keeps a request from a pool that has the PEs: the
+// first that is short by itself, else the first; nil if it is the PEs.
+func (x *search) scarce(p *pool, q calendar.Query) *take {
+	takes := x.takes(p)
+	if u := x.state.Uplink(); u.Counted() && q.Ready.Add(q.Duration) > q.Deadline { // with the uplink for itself it would not be so
+		return &take{stock: u, n: u.View().Size()}
+	}
+	if _, ok := x.view(p).Find(q, x.Placement); !ok || len(takes) == 0 {
+		return nil
+	}
+	for i := range takes {
+		if _, ok := x.stocked(takes[i:i+1], q, q.Ready); !ok {
+			return &takes[i]
+		}
+	}
+	return &takes[0]
+}
+
+// complete returns the place that allotments are, with what the request takes
+// beside them at each site: of stocks, and when its data are moved, at once if there
+// is storage for them and else just in time. Data on their way to the same site stay
+// on it.
+func (x *search) complete(t *state.Trial, allotments []berth.Allotment) Place {
+	place := Place{Allotments: allotments}
+	place.Terms = berth.Terms{Extended: x.extended, Deadline: x.deadline, Variants: make([]berth.Variant, len(allotments))}
+	for part := range allotments {
+		place.Terms.Variants[part] = x.chosen(part, &allotments[part])
+	}
+	if x.r.Licences == 0 && x.r.StorageMB == 0 || x.r.IsJob() {
+		return place
+	}
+	mark := t.Mark()
+	defer t.Undo(mark)
+	for _, site := range x.sites(allotments) {
+		stocks, transfer := x.beside(t, site.pool, allotments[0].Start, site.end)
+		place.Stocks = append(place.Stocks, stocks...)
+		if transfer != nil {
+			place.Transfers = append(place.Transfers, *transfer)
+		}
+	}
+	return place
+}
+
+// chosen returns the variant of a part that an allotment is, in standard seconds.
+func (x *search) chosen(part int, a *berth.Allotment) berth.Variant {
+	variants := x.variants(part)
+	p := x.poolOf(a.Resource)
+	for _, v := range variants {
+		if x.scaled(p, v) == (berth.Variant{NPE: a.NPE, Duration: a.End.Sub(a.Start)}) {
+			return v
+		}
+	}
+	panic("engine: a part was placed in a shape that it does not have")
+}
+
+// beside returns what a request takes beside its PEs at a site, where it runs from a
+// start to an end, and how its data get there, nil if they need not.
+func (x *search) beside(t *state.Trial, p *pool, start, end berth.Time) ([]berth.Allotment, *berth.Transfer) {
+	now := x.state.Now()
+	var stocks []berth.Allotment
+	storage := -1
+	for _, tk := range x.takes(p) {
+		if tk.moves != nil || tk.length > 0 {
+			continue // of the uplink
+		}
+		if tk.stock.ID().Kind == berth.StorageKind {
+			storage = len(stocks)
+		}
+		stocks = append(stocks, berth.Allotment{Resource: tk.stock.ID(), Start: max(start.Add(-tk.lead), now), End: end, NPE: tk.n})
+	}
+	if transfer, there := x.underway(p); there {
+		if storage >= 0 {
+			stocks[storage].Start = min(stocks[storage].Start, max(transfer.Start, now))
+		}
+		return stocks, &transfer
+	}
+	length := x.transferTime(p)
+	if length == 0 {
+		return stocks, nil
+	}
+	at := slot{start: now, length: length}
+	switch {
+	case x.Staging == Hold:
+		at.start = start
+		if x.shares() {
+			at.n = x.transfer(p).n
+		}
+	case x.shares():
+		from := now
+		if storage >= 0 {
+			a := &stocks[storage]
+			from = x.freeSince(x.state.Stock(a.Resource), a.NPE, a.End)
+		}
+		at = x.slot(p, from, 1000*x.r.StorageMB)
+		if storage >= 0 {
+			stocks[storage].Start = min(stocks[storage].Start, at.start)
+		}
+	case storage >= 0:
+		a := &stocks[storage]
+		if free, _ := x.state.Stock(a.Resource).View().Free(berth.Interval{Start: now, End: a.Start}); now < a.Start && free >= a.NPE {
+			a.Start = now
+		}
+		at.start = a.Start
+	}
+	at.book(t, x.state.Uplink())
+	return stocks, &berth.Transfer{
+		Site: p.id.Site, Start: at.start, End: at.end(), Since: at.start, Kilobytes: 1000 * x.r.StorageMB, Rate: at.n,
+	}
+}

@@ -1,0 +1,100 @@
+package state
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"iter"
+	"slices"
+
+	"github.com/berth-hpc/berth/calendar"
+)
+
+// Check recomputes everything that follows from the ledger — calendars, timers and
+// idle sets — and reports the first difference from what the state holds. Nil
+// means that no PE is promised twice and that nothing is booked without an owner.
+// Cost: that of Restore.
+func (s *State) Check(config Config) error {
+	again, err := Restore(config, s.Snapshot())
+	if err != nil {
+		return fmt.Errorf("the ledger contradicts itself: %w", err)
+	}
+	for i := range s.pools {
+		p := &s.pools[i]
+		if err := sameRecords(s.View(i).Records(), again.View(i).Records()); err != nil {
+			return fmt.Errorf("calendar of %v: %w", p.id, err)
+		}
+		if err := sameRecords(s.planned.records(i), again.planned.records(i)); err != nil {
+			return fmt.Errorf("calendar of %v with plans: %w", p.id, err)
+		}
+		if !slices.Equal(p.idle, again.pools[i].idle) {
+			return fmt.Errorf("idle PEs of %v differ from those that the ledger leaves", p.id)
+		}
+	}
+	for i, st := range s.order {
+		if err := sameRecords(st.View().Records(), again.order[i].View().Records()); err != nil {
+			return fmt.Errorf("calendar of %v: %w", st.id, err)
+		}
+	}
+	has, want := s.timers.inOrder(), again.timers.inOrder()
+	same := func(a, b *timer) bool {
+		return a.At == b.At && a.Class == b.Class && a.Sequence == b.Sequence && a.Part == b.Part && a.id() == b.id()
+	}
+	if !slices.EqualFunc(has, want, same) {
+		return fmt.Errorf("%d timers differ from the %d that the ledger has", len(has), len(want))
+	}
+	if len(s.ledger.usage) != len(again.ledger.usage) {
+		return fmt.Errorf("%d users hold something, in the ledger %d", len(s.ledger.usage), len(again.ledger.usage))
+	}
+	for _, e := range s.ledger.inOrder() {
+		user := e.r.Request.User
+		if e.vacant || s.ledger.usage[user] != again.ledger.usage[user] {
+			return fmt.Errorf("user %q holds %+v, in the ledger %+v", user, s.ledger.usage[user], again.ledger.usage[user])
+		}
+	}
+	return nil
+}
+
+func sameRecords(a, b iter.Seq[calendar.Record]) error {
+	has, want := slices.Collect(a), slices.Collect(b)
+	for i := range max(len(has), len(want)) {
+		if i >= len(has) || i >= len(want) || has[i].Time != want[i].Time ||
+			has[i].Free != want[i].Free || !has[i].Busy.Equal(want[i].Busy) {
+			return fmt.Errorf("record %d of %d differs from those of the ledger, %d", i, len(has), len(want))
+		}
+	}
+	return nil
+}
+
+// Hash returns the SHA-256, in hex, of the state: of its snapshot and of every
+// calendar's records, which the snapshot does not contain.
+func (s *State) Hash(plans bool) string {
+	h := sha256.New()
+	h.Write(s.Snapshot())
+	for i := range s.pools {
+		hashRecords(h, s.View(i).Records())
+		if plans {
+			hashRecords(h, s.planned.records(i))
+		}
+	}
+	for _, st := range s.order {
+		hashRecords(h, st.View().Records())
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func hashRecords(h hash.Hash, records iter.Seq[calendar.Record]) {
+	var buf []byte
+	for record := range records {
+		buf = binary.AppendVarint(buf[:0], int64(record.Time))
+		buf = binary.AppendVarint(buf, int64(record.Free))
+		for _, run := range record.Busy.Runs() {
+			buf = binary.AppendVarint(buf, int64(run.Lo))
+			buf = binary.AppendVarint(buf, int64(run.Hi))
+		}
+		h.Write(buf)
+	}
+	h.Write([]byte{0})
+}

@@ -1,0 +1,263 @@
+package state
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// ledger holds the live reservations by id. A reservation that has ended leaves
+// it; its history is in the changes.
+type ledger struct {
+	live  map[string]*Entry
+	usage map[string]Usage // by user
+}
+
+// Usage is what a user's live reservations come to, as promised. Running jobs are
+// no promises.
+type Usage struct {
+	Reservations int
+	PESeconds    int64
+}
+
+// Entry is a live reservation, or a running job. It is a handle to look at: its
+// methods write nothing. It is valid until the next change of the reservation.
+type Entry struct {
+	r        berth.Reservation
+	running  int32              // parts that still hold PEs
+	unbooked int32              // place in the list of flat.unbooked, from 1
+	vacant   bool               // it has given up its place
+	own      [1]berth.Allotment // room for its allotments, of which most have one
+	first    timer              // the start, then the end of the first part
+	multi    *multipart         // nil until it is needed
+	noShow   *timer             // nil if there is none
+	round    uint64             // in which it was touched last
+}
+
+// multipart is what an entry of several parts needs in addition.
+type multipart struct {
+	over   []bool  // by part
+	timers []timer // the ends of the parts; the first is not used
+}
+
+// ID returns the id of the request.
+func (e *Entry) ID() string { return e.r.Request.ID }
+
+// Request returns what was asked for. It must not be written.
+func (e *Entry) Request() *berth.Request { return e.r.Request }
+
+// State returns the reservation's place in its life.
+func (e *Entry) State() berth.State { return e.r.State }
+
+// Sequence returns its place in the order of acceptance.
+func (e *Entry) Sequence() uint64 { return e.r.Sequence }
+
+// Generation returns its generation.
+func (e *Entry) Generation() uint64 { return e.r.Generation }
+
+// Missing returns how many PEs it lacks of what was promised.
+func (e *Entry) Missing() berth.Count { return e.r.Missing }
+
+// CheckedIn reports whether it was used.
+func (e *Entry) CheckedIn() bool { return e.r.CheckedIn }
+
+// Start returns the common start of its parts.
+func (e *Entry) Start() berth.Time { return e.r.Allotments[0].Start }
+
+// End returns the latest end of its parts.
+func (e *Entry) End() berth.Time { return e.r.End() }
+
+// FirstEnd returns the earliest end of its parts.
+func (e *Entry) FirstEnd() berth.Time { return firstEnd(e.r.Allotments) }
+
+func firstEnd(allotments []berth.Allotment) berth.Time {
+	end := allotments[0].End
+	for i := range allotments[1:] {
+		end = min(end, allotments[i+1].End)
+	}
+	return end
+}
+
+// Parts returns the number of its parts.
+func (e *Entry) Parts() int { return len(e.r.Allotments) }
+
+// Part returns what a part got.
+func (e *Entry) Part(i int) berth.Allotment { return e.r.Allotments[i] }
+
+// Holds reports whether a part still holds its PEs.
+func (e *Entry) Holds(part int) bool {
+	return e.running > 0 && !e.vacant && (e.multi == nil || !e.multi.over[part])
+}
+
+// Vacant reports whether it has given up its place and has no other yet.
+func (e *Entry) Vacant() bool { return e.vacant }
+
+// Deadline returns the end of its window.
+func (e *Entry) Deadline() berth.Time { return e.r.Terms.Deadline }
+
+// Extended returns how much longer than its variant it lasts.
+func (e *Entry) Extended() berth.Duration { return e.r.Terms.Extended }
+
+// Variant returns what a part was promised, in standard seconds.
+func (e *Entry) Variant(part int) berth.Variant { return e.r.Terms.Variants[part] }
+
+// Terms returns a copy of what was promised.
+func (e *Entry) Terms() berth.Terms {
+	terms := e.r.Terms
+	terms.Variants = slices.Clone(terms.Variants)
+	return terms
+}
+
+// Stocks yields what it takes beside PEs.
+func (e *Entry) Stocks() iter.Seq[berth.Allotment] { return slices.Values(e.r.Stocks) }
+
+// Transfers yields when its data are moved.
+func (e *Entry) Transfers() iter.Seq[berth.Transfer] { return slices.Values(e.r.Transfers) }
+
+// At reports whether a part is at a site.
+func (e *Entry) At(site string) bool {
+	for i := range e.r.Allotments {
+		if e.r.Allotments[i].Resource.Site == site {
+			return true
+		}
+	}
+	return false
+}
+
+// Reservation returns a copy of it.
+func (e *Entry) Reservation() berth.Reservation { return e.r.Clone() }
+
+// timer returns the timer of a part; that of the first part is also the one of
+// the start.
+func (e *Entry) timer(part int) *timer {
+	if part == 0 {
+		return &e.first
+	}
+	return &e.several().timers[part]
+}
+
+// several returns what an entry of several parts needs in addition.
+func (e *Entry) several() *multipart {
+	if e.multi == nil {
+		e.multi = &multipart{over: make([]bool, len(e.r.Allotments)), timers: make([]timer, len(e.r.Allotments))}
+	}
+	return e.multi
+}
+
+// allot gives it allotments of its own, equal to those.
+func (e *Entry) allot(to []berth.Allotment) { e.r.Allotments = append(e.own[:0], to...) }
+
+func newLedger() ledger {
+	return ledger{live: map[string]*Entry{}, usage: map[string]Usage{}}
+}
+
+// add makes an entry that of a reservation.
+func (l *ledger) add(e *Entry, r *berth.Reservation) {
+	e.r, e.running = *r, int32(len(r.Allotments))
+	e.allot(r.Allotments)
+	l.live[r.Request.ID] = e
+	l.use(e, 1)
+}
+
+// forget drops a reservation that holds nothing.
+func (l *ledger) forget(e *Entry) { delete(l.live, e.ID()) }
+
+// dropPart ends one part's hold; with the last one the reservation leaves.
+func (l *ledger) dropPart(e *Entry, part int) {
+	if e.running--; e.running == 0 {
+		l.forget(e)
+		l.use(e, -1)
+		return
+	}
+	e.several().over[part] = true
+}
+
+// use adds a reservation to its user's usage, or takes it out.
+func (l *ledger) use(e *Entry, sign int64) {
+	user := e.r.Request.User
+	if user == "" || e.r.Request.IsJob() {
+		return
+	}
+	u := l.usage[user]
+	u.Reservations += int(sign)
+	for i := range e.r.Allotments {
+		a := &e.r.Allotments[i]
+		u.PESeconds += sign * berth.Area(a.NPE, a.End.Sub(a.Start))
+	}
+	if l.usage[user] = u; u.Reservations == 0 {
+		delete(l.usage, user)
+	}
+}
+
+// inOrder returns the live reservations by sequence.
+func (l *ledger) inOrder() []*Entry {
+	type place struct {
+		sequence uint64
+		entry    *Entry
+	}
+	order := make([]place, 0, len(l.live)) // to sort without looking at the entries
+	for _, e := range l.live {
+		order = append(order, place{e.r.Sequence, e})
+	}
+	slices.SortFunc(order, func(a, b place) int { return cmp.Compare(a.sequence, b.sequence) })
+	entries := make([]*Entry, len(order))
+	for i := range order {
+		entries[i] = order[i].entry
+	}
+	return entries
+}
+
+// Entry returns the live reservation or running job of that id, nil if there is
+// none.
+func (s *State) Entry(id string) *Entry { return s.ledger.live[id] }
+
+// Entries returns the live reservations and running jobs by sequence. Cost:
+// O(n log n).
+func (s *State) Entries() []*Entry { return s.ledger.inOrder() }
+
+// Select returns the live reservations and running jobs that are wanted, by
+// sequence. Cost: O(n) for n that are live, and sorting what is wanted.
+func (s *State) Select(wanted func(*Entry) bool) []*Entry {
+	var list []*Entry
+	for _, e := range s.ledger.live {
+		if wanted(e) {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Entry) int { return cmp.Compare(a.r.Sequence, b.r.Sequence) })
+	return list
+}
+
+// Live returns how many requests, jobs and reservations are pending or live.
+func (s *State) Live() int { return len(s.ledger.live) + s.backlog.Len() + s.queue.len() }
+
+// Usage returns what a user's live reservations come to.
+func (s *State) Usage(user string) Usage { return s.ledger.usage[user] }
+
+// ByStart orders reservations by their starts, equals by acceptance.
+func ByStart(a, b *Entry) int {
+	return cmp.Or(cmp.Compare(a.Start(), b.Start()), cmp.Compare(a.r.Sequence, b.r.Sequence))
+}
+
+// Degraded returns the live reservations that lack PEs, by start.
+func (s *State) Degraded() []*Entry {
+	if len(s.degraded) == 0 {
+		return nil
+	}
+	list := make([]*Entry, 0, len(s.degraded))
+	for _, e := range s.degraded {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, ByStart)
+	return list
+}
+
+// Visit shows every live reservation and running job, in no particular order: what
+// is done with them must not depend on it.
+func (s *State) Visit(visit func(*Entry)) {
+	for _, e := range s.ledger.live {
+		visit(e)
+	}
+}

@@ -1,0 +1,44 @@
+package state
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-hpc/berth"
+)
+
+// A profile keeps what an array of seconds keeps, in as few steps as can be.
+func TestProfileEqualsSeconds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const size, end = 4, 24
+		p := &Profile{size: size, steps: []step{{beginning, size}}}
+		var seconds [end + 1]berth.Count // the last is everything behind
+		for i := range seconds {
+			seconds[i] = size
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "changes") {
+			from := rapid.IntRange(0, end-1).Draw(t, "from")
+			to := rapid.IntRange(from+1, end).Draw(t, "to")
+			by := berth.Count(rapid.IntRange(-2, 2).Filter(func(n int) bool { return n != 0 }).Draw(t, "by"))
+			least := berth.Count(size)
+			for i := from; i < to; i++ {
+				seconds[i] += by
+				least = min(least, seconds[i])
+			}
+			if got := p.add(berth.Time(from), berth.Time(to), by); got != least {
+				t.Fatalf("add(%d, %d, %d) = %d; want %d", from, to, by, got, least)
+			}
+			want := []step{{beginning, size}}
+			for i, free := range seconds {
+				if free != want[len(want)-1].free {
+					want = append(want, step{berth.Time(i), free})
+				}
+			}
+			if !slices.Equal(p.steps, want) {
+				t.Fatalf("after add(%d, %d, %d):\n%v; want\n%v", from, to, by, p.steps, want)
+			}
+		}
+	})
+}

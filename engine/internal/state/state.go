@@ -1,0 +1,216 @@
+package state
+
+import (
+	"iter"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/bitset"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// Config is what a state is about and how it is kept. It does not change.
+type Config struct {
+	Sites  []berth.Site
+	Uplink int64 // kB/s that all transfers share, 0 for no limit
+	Users  []berth.User
+	Form   calendar.Form
+	// Order and Options are those in which pending requests and jobs are looked at.
+	Order   policy.NamedQueue
+	Options policy.OrderOptions
+	Ranks   Ranks // of the classes at one instant
+	// Plans says that pending jobs have plans. Flat says that there is one pool, of
+	// late binding, and that passes for jobs look at its profile.
+	Plans, Flat bool
+}
+
+// State is everything that the engine remembers. Its zero value is not usable.
+// It is not safe for concurrent use.
+type State struct {
+	now       berth.Time
+	sequence  uint64 // of the last reservation
+	effects   uint64 // number of the last effect
+	submitted uint64 // requests and jobs so far, a job again each time it is queued
+	decided   uint64 // requests and jobs accepted or refused so far
+
+	pools    []pool                     // in the order of the configuration
+	byID     map[berth.ResourceID]int   // their places
+	stocks   map[berth.ResourceID]Stock // beside PEs; of the uplink too
+	order    []Stock                    // the same in the order of the configuration
+	licences [][]Stock                  // by site and program; the zero Stock where there is no limit
+	storage  []Stock                    // by site, likewise
+	uplink   Stock                      // likewise
+
+	managed   map[string]bool // sites that carry out effects
+	forecasts map[string]*berth.Forecast
+	queue     queue
+	backlog   Backlog
+	planned   planned
+	users     users
+	pass      timer // of the next scheduling point, if it is set
+	ledger    ledger
+	degraded  map[string]*Entry // live reservations that lack PEs
+	timers    timers
+	outages   []*outage // by number
+	outage    uint64    // number of the last
+	outbox    []change.Effect
+
+	trial   Trial // the one that is open, or the room for the next
+	touched []touch
+	round   uint64 // in which touched is gathered
+}
+
+// pool is the calendar of a pool.
+type pool struct {
+	id       berth.ResourceID
+	config   *berth.Pool
+	calendar calendar.Calendar
+	pruned   berth.Time // the time to which it was pruned last
+	idle     bitset.Set // late binding: PEs that run nothing and are in use; nil under early binding
+	size     berth.Count
+}
+
+// New returns a state in which everything is free at time 0.
+func New(config Config) *State {
+	s := &State{
+		byID:      map[berth.ResourceID]int{},
+		stocks:    map[berth.ResourceID]Stock{},
+		managed:   map[string]bool{},
+		forecasts: map[string]*berth.Forecast{},
+		queue:     newQueue(&config),
+		backlog:   newBacklog(&config),
+		users:     newUsers(config.Users),
+		ledger:    newLedger(),
+		degraded:  map[string]*Entry{},
+		timers:    timers{ranks: config.Ranks},
+	}
+	s.trial.state = s
+	s.uplink = s.newStock(berth.UplinkID(), config.Uplink, config.Form)
+	for i := range config.Sites {
+		site := &config.Sites[i]
+		if site.Managed {
+			s.managed[site.Name] = true
+		}
+		var licences []Stock
+		for k := range site.Software {
+			program := &site.Software[k]
+			licences = append(licences, s.newStock(berth.LicenceID(site.Name, program), int64(program.Licences), config.Form))
+		}
+		s.licences = append(s.licences, licences)
+		s.storage = append(s.storage, s.newStock(berth.StorageID(site.Name), site.StorageMB, config.Form))
+		for k := range site.Pools {
+			p := &site.Pools[k]
+			id := berth.PoolID(site.Name, p.Name)
+			added := pool{id: id, config: p, calendar: config.Form.New(p.PEs, p.Binding), pruned: before, size: p.PEs}
+			if p.Binding == berth.Late {
+				added.idle = bitset.New(p.PEs)
+				added.idle.Fill(p.PEs)
+			}
+			s.byID[id] = len(s.pools)
+			s.pools = append(s.pools, added)
+		}
+	}
+	s.planned = newPlanned(s, &config)
+	return s
+}
+
+// before is before every valid time.
+const before berth.Time = -berth.Forever
+
+// Now returns the time that the state has reached.
+func (s *State) Now() berth.Time { return s.now }
+
+// Sequence returns the sequence number of the last reservation or started job.
+func (s *State) Sequence() uint64 { return s.sequence }
+
+// Submitted returns how many requests and jobs have become pending so far, a job
+// again each time it is queued; Decided how many were accepted or refused.
+func (s *State) Submitted() uint64 { return s.submitted }
+
+// Decided returns how many requests and jobs were accepted or refused so far.
+func (s *State) Decided() uint64 { return s.decided }
+
+// LastOutage returns the number of the last outage.
+func (s *State) LastOutage() uint64 { return s.outage }
+
+// LastEffect returns the number of the last effect.
+func (s *State) LastEffect() uint64 { return s.effects }
+
+// Index returns the place of a pool in the configuration; ok is false if there is
+// no such pool.
+func (s *State) Index(id berth.ResourceID) (i int, ok bool) {
+	if s.pools[0].id == id {
+		return 0, true // most sites have one pool: no search
+	}
+	i, ok = s.byID[id]
+	return i, ok
+}
+
+// View is a calendar to look at, with what is tried at the moment. It leads to no way
+// of writing it.
+type View struct{ calendar.View }
+
+func viewOf(c calendar.Calendar) View { return View{calendar.ViewOf(c)} }
+
+// View returns the calendar of the i-th pool, from now on. It is valid until the
+// next change.
+func (s *State) View(i int) View {
+	s.planned.complete()
+	s.prune(i)
+	return viewOf(s.pools[i].calendar)
+}
+
+// prune forgets what a calendar holds of the past. It changes no answer.
+func (s *State) prune(i int) {
+	if p := &s.pools[i]; p.pruned < s.now {
+		p.calendar.Prune(s.now)
+		p.pruned = s.now
+	}
+}
+
+// Booked returns the PE-seconds within an interval that are not free.
+func (v View) Booked(iv berth.Interval) int64 { return calendar.Booked(v.View, iv) }
+
+// Takes reports whether an allotment is free.
+func (v View) Takes(a *berth.Allotment) bool {
+	n, pes := v.Free(a.Interval())
+	if v.Binding() == berth.Late {
+		return n >= a.NPE
+	}
+	return a.PEs.Overlap(pes) == a.PEs.Count()
+}
+
+// Idle returns n idle PEs of a pool of late binding, the lowest-numbered ones that
+// are not among others; late is false for a pool of early binding. The set is
+// smaller where fewer are idle.
+func (s *State) Idle(i int, n berth.Count, others berth.PESet) (pes berth.PESet, late bool) {
+	idle := s.pools[i].idle
+	if idle == nil {
+		return berth.PESet{}, false
+	}
+	if !others.Empty() {
+		idle = append(bitset.Set(nil), idle...)
+		idle.Delete(others)
+	}
+	return idle.Lowest(n), true
+}
+
+// Managed reports whether a site carries out effects.
+func (s *State) Managed(site string) bool { return s.managed[site] }
+
+// Forecast returns the forecast for a site, nil if there is none. It must not be
+// written.
+func (s *State) Forecast(site string) *berth.Forecast { return s.forecasts[site] }
+
+// Outbox returns the effects that are not settled, in order. It is valid until the
+// next change.
+func (s *State) Outbox() iter.Seq[change.Effect] {
+	return func(yield func(change.Effect) bool) {
+		for _, effect := range s.outbox {
+			if !yield(effect) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package state
+
+import (
+	"fmt"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+)
+
+// Trial is a decision under way: it takes and gives back on the calendars, stocks
+// and usage themselves, remembers each step, and undoes them newest first. While it
+// is open, all that reads the state sees what is tried, and Fold refuses changes.
+// At most one is open at a time.
+type Trial struct {
+	state *State
+	open  bool
+	plans bool // on the calendars with the plans of jobs, not on those of promises
+	log   []undoable
+}
+
+// undoable is what a trial has done: a block taken from a calendar or given back, or the
+// usage of a user before.
+type undoable struct {
+	calendar calendar.Calendar // nil for usage
+	block    calendar.Block
+	given    bool
+	user     string
+	usage    Usage
+}
+
+// Now returns the time of the state.
+func (t *Trial) Now() berth.Time { return t.state.now }
+
+// Mark is a point in a trial to which Undo can return.
+type Mark int
+
+// Try opens a trial on the calendars of promises and running jobs.
+func (s *State) Try() *Trial { return s.openTrial(false) }
+
+// TryPlans opens a trial on the calendars on which the plans of jobs are booked
+// too; on those of promises where no such are kept.
+func (s *State) TryPlans() *Trial { return s.openTrial(true) }
+
+func (s *State) openTrial(plans bool) *Trial {
+	t := &s.trial
+	if t.open {
+		panic("engine: a trial within a trial")
+	}
+	s.planned.complete()
+	t.open, t.plans, t.log = true, plans, t.log[:0]
+	return t
+}
+
+// Trying returns the trial that is open, nil if none is.
+func (s *State) Trying() *Trial {
+	if !s.trial.open {
+		return nil
+	}
+	return &s.trial
+}
+
+// Close undoes everything and ends the trial.
+func (t *Trial) Close() {
+	t.Undo(0)
+	t.open = false
+}
+
+// Mark returns the present point of the trial.
+func (t *Trial) Mark() Mark { return Mark(len(t.log)) }
+
+// Undo undoes everything since a mark, newest first.
+func (t *Trial) Undo(to Mark) {
+	for i := len(t.log) - 1; i >= int(to); i-- {
+		switch x := &t.log[i]; {
+		case x.calendar == nil:
+			t.state.ledger.usage[x.user] = x.usage
+			if x.usage.Reservations == 0 {
+				delete(t.state.ledger.usage, x.user)
+			}
+		case x.given:
+			must(x.calendar.Add(x.block))
+		default:
+			must(x.calendar.Remove(x.block))
+		}
+		t.log[i] = undoable{}
+	}
+	t.log = t.log[:to]
+}
+
+// View returns the calendar of the i-th pool as the trial has it.
+func (t *Trial) View(i int) View { return viewOf(t.calendar(i)) }
+
+func (t *Trial) calendar(i int) calendar.Calendar {
+	if t.plans {
+		if c, ok := t.state.planned.view(i); ok {
+			return c
+		}
+	}
+	t.state.prune(i)
+	return t.state.pools[i].calendar
+}
+
+// Book takes an allotment. It panics if that is not free: whoever books has looked.
+func (t *Trial) Book(a *berth.Allotment) {
+	if a.NPE > 0 {
+		t.take(t.of(a.Resource), blockOf(a, a.Start))
+	}
+}
+
+// Unplan gives back the plan of a pending job.
+func (t *Trial) Unplan(j *Job) {
+	if from := max(j.plan.Start, t.state.now); from < j.plan.End {
+		t.give(t.of(j.plan.Resource), blockOf(j.plan, from))
+	}
+}
+
+// Release gives back everything that a reservation or running job holds from now
+// on: its PEs, its stocks, the shares of its transfers and its user's usage.
+func (t *Trial) Release(e *Entry) {
+	s := t.state
+	for i := range e.r.Transfers {
+		if tr := &e.r.Transfers[i]; !e.vacant || s.begun(tr) {
+			if a, ok := s.share(tr); ok {
+				s.uplink.prune()
+				t.give(s.uplink.calendar, blockOf(&a, a.Start))
+			}
+		}
+	}
+	if e.vacant {
+		return
+	}
+	if user := e.r.Request.User; user != "" && !e.r.Request.IsJob() {
+		t.log = append(t.log, undoable{user: user, usage: s.ledger.usage[user]})
+		s.ledger.use(e, -1)
+	}
+	for part := range e.r.Allotments {
+		a := &e.r.Allotments[part]
+		if from := max(a.Start, s.now); from < a.End && a.NPE > 0 && e.Holds(part) {
+			t.give(t.of(a.Resource), blockOf(a, from))
+		}
+	}
+	for i := range e.r.Stocks {
+		a := &e.r.Stocks[i]
+		if from := max(a.Start, s.now); from < a.End {
+			s.stocks[a.Resource].prune()
+			t.give(s.stocks[a.Resource].calendar, blockOf(a, from))
+		}
+	}
+}
+
+// Give gives back one block of a pool or stock that is booked.
+func (t *Trial) Give(a *berth.Allotment) { t.give(t.of(a.Resource), blockOf(a, a.Start)) }
+
+func (t *Trial) of(id berth.ResourceID) calendar.Calendar {
+	if i, ok := t.state.Index(id); ok {
+		return t.calendar(i)
+	}
+	st := t.state.stocks[id]
+	if !st.Counted() {
+		panic(fmt.Sprintf("engine: no pool or stock %v", id))
+	}
+	st.prune()
+	return st.calendar
+}
+
+func (t *Trial) take(c calendar.Calendar, b calendar.Block) {
+	if err := c.Add(b); err != nil {
+		panic("engine: what was found cannot be booked: " + err.Error())
+	}
+	t.log = append(t.log, undoable{calendar: c, block: b})
+}
+
+func (t *Trial) give(c calendar.Calendar, b calendar.Block) {
+	must(c.Remove(b))
+	t.log = append(t.log, undoable{calendar: c, block: b, given: true})
+}

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// start makes a reservation active; parts bound late get the lowest-numbered idle PEs
+// of their pools.
+func (e *Engine) start(d *state.Entry) {
+	if d.Missing() > 0 && d.Part(0).NPE == 0 { // none of its PEs came back
+		e.end(d, change.Failed)
+		return
+	}
+	c := change.Change{Kind: change.Started}
+	for part := range d.Parts() {
+		a := d.Part(part)
+		i, _ := e.state.Index(a.Resource)
+		var taken berth.PESet // parts of one reservation in one pool do not share PEs
+		for earlier := range part {
+			if c.PEs != nil && d.Part(earlier).Resource == a.Resource {
+				taken = taken.Or(c.PEs[earlier])
+			}
+		}
+		pes, late := e.state.Idle(i, a.NPE, taken)
+		if !late {
+			continue
+		}
+		if c.PEs == nil {
+			c.PEs = e.newPEs(d.Parts())
+		}
+		c.PEs[part] = pes
+	}
+	e.emitOf(d, c)
+}
+
+// pesPiece is how many sets of PEs share a piece of memory.
+const pesPiece = 64
+
+// newPEs returns room for sets of PEs that a change takes along.
+func (e *Engine) newPEs(n int) []berth.PESet {
+	if len(e.pes)+n > cap(e.pes) {
+		e.pes = make([]berth.PESet, 0, max(n, pesPiece))
+	}
+	at := len(e.pes)
+	e.pes = e.pes[:at+n]
+	return e.pes[at : at+n : at+n]
+}
+
+// end ends a whole reservation by a change of that kind.
+func (e *Engine) end(d *state.Entry, kind change.Kind) {
+	e.emitOf(d, change.Change{Kind: kind})
+	e.freed()
+}
+
+// finish ends an active reservation.
+func (e *Engine) finish(id string) error {
+	d := e.state.Entry(id)
+	switch {
+	case d == nil:
+		return berth.Errorf(berth.NotFound, "id", "no live reservation %q", id)
+	case d.State() != berth.Active:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not active; only what runs can finish", id, d.State())
+	}
+	for part := range d.Parts() {
+		if d.Holds(part) {
+			e.emitOf(d, change.Change{Kind: change.Ended, Part: part})
+		}
+	}
+	e.freed()
+	return nil
+}
+
+// cancel withdraws a pending request or job, or ends a reservation.
+func (e *Engine) cancel(id string) error {
+	if e.isPending(id) {
+		e.emit(change.Change{Kind: change.Withdrawn, ID: id})
+		e.freed()
+		return nil
+	}
+	d := e.state.Entry(id)
+	if d == nil {
+		return berth.Errorf(berth.NotFound, "id", "no pending request or live reservation %q", id)
+	}
+	e.end(d, change.Cancelled)
+	return nil
+}
+
+// confirm makes a held reservation a confirmed one; one whose start has passed starts
+// then.
+func (e *Engine) confirm(id string) error {
+	d := e.state.Entry(id)
+	switch {
+	case d == nil:
+		return berth.Errorf(berth.NotFound, "id", "no live reservation %q; if it was held, it has expired", id)
+	case d.State() != berth.Held:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not held", id, d.State())
+	case d.FirstEnd() <= e.state.Now(): // where arrivals come before expiries
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is over at this moment", id)
+	}
+	e.emitOf(d, change.Change{Kind: change.Confirmed})
+	return nil
+}
+
+// checkIn notes that a reservation is in use.
+func (e *Engine) checkIn(id string) error {
+	d := e.state.Entry(id)
+	switch {
+	case d == nil:
+		return berth.Errorf(berth.NotFound, "id", "no live reservation %q", id)
+	case d.State() != berth.Active:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not active", id, d.State())
+	case d.CheckedIn():
+		return nil
+	}
+	e.emitOf(d, change.Change{Kind: change.CheckedIn})
+	return nil
+}

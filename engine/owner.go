@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/place"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// What the owner of a reservation, or its site, may ask of it. Every refusal leaves
+// it as it is: a change_refused says why.
+
+// promised returns the live reservation of an id; running jobs are none.
+func (e *Engine) promised(id string) (*state.Entry, error) {
+	d := e.state.Entry(id)
+	if d == nil || d.Request().IsJob() {
+		return nil, berth.Errorf(berth.NotFound, "id", "no live reservation %q", id)
+	}
+	return d, nil
+}
+
+// modify asks for another request in place of that of a reservation that has not
+// started: all of it or nothing.
+func (e *Engine) modify(id string, r *berth.Request) error {
+	if r == nil {
+		return berth.Errorf(berth.Invalid, "request", "missing")
+	}
+	d, err := e.promised(id)
+	switch {
+	case err != nil:
+		return err
+	case d.State() == berth.Active:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q has started; it can be extended or released", id)
+	case r.ID != id || r.IsJob() || r.User != d.Request().User:
+		return berth.Errorf(berth.Invalid, "request", "%q of user %q; a modification keeps id, kind and user", r.ID, r.User)
+	case r.Arrival > e.state.Now():
+		return berth.Errorf(berth.Invalid, "arrival", "%d is after now, %d", r.Arrival, e.state.Now())
+	}
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	own := r.Clone()
+	found, refusal := e.finder.Place(place.Want{Request: own, Again: d, Admit: true})
+	if refusal != nil {
+		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
+		return nil
+	}
+	found.Terms.Expires = d.Terms().Expires
+	e.emitOf(d, change.Change{Kind: change.Vacated})
+	e.makeRoom(found.Allotments)
+	e.emitOf(d, change.Change{
+		Kind: change.Modified, Request: own, Moved: found.Allotments, Terms: &found.Terms, Stocks: found.Stocks, Transfers: found.Transfers,
+	})
+	e.freed()
+	return nil
+}
+
+// relocate places a reservation again, without PEs that its site does not give it.
+func (e *Engine) relocate(event *Event) error {
+	d, err := e.promised(event.ID)
+	switch {
+	case err != nil:
+		return err
+	case d.State() == berth.Active && (d.CheckedIn() || !e.outlives(d)):
+		return berth.Errorf(berth.Conflict, "id", "reservation %q has started; it stays where it is", event.ID)
+	}
+	binding, err := e.poolOf(event)
+	switch {
+	case err != nil:
+		return err
+	case binding == berth.Late:
+		return berth.Errorf(berth.Invalid, "pes", "%q; the PEs of pool %s of %s have no numbers before they start", event.PEs, event.Resource.Name, event.Resource.Site)
+	}
+	if d.State() == berth.Active {
+		e.exchange(d, event)
+		return nil
+	}
+	found, refusal := e.finder.Place(place.Want{Again: d, Pool: event.Resource, Avoid: event.PEs})
+	switch {
+	case refusal != nil:
+		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: &berth.Refusal{
+			Reason: berth.RefusedConflict, Resource: event.Resource, Wanted: refusal.Wanted, Nearest: refusal.Nearest,
+		}})
+	case !samePlace(d, found.Allotments):
+		e.move(d, &found)
+		e.freed()
+	}
+	return nil
+}
+
+// exchange gives a reservation that has started at a managed site and is not used yet
+// other PEs for those that the site does not give it, as far as there are any.
+func (e *Engine) exchange(d *state.Entry, event *Event) {
+	a := d.Part(0)
+	if a.Resource != event.Resource || a.PEs.Overlap(event.PEs) == 0 {
+		return
+	}
+	grown := e.finder.Grown(d, event.PEs)
+	if grown.NPE == 0 {
+		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: &berth.Refusal{Reason: berth.RefusedConflict, Resource: event.Resource, Wanted: a.NPE}})
+		return
+	}
+	e.resize(d, &grown)
+	e.freed()
+}
+
+// samePlace reports whether a reservation has these allotments.
+func samePlace(d *state.Entry, allotments []berth.Allotment) bool {
+	for part := range allotments {
+		a, b := d.Part(part), &allotments[part]
+		if a.Resource != b.Resource || a.Start != b.Start || a.End != b.End || a.NPE != b.NPE || !a.PEs.Equal(b.PEs) {
+			return false
+		}
+	}
+	return true
+}
+
+// extend lets a reservation, started or not, last until a later end, on the PEs that
+// it has. The end of its window goes with it.
+func (e *Engine) extend(id string, until berth.Time) error {
+	d, err := e.promised(id)
+	switch {
+	case err != nil:
+		return err
+	case d.Parts() > 1:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q has several parts; only one of one part can be extended", id)
+	case until <= d.End() || until <= e.state.Now() || !until.Valid():
+		return berth.Errorf(berth.Invalid, "until", "%d; it must be after the end, %d, and before 2^42", until, d.End())
+	}
+	if refusal := e.finder.Extension(d, until); refusal != nil {
+		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
+		return nil
+	}
+	extra := d.Part(0)
+	extra.Start, extra.End = max(extra.End, e.state.Now()), until
+	e.jobs.MakeWay([]berth.Allotment{extra})
+	e.emitOf(d, change.Change{Kind: change.Extended, Until: until})
+	return nil
+}

@@ -1,0 +1,189 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// move notes that an accepted line starts elsewhere or at another time than was
+// promised.
+func (r *recorder) move(id string, part int, to *berth.Allotment) {
+	r.yield(id, part)
+	if line := r.line(id, part); line.PromisedStart == nil {
+		promised := *line.Start
+		line.PromisedStart = &promised
+	}
+	r.put(id, part, to)
+}
+
+// leave notes the place that a line has had.
+func (r *recorder) leave(line *berth.Line) *berth.FormerPlace {
+	line.MovedFrom = append(line.MovedFrom, berth.FormerPlace{
+		At: r.now, Site: line.Site, Pool: line.Pool, Start: *line.Start, End: *line.End,
+		NPE: line.NPE, PEs: had(line, len(line.Stretches)),
+	})
+	return &line.MovedFrom[len(line.MovedFrom)-1]
+}
+
+// yield notes the place that a line gives up, and why: its data are expected too
+// late, an outage has taken some of its PEs, or it yields to the outage or the
+// overrun of this step.
+func (r *recorder) yield(id string, part int) {
+	line := r.line(id, part)
+	place := r.leave(line)
+	if r.late[id] && !r.holds {
+		if expected := min(r.arrival(id), berth.TimeLimit-1); expected > place.Start {
+			place.Staged = &expected
+			return
+		}
+	}
+	place.Cause = r.cause
+	for _, outage := range r.lacking[id] {
+		if r.lasts(outage) {
+			place.Cause = outage
+			place.PEs = had(line, slices.IndexFunc(line.Stretches, func(s berth.Stretch) bool { return s.Cause == outage }))
+		}
+	}
+}
+
+// had returns the PEs that a line had before one of its stretches, filled up from
+// those that it was promised.
+func had(line *berth.Line, stretch int) berth.PESet {
+	if stretch == 0 || line.PEs.Empty() {
+		return line.PEs
+	}
+	pes := line.Stretches[stretch-1].PEs
+	return pes.Or(line.PEs.Minus(pes).Lowest(line.NPE - pes.Count()))
+}
+
+// resize notes that a reservation has other PEs from now on, or from its start on.
+// If it loses some, that is for the outage of this step.
+func (r *recorder) resize(id string, to *berth.Allotment) {
+	line := r.line(id, 0)
+	next := berth.Stretch{From: max(*line.Start, r.now), NPE: to.NPE, PEs: to.PEs}
+	npe, pes := line.NPE, line.PEs
+	if last := len(line.Stretches) - 1; last >= 0 {
+		npe, pes = line.Stretches[last].NPE, line.Stretches[last].PEs
+	}
+	if next.NPE < npe || !pes.Minus(next.PEs).Empty() {
+		next.Cause = r.cause
+		if r.lacking == nil {
+			r.lacking = map[string][]string{}
+		}
+		r.lacking[id] = append(r.lacking[id], next.Cause)
+	}
+	if line.Stretches = append(line.Stretches, next); next.NPE < line.NPE {
+		return
+	}
+	delete(r.lacking, id)
+	if line.PEs.Empty() && next.PEs.Empty() { // it is whole, and its PEs have no numbers yet
+		line.Stretches = nil
+	}
+}
+
+// lasts reports whether PEs of an outage are not back, or have come back now.
+func (r *recorder) lasts(outage string) bool {
+	return slices.ContainsFunc(r.outages, func(l berth.Line) bool {
+		return l.ID == outage && (l.ActualEnd == nil || *l.ActualEnd == r.now)
+	})
+}
+
+// outageID is the id of the lines of an outage.
+func outageID(o *berth.Outage) string { return fmt.Sprintf("outage-%d", o.Number) }
+
+// outage notes an outage; its end is where it was expected, if at all.
+func (r *recorder) outage(o *berth.Outage) {
+	from, pes := max(r.now, o.From), o.PEs
+	line := berth.Line{
+		ID: outageID(o), Kind: berth.KindOutage, Site: o.Resource.Site,
+		Arrival: r.now, Ready: from, NPE: pes.Count(), Start: &from, PEs: pes,
+	}
+	if r.pools {
+		line.Pool = o.Resource.Name
+	}
+	if o.Until < berth.Forever {
+		line.End = &o.Until
+	}
+	r.outages = append(r.outages, line)
+}
+
+// back notes that PEs of an outage are back. If they are not all, the others have
+// a line of the same id of their own.
+func (r *recorder) back(o *berth.Outage) {
+	id, at := outageID(o), r.now
+	for i := len(r.outages) - 1; i >= 0; i-- { // mostly it is one of the last
+		line := &r.outages[i]
+		if line.ID != id || line.ActualEnd != nil {
+			continue
+		}
+		rest := *line
+		line.ActualEnd = &at
+		if rest.PEs = rest.PEs.Minus(o.PEs); !rest.PEs.Empty() {
+			rest.NPE = rest.PEs.Count()
+			line.PEs, line.NPE = o.PEs, o.PEs.Count()
+			r.outages = append(r.outages, rest)
+		}
+		return
+	}
+}
+
+// disjoint returns the lines of outages and other bookings with each PE out of use
+// once: what is out of use is the union of all outages, so a later one has lines for
+// what no earlier one has. Cost: O(n²) for n outages.
+func disjoint(bookings []berth.Line) []berth.Line {
+	var lines []berth.Line
+	for i := range bookings {
+		pieces := []berth.Line{bookings[i]}
+		if bookings[i].Kind == berth.KindOutage {
+			for k := range bookings[:i] {
+				if o := &bookings[k]; o.Kind == berth.KindOutage && o.Site == bookings[i].Site && o.Pool == bookings[i].Pool {
+					pieces = besides(pieces, o)
+				}
+			}
+		}
+		lines = append(lines, pieces...)
+	}
+	return lines
+}
+
+// besides returns what of the lines of one outage is not in another.
+func besides(lines []berth.Line, other *berth.Line) []berth.Line {
+	from, until := *other.Start, over(other)
+	var left []berth.Line
+	add := func(l berth.Line, pes berth.PESet, start, end berth.Time) {
+		if l.PEs, l.NPE = pes, pes.Count(); pes.Empty() || start >= end {
+			return
+		}
+		l.Ready, l.Start = start, &start
+		if end < over(&l) {
+			l.End, l.ActualEnd = &end, nil
+		}
+		left = append(left, l)
+	}
+	for i := range lines {
+		l := lines[i]
+		start, end := *l.Start, over(&l)
+		common := l.PEs.And(other.PEs)
+		if common.Empty() || start >= until || from >= end {
+			left = append(left, l)
+			continue
+		}
+		add(l, l.PEs.Minus(common), start, end)
+		add(l, common, start, min(end, from))
+		add(l, common, max(start, until), end)
+	}
+	return left
+}
+
+// over returns when the line of an outage ends, Forever if that is not known.
+func over(l *berth.Line) berth.Time {
+	switch {
+	case l.ActualEnd != nil:
+		return *l.ActualEnd
+	case l.End != nil:
+		return *l.End
+	}
+	return berth.Forever
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// stage notes when the data of a promise are moved to each of its sites.
+func (r *recorder) stage(id string, transfers []berth.Transfer) {
+	if len(transfers) == 0 {
+		delete(r.staged, id)
+		return
+	}
+	if r.staged == nil {
+		r.staged = map[string][]berth.Transfer{}
+	}
+	var pieces []berth.Transfer
+	for i := range transfers {
+		if r.shared {
+			pieces = append(pieces, r.moved(r.staged[id], &transfers[i])...)
+		}
+		pieces = append(pieces, transfers[i])
+	}
+	r.staged[id] = pieces
+}
+
+// moved returns the pieces of a transfer that goes on at another rate: what was moved
+// before is a piece.
+func (r *recorder) moved(pieces []berth.Transfer, goesOn *berth.Transfer) []berth.Transfer {
+	var before []berth.Transfer
+	for _, p := range pieces {
+		if p.Site == goesOn.Site {
+			before = append(before, p)
+		}
+	}
+	last := len(before) - 1
+	if last < 0 || before[last].Start != goesOn.Start {
+		return nil
+	}
+	p := &before[last]
+	p.End, p.Kilobytes = min(p.End, max(r.now, p.Since)), p.Kilobytes-goesOn.Kilobytes
+	if p.Kilobytes == 0 {
+		before = before[:last]
+	}
+	return before
+}
+
+// expect notes when the data of a promise are expected as it gets its place.
+func (r *recorder) expect(id string, transfers []berth.Transfer) {
+	if len(transfers) == 0 {
+		return
+	}
+	if r.expects == nil {
+		r.expects = map[string]berth.Time{}
+	}
+	r.expects[id] = min(last(transfers), berth.TimeLimit-1)
+}
+
+// transfer notes for how much of their durations the parts of a request hold their
+// PEs while its data are moved: for as long as the transfer is expected to take,
+// or, if no variant fits that, for what is left of the longest one that fits.
+func (r *recorder) transfer(id string, transfers []berth.Transfer) {
+	r.expect(id, transfers)
+	request := &r.asked[r.find(id)]
+	for part := range request.Parts {
+		line := r.line(id, part)
+		line.Transfer = 0
+		if !r.holds || request.StorageMB == 0 || request.IsJob() {
+			continue
+		}
+		expected := berth.Duration(0)
+		if at := slices.IndexFunc(transfers, func(t berth.Transfer) bool { return t.Site == line.Site }); at >= 0 {
+			expected = transfers[at].End.Sub(transfers[at].Start)
+		}
+		least := line.Duration
+		for _, v := range request.Parts[part].Variants {
+			rest := line.Duration - r.speed(line).Scale(v.Duration)
+			if v.NPE != line.NPE || rest < 0 {
+				continue
+			}
+			if least = min(least, rest); rest == expected {
+				least = rest
+				break
+			}
+		}
+		if least < line.Duration {
+			line.Transfer = least
+		}
+	}
+}
+
+// arrival returns when the data of a request are there: before all time if it has
+// none.
+func (r *recorder) arrival(id string) berth.Time {
+	return last(r.staged[id])
+}
+
+// last returns when the last of transfers ends.
+func last(transfers []berth.Transfer) berth.Time {
+	at := -berth.Time(berth.Forever)
+	for i := range transfers {
+		at = max(at, transfers[i].End)
+	}
+	return at
+}
+
+// stagings returns a line for each piece of the transfer of everything that kept
+// its promise until it started, in the order of the requests.
+func (r *recorder) stagings() []berth.Line {
+	if len(r.staged) == 0 {
+		return nil
+	}
+	var lines []berth.Line
+	for i := range r.lines {
+		of := &r.lines[i]
+		if !of.Accepted || of.Part > 1 {
+			continue
+		}
+		before := len(lines)
+		for _, s := range r.staged[of.ID] {
+			start, end := s.Start, min(s.End, berth.TimeLimit-1)
+			line := berth.Line{ID: of.ID, Kind: berth.KindStaging, Site: s.Site}
+			if r.shared {
+				if s, end = until(s, of); end > s.Since {
+					start, line.Kilobytes = s.Since, s.Kilobytes
+				} else if start = end; of.Transfer == 0 || len(lines) > before {
+					continue // else it tells for what PEs were held
+				}
+			}
+			line.Arrival, line.Ready, line.Start, line.End, line.Duration = start, start, &start, &end, end.Sub(start)
+			lines = append(lines, line)
+		}
+		if promised := r.expects[of.ID]; len(lines) > before && promised != *lines[len(lines)-1].End {
+			lines[len(lines)-1].PromisedEnd = &promised // they came at another time, or what needed them was over
+		}
+	}
+	return lines
+}
+
+// until returns what is moved of a piece before what needs it is over, and when
+// that ends: nothing where the link stands still.
+func until(s berth.Transfer, of *berth.Line) (berth.Transfer, berth.Time) {
+	over := *cmp.Or(of.ActualEnd, of.End)
+	switch {
+	case s.End >= berth.Forever:
+		return s, s.Since
+	case s.End <= over || over <= s.Since:
+		return s, min(s.End, max(over, s.Since))
+	}
+	high, low := bits.Mul64(uint64(s.Kilobytes), uint64(over-s.Since))
+	moved, _ := bits.Div64(high, low, uint64(s.End-s.Since)) // less than all, since it goes on
+	s.Kilobytes = int64(moved)
+	return s, over
+}
