@@ -198,6 +198,10 @@ func TestViolations(t *testing.T) {
 			`"deadline":10,"variants":[{"npe":1,"duration":3},{"npe":9,"duration":2}],"duration":0`,
 			[]string{"deadline 7"},
 		},
+		{
+			"deadline of what missed it", `"deadline":10,"duration":1,"npe":99,"reason":"too_large"`,
+			`"deadline":9,"duration":2,"npe":99,"reason":"deadline_missed"`, nil,
+		},
 		{"unknown reason", "too_large", "too_big", []string{"reason 7"}},
 		{"no reason", `"reason":"no_capacity"`, `"reason":""`, []string{"reason 2"}},
 		{"reason of an acceptance", `"user":"ann"`, `"reason":"quota"`, []string{"reason 1"}},

@@ -220,7 +220,7 @@ func TestReadJSONLBadJobs(t *testing.T) {
 	for name, c := range map[string]struct{ line, field, want string }{
 		"no duration":     {`{"id":"j","kind":"job","arrival":5,"npe":8}`, "duration", "a job needs id, arrival, duration and npe"},
 		"not ready":       {`{"id":"j","kind":"job","arrival":5,"ready":6,"duration":60,"npe":8}`, "ready", "ready when it arrives"},
-		"deadline":        {`{"id":"j","kind":"job","arrival":5,"deadline":64,"duration":60,"npe":8}`, "deadline", "before ready"},
+		"deadline":        {`{"id":"j","kind":"job","arrival":5,"deadline":5,"duration":60,"npe":8}`, "deadline", "not after the ready time 5"},
 		"moldable":        {`{"id":"j","kind":"job","arrival":5,"variants":[{"npe":1,"duration":2},{"npe":2,"duration":1}]}`, "parts", "several"},
 		"run 0":           {request("run", "0"), "run", "from 1"},
 		"run beyond":      {request("run", "4398046511104"), "run", "below 2^42"},

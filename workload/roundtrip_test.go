@@ -171,7 +171,7 @@ func TestWriteJSONLRefuses(t *testing.T) {
 		field  string
 		change func(*berth.Request)
 	}{
-		"invalid":         {"deadline", func(r *berth.Request) { r.Deadline = 59 }},
+		"invalid":         {"deadline", func(r *berth.Request) { r.Deadline = 0 }},
 		"deadline none":   {"deadline", func(r *berth.Request) { *r = berth.Job("a", -60, 8, 60); r.Deadline = 0 }},
 		"control in id":   {"id", func(r *berth.Request) { r.ID = "a\tb" }},
 		"id not UTF-8":    {"id", func(r *berth.Request) { r.ID = "a\xff" }},
