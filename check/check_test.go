@@ -199,8 +199,8 @@ func TestViolations(t *testing.T) {
 			[]string{"deadline 7"},
 		},
 		{
-			"deadline of what missed it", `"deadline":10,"duration":1,"npe":99,"reason":"too_large"`,
-			`"deadline":9,"duration":2,"npe":99,"reason":"deadline_missed"`, nil,
+			"deadline of what missed it", `"deadline":10,"duration":1,"npe":99,"accepted":false,"reason":"too_large"`,
+			`"deadline":10,"duration":2,"npe":99,"accepted":false,"reason":"deadline_missed"`, nil,
 		},
 		{"unknown reason", "too_large", "too_big", []string{"reason 7"}},
 		{"no reason", `"reason":"no_capacity"`, `"reason":""`, []string{"reason 2"}},
