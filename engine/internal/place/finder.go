@@ -139,6 +139,9 @@ func (f *Finder) replace(t *state.Trial, w *Want) (Place, *berth.Refusal) {
 	x := f.search(d.Request(), d)
 	x.pool, x.avoid = w.Pool, w.Avoid
 	x.deadline, x.extended, x.pinned = d.Deadline(), d.Extended(), d.Terms().Variants
+	if w.Overdue { // a promise that is delayed does not begin before its time
+		x.notBefore = d.Start()
+	}
 	allotments, refusal := x.nearest(t)
 	if refusal == nil {
 		return x.complete(t, allotments), nil
@@ -158,7 +161,7 @@ func (f *Finder) replace(t *state.Trial, w *Want) (Place, *berth.Refusal) {
 			continue
 		}
 		late := x
-		late.deadline, late.only, late.notBefore = berth.TimeLimit-1, d.Part(0).Resource, d.Start()
+		late.deadline, late.only = berth.TimeLimit-1, d.Part(0).Resource
 		late.pinned = []berth.Variant{{NPE: npe, Duration: d.Variant(0).Duration}}
 		if found, no := late.nearest(t); no == nil {
 			place := late.complete(t, found)

@@ -17,9 +17,10 @@ func (x *search) nearest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 			return nil, refusal
 		}
 	}
+	g := x.group(t, true)
 	promised := x.again.Start()
 	if promised >= max(x.notBefore, x.state.Now()) {
-		if allotments, ok := x.at(t, promised); ok {
+		if allotments, ok := g.at(promised); ok {
 			return allotments, nil
 		}
 	}
@@ -27,7 +28,7 @@ func (x *search) nearest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	if same, ok := x.at(t, allotments[0].Start); ok {
+	if same, ok := g.at(allotments[0].Start); ok {
 		return same, nil
 	}
 	return allotments, nil
@@ -76,91 +77,6 @@ func (x *search) firstIn(p *pool, better func(a, b *offer) bool) (best offer, fo
 		}
 	}
 	return best, found
-}
-
-// at places every part at a start, on as many of its promised PEs as are free; ok
-// is false if one of them does not fit there beside those before it.
-func (x *search) at(t *state.Trial, start berth.Time) ([]berth.Allotment, bool) {
-	bare := t.Mark()
-	defer t.Undo(bare)
-	allotments := make([]berth.Allotment, 0, len(x.r.Parts))
-	for part := range x.r.Parts {
-		a, ok := x.partAt(part, start)
-		if !ok {
-			return nil, false
-		}
-		t.Book(&a)
-		allotments = append(allotments, a)
-	}
-	if stocked, ok := x.stockedFrom(t, allotments, start); !ok || stocked != start {
-		return nil, false
-	}
-	return allotments, true
-}
-
-// partAt places a part at a start, in its own pool if it fits there.
-func (x *search) partAt(part int, start berth.Time) (berth.Allotment, bool) {
-	own := berth.Allotment{}
-	if part < x.again.Parts() {
-		own = x.again.Part(part)
-	}
-	for i := range x.pools {
-		if p := &x.pools[i]; p.id == own.Resource {
-			if a, ok := x.inPoolAt(part, p, start, own.PEs); ok {
-				return a, true
-			}
-		}
-	}
-	ranked := x.ranked(part)
-	order := make([]int, len(ranked)) // ranked is scratch space
-	for i := range ranked {
-		order[i] = ranked[i].Index
-	}
-	for _, i := range order {
-		if p := &x.pools[i]; p.id != own.Resource {
-			if a, ok := x.inPoolAt(part, p, start, berth.PESet{}); ok {
-				return a, true
-			}
-		}
-	}
-	return berth.Allotment{}, false
-}
-
-// inPoolAt places a part at a start in a pool, on as many of some PEs as are free,
-// and on the lowest-numbered others.
-func (x *search) inPoolAt(part int, p *pool, start berth.Time, preferred berth.PESet) (berth.Allotment, bool) {
-	if o := x.obstacle(part, p, x.state.Now()); o.reason != "" {
-		return berth.Allotment{}, false
-	}
-	view, eligible := x.view(p), x.eligibleCount(part, p)
-	for _, v := range x.variants(part) {
-		v = x.scaled(p, v)
-		q := x.query(part, v, p)
-		end := start.Add(v.Duration)
-		if v.NPE > eligible || !x.permits(p, v) || start < q.Ready || end > q.Deadline || !end.Valid() {
-			continue
-		}
-		free, pes := view.Free(berth.Interval{Start: start, End: end})
-		a := berth.Allotment{Resource: p.id, Start: start, End: end, NPE: v.NPE}
-		if p.config.Binding == berth.Early {
-			if !q.Eligible.Empty() {
-				pes = pes.And(q.Eligible)
-			}
-			free = pes.Count()
-			a.PEs = prefer(pes, preferred, v.NPE)
-		}
-		if free < v.NPE {
-			continue
-		}
-		if len(x.r.Parts) == 1 {
-			q.Ready = start
-			if stocked, ok := x.stocked(x.takes(p), q, start); !ok || stocked != start {
-				continue
-			}
-		}
-		return a, true
-	}
-	return berth.Allotment{}, false
 }
 
 // prefer returns n PEs of a set: as many of the preferred ones as there are, and the

@@ -1,0 +1,383 @@
+package place
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// groupBudget is how many combinations of pools and variants a search for a common
+// start tries; after those it takes at each start the first that each part can have.
+const groupBudget = 1 << 17
+
+// group is the search for a common start of the parts of a request.
+type group struct {
+	*search
+	t       *state.Trial
+	shapes  [][]shape // by part, in the order in which they are tried
+	alike   []bool    // by part: it is the same as the one before
+	budget  int
+	chosen  []choice
+	area    int64      // of what is chosen
+	least   []int64    // by part: the least area of this and all later ones
+	deepest int        // the part at which the last search at a start ended
+	stocked berth.Time // the earliest later start at which stocks suffice
+	corners []berth.Time
+}
+
+// shape is a variant in a pool.
+type shape struct {
+	pool      *pool
+	variant   berth.Variant // its duration is that in the pool
+	eligible  berth.PESet   // empty is all
+	preferred berth.PESet
+	after     berth.Time // when its data are there
+	// At the start that is looked at:
+	fits bool
+	free berth.Count
+	pes  berth.PESet // of a pool of early binding
+}
+
+// choice is what a part takes in a combination.
+type choice struct {
+	*shape
+	index int
+	pes   berth.PESet
+}
+
+// group prepares the search. If the nearest place to that of a promise is wanted, its
+// own pools and PEs come first, and then the order of the match.
+func (x *search) group(t *state.Trial, nearest bool) *group {
+	n := len(x.r.Parts)
+	g := &group{search: x, t: t, budget: groupBudget, shapes: make([][]shape, n), alike: make([]bool, n), least: make([]int64, n+1)}
+	for part := range x.r.Parts {
+		for i, p := range x.order(part, nearest) {
+			own := nearest && i == 0
+			g.shapes[part] = x.appendShapes(g.shapes[part], part, p, own)
+		}
+		if part > 0 && x.pinned == nil {
+			a, b := &x.r.Parts[part], &x.r.Parts[part-1]
+			g.alike[part] = slices.Equal(a.Variants, b.Variants) && a.Eligible.Equal(b.Eligible)
+		}
+	}
+	for part := n - 1; part >= 0; part-- {
+		least := int64(berth.Forever)
+		for i := range g.shapes[part] {
+			least = min(least, g.shapes[part][i].variant.Area())
+		}
+		g.least[part] = g.least[part+1] + least
+	}
+	return g
+}
+
+// order returns the pools in the order in which a part asks them.
+func (x *search) order(part int, nearest bool) []*pool {
+	list := make([]*pool, 0, len(x.pools))
+	if !nearest {
+		for i := range x.pools {
+			list = append(list, &x.pools[i])
+		}
+		return list
+	}
+	own := x.again.Part(part).Resource
+	list = append(list, x.poolOf(own))
+	for _, candidate := range x.ranked(part) {
+		if p := &x.pools[candidate.Index]; p.id != own {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// appendShapes appends what a part can take in a pool.
+func (x *search) appendShapes(list []shape, part int, p *pool, own bool) []shape {
+	if x.unmet(p) != "" {
+		return list
+	}
+	s := shape{pool: p, eligible: x.eligible(part, p), after: max(x.notBefore, x.arrival(p))}
+	if own {
+		s.preferred = x.again.Part(part).PEs
+	}
+	eligible := x.eligibleCount(part, p)
+	for _, v := range x.variants(part) {
+		v = x.scaled(p, v)
+		if v.NPE > eligible || !x.permits(p, v) || x.admit && x.Eager != nil && !x.eager(p, v) {
+			continue
+		}
+		s.variant = v
+		list = append(list, s)
+	}
+	return list
+}
+
+// aloneFrom returns the earliest time from a start on at which each part by itself
+// has room; missing is a part that has none, and else negative.
+func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
+	for part := range g.shapes {
+		earliest, found := berth.Time(0), false
+		for i := range g.shapes[part] {
+			s := &g.shapes[part][i]
+			q := g.query(part, s.variant, s.pool)
+			q.Ready = max(start, s.after)
+			fit, ok := g.view(s.pool).Earliest(q)
+			if ok && fit.End.Valid() && (!found || fit.Start < earliest) {
+				earliest, found = fit.Start, true
+			}
+		}
+		if !found {
+			return 0, part
+		}
+		start = max(start, earliest)
+	}
+	return start, -1
+}
+
+// at places all parts at a start; ok is false if they do not fit there together.
+func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
+	g.deepest, g.stocked = 0, berth.Forever
+	for part := range g.shapes {
+		for i := range g.shapes[part] {
+			g.shapes[part][i].look(g, start)
+		}
+	}
+	g.chosen, g.area = g.chosen[:0], 0
+	if !g.choose(start) {
+		return nil, false
+	}
+	return g.allotments(start), true
+}
+
+// look notes what is free for a shape at a start.
+func (s *shape) look(g *group, start berth.Time) {
+	end := start.Add(s.variant.Duration)
+	if s.fits = start >= s.after && end <= g.deadline && end.Valid(); !s.fits {
+		return
+	}
+	s.free, s.pes = g.view(s.pool).Free(berth.Interval{Start: start, End: end})
+	if s.pool.config.Binding == berth.Early {
+		if !s.eligible.Empty() {
+			s.pes = s.pes.And(s.eligible)
+		}
+		s.free = s.pes.Count()
+	}
+	s.fits = s.free >= s.variant.NPE
+}
+
+func (g *group) allotments(start berth.Time) []berth.Allotment {
+	list := make([]berth.Allotment, len(g.chosen))
+	for i := range g.chosen {
+		c := &g.chosen[i]
+		list[i] = berth.Allotment{Resource: c.pool.id, Start: start, End: start.Add(c.variant.Duration), NPE: c.variant.NPE, PEs: c.pes}
+	}
+	return list
+}
+
+// choose tries the shapes of the next part, each with those of the parts after it.
+func (g *group) choose(start berth.Time) bool {
+	part := len(g.chosen)
+	g.deepest = max(g.deepest, min(part, len(g.shapes)-1))
+	if part == len(g.shapes) {
+		at, ok := g.stockedFrom(g.t, g.allotments(start), start)
+		if ok && at > start {
+			g.stocked = min(g.stocked, at)
+		}
+		return ok && at == start
+	}
+	first := 0
+	if g.alike[part] {
+		first = g.chosen[part-1].index // the others have been tried the other way round
+	}
+	for i := first; i < len(g.shapes[part]); i++ {
+		s := &g.shapes[part][i]
+		if !s.fits || !g.withinArea(part, s.variant.Area()) {
+			continue
+		}
+		g.budget--
+		before := slices.Clone(g.chosen)
+		if !g.add(s, i) {
+			g.chosen = append(g.chosen[:0], before...)
+			continue
+		}
+		g.area += s.variant.Area()
+		if g.choose(start) {
+			return true
+		}
+		g.area -= s.variant.Area()
+		g.chosen = append(g.chosen[:0], before...)
+		if g.budget < 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// withinArea reports whether a part of an area is within the user's quota, beside
+// what is chosen and the least that the parts after it take.
+func (g *group) withinArea(part int, area int64) bool {
+	return !g.admit || g.r.User == "" || g.Quota.PESeconds == 0 || g.withinQuota(g.area+area+g.least[part+1])
+}
+
+// add lets one more part have a shape; false if there is no room for it beside those
+// that are chosen.
+func (g *group) add(s *shape, index int) bool {
+	g.chosen = append(g.chosen, choice{shape: s, index: index})
+	if s.pool.config.Binding == berth.Early {
+		return g.assign()
+	}
+	// All begin at once: until the end of each, those that last as long are side by
+	// side.
+	for i := range g.chosen {
+		until := &g.chosen[i]
+		if until.pool != s.pool {
+			continue
+		}
+		beside := berth.Count(0)
+		for k := range g.chosen {
+			if c := &g.chosen[k]; c.pool == s.pool && c.variant.Duration >= until.variant.Duration {
+				beside += c.variant.NPE
+			}
+		}
+		if beside > until.free {
+			return false
+		}
+	}
+	return true
+}
+
+// assign gives the last part that is chosen its PEs, as many of the preferred ones
+// and then the lowest-numbered; where others have those that it needs and can do
+// with different ones, they exchange them, along shortest augmenting paths. false if
+// there are too few for all of them.
+func (g *group) assign() bool {
+	last := &g.chosen[len(g.chosen)-1]
+	idle := func(c *choice) berth.PESet {
+		pes := c.shape.pes
+		for k := range g.chosen {
+			if g.chosen[k].pool == c.pool {
+				pes = pes.Minus(g.chosen[k].pes)
+			}
+		}
+		return pes
+	}
+	last.pes = prefer(idle(last), last.preferred, last.variant.NPE)
+	for lacking := last.variant.NPE - last.pes.Count(); lacking > 0; lacking = last.variant.NPE - last.pes.Count() {
+		path, spare := g.path(idle)
+		if path == nil {
+			return false
+		}
+		n := min(lacking, spare.Count())
+		for k := range path[1:] {
+			n = min(n, path[k].shape.pes.Overlap(path[k+1].pes))
+		}
+		gain := spare.Lowest(n)
+		for k := len(path) - 1; k > 0; k-- {
+			gives := path[k].pes.And(path[k-1].shape.pes).Lowest(n)
+			path[k].pes = path[k].pes.Minus(gives).Or(gain)
+			gain = gives
+		}
+		last.pes = last.pes.Or(gain)
+	}
+	return true
+}
+
+// path returns a shortest chain of parts from the last one on, each of which can use
+// PEs that the next one has, to one that can use spare ones; nil if there is none.
+func (g *group) path(idle func(*choice) berth.PESet) (path []*choice, spare berth.PESet) {
+	last := len(g.chosen) - 1
+	from := make([]int, len(g.chosen))
+	for i := range from {
+		from[i] = -1
+	}
+	for queue := []int{last}; len(queue) > 0; queue = queue[1:] {
+		at := &g.chosen[queue[0]]
+		for k := range g.chosen {
+			next := &g.chosen[k]
+			if k == last || from[k] >= 0 || next.pool != at.pool || at.shape.pes.Overlap(next.pes) == 0 {
+				continue
+			}
+			from[k] = queue[0]
+			if spare = idle(next); spare.Empty() {
+				queue = append(queue, k)
+				continue
+			}
+			for ; k != last; k = from[k] {
+				path = append(path, &g.chosen[k])
+			}
+			path = append(path, &g.chosen[last])
+			slices.Reverse(path)
+			return path, spare
+		}
+	}
+	return nil, spare
+}
+
+// next returns the first time after a start at which the parts may fit together where
+// they did not before: something ends, data arrive, or stocks suffice.
+func (g *group) next(start berth.Time) (next berth.Time, ok bool) {
+	if g.corners == nil {
+		g.corners = g.changes()
+	}
+	next = g.stocked
+	if i := sort.Search(len(g.corners), func(i int) bool { return g.corners[i] > start }); i < len(g.corners) {
+		next = min(next, g.corners[i])
+	}
+	if next >= g.deadline {
+		return 0, false
+	}
+	return g.roomFrom(next)
+}
+
+// changes returns when something changes in a pool that a part can use, ascending.
+func (g *group) changes() []berth.Time {
+	times := []berth.Time{g.deadline}
+	var seen []*pool
+	for part := range g.shapes {
+		for i := range g.shapes[part] {
+			s := &g.shapes[part][i]
+			if slices.Contains(seen, s.pool) {
+				continue
+			}
+			seen = append(seen, s.pool)
+			times = append(times, s.after)
+			for record := range g.view(s.pool).Records() {
+				times = append(times, record.Time)
+			}
+		}
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
+// roomFrom returns the first time from a start on at which every pool has room for as
+// many PEs as the parts want that can go nowhere else, for as long as the shortest of
+// them lasts.
+func (g *group) roomFrom(start berth.Time) (berth.Time, bool) {
+	for i := range g.pools {
+		p := &g.pools[i]
+		q := calendar.Query{Now: g.state.Now(), Ready: start, Deadline: g.deadline, Duration: berth.TimeLimit, Horizon: g.Horizon}
+		for part := range g.shapes {
+			if slices.ContainsFunc(g.shapes[part], func(s shape) bool { return s.pool != p }) {
+				continue
+			}
+			narrowest := g.shapes[part][0].variant.NPE
+			for k := range g.shapes[part] {
+				v := &g.shapes[part][k].variant
+				narrowest = min(narrowest, v.NPE)
+				q.Duration = min(q.Duration, v.Duration)
+			}
+			q.NPE += narrowest
+		}
+		if q.NPE == 0 {
+			continue
+		}
+		fit, ok := g.view(p).Earliest(q)
+		if !ok {
+			return 0, false
+		}
+		start = max(start, fit.Start)
+	}
+	return start, true
+}
