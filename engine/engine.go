@@ -19,6 +19,7 @@ type Engine struct {
 	changes []change.Change // of the Apply under way
 	effects []change.Effect // likewise
 	pes     []berth.PESet   // to which changes point, in pieces
+	yielded bool            // jobs have been stopped, and nothing else knows yet
 }
 
 // New returns an engine with everything free. The error is of code Invalid and
@@ -69,7 +70,9 @@ func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, n
 	}
 	e.catchUp(now, rank)
 	e.advance(now)
+	e.askSites() // for what was due, as if that had been an Apply of its own
 	err := e.apply(&event)
+	e.settle()
 	e.askSites()
 	changes, effects = e.changes, e.effects
 	e.changes, e.effects = nil, nil
@@ -117,6 +120,16 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 		default:
 			panic("engine: no handler for timer class")
 		}
+		e.settle()
+	}
+}
+
+// settle lets everything that waits see what jobs have left that had to yield: it may
+// be more than what they yielded to takes.
+func (e *Engine) settle() {
+	if e.yielded {
+		e.yielded = false
+		e.freed()
 	}
 }
 
@@ -202,6 +215,11 @@ func (e *Engine) apply(event *Event) error {
 // reached the end of a limit.
 func (e *Engine) freed() {
 	e.repair()
+	e.retry()
+}
+
+// retry lets what is pending see it.
+func (e *Engine) retry() {
 	if e.settings.batch != nil && e.state.Queued() > 0 && e.settings.trigger != TriggerOnPeriod {
 		e.schedule() // what is deferred may start now
 	}

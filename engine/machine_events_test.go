@@ -87,7 +87,7 @@ func (d *drawer) opportunity(at berth.Time) (event engine.Event, found bool) {
 		if p.state == berth.Active {
 			continue
 		}
-		moving := p.staging != nil && p.staging.End > at
+		moving := slices.ContainsFunc(p.transfers, func(t berth.Transfer) bool { return t.End > at })
 		switch {
 		case p.job && d.m.pools[d.m.poolNamed(p.allotments[0].Resource)].early():
 			event = engine.Event{Kind: engine.EventDown, From: at + 1, Until: at + berth.Time(d.between(5, 20))}

@@ -20,7 +20,7 @@ type promise struct {
 	allotments []berth.Allotment
 	over       []bool // by part
 	held       []berth.Allotment
-	staging    *berth.Transfer
+	transfers  []berth.Transfer
 	generation uint64
 	shown      bool
 	expires    berth.Time
@@ -38,7 +38,6 @@ type terms struct {
 	length   []berth.Duration // how long the parts last where they are, extensions included
 	holdEnd  berth.Time       // the latest end of the hold
 	deadline berth.Time       // a later end that was granted moves it
-	latest   berth.Time       // the same but for what an overrun did to it
 	extended bool
 	vague    bool // several variants look like what was booked
 	late     bool // its owner knows that its data come too late
@@ -75,12 +74,29 @@ func (p *promise) missing() berth.Count {
 }
 
 // place gives a promise its allotments and what belongs to them.
-func (p *promise) place(to, held []berth.Allotment, staging *berth.Transfer) {
+func (p *promise) place(to, held []berth.Allotment, transfers []berth.Transfer) {
 	p.allotments, p.held, p.transit = slices.Clone(to), slices.Clone(held), false
-	if p.staging = nil; staging != nil {
-		s := *staging
-		p.staging = &s
+	p.move(transfers)
+}
+
+// move takes in when the data of a promise are moved.
+func (p *promise) move(transfers []berth.Transfer) {
+	p.transfers = slices.Clone(transfers)
+}
+
+// toSite returns the transfer of the data of a promise to a site, if there is one.
+func (p *promise) toSite(name string) (t berth.Transfer, found bool) {
+	for _, t := range p.transfers {
+		if t.Site == name {
+			return t, true
+		}
 	}
+	return t, false
+}
+
+// dataLate reports whether some of its data come after a promise starts.
+func (p *promise) dataLate() bool {
+	return slices.ContainsFunc(p.transfers, func(t berth.Transfer) bool { return t.End > p.start() })
 }
 
 // heldOf returns what a reservation holds beside its PEs: stocks, and shares of the
@@ -93,15 +109,6 @@ func heldOf(stocks []berth.Allotment, transfers []berth.Transfer) []berth.Allotm
 		}
 	}
 	return held
-}
-
-// stagingOf returns the first transfer, nil if there is none.
-func stagingOf(transfers []berth.Transfer) *berth.Transfer {
-	if len(transfers) == 0 {
-		return nil
-	}
-	t := transfers[0]
-	return &t
 }
 
 // copied returns a request that shares nothing with another.
@@ -151,6 +158,7 @@ type occasion struct {
 	places    map[string]uint64 // the generations before an outage
 	displaced []displaced       // by an outage, from late-binding PEs
 	jobs      []string          // what has become a waiting job
+	stopped   []stopped         // jobs that yield before their time
 }
 
 // drop forgets a promise.
@@ -235,7 +243,7 @@ func (m *model) decide(o *occasion, c *change.Change, r *berth.Request) {
 			id: c.ID, request: r, job: r.IsJob(), state: c.Reservation.State, generation: c.Reservation.Generation, expires: c.Reservation.Expires,
 			over: make([]bool, len(c.Reservation.Allotments)),
 		}
-		p.place(c.Reservation.Allotments, heldOf(c.Reservation.Stocks, c.Reservation.Transfers), stagingOf(c.Reservation.Transfers))
+		p.place(c.Reservation.Allotments, heldOf(c.Reservation.Stocks, c.Reservation.Transfers), c.Reservation.Transfers)
 		m.judgeAccepted(o, p)
 		m.hit(o, c, r, p)
 		m.decided(c.ID)
@@ -301,7 +309,7 @@ func (m *model) change(o *occasion, c *change.Change, p *promise) {
 	case change.ChangeRefused:
 		m.judgeKept(o, c, p)
 	case change.Staged:
-		p.staging = stagingOf(c.Transfers)
+		p.move(c.Transfers)
 		stocks := c.Stocks
 		if stocks == nil {
 			stocks = slices.DeleteFunc(slices.Clone(p.held), func(a berth.Allotment) bool { return a.Resource.Kind == berth.UplinkKind })
@@ -349,7 +357,7 @@ func (m *model) displace(o *occasion, c *change.Change, p *promise) {
 func (m *model) leave(o *occasion, c *change.Change, p *promise) {
 	switch c.Kind {
 	case change.Requeued, change.Preempted:
-		m.judgeRequeued(c, p)
+		m.judgeRequeued(o, c, p)
 		m.pending[c.ID] = copied(c.Request)
 		m.wait(o, c.ID)
 	case change.Cancelled:

@@ -32,7 +32,7 @@ func (m *model) causeOf(o *occasion, p *promise) cause {
 		return byOutage
 	case kind == engine.EventRelocate && o.event.ID == p.id:
 		return byAvoid
-	case kind == engine.EventUpdateForecast && p.staging != nil && p.staging.End > p.start():
+	case kind == engine.EventUpdateForecast && p.dataLate():
 		return byData
 	}
 	if o.timer && m.config.Overrun == engine.OverrunDelay && slices.ContainsFunc(o.changes, func(c change.Change) bool { return c.Kind == change.Extended }) &&
@@ -78,40 +78,44 @@ func (m *model) inOverrun(o *occasion, p *promise) bool {
 
 // judgeMoved judges another place of a promise, and takes it in.
 func (m *model) judgeMoved(o *occasion, c *change.Change, p *promise) {
-	why := m.causeOf(o, p)
+	why, other := m.causeOf(o, p), true
 	if p.job || p.state == berth.Active || len(c.Moved) != len(p.allotments) {
 		m.fault("moved", "%q moves, which is %s", p.id, p.state)
 	} else {
-		m.judgeMove(o, c, p, why)
+		other = m.judgeMove(o, c, p, why)
 	}
 	w := m.renewed(p)
 	before := *p
 	w.again = &before
-	p.place(c.Moved, heldOf(c.Stocks, c.Transfers), stagingOf(c.Transfers))
-	m.moved(p, w, why)
+	p.place(c.Moved, heldOf(c.Stocks, c.Transfers), c.Transfers)
+	m.moved(p, w, why, other)
 }
 
 // judgeMove judges that a promise had to move, and that it goes on its terms and no
-// further than it must.
-func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) {
+// further than it must. It reports whether another variant would do.
+func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) (other bool) {
 	old, start := p.allotments, c.Moved[0].Start
 	w := m.renewed(p)
 	switch why {
 	case byAvoid:
 		w.from, w.apart = m.poolNamed(o.event.Resource), bits(o.event.PEs)
 	case byDelay:
-		w.ready, w.deadline, w.only = p.start(), berth.Forever, m.poolNamed(old[0].Resource)
 		if !m.inOverrun(o, p) {
 			m.fault("moved", "%q at %v is delayed, and not in the way", p.id, old)
 		}
+		if start < old[0].Start {
+			m.fault("nearest", "%q is delayed from %v to %v", p.id, old, c.Moved)
+		}
+		w = m.delayed(p)
 	case byRepair:
 		if !o.lacking[p.id] && p.missing() == 0 {
 			m.fault("moved", "%q moves from %v to %v on %s without need", p.id, old, c.Moved, o.event.Kind)
 		}
 	}
 	kept := m.sameShape(p, c.Moved, w)
+	other = why != byDelay || !w.terms
 	if p.vague || !m.decidable(w) {
-		return
+		return other
 	}
 	s := m.search(w, m.fill(&m.scratch[0], p, false))
 	first, found := s.first(w.ready)
@@ -119,6 +123,7 @@ func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) 
 		first, found = old[0].Start, true
 	}
 	switch {
+	case !w.terms: // another variant, which the rules of admission place
 	case why == byDelay && o.lacking[p.id]: // as whole as it was will do
 	case !kept && found:
 		m.fault("terms", "%q moves for %s from %v to %v in another shape than promised; there is room from %d on", p.id, why, old, c.Moved, first)
@@ -126,11 +131,32 @@ func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) 
 		m.fault("terms", "%q, which was extended, moves for %s from %v to %v in another shape", p.id, why, old, c.Moved)
 	case kept && found && start != first && (first == old[0].Start || start > first):
 		m.fault("nearest", "%q moves for %s from %v to %v; there is room from %d on", p.id, why, old, c.Moved, first)
-	case why == byDelay && start < old[0].Start:
-		m.fault("nearest", "%q is delayed from %v to %v", p.id, old, c.Moved)
 	case kept && start == old[0].Start:
 		m.judgeSameStart(o, c, p, why)
 	}
+	return other
+}
+
+// delayed asks for another place of a promise that an overrun is in the way of: in
+// its window, but not before it was to begin; there with another variant; or else
+// later in its own pool.
+func (m *model) delayed(p *promise) *want {
+	w := m.renewed(p)
+	w.ready = max(w.ready, p.start())
+	if p.vague || !m.decidable(w) {
+		return w
+	}
+	r := m.fill(&m.scratch[0], p, false)
+	if _, ok := m.search(w, r).first(w.ready); ok {
+		return w
+	}
+	if w.terms = false; !p.extended {
+		if _, ok := m.search(w, r).first(w.ready); ok {
+			return w
+		}
+	}
+	w.terms, w.deadline, w.only = true, berth.Forever, m.poolNamed(p.allotments[0].Resource)
+	return w
 }
 
 // sameShape reports whether a promise has the PEs and the lengths that it is owed.
@@ -180,8 +206,9 @@ func (m *model) stillStocked(r *room, p *promise) bool {
 	})
 }
 
-// moved notes the terms of a promise that has another place.
-func (m *model) moved(p *promise, w *want, why cause) {
+// moved notes the terms of a promise that has another place, which may be that of
+// another variant.
+func (m *model) moved(p *promise, w *want, why cause, other bool) {
 	for i := range p.allotments {
 		a := &p.allotments[i]
 		p.length[i] = a.End.Sub(a.Start)
@@ -191,14 +218,14 @@ func (m *model) moved(p *promise, w *want, why cause) {
 		if at := slices.IndexFunc(p.request.Parts[i].Variants, func(v berth.Variant) bool {
 			length, known := m.lengthOf(&want{r: w.r, again: w.again}, i, v, m.poolNamed(a.Resource))
 			return v.NPE == a.NPE && (!known || length == p.length[i])
-		}); at >= 0 && why != byDelay {
+		}); at >= 0 && other {
 			p.owed[i], p.standard[i] = a.NPE, p.request.Parts[i].Variants[at].Duration
 		}
 	}
 	if why == byDelay {
 		p.deadline = max(p.deadline, p.lastEnd())
 	}
-	p.late = p.late && p.staging != nil && p.staging.End > p.start() // then its owner knows already
+	p.late = p.late && p.dataLate() // then its owner knows already
 	m.fits(p, w)
 }
 
@@ -211,7 +238,7 @@ func (m *model) judgeModified(o *occasion, c *change.Change, p *promise) {
 	p.request, p.over = copied(o.event.Request), make([]bool, len(c.Moved))
 	w := wanted(p.request)
 	w.again = &before
-	p.place(c.Moved, heldOf(c.Stocks, c.Transfers), stagingOf(c.Transfers))
+	p.place(c.Moved, heldOf(c.Stocks, c.Transfers), c.Transfers)
 	m.setTerms(p, w)
 	p.holdEnd = max(before.holdEnd, m.now.Add(p.request.Hold))
 	m.fits(p, w)
@@ -224,7 +251,7 @@ func (m *model) judgeLost(o *occasion, p *promise) {
 	w := m.renewed(p)
 	switch {
 	case why == byDelay:
-		w.ready, w.deadline, w.only = max(p.start(), m.now), berth.Forever, m.poolNamed(p.allotments[0].Resource)
+		w = m.delayed(p)
 	case why != byOutage:
 		m.fault("lost", "%q is lost on %s; only an outage or an overrun may take a promise", p.id, o.event.Kind)
 		return
@@ -289,19 +316,42 @@ func (m *model) judgeResized(o *occasion, c *change.Change, p *promise) {
 	gone := bits(was.PEs) &^ bits(is.PEs)
 	from := max(was.Start, m.now)
 	switch {
+	case o.event.Kind == engine.EventRelocate && !o.timer && o.event.ID == p.id && o.event.Resource == was.Resource:
+		if not := bits(o.event.PEs); gone&^not != 0 || bits(is.PEs)&not != 0 || p.state != berth.Active || p.shown {
+			m.fault("resized", "%q, which has PEs %v and is not to have %v, gets %v", p.id, was.PEs, o.event.PEs, is.PEs)
+		}
 	case p.state == berth.Active:
 		if gone&^m.outages.at(pool, m.now) != 0 {
 			m.fault("announced", "%q, which runs, loses PEs %v that are in use at %d", p.id, setOf(gone), m.now)
 		}
-	case gone&^m.outages.during(pool, from, was.End) != 0:
+	case gone&^m.outages.during(pool, from, was.End)&^m.takenBy(o, pool, from, was.End) != 0:
 		m.fault("resized", "%q loses PEs %v that are in use throughout [%d,%d)", p.id, setOf(gone), from, was.End)
 	}
 	if bits(is.PEs)&^m.eligible(p.request, &p.request.Parts[0], pool) != 0 && m.pools[pool].early() {
 		m.fault("requirements", "%q gets PEs %v, which it may not use", p.id, is.PEs)
 	}
-	if is.NPE < was.NPE && o.event.Kind != engine.EventDown && !o.timer {
+	if is.NPE < was.NPE && o.event.Kind != engine.EventDown && o.event.Kind != engine.EventRelocate && !o.timer {
 		m.fault("resized", "%q loses PEs on %s", p.id, o.event.Kind)
 	}
+}
+
+// takenBy returns the PEs of a pool that promises took, at some time of an interval,
+// which were displaced in the same Apply: each of them may have what is left of the
+// places of the others.
+func (m *model) takenBy(o *occasion, pool int, start, end berth.Time) uint64 {
+	taken := uint64(0)
+	for i := range o.changes[:o.now] {
+		c := &o.changes[i]
+		if c.Kind != change.Moved && c.Kind != change.Resized {
+			continue
+		}
+		for k := range c.Moved {
+			if a := &c.Moved[k]; m.poolNamed(a.Resource) == pool && a.Start < end && start < a.End {
+				taken |= bits(a.PEs)
+			}
+		}
+	}
+	return taken
 }
 
 // judgeStarted judges a start: in time, and on PEs that nothing else uses.
@@ -348,7 +398,13 @@ func (m *model) judgeEnded(o *occasion, c *change.Change, p *promise) {
 	if !o.timer && o.event.Kind == engine.EventFinish && o.event.ID == p.id {
 		return
 	}
-	if m.now < a.End {
+	whole := m.scaled(p.request, p.request.Parts[0].Variants[0].Duration, m.poolNamed(a.Resource))
+	switch yields := m.config.Preempt && p.job; {
+	case m.now >= a.End:
+	case yields && m.now.Sub(a.Start) >= whole: // it has run beyond its limit
+		m.stop(o, p)
+		return
+	default:
 		m.fault("ended", "part %d of %q ends at %d before its limit %d", c.Part, p.id, m.now, a.End)
 	}
 	if m.config.Overrun != engine.OverrunRunOn && m.config.Overrun != engine.OverrunDelay || !p.single() || a.NPE == 0 || m.now > a.End {
@@ -365,7 +421,7 @@ func (m *model) judgeEnded(o *occasion, c *change.Change, p *promise) {
 			h := &x.held[i]
 			r.takeStock(m.world, m.stock(h.Resource), int64(h.NPE), max(h.Start, m.now), h.End)
 		}
-		if m.config.Overrun == engine.OverrunDelay && x.state != berth.Active && x.single() {
+		if m.config.Overrun == engine.OverrunDelay && x.state != berth.Active && x.single() && !(m.config.Preempt && p.job) {
 			continue
 		}
 		for i := range x.allotments {
@@ -445,7 +501,7 @@ func (m *model) extend(o *occasion, p *promise, until berth.Time) {
 	a.End = until
 	p.deadline = max(p.deadline, until)
 	if !o.timer && o.event.Kind == engine.EventExtend {
-		p.extended, p.latest = true, max(p.latest, until)
+		p.extended = true
 	}
 }
 
@@ -458,7 +514,7 @@ func (m *model) judgeShortened(c *change.Change, p *promise) {
 
 // judgeRequeued judges a job that is pending again: with all its work, or with
 // what is left of it.
-func (m *model) judgeRequeued(c *change.Change, p *promise) {
+func (m *model) judgeRequeued(o *occasion, c *change.Change, p *promise) {
 	if !p.job || c.Request == nil || !c.Request.IsJob() {
 		m.fault("requeued", "%q is pending again", p.id)
 		return
@@ -467,10 +523,11 @@ func (m *model) judgeRequeued(c *change.Change, p *promise) {
 	want := whole
 	if c.Kind == change.Preempted {
 		a := &p.allotments[0]
-		if p.state != berth.Active || m.now < a.End {
+		if p.state != berth.Active || !m.config.Preempt {
 			m.fault("requeued", "job %q, %s, is stopped at %d", p.id, p.state, m.now)
 		}
-		ran, pool := a.End.Sub(a.Start), m.poolNamed(a.Resource)
+		m.stop(o, p)
+		ran, pool := min(a.End, m.now).Sub(a.Start), m.poolNamed(a.Resource)
 		done := berth.Duration(0)
 		for m.scaled(p.request, done+1, pool) <= ran && done < whole.Duration {
 			done++
@@ -481,6 +538,13 @@ func (m *model) judgeRequeued(c *change.Change, p *promise) {
 	}
 	if is != want {
 		m.fault("requeued", "job %q is pending again for %+v, want %+v", p.id, is, want)
+	}
+}
+
+// stop notes a job that yields its PEs before its time to a promise that begins now.
+func (m *model) stop(o *occasion, p *promise) {
+	if a := p.allotments[0]; m.now < a.End {
+		o.stopped = append(o.stopped, stopped{p.id, a})
 	}
 }
 
@@ -502,12 +566,27 @@ func (m *model) judgeKept(o *occasion, c *change.Change, p *promise) {
 		m.judgeNotProlonged(o, c, p)
 	case kind == engine.EventRelocate:
 		w.from, w.apart = m.poolNamed(o.event.Resource), bits(o.event.PEs)
+		if p.state == berth.Active {
+			m.judgeNoExchange(w, p)
+			return
+		}
 		m.judgeNoPlace(w, p, "to avoid PEs")
 	case kind == engine.EventUpdateForecast:
 		p.late = true
 		m.judgeNoPlace(w, p, "for its data")
 	default:
 		m.fault("told", "%q is kept on %s", p.id, kind)
+	}
+}
+
+// judgeNoExchange judges that a promise that has started keeps the PEs that its site
+// does not give it because there are no others.
+func (m *model) judgeNoExchange(w *want, p *promise) {
+	a := &p.allotments[0]
+	pes := m.eligible(p.request, &p.request.Parts[0], w.from) &^ w.apart
+	r := m.fill(&m.scratch[0], nil, false)
+	if left := bits(a.PEs) &^ w.apart; left != 0 || r.free(m.world, w.from, pes, m.now, a.End) > 0 {
+		m.fault("complete-again", "%q keeps PEs %v, and need not: it has %v, others are free", p.id, a.PEs, setOf(left))
 	}
 }
 

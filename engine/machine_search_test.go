@@ -28,7 +28,7 @@ func wanted(r *berth.Request) *want {
 
 // renewed asks for a promise on its terms, in its window.
 func (m *model) renewed(p *promise) *want {
-	return &want{r: p.request, again: p, terms: true, only: -1, from: -1, ready: p.request.Ready, deadline: p.latest}
+	return &want{r: p.request, again: p, terms: true, only: -1, from: -1, ready: p.request.Ready, deadline: p.deadline}
 }
 
 // option is one way to have a part: a shape in a pool.
@@ -60,17 +60,16 @@ type search struct {
 }
 
 // decidable reports whether the model knows enough to say where there is room.
-// It does not know the order in which transfers get their share of an uplink, how
-// far the data of several parts have come, or data that took no time, for how long
-// PEs that were held for a transfer are held again, and which of two variants was
+// It does not know the order in which transfers get their share of an uplink, data
+// that took no time, for how long PEs that were held for a transfer are held again, and which of two variants was
 // booked that look the same.
 func (m *model) decidable(w *want) bool {
 	moves := m.moves(w.r)
 	switch {
 	case moves && m.stock(berth.UplinkID()) >= 0,
 		w.terms && w.again.vague,
-		moves && w.again != nil && (len(w.r.Parts) > 1 || w.again.staging == nil),
-		moves && w.again != nil && m.config.Staging == engine.StagingHold && w.only < 0:
+		moves && w.again != nil && len(w.again.transfers) == 0,
+		moves && w.again != nil && m.config.Staging == engine.StagingHold:
 		return false
 	}
 	return true
@@ -144,15 +143,16 @@ func (m *model) arrives(w *want, site int) berth.Duration {
 	case !m.moves(w.r):
 		return 0
 	case p != nil && m.dataAt(p, site, w.r):
-		return max(0, p.staging.End.Sub(m.now))
+		t, _ := p.toSite(m.config.Sites[site].Name)
+		return max(0, t.End.Sub(m.now))
 	}
 	return m.transfer(site, m.forecasts[m.config.Sites[site].Name], w.r, m.now)
 }
 
 // dataAt reports whether the data of a promise are at a site, or on their way.
 func (m *model) dataAt(p *promise, site int, r *berth.Request) bool {
-	return p.staging != nil && p.staging.Start <= m.now && p.request.StorageMB == r.StorageMB &&
-		p.allotments[0].Resource.Site == m.config.Sites[site].Name
+	t, found := p.toSite(m.config.Sites[site].Name)
+	return found && t.Start <= m.now && p.request.StorageMB == r.StorageMB
 }
 
 // needs returns what a request takes of the stocks of a site that serves it.

@@ -26,6 +26,9 @@ func (m *model) settle(o *occasion, e *engine.Engine) {
 	if !o.timer && o.event.Kind == engine.EventDown {
 		m.judgeDisplaced(o)
 	}
+	for i := range o.stopped {
+		m.judgeStopped(&o.stopped[i])
+	}
 	for _, id := range o.jobs {
 		if r := m.pending[id]; r != nil && r.IsJob() && !m.runs(r) {
 			m.fault("endless-job", "job %q of %d s waits, and can run nowhere", id, r.Parts[0].Variants[0].Duration)
@@ -84,7 +87,7 @@ func (m *model) same(p *promise, r *berth.Reservation) {
 	}
 	if !sameAllotments(p.allotments, r.Allotments) || !sameAllotments(p.held, heldOf(r.Stocks, r.Transfers)) {
 		m.fault("ledger", "%q is at %v with %v, the changes put it at %v with %v", p.id, r.Allotments, heldOf(r.Stocks, r.Transfers), p.allotments, p.held)
-		p.place(r.Allotments, heldOf(r.Stocks, r.Transfers), stagingOf(r.Transfers))
+		p.place(r.Allotments, heldOf(r.Stocks, r.Transfers), r.Transfers)
 	}
 	if r.CheckedIn != p.shown || r.Request.User != p.request.User {
 		m.fault("ledger", "%q of %q, shown %v: want %q, %v", p.id, r.Request.User, r.CheckedIn, p.request.User, p.shown)
@@ -118,10 +121,10 @@ func (m *model) adopt(e *engine.Engine) {
 				p.standard = append(p.standard, r.Request.Parts[i].Variants[0].Duration)
 				p.length = append(p.length, r.Allotments[i].End.Sub(r.Allotments[i].Start))
 			}
-			p.deadline, p.latest = r.Request.Deadline, r.Request.Deadline
+			p.deadline = r.Request.Deadline
 		}
 		p.state, p.generation, p.shown, p.expires = r.State, r.Generation, r.CheckedIn, r.Expires
-		p.place(r.Allotments, heldOf(r.Stocks, r.Transfers), stagingOf(r.Transfers))
+		p.place(r.Allotments, heldOf(r.Stocks, r.Transfers), r.Transfers)
 		m.live, m.byID[p.id] = append(m.live, p), p
 	}
 	for id := range m.pending {
@@ -268,8 +271,8 @@ func (m *model) judgeTimes(o *occasion, e *engine.Engine) {
 				m.fault("due", "%q is %s at %d, its start was %d", p.id, p.state, m.now, p.start())
 			}
 		}
-		if m.config.Staging == engine.StagingBefore && p.staging != nil && p.state != berth.Active && p.staging.End > p.start() && !p.late && p.start() > m.now {
-			m.fault("told", "%q starts at %d, its data come at %d, and its owner does not know", p.id, p.start(), p.staging.End)
+		if m.config.Staging == engine.StagingBefore && p.state != berth.Active && p.dataLate() && !p.late && p.start() > m.now {
+			m.fault("told", "%q starts at %d, its data come as %v, and its owner does not know", p.id, p.start(), p.transfers)
 			p.late = true
 		}
 	}
@@ -283,23 +286,28 @@ func (m *model) judgeTimes(o *occasion, e *engine.Engine) {
 // judgeUplink judges that data on their way, or still to be sent, have their share of
 // the uplink for as long as they take, and others have none.
 func (m *model) judgeUplink(p *promise) {
-	stock, s := m.stock(berth.UplinkID()), p.staging
-	at := slices.IndexFunc(p.held, func(a berth.Allotment) bool { return a.Resource.Kind == berth.UplinkKind })
-	switch {
-	case !p.single():
-	case s == nil || stock < 0:
-		if at >= 0 {
-			m.fault("uplink", "%q moves nothing over the uplink, and holds %+v", p.id, p.held[at])
+	stock := m.stock(berth.UplinkID())
+	var shares []berth.Allotment
+	for _, a := range p.held {
+		if a.Resource.Kind == berth.UplinkKind {
+			shares = append(shares, a)
 		}
-	case at < 0:
-		if s.End > m.now && s.End < berth.Forever {
-			m.fault("uplink", "%q moves %+v, and holds nothing of the uplink", p.id, *s)
+	}
+	for i := range p.transfers {
+		t := &p.transfers[i]
+		at := slices.IndexFunc(shares, func(a berth.Allotment) bool { return a.Start == t.Since && a.End == t.End })
+		switch {
+		case at < 0 && (stock < 0 || t.End <= m.now || t.End >= berth.Forever):
+		case at < 0:
+			m.fault("uplink", "%q moves %+v, and holds nothing of the uplink", p.id, *t)
+		case int64(shares[at].NPE)*m.stocks[stock].unit*int64(t.End-t.Since) < t.Kilobytes:
+			m.fault("uplink", "%q moves %+v, and holds %+v of the uplink", p.id, *t, shares[at])
+		default:
+			shares = slices.Delete(shares, at, at+1)
 		}
-	default:
-		a := &p.held[at]
-		if a.Start != s.Since || a.End != s.End || int64(a.NPE)*m.stocks[stock].unit*int64(a.End-a.Start) < s.Kilobytes {
-			m.fault("uplink", "%q moves %+v, and holds %+v of the uplink", p.id, *s, *a)
-		}
+	}
+	if len(shares) > 0 {
+		m.fault("uplink", "%q moves %+v over the uplink, and holds also %+v", p.id, p.transfers, shares)
 	}
 }
 
@@ -373,6 +381,22 @@ func (m *model) judgeDisplaced(o *occasion) {
 		if free := r.free(m.world, pool, 0, from, d.at.End); free >= int32(d.at.NPE) && m.stillStocked(r, d.p) {
 			m.fault("late-outage", "an outage displaces %q from [%d,%d), where %d PEs are free for its %d", d.p.id, d.at.Start, d.at.End, free, d.at.NPE)
 		}
+	}
+}
+
+// stopped is a job that had to yield, and where it ran.
+type stopped struct {
+	id string
+	at berth.Allotment
+}
+
+// judgeStopped judges that a job was not stopped for nothing: its PEs are in use
+// from now on.
+func (m *model) judgeStopped(j *stopped) {
+	pool := m.poolNamed(j.at.Resource)
+	r := m.fill(&m.scratch[0], nil, false)
+	if free := r.free(m.world, pool, bits(j.at.PEs), m.now, m.now+1); free >= int32(j.at.NPE) {
+		m.fault("requeued", "job %q is stopped at %d on %v, and its PEs are free", j.id, m.now, j.at)
 	}
 }
 

@@ -38,7 +38,7 @@ func (m *model) judgeAccepted(o *occasion, p *promise) {
 func (m *model) setTerms(p *promise, w *want) {
 	r, n := p.request, len(p.allotments)
 	p.terms = terms{
-		owed: make([]berth.Count, n), standard: make([]berth.Duration, n), length: make([]berth.Duration, n), deadline: r.Deadline, latest: r.Deadline,
+		owed: make([]berth.Count, n), standard: make([]berth.Duration, n), length: make([]berth.Duration, n), deadline: r.Deadline,
 	}
 	if n != len(r.Parts) {
 		m.fault("shape", "%q has %d allotments for %d parts", p.id, n, len(r.Parts))
@@ -109,13 +109,13 @@ func (m *model) fits(p *promise, w *want) {
 			m.fault("window", "%q is at [%d,%d), not in [%d,%d), or not at once", p.id, a.Start, a.End, r.Ready, p.deadline)
 		}
 		site := m.pools[pool].site
-		if m.config.Staging == engine.StagingBefore && m.moves(r) && !p.late && (w.again == nil || w.again.staging != nil) && a.Start < m.now.Add(m.arrives(w, site)) {
+		if m.config.Staging == engine.StagingBefore && m.moves(r) && !p.late && (w.again == nil || len(w.again.transfers) > 0) && a.Start < m.now.Add(m.arrives(w, site)) {
 			m.fault(several+"data", "%q starts at %d, its data are at %s after %d s", p.id, a.Start, a.Resource.Site, m.arrives(w, site))
 		}
 		m.holds(p, w, pool, several)
 	}
-	if m.config.Staging == engine.StagingBefore && m.moves(r) && !p.late && p.staging != nil && p.staging.End > p.start() {
-		m.fault("data", "%q starts at %d, its data come at %d", p.id, p.start(), p.staging.End)
+	if m.config.Staging == engine.StagingBefore && m.moves(r) && !p.late && p.dataLate() {
+		m.fault("data", "%q starts at %d, its data come as %v", p.id, p.start(), p.transfers)
 	}
 }
 
@@ -135,8 +135,8 @@ func (m *model) holds(p *promise, w *want, pool int, several string) {
 			from = max(m.now, from-berth.Time(n.lead))
 		}
 		id := m.stocks[n.stock].id
-		if id.Kind == berth.StorageKind && p.staging != nil && p.single() {
-			from = min(from, max(m.now, p.staging.Start))
+		if t, moved := p.toSite(m.config.Sites[site].Name); id.Kind == berth.StorageKind && moved {
+			from = min(from, max(m.now, t.Start))
 		}
 		if !slices.ContainsFunc(p.held, func(a berth.Allotment) bool {
 			return a.Resource == id && int64(a.NPE) >= n.units && a.Start <= from && a.End >= end

@@ -27,7 +27,8 @@ var differences = [...]Difference{
 // its Request before another request takes the place.
 type Offer struct {
 	Difference Difference `json:"difference"`
-	// Request asks for exactly this place, and for nothing else.
+	// Request asks for exactly this place, and for nothing else; only where the eager
+	// filter denies that it is, for OfferAsAsked, what was asked for.
 	Request    berth.Request     `json:"request"`
 	Allotments []berth.Allotment `json:"allotments"`
 	// Idle is the PE-seconds that the reservation would leave idle: its PEs during the

@@ -55,13 +55,14 @@ func (e *Engine) down(event *Event) error {
 
 // known reports whether an outage says nothing new, and otherwise which one of its
 // name it takes the place of, nil if none. Without a name only those of its PEs are
-// new that no other outage without a name has for all of its time.
+// new that no other outage without a name has, which begins when it does and ends no
+// earlier: of one that begins before it the PEs may come back before it begins.
 func (e *Engine) known(o *berth.Outage) (lifted *berth.Outage, known bool) {
 	for other := range e.state.Outages() {
 		switch {
 		case other.Resource != o.Resource || other.Name != o.Name:
 		case o.Name == "":
-			if other.From <= max(o.From, e.state.Now()) && o.Until <= other.Until {
+			if other.From == o.From && o.Until <= other.Until {
 				o.PEs = o.PEs.Minus(other.PEs)
 			}
 		default:

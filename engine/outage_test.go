@@ -63,7 +63,8 @@ func TestOutage(t *testing.T) {
 
 // PE 0 of two goes down from 50 to 80, told at 5: what runs until 50 goes on, what
 // is promised across moves, nothing is placed across. What was told already changes
-// nothing, more of it is one more outage, and Up calls off all that are announced.
+// nothing. What begins or ends later is one more outage, and Up calls off all that
+// are announced.
 func TestAnnouncedOutage(t *testing.T) {
 	pool := berth.PoolID("cm5", "pool")
 	e := newEngine(t, onePool(2, berth.Early))
@@ -86,7 +87,7 @@ func TestAnnouncedOutage(t *testing.T) {
 	for _, c := range []struct {
 		from, until berth.Time
 		want        string
-	}{{50, 80, ""}, {60, 70, ""}, {60, 85, "vacated:moves went_down moved:moves"}, {200, 300, "went_down"}, {120, 200, "went_down"}} {
+	}{{50, 80, ""}, {50, 70, ""}, {60, 70, "went_down"}, {60, 85, "vacated:moves went_down moved:moves"}, {200, 300, "went_down"}, {120, 200, "went_down"}} {
 		if got := kinds(apply(t, e, 5, down(c.from, c.until))); got != c.want {
 			t.Errorf("down from %d to %d: %q, want %q", c.from, c.until, got, c.want)
 		}
@@ -94,7 +95,7 @@ func TestAnnouncedOutage(t *testing.T) {
 	if err := e.Check(); err != nil {
 		t.Error(err)
 	}
-	if got, want := kinds(apply(t, e, 6, engine.Event{Kind: engine.EventUp, Resource: pool, PEs: berth.PEsOf(0)})), "advanced came_up came_up came_up came_up"; got != want {
+	if got, want := kinds(apply(t, e, 6, engine.Event{Kind: engine.EventUp, Resource: pool, PEs: berth.PEsOf(0)})), "advanced came_up came_up came_up came_up came_up"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if err := e.Check(); err != nil {

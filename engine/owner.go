@@ -101,7 +101,7 @@ func (e *Engine) exchange(d *state.Entry, event *Event) {
 		return
 	}
 	e.resize(d, &grown)
-	e.freed()
+	e.retry() // and no repair, which would give it the same PEs again
 }
 
 // samePlace reports whether a reservation has these allotments.

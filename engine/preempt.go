@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/state"
@@ -26,6 +28,7 @@ func (e *Engine) preempt(allotments []berth.Allotment) {
 			e.emitOf(y.job, change.Change{Kind: change.Shortened, Until: y.until})
 			continue
 		}
+		e.yielded = true
 		if rest, left := e.finder.Remainder(y.job, e.state.Now().Sub(y.job.Start())); left {
 			e.emitOf(y.job, change.Change{Kind: change.Preempted, Request: rest})
 		} else { // it has run beyond its limit
@@ -73,6 +76,18 @@ func (e *Engine) yielding(allotments []berth.Allotment) []yields {
 		}
 		t.Book(a) // the next part is beside this one
 	}
+	slices.Reverse(list)
+	list = slices.DeleteFunc(list, func(y yields) bool { // of what was not needed in the end
+		stays := y.job.Part(0)
+		stays.Start = y.until
+		pool, _ := e.state.Index(stays.Resource)
+		if !t.View(pool).Takes(&stays) {
+			return false
+		}
+		t.Book(&stays)
+		return true
+	})
+	slices.Reverse(list)
 	return list
 }
 

@@ -76,11 +76,30 @@ type offering struct {
 	list []Offer
 }
 
-// add takes an offer, if there is room for it and it is a new one.
+// add takes an offer, if there is room for it and it is a new one. The eager filter
+// looks at the time until the deadline, so that it may deny the window of an offer
+// what it admits in a longer one; then what was asked for is offered as it is, and
+// nothing else.
 func (o *offering) add(d Difference, as *berth.Request, allotments []berth.Allotment) {
-	if len(o.list) < o.most && !slices.ContainsFunc(o.list, func(x Offer) bool { return samePlace(x.Allotments, allotments) }) {
-		o.list = append(o.list, o.offered(d, as, allotments))
+	if len(o.list) >= o.most || slices.ContainsFunc(o.list, func(x Offer) bool { return samePlace(x.Allotments, allotments) }) {
+		return
 	}
+	offer := o.offered(d, as, allotments)
+	if o.Eager != nil && !o.admits(&offer) {
+		if d != AsAsked {
+			return
+		}
+		offer.Request = *as.Clone()
+	}
+	o.list = append(o.list, offer)
+}
+
+// admits reports whether the request of an offer gets its place.
+func (o *offering) admits(offer *Offer) bool {
+	x := o.search(&offer.Request, nil)
+	x.admit = true
+	found, refusal := x.find(o.state.Trying())
+	return refusal == nil && samePlace(found, offer.Allotments)
 }
 
 func samePlace(a, b []berth.Allotment) bool {

@@ -153,6 +153,7 @@ func (x *search) stockedFrom(t *state.Trial, allotments []berth.Allotment, from 
 	for again := true; again; {
 		again = false
 		t.Undo(mark)
+		x.keepUnderway(t, sites)
 		for _, site := range sites {
 			takes := x.takes(site.pool)
 			if len(takes) == 0 {
@@ -178,6 +179,19 @@ func (x *search) stockedFrom(t *state.Trial, allotments []berth.Allotment, from 
 		}
 	}
 	return from, true
+}
+
+// keepUnderway books the shares of the uplink that data have which stay on their way
+// to sites, for those that have to be moved to others to see.
+func (x *search) keepUnderway(t *state.Trial, sites []atSite) {
+	if len(sites) < 2 || !x.shares() {
+		return
+	}
+	for _, site := range sites {
+		if moved, there := x.underway(site.pool); there {
+			slot{start: moved.Since, length: moved.End.Sub(moved.Since), n: moved.Rate}.book(t, x.state.Uplink())
+		}
+	}
 }
 
 // bookTransfer books the share of the uplink that the data of a request take on
@@ -227,7 +241,9 @@ func (x *search) complete(t *state.Trial, allotments []berth.Allotment) Place {
 	}
 	mark := t.Mark()
 	defer t.Undo(mark)
-	for _, site := range x.sites(allotments) {
+	sites := x.sites(allotments)
+	x.keepUnderway(t, sites)
+	for _, site := range sites {
 		stocks, transfer := x.beside(t, site.pool, allotments[0].Start, site.end)
 		place.Stocks = append(place.Stocks, stocks...)
 		if transfer != nil {
