@@ -26,6 +26,7 @@ type promise struct {
 	expires    berth.Time
 	confirmed  berth.Time // when a hold was confirmed: it starts no earlier
 	transit    bool       // it has no place for the moment
+	refused    uint64     // PEs that its site has just not given it
 
 	terms
 }
@@ -324,6 +325,9 @@ func (m *model) change(o *occasion, c *change.Change, p *promise) {
 	case change.Resized:
 		m.judgeResized(o, c, p)
 		p.allotments, p.transit = slices.Clone(c.Moved), false
+		if p.refused = 0; o.event.Kind == engine.EventRelocate && o.event.ID == p.id {
+			p.refused = bits(o.event.PEs)
+		}
 	case change.Vacated:
 		p.transit = true
 	case change.Moved:

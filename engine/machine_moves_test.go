@@ -113,7 +113,7 @@ func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) 
 		}
 	}
 	kept := m.sameShape(p, c.Moved, w)
-	other = why != byDelay || !w.terms
+	other = why != byDelay || !w.terms || !m.decidable(w)
 	if p.vague || !m.decidable(w) {
 		return other
 	}

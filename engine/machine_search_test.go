@@ -109,7 +109,7 @@ func (m *model) options(w *want, part int) []option {
 		}
 		for _, v := range variants {
 			length, known := m.lengthOf(w, part, v, pool)
-			if !known || int(v.NPE) > mathbits.OnesCount64(mask) || !w.terms && !m.permits(w.r, v.NPE, length, pool) {
+			if !known || int(v.NPE) > mathbits.OnesCount64(mask) || !m.permits(w.r, v.NPE, length, pool) {
 				continue
 			}
 			o := option{pool: pool, npe: v.NPE, length: length, mask: mask, after: max(m.now, w.ready)}

@@ -324,7 +324,7 @@ func (m *model) judgeDegraded(o *occasion) {
 		}
 		pool := m.poolNamed(a.Resource)
 		r := m.fill(&m.scratch[0], nil, false)
-		if free := r.free(m.world, pool, m.eligible(p.request, &p.request.Parts[0], pool), from, a.End); free > 0 && m.idleIn(p, pool) {
+		if free := r.free(m.world, pool, m.eligible(p.request, &p.request.Parts[0], pool)&^p.refused, from, a.End); free > 0 && m.idleIn(p, pool) {
 			m.fault("repair", "%q lacks %d PEs throughout [%d,%d), and %d are free", p.id, p.missing(), from, a.End, free)
 		}
 		w := m.renewed(p)
@@ -395,7 +395,7 @@ type stopped struct {
 func (m *model) judgeStopped(j *stopped) {
 	pool := m.poolNamed(j.at.Resource)
 	r := m.fill(&m.scratch[0], nil, false)
-	if free := r.free(m.world, pool, bits(j.at.PEs), m.now, m.now+1); free >= int32(j.at.NPE) {
+	if free := r.free(m.world, pool, bits(j.at.PEs), m.now, j.at.End); free >= int32(j.at.NPE) {
 		m.fault("requeued", "job %q is stopped at %d on %v, and its PEs are free", j.id, m.now, j.at)
 	}
 }

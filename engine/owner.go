@@ -92,7 +92,7 @@ func (e *Engine) relocate(event *Event) error {
 // other PEs for those that the site does not give it, as far as there are any.
 func (e *Engine) exchange(d *state.Entry, event *Event) {
 	a := d.Part(0)
-	if a.Resource != event.Resource || a.PEs.Overlap(event.PEs) == 0 {
+	if a.Resource != event.Resource || a.PEs.Overlap(event.PEs) == 0 || a.End <= e.state.Now() {
 		return
 	}
 	grown := e.finder.Grown(d, event.PEs)

@@ -201,9 +201,20 @@ func (s *State) outNow(resource berth.ResourceID) berth.PESet {
 // reclaim books what running work has just given back for the outages that it is
 // in.
 func (s *State) reclaim(given *berth.Allotment) error {
+	for _, b := range s.claimed(given) {
+		if err := s.book(&b, b.Start); err != nil {
+			return fmt.Errorf("an outage of %v: %w", given.Resource, err)
+		}
+	}
+	return nil
+}
+
+// claimed returns what of an allotment is in outages, as disjoint blocks.
+func (s *State) claimed(given *berth.Allotment) []berth.Allotment {
 	if len(s.outages) == 0 || given.Start >= given.End || given.PEs.Empty() {
 		return nil
 	}
+	var claimed []berth.Allotment
 	rest := []berth.Allotment{*given}
 	for _, o := range s.outages {
 		if o.Resource != given.Resource {
@@ -218,13 +229,11 @@ func (s *State) reclaim(given *berth.Allotment) error {
 			taken.Start, taken.End = max(taken.Start, b.Start), min(taken.End, b.End)
 			taken.PEs = taken.PEs.And(b.PEs)
 			taken.NPE = taken.PEs.Count()
-			if err := s.book(&taken, taken.Start); err != nil {
-				return fmt.Errorf("outage %d: %w", o.Number, err)
-			}
+			claimed = append(claimed, taken)
 		}
 		rest = subtract(rest, &b)
 	}
-	return nil
+	return claimed
 }
 
 // Outages yields what is out of use or announced to be, in the order in which the

@@ -136,7 +136,9 @@ func (t *Trial) Release(e *Entry) {
 	for part := range e.r.Allotments {
 		a := &e.r.Allotments[part]
 		if from := max(a.Start, s.now); from < a.End && a.NPE > 0 && e.Holds(part) {
-			t.give(t.of(a.Resource), blockOf(a, from))
+			left := *a
+			left.Start = from
+			t.Give(&left)
 		}
 	}
 	for i := range e.r.Stocks {
@@ -148,8 +150,15 @@ func (t *Trial) Release(e *Entry) {
 	}
 }
 
-// Give gives back one block of a pool or stock that is booked.
-func (t *Trial) Give(a *berth.Allotment) { t.give(t.of(a.Resource), blockOf(a, a.Start)) }
+// Give gives back one block of a pool or stock that is booked. What of it is in an
+// outage, which it has held since before that, is out of use then.
+func (t *Trial) Give(a *berth.Allotment) {
+	c := t.of(a.Resource)
+	t.give(c, blockOf(a, a.Start))
+	for _, out := range t.state.claimed(a) {
+		t.take(c, blockOf(&out, out.Start))
+	}
+}
 
 func (t *Trial) of(id berth.ResourceID) calendar.Calendar {
 	if i, ok := t.state.Index(id); ok {
