@@ -183,7 +183,7 @@ func (m *model) judgeSameStart(o *occasion, c *change.Change, p *promise, why ca
 		was := &p.allotments[i]
 		pool, mine := m.poolNamed(was.Resource), bits(was.PEs)
 		switch {
-		case was.NPE != p.owed[i],
+		case was.NPE != p.owed[i], why == byData,
 			why == byAvoid && was.Resource == o.event.Resource && mine&bits(o.event.PEs) != 0:
 			return
 		}
@@ -256,6 +256,9 @@ func (m *model) judgeLost(o *occasion, p *promise) {
 		m.fault("lost", "%q is lost on %s; only an outage or an overrun may take a promise", p.id, o.event.Kind)
 		return
 	case m.outlives(p):
+		if !m.stillStocked(m.fill(&m.scratch[0], p, false), p) {
+			return // others that were displaced have its licences or storage
+		}
 		m.fault("lost", "%q at a managed site is lost; it can be degraded", p.id)
 		return
 	}

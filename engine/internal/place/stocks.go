@@ -148,6 +148,9 @@ next:
 // which there is at every site what the request takes beside them.
 func (x *search) stockedFrom(t *state.Trial, allotments []berth.Allotment, from berth.Time) (berth.Time, bool) {
 	sites := x.sites(allotments)
+	if !x.uplinkCarries(sites) {
+		return 0, false
+	}
 	mark := t.Mark()
 	defer t.Undo(mark)
 	for again := true; again; {
@@ -179,6 +182,22 @@ func (x *search) stockedFrom(t *state.Trial, allotments []berth.Allotment, from 
 		}
 	}
 	return from, true
+}
+
+// uplinkCarries reports whether the uplink carries the data for all sites at once,
+// where PEs are held meanwhile, so that all are sent at the common start.
+func (x *search) uplinkCarries(sites []atSite) bool {
+	if x.Staging != Hold || len(sites) < 2 {
+		return true
+	}
+	units := int64(0)
+	for _, site := range sites {
+		if tk := x.transfer(site.pool); tk.length > 0 {
+			units += int64(tk.n)
+		}
+	}
+	u := x.state.Uplink()
+	return !u.Counted() || units <= int64(u.View().Size())
 }
 
 // keepUnderway books the shares of the uplink that data have which stay on their way
