@@ -26,8 +26,10 @@ func (m *model) settle(o *occasion, e *engine.Engine) {
 	if !o.timer && o.event.Kind == engine.EventDown {
 		m.judgeDisplaced(o)
 	}
-	for i := range o.stopped {
-		m.judgeStopped(&o.stopped[i])
+	if !slices.ContainsFunc(o.changes, func(c change.Change) bool { return c.Kind == change.Vacated }) { // else what took its place may have moved on
+		for i := range o.stopped {
+			m.judgeStopped(&o.stopped[i])
+		}
 	}
 	for _, id := range o.jobs {
 		if r := m.pending[id]; r != nil && r.IsJob() && !m.runs(r) {

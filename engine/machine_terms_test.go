@@ -279,7 +279,7 @@ func (m *model) runs(r *berth.Request) bool {
 	job := *r
 	job.Kind, job.Deadline = berth.KindJob, berth.Forever
 	w := wanted(&job)
-	return len(m.options(w, 0)) > 0 && m.options(w, 0)[0].length < berth.TimeLimit
+	return slices.ContainsFunc(m.options(w, 0), func(o option) bool { return o.length < berth.TimeLimit })
 }
 
 // judgeWaits judges that a request waits as a job: it wanted to start when it

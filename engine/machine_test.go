@@ -296,7 +296,7 @@ func (x *machine) wouldGet(r *berth.Request) []berth.Allotment {
 	}
 	changes, _, _ := again.Apply(x.m.now, engine.Event{Kind: engine.EventSubmit, Request: copied(r)})
 	for i := range changes {
-		if changes[i].Kind == change.Accepted && changes[i].ID == r.ID {
+		if changes[i].Kind == change.Accepted && changes[i].ID == r.ID && !changes[i].Reservation.Request.IsJob() {
 			return changes[i].Reservation.Allotments
 		}
 	}

@@ -45,7 +45,7 @@ func (e *Engine) runOn(over *state.Entry) bool {
 	}
 	extra := over.Part(0)
 	extra.Start, extra.End = extra.End, extra.End.Add(cmp.Or(e.config.Extension, defaultExtension))
-	if !extra.End.Valid() || extra.NPE == 0 || e.finder.StockShort(over, extra.End) != nil {
+	if !extra.End.Valid() || extra.NPE == 0 || e.finder.StockShort(over, extra.End) != nil || len(e.state.Claimed(&extra)) > 0 {
 		return false
 	}
 	blocks := []berth.Allotment{extra}

@@ -100,7 +100,13 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet) berth.Allotment {
 	t := f.state.Try()
 	defer t.Close()
 	active := d.State() == berth.Active
-	if !active {
+	if active {
+		gone := a
+		if gone.Start, gone.PEs = from, a.PEs.And(lost); !gone.PEs.Empty() {
+			gone.NPE = gone.PEs.Count()
+			t.Give(&gone)
+		}
+	} else {
 		t.Release(d)
 	}
 	p := f.poolOf(a.Resource)
@@ -197,7 +203,7 @@ func (f *Finder) Extension(d *state.Entry, until berth.Time) *berth.Refusal {
 	if short := f.StockShort(d, until); short != nil {
 		return short
 	}
-	if !f.view(p).Takes(&extra) {
+	if !f.Free(&extra) {
 		return &berth.Refusal{
 			Reason: berth.NoCapacity, Resource: a.Resource, Wanted: a.NPE,
 			Nearest: &berth.Nearest{NPE: a.NPE, Start: a.End, Duration: f.freeFor(&extra)},
@@ -224,8 +230,11 @@ func (f *Finder) StockShort(d *state.Entry, until berth.Time) *berth.Refusal {
 	return nil
 }
 
-// Free reports whether an allotment is free.
-func (f *Finder) Free(a *berth.Allotment) bool { return f.view(f.poolOf(a.Resource)).Takes(a) }
+// Free reports whether an allotment is free: the PEs that it has by name, or else as
+// many.
+func (f *Finder) Free(a *berth.Allotment) bool {
+	return f.view(f.poolOf(a.Resource)).Takes(a) && len(f.state.Claimed(a)) == 0
+}
 
 // InTheWay returns reservations that have not started and without which blocks of
 // one pool are free: at each time at which they are not, those that start last go

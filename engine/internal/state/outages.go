@@ -201,7 +201,7 @@ func (s *State) outNow(resource berth.ResourceID) berth.PESet {
 // reclaim books what running work has just given back for the outages that it is
 // in.
 func (s *State) reclaim(given *berth.Allotment) error {
-	for _, b := range s.claimed(given) {
+	for _, b := range s.Claimed(given) {
 		if err := s.book(&b, b.Start); err != nil {
 			return fmt.Errorf("an outage of %v: %w", given.Resource, err)
 		}
@@ -209,8 +209,8 @@ func (s *State) reclaim(given *berth.Allotment) error {
 	return nil
 }
 
-// claimed returns what of an allotment is in outages, as disjoint blocks.
-func (s *State) claimed(given *berth.Allotment) []berth.Allotment {
+// Claimed returns what of an allotment is in outages, as disjoint blocks.
+func (s *State) Claimed(given *berth.Allotment) []berth.Allotment {
 	if len(s.outages) == 0 || given.Start >= given.End || given.PEs.Empty() {
 		return nil
 	}

@@ -155,7 +155,7 @@ func (t *Trial) Release(e *Entry) {
 func (t *Trial) Give(a *berth.Allotment) {
 	c := t.of(a.Resource)
 	t.give(c, blockOf(a, a.Start))
-	for _, out := range t.state.claimed(a) {
+	for _, out := range t.state.Claimed(a) {
 		t.take(c, blockOf(&out, out.Start))
 	}
 }
