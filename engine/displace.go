@@ -65,11 +65,14 @@ func (e *Engine) move(d *state.Entry, to *place.Place) {
 	e.emitOf(d, change.Change{Kind: change.Moved, Moved: to.Allotments, Terms: &terms, Stocks: to.Stocks, Transfers: to.Transfers})
 }
 
-// repair looks for what degraded reservations lack, in the order of their starts: all
+// repair looks for what degraded reservations, but one, lack, in the order of their starts: all
 // that is owed, at their own time or else, if they have not started, elsewhere in
 // their windows; and else for as much as there is.
-func (e *Engine) repair() {
+func (e *Engine) repair(but *state.Entry) {
 	for _, d := range e.state.Degraded() {
+		if d == but {
+			continue
+		}
 		if e.state.Entry(d.ID()) != d {
 			continue // preempted jobs of its own repair cannot end it, but what is gone is gone
 		}

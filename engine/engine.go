@@ -214,7 +214,7 @@ func (e *Engine) apply(event *Event) error {
 // freed lets everything that waits see that PEs were given back, or that time has
 // reached the end of a limit.
 func (e *Engine) freed() {
-	e.repair()
+	e.repair(nil)
 	e.retry()
 }
 

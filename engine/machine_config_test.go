@@ -1,5 +1,3 @@
-//go:build machine
-
 package engine_test
 
 import (
@@ -66,7 +64,7 @@ const (
 
 // theme draws a theme: what lacks PEs is rarest of all.
 func (d dice) theme() theme {
-	if d.chance(20) {
+	if d.chance(28) {
 		return ofRepair
 	}
 	return theme(d.IntN(int(themes)))
@@ -127,7 +125,7 @@ func (s *setup) bend(d dice, about theme) {
 		ws.immediate, ws.wide, s.pace = 85, 60, 1
 		ws.parts, ws.variants = pick(d, 0, 20), pick(d, 0, 20)
 	case ofPreemption:
-		s.jobs, ws.immediate, ws.endless = pick(d, 40, 60), 60, 0
+		s.jobs, ws.immediate, ws.endless, ws.software = pick(d, 40, 60), 60, 0, pick(d, 40, 80)
 	case ofData:
 		weights[engine.EventUpdateForecast] = pick(d, 4, 8)
 		ws.storage, s.lead = 90, 10

@@ -1,5 +1,3 @@
-//go:build machine
-
 package engine_test
 
 import (
@@ -85,6 +83,9 @@ func (d *drawer) next(now berth.Time) step {
 func (d *drawer) opportunity(at berth.Time) (event engine.Event, found bool) {
 	for _, p := range d.m.live {
 		if p.state == berth.Active {
+			if event, found := d.against(p, at); found {
+				return event, true
+			}
 			continue
 		}
 		moving := slices.ContainsFunc(p.transfers, func(t berth.Transfer) bool { return t.End > at })
@@ -109,6 +110,33 @@ func (d *drawer) opportunity(at berth.Time) (event engine.Event, found bool) {
 			d.hits(&event, p, at)
 			return event, true
 		}
+	}
+	return event, false
+}
+
+// against draws an event that ends what runs, or makes it smaller: a promise that
+// begins before a job that yields is over, or an outage that begins before parts are.
+func (d *drawer) against(p *promise, at berth.Time) (event engine.Event, found bool) {
+	a := &p.allotments[0]
+	switch left := int(a.End - at); {
+	case left < 3 || !d.chance(50):
+	case !p.job && p.single() && !p.shown && d.m.outlives(p) && !a.PEs.Empty() && (p.missing() > 0 || p.request.Hold > 0):
+		return d.avoid(p.id), true
+	case p.job && d.config.Preempt && left < 64:
+		r := d.request(d.newID("r"), at)
+		*r = berth.Rigid(r.ID, at, at+berth.Time(d.between(0, left-1)), 0, d.m.pools[d.m.poolNamed(a.Resource)].pool.PEs, 1)
+		r.Deadline, r.Site, r.Pool = r.Ready+berth.Time(d.between(12, 20)), a.Resource.Site, a.Resource.Name
+		for _, x := range d.m.live {
+			if x.state != berth.Active && !x.job && d.chance(50) {
+				r.ID, r.User = x.id, x.request.User
+				return engine.Event{Kind: engine.EventModify, ID: x.id, Request: r}, true
+			}
+		}
+		return engine.Event{Kind: engine.EventSubmit, Request: r}, true
+	case !p.single():
+		event = engine.Event{Kind: engine.EventDown, From: at + 1, Until: at + berth.Time(d.between(5, 20))}
+		d.hits(&event, p, at)
+		return event, true
 	}
 	return event, false
 }
@@ -213,7 +241,7 @@ func suits(kind engine.EventKind, p *promise) bool {
 	case engine.EventExtend:
 		return p.single() && !p.job
 	case engine.EventRelocate:
-		return ahead && !p.allotments[0].PEs.Empty()
+		return (ahead || !p.job && p.state == berth.Active && !p.shown) && !p.allotments[0].PEs.Empty()
 	}
 	return true
 }

@@ -1,5 +1,3 @@
-//go:build machine
-
 package engine_test
 
 import (

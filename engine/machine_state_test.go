@@ -1,5 +1,3 @@
-//go:build machine
-
 package engine_test
 
 import (
@@ -26,7 +24,7 @@ func (m *model) settle(o *occasion, e *engine.Engine) {
 	if !o.timer && o.event.Kind == engine.EventDown {
 		m.judgeDisplaced(o)
 	}
-	if !slices.ContainsFunc(o.changes, func(c change.Change) bool { return c.Kind == change.Vacated }) { // else what took its place may have moved on
+	if len(o.stopped) > 0 && !o.gaveBack() { // else something may be free now that was not then
 		for i := range o.stopped {
 			m.judgeStopped(&o.stopped[i])
 		}
@@ -110,7 +108,7 @@ func sameAllotments(a, b []berth.Allotment) bool {
 	})
 }
 
-// adopt goes on with what the engine has, after a known fault.
+// adopt goes on with what the engine has, after a violation that is only counted.
 func (m *model) adopt(e *engine.Engine) {
 	was := m.byID
 	m.live, m.byID = nil, map[string]*promise{}
@@ -390,6 +388,20 @@ func (m *model) judgeDisplaced(o *occasion) {
 type stopped struct {
 	id string
 	at berth.Allotment
+}
+
+// gaveBack reports whether anything else than the jobs that yield gave PEs back.
+func (o *occasion) gaveBack() bool {
+	ended := 0
+	for i := range o.changes {
+		switch o.changes[i].Kind {
+		case change.Vacated, change.NoShow, change.Expired, change.Failed, change.Lost, change.Cancelled, change.CameUp, change.Resized:
+			return true
+		case change.Ended, change.Preempted:
+			ended++
+		}
+	}
+	return ended > len(o.stopped)
 }
 
 // judgeStopped judges that a job was not stopped for nothing: its PEs are in use

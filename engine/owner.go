@@ -101,7 +101,8 @@ func (e *Engine) exchange(d *state.Entry, event *Event) {
 		return
 	}
 	e.resize(d, &grown)
-	e.retry() // and no repair, which would give it the same PEs again
+	e.repair(d) // itself would get the same PEs again
+	e.retry()
 }
 
 // samePlace reports whether a reservation has these allotments.

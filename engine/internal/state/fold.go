@@ -218,7 +218,7 @@ func (s *State) accept(c *change.Change, about Ref) error {
 	}
 	s.sequence = r.Sequence
 	s.decided++
-	s.timers.add(waitFor(e))
+	s.timers.add(s.waitFor(e))
 	return nil
 }
 

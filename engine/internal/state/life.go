@@ -78,7 +78,7 @@ func (s *State) confirm(e *Entry) error {
 	e.r.State, e.r.Expires, e.r.Terms.Expires = berth.Confirmed, 0, 0
 	e.r.CheckedIn = s.now > e.Start() // a late confirmation counts as check-in
 	s.setMissing(e)
-	s.timers.add(waitFor(e))
+	s.timers.add(s.waitFor(e))
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (s *State) extend(e *Entry, until berth.Time) error {
 	}
 	e.capHold()
 	s.timers.drop(&e.first)
-	s.timers.add(waitFor(e))
+	s.timers.add(s.waitFor(e))
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (s *State) move(e *Entry, c *change.Change) error {
 		return err
 	}
 	s.ledger.use(e, 1)
-	s.timers.add(waitFor(e))
+	s.timers.add(s.waitFor(e))
 	return nil
 }
 
@@ -311,7 +311,7 @@ func (s *State) stay(e *Entry, to []berth.Allotment) error {
 	}
 	s.setMissing(e)
 	s.ledger.use(e, 1)
-	s.timers.add(waitFor(e))
+	s.timers.add(s.waitFor(e))
 	return s.takeBeside(e, s.waiting)
 }
 

@@ -209,7 +209,7 @@ func (s *State) restoreHeld(entry *Entry) error {
 	if entry.r.State == berth.Active {
 		s.awaitCheckIn(entry)
 	} else {
-		s.timers.add(waitFor(entry))
+		s.timers.add(s.waitFor(entry))
 	}
 	for part := range entry.r.Allotments {
 		if !entry.Holds(part) {

@@ -229,10 +229,10 @@ func (s *State) Next() Timer {
 }
 
 // waitFor is due when a reservation starts or, while it is only held, when it
-// expires.
-func waitFor(e *Entry) *timer {
+// expires; a hold that is confirmed after its start, at once.
+func (s *State) waitFor(e *Entry) *timer {
 	t := e.timer(0)
-	*t = timer{At: e.Start(), Class: ClassStart, Sequence: e.r.Sequence, entry: e}
+	*t = timer{At: max(e.Start(), s.now), Class: ClassStart, Sequence: e.r.Sequence, entry: e}
 	if e.r.State == berth.Held {
 		*t = timer{At: e.r.Expires, Class: ClassExpiry, Sequence: e.r.Sequence, Part: OfHold, entry: e}
 	}
