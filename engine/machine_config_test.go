@@ -198,7 +198,7 @@ func (d dice) newConfig(about [2]theme) engine.Config {
 		case ofPreemption:
 			c.Preempt = true
 		case ofOverruns:
-			c.Overrun = engine.OverrunDelay
+			c.Overrun = pick(d, engine.OverrunRunOn, engine.OverrunDelay, engine.OverrunDelay, engine.OverrunDelay)
 		case ofOutages:
 			managed = pick(d, 0, 0, 50)
 		case ofRepair:

@@ -144,8 +144,10 @@ func (d *drawer) against(p *promise, at berth.Time) (event engine.Event, found b
 // relieve draws an event that can give a promise what it lacks, or changes it.
 func (d *drawer) relieve(p *promise, at berth.Time) engine.Event {
 	var inTheWay []string
+	elsewhere := d.chance(40) // then it may be whole in another place
 	for _, x := range d.m.live {
-		if x != p && x.start() < p.lastEnd() && x.lastEnd() > p.start() && x.allotments[0].Resource == p.allotments[0].Resource {
+		there := x.start() < p.lastEnd() && x.lastEnd() > p.start() && x.allotments[0].Resource == p.allotments[0].Resource
+		if x != p && (there || elsewhere) {
 			inTheWay = append(inTheWay, x.id)
 		}
 	}
