@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -106,20 +105,6 @@ func drawUser(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"", "u0", "u1", "u2", "u3", "u9"}).Draw(t, "user")
 }
 
-// drawForecast draws what can be moved to a site from about now on.
-func drawForecast(t *rapid.T, config engine.Config, now berth.Time) *berth.Forecast {
-	f := &berth.Forecast{
-		Site: rapid.SampledFrom(config.Sites).Draw(t, "site").Name, From: now + berth.Time(rapid.IntRange(-3, 2).Draw(t, "from")),
-		Period: berth.Duration(rapid.IntRange(1, 5).Draw(t, "period")),
-	}
-	sum := int64(0)
-	for range rapid.IntRange(1, 4).Draw(t, "periods") {
-		sum += rapid.Int64Range(0, 4000).Draw(t, "moved")
-		f.Kilobytes = append(f.Kilobytes, sum)
-	}
-	return f
-}
-
 // drawOutage draws PEs that go down or come up.
 func drawOutage(t *rapid.T, config engine.Config) engine.Event {
 	site := rapid.SampledFrom(config.Sites).Draw(t, "site")
@@ -147,108 +132,6 @@ func drawJob(t *rapid.T, id string, now berth.Time) berth.Request {
 		r.Deadline = now.Add(r.Parts[0].Variants[0].Duration) + berth.Time(rapid.IntRange(0, 30).Draw(t, "limit"))
 	}
 	return r
-}
-
-// Whatever happens: no PE is promised twice and nothing is booked without an
-// owner (Check); the changes, written and read back, give another engine the
-// same state without deciding anything; so does the snapshot; and the same
-// events give the same decisions again.
-func TestChangesAreTheOnlyWriters(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		config := drawConfig(t)
-		if rapid.IntRange(0, 3).Draw(t, "batch") == 0 {
-			config.Match, config.Unaware = rapid.SampledFrom(policy.Batches).Draw(t, "batch match").Name, rapid.Bool().Draw(t, "unaware")
-		}
-		decides, err := engine.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		follows, _ := engine.New(config)
-		repeats, _ := engine.New(config)
-		var now berth.Time
-		var ids []string
-		promised := promises{}
-		for step := range rapid.IntRange(1, 40).Draw(t, "steps") {
-			var event engine.Event
-			now += berth.Time(rapid.IntRange(0, 8).Draw(t, "pause"))
-			switch kind := rapid.IntRange(0, 20).Draw(t, "kind"); {
-			case kind < 6 || len(ids) == 0:
-				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
-				ids = append(ids, r.ID)
-				event = engine.Submit(&r)
-			case kind == 16:
-				r := drawRequest(t, rapid.SampledFrom(ids).Draw(t, "id"), now)
-				if s, live := decides.Status(r.ID); live {
-					r.User = s.Request.User
-				}
-				event = engine.Modify(&r)
-			case kind == 17:
-				event = engine.Event{Kind: engine.EventExtend, ID: rapid.SampledFrom(ids).Draw(t, "id"), Until: now + berth.Time(rapid.IntRange(1, 40).Draw(t, "until"))}
-			case kind == 20:
-				event = engine.Event{Kind: engine.EventUpdateForecast, Forecast: drawForecast(t, config, now)}
-			case kind == 19:
-				event = drawOutage(t, config)
-				event.Kind, event.ID = engine.EventRelocate, rapid.SampledFrom(ids).Draw(t, "id")
-			case kind == 18:
-				event = engine.Event{Kind: engine.EventCheckIn, ID: rapid.SampledFrom(ids).Draw(t, "id")}
-			case kind == 15:
-				event = engine.Event{Kind: engine.EventConfirm, ID: rapid.SampledFrom(ids).Draw(t, "id")}
-			case kind > 9:
-				r := drawJob(t, fmt.Sprintf("j%d", step), now)
-				ids = append(ids, r.ID)
-				event = engine.Submit(&r)
-			case kind == 6:
-				event = engine.Event{Kind: engine.EventCancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
-			case kind == 7:
-				event = engine.Event{Kind: engine.EventFinish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
-			case kind == 9:
-				event = drawOutage(t, config)
-			case kind == 8 && len(decides.Outbox()) > 0:
-				event = engine.Event{Kind: engine.EventSettle, Effect: rapid.SampledFrom(decides.Outbox()).Draw(t, "effect").Number}
-			default:
-				event = engine.Wake()
-			}
-			changes, _, errA := decides.Apply(now, event)
-			written, err := json.Marshal(changes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			promised.watch(t, changes)
-			uplinkHolds(t, decides, config, ids, now)
-			_, _, errB := repeats.Apply(now, event)
-			if (errA == nil) != (errB == nil) {
-				t.Fatalf("the same event gave %v and then %v", errA, errB)
-			}
-			if err := decides.Check(); err != nil {
-				t.Fatalf("after %s at %d: %v", event.Kind, now, err)
-			}
-			var read []change.Change
-			if err := json.Unmarshal(written, &read); err != nil {
-				t.Fatal(err)
-			}
-			if err := follows.Fold(read); err != nil {
-				t.Fatal(err)
-			}
-			if decides.Hash() != follows.Hash() {
-				t.Fatalf("after %s at %d folding gives another state:\n%s\n%s", event.Kind, now, decides.Snapshot(), follows.Snapshot())
-			}
-			if decides.Hash() != repeats.Hash() {
-				t.Fatalf("after %s at %d the same events gave another state", event.Kind, now)
-			}
-		}
-		restored, err := engine.Restore(config, decides.Snapshot())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if restored.Hash() != decides.Hash() {
-			t.Fatal("a restored engine has another state")
-		}
-		nextA, okA := decides.Next()
-		nextB, okB := restored.Next()
-		if nextA != nextB || okA != okB {
-			t.Fatalf("a restored engine wakes at %d %v instead of %d %v", nextB, okB, nextA, okA)
-		}
-	})
 }
 
 // Every accepted request lies in its window, has its size, and parts start

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 )
@@ -18,47 +16,6 @@ func share(r *berth.Reservation) *berth.Transfer {
 		}
 	}
 	return nil
-}
-
-// uplinkHolds recomputes from the live reservations what the uplink has to
-// carry: every transfer that goes on has a share, as long as itself and so large
-// that what is left arrives by its end, and no instant has more than there is.
-func uplinkHolds(t *rapid.T, e *engine.Engine, config engine.Config, ids []string, now berth.Time) {
-	unit := (config.Uplink + berth.MaxPEs - 1) / berth.MaxPEs
-	var shares []berth.Transfer
-	for _, id := range ids {
-		r, live := e.Reservation(id)
-		if !live {
-			continue
-		}
-		for _, s := range r.Transfers {
-			switch {
-			case config.Uplink == 0:
-				if s.Rate != 0 {
-					t.Fatalf("%s moves %+v, and no uplink is shared", id, s)
-				}
-			case s.Rate == 0:
-				if s.End > now && s.End < berth.Forever {
-					t.Fatalf("%s moves %+v and has no share", id, s)
-				}
-			case int64(s.Rate)*unit*int64(s.End-s.Since) < s.Kilobytes:
-				t.Fatalf("%s moves %+v at too low a rate, in units of %d kB/s", id, s, unit)
-			default:
-				shares = append(shares, s)
-			}
-		}
-	}
-	for _, at := range shares {
-		sum := int64(0)
-		for _, a := range shares {
-			if instant := max(at.Since, now); a.Since <= instant && instant < a.End {
-				sum += int64(a.Rate) * unit
-			}
-		}
-		if sum > config.Uplink {
-			t.Fatalf("%d of %d kB/s are taken at %d", sum, config.Uplink, max(at.Since, now))
-		}
-	}
 }
 
 // centre is two sites of 10 PEs whose links send so many kB/s, from a centre that
