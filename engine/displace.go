@@ -21,6 +21,23 @@ func (e *Engine) outlives(d *state.Entry) bool {
 	return !d.Request().IsJob() && d.Parts() == 1 && e.state.Managed(d.Part(0).Resource.Site)
 }
 
+// outliving returns those of some reservations that outlive the loss of some of their
+// PEs.
+func (e *Engine) outliving(some []*state.Entry) (list []*state.Entry) {
+	for _, d := range some {
+		if e.outlives(d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// numbered returns those of them whose PEs have numbers: the others have what is left
+// in their order.
+func (e *Engine) numbered(some []*state.Entry) []*state.Entry {
+	return slices.DeleteFunc(e.outliving(some), func(d *state.Entry) bool { return d.Part(0).PEs.Empty() })
+}
+
 // vacate lets reservations give up their places.
 func (e *Engine) vacate(displaced []*state.Entry) {
 	for _, d := range displaced {
@@ -31,24 +48,47 @@ func (e *Engine) vacate(displaced []*state.Entry) {
 // replace gives vacated reservations other places, in the order of their starts: the
 // nearest that keeps their terms; after their window, if it may be overdue; at their
 // own time with fewer PEs, if they outlive that. What has none of these is lost, and
-// a job waits again.
+// a job waits again. None takes what another, which outlives the loss of the rest,
+// still has at its own place while that has no other.
 func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
 	slices.SortFunc(displaced, state.ByStart)
-	for _, d := range displaced {
-		if d.Request().IsJob() {
-			e.emitOf(d, change.Change{Kind: change.Requeued, Request: d.Request()})
-			continue
+	for moved := true; moved; {
+		moved = false
+		var left []*state.Entry
+		for i, d := range displaced {
+			if d.Request().IsJob() {
+				e.emitOf(d, change.Change{Kind: change.Requeued, Request: d.Request()})
+				continue
+			}
+			var beside []*state.Entry
+			if !overdue {
+				beside = e.outliving(slices.Concat(left, displaced[i+1:]))
+			}
+			found, refusal := e.finder.Place(place.Want{Again: d, Beside: beside, Overdue: overdue})
+			if refusal != nil {
+				left = append(left, d)
+				continue
+			}
+			e.move(d, &found)
+			moved = len(left) > 0 // for which there may be room now
 		}
-		found, refusal := e.finder.Place(place.Want{Again: d, Overdue: overdue})
-		if refusal == nil {
+		displaced = left
+	}
+	for i, d := range displaced {
+		if found, refusal := e.finder.Place(place.Want{Again: d, Beside: e.numbered(displaced[i+1:]), Overdue: overdue}); refusal == nil {
 			e.move(d, &found)
 			continue
 		}
 		if e.outlives(d) && d.End() > e.state.Now() && !overdue {
-			if remains, ok := e.finder.Remains(d); ok {
+			if remains, ok := e.finder.Remains(d, e.outliving(displaced[i+1:])); ok {
 				e.resize(d, &remains)
 				continue
 			}
+		}
+		found, refusal := e.finder.Place(place.Want{Again: d, Overdue: overdue}) // rather another has less than this nothing
+		if refusal == nil {
+			e.move(d, &found)
+			continue
 		}
 		e.emitOf(d, change.Change{Kind: change.Lost, Refusal: refusal})
 	}
@@ -65,28 +105,34 @@ func (e *Engine) move(d *state.Entry, to *place.Place) {
 	e.emitOf(d, change.Change{Kind: change.Moved, Moved: to.Allotments, Terms: &terms, Stocks: to.Stocks, Transfers: to.Transfers})
 }
 
-// repair looks for what degraded reservations, but one, lack, in the order of their starts: all
-// that is owed, at their own time or else, if they have not started, elsewhere in
-// their windows; and else for as much as there is.
+// repair looks for what degraded reservations, but one, lack, in the order of their
+// starts: all that is owed, at their own time or else, if they have not started,
+// elsewhere in their windows; and else for as much as there is. What those that move
+// leave is there for the others.
 func (e *Engine) repair(but *state.Entry) {
-	for _, d := range e.state.Degraded() {
-		if d == but {
-			continue
-		}
-		if e.state.Entry(d.ID()) != d {
-			continue // preempted jobs of its own repair cannot end it, but what is gone is gone
-		}
-		grown := e.finder.Grown(d, berth.PESet{})
-		if grown.NPE < d.Variant(0).NPE && d.State() != berth.Active && d.Start() >= e.state.Now() {
-			if found, refusal := e.finder.Place(place.Want{Again: d}); refusal == nil {
-				e.move(d, &found)
-				continue
+	for again := true; again; {
+		again = false
+		for _, d := range e.state.Degraded() {
+			if d != but && e.state.Entry(d.ID()) == d { // preempted jobs of its own repair cannot end it, but what is gone is gone
+				again = e.mend(d) || again
 			}
 		}
-		if grown.NPE > d.Part(0).NPE {
-			e.resize(d, &grown)
+	}
+}
+
+// mend does that for one. It reports whether it has moved.
+func (e *Engine) mend(d *state.Entry) (moved bool) {
+	grown := e.finder.Grown(d, berth.PESet{}, nil)
+	if grown.NPE < d.Variant(0).NPE && d.State() != berth.Active && d.Start() >= e.state.Now() {
+		if found, refusal := e.finder.Place(place.Want{Again: d}); refusal == nil {
+			e.move(d, &found)
+			return true
 		}
 	}
+	if grown.NPE > d.Part(0).NPE {
+		e.resize(d, &grown)
+	}
+	return false
 }
 
 // resize gives a reservation other PEs for the same time.

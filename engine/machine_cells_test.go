@@ -43,7 +43,7 @@ var rules = []rule{
 	{"only the conservative pass plans", []feature{hasOtherPass}, nil, []outcome{outPlanned}},
 	{"a batch matcher lets requests wait itself", []feature{hasBatch, hasUnaware}, nil, []outcome{outDemoted}},
 	{"with PEs held for a transfer the uplink is taken as long as they are", []feature{hasUplink}, []feature{hasStageHold}, []outcome{outStaged}},
-	{"PEs are held while the data come", []feature{hasStageHold}, []feature{onForecast}, []outcome{outMoved, outKept}},
+	{"PEs are held while the data come", []feature{hasStageHold}, []feature{onForecast}, []outcome{outKept}},
 
 	// Of events.
 	{"one event at a time", events, events, nil},
@@ -76,6 +76,7 @@ var rules = []rule{
 
 // seldom lists cells that can be reached, but too seldom to be counted on.
 var seldom = []rule{
+	{"where PEs are held while the data come, only what lacks PEs moves then", []feature{hasStageHold}, []feature{onForecast}, []outcome{outMoved}},
 	{"a job yields there to what an announcement displaces elsewhere", []feature{onAnnounced}, []feature{atLate}, []outcome{outRequeued}},
 	{"what lacks PEs is lost only if others that are displaced take its licences or storage", []feature{isDegraded}, nil, []outcome{outLost}},
 	{"moldable requests wait for another's event only in rounds that are shared out", []feature{onOther}, []feature{isMoldable}, []outcome{outAccepted, outRefused}},

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -24,6 +25,7 @@ type promise struct {
 	expires    berth.Time
 	confirmed  berth.Time // when a hold was confirmed: it starts no earlier
 	transit    bool       // it has no place for the moment
+	struck     bool       // since an outage has taken PEs from it
 	refused    uint64     // PEs that its site has just not given it
 
 	terms
@@ -327,7 +329,7 @@ func (m *model) change(o *occasion, c *change.Change, p *promise) {
 			p.refused = bits(o.event.PEs)
 		}
 	case change.Vacated:
-		p.transit = true
+		p.transit, p.struck = true, !o.timer && o.event.Kind == engine.EventDown
 	case change.Moved:
 		m.judgeMoved(o, c, p)
 	case change.Modified:
@@ -403,7 +405,33 @@ func (m *model) fill(r *room, but *promise, preempted bool) *room {
 			r.takeStock(m.world, m.stock(a.Resource), int64(a.NPE), max(a.Start, m.now), a.End)
 		}
 	}
+	m.fillRests(r, but)
 	return r
+}
+
+// fillRests adds what is left of the places and stocks of promises from which an
+// outage has taken PEs, if they outlive that, while they have no other.
+func (m *model) fillRests(r *room, but *promise) {
+	struck := slices.DeleteFunc(slices.Clone(m.live), func(p *promise) bool { return p == but || !p.transit || !p.struck || !m.outlives(p) })
+	slices.SortStableFunc(struck, func(p, q *promise) int { return cmp.Compare(p.start(), q.start()) })
+	for _, p := range struck {
+		a := &p.allotments[0]
+		pool, from := m.poolNamed(a.Resource), max(a.Start, m.now)
+		if from >= a.End {
+			continue
+		}
+		left, pes := max(0, min(a.NPE, berth.Count(r.free(m.world, pool, 0, from, a.End)))), uint64(0)
+		if m.pools[pool].early() {
+			pes = bits(a.PEs) & r.freePEs(m.world, pool, from, a.End)
+		}
+		r.take(m.world, pool, left, pes, from, a.End)
+		for i := range p.held {
+			h := &p.held[i]
+			if stock := m.stock(h.Resource); r.stockFree(m.world, stock, max(h.Start, m.now), h.End) >= int64(h.NPE) {
+				r.takeStock(m.world, stock, int64(h.NPE), max(h.Start, m.now), h.End)
+			}
+		}
+	}
 }
 
 // before notes what an Apply is compared with.

@@ -210,11 +210,12 @@ func (m *model) moved(p *promise, w *want, why cause, other bool) {
 	for i := range p.allotments {
 		a := &p.allotments[i]
 		p.length[i] = a.End.Sub(a.Start)
-		if a.NPE == p.owed[i] {
+		of := &want{r: w.r, again: w.again}
+		if length, known := m.lengthOf(of, i, berth.Variant{NPE: p.owed[i], Duration: p.standard[i]}, m.poolNamed(a.Resource)); a.NPE == p.owed[i] && (!known || p.extended || length == p.length[i]) {
 			continue
 		}
 		if at := slices.IndexFunc(p.request.Parts[i].Variants, func(v berth.Variant) bool {
-			length, known := m.lengthOf(&want{r: w.r, again: w.again}, i, v, m.poolNamed(a.Resource))
+			length, known := m.lengthOf(of, i, v, m.poolNamed(a.Resource))
 			return v.NPE == a.NPE && (!known || length == p.length[i])
 		}); at >= 0 && other {
 			p.owed[i], p.standard[i] = a.NPE, p.request.Parts[i].Variants[at].Duration
@@ -336,14 +337,15 @@ func (m *model) judgeResized(o *occasion, c *change.Change, p *promise) {
 	}
 }
 
-// takenBy returns the PEs of a pool that promises took, at some time of an interval,
-// which were displaced in the same Apply: each of them may have what is left of the
-// places of the others.
+// takenBy returns the PEs of a pool that promises which do not outlive the loss of
+// PEs have got in the same Apply: rather than be lost they take what is left of the
+// places of those that do.
 func (m *model) takenBy(o *occasion, pool int, start, end berth.Time) uint64 {
 	taken := uint64(0)
-	for i := range o.changes[:o.now] {
+	for i := range o.changes {
 		c := &o.changes[i]
-		if c.Kind != change.Moved && c.Kind != change.Resized {
+		p := m.byID[c.ID]
+		if c.Kind != change.Moved || p == nil || m.outlives(p) {
 			continue
 		}
 		for k := range c.Moved {

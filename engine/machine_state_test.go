@@ -331,7 +331,7 @@ func (m *model) judgeDegraded(o *occasion) {
 		if p.state == berth.Active || a.Start < m.now || !m.decidable(w) {
 			continue
 		}
-		if start, ok := m.search(w, m.fill(&m.scratch[0], p, false)).first(w.ready); ok && o.event.Kind != engine.EventUpdateForecast {
+		if start, ok := m.search(w, m.fill(&m.scratch[0], p, false)).first(w.ready); ok {
 			m.fault("repair", "%q lacks %d PEs; there is room for all it is owed from %d on", p.id, p.missing(), start)
 		}
 	}
@@ -365,7 +365,7 @@ type displaced struct {
 func (m *model) judgeDisplaced(o *occasion) {
 	pool := m.poolNamed(o.event.Resource)
 	for _, p := range m.live {
-		if was, known := o.places[p.id]; known && p.generation > was+1 && !p.job {
+		if was, known := o.places[p.id]; known && p.generation > was+1 && !p.job && p.state != berth.Active { // what runs may get more when others have moved
 			m.fault("one-generation", "an outage gives %q %d new generations", p.id, p.generation-was)
 		}
 	}

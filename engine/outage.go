@@ -46,7 +46,7 @@ func (e *Engine) down(event *Event) error {
 	e.jobs.MakeWay(blocks)
 	e.emit(change.Change{Kind: change.WentDown, Outage: outage})
 	if outage.From == 0 {
-		e.strike(outage)
+		e.strike(outage, e.outliving(displaced))
 	}
 	e.replace(displaced, false)
 	e.freed()
@@ -76,8 +76,9 @@ func (e *Engine) known(o *berth.Outage) (lifted *berth.Outage, known bool) {
 }
 
 // strike ends what runs on the PEs of an outage that begins: at a managed site it
-// gets others, as far as there are any, and else it fails.
-func (e *Engine) strike(o *berth.Outage) {
+// gets others, as far as there are any beside what is left of the places of vacated
+// reservations, and else it fails.
+func (e *Engine) strike(o *berth.Outage, vacated []*state.Entry) {
 	var outlives []*state.Entry
 	for _, d := range e.state.Entries() {
 		switch {
@@ -89,7 +90,7 @@ func (e *Engine) strike(o *berth.Outage) {
 		}
 	}
 	for _, d := range outlives {
-		if grown := e.finder.Grown(d, o.PEs); !grown.PEs.Equal(d.Part(0).PEs) {
+		if grown := e.finder.Grown(d, o.PEs, vacated); !grown.PEs.Equal(d.Part(0).PEs) {
 			e.resize(d, &grown)
 		}
 	}
@@ -114,7 +115,7 @@ func (e *Engine) outageDue(number uint64, part int) {
 	}
 	if part == state.OfBegin {
 		e.emit(change.Change{Kind: change.OutageBegan, Outage: &o})
-		e.strike(&o)
+		e.strike(&o, nil)
 	} else {
 		e.emit(change.Change{Kind: change.CameUp, Outage: &o})
 	}

@@ -75,7 +75,7 @@ func TestAnnouncedOutage(t *testing.T) {
 	submit(t, e, 0, berth.Rigid("across", 0, 60, 70, 2, 10))
 	submit(t, e, 0, berth.Rigid("moves", 0, 60, 200, 2, 10))
 	apply(t, e, 0, engine.Wake())
-	if got, want := kinds(apply(t, e, 5, down(50, 80))), "advanced vacated:across vacated:moves went_down lost:across moved:moves"; got != want {
+	if got, want := kinds(apply(t, e, 5, down(50, 80))), "advanced vacated:across vacated:moves went_down moved:moves lost:across"; got != want {
 		t.Fatalf("%s, want %s", got, want)
 	}
 	submit(t, e, 5, berth.Rigid("later", 5, 40, 200, 2, 20))

@@ -95,7 +95,7 @@ func (e *Engine) exchange(d *state.Entry, event *Event) {
 	if a.Resource != event.Resource || a.PEs.Overlap(event.PEs) == 0 || a.End <= e.state.Now() {
 		return
 	}
-	grown := e.finder.Grown(d, event.PEs)
+	grown := e.finder.Grown(d, event.PEs, nil)
 	if grown.NPE == 0 {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: &berth.Refusal{Reason: berth.RefusedConflict, Resource: event.Resource, Wanted: a.NPE}})
 		return

@@ -60,18 +60,17 @@ func (e *Engine) updateForecast(f *berth.Forecast) error {
 		}
 	}
 	e.emit(change.Change{Kind: change.Forecasted, Forecast: f.Clone()})
-	if e.state.Uplink().Counted() {
-		if e.settings.rules.Staging == place.Before { // else a transfer is as long as PEs are held for it
-			e.reroute(list)
+	switch {
+	case !e.state.Uplink().Counted():
+		for i := range list {
+			if t := &list[i]; e.arrives(t) {
+				e.postpone(t)
+			}
 		}
-		return nil
+	case e.settings.rules.Staging == place.Before: // else a transfer is as long as PEs are held for it
+		e.reroute(list)
 	}
-	for i := range list {
-		t := &list[i]
-		if e.arrives(t) {
-			e.postpone(t)
-		}
-	}
+	e.repair(nil) // data may arrive in time now where there are more PEs
 	return nil
 }
 

@@ -28,7 +28,7 @@ type recorder struct {
 	staged  map[string][]berth.Transfer // when data of requests were moved, each piece at one rate
 	shared  bool                        // transfers share an uplink, so that rates matter
 	holds   bool                        // PEs are held while data are moved
-	expects map[string]berth.Time       // when they were expected when their request got its place
+	expects map[delivery]berth.Time     // when they were expected when their request got its place
 	pieces  map[string]pieces           // by job that was stopped
 
 	cause   string              // id of the outage or overrun of this step to which promises yield

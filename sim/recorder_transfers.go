@@ -50,14 +50,17 @@ func (r *recorder) moved(pieces []berth.Transfer, goesOn *berth.Transfer) []bert
 
 // expect notes when the data of a promise are expected as it gets its place.
 func (r *recorder) expect(id string, transfers []berth.Transfer) {
-	if len(transfers) == 0 {
-		return
+	for i := range transfers {
+		if r.expects == nil {
+			r.expects = map[delivery]berth.Time{}
+		}
+		t := &transfers[i]
+		r.expects[delivery{id, t.Site}] = min(t.End, berth.TimeLimit-1)
 	}
-	if r.expects == nil {
-		r.expects = map[string]berth.Time{}
-	}
-	r.expects[id] = min(last(transfers), berth.TimeLimit-1)
 }
+
+// delivery is data on their way to a site.
+type delivery struct{ id, site string }
 
 // transfer notes for how much of their durations the parts of a request hold their
 // PEs while its data are moved: for as long as the transfer is expected to take,
@@ -133,8 +136,14 @@ func (r *recorder) stagings() []berth.Line {
 			line.Arrival, line.Ready, line.Start, line.End, line.Duration = start, start, &start, &end, end.Sub(start)
 			lines = append(lines, line)
 		}
-		if promised := r.expects[of.ID]; len(lines) > before && promised != *lines[len(lines)-1].End {
-			lines[len(lines)-1].PromisedEnd = &promised // they came at another time, or what needed them was over
+		mine := lines[before:]
+		for k := range mine {
+			if k+1 < len(mine) && mine[k+1].Site == mine[k].Site {
+				continue // the last piece tells when all are there
+			}
+			if promised := r.expects[delivery{mine[k].ID, mine[k].Site}]; promised != *mine[k].End {
+				mine[k].PromisedEnd = &promised // they came at another time, or what needed them was over
+			}
 		}
 	}
 	return lines

@@ -218,7 +218,7 @@ func (s *scene) drawRequest(id string, now berth.Time) berth.Request {
 		}
 		return r
 	}
-	for everything && len(r.Parts) < 3 && s.once("another part", 3) {
+	for len(r.Parts) < 3 && s.once("another part", 3) {
 		part()
 	}
 	r.Ready += berth.Time(s.int("lead", 0, 150))

@@ -12,27 +12,8 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/check"
-	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/sim"
 )
-
-// everything says that the tests of schedules ask for all that a schedule should
-// keep. Without it they leave out where the engine does not keep it:
-//
-//   - requests of several parts take what they require where it is not;
-//   - at pools of late binding promises yield to outages and overruns that they
-//     are not in the way of;
-//   - at managed sites a promise of late binding gives up all its PEs for an outage,
-//     and those that move for the same may take some of them before it does again;
-//   - a promise that has to move is admitted anew, and may be refused for a policy
-//     or a quota;
-//   - a promise that lacks PEs and is delayed by an overrun is for fewer from then
-//     on;
-//   - a promise that is delayed by an overrun is not placed by when its data come,
-//     nor made longer where its transfer takes longer by then;
-//   - a hold that moves to where it is shorter expires when it would have before,
-//     which may be after its end.
-const everything = false
 
 // reached counts what the schedules of a test had in them.
 type reached map[string]int
@@ -80,7 +61,7 @@ func TestEverySchedulePassesCheck(t *testing.T) {
 			rt.Fatalf("%v\nat %s", err, s.text)
 		}
 		for _, v := range checked(rt, lines, check.Against(s.file.Sites, s.file.Uplink)).Violations {
-			if !s.excused(&v, lines) {
+			if !unseen(&v, lines) {
 				rt.Fatalf("%v\nat %s%s", v, s.text, shown(lines))
 			}
 		}
@@ -89,26 +70,10 @@ func TestEverySchedulePassesCheck(t *testing.T) {
 	t.Log(seen)
 }
 
-// excused reports whether a violation is one that is left out without everything.
-func (s *scene) excused(v *check.Violation, lines []berth.Line) bool {
-	switch {
-	case everything:
-		return false
-	case v.Class == check.BadReason:
-		return strings.Contains(v.Text, "taken back")
-	case v.Class == check.Staging:
-		return s.config.Overrun == engine.OverrunDelay
-	case v.Class == check.Resized:
-		return strings.HasPrefix(v.Text, "it lacks ") || strings.HasPrefix(v.Text, "it loses PE ")
-	case v.Class != check.Moved:
-		return false
-	case strings.HasPrefix(v.Text, "a former place has "):
-		return s.config.Overrun == engine.OverrunDelay
-	}
-	return slices.ContainsFunc(lines, func(l berth.Line) bool {
-		late := slices.ContainsFunc(l.MovedFrom, func(p berth.FormerPlace) bool { return p.PEs.Empty() })
-		return slices.Contains(v.IDs, l.ID) && (late || l.Reason == berth.Expired)
-	})
+// unseen reports whether a schedule cannot tell what was in an outage's way: a hold
+// that expired held PEs, and its line does not say so.
+func unseen(v *check.Violation, lines []berth.Line) bool {
+	return v.Class == check.Moved && slices.ContainsFunc(lines, func(l berth.Line) bool { return l.Reason == berth.Expired })
 }
 
 // shown writes lines for a message.

@@ -84,6 +84,8 @@ type Want struct {
 	// Avoid is PEs of Pool that are of no use.
 	Pool  berth.ResourceID
 	Avoid berth.PESet
+	// Beside is vacated reservations that keep what is left of their places and stocks.
+	Beside []*state.Entry
 	// Overdue says that a place after the window, in the same pool, is better than
 	// none.
 	Overdue bool
@@ -108,6 +110,9 @@ func (f *Finder) Place(w Want) (Place, *berth.Refusal) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, w.Again)
+	for _, other := range w.Beside {
+		f.keep(t, other)
+	}
 	if w.Request == nil {
 		return f.replace(t, &w)
 	}

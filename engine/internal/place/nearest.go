@@ -90,8 +90,10 @@ func prefer(set, preferred berth.PESet, n berth.Count) berth.PESet {
 }
 
 // Grown returns the allotment of a reservation with as much of what is owed to it as
-// there is at its time, without some PEs: on those that it has, and others.
-func (f *Finder) Grown(d *state.Entry, lost berth.PESet) berth.Allotment {
+// there is at its time, without some PEs: on those that it has, and others, but not on
+// what is left of the places of vacated reservations. Under late binding what waits
+// for nothing but a start has what there is.
+func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry) berth.Allotment {
 	a := d.Part(0)
 	from, owed := max(a.Start, f.state.Now()), d.Variant(0).NPE
 	if from >= a.End {
@@ -110,6 +112,11 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet) berth.Allotment {
 		t.Release(d)
 	}
 	p := f.poolOf(a.Resource)
+	if active || p.config.Binding == berth.Early {
+		for _, other := range vacated {
+			f.keep(t, other)
+		}
+	}
 	x := f.search(d.Request(), d)
 	kept := a.PEs.Minus(lost)
 	more := max(0, owed-kept.Count())
@@ -137,26 +144,58 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet) berth.Allotment {
 	return a
 }
 
-// Remains returns the allotment of a vacated reservation at its own time, with as many
-// PEs of what is owed to it as there are; ok is false if its stocks are not there.
-func (f *Finder) Remains(d *state.Entry) (a berth.Allotment, ok bool) {
+// Remains returns the allotment of a vacated reservation at its own time, beside what
+// is left of those of others, with as many PEs of what is owed to it as there are; ok
+// is false if its stocks are not there.
+func (f *Finder) Remains(d *state.Entry, others []*state.Entry) (a berth.Allotment, ok bool) {
+	for _, held := range f.besidePEs(d) {
+		if free, _ := f.state.Stock(held.Resource).View().Free(held.Interval()); free < held.NPE {
+			return a, false
+		}
+	}
+	return f.Grown(d, berth.PESet{}, others), true
+}
+
+// keep books what is left of the place of a vacated reservation, and of what it had
+// beside its PEs.
+func (f *Finder) keep(t *state.Trial, d *state.Entry) {
+	a := d.Part(0)
+	if a.Start = max(a.Start, f.state.Now()); a.Start >= a.End {
+		return
+	}
+	free, pes := f.view(f.poolOf(a.Resource)).Free(a.Interval())
+	if a.PEs.Empty() {
+		a.NPE = max(0, min(a.NPE, free))
+	} else {
+		a.PEs = a.PEs.And(pes)
+		a.NPE = a.PEs.Count()
+	}
+	t.Book(&a)
+	for _, held := range f.besidePEs(d) {
+		if free, _ := f.state.Stock(held.Resource).View().Free(held.Interval()); free >= held.NPE {
+			t.Book(&held)
+		}
+	}
+}
+
+// besidePEs returns what is left of the stocks of a vacated reservation, and of the
+// shares of its transfers that have not begun; those that have keep theirs.
+func (f *Finder) besidePEs(d *state.Entry) []berth.Allotment {
+	var list []berth.Allotment
+	add := func(a berth.Allotment) {
+		if a.Start = max(a.Start, f.state.Now()); a.Start < a.End {
+			list = append(list, a)
+		}
+	}
 	for held := range d.Stocks() {
-		held.Start = max(held.Start, f.state.Now())
-		free, _ := f.state.Stock(held.Resource).View().Free(held.Interval())
-		if held.Start < held.End && free < held.NPE {
-			return a, false
+		add(held)
+	}
+	for tr := range d.Transfers() {
+		if tr.Rate > 0 && tr.Start > f.state.Now() {
+			add(berth.Allotment{Resource: berth.UplinkID(), Start: tr.Since, End: tr.End, NPE: tr.Rate})
 		}
 	}
-	for t := range d.Transfers() {
-		share := berth.Interval{Start: max(t.Since, f.state.Now()), End: t.End}
-		if t.Rate == 0 || t.Start <= f.state.Now() || share.Start >= share.End {
-			continue // it has its share still
-		}
-		if free, _ := f.state.Uplink().View().Free(share); free < t.Rate {
-			return a, false
-		}
-	}
-	return f.Grown(d, berth.PESet{}), true
+	return list
 }
 
 func (f *Finder) poolOf(id berth.ResourceID) *pool {
