@@ -106,31 +106,66 @@ func TestVariantsAreScaled(t *testing.T) {
 	}
 }
 
-// A promise that yielded to somebody who went on for too long may end after its
+// What was extended is as long as it is now, with a deadline that is not before
+// its end, and what it was before is one of its variants.
+func TestExtendedReservations(t *testing.T) {
+	const line = `{"id":"x","arrival":0,"ready":0,"deadline":40,"npe":4,"variants":[{"npe":4,"duration":9}],"accepted":true,"start":10,`
+	for rest, want := range map[string]string{
+		`"end":40,"duration":30,"extended":21}`:                 "",
+		`"end":40,"duration":30,"extended":20}`:                 "variant",
+		`"end":40,"duration":30}`:                               "variant",
+		`"end":40,"duration":29,"extended":20}`:                 "length",
+		`"end":41,"duration":31,"extended":22}`:                 "window",
+		`"end":19,"duration":9,"extended":0}`:                   "",
+		`"end":18,"duration":8,"extended":-1}`:                  "length",
+		`"end":19,"duration":9,"variants":[],"extended":9}`:     "f.jsonl:1: variants: given twice",
+		`"end":40,"duration":30,"extended":21,"actual_end":45}`: "",
+	} {
+		report, err := check.File(strings.NewReader(line+rest), "f.jsonl", check.Options{PEs: 4})
+		var got string
+		switch {
+		case err != nil:
+			got = err.Error()
+		case len(report.Violations) > 0:
+			got = string(report.Violations[0].Class)
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", rest, got, want)
+		}
+	}
+}
+
+// A promise that yielded to something that went on for too long may end after its
 // deadline, one that an outage moved may have been for another time, and one
 // that was taken back is a refusal. The window is [5, 40).
 func TestMovedPromises(t *testing.T) {
-	const moved = `{"id":"m","arrival":3,"ready":5,"deadline":40,"npe":2,`
+	const (
+		moved   = `{"id":"m","arrival":3,"ready":5,"deadline":40,"npe":2,`
+		outage  = `{"id":"o","kind":"outage","npe":9,"start":20,"end":100,"actual_end":37}` + "\n"
+		overrun = `{"id":"c","kind":"job","npe":9,"start":3,"end":30,"actual_end":36,"limit":50}` + "\n"
+		delayed = `,"moved_from":[{"at":30,"start":30,"end":40,"npe":2,"cause":"c"}]}`
+		down    = `,"moved_from":[{"at":20,"start":30,"end":40,"npe":2,"cause":"o"}]}`
+	)
 	for name, c := range map[string]struct {
-		line string
-		want []string
+		lines string
+		want  []string
 	}{
-		"delayed":                    {`"duration":10,"accepted":true,"start":38,"end":48,"promised_start":30}`, nil},
-		"delayed to after it":        {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":30}`, nil},
-		"promised too late":          {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":31}`, []string{"window m"}},
-		"promised too early":         {`"duration":10,"accepted":true,"start":60,"end":70,"promised_start":4}`, []string{"window m"}},
-		"late and never moved":       {`"duration":10,"accepted":true,"start":38,"end":48}`, []string{"window m"}},
-		"moved to a slower pool":     {`"duration":25,"accepted":true,"start":6,"end":31,"promised_start":30}`, nil},
-		"moved before it is ready":   {`"duration":25,"accepted":true,"start":4,"end":29,"promised_start":30}`, []string{"window m"}},
-		"promised at the deadline":   {`"duration":10,"accepted":true,"start":6,"end":16,"promised_start":40}`, []string{"window m"}},
-		"promised late, no end":      {`"duration":10,"accepted":true,"start":31,"promised_start":31}`, []string{"missing_start m", "window m"}},
-		"taken back":                 {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30}`, nil},
-		"taken back and yet started": {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30,"start":31}`, []string{"refusal_with_start m"}},
-		"taken back outside":         {`"duration":10,"accepted":false,"reason":"no_capacity","promised_start":4}`, []string{"window m"}},
+		"delayed":                    {overrun + moved + `"duration":10,"accepted":true,"start":38,"end":48,"promised_start":30` + delayed, nil},
+		"delayed to after it":        {overrun + moved + `"duration":10,"accepted":true,"start":60,"end":70,"promised_start":30` + delayed, nil},
+		"promised too late":          {overrun + moved + `"duration":10,"accepted":true,"start":60,"end":70,"promised_start":30` + strings.Replace(delayed, `"end":40`, `"end":41`, 1), []string{"window m"}},
+		"promised too early":         {overrun + moved + `"duration":10,"accepted":true,"start":60,"end":70,"promised_start":4` + strings.Replace(delayed, `"start":30`, `"start":4`, 1), []string{"window m"}},
+		"late and never moved":       {moved + `"duration":10,"accepted":true,"start":38,"end":48}`, []string{"window m"}},
+		"late for an outage":         {outage + moved + `"duration":10,"accepted":true,"start":38,"end":48,"promised_start":30` + down, []string{"window m"}},
+		"moved to a slower pool":     {outage + moved + `"duration":15,"accepted":true,"start":5,"end":20,"promised_start":30` + down, nil},
+		"moved before it is ready":   {outage + moved + `"duration":15,"accepted":true,"start":4,"end":19,"promised_start":30` + down, []string{"window m"}},
+		"late for an outage, no end": {outage + moved + `"duration":10,"accepted":true,"start":31,"promised_start":30` + down, []string{"missing_start m"}},
+		"taken back":                 {outage + moved + `"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30` + down, nil},
+		"taken back and yet started": {outage + moved + `"duration":10,"accepted":false,"reason":"no_capacity","start":31,"promised_start":30` + down, []string{"refusal_with_start m"}},
+		"taken back without a word":  {moved + `"duration":10,"accepted":false,"reason":"no_capacity","promised_start":30}`, []string{"moved m"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, v := range on(t, 10, moved+c.line).Violations {
+			for _, v := range on(t, 10, c.lines).Violations {
 				got = append(got, string(v.Class)+" "+strings.Join(v.IDs, " "))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

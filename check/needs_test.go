@@ -145,6 +145,61 @@ func TestViolationsOfNeedsRead(t *testing.T) {
 	}
 }
 
+// held is a schedule in which PEs are held while data are moved.
+const held = `
+{"id":"v","arrival":0,"ready":0,"deadline":900,"duration":130,"npe":4,"variants":[{"npe":2,"duration":50},{"npe":4,"duration":30}],"accepted":true,"start":10,"end":140,"storage_mb":5,"transfer":100}
+{"id":"v","kind":"staging","start":10,"end":110}
+{"id":"w","arrival":0,"ready":0,"deadline":900,"duration":50,"npe":4,"accepted":true,"start":10,"end":60,"storage_mb":5,"transfer":20}
+{"id":"w","kind":"staging","start":10,"end":40,"promised_end":30}
+`
+
+// A transfer is in the duration, at its beginning, and there is a staging for it.
+func TestTransfers(t *testing.T) {
+	for _, tt := range []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"as it is", `"v"`, `"v"`, nil},
+		{"the duration without it", `,"storage_mb":5,"transfer":100`, `,"storage_mb":5`, []string{"variant [v] [2]"}},
+		{"shorter", `"transfer":100`, `"transfer":99`, []string{"staging [v] [2 3]", "variant [v] [2]"}},
+		{"no staging", `"kind":"staging","start":10,"end":110`, `"kind":"staging","start":0,"end":10`, []string{"staging [v] [2 3]"}},
+		{"a longer staging", `"end":110`, `"end":111`, []string{"staging [v] [2 3]"}},
+		{"not as it was expected", `,"promised_end":30`, ``, []string{"staging [w] [4 5]"}},
+		{"nothing but the transfer", `"transfer":20`, `"transfer":50`, []string{"length [w] [4]", "staging [w] [4 5]"}},
+		{"less than none", `"transfer":20`, `"transfer":-1`, []string{"length [w] [4]"}},
+		{"no staging at all", `{"id":"w","kind":"staging","start":10,"end":40,"promised_end":30}`, ``, []string{"staging [w] [4]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			report := on(t, 10, strings.Replace(held, tt.old, tt.new, 1))
+			var got []string
+			for _, v := range report.Violations {
+				got = append(got, fmt.Sprint(v.Class, " ", v.IDs, " ", v.Lines))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q\n%v", got, tt.want, report.Violations)
+			}
+		})
+	}
+	const moved = `{"id":"o","kind":"outage","npe":1,"start":8,"end":10,"pes":"0"}
+{"id":"w","arrival":0,"ready":0,"deadline":900,"duration":50,"npe":1,"accepted":true,"start":10,"end":60,"pes":"0","storage_mb":5,"transfer":2,"promised_start":8,"moved_from":[{"at":8,"start":8,"end":58,"npe":1,"pes":"0","cause":"o"}]}
+`
+	for staging, valid := range map[string]bool{
+		`{"id":"w","kind":"staging","start":8,"end":10}`: true, // under way when it moved
+		`{"id":"w","kind":"staging","start":7,"end":10}`: true,
+		`{"id":"w","kind":"staging","start":9,"end":10}`: false,
+		`{"id":"w","kind":"staging","start":8,"end":9}`:  false,
+		`{"id":"w","kind":"staging","start":8,"end":60}`: false,
+		// Faster than was thought, or slower.
+		`{"id":"w","kind":"staging","start":10,"end":11}`: true,
+		`{"id":"w","kind":"staging","start":10,"end":13}`: false,
+	} {
+		if report := on(t, 10, moved+staging); report.Valid() != valid {
+			t.Errorf("%s: %v", staging, report.Violations)
+		}
+	}
+}
+
 // A staging is somewhere: where a file names several sites, it says where.
 func TestStagingsNeedTheirSite(t *testing.T) {
 	text := strings.Replace(needy, `"staging","site":"north","start":0`, `"staging","start":0`, 1)

@@ -37,27 +37,6 @@ func TestPartsInEachOthersWayForLong(t *testing.T) {
 	}
 }
 
-// Data are moved to the site of the first part: that it takes longer to another's
-// does not matter.
-func TestDataGoWithTheFirstPart(t *testing.T) {
-	site := func(name string, pes berth.Count, rate int64) berth.Site {
-		s := berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: pes, Binding: berth.Late}}}
-		s.Link.KilobytesPerSecond = rate
-		return s
-	}
-	e := newEngine(t, engine.Config{Sites: []berth.Site{site("near", 4, 1000), site("far", 8, 10)}, Staging: engine.StageBefore})
-	both := parts("both", 30, berth.Variant{NPE: 4, Duration: 10}, berth.Variant{NPE: 8, Duration: 10})
-	both.StorageMB = 1
-	if got := told(submit(t, e, 0, both)); got != "both@near 1-11" {
-		t.Error(got)
-	}
-	alone := berth.Rigid("alone", 0, 0, 30, 8, 10)
-	alone.StorageMB = 1
-	if got := told(submit(t, e, 0, alone)); got != "alone deadline_missed" {
-		t.Error(got)
-	}
-}
-
 // Leaps lead where single steps do: to the earliest common start there is.
 func TestCommonStartIsTheEarliest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,0 +1,207 @@
+package check_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/check"
+)
+
+// twoSites are a site of two pools with partitions, and one of a single pool whose
+// memory is unknown.
+func twoSites() []berth.Site {
+	return []berth.Site{
+		{
+			Name: "north",
+			Pools: []berth.Pool{
+				{Name: "cpu", PEs: 8, Binding: berth.Early, Node: berth.Node{MemoryMB: 4000}},
+				{Name: "gpu", PEs: 4, Binding: berth.Late, Node: berth.Node{MemoryMB: 8000, Accelerators: 2}},
+			},
+			Partitions: []berth.Partition{
+				{Name: "debug", Pool: "cpu", PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 4}), MaxNPE: 2, MaxDuration: 10},
+				{Name: "debug", Pool: "gpu"},
+			},
+		},
+		{Name: "south", Pools: []berth.Pool{{Name: "pool", PEs: 8, Binding: berth.Early}}, Partitions: []berth.Partition{{Name: "all", Pool: "pool"}}},
+	}
+}
+
+// placed is a schedule on them in which lines ask for all that a place can have.
+const placed = `
+{"id":"1","site":"north","pool":"cpu","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":2,"accepted":true,"start":0,"end":10,"pes":"2-3","partition":"debug","memory_mb":4000}
+{"id":"2","site":"north","pool":"gpu","arrival":0,"ready":0,"deadline":90,"duration":30,"npe":4,"accepted":true,"start":0,"end":30,"pes":"0-3","partition":"debug","memory_mb":8000,"accelerators":2}
+{"id":"3","site":"south","arrival":0,"ready":0,"deadline":90,"duration":50,"npe":4,"accepted":true,"start":0,"end":50,"pes":"0-3","partition":"all","memory_mb":99000}
+{"id":"4","site":"south","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":2,"accepted":true,"start":0,"end":10,"pes":"5,7","want_site":"south","want_pool":"pool","eligible":"4-7"}
+{"id":"5","site":"north","pool":"cpu","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"6","want_site":"north","want_pool":"cpu","eligible":"6"}
+{"id":"6","arrival":0,"ready":0,"deadline":99,"duration":99,"npe":9,"accepted":false,"reason":"no_suitable_site","partition":"debug","want_site":"west","eligible":"77","memory_mb":1000000,"accelerators":9}
+{"id":"7","kind":"job","site":"north","pool":"cpu","npe":2,"start":10,"end":20,"pes":"0-1","partition":"debug","memory_mb":1,"want_pool":"cpu"}
+{"id":"8","kind":"booking","site":"south","npe":2,"start":50,"end":60,"want_site":"south"}
+{"id":"9","kind":"job","npe":99,"partition":"none","want_site":"nowhere","accelerators":3}
+{"id":"o","kind":"outage","site":"south","npe":8,"start":60,"want_site":"north","partition":"none","memory_mb":7}
+{"id":"p","site":"north","pool":"cpu","arrival":0,"ready":0,"deadline":90,"duration":5,"npe":1,"accepted":true,"start":30,"end":35,"part":1,"partition":"debug"}
+{"id":"p","site":"north","pool":"gpu","arrival":0,"ready":0,"deadline":90,"duration":5,"npe":4,"accepted":true,"start":30,"end":35,"part":2,"partition":"debug"}
+`
+
+// onSites checks a schedule against sites and returns each violation as its class,
+// ids and lines, sorted.
+func onSites(t *testing.T, text string, sites []berth.Site) (short, long []string) {
+	t.Helper()
+	report, err := check.File(strings.NewReader(text), "f.jsonl", against(sites, 0))
+	if err != nil {
+		t.Fatalf("%v\nin %s", err, text)
+	}
+	for _, v := range report.Violations {
+		short, long = append(short, fmt.Sprint(v.Class, " ", v.IDs, " ", v.Lines)), append(long, v.String())
+	}
+	slices.Sort(short)
+	return short, long
+}
+
+func TestValidPlaces(t *testing.T) {
+	if _, violations := onSites(t, placed, twoSites()); violations != nil {
+		t.Error(violations)
+	}
+}
+
+// Without a sites file there is nothing to compare hardware and partitions with;
+// the site, the pool and the PEs asked for are in the file itself.
+func TestPlacesWithoutSites(t *testing.T) {
+	if report := on(t, 10, placed); !report.Valid() {
+		t.Error(report.Violations)
+	}
+	for old, class := range map[string]check.Class{
+		`"want_site":"south","want_pool"/"want_site":"north","want_pool"`: "place",
+		`"eligible":"6"/"eligible":"5"`:                                   "eligible",
+	} {
+		before, after, _ := strings.Cut(old, "/")
+		if report := on(t, 10, strings.Replace(placed, before, after, 1)); len(report.Violations) != 1 || report.Violations[0].Class != class {
+			t.Errorf("%s: got %v, want %s", after, report.Violations, class)
+		}
+	}
+}
+
+// TestViolationsOfPlaces makes one small change and expects exactly these
+// violations, each as its class, ids and lines.
+func TestViolationsOfPlaces(t *testing.T) {
+	for _, tt := range []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"memory below 0", `"memory_mb":1,`, `"memory_mb":-1,`, []string{"request [7] [8]"}},
+		{"too little memory", `"memory_mb":4000`, `"memory_mb":4001`, []string{"hardware [1] [2]"}},
+		{"too little memory for a job", `"memory_mb":1,`, `"memory_mb":4001,`, []string{"hardware [7] [8]"}},
+		{"too few accelerators", `"accelerators":2`, `"accelerators":3`, []string{"hardware [2] [3]"}},
+		{"no accelerators", `"memory_mb":99000`, `"accelerators":1`, []string{"hardware [3] [4]"}},
+		{"memory and accelerators", `"memory_mb":1,`, `"memory_mb":4001,"accelerators":1,`, []string{"hardware [7] [8]", "hardware [7] [8]"}},
+		{"no such partition", `"partition":"all"`, `"partition":"debug"`, []string{"partition [3] [4]"}},
+		{"outside the partition", `"pes":"2-3"`, `"pes":"3-4"`, []string{"partition [1] [2]"}},
+		{"a job outside the partition", `"pes":"0-1"`, `"pes":"0,4"`, []string{"partition [7] [8]"}},
+		{"too many for the partition", `"npe":2,"accepted":true,"start":0,"end":10,"pes":"2-3"`, `"npe":3,"accepted":true,"start":0,"end":10,"pes":"1-3"`, []string{"partition [1] [2]"}},
+		{"a part too large for the partition", `"npe":1,"accepted":true,"start":30`, `"npe":3,"accepted":true,"start":30`, []string{"partition [p] [12]"}},
+		{"too long for the partition", `"duration":10,"npe":2,"accepted":true,"start":0,"end":10,"pes":"2-3"`, `"duration":11,"npe":2,"accepted":true,"start":0,"end":11,"pes":"2-3"`, []string{"partition [1] [2]"}},
+		{"a job too long for the partition", `"start":10,"end":20`, `"start":10,"end":21`, []string{"partition [7] [8]"}},
+		{"a job that went on", `"start":10,"end":20`, `"start":10,"end":20,"actual_end":30`, nil},
+		{"partition of another pool", `"pool":"gpu","arrival":0,"ready":0,"deadline":90,"duration":30`, `"pool":"cpu","arrival":0,"ready":0,"deadline":90,"duration":30`, []string{
+			"hardware [2] [3]", "hardware [2] [3]", "identity [1 2] [2 3]", "identity [2 7] [3 8]", "partition [2] [3]", "partition [2] [3]",
+		}},
+		{"another site", `"want_site":"south","want_pool"`, `"want_site":"north","want_pool"`, []string{"place [4] [5]"}},
+		{"another pool", `"want_pool":"pool"`, `"want_pool":"cpu"`, []string{"place [4] [5]"}},
+		{"another pool for a job", `"want_pool":"cpu"}`, `"want_pool":"gpu"}`, []string{"place [7] [8]"}},
+		{"another site for a booking", `"end":60,"want_site":"south"`, `"end":60,"want_site":"east"`, []string{"place [8] [9]"}},
+		{"other PEs", `"eligible":"4-7"`, `"eligible":"4-6"`, []string{"eligible [4] [5]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if strings.Count(placed, tt.old) != 1 {
+				t.Fatalf("%s is not just once in the schedule", tt.old)
+			}
+			got, violations := onSites(t, strings.Replace(placed, tt.old, tt.new, 1), twoSites())
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q\n%v", got, tt.want, violations)
+			}
+		})
+	}
+}
+
+func TestViolationsOfPlacesRead(t *testing.T) {
+	for old, want := range map[string]string{
+		`"memory_mb":4000/"memory_mb":4001`: "line 2: hardware: 4001 MB for each PE; pool cpu of site north has 4000 (id 1)",
+		`"accelerators":2/"accelerators":3`: "line 3: hardware: 3 accelerators for each PE; pool gpu of site north has 2 (id 2)",
+		`"partition":"all"/"partition":"x"`: "line 4: partition: site south has no partition x of pool pool (id 3)",
+		`"pes":"2-3"/"pes":"3-4"`:           "line 2: partition: PE 4 is not in partition debug of site north (id 1)",
+		`"duration":10,"npe":2,"accepted":true,"start":0,"end":10,"pes":"2-3"/"duration":11,"npe":2,"accepted":true,"start":0,"end":11,"pes":"2-3"`: "line 2: partition: 11 s; partition debug of site north gives at most 10 (id 1)",
+		`"npe":2,"accepted":true,"start":0,"end":10,"pes":"2-3"/"npe":3,"accepted":true,"start":0,"end":10,"pes":"1-3"`:                             "line 2: partition: 3 PEs; partition debug of site north gives at most 2 (id 1)",
+		`"want_site":"south","want_pool"/"want_site":"x","want_pool"`:                                                                               "line 5: place: it is at site south, and asks for site x (id 4)",
+		`"want_pool":"pool"/"want_pool":"x"`: "line 5: place: it is at pool pool, and asks for pool x (id 4)",
+		`"eligible":"4-7"/"eligible":"0-5"`:  "line 5: eligible: PE 7 is none of those asked for (id 4)",
+	} {
+		before, after, _ := strings.Cut(old, "/")
+		if _, got := onSites(t, strings.Replace(placed, before, after, 1), twoSites()); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: got %v, want %s", after, got, want)
+		}
+	}
+}
+
+// A file that names no site and no pool means the only ones.
+func TestTheOnlyPoolIsTheOneAskedFor(t *testing.T) {
+	south := twoSites()[1:]
+	line := `{"id":"1","kind":"booking","npe":1,"start":0,"end":5,"want_site":"south","want_pool":"pool","partition":"all"}`
+	if _, violations := onSites(t, line, south); violations != nil {
+		t.Error(violations)
+	}
+	got, _ := onSites(t, strings.Replace(line, `"want_pool":"pool"`, `"want_pool":"cpu"`, 1), south)
+	if want := []string{"place [1] [1]"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if report := on(t, 8, line); !report.Valid() { // nothing tells its name
+		t.Error(report.Violations)
+	}
+}
+
+// against returns the options for sites and an uplink.
+func against(sites []berth.Site, uplink int64) check.Options {
+	pool := func(site, name string) *berth.Pool {
+		for i := range sites {
+			for k := range sites[i].Pools {
+				p := &sites[i].Pools[k]
+				if (site == sites[i].Name || site == "" && len(sites) == 1) && (name == p.Name || name == "" && len(sites[i].Pools) == 1) {
+					return p
+				}
+			}
+		}
+		return nil
+	}
+	site := func(name string) *berth.Site {
+		for i := range sites {
+			if name == sites[i].Name || name == "" && len(sites) == 1 {
+				return &sites[i]
+			}
+		}
+		return &berth.Site{}
+	}
+	return check.Options{
+		Uplink: uplink,
+		Sizes: func(site, name string) (berth.Count, bool) {
+			p := pool(site, name)
+			if p == nil {
+				return 0, false
+			}
+			return p.PEs, true
+		},
+		Speed: func(site, name string, accelerated bool) berth.Speed {
+			p := pool(site, name)
+			if p == nil {
+				return 0
+			}
+			needs := berth.Requirements{}
+			if accelerated {
+				needs.Accelerators = 1
+			}
+			return p.SpeedFor(&needs)
+		},
+		Software: func(name string) []berth.Software { return site(name).Software },
+		Storage:  func(name string) (int64, bool) { mb := site(name).StorageMB; return mb, mb > 0 },
+	}
+}

@@ -1,0 +1,116 @@
+package check_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth/check"
+)
+
+// resized is a schedule on ten PEs in which reservations outlive outages: a loses
+// a PE twice and gets another one the first time; b has lost some before it
+// starts; PEs of c have no numbers until then.
+const resized = `
+{"id":"o","kind":"outage","npe":2,"start":5,"end":60,"actual_end":30,"pes":"0-1"}
+{"id":"p","kind":"outage","npe":1,"start":20,"pes":"4"}
+{"id":"q","kind":"outage","npe":1,"start":5,"end":60,"pes":"9"}
+{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":40,"npe":4,"accepted":true,"start":0,"end":40,"pes":"1-4","stretches":[{"from":5,"npe":3,"pes":"2-4","cause":"o"},{"from":5,"npe":4,"pes":"2-5"},{"from":20,"npe":3,"pes":"2-3,5","cause":"p"}]}
+{"id":"b","arrival":0,"ready":0,"deadline":90,"duration":20,"npe":2,"accepted":true,"start":12,"end":32,"actual_end":31,"pes":"0,6","stretches":[{"from":12,"npe":1,"pes":"6","cause":"o"},{"from":30,"npe":2,"pes":"0,6"}]}
+{"id":"c","arrival":0,"ready":0,"deadline":90,"duration":20,"npe":3,"accepted":true,"start":10,"end":30,"stretches":[{"from":10,"npe":0,"cause":"q"},{"from":10,"npe":2,"pes":"7-8"}]}
+{"id":"d","arrival":0,"ready":0,"deadline":90,"duration":5,"npe":2,"accepted":true,"start":6,"end":11,"pes":"6-7","stretches":[]}
+{"id":"e","kind":"booking","npe":1,"start":30,"end":40,"pes":"1"}
+`
+
+func TestValidStretches(t *testing.T) {
+	text := strings.Replace(resized, `"pes":"6-7","stretches":[]`, `"pes":"6-7"`, 1)
+	text = strings.Replace(text, `"start":6,"end":11`, `"start":40,"end":45`, 1)
+	if report := on(t, 10, text); !report.Valid() || report.Lines != 8 || report.Requests != 4 {
+		t.Error(report)
+	}
+}
+
+// TestViolationsOfStretches makes one small change and expects exactly these
+// violations, each as its class, ids and lines.
+func TestViolationsOfStretches(t *testing.T) {
+	valid := strings.Replace(resized, `"start":6,"end":11`, `"start":40,"end":45`, 1)
+	const first = `{"from":5,"npe":3,"pes":"2-4","cause":"o"}`
+	for _, tt := range []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"as it is", `"a"`, `"a"`, nil},
+		{"before the start", `{"from":12,"npe":1`, `{"from":11,"npe":1`, []string{"resized [b] [6]"}},
+		{"after the end", `{"from":30,"npe":2`, `{"from":32,"npe":2`, []string{"resized [b] [6]"}},
+		{"out of order", `{"from":20,"npe":3`, `{"from":4,"npe":3`, []string{"resized [a] [5]", "resized [a] [5]"}},
+		{"more than promised", `"npe":4,"pes":"2-5"`, `"npe":5,"pes":"2-6"`, []string{
+			"capacity [o q a b c] [2 4 5 6 7]", "identity [a b] [5 6]", "resized [a] [5]", "resized [p a] [3 5]",
+		}},
+		{"less than none", `"npe":0,"cause":"q"`, `"npe":-1,"cause":"q"`, []string{"resized [c] [7]"}},
+		{"not as many as named", `"npe":2,"pes":"7-8"`, `"npe":2,"pes":"7"`, []string{"count [c] [7]"}},
+		{"PEs that are not there", `"npe":2,"pes":"7-8"`, `"npe":2,"pes":"7,10"`, []string{"range [c] [7]"}},
+		{"PEs not asked for", `"id":"a",`, `"id":"a","eligible":"1-4",`, []string{"eligible [a] [5]"}},
+		{"lost for no reason", first, strings.Replace(first, `,"cause":"o"`, ``, 1), []string{"resized [a] [5]"}},
+		{"lost for an unknown reason", first, strings.Replace(first, `"cause":"o"`, `"cause":"x"`, 1), []string{"resized [a] [5]"}},
+		{"lost for no outage", first, strings.Replace(first, `"cause":"o"`, `"cause":"e"`, 1), []string{"resized [a] [5]"}},
+		{"lost for another outage", first, strings.Replace(first, `"cause":"o"`, `"cause":"q"`, 1), []string{"resized [q a] [4 5]"}},
+		{"lost before the outage", first + `,{"from":5`, strings.Replace(first, `"from":5`, `"from":4`, 1) + `,{"from":5`, []string{"resized [a] [5]"}},
+		{"more lost than fell", `"npe":3,"pes":"2-3,5","cause":"p"`, `"npe":2,"pes":"2-3","cause":"p"`, []string{"resized [p a] [3 5]"}},
+		{"lost by count for no reason", `{"from":10,"npe":0,"cause":"q"}`, `{"from":10,"npe":0}`, []string{"resized [c] [7]", "resized [c] [7]"}},
+		{"more lost by count than fell", `"npe":2,"pes":"7-8"`, `"npe":1,"pes":"7"`, []string{"resized [c] [7]"}},
+		{"lost without an entry", `{"from":10,"npe":0,"cause":"q"},`, ``, []string{"resized [c] [7]", "resized [c] [7]"}},
+		{"others have what was lost", `"start":30,"end":40,"pes":"1"`, `"start":4,"end":14,"pes":"1"`, []string{"capacity [o q a b c e] [2 4 5 6 7 9]", "identity [a e] [5 9]", "identity [o e] [2 9]"}},
+		{"others have what was got", `"start":30,"end":40,"pes":"1"`, `"start":30,"end":40,"pes":"5"`, []string{"identity [a e] [5 9]"}},
+		{"others have what was lost in time", `"start":30,"end":40,"pes":"1"`, `"start":30,"end":90,"pes":"1"`, nil},
+		{"too many for the pool", `"kind":"booking","npe":1,"start":30,"end":40,"pes":"1"`, `"kind":"booking","npe":2,"start":25,"end":28`, []string{"capacity [o p q a b c e] [2 3 4 5 6 7 9]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if strings.Count(valid, tt.old) != 1 {
+				t.Fatalf("%s is not just once in the schedule", tt.old)
+			}
+			report := on(t, 10, strings.Replace(valid, tt.old, tt.new, 1))
+			var got []string
+			for _, v := range report.Violations {
+				got = append(got, fmt.Sprint(v.Class, " ", v.IDs, " ", v.Lines))
+			}
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q\n%v", got, tt.want, report.Violations)
+			}
+		})
+	}
+	partition := `{"id":"1","kind":"booking","site":"north","pool":"cpu","npe":1,"start":0,"end":9,"pes":"0"}
+{"id":"2","site":"north","pool":"cpu","arrival":0,"ready":0,"deadline":9,"duration":9,"npe":2,"accepted":true,"start":0,"end":9,"pes":"2-3","partition":"debug","stretches":[{"from":3,"npe":1,"pes":"2","cause":"o"},{"from":4,"npe":2,"pes":"2,5"}]}
+{"id":"o","kind":"outage","site":"north","pool":"cpu","npe":1,"start":3,"pes":"3"}`
+	if got, _ := onSites(t, partition, twoSites()); !slices.Equal(got, []string{"partition [2] [2]"}) {
+		t.Errorf("a PE of no partition: %q", got)
+	}
+	for text, want := range map[string]string{
+		`"stretches":1`:                              "f.jsonl:1: stretches: 1 is not a list",
+		`"stretches":[{"npe":1}]`:                    "f.jsonl:1: stretches: {\"npe\":1} lacks from or npe",
+		`"stretches":[{"from":1,"npe":1,"npe":1}]`:   "f.jsonl:1: stretches.npe: given twice",
+		`"stretches":[{"from":1,"npe":1,"pes":"x"}]`: "f.jsonl:1: stretches.pes: no number",
+	} {
+		_, err := check.File(strings.NewReader(`{"id":"1","kind":"job","npe":1,`+text+"}"), "f.jsonl", check.Options{PEs: 1})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// What goes on for too long is in the way with the PEs that it has then.
+func TestMovesForStretches(t *testing.T) {
+	const text = `{"id":"o","kind":"outage","npe":1,"start":3,"end":60,"pes":"0"}
+{"id":"c","arrival":0,"ready":0,"deadline":10,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"0","actual_end":14,"limit":15,"stretches":[{"from":3,"npe":0,"cause":"o"},{"from":3,"npe":1,"pes":"4"}]}
+{"id":"m","arrival":0,"ready":0,"deadline":20,"duration":5,"npe":1,"accepted":true,"start":15,"end":20,"pes":"4","promised_start":12,"moved_from":[{"at":10,"start":12,"end":17,"npe":1,"pes":"4","cause":"c"}]}
+`
+	if report := on(t, 10, text); !report.Valid() {
+		t.Error(report.Violations)
+	}
+	report := on(t, 10, strings.Replace(text, `"npe":1,"pes":"4","cause":"c"`, `"npe":1,"pes":"0","cause":"c"`, 1))
+	if len(report.Violations) != 1 || report.Violations[0].Class != "moved" {
+		t.Errorf("it had given up that PE: %v", report.Violations)
+	}
+}

@@ -1,0 +1,91 @@
+package sim_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/measure"
+	"github.com/berth-hpc/berth/sim"
+)
+
+// At a managed site a reservation outlives the loss of PEs: its line does not say
+// that it holds a PE which is out of use.
+func TestResizedReservationsInASchedule(t *testing.T) {
+	down := func(from, until berth.Time, pes ...berth.PE) sim.Outage {
+		return sim.Outage{Resource: berth.PoolID("s", "a"), PEs: berth.PEsOf(pes...), From: from, Until: until}
+	}
+	r := berth.Rigid("r", 0, 10, 90, 3, 40)
+	fixed := berth.Rigid("r", 0, 10, 50, 3, 40)
+	other := berth.Rigid("q", 0, 0, 90, 1, 90)
+	for _, c := range []struct {
+		name     string
+		binding  berth.Binding
+		requests []berth.Request
+		outages  []sim.Outage
+		want     string
+		used     int64 // PE-seconds
+	}{
+		{
+			"another PE at once", berth.Early,
+			[]berth.Request{r},
+			[]sim.Outage{down(20, 30, 1)},
+			"r:s[10,50)0-2", 120,
+		},
+		{
+			"back after a while", berth.Early,
+			[]berth.Request{other, r},
+			[]sim.Outage{down(20, 30, 2)},
+			"r:s[10,50)1-3", 90 + 110,
+		},
+		{
+			"lost before the start", berth.Early,
+			[]berth.Request{other, fixed},
+			[]sim.Outage{down(5, 30, 2)},
+			"r:s[10,50)1-3", 90 + 100,
+		},
+		{
+			"without numbers, before the start", berth.Late,
+			[]berth.Request{other, fixed},
+			[]sim.Outage{down(5, 30, 2)},
+			"r:s[10,50)", 90 + 100,
+		},
+		{
+			"without numbers, and whole in the end", berth.Late,
+			[]berth.Request{other, fixed},
+			[]sim.Outage{down(5, 8, 2)},
+			"r:s[10,50)1-3", 90 + 120,
+		},
+		{
+			"all PEs", berth.Early,
+			[]berth.Request{fixed},
+			[]sim.Outage{down(20, 30, 0, 1, 2, 3)},
+			"r:s[10,50)0-2", 90,
+		},
+		{
+			"moved away", berth.Early,
+			[]berth.Request{other, r},
+			[]sim.Outage{down(5, 30, 2)},
+			"r:s[30,70)1-3", 90 + 120,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sites := two(0)
+			sites[0].Managed, sites[0].Pools = true, sites[0].Pools[:1]
+			sites[0].Pools[0].Binding = c.binding
+			work := sim.Workload{Requests: c.requests, Outages: c.outages}
+			lines := replay(t, engine.Config{Sites: sites}, work)
+			l := &lines[len(c.requests)-1]
+			if got := strings.TrimSpace(show([]berth.Line{*l})); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if report := checked(t, lines, against(sites, 0)); !report.Valid() {
+				t.Error(report.Violations)
+			}
+			if used := measure.OfRuns(lines, 4, sim.WantedRuns(&work, sites, lines)).Used; used != nil && used.PESeconds != c.used {
+				t.Errorf("%d PE-seconds used, want %d", used.PESeconds, c.used)
+			}
+		})
+	}
+}
