@@ -70,7 +70,7 @@ var table = []room{
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "lab", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/sweep", "internal/hpctime", "internal/bytesize",
+		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize",
 	}},
 }
 
