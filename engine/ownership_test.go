@@ -175,21 +175,23 @@ func everything(t *testing.T, e *engine.Engine) []any {
 	}
 }
 
-// What the engine has said of a reservation stays as it was said, whatever becomes
-// of the reservation.
+// What the engine has said of a reservation stays as it was said, and so do its
+// changes, whatever becomes of the reservation.
 func TestAnswersDoNotChange(t *testing.T) {
 	for _, binding := range bindings() {
 		config := managed(onePool(4, binding))
 		config.Overrun = engine.OverrunDelay
 		later := berth.Rigid("a", 0, 20, 300, 2, 30)
 		e := newEngine(t, config)
-		submit(t, e, 0, berth.Rigid("a", 0, 10, 300, 2, 10))
-		submit(t, e, 0, berth.Job("j", 0, 4, 400))
+		changes := submit(t, e, 0, berth.Rigid("a", 0, 10, 300, 2, 10))
+		changes = append(changes, submit(t, e, 0, berth.Rigid("b", 0, 0, 300, 1, 4))...)
+		changes = append(changes, submit(t, e, 0, berth.Job("j", 0, 4, 400))...)
 		for _, c := range []struct {
 			now   berth.Time
 			event engine.Event
 		}{
 			{1, extended("a", 30)},
+			{1, engine.Finish("b")},
 			{2, takenDown(cm5(), 0, 3, 0, 0)},
 			{3, broughtUp(cm5(), 0, 1)},
 			{4, engine.Modify(&later)},
@@ -200,9 +202,9 @@ func TestAnswersDoNotChange(t *testing.T) {
 			{70, wake()},
 			{71, engine.Finish("a")},
 		} {
-			answers := everything(t, e)
+			answers := append(everything(t, e), changes)
 			before := encoded(t, answers)
-			apply(t, e, c.now, c.event)
+			changes = append(changes, apply(t, e, c.now, c.event)...)
 			if after := encoded(t, answers); after != before {
 				t.Errorf("%s: %s at %d changes what was said before it:\n%s\n%s", binding, c.event.Kind, c.now, before, after)
 			}
