@@ -2,15 +2,16 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// harbour is an engine over a managed site of four PEs that has promised two of
+// promised is an engine over a managed site of four PEs that has promised two of
 // them, 0 and 1, from 10 to 20 within a window that ends at 60.
-func harbour() *engine.Engine {
+func promised() *engine.Engine {
 	e, err := engine.New(engine.Config{Sites: []berth.Site{{
 		Name: "here", Pools: []berth.Pool{{Name: "batch", PEs: 4, Binding: berth.Early}}, Managed: true,
 	}}})
@@ -24,35 +25,35 @@ func harbour() *engine.Engine {
 	return e
 }
 
-// tell applies an event and prints the changes and effects, and what reservation
+// answerTo applies an event and returns the changes and effects, and what reservation
 // "wind" is afterwards.
-func tell(e *engine.Engine, now berth.Time, event engine.Event) {
+func answerTo(e *engine.Engine, now berth.Time, event engine.Event) string {
 	changes, effects, err := e.Apply(now, event)
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err.Error()
 	}
+	var b strings.Builder
 	for _, c := range changes {
-		fmt.Print(c.Kind, " ")
+		b.WriteString(string(c.Kind) + " ")
 	}
 	for _, x := range effects {
-		fmt.Printf("| effect %d: bring %s at %s to generation %d ", x.Number, x.Reservation, x.Site, x.Generation)
+		fmt.Fprintf(&b, "| effect %d: bring %s at %s to generation %d ", x.Number, x.Reservation, x.Site, x.Generation)
 	}
-	if r, live := e.Reservation("wind"); live {
-		fmt.Printf("| %s: PEs %s from %d to %d\n", r.State, r.Allotments[0].PEs, r.Start(), r.End())
-	} else {
-		fmt.Println("| over")
+	r, live := e.Reservation("wind")
+	if !live {
+		return b.String() + "| over"
 	}
+	return b.String() + fmt.Sprintf("| %s: PEs %s from %d to %d", r.State, r.Allotments[0].PEs, r.Start(), r.End())
 }
 
 // An outage displaces a promise: it keeps its start on other PEs. When there are
 // too few of those it moves within its window. Each time its site gets an effect,
 // which stays in the outbox until it is settled.
 func ExampleDown() {
-	e, pool := harbour(), berth.PoolID("here", "batch")
-	tell(e, 1, engine.Down(berth.Outage{Resource: pool, PEs: berth.PEsOf(0), Until: 40}))
-	tell(e, 2, engine.Down(berth.Outage{Resource: pool, PEs: berth.PEsOf(1, 2), Until: 30}))
-	tell(e, 3, engine.Settle(1))
+	e, pool := promised(), berth.PoolID("here", "batch")
+	fmt.Println(answerTo(e, 1, engine.Down(berth.Outage{Resource: pool, PEs: berth.PEsOf(0), Until: 40})))
+	fmt.Println(answerTo(e, 2, engine.Down(berth.Outage{Resource: pool, PEs: berth.PEsOf(1, 2), Until: 30})))
+	fmt.Println(answerTo(e, 3, engine.Settle(1)))
 	fmt.Println(len(e.Outbox()), "effects are not settled")
 	// Output:
 	// advanced vacated went_down moved emitted | effect 2: bring wind at here to generation 2 | confirmed: PEs 1-2 from 10 to 20
@@ -63,11 +64,11 @@ func ExampleDown() {
 
 // A modification takes place as a whole or not at all.
 func ExampleModify() {
-	e := harbour()
+	e := promised()
 	wider := berth.Rigid("wind", 0, 10, 60, 4, 20)
-	tell(e, 1, engine.Modify(&wider))
+	fmt.Println(answerTo(e, 1, engine.Modify(&wider)))
 	wider.Parts[0].Variants[0].NPE = 5
-	tell(e, 2, engine.Modify(&wider))
+	fmt.Println(answerTo(e, 2, engine.Modify(&wider)))
 	// Output:
 	// advanced vacated modified emitted | effect 2: bring wind at here to generation 2 | confirmed: PEs 0-3 from 10 to 30
 	// advanced change_refused | confirmed: PEs 0-3 from 10 to 30
@@ -75,14 +76,13 @@ func ExampleModify() {
 
 // Time alone moves things on: the engine says when it wants to be woken next.
 func ExampleEngine_Next() {
-	e := harbour()
+	e := promised()
 	for {
 		at, ok := e.Next()
 		if !ok {
 			break
 		}
-		fmt.Print(at, ": ")
-		tell(e, at, engine.Wake())
+		fmt.Printf("%d: %s\n", at, answerTo(e, at, engine.Wake()))
 	}
 	// Output:
 	// 10: advanced started emitted | effect 2: bring wind at here to generation 1 | active: PEs 0-1 from 10 to 20
@@ -91,7 +91,7 @@ func ExampleEngine_Next() {
 
 // A refusal names the constraint with numbers; offers are what would be accepted.
 func ExampleEngine_Offers() {
-	e := harbour()
+	e := promised()
 	r := berth.Rigid("rain", 0, 10, 25, 4, 10)
 	changes, _, err := e.Apply(0, engine.Submit(&r))
 	if err != nil {

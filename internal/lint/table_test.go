@@ -37,6 +37,7 @@ var table = []room{
 	}},
 	{path: "journal", imports: []string{"."}},
 	{path: "journal/record", imports: []string{".", "engine", "engine/change", "journal", "internal/wire"}},
+	{path: "examples/embed", imports: []string{".", "engine", "engine/change", "journal/record"}},
 	{path: "journal/journaltest", imports: []string{".", "journal"}}, // imported by tests only
 	{path: "journal/sqlite", imports: []string{".", "journal"}},
 	{path: "journal/sqlite/lossy"}, // imported by tests only
