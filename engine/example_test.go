@@ -9,8 +9,7 @@ import (
 )
 
 func Example() {
-	batch := berth.Pool{Name: "batch", PEs: 8, Binding: berth.Early}
-	e, err := engine.New(engine.Config{Sites: []berth.Site{{Name: "here", Pools: []berth.Pool{batch}}}})
+	e, err := engine.New(engine.Config{Sites: []berth.Site{{Name: "here", Pools: []berth.Pool{{Name: "batch", PEs: 8, Binding: berth.Early}}}}})
 	if err != nil {
 		panic(err)
 	}
