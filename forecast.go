@@ -76,7 +76,7 @@ func (f *Forecast) Moved(until Time) int64 {
 }
 
 // Takes returns how long kilobytes take from a time on, the last period counted
-// pro rata and rounded up to a second; Forever if they never arrive. Cost:
+// pro rata and rounded up to a second; Endless if they never arrive. Cost:
 // O(log n) for n periods.
 func (f *Forecast) Takes(from Time, kilobytes int64) Duration {
 	target, p, n := f.Moved(from)+kilobytes, int64(f.Period), len(f.Kilobytes)
@@ -87,7 +87,7 @@ func (f *Forecast) Takes(from Time, kilobytes int64) Duration {
 		step = f.By(i+1) - f.By(i)
 		at = int64(i)*p + (max(0, target-f.By(i))*p+max(1, step)-1)/max(1, step)
 	case step == 0:
-		return Duration(Forever)
+		return Endless
 	default:
 		rest := target - f.By(n)
 		at = int64(n)*p + rest/step*p + (rest%step*p+step-1)/step

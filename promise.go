@@ -13,10 +13,10 @@ type Rectangle struct {
 	Free  Count `json:"free"`
 }
 
-// Length returns End−Begin, saturating at Forever.
+// Length returns End−Begin, saturating at Endless.
 func (r Rectangle) Length() Duration { return r.End.Sub(r.Begin) }
 
-// Area returns Free times Length in PE-seconds, saturating at Forever.
+// Area returns Free times Length in PE-seconds, as the function Area does.
 func (r Rectangle) Area() int64 { return Area(r.Free, r.Length()) }
 
 // ResourceID names one calendar: of a pool, a licence, storage or the uplink. Kind

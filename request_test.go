@@ -81,17 +81,17 @@ func TestSaturation(t *testing.T) {
 	if d := last.Sub(first); d <= 0 || berth.Area(berth.MaxPEs, d) <= 0 {
 		t.Errorf("the longest span %d has the area %d", d, berth.Area(berth.MaxPEs, d))
 	}
-	if berth.Time(berth.Forever).Add(5) != berth.Forever || berth.Time(7).Add(berth.Forever) != berth.Forever {
+	if berth.Forever.Add(5) != berth.Forever || berth.Time(7).Add(berth.Endless) != berth.Forever {
 		t.Error("Forever plus something is Forever")
 	}
-	if berth.Time(berth.Forever).Sub(first) != berth.Forever || berth.Area(3, berth.Forever) != berth.Forever {
-		t.Error("an endless span and its area are Forever")
+	if berth.Forever.Sub(first) != berth.Endless || berth.Area(3, berth.Endless) != int64(berth.Endless) {
+		t.Error("an endless span and its area are Endless")
 	}
 	r := berth.Rectangle{Start: 4, Begin: 2, End: 16, Free: 6}
 	if r.Length() != 14 || r.Area() != 84 {
 		t.Errorf("length %d and area %d of the paper's first rectangle, want 14 and 84", r.Length(), r.Area())
 	}
-	if iv := (berth.Interval{Start: 3, End: berth.Forever}); iv.String() != "[3,forever)" || !iv.Contains(3) || iv.Length() != berth.Forever {
+	if iv := (berth.Interval{Start: 3, End: berth.Forever}); iv.String() != "[3,forever)" || !iv.Contains(3) || iv.Length() != berth.Endless {
 		t.Errorf("open interval %s", iv)
 	}
 	if iv := (berth.Interval{Start: 3, End: 5}); iv.Contains(5) || iv.String() != "[3,5)" {

@@ -17,9 +17,13 @@ type Count int32
 type PE int32
 
 const (
-	// Forever is later than every valid Time and longer than every finite
-	// Duration or area; arithmetic on it goes through the saturating helpers.
-	Forever = 1 << 62
+	// Forever is later than every valid Time; arithmetic on it goes through the
+	// saturating helpers.
+	Forever Time = 1 << 62
+
+	// Endless is longer than every finite Duration. As an int64 it is more than
+	// every finite area or amount.
+	Endless Duration = 1 << 62
 
 	// TimeLimit bounds the size of every valid Time and Duration
 	// (exclusive), so that a span of up to 2·TimeLimit times MaxPEs fits an
@@ -33,18 +37,18 @@ const (
 // Valid reports whether t lies inside ±TimeLimit.
 func (t Time) Valid() bool { return -TimeLimit < t && t < TimeLimit }
 
-// Add returns t+d, and Forever if either is Forever or beyond.
+// Add returns t+d, and Forever if t is Forever, d Endless, or either beyond.
 func (t Time) Add(d Duration) Time {
-	if t >= Forever || d >= Forever {
+	if t >= Forever || d >= Endless {
 		return Forever
 	}
 	return t + Time(d)
 }
 
-// Sub returns t−u, and Forever if t is Forever or beyond.
+// Sub returns t−u, and Endless if t is Forever or beyond.
 func (t Time) Sub(u Time) Duration {
 	if t >= Forever {
-		return Forever
+		return Endless
 	}
 	return Duration(t - u)
 }
@@ -55,7 +59,7 @@ type Interval struct {
 	End   Time `json:"end"`
 }
 
-// Length returns End−Start, saturating at Forever.
+// Length returns End−Start, saturating at Endless.
 func (iv Interval) Length() Duration { return iv.End.Sub(iv.Start) }
 
 // Contains reports whether t lies in [Start, End).
@@ -69,12 +73,13 @@ func (iv Interval) String() string {
 	return fmt.Sprintf("[%d,%d)", iv.Start, iv.End)
 }
 
-// Area returns n·d in PE-seconds, Forever when d is Forever or beyond, and at
-// most Forever−1 otherwise: no finite area reaches an endless one, although
-// MaxPEs over more than TimeLimit would. For valid operands it cannot overflow.
+// Area returns n·d in PE-seconds, the number of Endless when d is Endless or
+// beyond, and at most one less otherwise: no finite area reaches an endless one,
+// although MaxPEs over more than TimeLimit would. For valid operands it cannot
+// overflow.
 func Area(n Count, d Duration) int64 {
-	if d >= Forever {
-		return Forever
+	if d >= Endless {
+		return int64(Endless)
 	}
-	return min(int64(n)*int64(d), Forever-1)
+	return min(int64(n)*int64(d), int64(Endless)-1)
 }

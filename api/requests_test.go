@@ -126,7 +126,7 @@ func TestArraysCountByTheirParts(t *testing.T) {
 // What is said about a refusal names what was asked for.
 func TestRefusalsNameWhatIsMissing(t *testing.T) {
 	pool := berth.PoolID("cm5", "batch")
-	never := start.Add(berth.Duration(berth.Forever))
+	never := start.Add(berth.Endless)
 	for _, c := range []struct {
 		refusal berth.Refusal
 		asked   string

@@ -22,7 +22,7 @@ func (c *early) check() error {
 		return fmt.Errorf("%d pages with summaries of %d, %d, %d", n, len(t.first), len(t.least), len(t.most))
 	}
 	w := make(words, t.words)
-	last := berth.Time(-berth.Forever)
+	last := -berth.Forever
 	for p, pg := range t.pages {
 		if pg.n < 1 || pg.n > t.full.leaves {
 			return fmt.Errorf("page %d has %d leaves", p, pg.n)

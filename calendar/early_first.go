@@ -81,7 +81,7 @@ func (c *early) first(q *Query) (berth.Time, bool) {
 		return 0, false
 	}
 	t, eligible, free := &c.tree, c.eligible(q), c.scratch.busy
-	start, last := q.Ready, berth.Time(berth.Forever)
+	start, last := q.Ready, berth.Forever
 	if q.Deadline < berth.Forever {
 		last = q.Deadline - berth.Time(q.Duration)
 	}

@@ -60,7 +60,7 @@ func (t *tree) locate(at berth.Time) place {
 		return place{r: -1}
 	}
 	pg := t.pages[to.p]
-	end := berth.Time(berth.Forever)
+	end := berth.Forever
 	if to.p+1 < len(t.pages) {
 		end = t.first[to.p+1]
 	}

@@ -97,7 +97,7 @@ func (s *lateStarts) step() {
 // order by a figure of the rectangle the earliest of each.
 func (c *fastLate) each(q *Query, order Order, yield func(berth.Rectangle) bool) {
 	all := order.By == Custom || order.By == ByStart
-	horizon := berth.Time(berth.Forever)
+	horizon := berth.Forever
 	if q.Horizon == Capped {
 		horizon = q.Deadline
 		if t, ok := c.free.before(lateDusk); ok {

@@ -20,7 +20,7 @@ const maxLine = 16 << 20
 
 // forever stands for the end of an outage that has none. It is later than
 // every time that can be read.
-const forever = berth.Forever
+const forever = int64(berth.Forever)
 
 // kind is what a line is about.
 type kind uint8

@@ -104,6 +104,23 @@ type settings struct {
 	batchDraws stream.Stream
 }
 
+// clone returns a copy that shares nothing with the configuration that is read after
+// resolve.
+func (c Config) clone() Config {
+	c.Sites = slices.Clone(c.Sites)
+	for i := range c.Sites {
+		s := &c.Sites[i]
+		s.Pools, s.Partitions, s.Software = slices.Clone(s.Pools), slices.Clone(s.Partitions), slices.Clone(s.Software)
+	}
+	if c.Eager != nil {
+		c.Eager = new(*c.Eager)
+	}
+	if c.Options.SD != nil {
+		c.Options.SD = new(*c.Options.SD)
+	}
+	return c
+}
+
 func (c *Config) resolve() (settings, error) {
 	s := settings{
 		state: state.Config{Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0]},

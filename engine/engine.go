@@ -23,9 +23,10 @@ type Engine struct {
 }
 
 // New returns an engine with everything free. The error is of code Invalid and
-// names the part of the configuration that cannot be right. The configuration
-// must not be written afterwards.
+// names the part of the configuration that cannot be right. The engine keeps a copy
+// of the configuration.
 func New(config Config) (*Engine, error) {
+	config = config.clone()
 	settings, err := config.resolve()
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func TestPEsComeBackWithTheirLastOutage(t *testing.T) {
 			}{{1, 1}, {9, 1}, {10, 2}, {19, 2}, {20, 4}} {
 				apply(t, e, c.now, wake())
 				if got := e.Loads()[0].Free; got != c.free {
-					t.Errorf("%s, reversed %t: %d free at %d, want %d", binding, reversed, got, c.free, c.now)
+					t.Errorf("%s, reversed %t: %d free at %d, want %d", binding, reversed, got, c.now, c.free)
 				}
 				settled(t, config, e)
 			}

@@ -2,11 +2,13 @@ package engine_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // encoded returns the text of a value, which shows every later change of it.
@@ -77,6 +79,70 @@ func TestChangedRequestsChangeNothing(t *testing.T) {
 	settled(t, config, e)
 }
 
+// rush submits requests for which every part of the configuration of
+// TestChangedConfigurationChangesNothing matters, and returns what the engine says.
+func rush(t *testing.T, e *engine.Engine, now berth.Time) string {
+	t.Helper()
+	request := func(id, user string, npe berth.Count, length berth.Duration) berth.Request {
+		r := berth.Rigid(fmt.Sprint(id, now), now, now+10, now+110, npe, length)
+		r.User = user
+		return r
+	}
+	long, old := request("long", "", 1, 40), request("old", "", 1, 10)
+	long.Partition, old.Software, old.Version = "short", "solver", "2"
+	var said []any
+	for _, r := range []berth.Request{
+		request("low", "low", 7, 100), request("high", "high", 8, 20), request("next", "next", 8, 5), request("narrow", "low", 1, 10), long, old,
+	} {
+		said = append(said, submit(t, e, now, r))
+	}
+	said = append(said, apply(t, e, now+1, wake()), apply(t, e, now+200, wake()), e.Loads(), e.Hash())
+	return encoded(t, said)
+}
+
+// What the caller does to a configuration after New or Restore has no effect.
+func TestChangedConfigurationChangesNothing(t *testing.T) {
+	for what, scribble := range map[string]func(*engine.Config){
+		"site":       func(c *engine.Config) { c.Sites[0].Managed = false },
+		"pool":       func(c *engine.Config) { c.Sites[0].Pools[0].PEs = 16 },
+		"partition":  func(c *engine.Config) { c.Sites[0].Partitions[0].MaxDuration = 99 },
+		"software":   func(c *engine.Config) { c.Sites[0].Software[0].Version = "1" },
+		"users":      func(c *engine.Config) { c.Users[0].Priority, c.Users[1].Priority = 1, 9 },
+		"difference": func(c *engine.Config) { *c.Options.SD = policy.AnyGap },
+		"filter":     func(c *engine.Config) { c.Eager.K1 = 0 },
+		"instant":    func(c *engine.Config) { c.Instant[0] = "none" },
+	} {
+		made := func() engine.Config {
+			config := managed(onePool(8, berth.Early))
+			config.Order, config.Options.SD = "dpsar", new(policy.Levels)
+			config.Users = []berth.User{{ID: "high", Priority: 9}, {ID: "low", Priority: 1}, {ID: "next", Priority: 8}}
+			config.Eager, config.Instant = &policy.Eager{K1: 500, K2: 200}, engine.EndsFirst()
+			config.Sites[0].Partitions = []berth.Partition{{Name: "short", Pool: "pool", MaxDuration: 30}}
+			config.Sites[0].Software = []berth.Software{{Name: "solver", Version: "2"}}
+			return config
+		}
+		config := made()
+		e, twin := newEngine(t, config), newEngine(t, made())
+		scribble(&config)
+		want := rush(t, twin, 0)
+		if other, err := engine.New(config); err == nil && rush(t, other, 0) == want {
+			t.Errorf("%s: it makes no difference to the requests", what)
+		}
+		if got := rush(t, e, 0); got != want {
+			t.Errorf("%s, written after New:\n%s\nwant\n%s", what, got, want)
+		}
+		config = made()
+		e, err := engine.Restore(config, twin.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		scribble(&config)
+		if got, want := rush(t, e, 300), rush(t, twin, 300); got != want {
+			t.Errorf("%s, written after Restore:\n%s\nwant\n%s", what, got, want)
+		}
+	}
+}
+
 // A forecast belongs to the engine once it has heard of it.
 func TestChangedForecastChangesNothing(t *testing.T) {
 	config := distant(engine.StagingBefore, 0)
@@ -109,21 +175,23 @@ func everything(t *testing.T, e *engine.Engine) []any {
 	}
 }
 
-// What the engine has said of a reservation stays as it was said, whatever becomes
-// of the reservation.
+// What the engine has said of a reservation stays as it was said, and so do its
+// changes, whatever becomes of the reservation.
 func TestAnswersDoNotChange(t *testing.T) {
 	for _, binding := range bindings() {
 		config := managed(onePool(4, binding))
 		config.Overrun = engine.OverrunDelay
 		later := berth.Rigid("a", 0, 20, 300, 2, 30)
 		e := newEngine(t, config)
-		submit(t, e, 0, berth.Rigid("a", 0, 10, 300, 2, 10))
-		submit(t, e, 0, berth.Job("j", 0, 4, 400))
+		changes := submit(t, e, 0, berth.Rigid("a", 0, 10, 300, 2, 10))
+		changes = append(changes, submit(t, e, 0, berth.Rigid("b", 0, 0, 300, 1, 4))...)
+		changes = append(changes, submit(t, e, 0, berth.Job("j", 0, 4, 400))...)
 		for _, c := range []struct {
 			now   berth.Time
 			event engine.Event
 		}{
 			{1, extended("a", 30)},
+			{1, engine.Finish("b")},
 			{2, takenDown(cm5(), 0, 3, 0, 0)},
 			{3, broughtUp(cm5(), 0, 1)},
 			{4, engine.Modify(&later)},
@@ -134,9 +202,9 @@ func TestAnswersDoNotChange(t *testing.T) {
 			{70, wake()},
 			{71, engine.Finish("a")},
 		} {
-			answers := everything(t, e)
+			answers := append(everything(t, e), changes)
 			before := encoded(t, answers)
-			apply(t, e, c.now, c.event)
+			changes = append(changes, apply(t, e, c.now, c.event)...)
 			if after := encoded(t, answers); after != before {
 				t.Errorf("%s: %s at %d changes what was said before it:\n%s\n%s", binding, c.event.Kind, c.now, before, after)
 			}

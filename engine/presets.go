@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-hpc/berth/policy"
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth/policy"
+)
 
 // Preset is a configuration with a name: the choices of one paper, or of one
 // classic scheduler. It says nothing of sites, and leaves the placement to the
@@ -18,7 +22,9 @@ type Preset struct {
 func (p *Preset) Apply(c *Config) { p.apply(c) }
 
 // Presets lists the presets; the first is the default.
-var Presets = []Preset{
+func Presets() []Preset { return slices.Clone(presets) }
+
+var presets = []Preset{
 	{Name: "li", About: "advance reservations first come, first served; the placement decides (Li et al.)", apply: func(c *Config) {
 		choose(&c.Order, "fcfs")
 		choose(&c.Match, "best-key")
@@ -91,7 +97,7 @@ func choose[T ~string](name *T, choice T) {
 
 // PresetNamed returns the preset of that name.
 func PresetNamed(name string) (Preset, bool) {
-	for _, preset := range Presets {
+	for _, preset := range presets {
 		if preset.Name == name {
 			return preset, true
 		}

@@ -11,8 +11,10 @@ import (
 func (e *Engine) Snapshot() []byte { return e.state.Snapshot() }
 
 // Restore returns an engine in the state of a snapshot. The error is of code Invalid:
-// the snapshot is damaged, or belongs to another configuration.
+// the snapshot is damaged, or belongs to another configuration. The engine keeps a copy
+// of the configuration, and nothing of the snapshot.
 func Restore(config Config, snapshot []byte) (*Engine, error) {
+	config = config.clone()
 	settings, err := config.resolve()
 	if err != nil {
 		return nil, err

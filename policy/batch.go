@@ -20,19 +20,19 @@ type Round struct {
 	Pools []BatchPool // in the order of the sites file
 	// Stocks holds what is left, by site and kind, of what jobs hold at a site
 	// beside PEs: storage in MB, licences of one software. The kinds are
-	// numbered as the caller likes. berth.Forever is not counted, nor is a kind
-	// or a site beyond the end.
+	// numbered as the caller likes. The number of berth.Endless is not counted, nor
+	// is a kind or a site beyond the end.
 	Stocks [][]int64
 
 	// The next three are asked often and must cost O(1). They answer the same
 	// throughout a round.
 
 	// Run returns how long a job takes in a pool, in seconds rounded up, and
-	// berth.Forever where it never can run. An accelerator that is lacking is
+	// berth.Endless where it never can run. An accelerator that is lacking is
 	// better said by Serves, because unaware matchers do not look for it.
 	Run func(job, pool int) berth.Duration
 	// Stage returns how long the job's data take to get there, in seconds
-	// rounded up, and berth.Forever if they never do.
+	// rounded up, and berth.Endless if they never do.
 	Stage func(job, pool int) berth.Duration
 	// Serves reports whether the pool has, whoever uses it now, what the job
 	// requires: accelerators, memory, software of its version, licences.

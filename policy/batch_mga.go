@@ -242,7 +242,7 @@ func (e *evolution) measure(c *chromosome) (busiest int32) {
 	for i, pool := range c.pools {
 		job := int(e.members[i])
 		area := berth.Area(e.Jobs[job].NPE, e.Run(job, int(pool)))
-		e.areas[pool] = min(e.areas[pool]+area, berth.Forever-1)
+		e.areas[pool] = min(e.areas[pool]+area, int64(berth.Endless)-1)
 	}
 	busiest = -1
 	for pool, area := range e.areas {

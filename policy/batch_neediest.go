@@ -101,7 +101,7 @@ func (c *contest) look(job int) {
 	case c.pools == 1:
 		c.ladder.set(job, berth.Duration(best[0].cost))
 	case len(best) == 1:
-		c.ladder.set(job, berth.Forever)
+		c.ladder.set(job, berth.Endless)
 	default:
 		c.ladder.set(job, best[1].cost.Sub(best[0].cost))
 	}
@@ -133,7 +133,7 @@ func (c *contest) tell(resource int) {
 }
 
 // out is the stake of who is not in the contest; it is less than any.
-const out berth.Duration = -berth.Forever
+const out berth.Duration = -berth.Endless
 
 // ladder is a binary tree over the jobs in which the one with more at stake, of
 // equals the first, goes up.

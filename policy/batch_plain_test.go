@@ -36,7 +36,7 @@ func (s *plainState) counted(job, pool int, visit func(left *int64, need int64))
 		return
 	}
 	for _, need := range s.round.Jobs[job].Needs {
-		if need.Kind < len(s.stocks[site]) && s.stocks[site][need.Kind] != berth.Forever {
+		if need.Kind < len(s.stocks[site]) && s.stocks[site][need.Kind] != int64(berth.Endless) {
 			visit(&s.stocks[site][need.Kind], need.Amount)
 		}
 	}
@@ -58,7 +58,7 @@ func (s *plainState) take(job, pool int) {
 func (s *plainState) eligible(job, pool int) bool {
 	r := s.round
 	switch {
-	case r.Pools[pool].PEs < r.Jobs[job].NPE || r.Run(job, pool) >= berth.Forever:
+	case r.Pools[pool].PEs < r.Jobs[job].NPE || r.Run(job, pool) >= berth.Endless:
 		return false
 	case !s.aware:
 		return true
@@ -148,7 +148,7 @@ func plainBatch(name string, r *policy.Round, aware bool) []policy.Assignment {
 			case "max-min":
 				worth = int64(best.cost)
 			case "sufferage":
-				worth = berth.Forever
+				worth = int64(berth.Endless)
 				if next != nil {
 					worth = int64(next.cost - best.cost)
 				}
@@ -213,9 +213,9 @@ func someTable(t *rapid.T, mostJobs, mostPools int) *table {
 		}
 	}), 1, mostPools).Draw(t, "pools")
 	jobs := rapid.SliceOfN(rapid.Custom(someJob), 0, mostJobs).Draw(t, "jobs")
-	stocks := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]int64{0, 1, 3, 5, 10, berth.Forever}), 0, 2), 0, sites).Draw(t, "stocks")
-	run := rapid.SampledFrom([]berth.Duration{0, 1, 2, 3, 4, 5, 6, 7, 10, 20, 40, berth.Forever})
-	stage := rapid.SampledFrom([]berth.Duration{0, 0, 0, 1, 2, 5, 30, berth.Forever})
+	stocks := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]int64{0, 1, 3, 5, 10, int64(berth.Endless)}), 0, 2), 0, sites).Draw(t, "stocks")
+	run := rapid.SampledFrom([]berth.Duration{0, 1, 2, 3, 4, 5, 6, 7, 10, 20, 40, berth.Endless})
+	stage := rapid.SampledFrom([]berth.Duration{0, 0, 0, 1, 2, 5, 30, berth.Endless})
 	table := newTable(berth.Time(rapid.IntRange(-5, 5).Draw(t, "now")), jobs, pools)
 	table.Stocks = stocks
 	for job := range jobs {

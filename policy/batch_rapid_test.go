@@ -60,7 +60,7 @@ func TestBatchesEqualPlainOnManyRounds(t *testing.T) {
 func crowdedTable(rng *rand.Rand, jobs, pools int) *table {
 	r := newTable(0, make([]policy.BatchJob, jobs), make([]policy.BatchPool, pools))
 	for range 1 + pools/2 {
-		r.Stocks = append(r.Stocks, []int64{rng.Int64N(40), berth.Forever, rng.Int64N(8)})
+		r.Stocks = append(r.Stocks, []int64{rng.Int64N(40), int64(berth.Endless), rng.Int64N(8)})
 	}
 	for pool := range r.Pools {
 		pes := berth.Count(1 + rng.IntN(10*jobs/pools+8))
@@ -145,7 +145,7 @@ func TestInvariantCostsRise(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				r := someTable(t, 12, 6)
 				aware := rapid.Bool().Draw(t, "aware")
-				state, last := newPlainState(&r.Round, aware), berth.Time(-berth.Forever)
+				state, last := newPlainState(&r.Round, aware), -berth.Forever
 				for _, a := range batch(name, &r.Round, aware) {
 					c := state.cost(name, a.Job, a.Pool)
 					if c < last {
@@ -194,7 +194,7 @@ func TestInvariantRelabelling(t *testing.T) {
 		for job := range jobs {
 			for pool := range pools {
 				r.run[job][pool] = 1 << powers[job*pools+pool]
-				r.stage[job][pool] = min(r.stage[job][pool], 1) * berth.Forever // all or nothing
+				r.stage[job][pool] = min(r.stage[job][pool], 1) * berth.Endless // all or nothing
 			}
 			r.Jobs[job].Deadline = 1 << rapid.IntRange(0, jobs*pools).Draw(t, "deadline")
 		}

@@ -33,7 +33,7 @@ func (t *tally) emptied() *tally {
 	e := *t
 	e.left = make([]int64, len(t.left))
 	for i := range e.left {
-		e.left[i] = berth.Forever // of a stock; whether it is enough Serves says
+		e.left[i] = int64(berth.Endless) // of a stock; whether it is enough Serves says
 	}
 	for i, p := range t.Pools {
 		e.left[i] = int64(p.PEs)
@@ -49,7 +49,7 @@ func (t *tally) stock(pool int, need Need) (resource int, ok bool) {
 		return 0, false
 	}
 	resource = t.stocks[site] + need.Kind
-	return resource, resource < t.stocks[site+1] && t.left[resource] < berth.Forever
+	return resource, resource < t.stocks[site+1] && t.left[resource] < int64(berth.Endless)
 }
 
 // room reports whether a pool has enough left for a job.
@@ -85,7 +85,7 @@ func (t *tally) take(job, pool int) {
 // there or the cost is not below a bound. Serves and Stage are asked only where
 // the run alone does not decide it.
 func (t *tally) cost(job, pool int, bound berth.Time) berth.Time {
-	latest := berth.Time(berth.Forever)
+	latest := berth.Forever
 	if t.aware {
 		latest = t.Jobs[job].Deadline
 	}
@@ -117,7 +117,7 @@ type choice struct {
 // for a job, the cheapest first, of equals the first in the sites file.
 // Cost: O(pools), with few pools long in the list; O(pools · capacity) at worst.
 func (t *tally) scan(job int, list []choice) []choice {
-	npe, bound := int64(t.Jobs[job].NPE), berth.Time(berth.Forever)
+	npe, bound := int64(t.Jobs[job].NPE), berth.Forever
 	list = list[:0]
 	for pool := range t.Pools {
 		if t.left[pool] < npe {

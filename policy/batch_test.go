@@ -150,7 +150,7 @@ func TestBatchesShareStocks(t *testing.T) {
 	r := newTable(0, []policy.BatchJob{
 		{NPE: 1, Deadline: 50, Needs: needs}, {NPE: 1, Deadline: 50, Needs: needs}, {NPE: 1, Deadline: 50, Needs: needs[1:]},
 	}, []policy.BatchPool{{PEs: 2, Free: 2}, {PEs: 2, Free: 2}})
-	r.Stocks = [][]int64{{berth.Forever, 3}}
+	r.Stocks = [][]int64{{int64(berth.Endless), 3}}
 	for job := range r.Jobs {
 		r.run[job] = []berth.Duration{10, 20}
 	}

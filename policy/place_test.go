@@ -99,9 +99,9 @@ func TestKeyIsTheDeclaredCriterion(t *testing.T) {
 			r := someRectangle(t, "r")
 			order := row.Placement.Order()
 			want, endless := figure(order.By, r)
-			want = min(want, berth.Forever-1)
+			want = min(want, int64(berth.Endless)-1)
 			if endless {
-				want = berth.Forever
+				want = int64(berth.Endless)
 			}
 			if order.Largest {
 				want = -want
@@ -126,7 +126,7 @@ func TestKeysOrderRectangles(t *testing.T) {
 				if endlessX || endlessY {
 					return !endlessX
 				}
-				return min(x, berth.Forever-1) < min(y, berth.Forever-1)
+				return min(x, int64(berth.Endless)-1) < min(y, int64(berth.Endless)-1)
 			}
 			if order.Largest {
 				a, b = b, a

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-hpc/berth/internal/chart"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -77,7 +76,7 @@ func (d *rectData) lateFigure() Figure {
 		Caption: "Differences with equal draws, means over the seven policies; 95 % intervals over the repetitions.", Zero: true,
 	}
 	for _, x := range axis.values {
-		f.Ticks = append(f.Ticks, chart.Tick{At: x, Label: digits(x)})
+		f.Ticks = append(f.Ticks, Tick{At: x, Label: digits(x)})
 	}
 	for _, shown := range []struct {
 		name             string
@@ -101,7 +100,7 @@ func (d *rectData) lateFigure() Figure {
 var rectYs = [rectKept]string{"accepted requests, %", "mean slowdown", "accepted PE-seconds, %"}
 
 // rectWithin is what their values can be.
-var rectWithin = [rectKept]*chart.Range{percentages, notBelowOne, percentages}
+var rectWithin = [rectKept]*Range{percentages, notBelowOne, percentages}
 
 func (v *rectView) figure(axis, figure int) Figure {
 	a := &rectAxes[axis]
@@ -129,7 +128,7 @@ func (v *rectView) figure(axis, figure int) Figure {
 		Caption: fmt.Sprintf("%s, %s. Means and 95 %% intervals over the repetitions; what belongs to one value stands side by side.", sentence(rectWorkloads[v.workload].title), rectVariants[v.variant].title),
 	}
 	for _, x := range a.values {
-		f.Ticks = append(f.Ticks, chart.Tick{At: x, Label: strconv.FormatFloat(x, 'g', -1, 64)})
+		f.Ticks = append(f.Ticks, Tick{At: x, Label: strconv.FormatFloat(x, 'g', -1, 64)})
 	}
 	for p := range policy.Placements {
 		f.Series = append(f.Series, line(policy.Placements[p].Name, a.values, nil, v.curve(axis, p, figure)))

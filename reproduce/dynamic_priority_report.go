@@ -3,8 +3,6 @@ package reproduce
 import (
 	"fmt"
 	"strconv"
-
-	"github.com/berth-hpc/berth/internal/chart"
 )
 
 // gridNotes say where the paper leaves something open, and what was done.
@@ -55,10 +53,10 @@ func gridFigures(d *gridData) []Figure {
 }
 
 // reservedTicks marks the shares of reserved gridlets.
-func reservedTicks() []chart.Tick {
-	var ticks []chart.Tick
+func reservedTicks() []Tick {
+	var ticks []Tick
 	for _, share := range reservedShares {
-		ticks = append(ticks, chart.Tick{At: float64(share), Label: strconv.Itoa(share)})
+		ticks = append(ticks, Tick{At: float64(share), Label: strconv.Itoa(share)})
 	}
 	return ticks
 }

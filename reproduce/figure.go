@@ -14,19 +14,28 @@ type Figure struct {
 	Title   string
 	Caption string
 	X, Y    string
-	Ticks   []chart.Tick // nil chooses round numbers
-	Zero    bool         // the vertical axis includes 0
-	Log     bool         // the vertical axis is logarithmic
-	Within  *chart.Range // what the values can be; nil is anything
+	Ticks   []Tick // nil chooses round numbers
+	Zero    bool   // the vertical axis includes 0
+	Log     bool   // the vertical axis is logarithmic
+	Within  *Range // what the values can be; nil is anything
 	Series  []Series
 }
+
+// Tick is a mark of the horizontal axis.
+type Tick struct {
+	At    float64
+	Label string
+}
+
+// Range is from the least value to the largest; either may be infinite.
+type Range struct{ Least, Most float64 }
 
 // What values can be: shares in percent, what is counted or takes time, and
 // slowdowns.
 var (
-	percentages = &chart.Range{Least: 0, Most: 100}
-	notNegative = &chart.Range{Least: 0, Most: math.Inf(1)}
-	notBelowOne = &chart.Range{Least: 1, Most: math.Inf(1)}
+	percentages = &Range{Least: 0, Most: 100}
+	notNegative = &Range{Least: 0, Most: math.Inf(1)}
+	notBelowOne = &Range{Least: 1, Most: math.Inf(1)}
 )
 
 // Series is the points of one thing that is compared.
@@ -94,10 +103,10 @@ func (f *Figure) Legend() string {
 }
 
 // ticksAt marks the places of labels.
-func ticksAt(labels []string) []chart.Tick {
-	ticks := make([]chart.Tick, len(labels))
+func ticksAt(labels []string) []Tick {
+	ticks := make([]Tick, len(labels))
 	for i, label := range labels {
-		ticks[i] = chart.Tick{At: float64(i), Label: label}
+		ticks[i] = Tick{At: float64(i), Label: label}
 	}
 	return ticks
 }
@@ -107,7 +116,10 @@ func (f *Figure) WriteSVG(w io.Writer) error { return f.drawn().WriteSVG(w) }
 
 // drawn returns the figure as a chart.
 func (f *Figure) drawn() *chart.Chart {
-	c := &chart.Chart{Title: f.Title, X: f.X, Y: f.Y, Ticks: f.Ticks, Zero: f.Zero, Log: f.Log, Within: f.Within}
+	c := &chart.Chart{Title: f.Title, X: f.X, Y: f.Y, Zero: f.Zero, Log: f.Log, Within: (*chart.Range)(f.Within)}
+	for _, tick := range f.Ticks {
+		c.Ticks = append(c.Ticks, chart.Tick(tick))
+	}
 	for _, s := range f.Series {
 		drawn := chart.Series{Name: s.Name, Line: s.Line, Band: s.Line && len(s.Points) >= bandFrom}
 		for _, p := range s.Points {

@@ -12,10 +12,13 @@ import (
 // What is drawn are the means and both ends of their intervals; where nothing was
 // measured there is no point.
 func TestDrawnFigure(t *testing.T) {
-	f := Figure{Title: "a", X: "x", Y: "y", Within: percentages, Series: []Series{line("s", []float64{5, 6, 7}, nil, []sample{{1, 2, 3}, {math.NaN()}, {8}})}}
+	f := Figure{Title: "a", X: "x", Y: "y", Ticks: []Tick{{5, "five"}}, Within: percentages, Series: []Series{line("s", []float64{5, 6, 7}, nil, []sample{{1, 2, 3}, {math.NaN()}, {8}})}}
 	c := f.drawn()
 	points := c.Series[0].Points
-	if c.Within != percentages || c.Log || c.Series[0].Band || len(points) != 2 {
+	if len(c.Ticks) != 1 || c.Ticks[0].At != 5 || c.Ticks[0].Label != "five" {
+		t.Errorf("ticks %+v", c.Ticks)
+	}
+	if (*Range)(c.Within) != percentages || c.Log || c.Series[0].Band || len(points) != 2 {
 		t.Fatalf("%+v", c)
 	}
 	// 1, 2, 3: t(0.975, 2) = 4.3027, s = 1.

@@ -5,8 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/berth-hpc/berth/internal/chart"
 )
 
 // mixedNotes say where the paper leaves something open, and what was done.
@@ -64,7 +62,7 @@ func mixedFigures(d *mixedData) []Figure {
 	along := func(name, title, x, y string, xs []float64, names []string, of func(i int, x float64) sample) {
 		f := Figure{Name: name, Title: title, Caption: caption, X: x, Y: y, Within: notNegative}
 		for _, at := range xs {
-			f.Ticks = append(f.Ticks, chart.Tick{At: at, Label: strconv.FormatFloat(at, 'g', -1, 64)})
+			f.Ticks = append(f.Ticks, Tick{At: at, Label: strconv.FormatFloat(at, 'g', -1, 64)})
 		}
 		for i := range names {
 			var samples []sample

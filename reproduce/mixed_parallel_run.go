@@ -415,7 +415,7 @@ func (m *mixedRun) times(ctx context.Context, kind *mixedKind) ([]float64, error
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			p, deadline := planner(name), berth.Time(berth.Forever)
+			p, deadline := planner(name), berth.Forever
 			if p.Goal == workflow.Deadline {
 				deadline = b.now.Add(berth.Duration(looser * float64(latest)))
 			}

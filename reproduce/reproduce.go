@@ -111,7 +111,37 @@ type Options struct {
 	// logs are not there, instead of an error.
 	Untested bool
 	// Sweep says where the measurements are taken, and where they are kept.
-	Sweep sweep.Options
+	Sweep Sweep
+}
+
+// Sweep says where measurements are taken. The zero value takes all of them in
+// this process and keeps nothing.
+type Sweep struct {
+	// File is where finished measurements are kept as they come; what it holds
+	// already is not measured again. Empty is nowhere.
+	File string
+	// From are files of finished measurements. With them nothing is measured:
+	// together they must hold all of them.
+	From []string
+	// Shard is the part that is measured.
+	Shard Shard
+	// Progress, if not nil, hears how many of the cells that were still to be
+	// measured are done. It is called by several goroutines at a time.
+	Progress func(done, total int)
+}
+
+func (s *Sweep) options() sweep.Options {
+	return sweep.Options{File: s.File, From: s.From, Shard: sweep.Shard(s.Shard), Progress: s.Progress}
+}
+
+// Shard is the I-th of N parts of the measurements, I from 1. The zero value is
+// all of them.
+type Shard struct{ I, N int }
+
+// ParseShard reads I/N, such as 2/8; anything else is an error of code Invalid.
+func ParseShard(text string) (Shard, error) {
+	s, err := sweep.ParseShard(text)
+	return Shard(s), err
 }
 
 // experiment is what a paper measures, and what becomes of it.
@@ -179,7 +209,7 @@ func (p *Paper) Run(ctx context.Context, o Options) (report *Report, measured in
 	if e.lacks != "" {
 		return nil, 0, e.missing(p, o)
 	}
-	results, err := sweep.Run(ctx, plan, o.Sweep)
+	results, err := sweep.Run(ctx, plan, o.Sweep.options())
 	if err != nil {
 		return nil, 0, err
 	}

@@ -444,7 +444,7 @@ func (d *decisionRows) outages() {
 func (d *decisionRows) presets() {
 	mixed := d.onGrid(setting{runs: true, reserve: 0.5, needs: true})
 	jobs := d.onGrid(setting{runs: true})
-	for _, preset := range engine.Presets {
+	for _, preset := range engine.Presets() {
 		config := d.sites("")
 		config.Users = levels()
 		preset.Apply(&config)

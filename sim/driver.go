@@ -114,7 +114,7 @@ const (
 
 // step lets the next thing happen; more is false if there is nothing left.
 func (d *driver) step() (more bool, err error) {
-	from, at := sources, berth.Time(berth.Forever)
+	from, at := sources, berth.Forever
 	for s := range sources {
 		if t, ok := d.next(s); ok && (t < at || (t == at && d.ranks[s] < d.ranks[from])) {
 			from, at = s, t
@@ -213,7 +213,7 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 func (d *driver) start(id string) {
 	request := d.recorder.find(id)
 	run, arrival := d.workload.Runs[request], d.recorder.arrival(id)
-	at, last := berth.Time(-berth.Forever), berth.Time(-berth.Forever)
+	at, last := -berth.Forever, -berth.Forever
 	for part := range d.workload.Requests[request].Parts {
 		line := d.recorder.line(id, part)
 		last = max(last, *line.End)

@@ -103,7 +103,7 @@ func (r *recorder) arrival(id string) berth.Time {
 
 // last returns when the last of transfers ends.
 func last(transfers []berth.Transfer) berth.Time {
-	at := -berth.Time(berth.Forever)
+	at := -berth.Forever
 	for i := range transfers {
 		at = max(at, transfers[i].End)
 	}

@@ -164,7 +164,7 @@ func (s *scene) drawConfig() {
 	if s.once("arrivals first", 4) {
 		c.Instant = engine.ArrivalsFirst()
 	}
-	preset := pick(s, "preset", engine.Presets)
+	preset := pick(s, "preset", engine.Presets())
 	preset.Apply(c)
 }
 

@@ -48,8 +48,9 @@ type Monitor interface {
 	// Next returns when it reports next; ok is false if it will not again. A time
 	// that is past counts as now.
 	Next(e *engine.Engine) (at berth.Time, ok bool)
-	// Report returns the next thing it has to say, Down, Up or Foresee. Several at
-	// one instant are asked for one by one, each when those before are done.
+	// Report returns the next event: engine.Down, engine.Up or
+	// engine.UpdateForecast. Several at one instant are asked for one by one, each
+	// when those before are done.
 	Report(e *engine.Engine) engine.Event
 }
 

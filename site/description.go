@@ -107,7 +107,7 @@ func (d *Description) After(before *Description) (now *Description, changes []st
 
 // Horizon returns how long before its start a reservation on the nodes must be
 // made real, so that no job started before can reach into it: the longest time
-// limit of any partition that has one of the nodes, plus the margin. Forever if
+// limit of any partition that has one of the nodes, plus the margin. Endless if
 // such a partition has no limit; then only making it at once is safe. No nodes
 // means all. A node in no partition adds nothing. Cost: O(nodes of partitions).
 func (d *Description) Horizon(nodes []string, margin berth.Duration) berth.Duration {
@@ -125,7 +125,7 @@ func (d *Description) Horizon(nodes []string, margin berth.Duration) berth.Durat
 		switch {
 		case !touches:
 		case p.MaxTime == 0:
-			return berth.Forever
+			return berth.Endless
 		default:
 			longest = max(longest, p.MaxTime)
 		}

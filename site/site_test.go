@@ -157,7 +157,7 @@ func TestHorizon(t *testing.T) {
 		{Name: "short", Nodes: []string{"n1", "n2"}, MaxTime: 3600}, {Name: "long", Nodes: []string{"n2", "n3"}, MaxTime: 86400}, {Name: "endless", Nodes: []string{"n4"}},
 	}}
 	for nodes, want := range map[string]berth.Duration{
-		"n1": 3660, "n2": 86460, "n1 n3": 86460, "n4": berth.Forever, "n1 n4": berth.Forever, "": berth.Forever, "n9": 60,
+		"n1": 3660, "n2": 86460, "n1 n3": 86460, "n4": berth.Endless, "n1 n4": berth.Endless, "": berth.Endless, "n9": 60,
 	} {
 		if got := d.Horizon(strings.Fields(nodes), 60); got != want {
 			t.Errorf("%q: %d, want %d", nodes, got, want)

@@ -37,7 +37,7 @@ func BenchmarkPlan(b *testing.B) {
 					b.Fatal(err)
 				}
 				problem := workflow.Problem{Workflow: w, Calendar: decaying(rand.New(rand.NewPCG(1, 6)), size, 60), Free: size * 4 / 5}
-				deadline := berth.Time(berth.Forever)
+				deadline := berth.Forever
 				if p.Goal == workflow.Deadline {
 					deadline, _, _ = prepare(b, problem).Tightest(p)
 				}

@@ -239,7 +239,7 @@ func TestGrid(t *testing.T) {
 			calendars[id] = c
 			grid.Sites = append(grid.Sites, workflow.Site{Resource: id, Calendar: c, Speed: []float64{1, 2, .5, 1.3}[rng.IntN(4)]})
 		}
-		deadline := berth.Time(berth.Forever)
+		deadline := berth.Forever
 		if rng.IntN(2) == 0 {
 			deadline = problem.Now + 1 + berth.Time(rng.IntN(4000))
 		}

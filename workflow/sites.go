@@ -161,7 +161,7 @@ func (g *grid) bound() berth.Time {
 	longest := berth.Duration(0)
 	levels := make([]berth.Duration, g.w.Len())
 	for _, i := range slices.Backward(g.w.topological) {
-		shortest := berth.Duration(berth.Forever)
+		shortest := berth.Endless
 		for _, s := range g.sites {
 			shortest = min(shortest, s.curves[i].duration(s.size))
 		}

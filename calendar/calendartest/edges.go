@@ -155,7 +155,7 @@ func malformedQueries(t *testing.T, form calendar.New, binding berth.Binding) {
 		{"the last deadline", "", func(q *calendar.Query) { q.Deadline = berth.TimeLimit - 1 }},
 		{"the first now", "", func(q *calendar.Query) { q.Now = 1 - berth.TimeLimit }},
 		{"no duration", "duration", func(q *calendar.Query) { q.Duration = 0 }},
-		{"endless", "duration", func(q *calendar.Query) { q.Duration, q.Deadline = berth.Forever, berth.Forever }},
+		{"endless", "duration", func(q *calendar.Query) { q.Duration, q.Deadline = berth.Endless, berth.Forever }},
 		{"too long", "duration", func(q *calendar.Query) { q.Duration, q.Deadline = berth.TimeLimit, berth.Forever }},
 		{"no PEs", "npe", func(q *calendar.Query) { q.NPE = 0 }},
 		{"deadline left out", "deadline", func(q *calendar.Query) { q.Deadline = 0 }},

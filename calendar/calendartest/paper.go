@@ -162,9 +162,9 @@ func paperPolicies(t *testing.T, form calendar.New, binding berth.Binding) {
 		{"pe-best", fitAt(14, 5, 5), fitAt(14, 5, 5)},
 		{"pe-worst", fitAt(6, 0, -10), fitAt(6, 0, -10)},
 		{"duration-best", fitAt(6, 0, 10), fitAt(6, 0, 10)},
-		{"duration-worst", fitAt(14, 5, -18), fitAt(14, 5, -endless)},
+		{"duration-worst", fitAt(14, 5, -18), fitAt(14, 5, -int64(endless))},
 		{"area-best", fitAt(4, 4, 84), fitAt(4, 4, 84)},
-		{"area-worst", fitAt(6, 0, -100), fitAt(14, 5, -endless)},
+		{"area-worst", fitAt(6, 0, -100), fitAt(14, 5, -int64(endless))},
 	}
 	if len(rows) != len(policy.Placements) {
 		t.Fatalf("%d rows for %d placements", len(rows), len(policy.Placements))

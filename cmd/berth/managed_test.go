@@ -168,7 +168,7 @@ func TestHorizonsOfPartitionsWithoutLimit(t *testing.T) {
 		adapter sites.Adapter
 		want    berth.Duration
 	}{
-		{sites.Adapter{}, berth.Forever},
+		{sites.Adapter{}, berth.Endless},
 		{sites.Adapter{NoLimit: 3600}, 3600 + margin},
 		{sites.Adapter{NoLimit: 60, Margin: 5}, 605},
 	} {

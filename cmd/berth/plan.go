@@ -89,7 +89,7 @@ func (p *planning) run(planner workflow.Planner, flags *planFlags) (*planned, er
 	began := time.Now()
 	r := &planned{planner: planner, tightest: berth.Forever}
 	if !flags.tightest && (flags.deadline.set || planner.Goal == workflow.Finish) {
-		deadline := berth.Time(berth.Forever)
+		deadline := berth.Forever
 		if flags.deadline.set {
 			deadline = flags.deadline.t
 		}

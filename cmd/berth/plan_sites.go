@@ -74,7 +74,7 @@ func (a *app) planSites(path string, flags *planFlags) error {
 	if err != nil {
 		return err
 	}
-	deadline, by := berth.Time(berth.Forever), "bd-cpar"
+	deadline, by := berth.Forever, "bd-cpar"
 	if flags.deadline.set {
 		deadline, by = flags.deadline.t, "dl-bd-cpar"
 	}

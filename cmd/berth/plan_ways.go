@@ -118,7 +118,7 @@ func (p *planning) repair(flags *planFlags) (*planned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flags.repair, err)
 	}
-	deadline := berth.Time(berth.Forever)
+	deadline := berth.Forever
 	if flags.deadline.set {
 		deadline = flags.deadline.t
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/berth-hpc/berth/internal/sweep"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/reproduce"
 )
@@ -213,7 +212,7 @@ func (flags *reproduceFlags) kept() string {
 func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, error) {
 	o := reproduce.Options{
 		Scale: reproduce.Scale(flags.scale), Repetitions: flags.repetitions, Seed: flags.seed, Data: flags.data, Instances: flags.instances,
-		Sweep: sweep.Options{File: flags.cells, From: flags.merge, Progress: flags.tell},
+		Sweep: reproduce.Sweep{File: flags.cells, From: flags.merge, Progress: flags.tell},
 	}
 	for _, name := range []string{"cells", "merge", "shard", "only"} {
 		if cmd.Flags().Changed(name) && cmd.Flags().Lookup(name).Value.String() == "" {
@@ -229,7 +228,7 @@ func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, err
 	}
 	if flags.shard != "" {
 		var err error
-		if o.Sweep.Shard, err = sweep.ParseShard(flags.shard); err != nil {
+		if o.Sweep.Shard, err = reproduce.ParseShard(flags.shard); err != nil {
 			return o, err
 		}
 		if cmd.Flags().Changed(outFlag) && o.Sweep.Shard.N > 1 {

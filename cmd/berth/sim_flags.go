@@ -149,7 +149,7 @@ func triggerNames() []string {
 }
 
 func presets() []string {
-	return namesOf(engine.Presets, func(preset engine.Preset) string { return preset.Name })
+	return namesOf(engine.Presets(), func(preset engine.Preset) string { return preset.Name })
 }
 
 // namesOf returns the names of the rows of a table.
@@ -335,7 +335,7 @@ Policies (the rectangle is a start's free PEs × the time they stay free):
 	}
 	row("all", "every policy, in this order")
 	text.WriteString("\nPresets:\n\n")
-	for _, p := range engine.Presets {
+	for _, p := range engine.Presets() {
 		row(p.Name, p.About)
 	}
 	text.WriteString("\nPasses for ordinary jobs (--backfill):\n\n")

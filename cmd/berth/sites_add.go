@@ -165,7 +165,7 @@ func describeCluster(name string, a *sites.Adapter, d *site.Description) (string
 		f.add("partition "+p.Name, fmt.Sprintf("%d nodes, %s", len(p.Nodes), limit))
 	}
 	horizon := "at once, since a partition has no time limit"
-	if h := horizonOf(d, a); h < berth.Forever {
+	if h := horizonOf(d, a); h < berth.Endless {
 		horizon = hpctime.Format(h) + " before they start"
 	}
 	f.add("promises get there", horizon)

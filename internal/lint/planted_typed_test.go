@@ -195,6 +195,72 @@ func TestVariableRuleSeesOtherPackages(t *testing.T) {
 	expect(t, texts(variableFaults(typed(t).Fset, p, []*types.Package{policy.Types})), "writes the package variable Matches of a pure room")
 }
 
+func TestSurfaceRuleSeesPlantedFaults(t *testing.T) {
+	const (
+		shared = `package p
+			import "` + module + `/internal/stream"
+			type Alias = stream.Stream
+			type hidden struct { Shown int; shy stream.Stream }
+			func (h hidden) look() stream.Stream { return h.shy }
+			type open struct { Door stream.Stream }
+			func (o *open) Walk(stream.Source) {}
+			type box[T any] struct { t T }
+			`
+		header = `package p
+			import ("` + module + `/internal/stream"; "io"); var _ io.Reader; var _ stream.Stream
+			`
+		isStream, isSource = " names " + module + "/internal/stream.Stream, of an internal package", " names " + module + "/internal/stream.Source, of an internal package"
+	)
+	for _, c := range []struct{ src, want string }{
+		{`func f(stream.Stream) {}`, ""},
+		{`type t struct { S stream.Stream }`, ""},
+		{`type T struct { s stream.Stream }; func (t T) get() stream.Stream { return t.s }`, ""},
+		{`func F() { var s stream.Stream; _ = s }`, ""},
+		{`func F(r io.Reader) (n int, err error) { return }`, ""},
+		{`type T struct { A Alias; H *hidden }; func F(Alias) []Alias { return nil }`, ""},
+		{`var V = hidden{}`, ""},
+		{`type I interface { get() stream.Stream }`, ""},
+
+		{`func F(stream.Stream) {}`, "F" + isStream},
+		{`func F() (*stream.Stream, error) { return nil, nil }`, "F" + isStream},
+		{`func F(func(...stream.Stream)) {}`, "F" + isStream},
+		{`func F(map[string]chan<- []*[2]stream.Stream) {}`, "F" + isStream},
+		{`func F[S interface{ ~int; Draw() stream.Stream }](S) {}`, "F.Draw" + isStream},
+		{`func F[S stream.Stream | int](S) {}`, "F" + isStream},
+		{`func F(box[stream.Stream]) {}`, "F" + isStream},
+		{`var V = stream.New(1, "a")`, "V" + isStream},
+		{`var V, W = map[stream.Stream]int{}, 3`, "V" + isStream},
+		{`type T struct { S stream.Stream }`, "T.S" + isStream},
+		{`type T struct { a int; In struct { S []stream.Stream } }`, "T.In.S" + isStream},
+		{`type T struct { stream.Stream }`, "T.Stream" + isStream},
+		{`type T struct { s stream.Stream }; func (t *T) Get() stream.Stream { return t.s }`, "T.Get" + isStream},
+		{`type T []stream.Stream`, "T" + isStream},
+		{`type T = []stream.Stream`, "T" + isStream},
+		{`type t = stream.Stream; func F(t) {}`, "F" + isStream},
+		{`type T[S stream.Stream] struct{}`, "T" + isStream},
+		{`type T[S any] struct { s S }; func F() T[stream.Stream] { return T[stream.Stream]{} }`, "F" + isStream},
+		{`type I interface { Get() stream.Stream }`, "I.Get" + isStream},
+		{`type i interface { Get() stream.Stream }; type I interface { i }`, "I.Get" + isStream},
+		{`type T struct { open }`, "T.open.Door" + isStream + "\nT.open.Walk" + isSource},
+		{`func F() *open { return nil }`, "F.Door" + isStream + "\nF.Walk" + isSource},
+	} {
+		t.Run(c.src, func(t *testing.T) {
+			p := plantTyped(t, "p", shared, header+c.src)
+			var want []string
+			for _, line := range lines(c.want) {
+				want = append(want, "the exported "+line)
+			}
+			expect(t, texts(surfaceFaults(typed(t).Fset, p)), append([]string{"the exported Alias.Source" + isSource}, want...)...)
+			for folder, sources := range map[string][]string{
+				"p/internal/q": {shared, header + c.src}, "main": {strings.Replace(shared, "package p", "package main", 1), strings.Replace(header, "package p", "package main", 1) + c.src},
+			} {
+				expect(t, texts(surfaceFaults(typed(t).Fset, plantTyped(t, folder, sources...))))
+			}
+			expect(t, texts(surfaceFaults(typed(t).Fset, plantTyped(t, "p", "test:"+shared, "test:"+header+c.src))))
+		})
+	}
+}
+
 const stateSource = `package state
 	type State struct { now int; entries map[string]*entry; list queue; log []int; rows []row; set numbers; by map[int]finder }
 	type row struct { n int }

@@ -37,6 +37,7 @@ var table = []room{
 	}},
 	{path: "journal", imports: []string{"."}},
 	{path: "journal/record", imports: []string{".", "engine", "engine/change", "journal", "internal/wire"}},
+	{path: "examples/embed", imports: []string{".", "engine", "engine/change", "journal/record"}},
 	{path: "journal/journaltest", imports: []string{".", "journal"}}, // imported by tests only
 	{path: "journal/sqlite", imports: []string{".", "journal"}},
 	{path: "journal/sqlite/lossy"}, // imported by tests only
@@ -70,7 +71,7 @@ var table = []room{
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "lab", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/sweep", "internal/hpctime", "internal/bytesize",
+		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize",
 	}},
 }
 

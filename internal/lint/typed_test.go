@@ -62,6 +62,15 @@ func TestOwnersAloneWrite(t *testing.T) {
 	}
 }
 
+// No signature that other modules can call names a type that they cannot.
+func TestPublicPackagesNameNoInternalTypes(t *testing.T) {
+	for _, p := range rooms(t) {
+		for _, f := range surfaceFaults(typed(t).Fset, p) {
+			t.Error(f)
+		}
+	}
+}
+
 // pure tells whether a folder is a pure room.
 func pure(folder string) bool {
 	return slices.ContainsFunc(table, func(r room) bool { return r.pure && r.path == folder })

@@ -249,7 +249,7 @@ func TestTicksAreRoundAndFew(t *testing.T) {
 }
 
 func TestWaitClassesTakeTheirLimit(t *testing.T) {
-	for wait, want := range map[berth.Duration]int{0: 0, 1: 1, hour: 1, hour + 1: 2, 12 * hour: 3, 13 * hour: 4, berth.Forever: 4} {
+	for wait, want := range map[berth.Duration]int{0: 0, 1: 1, hour: 1, hour + 1: 2, 12 * hour: 3, 13 * hour: 4, berth.Endless: 4} {
 		if got := waitClass(wait); got != want {
 			t.Errorf("a wait of %d s is in class %d, want %d", wait, got, want)
 		}

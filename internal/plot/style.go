@@ -36,7 +36,7 @@ var waits = []struct {
 	{hour, "up to 1 h", color.NRGBA{R: 0x6b, G: 0xae, B: 0xd6, A: 0xff}},
 	{4 * hour, "up to 4 h", color.NRGBA{R: 0x2f, G: 0x7f, B: 0xbd, A: 0xff}},
 	{12 * hour, "up to 12 h", color.NRGBA{R: 0x0b, G: 0x4f, B: 0x96, A: 0xff}},
-	{berth.Forever, "longer", color.NRGBA{R: 0x08, G: 0x25, B: 0x5c, A: 0xff}},
+	{berth.Endless, "longer", color.NRGBA{R: 0x08, G: 0x25, B: 0x5c, A: 0xff}},
 }
 
 // waitClass returns the index in waits of a reservation's waiting.

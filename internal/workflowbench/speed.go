@@ -22,7 +22,7 @@ func named(name string) workflow.Planner {
 // planning is the work of making one plan from nothing. Planners for a deadline
 // get the tightest one they meet, at which those with λ try most steps.
 func planning(problem workflow.Problem, p workflow.Planner) (func(plain bool) error, error) {
-	deadline := berth.Time(berth.Forever)
+	deadline := berth.Forever
 	if p.Goal == workflow.Deadline {
 		in, err := workflow.Prepare(problem)
 		if err != nil {

@@ -28,7 +28,7 @@ func (s *Site) Advance(now berth.Time) {
 
 // next returns when something happens next.
 func (s *Site) next() berth.Time {
-	next := berth.Time(berth.Forever)
+	next := berth.Forever
 	for _, d := range s.deeds {
 		next = min(next, d.at)
 	}

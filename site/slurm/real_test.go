@@ -316,7 +316,7 @@ func TestDescriptionOfUnlikeNodes(t *testing.T) {
 	if !slices.EqualFunc(d.Partitions, want, func(a, b site.Partition) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
 		t.Errorf("partitions %+v, want %+v", d.Partitions, want)
 	}
-	if got := d.Horizon([]string{"n1"}, 600); got != berth.Forever {
+	if got := d.Horizon([]string{"n1"}, 600); got != berth.Endless {
 		t.Errorf("horizon %d, want forever: partition all has no limit", got)
 	}
 	var warned bool

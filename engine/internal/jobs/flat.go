@@ -115,7 +115,7 @@ func (f *flat) measure(p *state.Profile, now berth.Time, narrowest, npe berth.Co
 	f.room = f.room[:0]
 	least := p.Size() + 1
 	for i, at := p.Index(now), now; i < p.Steps(); i++ {
-		end := berth.Time(berth.Forever)
+		end := berth.Forever
 		if i+1 < p.Steps() {
 			end = p.At(i + 1)
 		}

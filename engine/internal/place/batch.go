@@ -69,7 +69,7 @@ func (x *search) serves(p *pool) bool {
 func (f *Finder) left(p *pool, kinds map[string]int, always berth.Interval) []int64 {
 	left := make([]int64, len(kinds))
 	for i := range left {
-		left[i] = int64(berth.Forever)
+		left[i] = int64(berth.Endless)
 	}
 	free := func(st state.Stock) int64 {
 		n, _ := st.View().Free(always)
@@ -85,7 +85,7 @@ func (f *Finder) left(p *pool, kinds map[string]int, always berth.Interval) []in
 		switch {
 		case !wanted:
 		case !licences.Counted():
-			left[kind] = int64(berth.Forever)
+			left[kind] = int64(berth.Endless)
 		case !seen[kind]:
 			left[kind] = free(licences)
 		default:

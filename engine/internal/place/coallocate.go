@@ -60,7 +60,7 @@ func (x *search) overQuota() *berth.Refusal {
 
 // least returns the least area of a part in any pool that could serve it.
 func (x *search) least(part int) int64 {
-	least := int64(berth.Forever)
+	least := int64(berth.Endless)
 	for i := range x.pools {
 		p := &x.pools[i]
 		if o := x.obstacle(part, p, x.state.Now()); o.reason != "" {

@@ -64,7 +64,7 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 		}
 	}
 	for part := n - 1; part >= 0; part-- {
-		least := int64(berth.Forever)
+		least := int64(berth.Endless)
 		for i := range g.shapes[part] {
 			least = min(least, g.shapes[part][i].variant.Area())
 		}

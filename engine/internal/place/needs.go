@@ -90,7 +90,7 @@ func (x *search) obstacle(part int, p *pool, from berth.Time) obstacle {
 		o.reason = unmet
 		return o
 	}
-	shortest := berth.Duration(berth.Forever)
+	shortest := berth.Endless
 	for _, v := range x.variants(part) {
 		if suits(v) {
 			shortest = min(shortest, x.scaled(p, v).Duration)

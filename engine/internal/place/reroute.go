@@ -43,7 +43,7 @@ func (f *Finder) SpeedUp(d *state.Entry, was berth.Transfer, left int64, squeeze
 			}
 		}
 	} else {
-		at.length = berth.Duration(berth.Forever)
+		at.length = berth.Endless
 	}
 	is = was
 	is.Since, is.Kilobytes, is.End, is.Rate = now, left, at.end(), at.n

@@ -33,7 +33,7 @@ func (f *Finder) alone(p *pool, from berth.Time, kilobytes int64) berth.Duration
 	switch {
 	case forecast != nil:
 		d := forecast.Takes(from, kilobytes)
-		return min(d, berth.Duration(berth.Forever)-delay) + delay
+		return min(d, berth.Endless-delay) + delay
 	case link.KilobytesPerSecond == 0:
 		return delay // link speed unknown: count the delay only
 	}
@@ -171,7 +171,7 @@ func (f *Finder) slot(p *pool, from berth.Time, kilobytes int64) slot {
 				continue
 			}
 		}
-		return slot{start: from, length: berth.Duration(berth.Forever)}
+		return slot{start: from, length: berth.Endless}
 	}
 }
 

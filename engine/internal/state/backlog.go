@@ -175,7 +175,7 @@ func (b *Block) truncate(n int) {
 
 // measure recomputes least.
 func (b *Block) measure() {
-	b.least = berth.Variant{NPE: berth.MaxPEs + 1, Duration: berth.Forever}
+	b.least = berth.Variant{NPE: berth.MaxPEs + 1, Duration: berth.Endless}
 	for _, shape := range b.shapes {
 		b.least.NPE = min(b.least.NPE, shape.NPE)
 		b.least.Duration = min(b.least.Duration, shape.Duration)
@@ -331,7 +331,7 @@ func (s *State) limit(j *Job) (at berth.Time, limited bool) {
 	if j.request.Deadline >= berth.Forever {
 		return 0, false
 	}
-	shortest := berth.Duration(berth.Forever)
+	shortest := berth.Endless
 	for i := range s.pools {
 		shortest = min(shortest, s.pools[i].config.SpeedFor(&j.request.Requirements).Scale(j.Variant().Duration))
 	}
