@@ -69,9 +69,9 @@ func (e *Engine) yielding(allotments []berth.Allotment) []yields {
 			if !inTheWay {
 				continue
 			}
-			mine.Start = max(a.Start, e.state.Now())
-			t.Give(&mine)
-			list = append(list, yields{j, mine.Start})
+			until := max(a.Start, e.state.Now())
+			t.Shorten(&mine, until)
+			list = append(list, yields{j, until})
 			running[k] = nil
 		}
 		t.Book(a) // the next part is beside this one

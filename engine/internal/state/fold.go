@@ -261,7 +261,8 @@ func (s *State) book(a *berth.Allotment, from berth.Time) error {
 	return s.planned.take(a, from)
 }
 
-// unbook gives back what is left of an allotment from a time on.
+// unbook gives back what is left of an allotment from a time on: its start, or now if
+// that is later.
 func (s *State) unbook(a *berth.Allotment, from berth.Time) error {
 	if a.NPE == 0 {
 		return nil
@@ -271,8 +272,23 @@ func (s *State) unbook(a *berth.Allotment, from berth.Time) error {
 	if !known {
 		return fmt.Errorf("no pool %v", a.Resource)
 	}
+	s.prune(i) // what began before now begins now
 	if err := s.pools[i].calendar.Remove(blockOf(a, from)); err != nil {
 		return err
 	}
 	return s.planned.give(a, from)
+}
+
+// rebook makes an allotment that is booked, and may have begun, end at another time.
+func (s *State) rebook(a *berth.Allotment, until berth.Time) error {
+	from, changed := max(a.Start, s.now), *a
+	if from < a.End {
+		if err := s.unbook(a, from); err != nil {
+			return err
+		}
+	}
+	if changed.End = until; from >= until {
+		return nil
+	}
+	return s.book(&changed, from)
 }

@@ -124,23 +124,20 @@ func (s *State) extend(e *Entry, until berth.Time) error {
 		return fmt.Errorf("it cannot be extended to %d", until)
 	}
 	s.ledger.use(e, -1)
-	extra := *a
-	extra.Start, extra.End = max(a.End, s.now), until
-	if err := s.book(&extra, extra.Start); err != nil {
+	if err := s.rebook(a, until); err != nil {
 		return err
 	}
-	for i := range e.r.Stocks {
-		held := &e.r.Stocks[i]
-		extra := *held
-		extra.Start, extra.End = max(held.End, s.now), until
-		if err := s.takeStocks([]berth.Allotment{extra}); err != nil {
+	if len(e.r.Stocks) > 0 {
+		if err := s.giveStocks(e.r.Stocks); err != nil {
 			return err
 		}
-		if i == 0 {
-			e.r.Stocks = slices.Clone(e.r.Stocks) // shared with the change that brought them
-			held = &e.r.Stocks[0]
+		e.r.Stocks = slices.Clone(e.r.Stocks) // shared with the change that brought them
+		for i := range e.r.Stocks {
+			e.r.Stocks[i].End = until
 		}
-		held.End = until
+		if err := s.takeStocks(e.r.Stocks); err != nil {
+			return err
+		}
 	}
 	if len(e.r.Terms.Variants) > 0 {
 		e.r.Terms.Extended += until.Sub(a.End)
@@ -165,11 +162,11 @@ func (s *State) shorten(e *Entry, until berth.Time) error {
 	if e.r.State != berth.Active || len(e.r.Allotments) > 1 || until < s.now || until >= a.End {
 		return fmt.Errorf("it cannot be shortened to %d", until)
 	}
-	tail := *a
-	tail.Start = until
-	if err := s.unbook(&tail, until); err != nil {
+	if err := s.rebook(a, until); err != nil {
 		return err
 	}
+	tail := *a
+	tail.Start = until
 	if err := s.reclaim(&tail); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 type outage struct {
 	berth.Outage
 	begins, ends timer
+	booked       []berth.Allotment // in this outage's name, disjoint
 }
 
 // block returns what an outage takes from now on. Calendars end where times do.
@@ -114,16 +115,16 @@ func (s *State) addOutage(o *berth.Outage) error {
 	if !known || o.PEs.Max() >= berth.PE(s.pools[i].size) {
 		return fmt.Errorf("outage %d: no PEs %v of %v", o.Number, o.PEs, o.Resource)
 	}
+	added := &outage{Outage: *o}
 	for _, b := range s.Uncovered(o) {
-		if err := s.book(&b, b.Start); err != nil {
-			return fmt.Errorf("outage %d: %w", o.Number, err)
+		if err := s.bookOut(added, &b); err != nil {
+			return err
 		}
 	}
 	if idle := s.pools[i].idle; idle != nil {
 		idle.Delete(o.PEs)
 	}
 	s.outage = max(s.outage, o.Number)
-	added := &outage{Outage: *o}
 	s.outages = append(s.outages, added)
 	s.timeOutage(added)
 	return nil
@@ -162,12 +163,10 @@ func (s *State) endOutage(back *berth.Outage) error {
 	o := s.outages[i]
 	lifted := o.Outage
 	lifted.PEs = o.PEs.And(back.PEs)
-	for _, b := range s.unheld(s.beyond(&lifted)) {
-		if err := s.unbook(&b, b.Start); err != nil {
-			return fmt.Errorf("outage %d: %w", o.Number, err)
-		}
-	}
 	o.PEs = o.PEs.Minus(lifted.PEs)
+	if err := s.lift(o, lifted.PEs); err != nil {
+		return err
+	}
 	if o.PEs.Empty() {
 		s.timers.drop(&o.begins)
 		s.timers.drop(&o.ends)
@@ -187,6 +186,47 @@ func (s *State) endOutage(back *berth.Outage) error {
 	return nil
 }
 
+// bookOut books a block in the name of an outage.
+func (s *State) bookOut(o *outage, b *berth.Allotment) error {
+	if err := s.book(b, b.Start); err != nil {
+		return fmt.Errorf("outage %d: %w", o.Number, err)
+	}
+	o.booked = append(o.booked, *b)
+	return nil
+}
+
+// lift gives back what is booked of some PEs in the name of an outage that they are
+// not part of any more. What other outages take of it is booked in their name.
+func (s *State) lift(o *outage, pes berth.PESet) error {
+	booked := o.booked
+	o.booked = nil
+	for i := range booked {
+		b := booked[i]
+		if b.Start = max(b.Start, s.now); b.Start >= b.End {
+			continue
+		}
+		kept, gone := b, b
+		kept.PEs, gone.PEs = b.PEs.Minus(pes), b.PEs.And(pes)
+		if gone.PEs.Empty() {
+			o.booked = append(o.booked, b)
+			continue
+		}
+		if err := s.unbook(&b, b.Start); err != nil {
+			return fmt.Errorf("outage %d: %w", o.Number, err)
+		}
+		if kept.NPE = kept.PEs.Count(); kept.NPE > 0 {
+			if err := s.bookOut(o, &kept); err != nil {
+				return err
+			}
+		}
+		gone.NPE = gone.PEs.Count()
+		if err := s.reclaim(&gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // outNow returns the PEs of a pool that are out of use now.
 func (s *State) outNow(resource berth.ResourceID) berth.PESet {
 	var out berth.PESet
@@ -198,26 +238,30 @@ func (s *State) outNow(resource berth.ResourceID) berth.PESet {
 	return out
 }
 
-// reclaim books what running work has just given back for the outages that it is
-// in.
+// reclaim books what has just been given back for the outages that it is in.
 func (s *State) reclaim(given *berth.Allotment) error {
-	for _, b := range s.Claimed(given) {
-		if err := s.book(&b, b.Start); err != nil {
-			return fmt.Errorf("an outage of %v: %w", given.Resource, err)
-		}
-	}
-	return nil
+	return s.claims(given, func(o *outage, b berth.Allotment) error { return s.bookOut(o, &b) })
 }
 
 // Claimed returns what of an allotment is in outages, as disjoint blocks.
 func (s *State) Claimed(given *berth.Allotment) []berth.Allotment {
+	var claimed []berth.Allotment
+	_ = s.claims(given, func(_ *outage, b berth.Allotment) error { // which cannot fail
+		claimed = append(claimed, b)
+		return nil
+	})
+	return claimed
+}
+
+// claims calls visit for disjoint blocks: what of an allotment is in outages, each with
+// the first of them that it is in.
+func (s *State) claims(given *berth.Allotment, visit func(*outage, berth.Allotment) error) error {
 	if len(s.outages) == 0 || given.Start >= given.End || given.PEs.Empty() {
 		return nil
 	}
-	var claimed []berth.Allotment
 	rest := []berth.Allotment{*given}
 	for _, o := range s.outages {
-		if o.Resource != given.Resource {
+		if o.Resource != given.Resource || o.PEs.Empty() {
 			continue
 		}
 		b := s.block(&o.Outage)
@@ -229,11 +273,13 @@ func (s *State) Claimed(given *berth.Allotment) []berth.Allotment {
 			taken.Start, taken.End = max(taken.Start, b.Start), min(taken.End, b.End)
 			taken.PEs = taken.PEs.And(b.PEs)
 			taken.NPE = taken.PEs.Count()
-			claimed = append(claimed, taken)
+			if err := visit(o, taken); err != nil {
+				return err
+			}
 		}
 		rest = subtract(rest, &b)
 	}
-	return claimed
+	return nil
 }
 
 // Outages yields what is out of use or announced to be, in the order in which the

@@ -98,6 +98,7 @@ func (l *layered) give(a *berth.Allotment, from berth.Time) error {
 	if err != nil {
 		return err
 	}
+	c.Prune(l.state.now) // what began before now begins now
 	return c.Remove(blockOf(a, from))
 }
 

@@ -95,6 +95,7 @@ func (s *State) eachStock(held []berth.Allotment, do func(calendar.Calendar, cal
 			return fmt.Errorf("no stock %v", a.Resource)
 		}
 		if from := max(a.Start, s.now); from < a.End {
+			st.prune() // what began before now begins now
 			if err := do(st.calendar, blockOf(a, from)); err != nil {
 				return err
 			}
@@ -134,6 +135,7 @@ func (s *State) eachShare(transfers []berth.Transfer, which func(*berth.Transfer
 		if !ok || !which(t) {
 			continue
 		}
+		s.uplink.prune()
 		if err := do(s.uplink.calendar, blockOf(&a, a.Start)); err != nil {
 			return err
 		}

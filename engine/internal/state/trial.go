@@ -150,12 +150,22 @@ func (t *Trial) Release(e *Entry) {
 	}
 }
 
-// Give gives back one block of a pool or stock that is booked. What of it is in an
-// outage, which it has held since before that, is out of use then.
-func (t *Trial) Give(a *berth.Allotment) {
-	c := t.of(a.Resource)
-	t.give(c, blockOf(a, a.Start))
-	for _, out := range t.state.Claimed(a) {
+// Give gives back one block of a pool or stock that is booked from its start or from
+// now on. What of it is in an outage, which it has held since before that, is out of
+// use then.
+func (t *Trial) Give(a *berth.Allotment) { t.Shorten(a, a.Start) }
+
+// Shorten gives back what such a block takes from a time on. Before that, it stays
+// booked.
+func (t *Trial) Shorten(a *berth.Allotment, until berth.Time) {
+	c, kept, gone := t.of(a.Resource), *a, *a
+	kept.Start = max(a.Start, t.state.now)
+	t.give(c, blockOf(a, kept.Start))
+	if kept.End = until; kept.Start < kept.End {
+		t.take(c, blockOf(&kept, kept.Start))
+	}
+	gone.Start = max(kept.Start, until)
+	for _, out := range t.state.Claimed(&gone) {
 		t.take(c, blockOf(&out, out.Start))
 	}
 }
