@@ -68,12 +68,26 @@ type Calendar interface {
 	// nothing has changed.
 	Add(Block) error
 
-	// Remove gives a block back: a whole booking, or what is left of it.
-	// Code Conflict: some of it was not booked. On error nothing has changed.
+	// Remove gives a booking back, or some of its PEs for all its time. Code
+	// Conflict: it was not booked. On error nothing has changed.
+	//
+	// A calendar keeps no list of bookings, but it knows how many PEs begin and
+	// end with a booking at each time. It refuses a block of which some is not
+	// booked, and one of more PEs than begin at its Start or end at its End. So
+	// part of the time of a booking, a longer block, more PEs and the same booking
+	// twice are refused.
+	//
+	// Under early binding it knows this of each PE and refuses every block that
+	// is not a booking, or some PEs of several that begin and end together. Under
+	// late binding two bookings that follow one another can be given back as one,
+	// and two that overlap with their ends exchanged: one PE is as good as
+	// another, no more is given back than was booked, and giving back the two
+	// bookings themselves is refused from then on.
 	Remove(Block) error
 
 	// Prune forgets everything before now. Availability from now on is
-	// unchanged; what reached into now is stamped now.
+	// unchanged; what reached into now is stamped now: to Remove, a booking that
+	// had begun before begins now.
 	Prune(now berth.Time)
 }
 
@@ -267,4 +281,18 @@ func (b *Block) check(size berth.Count, binding berth.Binding) error {
 		return berth.Errorf(berth.Invalid, "pes", "%d is not below the calendar's %d PEs", b.PEs.Max(), size)
 	}
 	return nil
+}
+
+// The refusals of Remove for a block that is booked throughout.
+
+func notBegun(b *Block) error {
+	return berth.Errorf(berth.Conflict, "start", "some of the %d PEs are in no booking that begins at %d", b.NPE, b.Start)
+}
+
+func notEnded(b *Block) error {
+	return berth.Errorf(berth.Conflict, "end", "some of the %d PEs are in no booking that ends at %d", b.NPE, b.End)
+}
+
+func parted(b *Block, at berth.Time) error {
+	return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are in one booking until %d and in another from then on", b.NPE, at)
 }

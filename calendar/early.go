@@ -18,6 +18,7 @@ import (
 type early struct {
 	size    berth.Count
 	tree    tree
+	seams   seams
 	all     words
 	found   proof
 	scratch scratch
@@ -95,6 +96,8 @@ func (c *early) Add(b Block) error {
 	if !ok {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are taken during %s", b.NPE, c.offending(iv, set, false))
 	}
+	c.sew(iv.Start, st.from, set)
+	c.sew(iv.End, st.to, set)
 	c.tree.flip(iv, st, set, int32(b.NPE))
 	c.found.pes = nil
 	return nil
@@ -111,12 +114,32 @@ func (c *early) Remove(b Block) error {
 	if !ok {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, c.offending(iv, set, true))
 	}
+	from, to, at, isParted := c.seams.across(iv, set)
+	if isParted {
+		return parted(&b, at)
+	}
+	var buffers [2][24]piece
+	start := c.unchanged(buffers[0][:0], iv.Start, st.from, set)
+	end := c.unchanged(buffers[1][:0], iv.End, st.to, set)
+	switch {
+	case !start.within(c.seams.set(from)):
+		return notBegun(&b)
+	case !end.within(c.seams.set(to)):
+		return notEnded(&b)
+	}
+	c.unpick(to, iv.End, end)
+	if len(start) > 0 {
+		c.unpick(c.seams.place(iv.Start), iv.Start, start)
+	}
 	c.tree.flip(iv, st, set, -int32(b.NPE))
 	c.found.pes = nil
 	return nil
 }
 
-func (c *early) Prune(now berth.Time) { c.tree.prune(now) }
+func (c *early) Prune(now berth.Time) {
+	c.tree.prune(now)
+	c.seams.prune(now)
+}
 
 // steady reports whether all PEs of the set are busy, or all free, throughout
 // iv, and returns the stretch of iv if there are records.

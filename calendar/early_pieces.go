@@ -58,6 +58,70 @@ func appendXor(dst, a, b pieces) pieces {
 	return append(dst, b...)
 }
 
+// appendAnd appends the PEs that are in both a and b.
+func appendAnd(dst, a, b pieces) pieces {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].word < b[0].word:
+			a = a[1:]
+		case a[0].word > b[0].word:
+			b = b[1:]
+		default:
+			if mask := a[0].mask & b[0].mask; mask != 0 {
+				dst = append(dst, piece{mask, a[0].word})
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+	return dst
+}
+
+// appendMinus appends the PEs of a that are not in b.
+func appendMinus(dst, a, b pieces) pieces {
+	for _, p := range a {
+		for len(b) > 0 && b[0].word < p.word {
+			b = b[1:]
+		}
+		if len(b) > 0 && b[0].word == p.word {
+			p.mask &^= b[0].mask
+		}
+		if p.mask != 0 {
+			dst = append(dst, p)
+		}
+	}
+	return dst
+}
+
+// within reports whether all PEs of s are in b.
+func (s pieces) within(b pieces) bool {
+	for _, p := range s {
+		for len(b) > 0 && b[0].word < p.word {
+			b = b[1:]
+		}
+		if len(b) == 0 || b[0].word != p.word || p.mask&^b[0].mask != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether a PE is in both s and b.
+func (s pieces) meets(b pieces) bool {
+	for len(s) > 0 && len(b) > 0 {
+		switch {
+		case s[0].word < b[0].word:
+			s = s[1:]
+		case s[0].word > b[0].word:
+			b = b[1:]
+		case s[0].mask&b[0].mask != 0:
+			return true
+		default:
+			s, b = s[1:], b[1:]
+		}
+	}
+	return false
+}
+
 // appendWords appends the set of w with the PEs of every piece flipped. It
 // leaves w flipped.
 func appendWords(dst pieces, w words, flips pieces) pieces {

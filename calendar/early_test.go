@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/bitset"
 )
 
 var earlyOps = flag.Int("early.ops", 24_000, "random operations of TestEarlyEqualsPlain")
@@ -107,20 +108,15 @@ func (w *earlyWorld) step() error {
 			b.NPE++
 		}
 		return w.add(b)
-	case k < 55 && len(w.live) > 0: // give back all, or the rest
+	case k < 55 && len(w.live) > 0:
 		i := rng.IntN(len(w.live))
 		b := w.live[i]
-		if rng.IntN(3) == 0 && b.End-b.Start > 1 {
-			b.Start += berth.Time(rng.Int64N(int64(b.End - b.Start)))
-			w.live[i].End = b.Start
-			if w.live[i].End == w.live[i].Start {
-				w.live = slices.Delete(w.live, i, i+1)
-			}
-		} else {
-			w.live = slices.Delete(w.live, i, i+1)
+		if rng.IntN(3) == 0 {
+			return w.remove(w.wrong(b))
 		}
+		w.live = slices.Delete(w.live, i, i+1)
 		return w.remove(b)
-	case k < 58: // give back what nobody may have
+	case k < 58: // a block that is most likely no booking
 		set := w.set(int(w.size)/3 + 1)
 		start := w.time()
 		b := Block{Start: start, End: start + berth.Time(rng.Int64N(w.long+1)), NPE: set.Count(), PEs: set}
@@ -171,6 +167,27 @@ func (w *earlyWorld) add(b Block) error {
 	return w.changed(fmt.Sprintf("Add %+v", b), errA, errB)
 }
 
+// wrong returns a block that is like a booking, but in its start, its end or its PEs.
+func (w *earlyWorld) wrong(b Block) Block {
+	shift := berth.Time(w.rng.Int64N(2*int64(b.End-b.Start)+1)) - (b.End - b.Start)
+	switch w.rng.IntN(4) {
+	case 0:
+		b.Start += shift
+	case 1:
+		b.End += shift
+	case 2: // two bookings as one, if another follows
+		for _, other := range w.live {
+			if other.Start == b.End && other.PEs.Overlap(b.PEs) > 0 {
+				b.End, b.PEs = other.End, b.PEs.And(other.PEs)
+			}
+		}
+	default:
+		b.PEs = b.PEs.Or(w.set(int(w.size)))
+	}
+	b.NPE = b.PEs.Count()
+	return b
+}
+
 func (w *earlyWorld) remove(b Block) error {
 	return w.changed(fmt.Sprintf("Remove %+v", b), w.plain.Remove(b), w.fast.Remove(b))
 }
@@ -184,6 +201,28 @@ func (w *earlyWorld) changed(what string, errA, errB error) error {
 	}
 	if err := sameRecords(w.plain, w.fast); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
+	}
+	if err := sameSeams(w.plain.(*plain[bitset.Set]), w.fast); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// sameSeams compares where PEs are given back and taken again.
+func sameSeams(a *plain[bitset.Set], b *early) error {
+	k := 0
+	for _, chunk := range b.seams.chunks {
+		for i, t := range chunk.times[:chunk.n] {
+			w := make(words, b.tree.words)
+			w.toggle(chunk.sets[i])
+			if k == len(a.seams) || a.seams[k].time != t || !slices.Equal(a.seams[k].amount, bitset.Set(w)) {
+				return fmt.Errorf("seam of %v at %d, not %v", w.pes(b.size), t, a.seams)
+			}
+			k++
+		}
+	}
+	if k < len(a.seams) {
+		return fmt.Errorf("no seam at %d", a.seams[k].time)
 	}
 	return nil
 }

@@ -11,6 +11,9 @@ type fastLate struct {
 	size berth.Count
 	free lateTree
 
+	// seams are the PEs that are given back at a time and taken again there.
+	seams lateSeams
+
 	low []lateLow // scratch of the walk over candidates
 
 	// fit is a window in which the last search found fitPEs free: to book it
@@ -32,7 +35,7 @@ func newFastLate(size berth.Count) Calendar {
 	if size < 1 || size > berth.MaxPEs {
 		panic("calendar: size outside 1..berth.MaxPEs")
 	}
-	return &fastLate{size: size, free: newLateTree(size)}
+	return &fastLate{size: size, free: newLateTree(size), seams: newLateSeams()}
 }
 
 // Size returns the number of PEs.
@@ -57,7 +60,10 @@ func (c *fastLate) Add(b Block) error {
 		}
 		touched = lateTouched(bounds, -b.NPE)
 	}
-	c.free.shiftPath(&path, leaf, iv, -b.NPE, touched)
+	start, end := c.free.shiftPath(&path, leaf, iv, -b.NPE, touched)
+	c.seams.begin(iv.Start)
+	c.sew(iv.Start, start)
+	c.sew(iv.End, end)
 	c.fitPEs = 0
 	return nil
 }
@@ -79,13 +85,30 @@ func (c *fastLate) Remove(b Block) error {
 	if bounds.high+b.NPE > c.size {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, iv)
 	}
-	c.free.shiftPath(&path, leaf, iv, b.NPE, lateTouched(bounds, b.NPE))
+	touched := lateTouched(bounds, b.NPE)
+	start, end := c.free.shiftPath(&path, leaf, iv, b.NPE, touched)
 	c.fitPEs = 0
-	return nil
+	begins := c.sew(iv.Start, start)
+	if begins && c.sew(iv.End, end) {
+		return nil
+	}
+	// What was given back is booked again.
+	leaf = c.free.lead(&path, iv.Start)
+	madeStart, madeEnd := c.free.shiftPath(&path, leaf, iv, -b.NPE, touched)
+	c.mend(iv.End, madeEnd+end)
+	if begins {
+		c.mend(iv.Start, madeStart)
+		return notEnded(&b)
+	}
+	c.mend(iv.Start, madeStart+start)
+	return notBegun(&b)
 }
 
 // Prune forgets what was before now, see lateTree.prune.
-func (c *fastLate) Prune(now berth.Time) { c.free.prune(now) }
+func (c *fastLate) Prune(now berth.Time) {
+	c.free.prune(now)
+	c.seams.prune(now)
+}
 
 // Free returns the least free count of the interval in O(log n).
 func (c *fastLate) Free(iv berth.Interval) (berth.Count, berth.PESet) {

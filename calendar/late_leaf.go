@@ -16,12 +16,24 @@ const lateLeafCap = 62
 const maxLateOffset = math.MaxUint32 - 1
 
 // latePoint is one change of the free count, packed: the time as an offset
-// from its leaf's base in the upper half, the signed change in the lower.
-// Packed points of one leaf are ordered as their times.
+// from its leaf's base in the upper half, the signed change in 22 bits below it,
+// which hold ±berth.MaxPEs, and in the last 10 how many PEs end and begin there
+// besides, up to maxLateSeam. Packed points of one leaf are ordered as their times.
 type latePoint uint64
 
 func (p latePoint) offset() berth.Time { return berth.Time(p >> 32) }
-func (p latePoint) delta() berth.Count { return berth.Count(int32(uint32(p))) }
+func (p latePoint) delta() berth.Count { return berth.Count(int32(uint32(p)) >> lateSeamBits) }
+func (p latePoint) seam() berth.Count  { return berth.Count(p & maxLateSeam) }
+
+// lateChange packs a change and a seam, for a point that lacks its time only.
+func lateChange(delta, seam berth.Count) latePoint {
+	return latePoint(uint32(delta)<<lateSeamBits | uint32(seam))
+}
+
+const (
+	lateSeamBits = 10
+	maxLateSeam  = 1<<lateSeamBits - 1
+)
 
 // lateLeaf holds consecutive points. A point's change is never 0, which is all
 // it takes to be canonical. base is at most the first point's time.
@@ -108,22 +120,38 @@ func (l *lateLeaf) fits(first, last berth.Time) bool {
 // takes reports whether there is room for two more points, one of them at t.
 func (l *lateLeaf) takes(t berth.Time) bool { return l.n+2 <= lateLeafCap && l.fits(t, t) }
 
-// add changes the free count by delta from t on. The leaf must have room for a
-// point there.
-func (l *lateLeaf) add(t berth.Time, delta berth.Count) {
+// add changes the free count by delta from t on, for a booking that is made or, if
+// not made, given back. The leaf must have room for a point there. It returns by how
+// much more PEs end and begin at t than the leaf can say; where that is negative,
+// what is given back neither begins nor ends there as far as the leaf knows.
+func (l *lateLeaf) add(t berth.Time, delta berth.Count, made bool) (rest berth.Count) {
 	key := l.key(t)
 	i, n := l.index(key), int(l.n)
-	if i < n && l.pts[i]>>32 == key>>32 {
-		delta += l.pts[i].delta()
-		if delta != 0 {
-			l.pts[i] = key | latePoint(uint32(delta))
-			return
+	if i == n || l.pts[i]>>32 != key>>32 {
+		copy(l.pts[i+1:n+1], l.pts[i:n])
+		l.pts[i] = key | lateChange(delta, 0)
+		l.n++
+		if made {
+			return 0
 		}
+		return -max(delta, -delta)
+	}
+	was, seam := l.pts[i].delta(), l.pts[i].seam()
+	against := min(max(delta, 0), max(-was, 0)) + min(max(-delta, 0), max(was, 0))
+	if made {
+		seam += against
+	} else {
+		seam += against - max(delta, -delta)
+	}
+	if delta += was; delta == 0 {
 		copy(l.pts[i:n-1], l.pts[i+1:n])
 		l.n--
-		return
+		return seam
 	}
-	copy(l.pts[i+1:n+1], l.pts[i:n])
-	l.pts[i] = key | latePoint(uint32(delta))
-	l.n++
+	known := min(max(seam, 0), maxLateSeam)
+	l.pts[i] = key | lateChange(delta, known)
+	return seam - known
 }
+
+// unsew makes n PEs fewer end and begin at a time of which the leaf has a point.
+func (l *lateLeaf) unsew(t berth.Time, n berth.Count) { l.pts[l.index(l.key(t))] -= latePoint(n) }

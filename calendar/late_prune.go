@@ -35,7 +35,7 @@ func (t *lateTree) prune(now berth.Time) {
 	leaf.n = int32(copy(leaf.pts[:], leaf.points()[gone:]))
 	t.feed()
 	if sum != 0 {
-		t.point(now, sum, lateDusk, allLateClasses)
+		t.point(now, sum, true, lateDusk, allLateClasses)
 	}
 }
 

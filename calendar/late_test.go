@@ -3,6 +3,7 @@ package calendar
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -37,6 +38,7 @@ var lateWorlds = []lateWorld{
 	{"mixed scales", 64, 20, 0, 1 << 41, 2000, 40, 20, 1, 200, 4},
 	{"many", 256, 128, 0, 200000, 900, 50, 8, 1, 4000, 100},
 	{"backlog", 64, 40, 0, 1, 900, 40, 22, 0, 1500, 50},
+	{"great seams", 5000, 4000, 0, 60, 20, 40, 25, 20, 60, 1},
 	{"sparse", 128, 50, 0, 50000, 900, 25, 25, 0, 300, 5},
 }
 
@@ -130,6 +132,37 @@ func (d *lateDuel) compare() {
 	got, want := slices.Collect(d.fast.Records()), slices.Collect(d.plain.Records())
 	if !slices.EqualFunc(got, want, func(a, b Record) bool { return a.Time == b.Time && a.Free == b.Free }) {
 		d.t.Errorf("records\n%v, want\n%v", got, want)
+	}
+	seams := map[berth.Time]berth.Count{}
+	for _, s := range d.plain.(*plain[berth.Count]).seams {
+		seams[s.time] = s.amount
+	}
+	if got := d.fast.allSeams(); !maps.Equal(got, seams) {
+		d.t.Errorf("seams\n%v, want\n%v", got, seams)
+	}
+}
+
+// allSeams returns how many PEs end and begin at each time.
+func (c *fastLate) allSeams() map[berth.Time]berth.Count {
+	seams := maps.Clone(c.seams.at)
+	maps.DeleteFunc(seams, func(t berth.Time, _ berth.Count) bool { return t < c.seams.pruned })
+	c.free.eachLeaf(c.free.root, func(l *lateLeaf) {
+		for _, p := range l.points() {
+			if p.seam() > 0 {
+				seams[l.time(p)] += p.seam()
+			}
+		}
+	})
+	return seams
+}
+
+func (t *lateTree) eachLeaf(nd *lateNode, visit func(*lateLeaf)) {
+	for i := range int(nd.n) {
+		if nd.level == 0 {
+			visit(nd.leaf[i])
+		} else {
+			t.eachLeaf(nd.kid[i], visit)
+		}
 	}
 }
 
@@ -230,16 +263,31 @@ func (d *lateDuel) book() {
 func (d *lateDuel) giveBack() {
 	b := Block{NPE: d.pes(), Start: d.time()}
 	b.End = b.Start.Add(d.duration())
+	i := -1
 	if len(d.live) > 0 && d.rng.IntN(10) > 0 {
-		i := d.rng.IntN(len(d.live))
-		b = d.live[i]
-		d.live[i] = d.live[len(d.live)-1]
-		d.live = d.live[:len(d.live)-1]
-		if b.End-b.Start > 1 && d.rng.IntN(5) == 0 {
-			b.Start += berth.Time(d.rng.Int64N(int64(b.End - b.Start)))
+		i = d.rng.IntN(len(d.live))
+		if b = d.live[i]; d.rng.IntN(3) == 0 {
+			b, i = d.wrong(b), -1
 		}
 	}
-	d.same(fmt.Sprintf("Remove(%+v)", b), d.fast.Remove(b), d.plain.Remove(b))
+	if d.same(fmt.Sprintf("Remove(%+v)", b), d.fast.Remove(b), d.plain.Remove(b)) && i >= 0 {
+		d.live[i] = d.live[len(d.live)-1]
+		d.live = d.live[:len(d.live)-1]
+	}
+}
+
+// wrong returns a block that is like a booking, but in its start, its end or its PEs.
+func (d *lateDuel) wrong(b Block) Block {
+	shift := berth.Time(d.rng.Int64N(2*int64(b.End-b.Start)+1)) - (b.End - b.Start)
+	switch d.rng.IntN(3) {
+	case 0:
+		b.Start += shift
+	case 1:
+		b.End += shift
+	default:
+		b.NPE += d.pes()
+	}
+	return b
 }
 
 func (d *lateDuel) ask() {

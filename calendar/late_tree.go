@@ -66,10 +66,12 @@ func (t *lateTree) overPath(path *latePath, iv berth.Interval) lateBounds {
 }
 
 // shiftPath changes the value by delta throughout iv, for a path that leads to
-// leaf at iv.Start. It costs O(log n): each end of iv touches one leaf and, where
+// leaf at iv.Start: a booking is made if delta is negative, and given back if not.
+// It returns for both ends what lateLeaf.add does. It costs O(log n): each end of iv touches one leaf and, where
 // their figures change, the nodes above. Runs of classes other than those touched
 // are the same before and after.
-func (t *lateTree) shiftPath(path *latePath, leaf *lateLeaf, iv berth.Interval, delta berth.Count, touched lateSet) {
+func (t *lateTree) shiftPath(path *latePath, leaf *lateLeaf, iv berth.Interval, delta berth.Count, touched lateSet) (start, end berth.Count) {
+	made := delta < 0
 	nd, i, hi := path[0].nd, path[0].i, path[0].hi
 	j, other, v := i, leaf, path[0].v
 	if iv.End < hi {
@@ -82,41 +84,43 @@ func (t *lateTree) shiftPath(path *latePath, leaf *lateLeaf, iv berth.Interval, 
 		}
 	}
 	if iv.End >= hi || !leaf.takes(iv.Start) || !other.takes(iv.End) || (j == i && !leaf.fits(iv.Start, iv.End)) {
-		t.pointPath(path, leaf, iv.Start, delta, lateDusk, touched)
-		t.point(iv.End, -delta, iv.Start, touched)
-		return
+		start = t.pointPath(path, leaf, iv.Start, delta, made, lateDusk, touched)
+		end = t.point(iv.End, -delta, made, iv.Start, touched)
+		return start, end
 	}
 	// Both ends lie in leaves of one node, perhaps in one leaf.
 	t.known(path, lateDusk, delta, touched)
-	leaf.add(iv.Start, delta)
-	other.add(iv.End, -delta)
+	start = leaf.add(iv.Start, delta, made)
+	end = other.add(iv.End, -delta, made)
 	if j != i {
 		if nd.runs != nil {
 			nd.runs.change(j, v, v+delta, -delta, touched)
 		}
 		t.settlePair(path, leaf, other, j)
-		return
+		return start, end
 	}
 	t.settle(path, leaf)
+	return start, end
 }
 
-// point changes the value by delta from at on. since is the start of the
+// point changes the value by delta from at on, see lateLeaf.add. since is the start of the
 // interval whose end this is, and lateDusk if this is a start.
-func (t *lateTree) point(at berth.Time, delta berth.Count, since berth.Time, touched lateSet) {
+func (t *lateTree) point(at berth.Time, delta berth.Count, made bool, since berth.Time, touched lateSet) berth.Count {
 	var path latePath
 	leaf := t.lead(&path, at)
-	t.pointPath(&path, leaf, at, delta, since, touched)
+	return t.pointPath(&path, leaf, at, delta, made, since, touched)
 }
 
 // pointPath is point for a path that leads to leaf at that time.
-func (t *lateTree) pointPath(path *latePath, leaf *lateLeaf, at berth.Time, delta berth.Count, since berth.Time, touched lateSet) {
+func (t *lateTree) pointPath(path *latePath, leaf *lateLeaf, at berth.Time, delta berth.Count, made bool, since berth.Time, touched lateSet) berth.Count {
 	for leaf.n == lateLeafCap || !leaf.fits(at, at) {
 		t.split(path, leaf, at)
 		leaf = t.lead(path, at)
 	}
 	t.known(path, since, delta, touched)
-	leaf.add(at, delta)
+	rest := leaf.add(at, delta, made)
 	t.settle(path, leaf)
+	return rest
 }
 
 // known adjusts what is known of the runs along the path for a point that
@@ -172,4 +176,10 @@ func (t *lateTree) climb(path *latePath, level int) {
 			return
 		}
 	}
+}
+
+// leafAt returns the leaf whose span contains at.
+func (t *lateTree) leafAt(at berth.Time) *lateLeaf {
+	var path latePath
+	return t.lead(&path, at)
 }

@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -48,6 +49,7 @@ type room[S any] interface {
 	take(v, amount S) S // a new value
 	canGive(v, amount S) bool
 	give(v, amount S) S // a new value
+	less(a, b S) S      // what of a is not in b; a new value
 }
 
 type plain[S any] struct {
@@ -55,6 +57,14 @@ type plain[S any] struct {
 	binding berth.Binding
 	room    room[S]
 	free    steps[S]
+	seams   []seam[S] // in order of time
+}
+
+// seam is how much is given back at a time and taken again there, with another
+// booking: what the records do not show, since it does not change.
+type seam[S any] struct {
+	time   berth.Time
+	amount S
 }
 
 func newPlain[S any](size berth.Count, binding berth.Binding, room room[S]) *plain[S] {
@@ -79,8 +89,64 @@ func (c *plain[S]) Add(b Block) error {
 	}) {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are taken during %s", b.NPE, taken)
 	}
+	if ends, _, ok := c.changes(b.Start); ok {
+		c.sew(b.Start, c.room.meet(ends, amount))
+	}
+	if _, begins, ok := c.changes(b.End); ok {
+		c.sew(b.End, c.room.meet(begins, amount))
+	}
 	c.free.update(iv, func(v S) S { return c.room.take(v, amount) }, c.room.equal)
 	return nil
+}
+
+// changes returns how much more ends than begins at a time, and how much more begins
+// than ends; ok is false if nothing changes there.
+func (c *plain[S]) changes(t berth.Time) (ends, begins S, ok bool) {
+	i := c.free.index(t)
+	if i < 0 || c.free.times[i] != t {
+		return ends, begins, false
+	}
+	before, after := c.free.value(i-1), c.free.values[i]
+	return c.room.less(after, before), c.room.less(before, after), true
+}
+
+// sew makes an amount more end and begin at a time.
+func (c *plain[S]) sew(t berth.Time, amount S) {
+	if c.room.count(amount) == 0 {
+		return
+	}
+	i, found := c.seam(t)
+	if found {
+		c.seams[i].amount = c.room.give(c.seams[i].amount, amount)
+		return
+	}
+	c.seams = slices.Insert(c.seams, i, seam[S]{t, amount})
+}
+
+// sewn reports whether an amount ends and begins at a time.
+func (c *plain[S]) sewn(t berth.Time, amount S) bool {
+	if c.room.count(amount) == 0 {
+		return true
+	}
+	i, found := c.seam(t)
+	return found && c.room.covers(c.seams[i].amount, amount)
+}
+
+// unpick makes an amount less end and begin at a time.
+func (c *plain[S]) unpick(t berth.Time, amount S) {
+	if c.room.count(amount) == 0 {
+		return
+	}
+	i, _ := c.seam(t)
+	c.seams[i].amount = c.room.less(c.seams[i].amount, amount)
+	if c.room.count(c.seams[i].amount) == 0 {
+		c.seams = slices.Delete(c.seams, i, i+1)
+	}
+}
+
+// seam returns the position of the first seam not before t.
+func (c *plain[S]) seam(t berth.Time) (i int, found bool) {
+	return slices.BinarySearchFunc(c.seams, t, func(s seam[S], t berth.Time) int { return cmp.Compare(s.time, t) })
 }
 
 func (c *plain[S]) Remove(b Block) error {
@@ -95,11 +161,44 @@ func (c *plain[S]) Remove(b Block) error {
 	}) {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, missing)
 	}
+	start, end := amount, amount // what begins and ends there as others end and begin
+	if _, begins, ok := c.changes(b.Start); ok {
+		start = c.room.less(amount, begins)
+	}
+	if ends, _, ok := c.changes(b.End); ok {
+		end = c.room.less(amount, ends)
+	}
+	switch at, ok := c.parted(iv, amount); {
+	case ok:
+		return parted(&b, at)
+	case !c.sewn(b.Start, start):
+		return notBegun(&b)
+	case !c.sewn(b.End, end):
+		return notEnded(&b)
+	}
+	c.unpick(b.Start, start)
+	c.unpick(b.End, end)
 	c.free.update(iv, func(v S) S { return c.room.give(v, amount) }, c.room.equal)
 	return nil
 }
 
-func (c *plain[S]) Prune(now berth.Time) { c.free.prune(now, c.room.equal) }
+// parted returns the first time inside iv at which a PE of the amount ends with one
+// booking and begins with another. Under late binding there are no such PEs.
+func (c *plain[S]) parted(iv berth.Interval, amount S) (at berth.Time, ok bool) {
+	i, _ := c.seam(iv.Start + 1)
+	for ; c.binding == berth.Early && i < len(c.seams) && c.seams[i].time < iv.End; i++ {
+		if !c.room.canGive(c.seams[i].amount, amount) {
+			return c.seams[i].time, true
+		}
+	}
+	return 0, false
+}
+
+func (c *plain[S]) Prune(now berth.Time) {
+	c.free.prune(now, c.room.equal)
+	i, _ := c.seam(now + 1)
+	c.seams = slices.Delete(c.seams, 0, i)
+}
 
 func (c *plain[S]) Find(q Query, rule Rule) (Fit, bool) {
 	if q.Validate(c.binding) != nil {

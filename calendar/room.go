@@ -85,6 +85,8 @@ func (*sets) give(v, amount bitset.Set) bitset.Set {
 	return w
 }
 
+func (r *sets) less(a, b bitset.Set) bitset.Set { return r.take(a, b) }
+
 // counts is the room of late binding: how many PEs are free.
 type counts struct{ size berth.Count }
 
@@ -100,3 +102,4 @@ func (counts) canTake(v, amount berth.Count) bool              { return v >= amo
 func (counts) take(v, amount berth.Count) berth.Count          { return v - amount }
 func (r counts) canGive(v, amount berth.Count) bool            { return v+amount <= r.size }
 func (counts) give(v, amount berth.Count) berth.Count          { return v + amount }
+func (counts) less(a, b berth.Count) berth.Count               { return max(a-b, 0) }

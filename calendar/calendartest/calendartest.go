@@ -54,6 +54,9 @@ var tests = []struct {
 	{"eligible PEs", berth.Early, eligiblePEs},
 	{"counts join where sets do not", berth.Late, countsJoin},
 
+	{"remove what was never booked", "", neverBooked},
+	{"remove some of the PEs", "", removePartOfPEs},
+
 	{"all small cases", "", smallCases},
 
 	// Laws over random calendars.

@@ -99,6 +99,7 @@ var actions = []struct {
 	{"remove any", (*machine).removeAny},
 	{"remove live", (*machine).removeLive},
 	{"remove rest", (*machine).removeRest},
+	{"remove wrong", (*machine).removeWrong},
 }
 
 // machineLaws runs the machine under rapid, which shrinks what fails, and then
@@ -278,23 +279,64 @@ func (ma *machine) removeLive(t rapid.TB, from chooser) {
 	}
 }
 
-// removeRest gives back what is left of a block after some time has passed
+// removeRest gives back what is left of a booking after some time has been forgotten
 // (b.2: early completion).
 func (ma *machine) removeRest(t rapid.TB, from chooser) {
 	b, ok := ma.takeLive(from)
 	if !ok {
 		return
 	}
-	b.Start = max(b.Start, ma.pruned) + berth.Time(from.pick("passed", 4))
-	if b.Start < b.End {
-		ma.remove(t, b)
+	if now := max(b.Start, ma.pruned) + berth.Time(from.pick("passed", 4)); now < b.End {
+		ma.pruneTo(t, now)
+		b.Start = max(b.Start, now)
 	}
+	ma.remove(t, b)
+}
+
+// removeWrong tries to give back what is like a booking, but was not booked: part of
+// it, more than it, other PEs, two that follow one another as one.
+func (ma *machine) removeWrong(t rapid.TB, from chooser) {
+	if len(ma.live) == 0 {
+		return
+	}
+	b := ma.live[from.pick("which", len(ma.live))]
+	was := b
+	switch from.pick("what", 6) {
+	case 0:
+		b.Start += berth.Time(from.pick("later", int(b.End-b.Start)))
+	case 1:
+		b.End -= berth.Time(from.pick("less", int(b.End-b.Start)))
+	case 2:
+		b.Start -= berth.Time(from.pick("earlier", int(b.Start-ma.m.first)+1))
+	case 3:
+		b.End += berth.Time(from.pick("more", int(ma.m.last()-b.End)+1))
+	case 4:
+		other := ma.anyBlock(from)
+		b.NPE, b.PEs = other.NPE, other.PEs
+	case 5:
+		for _, next := range ma.live {
+			if next.Start == b.End && (ma.m.binding == berth.Late || next.PEs.Overlap(b.PEs) > 0) {
+				b.End, b.NPE, b.PEs = next.End, min(b.NPE, next.NPE), b.PEs.And(next.PEs)
+				break
+			}
+		}
+		if ma.m.binding == berth.Early {
+			b.NPE = b.PEs.Count()
+		}
+	}
+	if ma.m.binding == berth.Early && (b.Start != was.Start || b.End != was.End) && ma.m.canRemove(was) && ma.m.canRemove(b) {
+		t.Fatalf("%+v can be removed, like %+v, which was booked", b, was)
+	}
+	ma.remove(t, b)
 }
 
 // prune moves on by a few seconds, more rarely far.
 func (ma *machine) prune(t rapid.TB, from chooser) {
 	now := ma.pruned + berth.Time(from.pick("seconds on", oneOf(from, "at most", 2, 4, 4, 16)))
-	now = min(now, ma.m.last()-1)
+	ma.pruneTo(t, min(now, ma.m.last()-1))
+}
+
+func (ma *machine) pruneTo(t rapid.TB, now berth.Time) {
 	want := ma.m.clone()
 	want.prune(now)
 	for range 2 { // the second time must change nothing

@@ -19,13 +19,15 @@ type model struct {
 	first   berth.Time
 	seconds []second
 	avails  []avail // of the seconds, as far as worked out since the last change
+	added   int     // bookings so far
 }
 
-// second is one second: who is busy under early binding, how many PEs are
-// booked under late binding.
+// second is one second. Under early binding: the number of the booking that has each
+// PE, 0 for none. Under late binding: how many PEs are booked, and in how many of
+// them a booking begins with the second, or has ended before it.
 type second struct {
-	busy   []bool
-	booked berth.Count
+	owner                []int
+	booked, begin, ended berth.Count
 }
 
 // avail is what is free at a second or throughout several: the PEs under
@@ -47,7 +49,7 @@ func (m *model) untouched() second {
 	if m.binding == berth.Late {
 		return second{}
 	}
-	return second{busy: make([]bool, m.size)}
+	return second{owner: make([]int, m.size)}
 }
 
 func (m *model) clone() *model {
@@ -55,7 +57,7 @@ func (m *model) clone() *model {
 	copied.avails = nil
 	copied.seconds = slices.Clone(m.seconds)
 	for i := range copied.seconds {
-		copied.seconds[i].busy = slices.Clone(copied.seconds[i].busy)
+		copied.seconds[i].owner = slices.Clone(copied.seconds[i].owner)
 	}
 	return &copied
 }
@@ -89,8 +91,8 @@ func (m *model) availOf(s second) avail {
 		return avail{n: m.size - s.booked}
 	}
 	a := avail{free: make([]bool, m.size)}
-	for pe, busy := range s.busy {
-		if !busy {
+	for pe, owner := range s.owner {
+		if owner == 0 {
 			a.free[pe] = true
 			a.n++
 		}
@@ -175,8 +177,8 @@ func (m *model) canAdd(b calendar.Block) bool {
 		if m.binding == berth.Late {
 			ok = ok && s.booked+b.NPE <= m.size
 		}
-		for pe, busy := range s.busy {
-			ok = ok && (!busy || !b.PEs.Contains(berth.PE(pe)))
+		for pe, owner := range s.owner {
+			ok = ok && (owner == 0 || !b.PEs.Contains(berth.PE(pe)))
 		}
 	})
 	return ok
@@ -184,38 +186,58 @@ func (m *model) canAdd(b calendar.Block) bool {
 
 func (m *model) canRemove(b calendar.Block) bool {
 	ok := true
-	m.within(b.Start, b.End, func(s *second) {
-		if m.binding == berth.Late {
-			ok = ok && s.booked >= b.NPE
+	if m.binding == berth.Late {
+		m.within(b.Start, b.End, func(s *second) { ok = ok && s.booked >= b.NPE })
+		return ok && m.second(b.Start).begin >= b.NPE && m.second(b.End).ended >= b.NPE
+	}
+	for pe := range m.size {
+		if !b.PEs.Contains(berth.PE(pe)) {
+			continue
 		}
-		for pe, busy := range s.busy {
-			ok = ok && (busy || !b.PEs.Contains(berth.PE(pe)))
-		}
-	})
+		owner := m.second(b.Start).owner[pe]
+		m.within(b.Start, b.End, func(s *second) { ok = ok && owner > 0 && s.owner[pe] == owner })
+		ok = ok && m.second(b.Start - 1).owner[pe] != owner && m.second(b.End).owner[pe] != owner
+	}
 	return ok
 }
 
-func (m *model) add(b calendar.Block)    { m.book(b, b.NPE, true) }
-func (m *model) remove(b calendar.Block) { m.book(b, -b.NPE, false) }
+// second returns the second at a time, which may be before the first.
+func (m *model) second(t berth.Time) second {
+	if t < m.first {
+		return m.untouched()
+	}
+	return m.seconds[min(t, m.last())-m.first]
+}
 
-func (m *model) book(b calendar.Block, by berth.Count, busy bool) {
+func (m *model) add(b calendar.Block) {
+	m.added++
+	m.book(b, b.NPE, m.added)
+}
+
+func (m *model) remove(b calendar.Block) { m.book(b, -b.NPE, 0) }
+
+func (m *model) book(b calendar.Block, by berth.Count, owner int) {
 	m.avails = nil
 	m.within(b.Start, b.End, func(s *second) {
 		if m.binding == berth.Late {
 			s.booked += by
 		}
-		for pe := range s.busy {
+		for pe := range s.owner {
 			if b.PEs.Contains(berth.PE(pe)) {
-				s.busy[pe] = busy
+				s.owner[pe] = owner
 			}
 		}
 	})
+	m.seconds[b.Start-m.first].begin += by
+	m.seconds[b.End-m.first].ended += by
 }
 
-// prune makes everything before now free (b.3).
+// prune makes everything before now free (b.3); what reaches into now begins there.
 func (m *model) prune(now berth.Time) {
 	m.avails = nil
 	m.within(m.first, now, func(s *second) { *s = m.untouched() })
+	at := &m.seconds[now-m.first]
+	at.begin, at.ended = at.booked, 0
 }
 
 // records lists the seconds that differ from the one before (a).
