@@ -85,7 +85,9 @@ func compareSeams(t *testing.T, s *seams, want map[berth.Time]pieces, span berth
 // The marks of sets that have a PE in common have a bit in common; those of other
 // words and of other quarters of a word have none, up to 1,024 PEs.
 func TestMarks(t *testing.T) {
-	of := func(lo, hi berth.PE) uint64 { return appendPieces(nil, berth.NewPESet(berth.Run{Lo: lo, Hi: hi})).mark() }
+	of := func(lo, hi berth.PE) uint64 {
+		return appendPieces(nil, berth.NewPESet(berth.Run{Lo: lo, Hi: hi})).mark()
+	}
 	var all uint64
 	for quarter := range berth.PE(64) {
 		mark := of(quarter*16, quarter*16+16)
