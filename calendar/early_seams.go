@@ -17,7 +17,7 @@ type seams struct {
 	chunks []*seamChunk
 }
 
-const seamsInChunk = 64
+const seamsInChunk = 32
 
 type seamChunk struct {
 	n     int
