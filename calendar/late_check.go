@@ -14,10 +14,12 @@ func (c *fastLate) check() error {
 	if err := c.free.check(); err != nil {
 		return err
 	}
-	for at, n := range c.seams.at {
-		if n < 1 {
-			return fmt.Errorf("%d PEs more end and begin at %d", n, at)
-		}
+	least := berth.Count(1)
+	for _, n := range c.seams.at {
+		least = min(least, n)
+	}
+	if least < 1 {
+		return fmt.Errorf("a seam of %d PEs is kept", least)
 	}
 	if c.fitPEs > 0 && c.free.over(c.fit).low < c.fitPEs {
 		return fmt.Errorf("%d PEs are not free during %s", c.fitPEs, c.fit)

@@ -3,6 +3,7 @@ package lint
 import (
 	"go/types"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -336,4 +337,28 @@ func TestExceptionsCoverNamedPlacesAlone(t *testing.T) {
 		{file: "q/x.go", line: 5, where: "q/x.go f", text: "four"},
 	}), "p/x.go:3: two", "q/x.go:5: four")
 	expect(t, x.stale(), `the exception "p/x.go g" covers no fault; delete its row`)
+}
+
+// What is planted in the state of the engine itself is seen, with the table as it is.
+func TestOwnerRuleSeesFaultsPlantedInTheEngine(t *testing.T) {
+	const header = "package state\nimport (\"github.com/berth-hpc/berth\"; \"github.com/berth-hpc/berth/calendar\")\nvar _, _ = berth.Forever, calendar.Earliest\n"
+	for _, c := range []struct{ src, want string }{
+		{`func (s *State) Skip() { s.now++ }`, "(*State).Skip writes s.now, the state's now"},
+		{`func (e *Entry) Drop() { e.r.Stocks = nil }`, "(*Entry).Drop writes e.r.Stocks, the state's r"},
+		{`func (s *State) Lose() { s.outages[0].Until = 0 }`, "(*State).Lose writes s.outages[0].Until, the state's Until"},
+		{`func (s *State) Take(b calendar.Block) error { return s.pools[0].calendar.Add(b) }`, "(*State).Take writes s.pools[0].calendar, the state's calendar"},
+		{`func (s *State) Later(e *Entry, until berth.Time) error { return s.extend(e, until) }`, "(*State).Later calls extend, which writes the state"},
+		{`func (t *Trial) Keep() { t.log = nil }`, "(*Trial).Keep writes t.log, the state's log"},
+		{`func (s *State) When(e *Entry) berth.Time { return max(s.now, e.Start()) }`, ""},
+	} {
+		pkgs := slices.Clone(rooms(t))
+		i := slices.IndexFunc(pkgs, func(p *source.Package) bool { return p.Path == owned[0].room })
+		files := append(slices.Clone(pkgs[i].Files), parsed(t, path.Join(owned[0].room, "planted.go"), header+c.src))
+		planted, err := typed(t).Check(owned[0].room, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkgs[i] = planted
+		expect(t, texts(ownerFaults(typed(t).Fset, []*source.Package{planted}, newQuiet(pkgs), owned[0])), lines(c.want)...)
+	}
 }

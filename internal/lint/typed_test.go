@@ -207,15 +207,21 @@ func plantTyped(t *testing.T, folder string, sources ...string) *source.Package 
 		if test {
 			name = strings.TrimSuffix(name, ".go") + "_test.go"
 		}
-		syntax, err := parser.ParseFile(typed(t).Fset, name, src, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, &source.File{Name: name, Syntax: syntax, Source: []byte(src)})
+		files = append(files, parsed(t, name, src))
 	}
 	p, err := typed(t).Check(folder, files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// parsed returns a file of the module that exists in a test only.
+func parsed(t *testing.T, name, src string) *source.File {
+	t.Helper()
+	syntax, err := parser.ParseFile(typed(t).Fset, name, src, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &source.File{Name: name, Syntax: syntax, Source: []byte(src)}
 }

@@ -190,8 +190,9 @@ func (s *State) Idle(i int, n berth.Count, others berth.PESet) (pes berth.PESet,
 		return berth.PESet{}, false
 	}
 	if !others.Empty() {
-		idle = append(bitset.Set(nil), idle...)
-		idle.Delete(others)
+		rest := append(bitset.Set(nil), idle...)
+		rest.Delete(others)
+		return rest.Lowest(n), true
 	}
 	return idle.Lowest(n), true
 }
