@@ -35,7 +35,7 @@ func reservation(r *service.Reservation) form.Reservation {
 		}
 		f.Data = &form.Transfer{Start: form.TimeOf(start), End: form.TimeOf(end)}
 	}
-	f.Expires, f.Missing, f.Shown = form.TimeOf(r.Expires), r.Missing, r.CheckedIn
+	f.Expires, f.Missing, f.CheckedIn = form.TimeOf(r.Expires), r.Missing, r.CheckedIn
 	if f.Refusal = refusal(r.Refusal, q); f.Refusal != nil {
 		f.Reason = f.Refusal.Reason
 	}

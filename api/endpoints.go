@@ -46,7 +46,7 @@ var endpoints = []endpoint{
 	},
 	{
 		method: http.MethodPost, path: "/v1/offers/{id}/hold", id: "hold", role: service.User,
-		about: "Ask for what was offered, held until it is confirmed. Somebody may have been faster.",
+		about: "Ask for what was offered, held until it is confirmed, but not beyond its end. Another request may have been faster; an offer is taken once.",
 		body:  object(holdBody), bare: true, keyed: true, status: http.StatusCreated, answer: form.Answer{}, do: (*call).hold,
 	},
 	{

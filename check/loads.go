@@ -125,6 +125,8 @@ func (k *known) line(rec *record) {
 	switch {
 	case rec.kind == booking:
 		since = math.MinInt64
+	case rec.kind == outage && rec.has(fArrival):
+		since = min(rec.arrival, rec.start) // when it became known
 	case rec.kind != request:
 		since = rec.start
 	}

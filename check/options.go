@@ -24,6 +24,8 @@ type Options struct {
 	// not, in thousandths of that for which the durations of variants are given;
 	// 0 is that speed, and so is a nil function.
 	Speed func(site, pool string, accelerated bool) berth.Speed
+	// Fastest is the highest speed of any pool; 0 is the standard speed.
+	Fastest berth.Speed
 	// Node returns what one PE of a pool has. Memory of 0 is not known and not
 	// checked. A nil function leaves memory and accelerators unchecked.
 	Node func(site, pool string) berth.Node
@@ -46,13 +48,25 @@ type Options struct {
 func Against(sites []berth.Site, uplink int64) Options {
 	known := catalogue(sites)
 	return Options{
-		Sizes: known.size, Names: known.names, Speed: known.speed, Node: known.node, Partitions: known.partitions,
+		Fastest: known.fastest(),
+		Sizes:   known.size, Names: known.names, Speed: known.speed, Node: known.node, Partitions: known.partitions,
 		Software: known.software, Storage: known.storage, Uplink: uplink,
 	}
 }
 
 // catalogue is sites by the names that Options has.
 type catalogue []berth.Site
+
+// fastest returns the highest speed of a pool, but no less than the standard one.
+func (c catalogue) fastest() berth.Speed {
+	fastest := berth.StandardSpeed
+	for i := range c {
+		for k := range c[i].Pools {
+			fastest = max(fastest, c[i].Pools[k].Speed)
+		}
+	}
+	return fastest
+}
 
 // site returns a site, nil if there is no such site.
 func (c catalogue) site(name string) *berth.Site {

@@ -264,8 +264,12 @@ func (c *checker) checkRequest(i int, rec *record) {
 			c.add1(BadRequest, i, "a variant of %d PEs for %d s; it needs at least 1 PE and 1 s", v.npe, v.duration)
 		}
 	}
-	if !rec.accepted && (c.opts.Speed != nil || berth.Reason(rec.reason) == berth.DeadlineMissed) {
+	switch {
+	case rec.accepted:
+	case berth.Reason(rec.reason) == berth.DeadlineMissed:
 		shortest = 1
+	default:
+		shortest = at(shortest, int64(c.opts.Fastest))
 	}
 	if earliest := rec.ready + shortest; rec.deadline < earliest {
 		c.add1(DeadlineTooEarly, i, "the deadline %d is before ready + duration = %d + %d = %d",

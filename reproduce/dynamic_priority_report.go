@@ -16,7 +16,7 @@ func gridNotes(d *gridData) []string {
 		"A gridlet without a wanted start is reserved too, at the earliest gap of the pool that can start it first; the paper's \"random manner\" of choosing a resource is left for that, and among pools that are free at once the fastest is taken instead of a random one.",
 		fmt.Sprintf("A wanted start is a window of the run time on the slowest pool, because one deadline serves pools of different speed. On faster pools that leaves up to a minute: of 1500 reserved gridlets %s on average are promised a start after the wanted one (DPSAR, 30 %%).", interval(late)),
 		"SD is half of the 10 levels; users served alone have 3 gridlets a round, as in the paper's example, and the rest is deferred to the next round. With 50 users on 10 levels hardly anybody is served alone.",
-		"Promised starts are those decided at time 0. A gridlet whose PEs are still in use waits for the first of its resource (W1 to W4). Under W2b it is Berth's overrun policy \"delay\" instead: who overruns goes on, and the promise in the way moves to the next gap on its resource, which in a full queue is far away.",
+		"Promised starts are those decided at time 0. A gridlet whose PEs are still in use waits for the first of its resource (W1 to W4). Under W2b it is Berth's overrun policy \"delay\" instead: what overruns goes on, and the promise in the way moves to the next gap on any resource in its window, or else after its window on its own; in a full queue both are far away.",
 		"Every order sees the same users, lengths, wanted starts and errors in each repetition, and who is reserved at 10 % is so at 20 and 30 %; intervals are Student's t over the differences.",
 	}
 }

@@ -29,6 +29,8 @@ type named struct {
 	request berth.Request
 	user    string
 	expires berth.Time
+	taken   bool
+	key     string // under which it was taken
 }
 
 func newOffers() offers { return offers{known: map[string]named{}} }
@@ -95,17 +97,41 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	})
 }
 
-// Hold asks for what was offered, held for so long. What was to start before now
-// starts now, and ends as much later. Somebody may have been faster: then it is
-// refused like any other request.
+// take returns what was offered to somebody, for whom it is taken from now on. Code
+// NotFound: there is no such offer. Code Conflict: it was taken before, under no key or
+// another one.
+func (o *offers) take(offer string, ask *Ask, now berth.Time) (berth.Request, error) {
+	it, known := o.known[offer]
+	switch {
+	case !known || it.expires <= now || !ask.By.Owns(it.user):
+		return berth.Request{}, berth.Errorf(berth.NotFound, "offer", "no offer %q; offers last half an hour, ask again", offer)
+	case it.taken && (ask.Key == "" || ask.Key != it.key):
+		return berth.Request{}, berth.Errorf(berth.Conflict, "offer", "%q has been taken; an offer is taken once, ask for others", offer)
+	}
+	it.taken, it.key = true, ask.Key
+	o.known[offer] = it
+	return it.request, nil
+}
+
+// release lets an offer be taken again that was not had.
+func (o *offers) release(offer string) {
+	if it, known := o.known[offer]; known {
+		it.taken, it.key = false, ""
+		o.known[offer] = it
+	}
+}
+
+// Hold asks for what was offered, held for so long, but not beyond its end. What was
+// to start before now starts now, and ends as much later. Another request may have
+// been faster: then it is refused like any other. An offer is taken once: again it is
+// a conflict, but for the same call under the same key.
 func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Duration) (Answer, error) {
 	r, err := call(ctx, h, func(answer func(berth.Request, error)) {
-		o, known := h.offers.known[offer]
-		if !known || o.expires <= h.clock() || !ask.By.Owns(o.user) {
-			answer(berth.Request{}, berth.Errorf(berth.NotFound, "offer", "no offer %q; offers last half an hour, ask again", offer))
+		r, err := h.offers.take(offer, &ask, h.clock())
+		if err != nil {
+			answer(berth.Request{}, err)
 			return
 		}
-		r := o.request
 		if late := h.clock().Sub(r.Ready); late > 0 {
 			r.Ready, r.Deadline = r.Ready.Add(late), r.Deadline.Add(late)
 		}
@@ -115,5 +141,12 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 		return Answer{}, err
 	}
 	r.ID, r.Hold = h.newID(), hold
-	return h.Submit(ctx, ask, r)
+	got, err := h.Submit(ctx, ask, r)
+	if err != nil || got.Reservation.State == Refused {
+		_, _ = call(ctx, h, func(answer func(struct{}, error)) { // else it cannot be taken again, as if it had been had
+			h.offers.release(offer)
+			answer(struct{}{}, nil)
+		})
+	}
+	return got, err
 }

@@ -37,3 +37,43 @@ func TestOfferThatStartsAtOnceCanBeHeldLater(t *testing.T) {
 	_, err = h.Hold(t.Context(), bob, now.ID, 60)
 	wantCode(t, err, berth.NotFound)
 }
+
+// An offer is taken once: who takes it again gets nothing more, unless it is the same
+// call, under its key. One that somebody was faster for can be tried again.
+func TestOfferIsTakenOnce(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(4), c)
+	offer := func() string {
+		t.Helper()
+		list, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		return list[0].ID
+	}
+	taken := offer()
+	if got, err := h.Hold(t.Context(), bob, taken, 60); err != nil || got.Reservation.State != service.Held {
+		t.Fatalf("it is %+v, %v", got.Reservation, err)
+	}
+	_, err := h.Hold(t.Context(), bob, taken, 60)
+	wantCode(t, err, berth.Conflict)
+
+	keyed := bob
+	keyed.Key = "once"
+	late, again := offer(), offer()
+	first, err := h.Hold(t.Context(), keyed, late, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := h.Hold(t.Context(), keyed, late, 60)
+	if err != nil || second.Reservation.Request.ID != first.Reservation.Request.ID {
+		t.Errorf("the same call holds %+v, %v", second.Reservation, err)
+	}
+
+	for range 2 { // the place has gone
+		if got, err := h.Hold(t.Context(), bob, again, 60); err != nil || got.Reservation.State != service.Refused {
+			t.Errorf("it is %+v, %v", got.Reservation, err)
+		}
+	}
+}

@@ -186,7 +186,7 @@ func TestCorruptedSchedules(t *testing.T) {
 		{"less than no licence", &held, of("refused", func(l *berth.Line) { l.Licences = -1 }), "request [refused]"},
 		{"licences of nothing", &held, of("refused", func(l *berth.Line) { l.Licences = 1 }), "request [refused]"},
 		{"version of nothing", &held, of("refused", func(l *berth.Line) { l.Version = "1" }), "request [refused]"},
-		{"a deadline too early", &held, of("refused", func(l *berth.Line) { l.Deadline = l.Ready.Add(l.Duration) - 1 }), "deadline [refused]"},
+		{"a deadline too early", &held, of("refused", func(l *berth.Line) { l.Deadline = l.Ready }), "deadline [refused]"},
 		{"an unknown reason", &held, of("refused", func(l *berth.Line) { l.Reason = "tired" }), "reason [refused]"},
 		{"no reason", &held, of("refused", func(l *berth.Line) { l.Reason = "" }), "reason [refused]"},
 		{"a reason for an acceptance", &held, of("plain", func(l *berth.Line) { l.Reason = berth.Quota }), "reason [plain]"},

@@ -64,16 +64,16 @@ type Reservation struct {
 	Variants []berth.Variant `json:"variants,omitempty"` // that were asked for, of a moldable one
 	Parts    []Place         `json:"parts,omitempty"`
 	berth.Requirements
-	Data    *Transfer      `json:"data,omitempty"` // when its data are moved to the site
-	NoShow  berth.Duration `json:"no_show,omitempty"`
-	Expires Time           `json:"expires,omitzero"` // of a held one
-	Missing berth.Count    `json:"missing,omitempty"`
-	Shown   bool           `json:"shown,omitempty"`
-	Reason  berth.Reason   `json:"reason,omitempty"` // of a refused or failed one
-	Refusal *Refusal       `json:"refusal,omitempty"`
-	Sites   []Materialised `json:"sites,omitempty"`
-	Created Time           `json:"created,omitzero"`
-	Changed Time           `json:"changed,omitzero"`
+	Data      *Transfer      `json:"data,omitempty"` // when its data are moved to the site
+	NoShow    berth.Duration `json:"no_show,omitempty"`
+	Expires   Time           `json:"expires,omitzero"` // of a held one
+	Missing   berth.Count    `json:"missing,omitempty"`
+	CheckedIn bool           `json:"checked_in,omitempty"`
+	Reason    berth.Reason   `json:"reason,omitempty"` // of a refused or failed one
+	Refusal   *Refusal       `json:"refusal,omitempty"`
+	Sites     []Materialised `json:"sites,omitempty"`
+	Created   Time           `json:"created,omitzero"`
+	Changed   Time           `json:"changed,omitzero"`
 }
 
 // Transfer is when data are moved, as it is expected.

@@ -94,7 +94,7 @@ func describeReservation(r *form.Reservation) string {
 	f.add("deadline", localTime(r.Deadline))
 	f.add("held until", localTime(r.Expires))
 	if r.State == "active" {
-		f.add("used", map[bool]string{true: "yes", false: "not yet"}[r.Shown])
+		f.add("used", map[bool]string{true: "yes", false: "not yet"}[r.CheckedIn])
 	}
 	if r.Data != nil {
 		f.add("data moved by", localTime(r.Data.End))

@@ -129,6 +129,9 @@ func (a *app) answered(r *remote, answer *form.Answer) error {
 			return err
 		}
 		if answer.Reservation.State == "held" {
+			if answer.Reservation.Expires == answer.Reservation.End {
+				a.say("It is held until its place ends: a hold lasts no longer than that.\n")
+			}
 			a.say("Confirm it before %s:\n\n    berth confirm%s %s\n", localTime(answer.Reservation.Expires), r.again(), answer.ID)
 		}
 	}
