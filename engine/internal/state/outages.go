@@ -66,7 +66,7 @@ func (s *State) beyond(o *berth.Outage) []berth.Allotment {
 		return nil
 	}
 	for _, other := range s.outages {
-		if other.Resource == o.Resource && other.Number != o.Number {
+		if other.From < o.Until && other.Until > o.From && other.Resource == o.Resource && other.Number != o.Number {
 			cut := s.block(&other.Outage)
 			blocks = subtract(blocks, &cut)
 		}
@@ -217,7 +217,7 @@ func (s *State) Claimed(given *berth.Allotment) []berth.Allotment {
 	var claimed []berth.Allotment
 	rest := []berth.Allotment{*given}
 	for _, o := range s.outages {
-		if o.Resource != given.Resource {
+		if o.From >= given.End || o.Until <= given.Start || o.Resource != given.Resource {
 			continue
 		}
 		b := s.block(&o.Outage)
