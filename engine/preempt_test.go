@@ -8,6 +8,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // With preemption a promise is made as if no job ran; the job that is in its way
@@ -75,6 +76,22 @@ func TestJobsYieldToReservations(t *testing.T) {
 		}
 		if ended != c.end {
 			t.Errorf("%s: j is done at %d, want %d", c.name, ended, c.end)
+		}
+	}
+}
+
+// A batch matcher does not see running jobs either, where they yield.
+func TestJobsYieldToABatch(t *testing.T) {
+	for _, row := range policy.Batches {
+		config := onePool(4, berth.Late)
+		config.Match, config.Preempt = row.Name, true
+		e := newEngine(t, config)
+		submit(t, e, 0, job("j", 0, 4, 100))
+		apply(t, e, 10, engine.Wake())
+		submit(t, e, 10, berth.Rigid("r", 10, 10, 20, 3, 10))
+		apply(t, e, 11, engine.Wake())
+		if r, live := e.Reservation("r"); !live || r.Start() != 10 {
+			t.Errorf("%s: r is live: %t, on %v; want it at 10", row.Name, live, r.Allotments)
 		}
 	}
 }

@@ -220,3 +220,29 @@ func TestDataThatStayNeedTheirRoom(t *testing.T) {
 		}
 	}
 }
+
+// Data that a link almost at rest would move beyond the limit of time never arrive,
+// and the state can be restored.
+func TestDataBeyondTheEndOfTime(t *testing.T) {
+	const now = 1_700_000_000
+	for _, uplink := range []int64{0, 100_000} {
+		config := centre(engine.StagingBefore, 100_000)
+		config.Uplink = uplink
+		e := newEngine(t, config)
+		apply(t, e, now, engine.Wake())
+		for _, id := range []string{"a", "b"} { // over a shared uplink b waits for a
+			submit(t, e, now, to("s0", id, now, now+100_000_000, 1_222_000))
+		}
+		slow := &berth.Forecast{Site: "s0", From: now, Period: 3600, Kilobytes: []int64{1, 2}}
+		apply(t, e, now+5, engine.UpdateForecast(slow))
+		again, err := engine.Restore(config, e.Snapshot())
+		if err != nil {
+			t.Fatalf("uplink of %d kB/s: %v", uplink, err)
+		}
+		for _, id := range []string{"a", "b"} {
+			if r, _ := again.Reservation(id); len(r.Transfers) != 1 || r.Transfers[0].End != berth.Forever {
+				t.Errorf("uplink of %d kB/s: the data of %s are moved %+v", uplink, id, r.Transfers)
+			}
+		}
+	}
+}
