@@ -84,7 +84,7 @@ func TestQuarter(t *testing.T) {
 	}
 }
 
-var smallSuites = []suite{{"low", []tests{{"high", true}}}, {"high", nil}, {"idle", nil}}
+var smallSuites = []suite{{"low", []tests{{"low", true}, {"high", true}}}, {"high", own("high")}, {"idle", own("idle")}}
 
 // files returns the contents of a module.
 func files(t *testing.T, root string) map[string]string {
@@ -138,7 +138,7 @@ func TestVerdicts(t *testing.T) {
 			if i < 0 {
 				t.Fatal("no such mutant")
 			}
-			got, err := j.verdict(t.Context(), all[i], smallSuites[0].also)
+			got, err := j.verdict(t.Context(), all[i], smallSuites[0].by)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +183,7 @@ func TestWrongFlags(t *testing.T) {
 		"-only: no mutant's name is \"elsewhere\"": func(r *run) { r.only = "elsewhere" },
 		"-packages: no package \"none\"":           func(r *run) { r.packages = "none" },
 	} {
-		r := run{root: write(t, map[string]string{"p/p.go": "package p\n"}), suites: []suite{{"p", nil}}, jobs: 1, named: list(t, ""), argued: list(t, "")}
+		r := run{root: write(t, map[string]string{"p/p.go": "package p\n"}), suites: []suite{{"p", own("p")}}, jobs: 1, named: list(t, ""), argued: list(t, "")}
 		change(&r)
 		if _, err := r.do(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -297,7 +297,7 @@ func TestRunsAreDecidedByTheSeed(t *testing.T) {
 func TestChosenPackages(t *testing.T) {
 	folders := []string{".", "low", "other"}
 	got, err := chosen(smallSuites, "./low/, .,other", folders)
-	if err != nil || len(got) != 3 || got[0].also == nil || got[1].folder != "." || got[2].also != nil {
+	if err != nil || len(got) != 3 || len(got[0].by) != 2 || got[1].folder != "." || len(got[2].by) != 1 {
 		t.Errorf("%v, error %v", got, err)
 	}
 	if _, err := chosen(smallSuites, "low,none", folders); err == nil || !strings.Contains(err.Error(), `no package "none"`) {
