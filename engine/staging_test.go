@@ -220,3 +220,24 @@ func TestDataThatStayNeedTheirRoom(t *testing.T) {
 		}
 	}
 }
+
+// Data are moved at once where the storage just suffices from then on, and
+// otherwise just in time for the start: 22 s before it.
+func TestDataAreMovedAtOnceIfTheStorageJustSuffices(t *testing.T) {
+	for _, c := range []struct {
+		storage int64
+		from    berth.Time // of the second transfer
+	}{{5000, 0}, {4999, 178}} {
+		e := newEngine(t, distant(engine.StagingBefore, c.storage))
+		first := heavy("first", 0, 122, 3000)
+		first.Deadline = 132
+		second := heavy("second", 0, 300, 2000)
+		second.Ready = 200
+		submit(t, e, 0, first)
+		submit(t, e, 0, second)
+		r, live := e.Reservation("second")
+		if !live || r.Start() != 200 || len(r.Transfers) != 1 || r.Transfers[0].Start != c.from {
+			t.Errorf("storage of %d MB: second has %+v, transfers %+v; want its data moved from %d on", c.storage, r.Allotments, r.Transfers, c.from)
+		}
+	}
+}
