@@ -9,14 +9,16 @@ import (
 )
 
 // small is a state of 4 PEs under each binding, with 100 MB of storage.
-func small() *State {
-	return New(Config{
+func small() *State { return New(smallConfig()) }
+
+func smallConfig() Config {
+	return Config{
 		Sites: []berth.Site{{
 			Name: "s", StorageMB: 100,
 			Pools: []berth.Pool{{Name: "early", PEs: 4, Binding: berth.Early}, {Name: "late", PEs: 4, Binding: berth.Late}},
 		}},
 		Form: calendar.Forms[0], Order: policy.Queues[0],
-	})
+	}
 }
 
 // wellFormed is a reservation with everything at a limit of what it may be.
