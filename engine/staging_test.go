@@ -241,3 +241,22 @@ func TestDataAreMovedAtOnceIfTheStorageJustSuffices(t *testing.T) {
 		}
 	}
 }
+
+// Data that are there keep their storage until the new end of a displaced promise:
+// where another has it from 178 on, there is no later place.
+func TestDisplacedDataNeedTheirStorageUntilTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		storage int64
+		want    string
+	}{{2000, "gone"}, {4000, "confirmed 2x[90,190) 0-1"}} {
+		e := newEngine(t, distant(engine.StagingBefore, c.storage))
+		submit(t, e, 0, heavy("a", 0, 1000, 2000)) // throughout [22,122)
+		b := heavy("b", 0, 300, 2000)
+		b.Ready = 200
+		submit(t, e, 0, b)
+		apply(t, e, 1, takenDown(cm5(), 0, 4, 0, 90))
+		if got := at(t, e, "a"); got != c.want {
+			t.Errorf("storage of %d MB: a is %s, want %s", c.storage, got, c.want)
+		}
+	}
+}

@@ -36,6 +36,9 @@ func Loop(n int) (turns int) {
 // Long is tested without -short.
 func Long(n int) bool { return n > 7 }
 
+// Third is tested without -short here, and by the package that imports this one.
+func Third(n int) int { return n / 3 }
+
 // Same is the same whether or not it gets to the end of the list.
 func Same() int {
 	n := 1
@@ -60,7 +63,7 @@ func TestLoop(t *testing.T) {
 }
 
 func TestLong(t *testing.T) {
-	if !testing.Short() && Long(7) {
+	if !testing.Short() && (Long(7) || Third(9) != 3) {
 		t.Error("not long")
 	}
 }
@@ -73,11 +76,21 @@ var _ = [1]int{}[limit-1]
 		"high/high.go":      "package high\n\nimport \"example.org/m/low\"\n\n// Quarter halves twice.\nfunc Quarter(n int) int { return low.Half(low.Half(n)) }\n",
 		"high/high_test.go": `package high
 
-import "testing"
+import (
+	"testing"
+
+	"example.org/m/low"
+)
 
 func TestQuarter(t *testing.T) {
 	if Quarter(12) != 3 {
 		t.Error("not a quarter")
+	}
+}
+
+func TestThird(t *testing.T) {
+	if low.Third(9) != 3 {
+		t.Error("not a third")
 	}
 }
 `,
@@ -127,6 +140,7 @@ func TestVerdicts(t *testing.T) {
 		{"low/low.go :: Double :: arithmetic :: n + n => n - n", Verdict{Outcome: Killed, By: "low", Test: "TestDouble"}},
 		{"low/low.go :: Half :: constant :: n / 2 => n / 3", Verdict{Outcome: Killed, By: "high", Test: "TestQuarter"}},
 		{"low/low.go :: Long :: relation :: n > 7 => n >= 7", Verdict{Outcome: Killed, By: "low", Test: "TestLong"}},
+		{"low/low.go :: Third :: constant :: n / 3 => n / 4", Verdict{Outcome: Killed, By: "high", Test: "TestThird"}},
 		{"low/low.go :: Loop :: drop :: n-- => {}", Verdict{Outcome: TimedOut, By: "low"}},
 		{"low/low.go :: Long :: constant :: n > 7 => n > 8", Verdict{Outcome: Survived, Note: "the compiled tests are the same as without it"}},
 		{"low/low.go :: Same :: drop :: n = 1 => {}", Verdict{Outcome: Equivalent, Note: "the compiled package is the same as without it"}},
@@ -285,7 +299,7 @@ func TestRunsAreDecidedByTheSeed(t *testing.T) {
 	}
 	j := &judge{root: write(t, small()), temp: t.TempDir(), slack: 2 * time.Second}
 	draw := func(jobs int) []string {
-		out, _ := output(t, j, func(r *run) { r.n, r.seed, r.jobs = 6, 3, jobs })
+		out, _ := output(t, j, func(r *run) { r.n, r.seed, r.jobs = 6, 4, jobs })
 		return rows(out)
 	}
 	one, three := draw(1), draw(3)

@@ -9,7 +9,7 @@ import (
 
 // folded is the state small with requests a and b queued, accepted on all PEs of a
 // pool, a throughout [5,10) with 60 MB of storage, b throughout [20,30) with all of
-// it.
+// it from 25 on.
 func folded(t *testing.T, pool string) *State {
 	t.Helper()
 	s := small()
@@ -21,7 +21,7 @@ func folded(t *testing.T, pool string) *State {
 		}
 		if i == 1 {
 			reservation.Allotments[0] = place(pool, 20, 30)
-			reservation.Stocks[0] = berth.Allotment{Resource: berth.StorageID("s"), Start: 20, End: 30, NPE: 100}
+			reservation.Stocks[0] = berth.Allotment{Resource: berth.StorageID("s"), Start: 25, End: 30, NPE: 100}
 		}
 		for _, c := range []change.Change{
 			{Kind: change.Queued, ID: r.ID, Request: &r},
@@ -48,10 +48,13 @@ func place(pool string, start, end berth.Time) berth.Allotment {
 // replayed into a state that never was.
 func TestChangesThatContradictTheState(t *testing.T) {
 	for _, pool := range []string{"early", "late"} {
-		storage := []berth.Allotment{{Resource: berth.StorageID("s"), Start: 20, End: 30, NPE: 1}}
+		storage := []berth.Allotment{{Resource: berth.StorageID("s"), Start: 25, End: 30, NPE: 100}}
 		vacated := change.Change{Kind: change.Vacated, ID: "a"}
 		for name, changes := range map[string][]change.Change{
-			"extended into another":          {{Kind: change.Extended, ID: "a", Until: 21}},
+			"extended into another": {{Kind: change.Extended, ID: "a", Until: 21}},
+			"extended into storage of another": {
+				{Kind: change.Moved, ID: "b", Moved: []berth.Allotment{place(pool, 40, 50)}, Stocks: storage}, {Kind: change.Extended, ID: "a", Until: 26},
+			},
 			"extended to its end":            {{Kind: change.Extended, ID: "a", Until: 10}},
 			"extended without a place":       {vacated, {Kind: change.Extended, ID: "a", Until: 15}},
 			"moved into another":             {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 25, 35)}}},
