@@ -229,3 +229,28 @@ func TestJobsOnSeveralSites(t *testing.T) {
 		}
 	}
 }
+
+// With compression a job moves into the room that an earlier one leaves when it
+// moves, although what was given back is too small for it:
+//
+//	PE 1  r r . . . . j j j j j j k k ...     r r j j j j j j k k k k k k
+//	PE 0  p p p p p p p p         k k ...     p p p p p p p p k k ...
+func TestCompressionUsesTheRoomThatOthersLeave(t *testing.T) {
+	config := onePool(2, berth.Late)
+	config.Jobs, config.Compress = "conservative", true
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("p", 0, 0, 8, 1, 8))
+	submit(t, e, 0, job("r", 0, 1, 6))
+	submit(t, e, 0, job("j", 0, 1, 6)) // throughout [6,12)
+	submit(t, e, 0, job("k", 0, 2, 6)) // throughout [12,18)
+	apply(t, e, 0, engine.Wake())
+	plans := map[string]berth.Time{}
+	for _, c := range apply(t, e, 2, engine.Finish("r")) {
+		if c.Kind == change.Planned && c.Plan != nil {
+			plans[c.ID] = c.Plan.Start
+		}
+	}
+	if j, _ := e.Reservation("j"); j.Start() != 2 || plans["k"] != 8 {
+		t.Errorf("j starts at %d, k at %d; want 2 and 8", j.Start(), plans["k"])
+	}
+}

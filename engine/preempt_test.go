@@ -95,3 +95,25 @@ func TestJobsYieldToABatch(t *testing.T) {
 		}
 	}
 }
+
+// A job that has to yield wherever it starts starts where it can run longest: here
+// until 50, not until 10.
+func TestYieldingJobStartsWhereItRunsLongest(t *testing.T) {
+	for _, sites := range [][]string{{"short", "long"}, {"long", "short"}} {
+		config := engine.Config{Preempt: true}
+		for _, name := range sites {
+			config.Sites = append(config.Sites, berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: 4, Binding: berth.Late}}})
+		}
+		e := newEngine(t, config)
+		for site, start := range map[string]berth.Time{"short": 10, "long": 50} {
+			r := berth.Rigid("promise at "+site, 0, start, 100, 4, 100-berth.Duration(start))
+			r.Site = site
+			submit(t, e, 0, r)
+		}
+		submit(t, e, 0, job("j", 0, 4, 100))
+		j, live := e.Reservation("j")
+		if !live || j.Allotments[0].Resource.Site != "long" || j.End() != 50 {
+			t.Errorf("sites %v: j has %+v, want it at long until 50", sites, j.Allotments)
+		}
+	}
+}

@@ -246,3 +246,43 @@ func TestDataBeyondTheEndOfTime(t *testing.T) {
 		}
 	}
 }
+
+// Data are moved at once where the storage just suffices from then on, and
+// otherwise just in time for the start: 22 s before it.
+func TestDataAreMovedAtOnceIfTheStorageJustSuffices(t *testing.T) {
+	for _, c := range []struct {
+		storage int64
+		from    berth.Time // of the second transfer
+	}{{5000, 0}, {4999, 178}} {
+		e := newEngine(t, distant(engine.StagingBefore, c.storage))
+		first := heavy("first", 0, 122, 3000)
+		first.Deadline = 132
+		second := heavy("second", 0, 300, 2000)
+		second.Ready = 200
+		submit(t, e, 0, first)
+		submit(t, e, 0, second)
+		r, live := e.Reservation("second")
+		if !live || r.Start() != 200 || len(r.Transfers) != 1 || r.Transfers[0].Start != c.from {
+			t.Errorf("storage of %d MB: second has %+v, transfers %+v; want its data moved from %d on", c.storage, r.Allotments, r.Transfers, c.from)
+		}
+	}
+}
+
+// Data that are there keep their storage until the new end of a displaced promise:
+// where another has it from 178 on, there is no later place.
+func TestDisplacedDataNeedTheirStorageUntilTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		storage int64
+		want    string
+	}{{2000, "gone"}, {4000, "confirmed 2x[90,190) 0-1"}} {
+		e := newEngine(t, distant(engine.StagingBefore, c.storage))
+		submit(t, e, 0, heavy("a", 0, 1000, 2000)) // throughout [22,122)
+		b := heavy("b", 0, 300, 2000)
+		b.Ready = 200
+		submit(t, e, 0, b)
+		apply(t, e, 1, takenDown(cm5(), 0, 4, 0, 90))
+		if got := at(t, e, "a"); got != c.want {
+			t.Errorf("storage of %d MB: a is %s, want %s", c.storage, got, c.want)
+		}
+	}
+}
