@@ -291,3 +291,21 @@ func TestUnawareRefusalTellsTheEarliestEnd(t *testing.T) {
 		}
 	}
 }
+
+// A batch refuses at once what the quota does not admit, though there is no room for
+// it before the next point.
+func TestBatchRefusesAtOnceWhatIsNotAdmitted(t *testing.T) {
+	config := example("ajsm", false)
+	config.Quota = policy.Quota{Reservations: 1}
+	e := newEngine(t, config)
+	submit(t, e, 0, ofUser(asks("first", 10, 300, 4000, "b")))
+	if got := told(apply(t, e, 0, engine.Wake())); got != "first@s1 0-310" {
+		t.Fatal(got)
+	}
+	second := ofUser(asks("second", 10, 300, 4000, "b"))
+	second.Arrival, second.Ready = 1, 1
+	submit(t, e, 1, second)
+	if got := told(apply(t, e, 240, engine.Wake())); got != "second quota" {
+		t.Errorf("%q, want a refusal because of the quota", got)
+	}
+}
