@@ -64,8 +64,13 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if !errors.Is(err, errPatience) {
 		return answer, err
 	}
+	return h.soFar(ctx, &ask, func() string { return r.ID })
+}
+
+// soFar answers what has become of what was asked under a key, or else of a request.
+func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (Answer, error) {
 	return call(ctx, h, func(answer func(Answer, error)) {
-		k := h.core.card(h.idUnder(ask.key(), r.ID))
+		k := h.core.card(h.idUnder(ask.key(), id()))
 		if k == nil {
 			answer(Answer{}, errBusy)
 			return
