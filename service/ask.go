@@ -286,8 +286,8 @@ func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time)
 	})
 }
 
-// Show notes that a running reservation is in use.
-func (h *Host) Show(ctx context.Context, ask Ask, id string) (Reservation, error) {
+// CheckIn notes that a running reservation is in use.
+func (h *Host) CheckIn(ctx context.Context, ask Ask, id string) (Reservation, error) {
 	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		if k.end != "" {
 			return engine.Event{}, gone(k)
