@@ -17,7 +17,7 @@ const (
 	Internal    Code = "internal"    // the fault is ours
 )
 
-// Error is a mistake told to whoever made it: what kind, in which field, and
+// Error is a mistake of the caller or user: what kind, in which field, and
 // what would have been right. An ordinary "no" to a valid request is a
 // Refusal, never an Error.
 type Error struct {

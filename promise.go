@@ -142,8 +142,8 @@ type Terms struct {
 	Expires Time `json:"expires,omitempty"`
 }
 
-// Transfer is data that are moved to a site throughout [Start, End), as far as
-// is known: at Since there are Kilobytes left, of 1000 bytes. End is Forever for
+// Transfer is data that are moved to a site throughout [Start, End), as
+// expected: at Since there are Kilobytes left, of 1000 bytes. End is Forever for
 // data that never arrive.
 type Transfer struct {
 	Site      string `json:"site"`

@@ -5,8 +5,8 @@ import "slices"
 // Reason says why a valid request was not served. The list is closed.
 type Reason string
 
-// The reasons, in the order in which the engine tests for them as far as they
-// are tests at arrival; Expired and RefusedConflict arise later.
+// The reasons, in the order in which the engine tests for them at arrival;
+// Expired and RefusedConflict arise later.
 const (
 	TooLarge        Reason = "too_large"        // more PEs than any pool has
 	NoSuitableSite  Reason = "no_suitable_site" // no site has the hardware
@@ -17,7 +17,7 @@ const (
 	Quota           Reason = "quota"            // the user's own limit is reached
 	NoCapacity      Reason = "no_capacity"      // others hold the PEs throughout the window
 	Expired         Reason = "expired"          // a hold or an offer ran out
-	RefusedConflict Reason = "conflict"         // somebody else was faster
+	RefusedConflict Reason = "conflict"         // another request was faster
 )
 
 // Reasons lists every reason in the order of the engine's tests.

@@ -19,7 +19,7 @@ type Variant struct {
 func (v Variant) Area() int64 { return Area(v.NPE, v.Duration) }
 
 // Part is one block of PEs of a request. A rigid part has one variant, a
-// moldable part several, of which exactly one is booked.
+// moldable part several; exactly one is booked.
 type Part struct {
 	Variants []Variant `json:"variants"`
 	// Eligible restricts a part to these PEs of its pool; empty means all.
@@ -96,8 +96,8 @@ type Request struct {
 	// Hold asks for a promise that is only held, and expires so long after the
 	// decision unless it is confirmed; 0 asks for a confirmed one.
 	Hold Duration `json:"hold,omitempty"`
-	// NoShow gives the promise up if nobody has used it so long after its start;
-	// 0 never does.
+	// NoShow is how long after its start an unused promise is given up; 0 keeps
+	// it.
 	NoShow Duration `json:"no_show,omitempty"`
 	Requirements
 }

@@ -40,7 +40,7 @@ type Site struct {
 	// and not checked.
 	StorageMB int64 `json:"storage_mb,omitempty"`
 	Link      Link  `json:"link,omitzero"`
-	// Managed sites have somebody who carries out effects: what is promised
+	// Managed sites have an adapter that carries out effects: what is promised
 	// there is emitted as effects and stays in the outbox until settled.
 	Managed bool `json:"managed,omitempty"`
 }
@@ -101,7 +101,7 @@ const WantVersion = "a version such as 2.12, 2023a or 1.1.1w: components with di
 // ValidVersion reports whether a text is a version: components between points,
 // each of letters, digits, dashes, underscores, plus signs and tildes, at least
 // one of them a digit. A name such as latest, a range such as 2.x and an empty
-// component have no place in an order, so that nobody could say what they ask for.
+// component have no place in an order, so that what they ask for is undefined.
 func ValidVersion(text string) bool {
 	for component := range strings.SplitSeq(text, ".") {
 		digit := false
@@ -128,7 +128,7 @@ type Link struct {
 	KilobytesPerSecond int64 `json:"kb_per_second,omitempty"`
 }
 
-// User is somebody who asks for PEs. Larger priorities are more important.
+// User is a person or program that asks for PEs. Larger priorities are more important.
 type User struct {
 	ID       string `json:"id"`
 	Priority int    `json:"priority"`

@@ -85,9 +85,9 @@ var endpoints = []endpoint{
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).release,
 	},
 	{
-		method: http.MethodPost, path: "/v1/reservations/{id}/show", id: "show", role: service.User,
+		method: http.MethodPost, path: "/v1/reservations/{id}/check-in", id: "checkIn", role: service.User,
 		about: "Say that it is in use, so that it is not given up as a no-show.",
-		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).show,
+		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).checkIn,
 	},
 	{
 		method: http.MethodPost, path: "/v1/reservations/{id}/run", id: "run", role: service.User,

@@ -271,8 +271,8 @@ func (f *fake) Extend(_ context.Context, ask service.Ask, id string, until berth
 	return service.Answer{Reservation: r}, err
 }
 
-func (f *fake) Show(_ context.Context, ask service.Ask, id string) (service.Reservation, error) {
-	return f.change(&ask, id, "shown", func(r *service.Reservation) error {
+func (f *fake) CheckIn(_ context.Context, ask service.Ask, id string) (service.Reservation, error) {
+	return f.change(&ask, id, "checked_in", func(r *service.Reservation) error {
 		r.CheckedIn = true
 		return nil
 	})
@@ -387,7 +387,7 @@ func (f *fake) Score(_ context.Context, by service.Principal, name string, most 
 	return s, f.fails
 }
 
-func (f *fake) Foresee(_ context.Context, ask service.Ask, forecast berth.Forecast) error {
+func (f *fake) UpdateForecast(_ context.Context, ask service.Ask, forecast berth.Forecast) error {
 	defer f.lock()()
 	switch {
 	case !ask.By.Can(service.Operator):

@@ -44,7 +44,7 @@ func (c *call) forecast() error {
 	if err != nil {
 		return err
 	}
-	if err := c.Foresee(c.r.Context(), ask, f); err != nil {
+	if err := c.UpdateForecast(c.r.Context(), ask, f); err != nil {
 		return err
 	}
 	c.w.WriteHeader(http.StatusNoContent)

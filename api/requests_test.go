@@ -327,7 +327,7 @@ func TestKeysMakeAskingTwiceTheSame(t *testing.T) {
 	}
 	wantProblem(t, w.do("alice", "POST", "/v1/requests", askFor, "Idempotency-Key", strings.Repeat("k", 256)), 422, "Idempotency-Key: ")
 	wantProblem(t, w.do("alice", "POST", "/v1/requests", askFor, "Idempotency-Key", "ké"), 422, "Idempotency-Key: ")
-	into[form.Reservation](t, w.do("alice", "POST", path+"/show", "", "Idempotency-Key", "k3"), 200)
+	into[form.Reservation](t, w.do("alice", "POST", path+"/check-in", "", "Idempotency-Key", "k3"), 200)
 	wantProblem(t, w.do("alice", "POST", path+"/release", "", "Idempotency-Key", "k3"), 422, "idempotency_key: ")
 	for range 2 {
 		r := into[form.Answer](t, w.do("alice", "POST", path+"/extend", `{"by":3600}`, "Idempotency-Key", "k2"), 200)
@@ -358,7 +358,7 @@ func TestOnlyTheVersionThatWasSeenIsChanged(t *testing.T) {
 		{"POST", "/extend", `{"by":60}`},
 		{"POST", "/release", ""},
 		{"POST", "/confirm", ""},
-		{"POST", "/show", ""},
+		{"POST", "/check-in", ""},
 	} {
 		c := w.do("alice", change[0], path+change[1], change[2], "If-Match", `"1"`)
 		wantProblem(t, c, 412, "version: 1; it is 2 by now")

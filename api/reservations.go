@@ -369,6 +369,8 @@ func (c *call) release() error {
 	})
 }
 
-func (c *call) show() error {
-	return c.action(func(ask service.Ask, id string) (service.Reservation, error) { return c.Show(c.r.Context(), ask, id) })
+func (c *call) checkIn() error {
+	return c.action(func(ask service.Ask, id string) (service.Reservation, error) {
+		return c.CheckIn(c.r.Context(), ask, id)
+	})
 }

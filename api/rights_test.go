@@ -38,7 +38,7 @@ var rights = []right{
 	{"POST", "/v1/reservations/ID/confirm", "", 401, 403, 404, 200, 200},
 	{"POST", "/v1/reservations/ID/extend", `{"by":60}`, 401, 403, 404, 200, 200},
 	{"POST", "/v1/reservations/ID/release", "", 401, 403, 404, 200, 200},
-	{"POST", "/v1/reservations/ID/show", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/reservations/ID/check-in", "", 401, 403, 404, 200, 200},
 	{"POST", "/v1/reservations/ID/run", `{"command":["true"],"dir":"/"}`, 401, 403, 404, 201, 201},
 	{"GET", "/v1/sites", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5", "", 401, 200, 200, 200, 200},

@@ -34,7 +34,7 @@ type keeper interface {
 	Confirm(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
 	Modify(ctx context.Context, ask service.Ask, id string, r berth.Request) (service.Answer, error)
 	Extend(ctx context.Context, ask service.Ask, id string, until berth.Time) (service.Answer, error)
-	Show(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
+	CheckIn(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
 	Release(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
 	Run(ctx context.Context, ask service.Ask, id string, task site.Task) (site.JobID, error)
 }
@@ -53,7 +53,7 @@ type harbour interface {
 	Sites(ctx context.Context, by service.Principal) ([]service.SiteView, error)
 	Occupation(ctx context.Context, by service.Principal, site string, from, to berth.Time, after service.Mark, limit int) ([]service.Span, error)
 	Score(ctx context.Context, by service.Principal, site string, most int) (service.Score, error)
-	Foresee(ctx context.Context, ask service.Ask, f service.Forecast) error
+	UpdateForecast(ctx context.Context, ask service.Ask, f service.Forecast) error
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
 	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// load is a calendar with so many bookings, and a request for it.
+// load is a calendar with a number of bookings, and a request for it.
 type load struct {
 	form     calendar.Form
 	binding  berth.Binding

@@ -2,7 +2,7 @@
 // where a request fits (Li et al., "availability rectangles": candidate
 // starts, maximum availability rectangles, a rule that chooses among them)
 // and takes and gives back blocks of PEs × time. It does not know requests,
-// reservations, sites or clocks: whoever books decides what a block means.
+// reservations, sites or clocks: what a block means is the caller's business.
 package calendar
 
 import (
@@ -72,10 +72,10 @@ type Calendar interface {
 	// Conflict: it was not booked. On error nothing has changed.
 	//
 	// A calendar keeps no list of bookings, but it knows how many PEs begin and
-	// end with a booking at each time. It refuses a block of which some is not
-	// booked, and one of more PEs than begin at its Start or end at its End. So
-	// part of the time of a booking, a longer block, more PEs and the same booking
-	// twice are refused.
+	// end with a booking at each time. It refuses a block that is not booked
+	// throughout, and one of more PEs than begin at its Start or end at its End:
+	// part of the time of a booking, a longer block, more PEs, the same booking
+	// twice.
 	//
 	// Under early binding it knows this of each PE and refuses every block that
 	// is not a booking, or some PEs of several that begin and end together. Under

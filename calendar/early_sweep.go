@@ -33,7 +33,7 @@ type sweep struct {
 	free  berth.Count // number of PEs in all cells' free
 	cells []cell
 
-	// The records after query.Ready, gathered leaf by leaf as far as needed.
+	// The records after query.Ready, gathered leaf by leaf when needed.
 	times  []berth.Time
 	ends   []int // as in leaf; ends[0] is 0, the changes of record i end at ends[i+1]
 	set    pieces

@@ -123,7 +123,7 @@ func (l *lateLeaf) takes(t berth.Time) bool { return l.n+2 <= lateLeafCap && l.f
 // add changes the free count by delta from t on, for a booking that is made or, if
 // not made, given back. The leaf must have room for a point there. It returns by how
 // much more PEs end and begin at t than the leaf can say; where that is negative,
-// what is given back neither begins nor ends there as far as the leaf knows.
+// the leaf has too few that begin or end there.
 func (l *lateLeaf) add(t berth.Time, delta berth.Count, made bool) (rest berth.Count) {
 	key := l.key(t)
 	i, n := l.index(key), int(l.n)
@@ -153,5 +153,5 @@ func (l *lateLeaf) add(t berth.Time, delta berth.Count, made bool) (rest berth.C
 	return seam - known
 }
 
-// unsew makes n PEs fewer end and begin at a time of which the leaf has a point.
+// unsew makes n PEs fewer end and begin at the time of a point.
 func (l *lateLeaf) unsew(t berth.Time, n berth.Count) { l.pts[l.index(l.key(t))] -= latePoint(n) }

@@ -13,7 +13,7 @@ const lateMinFan = lateFan / 4
 const lateHeight = 16
 
 // lateNode is an inner node. Child i covers the times [sep[i], sep[i+1]), the
-// last child as far as the node itself; all changes within that span are in
+// last child up to the end of the node's span; all changes within that span are in
 // it, and sep[0] is where the node's own span begins. The figures of a child
 // are relative to the free count just before its first point, so that nothing
 // here depends on what happens elsewhere.

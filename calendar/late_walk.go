@@ -257,7 +257,7 @@ func (c *lateCursor) time() berth.Time {
 	return c.leaf.time(c.leaf.pts[c.j])
 }
 
-// step moves past the point ahead, of which there must be one.
+// step moves past the point ahead, which must exist.
 func (c *lateCursor) step() {
 	c.v += c.leaf.pts[c.j].delta()
 	c.j++

@@ -232,8 +232,8 @@ func (r *Report) Valid() bool { return len(r.Violations) == 0 }
 // *berth.Error with code Invalid and reads "name:line: field: what is wrong".
 // An error of r is wrapped as it is.
 //
-// A violation lists up to 1000 lines; in a file broken in so many places that
-// this would exceed a million altogether, it lists fewer. Two lines with a PE
+// A violation lists up to 1000 lines; where
+// this would exceed a million for the whole file, it lists fewer. Two lines with a PE
 // in common are reported pair by pair, and in such a file at least once for
 // each line that takes a PE already taken. Cost: O(n log n) for n lines and
 // runs of PE numbers, and space in proportion to the file.

@@ -274,7 +274,7 @@ func TestViolationReads(t *testing.T) {
 		got = append(got, v.String())
 	}
 	want := []string{
-		`line 1,3: capacity: up to 13 of 10 PEs of the machine taken in [4,10), so many first at 4 (id a, "b 2")`,
+		`line 1,3: capacity: up to 13 of 10 PEs of the machine taken in [4,10), the most first at 4 (id a, "b 2")`,
 		`line 1,3: identity: a and "b 2" both have PE 5 in [4,10) (id a, "b 2")`,
 	}
 	if !slices.Equal(got, want) {

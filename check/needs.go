@@ -20,7 +20,7 @@ type program struct {
 	licences int64 // 0 is no limit
 }
 
-// program returns the first program of the site that will do and has so many
+// program returns the first program of the site that will do and has that many
 // licences, or else the first that will do. Cost: the rows of the site, once for
 // each way to ask.
 func (c *checker) program(site string, n *needs) program {
@@ -48,7 +48,7 @@ func (c *checker) program(site string, n *needs) program {
 	return found
 }
 
-// turns are the numbers and texts of which a component of a version consists.
+// turns are the numbers and texts that make up a component of a version.
 var turns = regexp.MustCompile(`^0*([0-9]*)([^0-9]*)`)
 
 // compareVersions compares the components of versions between points, and in

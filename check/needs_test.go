@@ -61,7 +61,7 @@ func TestValidNeeds(t *testing.T) {
 	}
 }
 
-// Without a sites file nobody knows what sites have; forms and stagings are
+// Without a sites file it is unknown what sites have; forms and stagings are
 // checked all the same.
 func TestNeedsWithoutSites(t *testing.T) {
 	text := strings.ReplaceAll(needy, `"software":"a"`, `"software":"z"`)
@@ -132,8 +132,8 @@ func TestViolationsOfNeeds(t *testing.T) {
 
 func TestViolationsOfNeedsRead(t *testing.T) {
 	for old, want := range map[string]string{
-		`"version":"2.9","licences":1/"version":"2.9","licences":3`:           "line 3: licences: up to 3 of 2 licences of a 2.10 at site north taken in [10,20), so many first at 10 (id 2)",
-		`"storage_mb":4/"storage_mb":5`:                                       "line 2,3: storage: up to 11 of 10 MB of storage of site north taken in [10,20), so many first at 10 (id 1, 2)",
+		`"version":"2.9","licences":1/"version":"2.9","licences":3`:           "line 3: licences: up to 3 of 2 licences of a 2.10 at site north taken in [10,20), the most first at 10 (id 2)",
+		`"storage_mb":4/"storage_mb":5`:                                       "line 2,3: storage: up to 11 of 10 MB of storage of site north taken in [10,20), the most first at 10 (id 1, 2)",
 		`"version":"2.9"/"version":"3"`:                                       "line 3: software: site north has no a of version 3 or later (id 2)",
 		`"software":"b"/"software":"c"`:                                       "line 12: software: site far has no c (id 6)",
 		`"start":0,"end":10}/"start":9,"end":11}`:                             "line 2,4: staging: staged in [9,11), and 1 has its PEs in [10,20): that must end by 10, or begin at 10 and end before 20 (id 1)",

@@ -9,8 +9,8 @@ import (
 
 // Pairs of lines that share a PE are looked for one by one only after it is
 // clear that a line takes a PE already taken. maxPairWork bounds the work of
-// that, about 0.2 s, of which a comparison of two runs costs 1 and a pair
-// found pairWork: so at most 100,000 pairs are found in this way.
+// that, about 0.2 s: a comparison of two runs costs 1 and a pair found
+// pairWork, so at most 100,000 pairs are found in this way.
 const (
 	maxPairWork = 20_000_000
 	pairWork    = 200
@@ -180,14 +180,14 @@ func (s *sweeper) remove(k int32) {
 }
 
 // checkLoad follows the times of excess. It runs after all events of an
-// instant, of which starts are given. A violation names every line that takes
+// instant, with the starts among them. A violation names every line that takes
 // its part at some time of the excess, the last to start first if they are too
 // many.
 func (s *sweeper) checkLoad(at int32, now int64, starts []event) {
 	x, size := &s.excess, s.use.size(at)
 	switch {
 	case x.open && s.load <= size:
-		s.add(s.use.class, x.records, x.more, "up to %d of %d %s taken in [%d,%s), so many first at %d",
+		s.add(s.use.class, x.records, x.more, "up to %d of %d %s taken in [%d,%s), the most first at %d",
 			x.peak, size, s.use.name(at), x.from, timeText(now), x.peakAt)
 		*x = excess{}
 		return

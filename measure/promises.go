@@ -3,7 +3,7 @@ package measure
 import "github.com/berth-hpc/berth"
 
 // Promises tells how promises were kept where something could come between: an
-// overrun of somebody else, or an outage. A request of several parts counts once.
+// overrun of other work, or an outage. A request of several parts counts once.
 type Promises struct {
 	Given int `json:"given"` // accepted, and those that were broken
 	// Moved counts those that did not start when, or not where, it was first
@@ -21,7 +21,7 @@ type Promises struct {
 }
 
 // promisesOf returns how promises were kept, nil if nothing was asked for, or
-// nobody says how long things would have run and no line tells otherwise.
+// it is not known how long things would have run and no line tells otherwise.
 func promisesOf(lines []berth.Line, wanted []berth.Duration) *Promises {
 	touched := wanted != nil
 	var all []kept

@@ -137,8 +137,8 @@ func ending(line *berth.Line) berth.Time {
 	return *line.End
 }
 
-// wantedOf returns how long line i would have run: as long as it was given if
-// nobody says.
+// wantedOf returns how long line i would have run: as long as it was given
+// where that is not known.
 func wantedOf(line *berth.Line, wanted []berth.Duration, i int) berth.Duration {
 	if i < len(wanted) && wanted[i] > 0 {
 		return wanted[i]

@@ -133,7 +133,7 @@ func TestNobodySaysHowLong(t *testing.T) {
 	if p := m.Promises; p.Failed != 1 || p.Killed != 0 || p.Given != 4 {
 		t.Errorf("%+v", p)
 	}
-	// Nothing came between, and nobody says that something could.
+	// Nothing came between, and nothing says that something could.
 	if m = measure.Of(worked, 10); m.Queue != nil || m.Promises != nil || m.Used != nil {
 		t.Errorf("%+v", m)
 	}

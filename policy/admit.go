@@ -43,7 +43,7 @@ func (c *Eager) Wide(npe, size berth.Count) bool {
 	return int64(npe)*1000 >= int64(c.K1)*int64(size)
 }
 
-// Idle reports whether of so many PE-seconds at most the share K2 is booked.
+// Idle reports whether at most the share K2 of the total PE-seconds is booked.
 func (c *Eager) Idle(booked, total int64) bool {
 	hi, lo := bits.Mul64(uint64(booked), 1000)
 	limitHi, limitLo := bits.Mul64(uint64(total), uint64(c.K2))
@@ -56,11 +56,11 @@ type Quota struct {
 	PESeconds    int64 `json:"pe_seconds,omitempty"`   // of live reservations, as promised
 }
 
-// Allows reports whether somebody who holds that much may have a further
-// reservation of so many PE-seconds.
-func (q *Quota) Allows(reservations int, peSeconds, further int64) bool {
+// Allows reports whether a user with that many reservations and PE-seconds may have
+// one more reservation, of extra PE-seconds.
+func (q *Quota) Allows(reservations int, peSeconds, extra int64) bool {
 	if q.Reservations > 0 && reservations >= q.Reservations {
 		return false
 	}
-	return q.PESeconds == 0 || peSeconds <= q.PESeconds-further
+	return q.PESeconds == 0 || peSeconds <= q.PESeconds-extra
 }

@@ -34,7 +34,7 @@ type Round struct {
 	// Stage returns how long the job's data take to get there, in seconds
 	// rounded up, and berth.Endless if they never do.
 	Stage func(job, pool int) berth.Duration
-	// Serves reports whether the pool has, whoever uses it now, what the job
+	// Serves reports whether the pool has, in use or not, what the job
 	// requires: accelerators, memory, software of its version, licences.
 	Serves func(job, pool int) bool
 	// Draw returns the i-th random number of this round. Only mga draws.
@@ -72,8 +72,8 @@ type BatchOptions struct {
 	// Aware restricts a job to pools that serve it, whose site has enough of
 	// its stocks left, and where it ends by its deadline, transfer included
 	// (Tang and Liao, requirements 8 to 10). An unaware matcher looks at PEs
-	// only, as those do with which the paper compares; whoever takes its
-	// assignments has to refuse what does not work.
+	// only, as those that the paper compares with; its assignments must be
+	// checked, and those that do not work refused.
 	Aware bool
 }
 

@@ -31,7 +31,7 @@ type cheapest struct {
 func newAJSM(o BatchOptions) Batch   { return cheapest{options: o, staged: true} }
 func newMinMin(o BatchOptions) Batch { return cheapest{options: o} }
 
-// bid is a job with its best pool, as far as known: it cannot cost less.
+// bid is a job with the best pool known for it: it cannot cost less.
 type bid struct {
 	choice
 	job int32

@@ -28,7 +28,7 @@ func newTally(r *Round, o BatchOptions) *tally {
 	return t
 }
 
-// emptied returns the tally as if nobody used anything.
+// emptied returns the tally as if nothing were in use.
 func (t *tally) emptied() *tally {
 	e := *t
 	e.left = make([]int64, len(t.left))
@@ -42,7 +42,7 @@ func (t *tally) emptied() *tally {
 }
 
 // stock returns the resource that a need is of in a pool; ok is false if
-// nobody counts it.
+// it is not counted.
 func (t *tally) stock(pool int, need Need) (resource int, ok bool) {
 	site := t.Pools[pool].Site
 	if site >= len(t.stocks)-1 {

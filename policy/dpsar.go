@@ -16,8 +16,8 @@ import (
 //	sort what each has pending, shortest first
 //	from the first user on:
 //	  a user whose priority exceeds the next one's by more than SD, and the
-//	  last user, is served alone: the first N of his requests (UHP)
-//	  else he and the next are served together: the requests of both, shortest
+//	  last user, is served alone: the first N of their requests (UHP)
+//	  else the user and the next are served together: the requests of both, shortest
 //	  first (UJP)
 //
 // Ties: users of equal priority by their sequence; requests of equal length of
@@ -33,7 +33,7 @@ import (
 //   - The paper's two sorted queues are ordered trees; the round is drawn from
 //     them as it is asked for, and none of it is stored.
 //   - LengthClasses, InUser (which the paper names as possible) and Aging are
-//     additions. A user is as old as the oldest request he has pending. Among
+//     additions. A user is as old as their oldest pending request. Among
 //     the requests of one user lengths are always compared exactly.
 type dpsar struct {
 	options  OrderOptions
@@ -44,7 +44,7 @@ type dpsar struct {
 	lengths  *line                 // everything by length; nil without classes
 }
 
-// user is somebody with something pending.
+// user is a user with pending requests.
 type user struct {
 	sequence uint64
 	priority int
@@ -135,8 +135,8 @@ func (q *dpsar) Remove(sequence uint64) bool {
 	return true
 }
 
-// place puts a user whose line has changed where he belongs in the ranking, or
-// nowhere.
+// place puts a user whose line has changed in the right place of the ranking, or
+// takes them out of it.
 func (q *dpsar) place(u *user) {
 	var some bool
 	if u.first, some = u.line.Min(); !some {

@@ -14,7 +14,7 @@ import (
 )
 
 // plainGroup is what a round serves together: the requests of some users in
-// their order, of which each user has at most a share.
+// their order; each user has at most a share of them.
 type plainGroup struct {
 	merged []policy.Pending
 	share  int

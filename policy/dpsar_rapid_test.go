@@ -123,7 +123,7 @@ func TestInvariantGapsSeparate(t *testing.T) {
 				}
 			}
 			if count[u] > share {
-				t.Fatalf("user %d has %d in %s, at most %d are his", u, count[u], names(out), share)
+				t.Fatalf("user %d has %d in %s, at most %d are theirs", u, count[u], names(out), share)
 			}
 		}
 	})
@@ -189,7 +189,7 @@ func TestX5(t *testing.T) {
 	})
 }
 
-// Nobody starves: without arrivals everything has come after as many rounds as
+// No user starves: without arrivals everything has come after as many rounds as
 // the longest line of one user needs at N a round, and each round yields
 // something of every user.
 func TestNobodyStarves(t *testing.T) {
@@ -225,7 +225,7 @@ func TestNobodyStarves(t *testing.T) {
 }
 
 // However many more important requests arrive between two rounds, a user's
-// request comes after as many rounds as are before it in his own line.
+// request comes after as many rounds as are before it in its user's line.
 func TestArrivalsStarveNobody(t *testing.T) {
 	options := policy.OrderOptions{Scale: 2, N: 2}
 	pending := fig3(1)

@@ -53,7 +53,7 @@ func (q *dpsar) begin(beyond bool) *round {
 	return r
 }
 
-// scan compares each user with the next and serves him alone or them together.
+// scan compares each user with the next and serves one alone or both together.
 func (r *round) scan(yield func(Pending) bool) {
 	options := &r.queue.options
 	var together []ranked

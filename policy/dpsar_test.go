@@ -205,7 +205,7 @@ func TestAUserFlipsThePairs(t *testing.T) {
 	}
 }
 
-// With aging a user gains a level for each period that his oldest request has
+// With aging a user gains a level for each period that their oldest request has
 // waited, and loses it when that request goes.
 func TestAging(t *testing.T) {
 	request := func(id string, sequence uint64, arrival berth.Time, priority int, user uint64) policy.Pending {

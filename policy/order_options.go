@@ -20,7 +20,7 @@ const maxGap Levels = 2 * MaxPriority * 1000
 // MaxAging bounds OrderOptions.Aging, in seconds: 34 years.
 const MaxAging berth.Duration = 1 << 30
 
-// maxClasses bounds OrderOptions.LengthClasses; nobody wants more.
+// maxClasses bounds OrderOptions.LengthClasses; more would tell nothing apart.
 const maxClasses = 1 << 20
 
 // Overflow says what becomes of a request beyond its user's share of a round.
@@ -61,9 +61,9 @@ type OrderOptions struct {
 	// Chain serves all users of a run together in which each differs from
 	// the next by at most SD, instead of two at most.
 	Chain bool `json:"chain,omitempty"`
-	// LengthClasses compares the lengths of different users' requests only
-	// by which of so many equal parts of the range of all pending lengths they
-	// lie in, so that priority counts among similar lengths; 0 compares exactly.
+	// LengthClasses divides the range of all pending lengths into that many
+	// equal classes, and compares the lengths of different users' requests only
+	// by their class, so that priority counts among similar lengths; 0 compares exactly.
 	LengthClasses int `json:"length_classes,omitempty"`
 	// InUser is the order among the requests of one user.
 	InUser InUser `json:"in_user,omitempty"`
@@ -103,7 +103,7 @@ func (o *OrderOptions) Validate() error {
 	switch o.Overflow {
 	case "", Defer, Discard:
 	default:
-		return berth.Errorf(berth.Invalid, "overflow", "unknown way %q; it is %q or %q", o.Overflow, Defer, Discard)
+		return berth.Errorf(berth.Invalid, "overflow", "unknown overflow %q; want %q or %q", o.Overflow, Defer, Discard)
 	}
 	switch o.InUser {
 	case "", ShortestInUser, FirstInUser, LongestInUser:
@@ -165,7 +165,7 @@ func (o *OrderOptions) inUser(fallback InUser) func(*Pending) int64 {
 	return func(p *Pending) int64 { return p.Length }
 }
 
-// classes divides the range of keys from least to most into so many parts of
+// classes divides the range of keys from least to most into a number of parts of
 // equal width. The zero value tells all keys apart.
 type classes struct {
 	least, most int64

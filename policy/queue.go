@@ -46,7 +46,7 @@ type Queue interface {
 	// A round is of what was pending when the iteration began. The queue may
 	// change under it: what is removed before its turn is left out (and
 	// another of the same user may take its turn), what is added is not in it.
-	// Whoever wants an arrival considered begins another round.
+	// To have an arrival considered, begin another round.
 	Round(now berth.Time) iter.Seq[Pending]
 	// Discards yields what the order refuses outright instead of deferring it,
 	// reason Quota. It is to be asked, and what it yields removed, before the

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// crowd is so many users with priorities from 1 to 10 and so many requests
+// crowd is a number of users with priorities from 1 to 10 and a number of requests
 // each, with lengths as in the paper's experiment, in the order of submission.
 func crowd(users, each int) []policy.Pending {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -68,7 +68,7 @@ func (q *flat) Remove(sequence uint64) bool {
 func (q *flat) Len() int { return q.line.Len() }
 
 // Round implements Queue. It does not depend on now. Cost: O(log n) for the
-// first, O(1) amortised for each further one.
+// first, O(1) amortised for each later one.
 func (q *flat) Round(berth.Time) iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		it := q.line.Copy().Iter()

@@ -64,8 +64,13 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if !errors.Is(err, errPatience) {
 		return answer, err
 	}
+	return h.soFar(ctx, &ask, func() string { return r.ID })
+}
+
+// soFar answers what has become of what was asked under a key, or else of a request.
+func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (Answer, error) {
 	return call(ctx, h, func(answer func(Answer, error)) {
-		k := h.core.card(h.idUnder(ask.key(), r.ID))
+		k := h.core.card(h.idUnder(ask.key(), id()))
 		if k == nil {
 			answer(Answer{}, errBusy)
 			return
@@ -281,8 +286,8 @@ func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time)
 	})
 }
 
-// Show notes that a running reservation is in use.
-func (h *Host) Show(ctx context.Context, ask Ask, id string) (Reservation, error) {
+// CheckIn notes that a running reservation is in use.
+func (h *Host) CheckIn(ctx context.Context, ask Ask, id string) (Reservation, error) {
 	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		if k.end != "" {
 			return engine.Event{}, gone(k)

@@ -24,7 +24,7 @@ func TestForecastMovesAPromise(t *testing.T) {
 		t.Fatalf("it starts at %d, its data are %+v", a.Allotments[0].Start, a.Data)
 	}
 	slow := berth.Forecast{Site: config.Sites[0].Name, Period: 10, Kilobytes: []int64{1000}}
-	wantCode(t, h.Foresee(t.Context(), ann, slow), berth.Denied)
+	wantCode(t, h.UpdateForecast(t.Context(), ann, slow), berth.Denied)
 	c.seconds.Store(1040)
 	heard := make(chan service.Notice, 10)
 	listening := make(chan struct{})
@@ -39,7 +39,7 @@ func TestForecastMovesAPromise(t *testing.T) {
 		close(heard)
 	}()
 	<-listening
-	if err := h.Foresee(t.Context(), root, slow); err != nil {
+	if err := h.UpdateForecast(t.Context(), root, slow); err != nil {
 		t.Fatal(err)
 	}
 	// 10 MB are left, at 0.1 MB/s.

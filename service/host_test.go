@@ -258,7 +258,7 @@ func TestNothingToRecordIsAnswered(t *testing.T) {
 	if _, err := h.Confirm(ctx, ann, "a"); err != nil && !errors.As(err, new(*berth.Error)) {
 		t.Error(err)
 	}
-	_, err := h.Show(ctx, ann, "a")
+	_, err := h.CheckIn(ctx, ann, "a")
 	wantCode(t, err, berth.Conflict)
 	for range 2 {
 		if r, err := h.Release(ctx, ann, "a"); err != nil || r.State != service.Cancelled {

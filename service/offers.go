@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -29,8 +30,7 @@ type named struct {
 	request berth.Request
 	user    string
 	expires berth.Time
-	taken   bool
-	key     string // under which it was taken
+	id      string // of the reservation that it becomes; another one after a refusal
 }
 
 func newOffers() offers { return offers{known: map[string]named{}} }
@@ -97,56 +97,55 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	})
 }
 
-// take returns what was offered to somebody, for whom it is taken from now on. Code
-// NotFound: there is no such offer. Code Conflict: it was taken before, under no key or
-// another one.
-func (o *offers) take(offer string, ask *Ask, now berth.Time) (berth.Request, error) {
-	it, known := o.known[offer]
-	switch {
-	case !known || it.expires <= now || !ask.By.Owns(it.user):
+// take returns the request for what was offered to somebody. Code NotFound: there is
+// no such offer. Code Conflict: it was taken before; one that was refused then was not.
+func (h *Host) take(offer string, ask *Ask) (berth.Request, error) {
+	o, known := h.offers.known[offer]
+	now := h.clock()
+	if !known || o.expires <= now || !ask.By.Owns(o.user) {
 		return berth.Request{}, berth.Errorf(berth.NotFound, "offer", "no offer %q; offers last half an hour, ask again", offer)
-	case it.taken && (ask.Key == "" || ask.Key != it.key):
-		return berth.Request{}, berth.Errorf(berth.Conflict, "offer", "%q has been taken; an offer is taken once, ask for others", offer)
 	}
-	it.taken, it.key = true, ask.Key
-	o.known[offer] = it
-	return it.request, nil
-}
-
-// release lets an offer be taken again that was not had.
-func (o *offers) release(offer string) {
-	if it, known := o.known[offer]; known {
-		it.taken, it.key = false, ""
-		o.known[offer] = it
+	k := h.core.card(o.id)
+	switch {
+	case o.id == "" || k != nil && k.end == Refused:
+		o.id = h.newID()
+		h.offers.known[offer] = o
+	case k != nil:
+		return berth.Request{}, berth.Errorf(berth.Conflict, "offer", "%q was taken as reservation %s; an offer is taken once, ask for others", offer, o.id)
 	}
+	r := o.request
+	if late := now.Sub(r.Ready); late > 0 {
+		r.Ready, r.Deadline = r.Ready.Add(late), r.Deadline.Add(late)
+	}
+	r.ID = o.id
+	return r, nil
 }
 
 // Hold asks for what was offered, held for so long, but not beyond its end. What was
 // to start before now starts now, and ends as much later. Another request may have
-// been faster: then it is refused like any other. An offer is taken once: again it is
-// a conflict, but for the same call under the same key.
+// been faster: then it is refused like any other, and the offer can be tried again.
+// An offer is taken once: again it is a conflict, but for the same call under the same
+// key, which is answered as before, after a restart too.
 func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Duration) (Answer, error) {
-	r, err := call(ctx, h, func(answer func(berth.Request, error)) {
-		r, err := h.offers.take(offer, &ask, h.clock())
-		if err != nil {
-			answer(berth.Request{}, err)
+	if !ask.By.Can(User) {
+		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
+	}
+	answer, err := patiently(ctx, h, func(answer func(Answer, error)) {
+		if known, _ := h.again(ask.key(), waiting{answer: answer}); known {
 			return
 		}
-		if late := h.clock().Sub(r.Ready); late > 0 {
-			r.Ready, r.Deadline = r.Ready.Add(late), r.Deadline.Add(late)
+		r, err := h.take(offer, &ask)
+		if r.Hold = hold; err == nil {
+			err = h.mayAsk(&ask, &r)
 		}
-		answer(r, nil)
+		if err != nil {
+			answer(Answer{}, err)
+			return
+		}
+		_ = h.submit(ask.key(), &r, waiting{answer: answer})
 	})
-	if err != nil {
-		return Answer{}, err
+	if !errors.Is(err, errPatience) {
+		return answer, err
 	}
-	r.ID, r.Hold = h.newID(), hold
-	got, err := h.Submit(ctx, ask, r)
-	if err != nil || got.Reservation.State == Refused {
-		_, _ = call(ctx, h, func(answer func(struct{}, error)) { // else it cannot be taken again, as if it had been had
-			h.offers.release(offer)
-			answer(struct{}{}, nil)
-		})
-	}
-	return got, err
+	return h.soFar(ctx, &ask, func() string { return h.offers.known[offer].id })
 }

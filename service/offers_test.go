@@ -1,6 +1,8 @@
 package service_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -75,5 +77,57 @@ func TestOfferIsTakenOnce(t *testing.T) {
 		if got, err := h.Hold(t.Context(), bob, again, 60); err != nil || got.Reservation.State != service.Refused {
 			t.Errorf("it is %+v, %v", got.Reservation, err)
 		}
+	}
+}
+
+// An offer is not taken a second time if nobody heard that it was: a caller that has
+// gone, or a restart. The call under its key is answered as before, after a restart too.
+func TestOfferIsTakenOnceWithoutAnAnswer(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	keyed := bob
+	keyed.Key = "first"
+	var taken, reservation string
+	t.Run("before", func(t *testing.T) {
+		h := start(t, dir, onePool(4), c)
+		list, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		taken = list[0].ID
+		first, err := h.Hold(t.Context(), keyed, taken, 60)
+		if err != nil || first.Reservation.State != service.Held {
+			t.Fatalf("it is %+v, %v", first.Reservation, err)
+		}
+		reservation = first.Reservation.ID
+		_, err = h.Hold(t.Context(), bob, taken, 60)
+		wantCode(t, err, berth.Conflict)
+		if err != nil && !strings.Contains(err.Error(), reservation) {
+			t.Errorf("%v does not name reservation %s", err, reservation)
+		}
+
+		list, err = h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 2000, 2100, 1, 100), 1)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 3 {
+			_, _ = h.Hold(gone, bob, list[0].ID, 60)
+		}
+		if _, err := h.Hold(t.Context(), bob, list[0].ID, 60); err != nil {
+			wantCode(t, err, berth.Conflict)
+		}
+	})
+	h := start(t, dir, onePool(4), c)
+	again, err := h.Hold(t.Context(), keyed, taken, 60)
+	if err != nil || again.Reservation.ID != reservation {
+		t.Errorf("after a restart it is %+v, %v", again.Reservation, err)
+	}
+	_, err = h.Hold(t.Context(), bob, taken, 60)
+	wantCode(t, err, berth.NotFound)
+	all, err := h.List(t.Context(), bob.By, service.Filter{})
+	if err != nil || len(all) != 2 {
+		t.Errorf("%d reservations, want one for each offer, %v", len(all), err)
 	}
 }

@@ -97,9 +97,9 @@ func (h *Host) Resume(ctx context.Context, ask Ask, siteName, node string) error
 	return h.drainer(ask, siteName, func(d site.Drainer) error { return d.Resume(ctx, node) })
 }
 
-// Foresee takes in a forecast of how fast data can be moved to a site: promises
+// UpdateForecast takes in a forecast of how fast data can be moved to a site: promises
 // whose data come at another time are placed anew if they have to be.
-func (h *Host) Foresee(ctx context.Context, ask Ask, f Forecast) error {
+func (h *Host) UpdateForecast(ctx context.Context, ask Ask, f Forecast) error {
 	if !ask.By.Can(Operator) {
 		return berth.Errorf(berth.Denied, "role", "only an operator says what is to be expected of a site")
 	}

@@ -29,7 +29,7 @@ func BenchmarkJobs(b *testing.B) {
 }
 
 // The whole log of SDSC-BLUE as reservations with the paper's factors {3,3}, on
-// its machine split among 20 sites of which the one with the earliest end is
+// its machine split among 20 sites; the one with the earliest end is
 // taken.
 func BenchmarkSites(b *testing.B) {
 	w, err := workload.Open(realdata.File(b, "swf", "SDSC-BLUE-2000-4.2-cln.swf.gz"), workload.Options{})
@@ -51,7 +51,7 @@ func BenchmarkSites(b *testing.B) {
 	}
 }
 
-// split returns sites of one pool each that have so many PEs together.
+// split returns sites of one pool each with that many PEs together.
 func split(sites int, pes berth.Count, binding berth.Binding) []berth.Site {
 	list := make([]berth.Site, sites)
 	for i := range list {

@@ -111,7 +111,7 @@ func TestOverrunsInASchedule(t *testing.T) {
 	}
 }
 
-// PEs fall and rise under a real log with promises and jobs: nobody is promised
+// PEs fall and rise under a real log with promises and jobs: no PE is promised
 // or runs on what is down, which the validator sees from the lines of outages,
 // and a promise that moved stays within its window.
 func TestOutagesInASchedule(t *testing.T) {

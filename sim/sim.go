@@ -33,8 +33,8 @@ type Workload struct {
 	// Runs is how long each request really runs once it has started and its data
 	// are there, in standard seconds, so that the speed of its pool counts; 0, and
 	// nil for all, is as long as it was given. What is shorter ends early, and what
-	// is longer meets its limit. One time is for all parts, of which each ends at
-	// its limit at the latest.
+	// is longer meets its limit. One time is for all parts; each ends at its
+	// limit at the latest.
 	Runs []berth.Duration
 	// Outages, sorted by From: PEs that cannot be used for a while.
 	Outages []Outage

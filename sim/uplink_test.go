@@ -162,7 +162,7 @@ func TestSchedulesKeepTheUplink(t *testing.T) {
 		end := start.Add(max(1, berth.Duration(lines[at].Kilobytes/(2*config.Uplink))))
 		lines[at].End = &end
 		if lines[at].Kilobytes > config.Uplink*int64(end-start) && !slices.ContainsFunc(checked(t, lines, options).Violations, func(v check.Violation) bool { return v.Class == check.Uplink }) {
-			t.Fatalf("%+v is too fast for %d kB/s, and nobody sees it", lines[at], config.Uplink)
+			t.Fatalf("%+v is too fast for %d kB/s, and it is not seen", lines[at], config.Uplink)
 		}
 	})
 }

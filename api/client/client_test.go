@@ -145,7 +145,7 @@ func TestLifeOfAReservation(t *testing.T) {
 	if longer.Reservation.End != noon+7200+660 {
 		t.Errorf("%+v", longer.Reservation)
 	}
-	_, err = bob.Show(ctx, held.ID, client.Action{})
+	_, err = bob.CheckIn(ctx, held.ID, client.Action{})
 	wantCode(t, err, berth.Conflict) // it has not started
 	for _, do := range []func() error{
 		func() error { _, err := alice.Get(ctx, held.ID); return err },

@@ -97,9 +97,9 @@ func (c *Client) Cancel(ctx context.Context, id string, action Action) (r form.R
 	return r, err
 }
 
-// Show says that a reservation is in use.
-func (c *Client) Show(ctx context.Context, id string, action Action) (form.Reservation, error) {
-	return c.act(ctx, id, "/show", action)
+// CheckIn says that a reservation is in use.
+func (c *Client) CheckIn(ctx context.Context, id string, action Action) (form.Reservation, error) {
+	return c.act(ctx, id, "/check-in", action)
 }
 
 func (c *Client) act(ctx context.Context, id, what string, action Action) (r form.Reservation, err error) {
@@ -200,9 +200,9 @@ func (c *Client) Shadow(ctx context.Context, name string, latest int) (s form.Sh
 	return s, err
 }
 
-// Foresee says how fast data can be moved to a site: how many kilobytes will have
+// UpdateForecast says how fast data can be moved to a site: how many kilobytes will have
 // been moved by the end of each period from now on.
-func (c *Client) Foresee(ctx context.Context, site string, period berth.Duration, kilobytes []int64) error {
+func (c *Client) UpdateForecast(ctx context.Context, site string, period berth.Duration, kilobytes []int64) error {
 	in := struct {
 		Period    berth.Duration `json:"period"`
 		Kilobytes []int64        `json:"kilobytes"`

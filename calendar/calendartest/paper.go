@@ -15,7 +15,7 @@ import (
 // The paper is Bo Li et al., on availability rectangles for parallel advance
 // reservations with deadlines. The numbers of its Figure 1 are those of
 // specification 1, b.9: t_i = 2i, N = 10, job1 of 4 PEs, job2 of 3 PEs, job3
-// reserved with 5 PEs of which one (4) is none of job1's. The request is ready
+// reserved with 5 PEs, one of them (4) not job1's. The request is ready
 // at t2 = 4, runs for t4−t2 = 4 and must end by t9 = 18; it asks for n = 4 PEs.
 // Under late binding there are the same blocks without names; all figures were
 // worked out by hand from the free counts 3, 6, 10, 5, 10.

@@ -62,8 +62,8 @@ func (s *splitmix64) next() uint64 {
 	return z ^ (z >> 31)
 }
 
-// Horizon returns the time within which the requests are ready: so many
-// seconds that their mean PE-seconds are the share Load of it.
+// Horizon returns the time within which the requests are ready: their
+// mean PE-seconds are the share Load of it.
 func (w Workload) Horizon() berth.Time {
 	mean := float64(uint64(1)<<w.K-1) / float64(w.K)
 	if w.Odd {

@@ -61,7 +61,7 @@ func (a *app) settle(cmd *cobra.Command, q *ask) error {
 		case q.ready.given() || q.deadline.given():
 			return usagef(cmd, "--start: given beside --ready or --deadline; want one of the two ways")
 		case q.Duration == 0:
-			return usagef(cmd, "--start: without --duration nobody knows when it ends")
+			return usagef(cmd, "--start: without --duration its end is unknown; give --duration")
 		}
 		q.Ready = form.Time(q.start.at.Unix())
 		q.Deadline = q.Ready + form.Time(q.Duration)

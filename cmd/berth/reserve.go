@@ -129,8 +129,8 @@ func (a *app) answered(r *remote, answer *form.Answer) error {
 			return err
 		}
 		if answer.Reservation.State == "held" {
-			if answer.Reservation.Expires == answer.Reservation.End {
-				a.say("It is held until its place ends: a hold lasts no longer than that.\n")
+			if end := firstEnd(answer.Reservation); answer.Reservation.Expires == end {
+				a.say("It is held until it would end: no hold lasts longer.\n")
 			}
 			a.say("Confirm it before %s:\n\n    berth confirm%s %s\n", localTime(answer.Reservation.Expires), r.again(), answer.ID)
 		}
@@ -139,6 +139,15 @@ func (a *app) answered(r *remote, answer *form.Answer) error {
 		return &exitError{exitRefused}
 	}
 	return nil
+}
+
+// firstEnd returns when the first part of a reservation ends.
+func firstEnd(r *form.Reservation) form.Time {
+	end := r.End
+	for i := range r.Parts {
+		end = min(end, r.Parts[i].End)
+	}
+	return end
 }
 
 // tellArray tells what became of the parts of an array, and why some were

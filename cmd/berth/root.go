@@ -83,7 +83,7 @@ func (a *app) root() *cobra.Command {
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
-		Short: "Tell about a command",
+		Short: "Help about any command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {

@@ -220,7 +220,7 @@ func (p *pasted) finish(q *ask) error {
 	case p.end.given() && p.duration > 0:
 		return fmt.Errorf("EndTime: given beside Duration; want one of the two")
 	case p.end.given() && !p.start.given():
-		return fmt.Errorf("EndTime: without StartTime nobody knows how long it is")
+		return fmt.Errorf("EndTime: without StartTime its length is unknown; give StartTime, or Duration instead")
 	case p.end.given():
 		if p.duration = berth.Duration(p.end.at.Unix() - p.start.at.Unix()); p.duration < 1 {
 			return fmt.Errorf("EndTime: %s is not after StartTime, %s", hpctime.Echo(p.end.at), hpctime.Echo(p.start.at))

@@ -52,7 +52,7 @@ is in DIR and survives whatever ends it; the first start writes the operator's
 token to DIR/operator.token.
 
 Sites: this machine's cores, unless --config or --slurm name others. A site of the
-configuration file that has no adapter has nobody who carries its promises out.
+configuration file without an adapter enforces nothing: promises are recorded only.
 Flags win over the file.`,
 		Example: `  berth serve
   berth serve --data /var/lib/berth --slurm cluster

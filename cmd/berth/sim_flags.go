@@ -220,10 +220,10 @@ func (flags *simFlags) policyFlags(f *pflag.FlagSet) {
 	f.Var(&choice{&flags.match, "match", matchNames()}, "match", "which pool: "+strings.Join(matchNames(), ", ")+" (default: the preset's)")
 	f.Var(&choice{&flags.trigger, "trigger", triggerNames()}, "trigger", "when: "+strings.Join(triggerNames(), ", ")+" (default: arrival, instant where the order needs company)")
 	f.Var(&length{&flags.every, 1}, "every", "with --trigger every, or a preset that has it: the period D")
-	f.Var(&choice{&flags.immediate, "way", ways}, "immediate", "a request for now that finds no room: refuse, queue (default refuse)")
+	f.Var(&choice{&flags.immediate, "answer", ways}, "immediate", "a request for now that finds no room: refuse, queue (default refuse)")
 	f.Var(&list{&flags.backfills, "pass", backfillNames(), "all"}, "backfill", "passes for ordinary jobs to compare, or all (default: the preset's, or easy)")
 	f.BoolVar(&flags.compress, "compress", false, "with --backfill conservative: plan anew when PEs are released early")
-	f.Var(&choice{&flags.staging, "way", stagings}, "staging", "PEs while data are moved: "+strings.Join(stagings, ", ")+" (default: the preset's)")
+	f.Var(&choice{&flags.staging, "staging mode", stagings}, "staging", "PEs while data are moved: "+strings.Join(stagings, ", ")+" (default: the preset's)")
 	f.BoolVar(&flags.unaware, "unaware", false, "a batch match looks at PEs alone, not at what requests require")
 	f.BoolVar(&flags.preempt, "preempt", false, "running jobs stop for requests, and go on later with what is left")
 }
@@ -231,7 +231,7 @@ func (flags *simFlags) policyFlags(f *pflag.FlagSet) {
 func (flags *simFlags) runFlags(f *pflag.FlagSet) {
 	f.Var(&choice{&flags.runTimes, "run times", runTimes()}, "run-times", "how long what a log asked for runs: reserved, actual (default: reserved for requests alone, actual beside jobs)")
 	f.Var(&portion{&flags.noise}, "noise", "everything runs up to the part X longer or shorter")
-	f.Var(&choice{&flags.overrun, "way", overruns}, "overrun", "what reaches its limit: kill, extend while nobody else was promised the PEs, delay the promises (default kill)")
+	f.Var(&choice{&flags.overrun, "overrun mode", overruns}, "overrun", "what reaches its limit: kill, extend while the PEs are not promised to others, delay the promises (default kill)")
 	f.Var(&length{&flags.extension, 1}, "extension", "with --overrun extend, delay: by D at a time (default 60 s)")
 }
 

@@ -70,7 +70,7 @@ func (a *app) sendForecast(cmd *cobra.Command, r *remote, site, path string, fla
 		return err
 	}
 	defer stop()
-	if err := c.Foresee(ctx, site, volumes.Period, kilobytes); err != nil {
+	if err := c.UpdateForecast(ctx, site, volumes.Period, kilobytes); err != nil {
 		return err
 	}
 	length := volumes.Period * berth.Duration(len(kilobytes))

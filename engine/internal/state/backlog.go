@@ -338,7 +338,7 @@ func (s *State) limit(j *Job) (at berth.Time, limited bool) {
 	return max(j.request.Arrival, j.request.Deadline-berth.Time(shortest)) + 1, true
 }
 
-// plan books a job's plan in the place of its earlier one; nil is no plan.
+// plan replaces a job's plan; nil is no plan.
 func (s *State) plan(j *Job, a *berth.Allotment) error {
 	if j.plan == nil && a == nil {
 		return nil

@@ -29,7 +29,7 @@ type Entry struct {
 	running  int32              // parts that still hold PEs
 	unbooked int32              // place in the list of flat.unbooked, from 1
 	vacant   bool               // it has given up its place
-	own      [1]berth.Allotment // room for its allotments, of which most have one
+	own      [1]berth.Allotment // room for its allotments; most have one
 	first    timer              // the start, then the end of the first part
 	multi    *multipart         // nil until it is needed
 	noShow   *timer             // nil if there is none

@@ -23,7 +23,7 @@ type planned interface {
 	// stop gives back what is left of it from a time on; done is false if it is to be
 	// given back like any other.
 	stop(e *Entry, a *berth.Allotment, from berth.Time) (done bool)
-	// plan books one plan in the place of another; nil is none.
+	// plan replaces one plan by another; nil is none.
 	plan(old, next *berth.Allotment) error
 	// fits reports whether allotments are free beside the plans, together.
 	fits(allotments []berth.Allotment) bool

@@ -168,7 +168,7 @@ func (p *Profile) give(from, to berth.Time, n berth.Count) {
 	}
 }
 
-// replace books one plan in the place of another; nil is none.
+// replace replaces one plan by another; nil is none.
 func (p *Profile) replace(old, a *berth.Allotment) error {
 	switch {
 	case a == nil:

@@ -48,7 +48,7 @@ func (st Stock) Units(amount int64) berth.Count {
 	return berth.Count((amount + st.unit - 1) / st.unit)
 }
 
-// Amount returns the amount that so many units are.
+// Amount returns the amount that a number of units is.
 func (st Stock) Amount(units berth.Count) int64 { return int64(units) * st.unit }
 
 // View returns the calendar of the stock, from now on.

@@ -100,7 +100,7 @@ func (t *Trial) calendar(i int) calendar.Calendar {
 	return t.state.pools[i].calendar
 }
 
-// Book takes an allotment. It panics if that is not free: whoever books has looked.
+// Book takes an allotment. It panics if that is not free: look before.
 func (t *Trial) Book(a *berth.Allotment) {
 	if a.NPE > 0 {
 		t.take(t.of(a.Resource), blockOf(a, a.Start))
