@@ -473,3 +473,61 @@ func TestAnotherCaseIsAnotherField(t *testing.T) {
 		t.Error(report.Violations)
 	}
 }
+
+// classes says what is wrong with a schedule on ten PEs: each violation as its
+// class and ids.
+func classes(t *testing.T, text string) string {
+	t.Helper()
+	var words []string
+	for _, v := range on(t, 10, text).Violations {
+		words = append(words, fmt.Sprint(v.Class, " ", v.IDs))
+	}
+	return strings.Join(words, ", ")
+}
+
+// What comes after an outage without an end never starts.
+func TestNothingStartsAfterAnOutageWithoutEnd(t *testing.T) {
+	const after = `{"id":"a","after":["o"],"arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":50,"end":60}`
+	for outage, want := range map[string]string{
+		`{"id":"o","kind":"outage","npe":1,"start":5,"end":20}`: "",
+		`{"id":"o","kind":"outage","npe":1,"start":5}`:          "precedence [o a]",
+	} {
+		if got := classes(t, outage+"\n"+after); got != want {
+			t.Errorf("after %s: %q, want %q", outage, got, want)
+		}
+	}
+}
+
+// A PE that two lines hold is held until the later of the two ends, whichever line
+// is the first of the file: f and s, and then f and l.
+func TestIdentityFollowsTheLaterEnd(t *testing.T) {
+	const text = `{"id":"f","kind":"booking","npe":1,"start":5,"end":90,"pes":"0"}
+{"id":"s","kind":"booking","npe":1,"start":0,"end":10,"pes":"0"}
+{"id":"l","kind":"booking","npe":1,"start":50,"end":60,"pes":"0"}`
+	if got, want := classes(t, text), "identity [f s], identity [f l]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// An outage counts once for a reservation, however many stretches name it: two of
+// four PEs are lost to an outage of one.
+func TestAnOutageCountsOnceForItsLosses(t *testing.T) {
+	const text = `{"id":"o","kind":"outage","npe":1,"start":5,"end":60}
+{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":40,"npe":4,"accepted":true,"start":0,"end":40,"stretches":[{"from":5,"npe":3,"cause":"o"},{"from":6,"npe":2,"cause":"o"}]}`
+	if got, want := classes(t, text), "resized [o a]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := classes(t, strings.Replace(text, `"npe":2,"cause"`, `"npe":3,"cause"`, 1)); got != "" {
+		t.Errorf("one PE lost: %q, want it valid", got)
+	}
+}
+
+// A field of text that is a number is an error that names the field.
+func TestTextFieldsAreText(t *testing.T) {
+	for _, field := range []string{"id", "site", "pool", "user", "workflow", "task"} {
+		_, err := check.File(strings.NewReader(`{"kind":"job","npe":1,"`+field+`":5}`), "f.jsonl", check.Options{PEs: 1})
+		if err == nil || !strings.HasPrefix(err.Error(), "f.jsonl:1: "+field+": ") {
+			t.Errorf("%s: error %v", field, err)
+		}
+	}
+}
