@@ -90,6 +90,9 @@ func (f *Forecast) Takes(from Time, kilobytes int64) Duration {
 		return Endless
 	default:
 		rest := target - f.By(n)
+		if rest/step > 2*TimeLimit/p { // beyond every time
+			return Endless
+		}
 		at = int64(n)*p + rest/step*p + (rest%step*p+step-1)/step
 	}
 	return max(0, f.From.Add(Duration(at)).Sub(from))

@@ -176,3 +176,19 @@ func TestEagerFilterHoldsUnderBatchMatchers(t *testing.T) {
 		settled(t, config, e)
 	}
 }
+
+// Where the quota leaves the first part no shape that fits, the refusal is about the
+// first part: its narrow shape is too long, its wide one too large beside the second.
+func TestQuotaThatLeavesTheFirstPartNoShape(t *testing.T) {
+	for _, binding := range bindings() {
+		config := onePool(6, binding)
+		config.Quota = policy.Quota{PESeconds: 100}
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("later", 0, 20, 60, 6, 40))
+		r := ofUser(parts("r", 60, berth.Variant{NPE: 1, Duration: 50}, berth.Variant{NPE: 2, Duration: 20}))
+		r.Parts[0].Variants = append(r.Parts[0].Variants, berth.Variant{NPE: 4, Duration: 20})
+		if got := refused(t, submit(t, e, 0, r)); got.Wanted != 1 {
+			t.Errorf("%s: the refusal is %+v, want one of 1 PE", binding, got)
+		}
+	}
+}

@@ -271,3 +271,41 @@ func TestMoldableBesideABatch(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A refusal by an unaware matcher tells the earliest end there could be, and where:
+// from 240 on, 100 s at s1 and 50 s at s2, which is twice as fast.
+func TestUnawareRefusalTellsTheEarliestEnd(t *testing.T) {
+	for _, turned := range []bool{false, true} {
+		config := example("min-min", true)
+		if turned {
+			slices.Reverse(config.Sites)
+		}
+		e := newEngine(t, config)
+		apply(t, e, 1, engine.Wake())
+		r := asks("r", 4, 100, 200, "a")
+		r.Arrival, r.Ready = 1, 1
+		submit(t, e, 1, r)
+		got := refused(t, apply(t, e, 240, engine.Wake()))
+		if got.Reason != berth.DeadlineMissed || got.Resource.Site != "s2" || got.Possible != 290 {
+			t.Errorf("sites turned: %t; the refusal is %+v, want an end at 290 at s2", turned, got)
+		}
+	}
+}
+
+// A batch refuses at once what the quota does not admit, though there is no room for
+// it before the next point.
+func TestBatchRefusesAtOnceWhatIsNotAdmitted(t *testing.T) {
+	config := example("ajsm", false)
+	config.Quota = policy.Quota{Reservations: 1}
+	e := newEngine(t, config)
+	submit(t, e, 0, ofUser(asks("first", 10, 300, 4000, "b")))
+	if got := told(apply(t, e, 0, engine.Wake())); got != "first@s1 0-310" {
+		t.Fatal(got)
+	}
+	second := ofUser(asks("second", 10, 300, 4000, "b"))
+	second.Arrival, second.Ready = 1, 1
+	submit(t, e, 1, second)
+	if got := told(apply(t, e, 240, engine.Wake())); got != "second quota" {
+		t.Errorf("%q, want a refusal because of the quota", got)
+	}
+}

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -97,4 +99,32 @@ func TestCommonStartIsTheEarliest(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Starts at which fewer PEs are free than the parts want together are no use: they
+// are not searched, so that the bound of the search is not used up before the start
+// at which everything is free.
+func TestCoallocationBehindManyPromises(t *testing.T) {
+	config := engine.Config{Sites: []berth.Site{{Name: "s"}}}
+	for i := range 6 {
+		pool := berth.Pool{Name: fmt.Sprintf("p%d", i), PEs: 64, Binding: berth.Late}
+		config.Sites[0].Pools = append(config.Sites[0].Pools, pool)
+	}
+	e := newEngine(t, config)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 600 {
+		ready := berth.Time(rng.IntN(30_000))
+		r := berth.Rigid(fmt.Sprintf("r%d", i), 0, ready, ready+20_000, berth.Count(1+rng.IntN(24)), berth.Duration(50+rng.IntN(500)))
+		r.Pool = config.Sites[0].Pools[rng.IntN(6)].Name
+		if _, _, err := e.Apply(0, engine.Submit(&r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wide := berth.Rigid("wide", 0, 0, 60_000, 1, 1)
+	wide.Parts = nil
+	for i := range 12 { // two in each pool, in one way and a few others
+		v := berth.Variant{NPE: berth.Count(30 + i%5), Duration: berth.Duration(600 + i)}
+		wide.Parts = append(wide.Parts, berth.Part{Variants: []berth.Variant{v}})
+	}
+	accepted(t, submit(t, e, 0, wide))
 }

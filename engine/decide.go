@@ -133,7 +133,7 @@ func (e *Engine) promise(r *berth.Request, at *place.Place) {
 	}
 	if r.Hold > 0 {
 		reservation.State = berth.Held
-		reservation.Terms.Expires = e.state.Now().Add(r.Hold)
+		reservation.Terms.Expires = min(e.state.Now().Add(r.Hold), berth.TimeLimit-1)
 		reservation.Expires = min(reservation.Terms.Expires, firstEnd(at.Allotments))
 	}
 	e.makeRoom(at.Allotments)

@@ -250,3 +250,15 @@ func TestEveryLaunchOfAJobHasItsGeneration(t *testing.T) {
 		}
 	}
 }
+
+// A managed site is not told about a confirmation or a check-in, which change
+// nothing there.
+func TestConfirmationHasNoEffect(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Sites[0].Managed = true
+	e := newEngine(t, config)
+	submit(t, e, 0, held("a", 0, 10, 20, 2, 10, 5))
+	if got := kinds(apply(t, e, 1, engine.Confirm("a"))); got != "advanced confirmed:a" {
+		t.Errorf("changes %q", got)
+	}
+}

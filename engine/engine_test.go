@@ -396,3 +396,46 @@ func TestOutboxKeepsEffectsUntilSettled(t *testing.T) {
 		t.Fatalf("after a restart the outbox holds %+v", left)
 	}
 }
+
+// Every kind of event is in the list of kinds.
+func TestEventKindsAreListed(t *testing.T) {
+	want := []engine.EventKind{
+		engine.EventWake, engine.EventSubmit, engine.EventCancel, engine.EventConfirm, engine.EventModify, engine.EventExtend,
+		engine.EventCheckIn, engine.EventRelocate, engine.EventFinish, engine.EventDown, engine.EventUp, engine.EventUpdateForecast, engine.EventSettle,
+	}
+	if got := engine.EventKinds(); !slices.Equal(got, want) {
+		t.Errorf("the kinds are %v, want %v", got, want)
+	}
+}
+
+// The presets of the papers choose an order, a match and a placement where the
+// configuration has none.
+func TestPresetsChoose(t *testing.T) {
+	for name, want := range map[string][3]string{
+		"li": {"fcfs", "best-key", ""}, "dpsar": {"dpsar", "random", "first-fit"}, "arwp": {"arwp", "random", "first-fit"},
+		"wms-sequential": {"fcfs", "smallest-fit", "first-fit"}, "wms-eager": {"fcfs", "smallest-fit", "first-fit"},
+	} {
+		preset, known := engine.PresetNamed(name)
+		if !known {
+			t.Fatalf("no preset %s", name)
+		}
+		var c engine.Config
+		preset.Apply(&c)
+		if got := [3]string{c.Order, c.Match, c.Place}; got != want {
+			t.Errorf("%s chooses %q, want %q", name, got, want)
+		}
+		c = engine.Config{Order: "edf", Match: "fastest-first", Place: "pe-best"}
+		preset.Apply(&c)
+		if c.Order != "edf" || c.Match != "fastest-first" || c.Place != "pe-best" {
+			t.Errorf("%s changes choices to %q %q %q", name, c.Order, c.Match, c.Place)
+		}
+	}
+}
+
+// A site has a name and a pool.
+func TestSitesNeedANameAndAPool(t *testing.T) {
+	for _, site := range []berth.Site{{Name: "s"}, {Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Late}}}} {
+		_, err := engine.New(engine.Config{Sites: []berth.Site{site}})
+		wantCode(t, err, berth.Invalid, "sites")
+	}
+}

@@ -168,3 +168,18 @@ func TestHoldEndsWithItsFirstPart(t *testing.T) {
 		}
 	}
 }
+
+// A hold of any valid length leaves a state that can be restored.
+func TestHoldBeyondTheEndOfTime(t *testing.T) {
+	config := onePool(4, berth.Early)
+	e := newEngine(t, config)
+	apply(t, e, 1000, engine.Wake())
+	submit(t, e, 1000, held("a", 1000, 1100, 1110, 4, 10, berth.TimeLimit-1))
+	again, err := engine.Restore(config, e.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, _ := again.Reservation("a"); a.State != berth.Held || a.Expires != 1110 {
+		t.Errorf("it is %s until %d, want held until 1110", a.State, a.Expires)
+	}
+}

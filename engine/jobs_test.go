@@ -229,3 +229,33 @@ func TestJobsOnSeveralSites(t *testing.T) {
 		}
 	}
 }
+
+// With compression a job moves into the room that an earlier one leaves when it
+// moves, although what was given back, [4,10), is too small for it:
+//
+//	PE 1  r r q q q j j j k k k     r r j j j k k k
+//	PE 0  p p p p p . . . k k k     p p p p p k k k
+//	      0   4     10    16        0   4     10
+func TestCompressionUsesTheRoomThatOthersLeave(t *testing.T) {
+	config := onePool(2, berth.Late)
+	config.Jobs, config.Compress = "conservative", true
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("p", 0, 0, 10, 1, 10))
+	submit(t, e, 0, berth.Rigid("q", 0, 4, 10, 1, 6))
+	submit(t, e, 0, job("r", 0, 1, 4))
+	submit(t, e, 0, job("j", 0, 1, 6))
+	submit(t, e, 0, job("k", 0, 2, 6))
+	plans := map[string][]berth.Time{}
+	note := func(changes []change.Change) {
+		for _, c := range changes {
+			if c.Kind == change.Planned && c.Plan != nil {
+				plans[c.ID] = append(plans[c.ID], c.Plan.Start)
+			}
+		}
+	}
+	note(apply(t, e, 0, engine.Wake()))
+	note(apply(t, e, 2, engine.Cancel("q")))
+	if got := fmt.Sprint(plans["j"], plans["k"]); got != "[4] [10]" {
+		t.Errorf("plans of j and k: %s", got)
+	}
+}

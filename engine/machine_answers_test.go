@@ -54,6 +54,9 @@ func (m *model) mistaken(event *engine.Event, e *engine.Engine) answer {
 }
 
 func (m *model) unknownPEs(event *engine.Event, pool int) bool {
+	if event.Kind == engine.EventUp && event.Name != "" {
+		return false
+	}
 	return event.PEs.Empty() || event.PEs.Max() >= berth.PE(m.pools[pool].pool.PEs)
 }
 

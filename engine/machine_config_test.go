@@ -44,7 +44,7 @@ type setup struct {
 type wishes struct {
 	parts, variants, eligible, site, pool, hold, noShow, user, limit               int
 	software, version, licences, memory, storage, accelerators, partition, foolish int
-	immediate, endless, wide, whole, known, announced, past                        int
+	immediate, endless, wide, whole, known, announced, past, named                 int
 }
 
 // theme is what a history is mostly about, so that what is rare comes often enough.
@@ -81,7 +81,7 @@ func (d dice) newSetup() *setup {
 		parts: pick(d, 0, 30, 60), variants: often(), eligible: often(), site: often(), pool: often(), hold: pick(d, 0, 30, 60), noShow: often(),
 		user: pick(d, 30, 80, 100), limit: often(), software: often(), version: 75, licences: 70, memory: often(), storage: pick(d, 0, 40, 70),
 		accelerators: often(), partition: often(), foolish: pick(d, 0, 3, 10), immediate: pick(d, 10, 60), endless: pick(d, 0, 0, 0, 2),
-		wide: pick(d, 10, 40), whole: 10, known: pick(d, 30, 80), announced: pick(d, 0, 50), past: 10,
+		wide: pick(d, 10, 40), whole: 10, known: pick(d, 30, 80), announced: pick(d, 0, 50), past: 10, named: pick(d, 0, 50),
 	}
 	for _, kind := range eventKinds {
 		s.weights[kind] = pick(d, 0, 1, 2)

@@ -502,6 +502,21 @@ func (d *drawer) outage(kind engine.EventKind, at berth.Time) engine.Event {
 	if d.chance(d.wishes.whole) {
 		event.PEs = setOf(d.m.pools[pool].all)
 	}
+	if d.chance(d.wishes.named) {
+		event.Name = pick(d.dice, "m", "n")
+		if kind == engine.EventUp && d.chance(50) {
+			if len(d.m.outages) > 0 {
+				event.Resource, event.Name = d.m.pools[d.m.outages[0].pool].id, d.m.outages[0].name
+			}
+			if event.Name != "" {
+				event.PEs = berth.PESet{}
+				return event
+			}
+		}
+		if kind == engine.EventUp {
+			event.Name = ""
+		}
+	}
 	if kind == engine.EventUp {
 		if len(d.m.outages) > 0 && d.chance(90) {
 			x := pick(d.dice, d.m.outages...)

@@ -460,7 +460,7 @@ func (m *model) outageTold(event *engine.Event) {
 		return
 	}
 	inForce := event.PEs.And(setOf(m.outages.at(pool, m.now)))
-	if !inForce.Empty() && !inForce.Equal(event.PEs) {
+	if event.Name == "" && !inForce.Empty() && !inForce.Equal(event.PEs) {
 		m.other = m.outages.up(pool, &engine.Event{PEs: inForce}, m.now) // that leaves alone what is announced for the others
 	}
 	m.outages = m.outages.up(pool, event, m.now)

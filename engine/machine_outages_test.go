@@ -10,6 +10,7 @@ import (
 
 // outage is PEs of a pool that are out of use for a while, as it was told.
 type outage struct {
+	name        string
 	pool        int
 	pes         uint64
 	from, until berth.Time
@@ -26,12 +27,23 @@ func (o outages) down(pool int, event *engine.Event, now berth.Time) outages {
 	if until == 0 {
 		until = berth.Forever
 	}
-	return append(o, outage{pool, bits(event.PEs), max(event.From, now), until})
+	if event.Name != "" {
+		o = o.without(pool, event.Name)
+	}
+	return append(o, outage{event.Name, pool, bits(event.PEs), max(event.From, now), until})
+}
+
+// without returns all but the outage of a name of a pool.
+func (o outages) without(pool int, name string) outages {
+	return slices.DeleteFunc(slices.Clone(o), func(x outage) bool { return x.pool == pool && x.name == name })
 }
 
 // up brings PEs back: it ends everything that is in force for them now. What is
 // only announced for PEs that are in use is called off.
 func (o outages) up(pool int, event *engine.Event, now berth.Time) outages {
+	if event.Name != "" {
+		return o.without(pool, event.Name)
+	}
 	named, inForce := bits(event.PEs), o.at(pool, now)
 	var left outages
 	for _, x := range o {
@@ -98,7 +110,7 @@ func (w *world) told(e *engine.Engine) outages {
 	var list outages
 	for x := range e.Outages() {
 		if pool := w.poolNamed(x.Resource); pool >= 0 {
-			list = append(list, outage{pool, bits(x.PEs), x.From, x.Until})
+			list = append(list, outage{x.Name, pool, bits(x.PEs), x.From, x.Until})
 		}
 	}
 	return list

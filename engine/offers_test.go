@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,6 +168,24 @@ func TestPartsInEachOthersWay(t *testing.T) {
 		r.Parts = append(r.Parts, r.Parts[0])
 		if got := refused(t, submit(t, e, 0, r)); got.Reason != berth.NoCapacity {
 			t.Errorf("%s binding: %s", binding, got.Reason)
+		}
+	}
+}
+
+// What is offered earlier arrives when the request did, or now if that is to come.
+func TestEarlierOfferKeepsTheArrival(t *testing.T) {
+	for _, c := range []struct{ arrival, want berth.Time }{{0, 0}, {10, 5}} {
+		e := newEngine(t, onePool(4, berth.Late))
+		submit(t, e, 0, berth.Rigid("a", 0, 20, 30, 4, 10))
+		apply(t, e, 5, engine.Wake())
+		r := berth.Rigid("b", c.arrival, 20, 30, 4, 10)
+		offers, err := e.Offers(&r, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(offers, func(o engine.Offer) bool { return o.Difference == engine.OfferEarlier })
+		if i < 0 || offers[i].Request.Arrival != c.want || offers[i].Request.Ready != 5 {
+			t.Errorf("arrival %d: the offers are %+v, want one that arrives at %d, ready at 5", c.arrival, offers, c.want)
 		}
 	}
 }

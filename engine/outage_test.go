@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -105,4 +106,19 @@ func TestAnnouncedOutage(t *testing.T) {
 	wantCode(t, err, berth.Invalid, "from")
 	_, _, err = newEngine(t, onePool(2, berth.Late)).Apply(0, down(5, 10))
 	wantCode(t, err, berth.Invalid, "from")
+}
+
+// Outages can be looked at until one is found.
+func TestOutagesCanBeLeftEarly(t *testing.T) {
+	e := newEngine(t, onePool(4, berth.Late))
+	apply(t, e, 0, takenDown(cm5(), 0, 1, 0, 10))
+	apply(t, e, 0, takenDown(cm5(), 2, 3, 0, 20))
+	n := 0
+	for range e.Outages() {
+		n++
+		break
+	}
+	if all := len(slices.Collect(e.Outages())); n != 1 || all != 2 {
+		t.Errorf("%d of %d outages were looked at, want 1 of 2", n, all)
+	}
 }

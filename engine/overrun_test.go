@@ -69,3 +69,34 @@ func TestOverrun(t *testing.T) {
 		wantCode(t, err, berth.Invalid, field)
 	}
 }
+
+// A promise that a longer run delays never begins before it was promised, although
+// its window began earlier and PEs are free then.
+//
+//	PE 1  y y y y y y y y y y                            c c ... until 30
+//	PE 0  a a a a a a a a a a (a goes on until 20) b b b b b b
+//	                          10                   14    16
+func TestDelayedPromiseDoesNotBeginBeforeItsTime(t *testing.T) {
+	config := onePool(2, berth.Early)
+	config.Overrun, config.Extension = engine.OverrunDelay, 10
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("a", 0, 0, 10, 1, 10))
+	submit(t, e, 0, berth.Rigid("y", 0, 0, 10, 1, 10))
+	submit(t, e, 0, berth.Rigid("x", 0, 10, 14, 2, 4))
+	submit(t, e, 0, berth.Rigid("b", 0, 10, 100, 1, 6))
+	submit(t, e, 0, berth.Rigid("c", 0, 16, 30, 1, 14))
+	wantPlace := func(when, id string, start berth.Time, pes string) {
+		t.Helper()
+		r, _ := e.Reservation(id)
+		if r.Allotments[0].Start != start || r.Allotments[0].PEs.String() != pes {
+			t.Fatalf("%s: %s has %+v, want PEs %s at %d", when, id, r.Allotments, pes, start)
+		}
+	}
+	wantPlace("promised", "b", 14, "0")
+	wantPlace("promised", "c", 16, "1")
+	apply(t, e, 5, engine.Cancel("x"))
+	apply(t, e, 9, engine.Finish("y"))
+	apply(t, e, 10, engine.Wake())
+	wantPlace("a goes on", "b", 20, "0")
+	wantPlace("a goes on", "c", 16, "1")
+}

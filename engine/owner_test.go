@@ -267,3 +267,21 @@ func TestDegradedAndRepaired(t *testing.T) {
 		}
 	})
 }
+
+// An extension voids plans only where it lasts longer than before, from 20 on; the
+// plan of j before its start stays.
+func TestExtensionLeavesPlansBeforeItAlone(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Jobs = "conservative"
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 2, 10))
+	submit(t, e, 0, job("runs", 0, 4, 5))
+	submit(t, e, 0, job("j", 0, 4, 5)) // throughout [5,10)
+	apply(t, e, 0, engine.Wake())
+	if got := kinds(apply(t, e, 1, engine.Extend("a", 30))); got != "advanced extended:a" {
+		t.Errorf("changes %q", got)
+	}
+	if got := kinds(apply(t, e, 5, engine.Wake())); got != "advanced ended:runs accepted:j started:j" {
+		t.Errorf("at the start of j: %q", got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // With preemption a promise is made as if no job ran; the job that is in its way
@@ -75,6 +76,44 @@ func TestJobsYieldToReservations(t *testing.T) {
 		}
 		if ended != c.end {
 			t.Errorf("%s: j is done at %d, want %d", c.name, ended, c.end)
+		}
+	}
+}
+
+// A batch matcher does not see running jobs either, where they yield.
+func TestJobsYieldToABatch(t *testing.T) {
+	for _, row := range policy.Batches {
+		config := onePool(4, berth.Late)
+		config.Match, config.Preempt = row.Name, true
+		e := newEngine(t, config)
+		submit(t, e, 0, job("j", 0, 4, 100))
+		apply(t, e, 10, engine.Wake())
+		submit(t, e, 10, berth.Rigid("r", 10, 10, 20, 3, 10))
+		apply(t, e, 11, engine.Wake())
+		if r, live := e.Reservation("r"); !live || r.Start() != 10 {
+			t.Errorf("%s: r is live: %t, on %v; want it at 10", row.Name, live, r.Allotments)
+		}
+	}
+}
+
+// A job that has to yield wherever it starts starts where it can run longest: here
+// until 50, not until 10.
+func TestYieldingJobStartsWhereItRunsLongest(t *testing.T) {
+	for _, sites := range [][]string{{"short", "long"}, {"long", "short"}} {
+		config := engine.Config{Preempt: true}
+		for _, name := range sites {
+			config.Sites = append(config.Sites, berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: 4, Binding: berth.Late}}})
+		}
+		e := newEngine(t, config)
+		for site, start := range map[string]berth.Time{"short": 10, "long": 50} {
+			r := berth.Rigid("promise at "+site, 0, start, 100, 4, 100-berth.Duration(start))
+			r.Site = site
+			submit(t, e, 0, r)
+		}
+		submit(t, e, 0, job("j", 0, 4, 100))
+		j, live := e.Reservation("j")
+		if !live || j.Allotments[0].Resource.Site != "long" || j.End() != 50 {
+			t.Errorf("sites %v: j has %+v, want it at long until 50", sites, j.Allotments)
 		}
 	}
 }

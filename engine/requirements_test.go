@@ -145,3 +145,24 @@ func TestAcceleratorsSlowDown(t *testing.T) {
 		}
 	}
 }
+
+// Of several sites that have no room, the refusal is about the one where the most
+// PEs are free for long enough, wherever it stands in the list.
+func TestRefusalIsAboutTheSiteThatCameClosest(t *testing.T) {
+	for _, names := range [][]string{{"near", "far"}, {"far", "near"}} {
+		config := engine.Config{Explain: true}
+		for _, name := range names {
+			config.Sites = append(config.Sites, berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: 4, Binding: berth.Late}}})
+		}
+		e := newEngine(t, config)
+		for site, npe := range map[string]berth.Count{"near": 1, "far": 3} {
+			r := berth.Rigid("in the way at "+site, 0, 0, 50, npe, 50)
+			r.Site = site
+			submit(t, e, 0, r)
+		}
+		got := refused(t, submit(t, e, 0, berth.Rigid("r", 0, 0, 50, 4, 50)))
+		if got.Resource.Site != "near" || got.Nearest == nil || got.Nearest.NPE != 3 {
+			t.Errorf("sites %v: the refusal is %+v, nearest %+v; want 3 PEs at near", names, got, got.Nearest)
+		}
+	}
+}

@@ -220,3 +220,69 @@ func TestDataThatStayNeedTheirRoom(t *testing.T) {
 		}
 	}
 }
+
+// Data that a link almost at rest would move beyond the limit of time never arrive,
+// and the state can be restored.
+func TestDataBeyondTheEndOfTime(t *testing.T) {
+	const now = 1_700_000_000
+	for _, uplink := range []int64{0, 100_000} {
+		config := centre(engine.StagingBefore, 100_000)
+		config.Uplink = uplink
+		e := newEngine(t, config)
+		apply(t, e, now, engine.Wake())
+		for _, id := range []string{"a", "b"} { // over a shared uplink b waits for a
+			submit(t, e, now, to("s0", id, now, now+100_000_000, 1_222_000))
+		}
+		slow := &berth.Forecast{Site: "s0", From: now, Period: 3600, Kilobytes: []int64{1, 2}}
+		apply(t, e, now+5, engine.UpdateForecast(slow))
+		again, err := engine.Restore(config, e.Snapshot())
+		if err != nil {
+			t.Fatalf("uplink of %d kB/s: %v", uplink, err)
+		}
+		for _, id := range []string{"a", "b"} {
+			if r, _ := again.Reservation(id); len(r.Transfers) != 1 || r.Transfers[0].End != berth.Forever {
+				t.Errorf("uplink of %d kB/s: the data of %s are moved %+v", uplink, id, r.Transfers)
+			}
+		}
+	}
+}
+
+// Data are moved at once where the storage just suffices from then on, and
+// otherwise just in time for the start: 22 s before it.
+func TestDataAreMovedAtOnceIfTheStorageJustSuffices(t *testing.T) {
+	for _, c := range []struct {
+		storage int64
+		from    berth.Time // of the second transfer
+	}{{5000, 0}, {4999, 178}} {
+		e := newEngine(t, distant(engine.StagingBefore, c.storage))
+		first := heavy("first", 0, 122, 3000)
+		first.Deadline = 132
+		second := heavy("second", 0, 300, 2000)
+		second.Ready = 200
+		submit(t, e, 0, first)
+		submit(t, e, 0, second)
+		r, live := e.Reservation("second")
+		if !live || r.Start() != 200 || len(r.Transfers) != 1 || r.Transfers[0].Start != c.from {
+			t.Errorf("storage of %d MB: second has %+v, transfers %+v; want its data moved from %d on", c.storage, r.Allotments, r.Transfers, c.from)
+		}
+	}
+}
+
+// Data that are there keep their storage until the new end of a displaced promise:
+// where another has it from 178 on, there is no later place.
+func TestDisplacedDataNeedTheirStorageUntilTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		storage int64
+		want    string
+	}{{2000, "gone"}, {4000, "confirmed 2x[90,190) 0-1"}} {
+		e := newEngine(t, distant(engine.StagingBefore, c.storage))
+		submit(t, e, 0, heavy("a", 0, 1000, 2000)) // throughout [22,122)
+		b := heavy("b", 0, 300, 2000)
+		b.Ready = 200
+		submit(t, e, 0, b)
+		apply(t, e, 1, takenDown(cm5(), 0, 4, 0, 90))
+		if got := at(t, e, "a"); got != c.want {
+			t.Errorf("storage of %d MB: a is %s, want %s", c.storage, got, c.want)
+		}
+	}
+}

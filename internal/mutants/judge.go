@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -222,9 +223,9 @@ func (j *judge) test(ctx context.Context, binary, folder, temp string, args []st
 	return v
 }
 
-// verdict judges a mutant by the tests of its own package, first the short ones,
-// and then by those of others.
-func (j *judge) verdict(ctx context.Context, m *Mutant, also []tests) (v Verdict, err error) {
+// verdict judges a mutant by the tests of some packages, in their order: first
+// the short ones of each, since most mutants die of those, then the whole.
+func (j *judge) verdict(ctx context.Context, m *Mutant, by []tests) (v Verdict, err error) {
 	began := time.Now()
 	defer func() { v.Took = time.Since(began) }()
 	dir, err := os.MkdirTemp(j.temp, "mutant-")
@@ -236,31 +237,40 @@ func (j *judge) verdict(ctx context.Context, m *Mutant, also []tests) (v Verdict
 	if err != nil {
 		return v, err
 	}
-	binary := filepath.Join(dir, "mutant.test")
-	linked := false
-	for _, t := range append([]tests{{m.Folder(), true}}, also...) {
-		o, err := j.measure(ctx, t)
-		if err != nil {
-			return v, err
-		}
-		sum, err := j.compile(ctx, t.folder, overlay, binary)
-		switch {
-		case ctx.Err() != nil:
-			return v, ctx.Err()
-		case err != nil:
-			return Verdict{Outcome: Invalid, Note: err.Error()}, nil
-		case sum == o.sum:
-			continue // none of these tests can tell
-		}
-		linked = true
-		for _, short := range t.modes() {
+	binaries := map[string]string{} // by folder; only those that are not the original's
+	for _, short := range []bool{true, false} {
+		for i, t := range by {
+			if !slices.Contains(t.modes(), short) {
+				continue
+			}
+			o, err := j.measure(ctx, t)
+			if err != nil {
+				return v, err
+			}
+			if short {
+				binary := filepath.Join(dir, fmt.Sprintf("mutant%d.test", i))
+				sum, err := j.compile(ctx, t.folder, overlay, binary)
+				switch {
+				case ctx.Err() != nil:
+					return v, ctx.Err()
+				case err != nil:
+					return Verdict{Outcome: Invalid, Note: err.Error()}, nil
+				case sum == o.sum:
+					continue // none of these tests can tell
+				}
+				binaries[t.folder] = binary
+			}
+			binary, differs := binaries[t.folder]
+			if !differs {
+				continue
+			}
 			if v = j.test(ctx, binary, t.folder, dir, o.arguments(short), o.limit(short, j.slack)); v.Outcome != Survived {
 				return v, ctx.Err()
 			}
 		}
 	}
 	v.By, v.Outcome = "", Survived
-	if !linked {
+	if len(binaries) == 0 {
 		same, err := j.sameCode(ctx, m, overlay)
 		if err != nil {
 			return v, err
@@ -324,7 +334,7 @@ func (j *judge) assembly(ctx context.Context, folder, overlay string) (sum [sha2
 // all judges mutants, some at a time, until as many as wanted count or next has
 // no more, and hands the verdicts to report in the order in which next gave the
 // mutants. Those that count are the same however many are judged at a time.
-func (j *judge) all(ctx context.Context, jobs, want int, next func() *Mutant, also func(*Mutant) []tests, report func(*Mutant, Verdict)) error {
+func (j *judge) all(ctx context.Context, jobs, want int, next func() *Mutant, by func(*Mutant) []tests, report func(*Mutant, Verdict)) error {
 	type judged struct {
 		m *Mutant
 		v Verdict
@@ -359,7 +369,7 @@ func (j *judge) all(ctx context.Context, jobs, want int, next func() *Mutant, al
 				started++
 				counted++
 				mu.Unlock()
-				v, err := j.verdict(ctx, m, also(m))
+				v, err := j.verdict(ctx, m, by(m))
 				mu.Lock()
 				if err != nil && failed == nil {
 					failed = err

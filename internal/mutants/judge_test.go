@@ -36,6 +36,9 @@ func Loop(n int) (turns int) {
 // Long is tested without -short.
 func Long(n int) bool { return n > 7 }
 
+// Third is tested without -short here, and by the package that imports this one.
+func Third(n int) int { return n / 3 }
+
 // Same is the same whether or not it gets to the end of the list.
 func Same() int {
 	n := 1
@@ -60,7 +63,7 @@ func TestLoop(t *testing.T) {
 }
 
 func TestLong(t *testing.T) {
-	if !testing.Short() && Long(7) {
+	if !testing.Short() && (Long(7) || Third(9) != 3) {
 		t.Error("not long")
 	}
 }
@@ -73,18 +76,28 @@ var _ = [1]int{}[limit-1]
 		"high/high.go":      "package high\n\nimport \"example.org/m/low\"\n\n// Quarter halves twice.\nfunc Quarter(n int) int { return low.Half(low.Half(n)) }\n",
 		"high/high_test.go": `package high
 
-import "testing"
+import (
+	"testing"
+
+	"example.org/m/low"
+)
 
 func TestQuarter(t *testing.T) {
 	if Quarter(12) != 3 {
 		t.Error("not a quarter")
 	}
 }
+
+func TestThird(t *testing.T) {
+	if low.Third(9) != 3 {
+		t.Error("not a third")
+	}
+}
 `,
 	}
 }
 
-var smallSuites = []suite{{"low", []tests{{"high", true}}}, {"high", nil}, {"idle", nil}}
+var smallSuites = []suite{{"low", []tests{{"low", true}, {"high", true}}}, {"high", own("high")}, {"idle", own("idle")}}
 
 // files returns the contents of a module.
 func files(t *testing.T, root string) map[string]string {
@@ -127,6 +140,7 @@ func TestVerdicts(t *testing.T) {
 		{"low/low.go :: Double :: arithmetic :: n + n => n - n", Verdict{Outcome: Killed, By: "low", Test: "TestDouble"}},
 		{"low/low.go :: Half :: constant :: n / 2 => n / 3", Verdict{Outcome: Killed, By: "high", Test: "TestQuarter"}},
 		{"low/low.go :: Long :: relation :: n > 7 => n >= 7", Verdict{Outcome: Killed, By: "low", Test: "TestLong"}},
+		{"low/low.go :: Third :: constant :: n / 3 => n / 4", Verdict{Outcome: Killed, By: "high", Test: "TestThird"}},
 		{"low/low.go :: Loop :: drop :: n-- => {}", Verdict{Outcome: TimedOut, By: "low"}},
 		{"low/low.go :: Long :: constant :: n > 7 => n > 8", Verdict{Outcome: Survived, Note: "the compiled tests are the same as without it"}},
 		{"low/low.go :: Same :: drop :: n = 1 => {}", Verdict{Outcome: Equivalent, Note: "the compiled package is the same as without it"}},
@@ -138,7 +152,7 @@ func TestVerdicts(t *testing.T) {
 			if i < 0 {
 				t.Fatal("no such mutant")
 			}
-			got, err := j.verdict(t.Context(), all[i], smallSuites[0].also)
+			got, err := j.verdict(t.Context(), all[i], smallSuites[0].by)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +197,7 @@ func TestWrongFlags(t *testing.T) {
 		"-only: no mutant's name is \"elsewhere\"": func(r *run) { r.only = "elsewhere" },
 		"-packages: no package \"none\"":           func(r *run) { r.packages = "none" },
 	} {
-		r := run{root: write(t, map[string]string{"p/p.go": "package p\n"}), suites: []suite{{"p", nil}}, jobs: 1, named: list(t, ""), argued: list(t, "")}
+		r := run{root: write(t, map[string]string{"p/p.go": "package p\n"}), suites: []suite{{"p", own("p")}}, jobs: 1, named: list(t, ""), argued: list(t, "")}
 		change(&r)
 		if _, err := r.do(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -285,7 +299,7 @@ func TestRunsAreDecidedByTheSeed(t *testing.T) {
 	}
 	j := &judge{root: write(t, small()), temp: t.TempDir(), slack: 2 * time.Second}
 	draw := func(jobs int) []string {
-		out, _ := output(t, j, func(r *run) { r.n, r.seed, r.jobs = 6, 3, jobs })
+		out, _ := output(t, j, func(r *run) { r.n, r.seed, r.jobs = 6, 4, jobs })
 		return rows(out)
 	}
 	one, three := draw(1), draw(3)
@@ -297,7 +311,7 @@ func TestRunsAreDecidedByTheSeed(t *testing.T) {
 func TestChosenPackages(t *testing.T) {
 	folders := []string{".", "low", "other"}
 	got, err := chosen(smallSuites, "./low/, .,other", folders)
-	if err != nil || len(got) != 3 || got[0].also == nil || got[1].folder != "." || got[2].also != nil {
+	if err != nil || len(got) != 3 || len(got[0].by) != 2 || got[1].folder != "." || len(got[2].by) != 1 {
 		t.Errorf("%v, error %v", got, err)
 	}
 	if _, err := chosen(smallSuites, "low,none", folders); err == nil || !strings.Contains(err.Error(), `no package "none"`) {

@@ -247,7 +247,7 @@ func (r *run) measure(ctx context.Context, j *judge) error {
 	r.printf("The tests as they are\n")
 	seen := map[tests]bool{}
 	for _, s := range r.suites {
-		for _, t := range append([]tests{{s.folder, true}}, s.also...) {
+		for _, t := range s.by {
 			if seen[t] {
 				continue
 			}
@@ -256,7 +256,7 @@ func (r *run) measure(ctx context.Context, j *judge) error {
 			if err != nil {
 				return err
 			}
-			r.printf("  %-10s short %s", t.folder, o.took[true].Round(100*time.Millisecond))
+			r.printf("  %-22s short %s", t.folder, o.took[true].Round(100*time.Millisecond))
 			if t.whole {
 				r.printf(", whole %s", o.took[false].Round(100*time.Millisecond))
 			}

@@ -21,7 +21,7 @@ func (r *run) judge(ctx context.Context, j *judge, title string, want int, next 
 	}
 	r.printf("\n%s\n", title)
 	began, spent := time.Now(), j.spent()
-	err := j.all(ctx, r.jobs, want, next, r.alsoTested, func(m *Mutant, v Verdict) {
+	err := j.all(ctx, r.jobs, want, next, r.testedBy, func(m *Mutant, v Verdict) {
 		r.row(m, v)
 		switch v.Outcome {
 		case TimedOut:
@@ -43,14 +43,14 @@ func (r *run) judge(ctx context.Context, j *judge, title string, want int, next 
 	return t, nil
 }
 
-// alsoTested returns what else is tested against a mutant.
-func (r *run) alsoTested(m *Mutant) []tests {
+// testedBy returns the tests that are run against a mutant.
+func (r *run) testedBy(m *Mutant) []tests {
 	for _, s := range r.suites {
 		if s.folder == m.Folder() {
-			return s.also
+			return s.by
 		}
 	}
-	return nil
+	return own(m.Folder())
 }
 
 // widest is how much of an edit a row shows.

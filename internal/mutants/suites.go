@@ -8,14 +8,14 @@ import (
 
 // suite says whose tests must kill the mutants of a package.
 type suite struct {
-	folder string // of the package; its own tests come first
-	also   []tests
+	folder string // of the package
+	by     []tests
 }
 
-// tests are the tests of a package that depends on the mutant's.
+// tests are the tests of a package: the mutant's own or one that depends on it.
 type tests struct {
 	folder string
-	// whole says that the tests that -short leaves out are run too.
+	// whole says that the tests are run without -short too, where that is more.
 	whole bool
 }
 
@@ -27,15 +27,22 @@ func (t tests) modes() []bool {
 	return []bool{true}
 }
 
+// own are the tests of a package without a suite.
+func own(folder string) []tests { return []tests{{folder, true}} }
+
 // suites lists the packages that are mutated without -packages. What decides is
 // there; what only carries out is proved in other ways.
 var suites = []suite{
-	{".", []tests{{"engine", true}}},
-	{"calendar", []tests{{"engine", true}}},
-	{"policy", []tests{{"engine", true}}},
+	{".", []tests{{".", false}, {"engine", true}}},
+	{"calendar", []tests{{"calendar", false}, {"engine", true}}},
+	{"policy", []tests{{"policy", true}, {"engine", true}}},
 	// Without -short sim replays whole real logs for more than a minute.
-	{"engine", []tests{{"sim", false}}},
-	{"check", []tests{{"sim", false}}},
+	{"engine", []tests{{"engine", true}, {"sim", false}}},
+	{"engine/internal/jobs", []tests{{"engine", true}, {"sim", false}}},
+	{"engine/internal/place", []tests{{"engine/internal/place", false}, {"engine", true}, {"sim", false}}},
+	{"engine/internal/state", []tests{{"engine/internal/state", false}, {"engine", true}, {"sim", false}}},
+	{"check", []tests{{"check", false}, {"sim", false}}},
+	{"sim", []tests{{"sim", false}}},
 }
 
 // chosen returns the suites of packages, divided by commas; none are all. A
@@ -53,7 +60,7 @@ func chosen(table []suite, packages string, folders []string) ([]suite, error) {
 		if i := slices.IndexFunc(table, func(s suite) bool { return s.folder == folder }); i >= 0 {
 			some = append(some, table[i])
 		} else {
-			some = append(some, suite{folder: folder})
+			some = append(some, suite{folder, own(folder)})
 		}
 	}
 	return some, nil

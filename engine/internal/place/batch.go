@@ -9,8 +9,11 @@ import (
 
 // Round describes requests of one rigid part, and what is free throughout from now
 // on, to a batch matcher. A pool that the eager filter denies a request does not
-// serve it.
+// serve it. Running jobs are free where they yield.
 func (f *Finder) Round(ready []*berth.Request, draws stream.Stream) policy.Round {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
 	always := berth.Interval{Start: f.state.Now(), End: berth.Forever}
 	kinds := map[string]int{"": 0} // of stocks: storage, then programs by name
 	sites := map[string]int{}

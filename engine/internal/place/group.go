@@ -320,14 +320,43 @@ func (g *group) next(start berth.Time) (next berth.Time, ok bool) {
 	if g.corners == nil {
 		g.corners = g.changes()
 	}
-	next = g.stocked
-	if i := sort.Search(len(g.corners), func(i int) bool { return g.corners[i] > start }); i < len(g.corners) {
-		next = min(next, g.corners[i])
+	for {
+		next = berth.Forever
+		if g.stocked > start {
+			next = g.stocked
+		}
+		if i := sort.Search(len(g.corners), func(i int) bool { return g.corners[i] > start }); i < len(g.corners) {
+			next = min(next, g.corners[i])
+		}
+		if next >= g.deadline {
+			return 0, false
+		}
+		if start, ok = g.roomFrom(next); !ok || g.carries(start) {
+			return start, ok
+		}
 	}
-	if next >= g.deadline {
-		return 0, false
+}
+
+// carries reports whether as many PEs are free at a start, in all pools together and
+// for the shortest time of any part, as the parts want at least.
+func (g *group) carries(start berth.Time) bool {
+	wanted, shortest := berth.Count(0), berth.Duration(berth.TimeLimit)
+	for part := range g.shapes {
+		narrowest := g.shapes[part][0].variant.NPE
+		for k := range g.shapes[part] {
+			v := &g.shapes[part][k].variant
+			narrowest, shortest = min(narrowest, v.NPE), min(shortest, v.Duration)
+		}
+		wanted += narrowest
 	}
-	return g.roomFrom(next)
+	for i := range g.pools {
+		p := &g.pools[i]
+		if slices.ContainsFunc(g.shapes, func(of []shape) bool { return slices.ContainsFunc(of, func(s shape) bool { return s.pool == p }) }) {
+			free, _ := g.view(p).Free(berth.Interval{Start: start, End: start.Add(shortest)})
+			wanted -= max(0, free)
+		}
+	}
+	return wanted <= 0
 }
 
 // changes returns when something changes in a pool that a part can use, ascending.

@@ -20,7 +20,7 @@ func (f *Finder) siteOf(name string) *pool {
 func (f *Finder) Arrives(t *berth.Transfer, left int64) berth.Transfer {
 	is := *t
 	is.Since, is.Kilobytes = max(t.Since, f.state.Now()), left
-	is.End = is.Since.Add(f.stage(f.siteOf(t.Site), is.Since, left))
+	is.End = slot{start: is.Since, length: f.stage(f.siteOf(t.Site), is.Since, left)}.bounded().end()
 	return is
 }
 
@@ -33,17 +33,17 @@ func (f *Finder) SpeedUp(d *state.Entry, was berth.Transfer, left int64, squeeze
 	p, u, now := f.siteOf(was.Site), f.state.Uplink(), f.state.Now()
 	at := slot{start: now, length: f.stage(p, now, left)}
 	fits = true
-	if at.length < berth.TimeLimit {
+	if at = at.bounded(); at.length < berth.Endless {
 		at.n = rate(u, left, at.length)
 		slot{start: was.Since, length: was.End.Sub(was.Since), n: was.Rate}.release(t, u)
 		if free, _ := u.View().Free(berth.Interval{Start: now, End: at.end()}); free < at.n {
 			if fits = squeezed; squeezed {
 				at.length = p.delay() + berth.Duration(left+u.Amount(free)-1)/berth.Duration(u.Amount(free))
-				at.n = rate(u, left, at.length)
+				if at = at.bounded(); at.length < berth.Endless {
+					at.n = rate(u, left, at.length)
+				}
 			}
 		}
-	} else {
-		at.length = berth.Endless
 	}
 	is = was
 	is.Since, is.Kilobytes, is.End, is.Rate = now, left, at.end(), at.n

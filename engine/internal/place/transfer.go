@@ -138,6 +138,15 @@ type slot struct {
 
 func (s slot) end() berth.Time { return s.start.Add(s.length) }
 
+// bounded returns it without an end, and of no units, if it ends beyond the limit of
+// time.
+func (s slot) bounded() slot {
+	if !s.end().Valid() {
+		return slot{start: s.start, length: berth.Endless}
+	}
+	return s
+}
+
 // book takes what is left of it on a trial.
 func (s slot) book(t *state.Trial, uplink state.Stock) {
 	if s.n > 0 {
@@ -154,11 +163,11 @@ func (s slot) book(t *state.Trial, uplink state.Stock) {
 // transfers for each rate that is tried.
 func (f *Finder) slot(p *pool, from berth.Time, kilobytes int64) slot {
 	for u := f.state.Uplink(); ; {
-		s := slot{start: from, length: f.stage(p, from, kilobytes)}
+		s := slot{start: from, length: f.stage(p, from, kilobytes)}.bounded()
 		if !u.Counted() || s.length == 0 {
 			return s
 		}
-		if s.length < berth.TimeLimit {
+		if s.length < berth.Endless {
 			s.n = rate(u, kilobytes, s.length)
 			fit, ok := u.View().Earliest(calendar.Query{
 				Now: f.state.Now(), Ready: from, Deadline: berth.Forever, Duration: s.length, NPE: s.n, Horizon: calendar.Unbounded,

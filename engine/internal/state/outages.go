@@ -67,7 +67,7 @@ func (s *State) beyond(o *berth.Outage) []berth.Allotment {
 		return nil
 	}
 	for _, other := range s.outages {
-		if other.Resource == o.Resource && other.Number != o.Number {
+		if other.From < o.Until && other.Until > o.From && other.Resource == o.Resource && other.Number != o.Number {
 			cut := s.block(&other.Outage)
 			blocks = subtract(blocks, &cut)
 		}
@@ -261,7 +261,7 @@ func (s *State) claims(given *berth.Allotment, visit func(*outage, berth.Allotme
 	}
 	rest := []berth.Allotment{*given}
 	for _, o := range s.outages {
-		if o.Resource != given.Resource || o.PEs.Empty() {
+		if o.From >= given.End || o.Until <= given.Start || o.Resource != given.Resource || o.PEs.Empty() {
 			continue
 		}
 		b := s.block(&o.Outage)

@@ -42,3 +42,16 @@ func TestProfileEqualsSeconds(t *testing.T) {
 		}
 	})
 }
+
+// What is taken or given back for no time changes nothing.
+func TestProfileIgnoresEmptyIntervals(t *testing.T) {
+	p := &Profile{size: 4, steps: []step{{beginning, 4}}}
+	if err := p.take(3, 9, 2); err != nil {
+		t.Fatal(err)
+	}
+	steps, version, grown := slices.Clone(p.steps), p.version, p.grown
+	p.give(5, 5, 1)
+	if err := p.take(5, 5, 9); err != nil || !slices.Equal(p.steps, steps) || p.version != version || p.grown != grown {
+		t.Errorf("it is %+v, error %v", p, err)
+	}
+}

@@ -138,7 +138,11 @@ func (t *Trial) Release(e *Entry) {
 		if from := max(a.Start, s.now); from < a.End && a.NPE > 0 && e.Holds(part) {
 			left := *a
 			left.Start = from
-			t.Give(&left)
+			if e.r.State == berth.Active {
+				t.Give(&left)
+			} else { // outages have taken what they claim of it
+				t.give(t.of(left.Resource), blockOf(&left, from))
+			}
 		}
 	}
 	for i := range e.r.Stocks {

@@ -1,0 +1,118 @@
+package state
+
+import (
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+)
+
+// folded is the state small with requests a and b queued, accepted on all PEs of a
+// pool, a throughout [5,10) with 60 MB of storage, b throughout [20,30) with all of
+// it from 25 on.
+func folded(t *testing.T, pool string) *State {
+	t.Helper()
+	s := small()
+	for i, r := range []berth.Request{berth.Rigid("a", 0, 0, 100, 4, 5), berth.Rigid("b", 0, 0, 100, 4, 10)} {
+		reservation := &berth.Reservation{
+			Request: &r, State: berth.Confirmed, Sequence: uint64(i + 1),
+			Allotments: []berth.Allotment{place(pool, 5, 10)},
+			Stocks:     []berth.Allotment{{Resource: berth.StorageID("s"), Start: 5, End: 10, NPE: 60}},
+		}
+		if i == 1 {
+			reservation.Allotments[0] = place(pool, 20, 30)
+			reservation.Stocks[0] = berth.Allotment{Resource: berth.StorageID("s"), Start: 25, End: 30, NPE: 100}
+		}
+		for _, c := range []change.Change{
+			{Kind: change.Queued, ID: r.ID, Request: &r},
+			{Kind: change.Accepted, ID: r.ID, Reservation: reservation},
+		} {
+			if err := s.Fold(&c, Ref{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return s
+}
+
+// place is all PEs of a pool of small for a time.
+func place(pool string, start, end berth.Time) berth.Allotment {
+	a := berth.Allotment{Resource: berth.PoolID("s", pool), Start: start, End: end, NPE: 4}
+	if pool == "early" {
+		a.PEs = berth.NewPESet(berth.Run{Lo: 0, Hi: 4})
+	}
+	return a
+}
+
+// A change that contradicts the state is an error, so that a damaged journal is not
+// replayed into a state that never was.
+func TestChangesThatContradictTheState(t *testing.T) {
+	for _, pool := range []string{"early", "late"} {
+		storage := []berth.Allotment{{Resource: berth.StorageID("s"), Start: 25, End: 30, NPE: 100}}
+		vacated := change.Change{Kind: change.Vacated, ID: "a"}
+		for name, changes := range map[string][]change.Change{
+			"extended into another": {{Kind: change.Extended, ID: "a", Until: 21}},
+			"extended into storage of another": {
+				{Kind: change.Moved, ID: "b", Moved: []berth.Allotment{place(pool, 40, 50)}, Stocks: storage}, {Kind: change.Extended, ID: "a", Until: 26},
+			},
+			"extended to its end":            {{Kind: change.Extended, ID: "a", Until: 10}},
+			"extended without a place":       {vacated, {Kind: change.Extended, ID: "a", Until: 15}},
+			"moved into another":             {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 25, 35)}}},
+			"moved to storage of another":    {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 30, 35)}, Stocks: storage}},
+			"moved to nowhere":               {{Kind: change.Moved, ID: "a"}},
+			"moved to an unknown pool":       {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place("other", 30, 35)}}},
+			"modified to nothing":            {{Kind: change.Modified, ID: "a", Moved: []berth.Allotment{place(pool, 30, 35)}}},
+			"resized to no part":             {{Kind: change.Resized, ID: "a"}},
+			"resized to another pool":        {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place("other", 5, 10)}}},
+			"resized into another":           {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 21)}}},
+			"resized where another now is":   {vacated, {Kind: change.Moved, ID: "b", Moved: []berth.Allotment{place(pool, 5, 15)}}, {Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 10)}}},
+			"vacated twice":                  {vacated, vacated},
+			"lost with a place":              {{Kind: change.Lost, ID: "a"}},
+			"confirmed without a hold":       {{Kind: change.Confirmed, ID: "a"}},
+			"shortened before its start":     {{Kind: change.Shortened, ID: "a", Until: 7}},
+			"a part that it has not":         {{Kind: change.Ended, ID: "a", Part: 1}},
+			"a part before the first":        {{Kind: change.Ended, ID: "a", Part: -1}},
+			"ended without a place":          {vacated, {Kind: change.Ended, ID: "a"}},
+			"ended twice":                    {{Kind: change.Ended, ID: "a"}, {Kind: change.Ended, ID: "a"}},
+			"an unknown reservation":         {{Kind: change.CheckedIn, ID: "c"}},
+			"an unknown change":              {{Kind: "pardoned", ID: "a"}},
+			"planned without being pending":  {{Kind: change.Planned, ID: "a"}},
+			"accepted twice":                 {{Kind: change.Accepted, ID: "a", Reservation: &berth.Reservation{Request: new(berth.Rigid("a", 0, 0, 100, 4, 5)), Allotments: []berth.Allotment{place(pool, 40, 45)}}}},
+			"accepted without an allotment":  {{Kind: change.Accepted, ID: "a", Reservation: &berth.Reservation{Request: new(berth.Rigid("a", 0, 0, 100, 4, 5))}}},
+			"settled without being emitted":  {{Kind: change.Settled, EffectID: 1}},
+			"requeued with a place":          {{Kind: change.Requeued, ID: "a", Request: new(berth.Job("a", 0, 1, 1))}},
+			"withdrawn without being queued": {{Kind: change.Withdrawn, ID: "a"}},
+		} {
+			s := folded(t, pool)
+			for i := range changes {
+				err := s.Fold(&changes[i], Ref{})
+				if last := i == len(changes)-1; (err != nil) != last {
+					t.Errorf("%s, %s: change %d gives %v", pool, name, i+1, err)
+				}
+			}
+		}
+	}
+}
+
+// The same changes one by one are no error where there is room.
+func TestChangesThatAgreeWithTheState(t *testing.T) {
+	for _, pool := range []string{"early", "late"} {
+		for name, c := range map[string]change.Change{
+			"extended up to another":   {Kind: change.Extended, ID: "a", Until: 20},
+			"moved behind another":     {Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 30, 35)}},
+			"moved over its own place": {Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 7, 12)}},
+			"resized to what it has":   {Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 10)}},
+			"vacated":                  {Kind: change.Vacated, ID: "a"},
+			"ended":                    {Kind: change.Ended, ID: "a"},
+			"cancelled":                {Kind: change.Cancelled, ID: "a"},
+		} {
+			s := folded(t, pool)
+			if err := s.Fold(&c, Ref{}); err != nil {
+				t.Errorf("%s, %s: %v", pool, name, err)
+			}
+			if err := s.Check(smallConfig()); c.Kind != change.Vacated && err != nil {
+				t.Errorf("%s, %s: afterwards %v", pool, name, err)
+			}
+		}
+	}
+}
