@@ -50,7 +50,8 @@ func (h *Hasher) Sum() string { return hex.EncodeToString(h.sum.Sum(nil)) }
 // Hash returns the decision hash of a schedule: SHA-256, in hexadecimal
 // digits, over one line per request in order: id, accepted (1 or 0), reason,
 // site, start, end, pes, joined by tabs, absent fields "-", each line ended by
-// a newline. Two runs decided alike exactly if their hashes are equal.
+// a newline. Two runs decided alike about their requests exactly if their hashes
+// are equal. What was decided about ordinary jobs is in Queue.DecisionHash.
 func Hash(lines []berth.Line) string {
 	h := NewHasher()
 	for i := range lines {

@@ -22,6 +22,7 @@ type driver struct {
 	started  int
 	extends  bool             // what runs may go on beyond its limit, or be stopped before
 	fails    bool             // what runs may fail, for there are outages
+	checksIn bool             // some promises are given up unless they are used
 	ranks    [sources + 1]int // at one instant the lower comes first
 }
 
@@ -89,6 +90,7 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	}
 	d := &driver{engine: e, workload: w, recorder: newRecorder(config, w), told: -1}
 	d.fails = len(w.Outages) > 0
+	d.checksIn = slices.ContainsFunc(w.Requests, func(r berth.Request) bool { return r.NoShow > 0 })
 	d.extends = config.Overrun != "" && config.Overrun != engine.OverrunKill || config.Preempt
 	order := config.Instant
 	if len(order) == 0 {
@@ -121,8 +123,8 @@ func (d *driver) step() (more bool, err error) {
 		}
 	}
 	// Whatever comes lets the engine catch up, so it is to be woken only at the
-	// end, or where something that starts meanwhile may end before.
-	if due, ok := d.engine.Next(); ok && (from == sources || (due < at && (d.workload.Runs != nil || from != arrives))) {
+	// end, or where something that starts meanwhile may end before, or must be used.
+	if due, ok := d.engine.Next(); ok && (from == sources || (due < at && (d.workload.Runs != nil || d.checksIn || from != arrives))) {
 		return true, d.apply(due, engine.Wake())
 	}
 	switch from {
@@ -204,7 +206,30 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 			}
 		}
 	}
-	return err
+	if err != nil || !d.checksIn {
+		return err
+	}
+	return d.checkIn(now, changes)
+}
+
+// checkIn says of every promise that has started, and is given up unless it is used,
+// that it is used.
+func (d *driver) checkIn(now berth.Time, changes []change.Change) error {
+	var started []string
+	for i := range changes {
+		if c := &changes[i]; c.Kind == change.Started && d.workload.Requests[d.recorder.find(c.ID)].NoShow > 0 {
+			started = append(started, c.ID)
+		}
+	}
+	for _, id := range started {
+		if r, live := d.engine.Reservation(id); !live || r.State != berth.Active || r.Request.NoShow == 0 {
+			continue
+		}
+		if err := d.apply(now, engine.CheckIn(id)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // start foresees the end of what starts, if that is before its limit or the

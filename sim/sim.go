@@ -28,7 +28,9 @@ const progressEvery = 1024
 
 // Workload is what a simulation is about.
 type Workload struct {
-	// Requests, sorted by arrival. Ordinary jobs may stand among them.
+	// Requests, sorted by arrival. Ordinary jobs may stand among them. What starts is
+	// used from then on, so NoShow gives nothing up; a hold is not confirmed, and
+	// expires.
 	Requests []berth.Request
 	// Runs is how long each request really runs once it has started and its data
 	// are there, in standard seconds, so that the speed of its pool counts; 0, and
