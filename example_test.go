@@ -19,8 +19,7 @@ func ExampleRequest_Validate() {
 
 	r.Deadline = 500
 	err := r.Validate()
-	var wrong *berth.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*berth.Error](err); ok {
 		fmt.Println(wrong.Code, wrong.Field)
 	}
 	fmt.Println(err)

@@ -61,7 +61,7 @@ func (c *early) checkSeams() error {
 		return fmt.Errorf("%d chunks of seams with %d times", len(c.seams.chunks), len(c.seams.first))
 	}
 	w := make(words, c.tree.words)
-	last := berth.Time(-berth.Forever)
+	last := -berth.Forever
 	for i, k := range c.seams.chunks {
 		if k.n < 1 || k.n > seamsInChunk || c.seams.first[i] != k.times[0] {
 			return fmt.Errorf("chunk %d of %d seams from %d says %d", i, k.n, k.times[0], c.seams.first[i])

@@ -23,8 +23,12 @@ var (
 // rules lists why cells cannot be reached.
 var rules = []rule{
 	// Of what is asked for.
-	{"a job has one part of one variant, and no promise that could be held, given up, lack PEs or be extended",
-		[]feature{isJob, isLimited}, []feature{isParts, isMoldable, isHeld, isNoShow, isDegraded, isProlonged}, nil},
+	{
+		"a job has one part of one variant, and no promise that could be held, given up, lack PEs or be extended",
+		[]feature{isJob, isLimited},
+		[]feature{isParts, isMoldable, isHeld, isNoShow, isDegraded, isProlonged},
+		nil,
+	},
 	{"a job has no promise", []feature{isJob, isLimited}, nil, append(ofPromises, outDemoted)},
 	{"only jobs wait in the queue", []feature{isParts, isMoldable, isHeld, isNoShow, isDegraded, isProlonged}, nil, ofJobs},
 	{"a job has one part of one variant", []feature{isParts, isMoldable}, nil, []outcome{outDemoted}},
@@ -65,8 +69,12 @@ var rules = []rule{
 	{"only single parts are repaired or delayed", []feature{isParts}, []feature{onTimer, onOther, onUp}, []outcome{outMoved}},
 	{"an announcement takes nothing that is held by number only", []feature{onAnnounced}, []feature{atLate}, []outcome{outResized}},
 	{"what is gathered is decided later", []feature{onSubmit}, []feature{hasInstant, hasPeriod}, []outcome{outAccepted, outDemoted, outPlanned}},
-	{"only jobs, and what a batch matcher let wait, are decided on another's event",
-		[]feature{onOther}, []feature{isParts}, []outcome{outAccepted, outRefused}},
+	{
+		"only jobs, and what a batch matcher let wait, are decided on another's event",
+		[]feature{onOther},
+		[]feature{isParts},
+		[]outcome{outAccepted, outRefused},
+	},
 	{"what is gathered is decided later", []feature{onOther}, []feature{hasInstant, hasPeriod}, []outcome{outRefused}},
 	{"a job has no promise", []feature{isJob, isLimited}, []feature{onProlong, onConfirm}, nil},
 	{"only one part can last longer", []feature{isParts}, []feature{onProlong}, nil},

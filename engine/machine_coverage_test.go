@@ -366,7 +366,7 @@ func (c *coverage) report(t *testing.T, demanded bool) {
 	t.Logf("changes:%s", line.String())
 	reached, near, open, wrong := 0, 0, 0, map[string][]string{}
 	var missing []cell
-	for out := range outcome(outcomes) {
+	for out := range outcomes {
 		for f := range features {
 			for g := f; g < features; g++ {
 				n := c.cells[out][f][g]

@@ -424,7 +424,7 @@ func (m *model) judgeEnded(o *occasion, c *change.Change, p *promise) {
 			h := &x.held[i]
 			r.takeStock(m.world, m.stock(h.Resource), int64(h.NPE), max(h.Start, m.now), h.End)
 		}
-		if m.config.Overrun == engine.OverrunDelay && x.state != berth.Active && x.single() && !(m.config.Preempt && p.job) {
+		if m.config.Overrun == engine.OverrunDelay && x.state != berth.Active && x.single() && (!m.config.Preempt || !p.job) {
 			continue
 		}
 		for i := range x.allotments {

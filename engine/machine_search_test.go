@@ -235,7 +235,7 @@ func (s *search) together(start berth.Time) bool {
 	for set := 1; set < 1<<len(s.chosen); set++ {
 		first := mathbits.TrailingZeros(uint(set))
 		pool := s.chosen[first].pool
-		wanted, pes, shortest := berth.Count(0), uint64(0), berth.Duration(endless)
+		wanted, pes, shortest := berth.Count(0), uint64(0), endless
 		for i := range s.chosen {
 			o := &s.chosen[i]
 			if set&(1<<i) == 0 {

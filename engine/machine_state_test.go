@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -412,9 +411,4 @@ func (m *model) judgeStopped(j *stopped) {
 	if free := r.free(m.world, pool, bits(j.at.PEs), m.now, j.at.End); free >= int32(j.at.NPE) {
 		m.fault("requeued", "job %q is stopped at %d on %v, and its PEs are free", j.id, m.now, j.at)
 	}
-}
-
-// String returns a promise for messages.
-func (p *promise) String() string {
-	return fmt.Sprintf("%s %s %v", p.id, p.state, p.allotments)
 }
