@@ -12,6 +12,8 @@ import (
 // driver brings what happens in the simulated world to the engine in order of
 // time, and at one instant in the engine's order of classes.
 type driver struct {
+	changes  []change.Change // of the last Apply; the slices are used again
+	effects  []change.Effect
 	engine   *engine.Engine
 	workload *Workload
 	recorder *recorder
@@ -197,7 +199,9 @@ func (d *driver) arrive(now berth.Time) error {
 
 // apply applies an event and notes what has changed.
 func (d *driver) apply(now berth.Time, event engine.Event) error {
-	changes, _, err := d.engine.Apply(now, event)
+	var err error
+	d.changes, d.effects, err = d.engine.AppendApply(d.changes[:0], d.effects[:0], now, event)
+	changes := d.changes
 	d.recorder.record(changes)
 	if d.workload.Runs != nil {
 		for i := range changes {
