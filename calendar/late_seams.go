@@ -48,7 +48,7 @@ func (s *lateSeams) sweep() {
 }
 
 // sew makes n PEs more end and begin at a time than the leaf there says, fewer if n
-// is negative. It reports whether there are so many, and changes nothing if not.
+// is negative. It reports false, and changes nothing, if there are fewer.
 func (c *fastLate) sew(at berth.Time, n berth.Count) bool {
 	if n >= 0 {
 		if n > 0 {

@@ -42,8 +42,8 @@ type Event struct {
 	Request *berth.Request `json:"request,omitempty"` // Submit, Modify
 	ID      string         `json:"id,omitempty"`      // of the request, where there is one already
 	Effect  uint64         `json:"effect,omitempty"`  // Settle
-	// Down, Up: which PEs of which pool, under either binding. Relocate: where PEs
-	// have numbers.
+	// The pool and its PEs that Down, Up and Relocate are about. Relocate is refused
+	// for pools of late binding.
 	Resource berth.ResourceID `json:"resource,omitzero"`
 	PEs      berth.PESet      `json:"pes,omitzero"`
 	Name     string           `json:"name,omitempty"`  // Down, Up: of the outage
@@ -80,8 +80,9 @@ func CheckIn(id string) Event { return Event{Kind: EventCheckIn, ID: id} }
 
 // Relocate says that a reservation that has not started cannot be had on PEs of a
 // pool: it gets the place nearest to its own without them, or else stays as it is.
-// One that has none of them stays too. One that has started at a managed site and is
-// not used yet gets other PEs for the same time, as far as there are any.
+// A reservation without any of the PEs does not move. A reservation at a managed site
+// that has started, but is not in use yet, keeps its time and exchanges these PEs for
+// free ones.
 func Relocate(id string, pool berth.ResourceID, pes berth.PESet) Event {
 	return Event{Kind: EventRelocate, ID: id, Resource: pool, PEs: pes}
 }

@@ -65,7 +65,7 @@ var presets = []Preset{
 		choose(&c.Match, "earliest-finish")
 		choose(&c.Jobs, "easy")
 	}},
-	{Name: "conservative", About: "jobs in order; others start early if they delay nobody; planned anew on early ends (Mu'alem and Feitelson)", Jobs: true, apply: func(c *Config) {
+	{Name: "conservative", About: "jobs in order; others start early if they delay no job ahead; planned anew on early ends (Mu'alem and Feitelson)", Jobs: true, apply: func(c *Config) {
 		choose(&c.Order, "fcfs")
 		choose(&c.Match, "earliest-finish")
 		choose(&c.Jobs, "conservative")

@@ -19,7 +19,7 @@ type Pass struct {
 // Passes lists the passes; the first is the default.
 var Passes = []Pass{
 	{Name: "easy", About: "in order; others start early if they do not delay the first of the queue", Flat: true},
-	{Name: "conservative", About: "in order; others start early if they delay nobody ahead of them", Plans: true, Flat: true},
+	{Name: "conservative", About: "in order; others start early if they delay no job ahead of them", Plans: true, Flat: true},
 	{Name: "fcfs", About: "strictly in order", Flat: true},
 	{Name: "lazy", About: "whatever is free goes to the widest waiting job that fits"},
 }

@@ -43,7 +43,8 @@ func (x *search) coallocate(t *state.Trial) ([]berth.Allotment, *berth.Refusal) 
 	}
 }
 
-// overQuota refuses parts of which the smallest variants together exceed the quota.
+// overQuota refuses a request if the smallest variants of its parts together exceed the
+// quota.
 func (x *search) overQuota() *berth.Refusal {
 	if !x.admit {
 		return nil

@@ -193,8 +193,8 @@ type search struct {
 	r         *berth.Request
 	again     *state.Entry
 	admit     bool
-	pool      berth.ResourceID // of which it is not to have
-	avoid     berth.PESet      // these PEs
+	pool      berth.ResourceID // the pool of the PEs to avoid
+	avoid     berth.PESet
 	only      berth.ResourceID // the only pool that will do, if it has a name
 	notBefore berth.Time
 	deadline  berth.Time
@@ -374,8 +374,7 @@ func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal)
 	return list
 }
 
-// query asks for a variant, scaled already, within the window, as far as it is not
-// over.
+// query returns the query for a variant, scaled already, in what is left of the window.
 func (x *search) query(part int, v berth.Variant, p *pool) calendar.Query {
 	return calendar.Query{
 		Now: x.state.Now(), Ready: max(x.notBefore, x.arrival(p)), Deadline: x.deadline,
