@@ -127,7 +127,7 @@ func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) 
 		m.fault("terms", "%q moves for %s from %v to %v in another shape than promised; there is room from %d on", p.id, why, old, c.Moved, first)
 	case !kept && p.extended && why != byDelay:
 		m.fault("terms", "%q, which was extended, moves for %s from %v to %v in another shape", p.id, why, old, c.Moved)
-	case kept && found && start != first && (first == old[0].Start || start > first):
+	case kept && found && start != first && (first == old[0].Start || start > first && start != old[0].Start):
 		m.fault("nearest", "%q moves for %s from %v to %v; there is room from %d on", p.id, why, old, c.Moved, first)
 	case kept && start == old[0].Start:
 		m.judgeSameStart(o, c, p, why)

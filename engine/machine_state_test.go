@@ -330,6 +330,9 @@ func (m *model) judgeDegraded(o *occasion) {
 		if p.state == berth.Active || a.Start < m.now || !m.decidable(w) {
 			continue
 		}
+		if m.moves(p.request) && len(m.forecasts) > 0 {
+			continue // data may need less time the later they are sent, and time alone repairs nothing
+		}
 		if start, ok := m.search(w, m.fill(&m.scratch[0], p, false)).first(w.ready); ok {
 			m.fault("repair", "%q lacks %d PEs; there is room for all it is owed from %d on", p.id, p.missing(), start)
 		}
@@ -391,16 +394,20 @@ type stopped struct {
 
 // gaveBack reports whether anything else than the jobs that yield gave PEs back.
 func (o *occasion) gaveBack() bool {
-	ended := 0
+	ended, promised := 0, 0
 	for i := range o.changes {
 		switch o.changes[i].Kind {
+		case change.Accepted:
+			if !o.changes[i].Reservation.Request.IsJob() {
+				promised++
+			}
 		case change.Vacated, change.NoShow, change.Expired, change.Failed, change.Lost, change.Cancelled, change.CameUp, change.Resized:
 			return true
 		case change.Ended, change.Preempted:
 			ended++
 		}
 	}
-	return ended > len(o.stopped)
+	return ended > len(o.stopped) || promised > 1 // what yields to one promise may leave something to another
 }
 
 // judgeStopped judges that a job was not stopped for nothing: its PEs are in use

@@ -166,3 +166,27 @@ func TestRefusalIsAboutTheSiteThatCameClosest(t *testing.T) {
 		}
 	}
 }
+
+// PEs that a part names and PEs of its partition that have none in common are none,
+// also where the site refuses some of them.
+func TestNoCommonPEsAreNone(t *testing.T) {
+	q := berth.Pool{Name: "q", PEs: 4, Binding: berth.Early}
+	config := engine.Config{Sites: []berth.Site{
+		{Name: "a", Pools: []berth.Pool{q}, Partitions: []berth.Partition{{Name: "y", Pool: "q", PEs: berth.PEsOf(3)}}},
+		{Name: "b", Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Early}}, Partitions: []berth.Partition{{Name: "y", Pool: "p"}}},
+	}}
+	e := newEngine(t, config)
+	r := berth.Rigid("r", 0, 7, 13, 1, 4)
+	r.Partition = "y"
+	r.Parts[0].Eligible = berth.PEsOf(0)
+	r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: 1, Duration: 3}}})
+	submit(t, e, 0, r)
+	before, _ := e.Reservation("r")
+	changes := apply(t, e, 1, engine.Relocate("r", berth.PoolID("a", "q"), berth.PEsOf(3)))
+	if got := kinds(changes); got != "advanced change_refused:r" {
+		t.Errorf("%s", got)
+	}
+	if after, _ := e.Reservation("r"); !after.Allotments[0].PEs.Equal(before.Allotments[0].PEs) || after.Allotments[0].Resource != berth.PoolID("b", "p") {
+		t.Errorf("it has %+v", after.Allotments)
+	}
+}

@@ -221,7 +221,7 @@ func (x *search) eligible(part int, p *pool) berth.PESet {
 	if x.avoid.Empty() || x.pool != p.id {
 		return set
 	}
-	if set.Empty() {
+	if !x.restricted(part, p) {
 		set = berth.NewPESet(berth.Run{Hi: berth.PE(p.config.PEs)})
 	}
 	return set.Minus(x.avoid)
@@ -243,12 +243,17 @@ func (x *search) named(part int, p *pool) berth.PESet {
 	return eligible.And(partition.PEs)
 }
 
+// restricted reports whether a part or the partition of its request names PEs of the
+// pool. Those that both name may be none.
+func (x *search) restricted(part int, p *pool) bool {
+	partition := p.partition(x.r.Partition)
+	return !x.r.Parts[part].Eligible.Empty() || partition != nil && !partition.PEs.Empty()
+}
+
 // eligibleCount returns how many PEs of the pool a part may use.
 func (x *search) eligibleCount(part int, p *pool) berth.Count {
-	partition := p.partition(x.r.Partition)
-	restricted := !x.r.Parts[part].Eligible.Empty() || partition != nil && !partition.PEs.Empty()
 	switch {
-	case !restricted && (x.avoid.Empty() || x.pool != p.id):
+	case !x.restricted(part, p) && (x.avoid.Empty() || x.pool != p.id):
 		return p.config.PEs
 	case p.config.Binding == berth.Late:
 		return 0 // its PEs have no numbers before they start
