@@ -55,7 +55,7 @@ var rules = []rule{
 	{"it is over", []feature{onCancel}, nil, except(outCancelled)},
 	{"it is in use", []feature{onConfirm, onShow}, nil, except(outUsed)},
 	{"it is changed or not", []feature{onModify}, nil, except(outModified, outKept)},
-	{"it lasts longer or not", []feature{onProlong}, nil, except(outExtended, outKept)},
+	{"it lasts longer or not", []feature{onProlong}, nil, except(outExtended, outKept, outResized)},
 	{"it has another place, other PEs or none", []feature{onAvoid}, nil, except(outMoved, outResized, outKept)},
 	{"it is over", []feature{onFinish}, nil, except(outEnded)},
 	{"an outage takes PEs", []feature{onDown}, nil, except(outFailed, outLost, outMoved, outResized, outRequeued)},
@@ -84,6 +84,7 @@ var rules = []rule{
 
 // seldom lists cells that can be reached, but too seldom to be counted on.
 var seldom = []rule{
+	{"an extension gives what lacks PEs more only where its time was over", []feature{onProlong}, nil, []outcome{outResized}},
 	{"where PEs are held while the data come, only what lacks PEs moves then", []feature{hasStageHold}, []feature{onForecast}, []outcome{outMoved}},
 	{"a job yields there to what an announcement displaces elsewhere", []feature{onAnnounced}, []feature{atLate}, []outcome{outRequeued}},
 	{"what lacks PEs is lost only if others that are displaced take its licences or storage", []feature{isDegraded}, nil, []outcome{outLost}},

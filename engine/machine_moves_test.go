@@ -122,6 +122,7 @@ func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) 
 	}
 	switch {
 	case !w.terms: // another variant, which the rules of admission place
+	case why == byDelay && p.extended && c.Moved[0].Resource != old[0].Resource: // the model does not know what was extended at another speed
 	case why == byDelay && o.lacking[p.id]: // as whole as it was will do
 	case !kept && found:
 		m.fault("terms", "%q moves for %s from %v to %v in another shape than promised; there is room from %d on", p.id, why, old, c.Moved, first)

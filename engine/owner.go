@@ -136,5 +136,6 @@ func (e *Engine) extend(id string, until berth.Time) error {
 	extra.Start, extra.End = max(extra.End, e.state.Now()), until
 	e.jobs.MakeWay([]berth.Allotment{extra})
 	e.emitOf(d, change.Change{Kind: change.Extended, Until: until})
+	e.repair(nil) // what it lacks may be there until then
 	return nil
 }

@@ -285,3 +285,22 @@ func TestExtensionLeavesPlansBeforeItAlone(t *testing.T) {
 		t.Errorf("at the start of j: %q", got)
 	}
 }
+
+// A reservation that has lost its PEs, whose time is just over and is extended, has
+// what is free until its new end.
+func TestExtendedReservationIsRepaired(t *testing.T) {
+	config := onePool(1, berth.Early)
+	config.Sites[0].Managed = true
+	config.Instant = []string{"arrival", "capacity", "expiry", "end", "period", "start"}
+	e := newEngine(t, config)
+	pool := berth.PoolID("cm5", "pool")
+	r := berth.Rigid("r", 0, 7, 8, 1, 1)
+	r.Hold = 20
+	submit(t, e, 0, r)
+	apply(t, e, 3, engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.PEsOf(0), Until: 14})
+	apply(t, e, 8, engine.Event{Kind: engine.EventUp, Resource: pool, PEs: berth.PEsOf(0)})
+	apply(t, e, 8, engine.Extend("r", 13))
+	if r, live := e.Reservation("r"); !live || r.Missing != 0 || r.End() != 13 {
+		t.Errorf("it is live: %t, until %d, and lacks %d PEs", live, r.End(), r.Missing)
+	}
+}
