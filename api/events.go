@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -50,10 +51,11 @@ func (c *call) events() error {
 	ctx, cancel := context.WithCancel(c.r.Context())
 	happenings := make(chan happening, ahead)
 	gone := make(chan struct{})
+	notices := c.Listen(ctx, c.by, after) // before the answer begins, which says that it listens
 	go func() {
 		defer close(gone)
 		defer close(happenings)
-		c.listen(ctx, after, happenings)
+		hand(ctx, notices, happenings)
 	}()
 	defer func() {
 		cancel()
@@ -91,9 +93,9 @@ func (c *call) after() (uint64, error) {
 	return after, nil
 }
 
-// listen hands on what happens until ctx ends.
-func (c *call) listen(ctx context.Context, after uint64, to chan<- happening) {
-	for notice, err := range c.Listen(ctx, c.by, after) {
+// hand hands on what happens until ctx ends.
+func hand(ctx context.Context, notices iter.Seq2[service.Notice, error], to chan<- happening) {
+	for notice, err := range notices {
 		select {
 		case to <- happening{notice, err}:
 		case <-ctx.Done():

@@ -431,13 +431,13 @@ func (f *fake) Resume(ctx context.Context, ask service.Ask, name, node string) e
 }
 
 func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error] {
+	f.mu.Lock()
+	lost, next := f.lost, len(f.notices)
+	if after > 0 {
+		next = int(after)
+	}
+	f.mu.Unlock()
 	return func(yield func(service.Notice, error) bool) {
-		f.mu.Lock()
-		lost, next := f.lost, len(f.notices)
-		if after > 0 {
-			next = int(after)
-		}
-		f.mu.Unlock()
 		if after > 0 && after < lost {
 			yield(service.Notice{}, berth.Errorf(berth.NotFound, "last_event_id", "what followed %d is no longer kept", after))
 			return

@@ -268,3 +268,20 @@ func TestNothingToRecordIsAnswered(t *testing.T) {
 	_, err = h.Confirm(ctx, ann, "a")
 	wantCode(t, err, berth.Conflict)
 }
+
+// What happens between the call and the first look at the sequence is heard.
+func TestListensFromTheCallOn(t *testing.T) {
+	c := &clock{}
+	h := start(t, t.TempDir(), onePool(4), c)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	heard := h.Listen(ctx, ann.By, 0)
+	got := submit(t, h, ann, berth.Rigid("", 0, 10, 100, 1, 10))
+	for n, err := range heard {
+		if err != nil || n.Reservation.Request.ID != got.Reservation.Request.ID {
+			t.Errorf("it hears of %q, %v", n.Reservation.Request.ID, err)
+		}
+		return
+	}
+	t.Error("it hears nothing")
+}

@@ -70,15 +70,18 @@ func (h *hearers) close() {
 // Listen yields what happens to reservations that somebody may see, after the
 // notice of a number, 0 for from now on, until ctx ends. The last pair carries an
 // error: NotFound if notices after that number are no longer kept, Unavailable
-// if the listener was too slow or the service stops.
+// if the listener was too slow or the service stops. It listens from the call on, also
+// before the sequence is read; the sequence can be read once.
 func (h *Host) Listen(ctx context.Context, by Principal, after uint64) iter.Seq2[Notice, error] {
+	hearer := make(chan Notice, behind)
+	missed, err := h.hearers.join(hearer, after)
+	unread := context.AfterFunc(ctx, func() { h.hearers.leave(hearer) })
 	return func(yield func(Notice, error) bool) {
-		hearer := make(chan Notice, behind)
-		missed, err := h.hearers.join(hearer, after)
 		if err != nil {
 			yield(Notice{}, err)
 			return
 		}
+		unread()
 		defer h.hearers.leave(hearer)
 		for i := range missed {
 			if by.Owns(missed[i].Reservation.Request.User) && !yield(missed[i], nil) {
