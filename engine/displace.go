@@ -32,10 +32,30 @@ func (e *Engine) outliving(some []*state.Entry) (list []*state.Entry) {
 	return list
 }
 
-// numbered returns those of them whose PEs have numbers: the others have what is left
-// in their order.
-func (e *Engine) numbered(some []*state.Entry) []*state.Entry {
-	return slices.DeleteFunc(e.outliving(some), func(d *state.Entry) bool { return d.Part(0).PEs.Empty() })
+// keeping returns those of some vacated reservations that outlive that, and of whose
+// places something is left. What is placed beside them takes nothing of it, so that
+// the others need not be asked again.
+func (e *Engine) keeping(some []*state.Entry) []*state.Entry {
+	return slices.DeleteFunc(e.outliving(some), func(d *state.Entry) bool { return !e.finder.Leaves(d) })
+}
+
+// numbered returns those whose PEs have numbers: the others have what is left in
+// their order.
+func numbered(some []*state.Entry) (list []*state.Entry) {
+	for _, d := range some {
+		if !d.Part(0).PEs.Empty() {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// without takes d, which is at most once among them, out of some reservations.
+func without(some []*state.Entry, d *state.Entry) []*state.Entry {
+	if i := slices.Index(some, d); i >= 0 {
+		return slices.Delete(some, i, i+1)
+	}
+	return some
 }
 
 // vacate lets reservations give up their places.
@@ -52,17 +72,18 @@ func (e *Engine) vacate(displaced []*state.Entry) {
 // still has at its own place while that has no other.
 func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
 	slices.SortFunc(displaced, state.ByStart)
+	keeping := e.keeping(displaced)
 	for moved := true; moved; {
 		moved = false
 		var left []*state.Entry
-		for i, d := range displaced {
+		for _, d := range displaced {
 			if d.Request().IsJob() {
 				e.emitOf(d, change.Change{Kind: change.Requeued, Request: d.Request()})
 				continue
 			}
 			var beside []*state.Entry
 			if !overdue {
-				beside = e.outliving(slices.Concat(left, displaced[i+1:]))
+				beside = keeping
 			}
 			found, refusal := e.finder.Place(place.Want{Again: d, Beside: beside, Overdue: overdue})
 			if refusal != nil {
@@ -70,17 +91,19 @@ func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
 				continue
 			}
 			e.move(d, &found)
+			keeping = without(keeping, d)
 			moved = len(left) > 0 // for which there may be room now
 		}
 		displaced = left
 	}
-	for i, d := range displaced {
-		if found, refusal := e.finder.Place(place.Want{Again: d, Beside: e.numbered(displaced[i+1:]), Overdue: overdue}); refusal == nil {
+	for _, d := range displaced {
+		keeping = without(keeping, d)
+		if found, refusal := e.finder.Place(place.Want{Again: d, Beside: numbered(keeping), Overdue: overdue}); refusal == nil {
 			e.move(d, &found)
 			continue
 		}
 		if e.outlives(d) && d.End() > e.state.Now() && !overdue {
-			if remains, ok := e.finder.Remains(d, e.outliving(displaced[i+1:])); ok {
+			if remains, ok := e.finder.Remains(d, keeping); ok {
 				e.resize(d, &remains)
 				continue
 			}

@@ -84,7 +84,8 @@ type Want struct {
 	// Avoid is PEs of Pool that are of no use.
 	Pool  berth.ResourceID
 	Avoid berth.PESet
-	// Beside is vacated reservations that keep what is left of their places and stocks.
+	// Beside is vacated reservations that keep what is left of their places and stocks
+	// while Again gets its place, which may be one of them and keeps nothing.
 	Beside []*state.Entry
 	// Overdue says that a place after the window, in the same pool, is better than
 	// none.
@@ -110,9 +111,6 @@ func (f *Finder) Place(w Want) (Place, *berth.Refusal) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, w.Again)
-	for _, other := range w.Beside {
-		f.keep(t, other)
-	}
 	if w.Request == nil {
 		return f.replace(t, &w)
 	}
@@ -147,11 +145,16 @@ func (f *Finder) replace(t *state.Trial, w *Want) (Place, *berth.Refusal) {
 	if w.Overdue { // a promise that is delayed does not begin before its time
 		x.notBefore = d.Start()
 	}
+	beside := f.beside(t, w)
 	allotments, refusal := x.nearest(t)
+	for refusal == nil && beside.inTheWay(allotments) {
+		allotments, refusal = x.nearest(t)
+	}
 	if refusal == nil {
 		return x.complete(t, allotments), nil
 	}
 	if x.extended == 0 && moldable(d.Request()) {
+		beside.keepAll()
 		other := x
 		other.pinned = nil
 		if found, no := other.find(t); no == nil {
@@ -161,6 +164,7 @@ func (f *Finder) replace(t *state.Trial, w *Want) (Place, *berth.Refusal) {
 	if !w.Overdue {
 		return Place{}, refusal
 	}
+	beside.keepAll()
 	for _, npe := range []berth.Count{d.Variant(0).NPE, d.Part(0).NPE} { // all that is owed, else as much as it had
 		if npe == 0 {
 			continue

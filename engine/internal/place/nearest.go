@@ -114,7 +114,9 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 	p := f.poolOf(a.Resource)
 	if active || p.config.Binding == berth.Early {
 		for _, other := range vacated {
-			f.keep(t, other)
+			if had := other.Part(0); had.PEs.Empty() || had.Resource == a.Resource && had.Start < a.End && from < had.End {
+				f.keep(t, other)
+			}
 		}
 	}
 	x := f.search(d.Request(), d)
@@ -142,60 +144,6 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 	}
 	a.NPE = a.PEs.Count()
 	return a
-}
-
-// Remains returns the allotment of a vacated reservation at its own time, beside what
-// is left of those of others, with as many PEs of what is owed to it as there are; ok
-// is false if its stocks are not there.
-func (f *Finder) Remains(d *state.Entry, others []*state.Entry) (a berth.Allotment, ok bool) {
-	for _, held := range f.besidePEs(d) {
-		if free, _ := f.state.Stock(held.Resource).View().Free(held.Interval()); free < held.NPE {
-			return a, false
-		}
-	}
-	return f.Grown(d, berth.PESet{}, others), true
-}
-
-// keep books what is left of the place of a vacated reservation, and of what it had
-// beside its PEs.
-func (f *Finder) keep(t *state.Trial, d *state.Entry) {
-	a := d.Part(0)
-	if a.Start = max(a.Start, f.state.Now()); a.Start >= a.End {
-		return
-	}
-	free, pes := f.view(f.poolOf(a.Resource)).Free(a.Interval())
-	if a.PEs.Empty() {
-		a.NPE = max(0, min(a.NPE, free))
-	} else {
-		a.PEs = a.PEs.And(pes)
-		a.NPE = a.PEs.Count()
-	}
-	t.Book(&a)
-	for _, held := range f.besidePEs(d) {
-		if free, _ := f.state.Stock(held.Resource).View().Free(held.Interval()); free >= held.NPE {
-			t.Book(&held)
-		}
-	}
-}
-
-// besidePEs returns what is left of the stocks of a vacated reservation, and of the
-// shares of its transfers that have not begun; those that have keep theirs.
-func (f *Finder) besidePEs(d *state.Entry) []berth.Allotment {
-	var list []berth.Allotment
-	add := func(a berth.Allotment) {
-		if a.Start = max(a.Start, f.state.Now()); a.Start < a.End {
-			list = append(list, a)
-		}
-	}
-	for held := range d.Stocks() {
-		add(held)
-	}
-	for tr := range d.Transfers() {
-		if tr.Rate > 0 && tr.Start > f.state.Now() {
-			add(berth.Allotment{Resource: berth.UplinkID(), Start: tr.Since, End: tr.End, NPE: tr.Rate})
-		}
-	}
-	return list
 }
 
 func (f *Finder) poolOf(id berth.ResourceID) *pool {
