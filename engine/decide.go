@@ -7,7 +7,7 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
-func (e *Engine) submit(r *berth.Request) error {
+func (e *Engine) submit(r *berth.Request, given bool) error {
 	switch {
 	case r == nil:
 		return berth.Errorf(berth.Invalid, "request", "missing")
@@ -23,7 +23,10 @@ func (e *Engine) submit(r *berth.Request) error {
 	if err := e.finder.Countable(r); err != nil {
 		return err
 	}
-	own := r.Clone()
+	own := r
+	if !given {
+		own = r.Clone()
+	}
 	e.emit(change.Change{Kind: change.Queued, ID: own.ID, Request: own})
 	e.arrived(own)
 	return nil

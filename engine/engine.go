@@ -179,7 +179,7 @@ func (e *Engine) apply(event *Event) error {
 	case EventWake:
 		return nil
 	case EventSubmit:
-		return e.submit(event.Request)
+		return e.submit(event.Request, event.given)
 	case EventCancel:
 		return e.cancel(event.ID)
 	case EventConfirm:

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -349,6 +350,25 @@ func TestQueriesChangeNothing(t *testing.T) {
 				}
 			}
 			settled(t, config, asked)
+		}
+	}
+}
+
+// A request that is given to engines is only read: several may have the same.
+func TestGivenRequestsAreOnlyRead(t *testing.T) {
+	given := berth.Rigid("r", 0, 0, 100, 2, 10)
+	given.Parts[0].Variants = append(given.Parts[0].Variants, berth.Variant{NPE: 1, Duration: 20})
+	before := given.Clone()
+	for range 2 {
+		e := newEngine(t, onePool(2, berth.Early))
+		apply(t, e, 0, engine.SubmitGiven(&given))
+		other := berth.Rigid("r", 2, 50, 100, 1, 5)
+		apply(t, e, 1, engine.Extend("r", 50))
+		apply(t, e, 2, engine.Finish("r"))
+		apply(t, e, 2, engine.SubmitGiven(&other))
+		apply(t, e, 3, engine.Cancel("r"))
+		if !reflect.DeepEqual(&given, before) {
+			t.Fatalf("it is %+v now, was %+v", given, *before)
 		}
 	}
 }

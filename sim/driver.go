@@ -186,7 +186,7 @@ func (d *driver) gone(x *end) bool {
 // arrive submits the next request.
 func (d *driver) arrive(now berth.Time) error {
 	request := &d.workload.Requests[d.arrived]
-	err := d.apply(now, engine.Submit(request))
+	err := d.apply(now, engine.SubmitGiven(request))
 	if err == nil && d.arrived > 0 && request.Arrival < d.workload.Requests[d.arrived-1].Arrival {
 		err = berth.Errorf(berth.Invalid, "arrival", "%d is before the request ahead of it; requests must be sorted by arrival", request.Arrival)
 	}

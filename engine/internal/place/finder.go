@@ -42,6 +42,7 @@ type Finder struct {
 	programs programs
 
 	candidates []policy.Candidate // scratch space of ranked
+	searched   search             // scratch space of Place
 }
 
 // pool is what the configuration says of a pool.
@@ -114,7 +115,8 @@ func (f *Finder) Place(w Want) (Place, *berth.Refusal) {
 	if w.Request == nil {
 		return f.replace(t, &w)
 	}
-	x := f.search(w.Request, w.Again)
+	f.searched = f.search(w.Request, w.Again)
+	x := &f.searched
 	x.admit = w.Admit
 	allotments, refusal := x.find(t)
 	if refusal != nil {
