@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,14 +46,14 @@ type api struct {
 	rates   rates
 	counts  counts
 	beat    time.Duration
-	streams atomic.Int64
+	streams streams
 	openapi []byte
 }
 
 // New returns what answers the requests. It may be used at once by any number of
 // clients.
 func New(o Options) http.Handler {
-	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Rates), beat: o.Heartbeat}
+	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Rates), streams: streams{of: map[string]int{}}, beat: o.Heartbeat}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -132,7 +132,8 @@ func (a *api) handler(e *endpoint) http.HandlerFunc {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		c := &call{api: a, w: watched, r: r}
+		c := &call{api: a, w: watched, r: r, id: callID(r.Header.Get(requestID))}
+		h.Set(requestID, c.id)
 		if err := c.serve(e); err != nil {
 			c.fail(e, err)
 		}
@@ -171,11 +172,12 @@ func (c *call) fail(e *endpoint, err error) {
 // identify finds out who asks.
 func (c *call) identify(least service.Role) error {
 	scheme, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
-	by, known := c.tokens.Check(secret)
+	entry, outdated, known := c.tokens.Check(secret)
 	if !strings.EqualFold(scheme, "Bearer") || !known {
 		return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "Authorization", "want Bearer and a token of this service; an operator makes them with berth token add")}
 	}
-	c.by = by
+	by := entry.Principal()
+	c.by, c.token, c.outdated = by, entry, outdated
 	if !c.rates.allow(by, 1) {
 		return tooFast(by)
 	}
@@ -183,6 +185,19 @@ func (c *call) identify(least service.Role) error {
 		return berth.Errorf(berth.Denied, "role", "a %s may not do this; it takes the role of %s", by.Role, least)
 	}
 	return nil
+}
+
+// requestID is the header that names a call: what the client, or a proxy before us,
+// calls it, else a name of ours. It stands on record with what the call changed.
+const requestID = "X-Request-Id"
+
+const maxRequestID = 64
+
+func callID(given string) string {
+	if given != "" && len(given) <= maxRequestID && !strings.ContainsFunc(given, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return given
+	}
+	return rand.Text()
 }
 
 // watched notes the status of an answer.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -22,8 +24,12 @@ type call struct {
 	*api
 	w    http.ResponseWriter
 	r    *http.Request
+	id   string // as it is on record
 	by   service.Principal
 	body []byte
+
+	token    token.Entry     // with which it came
+	outdated <-chan struct{} // closed once tokens have changed
 }
 
 const (
@@ -78,7 +84,7 @@ func (e *statusError) Unwrap() error { return e.err }
 // ask returns what the headers say about an action: its key, and which version
 // the client has seen.
 func (c *call) ask() (service.Ask, error) {
-	a := service.Ask{By: c.by, Key: c.r.Header.Get("Idempotency-Key")}
+	a := service.Ask{By: c.by, Key: c.r.Header.Get("Idempotency-Key"), Token: c.token.ID, Address: c.address(), Request: c.id}
 	if a.Key != "" {
 		if len(a.Key) > maxKey || strings.ContainsFunc(a.Key, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
 			return a, berth.Errorf(berth.Invalid, "Idempotency-Key", "%.40q; want at most %d printable ASCII characters", a.Key, maxKey)
@@ -91,6 +97,15 @@ func (c *call) ask() (service.Ask, error) {
 	var err error
 	a.IfVersion, err = parseMatch(c.r.Header.Get("If-Match"))
 	return a, err
+}
+
+// address returns where a call comes from, without its port.
+func (c *call) address() string {
+	host, _, err := net.SplitHostPort(c.r.RemoteAddr)
+	if err != nil {
+		return c.r.RemoteAddr // of a test, or of no network
+	}
+	return host
 }
 
 // parseMatch reads If-Match: 0 if any version will do.

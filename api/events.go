@@ -8,10 +8,13 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -27,6 +30,41 @@ const (
 	patience = 10 * time.Second
 )
 
+// maxUserStreams bounds those of one user, so that nobody takes all places.
+const maxUserStreams = 128
+
+// streams counts the clients that listen, by user.
+type streams struct {
+	mu  sync.Mutex
+	of  map[string]int
+	all int
+}
+
+// take takes a place. Errors: Unavailable if all are taken, Exhausted if the user has
+// his.
+func (s *streams) take(user string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.of[user] >= maxUserStreams:
+		return berth.Errorf(berth.Exhausted, "events", "%d clients of %s listen already; want at most as many, so end some", maxUserStreams, user)
+	case s.all >= maxStreams:
+		return berth.Errorf(berth.Unavailable, "events", "%d clients listen already", maxStreams)
+	}
+	s.of[user]++
+	s.all++
+	return nil
+}
+
+func (s *streams) leave(user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	if s.of[user]--; s.of[user] == 0 {
+		delete(s.of, user)
+	}
+}
+
 // happening is a notice, or why there are no more.
 type happening struct {
 	notice service.Notice
@@ -41,11 +79,10 @@ func (c *call) events() error {
 	if err != nil {
 		return err
 	}
-	if c.streams.Add(1) > maxStreams {
-		c.streams.Add(-1)
-		return berth.Errorf(berth.Unavailable, "events", "%d clients listen already", maxStreams)
+	if err := c.streams.take(c.by.User); err != nil {
+		return err
 	}
-	defer c.streams.Add(-1)
+	defer c.streams.leave(c.by.User)
 	c.counts.streams.Inc()
 	defer c.counts.streams.Dec()
 	ctx, cancel := context.WithCancel(c.r.Context())
@@ -119,8 +156,17 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 				s.end(h.err)
 				return
 			}
+			if c.revoked() {
+				s.end(errRevoked)
+				return
+			}
 			err = s.event(&h.notice, len(happenings) == 0)
 			beat.Reset(c.beat)
+		case <-c.outdated:
+			if c.revoked() {
+				s.end(errRevoked)
+				return
+			}
 		case <-beat.C:
 			err = s.send(": alive\n\n")
 		case <-c.r.Context().Done():
@@ -130,6 +176,23 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 			return
 		}
 	}
+}
+
+var errRevoked = berth.Errorf(berth.Denied, "Authorization", "the token is worthless by now; ask with another one")
+
+// revoked reports whether the token with which a call came is worthless by now, or good
+// for something else.
+func (c *call) revoked() bool {
+	select {
+	case <-c.outdated:
+	default:
+		return false // they are as they were
+	}
+	_, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	var entry token.Entry
+	var known bool
+	entry, c.outdated, known = c.tokens.Check(secret)
+	return !known || entry != c.token
 }
 
 // stream writes server-sent events.

@@ -202,3 +202,47 @@ func TestAClientThatStopsReadingIsLetGo(t *testing.T) {
 	<-done
 	goleak.VerifyNone(t, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
 }
+
+// A token that is made worthless ends the streams that it opened, and no others.
+func TestARevokedTokenEndsItsStreams(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	server := w.serve(t)
+	made := into[form.Token](t, w.do("root", "POST", "/v1/tokens", `{"user":"eve","role":"operator"}`), http.StatusCreated)
+	w.tokens["eve"] = made.Secret
+	eve, alice := w.listen(t, server.URL, "eve", "/v1/events"), w.listen(t, server.URL, "alice", "/v1/events")
+	for _, l := range []*listener{eve, alice} {
+		if _, open := l.next(); !open {
+			t.Fatal("it ended at once")
+		}
+	}
+	if a := w.do("root", "DELETE", "/v1/tokens/"+made.ID, ""); a.Code != http.StatusNoContent {
+		t.Fatal(a.text)
+	}
+	last, _ := eve.next()
+	if more, open := eve.next(); open || !strings.Contains(last, "event: end") || !strings.Contains(last, "denied") {
+		t.Errorf("after %q it goes on with %q", last, more)
+	}
+	if a := w.do("alice", "POST", "/v1/requests", `{"npe":1,"duration":"1h","deadline":"2026-11-22T12:00:00Z"}`); a.Code != http.StatusCreated {
+		t.Fatal(a.text)
+	}
+	if text, open := alice.next(); !open || !strings.Contains(text, "event:") || strings.Contains(text, "event: end") {
+		t.Errorf("alice reads %q", text)
+	}
+}
+
+// Nobody takes the places of others who want to listen.
+func TestStreamsOfOneUserAreBounded(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	server := w.serve(t)
+	for range 128 {
+		if l := w.listen(t, server.URL, "vera", "/v1/events"); l.StatusCode != http.StatusOK {
+			t.Fatal(l.Status)
+		}
+	}
+	if l := w.listen(t, server.URL, "vera", "/v1/events"); l.StatusCode != http.StatusTooManyRequests {
+		t.Error(l.Status)
+	}
+	if l := w.listen(t, server.URL, "alice", "/v1/events"); l.StatusCode != http.StatusOK {
+		t.Error(l.Status)
+	}
+}

@@ -106,6 +106,15 @@ func (f *fake) remember(ask *service.Ask, id string) {
 	}
 }
 
+func (f *fake) Recall(_ context.Context, ask service.Ask, parts int) ([]service.Answer, error) {
+	defer f.lock()()
+	r, err := f.again(&ask)
+	if r == nil || parts > 0 {
+		return nil, err
+	}
+	return []service.Answer{{Reservation: *r}}, nil
+}
+
 func (f *fake) Submit(_ context.Context, ask service.Ask, r berth.Request) (service.Answer, error) {
 	defer f.lock()()
 	return f.submit(&ask, r)

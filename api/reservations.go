@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,11 +28,14 @@ func (c *call) asked(b body[asked]) (r berth.Request, array int, err error) {
 }
 
 func (c *call) request() error {
-	r, array, err := c.asked(submitBody)
+	ask, err := c.ask()
 	if err != nil {
 		return err
 	}
-	ask, err := c.ask()
+	if known, err := c.recallRequest(ask); known {
+		return err
+	}
+	r, array, err := c.asked(submitBody)
 	if err != nil {
 		return err
 	}
@@ -43,6 +47,29 @@ func (c *call) request() error {
 		return err
 	}
 	return c.decided(http.StatusCreated, &answer)
+}
+
+// recallRequest answers a request as it was answered before under the same key; known
+// is false if it was not, or not all parts of the array were. It comes before the body
+// is understood, of which times may be over by now.
+func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
+	var of struct {
+		Array int `json:"array"`
+	}
+	if ask.Key == "" || json.Unmarshal(c.body, &of) != nil {
+		return false, nil // what is wrong with it is said where it is read
+	}
+	answers, err := c.Recall(c.r.Context(), ask, of.Array)
+	switch {
+	case err != nil:
+		return true, err
+	case answers == nil:
+		return false, nil
+	case of.Array > 0:
+		f := arrayDecision(answers)
+		return true, c.answer(http.StatusCreated, &f)
+	}
+	return true, c.decided(http.StatusCreated, &answers[0])
 }
 
 // requestArray asks for each part of an array, which counts as so many
@@ -256,6 +283,17 @@ func (c *call) shown(r *service.Reservation) error {
 	return c.answer(http.StatusOK, &f)
 }
 
+// recall answers a change as it was answered before under the same key; known is false
+// if it was not. What a change is made of may be gone or be another by now, so this
+// comes before it is looked at.
+func (c *call) recall(ask service.Ask) (known bool, err error) {
+	answers, err := c.Recall(c.r.Context(), ask, 0)
+	if err != nil || answers == nil {
+		return err != nil, err
+	}
+	return true, c.decided(http.StatusOK, &answers[0])
+}
+
 // patchBody is what of a request can be changed.
 var patchBody = slices.DeleteFunc(slices.Clone(requestBody), func(f field[asked]) bool {
 	return f.name == "kind" || f.name == "user" || f.name == "hold"
@@ -268,6 +306,9 @@ const modifyTries = 5
 func (c *call) modify() error {
 	ask, err := c.ask()
 	if err != nil {
+		return err
+	}
+	if known, err := c.recall(ask); known {
 		return err
 	}
 	seen := ask.IfVersion
@@ -326,6 +367,9 @@ func (c *call) extend() error {
 		return err
 	case (e.until == nil) == (e.by == nil):
 		return berth.Errorf(berth.Invalid, "until", "want either until, the new end, or by, how much longer")
+	}
+	if known, err := c.recall(ask); known {
+		return err
 	}
 	if e.by != nil {
 		was, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))

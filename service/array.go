@@ -38,7 +38,7 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 		for i := range parts {
 			one := r
 			one.ID = id + partSuffix(i)
-			if err := h.submit(ask.part(i), &one, waiting{a.part(i), &offered}); err != nil {
+			if err := h.submit(ask.part(i), &one, waiting{answer: a.part(i), offered: &offered}); err != nil {
 				return // which is answered
 			}
 		}
@@ -48,30 +48,24 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 	}
 	return call(ctx, h, func(answer func([]Answer, error)) {
 		id := strings.TrimSuffix(h.idUnder(ask.key(), r.ID), partSuffix(0))
-		so := make([]Answer, parts)
-		for i := range so {
-			k := h.core.card(id + partSuffix(i))
-			if k == nil {
-				answer(nil, errBusy)
-				return
-			}
-			so[i].Reservation = k.view()
+		a := &array{answers: make([]Answer, parts), left: parts, done: answer}
+		for i := range parts {
+			h.soFarOf(ask.part(i), id+partSuffix(i), a.part(i))
 		}
-		h.whenDurable(func(err error) { answer(so, err) })
 	})
 }
 
 func partSuffix(i int) string { return "_" + strconv.Itoa(i+1) }
 
-// part returns the key of the part of an array. That of the first is what was
-// given, so that something else under it is noticed; clients give no key with a
+// part returns what is asked with the part of an array. The key of the first is what
+// was given, so that something else under it is noticed; clients give no key with a
 // zero byte.
-func (a *Ask) part(i int) Key {
-	key := a.key()
-	if i > 0 && key.Name != "" {
-		key.Name += "\x00" + strconv.Itoa(i+1)
+func (a *Ask) part(i int) asked {
+	one := a.asked()
+	if i > 0 && one.key.Name != "" {
+		one.key.Name += "\x00" + strconv.Itoa(i+1)
 	}
-	return key
+	return one
 }
 
 // array gathers the answers to the parts of an array.

@@ -190,9 +190,9 @@ func TestWhatAPeriodDecidesIsPendingMeanwhile(t *testing.T) {
 		keyed, now := ann, h.Now()
 		keyed.Key = "k"
 		r := berth.Rigid("", 0, now, now+5000, 2, 100)
-		for range 2 { // asked again it is the same
+		for _, patience := range []time.Duration{20 * time.Second, 0} { // asked again it is the same, which is known
 			began := time.Now()
-			if a := submit(t, h, keyed, r); a.Reservation.State != service.Pending || time.Since(began) != 20*time.Second {
+			if a := submit(t, h, keyed, r); a.Reservation.State != service.Pending || time.Since(began) != patience {
 				t.Errorf("%s after %s", a.Reservation.State, time.Since(began))
 			}
 		}
@@ -203,8 +203,12 @@ func TestWhatAPeriodDecidesIsPendingMeanwhile(t *testing.T) {
 		}
 		time.Sleep(4 * time.Minute)
 		for _, keyed.Key = range []string{"k", "all"} {
-			if a := submitArray(t, h, keyed, r, 1)[0]; a.Reservation.State != service.Active {
-				t.Errorf("under %s it is %s, want it active", keyed.Key, a.Reservation.State)
+			a := submitArray(t, h, keyed, r, 1)[0]
+			if a.Reservation.State != service.Pending {
+				t.Errorf("under %s it is %s, was answered as pending", keyed.Key, a.Reservation.State)
+			}
+			if is, err := h.Get(t.Context(), ann.By, a.Reservation.ID); err != nil || is.State != service.Active {
+				t.Errorf("%s is %s, %v; want it active", is.ID, is.State, err)
 			}
 		}
 		if list, err := h.List(t.Context(), ann.By, service.Filter{}); err != nil || len(list) != 4 {

@@ -49,6 +49,11 @@ func (a *Ask) key() Key {
 	return Key{User: a.By.User, Name: a.Key, Body: a.Body}
 }
 
+// asked returns what goes on record of what is asked.
+func (a *Ask) asked() asked {
+	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request}, key: a.key()}
+}
+
 // Submit decides about a request, or answers again what was decided under the
 // same key. A request without an ID gets one; one without a user is the asker's.
 // What is not decided soon, for it waits for a period, is Pending. Errors:
@@ -60,24 +65,40 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
-	answer, err := patiently(ctx, h, func(answer func(Answer, error)) { _ = h.submit(ask.key(), &r, waiting{answer: answer}) })
+	answer, err := patiently(ctx, h, func(answer func(Answer, error)) { _ = h.submit(ask.asked(), &r, waiting{answer: answer}) })
 	if !errors.Is(err, errPatience) {
 		return answer, err
 	}
 	return h.soFar(ctx, &ask, func() string { return r.ID })
 }
 
-// soFar answers what has become of what was asked under a key, or else of a request.
+// soFar answers that something is not decided yet, or what was decided meanwhile.
 func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (Answer, error) {
-	return call(ctx, h, func(answer func(Answer, error)) {
-		k := h.core.card(h.idUnder(ask.key(), id()))
-		if k == nil {
-			answer(Answer{}, errBusy)
-			return
-		}
-		so := Answer{Reservation: k.view()}
-		h.whenDurable(func(err error) { answer(so, err) })
-	})
+	return call(ctx, h, func(answer func(Answer, error)) { h.soFarOf(ask.asked(), id(), answer) })
+}
+
+// soFarOf is soFar of the loop.
+func (h *Host) soFarOf(a asked, id string, answer func(Answer, error)) {
+	known, err := h.core.keys.find(a.key)
+	switch {
+	case err != nil:
+		answer(Answer{}, err)
+		return
+	case known != nil && len(known.answer) > 0:
+		h.repeat(known, answer)
+		return
+	case known != nil:
+		id = known.id
+	}
+	k := h.core.card(id)
+	if k == nil {
+		answer(Answer{}, errBusy)
+		return
+	}
+	so := Answer{Reservation: k.view()}
+	a.id = id
+	h.remember(a, outcome{Answer: so})
+	h.whenDurable(func(err error) { answer(so, err) })
 }
 
 // patience is for how long somebody waits for a decision before he is told that
@@ -105,8 +126,8 @@ func patiently[T any](ctx context.Context, h *Host, f func(answer func(T, error)
 // idUnder returns the id of what was asked under a key, or another one if nothing
 // was.
 func (h *Host) idUnder(key Key, other string) string {
-	if id, known, err := h.core.keys.find(key); err == nil && known {
-		return id
+	if known, err := h.core.keys.find(key); err == nil && known != nil && known.id != "" {
+		return known.id
 	}
 	return other
 }
@@ -127,6 +148,7 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 
 // waiting is somebody who waits for a decision.
 type waiting struct {
+	key    Key // under which he asked, if any
 	answer func(Answer, error)
 	// offered says that another part of the array has been offered something
 	// else already; nil of a request by itself.
@@ -146,8 +168,9 @@ func (w *waiting) wantsOffers() bool {
 // submit has the engine decide about a request, or answers what was decided
 // under the same key. The error, which is answered too, says that nothing is
 // decided. It is of the loop.
-func (h *Host) submit(key Key, r *berth.Request, w waiting) error {
-	if known, err := h.again(key, w); known {
+func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
+	w.key = a.key
+	if known, err := h.again(a, w); known {
 		return err
 	}
 	now := h.clock()
@@ -158,13 +181,17 @@ func (h *Host) submit(key Key, r *berth.Request, w waiting) error {
 			r.Deadline = berth.Forever
 		}
 	}
+	a.id = r.ID
 	if k := h.core.card(r.ID); k != nil {
-		err := berth.Errorf(berth.Conflict, "id", "%q is taken", r.ID)
-		w.answer(Answer{}, err)
-		return err
+		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken", r.ID), w.answer)
 	}
 	h.undecided[r.ID] = append(h.undecided[r.ID], w)
-	_, err := h.step(engine.Submit(r), key)
+	_, err := h.step(engine.Submit(r), a, func(_ []Notice, err error) (outcome, bool) {
+		if err == nil {
+			return outcome{}, false // which follows
+		}
+		return outcomeOf(Answer{}, err)
+	})
 	if err != nil { // the engine did not take it
 		delete(h.undecided, r.ID)
 		h.whenDurable(func(failed error) { w.answer(Answer{}, cmp.Or(failed, err)) })
@@ -172,31 +199,77 @@ func (h *Host) submit(key Key, r *berth.Request, w waiting) error {
 	return err
 }
 
+// deny answers with an error, which is remembered.
+func (h *Host) deny(a asked, err error, answer func(Answer, error)) error {
+	if o, is := outcomeOf(Answer{}, err); is {
+		h.remember(a, o)
+	}
+	h.whenDurable(func(failed error) { answer(Answer{}, cmp.Or(failed, err)) })
+	return err
+}
+
+// repeat answers what was answered before.
+func (h *Host) repeat(k *keyed, answer func(Answer, error)) {
+	o, err := readOutcome(k.answer)
+	err = cmp.Or(err, o.err())
+	h.whenDurable(func(failed error) { answer(o.Answer, cmp.Or(failed, err)) })
+}
+
 // again answers what was asked before under the same key; known is false if
 // nothing was. The error is answered too.
-func (h *Host) again(key Key, w waiting) (known bool, err error) {
-	id, known, err := h.core.keys.find(key)
-	if err == nil && !known {
-		return false, nil
-	}
-	k := h.core.card(id)
-	if err == nil && k == nil {
-		err = berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under it is no longer remembered")
-	}
-	if err != nil {
+func (h *Host) again(a asked, w waiting) (known bool, err error) {
+	was, err := h.core.keys.find(a.key)
+	switch {
+	case err != nil:
 		w.answer(Answer{}, err)
 		return true, err
-	}
-	if others, is := h.undecided[id]; is {
-		h.undecided[id] = append(others, w)
+	case was == nil:
+		return false, nil
+	case len(was.answer) > 0:
+		h.repeat(was, w.answer)
 		return true, nil
+	}
+	if others, is := h.undecided[was.id]; is {
+		h.undecided[was.id] = append(others, w)
+		return true, nil
+	}
+	// It was decided, and the service stopped before anybody was told.
+	a.id = was.id
+	k := h.core.card(was.id)
+	if k == nil {
+		return true, h.deny(a, berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under it is no longer remembered"), w.answer)
 	}
 	result := Answer{Reservation: k.view()}
 	if k.end == Refused && w.wantsOffers() {
 		result.Offers = h.alternatives(k.request)
 	}
+	h.remember(a, outcome{Answer: result})
 	h.whenDurable(func(failed error) { w.answer(result, failed) })
 	return true, nil
+}
+
+// Recall returns what was answered under a key, nil if nothing was: one answer, or for
+// an array as many as it has parts, nil unless all were. What a crash left without an
+// answer is answered now.
+func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error) {
+	if ask.Key == "" {
+		return nil, nil
+	}
+	return call(ctx, h, func(answer func([]Answer, error)) {
+		parts := max(1, parts)
+		for i := range parts {
+			if was, err := h.core.keys.find(ask.part(i).key); err != nil || was == nil {
+				answer(nil, err)
+				return
+			}
+		}
+		all := &array{answers: make([]Answer, parts), left: parts, done: answer}
+		offered := false
+		for i := range parts {
+			a := ask.part(i)
+			_, _ = h.again(a, waiting{key: a.key, answer: all.part(i), offered: &offered}) // which answers
+		}
+	})
 }
 
 // may returns the card that somebody wants to act on, or why he may not. What is
@@ -216,35 +289,39 @@ func (h *Host) may(ask *Ask, id string) (*card, error) {
 // each key.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
 	return call(ctx, h, func(answer func(Answer, error)) {
-		if known, _ := h.again(ask.key(), waiting{answer: answer}); known {
+		a := ask.asked()
+		a.id = id
+		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
 			return
 		}
 		k, err := h.may(&ask, id)
 		if err != nil {
-			answer(Answer{}, err)
+			_ = h.deny(a, err, answer)
 			return
 		}
 		e, err := event(k)
 		if err != nil {
-			answer(Answer{}, err)
-			return
-		}
-		notices, err := h.step(e, ask.key())
-		if err != nil {
-			h.whenDurable(func(failed error) { answer(Answer{}, cmp.Or(failed, err)) })
+			_ = h.deny(a, err, answer)
 			return
 		}
 		var result Answer
-		result.Reservation = k.view()
-		for i := range notices {
-			if n := &notices[i]; n.Reservation.ID == id && n.Refusal != nil {
-				result.Refusal = n.Refusal
+		conclude := func(notices []Notice, err error) (outcome, bool) {
+			if err != nil {
+				return outcomeOf(result, err)
 			}
+			result.Reservation = k.view()
+			for i := range notices {
+				if n := &notices[i]; n.Reservation.ID == id && n.Refusal != nil {
+					result.Refusal = n.Refusal
+				}
+			}
+			if result.Refusal != nil && e.Request != nil {
+				result.Offers = h.alternatives(e.Request)
+			}
+			return outcome{Answer: result}, true
 		}
-		if result.Refusal != nil && e.Request != nil {
-			result.Offers = h.alternatives(e.Request)
-		}
-		h.whenDurable(func(failed error) { answer(result, failed) })
+		_, err = h.step(e, a, conclude)
+		h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
 	})
 }
 

@@ -74,20 +74,58 @@ func (c *Core) card(id string) *card {
 // as Engine.Apply has it. What follows from the record must not be told to
 // anybody before the record is durable.
 func (c *Core) Step(now berth.Time, event *engine.Event, key Key) (rec *journal.Record, notices []Notice, err error) {
-	changes, effects, err := c.engine.Apply(now, *event)
-	if err != nil {
-		key = Key{} // what was refused as nonsense may be tried again
+	s := c.apply(now, event)
+	return c.seal(s, &asked{key: key, id: subject(event)}), s.notices, s.err
+}
+
+// step is an event that has been applied and is not on record yet.
+type step struct {
+	now     berth.Time
+	event   *engine.Event // nil if nothing was decided
+	changes []change.Change
+	effects []change.Effect
+	notices []Notice
+	err     error // of the event
+}
+
+// apply applies an event. The step must be sealed next.
+func (c *Core) apply(now berth.Time, event *engine.Event) *step {
+	s := &step{now: now, event: event}
+	if s.changes, s.effects, s.err = c.engine.Apply(now, *event); s.err != nil && len(s.changes) == 0 {
+		s.event = nil
 	}
-	if len(changes) == 0 && key == (Key{}) {
-		return nil, nil, err
+	s.notices = c.follow(c.position.Number+1, now, s.changes, true)
+	return s
+}
+
+// seal returns the record of a step with who asked for it and the answers that are
+// given, nil if there is nothing to be said.
+func (c *Core) seal(s *step, a *asked) *journal.Record {
+	if s.err != nil && len(a.told) == 0 {
+		a.key = Key{} // it may be tried again
 	}
-	rec = &journal.Record{
-		At: now, Version: c.version, Event: appendInput(nil, event, key),
-		Changes: record.AppendChanges(nil, changes), Effects: record.AppendEffects(nil, effects),
+	if len(s.changes) == 0 && a.key == (Key{}) && len(a.told) == 0 {
+		return nil
+	}
+	rec := &journal.Record{
+		At: s.now, Version: c.version, Event: appendInput(nil, s.event, a),
+		Changes: record.AppendChanges(nil, s.changes), Effects: record.AppendEffects(nil, s.effects),
 	}
 	c.position = rec.Seal(c.position)
-	c.keys.add(now, key, event)
-	return rec, c.follow(c.position.Number, now, changes, true), err
+	c.heard(s.now, a)
+	return rec
+}
+
+// heard remembers what was asked under a key, and the answers.
+func (c *Core) heard(now berth.Time, a *asked) {
+	c.keys.add(now, a.key, a.id)
+	for i := range a.told {
+		name := a.told[i].name
+		if name == (keyName{}) {
+			name = a.key.name()
+		}
+		c.keys.answer(name, a.told[i].outcome)
+	}
 }
 
 // past is what a record of an earlier life says.
@@ -144,7 +182,7 @@ func (c *Core) followPast(p *past) error {
 	case in.sighting != nil:
 		c.see(p.at, in.sighting)
 	case in.config == nil:
-		c.keys.add(p.at, in.key, in.event)
+		c.heard(p.at, &in.asked)
 	}
 	c.follow(p.number, p.at, p.changes, false)
 	return nil
@@ -359,14 +397,7 @@ func (s *saved) code(c *wire.Coder) {
 		wire.Int(c, 8, &k.Changed)
 		c.End()
 	})
-	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) {
-		wire.Name(c, 1, &k.User)
-		wire.String(c, 2, &k.Name)
-		wire.Raw(c, 3, &k.Body)
-		wire.String(c, 4, &k.ID)
-		wire.Int(c, 5, &k.At)
-		c.End()
-	})
+	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) { k.code(c) })
 	wire.List(c, 5, &s.Shadows, codeShadow)
 	c.End()
 }

@@ -212,32 +212,57 @@ func (h *Host) do(ctx context.Context, f func()) error {
 	}
 }
 
-// step applies an event and says what has become of whom. The error concerns the
-// event alone, as Core.Step has it. Whoever tells anybody of either waits until
-// the core's position is durable.
-func (h *Host) step(event engine.Event, key Key) ([]Notice, error) {
-	rec, notices, err := h.core.Step(h.clock(), &event, key)
-	if rec == nil {
-		return nil, err
+// step applies an event and says what has become of whom. conclude, if it is there,
+// says what is answered at once; the outcome is on record under the key that was
+// asked under. The error concerns the event alone, as Core.Step has it. Whoever tells
+// anybody of either waits until the core's position is durable.
+func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) (outcome, bool)) ([]Notice, error) {
+	if a.id == "" {
+		a.id = subject(&event)
 	}
-	notices = h.public(notices)
+	s := h.core.apply(h.clock(), &event)
+	notices := h.public(s.notices)
 	decided := h.decided(notices)
+	if conclude != nil {
+		if o, is := conclude(notices, s.err); is && a.key != (Key{}) {
+			a.told = append(a.told, told{outcome: o.bytes()})
+		}
+	}
+	for i := range decided {
+		d := &decided[i]
+		if name := d.waiting.key.name(); name != (keyName{}) && !h.core.keys.answered(name) {
+			a.told = append(a.told, told{name, (&outcome{Answer: d.answer}).bytes()})
+		}
+	}
 	h.counts.add(notices)
+	rec := h.core.seal(s, &a)
+	if rec == nil {
+		return notices, s.err
+	}
 	h.persist(rec, func(failed error) {
 		if failed == nil {
 			h.hearers.tell(notices)
 		}
-		for _, answer := range decided {
-			answer(failed)
+		for i := range decided {
+			decided[i].waiting.answer(decided[i].answer, failed)
 		}
 	})
 	h.wakeManagers(notices)
-	return notices, err
+	return notices, s.err
+}
+
+// remember puts an answer on record under the key that it was asked for under.
+func (h *Host) remember(a asked, o outcome) {
+	if a.key == (Key{}) {
+		return
+	}
+	a.told = append(a.told, told{outcome: o.bytes()})
+	h.persist(h.core.seal(&step{now: h.clock()}, &a), nil)
 }
 
 // wake lets everything happen that is due by now.
 func (h *Host) wake() {
-	if _, err := h.step(engine.Wake(), Key{}); err != nil {
+	if _, err := h.step(engine.Wake(), asked{}, nil); err != nil {
 		h.log.Error("the engine cannot be woken", "error", err)
 	}
 }
@@ -248,9 +273,15 @@ func (h *Host) whenDurable(answer func(failed error)) {
 	h.durable.after(h.core.position.Number, answer)
 }
 
+// decision is the answer to somebody who waits for it.
+type decision struct {
+	waiting waiting
+	answer  Answer
+}
+
 // decided returns the answers to those whose requests have been decided.
-func (h *Host) decided(notices []Notice) []func(error) {
-	var answers []func(error)
+func (h *Host) decided(notices []Notice) []decision {
+	var decisions []decision
 	for i := range notices {
 		r := &notices[i].Reservation
 		asked, is := h.undecided[r.ID]
@@ -258,19 +289,15 @@ func (h *Host) decided(notices []Notice) []func(error) {
 			continue
 		}
 		delete(h.undecided, r.ID)
-		var offers []Offer
-		for _, w := range asked {
-			answer := Answer{Reservation: *r}
-			if r.State == Refused && w.wantsOffers() {
-				if offers == nil {
-					offers = h.alternatives(&r.Request)
-				}
-				answer.Offers = offers
-			}
-			answers = append(answers, func(failed error) { w.answer(answer, failed) })
+		answer := Answer{Reservation: *r}
+		if r.State == Refused && asked[0].wantsOffers() {
+			answer.Offers = h.alternatives(&r.Request)
+		}
+		for _, w := range asked { // under one key, and so the same
+			decisions = append(decisions, decision{w, answer})
 		}
 	}
-	return answers
+	return decisions
 }
 
 // persist hands a record to the writer.

@@ -10,43 +10,88 @@ import (
 	"github.com/berth-hpc/berth/journal/record"
 )
 
-// Key is what makes asking twice the same as asking once: the name that a user
-// gave to something he asked, and a digest of what that was. The zero value is
-// none.
-type Key struct {
-	User string
-	Name string
-	Body [32]byte
-}
-
 // The forms of a record's event, told by its first byte.
 const (
 	plainInput  = 1 // an event
-	keyedInput  = 2 // a key and an event
+	keyedInput  = 2 // a key and an event, as written before answers were remembered
 	configInput = 3 // a configuration, in JSON, which is in force from here on
 	seenInput   = 4 // what was seen at a site that is only watched; nothing is decided
+	askedInput  = 5 // who asked for what under which key, the answers given with it, and an event
 )
+
+// Origin says who asked for something, and how he came in.
+type Origin struct {
+	User    string // whose token it was
+	Role    Role
+	Token   string // its id
+	Address string // of the client
+	Request string // id of the call
+}
+
+// told is an answer under a key. The names are empty if it is the record's own.
+type told struct {
+	name    keyName
+	outcome []byte
+}
+
+// asked is what somebody asked for, with the answers that are given from its record
+// on.
+type asked struct {
+	by    Origin
+	key   Key
+	id    string // of the request or reservation that it was about
+	told  []told
+	event []byte // as the journal writes it; empty if nothing is decided
+}
+
+func (a *asked) code(c *wire.Coder) {
+	wire.Struct(c, 1, &a.by, a.by == Origin{}, func(c *wire.Coder, o *Origin) {
+		wire.Name(c, 1, &o.User)
+		wire.Name(c, 2, &o.Role)
+		wire.Name(c, 3, &o.Token)
+		wire.Name(c, 4, &o.Address)
+		wire.String(c, 5, &o.Request)
+		c.End()
+	})
+	wire.Name(c, 2, &a.key.User)
+	wire.String(c, 3, &a.key.Name)
+	body := a.key.Body[:]
+	if a.key == (Key{}) {
+		body = nil
+	}
+	if wire.Raw(c, 4, &body); c.Reading() && copy(a.key.Body[:], body) != len(body) {
+		c.Fail("a digest of %d bytes", len(body))
+	}
+	wire.String(c, 5, &a.id)
+	wire.List(c, 6, &a.told, func(c *wire.Coder, t *told) {
+		wire.Name(c, 1, &t.name.user)
+		wire.String(c, 2, &t.name.name)
+		wire.Raw(c, 3, &t.outcome)
+		c.End()
+	})
+	wire.Raw(c, 7, &a.event)
+	c.End()
+}
 
 // input is what came in with a record.
 type input struct {
-	event  *engine.Event // or
-	config *engine.Config
-	key    Key
-	// or
+	event    *engine.Event // nil if nothing is decided
+	asked    asked
+	config   *engine.Config
 	sighting *sighting
 }
 
-// appendInput appends an event and its key: the key's user and name each with
-// its length before it, then its body.
-func appendInput(dst []byte, event *engine.Event, key Key) []byte {
-	if key == (Key{}) {
+// appendInput appends an event and who asked for it.
+func appendInput(dst []byte, event *engine.Event, a *asked) []byte {
+	if a.by == (Origin{}) && a.key == (Key{}) && len(a.told) == 0 {
 		return record.AppendEvent(append(dst, plainInput), event)
 	}
-	dst = append(dst, keyedInput)
-	for _, text := range []string{key.User, key.Name} {
-		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+	if event != nil {
+		a.event = record.AppendEvent(nil, event)
 	}
-	return record.AppendEvent(append(dst, key.Body[:]...), event)
+	w := wire.Writer(append(dst, askedInput))
+	a.code(w)
+	return w.Bytes()
 }
 
 func appendConfig(dst []byte, config *engine.Config) []byte {
@@ -81,102 +126,43 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		in.sighting = new(sighting)
 		in.sighting.code(r)
 		return in, r.Done()
+	case askedInput:
+		r := wire.Reader(rest)
+		in.asked.code(r)
+		if err := r.Done(); err != nil {
+			return in, err
+		}
+		if rest = in.asked.event; len(rest) == 0 {
+			return in, nil
+		}
 	case keyedInput:
-		for _, text := range []*string{&in.key.User, &in.key.Name} {
+		for _, text := range []*string{&in.asked.key.User, &in.asked.key.Name} {
 			n, size := binary.Uvarint(rest)
 			if size <= 0 || n > uint64(len(rest)-size) {
 				return in, berth.Errorf(berth.Invalid, "event", "its key is cut off")
 			}
 			*text, rest = string(rest[size:size+int(n)]), rest[size+int(n):]
 		}
-		if len(rest) < len(in.key.Body) {
+		if len(rest) < len(in.asked.key.Body) {
 			return in, berth.Errorf(berth.Invalid, "event", "its key is cut off")
 		}
-		rest = rest[copy(in.key.Body[:], rest):]
+		rest = rest[copy(in.asked.key.Body[:], rest):]
 	case plainInput:
 	default:
-		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 4, a newer one may read it", form)
+		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 5, a newer one may read it", form)
 	}
 	event, err := decoder.Event(rest)
 	in.event = &event
+	if form == keyedInput {
+		in.asked.id = subject(&event)
+	}
 	return in, err
 }
 
-// remember is how long keys are remembered, in seconds: a day, as clients that
-// retry expect of an Idempotency-Key.
-const remember berth.Duration = 86_400
-
-// keys remembers what was asked under which key.
-type keys struct {
-	known map[keyName]keyed
-	order []keyName // by time
-}
-
-type keyName struct{ user, name string }
-
-type keyed struct {
-	body [32]byte
-	id   string // of the request or reservation that it was about
-	at   berth.Time
-}
-
-func newKeys() keys { return keys{known: map[keyName]keyed{}} }
-
-// add remembers a key, and forgets those that are too old.
-func (ks *keys) add(now berth.Time, key Key, event *engine.Event) {
-	for len(ks.order) > 0 && ks.known[ks.order[0]].at.Add(remember) < now {
-		delete(ks.known, ks.order[0])
-		ks.order = ks.order[1:]
-	}
-	if key == (Key{}) {
-		return // then there may be no event
-	}
-	id := event.ID
+// subject returns the id of what an event is about, empty if it is about none.
+func subject(event *engine.Event) string {
 	if event.Request != nil {
-		id = event.Request.ID
+		return event.Request.ID
 	}
-	name := keyName{key.User, key.Name}
-	if _, known := ks.known[name]; !known {
-		ks.order = append(ks.order, name)
-	}
-	ks.known[name] = keyed{body: key.Body, id: id, at: now}
-}
-
-// find returns what was asked under a key. Asked for something else it is a
-// Conflict.
-func (ks *keys) find(key Key) (id string, known bool, err error) {
-	if key == (Key{}) {
-		return "", false, nil
-	}
-	was, known := ks.known[keyName{key.User, key.Name}]
-	if known && was.body != key.Body {
-		return "", false, berth.Errorf(berth.Conflict, "idempotency_key", "%q was used for something else; take a new one", key.Name)
-	}
-	return was.id, known, nil
-}
-
-type savedKey struct {
-	User string
-	Name string
-	Body []byte
-	ID   string
-	At   berth.Time
-}
-
-func (ks *keys) saved() []savedKey {
-	var list []savedKey
-	for _, name := range ks.order {
-		k := ks.known[name]
-		list = append(list, savedKey{User: name.user, Name: name.name, Body: k.body[:], ID: k.id, At: k.at})
-	}
-	return list
-}
-
-func (ks *keys) restore(list []savedKey) {
-	for _, in := range list {
-		name := keyName{in.User, in.Name}
-		k := keyed{id: in.ID, at: in.At}
-		copy(k.body[:], in.Body)
-		ks.known[name], ks.order = k, append(ks.order, name)
-	}
+	return event.ID
 }

@@ -131,7 +131,8 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
 	}
 	answer, err := patiently(ctx, h, func(answer func(Answer, error)) {
-		if known, _ := h.again(ask.key(), waiting{answer: answer}); known {
+		a := ask.asked()
+		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
 			return
 		}
 		r, err := h.take(offer, &ask)
@@ -139,10 +140,10 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 			err = h.mayAsk(&ask, &r)
 		}
 		if err != nil {
-			answer(Answer{}, err)
+			_ = h.deny(a, err, answer)
 			return
 		}
-		_ = h.submit(ask.key(), &r, waiting{answer: answer})
+		_ = h.submit(a, &r, waiting{answer: answer})
 	})
 	if !errors.Is(err, errPatience) {
 		return answer, err

@@ -123,6 +123,9 @@ type Forecast = berth.Forecast
 // Ask is what a client wants done about a request or a reservation.
 type Ask struct {
 	By Principal
+	// Token, Address and Request say how it came in: by which token, from where and
+	// in which call. They are kept on record.
+	Token, Address, Request string
 	// Key makes asking twice the same as asking once; empty is no key. Body is a
 	// digest of what was asked under it: the same key with another body is a
 	// Conflict.

@@ -71,9 +71,9 @@ func redecide(judge *engine.Engine, rec *journal.Record, decoder *record.Decoder
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("record %d: %w", rec.Number, err)
-	case in.sighting != nil && len(rec.Changes) > 0:
-		err = fmt.Errorf("it changes something, and only tells what was seen")
-	case in.sighting != nil:
+	case in.event == nil && in.config == nil && len(rec.Changes) > 0:
+		err = fmt.Errorf("it changes something, and only tells what was seen or answered")
+	case in.event == nil && in.config == nil:
 		return judge, nil
 	case in.config != nil && judge == nil:
 		judge, err = engine.New(*in.config)

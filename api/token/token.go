@@ -71,7 +71,21 @@ func (d *digest) UnmarshalText(text []byte) error {
 type Store struct {
 	folder string
 	mu     sync.Mutex // for those who change
-	known  atomic.Pointer[map[digest]Entry]
+	known  atomic.Pointer[tokens]
+}
+
+// tokens is the tokens of one time.
+type tokens struct {
+	of       map[digest]Entry
+	outdated chan struct{} // closed once there are others
+}
+
+func newTokens(entries []Entry) *tokens {
+	known := make(map[digest]Entry, len(entries))
+	for _, e := range entries {
+		known[e.SHA256] = e
+	}
+	return &tokens{known, make(chan struct{})}
 }
 
 // Open reads the tokens of a data folder. Where there are none yet it makes one
@@ -97,21 +111,19 @@ func Open(folder, operator string, now berth.Time) (*Store, error) {
 	if err := json.Unmarshal(data, &entries); err != nil {
 		return nil, berth.Errorf(berth.Invalid, "tokens", "%s: %v", path, err)
 	}
-	known := make(map[digest]Entry, len(entries))
 	for _, e := range entries {
 		if err := check(e.User, e.Role, e.Note); err != nil {
 			return nil, fmt.Errorf("%s, token %q: %w", path, e.ID, err)
 		}
-		known[e.SHA256] = e
 	}
-	s.known.Store(&known)
+	s.known.Store(newTokens(entries))
 	return s, nil
 }
 
 // first makes the operator's token. Its file is there before the token is good,
 // so a start that is interrupted can be repeated.
 func (s *Store) first(operator string, now berth.Time) error {
-	s.known.Store(&map[digest]Entry{})
+	s.known.Store(newTokens(nil))
 	secret, entry, err := s.mint(operator, service.Operator, "made by the first start", now)
 	if err != nil {
 		return err
@@ -122,11 +134,16 @@ func (s *Store) first(operator string, now berth.Time) error {
 	return s.keep(entry)
 }
 
-// Check returns who shows a token, and false if nobody has it.
-func (s *Store) Check(secret string) (service.Principal, bool) {
-	e, known := (*s.known.Load())[sha256.Sum256([]byte(secret))]
-	return service.Principal{User: e.User, Role: e.Role}, known
+// Check returns the token that a secret is of, and false if it is of none. outdated is
+// closed once that may be otherwise.
+func (s *Store) Check(secret string) (e Entry, outdated <-chan struct{}, known bool) {
+	now := s.known.Load()
+	e, known = now.of[sha256.Sum256([]byte(secret))]
+	return e, now.outdated, known
 }
+
+// Principal returns who shows the token.
+func (e *Entry) Principal() service.Principal { return service.Principal{User: e.User, Role: e.Role} }
 
 // Add makes a token for a user and returns it; it cannot be had again. The error
 // is of code Invalid if such a user or role cannot be.
@@ -161,7 +178,7 @@ func (s *Store) Revoke(id string) error {
 // List returns all tokens by creation, then id.
 func (s *Store) List() []Entry {
 	var entries []Entry
-	for _, e := range *s.known.Load() {
+	for _, e := range s.known.Load().of {
 		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b Entry) int {
@@ -209,11 +226,7 @@ func (s *Store) save(entries []Entry) error {
 	if err := writeFile(filepath.Join(s.folder, File), append(data, '\n')); err != nil {
 		return err
 	}
-	known := make(map[digest]Entry, len(entries))
-	for _, e := range entries {
-		known[e.SHA256] = e
-	}
-	s.known.Store(&known)
+	close(s.known.Swap(newTokens(entries)).outdated)
 	return nil
 }
 

@@ -46,7 +46,7 @@ func TestTheFirstStartMakesTheOperatorsToken(t *testing.T) {
 	}
 	secret := strings.TrimSuffix(string(data), "\n")
 	want := service.Principal{User: "root", Role: service.Operator}
-	if who, known := s.Check(secret); !known || who != want {
+	if who, _, known := s.Check(secret); !known || who.Principal() != want {
 		t.Error(who, known)
 	}
 	kept, err := os.ReadFile(filepath.Join(folder, token.File))
@@ -54,7 +54,7 @@ func TestTheFirstStartMakesTheOperatorsToken(t *testing.T) {
 		t.Errorf("the secret itself is kept: %s %v", kept, err)
 	}
 	again := open(t, folder)
-	if who, known := again.Check(secret); !known || who != want {
+	if who, _, known := again.Check(secret); !known || who.Principal() != want {
 		t.Error("after another start:", who, known)
 	}
 	if n := len(again.List()); n != 1 {
@@ -74,7 +74,7 @@ func TestTokensAreMadeAndRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, store := range []*token.Store{s, open(t, folder)} {
-		if who, known := store.Check(secret); !known || who != (service.Principal{User: "alice", Role: service.User}) {
+		if who, _, known := store.Check(secret); !known || who.Principal() != (service.Principal{User: "alice", Role: service.User}) {
 			t.Error(who, known)
 		}
 		if diff := cmp.Diff(s.List(), store.List()); diff != "" {
@@ -82,7 +82,7 @@ func TestTokensAreMadeAndRevoked(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", secret + "x", secret[1:], strings.ToUpper(secret), e.ID} {
-		if who, known := s.Check(wrong); known {
+		if who, _, known := s.Check(wrong); known {
 			t.Errorf("%q is taken for %v", wrong, who)
 		}
 	}
@@ -90,10 +90,10 @@ func TestTokensAreMadeAndRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, store := range []*token.Store{s, open(t, folder)} {
-		if _, known := store.Check(secret); known {
+		if _, _, known := store.Check(secret); known {
 			t.Error("a revoked token is good")
 		}
-		if _, known := store.Check(other); !known {
+		if _, _, known := store.Check(other); !known {
 			t.Error("another token was revoked")
 		}
 	}
@@ -175,7 +175,7 @@ func TestManyAtOnce(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			secret, e, err := s.Add("alice", service.User, "", 5)
-			if _, known := s.Check(secret); err != nil || !known {
+			if _, _, known := s.Check(secret); err != nil || !known {
 				t.Error("a new token is not known", err)
 			}
 			if err := s.Revoke(e.ID); err != nil {

@@ -1,0 +1,183 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/service"
+)
+
+// harbour is a real service behind the API, whose journal outlives it.
+type harbour struct {
+	*world
+	dir   string
+	clock atomic.Int64
+	host  *service.Host
+	store *sqlite.Store
+}
+
+// open opens the service on the journal of a folder.
+func (h *harbour) open(t *testing.T) {
+	t.Helper()
+	var err error
+	if h.store, err = sqlite.Open(h.dir, sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	h.host, err = service.Open(t.Context(), service.Options{
+		Config: engine.Config{Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early}}}}},
+		Journal: h.store, Version: "test", Clock: func() time.Time { return time.Unix(h.clock.Load(), 0) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.world = newWorld(t, api.Options{Service: h.host})
+}
+
+func (h *harbour) close(t *testing.T) {
+	t.Helper()
+	if err := h.host.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := h.store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// crash leaves the service as it is, and goes on with a copy of what it has on the
+// disk.
+func (h *harbour) crash(t *testing.T) {
+	t.Helper()
+	host, store, dir := h.host, h.store, t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(h.dir)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	_ = os.Remove(filepath.Join(dir, "lock"))
+	h.dir = dir
+	h.open(t)
+}
+
+// keyedCall is a call under a key, and what was answered.
+type keyedCall struct {
+	user, method, path, body, key string
+	status                        int
+	answered                      string
+}
+
+func (h *harbour) call(c *keyedCall) string {
+	method, path := c.method, c.path
+	a := h.do(c.user, method, path, c.body, "Idempotency-Key", c.key)
+	c.status = a.Code
+	return fmt.Sprint(a.Code, " ", a.Header().Get("ETag"), " ", a.Header().Get("Location"), "\n", a.text)
+}
+
+// Whatever was answered under a key is answered again, byte for byte: what was done,
+// what was refused, with its offers, and what could not be, at every endpoint, after
+// whatever happened since, and after a stop and a crash.
+func TestAKeyRemembersItsAnswer(t *testing.T) {
+	h := &harbour{dir: t.TempDir()}
+	h.clock.Store(int64(start))
+	h.open(t)
+	var calls []*keyedCall
+	ask := func(status int, method, path, body string) string {
+		t.Helper()
+		c := &keyedCall{user: "alice", method: method, path: path, body: body, key: fmt.Sprint("key", len(calls))}
+		calls = append(calls, c)
+		c.answered = h.call(c)
+		if c.status != status {
+			t.Errorf("%s %s %s: %s; want status %d", method, path, body, c.answered, status)
+		}
+		return c.answered
+	}
+	id := func(answer string) string {
+		t.Helper()
+		_, rest, found := strings.Cut(answer, `/v1/reservations/`)
+		if !found {
+			t.Fatalf("no id in %s", answer)
+		}
+		return rest[:strings.IndexByte(rest, '\n')]
+	}
+	at := func(hours int) string { return time.Unix(int64(start)+int64(hours)*3600, 0).UTC().Format(time.RFC3339) }
+	request := func(npe, ready, hours, deadline int, more string) string {
+		return fmt.Sprintf(`{"npe":%d,"ready":%q,"duration":"%dh","deadline":%q%s}`, npe, at(ready), hours, at(deadline), more)
+	}
+	a := id(ask(http.StatusCreated, "POST", "/v1/requests", request(4, 0, 1, 5, "")))
+	held := id(ask(http.StatusCreated, "POST", "/v1/requests", request(4, 0, 1, 5, `,"hold":"10m"`)))
+	ask(http.StatusCreated, "POST", "/v1/requests", request(8, 1, 4, 5, ""))
+	refused := ask(http.StatusCreated, "POST", "/v1/requests", request(8, 0, 2, 5, ""))
+	if !strings.Contains(refused, "offers") {
+		t.Errorf("no offers in %s", refused)
+	}
+	ask(http.StatusCreated, "POST", "/v1/requests", request(1, 20, 1, 30, `,"array":2`))
+	ask(http.StatusOK, "PATCH", "/v1/reservations/"+held, `{"npe":200}`) // which is refused
+	ask(http.StatusOK, "PATCH", "/v1/reservations/"+held, `{"npe":2}`)
+	ask(http.StatusOK, "POST", "/v1/reservations/"+held+"/confirm", `{}`)
+	ask(http.StatusOK, "POST", "/v1/reservations/"+a+"/extend", `{"by":"100h"}`) // which is refused
+	ask(http.StatusConflict, "POST", "/v1/reservations/"+held+"/confirm", `{}`)
+	offers := into[form.Offers](t, h.do("alice", "POST", "/v1/offers", request(1, 40, 1, 50, "")), http.StatusOK)
+	if len(offers.Offers) == 0 {
+		t.Fatal("no offers")
+	}
+	taken := id(ask(http.StatusCreated, "POST", "/v1/offers/"+offers.Offers[0].ID+"/hold", `{"hold":"1h"}`))
+	ask(http.StatusConflict, "POST", "/v1/offers/"+offers.Offers[0].ID+"/hold", `{"hold":"1h"}`)
+	ask(http.StatusNotFound, "POST", "/v1/offers/none/hold", `{"hold":"1h"}`)
+	ask(http.StatusNotFound, "DELETE", "/v1/reservations/none", "")
+	ask(http.StatusOK, "POST", "/v1/reservations/"+a+"/check-in", `{}`)
+	ask(http.StatusOK, "DELETE", "/v1/reservations/"+taken, "")
+	ask(http.StatusOK, "DELETE", "/v1/reservations/"+taken, "") // again, under another key
+	ask(http.StatusOK, "DELETE", "/v1/reservations/"+a, "")
+
+	again := func(when string) {
+		t.Helper()
+		for _, c := range calls {
+			if got := h.call(c); got != c.answered {
+				t.Errorf("%s, %s %s %s under %s:\n%swas answered\n%s", when, c.method, c.path, c.body, c.key, got, c.answered)
+			}
+		}
+	}
+	again("at once")
+	h.crash(t)
+	again("after a crash")
+	h.close(t)
+	h.open(t)
+	again("after a stop")
+	h.clock.Add(20 * 3600) // which ends most of it
+	h.do("bob", "POST", "/v1/offers", request(1, 50, 1, 60, "")) // the time has come
+	if got := h.do("alice", "GET", "/v1/reservations/"+held, ""); !strings.Contains(got.text, "finished") {
+		t.Errorf("it is not over: %s", got.text)
+	}
+	again("when it is over")
+	h.close(t)
+	h.open(t)
+	again("after another stop")
+
+	other := *calls[0]
+	other.path, other.body = "/v1/reservations/"+held+"/extend", `{"by":"1h"}`
+	if h.call(&other); other.status != http.StatusUnprocessableEntity {
+		t.Errorf("the key of another endpoint: status %d", other.status)
+	}
+	other = *calls[0]
+	other.user, other.body = "bob", request(1, 50, 1, 60, "") // whose keys have nothing to do with those of alice
+	if got := h.call(&other); other.status != http.StatusCreated || id(got) == a {
+		t.Errorf("the key of another user: %s", got)
+	}
+	h.close(t)
+}
