@@ -320,10 +320,10 @@ func (f *fake) Get(_ context.Context, by service.Principal, id string) (service.
 	return *r, nil
 }
 
-func (f *fake) List(_ context.Context, by service.Principal, q service.Filter) ([]service.Reservation, error) {
+func (f *fake) List(_ context.Context, by service.Principal, q service.Filter) ([]service.Reservation, int, error) {
 	defer f.lock()()
 	if f.fails != nil {
-		return nil, f.fails
+		return nil, 0, f.fails
 	}
 	var list []service.Reservation
 	for _, r := range f.made {
@@ -339,7 +339,7 @@ func (f *fake) List(_ context.Context, by service.Principal, q service.Filter) (
 			list = append(list, *r)
 		}
 	}
-	return list, nil
+	return list, len(f.made), nil
 }
 
 func (f *fake) Sites(_ context.Context, by service.Principal) ([]service.SiteView, error) {

@@ -58,6 +58,15 @@ func (r *rates) allow(by service.Principal, times int) bool {
 	return bucket.(*rate.Limiter).AllowN(time.Now(), times)
 }
 
+// charge makes somebody pay for so many times more, who has asked already: what comes
+// next waits for it.
+func (r *rates) charge(by service.Principal, times int) {
+	if bucket, known := r.buckets.Load(by); known && times > 0 {
+		limiter := bucket.(*rate.Limiter)
+		limiter.ReserveN(time.Now(), min(times, limiter.Burst()))
+	}
+}
+
 // most returns how often somebody may ask at once at the most.
 func (r *rates) most(by service.Principal) int {
 	limit := r.of[by.Role]

@@ -176,6 +176,9 @@ var listParams = []param{
 	{"cursor", "The next of the page before.", text("")},
 }
 
+// lookedAtOnce is how many reservations are looked at for the price of one call.
+const lookedAtOnce = 500
+
 const (
 	defaultPage = 100
 	maxPage     = 999 // the service returns at most one more, which tells whether there is one
@@ -248,7 +251,8 @@ func (c *call) list() error {
 	}
 	limit := f.Limit
 	f.Limit++
-	list, err := c.List(c.r.Context(), c.by, f)
+	list, looked, err := c.List(c.r.Context(), c.by, f)
+	c.rates.charge(c.by, looked/lookedAtOnce)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type keeper interface {
 // watcher tells what there is and what happens.
 type watcher interface {
 	Get(ctx context.Context, by service.Principal, id string) (service.Reservation, error)
-	List(ctx context.Context, by service.Principal, f service.Filter) ([]service.Reservation, error)
+	List(ctx context.Context, by service.Principal, f service.Filter) (list []service.Reservation, looked int, err error)
 	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
 	Now() berth.Time
 	Ready() error

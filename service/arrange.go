@@ -166,7 +166,7 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 	a.releaseAll(ctx, state, want)
 	a.realise(ctx, want.wishes, want.now)
 	for did.changed && did.silent < site.Patience && time.Since(began) < k.manager.Every {
-		more, err := call(ctx, h, func(answer func(wanted, error)) {
+		more, err := call(ctx, h, "", func(answer func(wanted, error)) {
 			more := h.since(k, state, want)
 			h.whenDurable(func(err error) { answer(more, err) })
 		})

@@ -6,12 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/berth-hpc/berth"
 )
 
-// MaxArray bounds the parts of an array. They are decided one behind another
-// while nothing else is, and each is answered about.
+// MaxArray bounds the parts of an array. They are decided one behind another, and
+// each is answered about.
 const MaxArray = 1000
 
 // SubmitArray decides about so many equal requests that are independent of each
@@ -32,21 +33,30 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
-	answers, err := patiently(ctx, h, func(answer func([]Answer, error)) {
+	answers, err := patiently(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		a := &array{answers: make([]Answer, parts), left: parts, done: answer}
 		id, offered := strings.TrimSuffix(h.idUnder(ask.key(), r.ID), partSuffix(0)), false
-		for i := range parts {
-			one := r
-			one.ID = id + partSuffix(i)
-			if err := h.submit(ask.part(i), &one, waiting{answer: a.part(i), offered: &offered}); err != nil {
-				return // which is answered
+		var from func(i int)
+		from = func(i int) {
+			until := time.Now().Add(slice / 4)
+			for ; i < parts; i++ {
+				if !time.Now().Before(until) { // others are served in between
+					h.line.push(ask.By.User, func() { from(i) })
+					return
+				}
+				one := r
+				one.ID = id + partSuffix(i)
+				if err := h.submit(ask.part(i), &one, waiting{answer: a.part(i), offered: &offered}); err != nil {
+					return // which is answered
+				}
 			}
 		}
+		from(0)
 	})
 	if !errors.Is(err, errPatience) {
 		return answers, err
 	}
-	return call(ctx, h, func(answer func([]Answer, error)) {
+	return call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		id := strings.TrimSuffix(h.idUnder(ask.key(), r.ID), partSuffix(0))
 		a := &array{answers: make([]Answer, parts), left: parts, done: answer}
 		for i := range parts {

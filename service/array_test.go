@@ -93,7 +93,7 @@ func TestArraysAreAskedForOnce(t *testing.T) {
 	if diff := cmp.Diff(want, again[3:]); diff != "" {
 		t.Errorf("the rest: %s", diff)
 	}
-	list, err := h.List(t.Context(), ann.By, service.Filter{})
+	list, _, err := h.List(t.Context(), ann.By, service.Filter{})
 	if err != nil || len(list) != 5 {
 		t.Errorf("%d reservations, %v", len(list), err)
 	}
@@ -134,7 +134,7 @@ func TestArraysThatAreWrong(t *testing.T) {
 		_, err := h.SubmitArray(t.Context(), tt.ask, tt.r, tt.parts)
 		wantCode(t, err, tt.code)
 	}
-	if list, err := h.List(t.Context(), root.By, service.Filter{}); err != nil || len(list) != 0 {
+	if list, _, err := h.List(t.Context(), root.By, service.Filter{}); err != nil || len(list) != 0 {
 		t.Errorf("%d reservations, %v", len(list), err)
 	}
 }
@@ -149,7 +149,7 @@ func TestArraysThatWaitForAPeriod(t *testing.T) {
 	got := make(chan []service.Answer)
 	go func() { got <- submitArray(t, h, ann, berth.Rigid("sweep", 0, 1000, 2000, 2, 100), 3) }()
 	for {
-		if list, err := h.List(t.Context(), root.By, service.Filter{}); err != nil || len(list) == 3 {
+		if list, _, err := h.List(t.Context(), root.By, service.Filter{}); err != nil || len(list) == 3 {
 			break
 		}
 	}
@@ -211,7 +211,7 @@ func TestWhatAPeriodDecidesIsPendingMeanwhile(t *testing.T) {
 				t.Errorf("%s is %s, %v; want it active", is.ID, is.State, err)
 			}
 		}
-		if list, err := h.List(t.Context(), ann.By, service.Filter{}); err != nil || len(list) != 4 {
+		if list, _, err := h.List(t.Context(), ann.By, service.Filter{}); err != nil || len(list) != 4 {
 			t.Errorf("%d reservations, %v", len(list), err)
 		}
 		if err := h.Close(); err != nil {

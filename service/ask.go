@@ -12,15 +12,15 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// call has the loop do something and waits for its answer.
-func call[T any](ctx context.Context, h *Host, f func(answer func(T, error))) (T, error) {
+// call has the loop do something for somebody and waits for its answer.
+func call[T any](ctx context.Context, h *Host, who string, f func(answer func(T, error))) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
 	out := make(chan result, 1)
 	var none T
-	err := h.do(ctx, func() {
+	err := h.do(who, func() {
 		f(func(value T, err error) { out <- result{value, err} })
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
-	answer, err := patiently(ctx, h, func(answer func(Answer, error)) { _ = h.submit(ask.asked(), &r, waiting{answer: answer}) })
+	answer, err := patiently(ctx, h, ask.By.User, func(answer func(Answer, error)) { _ = h.submit(ask.asked(), &r, waiting{answer: answer}) })
 	if !errors.Is(err, errPatience) {
 		return answer, err
 	}
@@ -74,7 +74,7 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 
 // soFar answers that something is not decided yet, or what was decided meanwhile.
 func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (Answer, error) {
-	return call(ctx, h, func(answer func(Answer, error)) { h.soFarOf(ask.asked(), id(), answer) })
+	return call(ctx, h, ask.By.User, func(answer func(Answer, error)) { h.soFarOf(ask.asked(), id(), answer) })
 }
 
 // soFarOf is soFar of the loop.
@@ -113,10 +113,10 @@ var (
 
 // patiently is call for what is decided later perhaps: the error is errPatience
 // if it is not decided for so long.
-func patiently[T any](ctx context.Context, h *Host, f func(answer func(T, error))) (T, error) {
+func patiently[T any](ctx context.Context, h *Host, who string, f func(answer func(T, error))) (T, error) {
 	short, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
-	answer, err := call(short, h, f)
+	answer, err := call(short, h, who, f)
 	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = context.Cause(short)
 	}
@@ -255,7 +255,7 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 	if ask.Key == "" {
 		return nil, nil
 	}
-	return call(ctx, h, func(answer func([]Answer, error)) {
+	return call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		parts := max(1, parts)
 		for i := range parts {
 			if was, err := h.core.keys.find(ask.part(i).key); err != nil || was == nil {
@@ -277,7 +277,7 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 func (h *Host) may(ask *Ask, id string) (*card, error) {
 	k := h.core.card(id)
 	if k == nil || !ask.By.Owns(k.request.User) || h.shadowed(k.request) {
-		return nil, berth.Errorf(berth.NotFound, "id", "no reservation %q", id)
+		return nil, noReservation(id)
 	}
 	if ask.IfVersion != 0 && ask.IfVersion != k.version {
 		return nil, berth.Errorf(berth.Conflict, "version", "%d; it is %d by now, so look again", ask.IfVersion, k.version)
@@ -285,10 +285,14 @@ func (h *Host) may(ask *Ask, id string) (*card, error) {
 	return k, nil
 }
 
+func noReservation(id string) error {
+	return berth.Errorf(berth.NotFound, "id", "no reservation %q", id)
+}
+
 // change applies an event to a reservation of somebody who may do so, once for
 // each key.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
-	return call(ctx, h, func(answer func(Answer, error)) {
+	return call(ctx, h, ask.By.User, func(answer func(Answer, error)) {
 		a := ask.asked()
 		a.id = id
 		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
@@ -308,6 +312,9 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 		conclude := func(notices []Notice, err error) (outcome, bool) {
 			if err != nil {
 				return outcomeOf(result, err)
+			}
+			if is := h.core.card(id); is != nil { // not forgotten at once
+				k = is
 			}
 			result.Reservation = k.view()
 			for i := range notices {
@@ -396,54 +403,46 @@ func gone(k *card) error {
 }
 
 // Get returns a reservation to somebody who may see it.
-func (h *Host) Get(ctx context.Context, by Principal, id string) (Reservation, error) {
-	got, err := call(ctx, h, func(answer func(found, error)) {
-		k, err := h.may(&Ask{By: by}, id)
-		if err != nil {
-			answer(found{}, err)
-			return
-		}
-		r := k.find()
-		h.whenDurable(func(err error) { answer(r, err) })
-	})
+func (h *Host) Get(_ context.Context, by Principal, id string) (Reservation, error) {
+	m, err := h.seen()
 	if err != nil {
 		return Reservation{}, err
 	}
-	return h.named(&got), nil
+	k, _ := m.cards.Get(&card{id: id})
+	if k == nil || !by.Owns(k.request.User) || h.shadowed(k.request) {
+		return Reservation{}, noReservation(id)
+	}
+	r := k.find()
+	return h.named(&r), nil
 }
 
 // maxPage bounds how many reservations a List returns.
 const maxPage = 1000
 
 // List returns the reservations that somebody may see and that the filter
-// chooses, by id. Cost: O(reservations behind f.After until the page is full).
-func (h *Host) List(ctx context.Context, by Principal, f Filter) ([]Reservation, error) {
+// chooses, by id, and how many it looked at. Cost: O(reservations behind f.After
+// until the page is full), beside the loop.
+func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reservation, looked int, err error) {
 	limit := f.Limit
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
 	}
-	list, err := call(ctx, h, func(answer func([]found, error)) {
-		var list []found
-		h.core.cards.Ascend(&card{id: f.After}, func(k *card) bool {
-			if k.id > f.After && by.Owns(k.request.User) && !h.shadowed(k.request) && f.chooses(k) {
-				list = append(list, k.find())
-			}
-			return len(list) < limit
-		})
-		h.whenDurable(func(err error) { answer(list, err) })
-	})
+	m, err := h.seen()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	result := make([]Reservation, len(list))
-	for i := range list {
-		result[i] = h.named(&list[i])
-	}
-	return result, nil
+	m.cards.Ascend(&card{id: f.After}, func(k *card) bool {
+		looked++
+		if k.id > f.After && by.Owns(k.request.User) && !h.shadowed(k.request) && f.chooses(k) {
+			r := k.find()
+			list = append(list, h.named(&r))
+		}
+		return len(list) < limit && (looked%1024 != 0 || ctx.Err() == nil)
+	})
+	return list, looked, ctx.Err()
 }
 
-// found is a reservation as the loop hands it out; what its sites have of it is
-// added outside.
+// found is a reservation without what its sites have of it.
 type found struct {
 	Reservation
 	generation uint64 // of the promise, 0 if there is none

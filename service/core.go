@@ -28,11 +28,14 @@ type Core struct {
 
 	cards *btree.BTreeG[*card] // by id
 	last  *card                // the one last asked for: changes to a request come together
-	over  []*card              // those that are over, in the order in which they ended
+	over  []string             // ids of those that are over, in the order in which they ended
 	keep  int                  // as many of them are remembered
 	keys  keys
 
 	shadows map[string]*shadow // by site
+
+	shown   uint64         // the last record that a model shows: its cards are not written any more
+	outages []berth.Outage // as they are; nil if they have to be asked for
 }
 
 // card is what is known of one request: live, or over and still remembered.
@@ -47,6 +50,7 @@ type card struct {
 	version uint64
 	created berth.Time
 	changed berth.Time
+	written uint64 // the record that wrote it last
 }
 
 func newCore(config engine.Config, version string, keep int) (*Core, error) {
@@ -236,6 +240,10 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 	var notices []Notice
 	for i := range changes {
 		x := &changes[i]
+		switch x.Kind {
+		case change.WentDown, change.CameUp, change.OutageBegan:
+			c.outages = nil
+		}
 		if x.ID == "" && x.Kind != change.Accepted {
 			continue
 		}
@@ -244,7 +252,14 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			if x.Kind != change.Queued {
 				continue // forgotten: nobody can ask for it any more
 			}
-			k = &card{id: x.ID, request: x.Request, created: now}
+			k = &card{id: x.ID, request: x.Request, created: now, written: number}
+			c.cards.Set(k)
+			c.last = k
+		}
+		if c.shown > 0 && k.written <= c.shown { // others may look at it
+			own := *k
+			k = &own
+			k.written = number
 			c.cards.Set(k)
 			c.last = k
 		}
@@ -289,8 +304,8 @@ func (c *Core) update(k *card, x *change.Change, now berth.Time) {
 	switch x.Kind {
 	case change.Queued:
 		if k.end != "" { // the id is used again
-			c.over = slices.DeleteFunc(c.over, func(o *card) bool { return o == k })
-			*k = card{id: k.id, version: k.version, changed: now, created: now}
+			c.over = slices.DeleteFunc(c.over, func(id string) bool { return id == k.id })
+			*k = card{id: k.id, version: k.version, changed: now, created: now, written: k.written}
 		}
 		k.request = x.Request
 	case change.QueuedAsJob, change.Requeued, change.Preempted:
@@ -321,10 +336,10 @@ func (c *Core) finish(k *card, end State) {
 		return
 	}
 	k.end = end
-	c.over = append(c.over, k)
+	c.over = append(c.over, k.id)
 	if extra := len(c.over) - c.keep; extra > 0 && extra >= c.keep/8 {
 		for _, old := range c.over[:extra] {
-			c.cards.Delete(old)
+			c.cards.Delete(&card{id: old})
 			c.last = nil
 		}
 		c.over = slices.Clone(c.over[extra:])
@@ -420,7 +435,8 @@ func (c *Core) Snapshot() ([]byte, error) {
 		}
 		return true
 	})
-	for _, k := range c.over {
+	for _, id := range c.over {
+		k, _ := c.cards.Get(&card{id: id})
 		s.Cards = append(s.Cards, savedCard{
 			ID: k.id, Request: k.request, Promise: k.promise, End: k.end, Refusal: k.refusal,
 			Version: k.version, Created: k.created, Changed: k.changed,
@@ -460,7 +476,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 		if k.end == "" {
 			live = append(live, k)
 		} else {
-			c.over = append(c.over, k)
+			c.over = append(c.over, k.id)
 		}
 		c.cards.Load(k)
 	}

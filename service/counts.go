@@ -105,33 +105,32 @@ type standing struct {
 
 // Collect implements prometheus.Collector.
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
-	s, err := call(context.Background(), g.host, func(answer func(standing, error)) {
-		s := standing{states: map[State]int{}, loads: g.host.core.engine.Loads(), shadows: map[string]*standingShadow{}}
-		g.host.core.cards.Scan(func(k *card) bool {
-			if k.end != "" || g.host.shadowed(k.request) {
-				return true
-			}
-			state := Pending
-			if k.promise != nil {
-				state = State(k.promise.State)
-				if state == Active && !k.promise.CheckedIn && k.request.NoShow > 0 {
-					for i := range k.promise.Allotments {
-						s.unused += k.promise.Allotments[i].NPE
-					}
+	s := standing{states: map[State]int{}, shadows: map[string]*standingShadow{}}
+	g.host.model.Load().cards.Scan(func(k *card) bool {
+		if k.end != "" || g.host.shadowed(k.request) {
+			return true
+		}
+		state := Pending
+		if k.promise != nil {
+			state = State(k.promise.State)
+			if state == Active && !k.promise.CheckedIn && k.request.NoShow > 0 {
+				for i := range k.promise.Allotments {
+					s.unused += k.promise.Allotments[i].NPE
 				}
 			}
-			s.states[state]++
-			return true
-		})
+		}
+		s.states[state]++
+		return true
+	})
+	// While the service takes nothing, what the loop alone knows is left out.
+	_, _ = call(context.Background(), g.host, "", func(answer func(struct{}, error)) {
+		s.loads = g.host.core.engine.Loads()
 		for name, w := range g.host.core.shadows {
 			open, _ := w.open(g.host.clock())
 			s.shadows[name] = &standingShadow{w.figures(), open}
 		}
-		answer(s, nil)
+		answer(struct{}{}, nil)
 	})
-	if err != nil {
-		return // the service stops
-	}
 	for _, state := range []State{Pending, Held, Confirmed, Degraded, Active} {
 		out <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(s.states[state]), string(state))
 	}

@@ -167,7 +167,7 @@ func missed(ctx context.Context, store journal.Store, told answers) error {
 func everything(ctx context.Context, h *service.Host) (map[string]service.Reservation, error) {
 	there := map[string]service.Reservation{}
 	for after := ""; ; {
-		page, err := h.List(ctx, root.By, service.Filter{After: after})
+		page, _, err := h.List(ctx, root.By, service.Filter{After: after})
 		if err != nil || len(page) == 0 {
 			return there, err
 		}

@@ -9,7 +9,7 @@ import (
 
 // Outbox returns the effects that have not been settled.
 func (h *Host) Outbox(ctx context.Context) ([]change.Effect, error) {
-	return call(ctx, h, func(answer func([]change.Effect, error)) { answer(h.core.engine.Outbox(), nil) })
+	return call(ctx, h, "", func(answer func([]change.Effect, error)) { answer(h.core.engine.Outbox(), nil) })
 }
 
 // Check looks for contradictions in a running service.
@@ -18,13 +18,13 @@ func (h *Host) Check(ctx context.Context) error {
 }
 
 func look(ctx context.Context, h *Host, f func() error) error {
-	_, err := call(ctx, h, func(answer func(struct{}, error)) { answer(struct{}{}, f()) })
+	_, err := call(ctx, h, "", func(answer func(struct{}, error)) { answer(struct{}{}, f()) })
 	return err
 }
 
 // Records returns how many records there are.
 func (h *Host) Records(ctx context.Context) (uint64, error) {
-	return call(ctx, h, func(answer func(uint64, error)) { answer(h.core.position.Number, nil) })
+	return call(ctx, h, "", func(answer func(uint64, error)) { answer(h.core.position.Number, nil) })
 }
 
 // LetGo follows jobs of a watched site and lets them go, so many of them, and

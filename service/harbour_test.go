@@ -265,7 +265,7 @@ func (w *harbour) inLine() error {
 	for _, b := range state.Ours {
 		there[b.Name] = b
 	}
-	list, err := w.host.List(w.t.Context(), root.By, service.Filter{})
+	list, _, err := w.host.List(w.t.Context(), root.By, service.Filter{})
 	if err != nil {
 		return err
 	}

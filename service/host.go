@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -44,7 +45,8 @@ type Host struct {
 	core    *Core // of the loop alone
 	writer  *journal.Writer
 
-	todo    chan func() // what the loop is to do
+	line    line // what the loop is to do
+	model   atomic.Pointer[model]
 	stop    chan struct{}
 	stopped chan struct{} // the loop does nothing any more
 	closed  chan struct{} // and everybody has been answered
@@ -93,7 +95,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	}
 	h := &Host{
 		options: options, log: options.Log, core: core,
-		todo: make(chan func(), 1024), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
+		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
 		undecided: map[string][]waiting{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{},
 	}
@@ -101,6 +103,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		return nil, err
 	}
 	h.durable.number = core.position.Number
+	h.model.Store(core.model())
 	h.snapshots.last, h.snapshots.stored = core.position.Number, core.position.Number
 	h.writer = journal.NewWriter(options.Journal, h.appendFailed)
 	rec, err := core.Configure(h.clock(), options.Config)
@@ -151,13 +154,15 @@ func (h *Host) run() {
 	for {
 		h.arm(timer)
 		select {
-		case do := <-h.todo:
-			do()
-			h.drain()
+		case <-h.line.ready:
+			h.serve()
 		case <-timer.C:
 			h.wake()
 		case <-h.stop:
-			h.drain()
+			for do, ok := h.line.pop(); ok; do, ok = h.line.pop() {
+				do()
+			}
+			h.wakeIfDue()
 			h.abandon(berth.Errorf(berth.Unavailable, "service", "it is stopping; try again"))
 			return
 		}
@@ -165,17 +170,20 @@ func (h *Host) run() {
 	}
 }
 
-// drain does whatever else is there, and then lets everything due at this
-// instant happen, so that what was gathered is decided together.
-func (h *Host) drain() {
-	for range cap(h.todo) {
-		select {
-		case do := <-h.todo:
-			do()
-			continue
-		default:
+// slice is for how long the loop serves those who ask before it looks at the time: no
+// promise begins or ends later than that for their sake.
+const slice = 20 * time.Millisecond
+
+// serve does what waits, in turn among those who ask, for a slice of time. What is due
+// goes first, and what was gathered is decided together after it.
+func (h *Host) serve() {
+	h.wakeIfDue()
+	until := time.Now().Add(slice)
+	for do, ok := h.line.pop(); ok; do, ok = h.line.pop() {
+		if do(); !time.Now().Before(until) {
+			h.line.rest()
+			break
 		}
-		break
 	}
 	h.wakeIfDue()
 }
@@ -196,20 +204,14 @@ func (h *Host) arm(timer *time.Timer) {
 	timer.Reset(wait)
 }
 
-// do has the loop do something; false means that it does nothing any more, or
-// that too many are waiting.
-func (h *Host) do(ctx context.Context, f func()) error {
+// do has the loop do something for somebody, in his turn. The error says that it takes
+// nothing any more.
+func (h *Host) do(who string, f func()) error {
 	if err := h.Ready(); err != nil {
 		return err
 	}
-	select {
-	case h.todo <- f:
-		return nil
-	case <-h.stopped:
-		return berth.Errorf(berth.Unavailable, "service", "it is stopping; try again")
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	h.line.push(who, f)
+	return nil
 }
 
 // step applies an event and says what has become of whom. conclude, if it is there,
@@ -300,12 +302,15 @@ func (h *Host) decided(notices []Notice) []decision {
 	return decisions
 }
 
-// persist hands a record to the writer.
+// persist hands a record to the writer. Once it is durable those who only look see
+// what it says.
 func (h *Host) persist(rec *journal.Record, done func(error)) {
-	number := rec.Number
+	number, m := rec.Number, h.core.model()
 	h.writer.Add(*rec, func(err error) {
 		if err != nil {
 			h.die(err)
+		} else {
+			h.model.Store(m)
 		}
 		h.durable.reach(number, err)
 		if done != nil {

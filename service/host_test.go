@@ -135,7 +135,7 @@ func TestRestart(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	before, err := h.List(t.Context(), root.By, service.Filter{})
+	before, _, err := h.List(t.Context(), root.By, service.Filter{})
 	if err != nil || len(before) != 40 {
 		t.Fatalf("%d reservations, %v", len(before), err)
 	}
@@ -146,11 +146,11 @@ func TestRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := again.List(t.Context(), root.By, service.Filter{})
+	after, _, err := again.List(t.Context(), root.By, service.Filter{})
 	if err != nil || fmt.Sprint(shown(after)) != fmt.Sprint(shown(before)) {
 		t.Errorf("after a restart\n%v, want\n%v (%v)", shown(after), shown(before), err)
 	}
-	page, err := again.List(t.Context(), root.By, service.Filter{After: "r37", States: []service.State{service.Confirmed, service.Active, service.Refused}})
+	page, _, err := again.List(t.Context(), root.By, service.Filter{After: "r37", States: []service.State{service.Confirmed, service.Active, service.Refused}})
 	if err != nil || len(page) != 2 {
 		t.Errorf("behind r37 there are %v, %v", shown(page), err)
 	}

@@ -186,7 +186,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		h.watch(ctx, k, state)
 		return false
 	}
-	want, err := call(ctx, h, func(answer func(wanted, error)) {
+	want, err := call(ctx, h, "", func(answer func(wanted, error)) {
 		h.tellOutOfUse(k, state)
 		h.tellUsed(k, state)
 		h.countIdle(k, state)
@@ -214,7 +214,7 @@ const settleAtOnce = 500
 func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 	for more := true; more && ctx.Err() == nil; {
 		var err error
-		more, err = call(ctx, h, func(answer func(bool, error)) {
+		more, err = call(ctx, h, "", func(answer func(bool, error)) {
 			settled := 0
 			for _, effect := range h.core.engine.Outbox() {
 				if effect.Number > want.effect || settled == settleAtOnce {

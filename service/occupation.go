@@ -49,32 +49,32 @@ func (h *Host) Occupation(ctx context.Context, by Principal, site string, from, 
 	if !by.Can(Viewer) {
 		return nil, berth.Errorf(berth.Denied, "role", "%q is no role", by.Role)
 	}
-	return call(ctx, h, func(answer func([]Span, error)) {
-		if !slices.ContainsFunc(h.core.config.Sites, func(s berth.Site) bool { return s.Name == site }) {
-			answer(nil, berth.Errorf(berth.NotFound, "site", "no site %q", site))
-			return
-		}
-		spans := h.core.occupation(by, site, from, to, after)
-		slices.SortFunc(spans, func(a, b Span) int { return a.Mark.Compare(b.Mark) })
-		spans = spans[:min(limit, len(spans))]
-		h.whenDurable(func(err error) { answer(spans, err) })
-	})
+	m, err := h.seen()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(m.config.Sites, func(s berth.Site) bool { return s.Name == site }) {
+		return nil, berth.Errorf(berth.NotFound, "site", "no site %q", site)
+	}
+	spans := m.occupation(by, site, from, to, after)
+	slices.SortFunc(spans, func(a, b Span) int { return a.Mark.Compare(b.Mark) })
+	return spans[:min(limit, len(spans))], ctx.Err()
 }
 
-func (c *Core) occupation(by Principal, site string, from, to berth.Time, after Mark) []Span {
+func (m *model) occupation(by Principal, site string, from, to berth.Time, after Mark) []Span {
 	var spans []Span
 	add := func(s Span) {
 		if s.Resource.Site == site && s.Start < s.End && s.Start < to && s.End > from && s.Mark.Compare(after) > 0 {
 			spans = append(spans, s)
 		}
 	}
-	for o := range c.engine.Outages() {
+	for _, o := range m.outages {
 		add(Span{
 			Kind: berth.KindOutage, Mark: Mark{Start: o.From, Number: o.Number},
 			Allotment: berth.Allotment{Resource: o.Resource, Start: o.From, End: o.Until, NPE: o.PEs.Count(), PEs: o.PEs},
 		})
 	}
-	c.cards.Scan(func(k *card) bool {
+	m.cards.Scan(func(k *card) bool {
 		if k.promise == nil {
 			return true
 		}

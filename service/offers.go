@@ -81,7 +81,7 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	if r.ID == "" {
 		r.ID = "offer"
 	}
-	return call(ctx, h, func(answer func([]Offer, error)) {
+	return call(ctx, h, by.User, func(answer func([]Offer, error)) {
 		now := h.clock()
 		if now > h.core.engine.Now() {
 			h.wake() // offers are for now
@@ -130,7 +130,7 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 	if !ask.By.Can(User) {
 		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
 	}
-	answer, err := patiently(ctx, h, func(answer func(Answer, error)) {
+	answer, err := patiently(ctx, h, ask.By.User, func(answer func(Answer, error)) {
 		a := ask.asked()
 		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
 			return

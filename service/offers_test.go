@@ -126,7 +126,7 @@ func TestOfferIsTakenOnceWithoutAnAnswer(t *testing.T) {
 	}
 	_, err = h.Hold(t.Context(), bob, taken, 60)
 	wantCode(t, err, berth.NotFound)
-	all, err := h.List(t.Context(), bob.By, service.Filter{})
+	all, _, err := h.List(t.Context(), bob.By, service.Filter{})
 	if err != nil || len(all) != 2 {
 		t.Errorf("%d reservations, want one for each offer, %v", len(all), err)
 	}

@@ -44,7 +44,7 @@ func (h *Host) Score(ctx context.Context, by Principal, siteName string, most in
 	if k == nil || !k.manager.Shadow {
 		return Score{}, berth.Errorf(berth.NotFound, "site", "no site %q that is only watched; berth serve --shadow watches one", siteName)
 	}
-	return call(ctx, h, func(answer func(Score, error)) {
+	return call(ctx, h, by.User, func(answer func(Score, error)) {
 		view := k.look()
 		s := Score{
 			Site: siteName, Reachable: view.Reachable, Trouble: view.Trouble, Looked: view.Seen,

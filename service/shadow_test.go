@@ -609,7 +609,7 @@ func TestNothingIsPromisedAtAWatchedSite(t *testing.T) {
 		denied("score", err, berth.Denied)
 		_, err = w.host.Score(t.Context(), root.By, "own", 1)
 		denied("score of a site that is not watched", err, berth.NotFound)
-		list, err := w.host.List(t.Context(), root.By, service.Filter{})
+		list, _, err := w.host.List(t.Context(), root.By, service.Filter{})
 		if err != nil || len(list) != 1 || list[0].ID != "mine" {
 			t.Errorf("listed: %+v, %v", list, err)
 		}

@@ -43,10 +43,7 @@ func (h *Host) snapshotWhenDue() {
 		if err != nil && ctx.Err() == nil {
 			h.log.Warn("no snapshot; restarts take longer until there is one", "record", at, "error", err)
 		}
-		select {
-		case h.todo <- func() { s.busy = false }:
-		case <-h.stopped:
-		}
+		h.line.push("", func() { s.busy = false })
 	})
 }
 

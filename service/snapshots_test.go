@@ -182,7 +182,7 @@ func TestNobodyWaitsForASnapshot(t *testing.T) {
 // lastBegun returns the record at which the last snapshot was begun.
 func lastBegun(t *testing.T, h *Host) uint64 {
 	t.Helper()
-	last, err := call(t.Context(), h, func(answer func(uint64, error)) { answer(h.snapshots.last, nil) })
+	last, err := call(t.Context(), h, "", func(answer func(uint64, error)) { answer(h.snapshots.last, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (h *Host) replace(ctx context.Context, k *keeper, refused []*wish) {
 		if s.times++; s.times < doubts {
 			continue
 		}
-		if _, err := call(ctx, h, func(answer func(struct{}, error)) {
+		if _, err := call(ctx, h, "", func(answer func(struct{}, error)) {
 			h.avoid(k, w, s)
 			answer(struct{}{}, nil)
 		}); err != nil {

@@ -30,7 +30,7 @@ const askAtOnce = 100
 // of the engine, those that have ended end there, and what runs there and was
 // not asked for is out of use.
 func (h *Host) watch(ctx context.Context, k *keeper, state *site.State) {
-	l, err := call(ctx, h, func(answer func(looked, error)) {
+	l, err := call(ctx, h, "", func(answer func(looked, error)) {
 		l := h.compare(k, state)
 		for i := range l.seen {
 			h.see(k.name, &l.seen[i], false)
@@ -48,7 +48,7 @@ func (h *Host) watch(ctx context.Context, k *keeper, state *site.State) {
 		return // the service stops
 	}
 	for chunk := range slices.Chunk(l.fresh, askAtOnce) {
-		_, err := call(ctx, h, func(answer func(struct{}, error)) {
+		_, err := call(ctx, h, "", func(answer func(struct{}, error)) {
 			// What was submitted in one second is decided together, and not more.
 			var submitted berth.Time
 			for i := range chunk {
@@ -64,7 +64,7 @@ func (h *Host) watch(ctx context.Context, k *keeper, state *site.State) {
 			return
 		}
 	}
-	want, err := call(ctx, h, func(answer func(wanted, error)) { answer(wanted{effect: h.core.lastEffect()}, nil) })
+	want, err := call(ctx, h, "", func(answer func(wanted, error)) { answer(wanted{effect: h.core.lastEffect()}, nil) })
 	if err != nil {
 		return
 	}

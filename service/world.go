@@ -15,7 +15,7 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 	if !by.Can(Viewer) {
 		return nil, berth.Errorf(berth.Denied, "role", "%q is no role", by.Role)
 	}
-	return call(ctx, h, func(answer func([]SiteView, error)) {
+	return call(ctx, h, by.User, func(answer func([]SiteView, error)) {
 		loads := h.core.engine.Loads()
 		views := make([]SiteView, 0, len(h.core.config.Sites))
 		for _, s := range h.core.config.Sites {
@@ -45,7 +45,7 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 		user      string
 		variables site.Variables
 	}
-	at, err := call(ctx, h, func(answer func(place, error)) {
+	at, err := call(ctx, h, ask.By.User, func(answer func(place, error)) {
 		c, err := h.may(&ask, id)
 		if err != nil {
 			answer(place{}, err)
@@ -103,7 +103,7 @@ func (h *Host) UpdateForecast(ctx context.Context, ask Ask, f Forecast) error {
 	if !ask.By.Can(Operator) {
 		return berth.Errorf(berth.Denied, "role", "only an operator says what is to be expected of a site")
 	}
-	_, err := call(ctx, h, func(answer func(struct{}, error)) {
+	_, err := call(ctx, h, ask.By.User, func(answer func(struct{}, error)) {
 		if f.From == 0 {
 			f.From = h.clock()
 		}

@@ -137,7 +137,7 @@ func right(t *testing.T, h *service.Host, config *engine.Config) {
 	}
 	steps := map[berth.ResourceID][]step{}
 	for after := ""; ; {
-		page, err := h.List(t.Context(), root, service.Filter{After: after})
+		page, _, err := h.List(t.Context(), root, service.Filter{After: after})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func restart(t *testing.T, size *sizes, lines *table) {
 		watch := stopwatch()
 		store = openStore(t, dir)
 		h = open(t, &service.Options{Config: config, Journal: store, SnapshotEvery: never})
-		if page, err := h.List(t.Context(), root, service.Filter{Limit: 1}); err != nil || len(page) != 1 {
+		if page, _, err := h.List(t.Context(), root, service.Filter{Limit: 1}); err != nil || len(page) != 1 {
 			t.Fatalf("after a restart there is %+v, %v", page, err)
 		}
 		return h, store, watch()
