@@ -113,6 +113,7 @@ const counted = `
 `
 
 func TestMovesAreCounted(t *testing.T) {
+	const sixPEs = `"arrival":0,"ready":0,"deadline":90,"duration":10,"npe":6,"accepted":true,"start":10,"end":20,"pes":"4-9"`
 	for _, tt := range []struct {
 		name, old, new string
 		want           []string
@@ -123,6 +124,8 @@ func TestMovesAreCounted(t *testing.T) {
 		{"it was in the way for a second", `{"at":5,"start":10,"end":30`, `{"at":5,"start":19,"end":39`, []string{"moved [k] [5]"}},
 		{"it was not in the way", `{"at":5,"start":10,"end":30`, `{"at":5,"start":20,"end":40`, []string{"moved [o k] [2 5]", "moved [k] [5]"}},
 		{"what was in the way ended early", `"end":20,"pes":"4-9"`, `"end":20,"actual_end":15,"pes":"4-9"`, nil},
+		{"a job that says only when it ended was in the way", sixPEs, `"kind":"job","npe":6,"start":4,"actual_end":20`, nil},
+		{"such a job had ended", sixPEs, `"kind":"job","npe":6,"start":4,"actual_end":10`, []string{"moved [o k] [2 5]"}},
 		{"there is room beside what goes on", `"npe":4,"accepted":true,"start":54`, `"npe":3,"accepted":true,"start":54`, []string{"moved [c n] [3 7]"}},
 		{"it could not go on for so long", `"actual_end":52,"limit":60`, `"actual_end":52,"limit":54`, []string{"moved [c n] [3 7]"}},
 	} {

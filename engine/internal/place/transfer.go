@@ -184,7 +184,7 @@ func (f *Finder) slot(p *pool, from berth.Time, kilobytes int64) slot {
 	}
 }
 
-// rate returns how many units of the uplink a transfer takes.
+// rate returns how many units of the uplink a transfer takes: one if it is endless.
 func rate(u state.Stock, kilobytes int64, length berth.Duration) berth.Count {
 	return u.Units((kilobytes + int64(length) - 1) / int64(length))
 }
@@ -196,11 +196,9 @@ func (x *search) transfer(p *pool) take {
 	if !x.sharesTo(p) {
 		return take{}
 	}
-	t := take{stock: x.state.Uplink(), n: 1, moves: p, kilobytes: 1000 * x.r.StorageMB}
+	t := take{stock: x.state.Uplink(), moves: p, kilobytes: 1000 * x.r.StorageMB}
 	length := x.transferTime(p)
-	if length < berth.TimeLimit {
-		t.n = rate(t.stock, t.kilobytes, length)
-	}
+	t.n = rate(t.stock, t.kilobytes, length)
 	if x.Staging == Hold {
 		t.moves, t.length = nil, length
 	}
