@@ -111,6 +111,7 @@ func TestMovesAreCounted(t *testing.T) {
 		{"it was in the way for a second", `{"at":5,"start":10,"end":30`, `{"at":5,"start":19,"end":39`, []string{"moved [k] [5]"}},
 		{"it was not in the way", `{"at":5,"start":10,"end":30`, `{"at":5,"start":20,"end":40`, []string{"moved [o k] [2 5]", "moved [k] [5]"}},
 		{"what was in the way ended early", `"end":20,"pes":"4-9"`, `"end":20,"actual_end":15,"pes":"4-9"`, nil},
+		{"what had ended early was not in the way", sixPEs, `"arrival":0,"ready":0,"deadline":90,"duration":20,"npe":6,"accepted":true,"start":0,"end":20,"actual_end":3,"pes":"4-9"`, []string{"moved [o k] [2 5]"}},
 		{"a job that says only when it ended was in the way", sixPEs, `"kind":"job","npe":6,"start":4,"actual_end":20`, nil},
 		{"such a job had ended", sixPEs, `"kind":"job","npe":6,"start":4,"actual_end":10`, []string{"moved [o k] [2 5]"}},
 		{"there is room beside what goes on", `"npe":4,"accepted":true,"start":54`, `"npe":3,"accepted":true,"start":54`, []string{"moved [c n] [3 7]"}},
