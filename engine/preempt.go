@@ -14,8 +14,8 @@ import (
 // without a reservation run only while no reservation needs their PEs; at its start
 // they go back to the queue. Deviations: a job keeps the work that it has done, in
 // whole standard seconds, and its place in the order is that of a new arrival. Which
-// jobs go is fixed when the promise is made: those that started last, and none more
-// than needed.
+// jobs go is fixed when the promise is made: those that started last, as few as are
+// needed.
 
 // preempt cuts the jobs that are in the way of what is about to be promised, to the
 // moment at which it begins; where that is now, they go at once.

@@ -129,9 +129,9 @@ func (e *Engine) postpone(t *transfer) {
 }
 
 // reroute takes in that a link is faster or slower, where the uplink is shared. What
-// is on its way keeps its place on the uplink and goes faster as far as there is
-// room. What waits makes room for it if it must, and is sent, in the order of
-// acceptance, when there is room again.
+// is on its way keeps its place on the uplink and goes faster if there is room. Waiting
+// transfers make room for it if necessary, and are sent, in the order of acceptance,
+// when there is room again.
 func (e *Engine) reroute(list []transfer) {
 	var waiting []*transfer
 	lift := func(t *transfer) {
@@ -201,7 +201,7 @@ func (e *Engine) speedUp(t *transfer, lift func(*transfer)) (late bool) {
 				}
 			}
 		}
-		// Only what is on its way is left, and that only ends.
+		// The rest of the uplink's load is transfers on their way, which only end.
 		is, _ = e.finder.SpeedUp(t.entry, was, t.left, true)
 	}
 	if is.End == was.End {

@@ -89,10 +89,10 @@ func prefer(set, preferred berth.PESet, n berth.Count) berth.PESet {
 	return kept
 }
 
-// Grown returns the allotment of a reservation with as much of what is owed to it as
-// there is at its time, without some PEs: on those that it has, and others, but not on
-// what is left of the places of vacated reservations. Under late binding what waits
-// for nothing but a start has what there is.
+// Grown returns the allotment of a reservation at its own time with as many of the PEs
+// owed to it as possible: those that it has, without the lost ones, and free ones. PEs
+// that vacated reservations still have at their places are not free. Under late binding
+// a reservation that has not started has no PE numbers, and takes any free PEs.
 func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry) berth.Allotment {
 	a := d.Part(0)
 	from, owed := max(a.Start, f.state.Now()), d.Variant(0).NPE
@@ -122,7 +122,7 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 	more := max(0, owed-kept.Count())
 	free, pes := f.view(p).Free(berth.Interval{Start: from, End: a.End})
 	switch late := p.config.Binding == berth.Late; {
-	case late && active: // what ends at this moment may not have given its PEs back yet
+	case late && active: // a reservation that ends now may still hold its PEs
 		idle, _ := f.state.Idle(p.index, min(more, max(0, free)), lost)
 		a.PEs = kept.Or(idle)
 		a.NPE = a.PEs.Count()
@@ -144,9 +144,9 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 	return a
 }
 
-// Remains returns the allotment of a vacated reservation at its own time, beside what
-// is left of those of others, with as many PEs of what is owed to it as there are; ok
-// is false if its stocks are not there.
+// Remains returns the allotment of a vacated reservation at its own time with as many of
+// the PEs owed to it as are free beside the other vacated reservations; ok is false if
+// its stocks are short.
 func (f *Finder) Remains(d *state.Entry, others []*state.Entry) (a berth.Allotment, ok bool) {
 	for _, held := range f.besidePEs(d) {
 		if free, _ := f.state.Stock(held.Resource).View().Free(held.Interval()); free < held.NPE {
@@ -156,8 +156,7 @@ func (f *Finder) Remains(d *state.Entry, others []*state.Entry) (a berth.Allotme
 	return f.Grown(d, berth.PESet{}, others), true
 }
 
-// keep books what is left of the place of a vacated reservation, and of what it had
-// beside its PEs.
+// keep books the PEs that a vacated reservation still has at its place, and its stocks.
 func (f *Finder) keep(t *state.Trial, d *state.Entry) {
 	a := d.Part(0)
 	if a.Start = max(a.Start, f.state.Now()); a.Start >= a.End {
@@ -251,8 +250,8 @@ func (f *Finder) Extension(d *state.Entry, until berth.Time) *berth.Refusal {
 	return nil
 }
 
-// StockShort says which of the stocks that a reservation takes is not there until a
-// later end, nil if all are.
+// StockShort returns the refusal that names the first stock of a reservation that is
+// short until a later end, nil if all suffice.
 func (f *Finder) StockShort(d *state.Entry, until berth.Time) *berth.Refusal {
 	for a := range d.Stocks() {
 		st := f.state.Stock(a.Resource)
@@ -277,8 +276,8 @@ func (f *Finder) Free(a *berth.Allotment) bool {
 
 // InTheWay returns reservations that have not started and without which blocks of
 // one pool are free: at each time at which they are not, those that start last go
-// first, of equals those accepted last, and none that is not needed. ok is false if
-// no choice of them is enough. Those of several parts are left alone unless several
+// first, of equals those accepted last, as few as are needed. ok is false if no choice
+// is enough. Reservations of several parts are left alone unless several
 // is set. Cost: O(live reservations), and O(log n) looks at the calendar for each of
 // those that go.
 func (f *Finder) InTheWay(blocks []berth.Allotment, several bool) (displaced []*state.Entry, ok bool) {
