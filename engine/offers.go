@@ -37,8 +37,8 @@ type Offer struct {
 	Idle int64 `json:"idle_pe_seconds"`
 }
 
-// Offers returns what could be promised for the request, or instead of it: as many as
-// most, one of each Difference but any number of OfferOtherSite, all feasible and
+// Offers returns places that could be promised for the request, or instead of it: most
+// offers or fewer, one of each Difference but any number of OfferOtherSite, all feasible and
 // admitted now, in the order of the differences. A request of several parts or
 // variants is offered OfferAsAsked or OfferLater; beside OfferAsAsked no offer gives
 // less. The list is empty if no place is possible. The engine does not change, and the

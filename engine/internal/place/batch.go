@@ -60,8 +60,7 @@ func (x *search) runs(p *pool) berth.Duration {
 	return p.config.SpeedFor(&x.r.Requirements).Scale(x.r.Parts[0].Variants[0].Duration)
 }
 
-// serves reports whether a pool has what a request requires, whatever is in use
-// now.
+// serves reports whether a pool could serve a request if nothing were in use.
 func (x *search) serves(p *pool) bool {
 	v := x.r.Parts[0].Variants[0]
 	return v.NPE <= x.eligibleCount(0, p) && x.unmet(p) == "" && x.suits(p, v)
@@ -99,8 +98,8 @@ func (f *Finder) left(p *pool, kinds map[string]int, always berth.Interval) []in
 	return left
 }
 
-// Least returns how long a rigid request takes from its decision to its end at
-// least, wherever it could be served.
+// Least returns the shortest time from the decision on a rigid request to its end, over
+// all pools that could serve it.
 func (f *Finder) Least(r *berth.Request) berth.Duration {
 	x := f.search(r, nil)
 	least := berth.Duration(berth.TimeLimit)

@@ -81,10 +81,10 @@ type Want struct {
 	Again *state.Entry
 	// Admit says that the admission policies are asked.
 	Admit bool
-	// Avoid is PEs of Pool that are of no use.
+	// Avoid is PEs of Pool that must not be used.
 	Pool  berth.ResourceID
 	Avoid berth.PESet
-	// Beside is vacated reservations that keep what is left of their places and stocks.
+	// Beside is vacated reservations that keep the rest of their places and stocks.
 	Beside []*state.Entry
 	// Overdue allows a place after the window, in the same pool.
 	Overdue bool
@@ -160,7 +160,7 @@ func (f *Finder) replace(t *state.Trial, w *Want) (Place, *berth.Refusal) {
 	if !w.Overdue {
 		return Place{}, refusal
 	}
-	for _, npe := range []berth.Count{d.Variant(0).NPE, d.Part(0).NPE} { // all that is owed, else as much as it had
+	for _, npe := range []berth.Count{d.Variant(0).NPE, d.Part(0).NPE} { // all PEs owed, else as many as it had
 		if npe == 0 {
 			continue
 		}
@@ -278,7 +278,7 @@ func (x *search) matched() (best offer, refusal *berth.Refusal) {
 	return best, refusal
 }
 
-// closer reports whether refusal a, of the same reason, came closer than b.
+// closer reports whether refusal a came closer to a place than b, of the same reason.
 func closer(a, b *berth.Refusal) bool {
 	return a.Reason == b.Reason && a.Nearest != nil && b.Nearest != nil && a.Nearest.NPE > b.Nearest.NPE
 }
@@ -350,8 +350,8 @@ func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 	return best, x.noCapacity(0, p)
 }
 
-// admitted returns the variants of the only part that are admitted in a pool. The
-// refusal of the one with the fewest PEs of the others is left in denied.
+// admitted returns the variants of the only part that are admitted in a pool. denied is
+// set to the refusal of the narrowest variant that is not.
 func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal) []berth.Variant {
 	variants := x.variants(0)
 	if !x.admit || x.Eager == nil && x.Quota == (policy.Quota{}) {

@@ -150,7 +150,7 @@ func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 	return g.allotments(start), true
 }
 
-// look notes what is free for a shape at a start.
+// look sets the free PEs of a shape at a start.
 func (s *shape) look(g *group, start berth.Time) {
 	end := start.Add(s.variant.Duration)
 	if s.fits = start >= s.after && end <= g.deadline && end.Valid(); !s.fits {
@@ -188,7 +188,7 @@ func (g *group) choose(start berth.Time) bool {
 	}
 	first := 0
 	if g.alike[part] {
-		first = g.chosen[part-1].index // the others have been tried the other way round
+		first = g.chosen[part-1].index // earlier shapes were tried with the parts exchanged
 	}
 	for i := first; i < len(g.shapes[part]); i++ {
 		s := &g.shapes[part][i]
@@ -338,8 +338,8 @@ func (g *group) next(start berth.Time) (next berth.Time, ok bool) {
 	}
 }
 
-// carries reports whether as many PEs are free at a start, in all pools together and
-// for the shortest time of any part, as the parts want at least.
+// carries reports whether the fewest PEs that the parts need are free at a start, in all
+// pools together and for the duration of the shortest part.
 func (g *group) carries(start berth.Time) bool {
 	wanted, shortest := berth.Count(0), berth.Duration(berth.TimeLimit)
 	for part := range g.shapes {

@@ -223,8 +223,8 @@ func (f *Finder) freeFor(a *berth.Allotment) berth.Duration {
 	return low
 }
 
-// Extension says why a reservation cannot last until a later end where it is, nil
-// if it can.
+// Extension returns the refusal of a later end of a reservation on its PEs, nil if it is
+// possible.
 func (f *Finder) Extension(d *state.Entry, until berth.Time) *berth.Refusal {
 	a := d.Part(0)
 	p := f.poolOf(a.Resource)
@@ -347,7 +347,7 @@ func shortage(view state.View, b *berth.Allotment) berth.Time {
 	return low
 }
 
-// release gives back what a reservation that has not started holds of a pool.
+// release frees the PEs of a pool that a reservation holds before its start.
 func release(t *state.Trial, d *state.Entry, pool berth.ResourceID) {
 	for i := range d.Parts() {
 		if a := d.Part(i); a.Resource == pool && a.NPE > 0 {
@@ -358,7 +358,7 @@ func release(t *state.Trial, d *state.Entry, pool berth.ResourceID) {
 	}
 }
 
-// reinstate takes it again if that is free after all.
+// reinstate books a released reservation again if its place is free.
 func reinstate(t *state.Trial, d *state.Entry, p *pool) bool {
 	mark := t.Mark()
 	for i := range d.Parts() {

@@ -135,8 +135,7 @@ func (x *search) unmet(p *pool) berth.Reason {
 	return ""
 }
 
-// meant reports whether a request leaves the choice of a pool open or means this
-// one.
+// meant reports whether a request may use this pool: it names this pool, or no pool.
 func (x *search) meant(p *pool) bool {
 	return (x.r.Site == "" || x.r.Site == p.id.Site) && (x.r.Pool == "" || x.r.Pool == p.id.Name) &&
 		(x.only == berth.ResourceID{} || x.only == p.id)

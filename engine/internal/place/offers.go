@@ -34,8 +34,8 @@ type Offer struct {
 // them by the slot (field notes: ARS, Grid'5000).
 const usable berth.Duration = 900
 
-// Offers returns what could be promised for a valid request, or instead of it: as many
-// as most, one of each Difference but any number of OtherSite, all feasible and
+// Offers returns places that could be promised for a valid request, or instead of it:
+// most offers or fewer, one of each Difference but any number of OtherSite, all feasible and
 // admitted now, in the order of the differences. The state does not change.
 func (f *Finder) Offers(r *berth.Request, most int) []Offer {
 	t := f.state.Try()
