@@ -43,6 +43,9 @@ func newRunner(t *testing.T, pass jobs.Pass, flat, compress bool) *runner {
 }
 
 func (r *runner) Emit(c change.Change, about state.Ref) {
+	if c.Kind == change.Planned && c.Plan != nil && c.Plan.Start >= about.Job.PlannedStart() {
+		r.t.Fatalf("the plan of %q for %d becomes one for %d", c.ID, about.Job.PlannedStart(), c.Plan.Start)
+	}
 	if err := r.state.Fold(&c, about); err != nil {
 		r.t.Fatalf("%s of %q: %v", c.Kind, c.ID, err)
 	}
@@ -332,7 +335,7 @@ func compare(t *testing.T, rng *rand.Rand, r *runner, m *model) {
 	t.Helper()
 	history := ""
 	for n := range 150 {
-		npe, length := 1+berth.Count(rng.IntN(poolSize)), 1+rng.IntN(12)
+		npe, length := 1+berth.Count(min(rng.IntN(poolSize), rng.IntN(2*poolSize))), 1+rng.IntN(12)
 		id := fmt.Sprintf("%03d", n)
 		switch kind := rng.IntN(10); {
 		case kind < 4:
