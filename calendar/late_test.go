@@ -361,8 +361,8 @@ func TestLateSearchPassesOverShortRuns(t *testing.T) {
 	}
 }
 
-// shortRuns returns a calendar of 64 PEs, 40 of which are booked for 5 of every 10 s,
-// so many times from 5 on.
+// shortRuns returns a calendar of 64 PEs with the given number of blocks of 40 PEs and
+// 5 s, one every 10 s from 5 on.
 func shortRuns(t *testing.T, times berth.Time) *fastLate {
 	t.Helper()
 	c := newFastLate(64).(*fastLate)
