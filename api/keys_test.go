@@ -35,7 +35,7 @@ func (h *harbour) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.host, err = service.Open(t.Context(), service.Options{
-		Config: engine.Config{Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early}}}}},
+		Config:  engine.Config{Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early}}}}},
 		Journal: h.store, Version: "test", Clock: func() time.Time { return time.Unix(h.clock.Load(), 0) },
 	})
 	if err != nil {
@@ -159,7 +159,7 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	h.close(t)
 	h.open(t)
 	again("after a stop")
-	h.clock.Add(20 * 3600) // which ends most of it
+	h.clock.Add(20 * 3600)                                       // which ends most of it
 	h.do("bob", "POST", "/v1/offers", request(1, 50, 1, 60, "")) // the time has come
 	if got := h.do("alice", "GET", "/v1/reservations/"+held, ""); !strings.Contains(got.text, "finished") {
 		t.Errorf("it is not over: %s", got.text)

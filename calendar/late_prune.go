@@ -43,19 +43,14 @@ func (t *lateTree) prune(now berth.Time) {
 // from the top down, and sums them up.
 func (t *lateTree) feed() {
 	for nd := t.root; nd.level > 0; {
-		if nd.n == 1 {
-			t.root = nd.kid[0]
-			nd = t.root
-			continue
-		}
-		kid := nd.kid[0]
-		if kid.n < lateMinFan {
+		switch kid := nd.kid[0]; {
+		case nd.n == 1: // the root alone, since the others have been given more
+			t.root, nd = kid, kid
+		case kid.n < lateMinFan:
 			t.balance(nd, 0)
-			if nd == t.root && nd.n == 1 {
-				continue
-			}
+		default:
+			nd = kid
 		}
-		nd = kid
 	}
 	var path latePath
 	leaf := t.lead(&path, lateDawn)

@@ -226,8 +226,8 @@ func (nd *lateNode) join(hi berth.Time, before, threshold berth.Count, class int
 			tail = 0
 		default:
 			run, sharp, known := nd.runs.get(i, class, v)
-			if !known {
-				return whole, false, false
+			if !known { // nor is the whole
+				return run, sharp, known
 			}
 			exact = exact && sharp
 			tail += berth.Time(run.head)

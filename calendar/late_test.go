@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -342,6 +343,62 @@ func TestLateFindAllocatesNothing(t *testing.T) {
 		allocations := testing.AllocsPerRun(100, func() { _, fits = c.Find(q, rule) })
 		if !fits || allocations > 0 {
 			t.Errorf("%+v: %v allocations, fits %v", rule.Order(), allocations, fits)
+		}
+	}
+}
+
+// A search reads some leaves and then learns how long the runs are: it passes over
+// leaves whose runs are too short.
+func TestLateSearchPassesOverShortRuns(t *testing.T) {
+	c := shortRuns(t, 5000)
+	s := lateSearch{tree: &c.free, n: 32, d: 6, last: 49_000, sure: true}
+	s.class, s.threshold = lateClass(s.n)
+	if verdict := s.node(c.free.root, c.size, lateDusk, true); verdict != lateNever {
+		t.Fatalf("the search ends with %d at %d, want none", verdict, s.c)
+	}
+	if s.leaves > lateEasyLeaves {
+		t.Errorf("%d leaves are read, want %d", s.leaves, lateEasyLeaves)
+	}
+}
+
+// shortRuns returns a calendar of 64 PEs with the given number of blocks of 40 PEs and
+// 5 s, one every 10 s from 5 on.
+func shortRuns(t *testing.T, times berth.Time) *fastLate {
+	t.Helper()
+	c := newFastLate(64).(*fastLate)
+	for k := range times {
+		if err := c.Add(Block{NPE: 40, Start: 10*k + 5, End: 10*k + 10}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// The check that the random tests rely on sees each way in which the structure can be
+// wrong.
+func TestLateCheckSeesFaults(t *testing.T) {
+	for want, spoil := range map[string]func(*fastLate){
+		"the base is":         func(c *fastLate) { c.free.base-- },
+		"a seam of":           func(c *fastLate) { c.seams.at[3] = 0 },
+		"are not free during": func(c *fastLate) { c.fit, c.fitPEs = berth.Interval{Start: 0, End: 20}, 64 },
+		"one child":           func(c *fastLate) { c.free.root.n = 1 },
+		"children, from":      func(c *fastLate) { c.free.root.kid[0].sep[0]++ },
+		"covers":              func(c *fastLate) { c.free.root.sep[1] = lateDawn },
+		"child on level":      func(c *fastLate) { c.free.root.kid[0].level++ },
+		"empty leaf":          func(c *fastLate) { c.free.root.kid[0].leaf[1].n = 0 },
+		"point ":              func(c *fastLate) { l := c.free.root.kid[0].leaf[0]; l.pts[1] = l.pts[0] },
+		"figures":             func(c *fastLate) { c.free.root.kid[0].low[0]-- },
+		"runs of":             func(c *fastLate) { c.free.root.kid[1].runs.class[10].best[1] = 1 },
+		"keeps child":         func(c *fastLate) { nd := c.free.root; nd.kid[nd.n] = nd.kid[0] },
+	} {
+		c := shortRuns(t, 1000)
+		c.free.firstFit(32, 6, 0, 9_000)
+		if err := c.check(); err != nil || c.free.root.level == 0 {
+			t.Fatalf("%d levels, %v", c.free.root.level, err)
+		}
+		spoil(c)
+		if err := c.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want a report with %q", err, want)
 		}
 	}
 }

@@ -43,6 +43,29 @@ func on(t *testing.T, pes berth.Count, text string) *check.Report {
 	return report
 }
 
+// edited returns a schedule with another text in the only place of one.
+func edited(t *testing.T, schedule, old, text string) string {
+	t.Helper()
+	if strings.Count(schedule, old) != 1 {
+		t.Fatalf("%s is not just once in the schedule", old)
+	}
+	return strings.Replace(schedule, old, text, 1)
+}
+
+// wantViolations requires exactly these violations, each as its class, ids and lines,
+// in any order.
+func wantViolations(t *testing.T, violations []check.Violation, want []string) {
+	t.Helper()
+	var got []string
+	for _, v := range violations {
+		got = append(got, fmt.Sprint(v.Class, " ", v.IDs, " ", v.Lines))
+	}
+	slices.Sort(got)
+	if want = slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q\n%v", got, want, violations)
+	}
+}
+
 func TestValidSchedule(t *testing.T) {
 	report := on(t, 10, valid)
 	if want := (&check.Report{Lines: 15, Requests: 8, Accepted: 6, Violations: []check.Violation{}}); !cmp.Equal(report, want) {
@@ -241,10 +264,7 @@ func TestViolations(t *testing.T) {
 		{"end as reserved", `"actual_end":25`, `"actual_end":null`, []string{"capacity 5 6", "identity 5 6"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if strings.Count(valid, tt.old) != 1 {
-				t.Fatalf("%s is not just once in the schedule", tt.old)
-			}
-			text := strings.Replace(valid, tt.old, tt.new, 1)
+			text := edited(t, valid, tt.old, tt.new)
 			report := on(t, 10, text)
 			var got []string
 			for _, v := range report.Violations {

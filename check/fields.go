@@ -19,22 +19,25 @@ type past struct {
 // former is a place that was given up.
 type former struct {
 	at, start, end int64
-	npe            int64
 	staged         int64 // when data were expected, if they were the reason
 	late           bool  // they were
-	cause          string
 	site, pool     string
-	runs           []run // the PEs named, if they are
-	named          bool
 	place          int32 // index into checker.places
+	share
 }
 
 // stretch is a change of the PEs that a line has.
 type stretch struct {
-	from, npe int64
-	cause     string
-	runs      []run // the PEs named, if they are
-	named     bool
+	from int64
+	share
+}
+
+// share is what is told of the PEs of a former place or a stretch.
+type share struct {
+	npe   int64
+	cause string
+	runs  []run // the PEs named, if they are
+	named bool
 }
 
 // pastField takes one field of what came of the line.
@@ -81,9 +84,15 @@ func (p *parser) pastField(rec *record, f field, name string, value []byte) (err
 
 func (p *parser) stretchField(s *stretch, outer, inner string, value []byte) (err error) {
 	name := outer + "." + inner
-	switch inner {
-	case "from":
+	if inner == "from" {
 		s.from, err = wholeOf(name, value, berth.TimeLimit)
+		return err
+	}
+	return p.shareField(&s.share, name, inner, value)
+}
+
+func (p *parser) shareField(s *share, name, inner string, value []byte) (err error) {
+	switch inner {
 	case "npe":
 		s.npe, err = wholeOf(name, value, berth.MaxPEs+1)
 	case "pes":
@@ -104,20 +113,15 @@ func (p *parser) formerField(m *former, outer, inner string, value []byte) (err 
 		m.start, err = wholeOf(name, value, berth.TimeLimit)
 	case "end":
 		m.end, err = wholeOf(name, value, berth.TimeLimit)
-	case "npe":
-		m.npe, err = wholeOf(name, value, berth.MaxPEs+1)
 	case "site":
 		m.site, err = p.shared(name, value)
 	case "pool":
 		m.pool, err = p.shared(name, value)
-	case "pes":
-		m.named = true
-		m.runs, err = p.runsOf(name, value)
-	case "cause":
-		m.cause, err = p.shared(name, value)
 	case "staged":
 		m.late = true
 		m.staged, err = wholeOf(name, value, berth.TimeLimit)
+	default:
+		err = p.shareField(&m.share, name, inner, value)
 	}
 	return err
 }

@@ -113,19 +113,7 @@ func TestViolationsOfNeeds(t *testing.T) {
 		{"staged for an outage", `"id":"8","kind":"staging"`, `"id":"9","kind":"staging"`, []string{"staging [9] [15]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if strings.Count(needy, tt.old) != 1 {
-				t.Fatalf("%s is not just once in the schedule", tt.old)
-			}
-			report := withNeeds(t, strings.Replace(needy, tt.old, tt.new, 1))
-			var got []string
-			for _, v := range report.Violations {
-				got = append(got, fmt.Sprint(v.Class, " ", v.IDs, " ", v.Lines))
-			}
-			slices.Sort(got)
-			slices.Sort(tt.want)
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q\n%v", got, tt.want, report.Violations)
-			}
+			wantViolations(t, withNeeds(t, edited(t, needy, tt.old, tt.new)).Violations, tt.want)
 		})
 	}
 }
@@ -172,15 +160,7 @@ func TestTransfers(t *testing.T) {
 		{"no staging at all", `{"id":"w","kind":"staging","start":10,"end":40,"promised_end":30}`, ``, []string{"staging [w] [4]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			report := on(t, 10, strings.Replace(held, tt.old, tt.new, 1))
-			var got []string
-			for _, v := range report.Violations {
-				got = append(got, fmt.Sprint(v.Class, " ", v.IDs, " ", v.Lines))
-			}
-			slices.Sort(got)
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q\n%v", got, tt.want, report.Violations)
-			}
+			wantViolations(t, on(t, 10, strings.Replace(held, tt.old, tt.new, 1)).Violations, tt.want)
 		})
 	}
 	const moved = `{"id":"o","kind":"outage","npe":1,"start":8,"end":10,"pes":"0"}

@@ -1,7 +1,6 @@
 package check_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -66,19 +65,7 @@ func TestViolationsOfStretches(t *testing.T) {
 		{"too many for the pool", `"kind":"booking","npe":1,"start":30,"end":40,"pes":"1"`, `"kind":"booking","npe":2,"start":25,"end":28`, []string{"capacity [o p q a b c e] [2 3 4 5 6 7 9]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if strings.Count(valid, tt.old) != 1 {
-				t.Fatalf("%s is not just once in the schedule", tt.old)
-			}
-			report := on(t, 10, strings.Replace(valid, tt.old, tt.new, 1))
-			var got []string
-			for _, v := range report.Violations {
-				got = append(got, fmt.Sprint(v.Class, " ", v.IDs, " ", v.Lines))
-			}
-			slices.Sort(got)
-			slices.Sort(tt.want)
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q\n%v", got, tt.want, report.Violations)
-			}
+			wantViolations(t, on(t, 10, edited(t, valid, tt.old, tt.new)).Violations, tt.want)
 		})
 	}
 	partition := `{"id":"1","kind":"booking","site":"north","pool":"cpu","npe":1,"start":0,"end":9,"pes":"0"}

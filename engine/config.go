@@ -133,7 +133,8 @@ func (c *Config) resolve() (settings, error) {
 	if s.rules.Match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
 		row, known := policy.BatchNamed(c.Match)
 		if !known {
-			return s, berth.Errorf(berth.Invalid, "match", "unknown match %q", c.Match)
+			return s, berth.Errorf(berth.Invalid, "match", "unknown match %q; it is one of %q", c.Match, slices.Concat(
+				namesOf(policy.Matches, func(m policy.NamedMatch) string { return m.Name }), namesOf(policy.Batches, func(b policy.NamedBatch) string { return b.Name })))
 		}
 		// Jobs, and promises that lose their place, go where they end first.
 		s.rules.Match, s.batch = policy.EarliestFinishMatch{}, row.New(policy.BatchOptions{Aware: !c.Unaware})
@@ -148,10 +149,11 @@ func (c *Config) resolve() (settings, error) {
 		}
 	}
 	if s.rules.Placement, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {
-		return s, berth.Errorf(berth.Invalid, "place", "unknown placement %q", c.Place)
+		return s, berth.Errorf(berth.Invalid, "place", "unknown placement %q; it is one of %q", c.Place,
+			namesOf(policy.Placements, func(p policy.NamedPlacement) string { return p.Name }))
 	}
 	if s.pass, ok = jobs.Named(orDefault(c.Jobs, jobs.Passes[0].Name)); !ok {
-		return s, berth.Errorf(berth.Invalid, "jobs", "unknown pass %q", c.Jobs)
+		return s, berth.Errorf(berth.Invalid, "jobs", "unknown pass %q; it is one of %q", c.Jobs, namesOf(jobs.Passes, func(p jobs.Pass) string { return p.Name }))
 	}
 	switch c.Staging {
 	case StagingNone:
@@ -180,12 +182,12 @@ func (c *Config) resolve() (settings, error) {
 	}
 	if c.Calendar != "" {
 		if s.state.Form, ok = calendar.FormNamed(c.Calendar); !ok {
-			return s, berth.Errorf(berth.Invalid, "calendar", "unknown structure %q", c.Calendar)
+			return s, berth.Errorf(berth.Invalid, "calendar", "unknown structure %q; it is one of %q", c.Calendar, namesOf(calendar.Forms, func(f calendar.Form) string { return f.Name }))
 		}
 	}
 	if c.Choice != "" {
 		if s.rules.Choice = c.Choice; !c.Choice.Valid() {
-			return s, berth.Errorf(berth.Invalid, "choice", "unknown choice %q", c.Choice)
+			return s, berth.Errorf(berth.Invalid, "choice", "unknown choice %q; it is one of %q", c.Choice, policy.Choices())
 		}
 	}
 	switch c.Horizon {
@@ -209,13 +211,13 @@ func (c *Config) resolve() (settings, error) {
 func (c *Config) resolveOrder(s *settings) error {
 	var ok bool
 	if s.state.Order, ok = policy.QueueNamed(orDefault(c.Order, policy.Queues[0].Name)); !ok {
-		return berth.Errorf(berth.Invalid, "order", "unknown order %q", c.Order)
+		return berth.Errorf(berth.Invalid, "order", "unknown order %q; it is one of %q", c.Order, namesOf(policy.Queues, func(q policy.NamedQueue) string { return q.Name }))
 	}
 	seen := map[string]bool{}
 	for _, user := range c.Users {
 		switch {
 		case seen[user.ID]:
-			return berth.Errorf(berth.Invalid, "users", "user %q is there twice", user.ID)
+			return berth.Errorf(berth.Invalid, "users", "user %q is given twice; give each user once", user.ID)
 		case user.Priority < -policy.MaxPriority || user.Priority > policy.MaxPriority:
 			return berth.Errorf(berth.Invalid, "priority", "%d of user %q; it must lie within ±%d", user.Priority, user.ID, policy.MaxPriority)
 		}
@@ -247,7 +249,7 @@ func (c *Config) resolveOrder(s *settings) error {
 
 func (c *Config) checkSites() error {
 	if len(c.Sites) == 0 {
-		return berth.Errorf(berth.Invalid, "sites", "none; the engine needs at least one site")
+		return berth.Errorf(berth.Invalid, "sites", "missing; give at least one site")
 	}
 	seen := map[berth.ResourceID]bool{}
 	for _, site := range c.Sites {
@@ -258,9 +260,9 @@ func (c *Config) checkSites() error {
 			id := berth.PoolID(site.Name, pool.Name)
 			switch {
 			case seen[id]:
-				return berth.Errorf(berth.Invalid, "sites", "pool %q of site %q is there twice", pool.Name, site.Name)
+				return berth.Errorf(berth.Invalid, "sites", "pool %q of site %q is given twice; a name must be unique", pool.Name, site.Name)
 			case pool.PEs < 1 || pool.PEs > berth.MaxPEs:
-				return berth.Errorf(berth.Invalid, "pes", "pool %q of site %q has %d PEs; 1 to %d are possible",
+				return berth.Errorf(berth.Invalid, "pes", "pool %q of site %q has %d PEs; must be 1 to %d",
 					pool.Name, site.Name, pool.PEs, berth.MaxPEs)
 			case pool.Speed < 0 || pool.Node.AcceleratorSpeed < 0:
 				return berth.Errorf(berth.Invalid, "speed", "pool %q of site %q has speed %d, its accelerators %d; it must be above 0",
@@ -275,6 +277,15 @@ func (c *Config) checkSites() error {
 	return nil
 }
 
+// namesOf returns the names of the rows of a table, in their order.
+func namesOf[R any](table []R, name func(R) string) []string {
+	names := make([]string, len(table))
+	for i, row := range table {
+		names[i] = name(row)
+	}
+	return names
+}
+
 func orDefault(name, fallback string) string {
 	if name == "" {
 		return fallback
@@ -284,8 +295,8 @@ func orDefault(name, fallback string) string {
 
 // JobPass is a row of the table of passes for ordinary jobs. A pass runs when a job
 // arrives and when PEs are given back. It starts jobs beside the promises and the
-// jobs that run, and none of them ever delays a promise: a job starts only if it fits
-// until its limit, and it is ended there.
+// running jobs and never delays a promise: a job starts only if it fits until its limit,
+// where it is ended.
 type JobPass struct {
 	Name  string
 	About string

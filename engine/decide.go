@@ -12,7 +12,7 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 	case r == nil:
 		return berth.Errorf(berth.Invalid, "request", "missing")
 	case r.Arrival > e.state.Now():
-		return berth.Errorf(berth.Invalid, "arrival", "%d is after now, %d", r.Arrival, e.state.Now())
+		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
 	}
 	if err := r.Validate(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func overShare(r *berth.Request) *berth.Refusal {
 	return &berth.Refusal{Reason: berth.Quota, Wanted: wanted}
 }
 
-// decide promises a pending request something, or refuses it.
+// decide promises a pending request a place, or refuses it.
 func (e *Engine) decide(r *berth.Request) {
 	found, refusal := e.finder.Place(place.Want{Request: r, Admit: true})
 	switch {
@@ -143,8 +143,8 @@ func (e *Engine) promise(r *berth.Request, at *place.Place) {
 	e.emit(change.Change{Kind: change.Accepted, ID: r.ID, Reservation: reservation})
 }
 
-// makeRoom takes what yields to promises out of the way of allotments: running jobs,
-// if they do, and the plans of pending ones.
+// makeRoom clears allotments of running jobs, if jobs yield to promises, and of the
+// plans of pending jobs.
 func (e *Engine) makeRoom(allotments []berth.Allotment) {
 	e.preempt(allotments)
 	e.jobs.MakeWay(allotments)
@@ -182,11 +182,10 @@ func jobOf(r *berth.Request) *berth.Request {
 // hopeless is refused, and the rest is deferred to the next point (Tang and Liao,
 // algorithm 2).
 //
-// Deviations: requests of several parts and moldable ones are decided one by one
-// before, since the paper's jobs are atomic and rigid, at the earliest place in their
-// windows; what others have been promised for later is not free, where the paper
-// knows no promises; a site's licences and storage are what is left of them; and the
-// admission policies are asked, where the paper has none.
+// Deviations: the paper's jobs are atomic and rigid, so requests of several parts and
+// moldable ones are decided one by one before the batch, at the earliest place in their
+// windows. PEs promised for later are not free; the paper has no promises. Of licences
+// and storage the free amount counts. Admission policies apply; the paper has none.
 func (e *Engine) batch() {
 	submitted := e.state.Submitted()
 	var pending, ready []*berth.Request
@@ -239,7 +238,7 @@ func (e *Engine) batch() {
 	e.jobs.Plan()
 }
 
-// nextPoint returns when what is deferred is looked at again at the latest.
+// nextPoint returns the latest time of the next look at deferred requests.
 func (e *Engine) nextPoint() berth.Time {
 	now := e.state.Now()
 	if p := berth.Time(e.config.Period); e.settings.trigger == TriggerOnPeriod {
@@ -248,9 +247,8 @@ func (e *Engine) nextPoint() berth.Time {
 	return now + 1
 }
 
-// again sees to it that what is still pending is looked at again: at the next period,
-// or, where PEs that are given back are a reason to look, when the first of it is
-// ready or becomes hopeless.
+// again schedules the next look at pending requests: at the next period, or, where
+// released PEs trigger a look, when the first request is ready or becomes hopeless.
 func (e *Engine) again() {
 	if e.state.Queued() == 0 {
 		return

@@ -9,20 +9,18 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
-// What becomes of promises whose PEs go out of use, or are needed by others. At a
-// managed site a reservation is a place in which its owner runs what they like, so
-// it outlives the loss of PEs: those that are lost are replaced, nothing moves under
-// what runs, and what cannot be replaced leaves the reservation degraded until it can
-// be. Elsewhere, in a simulation, a reservation is what runs in it, and fails with
-// its PEs.
+// Promises whose PEs go out of use, or are needed by other promises. At a managed site
+// the owner of a reservation decides what runs in it, so it outlives the loss of PEs:
+// lost PEs are replaced, running work is not moved, and a reservation is degraded while
+// replacements are missing. At other sites, as in a simulation, a reservation is the
+// work that runs in it, and fails with its PEs.
 
 // outlives reports whether a reservation outlives the loss of some of its PEs.
 func (e *Engine) outlives(d *state.Entry) bool {
 	return !d.Request().IsJob() && d.Parts() == 1 && e.state.Managed(d.Part(0).Resource.Site)
 }
 
-// outliving returns those of some reservations that outlive the loss of some of their
-// PEs.
+// outliving returns the reservations that outlive the loss of some of their PEs.
 func (e *Engine) outliving(some []*state.Entry) (list []*state.Entry) {
 	for _, d := range some {
 		if e.outlives(d) {
@@ -66,10 +64,10 @@ func (e *Engine) vacate(displaced []*state.Entry) {
 }
 
 // replace gives vacated reservations other places, in the order of their starts: the
-// nearest that keeps their terms; after their window, if it may be overdue; at their
-// own time with fewer PEs, if they outlive that. What has none of these is lost, and
-// a job waits again. None takes what another, which outlives the loss of the rest,
-// still has at its own place while that has no other.
+// nearest place that keeps their terms; a place after their window, if overdue is set;
+// their own time with fewer PEs, if they outlive that. A reservation without such a
+// place is lost; a job waits again. While a reservation that outlives its loss has no
+// other place, the others leave it the PEs that remain at its own.
 func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
 	slices.SortFunc(displaced, state.ByStart)
 	keeping := e.keeping(displaced)
@@ -108,7 +106,7 @@ func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
 				continue
 			}
 		}
-		found, refusal := e.finder.Place(place.Want{Again: d, Overdue: overdue}) // rather another has less than this nothing
+		found, refusal := e.finder.Place(place.Want{Again: d, Overdue: overdue}) // better that another loses PEs than that this one is lost
 		if refusal == nil {
 			e.move(d, &found)
 			continue
@@ -128,22 +126,22 @@ func (e *Engine) move(d *state.Entry, to *place.Place) {
 	e.emitOf(d, change.Change{Kind: change.Moved, Moved: to.Allotments, Terms: &terms, Stocks: to.Stocks, Transfers: to.Transfers})
 }
 
-// repair looks for what degraded reservations, but one, lack, in the order of their
-// starts: all that is owed, at their own time or else, if they have not started,
-// elsewhere in their windows; and else for as much as there is. What those that move
-// leave is there for the others.
+// repair looks for the PEs that degraded reservations lack, in the order of their
+// starts: all PEs owed, at their own time or, before the start, elsewhere in their
+// windows; else as many as are free. PEs that a move frees are there for the others.
+// Reservation but, if not nil, is left out.
 func (e *Engine) repair(but *state.Entry) {
 	for again := true; again; {
 		again = false
 		for _, d := range e.state.Degraded() {
-			if d != but && e.state.Entry(d.ID()) == d { // preempted jobs of its own repair cannot end it, but what is gone is gone
+			if d != but && e.state.Entry(d.ID()) == d { // an earlier repair may have ended it
 				again = e.mend(d) || again
 			}
 		}
 	}
 }
 
-// mend does that for one. It reports whether it has moved.
+// mend repairs one reservation. It reports whether the reservation has moved.
 func (e *Engine) mend(d *state.Entry) (moved bool) {
 	grown := e.finder.Grown(d, berth.PESet{}, nil)
 	if grown.NPE < d.Variant(0).NPE && d.State() != berth.Active && d.Start() >= e.state.Now() {

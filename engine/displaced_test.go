@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -124,6 +125,33 @@ func TestExtensionSurvivesLateData(t *testing.T) {
 	apply(t, e, 11, foreseen(11, 100, 1_000_000)) // data until 113
 	wantShape(t, e, "a", "confirmed cm5:2x[113,251)")
 	settled(t, config, e)
+}
+
+// A degraded reservation that gets the PEs of another one, at its own time, leaves
+// the plans of jobs before that time as they are.
+func TestGrowingReservationVoidsNoEarlierPlan(t *testing.T) {
+	for _, c := range []struct {
+		binding      berth.Binding
+		lacks, other string
+	}{{berth.Early, "a", "b"}, {berth.Late, "b", "a"}} {
+		config := managed(onePool(4, c.binding))
+		config.Jobs = "conservative"
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("a", 0, 50, 60, 2, 10))
+		submit(t, e, 0, berth.Rigid("b", 0, 50, 60, 2, 10))
+		apply(t, e, 1, takenDown(cm5(), 0, 2, 0, 0))
+		wantShape(t, e, c.lacks, "degraded cm5:0x[50,60) missing 2")
+		submit(t, e, 2, job("runs", 2, 2, 20))
+		submit(t, e, 2, job("planned", 2, 2, 10))
+		apply(t, e, 3, wake())
+		for _, made := range apply(t, e, 4, engine.Cancel(c.other)) {
+			if made.Kind == change.Planned {
+				t.Errorf("%s: the plan of %s becomes %+v", c.binding, made.ID, made.Plan)
+			}
+		}
+		wantShape(t, e, c.lacks, "confirmed cm5:2x[50,60)")
+		settled(t, config, e)
+	}
 }
 
 // A degraded reservation that yields to an overrun is still owed all its PEs,

@@ -19,7 +19,7 @@ type Engine struct {
 	changes []change.Change // of the Apply under way
 	effects []change.Effect // likewise
 	pes     []berth.PESet   // to which changes point, in pieces
-	yielded bool            // jobs have been stopped, and nothing else knows yet
+	yielded bool            // jobs have been stopped, and their PEs are not offered yet
 }
 
 // New returns an engine with everything free. The error is of code Invalid and
@@ -59,7 +59,7 @@ func (e *Engine) Apply(now berth.Time, event Event) ([]change.Change, []change.E
 // call.
 func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, now berth.Time, event Event) ([]change.Change, []change.Effect, error) {
 	if !now.Valid() || now < e.state.Now() {
-		return changes, effects, berth.Errorf(berth.Invalid, "now", "%d is before the engine's time %d, or beyond ±2^42 s", now, e.state.Now())
+		return changes, effects, berth.Errorf(berth.Invalid, "now", "%d; must be at or after the engine's time, %d, and within ±2^42 s", now, e.state.Now())
 	}
 	e.changes, e.effects = changes, effects
 	rank := uint8(state.Classes)
@@ -125,8 +125,8 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 	}
 }
 
-// settle lets everything that waits see what jobs have left that had to yield: it may
-// be more than what they yielded to takes.
+// settle offers the PEs of preempted jobs to all that waits: a promise may take fewer
+// PEs than the jobs held.
 func (e *Engine) settle() {
 	if e.yielded {
 		e.yielded = false
@@ -209,17 +209,17 @@ func (e *Engine) apply(event *Event) error {
 		}
 		return berth.Errorf(berth.NotFound, "effect", "no effect %d in the outbox", event.Effect)
 	}
-	return berth.Errorf(berth.Invalid, "kind", "unknown event %q", event.Kind)
+	return berth.Errorf(berth.Invalid, "kind", "unknown event %q; it is one of %q", event.Kind, EventKinds())
 }
 
-// freed lets everything that waits see that PEs were given back, or that time has
-// reached the end of a limit.
+// freed repairs reservations and looks at pending requests and jobs again: PEs were
+// released, or a limit has ended.
 func (e *Engine) freed() {
 	e.repair(nil)
 	e.retry()
 }
 
-// retry lets what is pending see it.
+// retry looks at pending requests and jobs again.
 func (e *Engine) retry() {
 	if e.settings.batch != nil && e.state.Queued() > 0 && e.settings.trigger != TriggerOnPeriod {
 		e.schedule() // what is deferred may start now

@@ -101,16 +101,15 @@ func Finish(id string) Event { return Event{Kind: EventFinish, ID: id} }
 
 // Down announces an outage: PEs of a pool that cannot be used from now on or, where
 // PEs have numbers, from a time to come, until they are up again or the outage ends
-// by itself, whichever is first. What is out of use is the union of all outages. One
-// with a name takes the place of the outage of that name of the same pool. The
-// number of the outage is not looked at; an Until of 0 or berth.Forever is an end
-// that is not known.
+// by itself, whichever is first. PEs are out of use while any outage names them. An
+// outage with a name replaces the outage of that name of the same pool. The number of
+// the outage is ignored; an Until of 0 or berth.Forever is an unknown end.
 func Down(o berth.Outage) Event {
 	return Event{Kind: EventDown, Resource: o.Resource, PEs: o.PEs, Name: o.Name, From: o.From, Until: o.Until}
 }
 
 // Up says that PEs of a pool can be used again: the outages in force now end for
-// them. Of PEs that are in none, announced outages are called off.
+// them. For PEs that no outage holds now, announced outages are called off.
 func Up(pool berth.ResourceID, pes berth.PESet) Event {
 	return Event{Kind: EventUp, Resource: pool, PEs: pes}
 }
@@ -140,7 +139,7 @@ func ArrivalsFirst() []string {
 	return []string{"arrival", "end", "expiry", "capacity", "period", "start"}
 }
 
-// newRanks reads an order of classes; none is the default.
+// newRanks reads an order of classes; an empty list is the default order.
 func newRanks(names []string) (state.Ranks, error) {
 	var r state.Ranks
 	if len(names) == 0 {
@@ -149,12 +148,12 @@ func newRanks(names []string) (state.Ranks, error) {
 	for class, name := range classNames {
 		at := slices.Index(names, name)
 		if at < 0 || len(names) != state.Classes {
-			return r, berth.Errorf(berth.Invalid, "instant", "%q; each of %q must be there once", names, classNames)
+			return r, berth.Errorf(berth.Invalid, "instant", "%q; must name each of %q once", names, classNames)
 		}
 		r[class] = uint8(at)
 	}
 	if r[state.ClassStart] < max(r[state.ClassEnd], r[state.ClassCapacity], r[state.ClassPeriod]) {
-		return r, berth.Errorf(berth.Invalid, "instant", "%q; start cannot come before end, capacity or period", names)
+		return r, berth.Errorf(berth.Invalid, "instant", "%q; start must come after end, capacity and period", names)
 	}
 	return r, nil
 }

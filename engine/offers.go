@@ -32,17 +32,17 @@ type Offer struct {
 	Request    berth.Request     `json:"request"`
 	Allotments []berth.Allotment `json:"allotments"`
 	// Idle is the PE-seconds that the reservation would leave idle: its PEs during the
-	// gaps before and after it, to what is booked there, as far as such a gap is
-	// shorter than a quarter of an hour.
+	// gaps before and after it, up to the next booking, if such a gap is shorter than
+	// a quarter of an hour.
 	Idle int64 `json:"idle_pe_seconds"`
 }
 
-// Offers returns what could be promised instead of, or as, the request: at most so
-// many offers, one of each Difference except OfferOtherSite, all feasible and
+// Offers returns places that could be promised for the request, or instead of it: most
+// offers or fewer, one of each Difference but any number of OfferOtherSite, all feasible and
 // admitted now, in the order of the differences. A request of several parts or
 // variants is offered OfferAsAsked or OfferLater; beside OfferAsAsked no offer gives
-// less. There are none if nothing would do. It changes nothing; the offers are the
-// caller's. The error is of code Invalid and concerns the request.
+// less. The list is empty if no place is possible. The engine does not change, and the
+// caller owns the offers. The error is of code Invalid and concerns the request.
 func (e *Engine) Offers(r *berth.Request, most int) ([]Offer, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err

@@ -6,10 +6,9 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
-// down takes PEs out of use. What is out of use is the union of all outages.
-// Promises in the way of an outage are placed again at once, also of one that is
-// announced; what runs on its PEs fails, or is repaired at a managed site, when it
-// begins.
+// down takes PEs out of use. PEs are out of use while any outage names them. Promises in
+// the way of an outage are placed again at once, even if it begins later. When it
+// begins, what runs on its PEs fails, or is repaired at a managed site.
 func (e *Engine) down(event *Event) error {
 	binding, err := e.poolOf(event)
 	if err != nil {
@@ -22,9 +21,9 @@ func (e *Engine) down(event *Event) error {
 	}
 	switch {
 	case until <= now || (!until.Valid() && until != berth.Forever):
-		return berth.Errorf(berth.Invalid, "until", "%d is not after now, %d, or beyond 2^42 s", until, now)
+		return berth.Errorf(berth.Invalid, "until", "%d; must be after now, %d, and before 2^42", until, now)
 	case until <= from || (binding == berth.Late && from > now):
-		return berth.Errorf(berth.Invalid, "from", "%d; want a time before %d, and none to come in a pool of late binding", event.From, until)
+		return berth.Errorf(berth.Invalid, "from", "%d; must be before the end, %d, and not after now in a pool of late binding", event.From, until)
 	}
 	outage := &berth.Outage{Number: e.state.LastOutage() + 1, Name: event.Name, Resource: event.Resource, PEs: event.PEs, Until: until}
 	if from > now {
@@ -53,10 +52,10 @@ func (e *Engine) down(event *Event) error {
 	return nil
 }
 
-// known reports whether an outage says nothing new, and otherwise which one of its
-// name it takes the place of, nil if none. Without a name only those of its PEs are
-// new that no other outage without a name has, which begins when it does and ends no
-// earlier: of one that begins before it the PEs may come back before it begins.
+// known reports whether an outage says nothing new. Otherwise lifted is the outage of
+// the same name that it replaces, or nil. A PE of an outage without a name is not new if
+// another outage without a name has it, begins at the same time and ends no earlier. If
+// that one begins earlier, the PE may come back before this one begins.
 func (e *Engine) known(o *berth.Outage) (lifted *berth.Outage, known bool) {
 	for other := range e.state.Outages() {
 		switch {
@@ -75,9 +74,9 @@ func (e *Engine) known(o *berth.Outage) (lifted *berth.Outage, known bool) {
 	return lifted, o.PEs.Empty()
 }
 
-// strike ends what runs on the PEs of an outage that begins: at a managed site it
-// gets others, as far as there are any beside what is left of the places of vacated
-// reservations, and else it fails.
+// strike takes the PEs of an outage that begins from what runs on them. At a managed
+// site a reservation gets as many free PEs instead as there are beside the places of
+// vacated reservations; elsewhere it fails.
 func (e *Engine) strike(o *berth.Outage, vacated []*state.Entry) {
 	var outlives []*state.Entry
 	for _, d := range e.state.Entries() {

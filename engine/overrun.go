@@ -38,7 +38,7 @@ func (e *Engine) endReached(d *state.Entry, part int) {
 	e.freed()
 }
 
-// runOn lets a reservation go on beyond its limit, if that is allowed.
+// runOn lets a reservation go on beyond its limit, if that is possible.
 func (e *Engine) runOn(over *state.Entry) bool {
 	if e.config.Overrun == "" || e.config.Overrun == OverrunKill || over.Parts() > 1 {
 		return false

@@ -7,10 +7,10 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
-// What the owner of a reservation, or its site, may ask of it. Every refusal leaves
-// it as it is: a change_refused says why.
+// Changes that the owner of a reservation, or its site, may ask for. A refusal leaves
+// the reservation as it is; a change_refused gives the reason.
 
-// promised returns the live reservation of an id; running jobs are none.
+// promised returns the live reservation of an id. A running job is not a reservation.
 func (e *Engine) promised(id string) (*state.Entry, error) {
 	d := e.state.Entry(id)
 	if d == nil || d.Request().IsJob() {
@@ -34,7 +34,7 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 	case r.ID != id || r.IsJob() || r.User != d.Request().User:
 		return berth.Errorf(berth.Invalid, "request", "%q of user %q; a modification keeps id, kind and user", r.ID, r.User)
 	case r.Arrival > e.state.Now():
-		return berth.Errorf(berth.Invalid, "arrival", "%d is after now, %d", r.Arrival, e.state.Now())
+		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
 	}
 	if err := r.Validate(); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (e *Engine) relocate(event *Event) error {
 	return nil
 }
 
-// exchange gives a reservation that has started at a managed site and is not used yet
-// other PEs for those that the site does not give it, as far as there are any.
+// exchange replaces PEs that a managed site does not give to a reservation that has
+// started and is not in use yet, by as many as are free.
 func (e *Engine) exchange(d *state.Entry, event *Event) {
 	a := d.Part(0)
 	if a.Resource != event.Resource || a.PEs.Overlap(event.PEs) == 0 || a.End <= e.state.Now() {

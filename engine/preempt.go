@@ -14,11 +14,11 @@ import (
 // without a reservation run only while no reservation needs their PEs; at its start
 // they go back to the queue. Deviations: a job keeps the work that it has done, in
 // whole standard seconds, and its place in the order is that of a new arrival. Which
-// jobs go is fixed when the promise is made: those that started last, and none more
-// than needed.
+// jobs go is fixed when the promise is made: those that started last, as few as are
+// needed.
 
-// preempt cuts the jobs that are in the way of what is about to be promised, to the
-// moment at which it begins; where that is now, they go at once.
+// preempt shortens the jobs that are in the way of a new promise, to the start of the
+// promise; where that is now, they are requeued at once.
 func (e *Engine) preempt(allotments []berth.Allotment) {
 	if !e.config.Preempt {
 		return
@@ -37,7 +37,7 @@ func (e *Engine) preempt(allotments []berth.Allotment) {
 	}
 }
 
-// yields is a running job, and when it has to go.
+// yields is a running job, and when it has to stop.
 type yields struct {
 	job   *state.Entry
 	until berth.Time
@@ -77,7 +77,7 @@ func (e *Engine) yielding(allotments []berth.Allotment) []yields {
 		t.Book(a) // the next part is beside this one
 	}
 	slices.Reverse(list)
-	list = slices.DeleteFunc(list, func(y yields) bool { // of what was not needed in the end
+	list = slices.DeleteFunc(list, func(y yields) bool { // jobs that did not have to stop after all
 		stays := y.job.Part(0)
 		stays.Start = y.until
 		pool, _ := e.state.Index(stays.Resource)
@@ -91,8 +91,8 @@ func (e *Engine) yielding(allotments []berth.Allotment) []yields {
 	return list
 }
 
-// preemptedRemainder reports whether a job has reached a limit that is not its own,
-// and what is left to do of it.
+// preemptedRemainder reports whether a job was stopped by a preemption, before its own
+// limit, and returns the work that is left of it.
 func (e *Engine) preemptedRemainder(d *state.Entry) (rest *berth.Request, cut bool) {
 	if !e.config.Preempt || !d.Request().IsJob() {
 		return nil, false

@@ -18,7 +18,7 @@ type Preset struct {
 	apply func(*Config)
 }
 
-// Apply makes the preset's choices where the configuration has none yet.
+// Apply makes the preset's choices where the configuration leaves them open.
 func (p *Preset) Apply(c *Config) { p.apply(c) }
 
 // Presets lists the presets; the first is the default.

@@ -23,8 +23,8 @@ const (
 // Stagings lists the modes.
 func Stagings() []Staging { return []Staging{StagingNone, StagingBefore, StagingHold} }
 
-// transfer is data of a reservation that have not arrived at a site, and how much is
-// left of them.
+// transfer is data of a reservation that have not arrived at a site, and the amount that
+// is left to move.
 type transfer struct {
 	entry *state.Entry
 	site  string
@@ -41,9 +41,9 @@ func (t *transfer) current() berth.Transfer {
 	panic("engine: a reservation without the transfer that it had")
 }
 
-// updateForecast takes in a forecast: what is on its way to the site arrives at
-// another time, and promises for which that is too late are placed again in their
-// windows or, where there is no room, stay and wait for their data.
+// updateForecast takes in a forecast: transfers to the site arrive at another time.
+// Promises whose data come too late are placed again in their windows or, without room,
+// stay and wait for their data.
 func (e *Engine) updateForecast(f *berth.Forecast) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (e *Engine) updateForecast(f *berth.Forecast) error {
 	return nil
 }
 
-// movedOf returns how much of a transfer is done by now, as expected.
+// movedOf returns the amount of a transfer that is expected to be moved by now.
 func (e *Engine) movedOf(t *berth.Transfer) int64 {
 	now := e.state.Now()
 	f := e.state.Forecast(t.Site)
@@ -89,8 +89,8 @@ func (e *Engine) movedOf(t *berth.Transfer) int64 {
 	return int64(done)
 }
 
-// arrives notes when what is left of a transfer arrives, and reports whether that is
-// too late for the promise.
+// arrives updates the end of a transfer, and reports whether it is too late for the
+// promise.
 func (e *Engine) arrives(t *transfer) (late bool) {
 	was := t.current()
 	is := e.finder.Arrives(&was, t.left)
@@ -113,7 +113,7 @@ func (e *Engine) stage(t *transfer, is berth.Transfer, stocks []berth.Allotment)
 	e.emitOf(t.entry, change.Change{Kind: change.Staged, Transfers: transfers, Stocks: stocks})
 }
 
-// postpone places a promise again for which its data come too late.
+// postpone places a promise again whose data come too late.
 func (e *Engine) postpone(t *transfer) {
 	d := t.entry
 	found, refusal := e.finder.Place(place.Want{Again: d})
@@ -128,10 +128,10 @@ func (e *Engine) postpone(t *transfer) {
 	e.freed()
 }
 
-// reroute takes in that a link is faster or slower, where the uplink is shared. What
-// is on its way keeps its place on the uplink and goes faster as far as there is
-// room. What waits makes room for it if it must, and is sent, in the order of
-// acceptance, when there is room again.
+// reroute takes in a new speed of a link, where the uplink is shared. A transfer on its
+// way keeps its place on the uplink and goes faster if there is room. Waiting
+// transfers make room for it if necessary, and are sent, in the order of acceptance,
+// when there is room again.
 func (e *Engine) reroute(list []transfer) {
 	var waiting []*transfer
 	lift := func(t *transfer) {
@@ -143,7 +143,7 @@ func (e *Engine) reroute(list []transfer) {
 	}
 	for i := range list {
 		if t := &list[i]; !e.flowing(t) {
-			lift(t) // its link is another now
+			lift(t) // its link has another speed now
 		}
 	}
 	late := map[*transfer]bool{}
@@ -187,9 +187,9 @@ func (e *Engine) flowing(t *transfer) bool {
 	return is.Rate > 0 && is.Since <= now && is.End > now
 }
 
-// speedUp gives data on their way the rate that their link has now, and reports
-// whether they come too late for the promise. What waits for the uplink is lifted if
-// there is not enough room beside it.
+// speedUp gives a transfer on its way the rate of its link now, and reports whether it
+// is too late for the promise. Waiting transfers are lifted off the uplink if there is
+// not enough room beside them.
 func (e *Engine) speedUp(t *transfer, lift func(*transfer)) (late bool) {
 	was := t.current()
 	is, fits := e.finder.SpeedUp(t.entry, was, t.left, false)
@@ -201,7 +201,7 @@ func (e *Engine) speedUp(t *transfer, lift func(*transfer)) (late bool) {
 				}
 			}
 		}
-		// Only what is on its way is left, and that only ends.
+		// The rest of the uplink's load is transfers on their way, which only end.
 		is, _ = e.finder.SpeedUp(t.entry, was, t.left, true)
 	}
 	if is.End == was.End {

@@ -5,7 +5,7 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// Trigger says when what is pending is decided.
+// Trigger says when pending requests and jobs are decided.
 type Trigger string
 
 // The triggers. A gathering trigger lets requests and jobs wait for the scheduling

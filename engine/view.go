@@ -8,14 +8,14 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
-// What the engine knows, for those who look on: the resource information, the
-// bookkeeping, and the waiting and running queues of the workload management system
-// of Sahakyan and Petrosyan, section 4. All that is returned is the caller's.
+// Read access to the engine's state: the resource information, the bookkeeping, and the
+// waiting and running queues of the workload management system of Sahakyan and
+// Petrosyan, section 4. The caller owns the results.
 
 // Standing is where a request or job stands.
 type Standing string
 
-// The standings of what is live. What is over has left the engine.
+// The standings of live requests and jobs. The engine keeps nothing that is over.
 const (
 	StandingPending Standing = "pending" // not decided yet, or a job that waits
 	StandingWaiting Standing = "waiting" // promised, not started: held, confirmed or degraded
@@ -87,7 +87,7 @@ func reservations(list func() []*state.Entry) iter.Seq[berth.Reservation] {
 }
 
 // Queue yields the reservations of a site that have that standing, in the order of
-// acceptance. What is pending is not at a site: see Pending. Cost: O(n) for n live
+// acceptance. Pending requests have no site yet: see Pending. Cost: O(n) for n live
 // reservations, and sorting what is yielded.
 func (e *Engine) Queue(site string, s Standing) iter.Seq[berth.Reservation] {
 	return reservations(func() []*state.Entry {
@@ -164,8 +164,8 @@ func (e *Engine) Live() int { return e.state.Live() }
 func (e *Engine) Outages() iter.Seq[berth.Outage] { return e.state.Outages() }
 
 // Holder returns the id of the reservation that holds a PE of a pool at a time from
-// now on. ok is false if none does, or none that has its numbers yet. Cost: O(live
-// reservations).
+// now on. ok is false if the PE is free, or its holder has no PE numbers yet. Cost:
+// O(live reservations).
 func (e *Engine) Holder(resource berth.ResourceID, pe berth.PE, t berth.Time) (id string, ok bool) {
 	e.state.Visit(func(d *state.Entry) {
 		for part := range d.Parts() {

@@ -226,7 +226,7 @@ func (d *driver) checkIn(now berth.Time, changes []change.Change) error {
 		}
 	}
 	for _, id := range started {
-		if r, live := d.engine.Reservation(id); !live || r.State != berth.Active || r.Request.NoShow == 0 {
+		if r, live := d.engine.Reservation(id); !live || r.Request.NoShow == 0 {
 			continue
 		}
 		if err := d.apply(now, engine.CheckIn(id)); err != nil {

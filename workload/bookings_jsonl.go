@@ -25,15 +25,10 @@ type bookingReader struct {
 // parse reads the object; Want of the BadLine is empty if it is well-formed.
 func (b *bookingReader) parse(text []byte) BadLine {
 	b.line.kind = berth.KindRequest
-	switch {
-	case !utf8.Valid(text):
-		return BadLine{Value: shown(text), Want: "not UTF-8"}
-	case text[0] != '{':
-		return BadLine{Value: shown(text), Want: "not a JSON object; want " + bookingExample}
-	case !json.Valid(text):
-		return BadLine{Value: shown(text), Want: "not valid JSON on one line; want " + bookingExample}
+	bad := checkLine(text, "want "+bookingExample)
+	if bad.Want != "" {
+		return bad
 	}
-	var bad BadLine
 	eachMember(text, func(key, value []byte) bool {
 		if bad = b.line.member(key, value); bad.Want == "" && string(value) != "null" {
 			bad = b.member(key, value)
@@ -44,7 +39,7 @@ func (b *bookingReader) parse(text []byte) BadLine {
 }
 
 // member takes in what jsonLine reads over; it has checked the types.
-func (b *bookingReader) member(key, value []byte) BadLine {
+func (b *bookingReader) member(key, value []byte) (bad BadLine) {
 	f, _ := fieldOf(key)
 	switch f {
 	case fieldSite:
@@ -58,13 +53,9 @@ func (b *bookingReader) member(key, value []byte) BadLine {
 	case fieldEnd:
 		b.end = integer(value)
 	case fieldPEs:
-		pes, err := berth.ParsePESet(unquote(value))
-		if err != nil {
-			return badRequest(err)
-		}
-		b.pes = pes
+		b.pes, bad = parsePEs(f, value)
 	}
-	return BadLine{}
+	return bad
 }
 
 // passedOver reports whether the line holds no PEs: a staging, or a request

@@ -1,10 +1,8 @@
 package workload
 
 import (
-	"encoding/json"
 	"errors"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/berth-hpc/berth"
 )
@@ -151,13 +149,8 @@ func hasControl(text string) bool {
 // parse reads the object; Want of the BadLine is empty if it is well-formed.
 func (j *jsonLine) parse(text []byte) BadLine {
 	j.kind = berth.KindRequest
-	switch {
-	case !utf8.Valid(text):
-		return BadLine{Value: shown(text), Want: "not UTF-8"}
-	case text[0] != '{':
-		return BadLine{Value: shown(text), Want: "not a JSON object; a line is one request in braces"}
-	case !json.Valid(text):
-		return BadLine{Value: shown(text), Want: "not valid JSON on one line"}
+	if bad := checkLine(text, "a line is one request in braces"); bad.Want != "" {
+		return bad
 	}
 	// A bad field does not end the reading: which request the line was about
 	// matters to its other parts.
@@ -173,28 +166,18 @@ func (j *jsonLine) parse(text []byte) BadLine {
 
 // member takes in one field of the object.
 func (j *jsonLine) member(key, value []byte) BadLine {
-	f, known := fieldOf(key)
-	if !known {
-		return BadLine{Field: shown([]byte(unquote(key))), Want: "no such field; a line has those of the schedule file"}
+	f, taken, bad := j.given.take(key, value)
+	if !taken {
+		return bad
 	}
 	name := jsonFields[f].name
-	switch {
-	case j.given.has(f):
-		return BadLine{Field: name, Value: shown(value), Want: "given twice"}
-	case string(value) == "null":
-		return BadLine{}
-	}
-	j.given.add(f)
-	if want := jsonFields[f].is.check(value); want != "" {
-		return BadLine{Field: name, Value: shown(value), Want: want}
-	}
 	switch f {
 	case fieldID:
 		j.id = unquote(value)
 	case fieldUser:
 		j.user = unquote(value)
 	case fieldKind:
-		return j.setKind(value)
+		j.kind, bad = parseKind(value)
 	case fieldPart:
 		part := integer(value)
 		if part < 0 || part > berth.MaxPEs {
@@ -226,11 +209,11 @@ func (j *jsonLine) member(key, value []byte) BadLine {
 	default:
 		return j.setNeed(f, value)
 	}
-	return BadLine{}
+	return bad
 }
 
 // setNeed takes in a requirement, and reads over what is none.
-func (j *jsonLine) setNeed(f field, value []byte) BadLine {
+func (j *jsonLine) setNeed(f field, value []byte) (bad BadLine) {
 	switch f {
 	case fieldSoftware:
 		j.needs.Software = unquote(value)
@@ -243,13 +226,7 @@ func (j *jsonLine) setNeed(f field, value []byte) BadLine {
 	case fieldWantPool:
 		j.pool = unquote(value)
 	case fieldEligible:
-		set, err := berth.ParsePESet(unquote(value))
-		if err != nil {
-			bad := badRequest(err)
-			bad.Field, bad.Value = "eligible", shown(value)
-			return bad
-		}
-		j.eligible = set
+		j.eligible, bad = parsePEs(f, value)
 	case fieldMemoryMB:
 		j.needs.MemoryMB = integer(value)
 	case fieldStorageMB:
@@ -268,16 +245,7 @@ func (j *jsonLine) setNeed(f field, value []byte) BadLine {
 			j.needs.Accelerators = int(n)
 		}
 	}
-	return BadLine{}
-}
-
-func (j *jsonLine) setKind(value []byte) BadLine {
-	j.kind = berth.Kind(unquote(value))
-	switch j.kind {
-	case berth.KindRequest, berth.KindBooking, berth.KindOutage, berth.KindStaging, berth.KindJob:
-		return BadLine{}
-	}
-	return BadLine{Field: "kind", Value: shown(value), Want: "unknown; want request, booking, outage, staging or job"}
+	return bad
 }
 
 func (j *jsonLine) setAfter(value []byte) BadLine {

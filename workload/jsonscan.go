@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"unicode/utf8"
+
+	"github.com/berth-hpc/berth"
 )
 
 // field is a field of berth.Line, or run.
@@ -125,6 +128,59 @@ type fieldSet uint64
 
 func (s fieldSet) has(f field) bool { return s&(1<<f) != 0 }
 func (s *fieldSet) add(f field)     { *s |= 1 << f }
+
+// take adds the field of a member that is given and right: known, not there yet, and
+// of its type. taken is false if it is null, which is as if it were absent, or bad.
+func (s *fieldSet) take(key, value []byte) (f field, taken bool, bad BadLine) {
+	f, known := fieldOf(key)
+	if !known {
+		return f, false, BadLine{Field: shown([]byte(unquote(key))), Want: "no such field; a line has those of the schedule file"}
+	}
+	switch {
+	case s.has(f):
+		return f, false, BadLine{Field: jsonFields[f].name, Value: shown(value), Want: "given twice"}
+	case string(value) == "null":
+		return f, false, BadLine{}
+	}
+	s.add(f)
+	if want := jsonFields[f].is.check(value); want != "" {
+		return f, false, BadLine{Field: jsonFields[f].name, Value: shown(value), Want: want}
+	}
+	return f, true, BadLine{}
+}
+
+// checkLine refuses a line that is not a JSON object; want says what lines are like.
+func checkLine(text []byte, want string) BadLine {
+	switch {
+	case !utf8.Valid(text):
+		return BadLine{Value: shown(text), Want: "not UTF-8"}
+	case text[0] != '{':
+		return BadLine{Value: shown(text), Want: "not a JSON object; " + want}
+	case !json.Valid(text):
+		return BadLine{Value: shown(text), Want: "not valid JSON on one line; " + want}
+	}
+	return BadLine{}
+}
+
+// parseKind returns the kind of a line.
+func parseKind(value []byte) (berth.Kind, BadLine) {
+	switch kind := berth.Kind(unquote(value)); kind {
+	case berth.KindRequest, berth.KindBooking, berth.KindOutage, berth.KindStaging, berth.KindJob:
+		return kind, BadLine{}
+	}
+	return "", BadLine{Field: "kind", Value: shown(value), Want: "unknown; want request, booking, outage, staging or job"}
+}
+
+// parsePEs returns the PEs that a field names.
+func parsePEs(f field, value []byte) (berth.PESet, BadLine) {
+	pes, err := berth.ParsePESet(unquote(value))
+	if err != nil {
+		bad := badRequest(err)
+		bad.Field, bad.Value = jsonFields[f].name, shown(value)
+		return pes, bad
+	}
+	return pes, BadLine{}
+}
 
 // jsonType is what a field's value must be.
 type jsonType uint8

@@ -3,12 +3,10 @@ package workload
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/berth-hpc/berth"
 )
@@ -98,13 +96,10 @@ type outageLine struct {
 }
 
 func (o *outageLine) parse(text []byte) BadLine {
-	switch {
-	case !utf8.Valid(text):
-		return BadLine{Value: shown(text), Want: "not UTF-8"}
-	case text[0] != '{' || !json.Valid(text):
-		return BadLine{Value: shown(text), Want: "not a JSON object on one line; want " + outageExample}
+	bad := checkLine(text, "want "+outageExample)
+	if bad.Want != "" {
+		return bad
 	}
-	var bad BadLine
 	eachMember(text, func(key, value []byte) bool {
 		bad = o.member(key, value)
 		return bad.Want == ""
@@ -117,27 +112,13 @@ func (o *outageLine) parse(text []byte) BadLine {
 
 // member takes in one field of the object.
 func (o *outageLine) member(key, value []byte) BadLine {
-	f, known := fieldOf(key)
-	if !known {
-		return BadLine{Field: shown([]byte(unquote(key))), Want: "no such field; a line has those of the schedule file"}
-	}
-	name := jsonFields[f].name
-	switch {
-	case o.given.has(f):
-		return BadLine{Field: name, Value: shown(value), Want: "given twice"}
-	case string(value) == "null":
-		return BadLine{}
-	}
-	o.given.add(f)
-	if want := jsonFields[f].is.check(value); want != "" {
-		return BadLine{Field: name, Value: shown(value), Want: want}
+	f, taken, bad := o.given.take(key, value)
+	if !taken {
+		return bad
 	}
 	switch f {
 	case fieldKind:
-		var kind jsonLine
-		bad := kind.setKind(value)
-		o.kind = kind.kind
-		return bad
+		o.kind, bad = parseKind(value)
 	case fieldSite:
 		o.site = unquote(value)
 	case fieldPool:
@@ -151,13 +132,9 @@ func (o *outageLine) member(key, value []byte) BadLine {
 	case fieldActualEnd:
 		o.actual = integer(value)
 	case fieldPEs:
-		pes, err := berth.ParsePESet(unquote(value))
-		if err != nil {
-			return badRequest(err)
-		}
-		o.pes = pes
+		o.pes, bad = parsePEs(f, value)
 	}
-	return BadLine{}
+	return bad
 }
 
 // outage returns the line as an outage of a pool of the sites.

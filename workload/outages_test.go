@@ -66,7 +66,7 @@ func TestReadOutagesRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, field, want string }{
 		"nothing":          {"", "outages", "no outage in the file"},
 		"no outage":        {`{"id":"r","kind":"request"}`, "outages", "no outage in the file"},
-		"no JSON":          {"{1}", "", "o.jsonl:1: \"{1}\": not a JSON object"},
+		"no JSON":          {"{1}", "", "o.jsonl:1: \"{1}\": not valid JSON on one line"},
 		"no object":        {"[]", "", "not a JSON object"},
 		"not UTF-8":        {"{\"kind\":\"\xff\"}", "", "not UTF-8"},
 		"no kind":          {`{"site":"south","start":1,"end":2}`, "kind", "missing"},

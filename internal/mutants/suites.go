@@ -38,7 +38,7 @@ var suites = []suite{
 	{"policy", []tests{{"policy", true}, {"engine", true}}},
 	// Without -short sim replays whole real logs for more than a minute.
 	{"engine", []tests{{"engine", true}, {"sim", false}}},
-	{"engine/internal/jobs", []tests{{"engine", true}, {"sim", false}}},
+	{"engine/internal/jobs", []tests{{"engine/internal/jobs", false}, {"engine", true}, {"sim", false}}},
 	{"engine/internal/place", []tests{{"engine/internal/place", false}, {"engine", true}, {"sim", false}}},
 	{"engine/internal/state", []tests{{"engine/internal/state", false}, {"engine", true}, {"sim", false}}},
 	{"check", []tests{{"check", false}, {"sim", false}}},

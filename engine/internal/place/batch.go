@@ -60,15 +60,14 @@ func (x *search) runs(p *pool) berth.Duration {
 	return p.config.SpeedFor(&x.r.Requirements).Scale(x.r.Parts[0].Variants[0].Duration)
 }
 
-// serves reports whether a pool has what a request requires, whatever is in use
-// now.
+// serves reports whether a pool could serve a request if nothing were in use.
 func (x *search) serves(p *pool) bool {
 	v := x.r.Parts[0].Variants[0]
 	return v.NPE <= x.eligibleCount(0, p) && x.unmet(p) == "" && x.suits(p, v)
 }
 
-// left returns what is left of the stocks of a site, by kind. Of a program that is
-// there in several versions it is the most of any.
+// left returns the free amount of each stock of a site, by kind. Of a program with
+// several versions it is the largest free amount of one version.
 func (f *Finder) left(p *pool, kinds map[string]int, always berth.Interval) []int64 {
 	left := make([]int64, len(kinds))
 	for i := range left {
@@ -99,8 +98,8 @@ func (f *Finder) left(p *pool, kinds map[string]int, always berth.Interval) []in
 	return left
 }
 
-// Least returns how long a rigid request takes from its decision to its end at
-// least, wherever it could be served.
+// Least returns the shortest time from the decision on a rigid request to its end, over
+// all pools that could serve it.
 func (f *Finder) Least(r *berth.Request) berth.Duration {
 	x := f.search(r, nil)
 	least := berth.Duration(berth.TimeLimit)
@@ -141,8 +140,8 @@ func (f *Finder) Hopeless(r *berth.Request, from berth.Time, unaware bool) *bert
 
 // Assign finds the earliest place in a pool from now on, if that is where the data
 // of a rigid request have arrived or, if PEs are held meanwhile, now. ok is false if
-// there is none now; a refusal says that there is none for good: the user's quota,
-// the eager filter or, for an unaware matcher, a requirement is in the way.
+// there is no such place now. A refusal says that there will be no place: the user's
+// quota, the eager filter or, for an unaware matcher, a requirement rules it out.
 func (f *Finder) Assign(r *berth.Request, pool int, unaware bool) (place Place, ok bool, refusal *berth.Refusal) {
 	t := f.state.Try()
 	defer t.Close()

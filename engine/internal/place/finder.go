@@ -82,14 +82,13 @@ type Want struct {
 	Again *state.Entry
 	// Admit says that the admission policies are asked.
 	Admit bool
-	// Avoid is PEs of Pool that are of no use.
+	// Avoid is PEs of Pool that must not be used.
 	Pool  berth.ResourceID
 	Avoid berth.PESet
 	// Beside is vacated reservations that keep what is left of their places and stocks
 	// while Again gets its place, which may be one of them and keeps nothing.
 	Beside []*state.Entry
-	// Overdue says that a place after the window, in the same pool, is better than
-	// none.
+	// Overdue allows a place after the window, in the same pool.
 	Overdue bool
 }
 
@@ -101,7 +100,7 @@ type Place struct {
 	Transfers  []berth.Transfer
 }
 
-// Place finds a place for all parts of a request, or says why there is none. A new
+// Place finds a place for all parts of a request, or returns the reason against it. A new
 // or modified request is placed by the rules of admission: a single part where the
 // match and the placement choose, several parts at their earliest common start. A
 // promise that is placed again is placed nearest to what was promised: on the same
@@ -125,8 +124,8 @@ func (f *Finder) Place(w Want) (Place, *berth.Refusal) {
 	return x.complete(t, allotments), nil
 }
 
-// clear releases what is no obstacle: the promise that is placed again, and
-// running jobs where those yield.
+// clear releases what may be displaced: the promise that is placed again and, where
+// jobs yield, running jobs.
 func (f *Finder) clear(t *state.Trial, again *state.Entry) {
 	if again != nil {
 		t.Release(again)
@@ -285,7 +284,7 @@ func (x *search) matched() (best offer, refusal *berth.Refusal) {
 	return best, refusal
 }
 
-// closer reports whether refusal a, of the same reason, came closer than b.
+// closer reports whether refusal a came closer to a place than b, of the same reason.
 func closer(a, b *berth.Refusal) bool {
 	return a.Reason == b.Reason && a.Nearest != nil && b.Nearest != nil && a.Nearest.NPE > b.Nearest.NPE
 }
@@ -329,7 +328,7 @@ func (o *offer) allotment() berth.Allotment {
 }
 
 // bestVariant returns the best fit of the only part in a pool over the variants
-// that are admitted there, or why there is none.
+// that are admitted there, or the reason against it.
 func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 	view := x.view(p)
 	eligible, takes := x.eligibleCount(0, p), x.takes(p)
@@ -357,8 +356,8 @@ func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 	return best, x.noCapacity(0, p)
 }
 
-// admitted returns the variants of the only part that are admitted in a pool. The
-// refusal of the one with the fewest PEs of the others is left in denied.
+// admitted returns the variants of the only part that are admitted in a pool. denied is
+// set to the refusal of the narrowest variant that is not.
 func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal) []berth.Variant {
 	variants := x.variants(0)
 	if !x.admit || x.Eager == nil && x.Quota == (policy.Quota{}) {
@@ -396,10 +395,10 @@ func lastEnd(allotments []berth.Allotment) berth.Time {
 	return end
 }
 
-// noCapacity is the refusal of a part for which others leave no room in a pool;
-// where it is a licence, storage or the uplink that is short, it names that, with
-// how much there is in all. With Explain it names the most PEs that were free for as
-// long as the narrowest variant needs.
+// noCapacity is the refusal of a part that has no room in a pool beside other bookings.
+// If a licence, storage or the uplink is short, it names that stock and its size. With
+// Explain it names the most PEs that are free for the duration of the narrowest
+// variant.
 func (x *search) noCapacity(part int, p *pool) *berth.Refusal {
 	narrowest := x.narrowest(part, p)
 	refusal := &berth.Refusal{Reason: berth.NoCapacity, Resource: p.id, Wanted: narrowest.NPE}

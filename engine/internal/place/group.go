@@ -114,7 +114,7 @@ func (x *search) appendShapes(list []shape, part int, p *pool, own bool) []shape
 }
 
 // aloneFrom returns the earliest time from a start on at which each part by itself
-// has room; missing is a part that has none, and else negative.
+// has room; missing is the index of a part without room, negative if all have room.
 func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 	for part := range g.shapes {
 		earliest, found := berth.Time(0), false
@@ -150,7 +150,7 @@ func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 	return g.allotments(start), true
 }
 
-// look notes what is free for a shape at a start.
+// look sets the free PEs of a shape at a start.
 func (s *shape) look(g *group, start berth.Time) {
 	end := start.Add(s.variant.Duration)
 	if s.fits = start >= s.after && end <= g.deadline && end.Valid(); !s.fits {
@@ -188,7 +188,7 @@ func (g *group) choose(start berth.Time) bool {
 	}
 	first := 0
 	if g.alike[part] {
-		first = g.chosen[part-1].index // the others have been tried the other way round
+		first = g.chosen[part-1].index // earlier shapes were tried with the parts exchanged
 	}
 	for i := first; i < len(g.shapes[part]); i++ {
 		s := &g.shapes[part][i]
@@ -220,8 +220,8 @@ func (g *group) withinArea(part int, area int64) bool {
 	return !g.admit || g.r.User == "" || g.Quota.PESeconds == 0 || g.withinQuota(g.area+area+g.least[part+1])
 }
 
-// add lets one more part have a shape; false if there is no room for it beside those
-// that are chosen.
+// add chooses a shape for one more part; false if it has no room beside the chosen
+// parts.
 func (g *group) add(s *shape, index int) bool {
 	g.chosen = append(g.chosen, choice{shape: s, index: index})
 	if s.pool.config.Binding == berth.Early {
@@ -247,10 +247,10 @@ func (g *group) add(s *shape, index int) bool {
 	return true
 }
 
-// assign gives the last part that is chosen its PEs, as many of the preferred ones
-// and then the lowest-numbered; where others have those that it needs and can do
-// with different ones, they exchange them, along shortest augmenting paths. false if
-// there are too few for all of them.
+// assign gives the last chosen part its PEs: as many preferred ones as possible, then
+// the lowest-numbered. Where other parts hold PEs that it needs and can use different
+// ones, they exchange them along shortest augmenting paths. It returns false if there
+// are too few PEs for all parts.
 func (g *group) assign() bool {
 	last := &g.chosen[len(g.chosen)-1]
 	idle := func(c *choice) berth.PESet {
@@ -283,8 +283,9 @@ func (g *group) assign() bool {
 	return true
 }
 
-// path returns a shortest chain of parts from the last one on, each of which can use
-// PEs that the next one has, to one that can use spare ones; nil if there is none.
+// path returns a shortest chain of parts, from the last one on, in which each part can
+// use PEs that the next one has and the final part can use spare PEs; nil if there is
+// no such chain.
 func (g *group) path(idle func(*choice) berth.PESet) (path []*choice, spare berth.PESet) {
 	last := len(g.chosen) - 1
 	from := make([]int, len(g.chosen))
@@ -337,8 +338,8 @@ func (g *group) next(start berth.Time) (next berth.Time, ok bool) {
 	}
 }
 
-// carries reports whether as many PEs are free at a start, in all pools together and
-// for the shortest time of any part, as the parts want at least.
+// carries reports whether the fewest PEs that the parts need are free at a start, in all
+// pools together and for the duration of the shortest part.
 func (g *group) carries(start berth.Time) bool {
 	wanted, shortest := berth.Count(0), berth.Duration(berth.TimeLimit)
 	for part := range g.shapes {
@@ -380,9 +381,9 @@ func (g *group) changes() []berth.Time {
 	return slices.Compact(times)
 }
 
-// roomFrom returns the first time from a start on at which every pool has room for as
-// many PEs as the parts want that can go nowhere else, for as long as the shortest of
-// them lasts.
+// roomFrom returns the first time from a start on at which every pool has room for the
+// parts that can use no other pool: for the sum of their PEs, and for the duration of
+// the shortest of them.
 func (g *group) roomFrom(start berth.Time) (berth.Time, bool) {
 	for i := range g.pools {
 		p := &g.pools[i]

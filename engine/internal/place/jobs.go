@@ -76,8 +76,8 @@ func (x *search) meanwhile(j *state.Job) (best berth.Allotment, found bool) {
 	return best, found
 }
 
-// Remainder returns what is left to do of a job that has run for a time on its pool,
-// in standard seconds; ok is false if it has run for as long as it may.
+// Remainder returns the rest of a job that has run for a time on its pool, in standard
+// seconds; ok is false if it has used up its limit.
 func (f *Finder) Remainder(e *state.Entry, ran berth.Duration) (rest *berth.Request, ok bool) {
 	a := e.Part(0)
 	p := f.poolOf(a.Resource)

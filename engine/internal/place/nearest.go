@@ -89,10 +89,10 @@ func prefer(set, preferred berth.PESet, n berth.Count) berth.PESet {
 	return kept
 }
 
-// Grown returns the allotment of a reservation with as much of what is owed to it as
-// there is at its time, without some PEs: on those that it has, and others, but not on
-// what is left of the places of vacated reservations. Under late binding what waits
-// for nothing but a start has what there is.
+// Grown returns the allotment of a reservation at its own time with as many of the PEs
+// owed to it as possible: those that it has, without the lost ones, and free ones. PEs
+// that vacated reservations still have at their places are not free. Under late binding
+// a reservation that has not started has no PE numbers, and takes any free PEs.
 func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry) berth.Allotment {
 	a := d.Part(0)
 	from, owed := max(a.Start, f.state.Now()), d.Variant(0).NPE
@@ -124,7 +124,7 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 	more := max(0, owed-kept.Count())
 	free, pes := f.view(p).Free(berth.Interval{Start: from, End: a.End})
 	switch late := p.config.Binding == berth.Late; {
-	case late && active: // what ends at this moment may not have given its PEs back yet
+	case late && active: // a reservation that ends now may still hold its PEs
 		idle, _ := f.state.Idle(p.index, min(more, max(0, free)), lost)
 		a.PEs = kept.Or(idle)
 		a.NPE = a.PEs.Count()
@@ -172,8 +172,8 @@ func (f *Finder) freeFor(a *berth.Allotment) berth.Duration {
 	return low
 }
 
-// Extension says why a reservation cannot last until a later end where it is, nil
-// if it can.
+// Extension returns the refusal of a later end of a reservation on its PEs, nil if it is
+// possible.
 func (f *Finder) Extension(d *state.Entry, until berth.Time) *berth.Refusal {
 	a := d.Part(0)
 	p := f.poolOf(a.Resource)
@@ -199,8 +199,8 @@ func (f *Finder) Extension(d *state.Entry, until berth.Time) *berth.Refusal {
 	return nil
 }
 
-// StockShort says which of the stocks that a reservation takes is not there until a
-// later end, nil if all are.
+// StockShort returns the refusal that names the first stock of a reservation that is
+// short until a later end, nil if all suffice.
 func (f *Finder) StockShort(d *state.Entry, until berth.Time) *berth.Refusal {
 	for a := range d.Stocks() {
 		st := f.state.Stock(a.Resource)
@@ -225,8 +225,8 @@ func (f *Finder) Free(a *berth.Allotment) bool {
 
 // InTheWay returns reservations that have not started and without which blocks of
 // one pool are free: at each time at which they are not, those that start last go
-// first, of equals those accepted last, and none that is not needed. ok is false if
-// no choice of them is enough. Those of several parts are left alone unless several
+// first, of equals those accepted last, as few as are needed. ok is false if no choice
+// is enough. Reservations of several parts are left alone unless several
 // is set. Cost: O(live reservations), and O(log n) looks at the calendar for each of
 // those that go.
 func (f *Finder) InTheWay(blocks []berth.Allotment, several bool) (displaced []*state.Entry, ok bool) {
@@ -296,7 +296,7 @@ func shortage(view state.View, b *berth.Allotment) berth.Time {
 	return low
 }
 
-// release gives back what a reservation that has not started holds of a pool.
+// release frees the PEs of a pool that a reservation holds before its start.
 func release(t *state.Trial, d *state.Entry, pool berth.ResourceID) {
 	for i := range d.Parts() {
 		if a := d.Part(i); a.Resource == pool && a.NPE > 0 {
@@ -307,7 +307,7 @@ func release(t *state.Trial, d *state.Entry, pool berth.ResourceID) {
 	}
 }
 
-// reinstate takes it again if that is free after all.
+// reinstate books a released reservation again if its place is free.
 func reinstate(t *state.Trial, d *state.Entry, p *pool) bool {
 	mark := t.Mark()
 	for i := range d.Parts() {

@@ -64,7 +64,7 @@ func (o *obstacle) beyond(other *obstacle) bool {
 	return o.limit > other.limit || o.possible < other.possible
 }
 
-// refusal returns the same as an answer, nil if there is no obstacle.
+// refusal returns the refusal for an obstacle, nil without one.
 func (o *obstacle) refusal() *berth.Refusal {
 	if o.reason == "" {
 		return nil
@@ -107,9 +107,9 @@ func (x *search) obstacle(part int, p *pool, from berth.Time) obstacle {
 // unmet returns what a pool does not have that the request requires, by the reason
 // to report, or "". A site that has the hardware but not the program gets further
 // than one that has neither, and one that has too few licences further still. What
-// the sites file leaves unknown is not checked, except accelerators: a node has
-// none unless it says so. What others use of licences and storage is not considered;
-// jobs, which take none, are kept away from what is counted.
+// the sites file leaves unknown is not checked, except accelerators: a node without
+// the entry has 0. Present use of licences and storage is not considered. Jobs take no
+// stocks, so counted stocks exclude them.
 func (x *search) unmet(p *pool) berth.Reason {
 	need, node := &x.r.Requirements, &p.config.Node
 	switch {
@@ -135,16 +135,15 @@ func (x *search) unmet(p *pool) berth.Reason {
 	return ""
 }
 
-// meant reports whether a request leaves the choice of a pool open or means this
-// one.
+// meant reports whether a request may use this pool: it names this pool, or no pool.
 func (x *search) meant(p *pool) bool {
 	return (x.r.Site == "" || x.r.Site == p.id.Site) && (x.r.Pool == "" || x.r.Pool == p.id.Name) &&
 		(x.only == berth.ResourceID{} || x.only == p.id)
 }
 
-// Countable returns an error if a job wants something that is counted wherever else
-// it could run: the passes for jobs do not consider stocks, so what takes of one has
-// to be a request.
+// Countable returns an error if a job needs a stock that is counted in every pool in
+// which it could run: the passes for jobs do not consider stocks, so only a request can
+// take them.
 func (f *Finder) Countable(job *berth.Request) *berth.Error {
 	if !job.IsJob() || job.Licences == 0 && job.StorageMB == 0 {
 		return nil
@@ -177,7 +176,7 @@ func (f *Finder) Impossible(r *berth.Request, from berth.Time) *berth.Refusal {
 }
 
 // program returns the index of the program of a site that a request uses; negative
-// if it uses none.
+// if it needs no program.
 func (x *search) program(p *pool) int {
 	if x.r.Software == "" {
 		return noProgram
@@ -208,7 +207,7 @@ func (x *search) permits(p *pool, v berth.Variant) bool {
 	return part != nil && (part.MaxNPE == 0 || v.NPE <= part.MaxNPE) && (part.MaxDuration == 0 || v.Duration <= part.MaxDuration)
 }
 
-// suits reports the same of a variant that is not scaled yet.
+// suits is permits for a variant that is not scaled yet.
 func (x *search) suits(p *pool, v berth.Variant) bool {
 	return x.r.Partition == "" || x.permits(p, x.scaled(p, v))
 }
@@ -244,7 +243,7 @@ func (x *search) named(part int, p *pool) berth.PESet {
 }
 
 // restricted reports whether a part or the partition of its request names PEs of the
-// pool. Those that both name may be none.
+// pool. The intersection of both may be empty.
 func (x *search) restricted(part int, p *pool) bool {
 	partition := p.partition(x.r.Partition)
 	return !x.r.Parts[part].Eligible.Empty() || partition != nil && !partition.PEs.Empty()

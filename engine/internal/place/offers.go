@@ -34,9 +34,9 @@ type Offer struct {
 // them by the slot (field notes: ARS, Grid'5000).
 const usable berth.Duration = 900
 
-// Offers returns what could be promised instead of, or as, a valid request: at most
-// so many offers, one of each Difference except OtherSite, all feasible and admitted
-// now, in the order of the differences. The state is as it was afterwards.
+// Offers returns places that could be promised for a valid request, or instead of it:
+// most offers or fewer, one of each Difference but any number of OtherSite, all feasible and
+// admitted now, in the order of the differences. The state does not change.
 func (f *Finder) Offers(r *berth.Request, most int) []Offer {
 	t := f.state.Try()
 	defer t.Close()
@@ -108,8 +108,8 @@ func samePlace(a, b []berth.Allotment) bool {
 	})
 }
 
-// offered completes an offer. An offer of one part asks for its place and its window,
-// so that it is that place or none.
+// offered completes an offer. The request of an offer of one part asks for exactly that
+// place and window.
 func (o *offering) offered(d Difference, as *berth.Request, allotments []berth.Allotment) Offer {
 	r := *as.Clone()
 	if len(allotments) == 1 {

@@ -3,9 +3,9 @@ package place
 import "github.com/berth-hpc/berth"
 
 // programs tells which program of each site is the one that a request requires.
-// Sites do not change, so an answer holds for as long as the engine lives. It is
-// found by the name of the program (Tang and Liao, algorithm 1, with an index in
-// the place of their search) and remembered, since many requests require the same.
+// Sites do not change, so an answer stays valid. It is found by the name of the program
+// (Tang and Liao, algorithm 1, with an index instead of their search) and remembered,
+// since many requests require the same.
 type programs struct {
 	sites   []berth.Site
 	byName  map[string][]installed // in the order of sites, then of their programs
@@ -23,7 +23,7 @@ type wantedProgram struct {
 	licences      berth.Count
 }
 
-// What an answer says of a site in the place of a program's index.
+// An answer for a site without a suitable program, instead of the program's index.
 const (
 	noProgram  = -1
 	noLicences = -2 // the program is there, with fewer licences than are required
@@ -44,8 +44,8 @@ func newPrograms(sites []berth.Site) programs {
 }
 
 // at returns the index of the first program of a site that is what a request
-// requires, with as many licences, or why there is none. Cost: O(1) for what was
-// asked before, else O(programs of that name).
+// requires, with as many licences; else the negative reason. Cost: O(1) for a repeated
+// question, else O(programs of that name).
 func (p *programs) at(site int, r *berth.Request) int32 {
 	wanted := wantedProgram{r.Software, r.Version, r.Licences}
 	if p.answer == nil || p.last != wanted {

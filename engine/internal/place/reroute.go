@@ -15,8 +15,8 @@ func (f *Finder) siteOf(name string) *pool {
 	panic("engine: no site " + name)
 }
 
-// Arrives returns a transfer with so many kilobytes left of it now, or at its
-// beginning, as the link is foreseen now.
+// Arrives returns a transfer with the given kilobytes left, now or at its beginning, and
+// its end by the present forecast of the link.
 func (f *Finder) Arrives(t *berth.Transfer, left int64) berth.Transfer {
 	is := *t
 	is.Since, is.Kilobytes = max(t.Since, f.state.Now()), left
@@ -24,9 +24,9 @@ func (f *Finder) Arrives(t *berth.Transfer, left int64) berth.Transfer {
 	return is
 }
 
-// SpeedUp returns a transfer of a reservation that is on its way, with so many
-// kilobytes left of it, at the rate that its link has now; squeezed, at the rate that
-// the uplink has room for. fits is false if there is no room for it.
+// SpeedUp returns a transfer of a reservation that is on its way, with left kilobytes to
+// move, at the rate of its link now; if squeezed, at the rate for which the uplink has
+// room. fits is false if the uplink has no room.
 func (f *Finder) SpeedUp(d *state.Entry, was berth.Transfer, left int64, squeezed bool) (is berth.Transfer, fits bool) {
 	t := f.state.Try()
 	defer t.Close()

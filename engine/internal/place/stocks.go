@@ -6,11 +6,11 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
-// What a promise takes beside PEs at each of its sites: licences of its program
-// while it runs, storage for its data, and of a shared uplink while they are moved.
+// Stocks that a promise takes beside PEs at each of its sites: licences of its program
+// while it runs, storage for its data, and a share of the uplink while data are moved.
 // Each is a renewable resource with a calendar of its own (beyond Tang and Liao, who
 // compare licences with what a site has and count storage free at the moment).
-// Ordinary jobs take none and do not run where what they want is counted.
+// Ordinary jobs take no stocks, and do not run where a stock that they need is counted.
 
 // take is what a request would take of a stock: n units while it runs, and for the
 // lead before.
@@ -22,8 +22,8 @@ type take struct {
 	length berth.Duration
 	// fromNow says that it is taken from now on, since data are there.
 	fromNow bool
-	// moves, if not nil, is where so much is to be moved before the start, at a rate
-	// that follows from when that is; n does not count.
+	// moves, if not nil, is the pool to which kilobytes are moved before the start. The
+	// rate depends on the time of the transfer, and n is its rate from now on.
 	moves     *pool
 	kilobytes int64
 }
@@ -58,16 +58,15 @@ func (x *search) takes(p *pool) []take {
 	return list
 }
 
-// withStocks goes on from a fit to one, of the same length, beside which there is
-// what the request takes of stocks: the fit itself if there is, else the earliest
-// later start. Then the placement does not choose.
+// withStocks returns a fit at which the stocks suffice too: the given fit if they do,
+// else the earliest fit of the same length, whatever the placement.
 func (x *search) withStocks(view state.View, takes []take, q calendar.Query, fit calendar.Fit, ok bool) (calendar.Fit, bool) {
 	for first := true; ok && len(takes) > 0; first = false {
 		start, possible := x.stocked(takes, q, fit.Start)
 		if possible && start == fit.Start {
 			return fit, true
 		}
-		if first { // what the placement chose does not do; begin with the earliest
+		if first { // stocks are short where the placement chose; begin with the earliest
 			start, possible = x.stocked(takes, q, q.Ready)
 		}
 		if !possible {
@@ -79,8 +78,8 @@ func (x *search) withStocks(view state.View, takes []take, q calendar.Query, fit
 	return fit, ok
 }
 
-// stocked returns the earliest start from a time on at which every stock has what is
-// taken of it; false if there is none by the query's deadline.
+// stocked returns the earliest start from a time on at which every stock suffices; false
+// if there is no such start by the query's deadline.
 func (x *search) stocked(takes []take, q calendar.Query, from berth.Time) (berth.Time, bool) {
 	for agreed := 0; agreed < len(takes); {
 		for i := range takes {
@@ -144,8 +143,8 @@ next:
 	return list
 }
 
-// stockedFrom returns the earliest common start, from that of the allotments on, at
-// which there is at every site what the request takes beside them.
+// stockedFrom returns the earliest common start, not before from, at which the stocks of
+// every site suffice for the request.
 func (x *search) stockedFrom(t *state.Trial, allotments []berth.Allotment, from berth.Time) (berth.Time, bool) {
 	sites := x.sites(allotments)
 	if !x.uplinkCarries(sites) {
@@ -200,8 +199,8 @@ func (x *search) uplinkCarries(sites []atSite) bool {
 	return !u.Counted() || units <= int64(u.View().Size())
 }
 
-// keepUnderway books the shares of the uplink that data have which stay on their way
-// to sites, for those that have to be moved to others to see.
+// keepUnderway books the uplink shares of transfers that stay on their way to some of
+// the sites, so that transfers to the other sites are placed beside them.
 func (x *search) keepUnderway(t *state.Trial, sites []atSite) {
 	if len(sites) < 2 || !x.shares() {
 		return
@@ -213,8 +212,8 @@ func (x *search) keepUnderway(t *state.Trial, sites []atSite) {
 	}
 }
 
-// bookTransfer books the share of the uplink that the data of a request take on
-// their way to one of its sites, for the others to see.
+// bookTransfer books the uplink share of the transfer to one site of a request, so that
+// transfers to its other sites are placed beside it.
 func (x *search) bookTransfer(t *state.Trial, p *pool, takes []take, start berth.Time, d berth.Duration) {
 	for i := range takes {
 		switch tk := &takes[i]; {
@@ -231,7 +230,7 @@ func (x *search) bookTransfer(t *state.Trial, p *pool, takes []take, start berth
 // first that is short by itself, else the first; nil if it is the PEs.
 func (x *search) scarce(p *pool, q calendar.Query) *take {
 	takes := x.takes(p)
-	if u := x.state.Uplink(); u.Counted() && q.Ready.Add(q.Duration) > q.Deadline { // with the uplink for itself it would not be so
+	if u := x.state.Uplink(); u.Counted() && q.Ready.Add(q.Duration) > q.Deadline { // alone on the uplink it would meet the deadline
 		return &take{stock: u, n: u.View().Size()}
 	}
 	if _, ok := x.view(p).Find(q, x.Placement); !ok || len(takes) == 0 {
@@ -245,10 +244,9 @@ func (x *search) scarce(p *pool, q calendar.Query) *take {
 	return &takes[0]
 }
 
-// complete returns the place that allotments are, with what the request takes
-// beside them at each site: of stocks, and when its data are moved, at once if there
-// is storage for them and else just in time. Data on their way to the same site stay
-// on it.
+// complete returns the place of allotments with the stocks of the request at each site
+// and its transfers: data are moved at once if there is storage for them, else just in
+// time. Transfers on their way to the same site are kept.
 func (x *search) complete(t *state.Trial, allotments []berth.Allotment) Place {
 	place := Place{Allotments: allotments}
 	place.Terms = berth.Terms{Extended: x.extended, Deadline: x.deadline, Variants: make([]berth.Variant, len(allotments))}
@@ -272,7 +270,7 @@ func (x *search) complete(t *state.Trial, allotments []berth.Allotment) Place {
 	return place
 }
 
-// chosen returns the variant of a part that an allotment is, in standard seconds.
+// chosen returns the variant of a part that an allotment has, in standard seconds.
 func (x *search) chosen(part int, a *berth.Allotment) berth.Variant {
 	variants := x.variants(part)
 	p := x.poolOf(a.Resource)
@@ -284,8 +282,8 @@ func (x *search) chosen(part int, a *berth.Allotment) berth.Variant {
 	panic("engine: a part was placed in a shape that it does not have")
 }
 
-// beside returns what a request takes beside its PEs at a site, where it runs from a
-// start to an end, and how its data get there, nil if they need not.
+// beside returns the stocks that a request takes at a site, where it runs from a start
+// to an end, and the transfer of its data, nil without one.
 func (x *search) beside(t *state.Trial, p *pool, start, end berth.Time) ([]berth.Allotment, *berth.Transfer) {
 	now := x.state.Now()
 	var stocks []berth.Allotment

@@ -15,10 +15,10 @@ import (
 // All data leave from one centre, whose uplink all transfers may have to share
 // (beyond Tang and Liao, whose transfers have their links for themselves). Then it
 // is one more stock: a transfer takes the rate that its link is forecast to give on
-// average while it lasts, from its start to its end, and starts when there is so
-// much of the uplink (docs/adr/0010-transfers-share-the-uplink.md).
+// average while it lasts, from its start to its end, and starts when the uplink has that
+// rate free (docs/adr/0010-transfers-share-the-uplink.md).
 
-// stage returns how long so many kilobytes take to a pool from a time on.
+// stage returns how long a transfer to a pool takes from a time on.
 func (f *Finder) stage(p *pool, from berth.Time, kilobytes int64) berth.Duration {
 	if kilobytes == 0 {
 		return 0
@@ -26,7 +26,7 @@ func (f *Finder) stage(p *pool, from berth.Time, kilobytes int64) berth.Duration
 	return max(f.alone(p, from, kilobytes), f.quickest(p, kilobytes))
 }
 
-// alone returns the same of the link alone.
+// alone returns how long the transfer takes if only the link limits it.
 func (f *Finder) alone(p *pool, from berth.Time, kilobytes int64) berth.Duration {
 	link, delay := &p.site.Link, p.delay()
 	forecast := f.state.Forecast(p.id.Site)
@@ -42,8 +42,8 @@ func (f *Finder) alone(p *pool, from berth.Time, kilobytes int64) berth.Duration
 
 func (p *pool) delay() berth.Duration { return berth.Duration(p.site.Link.DelayMS+999) / 1000 }
 
-// quickest returns how long so many kilobytes take at least: the whole uplink may
-// be slower than a link.
+// quickest returns how long the transfer takes with the whole uplink, which may be
+// slower than the link.
 func (f *Finder) quickest(p *pool, kilobytes int64) berth.Duration {
 	u := f.state.Uplink()
 	if !u.Counted() {
@@ -96,7 +96,7 @@ func (x *search) transferBefore(p *pool) berth.Duration {
 // shares reports whether the data of a request are moved over a shared uplink.
 func (x *search) shares() bool { return x.state.Uplink().Counted() && x.moves() }
 
-// sharesTo reports whether they have still to be moved to a pool so.
+// sharesTo reports whether they still have to be moved to a pool over the uplink.
 func (x *search) sharesTo(p *pool) bool {
 	if !x.shares() {
 		return false
@@ -105,8 +105,8 @@ func (x *search) sharesTo(p *pool) bool {
 	return !there
 }
 
-// arrival returns when a request can have PEs of a pool at the earliest, as its data
-// arrive.
+// arrival returns the earliest time at which a request can have PEs of a pool, by the
+// arrival of its data.
 func (x *search) arrival(p *pool) berth.Time {
 	now := x.state.Now()
 	switch {
@@ -128,8 +128,8 @@ func (x *search) awaits(p *pool) berth.Duration {
 	return x.slot(p, now, 1000*x.r.StorageMB).end().Sub(now)
 }
 
-// slot is when a transfer has its place on the uplink, and how many units it takes
-// of it. One without an end takes nothing.
+// slot is the place of a transfer on the uplink: its time and its units. A slot without
+// an end takes no units.
 type slot struct {
 	start  berth.Time
 	length berth.Duration
@@ -184,31 +184,28 @@ func (f *Finder) slot(p *pool, from berth.Time, kilobytes int64) slot {
 	}
 }
 
-// rate returns how many units of the uplink a transfer takes.
+// rate returns how many units of the uplink a transfer takes: one if it is endless.
 func rate(u state.Stock, kilobytes int64, length berth.Duration) berth.Count {
 	return u.Units((kilobytes + int64(length) - 1) / int64(length))
 }
 
-// transfer returns what a request takes of a shared uplink on the way to a pool; of
-// no stock if it takes nothing. Where PEs are held meanwhile it is as long as they
-// are.
+// transfer returns what a request takes of a shared uplink for its transfer to a pool;
+// the zero take if it takes nothing. Where PEs are held meanwhile, both last as long.
 func (x *search) transfer(p *pool) take {
 	if !x.sharesTo(p) {
 		return take{}
 	}
-	t := take{stock: x.state.Uplink(), n: 1, moves: p, kilobytes: 1000 * x.r.StorageMB}
+	t := take{stock: x.state.Uplink(), moves: p, kilobytes: 1000 * x.r.StorageMB}
 	length := x.transferTime(p)
-	if length < berth.TimeLimit {
-		t.n = rate(t.stock, t.kilobytes, length)
-	}
+	t.n = rate(t.stock, t.kilobytes, length)
 	if x.Staging == Hold {
 		t.moves, t.length = nil, length
 	}
 	return t
 }
 
-// arrivalOf returns when data are there at the earliest, if they may lie at the site,
-// where there is storage for them, until what starts at a time has ended.
+// arrivalOf returns the earliest arrival of data that need storage at the site until the
+// request, which starts at from and lasts d, has ended.
 func (x *search) arrivalOf(t *take, takes []take, from berth.Time, d berth.Duration) berth.Time {
 	return x.slot(t.moves, x.since(t.moves, takes, from.Add(d)), t.kilobytes).end()
 }

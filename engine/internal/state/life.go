@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,16 +18,17 @@ func (s *State) complement(e *Entry) {
 		return
 	}
 	if len(r.Terms.Variants) == 0 {
-		r.Terms = termsOf(r)
+		r.Terms = s.termsOf(r)
 	}
 	s.setMissing(e)
 	e.capHold()
 }
 
 // termsOf returns the terms of a reservation that has none on record: the variants
-// that have as many PEs as it was promised, within the window of its request.
-func termsOf(r *berth.Reservation) berth.Terms {
-	t := berth.Terms{Deadline: max(r.Request.Deadline, r.End()), Expires: r.Expires}
+// that have as many PEs as it was promised, within the window of its request. Only a
+// reservation of one part can have been extended.
+func (s *State) termsOf(r *berth.Reservation) berth.Terms {
+	t := berth.Terms{Deadline: max(r.Request.Deadline, r.End()), Expires: cmp.Or(r.Terms.Expires, r.Expires)}
 	for i := range r.Request.Parts {
 		variants := r.Request.Parts[i].Variants
 		chosen := variants[0]
@@ -38,7 +40,21 @@ func termsOf(r *berth.Reservation) berth.Terms {
 		}
 		t.Variants = append(t.Variants, chosen)
 	}
+	if pool, known := s.Index(r.Allotments[0].Resource); known && len(t.Variants) == 1 {
+		run := s.pools[pool].config.SpeedFor(&r.Request.Requirements).Scale(t.Variants[0].Duration)
+		t.Extended = max(0, r.Allotments[0].Interval().Length()-run-staged(r))
+	}
 	return t
+}
+
+// staged returns for how long a reservation of one part holds its PEs while its data
+// are moved, in seconds.
+func staged(r *berth.Reservation) berth.Duration {
+	if len(r.Transfers) == 0 {
+		return 0
+	}
+	t := &r.Transfers[0]
+	return max(0, t.End.Sub(max(t.Start, r.Start())))
 }
 
 // setMissing derives what a reservation of one part lacks of what is owed to it,
@@ -243,12 +259,8 @@ func (s *State) modify(e *Entry, c *change.Change) error {
 		}
 	}
 	e.r.Request, e.running, e.multi = c.Request, int32(len(c.Moved)), nil
-	if c.Terms == nil { // on record without terms
-		e.r.Allotments = c.Moved
-		e.r.Missing = 0
-		expires := e.r.Terms.Expires
-		e.r.Terms = termsOf(&e.r)
-		e.r.Terms.Expires = expires
+	if c.Terms == nil { // on record without terms, which follow from its place
+		e.r.Terms, e.r.Missing = berth.Terms{Expires: e.r.Terms.Expires}, 0
 	}
 	return s.move(e, c)
 }

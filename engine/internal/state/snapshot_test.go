@@ -99,3 +99,43 @@ func TestReservationsThatAreReadAreWellFormed(t *testing.T) {
 		}
 	}
 }
+
+// A snapshot of format 1 has no terms. How much longer than its variant a reservation
+// lasts follows from its length, its run at the speed of its pool, and how long it
+// holds its PEs while its data are moved.
+func TestFormat1KeepsExtensions(t *testing.T) {
+	for name, c := range map[string]struct {
+		speed    berth.Speed
+		transfer *berth.Transfer
+		end      berth.Time
+		want     berth.Duration
+	}{
+		"as long as its variant":      {end: 15},
+		"longer":                      {end: 22, want: 7},
+		"longer on a slow pool":       {speed: berth.StandardSpeed / 2, end: 32, want: 7},
+		"its data come before":        {transfer: &berth.Transfer{Site: "s", Start: 2, End: 5}, end: 22, want: 7},
+		"PEs are held for its data":   {transfer: &berth.Transfer{Site: "s", Start: 5, End: 9}, end: 19},
+		"that and longer":             {transfer: &berth.Transfer{Site: "s", Start: 5, End: 9}, end: 26, want: 7},
+		"its data never come":         {transfer: &berth.Transfer{Site: "s", Start: 5, End: berth.Forever}, end: 22},
+		"shorter than its variant is": {end: 11},
+	} {
+		config := smallConfig()
+		config.Sites[0].Pools[1].Speed = c.speed
+		r := berth.Rigid("a", 0, 0, 100, 4, 10)
+		reservation := berth.Reservation{Request: &r, State: berth.Confirmed, Sequence: 1, Allotments: []berth.Allotment{place("late", 5, c.end)}}
+		if c.transfer != nil {
+			reservation.Transfers = []berth.Transfer{*c.transfer}
+		}
+		in := saved{Sequence: 1, Decided: 1, Submitted: 1, Reservations: []savedReservation{{Reservation: reservation}}}
+		snapshot := encodeSaved(&in)
+		snapshot[0] = 1
+		s, err := Restore(config, snapshot)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := s.Entry("a").Extended(); got != c.want {
+			t.Errorf("%s: extended by %d s, want %d", name, got, c.want)
+		}
+	}
+}
