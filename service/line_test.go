@@ -1,0 +1,64 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// Whoever asks much waits behind himself: each of those who have something in the line
+// is served in turn, and what one asks for in its order.
+func TestTheLineServesInTurn(t *testing.T) {
+	l := newLine()
+	var got []string
+	put := func(who string, n int) {
+		for i := range n {
+			l.push(who, func() { got = append(got, fmt.Sprint(who, i)) })
+		}
+	}
+	serve := func(n int) {
+		for range n {
+			if do, ok := l.pop(); ok {
+				do()
+			}
+		}
+	}
+	put("a", 100)
+	serve(2)
+	put("b", 2)
+	put("c", 1)
+	serve(6)
+	want := []string{"a0", "a1", "a2", "b0", "c0", "a3", "b1", "a4"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	serve(1000)
+	if len(got) != 103 || len(l.of) != 0 {
+		t.Errorf("%d were served, %d are remembered", len(got), len(l.of))
+	}
+	if _, ok := l.pop(); ok {
+		t.Error("an empty line serves somebody")
+	}
+}
+
+// What is left of a slice of time is known to be there.
+func TestTheRestOfTheLineIsKnown(t *testing.T) {
+	l := newLine()
+	l.push("a", func() {})
+	l.push("a", func() {})
+	<-l.ready
+	_, _ = l.pop()
+	l.rest()
+	select {
+	case <-l.ready:
+	default:
+		t.Fatal("one waits, and nobody knows")
+	}
+	_, _ = l.pop()
+	l.rest()
+	select {
+	case <-l.ready:
+		t.Error("nothing waits, and somebody is called")
+	default:
+	}
+}
