@@ -162,6 +162,11 @@ var endpoints = []endpoint{
 		status: http.StatusNoContent, do: (*call).revokeToken,
 	},
 	{
+		method: http.MethodPost, path: "/v1/clock/accept", id: "accept-clock", role: service.Operator,
+		about:  "Believe the machine's clock as it is, after a jump that /readyz tells of. What is over by it ends.",
+		status: http.StatusNoContent, do: (*call).acceptClock,
+	},
+	{
 		method: http.MethodGet, path: "/healthz", id: "health",
 		about:  "Answers if the process is alive.",
 		status: http.StatusOK, answer: form.Health{}, do: (*call).health,

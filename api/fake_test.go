@@ -106,6 +106,11 @@ func (f *fake) remember(ask *service.Ask, id string) {
 	}
 }
 
+func (f *fake) AcceptClock(context.Context, service.Ask) error {
+	defer f.lock()()
+	return f.fails
+}
+
 func (f *fake) Recall(_ context.Context, ask service.Ask, parts int) ([]service.Answer, error) {
 	defer f.lock()()
 	r, err := f.again(&ask)

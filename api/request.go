@@ -76,7 +76,7 @@ var variantBody = body[berth.Variant]{
 
 var partBody = shapeFields(func(b *block) *block { return b })
 
-// maxList bounds the variants and parts of one request.
+// maxList bounds the parts of one request, and the variants of all of them together.
 const maxList = 1000
 
 // each reads the items of a list, and says in which of them something is wrong.
@@ -115,14 +115,20 @@ var requestBody = append(shapeFields(func(a *asked) *block { return &a.part }), 
 		return err
 	}},
 	{"parts", "Blocks of PEs that start together, in the place of npe, duration, variants and pes.", listOf(object(partBody)), func(a *asked, v value) error {
-		return each(v, func(item value, wrong *faults) {
+		variants := 0
+		err := each(v, func(item value, wrong *faults) {
 			var b block
 			partBody.read(item, &b, wrong)
 			if len(*wrong) == 0 && b.variants == nil && (b.npe == nil || b.duration == nil) {
 				wrong.add("", errors.New("incomplete; want npe and duration, or variants"))
 			}
+			variants += len(b.variants)
 			a.parts = append(a.parts, b)
 		})
+		if err == nil && variants > maxList {
+			err = fmt.Errorf("%d variants in all; want at most %d", variants, maxList)
+		}
+		return err
 	}},
 	{"kind", "A request, or a job, which gets no promise but waits in a queue.", oneOf(string(berth.KindRequest), string(berth.KindJob)), func(a *asked, v value) error {
 		word, err := v.word()

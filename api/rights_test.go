@@ -48,6 +48,7 @@ var rights = []right{
 	{"PUT", "/v1/sites/cm5/forecast", `{"period":60,"kilobytes":[1000]}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/drain", `{}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/resume", "", 401, 403, 403, 403, 204},
+	{"POST", "/v1/clock/accept", "", 401, 403, 403, 403, 204},
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/events", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},

@@ -46,6 +46,7 @@ type watcher interface {
 	List(ctx context.Context, by service.Principal, f service.Filter) (list []service.Reservation, looked int, err error)
 	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
 	Now() berth.Time
+	AcceptClock(ctx context.Context, ask service.Ask) error
 	Ready() error
 }
 

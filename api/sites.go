@@ -212,6 +212,18 @@ func (c *call) revokeToken() error {
 	return nil
 }
 
+func (c *call) acceptClock() error {
+	ask, err := c.ask()
+	if err == nil {
+		err = c.AcceptClock(c.r.Context(), ask)
+	}
+	if err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 func (c *call) health() error {
 	return c.answer(http.StatusOK, form.Health{Status: "ok", Time: form.TimeOf(c.Now())})
 }

@@ -29,8 +29,10 @@ type Core struct {
 	cards *btree.BTreeG[*card] // by id
 	last  *card                // the one last asked for: changes to a request come together
 	over  []string             // ids of those that are over, in the order in which they ended
-	keep  int                  // as many of them are remembered
-	keys  keys
+
+	overCost int64 // what they take, in bytes
+	keep     int   // as many of them are remembered
+	keys     keys
 
 	shadows map[string]*shadow // by site
 
@@ -305,6 +307,7 @@ func (c *Core) update(k *card, x *change.Change, now berth.Time) {
 	case change.Queued:
 		if k.end != "" { // the id is used again
 			c.over = slices.DeleteFunc(c.over, func(id string) bool { return id == k.id })
+			c.overCost -= k.cost()
 			*k = card{id: k.id, version: k.version, changed: now, created: now, written: k.written}
 		}
 		k.request = x.Request
@@ -337,13 +340,38 @@ func (c *Core) finish(k *card, end State) {
 	}
 	k.end = end
 	c.over = append(c.over, k.id)
-	if extra := len(c.over) - c.keep; extra > 0 && extra >= c.keep/8 {
-		for _, old := range c.over[:extra] {
-			c.cards.Delete(&card{id: old})
-			c.last = nil
-		}
-		c.over = slices.Clone(c.over[extra:])
+	c.overCost += k.cost()
+	if len(c.over) > c.keep+c.keep/8 || c.overCost > maxOver {
+		c.forget()
 	}
+}
+
+// maxOver bounds what is remembered of requests that are over, in bytes.
+const maxOver = 256 << 20
+
+// cost returns about how many bytes a card takes with its request.
+func (k *card) cost() int64 { return 512 + requestCost(k.request) }
+
+// requestCost returns about how many bytes a request takes.
+func requestCost(r *berth.Request) int64 {
+	cost := len(r.ID)
+	for i := range r.Parts {
+		p := &r.Parts[i]
+		cost += 64 + 16*len(p.Variants) + 8*len(p.Eligible.Runs())
+	}
+	return int64(cost)
+}
+
+// forget forgets the oldest that are over, some more than has to be, so that this is
+// rare.
+func (c *Core) forget() {
+	n := 0
+	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver/8*7); n++ {
+		k, _ := c.cards.Delete(&card{id: c.over[n]})
+		c.overCost -= k.cost()
+	}
+	c.last = nil
+	c.over = slices.Clone(c.over[n:])
 }
 
 // view shows a card to clients.

@@ -83,13 +83,14 @@ var (
 	peDesc   = prometheus.NewDesc("berth_pes", "PEs of a pool.", []string{"site", "pool"}, nil)
 	freeDesc = prometheus.NewDesc("berth_pes_free", "PEs of a pool that are neither promised nor out of use now.", []string{"site", "pool"}, nil)
 	idleDesc = prometheus.NewDesc("berth_reserved_unused_pes", "PEs of reservations that have started and are not in use yet.", nil, nil)
+	skewDesc = prometheus.NewDesc("berth_clock_skew_seconds", "Seconds by which the machine's clock is off; 0 if it is believed.", nil, nil)
 	upDesc   = prometheus.NewDesc("berth_site_reachable", "1 if the last look at a managed site succeeded.", []string{"site"}, nil)
 	gapDesc  = prometheus.NewDesc("berth_site_drift", "Reservations at a managed site that are not as promised and could not be put right.", []string{"site"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, upDesc, gapDesc, shadowDesc, waitDesc, openDesc} {
+	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, skewDesc, upDesc, gapDesc, shadowDesc, waitDesc, openDesc} {
 		out <- d
 	}
 }
@@ -139,6 +140,7 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(l.Free), l.Resource.Site, l.Resource.Name)
 	}
 	out <- prometheus.MustNewConstMetric(idleDesc, prometheus.GaugeValue, float64(s.unused))
+	out <- prometheus.MustNewConstMetric(skewDesc, prometheus.GaugeValue, g.host.timekeeper.skew().Seconds())
 	for name, k := range g.host.sites {
 		view, up := k.look(), 0.0
 		if view.Reachable {

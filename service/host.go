@@ -28,8 +28,15 @@ type Options struct {
 	// Managers bring managed sites and what the engine promises into line, by
 	// the site's name.
 	Managers map[string]Manager
-	// Clock returns the time; nil is the machine's. Only tests set it.
-	Clock func() time.Time
+	// ClockFile keeps a time at which the machine's clock was right, for the next start;
+	// empty for none.
+	ClockFile string
+	// Clock returns the time, Monotonic how much has passed, whatever the clock says,
+	// and Uptime for how long the machine has been up; nil are the machine's. Only tests
+	// set them.
+	Clock     func() time.Time
+	Monotonic func() time.Duration
+	Uptime    Uptime
 }
 
 const (
@@ -45,12 +52,13 @@ type Host struct {
 	core    *Core // of the loop alone
 	writer  *journal.Writer
 
-	line    line // what the loop is to do
-	model   atomic.Pointer[model]
-	stop    chan struct{}
-	stopped chan struct{} // the loop does nothing any more
-	closed  chan struct{} // and everybody has been answered
-	closing sync.Once
+	timekeeper *timekeeper
+	line       line // what the loop is to do
+	model      atomic.Pointer[model]
+	stop       chan struct{}
+	stopped    chan struct{} // the loop does nothing any more
+	closed     chan struct{} // and everybody has been answered
+	closing    sync.Once
 
 	durable   barrier
 	offers    offers
@@ -86,9 +94,6 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if options.SnapshotEvery == 0 {
 		options.SnapshotEvery = defaultSnapshotEvery
 	}
-	if options.Clock == nil {
-		options.Clock = time.Now
-	}
 	core, err := recoverAtStart(ctx, &options)
 	if err != nil {
 		return nil, err
@@ -98,6 +103,10 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
 		undecided: map[string][]waiting{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{},
+	}
+	h.timekeeper = newTimekeeper(&options, core.engine.Now())
+	if err := h.timekeeper.err(); err != nil {
+		h.log.Error("the clock is not believed", "error", err)
 	}
 	if err := h.checkShadows(); err != nil {
 		return nil, err
@@ -120,12 +129,13 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 }
 
 // clock returns the time in whole seconds, never before the engine's.
-func (h *Host) clock() berth.Time {
-	return max(berth.Time(h.options.Clock().Unix()), h.core.engine.Now())
-}
+func (h *Host) clock() berth.Time { return max(h.Now(), h.core.engine.Now()) }
 
 // Now returns the service's time.
-func (h *Host) Now() berth.Time { return berth.Time(h.options.Clock().Unix()) }
+func (h *Host) Now() berth.Time {
+	now, _ := h.timekeeper.now()
+	return berth.Time(now.Unix())
+}
 
 // Close answers whoever waits, takes a snapshot, and stops. It does not close
 // the journal. A second call does nothing.
@@ -157,7 +167,7 @@ func (h *Host) run() {
 		case <-h.line.ready:
 			h.serve()
 		case <-timer.C:
-			h.wake()
+			h.wakeIfDue()
 		case <-h.stop:
 			for do, ok := h.line.pop(); ok; do, ok = h.line.pop() {
 				do()
@@ -190,6 +200,9 @@ func (h *Host) serve() {
 
 // wakeIfDue lets everything happen that is due by now, if anything is.
 func (h *Host) wakeIfDue() {
+	if _, believed := h.timekeeper.now(); !believed {
+		return
+	}
 	if at, due := h.core.engine.Next(); due && at <= h.clock() {
 		h.wake()
 	}
@@ -197,9 +210,13 @@ func (h *Host) wakeIfDue() {
 
 // arm sets the timer to when the engine wants to be woken.
 func (h *Host) arm(timer *time.Timer) {
-	wait := time.Hour
+	now, believed := h.timekeeper.now()
+	wait := witnessEvery
 	if at, ok := h.core.engine.Next(); ok {
-		wait = min(wait, max(0, time.Unix(int64(at), 0).Sub(h.options.Clock())))
+		wait = min(wait, max(0, time.Unix(int64(at), 0).Sub(now)))
+	}
+	if !believed {
+		wait = distrust
 	}
 	timer.Reset(wait)
 }
@@ -358,8 +375,12 @@ func (h *Host) Ready() error {
 	default:
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.dead
+	dead := h.dead
+	h.mu.Unlock()
+	if dead != nil {
+		return dead
+	}
+	return h.timekeeper.err()
 }
 
 // Stopped is closed once the service does nothing any more.
@@ -377,7 +398,12 @@ func (h *Host) abandon(err error) {
 
 // newID returns an id that nobody else has, later ones behind earlier ones.
 func (h *Host) newID() string {
-	return ulid.MustNew(ulid.Timestamp(h.options.Clock()), rand.Reader).String()
+	return ulid.MustNew(ulid.Timestamp(h.clockTime()), rand.Reader).String()
+}
+
+func (h *Host) clockTime() time.Time {
+	now, _ := h.timekeeper.now()
+	return now
 }
 
 // barrier lets those go on that wait for a record to be durable.

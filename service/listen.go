@@ -9,62 +9,110 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
+// What is kept for those who listen: so many notices, as far as they take no more than
+// so many bytes. All read the same log, each from his place on.
 const (
-	// recent is how many notices are kept for those who come back.
-	recent = 1 << 16
-	// behind is how many notices a listener may be behind before he is cut off.
-	behind = 1 << 12
+	maxRecent     = 1 << 16
+	maxRecentCost = 128 << 20
 )
 
 // hearers tells what happened to those who listen.
 type hearers struct {
 	mu     *sync.Mutex
-	ring   []Notice // the latest, in order
-	list   map[chan Notice]struct{}
+	log    []Notice // the latest, in order; what was told is not written any more
+	cost   int64    // what they take, in bytes
+	last   uint64   // number of the last one that was told
+	lost   uint64   // number of the last one that is no longer kept
+	more   chan struct{}
 	closed bool
-	lost   uint64 // number of the last notice that is no longer kept
 }
 
 // newHearers begins behind the record of a number.
 func newHearers(number uint64) hearers {
-	return hearers{mu: new(sync.Mutex), list: map[chan Notice]struct{}{}, lost: number << noticeBits}
+	begin := number << noticeBits
+	return hearers{mu: new(sync.Mutex), more: make(chan struct{}), last: begin, lost: begin}
 }
 
-// tell tells everybody. Who is too far behind is cut off; he can come back
-// behind the last notice that he got.
+// tell tells everybody.
 func (h *hearers) tell(notices []Notice) {
 	if len(notices) == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ring = append(h.ring, notices...)
-	if extra := len(h.ring) - recent; extra > recent/4 {
-		h.lost = h.ring[extra-1].Number
-		h.ring = append([]Notice(nil), h.ring[extra:]...)
+	h.log = append(h.log, notices...)
+	h.last = notices[len(notices)-1].Number
+	for i := range notices {
+		h.cost += notices[i].cost()
 	}
-	for hearer := range h.list {
-		for i := range notices {
-			select {
-			case hearer <- notices[i]:
-				continue
-			default:
-			}
-			delete(h.list, hearer)
-			close(hearer)
-			break
-		}
+	if len(h.log) > maxRecent+maxRecent/4 || h.cost > maxRecentCost {
+		h.forget()
+	}
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+// forget forgets the oldest, some more than has to be. Who reads them goes on with the
+// log as it was.
+func (h *hearers) forget() {
+	n := 0
+	for ; n < len(h.log)-1 && (len(h.log)-n > maxRecent || h.cost > maxRecentCost/4*3); n++ {
+		h.cost -= h.log[n].cost()
+	}
+	if n > 0 {
+		h.lost = h.log[n-1].Number
+		h.log = slices.Clone(h.log[n:])
 	}
 }
+
+// cost returns about how many bytes a notice takes with its request.
+func (n *Notice) cost() int64 { return 512 + requestCost(&n.Reservation.Request) }
 
 func (h *hearers) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
-	for hearer := range h.list {
-		delete(h.list, hearer)
-		close(hearer)
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+// place returns the notice behind which somebody begins, who has seen one; 0 is from
+// now on.
+func (h *hearers) place(after uint64) (uint64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed:
+		return 0, berth.Errorf(berth.Unavailable, "events", "the service stops")
+	case after == 0:
+		return h.last, nil
+	case after < h.lost:
+		return 0, berth.Errorf(berth.NotFound, "last_event_id", "what followed %d is no longer kept; look at everything anew and listen from now on", after)
 	}
+	return after, nil
+}
+
+// read returns what is behind a notice, which must not be written, or a channel that is
+// closed once there may be something. The error says that there will be no more.
+func (h *hearers) read(after uint64) (notices []Notice, more <-chan struct{}, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if after < h.lost {
+		return nil, nil, berth.Errorf(berth.Unavailable, "events", "too far behind; go on behind the last one")
+	}
+	from, _ := slices.BinarySearchFunc(h.log, after+1, func(n Notice, number uint64) int {
+		if n.Number < number {
+			return -1
+		}
+		return 1
+	})
+	switch notices = h.log[from:len(h.log):len(h.log)]; {
+	case len(notices) > 0:
+		return notices, nil, nil
+	case h.closed:
+		return nil, nil, berth.Errorf(berth.Unavailable, "events", "the service stops; go on behind the last one")
+	}
+	return nil, h.more, nil
 }
 
 // Listen yields what happens to reservations that somebody may see, after the
@@ -73,58 +121,29 @@ func (h *hearers) close() {
 // if the listener was too slow or the service stops. It listens from the call on, also
 // before the sequence is read; the sequence can be read once.
 func (h *Host) Listen(ctx context.Context, by Principal, after uint64) iter.Seq2[Notice, error] {
-	hearer := make(chan Notice, behind)
-	missed, err := h.hearers.join(hearer, after)
-	unread := context.AfterFunc(ctx, func() { h.hearers.leave(hearer) })
+	at, err := h.hearers.place(after)
 	return func(yield func(Notice, error) bool) {
-		if err != nil {
-			yield(Notice{}, err)
-			return
-		}
-		unread()
-		defer h.hearers.leave(hearer)
-		for i := range missed {
-			if by.Owns(missed[i].Reservation.Request.User) && !yield(missed[i], nil) {
-				return
+		for err == nil {
+			var notices []Notice
+			var more <-chan struct{}
+			if notices, more, err = h.hearers.read(at); err != nil {
+				break
 			}
-		}
-		for {
+			for i := range notices {
+				at = notices[i].Number
+				if by.Owns(notices[i].Reservation.Request.User) && (ctx.Err() != nil || !yield(notices[i], nil)) {
+					return
+				}
+			}
+			if len(notices) > 0 {
+				continue
+			}
 			select {
-			case n, open := <-hearer:
-				if !open {
-					yield(Notice{}, berth.Errorf(berth.Unavailable, "events", "too far behind, or the service stops; go on behind the last one"))
-					return
-				}
-				if by.Owns(n.Reservation.Request.User) && !yield(n, nil) {
-					return
-				}
+			case <-more:
 			case <-ctx.Done():
 				return
 			}
 		}
+		yield(Notice{}, err)
 	}
-}
-
-// join adds a hearer and returns what he has missed.
-func (h *hearers) join(hearer chan Notice, after uint64) ([]Notice, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil, berth.Errorf(berth.Unavailable, "events", "the service stops")
-	}
-	if after > 0 && after < h.lost {
-		return nil, berth.Errorf(berth.NotFound, "last_event_id", "what followed %d is no longer kept; look at everything anew and listen from now on", after)
-	}
-	var missed []Notice
-	if from := slices.IndexFunc(h.ring, func(n Notice) bool { return n.Number > after }); after > 0 && from >= 0 {
-		missed = slices.Clone(h.ring[from:])
-	}
-	h.list[hearer] = struct{}{}
-	return missed, nil
-}
-
-func (h *hearers) leave(hearer chan Notice) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.list, hearer)
 }

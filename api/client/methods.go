@@ -251,6 +251,11 @@ func (c *Client) AddToken(ctx context.Context, user, role, note string) (t form.
 	return t, err
 }
 
+// AcceptClock has the service believe its machine's clock as it is.
+func (c *Client) AcceptClock(ctx context.Context) error {
+	return c.send(ctx, http.MethodPost, "/v1/clock/accept", Action{}, nil, nil)
+}
+
 // RevokeToken makes a token worthless.
 func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	return c.send(ctx, http.MethodDelete, "/v1/tokens/"+url.PathEscape(id), Action{}, nil, nil)

@@ -140,6 +140,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	}
 	host, err := service.Open(ctx, service.Options{
 		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managers, Keep: set.keep,
+		ClockFile: filepath.Join(set.data, "clock.json"),
 	})
 	if err != nil {
 		return err

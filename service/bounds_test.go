@@ -1,0 +1,68 @@
+package service
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// What is remembered of requests that were refused is bounded by what it takes, and not
+// by their number alone.
+func TestWhatIsOverIsBoundedInBytes(t *testing.T) {
+	core, err := newCore(engine.Config{Sites: []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Late}}}}}, "test", 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variants := make([]berth.Variant, 20_000)
+	for i := range variants {
+		variants[i] = berth.Variant{NPE: 2, Duration: berth.Duration(i + 1)}
+	}
+	for i := range 1000 {
+		r := berth.Rigid(fmt.Sprint(i), 0, 0, 100_000, 2, 10)
+		r.Parts[0].Variants = variants
+		event := engine.Submit(&r)
+		core.Step(0, &event, Key{})
+	}
+	sum := int64(0)
+	core.cards.Scan(func(k *card) bool {
+		sum += k.cost()
+		return true
+	})
+	if sum != core.overCost || sum > maxOver || len(core.over) != core.cards.Len() {
+		t.Errorf("%d bytes of %d are remembered, %d counted; %d of %d cards", sum, maxOver, core.overCost, len(core.over), core.cards.Len())
+	}
+	if n := core.cards.Len(); n < 500 || n == 1000 {
+		t.Errorf("%d are remembered", n)
+	}
+	if k := core.card("999"); k == nil || k.end != Refused {
+		t.Error("the last one is forgotten")
+	}
+}
+
+// Notices are kept as far as they take no more than their bound; who is behind what is
+// kept is told so, and who reads goes on in the log that all share.
+func TestNoticesAreBoundedInBytes(t *testing.T) {
+	h := newHearers(0)
+	wide := berth.Rigid("r", 0, 0, 100, 1, 10)
+	wide.Parts[0].Variants = make([]berth.Variant, 100_000)
+	slow, err := h.place(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		h.tell([]Notice{{Number: uint64(i + 1), Reservation: Reservation{Request: wide}}})
+	}
+	if h.cost > maxRecentCost || len(h.log) < 20 || h.lost == 0 {
+		t.Errorf("%d notices of %d bytes, %d are lost", len(h.log), h.cost, h.lost)
+	}
+	if _, _, err := h.read(slow); err == nil {
+		t.Error("who is too far behind goes on")
+	}
+	a, _, errA := h.read(h.lost)
+	b, _, errB := h.read(h.lost + 1)
+	if errA != nil || errB != nil || len(a) != len(h.log) || len(b) != len(a)-1 || &a[1] != &b[0] {
+		t.Errorf("%d and %d notices of %d, %v %v", len(a), len(b), len(h.log), errA, errB)
+	}
+}
