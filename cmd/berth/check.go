@@ -46,7 +46,13 @@ as a schedule exits 2. FILE may be compressed; - is stdin.`,
 			case pes != 0 && sitesFile != "":
 				return usagef(cmd, "--pes: given beside --sites, which tells the sizes; want one of the two")
 			case sitesFile != "":
-				file, err := sites.Open(sitesFile)
+				files := claims{cmd: cmd}
+				files.reads("FILE.jsonl", args...)
+				files.reads("--sites", sitesFile)
+				if err := files.apart(); err != nil {
+					return err
+				}
+				file, err := readInput(a, sitesFile, sites.Open, sites.Read)
 				if err == nil {
 					err = file.Described()
 				}
@@ -109,7 +115,7 @@ func (a *app) check(path, format string, options check.Options) error {
 // input opens a file to read, compressed or not; - is stdin. name is how
 // messages call it.
 func (a *app) input(path string) (in io.ReadCloser, name string, err error) {
-	if path == "-" {
+	if path == stdStream {
 		in, name = io.NopCloser(a.stdin), "stdin"
 	} else {
 		file, err := os.Open(path)

@@ -265,7 +265,7 @@ func (flags *forecastFlags) validate(cmd *cobra.Command) error {
 	case !flags.evaluate && (flags.first > 0 || flags.every > 0):
 		return usagef(cmd, "--first and --every: apply to --evaluate")
 	case flags.plot != "":
-		if _, ok := plot.FormatOf(flags.plot); !ok {
+		if _, ok := figureFormat(flags.plot); !ok {
 			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
 				flags.plot, strings.Join(plot.Formats(), " or ."))
 		}
@@ -276,6 +276,13 @@ func (flags *forecastFlags) validate(cmd *cobra.Command) error {
 // forecast runs the command.
 func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) error {
 	if err := flags.validate(cmd); err != nil {
+		return err
+	}
+	files := claims{cmd: cmd}
+	files.reads("FILE.csv", path)
+	files.writes("--plot", flags.plot)
+	files.shows()
+	if err := files.apart(); err != nil {
 		return err
 	}
 	if flags.plot != "" {

@@ -21,13 +21,13 @@ type grid struct {
 	rebind bool
 }
 
-// settle checks the flags of a simulation and returns its machine, the bindings of
+// settleSim checks the flags of a simulation and returns its machine, the bindings of
 // which become those of the flags, and the scheduler for it.
-func settle(cmd *cobra.Command, flags *simFlags) (*grid, engine.Config, error) {
+func (a *app) settleSim(cmd *cobra.Command, flags *simFlags) (*grid, engine.Config, error) {
 	if err := flags.validate(cmd); err != nil {
 		return nil, engine.Config{}, err
 	}
-	machine, err := openGrid(cmd, flags)
+	machine, err := a.openGrid(cmd, flags)
 	if err != nil {
 		return nil, engine.Config{}, err
 	}
@@ -37,7 +37,7 @@ func settle(cmd *cobra.Command, flags *simFlags) (*grid, engine.Config, error) {
 }
 
 // openGrid reads the sites file, if there is one.
-func openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
+func (a *app) openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
 	g := &grid{rebind: cmd.Flags().Changed("bind")}
 	if flags.sites == "" {
 		return g, nil
@@ -45,7 +45,7 @@ func openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
 	if err := unfit(cmd, "a machine of one pool; the sites file tells the sizes", "pes"); err != nil {
 		return nil, err
 	}
-	file, err := sites.Open(flags.sites)
+	file, err := readInput(a, flags.sites, sites.Open, sites.Read)
 	if err != nil {
 		return nil, err
 	}

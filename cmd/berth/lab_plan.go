@@ -198,7 +198,7 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 			panic("lab: " + err.Error()) // it was read before
 		}
 	}
-	machine, config, err := settle(cmd, flags)
+	machine, config, err := l.app.settleSim(cmd, flags)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,6 @@ func (l *labPlanner) settings() error {
 		digests = append(digests, lab.Setting{Name: "SHA-256 of " + name, Value: sum})
 		return nil
 	}
-	files := []string{"workload", "sites", "outages"}
 	var failed error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		_, is := rigid[f.Name]
@@ -272,7 +271,7 @@ func (l *labPlanner) settings() error {
 			return
 		}
 		value := textOf(f)
-		if slices.Contains(files, f.Name) {
+		if slices.Contains(sweptFiles, f.Name) {
 			name := filepath.Base(value)
 			failed = digest(name, value)
 			value = name
@@ -280,7 +279,7 @@ func (l *labPlanner) settings() error {
 		l.plan.Settings = append(l.plan.Settings, lab.Setting{Name: f.Name, Value: value})
 	})
 	for _, d := range l.plan.Dimensions {
-		if slices.Contains(files, d.Name) {
+		if slices.Contains(sweptFiles, d.Name) {
 			for _, path := range d.Values {
 				failed = errors.Join(failed, digest(path, path))
 			}

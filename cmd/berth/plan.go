@@ -59,17 +59,20 @@ func (a *app) plan(cmd *cobra.Command, path string, flags *planFlags) error {
 	if err := flags.validate(cmd); err != nil {
 		return err
 	}
+	if err := flags.claims(cmd, path, nil).apart(); err != nil {
+		return err
+	}
 	if err := flags.writable(); err != nil {
 		return err
 	}
 	if flags.sites != "" {
-		return a.planSites(path, flags)
+		return a.planSites(cmd, path, flags)
 	}
 	p, err := a.openPlanning(cmd, path, flags)
 	if err != nil {
 		return err
 	}
-	results, err := p.results(flags)
+	results, err := a.results(p, flags)
 	if err != nil {
 		return err
 	}
@@ -163,7 +166,7 @@ func (flags *planFlags) validate(cmd *cobra.Command) error {
 	case cmd.Flags().Changed("seed") && !flags.alpha.drawn:
 		return usagef(cmd, "--seed: applies to --alpha uniform:X; nothing else is drawn")
 	case flags.plot != "":
-		if _, ok := plot.FormatOf(flags.plot); !ok {
+		if _, ok := figureFormat(flags.plot); !ok {
 			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
 				flags.plot, strings.Join(plot.Formats(), " or ."))
 		}

@@ -75,7 +75,7 @@ func (a *app) openBookings(cmd *cobra.Command, p *planning, flags *planFlags) er
 	if flags.partition > 0 {
 		options.Keep = func(r *workload.Record) bool { return int(r.Partition) == flags.partition }
 	}
-	file, err := workload.OpenBookings(flags.bookings, options)
+	file, err := a.readBookings(flags.bookings, options)
 	if err != nil {
 		return err
 	}

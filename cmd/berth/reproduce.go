@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -155,6 +156,9 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 	if err != nil {
 		return err
 	}
+	if err := flags.apart(cmd, []*reproduceFlags{flags}, flags.out); err != nil {
+		return err
+	}
 	var folder *outputFolder
 	if cmd.Flags().Changed(outFlag) {
 		if folder, err = openFolder(flags.out); err != nil {
@@ -206,6 +210,29 @@ func (flags *reproduceFlags) kept() string {
 		return "nothing was written"
 	}
 	return "finished measurements are in " + flags.cells + "; the same command goes on from there"
+}
+
+// apart refuses outputs that are inputs or other outputs, and streams: what is
+// kept is read again. Each of the given flags is for a paper; folders are those of
+// --out.
+func (flags *reproduceFlags) apart(cmd *cobra.Command, papers []*reproduceFlags, folders ...string) error {
+	files := claims{cmd: cmd}
+	for _, one := range papers {
+		files.reads("--merge", one.merge...)
+		files.writes("--cells", one.cells)
+	}
+	if flags.data != "" {
+		files.looksIn("--data", flags.data, filepath.Join(flags.data, "swf"), filepath.Join(flags.data, "bandwidth"))
+	}
+	if err := files.filesOnly(); err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if err := files.fills("--"+outFlag, folder); err != nil {
+			return err
+		}
+	}
+	return files.apart()
 }
 
 // options turns the flags into what the experiments take.

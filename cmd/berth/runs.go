@@ -117,15 +117,23 @@ func (s *shared) done() {
 // newBatch lists the runs that the flags ask for.
 func newBatch(flags *simFlags, src *source, machine *grid, config engine.Config) *batch {
 	b := &batch{pes: src.pes, machine: machine, config: config}
-	passes := []string{""}
-	if src.jobs {
-		passes = flags.backfills
-	}
+	b.runs = flags.runs(src.jobs)
 	for r := range flags.replications {
 		s := &shared{make: func() (*sim.Workload, error) { return src.work(r + 1) }}
-		s.left.Store(int32(len(flags.policies) * len(flags.binds) * len(passes)))
+		s.left.Store(int32(len(b.runs) / flags.replications))
 		b.shared = append(b.shared, s)
 	}
+	return b
+}
+
+// runs lists the runs that the flags ask for, in the order of the output. Passes
+// are compared where there are ordinary jobs.
+func (flags *simFlags) runs(jobs bool) []simRun {
+	passes := []string{""}
+	if jobs && len(flags.backfills) > 0 {
+		passes = flags.backfills
+	}
+	var runs []simRun
 	for _, name := range flags.policies {
 		for _, bind := range flags.binds {
 			for _, pass := range passes {
@@ -135,12 +143,27 @@ func newBatch(flags *simFlags, src *source, machine *grid, config engine.Config)
 						keepLines: flags.plot != "" && r == 1,
 					}
 					run.schedule = scheduleName(flags, &run)
-					b.runs = append(b.runs, run)
+					runs = append(runs, run)
 				}
 			}
 		}
 	}
-	return b
+	return runs
+}
+
+// scheduleNames returns the files that runs may write their schedules to, whether
+// the workload has ordinary jobs or not.
+func (flags *simFlags) scheduleNames() []string {
+	var names []string
+	for _, jobs := range []bool{false, true} {
+		if jobs && len(flags.backfills) < 2 {
+			break // the names would be the same
+		}
+		for _, run := range flags.runs(jobs) {
+			names = append(names, run.schedule)
+		}
+	}
+	return names
 }
 
 // scheduleName returns the file for a run's schedule: the name given, with
@@ -269,7 +292,7 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 		return nil, err
 	}
 	if run.schedule != "" {
-		if err := writeSchedule(run.schedule, lines); err != nil {
+		if err := a.writeSchedule(run.schedule, lines); err != nil {
 			return nil, err
 		}
 	}
@@ -281,8 +304,8 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 }
 
 // writeSchedule writes a schedule file, compressed if its name ends in .gz.
-func writeSchedule(path string, lines []berth.Line) error {
-	out, err := create("schedule", path)
+func (a *app) writeSchedule(path string, lines []berth.Line) error {
+	out, err := a.create("schedule", path)
 	if err != nil {
 		return err
 	}

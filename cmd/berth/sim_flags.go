@@ -323,6 +323,9 @@ Without end they last, without pes they are of the whole pool; one site or pool
 need not be named. Times are seconds of the log's own clock. Lengths D are
 seconds, or read like 90m, 1d12h, 02:30:00 or PT2H30M.
 
+- as the name of a file is stdin, or stdout for --schedule and --plot; the figures
+then go to stderr. No output may be an input or another output.
+
 Models:
 
 ` + modelList() + `

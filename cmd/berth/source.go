@@ -93,7 +93,7 @@ func (a *app) prepare(cmd *cobra.Command, flags *simFlags, machine *grid) (*sour
 	if all > 0 {
 		src.pes, src.sites = all, len(machine.file.Sites)
 	}
-	if src.work, err = withFailures(flags, machine.sites(src.pes, berth.Early), src.work); err != nil {
+	if src.work, err = a.withFailures(flags, machine.sites(src.pes, berth.Early), src.work); err != nil {
 		return nil, nil, err
 	}
 	first, err := src.work(1)
@@ -118,7 +118,7 @@ func (a *app) read(path string, o workload.Options) (*workload.Workload, error) 
 	if work := a.logs[key]; work != nil {
 		return work, nil
 	}
-	work, err := workload.Open(path, o)
+	work, err := a.readWorkload(path, o)
 	if err == nil && a.logs != nil {
 		a.logs[key] = work
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -59,11 +60,14 @@ func runsOf(requests []berth.Request, runs []berth.Duration, noisy bool) ([]bert
 
 // withFailures adds to workloads the outages of a file, which are the same in
 // every replication, and those that are drawn.
-func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Workload, error)) (func(int) (*sim.Workload, error), error) {
+func (a *app) withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Workload, error)) (func(int) (*sim.Workload, error), error) {
 	var known []workload.Outage
 	if flags.outages != "" {
 		var err error
-		if known, err = workload.OpenOutages(flags.outages, sites); err != nil {
+		known, err = readInput(a, flags.outages,
+			func(path string) ([]workload.Outage, error) { return workload.OpenOutages(path, sites) },
+			func(r io.Reader, name string) ([]workload.Outage, error) { return workload.ReadOutages(r, name, sites) })
+		if err != nil {
 			return nil, err
 		}
 	}
