@@ -76,7 +76,7 @@ func (a *app) withFailures(flags *simFlags, sites []berth.Site, made func(int) (
 		if err != nil || len(work.Requests) == 0 {
 			return work, err
 		}
-		outages := slices.Clone(known)
+		outages := slices.Values(known)
 		if flags.failures.pes > 0 {
 			during := berth.Interval{Start: work.Requests[0].Arrival, End: work.Requests[len(work.Requests)-1].Arrival}
 			failures := workload.Failures{
@@ -87,13 +87,13 @@ func (a *app) withFailures(flags *simFlags, sites []berth.Site, made func(int) (
 			if err != nil {
 				return nil, err
 			}
-			if outages = append(outages, drawn...); len(known) > 0 {
-				outages = workload.MergeOutages(outages)
-			}
+			outages = workload.MergeWith(known, drawn)
 		}
-		for _, o := range outages {
-			if o.Until > 0 { // else it was over when the engine's time begins
-				work.Outages = append(work.Outages, sim.Outage(o))
+		work.Outages = func(yield func(sim.Outage) bool) {
+			for o := range outages {
+				if o.Until > 0 && !yield(sim.Outage(o)) { // else it was over when the engine's time begins
+					return
+				}
 			}
 		}
 		return work, nil
