@@ -262,15 +262,16 @@ func (flags *forecastFlags) validate(cmd *cobra.Command) error {
 		return usagef(cmd, "--bytes: does not go with --evaluate, which chooses amounts itself")
 	case flags.evaluate && flags.plot != "":
 		return usagef(cmd, "--plot: draws a forecast; does not go with --evaluate")
-	case !flags.evaluate && (flags.first > 0 || flags.every > 0):
-		return usagef(cmd, "--first and --every: apply to --evaluate")
 	case flags.plot != "":
 		if _, ok := figureFormat(flags.plot); !ok {
 			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
 				flags.plot, strings.Join(plot.Formats(), " or ."))
 		}
 	}
-	return nil
+	return refuseIdle(cmd, []need{
+		{flags.evaluate, "--evaluate", []string{"first", "every"}},
+		{!flags.evaluate, "a forecast; --evaluate moves nothing", []string{"least-rate"}},
+	})
 }
 
 // forecast runs the command.

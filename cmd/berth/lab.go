@@ -135,8 +135,11 @@ func (a *app) lab(cmd *cobra.Command, flags *labFlags) error {
 		if options.Shard, err = lab.ParseShard(flags.shard); err != nil {
 			return err
 		}
-		if options.Shard.N > 1 && cmd.Flags().Changed(outFlag) {
-			return usagef(cmd, "--shard gives no report; put the shards together with berth lab merge, and --out there")
+		if err := refuseIdle(cmd, []need{{
+			options.Shard.N == 1, "a report, of which --shard gives none; put the shards together with berth lab merge, and want it there",
+			[]string{outFlag, "output", "baseline"},
+		}}); err != nil {
+			return err
 		}
 		if flags.cells == "" {
 			return usagef(cmd, "--cells: missing; what --shard %s does must be kept in a file", flags.shard)

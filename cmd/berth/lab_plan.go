@@ -218,8 +218,8 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 			return err
 		}
 	}
-	src := *l.sources[key] // of which refuse may change what there may be
-	if err := src.refuse(cmd, flags, &config); err != nil {
+	src := *l.sources[key] // of which fit may change what there may be
+	if err := src.fit(cmd, flags, machine, &config); err != nil {
 		return err
 	}
 	config.Sites, config.Place = machine.sites(src.pes, berth.Binding(flags.binds[0])), flags.policies[0]

@@ -163,18 +163,17 @@ func (flags *planFlags) validate(cmd *cobra.Command) error {
 		return usagef(cmd, "--tightest: searches for a deadline, and --deadline gives one; want one of the two")
 	case len(flags.planners) == 1 && flags.planners[0].Goal == workflow.Deadline && !flags.deadline.set && !flags.tightest:
 		return usagef(cmd, "--deadline: missing; %s plans backwards from one; want --deadline T or --tightest", flags.planners[0].Name)
-	case cmd.Flags().Changed("seed") && !flags.alpha.drawn:
-		return usagef(cmd, "--seed: applies to --alpha uniform:X; nothing else is drawn")
 	case flags.plot != "":
 		if _, ok := figureFormat(flags.plot); !ok {
 			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
 				flags.plot, strings.Join(plot.Formats(), " or ."))
 		}
 	}
-	if flags.bookings == "" {
-		if err := unfit(cmd, "a log of --bookings", "partition", "strict"); err != nil {
-			return err
-		}
+	if err := flags.checkWays(cmd); err != nil {
+		return err
 	}
-	return flags.checkWays(cmd)
+	return refuseIdle(cmd, []need{
+		{flags.bookings != "", "a log of --bookings", []string{"partition", "strict"}},
+		{flags.alpha.drawn, "--alpha uniform:X; nothing else is drawn", []string{"seed"}},
+	})
 }

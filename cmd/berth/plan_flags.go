@@ -198,6 +198,7 @@ func (i *instant) Set(text string) error {
 type serial struct {
 	x     float64
 	drawn bool
+	given bool // on the command line
 }
 
 var _ pflag.Value = (*serial)(nil)
@@ -217,7 +218,7 @@ func (s *serial) String() string {
 
 func (s *serial) Set(text string) error {
 	number, drawn := strings.CutPrefix(text, drawnPrefix)
-	set := serial{drawn: drawn}
+	set := serial{drawn: drawn, given: true}
 	if err := (&portion{&set.x}).Set(number); err != nil {
 		return fmt.Errorf("%q; want a number from 0 to 1, such as 0.2, or %s0.2", text, drawnPrefix)
 	}

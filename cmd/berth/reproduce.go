@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -70,6 +71,9 @@ func (a *app) reproduceCommand() *cobra.Command {
 				return a.reproduceAll(cmd, &flags)
 			}
 			paper, _ := reproduce.PaperNamed(args[0])
+			if err := refuseIdle(cmd, paperNeeds(paper.Name)); err != nil {
+				return err
+			}
 			return a.reproduce(cmd, paper, &flags)
 		},
 	}
@@ -94,6 +98,15 @@ func (a *app) reproduceCommand() *cobra.Command {
 	complete(cmd, "scale", scales())
 	complete(cmd, "output", formats)
 	return cmd
+}
+
+// paperNeeds is the table of what flags need of a paper.
+func paperNeeds(paper string) []need {
+	logs := []string{"availability", "mixed-parallel", "application-aware"}
+	return []need{
+		{paper == "mixed-parallel", "mixed-parallel", []string{"instances"}},
+		{slices.Contains(logs, paper), strings.Join(logs, ", ") + "; " + paper + " reads no data", []string{"data"}},
+	}
 }
 
 func papers() []string {
@@ -258,8 +271,11 @@ func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, err
 		if o.Sweep.Shard, err = reproduce.ParseShard(flags.shard); err != nil {
 			return o, err
 		}
-		if cmd.Flags().Changed(outFlag) && o.Sweep.Shard.N > 1 {
-			return o, usagef(cmd, "--shard gives no report; put the shards together with --merge, and --out there")
+		if err := refuseIdle(cmd, []need{{
+			o.Sweep.Shard.N == 1, "a report, of which --shard gives none; put the shards together with --merge, and want it there",
+			[]string{outFlag, "output"},
+		}}); err != nil {
+			return o, err
 		}
 	}
 	return o, nil

@@ -53,7 +53,7 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := src.refuse(cmd, flags, &config); err != nil {
+	if err := src.fit(cmd, flags, machine, &config); err != nil {
 		return err
 	}
 	batch := newBatch(flags, src, machine, config)
@@ -103,7 +103,7 @@ func (flags *simFlags) validate(cmd *cobra.Command) error {
 // draw writes the figure of the first replication of every policy and binding.
 // Its bars are means over all replications.
 func (a *app) draw(flags *simFlags, src *source, results []*result) error {
-	figure := plot.Figure{Title: src.title(flags), PEs: src.pes}
+	figure := plot.Figure{PEs: src.pes}
 	for _, r := range results {
 		if r.run.replication != 1 {
 			continue
@@ -115,10 +115,13 @@ func (a *app) draw(flags *simFlags, src *source, results []*result) error {
 			requests, seconds := s.shares()
 			figure.Shares = append(figure.Shares, plot.Share{Title: s.title(flags), Requests: requests, PESeconds: seconds})
 		}
-		figure.Title += fmt.Sprintf(" (replication 1 of %d; bars: all)", flags.replications)
 	}
+	figure.Title = src.title(flags)
 	if len(figure.Runs) == 1 {
-		figure.Title += ", " + results[0].run.fullTitle()
+		figure.Title = src.where() + ", " + results[0].run.fullTitle()
+	}
+	if flags.replications > 1 {
+		figure.Title += fmt.Sprintf(" (replication 1 of %d; bars: all)", flags.replications)
 	}
 	out, err := a.create("plot", flags.plot)
 	if err != nil {

@@ -4,10 +4,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/sim"
 	"github.com/berth-hpc/berth/workload"
 )
@@ -98,39 +95,4 @@ func (a *app) withFailures(flags *simFlags, sites []berth.Site, made func(int) (
 		}
 		return work, nil
 	}, nil
-}
-
-// refuse finds flags that were given and mean nothing for what there is. Where
-// everything runs as long as it was given, nothing overruns.
-func (s *source) refuse(cmd *cobra.Command, flags *simFlags, config *engine.Config) error {
-	if config.Immediate == engine.ImmediateQueue {
-		s.jobs = true // what finds no room waits like one
-	}
-	var refusals []error
-	refuse := func(meant bool, where string, names ...string) {
-		if !meant {
-			refusals = append(refusals, unfit(cmd, where, names...))
-		}
-	}
-	refuse(s.requests, "requests; there are only ordinary jobs", "policy", "artime-factor", "deadline-factor", "choice", "immediate", "by-size")
-	refuse(s.jobs, "ordinary jobs; there are none without --as jobs or mixed, or kind job in a file", "waiting-limit", "backfill", "compress", "preempt")
-	refuse(s.requests, "requests beside the jobs; nothing else stops a job", "preempt")
-	refuse(!s.drawn || flags.as == asMixed, "--as mixed", "reserve-share")
-	refuse(slices.Contains(flags.backfills, "conservative"), "--backfill conservative", "compress")
-	refuse(config.Trigger == engine.TriggerOnPeriod, "--trigger every", "every")
-	refuse(s.runs, "run times that differ from what was reserved: --noise, --run-times actual, --as jobs or mixed, or run in a file", "overrun", "extension")
-	if !s.runs {
-		config.Overrun, config.Extension = "", 0
-	}
-	extends := config.Overrun == engine.OverrunRunOn || config.Overrun == engine.OverrunDelay
-	refuse(extends, "--overrun extend or delay", "extension")
-	for _, err := range refusals {
-		if err != nil {
-			return err
-		}
-	}
-	if config.Trigger == engine.TriggerOnPeriod && config.Period == 0 {
-		return usagef(cmd, "--every: missing; want how often --trigger every decides, such as 15m")
-	}
-	return nil
 }
