@@ -20,7 +20,7 @@ help: ## list the targets
 	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 build: ## compile bin/berth
-	go build -trimpath -o bin/berth ./cmd/berth
+	go build -trimpath -buildvcs=auto -o bin/berth ./cmd/berth
 
 run: build ## start the service on this machine, with its data in out/data; Ctrl-C stops it
 	@mkdir -p out

@@ -293,7 +293,7 @@ func (l *labPlanner) settings() error {
 // its version, or where that may be of several, by what it is made of.
 func build() string {
 	name := version()
-	if !strings.HasPrefix(name, "devel") {
+	if !strings.HasPrefix(name, "devel") && !strings.HasSuffix(name, "+dirty") {
 		return name
 	}
 	path, err := os.Executable()
