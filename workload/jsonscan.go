@@ -49,6 +49,7 @@ const (
 	fieldMovedFrom
 	fieldStretches
 	fieldKilobytes
+	fieldPoolPEs
 	fieldRun
 	fieldArray
 	fields
@@ -97,6 +98,7 @@ var jsonFields = [fields]struct {
 	fieldMovedFrom:     {"moved_from", isArray},
 	fieldStretches:     {"stretches", isArray},
 	fieldKilobytes:     {"kilobytes", isInteger},
+	fieldPoolPEs:       {"pool_pes", isInteger},
 	fieldRun:           {"run", isInteger},
 	fieldArray:         {"array", isInteger},
 }

@@ -85,7 +85,8 @@ func (a *app) keepPlans(cmd *cobra.Command, p *planning, results []*planned, fla
 			continue
 		}
 		if flags.schedule != "" {
-			lines := append(slices.Clip(booked), p.taskLines(r, prefix, flags)...)
+			lines := append(slices.Clip(slices.Clone(booked)), p.taskLines(r, prefix, flags)...)
+			tellSizes(lines, sim.OnePool(p.pes, berth.Late))
 			if err := a.writeSchedule(flags.fileOf(flags.schedule, r.planner), lines); err != nil {
 				return err
 			}

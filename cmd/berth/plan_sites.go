@@ -65,6 +65,7 @@ type sitesOutput struct {
 type gridPlanning struct {
 	planning
 	grid  workflow.Grid
+	sites []berth.Site
 	pools []poolOutput
 }
 
@@ -100,7 +101,9 @@ func (a *app) planSites(cmd *cobra.Command, path string, flags *planFlags) error
 		out.Tasks = append(out.Tasks, siteTask{p.flow.Task(i).ID, at.Site, at.Pool, t.NPE, t.Start, t.End})
 	}
 	if flags.schedule != "" {
-		if err := a.writeSchedule(flags.schedule, p.lines(&plan, flags)); err != nil {
+		lines := p.lines(&plan, flags)
+		tellSizes(lines, p.sites)
+		if err := a.writeSchedule(flags.schedule, lines); err != nil {
 			return err
 		}
 	}
@@ -142,6 +145,7 @@ func (a *app) openGridPlanning(path string, flags *planFlags) (*gridPlanning, er
 		return nil, err
 	}
 	p := &gridPlanning{planning: planning{name: flow.Name, flow: flow.Flow, now: flags.now.t}}
+	p.sites = file.Sites
 	p.grid = workflow.Grid{Workflow: flow.Flow, Now: p.now}
 	p.past = berth.Interval{Start: p.now, End: p.now}
 	if flags.bookings != "" {

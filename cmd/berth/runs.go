@@ -18,6 +18,7 @@ import (
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/sim"
+	"github.com/berth-hpc/berth/sites"
 )
 
 // simulator is sim.Replay, or what a test puts in its place.
@@ -292,6 +293,7 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 		return nil, err
 	}
 	if run.schedule != "" {
+		tellSizes(lines, cfg.Sites)
 		if err := a.writeSchedule(run.schedule, lines); err != nil {
 			return nil, err
 		}
@@ -314,6 +316,27 @@ func (a *app) writeSchedule(path string, lines []berth.Line) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return out.keep()
+}
+
+// tellSizes notes the size of each pool on its first line, and of a machine of one
+// pool on the first line of all.
+func tellSizes(lines []berth.Line, on []berth.Site) {
+	if len(lines) > 0 && len(on) == 1 && len(on[0].Pools) == 1 {
+		lines[0].PoolPEs = on[0].Pools[0].PEs
+		return
+	}
+	file := sites.File{Sites: on}
+	told := map[berth.ResourceID]bool{}
+	for i := range lines {
+		line := &lines[i]
+		at := berth.PoolID(line.Site, line.Pool)
+		if line.Site == "" || line.Kind == berth.KindStaging || told[at] {
+			continue
+		}
+		if pes, known := file.Size(line.Site, line.Pool); known {
+			line.PoolPEs, told[at] = pes, true
+		}
+	}
 }
 
 func encode(w io.Writer, compress bool, lines []berth.Line) error {
