@@ -21,6 +21,7 @@ type forecastFlags struct {
 	column, time string
 	by           []string
 	only         string
+	strict       bool
 	unit         rate
 
 	period  berth.Duration // 0 if the measurements are to tell
@@ -80,6 +81,7 @@ func (a *app) forecastCommand() *cobra.Command {
 	f.StringVar(&flags.time, "time", "", "`NAME` of the column of times (default: time, timestamp, unix_time, datetime, date or at, else the first)")
 	f.Var(&columnList{&flags.by}, "by", "columns whose values tell several series of the file apart, between commas")
 	f.StringVar(&flags.only, "only", "", "take only the series with these `VALUES` of --by, between commas")
+	f.BoolVar(&flags.strict, "strict", false, "end at the first bad row")
 	f.Var(&rateOf{&flags.unit}, "unit", "what a value is: "+strings.Join(rateNames(), ", ")+", where the last two are amounts in each period")
 	f.Var(&length{&flags.period, 1}, "period", "length of a period (default: the median distance of the measurements)")
 	f.Var(&whole[int]{&flags.gap, 0, math.MaxInt32}, "gap", "empty periods in a row that repeat the last value; more are a break")
@@ -115,7 +117,7 @@ one case of the level's outer half.
 
 Times are seconds since 1970 or dates, in UTC unless they have a zone. A period
 has the mean of its measurements. An empty field, NA or NaN is no measurement; 0
-is one. A period without any repeats the one before, up to --gap times in a row;
+is one; a bad row is told and passed over, unless --strict. A period without any repeats the one before, up to --gap times in a row;
 a longer pause is a break, behind which the series simply goes on.
 
 Models:
@@ -298,6 +300,7 @@ func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) er
 	if flags.plot != "" && len(data.series) > 1 {
 		return usagef(cmd, "--plot: draws one series, and %s has %d; want --only", file, len(data.series))
 	}
+	a.tell(&data.report)
 	if data.missing > 0 {
 		a.say("berth: %s: %d values are missing", file, data.missing)
 	}
