@@ -271,13 +271,14 @@ func MergeWith(known []Outage, drawn iter.Seq[Outage]) iter.Seq[Outage] {
 // sequence in the order of compareOutages.
 func merged(sorted iter.Seq[Outage]) iter.Seq[Outage] {
 	return func(yield func(Outage) bool) {
-		open := map[berth.ResourceID][]Outage{}    // may become longer
-		lost := map[berth.ResourceID]berth.PESet{} // for good
-		var done outageHeap
+		var (
+			pools []*openOutages // in the order of appearance
+			done  outageHeap
+		)
 		for o := range sorted {
 			first := o.From // of what may still change
-			for id, opened := range open {
-				open[id] = slices.DeleteFunc(opened, func(a Outage) bool {
+			for _, p := range pools {
+				p.open = slices.DeleteFunc(p.open, func(a Outage) bool {
 					if a.Until < o.From {
 						heap.Push(&done, a)
 						return true
@@ -291,18 +292,24 @@ func merged(sorted iter.Seq[Outage]) iter.Seq[Outage] {
 					return
 				}
 			}
-			o.PEs = o.PEs.Minus(lost[o.Resource])
-			open[o.Resource] = slices.DeleteFunc(extended(open[o.Resource], o), func(a Outage) bool {
+			at := slices.IndexFunc(pools, func(p *openOutages) bool { return p.resource == o.Resource })
+			if at < 0 {
+				at = len(pools)
+				pools = append(pools, &openOutages{resource: o.Resource})
+			}
+			p := pools[at]
+			o.PEs = o.PEs.Minus(p.lost)
+			p.open = slices.DeleteFunc(extended(p.open, o), func(a Outage) bool {
 				if a.Until < berth.Forever {
 					return false
 				}
-				lost[a.Resource] = lost[a.Resource].Or(a.PEs)
+				p.lost = p.lost.Or(a.PEs)
 				heap.Push(&done, a)
 				return true
 			})
 		}
-		for _, left := range open {
-			for _, o := range left {
+		for _, p := range pools {
+			for _, o := range p.open {
 				heap.Push(&done, o)
 			}
 		}
@@ -312,6 +319,14 @@ func merged(sorted iter.Seq[Outage]) iter.Seq[Outage] {
 			}
 		}
 	}
+}
+
+// openOutages are the outages of a pool that may become longer, and the PEs that are
+// lost for good.
+type openOutages struct {
+	resource berth.ResourceID
+	open     []Outage
+	lost     berth.PESet
 }
 
 // extended returns open outages of a resource with one more: those that it makes
