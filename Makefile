@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build run simulate test test-long fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
+.PHONY: help build cross run simulate test test-long fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -20,7 +20,12 @@ help: ## list the targets
 	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 build: ## compile bin/berth
-	go build -trimpath -o bin/berth ./cmd/berth
+	go build -trimpath -buildvcs=auto -o bin/berth ./cmd/berth
+
+# Tests are compiled too, which is what go vet does first.
+cross: ## compile and vet everything for macOS, Windows and FreeBSD
+	@set -e; for os in darwin windows freebsd; do echo "GOOS=$$os go build ./... && go vet ./..."; \
+		GOOS=$$os go build ./...; GOOS=$$os go vet ./...; done
 
 run: build ## start the service on this machine, with its data in out/data; Ctrl-C stops it
 	@mkdir -p out
@@ -31,7 +36,7 @@ simulate: build ## replay a small log under every policy and draw the schedules
 	bin/berth sim --workload examples/first-light.swf --pes 64 --policy all --plot out/first-light.svg --schedule out/first-light.jsonl
 	@echo && echo "Look at:" && ls out/first-light*
 
-test: lint build ## everything: format, lint, build, all tests, and the race detector
+test: lint build cross ## everything: format, lint, build here and elsewhere, all tests, and the race detector
 	go test -timeout 30m $(TESTFLAGS) ./...
 	@$(MAKE) --no-print-directory race
 

@@ -64,10 +64,13 @@ type Line struct {
 	Kilobytes int64 `json:"kilobytes,omitempty"`
 	// WantSite and WantPool are the only site and pool that will do, and Eligible
 	// the only PEs; zero is any.
-	WantSite     string `json:"want_site,omitempty"`
-	WantPool     string `json:"want_pool,omitempty"`
-	Eligible     PESet  `json:"eligible,omitzero"`
-	Requirements        // of the request
+	WantSite string `json:"want_site,omitempty"`
+	WantPool string `json:"want_pool,omitempty"`
+	Eligible PESet  `json:"eligible,omitzero"`
+	// PoolPEs is the size of the pool, or of the machine that is one; 0 where the line
+	// does not tell. One line for each pool is enough.
+	PoolPEs      Count `json:"pool_pes,omitempty"`
+	Requirements       // of the request
 }
 
 // FormerPlace is where and when something was to run before its place was given

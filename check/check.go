@@ -229,7 +229,8 @@ func (r *Report) Valid() bool { return len(r.Violations) == 0 }
 // by class.
 //
 // A file that cannot be read as a schedule gives an error that wraps a
-// *berth.Error with code Invalid and reads "name:line: field: what is wrong".
+// *berth.Error with code Invalid and reads "name:line: field: what is wrong"; so does
+// a pool of which neither the options nor a line tell the size.
 // An error of r is wrapped as it is.
 //
 // A violation lists up to 1000 lines; where
@@ -238,7 +239,7 @@ func (r *Report) Valid() bool { return len(r.Violations) == 0 }
 // each line that takes a PE already taken. Cost: O(n log n) for n lines and
 // runs of PE numbers, and space in proportion to the file.
 func File(r io.Reader, name string, opts Options) (*Report, error) {
-	if opts.Sizes == nil && (opts.PEs < 1 || opts.PEs > berth.MaxPEs) {
+	if opts.Sizes == nil && (opts.PEs < 0 || opts.PEs > berth.MaxPEs) {
 		return nil, berth.Errorf(berth.Invalid, "pes", "%d; a machine has 1 to %d PEs", opts.PEs, berth.MaxPEs)
 	}
 	f, err := readFile(r, name)

@@ -427,10 +427,53 @@ func TestReaderFails(t *testing.T) {
 }
 
 func TestMachineSize(t *testing.T) {
-	for _, pes := range []berth.Count{-1, 0, berth.MaxPEs + 1} {
+	for _, pes := range []berth.Count{-1, berth.MaxPEs + 1} {
 		if _, err := check.File(strings.NewReader(""), "f", check.Options{PEs: pes}); err == nil {
 			t.Errorf("no error for %d PEs", pes)
 		}
+	}
+}
+
+// Where the options do not say how large a pool is, one of its lines does.
+func TestLinesTellTheSizesOfPools(t *testing.T) {
+	const line = `{"id":%q,"kind":"booking","npe":%d,"start":0,"end":5%s}` + "\n"
+	at := func(id string, npe int, more string) string { return fmt.Sprintf(line, id, npe, more) }
+	for name, c := range map[string]struct{ text, want, problem string }{
+		"fits":                  {at("a", 4, `,"pool_pes":4`), "", ""},
+		"too large":             {at("a", 5, `,"pool_pes":4`), "too_large", ""},
+		"told later":            {at("a", 3, "") + at("b", 3, `,"pool_pes":4`), "capacity", ""},
+		"told twice":            {at("a", 4, `,"pool_pes":4`) + at("b", 4, `,"pool_pes":8`), "", "f:2: pool_pes: 8, and 4 in line 1; a pool has one size"},
+		"each pool its own":     {at("a", 4, `,"site":"x","pool_pes":4`) + at("b", 5, `,"site":"y","pool_pes":8`), "", ""},
+		"one pool is not told":  {at("a", 4, `,"site":"x","pool_pes":4`) + at("b", 5, `,"site":"y"`), "", `pool_pes: no line tells how many PEs site y has`},
+		"none is told":          {at("a", 4, ""), "", "f: pool_pes: no line tells how many PEs "},
+		"none is needed":        {`{"id":"a","arrival":0,"ready":0,"deadline":9,"duration":9,"npe":1,"accepted":false,"reason":"quota"}`, "", ""},
+		"the only site is told": {`{"id":"a","arrival":0,"ready":0,"deadline":9,"duration":9,"npe":1,"accepted":false,"reason":"quota","pool_pes":4}` + "\n" + at("b", 5, `,"site":"x"`), "too_large", ""},
+		"none at all":           {at("a", 4, `,"pool_pes":0`), "", "f:1: pool_pes: 0; a pool has 1 to "},
+		"too many":              {at("a", 4, `,"pool_pes":1048577`), "", "f:1: pool_pes: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := check.File(strings.NewReader(c.text), "f", check.Options{})
+			if c.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), c.problem) {
+					t.Fatalf("%v, want %q", err, c.problem)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if !report.Valid() {
+				got = string(report.Violations[0].Class)
+			}
+			if got != c.want {
+				t.Errorf("%v, want %q", report.Violations, c.want)
+			}
+		})
+	}
+	// What the options say wins.
+	if report, err := check.File(strings.NewReader(at("a", 5, `,"pool_pes":4`)), "f", check.Options{PEs: 8}); err != nil || !report.Valid() {
+		t.Error(report, err)
 	}
 }
 

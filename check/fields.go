@@ -14,6 +14,7 @@ type past struct {
 	extended    int64 // how much of it was added to the promise
 	former      []former
 	stretches   []stretch
+	poolPEs     int64 // the size of its pool, 0 if it does not tell
 }
 
 // former is a place that was given up.
@@ -54,6 +55,10 @@ func (p *parser) pastField(rec *record, f field, name string, value []byte) (err
 		rec.past.transfer, err = wholeOf(name, value, berth.TimeLimit)
 	case fExtended:
 		rec.past.extended, err = wholeOf(name, value, berth.TimeLimit)
+	case fPoolPEs:
+		if rec.past.poolPEs, err = wholeOf(name, value, berth.MaxPEs+1); err == nil && rec.past.poolPEs < 1 {
+			err = berth.Errorf(berth.Invalid, name, "%s; a pool has 1 to %d PEs", shorten(value), berth.MaxPEs)
+		}
 	case fMovedFrom:
 		err = elementsOf(name, value, func(element []byte) error {
 			m := former{place: -1}

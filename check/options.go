@@ -6,13 +6,14 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// Options says what a schedule is checked against. PEs or Sizes must be set;
-// Sizes wins. Names are as the file supplies them; a name that it does not
+// Options says what a schedule is checked against. Sizes wins over PEs, and PEs over
+// what lines tell of their pools. Names are as the file supplies them; a name that it does not
 // supply is "", the only site or the only pool of the site. What a function
 // returns is not changed.
 type Options struct {
 	// PEs is the size of the machine. If a file names several sites or pools,
-	// each of them has this size.
+	// each of them has this size. 0 leaves the sizes to the lines: one for each pool
+	// at which a line takes PEs has to tell it.
 	PEs berth.Count
 	// Sizes returns the size of a pool, and false if there is no such pool. It
 	// is asked once for each pool at which a line takes PEs.

@@ -69,6 +69,7 @@ const (
 	fExtended
 	fMovedFrom
 	fStretches
+	fPoolPEs
 	// What is asked for beside PEs.
 	fSoftware
 	fVersion
@@ -88,8 +89,8 @@ var fieldNames = [...]string{
 	fNPE: "npe", fVariants: "variants", fAccepted: "accepted", fReason: "reason", fStart: "start", fEnd: "end",
 	fPEs: "pes", fPromisedStart: "promised_start", fActualEnd: "actual_end", fKilobytes: "kilobytes",
 	fLimit: "limit", fPromisedEnd: "promised_end", fTransfer: "transfer", fExtended: "extended", fMovedFrom: "moved_from",
-	fStretches: "stretches",
-	fSoftware:  "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fMemory: "memory_mb",
+	fStretches: "stretches", fPoolPEs: "pool_pes",
+	fSoftware: "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fMemory: "memory_mb",
 	fStorage: "storage_mb", fPartition: "partition", fWantSite: "want_site", fWantPool: "want_pool", fEligible: "eligible",
 }
 
@@ -331,7 +332,7 @@ func (p *parser) member(rec *record, f field, name string, value []byte) (err er
 		rec.kilobytes, err = wholeOf(name, value, 1000*berth.MaxMegabytes)
 	case fPEs:
 		rec.runs, err = p.runsOf(name, value)
-	case fLimit, fPromisedEnd, fTransfer, fExtended, fMovedFrom, fStretches:
+	case fLimit, fPromisedEnd, fTransfer, fExtended, fMovedFrom, fStretches, fPoolPEs:
 		err = p.pastField(rec, f, name, value)
 	default:
 		err = p.need(rec, f, name, value)

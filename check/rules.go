@@ -147,6 +147,9 @@ func (c *checker) placeLines() error {
 			return err
 		}
 	}
+	if c.opts.Sizes == nil && c.opts.PEs == 0 {
+		return p.tellSizes()
+	}
 	return nil
 }
 
@@ -188,6 +191,37 @@ func (p *placing) find(line int, site string, pool *string, at *int32) error {
 		p.places = append(p.places, p.placeOf(site, *pool))
 	}
 	*at = k
+	return nil
+}
+
+// tellSizes takes the sizes of the pools from the lines that tell them.
+func (p *placing) tellSizes() error {
+	told := map[[2]string]*record{}
+	for i := range p.file.records {
+		rec := &p.file.records[i]
+		if !rec.has(fPoolPEs) {
+			continue
+		}
+		pool := rec.pool
+		if only := p.pools[rec.site]; pool == "" && !only.several {
+			pool = only.name
+		}
+		key := [2]string{rec.site, pool}
+		if first := told[key]; first == nil {
+			told[key] = rec
+		} else if first.past.poolPEs != rec.past.poolPEs {
+			return p.file.errorAt(rec.line, berth.Errorf(berth.Invalid, fieldNames[fPoolPEs], "%d, and %d in line %d; a pool has one size",
+				rec.past.poolPEs, first.past.poolPEs, first.line))
+		}
+	}
+	for i := range p.places {
+		at := &p.places[i]
+		rec := told[[2]string{at.site, at.pool}]
+		if rec == nil {
+			return fmt.Errorf("%s: %w", p.file.name, berth.Errorf(berth.Invalid, fieldNames[fPoolPEs], "no line tells how many PEs %s has; want it on one, or --pes N or --sites FILE.yaml", at))
+		}
+		at.size = rec.past.poolPEs
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,8 +49,9 @@ func ask(id string, at berth.Time, site string, change func(r *berth.Request)) b
 // too long, and PEs fall. Each request has a time of its own.
 func holding() world {
 	w := world{config: engine.Config{Sites: grid(), Staging: engine.StagingHold, Overrun: engine.OverrunDelay, Extension: 100}}
+	var down []sim.Outage
 	on := func(site, pool string, from, until berth.Time, pes ...berth.PE) {
-		w.work.Outages = append(w.work.Outages, sim.Outage{Resource: berth.PoolID(site, pool), PEs: berth.PEsOf(pes...), From: from, Until: until})
+		down = append(down, sim.Outage{Resource: berth.PoolID(site, pool), PEs: berth.PEsOf(pes...), From: from, Until: until})
 	}
 	long := berth.Job("long", 9990, 4, 100)
 	long.Site, long.Pool = "m", "p"
@@ -79,6 +81,7 @@ func holding() world {
 	on("a", "cpu", 8995, 9300, 0, 1, 2, 3, 4, 5, 6)
 	on("a", "cpu", 9495, 9800, 3)
 	on("m", "p", 11_050, 11_080, 0, 1, 2)
+	w.work.Outages = slices.Values(down)
 	return w
 }
 

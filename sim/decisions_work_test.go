@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"testing"
 
@@ -266,7 +267,7 @@ func span(requests []berth.Request) berth.Interval {
 // failing draws the outages of nodes, each an eighth of the largest pool. In the
 // mean a node fails after a quarter of the time in which requests arrive, and is
 // repaired after a fortieth of it.
-func failing(t testing.TB, of []berth.Site, requests []berth.Request) []sim.Outage {
+func failing(t testing.TB, of []berth.Site, requests []berth.Request) iter.Seq[sim.Outage] {
 	t.Helper()
 	during := span(requests)
 	largest := of[0].Pools[0].PEs
@@ -281,11 +282,13 @@ func failing(t testing.TB, of []berth.Site, requests []berth.Request) []sim.Outa
 	if err != nil {
 		t.Fatal(err)
 	}
-	outages := make([]sim.Outage, len(drawn))
-	for i := range drawn {
-		outages[i] = sim.Outage(drawn[i])
+	return func(yield func(sim.Outage) bool) {
+		for o := range drawn {
+			if !yield(sim.Outage(o)) {
+				return
+			}
+		}
 	}
-	return outages
 }
 
 // forecasts draws forecasts of the links of sites, a dozen for each.

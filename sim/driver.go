@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -17,13 +17,16 @@ type driver struct {
 	engine   *engine.Engine
 	workload *Workload
 	recorder *recorder
-	arrived  int // requests so far
-	told     int // as many did the progress function last hear of
-	fallen   int // outages so far
+	arrived  int                   // requests so far
+	told     int                   // as many did the progress function last hear of
+	outages  func() (Outage, bool) // the next one
+	stop     func()                // ends outages
+	falling  Outage                // the next one to begin
+	fails    bool                  // there is one
 	ends     ends
 	started  int
 	extends  bool             // what runs may go on beyond its limit, or be stopped before
-	fails    bool             // what runs may fail, for there are outages
+	broken   bool             // what runs may fail, for there are outages
 	checksIn bool             // some promises are given up unless they are used
 	ranks    [sources + 1]int // at one instant the lower comes first
 }
@@ -80,9 +83,6 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	if w.Runs != nil && len(w.Runs) != len(w.Requests) {
 		return nil, berth.Errorf(berth.Invalid, "runs", "%d for %d requests", len(w.Runs), len(w.Requests))
 	}
-	if !slices.IsSortedFunc(w.Outages, func(a, b Outage) int { return cmp.Compare(a.From, b.From) }) {
-		return nil, berth.Errorf(berth.Invalid, "outages", "not sorted by their beginning")
-	}
 	if w.Runs == nil {
 		config.Overrun = "" // everything ends at its limit by itself
 	}
@@ -91,7 +91,9 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 		return nil, err
 	}
 	d := &driver{engine: e, workload: w, recorder: newRecorder(config, w), told: -1}
-	d.fails = len(w.Outages) > 0
+	d.outages, d.stop = iter.Pull(outagesOf(w))
+	d.falling, d.fails = d.outages()
+	d.broken = d.fails
 	d.checksIn = slices.ContainsFunc(w.Requests, func(r berth.Request) bool { return r.NoShow > 0 })
 	d.extends = config.Overrun != "" && config.Overrun != engine.OverrunKill || config.Preempt
 	order := config.Instant
@@ -103,6 +105,14 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	d.ranks[reports] = d.ranks[falls]
 	d.ranks[arrives] = slices.Index(order, "arrival")
 	return d, nil
+}
+
+// outagesOf returns the outages of a workload, which may be nil.
+func outagesOf(w *Workload) iter.Seq[Outage] {
+	if w.Outages == nil {
+		return slices.Values[[]Outage](nil)
+	}
+	return w.Outages
 }
 
 // source is one of the things that bring events.
@@ -136,15 +146,17 @@ func (d *driver) step() (more bool, err error) {
 		d.recorder.known = known{id, request}
 		return true, d.apply(at, engine.Finish(id))
 	case falls:
-		o := &d.workload.Outages[d.fallen]
-		d.fallen++
+		o := d.falling
+		if d.falling, d.fails = d.outages(); d.fails && d.falling.From < o.From {
+			return false, berth.Errorf(berth.Invalid, "outages", "one from %d comes behind one from %d; want them in the order of their beginning", d.falling.From, o.From)
+		}
 		if o.Until <= at {
 			return true, nil // over before the engine's time began
 		}
 		return true, d.apply(at, engine.Event{Kind: engine.EventDown, Resource: o.Resource, PEs: o.PEs, Until: o.Until})
 	case reports:
 		event := d.workload.Monitor.Report(d.engine)
-		d.fails = d.fails || event.Kind == engine.EventDown
+		d.broken = d.broken || event.Kind == engine.EventDown
 		return true, d.apply(at, event)
 	case arrives:
 		return true, d.arrive(at)
@@ -163,8 +175,8 @@ func (d *driver) next(s source) (at berth.Time, ok bool) {
 		if len(d.ends) > 0 {
 			return d.ends[0].at, true
 		}
-	case s == falls && d.fallen < len(w.Outages):
-		return max(w.Outages[d.fallen].From, d.engine.Now()), true
+	case s == falls && d.fails:
+		return max(d.falling.From, d.engine.Now()), true
 	case s == reports && w.Monitor != nil:
 		at, ok = w.Monitor.Next(d.engine)
 		return max(at, d.engine.Now()), ok
@@ -176,7 +188,7 @@ func (d *driver) next(s source) (at berth.Time, ok bool) {
 
 // gone reports whether the engine has ended something that would have gone on.
 func (d *driver) gone(x *end) bool {
-	if !d.extends && !d.fails {
+	if !d.extends && !d.broken {
 		return false
 	}
 	r, live := d.engine.Reservation(d.workload.Requests[x.request].ID)

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -22,7 +23,7 @@ func ExampleReplay() {
 			berth.Job("j", 30, 2, 60),
 		},
 		Runs:    []berth.Duration{0, 0, 0, 20},
-		Outages: []sim.Outage{{Resource: berth.PoolID(sim.DefaultSite, "pool"), PEs: berth.PEsOf(0, 1), From: 100, Until: 210}},
+		Outages: slices.Values([]sim.Outage{{Resource: berth.PoolID(sim.DefaultSite, "pool"), PEs: berth.PEsOf(0, 1), From: 100, Until: 210}}),
 	}
 	lines, err := sim.Replay(context.Background(), config, work, nil)
 	if err != nil {

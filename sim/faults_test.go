@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,9 +23,11 @@ func TestFailureOfThePartThatStillRuns(t *testing.T) {
 	r := berth.Rigid("r", 0, 0, 50, 4, 2)
 	r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: 4, Duration: 10}}})
 	w := sim.Workload{Requests: []berth.Request{r}}
+	var down []sim.Outage
 	for _, pool := range []string{"a", "b"} {
-		w.Outages = append(w.Outages, sim.Outage{Resource: berth.PoolID("s", pool), PEs: berth.PEsOf(0, 1, 2, 3), From: 5, Until: 9})
+		down = append(down, sim.Outage{Resource: berth.PoolID("s", pool), PEs: berth.PEsOf(0, 1, 2, 3), From: 5, Until: 9})
 	}
+	w.Outages = slices.Values(down)
 	lines := replay(t, engine.Config{Sites: two(0)}, w)
 	if lines[0].ActualEnd != nil || lines[1].ActualEnd == nil || *lines[1].ActualEnd != 5 {
 		t.Errorf("the first part ended at 2, the second one failed at 5:\n%+v\n%+v", lines[0], lines[1])
@@ -62,7 +65,7 @@ func TestBrokenPromiseIsToldFromARefusal(t *testing.T) {
 	sites[0].Pools = sites[0].Pools[:1]
 	w := sim.Workload{
 		Requests: []berth.Request{berth.Rigid("r", 0, 10, 20, 4, 10)},
-		Outages:  []sim.Outage{{Resource: berth.PoolID("s", "a"), PEs: berth.PEsOf(0), From: 5, Until: 100}},
+		Outages:  slices.Values([]sim.Outage{{Resource: berth.PoolID("s", "a"), PEs: berth.PEsOf(0), From: 5, Until: 100}}),
 	}
 	lines := replay(t, engine.Config{Sites: sites}, w)
 	if lines[0].Accepted || lines[0].PromisedStart == nil || *lines[0].PromisedStart != 10 {
@@ -78,7 +81,7 @@ func TestOutageThatFollowsAtOnce(t *testing.T) {
 		return sim.Outage{Resource: berth.PoolID("s", "a"), PEs: berth.PEsOf(0), From: from, Until: until}
 	}
 	lines := replay(t, engine.Config{Sites: sites}, sim.Workload{
-		Requests: []berth.Request{berth.Rigid("r", 12, 12, 90, 4, 5)}, Outages: []sim.Outage{outage(0, 10), outage(10, 20)},
+		Requests: []berth.Request{berth.Rigid("r", 12, 12, 90, 4, 5)}, Outages: slices.Values([]sim.Outage{outage(0, 10), outage(10, 20)}),
 	})
 	if *lines[0].Start != 20 {
 		t.Errorf("all PEs are promised at %d, and one is down until 20", *lines[0].Start)
@@ -91,6 +94,6 @@ func TestOutageBeforeTheBeginning(t *testing.T) {
 	sites[0].Pools = sites[0].Pools[:1]
 	replay(t, engine.Config{Sites: sites}, sim.Workload{
 		Requests: []berth.Request{berth.Rigid("r", 0, 0, 90, 4, 5)},
-		Outages:  []sim.Outage{{Resource: berth.PoolID("s", "a"), PEs: berth.PEsOf(0), From: -10, Until: -5}},
+		Outages:  slices.Values([]sim.Outage{{Resource: berth.PoolID("s", "a"), PEs: berth.PEsOf(0), From: -10, Until: -5}}),
 	})
 }

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,6 +126,7 @@ func TestOutagesInASchedule(t *testing.T) {
 	draws := stream.New(3, "outages")
 	first, last := log.workload.Requests[0].Arrival, log.workload.Requests[len(log.workload.Requests)-1].Arrival
 	const outages = 60
+	var down []sim.Outage
 	for i := range outages {
 		lo := berth.PE(draws.Float64(uint64(2*i)) * float64(log.pes-1))
 		from := first + (last-first)*berth.Time(i)/outages
@@ -133,8 +135,9 @@ func TestOutagesInASchedule(t *testing.T) {
 			PEs:   berth.NewPESet(berth.Run{Lo: lo, Hi: min(lo+60, berth.PE(log.pes))}),
 			Until: from + 1000 + berth.Time(draws.Float64(uint64(2*i+1))*400000),
 		}
-		log.workload.Outages = append(log.workload.Outages, o)
+		down = append(down, o)
 	}
+	log.workload.Outages = slices.Values(down)
 	for _, pass := range engine.JobPasses() {
 		for _, binding := range []berth.Binding{berth.Early, berth.Late} {
 			t.Run(fmt.Sprintf("%s/%s", pass.Name, binding), func(t *testing.T) {
@@ -166,7 +169,7 @@ func TestOutagesInASchedule(t *testing.T) {
 		}
 	}
 	_, err := sim.Replay(context.Background(), machine(4, berth.Late, "first-fit"),
-		sim.Workload{Outages: []sim.Outage{{From: 9}, {From: 3}}}, nil)
+		sim.Workload{Outages: slices.Values([]sim.Outage{{From: 9}, {From: 3}})}, nil)
 	if err == nil {
 		t.Error("no error about outages out of order")
 	}

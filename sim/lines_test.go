@@ -65,16 +65,16 @@ func TestMovesInASchedule(t *testing.T) {
 			engine.Config{Sites: two(0)},
 			sim.Workload{
 				Requests: []berth.Request{berth.Rigid("r", 0, 20, 90, 4, 10)},
-				Outages: []sim.Outage{
+				Outages: slices.Values([]sim.Outage{
 					down(5, 50, 1), {Resource: berth.PoolID("s", "b"), PEs: berth.PEsOf(2), From: 7, Until: 70},
-				},
+				}),
 			},
 			[]string{"r:s[50,60)0-3 5:a[20,30)0-3 outage-1; 7:b[20,30)0-3 outage-2"},
 		},
 		{
 			"lost",
 			engine.Config{Sites: one},
-			sim.Workload{Requests: []berth.Request{berth.Rigid("r", 0, 20, 40, 4, 10)}, Outages: []sim.Outage{down(5, 50, 1)}},
+			sim.Workload{Requests: []berth.Request{berth.Rigid("r", 0, 20, 40, 4, 10)}, Outages: slices.Values([]sim.Outage{down(5, 50, 1)})},
 			[]string{"r:no_capacity 5:[20,30)0-3 outage-1"},
 		},
 		{

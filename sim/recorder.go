@@ -63,13 +63,12 @@ func newRecorder(config *engine.Config, w *Workload) *recorder {
 		index:  map[string]int{},
 		pieces: map[string]pieces{},
 
-		outages: make([]berth.Line, 0, len(w.Outages)),
-		first:   make([]int, 0, len(requests)),
-		live:    make([]int, 0, len(requests)),
-		asked:   requests,
-		shared:  config.Uplink > 0,
-		holds:   config.Staging == engine.StagingHold,
-		pools:   slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
+		first:  make([]int, 0, len(requests)),
+		live:   make([]int, 0, len(requests)),
+		asked:  requests,
+		shared: config.Uplink > 0,
+		holds:  config.Staging == engine.StagingHold,
+		pools:  slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
 	}
 	for _, site := range config.Sites {
 		for i := range site.Pools {
@@ -345,7 +344,8 @@ func (r *recorder) schedule() []berth.Line {
 	if len(r.outages)+len(stagings) == 0 {
 		return r.lines
 	}
-	return slices.Concat(r.lines, disjoint(r.outages), stagings)
+	lines := slices.Grow(r.lines, len(r.outages)+len(stagings))
+	return append(appendDisjoint(lines, r.outages), stagings...)
 }
 
 // requestError names the request that an error is about.

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,7 +92,7 @@ func TestResizedReservationsInASchedule(t *testing.T) {
 			sites := two(0)
 			sites[0].Managed, sites[0].Pools = true, sites[0].Pools[:1]
 			sites[0].Pools[0].Binding = c.binding
-			work := sim.Workload{Requests: c.requests, Outages: c.outages}
+			work := sim.Workload{Requests: c.requests, Outages: slices.Values(c.outages)}
 			lines := replay(t, engine.Config{Sites: sites}, work)
 			l := &lines[len(c.requests)-1]
 			if got := strings.TrimSpace(show([]berth.Line{*l}) + " " + sizes(l) + left(l)); got != c.want {

@@ -280,8 +280,12 @@ func (s *scene) drawWork() {
 			outages = append(outages, workload.Outage{Resource: id, PEs: pes, From: from, Until: until})
 		}
 	}
-	for _, o := range workload.MergeOutages(outages) {
-		s.work.Outages = append(s.work.Outages, sim.Outage(o))
+	s.work.Outages = func(yield func(sim.Outage) bool) {
+		for _, o := range workload.MergeOutages(slices.Clone(outages)) {
+			if !yield(sim.Outage(o)) {
+				return
+			}
+		}
 	}
 	if s.once("monitor", 2) {
 		s.drawMonitor(now)

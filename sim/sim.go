@@ -6,6 +6,7 @@ package sim
 
 import (
 	"context"
+	"iter"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -38,8 +39,10 @@ type Workload struct {
 	// is longer meets its limit. One time is for all parts; each ends at its
 	// limit at the latest.
 	Runs []berth.Duration
-	// Outages, sorted by From: PEs that cannot be used for a while.
-	Outages []Outage
+	// Outages, in the order of From: PEs that cannot be used for a while; nil for
+	// none. A simulation asks for each when the one before has begun, and goes through
+	// them once; several simulations may do so at the same time.
+	Outages iter.Seq[Outage]
 	// Monitor, if not nil, says what sites and links are like as time goes on.
 	Monitor Monitor
 }
@@ -87,6 +90,7 @@ func Replay(ctx context.Context, config engine.Config, w Workload, progress func
 	if err != nil {
 		return nil, err
 	}
+	defer d.stop()
 	for step := 0; ; step++ {
 		if step%progressEvery == 0 {
 			if err := ctx.Err(); err != nil {

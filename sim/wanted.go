@@ -21,6 +21,14 @@ func poolsOf(sites []berth.Site) map[[2]string]*berth.Pool {
 	return all
 }
 
+// failing reports whether there is any outage.
+func failing(work *Workload) bool {
+	for range outagesOf(work) {
+		return true
+	}
+	return false
+}
+
 // WantedRuns returns for each line of a schedule how long what it is about
 // would have held its PEs had nothing cut it short, 0 if as long as it was given;
 // nil if nothing could come between at all. What it waits there for its data
@@ -28,7 +36,7 @@ func poolsOf(sites []berth.Site) map[[2]string]*berth.Pool {
 // behind the requests. The lines are those that Replay returned for the workload
 // on these sites. Cost: O(n) for n lines.
 func WantedRuns(work *Workload, sites []berth.Site, lines []berth.Line) []berth.Duration {
-	if work.Runs == nil && len(work.Outages) == 0 {
+	if work.Runs == nil && !failing(work) {
 		return nil
 	}
 	wanted := make([]berth.Duration, len(lines))

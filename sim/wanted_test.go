@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,7 +40,7 @@ func TestWantedRuns(t *testing.T) {
 	if got := sim.WantedRuns(&sim.Workload{Requests: work.Requests}, nil, lines); got != nil {
 		t.Error(got)
 	}
-	if got := sim.WantedRuns(&sim.Workload{Requests: work.Requests, Outages: make([]sim.Outage, 1)}, nil, lines); len(got) != len(lines) || got[1] != 0 {
+	if got := sim.WantedRuns(&sim.Workload{Requests: work.Requests, Outages: slices.Values(make([]sim.Outage, 1))}, nil, lines); len(got) != len(lines) || got[1] != 0 {
 		t.Error(got)
 	}
 }

@@ -44,7 +44,7 @@ type Policies struct {
 	DPSAR   *DPSAR         `json:"dpsar,omitempty"` // nil if the file has none
 	// What becomes of ordinary jobs, and of what does not end in time.
 	Jobs      string         `json:"jobs,omitempty"`
-	Compress  bool           `json:"compress,omitempty"`
+	Compress  *bool          `json:"compress,omitempty"` // nil is not said
 	Preempt   bool           `json:"preempt,omitempty"`
 	Staging   string         `json:"staging,omitempty"` // of data
 	Unaware   bool           `json:"unaware,omitempty"`

@@ -409,7 +409,10 @@ func (r *reader) policies(v *value, path string) {
 			r.dpsar(v, path, p.DPSAR)
 		}},
 		key{"jobs", "", word(&p.Jobs)},
-		key{"compress", "", r.switched(&p.Compress)},
+		key{"compress", "", func(v *value, path string) {
+			p.Compress = new(bool)
+			r.switched(p.Compress)(v, path)
+		}},
 		key{"preempt", "", r.switched(&p.Preempt)},
 		key{"staging", "", word(&p.Staging)},
 		key{"unaware", "", r.switched(&p.Unaware)},

@@ -104,7 +104,7 @@ policies:
 		DPSAR: &sites.DPSAR{
 			SD: &sd, N: 3, NUJP: 4, Overflow: "discard", Chain: true, LengthClasses: 5, InUser: "ljf", Aging: 3600,
 		},
-		Jobs: "conservative", Compress: true, Preempt: true, Immediate: "queue", Overrun: "extend", Extension: 90,
+		Jobs: "conservative", Compress: new(true), Preempt: true, Immediate: "queue", Overrun: "extend", Extension: 90,
 	}
 	if diff := cmp.Diff(want, f.Policies); diff != "" {
 		t.Error(diff)

@@ -75,6 +75,9 @@ func OpenBookings(path string, opt Options) (*BookingFile, error) {
 // pes), start and end, and a line of kind request or job that was accepted and
 // has them. Other lines are skipped and counted. An outage needs no id.
 //
+// A file that is empty or blank has no bookings; one with content of which nothing
+// is a booking is a mistake.
+//
 // Cost: O(bytes + n log n) for n bookings.
 func ReadBookings(r io.Reader, name string, opt Options) (*BookingFile, error) {
 	f, err := readBookings(r, name, opt)
@@ -114,7 +117,15 @@ func readBookings(r io.Reader, name string, opt Options) (*BookingFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch base := strings.TrimSuffix(strings.ToLower(name), ".gz"); {
+	base := strings.TrimSuffix(strings.ToLower(name), ".gz")
+	if first == 0 && l.buf.Buffered() < bufferSize { // blank
+		empty := &BookingFile{Form: JSONL, Begin: berth.Forever, Report: Report{Name: name}}
+		if strings.HasSuffix(base, ".swf") {
+			empty.Form = SWF
+		}
+		return empty, nil
+	}
+	switch {
 	case strings.HasSuffix(base, ".swf"):
 		return readBookingsSWF(l, opt)
 	case strings.HasSuffix(base, ".jsonl"):

@@ -128,11 +128,15 @@ func TestOpenBookings(t *testing.T) {
 	wantMistake(t, err, "bookings", "a directory")
 	_, err = workload.OpenBookings(write("cut.jsonl.gz", zipped.String()[:30]), workload.Options{})
 	wantMistake(t, err, "bookings", "cut.jsonl.gz:1", "truncated")
-	for _, empty := range []string{"e.jsonl", "e.lwf"} {
-		_, err = workload.OpenBookings(write(empty, "\n"), workload.Options{})
-		wantMistake(t, err, "bookings", "nothing in the file")
+	for _, name := range []string{"e.jsonl", "e.lwf", "e.swf", "e"} {
+		for _, text := range []string{"", "\n \n"} {
+			empty, err := workload.OpenBookings(write(name, text), workload.Options{})
+			if err != nil || len(empty.Bookings) > 0 {
+				t.Error(name, empty, err)
+			}
+		}
 	}
-	_, err = workload.OpenBookings(write("e.swf", "\n"), workload.Options{})
+	_, err = workload.OpenBookings(write("e.swf", "; MaxProcs: 4\n"), workload.Options{})
 	wantMistake(t, err, "bookings", "no record")
 	_, err = workload.OpenBookings(write("n.jsonl", `{"id":"a","kind":"job","npe":1}`), workload.Options{})
 	wantMistake(t, err, "bookings", "none of 1 lines is a booking")

@@ -52,6 +52,7 @@ const (
 	fieldMovedFrom
 	fieldStretches
 	fieldKilobytes
+	fieldPoolPEs
 	fieldRun
 	fieldArray
 	fields
@@ -100,6 +101,7 @@ var jsonFields = [fields]struct {
 	fieldMovedFrom:     {"moved_from", isArray},
 	fieldStretches:     {"stretches", isArray},
 	fieldKilobytes:     {"kilobytes", isInteger},
+	fieldPoolPEs:       {"pool_pes", isInteger},
 	fieldRun:           {"run", isInteger},
 	fieldArray:         {"array", isInteger},
 }

@@ -3,8 +3,10 @@ package workload
 import (
 	"bytes"
 	"cmp"
+	"container/heap"
 	"errors"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -205,40 +207,138 @@ func (o *outageLine) place(sites []berth.Site) (id berth.ResourceID, size berth.
 // MergeOutages makes one outage of those of the same PEs that overlap or touch
 // in time, and sorts them by beginning, resource and PEs: so no PE goes down
 // that is down, or at the moment at which it comes back. From and Until must be
-// in order. It reorders its argument and may change it.
-// Cost: O(n log n + n·m) for n outages of which m at most are open at once.
+// in order. It reorders its argument. Cost: O(n log n + n·m) for n outages of which
+// m at most are open at once.
 func MergeOutages(outages []Outage) []Outage {
 	slices.SortFunc(outages, compareOutages)
-	open := map[berth.ResourceID][]Outage{} // not over when the next begins
-	var merged []Outage
-	for _, o := range outages {
-		var still []Outage
-		for _, a := range open[o.Resource] {
-			if a.Until < o.From {
-				merged = append(merged, a)
-				continue
+	return slices.Collect(merged(slices.Values(outages)))
+}
+
+// MergeWith makes one outage of those of two kinds, as MergeOutages does: some that
+// are known, and some that come in its order. An outage is held back as long as one
+// that began before may still become longer. Cost: that of MergeOutages for each
+// that is drawn, and the memory of those that begin during the longest known.
+func MergeWith(known []Outage, drawn iter.Seq[Outage]) iter.Seq[Outage] {
+	if len(known) == 0 {
+		return drawn
+	}
+	known = MergeOutages(slices.Clone(known))
+	return merged(func(yield func(Outage) bool) {
+		left := known
+		for o := range drawn {
+			for len(left) > 0 && compareOutages(left[0], o) <= 0 {
+				if !yield(left[0]) {
+					return
+				}
+				left = left[1:]
 			}
-			common := a.PEs.And(o.PEs)
-			if !common.Empty() && a.Until < o.Until {
-				longer := a
-				longer.PEs, longer.Until = common, o.Until
-				still = append(still, longer)
-				a.PEs = without(a.PEs, common)
-			}
-			if o.PEs = without(o.PEs, common); !a.PEs.Empty() {
-				still = append(still, a)
+			if !yield(o) {
+				return
 			}
 		}
-		if !o.PEs.Empty() {
-			still = append(still, o)
+		for _, o := range left {
+			if !yield(o) {
+				return
+			}
 		}
-		open[o.Resource] = still
+	})
+}
+
+// merged makes one outage of those of the same PEs that overlap or touch, of a
+// sequence in the order of compareOutages.
+func merged(sorted iter.Seq[Outage]) iter.Seq[Outage] {
+	return func(yield func(Outage) bool) {
+		var (
+			pools []*openOutages // in the order of appearance
+			done  outageHeap
+		)
+		for o := range sorted {
+			first := o.From // of what may still change
+			for _, p := range pools {
+				p.open = slices.DeleteFunc(p.open, func(a Outage) bool {
+					if a.Until < o.From {
+						heap.Push(&done, a)
+						return true
+					}
+					first = min(first, a.From)
+					return false
+				})
+			}
+			for len(done) > 0 && done[0].From < first {
+				if !yield(heap.Pop(&done).(Outage)) {
+					return
+				}
+			}
+			at := slices.IndexFunc(pools, func(p *openOutages) bool { return p.resource == o.Resource })
+			if at < 0 {
+				at = len(pools)
+				pools = append(pools, &openOutages{resource: o.Resource})
+			}
+			p := pools[at]
+			o.PEs = o.PEs.Minus(p.lost)
+			p.open = slices.DeleteFunc(extended(p.open, o), func(a Outage) bool {
+				if a.Until < berth.Forever {
+					return false
+				}
+				p.lost = p.lost.Or(a.PEs)
+				heap.Push(&done, a)
+				return true
+			})
+		}
+		for _, p := range pools {
+			for _, o := range p.open {
+				heap.Push(&done, o)
+			}
+		}
+		for len(done) > 0 {
+			if !yield(heap.Pop(&done).(Outage)) {
+				return
+			}
+		}
 	}
-	for _, left := range open {
-		merged = append(merged, left...)
+}
+
+// openOutages are the outages of a pool that may become longer, and the PEs that are
+// lost for good.
+type openOutages struct {
+	resource berth.ResourceID
+	open     []Outage
+	lost     berth.PESet
+}
+
+// extended returns open outages of a resource with one more: those that it makes
+// longer, with the PEs that both have, and what each has besides.
+func extended(open []Outage, o Outage) []Outage {
+	var still []Outage
+	for _, a := range open {
+		common := a.PEs.And(o.PEs)
+		if !common.Empty() && a.Until < o.Until {
+			longer := a
+			longer.PEs, longer.Until = common, o.Until
+			still = append(still, longer)
+			a.PEs = a.PEs.Minus(common)
+		}
+		if o.PEs = o.PEs.Minus(common); !a.PEs.Empty() {
+			still = append(still, a)
+		}
 	}
-	slices.SortFunc(merged, compareOutages)
-	return merged
+	if !o.PEs.Empty() {
+		still = append(still, o)
+	}
+	return still
+}
+
+// outageHeap is a heap of outages in the order of compareOutages.
+type outageHeap []Outage
+
+func (h outageHeap) Len() int           { return len(h) }
+func (h outageHeap) Less(i, j int) bool { return compareOutages(h[i], h[j]) < 0 }
+func (h outageHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *outageHeap) Push(x any)        { *h = append(*h, x.(Outage)) }
+func (h *outageHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }
 
 // compareOutages is a total order of outages that do not overlap.
@@ -257,31 +357,4 @@ func compareOutages(a, b Outage) int {
 		return s.Runs()[0].Lo
 	}
 	return cmp.Or(cmp.Compare(a.From, b.From), byResource, cmp.Compare(lowest(a.PEs), lowest(b.PEs)), cmp.Compare(a.Until, b.Until))
-}
-
-// without returns the PEs of a that are not in b. Cost: O(runs of both).
-func without(a, b berth.PESet) berth.PESet {
-	if b.Empty() {
-		return a
-	}
-	left := make([]berth.Run, 0, len(a.Runs())+len(b.Runs()))
-	cuts := b.Runs()
-	for _, run := range a.Runs() {
-		for len(cuts) > 0 && cuts[0].Hi <= run.Lo {
-			cuts = cuts[1:]
-		}
-		for _, cut := range cuts {
-			if cut.Lo >= run.Hi {
-				break
-			}
-			if run.Lo < cut.Lo {
-				left = append(left, berth.Run{Lo: run.Lo, Hi: cut.Lo})
-			}
-			run.Lo = cut.Hi
-		}
-		if run.Lo < run.Hi {
-			left = append(left, run)
-		}
-	}
-	return berth.NewPESet(left...)
 }

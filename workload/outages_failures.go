@@ -1,8 +1,9 @@
 package workload
 
 import (
+	"container/heap"
+	"iter"
 	"math"
-	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/stream"
@@ -21,7 +22,7 @@ type Failures struct {
 }
 
 // maxFailures bounds how many outages are expected of one call: more would fill
-// the memory, since each takes about 2 KB of a simulation.
+// the memory, since each has a line in the schedule of a simulation.
 const maxFailures = 1_000_000
 
 // Validate reports what cannot be right, as an *berth.Error with code Invalid.
@@ -38,11 +39,12 @@ func (f *Failures) Validate() error {
 }
 
 // Outages returns the failures that begin during the interval, in the order of
-// MergeOutages; all nodes work at its start. A node's draws depend on the seed,
-// the names of its site and pool and its number alone. An error of code Invalid
-// says that a setting cannot be right, or that there would be too many.
-// Cost: O(n log n) for n outages and nodes.
-func (f *Failures) Outages(sites []berth.Site, during berth.Interval) ([]Outage, error) {
+// MergeOutages; all nodes work at its start. They are drawn as they are asked for,
+// and the same each time. A node's draws depend on the seed, the names of its site
+// and pool and its number alone. An error of code Invalid says that a setting
+// cannot be right, or that there would be too many. Cost: O(log n) an outage and
+// O(n) memory, for n nodes.
+func (f *Failures) Outages(sites []berth.Site, during berth.Interval) (iter.Seq[Outage], error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
@@ -57,28 +59,82 @@ func (f *Failures) Outages(sites []berth.Site, during berth.Interval) ([]Outage,
 			"about %.0f are to be expected of %.0f nodes in %d s, and at most %d are possible; want longer times, larger nodes or fewer jobs",
 			expected, nodes, during.Length(), maxFailures)
 	}
-	var outages []Outage
+	of := *f
+	return func(yield func(Outage) bool) {
+		failing := of.nodes(sites, during)
+		for len(failing) > 0 {
+			first := &failing[0]
+			o := of.outage(first)
+			if first.at = o.Until.Add(spell(&first.draws, of.MTBF)); first.at >= during.End {
+				heap.Pop(&failing)
+			} else {
+				heap.Fix(&failing, 0)
+			}
+			if !yield(o) {
+				return
+			}
+		}
+	}, nil
+}
+
+// failingNode is a node that works until it fails.
+type failingNode struct {
+	resource berth.ResourceID
+	lo, hi   berth.PE
+	at       berth.Time // when it fails
+	draws    stream.Source
+}
+
+// failingNodes is a heap of nodes by when they fail; those that fail together are
+// in the order of compareOutages.
+type failingNodes []failingNode
+
+func (h failingNodes) Len() int      { return len(h) }
+func (h failingNodes) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h failingNodes) Less(i, j int) bool {
+	a, b := &h[i], &h[j]
+	switch {
+	case a.at != b.at:
+		return a.at < b.at
+	case a.resource != b.resource:
+		return a.resource.Less(b.resource)
+	}
+	return a.lo < b.lo
+}
+func (h *failingNodes) Push(x any) { *h = append(*h, x.(failingNode)) }
+func (h *failingNodes) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// nodes returns the nodes that fail during the interval, as a heap.
+func (f *Failures) nodes(sites []berth.Site, during berth.Interval) failingNodes {
+	var failing failingNodes
 	for i := range sites {
 		for _, pool := range sites[i].Pools {
 			id := berth.PoolID(sites[i].Name, pool.Name)
 			draws := stream.New(f.Seed, "failures "+id.Site+"/"+id.Name).Source()
 			for node, lo := uint32(0), berth.Count(0); lo < pool.PEs; node, lo = node+1, lo+f.PEs {
 				draws.SeekBlock(node)
-				pes := berth.NewPESet(berth.Run{Lo: berth.PE(lo), Hi: berth.PE(min(lo+f.PEs, pool.PEs))})
-				at := during.Start.Add(spell(draws, f.MTBF))
-				for at < during.End {
-					up := at.Add(spell(draws, f.MTTR))
-					if !up.Valid() {
-						up = berth.Forever
-					}
-					outages = append(outages, Outage{Resource: id, PEs: pes, From: at, Until: up})
-					at = up.Add(spell(draws, f.MTBF))
+				n := failingNode{resource: id, lo: berth.PE(lo), hi: berth.PE(min(lo+f.PEs, pool.PEs)), draws: *draws}
+				if n.at = during.Start.Add(spell(&n.draws, f.MTBF)); n.at < during.End {
+					failing = append(failing, n)
 				}
 			}
 		}
 	}
-	slices.SortFunc(outages, compareOutages) // none overlap: a node is up for a second at least
-	return outages, nil
+	heap.Init(&failing)
+	return failing
+}
+
+// outage draws how long the repair of a node takes.
+func (f *Failures) outage(n *failingNode) Outage {
+	up := n.at.Add(spell(&n.draws, f.MTTR))
+	if !up.Valid() {
+		up = berth.Forever
+	}
+	return Outage{Resource: n.resource, PEs: berth.NewPESet(berth.Run{Lo: n.lo, Hi: n.hi}), From: n.at, Until: up}
 }
 
 // spell draws how many whole seconds something lasts, at least 1.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,67 @@ func TestMergeOutages(t *testing.T) {
 	})
 }
 
+// draw draws all failures.
+func draw(f workload.Failures, sites []berth.Site, during berth.Interval) ([]workload.Outage, error) {
+	outages, err := f.Outages(sites, during)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(outages), nil
+}
+
+// Failures are drawn when they are asked for, the same each time, and what is known
+// beside them is merged as if all had been drawn before.
+func TestFailuresAreDrawnAsTheyAreNeeded(t *testing.T) {
+	// Some 800,000 outages of four nodes, of which the first thousand are taken.
+	sites := []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 4}}}}
+	failures := workload.Failures{MTBF: 1, MTTR: 1, PEs: 1}
+	outages, err := failures.Outages(sites, berth.Interval{End: 450_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	taken := 0
+	for range outages {
+		if taken++; taken == 1000 {
+			break
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
+		t.Errorf("a thousand failures took %d bytes", used)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		failures := workload.Failures{
+			MTBF: berth.Duration(rapid.IntRange(1, 60).Draw(t, "mtbf")), MTTR: berth.Duration(rapid.IntRange(1, 60).Draw(t, "mttr")),
+			PEs: berth.Count(rapid.IntRange(1, 5).Draw(t, "pes")), Seed: 7,
+		}
+		during := berth.Interval{Start: 3, End: 200}
+		drawn, err := failures.Outages(fleet, during)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var known []workload.Outage
+		for range rapid.IntRange(0, 6).Draw(t, "known") {
+			o := outage("north", rapid.SampledFrom([]string{"cpu", "gpu"}).Draw(t, "pool"), 0, 3, 0, berth.Forever)
+			lo := berth.PE(rapid.IntRange(0, 3).Draw(t, "from PE"))
+			o.PEs = berth.NewPESet(berth.Run{Lo: lo, Hi: lo + 1 + berth.PE(rapid.IntRange(0, 6).Draw(t, "more PEs"))})
+			o.From = berth.Time(rapid.IntRange(-20, 220).Draw(t, "start"))
+			if rapid.IntRange(0, 4).Draw(t, "for good") > 0 {
+				o.Until = o.From + berth.Time(rapid.IntRange(1, 90).Draw(t, "length"))
+			}
+			known = append(known, o)
+		}
+		for range 2 { // the same each time
+			want := workload.MergeOutages(slices.AppendSeq(slices.Clone(workload.MergeOutages(slices.Clone(known))), drawn))
+			if diff := gocmp.Diff(want, slices.Collect(workload.MergeWith(known, drawn))); diff != "" {
+				t.Fatal(diff)
+			}
+		}
+	})
+}
+
 func TestFailures(t *testing.T) {
 	sites := []berth.Site{
 		{Name: "a", Pools: []berth.Pool{{Name: "x", PEs: 990}, {Name: "y", PEs: 40}}},
@@ -165,7 +227,7 @@ func TestFailures(t *testing.T) {
 	}
 	failures := workload.Failures{MTBF: 1000, MTTR: 100, PEs: 4, Seed: 3}
 	during := berth.Interval{Start: 5000, End: 105_000}
-	outages, err := failures.Outages(sites, during)
+	outages, err := draw(failures, sites, during)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +252,7 @@ func TestFailures(t *testing.T) {
 	}
 	// A pool has the same failures whatever stands beside it, and pools and
 	// seeds have unlike ones.
-	alone, err := failures.Outages(sites[1:], during)
+	alone, err := draw(failures, sites[1:], during)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +270,7 @@ func TestFailures(t *testing.T) {
 		t.Error("two nodes fail alike")
 	}
 	// A longer time changes nothing of a node's first failures.
-	longer, err := failures.Outages(sites, berth.Interval{Start: 5000, End: 155_000})
+	longer, err := draw(failures, sites, berth.Interval{Start: 5000, End: 155_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,10 +279,10 @@ func TestFailures(t *testing.T) {
 		t.Error("a longer time changes failures", len(outages), len(longer))
 	}
 	failures.Seed++
-	if other, err := failures.Outages(sites[1:], during); err != nil || other[0].From == alone[0].From {
+	if other, err := draw(failures, sites[1:], during); err != nil || other[0].From == alone[0].From {
 		t.Error("two seeds fail alike", err)
 	}
-	if none, err := failures.Outages(sites, berth.Interval{Start: 7, End: 7}); err != nil || len(none) > 0 {
+	if none, err := draw(failures, sites, berth.Interval{Start: 7, End: 7}); err != nil || len(none) > 0 {
 		t.Error(none, err)
 	}
 }
@@ -228,7 +290,7 @@ func TestFailures(t *testing.T) {
 // A repair that would take longer than there are times is none.
 func TestFailuresForGood(t *testing.T) {
 	failures := workload.Failures{MTBF: 1, MTTR: berth.TimeLimit - 1, PEs: 1}
-	outages, err := failures.Outages(fleet, berth.Interval{Start: 0, End: 1000})
+	outages, err := draw(failures, fleet, berth.Interval{Start: 0, End: 1000})
 	if err != nil || len(outages) != 28 {
 		t.Fatal(len(outages), err)
 	}
@@ -290,7 +352,7 @@ func TestFailuresAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 	f.PEs = 50 // makes 5 nodes
-	outages, err := f.Outages(sites, berth.Interval{Start: 0, End: 19_900})
+	outages, err := draw(f, sites, berth.Interval{Start: 0, End: 19_900})
 	if err != nil || len(outages) < 30_000 {
 		t.Error(len(outages), err)
 	}

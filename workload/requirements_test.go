@@ -84,7 +84,7 @@ func TestJSONLReadsEveryField(t *testing.T) {
 		Arrival: 1, Ready: 10, Deadline: 100, Duration: 60, NPE: 8, Variants: []berth.Variant{{NPE: 8, Duration: 60}}, Accepted: true,
 		Reason: berth.Expired, Start: &start, End: &end, PEs: berth.PEsOf(0), PromisedStart: &start, ActualEnd: &end, PromisedEnd: &end,
 		Limit: &end, Transfer: 1, Extended: 1, MovedFrom: []berth.FormerPlace{{At: 1, Staged: &start}}, Stretches: []berth.Stretch{{From: 1}},
-		Kilobytes: 1, WantSite: "s", WantPool: "p", Eligible: berth.PEsOf(0, 1),
+		Kilobytes: 1, PoolPEs: 9, WantSite: "s", WantPool: "p", Eligible: berth.PEsOf(0, 1),
 		Requirements: berth.Requirements{
 			Software: "NAMD", Version: "2.12", Licences: 4, MemoryMB: 2048, StorageMB: 20000, Accelerators: 2, Partition: "debug",
 		},

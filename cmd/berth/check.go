@@ -22,19 +22,20 @@ func (a *app) checkCommand() *cobra.Command {
 	var sitesFile string
 	format := "table"
 	cmd := &cobra.Command{
-		Use:   "check FILE.jsonl --pes N|--sites FILE.yaml",
+		Use:   "check FILE.jsonl [--pes N|--sites FILE.yaml]",
 		Short: "Validate a schedule file, whoever wrote it",
 		Long: `Reads a schedule file and checks it line by line and as a whole: sizes, windows,
 lengths, reasons, co-allocated parts, precedence, stagings, and that no more PEs are
 taken at any time than there are, and none twice. With --sites also that pools have the
 memory, the accelerators and the partitions asked for, sites the software, and that
 licences, storage and uplink are enough at any time. It shares no code with the
-scheduler.
+scheduler. Without --pes and --sites the lines must tell the size of each pool
+(pool_pes), as those that berth writes do.
 
-Prints "valid" and exits 0, or prints every violation and exits 1. A file without
-lines is valid, and a second line says that it is empty. A file that cannot be read
-as a schedule exits 2. FILE may be compressed; - is stdin.`,
-		Example: `  berth sim --workload examples/first-light.swf --schedule out.jsonl && berth check out.jsonl --pes 64`,
+Prints "valid" and exits 0, or prints every violation and exits 1. A file that
+cannot be read as a schedule exits 2, and so does one without a line. FILE may be compressed; - is stdin.`,
+		Example: `  berth sim --workload examples/first-light.swf --schedule out.jsonl && berth check out.jsonl
+  berth check jobs.jsonl --pes 128`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef(cmd, "want one FILE.jsonl (or - for stdin), got %d", len(args))
@@ -46,7 +47,13 @@ as a schedule exits 2. FILE may be compressed; - is stdin.`,
 			case pes != 0 && sitesFile != "":
 				return usagef(cmd, "--pes: given beside --sites, which tells the sizes; want one of the two")
 			case sitesFile != "":
-				file, err := sites.Open(sitesFile)
+				files := claims{cmd: cmd}
+				files.reads("FILE.jsonl", args...)
+				files.reads("--sites", sitesFile)
+				if err := files.apart(); err != nil {
+					return err
+				}
+				file, err := readInput(a, sitesFile, sites.Open, sites.Read)
 				if err == nil {
 					err = file.Described()
 				}
@@ -54,13 +61,11 @@ as a schedule exits 2. FILE may be compressed; - is stdin.`,
 					return err
 				}
 				return a.check(args[0], format, check.Against(file.Sites, file.Uplink))
-			case pes == 0:
-				return usagef(cmd, "--pes: missing; want the size of the machine, or --sites FILE.yaml")
 			}
 			return a.check(args[0], format, check.Options{PEs: pes})
 		},
 	}
-	cmd.Flags().Var(&whole[berth.Count]{&pes, 1, berth.MaxPEs}, "pes", "size of the machine")
+	cmd.Flags().Var(&whole[berth.Count]{&pes, 1, berth.MaxPEs}, "pes", "size of the machine (default: what the lines tell)")
 	cmd.Flags().StringVar(&sitesFile, "sites", "", "the sites and pools, a YAML `FILE`")
 	_ = cmd.MarkFlagFilename("sites", "yaml", "yml") // fails for unknown flags only
 	formats := []string{"table", "json"}
@@ -77,8 +82,11 @@ func (a *app) check(path, format string, options check.Options) error {
 	}
 	defer func() { _ = in.Close() }() // only read from: nothing can be lost
 	report, err := check.File(in, name, options)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case report.Lines == 0:
+		return berth.Errorf(berth.Invalid, "", "%s: holds no line, so there is nothing to check; want a schedule", name)
 	}
 	out := bufio.NewWriter(a.stdout)
 	if format == "json" {
@@ -89,9 +97,6 @@ func (a *app) check(path, format string, options check.Options) error {
 	} else {
 		if report.Valid() {
 			_, _ = fmt.Fprintln(out, "valid")
-		}
-		if report.Lines == 0 {
-			_, _ = fmt.Fprintln(out, "0 lines: the file is empty, so nothing was checked")
 		}
 		for _, violation := range report.Violations {
 			_, _ = fmt.Fprintln(out, violation)
@@ -109,7 +114,7 @@ func (a *app) check(path, format string, options check.Options) error {
 // input opens a file to read, compressed or not; - is stdin. name is how
 // messages call it.
 func (a *app) input(path string) (in io.ReadCloser, name string, err error) {
-	if path == "-" {
+	if path == stdStream {
 		in, name = io.NopCloser(a.stdin), "stdin"
 	} else {
 		file, err := os.Open(path)

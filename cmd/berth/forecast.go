@@ -21,6 +21,7 @@ type forecastFlags struct {
 	column, time string
 	by           []string
 	only         string
+	strict       bool
 	unit         rate
 
 	period  berth.Duration // 0 if the measurements are to tell
@@ -80,6 +81,7 @@ func (a *app) forecastCommand() *cobra.Command {
 	f.StringVar(&flags.time, "time", "", "`NAME` of the column of times (default: time, timestamp, unix_time, datetime, date or at, else the first)")
 	f.Var(&columnList{&flags.by}, "by", "columns whose values tell several series of the file apart, between commas")
 	f.StringVar(&flags.only, "only", "", "take only the series with these `VALUES` of --by, between commas")
+	f.BoolVar(&flags.strict, "strict", false, "end at the first bad row")
 	f.Var(&rateOf{&flags.unit}, "unit", "what a value is: "+strings.Join(rateNames(), ", ")+", where the last two are amounts in each period")
 	f.Var(&length{&flags.period, 1}, "period", "length of a period (default: the median distance of the measurements)")
 	f.Var(&whole[int]{&flags.gap, 0, math.MaxInt32}, "gap", "empty periods in a row that repeat the last value; more are a break")
@@ -115,7 +117,7 @@ one case of the level's outer half.
 
 Times are seconds since 1970 or dates, in UTC unless they have a zone. A period
 has the mean of its measurements. An empty field, NA or NaN is no measurement; 0
-is one. A period without any repeats the one before, up to --gap times in a row;
+is one; a bad row is told and passed over, unless --strict. A period without any repeats the one before, up to --gap times in a row;
 a longer pause is a break, behind which the series simply goes on.
 
 Models:
@@ -262,20 +264,28 @@ func (flags *forecastFlags) validate(cmd *cobra.Command) error {
 		return usagef(cmd, "--bytes: does not go with --evaluate, which chooses amounts itself")
 	case flags.evaluate && flags.plot != "":
 		return usagef(cmd, "--plot: draws a forecast; does not go with --evaluate")
-	case !flags.evaluate && (flags.first > 0 || flags.every > 0):
-		return usagef(cmd, "--first and --every: apply to --evaluate")
 	case flags.plot != "":
-		if _, ok := plot.FormatOf(flags.plot); !ok {
+		if _, ok := figureFormat(flags.plot); !ok {
 			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
 				flags.plot, strings.Join(plot.Formats(), " or ."))
 		}
 	}
-	return nil
+	return refuseIdle(cmd, []need{
+		{flags.evaluate, "--evaluate", []string{"first", "every"}},
+		{!flags.evaluate, "a forecast; --evaluate moves nothing", []string{"least-rate"}},
+	})
 }
 
 // forecast runs the command.
 func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) error {
 	if err := flags.validate(cmd); err != nil {
+		return err
+	}
+	files := claims{cmd: cmd}
+	files.reads("FILE.csv", path)
+	files.writes("--plot", flags.plot)
+	files.shows()
+	if err := files.apart(); err != nil {
 		return err
 	}
 	if flags.plot != "" {
@@ -290,6 +300,7 @@ func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) er
 	if flags.plot != "" && len(data.series) > 1 {
 		return usagef(cmd, "--plot: draws one series, and %s has %d; want --only", file, len(data.series))
 	}
+	a.tell(&data.report)
 	if data.missing > 0 {
 		a.say("berth: %s: %d values are missing", file, data.missing)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/forecast"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // measured is one series of a file.
@@ -28,6 +29,30 @@ type measurements struct {
 	title   string // its name, cut short
 	missing int    // empty values
 	sorted  bool   // some series was not in order of time
+	// report counts rows, of which bad ones are passed over.
+	report workload.Report
+}
+
+// badRow is what is wrong with a row.
+type badRow struct {
+	line         int
+	column, text string
+}
+
+func (b *badRow) error(file string) error {
+	return berth.Errorf(berth.Invalid, b.column, "%s:%d: %s", file, b.line, b.text)
+}
+
+// bad counts a bad row. With strict it is an error.
+func (m *measurements) bad(b *badRow, strict bool) error {
+	m.report.Bad++
+	if len(m.report.FirstBad) < workload.MaxFirstBad {
+		m.report.FirstBad = append(m.report.FirstBad, workload.BadLine{Line: b.line, Field: b.column, Want: b.text})
+	}
+	if strict {
+		return b.error(m.report.Name)
+	}
+	return nil
 }
 
 // The names a time column may have, before the first column is taken for it.
@@ -49,21 +74,22 @@ type tableReader struct {
 	columns []string
 }
 
-func (r *tableReader) errorf(column, format string, args ...any) error {
+func (r *tableReader) badf(column, format string, args ...any) *badRow {
 	line, _ := r.csv.FieldPos(0)
-	return berth.Errorf(berth.Invalid, column, "%s:%d: %s", r.file, line, fmt.Sprintf(format, args...))
+	return &badRow{line, column, fmt.Sprintf(format, args...)}
 }
 
-// wrong words what the CSV reader says.
-func (r *tableReader) wrong(err error) error {
+// wrong words what the CSV reader says of a row; nil if it says nothing of it, but
+// tells an error of the disk or the compression, which is worded there.
+func (r *tableReader) wrong(err error) *badRow {
 	var fault *csv.ParseError
-	if !errors.As(err, &fault) {
-		return err // from the disk or the compression, and worded there
+	switch {
+	case !errors.As(err, &fault):
+		return nil
+	case errors.Is(fault.Err, csv.ErrFieldCount):
+		return &badRow{fault.Line, "", fmt.Sprintf("another number of fields than the %d columns of the first line", len(r.columns))}
 	}
-	if errors.Is(fault.Err, csv.ErrFieldCount) {
-		return berth.Errorf(berth.Invalid, "", "%s:%d: another number of fields than the %d columns of the first line", r.file, fault.Line, len(r.columns))
-	}
-	return berth.Errorf(berth.Invalid, "", "%s:%d: %v", r.file, fault.Line, fault.Err)
+	return &badRow{fault.Line, "", fault.Err.Error()}
 }
 
 // index returns where a named column is.
@@ -98,7 +124,10 @@ func readMeasurements(in io.Reader, file string, flags *forecastFlags) (*measure
 	case errors.Is(err, io.EOF):
 		return nil, berth.Errorf(berth.Invalid, "", "%s: empty; want a line of column names and then values", file)
 	case err != nil:
-		return nil, r.wrong(err)
+		if bad := r.wrong(err); bad != nil {
+			return nil, bad.error(file)
+		}
+		return nil, err
 	}
 	for _, name := range header {
 		r.columns = append(r.columns, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
@@ -120,7 +149,7 @@ func readMeasurements(in io.Reader, file string, flags *forecastFlags) (*measure
 	if err != nil {
 		return nil, err
 	}
-	m := &measurements{column: r.columns[value], title: r.columns[value]}
+	m := &measurements{column: r.columns[value], title: r.columns[value], report: workload.Report{Name: file}}
 	if runes := []rune(m.title); len(runes) > mostTitle {
 		m.title = string(runes[:mostTitle]) + "…"
 	}
@@ -153,48 +182,35 @@ func (r *tableReader) valueColumn(name string, at int) (int, error) {
 
 func (m *measurements) read(r *tableReader, at, value int, by []int, flags *forecastFlags) error {
 	found := map[string]*measured{}
+	var first *badRow
 	for {
 		row, err := r.csv.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return r.wrong(err)
+		m.report.Records++
+		bad := r.wrong(err)
+		if err != nil && bad == nil {
+			return err
 		}
-		keys := make([]string, len(by))
-		for i, column := range by {
-			keys[i] = row[column]
+		if bad == nil {
+			bad = m.take(r, row, at, value, by, found, flags)
 		}
-		name := strings.Join(keys, ",")
-		if flags.only != "" && name != flags.only {
-			continue
+		if bad != nil {
+			if first == nil {
+				first = bad
+			}
+			if err := m.bad(bad, flags.strict); err != nil {
+				return err
+			}
 		}
-		t, err := parseStamp(row[at])
-		if err != nil {
-			return r.errorf(r.columns[at], "%v", err)
-		}
-		text := strings.TrimSpace(row[value])
-		if slices.Contains(missingWords, text) {
-			m.missing++
-			continue
-		}
-		x, err := strconv.ParseFloat(text, 64)
-		switch {
-		case err != nil || math.IsNaN(x):
-			return r.errorf(m.column, "%q is no number; want one, or nothing where there is no value", text)
-		case math.Abs(x) > mostValue:
-			return r.errorf(m.column, "%q; want a number of at most 1e18", text)
-		case x < 0 && flags.unit.name != "":
-			return r.errorf(m.column, "%q; want a number of at least 0, for it is in %s", text, flags.unit.name)
-		}
-		if found[name] == nil {
-			found[name] = &measured{name: name}
-			m.series = append(m.series, found[name])
-		}
-		found[name].samples = append(found[name].samples, forecast.Sample{At: t, Value: x})
 	}
+	m.report.Usable = m.report.Records - m.report.Bad
 	if len(m.series) == 0 {
-		if flags.only != "" {
+		switch {
+		case first != nil:
+			return first.error(r.file)
+		case flags.only != "":
 			return berth.Errorf(berth.Invalid, "only", "%s has no values with %s = %s", r.file, strings.Join(flags.by, ","), flags.only)
 		}
 		return berth.Errorf(berth.Invalid, m.column, "%s: no values", r.file)
@@ -206,6 +222,43 @@ func (m *measurements) read(r *tableReader, at, value int, by []int, flags *fore
 			m.sorted = true
 		}
 	}
+	return nil
+}
+
+// take takes the measurement of a row into its series, and says what is wrong with
+// the row.
+func (m *measurements) take(r *tableReader, row []string, at, value int, by []int, found map[string]*measured, flags *forecastFlags) *badRow {
+	keys := make([]string, len(by))
+	for i, column := range by {
+		keys[i] = row[column]
+	}
+	name := strings.Join(keys, ",")
+	if flags.only != "" && name != flags.only {
+		return nil
+	}
+	t, err := parseStamp(row[at])
+	if err != nil {
+		return r.badf(r.columns[at], "%v", err)
+	}
+	text := strings.TrimSpace(row[value])
+	if slices.Contains(missingWords, text) {
+		m.missing++
+		return nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || math.IsNaN(x):
+		return r.badf(m.column, "%q is no number; want one, or nothing where there is no value", text)
+	case math.Abs(x) > mostValue:
+		return r.badf(m.column, "%q; want a number of at most 1e18", text)
+	case x < 0 && flags.unit.name != "":
+		return r.badf(m.column, "%q; want a number of at least 0, for it is in %s", text, flags.unit.name)
+	}
+	if found[name] == nil {
+		found[name] = &measured{name: name}
+		m.series = append(m.series, found[name])
+	}
+	found[name].samples = append(found[name].samples, forecast.Sample{At: t, Value: x})
 	return nil
 }
 

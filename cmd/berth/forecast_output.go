@@ -118,18 +118,18 @@ func (a *app) printForecasts(file string, data *measurements, regular []regularS
 		out.Series = append(out.Series, series)
 	}
 	if flags.plot != "" {
-		if err := drawForecast(flags, data.title, &out, &regular[0]); err != nil {
+		if err := a.drawForecast(flags, data.title, &out, &regular[0]); err != nil {
 			return err
 		}
 	}
 	var err error
 	switch flags.format {
 	case "json":
-		err = writeJSON(a.stdout, out)
+		err = writeJSON(a.figuresTo(flags.plot), out)
 	case "csv":
-		err = printForecastsCSV(a.stdout, &out)
+		err = printForecastsCSV(a.figuresTo(flags.plot), &out)
 	default:
-		err = printForecastTables(a.stdout, file+", "+data.title, &out, regular, flags)
+		err = printForecastTables(a.figuresTo(flags.plot), file+", "+data.title, &out, regular, flags)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the forecasts: %w", err)
@@ -262,7 +262,7 @@ func severalForecasts(out table.Writer, s *forecastSeries, flags *forecastFlags)
 }
 
 // drawForecast draws the end of a series and what the first model says of it.
-func drawForecast(flags *forecastFlags, title string, o *forecastOutput, r *regularSeries) error {
+func (a *app) drawForecast(flags *forecastFlags, title string, o *forecastOutput, r *regularSeries) error {
 	s, m := &o.Series[0], &o.Series[0].Models[0]
 	unit := title
 	title += comma(s.Series)
@@ -277,12 +277,12 @@ func drawForecast(flags *forecastFlags, title string, o *forecastOutput, r *regu
 	for _, step := range m.Steps {
 		figure.Ahead = append(figure.Ahead, plot.Band{Mean: step.Mean, Low: step.Low, High: step.High})
 	}
-	out, err := create("plot", flags.plot)
+	out, err := a.create("plot", flags.plot)
 	if err != nil {
 		return err
 	}
 	defer out.drop()
-	format, _ := plot.FormatOf(flags.plot)
+	format, _ := figureFormat(flags.plot)
 	if err := plot.WriteOutlook(out, format, figure); err != nil {
 		return fmt.Errorf("drawing %s: %w", flags.plot, err)
 	}

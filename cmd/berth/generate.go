@@ -84,10 +84,7 @@ func wantOut(cmd *cobra.Command, out, form string) error {
 
 // generated writes a file, whole or not at all; - is stdout.
 func (a *app) generated(cmd *cobra.Command, path string, write func(io.Writer) error) error {
-	if path == "-" {
-		return write(a.stdout)
-	}
-	out, err := create("out", path)
+	out, err := a.create("out", path)
 	if err != nil {
 		return err
 	}

@@ -77,11 +77,17 @@ func (a *app) generateBookings(cmd *cobra.Command, flags *generateBookingsFlags)
 	if err := wantOut(cmd, flags.out, "FILE.jsonl"); err != nil {
 		return err
 	}
+	files := claims{cmd: cmd}
+	files.reads("--workload", flags.workload)
+	files.writes("--out", flags.out)
+	if err := files.apart(); err != nil {
+		return err
+	}
 	options := workload.Options{PEs: flags.pes, Strict: flags.strict}
 	if flags.partition > 0 {
 		options.Keep = func(r *workload.Record) bool { return int(r.Partition) == flags.partition }
 	}
-	log, err := workload.Open(flags.workload, options)
+	log, err := a.readWorkload(flags.workload, options)
 	switch {
 	case err != nil:
 		return err

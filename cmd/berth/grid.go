@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,31 +22,36 @@ type grid struct {
 	rebind bool
 }
 
-// settle checks the flags of a simulation and returns its machine, the bindings of
+// settleSim checks the flags of a simulation and returns its machine, the bindings of
 // which become those of the flags, and the scheduler for it.
-func settle(cmd *cobra.Command, flags *simFlags) (*grid, engine.Config, error) {
+func (a *app) settleSim(cmd *cobra.Command, flags *simFlags) (*grid, engine.Config, error) {
 	if err := flags.validate(cmd); err != nil {
 		return nil, engine.Config{}, err
 	}
-	machine, err := openGrid(cmd, flags)
+	machine, err := a.openGrid(cmd, flags)
 	if err != nil {
 		return nil, engine.Config{}, err
 	}
 	config, err := machine.configure(cmd, flags)
+	if machine.file == nil && !machine.rebind && flags.as == asJobs {
+		// A job that is planned with PE numbers keeps others out that would fit by
+		// count, and nothing is gained: no job is told its numbers before it starts.
+		flags.binds = []string{string(berth.Late)}
+	}
 	flags.binds = machine.binds(flags)
 	return machine, config, err
 }
 
 // openGrid reads the sites file, if there is one.
-func openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
+func (a *app) openGrid(cmd *cobra.Command, flags *simFlags) (*grid, error) {
 	g := &grid{rebind: cmd.Flags().Changed("bind")}
 	if flags.sites == "" {
 		return g, nil
 	}
-	if err := unfit(cmd, "a machine of one pool; the sites file tells the sizes", "pes"); err != nil {
+	if err := refuseIdle(cmd, []need{{false, "a machine of one pool; the sites file tells the sizes", []string{"pes"}}}); err != nil {
 		return nil, err
 	}
-	file, err := sites.Open(flags.sites)
+	file, err := readInput(a, flags.sites, sites.Open, sites.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -133,12 +139,13 @@ func (g *grid) configure(cmd *cobra.Command, flags *simFlags) (engine.Config, er
 	if !ok {
 		return config, berth.Errorf(berth.Invalid, "preset", "%s", unknown("preset", flags.preset, presets()))
 	}
-	every := config.Period
+	every, compress := config.Period, config.Compress
 	preset.Apply(&config)
 	config.Period = cmp.Or(every, config.Period) // of the preset's own trigger too
 	if flags.backfills == nil {
 		flags.backfills = []string{cmp.Or(config.Jobs, engine.JobPasses()[0].Name)}
 	}
+	config.Compress = compress && slices.Contains(flags.backfills, conservative)
 	if flags.as == "" && preset.Jobs {
 		flags.as = asJobs
 	}
@@ -174,8 +181,8 @@ func (g *grid) fromFile(cmd *cobra.Command, flags *simFlags, config *engine.Conf
 		config.Overrun, config.Extension = engine.Overrun(p.Overrun), cmp.Or(config.Extension, p.Extension)
 	}
 	config.Immediate = cmp.Or(config.Immediate, engine.Immediate(p.Immediate))
-	if !cmd.Flags().Changed("compress") {
-		config.Compress = p.Compress
+	if p.Compress != nil && !cmd.Flags().Changed("compress") {
+		config.Compress = *p.Compress
 	}
 	if !cmd.Flags().Changed("preempt") {
 		config.Preempt = p.Preempt

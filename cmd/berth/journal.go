@@ -101,7 +101,7 @@ all that was promised or refused, which berth check reads.`,
 			if file == "" {
 				return write(a.stdout)
 			}
-			out, err := create("out", file)
+			out, err := a.create("out", file)
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ all that was promised or refused, which berth check reads.`,
 	from = 1
 	cmd.Flags().Var(&choice{&form, "form", exportForms}, "form", "what to write: "+strings.Join(exportForms, ", "))
 	cmd.Flags().Var(&whole[uint64]{&from, 1, math.MaxUint64}, "from", "number of the first record")
-	cmd.Flags().StringVar(&file, "out", "", "`FILE` to write (default: standard output)")
+	cmd.Flags().StringVar(&file, "out", "", "`FILE` to write; - is stdout (default)")
 	return cmd
 }
 

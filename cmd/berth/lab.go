@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -134,12 +135,18 @@ func (a *app) lab(cmd *cobra.Command, flags *labFlags) error {
 		if options.Shard, err = lab.ParseShard(flags.shard); err != nil {
 			return err
 		}
-		if options.Shard.N > 1 && cmd.Flags().Changed(outFlag) {
-			return usagef(cmd, "--shard gives no report; put the shards together with berth lab merge, and --out there")
+		if err := refuseIdle(cmd, []need{{
+			options.Shard.N == 1, "a report, of which --shard gives none; put the shards together with berth lab merge, and want it there",
+			[]string{outFlag, "output", "baseline"},
+		}}); err != nil {
+			return err
 		}
 		if flags.cells == "" {
 			return usagef(cmd, "--cells: missing; what --shard %s does must be kept in a file", flags.shard)
 		}
+	}
+	if err := flags.apart(cmd); err != nil {
+		return err
 	}
 	plan, err := a.labPlan(cmd, flags)
 	if err != nil {
@@ -170,8 +177,45 @@ func (a *app) lab(cmd *cobra.Command, flags *labFlags) error {
 	return report.write(results)
 }
 
+// sweptFiles are flags whose values are files to read.
+var sweptFiles = []string{"workload", "sites", "outages"}
+
+// apart refuses outputs that are inputs or other outputs, and streams: inputs are
+// read for each combination, and what is kept is read again.
+func (flags *labFlags) apart(cmd *cobra.Command) error {
+	files := claims{cmd: cmd}
+	for _, name := range sweptFiles {
+		files.reads("--"+name, cmd.Flags().Lookup(name).Value.String())
+	}
+	for _, sweep := range flags.sweeps {
+		name, values, _ := strings.Cut(sweep, "=")
+		if slices.Contains(sweptFiles, strings.TrimPrefix(strings.TrimSpace(name), "--")) {
+			files.reads("--sweep", lab.SplitValues(values)...)
+		}
+	}
+	files.writes("--cells", flags.cells)
+	if err := files.filesOnly(); err != nil {
+		return err
+	}
+	if err := files.fills("--"+outFlag, flags.out); err != nil {
+		return err
+	}
+	return files.apart()
+}
+
 // labMerge runs the command.
 func (a *app) labMerge(cmd *cobra.Command, flags *labFlags, files []string) error {
+	named := claims{cmd: cmd}
+	named.reads("FILE.jsonl", files...)
+	if err := named.filesOnly(); err != nil {
+		return err
+	}
+	if err := named.fills("--"+outFlag, flags.out); err != nil {
+		return err
+	}
+	if err := named.apart(); err != nil {
+		return err
+	}
 	plan, err := lab.Recorded(files[0])
 	if err != nil {
 		return err

@@ -198,7 +198,7 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 			panic("lab: " + err.Error()) // it was read before
 		}
 	}
-	machine, config, err := settle(cmd, flags)
+	machine, config, err := l.app.settleSim(cmd, flags)
 	if err != nil {
 		return err
 	}
@@ -218,8 +218,8 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 			return err
 		}
 	}
-	src := *l.sources[key] // of which refuse may change what there may be
-	if err := src.refuse(cmd, flags, &config); err != nil {
+	src := *l.sources[key] // of which fit may change what there may be
+	if err := src.fit(cmd, flags, machine, &config); err != nil {
 		return err
 	}
 	config.Sites, config.Place = machine.sites(src.pes, berth.Binding(flags.binds[0])), flags.policies[0]
@@ -264,7 +264,6 @@ func (l *labPlanner) settings() error {
 		digests = append(digests, lab.Setting{Name: "SHA-256 of " + name, Value: sum})
 		return nil
 	}
-	files := []string{"workload", "sites", "outages"}
 	var failed error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		_, is := rigid[f.Name]
@@ -272,7 +271,7 @@ func (l *labPlanner) settings() error {
 			return
 		}
 		value := textOf(f)
-		if slices.Contains(files, f.Name) {
+		if slices.Contains(sweptFiles, f.Name) {
 			name := filepath.Base(value)
 			failed = digest(name, value)
 			value = name
@@ -280,7 +279,7 @@ func (l *labPlanner) settings() error {
 		l.plan.Settings = append(l.plan.Settings, lab.Setting{Name: f.Name, Value: value})
 	})
 	for _, d := range l.plan.Dimensions {
-		if slices.Contains(files, d.Name) {
+		if slices.Contains(sweptFiles, d.Name) {
 			for _, path := range d.Values {
 				failed = errors.Join(failed, digest(path, path))
 			}
@@ -294,7 +293,7 @@ func (l *labPlanner) settings() error {
 // its version, or where that may be of several, by what it is made of.
 func build() string {
 	name := version()
-	if !strings.HasPrefix(name, "devel") {
+	if !strings.HasPrefix(name, "devel") && !strings.HasSuffix(name, "+dirty") {
 		return name
 	}
 	path, err := os.Executable()

@@ -17,7 +17,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
-	"github.com/berth-hpc/berth/site/local"
 	"github.com/berth-hpc/berth/site/slurm"
 	"github.com/berth-hpc/berth/sites"
 )
@@ -115,15 +114,19 @@ func (h *harbour) adapter(name string, a *sites.Adapter) (site.Observer, error) 
 	if a.Kind == sites.Slurm {
 		return slurm.New(slurmOptions(name, a)), nil
 	}
-	s, err := local.Open(local.Options{
-		Site: name, Dir: filepath.Join(h.data, "local"), Node: a.Node, Zone: a.Zone, Cores: a.Cores, Users: a.Users,
-		Grace: time.Duration(a.Grace) * time.Second,
-	})
+	s, err := openLocal(name, filepath.Join(h.data, "local"), a)
 	if err != nil {
 		return nil, err
 	}
 	h.closers = append(h.closers, s.Close)
 	return s, nil
+}
+
+// localSite is this machine as a site.
+type localSite interface {
+	site.Observer
+	site.Doctor
+	Close() error
 }
 
 // slurmConf is the variable that tells Slurm's commands which cluster they are

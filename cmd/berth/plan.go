@@ -59,17 +59,20 @@ func (a *app) plan(cmd *cobra.Command, path string, flags *planFlags) error {
 	if err := flags.validate(cmd); err != nil {
 		return err
 	}
+	if err := flags.claims(cmd, path, nil).apart(); err != nil {
+		return err
+	}
 	if err := flags.writable(); err != nil {
 		return err
 	}
 	if flags.sites != "" {
-		return a.planSites(path, flags)
+		return a.planSites(cmd, path, flags)
 	}
 	p, err := a.openPlanning(cmd, path, flags)
 	if err != nil {
 		return err
 	}
-	results, err := p.results(flags)
+	results, err := a.results(p, flags)
 	if err != nil {
 		return err
 	}
@@ -160,18 +163,17 @@ func (flags *planFlags) validate(cmd *cobra.Command) error {
 		return usagef(cmd, "--tightest: searches for a deadline, and --deadline gives one; want one of the two")
 	case len(flags.planners) == 1 && flags.planners[0].Goal == workflow.Deadline && !flags.deadline.set && !flags.tightest:
 		return usagef(cmd, "--deadline: missing; %s plans backwards from one; want --deadline T or --tightest", flags.planners[0].Name)
-	case cmd.Flags().Changed("seed") && !flags.alpha.drawn:
-		return usagef(cmd, "--seed: applies to --alpha uniform:X; nothing else is drawn")
 	case flags.plot != "":
-		if _, ok := plot.FormatOf(flags.plot); !ok {
+		if _, ok := figureFormat(flags.plot); !ok {
 			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
 				flags.plot, strings.Join(plot.Formats(), " or ."))
 		}
 	}
-	if flags.bookings == "" {
-		if err := unfit(cmd, "a log of --bookings", "partition", "strict"); err != nil {
-			return err
-		}
+	if err := flags.checkWays(cmd); err != nil {
+		return err
 	}
-	return flags.checkWays(cmd)
+	return refuseIdle(cmd, []need{
+		{flags.bookings != "", "a log of --bookings", []string{"partition", "strict"}},
+		{flags.alpha.drawn, "--alpha uniform:X; nothing else is drawn", []string{"seed"}},
+	})
 }

@@ -24,6 +24,35 @@ func (flags *planFlags) fileOf(path string, planner workflow.Planner) string {
 	return withSuffix(path, "-"+strings.ReplaceAll(planner.Name, "/", "-"))
 }
 
+// claims notes the files of the command: those of each planner, and of each pool
+// that is planned on.
+func (flags *planFlags) claims(cmd *cobra.Command, path string, pools []poolOutput) *claims {
+	files := &claims{cmd: cmd}
+	files.reads("WORKFLOW.json", path)
+	files.reads("--bookings", flags.bookings)
+	files.reads("--repair", flags.repair)
+	files.reads("--sites", flags.sites)
+	for _, planner := range flags.planners {
+		files.writes("--schedule", flags.fileOf(flags.schedule, planner))
+	}
+	for i := range pools {
+		files.writes("--plot", flags.plotOf(&pools[i]))
+	}
+	for _, planner := range flags.planners {
+		if pools == nil {
+			files.writes("--plot", flags.fileOf(flags.plot, planner))
+		}
+	}
+	files.shows()
+	return files
+}
+
+// plotOf returns the file of a pool's figure: the one given, with the name of the
+// pool before its ending.
+func (flags *planFlags) plotOf(pool *poolOutput) string {
+	return withSuffix(flags.plot, "-"+strings.ReplaceAll(pool.name(), "/", "-"))
+}
+
 // writable finds out before anything is planned whether it can be kept.
 func (flags *planFlags) writable() error {
 	for flag, path := range map[string]string{"schedule": flags.schedule, "plot": flags.plot} {
@@ -56,13 +85,14 @@ func (a *app) keepPlans(cmd *cobra.Command, p *planning, results []*planned, fla
 			continue
 		}
 		if flags.schedule != "" {
-			lines := append(slices.Clip(booked), p.taskLines(r, prefix, flags)...)
-			if err := writeSchedule(flags.fileOf(flags.schedule, r.planner), lines); err != nil {
+			lines := append(slices.Clip(slices.Clone(booked)), p.taskLines(r, prefix, flags)...)
+			tellSizes(lines, sim.OnePool(p.pes, berth.Late))
+			if err := a.writeSchedule(flags.fileOf(flags.schedule, r.planner), lines); err != nil {
 				return err
 			}
 		}
 		if flags.plot != "" {
-			if err := p.draw(flags.fileOf(flags.plot, r.planner), r, flags); err != nil {
+			if err := a.drawPlan(p, flags.fileOf(flags.plot, r.planner), r, flags); err != nil {
 				return err
 			}
 		}
@@ -179,8 +209,8 @@ func byStart(tasks []workflow.Placement) []workflow.Placement {
 	return sorted
 }
 
-// draw draws a plan among the bookings.
-func (p *planning) draw(path string, r *planned, flags *planFlags) error {
+// drawPlan draws a plan among the bookings.
+func (a *app) drawPlan(p *planning, path string, r *planned, flags *planFlags) error {
 	figure := plot.Gantt{
 		Title: r.planner.Name + ": " + p.title(), PEs: p.pes, Now: p.now, Deadline: r.tightest,
 		Facts: "turn-around " + seconds(int64(r.plan.Turnaround)) + ", " + strconv.FormatFloat(hours(r.plan.CPUSeconds), 'f', 2, 64) + " CPU-hours",
@@ -198,17 +228,17 @@ func (p *planning) draw(path string, r *planned, flags *planFlags) error {
 			Label: p.flow.Task(t.Task).ID, NPE: t.NPE, Start: t.Start, End: t.End, Critical: critical[t.Task],
 		})
 	}
-	return drawGantt(path, figure)
+	return a.drawGantt(path, figure)
 }
 
 // drawGantt writes a figure to a file of either format.
-func drawGantt(path string, figure plot.Gantt) error {
-	out, err := create("plot", path)
+func (a *app) drawGantt(path string, figure plot.Gantt) error {
+	out, err := a.create("plot", path)
 	if err != nil {
 		return err
 	}
 	defer out.drop()
-	format, _ := plot.FormatOf(path)
+	format, _ := figureFormat(path)
 	if err := plot.WriteGantt(out, format, figure); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

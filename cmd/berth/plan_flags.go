@@ -117,7 +117,9 @@ Algorithms for the earliest end, which with --deadline refuse to end later:
 With several algorithms the output compares them; those that need a deadline and
 get none then plan for the tightest they reach. --schedule and --plot write a
 file for each, with its name before the ending. Over several --sites --plot
-writes one for each pool that is used, with the pool's name there.
+writes one for each pool that is used, with the pool's name there. - as the name
+of a file is stdin, or stdout for --schedule and --plot; the figures then go to
+stderr. No output may be an input or another output.
 
 Exits 3 if no algorithm reaches the deadline, and says the tightest one found and
 which algorithm reached it.`)
@@ -196,6 +198,7 @@ func (i *instant) Set(text string) error {
 type serial struct {
 	x     float64
 	drawn bool
+	given bool // on the command line
 }
 
 var _ pflag.Value = (*serial)(nil)
@@ -215,7 +218,7 @@ func (s *serial) String() string {
 
 func (s *serial) Set(text string) error {
 	number, drawn := strings.CutPrefix(text, drawnPrefix)
-	set := serial{drawn: drawn}
+	set := serial{drawn: drawn, given: true}
 	if err := (&portion{&set.x}).Set(number); err != nil {
 		return fmt.Errorf("%q; want a number from 0 to 1, such as 0.2, or %s0.2", text, drawnPrefix)
 	}

@@ -75,14 +75,12 @@ func (a *app) openBookings(cmd *cobra.Command, p *planning, flags *planFlags) er
 	if flags.partition > 0 {
 		options.Keep = func(r *workload.Record) bool { return int(r.Partition) == flags.partition }
 	}
-	file, err := workload.OpenBookings(flags.bookings, options)
+	file, err := a.readBookings(flags.bookings, options)
 	if err != nil {
 		return err
 	}
-	if file.Form != workload.SWF {
-		if err := unfit(cmd, "a log of --bookings", "partition", "strict"); err != nil {
-			return err
-		}
+	if err := refuseIdle(cmd, []need{{file.Form == workload.SWF, "a log of --bookings", []string{"partition", "strict"}}}); err != nil {
+		return err
 	}
 	if p.pes == 0 {
 		p.pes = file.PEs()
@@ -154,6 +152,9 @@ func (a *app) openWorkflow(path string, flags *planFlags) (*workload.WorkflowFil
 		a.say("berth: %s", note)
 	}
 	if report.NoAlpha == 0 {
+		if flags.alpha.given {
+			a.say("berth: %s: every task has its alpha; --alpha does nothing", report.Name)
+		}
 		return file, nil
 	}
 	a.say("berth: %s: %d of %d tasks without alpha; taken: %s", report.Name, report.NoAlpha, report.Tasks, &flags.alpha)

@@ -99,11 +99,12 @@ func (p *planning) output(r *planned, flags *planFlags) planOutput {
 
 // printPlans writes the results to stdout.
 func (a *app) printPlans(p *planning, results []*planned, flags *planFlags) error {
+	to := a.figuresTo(flags.schedule, flags.plot)
 	switch flags.format {
 	case "json":
-		return printPlansJSON(a.stdout, p, results, flags)
+		return printPlansJSON(to, p, results, flags)
 	case "csv":
-		return printPlansCSV(a.stdout, p, results, flags)
+		return printPlansCSV(to, p, results, flags)
 	}
 	out := p.compared(results)
 	if !flags.compares() {
@@ -121,7 +122,7 @@ func (a *app) printPlans(p *planning, results []*planned, flags *planFlags) erro
 	}
 	// A table breaks a title that is wider than itself, so it stands over it.
 	for line := range strings.Lines(title + "\n\n" + out.Render() + "\n") {
-		if _, err := io.WriteString(a.stdout, strings.TrimRight(line, " \n")+"\n"); err != nil {
+		if _, err := io.WriteString(to, strings.TrimRight(line, " \n")+"\n"); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/plot"
@@ -64,15 +65,21 @@ type sitesOutput struct {
 type gridPlanning struct {
 	planning
 	grid  workflow.Grid
+	sites []berth.Site
 	pools []poolOutput
 }
 
 // planSites runs plan --sites: every pair of a pool and a number of PEs is a
 // candidate.
-func (a *app) planSites(path string, flags *planFlags) error {
+func (a *app) planSites(cmd *cobra.Command, path string, flags *planFlags) error {
 	p, err := a.openGridPlanning(path, flags)
 	if err != nil {
 		return err
+	}
+	if flags.plot != "" {
+		if err := flags.claims(cmd, path, p.pools).apart(); err != nil {
+			return err
+		}
 	}
 	deadline, by := berth.Forever, "bd-cpar"
 	if flags.deadline.set {
@@ -94,16 +101,18 @@ func (a *app) planSites(path string, flags *planFlags) error {
 		out.Tasks = append(out.Tasks, siteTask{p.flow.Task(i).ID, at.Site, at.Pool, t.NPE, t.Start, t.End})
 	}
 	if flags.schedule != "" {
-		if err := writeSchedule(flags.schedule, p.lines(&plan, flags)); err != nil {
+		lines := p.lines(&plan, flags)
+		tellSizes(lines, p.sites)
+		if err := a.writeSchedule(flags.schedule, lines); err != nil {
 			return err
 		}
 	}
 	if flags.plot != "" {
-		if err := p.draw(&plan, by, flags); err != nil {
+		if err := a.drawPools(p, &plan, by, flags); err != nil {
 			return err
 		}
 	}
-	if err := out.print(a.stdout, p, flags); err != nil {
+	if err := out.print(a.figuresTo(flags.schedule, flags.plot), p, flags); err != nil {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
 	return nil
@@ -131,15 +140,16 @@ func (a *app) openGridPlanning(path string, flags *planFlags) (*gridPlanning, er
 	if err != nil {
 		return nil, err
 	}
-	file, err := sites.Open(flags.sites)
+	file, err := readInput(a, flags.sites, sites.Open, sites.Read)
 	if err != nil {
 		return nil, err
 	}
 	p := &gridPlanning{planning: planning{name: flow.Name, flow: flow.Flow, now: flags.now.t}}
+	p.sites = file.Sites
 	p.grid = workflow.Grid{Workflow: flow.Flow, Now: p.now}
 	p.past = berth.Interval{Start: p.now, End: p.now}
 	if flags.bookings != "" {
-		held, err := workload.OpenBookings(flags.bookings, workload.Options{})
+		held, err := a.readBookings(flags.bookings, workload.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -206,8 +216,8 @@ func (p *gridPlanning) lines(plan *workflow.GridPlan, flags *planFlags) []berth.
 	return append(lines, tasks...)
 }
 
-// draw draws what is planned on each pool that has any of it, a file each.
-func (p *gridPlanning) draw(plan *workflow.GridPlan, by string, flags *planFlags) error {
+// drawPools draws what is planned on each pool that has any of it, a file each.
+func (a *app) drawPools(p *gridPlanning, plan *workflow.GridPlan, by string, flags *planFlags) error {
 	for k := range p.pools {
 		at := &p.pools[k]
 		figure := plot.Gantt{
@@ -229,7 +239,7 @@ func (p *gridPlanning) draw(plan *workflow.GridPlan, by string, flags *planFlags
 			b := &at.bookings[i]
 			figure.Others = append(figure.Others, plot.Bar{NPE: b.NPE, Start: b.Start, End: b.End})
 		}
-		if err := drawGantt(withSuffix(flags.plot, "-"+strings.ReplaceAll(at.name(), "/", "-")), figure); err != nil {
+		if err := a.drawGantt(flags.plotOf(at), figure); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func (flags *planFlags) checkWays(cmd *cobra.Command) error {
 }
 
 // results plans as the flags say.
-func (p *planning) results(flags *planFlags) ([]*planned, error) {
+func (a *app) results(p *planning, flags *planFlags) ([]*planned, error) {
 	one := func(r *planned, err error) ([]*planned, error) {
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func (p *planning) results(flags *planFlags) ([]*planned, error) {
 	case flags.probes > 0:
 		return one(p.probe(flags))
 	case flags.repair != "":
-		return one(p.repair(flags))
+		return one(a.repair(p, flags))
 	}
 	var results []*planned
 	for _, planner := range flags.planners {
@@ -108,9 +108,9 @@ func (p *planning) probe(flags *planFlags) (*planned, error) {
 }
 
 // repair brings an earlier plan in line with what is booked now.
-func (p *planning) repair(flags *planFlags) (*planned, error) {
+func (a *app) repair(p *planning, flags *planFlags) (*planned, error) {
 	began := time.Now()
-	file, err := workload.OpenBookings(flags.repair, workload.Options{Strict: true})
+	file, err := a.readBookings(flags.repair, workload.Options{Strict: true})
 	if err != nil {
 		return nil, err
 	}

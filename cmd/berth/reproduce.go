@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -69,6 +71,9 @@ func (a *app) reproduceCommand() *cobra.Command {
 				return a.reproduceAll(cmd, &flags)
 			}
 			paper, _ := reproduce.PaperNamed(args[0])
+			if err := refuseIdle(cmd, paperNeeds(paper.Name)); err != nil {
+				return err
+			}
 			return a.reproduce(cmd, paper, &flags)
 		},
 	}
@@ -93,6 +98,15 @@ func (a *app) reproduceCommand() *cobra.Command {
 	complete(cmd, "scale", scales())
 	complete(cmd, "output", formats)
 	return cmd
+}
+
+// paperNeeds is the table of what flags need of a paper.
+func paperNeeds(paper string) []need {
+	logs := []string{"availability", "mixed-parallel", "application-aware"}
+	return []need{
+		{paper == "mixed-parallel", "mixed-parallel", []string{"instances"}},
+		{slices.Contains(logs, paper), strings.Join(logs, ", ") + "; " + paper + " reads no data", []string{"data"}},
+	}
 }
 
 func papers() []string {
@@ -155,6 +169,9 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 	if err != nil {
 		return err
 	}
+	if err := flags.apart(cmd, []*reproduceFlags{flags}, flags.out); err != nil {
+		return err
+	}
 	var folder *outputFolder
 	if cmd.Flags().Changed(outFlag) {
 		if folder, err = openFolder(flags.out); err != nil {
@@ -208,6 +225,29 @@ func (flags *reproduceFlags) kept() string {
 	return "finished measurements are in " + flags.cells + "; the same command goes on from there"
 }
 
+// apart refuses outputs that are inputs or other outputs, and streams: what is
+// kept is read again. Each of the given flags is for a paper; folders are those of
+// --out.
+func (flags *reproduceFlags) apart(cmd *cobra.Command, papers []*reproduceFlags, folders ...string) error {
+	files := claims{cmd: cmd}
+	for _, one := range papers {
+		files.reads("--merge", one.merge...)
+		files.writes("--cells", one.cells)
+	}
+	if flags.data != "" {
+		files.looksIn("--data", flags.data, filepath.Join(flags.data, "swf"), filepath.Join(flags.data, "bandwidth"))
+	}
+	if err := files.filesOnly(); err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if err := files.fills("--"+outFlag, folder); err != nil {
+			return err
+		}
+	}
+	return files.apart()
+}
+
 // options turns the flags into what the experiments take.
 func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, error) {
 	o := reproduce.Options{
@@ -231,8 +271,11 @@ func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, err
 		if o.Sweep.Shard, err = reproduce.ParseShard(flags.shard); err != nil {
 			return o, err
 		}
-		if cmd.Flags().Changed(outFlag) && o.Sweep.Shard.N > 1 {
-			return o, usagef(cmd, "--shard gives no report; put the shards together with --merge, and --out there")
+		if err := refuseIdle(cmd, []need{{
+			o.Sweep.Shard.N == 1, "a report, of which --shard gives none; put the shards together with --merge, and want it there",
+			[]string{outFlag, "output"},
+		}}); err != nil {
+			return o, err
 		}
 	}
 	return o, nil

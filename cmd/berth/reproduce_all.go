@@ -33,6 +33,17 @@ func (a *app) reproduceAll(cmd *cobra.Command, flags *reproduceFlags) error {
 	if err != nil {
 		return err
 	}
+	var each []*reproduceFlags
+	made := []string{flags.out}
+	for i := range reproduce.Papers {
+		each = append(each, flags.of(&reproduce.Papers[i]))
+		if flags.out != "" {
+			made = append(made, filepath.Join(flags.out, reproduce.Papers[i].Name))
+		}
+	}
+	if err := flags.apart(cmd, each, made...); err != nil {
+		return err
+	}
 	folders := &outputFolders{root: flags.out}
 	if cmd.Flags().Changed(outFlag) {
 		if err := folders.open(); err != nil {
@@ -43,9 +54,8 @@ func (a *app) reproduceAll(cmd *cobra.Command, flags *reproduceFlags) error {
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
 	var reports []*reproduce.Report
-	for i := range reproduce.Papers {
+	for i, one := range each {
 		paper := &reproduce.Papers[i]
-		one := flags.of(paper)
 		options, err := one.options(cmd)
 		if err != nil {
 			return err

@@ -26,7 +26,10 @@ const outFlag = "out"
 // openFolder makes the folder if it is not there, and finds out whether files
 // can be written to it.
 func openFolder(path string) (*outputFolder, error) {
-	if path == "" {
+	switch path {
+	case stdStream:
+		return nil, berth.Errorf(berth.Invalid, outFlag, "- is a stream; want the name of a folder")
+	case "":
 		return nil, berth.Errorf(berth.Invalid, outFlag, "empty; want the name of a folder")
 	}
 	f := &outputFolder{path: path}

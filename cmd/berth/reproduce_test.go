@@ -32,7 +32,7 @@ func TestInterruptedReproductionLeavesNothing(t *testing.T) {
 				// The command listens by now, so the signal reaches it alone.
 				once.Do(func() {
 					told++
-					if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+					if err := signalSelf(syscall.SIGINT); err != nil {
 						t.Error(err)
 					}
 				})
@@ -75,7 +75,7 @@ func interruptedGoesOn(t *testing.T, signal syscall.Signal) {
 	var once sync.Once
 	code, stdout, stderr := run(func(int, int) {
 		once.Do(func() {
-			if err := syscall.Kill(os.Getpid(), signal); err != nil {
+			if err := signalSelf(signal); err != nil {
 				t.Error(err)
 			}
 		})

@@ -81,13 +81,14 @@ func summaries(results []*result) []summaryOutput {
 // print writes the figures of the finished runs to stdout.
 func (a *app) print(flags *simFlags, src *source, results []*result) error {
 	var err error
+	to := a.figuresTo(flags.schedule, flags.plot)
 	switch flags.format {
 	case "json":
-		err = printJSON(a.stdout, results)
+		err = printJSON(to, results)
 	case "csv":
-		err = printCSV(a.stdout, results)
+		err = printCSV(to, results)
 	default:
-		err = printTable(a.stdout, flags, src, results)
+		err = printTable(to, flags, src, results)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the figures: %w", err)

@@ -54,7 +54,7 @@ func (a *app) root() *cobra.Command {
 (processors × time) with a window it may move in, and a promise, once made, is kept.`,
 		Example: `  berth sim --workload examples/first-light.swf --policy all
   berth sim --workload lublin:lanl-cm5 --policy first-fit,pe-worst --schedule out.jsonl
-  berth check out-pe-worst.jsonl --pes 1024`,
+  berth check out-pe-worst.jsonl`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/sim"
+	"github.com/berth-hpc/berth/sites"
 )
 
 // simulator is sim.Replay, or what a test puts in its place.
@@ -117,15 +118,23 @@ func (s *shared) done() {
 // newBatch lists the runs that the flags ask for.
 func newBatch(flags *simFlags, src *source, machine *grid, config engine.Config) *batch {
 	b := &batch{pes: src.pes, machine: machine, config: config}
-	passes := []string{""}
-	if src.jobs {
-		passes = flags.backfills
-	}
+	b.runs = flags.runs(src.jobs)
 	for r := range flags.replications {
 		s := &shared{make: func() (*sim.Workload, error) { return src.work(r + 1) }}
-		s.left.Store(int32(len(flags.policies) * len(flags.binds) * len(passes)))
+		s.left.Store(int32(len(b.runs) / flags.replications))
 		b.shared = append(b.shared, s)
 	}
+	return b
+}
+
+// runs lists the runs that the flags ask for, in the order of the output. Passes
+// are compared where there are ordinary jobs.
+func (flags *simFlags) runs(jobs bool) []simRun {
+	passes := []string{""}
+	if jobs && len(flags.backfills) > 0 {
+		passes = flags.backfills
+	}
+	var runs []simRun
 	for _, name := range flags.policies {
 		for _, bind := range flags.binds {
 			for _, pass := range passes {
@@ -135,12 +144,27 @@ func newBatch(flags *simFlags, src *source, machine *grid, config engine.Config)
 						keepLines: flags.plot != "" && r == 1,
 					}
 					run.schedule = scheduleName(flags, &run)
-					b.runs = append(b.runs, run)
+					runs = append(runs, run)
 				}
 			}
 		}
 	}
-	return b
+	return runs
+}
+
+// scheduleNames returns the files that runs may write their schedules to, whether
+// the workload has ordinary jobs or not.
+func (flags *simFlags) scheduleNames() []string {
+	var names []string
+	for _, jobs := range []bool{false, true} {
+		if jobs && len(flags.backfills) < 2 {
+			break // the names would be the same
+		}
+		for _, run := range flags.runs(jobs) {
+			names = append(names, run.schedule)
+		}
+	}
+	return names
 }
 
 // scheduleName returns the file for a run's schedule: the name given, with
@@ -269,7 +293,8 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 		return nil, err
 	}
 	if run.schedule != "" {
-		if err := writeSchedule(run.schedule, lines); err != nil {
+		tellSizes(lines, cfg.Sites)
+		if err := a.writeSchedule(run.schedule, lines); err != nil {
 			return nil, err
 		}
 	}
@@ -281,8 +306,8 @@ func (a *app) runOne(ctx context.Context, b *batch, run *simRun, bar *progress) 
 }
 
 // writeSchedule writes a schedule file, compressed if its name ends in .gz.
-func writeSchedule(path string, lines []berth.Line) error {
-	out, err := create("schedule", path)
+func (a *app) writeSchedule(path string, lines []berth.Line) error {
+	out, err := a.create("schedule", path)
 	if err != nil {
 		return err
 	}
@@ -291,6 +316,27 @@ func writeSchedule(path string, lines []berth.Line) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return out.keep()
+}
+
+// tellSizes notes the size of each pool on its first line, and of a machine of one
+// pool on the first line of all.
+func tellSizes(lines []berth.Line, on []berth.Site) {
+	if len(lines) > 0 && len(on) == 1 && len(on[0].Pools) == 1 {
+		lines[0].PoolPEs = on[0].Pools[0].PEs
+		return
+	}
+	file := sites.File{Sites: on}
+	told := map[berth.ResourceID]bool{}
+	for i := range lines {
+		line := &lines[i]
+		at := berth.PoolID(line.Site, line.Pool)
+		if line.Site == "" || line.Kind == berth.KindStaging || told[at] {
+			continue
+		}
+		if pes, known := file.Size(line.Site, line.Pool); known {
+			line.PoolPEs, told[at] = pes, true
+		}
+	}
 }
 
 func encode(w io.Writer, compress bool, lines []berth.Line) error {

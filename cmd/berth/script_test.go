@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -39,13 +38,22 @@ func interruptedMain() {
 			return nil, ctx.Err()
 		}
 		lines, err := sim.Replay(ctx, cfg, work, progress)
-		if killErr := syscall.Kill(os.Getpid(), syscall.SIGINT); killErr != nil {
+		if killErr := signalSelf(os.Interrupt); killErr != nil {
 			return nil, killErr
 		}
 		<-ctx.Done()
 		return lines, err
 	}
 	os.Exit(a.run())
+}
+
+// signalSelf sends this process a signal.
+func signalSelf(signal os.Signal) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return self.Signal(signal)
 }
 
 func TestScripts(t *testing.T) {

@@ -23,7 +23,6 @@ import (
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
-	"github.com/berth-hpc/berth/site/local"
 	"github.com/berth-hpc/berth/sites"
 )
 
@@ -87,7 +86,7 @@ func shepherdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "shepherd", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if code := local.Shepherd(args); code != 0 {
+			if code := shepherd(args); code != 0 {
 				return &exitError{code}
 			}
 			return nil

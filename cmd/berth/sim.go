@@ -35,7 +35,17 @@ func (a *app) simCommand() *cobra.Command {
 
 // sim runs the command.
 func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
-	machine, config, err := settle(cmd, flags)
+	files := claims{cmd: cmd}
+	files.reads("--workload", flags.workload)
+	files.reads("--sites", flags.sites)
+	files.reads("--outages", flags.outages)
+	files.writes("--schedule", flags.scheduleNames()...)
+	files.writes("--plot", flags.plot)
+	files.shows()
+	if err := files.apart(); err != nil {
+		return err
+	}
+	machine, config, err := a.settleSim(cmd, flags)
 	if err != nil {
 		return err
 	}
@@ -43,7 +53,7 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := src.refuse(cmd, flags, &config); err != nil {
+	if err := src.fit(cmd, flags, machine, &config); err != nil {
 		return err
 	}
 	batch := newBatch(flags, src, machine, config)
@@ -67,7 +77,7 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 		return &interrupted{kept: kept}
 	}
 	if flags.plot != "" {
-		return draw(flags, src, results)
+		return a.draw(flags, src, results)
 	}
 	return nil
 }
@@ -82,7 +92,7 @@ func (flags *simFlags) validate(cmd *cobra.Command) error {
 	}
 	flags.waits = cmd.Flags().Changed("waiting-limit")
 	if flags.plot != "" {
-		if _, ok := plot.FormatOf(flags.plot); !ok {
+		if _, ok := figureFormat(flags.plot); !ok {
 			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
 				flags.plot, strings.Join(plot.Formats(), " or ."))
 		}
@@ -92,8 +102,8 @@ func (flags *simFlags) validate(cmd *cobra.Command) error {
 
 // draw writes the figure of the first replication of every policy and binding.
 // Its bars are means over all replications.
-func draw(flags *simFlags, src *source, results []*result) error {
-	figure := plot.Figure{Title: src.title(flags), PEs: src.pes}
+func (a *app) draw(flags *simFlags, src *source, results []*result) error {
+	figure := plot.Figure{PEs: src.pes}
 	for _, r := range results {
 		if r.run.replication != 1 {
 			continue
@@ -105,17 +115,20 @@ func draw(flags *simFlags, src *source, results []*result) error {
 			requests, seconds := s.shares()
 			figure.Shares = append(figure.Shares, plot.Share{Title: s.title(flags), Requests: requests, PESeconds: seconds})
 		}
+	}
+	figure.Title = src.title(flags)
+	if len(figure.Runs) == 1 {
+		figure.Title = src.where() + ", " + results[0].run.fullTitle()
+	}
+	if flags.replications > 1 {
 		figure.Title += fmt.Sprintf(" (replication 1 of %d; bars: all)", flags.replications)
 	}
-	if len(figure.Runs) == 1 {
-		figure.Title += ", " + results[0].run.fullTitle()
-	}
-	out, err := create("plot", flags.plot)
+	out, err := a.create("plot", flags.plot)
 	if err != nil {
 		return err
 	}
 	defer out.drop()
-	format, _ := plot.FormatOf(flags.plot)
+	format, _ := figureFormat(flags.plot)
 	if err := plot.Write(out, format, figure); err != nil {
 		return fmt.Errorf("writing %s: %w", flags.plot, err)
 	}
@@ -139,8 +152,11 @@ func drawn(lines []berth.Line) []berth.Line {
 }
 
 // withSuffix puts a suffix before a file's ending: a.jsonl and -x make
-// a-x.jsonl; .gz counts as a part of the ending.
+// a-x.jsonl; .gz counts as a part of the ending. A stream stays what it is, and so does nothing.
 func withSuffix(path, suffix string) string {
+	if path == stdStream || path == "" {
+		return path
+	}
 	gz := ""
 	if bare, zipped := strings.CutSuffix(path, ".gz"); zipped {
 		gz, path = ".gz", bare

@@ -70,7 +70,7 @@ func newSimFlags() *simFlags {
 		reserveShare: defaultReserveShare, arrivalFactor: 1, artimeFactor: 3, deadlineFactor: 3,
 		preset: "li", policies: []string{policy.Placements[0].Name}, binds: []string{string(berth.Early)},
 		horizon: horizons[0], choice: choices()[0],
-		replications: 1, seed: 1, calendar: calendars()[0], format: formats[0],
+		compress: true, replications: 1, seed: 1, calendar: calendars()[0], format: formats[0],
 	}
 }
 
@@ -90,6 +90,9 @@ const (
 )
 
 func kinds() []string { return []string{asRequests, asJobs, asMixed} }
+
+// conservative is the pass for jobs that compression is about.
+const conservative = "conservative"
 
 // Where run times come from.
 const (
@@ -206,7 +209,8 @@ func (flags *simFlags) workloadFlags(f *pflag.FlagSet) {
 func (flags *simFlags) machineFlags(f *pflag.FlagSet) {
 	f.Var(&whole[berth.Count]{&flags.pes, 1, berth.MaxPEs}, "pes", "size of the machine (default: MaxProcs of a log, the model's own size)")
 	f.StringVar(&flags.sites, "sites", "", "the sites to schedule on, a YAML `FILE` (default: one pool of --pes)")
-	f.Var(&list{&flags.binds, "binding", bindNames(), ""}, "bind", "when reservations get their PE numbers: early, late, or early,late")
+	f.Var(&list{&flags.binds, "binding", bindNames(), ""}, "bind", "when reservations get their PE numbers: early, late, or early,late (default: late with --as jobs, else early)")
+	f.Lookup("bind").DefValue = "" // of which the text tells
 	f.StringVar(&flags.outages, "outages", "", "PEs that cannot be used for a while, `FILE`.jsonl")
 	f.Var(&flags.failures, "failures", "nodes that fail at random: mean time between failures, to repair, and PEs of a node (default 1), such as 30d,4h,16")
 }
@@ -222,7 +226,7 @@ func (flags *simFlags) policyFlags(f *pflag.FlagSet) {
 	f.Var(&length{&flags.every, 1}, "every", "with --trigger every, or a preset that has it: the period D")
 	f.Var(&choice{&flags.immediate, "answer", ways}, "immediate", "a request for now that finds no room: refuse, queue (default refuse)")
 	f.Var(&list{&flags.backfills, "pass", backfillNames(), "all"}, "backfill", "passes for ordinary jobs to compare, or all (default: the preset's, or easy)")
-	f.BoolVar(&flags.compress, "compress", false, "with --backfill conservative: plan anew when PEs are released early")
+	f.BoolVar(&flags.compress, "compress", true, "with --backfill conservative: plan anew when PEs are released early")
 	f.Var(&choice{&flags.staging, "staging mode", stagings}, "staging", "PEs while data are moved: "+strings.Join(stagings, ", ")+" (default: the preset's)")
 	f.BoolVar(&flags.unaware, "unaware", false, "a batch match looks at PEs alone, not at what requests require")
 	f.BoolVar(&flags.preempt, "preempt", false, "running jobs stop for requests, and go on later with what is left")
@@ -322,6 +326,9 @@ A file of outages has lines such as
 Without end they last, without pes they are of the whole pool; one site or pool
 need not be named. Times are seconds of the log's own clock. Lengths D are
 seconds, or read like 90m, 1d12h, 02:30:00 or PT2H30M.
+
+- as the name of a file is stdin, or stdout for --schedule and --plot; the figures
+then go to stderr. No output may be an input or another output.
 
 Models:
 

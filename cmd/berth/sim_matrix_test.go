@@ -152,14 +152,18 @@ func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
 		pick := func(label string, words []string) string { return rapid.SampledFrom(words).Draw(t, label) }
 		moldable := rapid.Bool().Draw(t, "moldable")
 		work := drawWorkload(t, moldable)
-		args := []string{
-			"sim", "--workload", writtenTo(t, folder, "w.jsonl", work), "--sites", writtenTo(t, folder, "grid.yaml", threeSites),
-			"--preset", pick("preset", presets()), "--order", pick("order", orderNames()), "--match", pick("match", matchNames()),
-		}
+		// Policies of a file may do nothing for a workload, which flags must not.
+		grid := threeSites + "policies:\n"
+		policy := func(key, value string) { grid += fmt.Sprintf("  %s: %s\n", key, value) }
+		policy("preset", pick("preset", presets()))
+		policy("order", pick("order", orderNames()))
+		policy("match", pick("match", matchNames()))
+		args := []string{"sim", "--workload", writtenTo(t, folder, "w.jsonl", work), "--sites", filepath.Join(folder, "grid.yaml")}
 		requests, jobs := strings.Contains(work, `"ready"`), strings.Contains(work, `"job"`)
 		immediate := pick("immediate", ways)
+		policy("immediate", immediate)
 		if requests {
-			args = append(args, "--policy", pick("place", policyNames()), "--immediate", immediate)
+			args = append(args, "--policy", pick("place", policyNames()))
 		}
 		if queues := jobs || immediate == string(engine.ImmediateQueue); requests && queues && rapid.Bool().Draw(t, "preempt") {
 			args = append(args, "--preempt")
@@ -168,11 +172,12 @@ func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
 			args = append(args, "--bind", bind)
 		}
 		if trigger := pick("trigger", append(triggerNames(), "")); trigger != "" {
-			args = append(args, "--trigger", trigger)
+			policy("trigger", trigger)
 			if trigger == string(engine.TriggerOnPeriod) {
-				args = append(args, "--every", strconv.Itoa(rapid.IntRange(1, 20).Draw(t, "every")))
+				policy("every", fmt.Sprintf("%ds", rapid.IntRange(1, 20).Draw(t, "every")))
 			}
 		}
+		writtenTo(t, folder, "grid.yaml", grid)
 		outages := drawOutages(t)
 		if outages != "" {
 			args = append(args, "--outages", writtenTo(t, folder, "o.jsonl", outages))
@@ -187,11 +192,11 @@ func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
 			args := append(slices.Clone(args), "--schedule", path, "--calendar", calendars()[i])
 			code := run(args, strings.NewReader(""), &out, &messages)
 			if code != exitOK {
-				t.Fatalf("%q: exit code %d\n%s\n%s%s", args, code, &messages, work, outages)
+				t.Fatalf("%q: exit code %d\n%s\n%s%s%s", args, code, &messages, work, outages, grid)
 			}
 			out.Reset()
 			if run([]string{"check", path, "--sites", filepath.Join(folder, "grid.yaml")}, strings.NewReader(""), &out, &messages); out.String() != "valid\n" {
-				t.Fatalf("%q: %s%s\n%s%s", args, &out, &messages, work, outages)
+				t.Fatalf("%q: %s%s\n%s%s%s", args, &out, &messages, work, outages, grid)
 			}
 			text, err := os.ReadFile(path)
 			if err != nil {

@@ -209,11 +209,6 @@ func replace(path string, text []byte) error {
 		return err
 	}
 	defer out.drop()
-	if info, err := os.Stat(path); err == nil && !out.direct {
-		if err := out.Chmod(info.Mode().Perm()); err != nil {
-			return cannotWrite("config", path, err)
-		}
-	}
 	if _, err := out.Write(text); err != nil {
 		return cannotWrite("config", path, err)
 	}

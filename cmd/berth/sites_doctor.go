@@ -15,7 +15,6 @@ import (
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/site"
-	"github.com/berth-hpc/berth/site/local"
 	"github.com/berth-hpc/berth/site/slurm"
 	"github.com/berth-hpc/berth/sites"
 )
@@ -166,7 +165,7 @@ func examine(ctx context.Context, name string, a *sites.Adapter) (found []form.F
 			return nil, fmt.Errorf("examining %s: %w", name, err)
 		}
 		defer func() { _ = os.RemoveAll(dir) }() // nothing in it is needed
-		s, err := local.Open(local.Options{Site: name, Dir: dir, Node: a.Node, Cores: a.Cores, Users: a.Users})
+		s, err := openLocal(name, dir, a)
 		if err != nil {
 			return nil, err
 		}

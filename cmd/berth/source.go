@@ -20,23 +20,30 @@ type source struct {
 	name  string // for titles
 	pes   berth.Count
 	sites int // how many, if they are of a sites file
-	// drawn says that windows and kinds are drawn, not read from a file.
-	drawn bool
+	origin
 	// What there may be: requests for promises, ordinary jobs.
 	requests, jobs bool
 	// runs says that things may run for another time than they were given.
-	runs bool
+	runs   bool
+	traits // of the first replication
 	// work makes the workload of a replication, from 1. It may be called for
 	// different replications at the same time; what open returns for each once.
 	work func(replication int) (*sim.Workload, error)
 }
 
-// title says in a few words what was simulated.
-func (s *source) title(flags *simFlags) string {
-	title := fmt.Sprintf("%s on %d PEs", s.name, s.pes)
+// where says in a few words what was simulated, on which machine.
+func (s *source) where() string {
+	where := fmt.Sprintf("%s on %d PEs", s.name, s.pes)
 	if s.sites > 0 {
-		title += fmt.Sprintf(" of %d sites", s.sites)
-	} else if len(flags.binds) == 1 {
+		where += fmt.Sprintf(" of %d sites", s.sites)
+	}
+	return where
+}
+
+// title adds to where what is the same in all runs.
+func (s *source) title(flags *simFlags) string {
+	title := s.where()
+	if s.sites == 0 && len(flags.binds) == 1 {
 		title += ", " + flags.binds[0] + " binding"
 	}
 	if s.jobs && s.requests && len(flags.backfills) == 1 {
@@ -93,7 +100,7 @@ func (a *app) prepare(cmd *cobra.Command, flags *simFlags, machine *grid) (*sour
 	if all > 0 {
 		src.pes, src.sites = all, len(machine.file.Sites)
 	}
-	if src.work, err = withFailures(flags, machine.sites(src.pes, berth.Early), src.work); err != nil {
+	if src.work, err = a.withFailures(flags, machine.sites(src.pes, berth.Early), src.work); err != nil {
 		return nil, nil, err
 	}
 	first, err := src.work(1)
@@ -103,11 +110,11 @@ func (a *app) prepare(cmd *cobra.Command, flags *simFlags, machine *grid) (*sour
 	if len(first.Requests) == 0 {
 		return nil, nil, berth.Errorf(berth.Invalid, "workload", "%s: no request is left to simulate", flags.workload)
 	}
-	if !src.drawn {
+	if src.origin == ofRequests {
 		src.requests = slices.ContainsFunc(first.Requests, func(r berth.Request) bool { return !r.IsJob() })
 		src.jobs = slices.ContainsFunc(first.Requests, func(r berth.Request) bool { return r.IsJob() })
 	}
-	src.runs = first.Runs != nil
+	src.runs, src.traits = first.Runs != nil, look(first)
 	return src, first, nil
 }
 
@@ -118,7 +125,7 @@ func (a *app) read(path string, o workload.Options) (*workload.Workload, error) 
 	if work := a.logs[key]; work != nil {
 		return work, nil
 	}
-	work, err := workload.Open(path, o)
+	work, err := a.readWorkload(path, o)
 	if err == nil && a.logs != nil {
 		a.logs[key] = work
 	}
@@ -127,24 +134,13 @@ func (a *app) read(path string, o workload.Options) (*workload.Workload, error) 
 
 // openFile reads a log or a file of requests.
 func (a *app) openFile(cmd *cobra.Command, flags *simFlags) (*source, error) {
-	if err := unfit(cmd, "a model (lublin:NAME)", "umed"); err != nil {
-		return nil, err
-	}
 	work, err := a.read(flags.workload, workload.Options{PEs: flags.pes, Jobs: flags.jobs, Strict: flags.strict})
 	if err != nil {
 		return nil, err
 	}
 	src := &source{name: filepath.Base(flags.workload), pes: flags.pes}
 	if work.Form != workload.SWF {
-		if err := unfit(cmd, "a log or a model; a file of requests brings its windows, kinds and runs",
-			"arrival-factor", "artime-factor", "deadline-factor", "estimates", "as", "reserve-share", "waiting-limit", "run-times"); err != nil {
-			return nil, err
-		}
-		if flags.replications > 1 && flags.noise == 0 && flags.failures.pes == 0 {
-			if err := unfit(cmd, "a log or a model, --noise or --failures; nothing else is drawn for a file of requests", "replications"); err != nil {
-				return nil, err
-			}
-		}
+		src.origin = ofRequests
 		if src.pes == 0 {
 			return nil, usagef(cmd, "--pes: missing; a file of requests does not tell the size of the machine")
 		}
@@ -164,9 +160,6 @@ func (a *app) openFile(cmd *cobra.Command, flags *simFlags) (*source, error) {
 
 // openModel prepares a model's generator.
 func (a *app) openModel(cmd *cobra.Command, flags *simFlags) (*source, error) {
-	if err := unfit(cmd, "a log; a model has no requested times", "estimates", "run-times"); err != nil {
-		return nil, err
-	}
 	model, err := newModel(cmd, "workload", flags.workload, workload.Params{PEs: flags.pes, UMed: flags.umed})
 	if err != nil {
 		return nil, err
@@ -175,7 +168,7 @@ func (a *app) openModel(cmd *cobra.Command, flags *simFlags) (*source, error) {
 	if jobs == 0 {
 		jobs = defaultModelJobs
 	}
-	src := &source{name: flags.workload, pes: model.PEs()}
+	src := &source{name: flags.workload, pes: model.PEs(), origin: ofModel}
 	a.transform(flags, src, &workload.Report{Name: flags.workload}, func(replication int) ([]workload.Record, error) {
 		return model.Generate(jobs, flags.seed+uint64(replication)-1), nil
 	})
@@ -211,7 +204,7 @@ func modelNames() []string {
 // transform makes requests and jobs of records. The report of the first
 // replication is told on stderr; a later one is told only if it lost requests.
 func (a *app) transform(flags *simFlags, src *source, read *workload.Report, records func(replication int) ([]workload.Record, error)) {
-	src.drawn, src.requests, src.jobs = true, flags.as != asJobs, flags.as != asRequests
+	src.requests, src.jobs = flags.as != asJobs, flags.as != asRequests
 	mix := workload.Mix{
 		Transform: workload.Transform{
 			ArrivalFactor: flags.arrivalFactor, ArtimeFactor: flags.artimeFactor, DeadlineFactor: flags.deadlineFactor,
@@ -279,15 +272,4 @@ func complaint(file string, bad workload.BadLine) string {
 		parts = append(parts, strconv.Quote(bad.Value))
 	}
 	return strings.Join(append(parts, bad.Want), ": ")
-}
-
-// unfit refuses flags that were given but mean nothing for the workload at
-// hand; where says where they do.
-func unfit(cmd *cobra.Command, where string, flags ...string) error {
-	for _, flag := range flags {
-		if cmd.Flags().Changed(flag) {
-			return usagef(cmd, "--%s: applies to %s", flag, where)
-		}
-	}
-	return nil
 }

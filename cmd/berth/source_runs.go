@@ -1,12 +1,10 @@
 package main
 
 import (
+	"io"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/sim"
 	"github.com/berth-hpc/berth/workload"
 )
@@ -59,11 +57,14 @@ func runsOf(requests []berth.Request, runs []berth.Duration, noisy bool) ([]bert
 
 // withFailures adds to workloads the outages of a file, which are the same in
 // every replication, and those that are drawn.
-func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Workload, error)) (func(int) (*sim.Workload, error), error) {
+func (a *app) withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Workload, error)) (func(int) (*sim.Workload, error), error) {
 	var known []workload.Outage
 	if flags.outages != "" {
 		var err error
-		if known, err = workload.OpenOutages(flags.outages, sites); err != nil {
+		known, err = readInput(a, flags.outages,
+			func(path string) ([]workload.Outage, error) { return workload.OpenOutages(path, sites) },
+			func(r io.Reader, name string) ([]workload.Outage, error) { return workload.ReadOutages(r, name, sites) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +73,7 @@ func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Work
 		if err != nil || len(work.Requests) == 0 {
 			return work, err
 		}
-		outages := slices.Clone(known)
+		outages := slices.Values(known)
 		if flags.failures.pes > 0 {
 			during := berth.Interval{Start: work.Requests[0].Arrival, End: work.Requests[len(work.Requests)-1].Arrival}
 			failures := workload.Failures{
@@ -83,50 +84,15 @@ func withFailures(flags *simFlags, sites []berth.Site, made func(int) (*sim.Work
 			if err != nil {
 				return nil, err
 			}
-			if outages = append(outages, drawn...); len(known) > 0 {
-				outages = workload.MergeOutages(outages)
-			}
+			outages = workload.MergeWith(known, drawn)
 		}
-		for _, o := range outages {
-			if o.Until > 0 { // else it was over when the engine's time begins
-				work.Outages = append(work.Outages, sim.Outage(o))
+		work.Outages = func(yield func(sim.Outage) bool) {
+			for o := range outages {
+				if o.Until > 0 && !yield(sim.Outage(o)) { // else it was over when the engine's time begins
+					return
+				}
 			}
 		}
 		return work, nil
 	}, nil
-}
-
-// refuse finds flags that were given and mean nothing for what there is. Where
-// everything runs as long as it was given, nothing overruns.
-func (s *source) refuse(cmd *cobra.Command, flags *simFlags, config *engine.Config) error {
-	if config.Immediate == engine.ImmediateQueue {
-		s.jobs = true // what finds no room waits like one
-	}
-	var refusals []error
-	refuse := func(meant bool, where string, names ...string) {
-		if !meant {
-			refusals = append(refusals, unfit(cmd, where, names...))
-		}
-	}
-	refuse(s.requests, "requests; there are only ordinary jobs", "policy", "artime-factor", "deadline-factor", "choice", "immediate", "by-size")
-	refuse(s.jobs, "ordinary jobs; there are none without --as jobs or mixed, or kind job in a file", "waiting-limit", "backfill", "compress", "preempt")
-	refuse(s.requests, "requests beside the jobs; nothing else stops a job", "preempt")
-	refuse(!s.drawn || flags.as == asMixed, "--as mixed", "reserve-share")
-	refuse(slices.Contains(flags.backfills, "conservative"), "--backfill conservative", "compress")
-	refuse(config.Trigger == engine.TriggerOnPeriod, "--trigger every", "every")
-	refuse(s.runs, "run times that differ from what was reserved: --noise, --run-times actual, --as jobs or mixed, or run in a file", "overrun", "extension")
-	if !s.runs {
-		config.Overrun, config.Extension = "", 0
-	}
-	extends := config.Overrun == engine.OverrunRunOn || config.Overrun == engine.OverrunDelay
-	refuse(extends, "--overrun extend or delay", "extension")
-	for _, err := range refusals {
-		if err != nil {
-			return err
-		}
-	}
-	if config.Trigger == engine.TriggerOnPeriod && config.Period == 0 {
-		return usagef(cmd, "--every: missing; want how often --trigger every decides, such as 15m")
-	}
-	return nil
 }

@@ -27,6 +27,11 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
+	return versionOf(info)
+}
+
+// versionOf returns what version returns of a build.
+func versionOf(info *debug.BuildInfo) string {
 	revision, dirty := "", ""
 	for _, setting := range info.Settings {
 		switch setting.Key {

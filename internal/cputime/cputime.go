@@ -6,18 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"syscall"
-	"time"
 )
-
-// Used returns the CPU time that the process has used, user and system.
-func Used() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic("cputime: " + err.Error())
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // Processor returns the processor's name where the system tells it, else its
 // architecture.

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package servicebench measures the service against its goals: rows of work, each
 // on a real journal in a folder of its own, with whoever asks in the same
 // process. Every row checks the answers, and a small size of each runs with the

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"syscall"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/workflow"
@@ -171,11 +170,11 @@ func (m *meter) goals(folder string) error {
 		}
 		fmt.Printf("| %s | %g | %s | %s | %s |\n", g.name, g.ms, ms(fast), ms(plain), times(fast, plain))
 	}
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	most, err := mostMemory()
+	if err != nil {
 		return fmt.Errorf("memory used: %w", err)
 	}
-	fmt.Printf("\nmost memory of the process so far: %d MB\n", u.Maxrss>>10)
+	fmt.Printf("\nmost memory of the process so far: %d MB\n", most)
 	return nil
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package local is a site made of this machine: its cores are booked, and
 // commands run on them inside their reservations, each kept by a shepherd, a
 // process of its own that survives the service. It needs Linux. It decides

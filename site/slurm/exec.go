@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/berth-hpc/berth/site"
@@ -39,7 +38,7 @@ type Exec interface {
 // Host runs commands on this machine. The zero value runs them as the process's
 // own user; As needs root.
 type Host struct {
-	As *syscall.Credential
+	As *Credential
 }
 
 // Bounds on what a command may write: a queue of 10,000 jobs is 35 MB of JSON.
@@ -62,7 +61,9 @@ func (h Host) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	stdout, stderr := &bounded{room: maxStdout}, &bounded{room: maxStderr, cut: true}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.As}
+	if err := runAs(cmd, h.As); err != nil {
+		return Result{}, err
+	}
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	result := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}

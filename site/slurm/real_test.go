@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -108,7 +107,7 @@ func TestControllerDownIsUnreachable(t *testing.T) {
 }
 
 // credential returns somebody without rights; the test needs root to be them.
-func credential(t *testing.T) *syscall.Credential {
+func credential(t *testing.T) *slurm.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to run commands as user nobody")
@@ -119,7 +118,7 @@ func credential(t *testing.T) *syscall.Credential {
 	}
 	uid, _ := strconv.Atoi(u.Uid) // numbers, on this system
 	gid, _ := strconv.Atoi(u.Gid)
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return &slurm.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
 func TestWithoutRights(t *testing.T) {

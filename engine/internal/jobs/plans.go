@@ -16,6 +16,8 @@ import (
 //
 // Source: Mu'alem and Feitelson, "Utilization, predictability, workloads, and user
 // runtime estimates" (2001); compression as pyss has it.
+// Deviation: under early binding a plan names PEs, so it also keeps off jobs that would
+// fit beside it by their number.
 
 // Plan plans the jobs that have no plan, in order, if the pass plans. A plan for now
 // comes true at once.

@@ -141,7 +141,7 @@ func aptInstall() string {
 		return err.Error()
 	}
 	defer func() { _ = lock.Close() }() // which unlocks it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+	if err := waitFor(lock); err != nil {
 		return err.Error()
 	}
 	if len(missing()) == 0 {
@@ -391,7 +391,7 @@ func (k *keeper) start(cmd *exec.Cmd) error {
 func (c *Cluster) run(name, program string, args ...string) error {
 	cmd := exec.Command(program, args...)
 	cmd.Env, cmd.Dir = c.env(), c.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	cmd.SysProcAttr = ofDaemon()
 	log, err := os.OpenFile(c.path("log/"+name+".out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -406,10 +406,7 @@ func (c *Cluster) run(name, program string, args ...string) error {
 }
 
 func (c *Cluster) alive(name string) bool {
-	var status syscall.WaitStatus
-	pid := c.daemons[name].Process.Pid
-	done, err := syscall.Wait4(pid, &status, syscall.WNOHANG|syscall.WALL, nil)
-	return err == nil && done == 0
+	return runs(c.daemons[name].Process.Pid)
 }
 
 func (c *Cluster) kill(name string, signal syscall.Signal) {

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"time"
+
+	"github.com/berth-hpc/berth/site/local"
+	"github.com/berth-hpc/berth/sites"
+)
+
+// openLocal opens this machine as a site that remembers in a folder.
+func openLocal(name, dir string, a *sites.Adapter) (localSite, error) {
+	return local.Open(local.Options{
+		Site: name, Dir: dir, Node: a.Node, Zone: a.Zone, Cores: a.Cores, Users: a.Users, Grace: time.Duration(a.Grace) * time.Second,
+	})
+}
+
+// shepherd keeps a task of a local site, and returns an exit code.
+func shepherd(args []string) int { return local.Shepherd(args) }

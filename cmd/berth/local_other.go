@@ -1,0 +1,18 @@
+//go:build !linux
+
+package main
+
+import (
+	"runtime"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sites"
+)
+
+// openLocal refuses: package site/local rests on Linux.
+func openLocal(name, _ string, _ *sites.Adapter) (localSite, error) {
+	return nil, berth.Errorf(berth.Invalid, "kind", "site %s: a site of kind local needs Linux, and this is %s; want kind slurm, or a site without an adapter", name, runtime.GOOS)
+}
+
+// shepherd has no task to keep without a local site.
+func shepherd([]string) int { return exitUsage }

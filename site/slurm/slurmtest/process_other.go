@@ -1,0 +1,18 @@
+//go:build !linux
+
+package slurmtest
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// waitFor refuses: the daemons of a test are kept by means of Linux.
+func waitFor(*os.File) error { return errors.New("a test cluster needs Linux") }
+
+// ofDaemon has nothing to ask for.
+func ofDaemon() *syscall.SysProcAttr { return nil }
+
+// runs reports that no daemon runs.
+func runs(int) bool { return false }
