@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
 )
 
 func TestARequestIsPromised(t *testing.T) {
@@ -556,4 +557,12 @@ func TestRun(t *testing.T) {
 	wantProblem(t, w.do("alice", "POST", path, `{"command":["x"],"dir":"tmp"}`), 422, `dir: "tmp"; want an absolute path`)
 	wantProblem(t, w.do("alice", "POST", path, `{"command":["x",3],"dir":"/"}`), 422, "command[1]: 3; want a string")
 	wantProblem(t, w.do("bob", "POST", path, body), 404)
+}
+
+func TestKeyOfAnotherTaskIsUnprocessable(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	path := "/v1/reservations/" + w.reserve(t, "alice") + "/run"
+	w.fake.fails = site.ErrKeyTaken("step-1")
+	wantProblem(t, w.do("alice", "POST", path, `{"key":"step-1","command":["true"],"dir":"/"}`), 422,
+		`key: "step-1" was used for another task in this reservation; use a new key`)
 }

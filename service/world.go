@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -37,7 +36,8 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 
 // Run runs a task in a reservation that has started, at a site that runs things
 // by itself. The task's reservation, user and key are set here, and what it learns
-// of its reservation from its environment: asked twice under one key it runs once.
+// of its reservation from its environment. Under one key of its owner and reservation
+// a task runs once; another task under that key is site.ErrKeyTaken.
 func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (site.JobID, error) {
 	type place struct {
 		runner    site.Runner
@@ -74,8 +74,7 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 	if err != nil {
 		return "", err
 	}
-	task.Reservation, task.User = at.name, at.user
-	task.Env = append(slices.Clone(task.Env), at.variables.Env()...)
+	task.Reservation, task.User, task.Variables = at.name, at.user, at.variables
 	if task.Key == "" {
 		if task.Key = ask.Key; task.Key == "" {
 			task.Key = h.newID()

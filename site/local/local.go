@@ -65,7 +65,7 @@ type Site struct {
 	drain  note
 	jobs   map[site.JobID]*job
 	order  []site.JobID // of submission
-	keys   map[string]site.JobID
+	keys   map[site.TaskKey]submitted
 	last   int
 	closed bool
 	opened berth.Time
@@ -117,7 +117,7 @@ func Open(o Options) (*Site, error) {
 		return nil, fmt.Errorf("local site: %w", err)
 	}
 	s := &Site{
-		options: o, me: me.Username, lock: lock, jobs: map[site.JobID]*job{}, keys: map[string]site.JobID{},
+		options: o, me: me.Username, lock: lock, jobs: map[site.JobID]*job{}, keys: map[site.TaskKey]submitted{},
 		closing: make(chan struct{}), opened: now(),
 	}
 	if err := s.open(); err != nil {

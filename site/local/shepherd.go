@@ -140,7 +140,7 @@ type orders struct {
 
 func (s *shepherd) orders(cpus []int) orders {
 	t := &s.spec.Task
-	o := orders{Argv: t.Command, Script: t.Script, Env: t.Env, Dir: t.Dir, Stdout: s.expand(t.Output), Stderr: s.expand(t.ErrorOutput), CPUs: cpus}
+	o := orders{Argv: t.Command, Script: t.Script, Env: t.Environment(), Dir: t.Dir, Stdout: s.expand(t.Output), Stderr: s.expand(t.ErrorOutput), CPUs: cpus}
 	if o.Script != "" {
 		name := t.Name
 		if name == "" {
@@ -151,7 +151,7 @@ func (s *shepherd) orders(cpus []int) orders {
 	if o.Stdout == "" {
 		o.Stdout = s.expand("berth-%j.out")
 	}
-	o.Env = append(append([]string{}, o.Env...), "BERTH_JOB_ID="+string(s.spec.ID), "BERTH_CORES="+s.started.Cores.String())
+	o.Env = append(o.Env, "BERTH_JOB_ID="+string(s.spec.ID), "BERTH_CORES="+s.started.Cores.String())
 	if s.spec.Index >= 0 {
 		o.Env = append(o.Env, "BERTH_ARRAY_JOB_ID="+string(s.spec.Array), "BERTH_ARRAY_TASK_ID="+strconv.Itoa(s.spec.Index))
 	}

@@ -42,12 +42,19 @@ type job struct {
 	gone   chan struct{} // closed once it is over
 }
 
+// submitted is the task that was submitted under a key.
+type submitted struct {
+	job    site.JobID
+	digest string // empty of a task that an older program wrote down
+}
+
 // spec is what a shepherd needs to know.
 type spec struct {
 	ID      site.JobID `json:"id"`
 	Array   site.JobID `json:"array,omitempty"`
 	Index   int        `json:"index"` // -1 if it is no array
 	Task    site.Task  `json:"task"`
+	Digest  string     `json:"digest,omitempty"` // of the task as it was submitted
 	User    string     `json:"user"`
 	Account *account   `json:"account,omitempty"` // nil is the shepherd's own
 	Grace   int64      `json:"grace_ms"`
@@ -76,15 +83,20 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 		return "", err
 	}
 	defer s.mu.Unlock()
-	if id, known := s.keys[task.Key]; known {
-		return id, nil
+	digest := task.Digest()
+	if task.User == "" {
+		task.User = s.me
+	}
+	key := task.KeyAt(s.options.Site, task.User)
+	if was, known := s.keys[key]; known {
+		if was.digest != "" && was.digest != digest {
+			return "", site.ErrKeyTaken(task.Key)
+		}
+		return was.job, nil
 	}
 	b := s.table.bookings[string(task.Reservation)]
 	if b == nil {
 		return "", site.Errorf(site.NotFound, op, "no reservation %s", task.Reservation)
-	}
-	if task.User == "" {
-		task.User = s.me
 	}
 	if !slices.Contains(b.Users, task.User) && (task.Account == "" || !slices.Contains(b.Accounts, task.Account)) {
 		return "", site.Errorf(site.Denied, op, "%s is not for user %s", task.Reservation, task.User)
@@ -96,11 +108,11 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 	if task.Nodes > 1 || task.Cores > b.Cores.Count() {
 		return "", berth.Errorf(berth.Invalid, "cores", "%d nodes, %d cores; %s has %d cores of one node", task.Nodes, task.Cores, task.Reservation, b.Cores.Count())
 	}
-	id, err := s.writeTask(task, as)
+	id, err := s.writeTask(spec{Index: -1, Task: task, Digest: digest, User: task.User, Account: as})
 	if err != nil {
 		return "", err
 	}
-	s.keys[task.Key] = id
+	s.keys[key] = submitted{job: id, digest: digest}
 	s.dispatch()
 	return id, nil
 }
@@ -150,17 +162,17 @@ func number(text string) (uint32, error) {
 	return uint32(n), err
 }
 
-// write1 writes a task down as a job, or one for each index. Only the first
-// folder's name is the promise: if the process dies in between, the rest is
-// written when the key comes again.
-func (s *Site) writeTask(task site.Task, as *account) (site.JobID, error) {
+// writeTask writes a task down as a job, or one for each index, and returns the
+// id of all. A task of which the process wrote only some is dropped at the next
+// start, because its key has not been answered.
+func (s *Site) writeTask(base spec) (site.JobID, error) {
 	s.last++
 	id := site.JobID(strconv.Itoa(s.last))
-	base := spec{ID: id, Index: -1, Task: task, User: task.User, Account: as, Grace: s.options.Grace.Milliseconds(), NoCgroup: s.options.NoCgroups, Queued: now()}
+	base.ID, base.Grace, base.NoCgroup, base.Queued = id, s.options.Grace.Milliseconds(), s.options.NoCgroups, now()
 	specs := []spec{base}
-	if !task.Array.Empty() {
+	if array := base.Task.Array; !array.Empty() {
 		specs = specs[:0]
-		for _, r := range task.Array.Runs() {
+		for _, r := range array.Runs() {
 			for pe := r.Lo; pe < r.Hi; pe++ {
 				one := base
 				one.ID, one.Array, one.Index = id+"_"+site.JobID(strconv.Itoa(int(pe))), id, int(pe)
@@ -351,13 +363,17 @@ func (s *Site) describeJob(j *job) site.Job {
 // prune forgets jobs that ended long ago.
 func (s *Site) prune() {
 	oldest := now() - berth.Time(s.options.Keep.Seconds())
-	young := map[string]bool{} // keys of tasks of which something is not old: an array goes as a whole
+	young := map[site.TaskKey]bool{} // keys of tasks of which something is not old: an array goes as a whole
 	for _, j := range s.jobs {
 		if j.phase != over || j.ended.At > oldest {
-			young[j.spec.Task.Key] = true
+			young[s.keyOf(j)] = true
 		}
 	}
-	s.forget(func(j *job) bool { return !young[j.spec.Task.Key] })
+	s.forget(func(j *job) bool { return !young[s.keyOf(j)] })
+}
+
+func (s *Site) keyOf(j *job) site.TaskKey {
+	return j.spec.Task.KeyAt(s.options.Site, j.spec.User)
 }
 
 // forget takes jobs and their folders away.
@@ -368,7 +384,7 @@ func (s *Site) forget(which func(*job) bool) {
 			return false
 		}
 		delete(s.jobs, id)
-		delete(s.keys, j.spec.Task.Key)
+		delete(s.keys, s.keyOf(j))
 		return true
 	})
 }
@@ -391,14 +407,14 @@ func (s *Site) findJobs() error {
 			return fmt.Errorf("local site: %s is no job's folder", j.dir)
 		}
 		s.last = max(s.last, n)
-		s.keys[j.spec.Task.Key] = site.JobID(number)
+		s.keys[s.keyOf(j)] = submitted{job: site.JobID(number), digest: j.spec.Digest}
 		s.add(j)
 	}
-	found := map[string]berth.Count{}
+	found := map[site.TaskKey]berth.Count{}
 	for _, j := range s.jobs {
-		found[j.spec.Task.Key]++
+		found[s.keyOf(j)]++
 	}
-	s.forget(func(j *job) bool { return found[j.spec.Task.Key] < max(1, j.spec.Task.Array.Count()) })
+	s.forget(func(j *job) bool { return found[s.keyOf(j)] < max(1, j.spec.Task.Array.Count()) })
 	slices.SortStableFunc(s.order, func(a, b site.JobID) int {
 		x, y := s.jobs[a], s.jobs[b]
 		if x.spec.Queued != y.spec.Queued {

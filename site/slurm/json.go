@@ -208,7 +208,7 @@ func (j *jobRecord) job(coresPerSocket map[string]int) (site.Job, phase, error) 
 	if out.User == "" {
 		out.User = strconv.FormatInt(j.UserID, 10)
 	}
-	if key, ours := strings.CutPrefix(j.Comment, keyPrefix); ours && site.ValidWord(key) {
+	if key, _, ours := parseComment(j.Comment); ours {
 		out.Key = key
 	}
 	switch array := site.JobID(strconv.FormatInt(j.ArrayJobID, 10)); {
