@@ -80,6 +80,15 @@ type Runner interface {
 	Cancel(ctx context.Context, job JobID) error
 }
 
+// Reporter is a site that tells at once how tasks end. Of other sites that is known
+// from the last State.
+type Reporter interface {
+	// Report returns the jobs of a reservation of ours, in all of its generations,
+	// as they are now; ended ones for as long as the site remembers them. It also
+	// answers for a reservation that is over.
+	Report(ctx context.Context, name Name) ([]Report, error)
+}
+
 // Launcher is a site that must be told when a reservation begins, because it
 // starts nothing by itself.
 type Launcher interface {

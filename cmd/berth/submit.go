@@ -39,7 +39,11 @@ func (a *app) submitCommand() *cobra.Command {
 		Short: "Reserve, and run a command or a batch script in the reservation",
 		Long: `Asks for a reservation, unless one is named, and hands in what is to be run there
 when it starts. At a Slurm site your own sbatch does that, under your name; at a
-local site the service runs it. No shell reads the words of a command.`,
+local site the service runs it. No shell reads the words of a command.
+
+With --wait the exit code is that of the task: its own, or 128 and the signal that
+ended it; the largest one of an array. What failed is told on stderr. A reservation
+stays until its end: berth release gives the rest back.`,
 		Example: `  berth submit -n 4 -t 30m --deadline now+2h -- ./solver input.dat
   berth submit --reservation 01KA2B3C4D5E6F7G8H9JKMNPQR --out run.log job.sh`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +76,7 @@ local site the service runs it. No shell reads the words of a command.`,
 	f.Var(&whole[berth.Count]{&s.task.Cores, 1, berth.MaxPEs}, "cpus-per-task", "cores of each of its processes (default: the site's)")
 	f.Var(&span{value: &s.task.Limit, least: 1}, "limit", "how long it may take (default: until the end of the reservation)")
 	r = remoteFlags(cmd)
-	r.waitFlag(cmd, "the reservation is over")
+	r.waitFlag(cmd, "the task has ended, with its exit code")
 	return cmd
 }
 
@@ -137,18 +141,28 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 		return err
 	}
 	a.say("job %s runs in reservation %s from %s on", job, reservation.ID, localTime(reservation.Start))
+	var ended []form.TaskReport
 	if r.wait {
-		if reservation, err = a.await(ctx, c, reservation.ID, over); err != nil {
+		if ended, err = a.awaitTask(ctx, c, reservation.ID, job); err != nil {
+			return err
+		}
+		if reservation, err = c.Get(ctx, reservation.ID); err != nil {
 			return err
 		}
 	}
 	if r.format == "json" {
-		return printForm(a.stdout, struct {
-			Job         string           `json:"job"`
-			Reservation form.Reservation `json:"reservation"`
-		}{job, reservation})
+		err = printForm(a.stdout, struct {
+			Job         string            `json:"job"`
+			Reservation form.Reservation  `json:"reservation"`
+			Tasks       []form.TaskReport `json:"tasks,omitempty"`
+		}{job, reservation, ended})
+	} else {
+		err = a.show(fmt.Sprintf("job %s\n%s%s", job, describeReservation(&reservation), describeTasks(reservation.ID, ended)))
 	}
-	return a.show(fmt.Sprintf("job %s\n%s", job, describeReservation(&reservation)))
+	if err != nil {
+		return err
+	}
+	return a.tellFailed(ended)
 }
 
 // place returns the reservation to run it in.

@@ -82,6 +82,7 @@ var (
 	_ site.Booker   = (*Site)(nil)
 	_ site.Runner   = (*Site)(nil)
 	_ site.Launcher = (*Site)(nil)
+	_ site.Reporter = (*Site)(nil)
 	_ site.Drainer  = (*Site)(nil)
 	_ site.Doctor   = (*Site)(nil)
 )
@@ -293,10 +294,10 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	for _, id := range s.order {
 		j := s.jobs[id]
 		out := s.describeJob(j)
-		switch j.phase {
-		case waiting:
+		switch j.stage {
+		case site.Waiting:
 			state.Pending = append(state.Pending, out)
-		case running:
+		case site.Running:
 			state.Running = append(state.Running, out)
 			node.Busy += out.Cores
 		default:

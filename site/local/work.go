@@ -14,15 +14,6 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// phase is how far a job is.
-type phase int
-
-const (
-	waiting phase = iota
-	running
-	over
-)
-
 // job is a task, or one index of it, in a folder of its own:
 //
 //	spec.json     what is to run; written before anybody is told of the job
@@ -31,15 +22,14 @@ const (
 //	started.json  who keeps it, and what it runs as
 //	ended.json    how it ended
 type job struct {
-	spec   spec
-	dir    string
-	phase  phase
-	cores  berth.PESet // while it runs, and after
-	start  berth.Time
-	limit  berth.Time
-	ended  ended
-	reason string
-	gone   chan struct{} // closed once it is over
+	spec  spec
+	dir   string
+	stage site.Stage
+	cores berth.PESet // while it runs, and after
+	start berth.Time
+	limit berth.Time
+	ended ended
+	gone  chan struct{} // closed once it is over
 }
 
 // submitted is the task that was submitted under a key.
@@ -182,7 +172,7 @@ func (s *Site) writeTask(base spec) (site.JobID, error) {
 	}
 	var made []*job
 	for _, sp := range specs {
-		j := &job{spec: sp, dir: filepath.Join(s.options.Dir, "jobs", string(sp.ID)), gone: make(chan struct{})}
+		j := &job{spec: sp, dir: filepath.Join(s.options.Dir, "jobs", string(sp.ID)), stage: site.Waiting, gone: make(chan struct{})}
 		err := os.Mkdir(j.dir, 0o700)
 		if err == nil {
 			err = writeJSON(filepath.Join(j.dir, "spec.json"), &j.spec)
@@ -214,7 +204,7 @@ func (s *Site) dispatch() {
 	}
 	busy := map[string]berth.PESet{}
 	for _, id := range s.order {
-		if j := s.jobs[id]; j.phase == running {
+		if j := s.jobs[id]; j.stage == site.Running {
 			name := string(j.spec.Task.Reservation)
 			busy[name] = union(busy[name], j.cores)
 		}
@@ -224,7 +214,7 @@ func (s *Site) dispatch() {
 		j := s.jobs[id]
 		name := string(j.spec.Task.Reservation)
 		b := s.table.bookings[name]
-		if j.phase != waiting || held[name] || b == nil || !b.Launched || b.Start > now() {
+		if j.stage != site.Waiting || held[name] || b == nil || !b.Launched || b.Start > now() {
 			continue
 		}
 		cores, ok := idle(b.Cores, busy[name], j.spec.Task.Cores)
@@ -260,7 +250,7 @@ func idle(all, busy berth.PESet, n berth.Count) (berth.PESet, bool) {
 // inUse reports whether a task runs in the reservation.
 func (s *Site) inUse(name string) bool {
 	for _, j := range s.jobs {
-		if j.phase == running && string(j.spec.Task.Reservation) == name {
+		if j.stage == site.Running && string(j.spec.Task.Reservation) == name {
 			return true
 		}
 	}
@@ -279,7 +269,7 @@ func (j *job) limitOf(b *booking) berth.Time {
 func (s *Site) limitJobs(b *booking) {
 	for _, id := range s.order {
 		j := s.jobs[id]
-		if j.phase != running || string(j.spec.Task.Reservation) != b.Name || j.limit == j.limitOf(b) {
+		if j.stage != site.Running || string(j.spec.Task.Reservation) != b.Name || j.limit == j.limitOf(b) {
 			continue
 		}
 		j.limit = j.limitOf(b)
@@ -316,10 +306,10 @@ func (s *Site) Cancel(ctx context.Context, id site.JobID) error {
 
 // cancel ends a job that waits, and asks the shepherd of one that runs.
 func (s *Site) cancel(j *job) {
-	switch j.phase {
-	case waiting:
+	switch j.stage {
+	case site.Waiting:
 		s.end(j, site.Result{Ending: site.Cancelled}, "cancelled before it began")
-	case running:
+	case site.Running:
 		j.signal(signalCancel)
 	}
 }
@@ -334,7 +324,7 @@ func (s *Site) end(j *job, result site.Result, reason string) {
 }
 
 func (s *Site) finish(j *job) {
-	j.phase = over
+	j.stage = site.Ended
 	close(j.gone)
 }
 
@@ -343,15 +333,15 @@ func (s *Site) describeJob(j *job) site.Job {
 	t := &j.spec.Task
 	out := site.Job{
 		ID: j.spec.ID, Array: j.spec.Array, Key: t.Key, Name: t.Name, User: j.spec.User, Account: t.Account, Reservation: string(t.Reservation),
-		Start: j.start, End: j.limit, Cores: j.cores.Count(), Reason: j.reason,
+		Submitted: j.spec.Queued, Start: j.start, End: j.limit, Cores: j.cores.Count(), Output: j.spec.output(),
 	}
 	if !j.cores.Empty() {
 		out.Shares = []site.Share{{Node: s.options.Node, Cores: j.cores}}
 	}
-	switch j.phase {
-	case waiting:
+	switch j.stage {
+	case site.Waiting:
 		out.Reason = "waits for its reservation or its cores"
-	case over:
+	case site.Ended:
 		out.End, out.Result, out.Reason = j.ended.At, j.ended.Result, j.ended.Reason
 		if out.Start == 0 {
 			out.Start = out.End
@@ -360,12 +350,32 @@ func (s *Site) describeJob(j *job) site.Job {
 	return out
 }
 
+// Report returns the jobs of a reservation as they are now. Cost: O(jobs).
+func (s *Site) Report(ctx context.Context, name site.Name) ([]site.Report, error) {
+	const op = "report"
+	if err := s.owns(op, name); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx, op); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	promise, _, _ := name.Promise(s.options.Site)
+	var reports []site.Report
+	for _, id := range s.order {
+		if j := s.jobs[id]; s.keyOf(j).Promise == promise {
+			reports = append(reports, site.Report{Job: s.describeJob(j), Stage: j.stage})
+		}
+	}
+	return reports, nil
+}
+
 // prune forgets jobs that ended long ago.
 func (s *Site) prune() {
 	oldest := now() - berth.Time(s.options.Keep.Seconds())
 	young := map[site.TaskKey]bool{} // keys of tasks of which something is not old: an array goes as a whole
 	for _, j := range s.jobs {
-		if j.phase != over || j.ended.At > oldest {
+		if j.stage != site.Ended || j.ended.At > oldest {
 			young[s.keyOf(j)] = true
 		}
 	}
@@ -396,7 +406,7 @@ func (s *Site) findJobs() error {
 		return fmt.Errorf("local site: %w", err)
 	}
 	for _, folder := range folders {
-		j := &job{dir: filepath.Join(s.options.Dir, "jobs", folder.Name()), gone: make(chan struct{})}
+		j := &job{dir: filepath.Join(s.options.Dir, "jobs", folder.Name()), stage: site.Waiting, gone: make(chan struct{})}
 		if err := readJSON(filepath.Join(j.dir, "spec.json"), &j.spec); err != nil {
 			_ = os.RemoveAll(j.dir) // nobody was told of it
 			continue

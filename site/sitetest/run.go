@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,6 +123,18 @@ func testTaskFails(t *testing.T, f *fixture) {
 	job := f.ended(t, f.submit(t, task), 1, f.Settle)[0]
 	if job.Result != (site.Result{Ending: site.Failed, Code: 3}) {
 		t.Errorf("it ended with %+v, want failed with code 3", job.Result)
+	}
+	reporter, is := f.Observer.(site.Reporter)
+	if !is {
+		return
+	}
+	promise, generation, _ := r.Name.Promise(f.Name)
+	later := site.Name(promise + "_" + strconv.FormatUint(generation+1, 10))
+	for _, name := range []site.Name{r.Name, later} {
+		reports, err := reporter.Report(f.ctx, name)
+		if err != nil || len(reports) != 1 || reports[0].Stage != site.Ended || reports[0].Result != job.Result || reports[0].Output != task.Output {
+			t.Errorf("reports of %s: %+v %v, want the one that failed with code 3 and wrote to %s", name, reports, err, task.Output)
+		}
 	}
 }
 
