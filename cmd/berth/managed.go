@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/local"
@@ -27,6 +28,7 @@ type harbour struct {
 	data  string
 	log   *slog.Logger
 	again time.Duration // how often a site is asked that could not be reached at the start
+	umask int           // of the tasks of a local site
 
 	closers []func() error
 	asking  sync.WaitGroup
@@ -116,7 +118,7 @@ func (h *harbour) adapter(name string, a *sites.Adapter) (site.Observer, error) 
 		return slurm.New(slurmOptions(name, a)), nil
 	}
 	s, err := local.Open(local.Options{
-		Site: name, Dir: filepath.Join(h.data, "local"), Node: a.Node, Zone: a.Zone, Cores: a.Cores, Users: a.Users,
+		Site: name, Dir: filepath.Join(h.data, "local"), Node: a.Node, Zone: a.Zone, Cores: a.Cores, Users: a.Users, Umask: h.umask,
 		Grace: time.Duration(a.Grace) * time.Second,
 	})
 	if err != nil {
@@ -219,24 +221,11 @@ func remember(path string, d *site.Description) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return cannotWrite("data", path, err)
 	}
-	file, err := os.CreateTemp(folder, ".description.*") // mode 0600
-	if err != nil {
+	if err := wholefile.Write(path, append(data, '\n')); err != nil {
 		return cannotWrite("data", path, err)
-	}
-	_, err = file.Write(append(data, '\n'))
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // what is left of it, if anything
-		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -106,16 +108,23 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := checkData(set.data); err != nil {
+		return err
+	}
 	if flags.check {
 		return a.show(set.String() + "\n")
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
+	// Files of the service are for its user alone; tasks have the umask that the
+	// service was started with.
+	umask := syscall.Umask(private)
+	defer syscall.Umask(umask)
 	if err := os.MkdirAll(set.data, 0o700); err != nil {
 		return berth.Errorf(berth.Invalid, "data", "%v", err)
 	}
 	log := a.logger(set.log)
-	harbour := &harbour{data: set.data, log: log, again: askAgain}
+	harbour := &harbour{data: set.data, log: log, again: askAgain, umask: umask}
 	defer harbour.close()
 	managers, err := harbour.open(ctx, set)
 	if err != nil {
@@ -169,6 +178,25 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	go func() { stopped <- server.Shutdown(limit) }()
 	closeErr := host.Close()
 	return errors.Join(err, closeErr, <-stopped)
+}
+
+// private is the umask that leaves nothing to other users.
+const private = 0o077
+
+// checkData refuses a data directory that other users can enter: journal.db says
+// whose every reservation is. One that is not there yet is fine.
+func checkData(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil // it is made, or cannot be, which says why
+	}
+	if err != nil {
+		return berth.Errorf(berth.Invalid, "data", "%v", err)
+	}
+	if mode := info.Mode().Perm(); mode&private != 0 {
+		return berth.Errorf(berth.Invalid, "data", "%s: mode %04o lets other users in; want 0700: chmod 700 %s", dir, mode, quoted(dir))
+	}
+	return nil
 }
 
 // logger returns the log on stderr.

@@ -44,6 +44,8 @@ type Options struct {
 	// tasks as others; nil is the user of this process alone.
 	Users map[string]string
 	Grace time.Duration // from the signal that asks a task to end to the one that ends it; 0 is 10 s
+	// Umask is that of the tasks; 0 is 022.
+	Umask int
 	// NoCgroups runs tasks without cgroups even where they are offered.
 	NoCgroups bool
 	Keep      time.Duration // for how long ended jobs are remembered; 0 is a day
@@ -90,6 +92,7 @@ var (
 const (
 	defaultGrace = 10 * time.Second
 	defaultKeep  = 24 * time.Hour
+	defaultUmask = 0o022
 )
 
 // Open opens the site and finds again what runs there: jobs whose shepherd lives
@@ -146,6 +149,9 @@ func (o *Options) complete() error {
 	}
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
+	}
+	if o.Umask == 0 {
+		o.Umask = defaultUmask
 	}
 	if o.Keep == 0 {
 		o.Keep = defaultKeep

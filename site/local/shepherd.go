@@ -137,11 +137,12 @@ type orders struct {
 	Stdout string   `json:"stdout"`
 	Stderr string   `json:"stderr"`
 	CPUs   []int    `json:"cpus"`
+	Umask  int      `json:"umask"`
 }
 
 func (s *shepherd) orders(cpus []int) orders {
 	t := &s.spec.Task
-	o := orders{Argv: t.Command, Script: t.Script, Env: t.Environment(), Dir: t.Dir, Stdout: s.spec.output(), Stderr: s.spec.errorOutput(), CPUs: cpus}
+	o := orders{Argv: t.Command, Script: t.Script, Env: t.Environment(), Dir: t.Dir, Stdout: s.spec.output(), Stderr: s.spec.errorOutput(), CPUs: cpus, Umask: cmp.Or(s.spec.Umask, defaultUmask)}
 	if o.Script != "" {
 		name := t.Name
 		if name == "" {

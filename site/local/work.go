@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -48,6 +49,7 @@ type spec struct {
 	User    string     `json:"user"`
 	Account *account   `json:"account,omitempty"` // nil is the shepherd's own
 	Grace   int64      `json:"grace_ms"`
+	Umask   int        `json:"umask,omitempty"` // 0 is 022
 	// NoCgroup keeps the task out of a cgroup of its own.
 	NoCgroup bool       `json:"no_cgroup,omitempty"`
 	Queued   berth.Time `json:"queued"`
@@ -158,7 +160,7 @@ func number(text string) (uint32, error) {
 func (s *Site) writeTask(base spec) (site.JobID, error) {
 	s.last++
 	id := site.JobID(strconv.Itoa(s.last))
-	base.ID, base.Grace, base.NoCgroup, base.Queued = id, s.options.Grace.Milliseconds(), s.options.NoCgroups, now()
+	base.ID, base.Grace, base.Umask, base.NoCgroup, base.Queued = id, s.options.Grace.Milliseconds(), s.options.Umask, s.options.NoCgroups, now()
 	specs := []spec{base}
 	if array := base.Task.Array; !array.Empty() {
 		specs = specs[:0]
@@ -280,7 +282,7 @@ func (s *Site) limitJobs(b *booking) {
 }
 
 func (j *job) writeLimit() error {
-	return writeWhole(filepath.Join(j.dir, "limit"), []byte(strconv.FormatInt(int64(j.limit), 10)+"\n"))
+	return wholefile.Write(filepath.Join(j.dir, "limit"), []byte(strconv.FormatInt(int64(j.limit), 10)+"\n"))
 }
 
 // Cancel ends a job, or every index of an array.
