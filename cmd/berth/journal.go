@@ -43,6 +43,10 @@ func (a *app) journalVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [--data DIR]",
 		Short: "Check the chain of hashes, decide every event again, and compare",
+		Long: `Checks a journal, or a copy of one: the write-ahead log with its checksums, the
+mark of what was acknowledged, and the chain of hashes, all that a start of the
+service checks; then decides every event again and compares. A copy of which a
+file is missing is told as damaged.`,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
@@ -50,6 +54,9 @@ func (a *app) journalVerify() *cobra.Command {
 				return err
 			}
 			defer func() { _ = store.Close() }() // only read from
+			if torn := store.Torn(); torn != nil {
+				a.say("the last write is not finished; nothing of it was acknowledged, and the next start drops it: %v", torn)
+			}
 			ctx, stop := untilInterrupt(cmd.Context())
 			defer stop()
 			v, err := service.Verify(ctx, store, nil)
