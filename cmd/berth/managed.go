@@ -136,6 +136,9 @@ func slurmOptions(name string, a *sites.Adapter) slurm.Options {
 	return slurm.Options{Site: name, Conf: cmp.Or(a.Conf, os.Getenv(slurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch}
 }
 
+// sitesFolder is the folder of the data directory with how sites described themselves.
+const sitesFolder = "sites"
+
 // describe returns how a site describes itself, its nodes in the order in which
 // they are remembered, and whether it answered: if it did not, it is as it is
 // remembered. What it says is remembered from then on.
@@ -147,7 +150,7 @@ func (h *harbour) describe(ctx context.Context, name, kind string, adapter site.
 		}
 		return d, true, nil
 	}
-	path := filepath.Join(h.data, "sites", name+".json")
+	path := filepath.Join(h.data, sitesFolder, name+".json")
 	known, err := recall(path)
 	if err != nil {
 		return nil, false, err

@@ -150,12 +150,16 @@ func (s *Store) open() error {
 			return berth.Errorf(berth.Unavailable, "journal", "sync what is there: %v", err)
 		}
 	}
+	if err := private(s.file()); err != nil {
+		return err
+	}
 	if err := s.connect(); err != nil {
 		return err
 	}
 	if s.last, err = s.readLast(); err != nil {
 		return err
 	}
+	s.emptyLog() // a process that is killed often never comes to a checkpoint
 	if s.mark, err = os.OpenFile(filepath.Join(s.dir, markName), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		return fmt.Errorf("journal: open the mark: %w", err)
 	}
@@ -179,6 +183,19 @@ func (s *Store) lookBeside() (err error) {
 		}
 	}
 	return err
+}
+
+// private makes a database file of no bytes that other users cannot read, unless there
+// is one: SQLite gives its mode to the files beside it.
+func private(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		return berth.Errorf(berth.Unavailable, "journal", "%v", err)
+	}
+	return nil
 }
 
 // look opens what is in a directory without changing it. The error is a
