@@ -112,6 +112,9 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return err
 	}
 	if flags.check {
+		for _, text := range set.warnings() {
+			a.say("warning: %s", text)
+		}
 		return a.show(set.String() + "\n")
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
@@ -124,6 +127,9 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return berth.Errorf(berth.Invalid, "data", "%v", err)
 	}
 	log := a.logger(set.log)
+	for _, text := range set.warnings() {
+		log.Warn(text)
+	}
 	harbour := &harbour{data: set.data, log: log, again: askAgain, umask: umask}
 	defer harbour.close()
 	managers, err := harbour.open(ctx, set)
