@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -121,8 +120,8 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	defer stop()
 	// Files of the service are for its user alone; tasks have the umask that the
 	// service was started with.
-	umask := syscall.Umask(private)
-	defer syscall.Umask(umask)
+	umask := setUmask(private)
+	defer setUmask(umask)
 	if err := os.MkdirAll(set.data, 0o700); err != nil {
 		return berth.Errorf(berth.Invalid, "data", "%v", err)
 	}
@@ -166,6 +165,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return err
 	}
 	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Rates: set.rates}))
+	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	a.greet(set, listener.Addr().String())
 	failed := make(chan error, 1)
@@ -186,8 +186,16 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	return errors.Join(err, closeErr, <-stopped)
 }
 
-// private is the umask that leaves nothing to other users.
-const private = 0o077
+const (
+	// manyFiles is more than any service has open: 8,192 connections take some GB.
+	manyFiles = 8192
+	// ownFiles is how many files the service itself needs: the journal with its locks
+	// and connections, the sites, and the commands that it starts there.
+	ownFiles = 64
+)
+
+// maxConnections returns how many connections the service takes.
+func maxConnections() int { return max(ownFiles, maxFiles()-ownFiles) }
 
 // checkData refuses a data directory that other users can enter: journal.db says
 // whose every reservation is. One that is not there yet is fine.
