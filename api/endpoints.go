@@ -95,6 +95,12 @@ var endpoints = []endpoint{
 		body:  object(taskBody), keyed: true, conditional: true, status: http.StatusCreated, answer: form.Job{}, do: (*call).run,
 	},
 	{
+		method: http.MethodGet, path: "/v1/reservations/{id}/tasks", id: "tasks", role: service.Viewer,
+		about: "List the tasks of a reservation and how they ended, page by page. Sites remember ended tasks for a time: a local one for a day, " +
+			"Slurm for MinJobAge, 5 minutes by default.",
+		params: tasksParams, status: http.StatusOK, answer: form.Tasks{}, do: (*call).tasks,
+	},
+	{
 		method: http.MethodGet, path: "/v1/sites", id: "sites", role: service.Viewer,
 		about:  "List the sites.",
 		status: http.StatusOK, answer: form.Sites{}, do: (*call).sites,

@@ -36,6 +36,7 @@ type fake struct {
 	lost     uint64        // notices up to this one are no longer kept
 	drained  map[string]string
 	tasks    []site.Task
+	reported service.Tasks
 	fails    error // what everything answers, if not nil
 	panics   bool
 	refused  func(*berth.Request) bool
@@ -314,6 +315,12 @@ func (f *fake) Run(_ context.Context, ask service.Ask, id string, task site.Task
 	}
 	f.tasks = append(f.tasks, task)
 	return "job-1", nil
+}
+
+func (f *fake) Tasks(_ context.Context, by service.Principal, id string) (service.Tasks, error) {
+	defer f.lock()()
+	_, err := f.find(&service.Ask{By: by}, id)
+	return f.reported, err
 }
 
 func (f *fake) Get(_ context.Context, by service.Principal, id string) (service.Reservation, error) {

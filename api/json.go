@@ -23,7 +23,7 @@ type faults []*berth.Error
 // add adds a mistake in a field. An error that names a field itself is below
 // that field.
 func (f *faults) add(field string, err error) {
-	if err == nil || len(*f) >= maxFaults {
+	if err == nil || f.full() {
 		return
 	}
 	if several, is := err.(interface{ Unwrap() []error }); is {
@@ -46,6 +46,10 @@ func (f *faults) add(field string, err error) {
 	}
 	*f = append(*f, e)
 }
+
+// full reports whether no more mistakes are told, so that nothing more needs to be
+// looked at.
+func (f *faults) full() bool { return len(*f) >= maxFaults }
 
 // sort orders the mistakes by field, where they were found in no order.
 func (f *faults) sort() {
@@ -72,7 +76,7 @@ type value []byte
 
 func (v value) null() bool { return string(v) == "null" }
 
-// short is the value for messages.
+// short is the value for messages: all of it, or its first 60 bytes.
 func (v value) short() string {
 	const most = 60
 	if len(v) <= most {
@@ -254,7 +258,7 @@ type field[T any] struct {
 // what the description says of them.
 type body[T any] []field[T]
 
-// read reads a body, and adds to wrong whatever is wrong with it.
+// read reads a body, and adds to wrong whatever is wrong with it, until that is full.
 func (b body[T]) read(v value, into *T, wrong *faults) {
 	members, err := membersOf(v)
 	if err != nil {
@@ -263,10 +267,13 @@ func (b body[T]) read(v value, into *T, wrong *faults) {
 	}
 	seen := uint64(0) // no body has more than 64 fields
 	for i := range members {
+		if wrong.full() {
+			return
+		}
 		m := &members[i]
 		at := b.find(m.name)
 		if at < 0 {
-			wrong.add(m.name, fmt.Errorf("unknown field%s", nearest.Hint(m.name, b.names())))
+			wrong.add(value(m.name).short(), fmt.Errorf("unknown field%s", nearest.Hint(m.name, b.names())))
 			continue
 		}
 		if seen&(1<<at) != 0 {

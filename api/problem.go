@@ -11,7 +11,7 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 )
 
-// statuses maps the code of an error to a status. Two conflicts have statuses of
+// statuses maps the code of an error to a status. Three conflicts have statuses of
 // their own by their field.
 var statuses = []struct {
 	code   berth.Code
@@ -21,6 +21,7 @@ var statuses = []struct {
 	{berth.Invalid, "", http.StatusUnprocessableEntity},
 	{berth.Conflict, "version", http.StatusPreconditionFailed},          // If-Match is stale
 	{berth.Conflict, "idempotency_key", http.StatusUnprocessableEntity}, // used for something else before
+	{berth.Conflict, "key", http.StatusUnprocessableEntity},             // of a task; used for another task before
 	{berth.Conflict, "", http.StatusConflict},
 	{berth.NotFound, "", http.StatusNotFound},
 	{berth.Denied, "", http.StatusForbidden},

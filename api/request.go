@@ -90,6 +90,9 @@ func each(v value, read func(item value, wrong *faults)) error {
 	}
 	var all faults
 	for i, item := range items {
+		if all.full() {
+			break
+		}
 		var wrong faults
 		read(item, &wrong)
 		all.add("["+strconv.Itoa(i)+"]", wrong.err())

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
 )
 
 func TestARequestIsPromised(t *testing.T) {
@@ -556,4 +557,64 @@ func TestRun(t *testing.T) {
 	wantProblem(t, w.do("alice", "POST", path, `{"command":["x"],"dir":"tmp"}`), 422, `dir: "tmp"; want an absolute path`)
 	wantProblem(t, w.do("alice", "POST", path, `{"command":["x",3],"dir":"/"}`), 422, "command[1]: 3; want a string")
 	wantProblem(t, w.do("bob", "POST", path, body), 404)
+}
+
+func TestKeyOfAnotherTaskIsUnprocessable(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	path := "/v1/reservations/" + w.reserve(t, "alice") + "/run"
+	w.fake.fails = site.ErrKeyTaken("step-1")
+	wantProblem(t, w.do("alice", "POST", path, `{"key":"step-1","command":["true"],"dir":"/"}`), 422,
+		`key: "step-1" was used for another task in this reservation; use a new key`)
+}
+
+func TestTasksTellHowTheyEnded(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	id := w.reserve(t, "alice")
+	path := "/v1/reservations/" + id + "/tasks"
+	report := func(job site.Job, stage site.Stage) service.Task {
+		return service.Task{Site: "cm5", Report: site.Report{Job: job, Stage: stage}}
+	}
+	w.fake.reported = service.Tasks{List: []service.Task{
+		report(site.Job{ID: "1", Key: "k", Submitted: start, Start: start, End: start + 5, Output: "/home/alice/out", Result: site.Result{Ending: site.Completed}}, site.Ended),
+		report(site.Job{ID: "2", Reason: "open x: permission denied", Result: site.Result{Ending: site.Failed, Code: 126}}, site.Ended),
+		report(site.Job{ID: "3", Result: site.Result{Ending: site.TimedOut, Signal: 9}}, site.Ended),
+		report(site.Job{ID: "4", Result: site.Result{Ending: site.Cancelled}}, site.Ended),
+		report(site.Job{ID: "5", Start: start, End: start + 60}, site.Running),
+		report(site.Job{ID: "6_1", Array: "6"}, site.Waiting),
+	}, Untold: []string{"cm6"}}
+	got := w.do("alice", "GET", path, "")
+	want := `{"tasks":[` +
+		`{"job":"1","key":"k","site":"cm5","state":"completed","exit_code":0,"output":"/home/alice/out","submitted":"2026-11-21T12:00:00Z","start":"2026-11-21T12:00:00Z","end":"2026-11-21T12:00:05Z"},` +
+		`{"job":"2","site":"cm5","state":"failed","exit_code":126,"reason":"open x: permission denied"},` +
+		`{"job":"3","site":"cm5","state":"timeout","signal":9},` +
+		`{"job":"4","site":"cm5","state":"cancelled"},` +
+		`{"job":"5","site":"cm5","state":"running","start":"2026-11-21T12:00:00Z"},` +
+		`{"job":"6_1","array":"6","site":"cm5","state":"waiting"}],"untold":["cm6"]}` + "\n"
+	if diff := cmp.Diff(want, got.text); diff != "" || got.Code != 200 {
+		t.Error(got.Code, diff)
+	}
+	var exits []int
+	for _, task := range into[form.Tasks](t, got, 200).Tasks {
+		if task.Over() {
+			exits = append(exits, task.ExitStatus())
+		}
+	}
+	if diff := cmp.Diff([]int{0, 126, 137, 1}, exits); diff != "" {
+		t.Errorf("exit statuses: %s", diff)
+	}
+	var jobs []string
+	for cursor := ""; ; {
+		page := into[form.Tasks](t, w.do("alice", "GET", path+"?limit=4&cursor="+cursor, ""), 200)
+		for _, task := range page.Tasks {
+			jobs = append(jobs, task.Job)
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5", "6_1"}, jobs); diff != "" {
+		t.Errorf("page by page: %s", diff)
+	}
+	wantProblem(t, w.do("alice", "GET", path+"?cursor=eA", ""), 422, "cursor: the site no longer remembers")
+	wantProblem(t, w.do("alice", "GET", path+"?limit=0", ""), 422, "limit: ")
 }

@@ -192,7 +192,7 @@ var states = []service.State{
 // filter reads the query of a list.
 func filter(query map[string]string) (service.Filter, error) {
 	var wrong faults
-	f := service.Filter{User: query["user"], Site: query["site"], Limit: defaultPage}
+	f := service.Filter{User: query["user"], Site: query["site"]}
 	if text, given := query["state"]; given {
 		for name := range strings.SplitSeq(text, ",") {
 			if !slices.Contains(states, service.State(name)) {
@@ -217,20 +217,30 @@ func filter(query map[string]string) (service.Filter, error) {
 	case f.To != 0 && f.From >= f.To:
 		wrong.add("to", errors.New("not after from; want a later time"))
 	}
+	f.Limit, f.After = pageOf(query, &wrong)
+	return f, wrong.err()
+}
+
+// pageOf reads how many entries a page has, and after which one it begins: empty is
+// the first page.
+func pageOf(query map[string]string, wrong *faults) (limit int, after string) {
+	limit = defaultPage
 	if text, given := query["limit"]; given {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxPage {
 			wrong.add("limit", fmt.Errorf("%.40q; want 1 to %d", text, maxPage))
 		}
-		f.Limit = n
+		limit = n
 	}
-	after, err := base64.RawURLEncoding.DecodeString(query["cursor"])
+	last, err := base64.RawURLEncoding.DecodeString(query["cursor"])
 	if err != nil {
 		wrong.add("cursor", fmt.Errorf("%.40q; want the next of the page before", query["cursor"]))
 	}
-	f.After = string(after)
-	return f, wrong.err()
+	return limit, string(last)
 }
+
+// cursor names the page after an entry.
+func cursor(last string) string { return base64.RawURLEncoding.EncodeToString([]byte(last)) }
 
 func joined[T ~string](names []T) string {
 	list := make([]string, len(names))
@@ -259,7 +269,7 @@ func (c *call) list() error {
 	page := form.Page{Reservations: make([]form.Reservation, 0, min(len(list), limit))}
 	if len(list) > limit {
 		list = list[:limit]
-		page.Next = base64.RawURLEncoding.EncodeToString([]byte(list[limit-1].ID))
+		page.Next = cursor(list[limit-1].ID)
 	}
 	for i := range list {
 		page.Reservations = append(page.Reservations, reservation(&list[i]))

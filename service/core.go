@@ -25,6 +25,7 @@ type Core struct {
 	config   engine.Config
 	position journal.Position // of the last record
 	version  string           // of the program, for records
+	stored   uint64           // the record of the snapshot that Recover began with, 0 if with none
 
 	cards *btree.BTreeG[*card] // by id
 	last  *card                // the one last asked for: changes to a request come together

@@ -113,7 +113,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	}
 	h.durable.number = core.position.Number
 	h.model.Store(core.model())
-	h.snapshots.last, h.snapshots.stored = core.position.Number, core.position.Number
+	h.snapshots.last, h.snapshots.stored = core.stored, core.stored
 	h.writer = journal.NewWriter(options.Journal, h.appendFailed)
 	rec, err := core.Configure(h.clock(), options.Config)
 	if err != nil {

@@ -19,12 +19,16 @@ func Recover(ctx context.Context, store journal.Store, config engine.Config, ver
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest snapshot: %w", err)
 	}
-	return follow(ctx, store, snapshot.Number, func() (*Core, error) {
+	core, err := follow(ctx, store, snapshot.Number, func() (*Core, error) {
 		if snapshot.Data == nil {
 			return newCore(config, version, keep)
 		}
 		return restoreCore(snapshot.Data, snapshot.Position, version, keep)
 	})
+	if err == nil {
+		core.stored = snapshot.Number
+	}
+	return core, err
 }
 
 // collecting is held while the collector's setting, which is the process's, is

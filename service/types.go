@@ -117,6 +117,19 @@ type Offer struct {
 	engine.Offer
 }
 
+// Task is a job in a reservation, at which site, and how far it is.
+type Task struct {
+	Site string `json:"site"`
+	site.Report
+}
+
+// Tasks is what runs, waits and has ended in a reservation, by site and job.
+type Tasks struct {
+	List []Task `json:"list"`
+	// Untold names the sites of the reservation that do not tell what runs there.
+	Untold []string `json:"untold,omitempty"`
+}
+
 // Forecast is how fast data can be moved to a site.
 type Forecast = berth.Forecast
 

@@ -37,7 +37,8 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 
 // Run runs a task in a reservation that has started, at a site that runs things
 // by itself. The task's reservation, user and key are set here, and what it learns
-// of its reservation from its environment: asked twice under one key it runs once.
+// of its reservation from its environment. Under one key of its owner and reservation
+// a task runs once; another task under that key is site.ErrKeyTaken.
 func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (site.JobID, error) {
 	type place struct {
 		runner    site.Runner
@@ -74,8 +75,7 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 	if err != nil {
 		return "", err
 	}
-	task.Reservation, task.User = at.name, at.user
-	task.Env = append(slices.Clone(task.Env), at.variables.Env()...)
+	task.Reservation, task.User, task.Variables = at.name, at.user, at.variables
 	if task.Key == "" {
 		if task.Key = ask.Key; task.Key == "" {
 			task.Key = h.newID()
@@ -85,6 +85,67 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 		return "", err
 	}
 	return at.runner.Submit(ctx, task)
+}
+
+// Tasks returns what became of the tasks of a reservation, also of one that is over:
+// at a site that is a site.Reporter as they are now, at others as they were at the
+// last look. Sites remember ended tasks for a time only. Errors: NotFound, and those
+// of the sites, of which one that does not answer fails the whole. Cost: O(jobs of
+// its sites).
+func (h *Host) Tasks(ctx context.Context, by Principal, id string) (Tasks, error) {
+	type place struct {
+		site string
+		name site.Name
+	}
+	places, err := call(ctx, h, by.User, func(answer func([]place, error)) {
+		c, err := h.may(&Ask{By: by}, id)
+		if err != nil {
+			answer(nil, err)
+			return
+		}
+		var places []place
+		if c.promise != nil {
+			for i := range c.promise.Allotments {
+				name := c.promise.Allotments[i].Resource.Site
+				if !slices.ContainsFunc(places, func(p place) bool { return p.site == name }) {
+					places = append(places, place{name, site.NameOf(name, id, c.promise.Generation)})
+				}
+			}
+		}
+		h.whenDurable(func(err error) { answer(places, err) })
+	})
+	if err != nil {
+		return Tasks{}, err
+	}
+	var tasks Tasks
+	for _, p := range places {
+		k := h.sites[p.site]
+		if k == nil {
+			tasks.Untold = append(tasks.Untold, p.site)
+			continue
+		}
+		reports, err := k.report(ctx, p.name)
+		if err != nil {
+			return Tasks{}, err
+		}
+		slices.SortFunc(reports, func(a, b site.Report) int { return site.CompareJobs(a.ID, b.ID) })
+		for i := range reports {
+			tasks.List = append(tasks.List, Task{Site: p.site, Report: reports[i]})
+		}
+	}
+	return tasks, nil
+}
+
+// report returns the jobs of a reservation at the site.
+func (k *keeper) report(ctx context.Context, name site.Name) ([]site.Report, error) {
+	if r, can := k.manager.Adapter.(site.Reporter); can {
+		return r.Report(ctx, name)
+	}
+	state, err := k.agent.Observe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return state.Reports(k.name, name), nil
 }
 
 // Drain lets what runs on a node end and has nothing more started there.

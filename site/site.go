@@ -70,12 +70,23 @@ var ErrNotTried error = &Error{Kind: Unreachable, Op: "book", Msg: "not tried, b
 
 // Runner runs commands in reservations.
 type Runner interface {
-	// Submit hands in a task, which runs once its reservation is active. A task
-	// of a key known already is not run again; its job is returned.
+	// Submit hands in a task, which runs once its reservation is active. A task that
+	// its user submitted into the reservation before under the same key is not run
+	// again; its job is returned. Another task under that key is ErrKeyTaken. All
+	// generations of a promise are one reservation.
 	Submit(ctx context.Context, task Task) (JobID, error)
 	// Cancel ends a job, all of an array if it is one; with a grace signal
 	// first where it runs. A job that is over is cancelled.
 	Cancel(ctx context.Context, job JobID) error
+}
+
+// Reporter is a site that tells at once how tasks end. Of other sites that is known
+// from the last State.
+type Reporter interface {
+	// Report returns the jobs of a reservation of ours, in all of its generations,
+	// as they are now; ended ones for as long as the site remembers them. It also
+	// answers for a reservation that is over.
+	Report(ctx context.Context, name Name) ([]Report, error)
 }
 
 // Launcher is a site that must be told when a reservation begins, because it

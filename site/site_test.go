@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,5 +228,15 @@ func TestErrors(t *testing.T) {
 	if site.KindOf(context.DeadlineExceeded) != site.Unreachable || site.KindOf(berth.Errorf(berth.Invalid, "", "x")) != site.Invalid ||
 		site.KindOf(cause) != "" || site.KindOf(nil) != "" {
 		t.Error("kinds of other errors")
+	}
+}
+
+func TestJobsAreOrderedByNumber(t *testing.T) {
+	want := []site.JobID{"2", "9", "10", "10_1", "10_2", "10_11", "10_[12-20]", "11"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, site.CompareJobs)
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -1,6 +1,11 @@
 package site
 
-import "github.com/berth-hpc/berth"
+import (
+	"cmp"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+)
 
 // State is what happens at a site at one moment.
 type State struct {
@@ -57,6 +62,7 @@ type Job struct {
 	Shares []Share     `json:"shares,omitempty"` // what it holds or held
 	Cores  berth.Count `json:"cores"`
 	Reason string      `json:"reason,omitempty"` // why it is pending, or how it ended, in the site's words
+	Output string      `json:"output,omitempty"` // path of its standard output, where the site says
 	Result Result      `json:"result,omitzero"`  // of an ended job
 	// What it asks for; 0 where the site does not say. Of an array whose elements
 	// wait together these are those of each element.
@@ -71,6 +77,58 @@ type Job struct {
 	// Elements are the indices of an array that waits as one, as far as the site
 	// names them, and no more of them than may run at once.
 	Elements berth.PESet `json:"elements,omitzero"`
+}
+
+// Stage is how far a job is.
+type Stage string
+
+// The stages.
+const (
+	Waiting Stage = "waiting"
+	Running Stage = "running"
+	Ended   Stage = "ended"
+)
+
+// Report is a job and how far it is.
+type Report struct {
+	Job
+	Stage Stage `json:"stage"`
+}
+
+// Reports returns the jobs of a reservation of ours, in all of its generations.
+// Cost: O(jobs).
+func (s *State) Reports(siteName string, name Name) []Report {
+	promise, _, _ := name.Promise(siteName)
+	var reports []Report
+	for _, list := range []struct {
+		jobs  []Job
+		stage Stage
+	}{{s.Pending, Waiting}, {s.Running, Running}, {s.Ended, Ended}} {
+		for i := range list.jobs {
+			if of, _, ours := Name(list.jobs[i].Reservation).Promise(siteName); ours && of == promise {
+				reports = append(reports, Report{Job: list.jobs[i], Stage: list.stage})
+			}
+		}
+	}
+	return reports
+}
+
+// CompareJobs orders job ids by their numbers, so that 9 comes before 10 and 10_2
+// before 10_11, and ids that are equal by that as texts.
+func CompareJobs(a, b JobID) int {
+	restA, restB := string(a), string(b)
+	for restA != "" && restB != "" {
+		var partA, partB string
+		partA, restA, _ = strings.Cut(restA, "_")
+		partB, restB, _ = strings.Cut(restB, "_")
+		if len(partA) != len(partB) {
+			return len(partA) - len(partB)
+		}
+		if c := strings.Compare(partA, partB); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(len(restA)-len(restB), strings.Compare(string(a), string(b)))
 }
 
 // Ending is how a job ended.

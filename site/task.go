@@ -1,6 +1,9 @@
 package site
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,20 +13,22 @@ import (
 
 // Task is work to run in a reservation.
 type Task struct {
-	// Key names the task: of two with the same key only one is run, where the
-	// site remembers keys. Letters, digits, dashes, underscores and points.
+	// Key names the task among those of its user in its reservation: of two with
+	// the same key only one is run, where the site remembers keys. Letters, digits,
+	// dashes, underscores and points.
 	Key         string         `json:"key"`
 	Name        string         `json:"name,omitempty"` // for people; default the key
 	Reservation Name           `json:"reservation"`
 	User        string         `json:"user,omitempty"`
 	Account     string         `json:"account,omitempty"`
 	Partition   string         `json:"partition,omitempty"`
-	Command     []string       `json:"command,omitempty"` // program and arguments; no shell reads them
-	Script      string         `json:"script,omitempty"`  // or a batch script, which begins with #!
-	Args        []string       `json:"args,omitempty"`    // of the script
-	Dir         string         `json:"dir"`               // absolute
-	Env         []string       `json:"env,omitempty"`     // NAME=value; all of it
-	Output      string         `json:"output,omitempty"`  // path for stdout; the site's default if empty
+	Command     []string       `json:"command,omitempty"`  // program and arguments; no shell reads them
+	Script      string         `json:"script,omitempty"`   // or a batch script, which begins with #!
+	Args        []string       `json:"args,omitempty"`     // of the script
+	Dir         string         `json:"dir"`                // absolute
+	Env         []string       `json:"env,omitempty"`      // NAME=value
+	Variables   Variables      `json:"variables,omitzero"` // set after Env, which they override
+	Output      string         `json:"output,omitempty"`   // path for stdout; the site's default if empty
 	ErrorOutput string         `json:"error_output,omitempty"`
 	Array       berth.PESet    `json:"array,omitzero"`  // indices; empty is a single job
 	Limit       berth.Duration `json:"limit,omitempty"` // 0 is until the end of the reservation
@@ -65,6 +70,50 @@ func (t *Task) Check() error {
 	return t.checkText()
 }
 
+// TaskKey identifies a task at a site: the same key of another user or in another
+// reservation is another task.
+type TaskKey struct {
+	User    string
+	Promise string // the reservation without its generation
+	Key     string
+}
+
+// KeyAt returns what identifies a task of a user at a site.
+func (t *Task) KeyAt(siteName, user string) TaskKey {
+	promise, _, ours := t.Reservation.Promise(siteName)
+	if !ours {
+		promise = string(t.Reservation)
+	}
+	return TaskKey{User: user, Promise: promise, Key: t.Key}
+}
+
+// Digest returns 128 bits of a SHA-256 over what the task does, as 32 hexadecimal
+// digits: every field but the key, the user, the reservation and the variables. A
+// task that is submitted again has the same digest, also after its reservation was
+// changed. Cost: O(size of the task).
+func (t *Task) Digest() string {
+	work := *t
+	work.Key, work.User, work.Reservation, work.Variables = "", "", "", Variables{}
+	text, err := json.Marshal(&work)
+	if err != nil {
+		panic("site: a task cannot be written: " + err.Error())
+	}
+	const bits128 = 16
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:bits128])
+}
+
+// ErrKeyTaken returns the error about a key under which another task was
+// submitted: an *berth.Error of code Conflict and field key.
+func ErrKeyTaken(key string) error {
+	return berth.Errorf(berth.Conflict, "key", "%q was used for another task in this reservation; use a new key", key)
+}
+
+// Environment returns Env followed by the variables. The slice is new.
+func (t *Task) Environment() []string {
+	return append(slices.Clone(t.Env), t.Variables.Env()...)
+}
+
 // checkText refuses what cannot be handed to a program at all.
 func (t *Task) checkText() error {
 	for _, text := range slices.Concat(t.Command, t.Args, t.Env, []string{t.Dir, t.Output, t.ErrorOutput, t.Name}) {
@@ -86,14 +135,15 @@ func (t *Task) checkText() error {
 // Variables is what a task learns about its reservation from its environment,
 // beside what the resource manager sets. Empty fields are left out.
 type Variables struct {
-	ID          string // of the promise, as the user knows it
-	Site        string
-	Reservation Name
-	Start, End  berth.Time
-	Deadline    berth.Time
-	Workflow    string
-	Task        string
-	Nodes       string // as a node list
+	ID          string     `json:"id,omitempty"` // of the promise, as the user knows it
+	Site        string     `json:"site,omitempty"`
+	Reservation Name       `json:"reservation,omitempty"`
+	Start       berth.Time `json:"start,omitempty"`
+	End         berth.Time `json:"end,omitempty"`
+	Deadline    berth.Time `json:"deadline,omitempty"`
+	Workflow    string     `json:"workflow,omitempty"`
+	Task        string     `json:"task,omitempty"`
+	Nodes       string     `json:"nodes,omitempty"` // as a node list
 }
 
 // Env returns the variables as NAME=value in a fixed order. Times are Unix

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -44,6 +45,23 @@ func New(server, token string, h *http.Client) (*Client, error) {
 		h = http.DefaultClient
 	}
 	return &Client{base: strings.TrimSuffix(u.String(), "/"), token: token, http: h}, nil
+}
+
+// Server returns the URL of the service, without a slash at its end.
+func (c *Client) Server() string { return c.base }
+
+// Exposed reports whether the client sends a token where others can read it: over
+// http:// to something else than this machine itself.
+func (c *Client) Exposed() bool {
+	u, err := url.Parse(c.base)
+	return err == nil && c.token != "" && u.Scheme == "http" && !Loopback(u.Hostname())
+}
+
+// Loopback reports whether a host is this machine to itself alone. An empty one, which
+// is every address to listen on, is not.
+func Loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
 // Action is how something is done. The zero value does it whatever the version,

@@ -114,6 +114,23 @@ func (c *Client) Run(ctx context.Context, id string, task *form.Task, action Act
 	return job.Job, err
 }
 
+// Tasks returns the tasks of a reservation, by site and job, and which of its sites
+// do not tell, from all pages.
+func (c *Client) Tasks(ctx context.Context, id string) (form.Tasks, error) {
+	all := form.Tasks{Tasks: []form.TaskReport{}}
+	query := url.Values{"limit": {"999"}}
+	for task, err := range pages(ctx, c, reservationPath(id)+"/tasks", query, func(p *form.Tasks) ([]form.TaskReport, string) {
+		all.Untold = p.Untold
+		return p.Tasks, p.Next
+	}) {
+		if err != nil {
+			return form.Tasks{}, err
+		}
+		all.Tasks = append(all.Tasks, task)
+	}
+	return all, nil
+}
+
 // Filter chooses reservations. Zero fields choose all.
 type Filter struct {
 	User, Site string

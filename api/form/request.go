@@ -178,6 +178,50 @@ type Task struct {
 	MemoryMB    int64          `json:"memory_mb,omitempty"`
 }
 
+// TaskReport is a task in a reservation and what became of it.
+type TaskReport struct {
+	Job   string `json:"job"`
+	Array string `json:"array,omitempty"` // the job of the array that it is part of
+	Key   string `json:"key,omitempty"`
+	Name  string `json:"name,omitempty"`
+	Site  string `json:"site"`
+	// State is waiting, running, or how it ended: completed, failed, cancelled,
+	// timeout or node_fail.
+	State     string `json:"state" enum:"waiting,running,completed,failed,cancelled,timeout,node_fail"`
+	ExitCode  *int   `json:"exit_code,omitempty"` // of one that ended by itself
+	Signal    int    `json:"signal,omitempty"`    // the one that ended it
+	Reason    string `json:"reason,omitempty"`    // why it waits, or ended so, in the site's words
+	Output    string `json:"output,omitempty"`    // path of its standard output at the site
+	Submitted Time   `json:"submitted,omitzero"`
+	Start     Time   `json:"start,omitzero"`
+	End       Time   `json:"end,omitzero"` // of one that ended
+}
+
+// Over reports whether the task has ended.
+func (t *TaskReport) Over() bool { return t.State != "waiting" && t.State != "running" }
+
+// ExitStatus returns how a task that is over ended, as shells have it: its exit code,
+// 128 and the signal that ended it, or 1 if it did not complete and the site tells
+// neither.
+func (t *TaskReport) ExitStatus() int {
+	const bySignal = 128
+	switch {
+	case t.Signal != 0:
+		return bySignal + t.Signal
+	case t.ExitCode != nil:
+		return *t.ExitCode
+	}
+	return 1
+}
+
+// Tasks is a page of the tasks of a reservation, by site and job. Untold names the
+// sites of the reservation that do not tell what runs there, Next the page after this.
+type Tasks struct {
+	Tasks  []TaskReport `json:"tasks"`
+	Untold []string     `json:"untold,omitempty"`
+	Next   string       `json:"next,omitempty"`
+}
+
 // Job names a task that a site has taken.
 type Job struct {
 	Job string `json:"job"`

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
@@ -128,7 +129,7 @@ func (s *Store) first(operator string, now berth.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(s.folder, OperatorFile), []byte(secret+"\n")); err != nil {
+	if err := wholefile.Write(filepath.Join(s.folder, OperatorFile), []byte(secret+"\n")); err != nil {
 		return err
 	}
 	return s.keep(entry)
@@ -223,39 +224,9 @@ func (s *Store) save(entries []Entry) error {
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
-	if err := writeFile(filepath.Join(s.folder, File), append(data, '\n')); err != nil {
+	if err := wholefile.Write(filepath.Join(s.folder, File), append(data, '\n')); err != nil {
 		return err
 	}
 	close(s.known.Swap(newTokens(entries)).outdated)
 	return nil
-}
-
-// writeFile has a file of mode 0600 appear whole, on the disk, or not at all.
-func writeFile(path string, data []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // what is left of it, if anything
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
-// syncFolder makes a rename durable.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

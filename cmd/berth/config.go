@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/sites"
@@ -198,6 +200,22 @@ func checkConfig(config engine.Config) error {
 	}
 	_, err := engine.New(trial)
 	return err
+}
+
+// warnings returns what is allowed and dangerous: tokens that can be read on the
+// network, and tasks that run as root.
+func (s *setup) warnings() []string {
+	var found []string
+	if host, _, _ := net.SplitHostPort(s.listen); !client.Loopback(host) {
+		found = append(found, fmt.Sprintf("listens on %s without TLS, so tokens can be read on the network: listen on 127.0.0.1, behind a proxy with TLS", s.listen))
+	}
+	for i := range s.config.Sites {
+		name := s.config.Sites[i].Name
+		if a := s.adapters[name]; a.Kind == sites.Local && len(a.Users) == 0 && os.Geteuid() == 0 {
+			found = append(found, fmt.Sprintf("tasks at site %s run as root: start the service as an ordinary user, or give its adapter a map of users", name))
+		}
+	}
+	return found
 }
 
 // String says what the service would run on.

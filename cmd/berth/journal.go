@@ -4,13 +4,19 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
@@ -20,11 +26,11 @@ import (
 func (a *app) journalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "journal",
-		Short: "Look into the journal of a service: verify, export, compact, repair",
-		Long: `The journal is all that a service remembers. Verify and export may be used
+		Short: "Look into the journal of a service: verify, export, backup, compact, repair",
+		Long: `The journal is all that a service remembers. Verify, export and backup may be used
 while it runs; compact and repair may not.`,
 	}
-	cmd.AddCommand(a.journalVerify(), a.journalExport(), a.journalCompact(), a.journalRepair())
+	cmd.AddCommand(a.journalVerify(), a.journalExport(), a.journalBackup(), a.journalCompact(), a.journalRepair())
 	return cmd
 }
 
@@ -43,13 +49,20 @@ func (a *app) journalVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [--data DIR]",
 		Short: "Check the chain of hashes, decide every event again, and compare",
-		Args:  noArguments,
+		Long: `Checks a journal, or a copy of one: the write-ahead log with its checksums, the
+mark of what was acknowledged, and the chain of hashes, all that a start of the
+service checks; then decides every event again and compares. A copy of which a
+file is missing is told as damaged.`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
 			if err != nil {
 				return err
 			}
 			defer func() { _ = store.Close() }() // only read from
+			if torn := store.Torn(); torn != nil {
+				a.say("the last write is not finished; nothing of it was acknowledged, and the next start drops it: %v", torn)
+			}
 			ctx, stop := untilInterrupt(cmd.Context())
 			defer stop()
 			v, err := service.Verify(ctx, store, nil)
@@ -146,8 +159,9 @@ func (a *app) journalCompact() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "compact [--data DIR]",
-		Short: "Drop the records before the newest snapshot",
-		Long: `Drops the records before the newest snapshot. What the service knows stays;
+		Short: "Drop the records before the newest snapshot, and give their room back",
+		Long: `Drops the records before the newest snapshot, and gives their room back to the file
+system, which needs free room for twice what is left. What the service knows stays;
 what happened before can no longer be verified or replayed. Export it first if
 it matters.`,
 		Args: noArguments,
@@ -157,6 +171,10 @@ it matters.`,
 				return err
 			}
 			defer func() { _ = store.Close() }() // Compact is durable when it returns
+			before, err := store.Size()
+			if err != nil {
+				return err
+			}
 			snapshot, err := store.Snapshot(cmd.Context(), math.MaxUint64)
 			switch {
 			case err != nil:
@@ -168,12 +186,81 @@ it matters.`,
 			if err := journal.Compactor(store).Compact(cmd.Context(), snapshot.Number); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "dropped what came before record %d\n", snapshot.Number+1)
+			if _, err = fmt.Fprintf(a.stdout, "dropped what came before record %d\n", snapshot.Number+1); err != nil {
+				return err
+			}
+			if err := store.Shrink(cmd.Context()); err != nil {
+				return fmt.Errorf("its room is not given back yet, the next compact does it: %w", err)
+			}
+			after, err := store.Size()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "%d bytes before, %d bytes after\n", before, after)
 			return err
 		},
 	}
 	dataFlag(cmd, &dir)
 	return cmd
+}
+
+// journalBackup returns berth journal backup.
+func (a *app) journalBackup() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "backup FOLDER [--data DIR]",
+		Short: "Copy the journal, also while the service runs",
+		Long: `Makes FOLDER with a copy of the journal as it is at one instant, the tokens, and what
+is remembered of Slurm sites. With the service stopped, put it in place of the data
+directory to restore. Tasks of a local site are not copied.`,
+		Example: `  berth journal backup /backup/berth-$(date +%F) --data /var/lib/berth
+  berth journal verify --data /backup/berth-2026-11-22`,
+		Args: one("new FOLDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = store.Close() }() // only read from
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			last, err := store.Backup(ctx, args[0], func(folder string) error { return copyBeside(dir, folder) })
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s has the journal up to record %d\n", args[0], last.Number)
+			return err
+		},
+	}
+	dataFlag(cmd, &dir)
+	return cmd
+}
+
+// copyBeside copies what a data directory has beside the journal that is replaced
+// whole, so that it can be read at any time.
+func copyBeside(dir, folder string) error {
+	described, err := filepath.Glob(filepath.Join(dir, sitesFolder, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(described, filepath.Join(dir, token.File)) {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		name, relErr := filepath.Rel(dir, path)
+		if err = errors.Join(err, relErr); err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+		to := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+		if err := wholefile.Write(to, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // journalRepair returns berth journal repair.

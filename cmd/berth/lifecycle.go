@@ -64,7 +64,7 @@ func (a *app) cancelCommand() *cobra.Command {
 func (a *app) showCommand() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Look at a reservation", Args: wantID,
+		Use: "show ID", Short: "Look at a reservation and its tasks", Args: wantID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -80,7 +80,14 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showReservation(r, &reservation)
+			tasks, err := c.Tasks(ctx, reservation.ID)
+			if err != nil {
+				a.say("its tasks are not shown: %v", err)
+			}
+			if r.format == "json" {
+				return printForm(a.stdout, shown{reservation, tasks.Tasks})
+			}
+			return a.show(describeReservation(&reservation) + describeTasks(reservation.ID, tasks.Tasks))
 		},
 	}
 	r = remoteFlags(cmd)

@@ -10,7 +10,7 @@ import (
 )
 
 // openLocal refuses: package site/local rests on Linux.
-func openLocal(name, _ string, _ *sites.Adapter) (localSite, error) {
+func openLocal(name, _ string, _ *sites.Adapter, _ int) (localSite, error) {
 	return nil, berth.Errorf(berth.Invalid, "kind", "site %s: a site of kind local needs Linux, and this is %s; want kind slurm, or a site without an adapter", name, runtime.GOOS)
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
+	"github.com/berth-hpc/berth/internal/wholefile"
 )
 
 // loginCommand returns berth login.
@@ -96,25 +96,15 @@ func (l *login) save() (path string, err error) {
 	if path, err = loginPath(); err != nil {
 		return "", err
 	}
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", cannotWrite("", path, err)
 	}
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("writing %s: %w", path, err)
 	}
-	file, err := os.CreateTemp(folder, ".login.json.*") // mode 0600
-	if err != nil {
+	if err := wholefile.Write(path, append(data, '\n')); err != nil {
 		return "", cannotWrite("", path, err)
-	}
-	_, err = file.Write(append(data, '\n'))
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // what is left of it, if anything
-		return "", fmt.Errorf("writing %s: %w", path, err)
 	}
 	return path, nil
 }

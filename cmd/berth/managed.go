@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/slurm"
@@ -26,6 +27,7 @@ type harbour struct {
 	data  string
 	log   *slog.Logger
 	again time.Duration // how often a site is asked that could not be reached at the start
+	umask int           // of the tasks of a local site
 
 	closers []func() error
 	asking  sync.WaitGroup
@@ -114,7 +116,7 @@ func (h *harbour) adapter(name string, a *sites.Adapter) (site.Observer, error) 
 	if a.Kind == sites.Slurm {
 		return slurm.New(slurmOptions(name, a)), nil
 	}
-	s, err := openLocal(name, filepath.Join(h.data, "local"), a)
+	s, err := openLocal(name, filepath.Join(h.data, "local"), a, h.umask)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +139,9 @@ func slurmOptions(name string, a *sites.Adapter) slurm.Options {
 	return slurm.Options{Site: name, Conf: cmp.Or(a.Conf, os.Getenv(slurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch}
 }
 
+// sitesFolder is the folder of the data directory with how sites described themselves.
+const sitesFolder = "sites"
+
 // describe returns how a site describes itself, its nodes in the order in which
 // they are remembered, and whether it answered: if it did not, it is as it is
 // remembered. What it says is remembered from then on.
@@ -148,7 +153,7 @@ func (h *harbour) describe(ctx context.Context, name, kind string, adapter site.
 		}
 		return d, true, nil
 	}
-	path := filepath.Join(h.data, "sites", name+".json")
+	path := filepath.Join(h.data, sitesFolder, name+".json")
 	known, err := recall(path)
 	if err != nil {
 		return nil, false, err
@@ -222,24 +227,11 @@ func remember(path string, d *site.Description) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return cannotWrite("data", path, err)
 	}
-	file, err := os.CreateTemp(folder, ".description.*") // mode 0600
-	if err != nil {
+	if err := wholefile.Write(path, append(data, '\n')); err != nil {
 		return cannotWrite("data", path, err)
-	}
-	_, err = file.Write(append(data, '\n'))
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // what is left of it, if anything
-		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
 }

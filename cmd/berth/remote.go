@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,6 +72,9 @@ func (r *remote) connect(cmd *cobra.Command) (context.Context, context.CancelFun
 	c, err := r.client()
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if c.Exposed() {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: the token goes to %s without TLS and can be read on the way; use https://\n", c.Server())
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	limit := r.timeout

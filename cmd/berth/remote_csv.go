@@ -50,6 +50,25 @@ func reservationRows(w io.Writer, list []form.Reservation) error {
 	return printRows(w, append(header, "arrival", "ready", "deadline", "reason"), rows)
 }
 
+// taskRows writes a row for each task.
+func taskRows(w io.Writer, list []taskOf) error {
+	rows := make([][]string, len(list))
+	for i := range list {
+		t := &list[i]
+		signal := ""
+		if t.Signal != 0 {
+			signal = strconv.Itoa(t.Signal)
+		}
+		rows[i] = []string{
+			t.Reservation, t.Job, t.Array, t.Key, t.Name, t.Site, t.State, exitCell(t.ExitCode), signal, t.Reason, t.Output,
+			timeCell(t.Submitted), timeCell(t.Start), timeCell(t.End),
+		}
+	}
+	return printRows(w, []string{
+		"reservation", "job", "array", "key", "name", "site", "state", "exit_code", "signal", "reason", "output", "submitted", "start", "end",
+	}, rows)
+}
+
 // offerRows writes a row for each offer.
 func offerRows(w io.Writer, list []form.Offer) error {
 	rows := make([][]string, len(list))

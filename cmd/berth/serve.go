@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -105,16 +106,29 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := checkData(set.data); err != nil {
+		return err
+	}
 	if flags.check {
+		for _, text := range set.warnings() {
+			a.say("warning: %s", text)
+		}
 		return a.show(set.String() + "\n")
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
+	// Files of the service are for its user alone; tasks have the umask that the
+	// service was started with.
+	umask := setUmask(private)
+	defer setUmask(umask)
 	if err := os.MkdirAll(set.data, 0o700); err != nil {
 		return berth.Errorf(berth.Invalid, "data", "%v", err)
 	}
 	log := a.logger(set.log)
-	harbour := &harbour{data: set.data, log: log, again: askAgain}
+	for _, text := range set.warnings() {
+		log.Warn(text)
+	}
+	harbour := &harbour{data: set.data, log: log, again: askAgain, umask: umask}
 	defer harbour.close()
 	managers, err := harbour.open(ctx, set)
 	if err != nil {
@@ -151,6 +165,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return err
 	}
 	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Rates: set.rates}))
+	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	a.greet(set, listener.Addr().String())
 	failed := make(chan error, 1)
@@ -169,6 +184,33 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	go func() { stopped <- server.Shutdown(limit) }()
 	closeErr := host.Close()
 	return errors.Join(err, closeErr, <-stopped)
+}
+
+const (
+	// manyFiles is more than any service has open: 8,192 connections take some GB.
+	manyFiles = 8192
+	// ownFiles is how many files the service itself needs: the journal with its locks
+	// and connections, the sites, and the commands that it starts there.
+	ownFiles = 64
+)
+
+// maxConnections returns how many connections the service takes.
+func maxConnections() int { return max(ownFiles, maxFiles()-ownFiles) }
+
+// checkData refuses a data directory that other users can enter: journal.db says
+// whose every reservation is. One that is not there yet is fine.
+func checkData(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil // it is made, or cannot be, which says why
+	}
+	if err != nil {
+		return berth.Errorf(berth.Invalid, "data", "%v", err)
+	}
+	if mode := info.Mode().Perm(); mode&private != 0 {
+		return berth.Errorf(berth.Invalid, "data", "%s: mode %04o lets other users in; want 0700: chmod 700 %s", dir, mode, quoted(dir))
+	}
+	return nil
 }
 
 // logger returns the log on stderr.

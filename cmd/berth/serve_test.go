@@ -120,6 +120,10 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o755); err != nil { //nolint:gosec // this is what is tested
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args  []string
 		code  int
@@ -128,13 +132,15 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--listen", taken.Addr().String()}, exitUsage, "listen: .*address already in use"},
 		{[]string{"--listen", "nowhere"}, exitUsage, "listen: .*nowhere"},
 		{[]string{"--data", file}, exitUsage, "data: .*not a directory"},
+		{[]string{"--data", open}, exitUsage, "data: " + open + ": mode 0755 lets other users in; want 0700: chmod 700 " + open},
+		{[]string{"--data", open, "--check"}, exitUsage, "data: " + open + ": mode 0755 "},
 		{[]string{"--sites", file + ".yaml"}, exitUsage, "no such file"},
 		{[]string{"--cores", "0"}, exitUsage, `--cores: "0"; want a whole number`},
 		{[]string{"--log", "xml"}, exitUsage, "xml"},
 		{[]string{"extra"}, exitUsage, "extra"},
 	} {
 		var out, messages heard
-		a := &app{args: append([]string{"serve", "--data", t.TempDir()}, c.args...), stdout: &out, stderr: &messages}
+		a := &app{args: append([]string{"serve", "--data", t.TempDir() + "/data"}, c.args...), stdout: &out, stderr: &messages}
 		if code := a.run(); code != c.code || !matches(c.words, string(messages)) {
 			t.Errorf("%q: exit code %d, want %d, with %q: %s", c.args, code, c.code, c.words, messages)
 		}

@@ -165,7 +165,7 @@ func examine(ctx context.Context, name string, a *sites.Adapter) (found []form.F
 			return nil, fmt.Errorf("examining %s: %w", name, err)
 		}
 		defer func() { _ = os.RemoveAll(dir) }() // nothing in it is needed
-		s, err := openLocal(name, dir, a)
+		s, err := openLocal(name, dir, a, 0)
 		if err != nil {
 			return nil, err
 		}

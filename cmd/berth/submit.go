@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +26,7 @@ type submission struct {
 	reservation string // to run it in, or empty to ask for one
 	task        form.Task
 	array       berth.PESet
+	env         []string // names of variables that are asked for
 }
 
 // submitCommand returns berth submit.
@@ -39,7 +39,16 @@ func (a *app) submitCommand() *cobra.Command {
 		Short: "Reserve, and run a command or a batch script in the reservation",
 		Long: `Asks for a reservation, unless one is named, and hands in what is to be run there
 when it starts. At a Slurm site your own sbatch does that, under your name; at a
-local site the service runs it. No shell reads the words of a command.`,
+local site the service runs it. No shell reads the words of a command.
+
+A task at a local site gets the variables PATH, HOME, USER, LOGNAME, SHELL, LANG,
+LC_*, TZ and TMPDIR of your environment, and those that --env names; the site keeps
+them as long as it remembers the task. sbatch hands on all of it, unless --env names
+some. BERTH_TOKEN is never handed on.
+
+With --wait the exit code is that of the task: its own, or 128 and the signal that
+ended it; the largest one of an array. What failed is told on stderr. A reservation
+stays until its end: berth release gives the rest back.`,
 		Example: `  berth submit -n 4 -t 30m --deadline now+2h -- ./solver input.dat
   berth submit --reservation 01KA2B3C4D5E6F7G8H9JKMNPQR --out run.log job.sh`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,12 +76,13 @@ local site the service runs it. No shell reads the words of a command.`,
 	f.StringVar(&s.task.Output, "out", "", "`FILE` for its output (default: the site's)")
 	f.StringVar(&s.task.ErrorOutput, "err", "", "`FILE` for its messages (default: the site's)")
 	f.StringVar(&s.task.Dir, "dir", "", "`DIR` to run it in (default: this one)")
+	f.StringSliceVar(&s.env, "env", nil, "hand on these environment variables too: `NAME[,NAME]`, where OMP_* is all that begin so, or all")
 	f.Var(&peList{&s.array}, "array", "run it once for each of these indices, such as 1-10")
 	f.Var(&whole[berth.Count]{&s.task.Nodes, 1, berth.MaxPEs}, "nodes", "on how many of the reservation's nodes (default: all, for each index of an array the site's own)")
 	f.Var(&whole[berth.Count]{&s.task.Cores, 1, berth.MaxPEs}, "cpus-per-task", "cores of each of its processes (default: the site's)")
 	f.Var(&span{value: &s.task.Limit, least: 1}, "limit", "how long it may take (default: until the end of the reservation)")
 	r = remoteFlags(cmd)
-	r.waitFlag(cmd, "the reservation is over")
+	r.waitFlag(cmd, "the task has ended, with its exit code")
 	return cmd
 }
 
@@ -104,8 +114,8 @@ func (s *submission) read(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("this folder: %w", err)
 	}
 	s.task.Dir, s.task.Array, s.task.Key = dir, s.array, rand.Text()
-	s.task.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, tokenVar+"=") })
-	return nil
+	s.task.Env, err = environment(os.Environ(), s.env)
+	return err
 }
 
 // submit runs the command.
@@ -129,6 +139,11 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 	}
 	job := ""
 	if where.Adapter == "slurm" {
+		if len(s.env) == 0 { // it stays with the user, whose sbatch hands all of it on
+			if s.task.Env, err = environment(os.Environ(), []string{everyVariable}); err != nil {
+				return err
+			}
+		}
 		job, err = sbatch(ctx, &reservation, made, &s.task)
 	} else {
 		job, err = c.Run(ctx, reservation.ID, &s.task, client.Action{Key: s.task.Key})
@@ -137,18 +152,28 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 		return err
 	}
 	a.say("job %s runs in reservation %s from %s on", job, reservation.ID, localTime(reservation.Start))
+	var ended []form.TaskReport
 	if r.wait {
-		if reservation, err = a.await(ctx, c, reservation.ID, over); err != nil {
+		if ended, err = a.awaitTask(ctx, c, reservation.ID, job); err != nil {
+			return err
+		}
+		if reservation, err = c.Get(ctx, reservation.ID); err != nil {
 			return err
 		}
 	}
 	if r.format == "json" {
-		return printForm(a.stdout, struct {
-			Job         string           `json:"job"`
-			Reservation form.Reservation `json:"reservation"`
-		}{job, reservation})
+		err = printForm(a.stdout, struct {
+			Job         string            `json:"job"`
+			Reservation form.Reservation  `json:"reservation"`
+			Tasks       []form.TaskReport `json:"tasks,omitempty"`
+		}{job, reservation, ended})
+	} else {
+		err = a.show(fmt.Sprintf("job %s\n%s%s", job, describeReservation(&reservation), describeTasks(reservation.ID, ended)))
 	}
-	return a.show(fmt.Sprintf("job %s\n%s", job, describeReservation(&reservation)))
+	if err != nil {
+		return err
+	}
+	return a.tellFailed(ended)
 }
 
 // place returns the reservation to run it in.
@@ -232,7 +257,7 @@ func sbatch(ctx context.Context, r *form.Reservation, name site.Name, task *form
 	}
 	job, err := slurm.NewClient(slurm.Options{Site: r.Site, Conf: os.Getenv(slurmConf)}).Submit(ctx, site.Task{
 		Key: task.Key, Name: task.Name, Reservation: name, Partition: r.Partition,
-		Command: task.Command, Script: task.Script, Args: task.Args, Dir: task.Dir, Env: append(slices.Clone(task.Env), variables.Env()...),
+		Command: task.Command, Script: task.Script, Args: task.Args, Dir: task.Dir, Env: task.Env, Variables: variables,
 		Output: task.Output, ErrorOutput: task.ErrorOutput, Array: task.Array,
 		Limit: task.Limit, Nodes: task.Nodes, Cores: task.Cores, MemoryMB: task.MemoryMB,
 	})

@@ -17,6 +17,7 @@ var table = []room{
 	{path: "internal/lint", imports: []string{"internal/source"}},
 	{path: "internal/mutants", imports: []string{"internal/source"}},
 	{path: "internal/nearest", pure: true},
+	{path: "internal/wholefile"},
 	{path: "internal/hpctime", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
 	{path: "internal/realdata"}, // imported by tests only
@@ -50,12 +51,12 @@ var table = []room{
 	{path: "site", imports: []string{".", "site/hostlist"}},
 	{path: "site/sitetest", imports: []string{".", "site"}}, // imported by tests only
 	{path: "site/fake", imports: []string{".", "site"}},
-	{path: "site/local", imports: []string{".", "site", "site/hostlist"}},
+	{path: "site/local", imports: []string{".", "internal/wholefile", "site", "site/hostlist"}},
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "site", "site/hostlist"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
 	{path: "service", imports: []string{".", "check", "engine", "engine/change", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
 	{path: "api/form", imports: []string{"."}},
-	{path: "api/token", imports: []string{".", "service", "site"}},
+	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
 	{path: "api", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/cputime"},
@@ -71,7 +72,7 @@ var table = []room{
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "lab", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize",
+		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
 }
 

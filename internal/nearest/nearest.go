@@ -4,11 +4,18 @@ package nearest
 
 import "strings"
 
+// longest is the most bytes of a word for which a name is looked for: more than any
+// name has, so that nothing long costs anything.
+const longest = 64
+
 // Of returns the name most like word whatever their case, and false if none is
 // close: at most a third of the letters, and always up to two, may be wrong,
-// but never all. Ties go to the earlier name. Cost: O(len(word)·letters of
-// names).
+// but never all. Ties go to the earlier name. To a word of more than 64 bytes none is
+// close. Cost: O(len(word)·letters of names).
 func Of(word string, names []string) (string, bool) {
+	if len(word) > longest {
+		return "", false
+	}
 	best, bestDistance := "", min(max(2, len(word)/3)+1, len(word))
 	for _, name := range names {
 		if d := distance(strings.ToLower(word), strings.ToLower(name)); d < bestDistance {

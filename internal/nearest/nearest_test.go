@@ -1,6 +1,7 @@
 package nearest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth/internal/nearest"
@@ -18,5 +19,15 @@ func TestOf(t *testing.T) {
 	}
 	if got := nearest.Hint("sped", names) + nearest.Hint("q", names); got != " (did you mean speed?)" {
 		t.Errorf("hint %q", got)
+	}
+}
+
+func TestNothingIsCloseToLongWords(t *testing.T) {
+	name := strings.Repeat("n", 65)
+	if got, close := nearest.Of(name[:63]+"m", []string{name}); !close || got != name {
+		t.Errorf("64 bytes: %q, want the name", got)
+	}
+	if got, close := nearest.Of(name, []string{name}); close {
+		t.Errorf("65 bytes: %q, want none", got)
 	}
 }

@@ -348,6 +348,90 @@ func TestAnotherHistoryIsNotTakenForOurs(t *testing.T) {
 	}
 }
 
+// What a server refuses a reader is told of too, who checks copies with it.
+func TestReadingSeesWhatServingSees(t *testing.T) {
+	flip := func(t *testing.T, dir, name string) {
+		change(t, filepath.Join(dir, name), func(content []byte) []byte {
+			content[len(content)/2] ^= 0x10
+			return content
+		})
+	}
+	for name, spoil := range map[string]func(t *testing.T, dir string){
+		"a bit of the log":  func(t *testing.T, dir string) { flip(t, dir, "journal.db-wal") },
+		"a bit of the mark": func(t *testing.T, dir string) { flip(t, dir, "mark") },
+		"no log": func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "journal.db-wal")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := journalOf(t, 50, false)
+			spoil(t, dir)
+			var read, served *journal.Damage
+			s, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+			if !errors.As(err, &read) {
+				t.Errorf("reading: %v %v, want a damage", s, err)
+			}
+			if _, err := sqlite.Open(dir, sqlite.Options{}); !errors.As(err, &served) {
+				t.Fatalf("serving: %v, want a damage", err)
+			}
+			if read != nil && read.Error() != served.Error() {
+				t.Errorf("reading says %v, serving %v", read, served)
+			}
+			if cut := repaired(t, dir); cut == nil {
+				t.Error("the repair found nothing")
+			}
+			if s, err = sqlite.Open(dir, sqlite.Options{ReadOnly: true}); err != nil {
+				t.Fatalf("after the repair: %v", err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Whoever reads while a server writes sees no damage in what is half written.
+func TestReadingBesideAWriterFindsNoDamage(t *testing.T) {
+	dir := t.TempDir()
+	s, err := sqlite.Open(dir, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Append(t.Context(), journaltest.Records(journal.Position{}, 1, rand.New(rand.NewPCG(4, 4)))...); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() { // some checkpoints
+		last, err := s.Last(t.Context())
+		for range 60 {
+			records := typical(last, 500)
+			last = records[len(records)-1].Position()
+			err = errors.Join(err, s.Append(t.Context(), records...))
+		}
+		written <- err
+	}()
+	for reads := 0; ; reads++ {
+		select {
+		case err := <-written:
+			if err != nil || reads == 0 {
+				t.Errorf("%d reads, %v", reads, err)
+			}
+			return
+		default:
+		}
+		r, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatalf("read %d: %v", reads, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestReadingTakesNoLockAndChangesNothing(t *testing.T) {
 	var e *berth.Error
 	if _, err := sqlite.Open(t.TempDir(), sqlite.Options{ReadOnly: true}); !errors.As(err, &e) || e.Code != berth.NotFound {

@@ -47,7 +47,7 @@ func TestABatchOfUnknownFateIsAppendedOnce(t *testing.T) {
 	}
 }
 
-func TestAMarkIsReadAsWrittenOrNotAtAll(t *testing.T) {
+func TestAMarkIsReadAsWrittenOrTold(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, markName)
 	if p, err := readMark(dir); err != nil || p != (journal.Position{}) {
@@ -73,16 +73,24 @@ func TestAMarkIsReadAsWrittenOrNotAtAll(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := readMark(dir); err != nil || p != (journal.Position{}) {
+		if p, err := readMark(dir); !errors.Is(err, errMark) || p != (journal.Position{}) {
 			t.Fatalf("with bit %d flipped: %v, %v", bit, p, err)
 		}
 		content[bit/8] ^= 1 << (bit % 8)
 	}
-	if err := os.WriteFile(path, content[:20], 0o600); err != nil {
+	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, markSize)} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := readMark(dir); err != nil || p != (journal.Position{}) {
+			t.Errorf("%s, as a loss of power leaves it: %v, %v", name, p, err)
+		}
+	}
+	if err := os.WriteFile(path, content[:markSize-1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := readMark(dir); err != nil || p != (journal.Position{}) {
-		t.Errorf("cut short: %v, %v", p, err)
+	if _, err := readMark(dir); !errors.Is(err, errMark) {
+		t.Errorf("cut short: %v", err)
 	}
 }
 

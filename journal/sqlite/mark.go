@@ -27,7 +27,12 @@ const markSize = 8 + len(journal.Hash{}) + 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// readMark returns the zero place if there is no mark, or none that can be read.
+// errMark is that the mark is not what was written.
+var errMark = errors.New("the mark of what was acknowledged cannot be read, so it is unknown whether the journal lost its end")
+
+// readMark returns the zero place if there is no mark, or one that claims nothing:
+// a loss of power right after it was made can leave it empty or full of zeros. The
+// error is errMark if it is there and not what was written.
 func readMark(dir string) (journal.Position, error) {
 	f, err := os.Open(filepath.Join(dir, markName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,12 +43,16 @@ func readMark(dir string) (journal.Position, error) {
 	}
 	defer f.Close() //nolint:errcheck // it is only read
 	var text [markSize]byte
-	if _, err := io.ReadFull(f, text[:]); err != nil {
-		return journal.Position{}, nil // cut short, it claims nothing
+	n, err := io.ReadFull(f, text[:])
+	switch {
+	case n == 0 || text == [markSize]byte{}:
+		return journal.Position{}, nil
+	case err != nil:
+		return journal.Position{}, errMark
 	}
 	sum := binary.LittleEndian.Uint32(text[markSize-4:])
 	if crc32.Checksum(text[:markSize-4], castagnoli) != sum {
-		return journal.Position{}, nil
+		return journal.Position{}, errMark
 	}
 	p := journal.Position{Number: binary.LittleEndian.Uint64(text[:])}
 	copy(p.Hash[:], text[8:])

@@ -62,7 +62,8 @@ CREATE TABLE part (
 // Options of Open. The zero value is right for a server.
 type Options struct {
 	// ReadOnly opens a journal for reading, whether or not a server writes it.
-	// It takes no lock and refuses to write.
+	// It takes no lock, refuses to write, and refuses the damage that a server
+	// would refuse.
 	ReadOnly bool
 	// VFS is the name of SQLite's file system, for tests; empty is its own.
 	VFS string
@@ -121,6 +122,9 @@ func (s *Store) open() error {
 			}
 			return fmt.Errorf("journal: %w", err)
 		}
+		if err := s.lookBeside(); err != nil {
+			return err
+		}
 		return s.connect()
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -146,12 +150,16 @@ func (s *Store) open() error {
 			return berth.Errorf(berth.Unavailable, "journal", "sync what is there: %v", err)
 		}
 	}
+	if err := private(s.file()); err != nil {
+		return err
+	}
 	if err := s.connect(); err != nil {
 		return err
 	}
 	if s.last, err = s.readLast(); err != nil {
 		return err
 	}
+	s.emptyLog() // a process that is killed often never comes to a checkpoint
 	if s.mark, err = os.OpenFile(filepath.Join(s.dir, markName), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		return fmt.Errorf("journal: open the mark: %w", err)
 	}
@@ -161,6 +169,35 @@ func (s *Store) open() error {
 	return syncDir(s.dir)
 }
 
+// looks is how often a reader looks at what seems damaged: a server that writes
+// meanwhile can begin its log anew while it is read.
+const looks = 4
+
+// lookBeside looks at a journal that another process may be writing. A damage is one
+// that is found each time.
+func (s *Store) lookBeside() (err error) {
+	for range looks {
+		s.torn, err = look(s.dir, s.options)
+		if _, damaged := errors.AsType[*journal.Damage](err); !damaged {
+			return err
+		}
+	}
+	return err
+}
+
+// private makes a database file of no bytes that other users cannot read, unless there
+// is one: SQLite gives its mode to the files beside it.
+func private(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		return berth.Errorf(berth.Unavailable, "journal", "%v", err)
+	}
+	return nil
+}
+
 // look opens what is in a directory without changing it. The error is a
 // *journal.Damage if acknowledged records are missing or the last record is not
 // what was written. torn says that a write was cut short, which loses nothing
@@ -168,9 +205,9 @@ func (s *Store) open() error {
 func look(dir string, options Options) (torn *journal.Damage, err error) {
 	options.ReadOnly = true
 	s := &Store{dir: dir, options: options, turn: make(chan struct{}, 1)}
-	mark, err := readMark(dir)
-	if err != nil {
-		return nil, err
+	mark, markErr := readMark(dir)
+	if markErr != nil && !errors.Is(markErr, errMark) {
+		return nil, markErr
 	}
 	damage := func(file string, offset int64, reason string) *journal.Damage {
 		if file != "" {
@@ -182,7 +219,7 @@ func look(dir string, options Options) (torn *journal.Damage, err error) {
 	}
 	switch info, err := os.Stat(s.file()); {
 	case errors.Is(err, fs.ErrNotExist), err == nil && info.Size() == 0:
-		if mark.Number > 0 {
+		if mark.Number > 0 || markErr != nil {
 			return nil, damage(fileName, -1, "the database is missing or empty")
 		}
 		return nil, nil
@@ -200,7 +237,7 @@ func look(dir string, options Options) (torn *journal.Damage, err error) {
 	var known *berth.Error
 	switch {
 	case errors.As(err, &known) && known.Code == berth.NotFound:
-		if mark.Number > 0 {
+		if mark.Number > 0 || markErr != nil {
 			return nil, damage(fileName, -1, "the database is empty")
 		}
 		return nil, nil
@@ -222,6 +259,9 @@ func look(dir string, options Options) (torn *journal.Damage, err error) {
 	}
 	if err := s.checkEnd(mark); err != nil {
 		return nil, s.sized(err, mark)
+	}
+	if markErr != nil {
+		return nil, s.sized(damage(markName, 0, markErr.Error()), mark)
 	}
 	return torn, nil
 }

@@ -39,7 +39,7 @@ type Site struct {
 	nodes    map[string]*site.NodeState
 	bookings map[string]*booking
 	jobs     []*job // in the order of their ids
-	keys     map[string]site.JobID
+	keys     map[site.TaskKey]submitted
 	deeds    []deed
 	undo     []undo
 	lastJob  int
@@ -84,7 +84,7 @@ func New(config Config, now berth.Time) *Site {
 	if config.Run == nil {
 		config.Run = func(site.Task) (berth.Duration, site.Result) { return 60, site.Result{Ending: site.Completed} }
 	}
-	s := &Site{config: config, now: now, boot: now, nodes: map[string]*site.NodeState{}, bookings: map[string]*booking{}, keys: map[string]site.JobID{}}
+	s := &Site{config: config, now: now, boot: now, nodes: map[string]*site.NodeState{}, bookings: map[string]*booking{}, keys: map[site.TaskKey]submitted{}}
 	for _, n := range config.Description.Nodes {
 		s.nodes[n.Name] = &site.NodeState{Name: n.Name, Condition: site.Up}
 	}

@@ -17,6 +17,12 @@ type job struct {
 	result  site.Result // with which it will end by itself
 }
 
+// submitted is the task that was submitted under a key.
+type submitted struct {
+	job    site.JobID
+	digest string
+}
+
 func (j *job) over() bool { return j.Result.Ending != "" }
 
 func decimal(n int) string { return strconv.Itoa(n) }
@@ -46,8 +52,12 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 }
 
 func (s *Site) submit(task site.Task) (site.JobID, error) {
-	if id, known := s.keys[task.Key]; known {
-		return id, nil
+	key, digest := task.KeyAt(s.config.Name, task.User), task.Digest()
+	if was, known := s.keys[key]; known {
+		if was.digest != digest {
+			return "", site.ErrKeyTaken(task.Key)
+		}
+		return was.job, nil
 	}
 	b := s.bookings[string(task.Reservation)]
 	if b == nil {
@@ -58,7 +68,7 @@ func (s *Site) submit(task site.Task) (site.JobID, error) {
 	}
 	s.lastJob++
 	id := site.JobID(decimal(s.lastJob))
-	s.keys[task.Key] = id
+	s.keys[key] = submitted{id, digest}
 	length, result := s.config.Run(task)
 	add := func(id, array site.JobID) {
 		s.jobs = append(s.jobs, &job{

@@ -61,6 +61,7 @@ func (o *orders) become() error {
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("bind to CPUs %v: %w", o.CPUs, err)
 	}
+	unix.Umask(o.Umask)
 	if err := os.Chdir(o.Dir); err != nil {
 		return err
 	}

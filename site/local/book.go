@@ -185,7 +185,7 @@ func (s *Site) expire() {
 		}
 		s.table.drop(b.Name)
 		for _, id := range s.order {
-			if j := s.jobs[id]; j.phase == waiting && j.spec.Task.Reservation == site.Name(b.Name) {
+			if j := s.jobs[id]; j.stage == site.Waiting && j.spec.Task.Reservation == site.Name(b.Name) {
 				s.end(j, site.Result{Ending: site.Cancelled}, "its reservation ended")
 			}
 		}
@@ -250,7 +250,7 @@ func (s *Site) Release(ctx context.Context, name site.Name) error {
 	}
 	var mine []*job
 	for _, id := range s.order {
-		if j := s.jobs[id]; j.spec.Task.Reservation == name && j.phase != over {
+		if j := s.jobs[id]; j.spec.Task.Reservation == name && j.stage != site.Ended {
 			mine = append(mine, j)
 			s.cancel(j)
 		}
@@ -265,7 +265,7 @@ func (s *Site) Release(ctx context.Context, name site.Name) error {
 		case <-ctx.Done():
 		}
 		s.mu.Lock()
-		if j.phase != over {
+		if j.stage != site.Ended {
 			return site.Errorf(site.Conflict, op, "job %s of %s has not ended yet", j.spec.ID, name)
 		}
 	}

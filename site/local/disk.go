@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-hpc/berth/internal/wholefile"
 )
 
 // errLocked is that another process holds a lock.
@@ -32,37 +33,12 @@ func lockFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// writeWhole replaces a file by a new one that is on disk before the old one
-// goes.
-func writeWhole(path string, text []byte) error {
-	next := path + ".next"
-	file, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
-
 func writeJSON(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return writeWhole(path, append(text, '\n'))
+	return wholefile.Write(path, append(text, '\n'))
 }
 
 func readJSON(path string, v any) error {

@@ -71,7 +71,7 @@ func (s *Site) start(j *job, b *booking, cores berth.PESet) {
 		s.end(j, site.Result{Ending: site.Failed, Code: 126}, err.Error())
 		return
 	}
-	j.phase = running
+	j.stage = site.Running
 	s.watch(j)
 }
 
@@ -132,7 +132,7 @@ func (s *Site) recover(j *job) {
 	}
 	j.start, j.cores = st.At, st.Cores
 	j.readLimit()
-	j.phase = running
+	j.stage = site.Running
 	s.watch(j)
 }
 

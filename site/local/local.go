@@ -46,6 +46,8 @@ type Options struct {
 	// tasks as others; nil is the user of this process alone.
 	Users map[string]string
 	Grace time.Duration // from the signal that asks a task to end to the one that ends it; 0 is 10 s
+	// Umask is that of the tasks; 0 is 022.
+	Umask int
 	// NoCgroups runs tasks without cgroups even where they are offered.
 	NoCgroups bool
 	Keep      time.Duration // for how long ended jobs are remembered; 0 is a day
@@ -67,7 +69,7 @@ type Site struct {
 	drain  note
 	jobs   map[site.JobID]*job
 	order  []site.JobID // of submission
-	keys   map[string]site.JobID
+	keys   map[site.TaskKey]submitted
 	last   int
 	closed bool
 	opened berth.Time
@@ -84,6 +86,7 @@ var (
 	_ site.Booker   = (*Site)(nil)
 	_ site.Runner   = (*Site)(nil)
 	_ site.Launcher = (*Site)(nil)
+	_ site.Reporter = (*Site)(nil)
 	_ site.Drainer  = (*Site)(nil)
 	_ site.Doctor   = (*Site)(nil)
 )
@@ -91,6 +94,7 @@ var (
 const (
 	defaultGrace = 10 * time.Second
 	defaultKeep  = 24 * time.Hour
+	defaultUmask = 0o022
 )
 
 // Open opens the site and finds again what runs there: jobs whose shepherd lives
@@ -119,7 +123,7 @@ func Open(o Options) (*Site, error) {
 		return nil, fmt.Errorf("local site: %w", err)
 	}
 	s := &Site{
-		options: o, me: me.Username, lock: lock, jobs: map[site.JobID]*job{}, keys: map[string]site.JobID{},
+		options: o, me: me.Username, lock: lock, jobs: map[site.JobID]*job{}, keys: map[site.TaskKey]submitted{},
 		closing: make(chan struct{}), opened: now(),
 	}
 	if err := s.open(); err != nil {
@@ -147,6 +151,9 @@ func (o *Options) complete() error {
 	}
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
+	}
+	if o.Umask == 0 {
+		o.Umask = defaultUmask
 	}
 	if o.Keep == 0 {
 		o.Keep = defaultKeep
@@ -295,10 +302,10 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	for _, id := range s.order {
 		j := s.jobs[id]
 		out := s.describeJob(j)
-		switch j.phase {
-		case waiting:
+		switch j.stage {
+		case site.Waiting:
 			state.Pending = append(state.Pending, out)
-		case running:
+		case site.Running:
 			state.Running = append(state.Running, out)
 			node.Busy += out.Cores
 		default:

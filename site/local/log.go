@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -85,7 +86,7 @@ func (l *bookingLog) rewrite(t *table, drain *note) error {
 			return fmt.Errorf("local site: %w", err)
 		}
 	}
-	if err := writeWhole(l.path, text.Bytes()); err != nil {
+	if err := wholefile.Write(l.path, text.Bytes()); err != nil {
 		return fmt.Errorf("local site: %w", err)
 	}
 	if l.file != nil {

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,11 +139,12 @@ type orders struct {
 	Stdout string   `json:"stdout"`
 	Stderr string   `json:"stderr"`
 	CPUs   []int    `json:"cpus"`
+	Umask  int      `json:"umask"`
 }
 
 func (s *shepherd) orders(cpus []int) orders {
 	t := &s.spec.Task
-	o := orders{Argv: t.Command, Script: t.Script, Env: t.Env, Dir: t.Dir, Stdout: s.expand(t.Output), Stderr: s.expand(t.ErrorOutput), CPUs: cpus}
+	o := orders{Argv: t.Command, Script: t.Script, Env: t.Environment(), Dir: t.Dir, Stdout: s.spec.output(), Stderr: s.spec.errorOutput(), CPUs: cpus, Umask: cmp.Or(s.spec.Umask, defaultUmask)}
 	if o.Script != "" {
 		name := t.Name
 		if name == "" {
@@ -150,10 +152,7 @@ func (s *shepherd) orders(cpus []int) orders {
 		}
 		o.Argv = append([]string{name}, t.Args...)
 	}
-	if o.Stdout == "" {
-		o.Stdout = s.expand("berth-%j.out")
-	}
-	o.Env = append(append([]string{}, o.Env...), "BERTH_JOB_ID="+string(s.spec.ID), "BERTH_CORES="+s.started.Cores.String())
+	o.Env = append(o.Env, "BERTH_JOB_ID="+string(s.spec.ID), "BERTH_CORES="+s.started.Cores.String())
 	if s.spec.Index >= 0 {
 		o.Env = append(o.Env, "BERTH_ARRAY_JOB_ID="+string(s.spec.Array), "BERTH_ARRAY_TASK_ID="+strconv.Itoa(s.spec.Index))
 	}
@@ -162,12 +161,30 @@ func (s *shepherd) orders(cpus []int) orders {
 
 // expand puts the job's id for %j, that of its array for %A and its index for
 // %a, as sbatch does.
-func (s *shepherd) expand(path string) string {
-	array, index := s.spec.ID, ""
-	if s.spec.Index >= 0 {
-		array, index = s.spec.Array, strconv.Itoa(s.spec.Index)
+func (s *spec) expand(path string) string {
+	array, index := s.ID, ""
+	if s.Index >= 0 {
+		array, index = s.Array, strconv.Itoa(s.Index)
 	}
-	return strings.NewReplacer("%%", "%", "%j", string(s.spec.ID), "%A", string(array), "%a", index).Replace(path)
+	return strings.NewReplacer("%%", "%", "%j", string(s.ID), "%A", string(array), "%a", index).Replace(path)
+}
+
+// output returns the absolute path of the job's standard output.
+func (s *spec) output() string { return s.inDir(cmp.Or(s.Task.Output, "berth-%j.out")) }
+
+// errorOutput returns that of its standard error, empty if both are one.
+func (s *spec) errorOutput() string {
+	if s.Task.ErrorOutput == "" {
+		return ""
+	}
+	return s.inDir(s.Task.ErrorOutput)
+}
+
+func (s *spec) inDir(path string) string {
+	if path = s.expand(path); filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.Task.Dir, path)
 }
 
 // run runs the task to its end and returns how it ended.
@@ -277,7 +294,7 @@ func (s *shepherd) begin(cpus []int) (*exec.Cmd, string, error) {
 		return nil, "", err
 	}
 	failed, _ := io.ReadAll(io.LimitReader(hear.read, 4096)) // it ends when the task begins
-	return cmd, string(failed), nil
+	return cmd, strings.TrimSpace(string(failed)), nil
 }
 
 // pipe is both ends of one.

@@ -13,16 +13,8 @@ import (
 	"strings"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/site"
-)
-
-// phase is how far a job is.
-type phase int
-
-const (
-	waiting phase = iota
-	running
-	over
 )
 
 // job is a task, or one index of it, in a folder of its own:
@@ -33,15 +25,20 @@ const (
 //	started.json  who keeps it, and what it runs as
 //	ended.json    how it ended
 type job struct {
-	spec   spec
-	dir    string
-	phase  phase
-	cores  berth.PESet // while it runs, and after
-	start  berth.Time
-	limit  berth.Time
-	ended  ended
-	reason string
-	gone   chan struct{} // closed once it is over
+	spec  spec
+	dir   string
+	stage site.Stage
+	cores berth.PESet // while it runs, and after
+	start berth.Time
+	limit berth.Time
+	ended ended
+	gone  chan struct{} // closed once it is over
+}
+
+// submitted is the task that was submitted under a key.
+type submitted struct {
+	job    site.JobID
+	digest string // empty of a task that an older program wrote down
 }
 
 // spec is what a shepherd needs to know.
@@ -50,9 +47,11 @@ type spec struct {
 	Array   site.JobID `json:"array,omitempty"`
 	Index   int        `json:"index"` // -1 if it is no array
 	Task    site.Task  `json:"task"`
+	Digest  string     `json:"digest,omitempty"` // of the task as it was submitted
 	User    string     `json:"user"`
 	Account *account   `json:"account,omitempty"` // nil is the shepherd's own
 	Grace   int64      `json:"grace_ms"`
+	Umask   int        `json:"umask,omitempty"` // 0 is 022
 	// NoCgroup keeps the task out of a cgroup of its own.
 	NoCgroup bool       `json:"no_cgroup,omitempty"`
 	Queued   berth.Time `json:"queued"`
@@ -78,15 +77,20 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 		return "", err
 	}
 	defer s.mu.Unlock()
-	if id, known := s.keys[task.Key]; known {
-		return id, nil
+	digest := task.Digest()
+	if task.User == "" {
+		task.User = s.me
+	}
+	key := task.KeyAt(s.options.Site, task.User)
+	if was, known := s.keys[key]; known {
+		if was.digest != "" && was.digest != digest {
+			return "", site.ErrKeyTaken(task.Key)
+		}
+		return was.job, nil
 	}
 	b := s.table.bookings[string(task.Reservation)]
 	if b == nil {
 		return "", site.Errorf(site.NotFound, op, "no reservation %s", task.Reservation)
-	}
-	if task.User == "" {
-		task.User = s.me
 	}
 	if !slices.Contains(b.Users, task.User) && (task.Account == "" || !slices.Contains(b.Accounts, task.Account)) {
 		return "", site.Errorf(site.Denied, op, "%s is not for user %s", task.Reservation, task.User)
@@ -98,11 +102,11 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 	if task.Nodes > 1 || task.Cores > b.Cores.Count() {
 		return "", berth.Errorf(berth.Invalid, "cores", "%d nodes, %d cores; %s has %d cores of one node", task.Nodes, task.Cores, task.Reservation, b.Cores.Count())
 	}
-	id, err := s.writeTask(task, as)
+	id, err := s.writeTask(spec{Index: -1, Task: task, Digest: digest, User: task.User, Account: as})
 	if err != nil {
 		return "", err
 	}
-	s.keys[task.Key] = id
+	s.keys[key] = submitted{job: id, digest: digest}
 	s.dispatch()
 	return id, nil
 }
@@ -152,17 +156,17 @@ func number(text string) (uint32, error) {
 	return uint32(n), err
 }
 
-// write1 writes a task down as a job, or one for each index. Only the first
-// folder's name is the promise: if the process dies in between, the rest is
-// written when the key comes again.
-func (s *Site) writeTask(task site.Task, as *account) (site.JobID, error) {
+// writeTask writes a task down as a job, or one for each index, and returns the
+// id of all. A task of which the process wrote only some is dropped at the next
+// start, because its key has not been answered.
+func (s *Site) writeTask(base spec) (site.JobID, error) {
 	s.last++
 	id := site.JobID(strconv.Itoa(s.last))
-	base := spec{ID: id, Index: -1, Task: task, User: task.User, Account: as, Grace: s.options.Grace.Milliseconds(), NoCgroup: s.options.NoCgroups, Queued: now()}
+	base.ID, base.Grace, base.Umask, base.NoCgroup, base.Queued = id, s.options.Grace.Milliseconds(), s.options.Umask, s.options.NoCgroups, now()
 	specs := []spec{base}
-	if !task.Array.Empty() {
+	if array := base.Task.Array; !array.Empty() {
 		specs = specs[:0]
-		for _, r := range task.Array.Runs() {
+		for _, r := range array.Runs() {
 			for pe := r.Lo; pe < r.Hi; pe++ {
 				one := base
 				one.ID, one.Array, one.Index = id+"_"+site.JobID(strconv.Itoa(int(pe))), id, int(pe)
@@ -172,7 +176,7 @@ func (s *Site) writeTask(task site.Task, as *account) (site.JobID, error) {
 	}
 	var made []*job
 	for _, sp := range specs {
-		j := &job{spec: sp, dir: filepath.Join(s.options.Dir, "jobs", string(sp.ID)), gone: make(chan struct{})}
+		j := &job{spec: sp, dir: filepath.Join(s.options.Dir, "jobs", string(sp.ID)), stage: site.Waiting, gone: make(chan struct{})}
 		err := os.Mkdir(j.dir, 0o700)
 		if err == nil {
 			err = writeJSON(filepath.Join(j.dir, "spec.json"), &j.spec)
@@ -204,7 +208,7 @@ func (s *Site) dispatch() {
 	}
 	busy := map[string]berth.PESet{}
 	for _, id := range s.order {
-		if j := s.jobs[id]; j.phase == running {
+		if j := s.jobs[id]; j.stage == site.Running {
 			name := string(j.spec.Task.Reservation)
 			busy[name] = union(busy[name], j.cores)
 		}
@@ -214,7 +218,7 @@ func (s *Site) dispatch() {
 		j := s.jobs[id]
 		name := string(j.spec.Task.Reservation)
 		b := s.table.bookings[name]
-		if j.phase != waiting || held[name] || b == nil || !b.Launched || b.Start > now() {
+		if j.stage != site.Waiting || held[name] || b == nil || !b.Launched || b.Start > now() {
 			continue
 		}
 		cores, ok := idle(b.Cores, busy[name], j.spec.Task.Cores)
@@ -250,7 +254,7 @@ func idle(all, busy berth.PESet, n berth.Count) (berth.PESet, bool) {
 // inUse reports whether a task runs in the reservation.
 func (s *Site) inUse(name string) bool {
 	for _, j := range s.jobs {
-		if j.phase == running && string(j.spec.Task.Reservation) == name {
+		if j.stage == site.Running && string(j.spec.Task.Reservation) == name {
 			return true
 		}
 	}
@@ -269,7 +273,7 @@ func (j *job) limitOf(b *booking) berth.Time {
 func (s *Site) limitJobs(b *booking) {
 	for _, id := range s.order {
 		j := s.jobs[id]
-		if j.phase != running || string(j.spec.Task.Reservation) != b.Name || j.limit == j.limitOf(b) {
+		if j.stage != site.Running || string(j.spec.Task.Reservation) != b.Name || j.limit == j.limitOf(b) {
 			continue
 		}
 		j.limit = j.limitOf(b)
@@ -280,7 +284,7 @@ func (s *Site) limitJobs(b *booking) {
 }
 
 func (j *job) writeLimit() error {
-	return writeWhole(filepath.Join(j.dir, "limit"), []byte(strconv.FormatInt(int64(j.limit), 10)+"\n"))
+	return wholefile.Write(filepath.Join(j.dir, "limit"), []byte(strconv.FormatInt(int64(j.limit), 10)+"\n"))
 }
 
 // Cancel ends a job, or every index of an array.
@@ -306,10 +310,10 @@ func (s *Site) Cancel(ctx context.Context, id site.JobID) error {
 
 // cancel ends a job that waits, and asks the shepherd of one that runs.
 func (s *Site) cancel(j *job) {
-	switch j.phase {
-	case waiting:
+	switch j.stage {
+	case site.Waiting:
 		s.end(j, site.Result{Ending: site.Cancelled}, "cancelled before it began")
-	case running:
+	case site.Running:
 		j.signal(signalCancel)
 	}
 }
@@ -324,7 +328,7 @@ func (s *Site) end(j *job, result site.Result, reason string) {
 }
 
 func (s *Site) finish(j *job) {
-	j.phase = over
+	j.stage = site.Ended
 	close(j.gone)
 }
 
@@ -333,15 +337,15 @@ func (s *Site) describeJob(j *job) site.Job {
 	t := &j.spec.Task
 	out := site.Job{
 		ID: j.spec.ID, Array: j.spec.Array, Key: t.Key, Name: t.Name, User: j.spec.User, Account: t.Account, Reservation: string(t.Reservation),
-		Start: j.start, End: j.limit, Cores: j.cores.Count(), Reason: j.reason,
+		Submitted: j.spec.Queued, Start: j.start, End: j.limit, Cores: j.cores.Count(), Output: j.spec.output(),
 	}
 	if !j.cores.Empty() {
 		out.Shares = []site.Share{{Node: s.options.Node, Cores: j.cores}}
 	}
-	switch j.phase {
-	case waiting:
+	switch j.stage {
+	case site.Waiting:
 		out.Reason = "waits for its reservation or its cores"
-	case over:
+	case site.Ended:
 		out.End, out.Result, out.Reason = j.ended.At, j.ended.Result, j.ended.Reason
 		if out.Start == 0 {
 			out.Start = out.End
@@ -350,16 +354,40 @@ func (s *Site) describeJob(j *job) site.Job {
 	return out
 }
 
+// Report returns the jobs of a reservation as they are now. Cost: O(jobs).
+func (s *Site) Report(ctx context.Context, name site.Name) ([]site.Report, error) {
+	const op = "report"
+	if err := s.owns(op, name); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx, op); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	promise, _, _ := name.Promise(s.options.Site)
+	var reports []site.Report
+	for _, id := range s.order {
+		if j := s.jobs[id]; s.keyOf(j).Promise == promise {
+			reports = append(reports, site.Report{Job: s.describeJob(j), Stage: j.stage})
+		}
+	}
+	return reports, nil
+}
+
 // prune forgets jobs that ended long ago.
 func (s *Site) prune() {
 	oldest := now() - berth.Time(s.options.Keep.Seconds())
-	young := map[string]bool{} // keys of tasks of which something is not old: an array goes as a whole
+	young := map[site.TaskKey]bool{} // keys of tasks of which something is not old: an array goes as a whole
 	for _, j := range s.jobs {
-		if j.phase != over || j.ended.At > oldest {
-			young[j.spec.Task.Key] = true
+		if j.stage != site.Ended || j.ended.At > oldest {
+			young[s.keyOf(j)] = true
 		}
 	}
-	s.forget(func(j *job) bool { return !young[j.spec.Task.Key] })
+	s.forget(func(j *job) bool { return !young[s.keyOf(j)] })
+}
+
+func (s *Site) keyOf(j *job) site.TaskKey {
+	return j.spec.Task.KeyAt(s.options.Site, j.spec.User)
 }
 
 // forget takes jobs and their folders away.
@@ -370,7 +398,7 @@ func (s *Site) forget(which func(*job) bool) {
 			return false
 		}
 		delete(s.jobs, id)
-		delete(s.keys, j.spec.Task.Key)
+		delete(s.keys, s.keyOf(j))
 		return true
 	})
 }
@@ -382,7 +410,7 @@ func (s *Site) findJobs() error {
 		return fmt.Errorf("local site: %w", err)
 	}
 	for _, folder := range folders {
-		j := &job{dir: filepath.Join(s.options.Dir, "jobs", folder.Name()), gone: make(chan struct{})}
+		j := &job{dir: filepath.Join(s.options.Dir, "jobs", folder.Name()), stage: site.Waiting, gone: make(chan struct{})}
 		if err := readJSON(filepath.Join(j.dir, "spec.json"), &j.spec); err != nil {
 			_ = os.RemoveAll(j.dir) // nobody was told of it
 			continue
@@ -393,14 +421,14 @@ func (s *Site) findJobs() error {
 			return fmt.Errorf("local site: %s is no job's folder", j.dir)
 		}
 		s.last = max(s.last, n)
-		s.keys[j.spec.Task.Key] = site.JobID(number)
+		s.keys[s.keyOf(j)] = submitted{job: site.JobID(number), digest: j.spec.Digest}
 		s.add(j)
 	}
-	found := map[string]berth.Count{}
+	found := map[site.TaskKey]berth.Count{}
 	for _, j := range s.jobs {
-		found[j.spec.Task.Key]++
+		found[s.keyOf(j)]++
 	}
-	s.forget(func(j *job) bool { return found[j.spec.Task.Key] < max(1, j.spec.Task.Array.Count()) })
+	s.forget(func(j *job) bool { return found[s.keyOf(j)] < max(1, j.spec.Task.Array.Count()) })
 	slices.SortStableFunc(s.order, func(a, b site.JobID) int {
 		x, y := s.jobs[a], s.jobs[b]
 		if x.spec.Queued != y.spec.Queued {

@@ -2,8 +2,11 @@ package sitetest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,7 +96,7 @@ func (f *fixture) running(t *testing.T, id site.JobID) site.Job {
 func testTask(t *testing.T, f *fixture) {
 	r := f.open(t)
 	task := f.task(r, "/bin/sh", "-c", "echo $BERTH_RESERVATION_ID in $0", "it's; \"quoted\" $HOME")
-	task.Env = append(task.Env, (&site.Variables{ID: "r17", Site: f.Name, Reservation: r.Name, Start: r.Start, End: r.End}).Env()...)
+	task.Variables = site.Variables{ID: "r17", Site: f.Name, Reservation: r.Name, Start: r.Start, End: r.End}
 	id := f.submit(t, task)
 	job := f.ended(t, id, 1, f.Settle)[0]
 	if job.Result != (site.Result{Ending: site.Completed}) || job.Reservation != string(r.Name) || job.User != f.User {
@@ -121,6 +124,18 @@ func testTaskFails(t *testing.T, f *fixture) {
 	if job.Result != (site.Result{Ending: site.Failed, Code: 3}) {
 		t.Errorf("it ended with %+v, want failed with code 3", job.Result)
 	}
+	reporter, is := f.Observer.(site.Reporter)
+	if !is {
+		return
+	}
+	promise, generation, _ := r.Name.Promise(f.Name)
+	later := site.Name(promise + "_" + strconv.FormatUint(generation+1, 10))
+	for _, name := range []site.Name{r.Name, later} {
+		reports, err := reporter.Report(f.ctx, name)
+		if err != nil || len(reports) != 1 || reports[0].Stage != site.Ended || reports[0].Result != job.Result || reports[0].Output != task.Output {
+			t.Errorf("reports of %s: %+v %v, want the one that failed with code 3 and wrote to %s", name, reports, err, task.Output)
+		}
+	}
 }
 
 func testTaskOnce(t *testing.T, f *fixture) {
@@ -137,6 +152,29 @@ func testTaskOnce(t *testing.T, f *fixture) {
 	}
 	if log, err := os.ReadFile(filepath.Join(f.Dir, string(r.Name)+".log")); f.reallyRuns() && (err != nil || string(log) != "once\n") {
 		t.Errorf("it wrote %q %v", log, err)
+	}
+}
+
+// A key names a task of one reservation. Another task in the same reservation
+// must not take it, and the same key in another reservation is another task.
+func testKeyOfOneTask(t *testing.T, f *fixture) {
+	r := f.open(t)
+	task := f.task(r, "/bin/sh", "-c", "exit $"+MarkCode)
+	task.Env = append(task.Env, MarkCode+"=3")
+	first := f.submit(t, task)
+	changed := task
+	changed.Env = append(slices.Clone(task.Env[:len(task.Env)-1]), MarkCode+"=4")
+	_, err := f.Runner.Submit(f.ctx, changed)
+	if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Conflict || coded.Field != "key" {
+		t.Errorf("another task under the key: %v, want a conflict of the field key", err)
+	}
+	f.ended(t, first, 1, f.Settle)
+	other := f.want(t, 1)
+	f.book(t, other)
+	elsewhere := task
+	elsewhere.Reservation = other.Name
+	if second := f.submit(t, elsewhere); second == first {
+		t.Errorf("the key in another reservation gives job %s of %s, want a job of its own", second, r.Name)
 	}
 }
 

@@ -84,6 +84,7 @@ func Run(t *testing.T, open func(t *testing.T) *Subject) {
 		{"TaskRunsInItsReservation", testTask},
 		{"TaskFailsWithItsCode", testTaskFails},
 		{"TaskRunsOnce", testTaskOnce},
+		{"KeyIsOfOneTask", testKeyOfOneTask},
 		{"ArrayRunsEveryIndex", testArray},
 		{"CancelEndsTask", testCancel},
 		{"LimitEndsTask", testLimit},

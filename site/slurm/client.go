@@ -14,16 +14,28 @@ import (
 // Client submits tasks as whoever runs it, who must be a user of the reservation.
 type Client struct {
 	commands
-	now func() time.Time
+	name string
+	now  func() time.Time
 }
 
 var _ site.Runner = (*Client)(nil)
 
 // NewClient returns a client. It asks nothing yet.
-func NewClient(o Options) *Client { return &Client{commands: newCommands(o), now: time.Now} }
+func NewClient(o Options) *Client {
+	return &Client{commands: newCommands(o), name: o.Site, now: time.Now}
+}
 
-// keyPrefix begins the comment of our jobs, behind which stands the task's key.
+// keyPrefix begins the comment of our jobs. The task's key follows, and after a
+// colon its digest.
 const keyPrefix = "berth:"
+
+// parseComment returns the key and the digest in the comment of a job of ours; ok
+// is false for other jobs. Jobs of older programs have no digest.
+func parseComment(comment string) (key, digest string, ok bool) {
+	rest, ours := strings.CutPrefix(strings.TrimSpace(comment), keyPrefix)
+	key, digest, _ = strings.Cut(rest, ":")
+	return key, digest, ours && site.ValidWord(key)
+}
 
 // wrapper runs a command that has no script of its own.
 const wrapper = "#!/bin/sh\nexec \"$@\"\n"
@@ -64,7 +76,7 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 		script = wrapper
 	}
 	result, err := c.runWith(ctx, op, Command{
-		Argv: append([]string{"sbatch"}, c.sbatchArgs(&task, b)...), Env: c.jobEnv(task.Env), Stdin: []byte(script), Dir: task.Dir,
+		Argv: append([]string{"sbatch"}, c.sbatchArgs(&task, b)...), Env: c.jobEnv(task.Environment()), Stdin: []byte(script), Dir: task.Dir,
 	})
 	if err != nil {
 		return "", err
@@ -100,13 +112,22 @@ func hasName(env []string, name string) bool {
 
 // submitted returns the job of a task that was submitted before.
 func (c *Client) submitted(ctx context.Context, task *site.Task) (site.JobID, error) {
-	out, err := c.read(ctx, "submit", "squeue", "--me", "--noheader", "--states=all", "--format=%F %k")
+	out, err := c.read(ctx, "submit", "squeue", "--me", "--noheader", "--states=all", "--format=%F %v %k")
 	if err != nil {
 		return "", err
 	}
 	for line := range strings.Lines(string(out)) {
-		id, comment, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if strings.TrimSpace(comment) == keyPrefix+task.Key {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		reservation, comment, _ := strings.Cut(rest, " ")
+		was := site.Task{Reservation: site.Name(reservation)}
+		var digest string
+		var ours bool
+		was.Key, digest, ours = parseComment(comment)
+		switch {
+		case !ours || was.KeyAt(c.name, task.User) != task.KeyAt(c.name, task.User):
+		case digest != "" && digest != task.Digest():
+			return "", site.ErrKeyTaken(task.Key)
+		default:
 			return parseJobID(id)
 		}
 	}
@@ -115,7 +136,7 @@ func (c *Client) submitted(ctx context.Context, task *site.Task) (site.JobID, er
 
 // sbatchArgs are the arguments of sbatch. The script comes on stdin.
 func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
-	args := []string{"--parsable", "--export=ALL", "--reservation=" + string(task.Reservation), "--comment=" + keyPrefix + task.Key, "--chdir=" + task.Dir}
+	args := []string{"--parsable", "--export=ALL", "--reservation=" + string(task.Reservation), "--comment=" + keyPrefix + task.Key + ":" + task.Digest(), "--chdir=" + task.Dir}
 	add := func(name, value string) {
 		if value != "" {
 			args = append(args, "--"+name+"="+value)

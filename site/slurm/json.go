@@ -135,6 +135,7 @@ type jobRecord struct {
 	State       string  `json:"job_state"`
 	StateReason string  `json:"state_reason"`
 	Name        string  `json:"name"`
+	Output      string  `json:"standard_output"`
 	Comment     string  `json:"comment"`
 	UserName    string  `json:"user_name"`
 	UserID      int64   `json:"user_id"`
@@ -202,13 +203,14 @@ var waiting = []string{"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RE
 func (j *jobRecord) job(coresPerSocket map[string]int) (site.Job, phase, error) {
 	out := site.Job{
 		ID: site.JobID(strconv.FormatInt(j.JobID, 10)), Name: j.Name, User: j.UserName, Account: j.Account, Partition: j.Partition,
+		Output:      j.Output,
 		Reservation: j.Reservation, Start: berth.Time(j.StartTime), End: berth.Time(j.EndTime),
 		Cores: berth.Count(min(max(j.CPUs, 0), berth.MaxPEs)),
 	}
 	if out.User == "" {
 		out.User = strconv.FormatInt(j.UserID, 10)
 	}
-	if key, ours := strings.CutPrefix(j.Comment, keyPrefix); ours && site.ValidWord(key) {
+	if key, _, ours := parseComment(j.Comment); ours {
 		out.Key = key
 	}
 	switch array := site.JobID(strconv.FormatInt(j.ArrayJobID, 10)); {
