@@ -9,7 +9,9 @@ import (
 
 // Bound bounds how many connections a server has that is not serving yet. One too many
 // closes the one that has been without a request for the longest time.
-func Bound(server *http.Server, connections int) { server.ConnState = newConnections(connections).changed }
+func Bound(server *http.Server, connections int) {
+	server.ConnState = newConnections(connections).changed
+}
 
 // connections bounds how many clients are connected. Each connection takes a file of
 // the process, of which the journal needs some too. Once there are too many, the one
