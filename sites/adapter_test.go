@@ -25,6 +25,7 @@ service:
   data: /var/lib/berth
   listen: 127.0.0.1:0
   log: json
+  metrics: token
   keep: 17
   rates: {viewer: {per_second: 0.5, burst: 2}, operator: {per_second: 9, burst: 8}}
 `)
@@ -42,7 +43,7 @@ service:
 		t.Error(diff)
 	}
 	service := sites.Service{
-		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Log: "json", Keep: 17,
+		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Log: "json", Metrics: "token", Keep: 17,
 		Rates: map[string]sites.Rate{"viewer": {PerSecond: 500, Burst: 2}, "operator": {PerSecond: 9000, Burst: 8}},
 	}
 	if diff := cmp.Diff(service, f.Service); diff != "" {

@@ -26,6 +26,7 @@ type setup struct {
 	data, listen, log string
 	keep              int
 	rates             map[service.Role]api.Rate
+	metricsToken      bool
 	config            engine.Config // sites that describe themselves have no pools in it yet
 	adapters          map[string]sites.Adapter
 }
@@ -91,7 +92,7 @@ func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
 	}
 	take("data", &s.data, in.Data)
 	take("log", &s.log, in.Log)
-	s.keep = in.Keep
+	s.keep, s.metricsToken = in.Keep, in.Metrics == "token"
 	for role, r := range in.Rates {
 		s.rates[service.Role(role)] = api.Rate{PerSecond: float64(r.PerSecond) / 1000, Burst: r.Burst}
 	}

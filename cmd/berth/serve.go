@@ -164,7 +164,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if err := host.Register(registry); err != nil {
 		return err
 	}
-	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Rates: set.rates}))
+	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Rates: set.rates, MetricsToken: set.metricsToken}))
 	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	a.greet(set, listener.Addr().String())

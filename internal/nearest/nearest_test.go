@@ -24,10 +24,10 @@ func TestOf(t *testing.T) {
 
 func TestNothingIsCloseToLongWords(t *testing.T) {
 	name := strings.Repeat("n", 65)
-	if got, close := nearest.Of(name[:63]+"m", []string{name}); !close || got != name {
+	if got, found := nearest.Of(name[:63]+"m", []string{name}); !found || got != name {
 		t.Errorf("64 bytes: %q, want the name", got)
 	}
-	if got, close := nearest.Of(name, []string{name}); close {
+	if got, found := nearest.Of(name, []string{name}); found {
 		t.Errorf("65 bytes: %q, want none", got)
 	}
 }
