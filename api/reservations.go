@@ -53,12 +53,13 @@ func (c *call) request() error {
 // is false if it was not, or not all parts of the array were. It comes before the body
 // is understood, of which times may be over by now.
 func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
+	if ask.Key == "" {
+		return false, nil
+	}
 	var of struct {
 		Array int `json:"array"`
 	}
-	if ask.Key == "" || json.Unmarshal(c.body, &of) != nil {
-		return false, nil // what is wrong with it is said where it is read
-	}
+	_ = json.Unmarshal(c.body, &of) // what is wrong with it is said where it is read
 	answers, err := c.Recall(c.r.Context(), ask, of.Array)
 	switch {
 	case err != nil:

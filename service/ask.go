@@ -186,7 +186,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken", r.ID), w.answer)
 	}
 	h.undecided[r.ID] = append(h.undecided[r.ID], w)
-	_, err := h.step(engine.Submit(r), a, func(_ []Notice, err error) (outcome, bool) {
+	err := h.step(engine.Submit(r), a, func(_ []Notice, err error) (outcome, bool) {
 		if err == nil {
 			return outcome{}, false // which follows
 		}
@@ -327,7 +327,7 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 			}
 			return outcome{Answer: result}, true
 		}
-		_, err = h.step(e, a, conclude)
+		err = h.step(e, a, conclude)
 		h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
 	})
 }

@@ -231,11 +231,11 @@ func (h *Host) do(who string, f func()) error {
 	return nil
 }
 
-// step applies an event and says what has become of whom. conclude, if it is there,
+// step applies an event. conclude, if it is there,
 // says what is answered at once; the outcome is on record under the key that was
 // asked under. The error concerns the event alone, as Core.Step has it. Whoever tells
 // anybody of either waits until the core's position is durable.
-func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) (outcome, bool)) ([]Notice, error) {
+func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) (outcome, bool)) error {
 	if a.id == "" {
 		a.id = subject(&event)
 	}
@@ -256,7 +256,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 	h.counts.add(notices)
 	rec := h.core.seal(s, &a)
 	if rec == nil {
-		return notices, s.err
+		return s.err
 	}
 	h.persist(rec, func(failed error) {
 		if failed == nil {
@@ -267,7 +267,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 		}
 	})
 	h.wakeManagers(notices)
-	return notices, s.err
+	return s.err
 }
 
 // remember puts an answer on record under the key that it was asked for under.
@@ -281,7 +281,7 @@ func (h *Host) remember(a asked, o outcome) {
 
 // wake lets everything happen that is due by now.
 func (h *Host) wake() {
-	if _, err := h.step(engine.Wake(), asked{}, nil); err != nil {
+	if err := h.step(engine.Wake(), asked{}, nil); err != nil {
 		h.log.Error("the engine cannot be woken", "error", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // tell tells the engine what a site says.
 func (h *Host) tell(k *keeper, event engine.Event) {
-	if _, err := h.step(event, asked{}, nil); err != nil {
+	if err := h.step(event, asked{}, nil); err != nil {
 		h.log.Error("the engine does not take what a site says", "site", k.name, "event", event.Kind, "resource", event.Resource, "error", err)
 	}
 }

@@ -168,7 +168,7 @@ func (h *Host) UpdateForecast(ctx context.Context, ask Ask, f Forecast) error {
 		if f.From == 0 {
 			f.From = h.clock()
 		}
-		_, err := h.step(engine.UpdateForecast(&f), ask.asked(), nil)
+		err := h.step(engine.UpdateForecast(&f), ask.asked(), nil)
 		h.whenDurable(func(failed error) { answer(struct{}{}, cmp.Or(failed, err)) })
 	})
 	return err
