@@ -196,6 +196,23 @@ func TestWhatAPeriodDecidesIsPendingMeanwhile(t *testing.T) {
 				t.Errorf("%s after %s", a.Reservation.State, time.Since(began))
 			}
 		}
+		keyed.Key = "slow"
+		deciding := make(chan service.Answer)
+		go func() {
+			a, err := h.Submit(t.Context(), keyed, berth.Rigid("", 0, now+4000, now+5000, 1, 100))
+			if err != nil {
+				t.Error(err)
+			}
+			deciding <- a
+		}()
+		synctest.Wait()
+		if a, err := h.Recall(t.Context(), keyed, 0); a != nil || err != nil {
+			t.Errorf("nothing is answered under it yet: %v, %v", a, err)
+		}
+		first := <-deciding
+		if a, err := h.Recall(t.Context(), keyed, 0); err != nil || len(a) != 1 || a[0].Reservation.ID != first.Reservation.ID {
+			t.Errorf("%v, %v; was answered %v", a, err, first)
+		}
 		keyed.Key = "all"
 		answers := submitArray(t, h, keyed, r, 3)
 		if len(answers) != 3 || answers[2].Reservation.State != service.Pending {
@@ -211,7 +228,7 @@ func TestWhatAPeriodDecidesIsPendingMeanwhile(t *testing.T) {
 				t.Errorf("%s is %s, %v; want it active", is.ID, is.State, err)
 			}
 		}
-		if list, _, err := h.List(t.Context(), ann.By, service.Filter{}); err != nil || len(list) != 4 {
+		if list, _, err := h.List(t.Context(), ann.By, service.Filter{}); err != nil || len(list) != 5 {
 			t.Errorf("%d reservations, %v", len(list), err)
 		}
 		if err := h.Close(); err != nil {

@@ -250,7 +250,7 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 
 // Recall returns what was answered under a key, nil if nothing was: one answer, or for
 // an array as many as it has parts, nil unless all were. What a crash left without an
-// answer is answered now.
+// answer is answered now; what is not decided yet has none.
 func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error) {
 	if ask.Key == "" {
 		return nil, nil
@@ -258,7 +258,8 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 	return call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		parts := max(1, parts)
 		for i := range parts {
-			if was, err := h.core.keys.find(ask.part(i).key); err != nil || was == nil {
+			was, err := h.core.keys.find(ask.part(i).key)
+			if err != nil || was == nil || len(was.answer) == 0 && h.undecided[was.id] != nil {
 				answer(nil, err)
 				return
 			}
