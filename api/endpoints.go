@@ -95,6 +95,11 @@ var endpoints = []endpoint{
 		body:  object(taskBody), keyed: true, conditional: true, status: http.StatusCreated, answer: form.Job{}, do: (*call).run,
 	},
 	{
+		method: http.MethodGet, path: "/v1/reservations/{id}/history", id: "history", role: service.Viewer,
+		about:  "Tell what has happened to a reservation and who asked for it, as far as the journal goes back. Tokens and addresses are told to operators.",
+		status: http.StatusOK, answer: form.History{}, do: (*call).history,
+	},
+	{
 		method: http.MethodGet, path: "/v1/reservations/{id}/tasks", id: "tasks", role: service.Viewer,
 		about: "List the tasks of a reservation and how they ended, page by page. Sites remember ended tasks for a time: a local one for a day, " +
 			"Slurm for MinJobAge, 5 minutes by default.",

@@ -317,6 +317,15 @@ func (f *fake) Run(_ context.Context, ask service.Ask, id string, task site.Task
 	return "job-1", nil
 }
 
+func (f *fake) History(_ context.Context, by service.Principal, id string) ([]service.Happening, int, error) {
+	defer f.lock()()
+	r, err := f.find(&service.Ask{By: by}, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	return []service.Happening{{At: r.Created, What: change.Queued, By: service.Origin{User: r.Request.User}}}, 1, nil
+}
+
 func (f *fake) Tasks(_ context.Context, by service.Principal, id string) (service.Tasks, error) {
 	defer f.lock()()
 	_, err := f.find(&service.Ask{By: by}, id)

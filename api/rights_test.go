@@ -41,6 +41,7 @@ var rights = []right{
 	{"POST", "/v1/reservations/ID/check-in", "", 401, 403, 404, 200, 200},
 	{"POST", "/v1/reservations/ID/run", `{"command":["true"],"dir":"/"}`, 401, 403, 404, 201, 201},
 	{"GET", "/v1/reservations/ID/tasks", "", 401, 404, 404, 200, 200},
+	{"GET", "/v1/reservations/ID/history", "", 401, 404, 404, 200, 200},
 	{"GET", "/v1/sites", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/sites/cm5/occupation", "", 401, 200, 200, 200, 200},

@@ -45,6 +45,7 @@ type watcher interface {
 	Get(ctx context.Context, by service.Principal, id string) (service.Reservation, error)
 	List(ctx context.Context, by service.Principal, f service.Filter) (list []service.Reservation, looked int, err error)
 	Tasks(ctx context.Context, by service.Principal, id string) (service.Tasks, error)
+	History(ctx context.Context, by service.Principal, id string) (list []service.Happening, looked int, err error)
 	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
 	Now() berth.Time
 	AcceptClock(ctx context.Context, ask service.Ask) error

@@ -131,6 +131,12 @@ func (c *Client) Tasks(ctx context.Context, id string) (form.Tasks, error) {
 	return all, nil
 }
 
+// History returns what has happened to a reservation, in order.
+func (c *Client) History(ctx context.Context, id string) (h form.History, err error) {
+	err = c.send(ctx, http.MethodGet, reservationPath(id)+"/history", Action{}, nil, &h)
+	return h, err
+}
+
 // Filter chooses reservations. Zero fields choose all.
 type Filter struct {
 	User, Site string

@@ -178,6 +178,27 @@ type Task struct {
 	MemoryMB    int64          `json:"memory_mb,omitempty"`
 }
 
+// Happening is one thing that has happened to a reservation. By is who asked for it,
+// empty if nobody did; the fields of Place are what it has from then on, if that
+// changed.
+type Happening struct {
+	At      Time   `json:"at"`
+	What    string `json:"what"` // as events name it
+	By      string `json:"by,omitempty"`
+	Role    string `json:"role,omitempty"`
+	Token   string `json:"token,omitempty"`
+	Address string `json:"address,omitempty"`
+	Call    string `json:"call,omitempty"` // its X-Request-Id
+	Place
+	Parts  []Place      `json:"parts,omitempty"`
+	Reason berth.Reason `json:"reason,omitempty"`
+}
+
+// History is what has happened to a reservation, in order.
+type History struct {
+	History []Happening `json:"history"`
+}
+
 // TaskReport is a task in a reservation and what became of it.
 type TaskReport struct {
 	Job   string `json:"job"`

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+)
+
+// history tells what has happened to a reservation. The records that are looked at
+// count like reservations of a list.
+func (c *call) history() error {
+	list, looked, err := c.History(c.r.Context(), c.by, c.r.PathValue("id"))
+	c.rates.charge(c.by, looked/lookedAtOnce)
+	if err != nil {
+		return err
+	}
+	f := form.History{History: make([]form.Happening, len(list))}
+	for i := range list {
+		f.History[i] = happened(&list[i])
+	}
+	return c.answer(http.StatusOK, &f)
+}
+
+func happened(h *service.Happening) form.Happening {
+	f := form.Happening{
+		At: form.TimeOf(h.At), What: string(h.What), By: h.By.User, Role: string(h.By.Role), Token: h.By.Token, Address: h.By.Address, Call: h.By.Request,
+	}
+	if len(h.Allotments) > 0 {
+		places(&f.Place, &f.Parts, h.Allotments)
+	}
+	if h.Until != 0 {
+		f.End = form.TimeOf(h.Until)
+	}
+	if h.Refusal != nil {
+		f.Reason = h.Refusal.Reason
+	}
+	return f
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth/api/form"
+)
+
+// historyCommand returns berth history.
+func (a *app) historyCommand() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use:   "history ID",
+		Short: "Tell what has happened to a reservation, and who asked for it",
+		Long: `Tells what has happened to a reservation, one sentence for each thing: when, what, and
+who asked for it, as far as the journal goes back. Operators see by which token and
+from which address.`,
+		Example: "  berth history 01KA2B3C4D5E6F7G8H9JKMNPQR",
+		Args:    one("ID of a reservation, as berth list has them"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			h, err := c.History(ctx, args[0])
+			switch {
+			case err != nil:
+				return err
+			case r.format == "json":
+				return printForm(a.stdout, &h)
+			}
+			var text strings.Builder
+			for i := range h.History {
+				text.WriteString(sentence(&h.History[i]) + "\n")
+			}
+			return a.show(text.String())
+		},
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+// happened says in words what the changes of a reservation are.
+var happened = map[string]string{
+	"queued": "asked for", "accepted": "promised", "refused": "refused", "withdrawn": "cancelled before it was decided", "queued_as_job": "waits as a job",
+	"confirmed": "confirmed", "expired": "not confirmed in time, and gone", "started": "started", "failed": "failed: its PEs went out of use",
+	"requeued": "waits again", "lost": "lost: there is no other place", "extended": "extended", "shortened": "shortened", "preempted": "stopped, and waits again",
+	"moved": "moved", "resized": "has other PEs", "modified": "modified", "change_refused": "a change was refused", "checked_in": "in use",
+	"no_show": "not used in time, and gone", "ended": "ended", "cancelled": "cancelled", "staged": "its data are expected at another time",
+}
+
+// sentence tells one thing.
+func sentence(h *form.Happening) string {
+	what, known := happened[h.What]
+	if !known {
+		what = strings.ReplaceAll(h.What, "_", " ")
+	}
+	text := localTime(h.At) + ": " + what
+	if h.By != "" {
+		text += " by " + h.By
+	}
+	if h.Site != "" {
+		text += fmt.Sprintf(", %d PEs at %s/%s", h.NPE, h.Site, h.Pool)
+	} else if len(h.Parts) > 0 {
+		text += fmt.Sprintf(", %d parts", len(h.Parts))
+	}
+	if start := localTime(h.Start); h.Site != "" || len(h.Parts) > 0 {
+		text += " from " + start + " to " + localTime(h.End)
+	} else if h.What == "extended" {
+		text += " to " + localTime(h.End)
+	}
+	if h.Reason != "" {
+		text += fmt.Sprintf(" (%s)", h.Reason)
+	}
+	if h.Token != "" {
+		text += fmt.Sprintf(" [token %s, %s, call %s]", h.Token, h.Address, h.Call)
+	}
+	return text
+}

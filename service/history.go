@@ -1,0 +1,94 @@
+package service
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
+)
+
+// Happening is one thing that has happened to a reservation, as it is on record.
+type Happening struct {
+	At   berth.Time
+	What change.Kind
+	// By is who asked for it; the zero value if nobody did: its time had come, or it
+	// follows from something else. Its token, address and call are there for operators.
+	By Origin
+	// Allotments are what it has from then on, if that changed.
+	Allotments []berth.Allotment
+	Until      berth.Time // of an extension
+	Refusal    *berth.Refusal
+}
+
+// untold are the changes that are steps of others, or of no interest to people.
+var untold = map[change.Kind]bool{change.Vacated: true, change.Emitted: true, change.Settled: true, change.Planned: true}
+
+// History returns what has happened to a reservation, as far as the journal goes back,
+// and how many records were looked at. The error is NotFound if there is none that
+// somebody may see. Cost: O(records that are kept), beside the loop.
+func (h *Host) History(ctx context.Context, by Principal, id string) (list []Happening, looked int, err error) {
+	if _, err := h.Get(ctx, by, id); err != nil {
+		return nil, 0, err
+	}
+	from := uint64(1)
+	if c, drops := h.options.Journal.(journal.Compactor); drops {
+		begin, err := c.Begin(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		from = begin.Number + 1
+	}
+	var decoder record.Decoder
+	name := []byte(id)
+	for rec, err := range h.options.Journal.Read(ctx, from) {
+		if err != nil {
+			return nil, looked, err
+		}
+		if looked++; !bytes.Contains(rec.Changes, name) {
+			continue
+		}
+		p, err := parsePast(&rec, &decoder)
+		if err != nil {
+			return nil, looked, err
+		}
+		list = append(list, p.about(id, by)...)
+	}
+	return list, looked, ctx.Err()
+}
+
+// about returns what a record says about a reservation. Who asked for something else is
+// not told.
+func (p *past) about(id string, by Principal) (list []Happening) {
+	var who Origin
+	if p.in.asked.id == id {
+		who = p.in.asked.by
+		if !by.Can(Operator) {
+			who = Origin{User: who.User, Role: who.Role}
+		}
+	}
+	for i := range p.changes {
+		x := &p.changes[i]
+		if x.ID != id || untold[x.Kind] {
+			continue
+		}
+		h := Happening{At: p.at, What: x.Kind, Until: x.Until, Refusal: x.Refusal, Allotments: x.Moved}
+		if x.Reservation != nil {
+			h.Allotments = x.Reservation.Allotments
+		}
+		if asksFor[x.Kind] {
+			h.By = who
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// asksFor are the changes that somebody asks for; the others follow from them, or from
+// the time.
+var asksFor = map[change.Kind]bool{
+	change.Queued: true, change.Withdrawn: true, change.Confirmed: true, change.Extended: true, change.Modified: true, change.ChangeRefused: true,
+	change.CheckedIn: true, change.Cancelled: true, change.Ended: true,
+}

@@ -1,0 +1,58 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+)
+
+// What has happened to a reservation is told with who asked for it: to its owner without
+// tokens and addresses, to nobody else but operators.
+func TestHistoryTellsWhoDidWhat(t *testing.T) {
+	var c clock
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(4), &c)
+	asked := ann
+	asked.Token, asked.Address, asked.Request = "t1", "10.0.0.1", "call-1"
+	submit(t, h, asked, berth.Rigid("r", 0, 1000, 2000, 2, 100))
+	submit(t, h, bob, berth.Rigid("other", 0, 1000, 2000, 2, 100))
+	acted := root
+	acted.Token, acted.Address, acted.Request = "t0", "10.0.0.2", "call-2"
+	if a, err := h.Extend(t.Context(), acted, "r", 1500); err != nil || a.Refusal != nil {
+		t.Fatal(a.Refusal, err)
+	}
+	c.seconds.Store(1200)
+	if _, err := h.Release(t.Context(), ann, "r"); err != nil {
+		t.Fatal(err)
+	}
+	told := func(list []string, tokens bool) []string {
+		t.Helper()
+		by := ann.By
+		if tokens {
+			by = root.By
+		}
+		got, looked, err := h.History(t.Context(), by, "r")
+		if err != nil || looked < len(got) {
+			t.Fatal(looked, err)
+		}
+		for _, x := range got {
+			list = append(list, fmt.Sprintf("%d %s %s %s %s %s", x.At, x.What, x.By.User, x.By.Token, x.By.Address, x.By.Request))
+		}
+		return list
+	}
+	want := []string{"1000 queued ann   ", "1000 accepted    ", "1000 started    ", "1000 extended root   ", "1200 ended ann   "}
+	if got := told(nil, false); !slices.Equal(got, want) {
+		t.Errorf("the owner is told %q, want %q", got, want)
+	}
+	want = []string{"1000 queued ann t1 10.0.0.1 call-1", "1000 accepted    ", "1000 started    ", "1000 extended root t0 10.0.0.2 call-2", "1200 ended ann   "}
+	if got := told(nil, true); !slices.Equal(got, want) {
+		t.Errorf("operators are told %q, want %q", got, want)
+	}
+	for _, id := range []string{"r", "none"} {
+		if _, _, err := h.History(t.Context(), bob.By, id); codeOf(err) != berth.NotFound {
+			t.Errorf("bob is told of %s: %v", id, err)
+		}
+	}
+}
