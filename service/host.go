@@ -72,8 +72,9 @@ type Host struct {
 	}
 	snapshots snapshots
 
-	mu   sync.Mutex
-	dead error // why nothing more can be done
+	mu      sync.Mutex
+	dead    error       // why nothing more can be done
+	failing atomic.Bool // the journal cannot be written for now
 
 	closeOnce sync.Once
 	closeErr  error
@@ -328,6 +329,9 @@ func (h *Host) persist(rec *journal.Record, done func(error)) {
 			h.die(err)
 		} else {
 			h.model.Store(m)
+			if h.failing.CompareAndSwap(true, false) {
+				h.log.Info("the journal is written again")
+			}
 		}
 		h.durable.reach(number, err)
 		if done != nil {
@@ -343,7 +347,9 @@ func (h *Host) appendFailed(err error) bool {
 		h.log.Error("the journal cannot go on", "error", err)
 		return false
 	}
-	h.log.Warn("the journal cannot be written, trying again", "error", err)
+	if h.failing.CompareAndSwap(false, true) {
+		h.log.Warn("the journal cannot be written; it is tried every second until it can", "error", err)
+	}
 	h.setDead(berth.Errorf(berth.Unavailable, "journal", "%v", err))
 	select {
 	case <-time.After(time.Second):
