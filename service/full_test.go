@@ -64,8 +64,8 @@ func TestAFullDiskIsToldOnceAndReadsAnswer(t *testing.T) {
 			answered <- err
 		}()
 		time.Sleep(5500 * time.Millisecond)
-		if r, err := h.Get(t.Context(), ann.By, "before"); err != nil || r.State != service.Active {
-			t.Errorf("%s is %s, %v", r.ID, r.State, err)
+		if r, err := h.Get(t.Context(), ann.By, "before"); err != nil || len(r.Allotments) != 1 { // it may have begun, or that may not be durable
+			t.Errorf("%s has %v, %v", r.ID, r.Allotments, err)
 		}
 		if list, _, err := h.List(t.Context(), ann.By, service.Filter{}); err != nil || len(list) != 1 {
 			t.Errorf("%d are shown, %v; what is not durable must not be", len(list), err)
