@@ -13,10 +13,10 @@ func Bound(server *http.Server, connections int) {
 	server.ConnState = newConnections(connections).changed
 }
 
-// connections bounds how many clients are connected. Each connection takes a file of
-// the process, of which the journal needs some too. Once there are too many, the one
-// goes that has been without a request for the longest time: who holds connections
-// and asks nothing locks nobody out. While all have a request, a new one goes.
+// connections limits the number of open connections. Each takes a file descriptor, and
+// the journal needs some too. Above the limit the connection that has been idle longest
+// is closed, so that idle connections do not keep other clients out. If none is idle,
+// the new connection is closed.
 type connections struct {
 	most int
 

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-hpc/berth/api"
 )
 
-// serveAt serves with so many connections at most, and returns the address.
+// serveAt starts a server with a limit on connections and returns its address.
 func serveAt(t *testing.T, most int) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

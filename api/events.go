@@ -30,7 +30,8 @@ const (
 	patience = 10 * time.Second
 )
 
-// maxUserStreams bounds those of one user, so that nobody takes all places.
+// maxUserStreams limits the event streams of one user, so that one user cannot use all
+// of maxStreams.
 const maxUserStreams = 128
 
 // streams counts the clients that listen, by user.

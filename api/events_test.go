@@ -230,7 +230,7 @@ func TestARevokedTokenEndsItsStreams(t *testing.T) {
 	}
 }
 
-// Nobody takes the places of others who want to listen.
+// One user cannot use up the streams of all users.
 func TestStreamsOfOneUserAreBounded(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	server := w.serve(t)

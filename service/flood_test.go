@@ -96,7 +96,7 @@ func starts(t *testing.T, h *service.Host) <-chan time.Duration {
 // begins at its time. The bounds leave room for a machine that does much else.
 func TestAFloodDelaysNobodyElse(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short")
+		t.Skip("floods a service for eight seconds")
 	}
 	h := flooded(t, 20_000)
 	wide := berth.Rigid("", 0, h.Now(), h.Now()+1_000_000, 1, 10)

@@ -178,9 +178,9 @@ type Task struct {
 	MemoryMB    int64          `json:"memory_mb,omitempty"`
 }
 
-// Happening is one thing that has happened to a reservation. By is who asked for it,
-// empty if nobody did; the fields of Place are what it has from then on, if that
-// changed.
+// Happening is one event in the life of a reservation. By is the user who asked for it;
+// it is empty if the event followed from the time or from another event. Place is set
+// where the event gave the reservation another place.
 type Happening struct {
 	At      Time   `json:"at"`
 	What    string `json:"what"` // as events name it
