@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build cross run simulate test test-long fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
+.PHONY: help build cross run simulate test test-long flood fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -36,7 +36,8 @@ simulate: build ## replay a small log under every policy and draw the schedules
 	bin/berth sim --workload examples/first-light.swf --pes 64 --policy all --plot out/first-light.svg --schedule out/first-light.jsonl
 	@echo && echo "Look at:" && ls out/first-light*
 
-test: lint build cross ## everything: format, lint, build here and elsewhere, all tests, and the race detector
+# What CI adds is cross, which compiles everything three times more.
+test: lint build ## everything: format, lint, build, all tests, and the race detector
 	go test -timeout 30m $(TESTFLAGS) ./...
 	@$(MAKE) --no-print-directory race
 
@@ -59,10 +60,13 @@ test-long: lint build ## the same with far more random cases, and every fuzz tar
 	go test -count=1 -timeout 60m ./cmd/berth -run TestEveryPlanIsValid -plan.all
 	go test -count=1 -timeout 60m ./journal/sqlite -journal.cases 200
 	go test -count=1 -timeout 60m ./engine -run TestMachine -machine.events 20000000
-	go test -count=1 -timeout 60m ./service -run 'Killed|Storm' -service.rounds 100 -service.storms 200
+	go test -count=1 -timeout 120m ./service -run 'Killed|Storm|LossOfPower' -service.rounds 100 -service.storms 200 -service.losses 100
 	@rapid=$$(go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
 	if [ -n "$$rapid" ]; then set -x; go test -count=1 -timeout 60m $$rapid -rapid.checks=10000; fi
 	@$(MAKE) --no-print-directory race fuzz
+
+flood: ## what floods do to others, and what fills the service's memory, on a quiet machine
+	go test -count=1 -timeout 120m -v ./cmd/berth -run 'TestFlood$$|TestMemory$$' -flood.full -memory.full
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@set -e; for package in $$(go list ./...); do \

@@ -212,9 +212,9 @@ func (s PESet) Equal(o PESet) bool { return slices.Equal(s.runs, o.runs) }
 
 // String returns the set as an interval list with inclusive ends, such as
 // "0-31,64-95,100"; the empty set is "".
-func (s PESet) String() string { return string(s.appendText(nil)) }
+func (s PESet) String() string { return string(s.append(nil)) }
 
-func (s PESet) appendText(dst []byte) []byte {
+func (s PESet) append(dst []byte) []byte {
 	for i, r := range s.runs {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -229,7 +229,10 @@ func (s PESet) appendText(dst []byte) []byte {
 }
 
 // MarshalText writes the form of String.
-func (s PESet) MarshalText() ([]byte, error) { return s.appendText(nil), nil }
+func (s PESet) MarshalText() ([]byte, error) { return s.append(nil), nil }
+
+// AppendText appends the form of String.
+func (s PESet) AppendText(to []byte) ([]byte, error) { return s.append(to), nil }
 
 // UnmarshalText reads the form of String.
 func (s *PESet) UnmarshalText(text []byte) error {

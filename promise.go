@@ -195,6 +195,20 @@ type Refusal struct {
 	// Nearest is, with NoCapacity, the most that was to be had; nil if the
 	// engine was not asked to find out.
 	Nearest *Nearest `json:"nearest,omitempty"`
+	// Exceeded is, with Quota, the limit that is reached; nil where an order shares out
+	// its rounds.
+	Exceeded *Exceeded `json:"exceeded,omitempty"`
+}
+
+// Exceeded is a limit that a request would exceed. The numbers are in the limit's unit:
+// seconds, thousandths of a share as PEs, PE-seconds, or a count.
+type Exceeded struct {
+	Limit   string `json:"limit"` // its name
+	Allowed int64  `json:"allowed"`
+	Asked   int64  `json:"asked"` // with what the user has already
+	// Frees is when as much would be allowed if nothing else is asked for meanwhile; 0 if
+	// that is never or not known.
+	Frees Time `json:"frees,omitempty"`
 }
 
 // Nearest is how close a request came: at most NPE of its PEs were free at

@@ -1,5 +1,7 @@
 package berth
 
+import "slices"
+
 // Binding says when a pool's reservations get their PE numbers.
 type Binding string
 
@@ -93,6 +95,10 @@ type Request struct {
 	// Site and Pool, if given, are the only place that will do.
 	Site string `json:"site,omitempty"`
 	Pool string `json:"pool,omitempty"`
+	// Sites, if given, are the only sites that will do.
+	Sites []string `json:"sites,omitempty"`
+	// Role is that of who asks, by which limits are chosen; empty if it is not known.
+	Role string `json:"role,omitempty"`
 	// Hold asks for a promise that is only held, and expires so long after the
 	// decision unless it is confirmed; 0 asks for a confirmed one.
 	Hold Duration `json:"hold,omitempty"`
@@ -126,6 +132,7 @@ func (r *Request) Clone() *Request {
 		part    [1]Part
 		variant [1]Variant
 	}{Request: *r}
+	c.Sites = slices.Clone(r.Sites)
 	c.Parts = append(c.part[:0], r.Parts...)
 	for i := range c.Parts {
 		variants := []Variant(nil)

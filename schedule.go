@@ -62,15 +62,40 @@ type Line struct {
 	// an uplink. The data of one request may have several stagings, one after the
 	// other.
 	Kilobytes int64 `json:"kilobytes,omitempty"`
+	// PoolPEs is the size of the pool, or of the machine that is one; 0 where the line
+	// does not tell. One line for each pool is enough.
+	PoolPEs Count `json:"pool_pes,omitempty"`
+	*Wanted       // beside PEs and time; nil where that is nothing
+}
+
+// Wanted is what the request of a line asked for beside PEs and time. Most ask for
+// nothing, so a line refers to it. In a file its fields are fields of the line.
+type Wanted struct {
 	// WantSite and WantPool are the only site and pool that will do, and Eligible
 	// the only PEs; zero is any.
 	WantSite string `json:"want_site,omitempty"`
 	WantPool string `json:"want_pool,omitempty"`
 	Eligible PESet  `json:"eligible,omitzero"`
-	// PoolPEs is the size of the pool, or of the machine that is one; 0 where the line
-	// does not tell. One line for each pool is enough.
-	PoolPEs      Count `json:"pool_pes,omitempty"`
-	Requirements       // of the request
+	Requirements
+}
+
+// WantedOf returns what the request of a part asks for beside PEs and time, nil if
+// nothing.
+func WantedOf(r *Request, part int) *Wanted {
+	eligible := r.Parts[part].Eligible
+	if r.Site == "" && r.Pool == "" && eligible.Empty() && r.Requirements == (Requirements{}) {
+		return nil
+	}
+	return &Wanted{WantSite: r.Site, WantPool: r.Pool, Eligible: eligible, Requirements: r.Requirements}
+}
+
+// Wants returns what the request of the line asked for beside PEs and time; the zero
+// value is nothing. It must not be written to.
+func (l *Line) Wants() *Wanted {
+	if l.Wanted == nil {
+		return new(Wanted)
+	}
+	return l.Wanted
 }
 
 // FormerPlace is where and when something was to run before its place was given
@@ -99,4 +124,29 @@ type Stretch struct {
 	PEs  PESet `json:"pes,omitzero"` // of a pool of late binding known from the start on
 	// Cause is the id of the outage that took PEs; "" if PEs were only added.
 	Cause string `json:"cause,omitempty"`
+}
+
+// TellSizes notes the size of each pool on its first line, and of a machine of one
+// pool on the first line of all. Lines of pools that no site has stay as they are.
+func TellSizes(lines []Line, on []Site) {
+	if len(lines) > 0 && len(on) == 1 && len(on[0].Pools) == 1 {
+		lines[0].PoolPEs = on[0].Pools[0].PEs
+		return
+	}
+	sizes := map[ResourceID]Count{}
+	for i := range on {
+		for j := range on[i].Pools {
+			sizes[PoolID(on[i].Name, on[i].Pools[j].Name)] = on[i].Pools[j].PEs
+		}
+		if len(on[i].Pools) == 1 { // a line may leave the only pool out
+			sizes[PoolID(on[i].Name, "")] = on[i].Pools[0].PEs
+		}
+	}
+	for i := range lines {
+		at := PoolID(lines[i].Site, lines[i].Pool)
+		if pes, untold := sizes[at]; untold && lines[i].Kind != KindStaging {
+			lines[i].PoolPEs = pes
+			delete(sizes, at)
+		}
+	}
 }

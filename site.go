@@ -133,3 +133,21 @@ type User struct {
 	ID       string `json:"id"`
 	Priority int    `json:"priority"`
 }
+
+// PoolSize returns how many PEs a pool of some sites has, and false if they have no such
+// pool. An empty pool name means the only pool of the site, an empty site name the only
+// site.
+func PoolSize(sites []Site, site, pool string) (Count, bool) {
+	for i := range sites {
+		s := &sites[i]
+		if s.Name != site && (site != "" || len(sites) > 1) {
+			continue
+		}
+		for k := range s.Pools {
+			if p := &s.Pools[k]; p.Name == pool || (pool == "" && len(s.Pools) == 1) {
+				return p.PEs, true
+			}
+		}
+	}
+	return 0, false
+}

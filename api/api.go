@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -28,9 +29,11 @@ type Options struct {
 	Registry *prometheus.Registry
 	Log      *slog.Logger // nil is none
 	Version  string       // of the program, for the description
-	// Rates bounds how often each principal may ask; roles that are missing have
-	// the default. Zero fields are no limit.
-	Rates map[service.Role]Rate
+	// Limits is the table of limits of users. The API applies rate, burst, streams and
+	// request_bytes; the service and the engine apply the others. nil is service.DefaultLimits.
+	Limits policy.Limits
+	// Access says who sees and uses some sites alone.
+	Access []service.Access
 	// MetricsToken has /metrics answer only who has a token, of any role.
 	MetricsToken bool
 	// Root answers what is no path of the API, such as the pages of the UI; nil
@@ -49,13 +52,18 @@ type api struct {
 	counts  counts
 	beat    time.Duration
 	streams streams
+	desk    *desk
+	access  []service.Access
 	openapi []byte
 }
 
 // New returns what answers the requests. It may be used at once by any number of
 // clients.
 func New(o Options) http.Handler {
-	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Rates), streams: streams{of: map[string]int{}}, beat: o.Heartbeat}
+	if o.Limits == nil {
+		o.Limits = service.DefaultLimits()
+	}
+	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -157,6 +165,12 @@ func (c *call) serve(e *endpoint) error {
 			return err
 		}
 	}
+	defer c.rest()
+	if e.costly {
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
 	if e.body != nil && e.bare && c.r.ContentLength == 0 {
 		c.body = []byte("{}")
 	} else if e.body != nil {
@@ -169,6 +183,7 @@ func (c *call) serve(e *endpoint) error {
 
 // fail answers with a problem.
 func (c *call) fail(e *endpoint, err error) {
+	c.rest()
 	p, known := problemOf(err)
 	if s, is := errors.AsType[*statusError](err); is {
 		p.Status, p.Title = s.status, http.StatusText(s.status)
@@ -186,15 +201,24 @@ func (c *call) identify(least service.Role) error {
 	if !strings.EqualFold(scheme, "Bearer") || !known {
 		return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "Authorization", "want Bearer and a token of this service; an operator makes them with berth token add")}
 	}
+	if entry.ExpiredAt(c.Now()) {
+		return &statusError{http.StatusUnauthorized, expired(&entry)}
+	}
 	by := entry.Principal()
+	by.Sites = by.Sites.And(service.SitesOf(c.access, by))
 	c.by, c.token, c.outdated = by, entry, outdated
-	if !c.rates.allow(by, 1) {
-		return tooFast(by)
+	if !c.rates.allow(c.asker(), 1) {
+		return tooFast(c.asker())
 	}
 	if !by.Can(least) {
 		return berth.Errorf(berth.Denied, "role", "a %s may not do this; it takes the role of %s", by.Role, least)
 	}
 	return nil
+}
+
+// expired says that a token was good until a time that is over.
+func expired(e *token.Entry) *berth.Error {
+	return berth.Errorf(berth.Denied, "Authorization", "token %s has expired at %s; an operator makes another one with berth token add", e.ID, stamp(e.Expires))
 }
 
 // requestID is the header that names a call: what the client, or a proxy before us,

@@ -35,7 +35,7 @@ func newSilent() *silent {
 // service: in the handler alone, and over loopback with the client that asks.
 // handler/nothing is a handler that does nothing at all.
 func BenchmarkPOST(b *testing.B) {
-	w := newWorld(b, api.Options{Service: newSilent(), Rates: map[service.Role]api.Rate{service.User: {}}})
+	w := newWorld(b, api.Options{Service: newSilent(), Limits: unlimited})
 	nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	for name, handler := range map[string]http.Handler{"nothing": nothing, "request": w.Handler} {
 		b.Run("handler/"+name, func(b *testing.B) {

@@ -28,13 +28,12 @@ type call struct {
 	by   service.Principal
 	body []byte
 
+	working  bool            // at the desk
 	token    token.Entry     // with which it came
 	outdated <-chan struct{} // closed once tokens have changed
 }
 
 const (
-	// maxBody bounds a body: a request of a thousand variants has 40 kB.
-	maxBody = 1 << 20
 	// bodyTime is how long a client may take to send one.
 	bodyTime = 10 * time.Second
 	maxKey   = 255
@@ -47,28 +46,35 @@ func (c *call) readBody() error {
 	if err != nil || kind != "application/json" {
 		return &statusError{http.StatusUnsupportedMediaType, berth.Errorf(berth.Invalid, "Content-Type", "%q; want application/json", c.r.Header.Get("Content-Type"))}
 	}
-	if c.r.ContentLength > maxBody {
-		return tooLarge()
+	most := c.maxBody()
+	if c.r.ContentLength > most {
+		return tooLarge(most)
 	}
 	control := http.NewResponseController(c.w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a recorder of a test has none
 	var buffer bytes.Buffer
 	buffer.Grow(int(max(c.r.ContentLength, 511)) + 1)
-	_, err = buffer.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	_, err = buffer.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, most))
 	_ = control.SetReadDeadline(time.Time{})
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return tooLarge()
+		return tooLarge(most)
 	case err != nil:
 		return &statusError{http.StatusRequestTimeout, berth.Errorf(berth.Invalid, "body", "cut off or not sent within %s", bodyTime)}
 	}
 	c.body = buffer.Bytes()
+	c.rates.charge(c.asker(), len(c.body)/bytesAtOnce)
+	if len(c.body) > lightBody {
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
 	return valid(c.body)
 }
 
-func tooLarge() error {
-	return &statusError{http.StatusRequestEntityTooLarge, berth.Errorf(berth.Invalid, "body", "larger than %d bytes", maxBody)}
+func tooLarge(most int64) error {
+	return &statusError{http.StatusRequestEntityTooLarge, berth.Errorf(berth.Invalid, "body", "larger than %d bytes", most)}
 }
 
 // statusError is a mistake with a status of its own.
@@ -139,6 +145,7 @@ func (c *call) answer(status int, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
+	c.rest() // a client may take its time
 	h := c.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(buffer.Len()))

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -93,7 +94,7 @@ func refusal(r *berth.Refusal, q *berth.Request) *form.Refusal {
 	}
 	f := &form.Refusal{
 		Reason: r.Reason, Site: r.Resource.Site, Pool: r.Resource.Name, Wanted: r.Wanted, Limit: r.Limit,
-		Possible: form.TimeOf(r.Possible), Detail: detail(r, q),
+		Possible: form.TimeOf(r.Possible), Exceeded: exceeded(r.Exceeded), Detail: detail(r, q),
 	}
 	if n := r.Nearest; n != nil {
 		f.Nearest = &form.Nearest{NPE: n.NPE, Duration: n.Duration, Start: form.TimeOf(n.Start)}
@@ -140,7 +141,7 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 	case berth.PolicyRefused:
 		return "the site's admission policy says no " + at
 	case berth.Quota:
-		return "your own limit on what may be reserved is reached"
+		return beyond(r, at)
 	case berth.NoCapacity:
 		switch r.Resource.Kind {
 		case berth.LicenceKind:
@@ -164,6 +165,34 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 		return "somebody else was faster"
 	}
 	return string(r.Reason)
+}
+
+// beyond says which limit a request would exceed, and when it would not.
+func beyond(r *berth.Refusal, at string) string {
+	x := exceeded(r.Exceeded)
+	if x == nil {
+		return "your share of this round is used up"
+	}
+	var allowed, asked string
+	switch policy.LimitName(x.Limit) {
+	case policy.LimitLead, policy.LimitLength, policy.LimitHold:
+		allowed, asked = hpctime.Format(berth.Duration(r.Exceeded.Allowed)), hpctime.Format(berth.Duration(r.Exceeded.Asked))
+	case policy.LimitShare:
+		allowed, asked = fmt.Sprintf("%g PEs %s at any one time", x.Allowed, at), fmt.Sprintf("%g", x.Asked)
+	case policy.LimitPESeconds:
+		allowed, asked = fmt.Sprintf("%g PE-hours", x.Allowed), fmt.Sprintf("%.6g with what you have", x.Asked)
+	default:
+		allowed, asked = fmt.Sprintf("%g", x.Allowed), fmt.Sprintf("%g with what you have", x.Asked)
+	}
+	text := fmt.Sprintf("your limit %s is %s, and this would be %s", x.Limit, allowed, asked)
+	switch {
+	case x.Frees == 0:
+	case policy.LimitName(x.Limit) == policy.LimitLead:
+		text += "; ask again at " + stamp(r.Exceeded.Frees) + " or later"
+	default:
+		text += "; it is free again at " + stamp(r.Exceeded.Frees)
+	}
+	return text
 }
 
 // kinds says what a request asks of PEs and sites, apart from software.

@@ -21,6 +21,7 @@ type endpoint struct {
 	keyed        bool // takes an Idempotency-Key
 	conditional  bool // takes If-Match
 	stream       bool // of events, in the place of one answer
+	costly       bool // looks at much, so each user has it done one at a time
 	do           func(c *call) error
 }
 
@@ -36,72 +37,78 @@ type param struct {
 var endpoints = []endpoint{
 	{
 		method: http.MethodPost, path: "/v1/requests", id: "request", role: service.User,
-		about: "Ask for a reservation, or for an array of them. A refusal is an answer too, with offers that can be held.",
+		about: "Request a reservation, or an array of them. A refusal is an answer too: it has a reason, and offers that can be held.",
 		body:  object(submitBody), keyed: true, status: http.StatusCreated, answer: form.Answer{}, do: (*call).request,
 	},
 	{
 		method: http.MethodPost, path: "/v1/offers", id: "offers", role: service.User,
-		about: "Ask what could be had, without asking for it.",
+		about: "List offers for a request without making it.",
 		body:  object(requestBody), params: []param{mostParam}, status: http.StatusOK, answer: form.Offers{}, do: (*call).offers,
 	},
 	{
 		method: http.MethodPost, path: "/v1/offers/{id}/hold", id: "hold", role: service.User,
-		about: "Ask for what was offered, held until it is confirmed, but not beyond its end. Another request may have been faster; an offer is taken once.",
+		about: "Hold an offer until it is confirmed or the hold expires, at the latest at the end of the reservation. An offer can be taken once, and not if another request has taken its place.",
 		body:  object(holdBody), bare: true, keyed: true, status: http.StatusCreated, answer: form.Answer{}, do: (*call).hold,
 	},
 	{
 		method: http.MethodGet, path: "/v1/reservations", id: "list", role: service.Viewer,
-		about:  "List reservations by id, page by page.",
-		params: listParams, status: http.StatusOK, answer: form.Page{}, do: (*call).list,
+		about:  "List reservations, ordered by id, in pages.",
+		params: listParams, status: http.StatusOK, answer: form.Page{}, costly: true, do: (*call).list,
 	},
 	{
 		method: http.MethodGet, path: "/v1/reservations/{id}", id: "get", role: service.Viewer,
-		about:  "Look at one reservation.",
+		about:  "Get one reservation.",
 		status: http.StatusOK, answer: form.Reservation{}, do: (*call).get,
 	},
 	{
 		method: http.MethodPatch, path: "/v1/reservations/{id}", id: "modify", role: service.User,
-		about: "Ask for something else in its place: all of what is given, or nothing. null takes a field back to its default.",
+		about: "Change a reservation: all fields given, or nothing. null resets a field to its default.",
 		body:  object(patchBody), keyed: true, conditional: true, status: http.StatusOK, answer: form.Answer{}, do: (*call).modify,
 	},
 	{
 		method: http.MethodDelete, path: "/v1/reservations/{id}", id: "cancel", role: service.User,
-		about: "Give it back: what has not started is cancelled, what runs ends now.",
+		about: "Give a reservation back: cancel it if it has not started, else end it now.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).release,
 	},
 	{
 		method: http.MethodPost, path: "/v1/reservations/{id}/confirm", id: "confirm", role: service.User,
-		about: "Make a held reservation a confirmed one.",
+		about: "Confirm a held reservation.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).confirm,
 	},
 	{
 		method: http.MethodPost, path: "/v1/reservations/{id}/extend", id: "extend", role: service.User,
-		about: "Let it go on, on the PEs that it has, until a later end or for longer.",
+		about: "Extend a reservation on its PEs, to a later end or by a duration.",
 		body:  object(extendBody), keyed: true, conditional: true, status: http.StatusOK, answer: form.Answer{}, do: (*call).extend,
 	},
 	{
 		method: http.MethodPost, path: "/v1/reservations/{id}/release", id: "release", role: service.User,
-		about: "Give back what is left of it.",
+		about: "Give back the rest of a reservation.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).release,
 	},
 	{
 		method: http.MethodPost, path: "/v1/reservations/{id}/check-in", id: "checkIn", role: service.User,
-		about: "Say that it is in use, so that it is not given up as a no-show.",
+		about: "Report that a reservation is in use, so that it is not released as a no-show.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).checkIn,
 	},
 	{
+		method: http.MethodPost, path: "/v1/reservations/{id}/prepare", id: "prepare", role: service.User,
+		about: "Have the sites of a reservation make it now instead of shortly before its start, and wait until they have. " +
+			"Tasks can be handed in from then on, and wait there until it begins.",
+		conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).prepare,
+	},
+	{
 		method: http.MethodPost, path: "/v1/reservations/{id}/run", id: "run", role: service.User,
-		about: "Run a command or a script in it, at a site whose adapter runs things itself.",
+		about: "Run a command or a script in a reservation, at its start or now, at a site whose adapter runs tasks itself.",
 		body:  object(taskBody), keyed: true, conditional: true, status: http.StatusCreated, answer: form.Job{}, do: (*call).run,
 	},
 	{
 		method: http.MethodGet, path: "/v1/reservations/{id}/history", id: "history", role: service.Viewer,
-		about:  "Tell what has happened to a reservation and who asked for it, as far as the journal goes back. Tokens and addresses are told to operators.",
-		status: http.StatusOK, answer: form.History{}, do: (*call).history,
+		about:  "List what happened to a reservation and who requested it, from the oldest record that the journal keeps. Only operators see tokens and addresses.",
+		status: http.StatusOK, answer: form.History{}, costly: true, do: (*call).history,
 	},
 	{
 		method: http.MethodGet, path: "/v1/reservations/{id}/tasks", id: "tasks", role: service.Viewer,
-		about: "List the tasks of a reservation and how they ended, page by page. Sites remember ended tasks for a time: a local one for a day, " +
+		about: "List the tasks of a reservation and how they ended, in pages. A local site remembers ended tasks for a day, " +
 			"Slurm for MinJobAge, 5 minutes by default.",
 		params: tasksParams, status: http.StatusOK, answer: form.Tasks{}, do: (*call).tasks,
 	},
@@ -112,37 +119,37 @@ var endpoints = []endpoint{
 	},
 	{
 		method: http.MethodGet, path: "/v1/sites/{name}", id: "site", role: service.Viewer,
-		about:  "Look at one site.",
+		about:  "Get one site.",
 		status: http.StatusOK, answer: form.Site{}, do: (*call).site,
 	},
 	{
 		method: http.MethodGet, path: "/v1/sites/{name}/occupation", id: "occupation", role: service.Viewer,
-		about:  "See what holds PEs of a site when, page by page. Whose it is only the owner and operators see.",
-		params: occupationParams, status: http.StatusOK, answer: form.Occupation{}, do: (*call).occupation,
+		about:  "List what holds PEs of a site and when, in pages. Only owners and operators see the names.",
+		params: occupationParams, status: http.StatusOK, answer: form.Occupation{}, costly: true, do: (*call).occupation,
 	},
 	{
 		method: http.MethodGet, path: "/v1/sites/{name}/doctor", id: "doctor", role: service.Operator,
-		about:  "Examine how well the service can work with a site. That it cannot be reached is a finding.",
+		about:  "Check how well the service works with a site. An unreachable site is a finding, not an error.",
 		status: http.StatusOK, answer: form.Findings{}, do: (*call).doctor,
 	},
 	{
 		method: http.MethodGet, path: "/v1/sites/{name}/shadow", id: "shadow", role: service.Operator,
-		about:  "Compare what would have been promised at a site that is only watched with what happened there.",
+		about:  "For a watched site, compare what the service would have promised with what happened.",
 		params: shadowParams, status: http.StatusOK, answer: form.Shadow{}, do: (*call).shadow,
 	},
 	{
 		method: http.MethodPut, path: "/v1/sites/{name}/forecast", id: "forecast", role: service.Operator,
-		about: "Say how fast data can be moved to a site. Promises whose data would come too late are placed anew.",
+		about: "Update how fast data reach a site. Promises whose data would arrive too late are placed again.",
 		body:  object(forecastBody), status: http.StatusNoContent, do: (*call).forecast,
 	},
 	{
 		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/drain", id: "drain", role: service.Operator,
-		about: "Let nothing new start on a node.",
+		about: "Drain a node: nothing new starts on it.",
 		body:  object(drainBody), bare: true, keyed: true, status: http.StatusNoContent, do: (*call).drain,
 	},
 	{
 		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/resume", id: "resume", role: service.Operator,
-		about: "Let a node be used again.",
+		about: "Resume a node after a drain.",
 		keyed: true, status: http.StatusNoContent, do: (*call).resume,
 	},
 	{
@@ -158,33 +165,44 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Me{}, do: (*call).me,
 	},
 	{
+		method: http.MethodGet, path: "/v1/quotas", id: "quotas", role: service.User,
+		about:  "Show your limits and what is used of them; for operators those of all users who have something that is not over.",
+		params: quotasParams, status: http.StatusOK, answer: form.Quotas{}, costly: true, do: (*call).quotas,
+	},
+	{
 		method: http.MethodGet, path: "/v1/tokens", id: "tokens", role: service.Operator,
 		about:  "List the tokens, without their secrets.",
 		status: http.StatusOK, answer: form.Tokens{}, do: (*call).listTokens,
 	},
 	{
 		method: http.MethodPost, path: "/v1/tokens", id: "add-token", role: service.Operator,
-		about: "Make a token. Its secret is in this answer and nowhere else.",
+		about: "Create a token. Only this answer has its secret.",
 		body:  object(tokenBody), status: http.StatusCreated, answer: form.Token{}, do: (*call).addToken,
 	},
 	{
 		method: http.MethodDelete, path: "/v1/tokens/{id}", id: "revoke-token", role: service.Operator,
-		about:  "Make a token worthless.",
+		about:  "Revoke a token.",
 		status: http.StatusNoContent, do: (*call).revokeToken,
 	},
 	{
 		method: http.MethodPost, path: "/v1/clock/accept", id: "accept-clock", role: service.Operator,
-		about:  "Believe the machine's clock as it is, after a jump that /readyz tells of. What is over by it ends.",
+		about:  "Accept the machine's clock after a jump that /readyz reports. Reservations whose end has passed finish.",
 		status: http.StatusNoContent, do: (*call).acceptClock,
 	},
 	{
+		method: http.MethodPost, path: "/v1/journal/compact", id: "compact", role: service.Operator,
+		about: "Drop the records of the journal that are older than a time, and give their room back. It is answered when that is done; everybody else is answered meanwhile. " +
+			"What is promised, and what is remembered of what is over, stays.",
+		body: object(compactBody), bare: true, status: http.StatusOK, answer: form.Compacted{}, do: (*call).compact,
+	},
+	{
 		method: http.MethodGet, path: "/healthz", id: "health",
-		about:  "Answers if the process is alive.",
+		about:  "Check that the process is alive.",
 		status: http.StatusOK, answer: form.Health{}, do: (*call).health,
 	},
 	{
 		method: http.MethodGet, path: "/readyz", id: "ready",
-		about:  "Answers whether the service takes requests.",
+		about:  "Check whether the service accepts requests.",
 		status: http.StatusOK, answer: form.Health{}, do: (*call).ready,
 	},
 	{

@@ -30,10 +30,6 @@ const (
 	patience = 10 * time.Second
 )
 
-// maxUserStreams limits the event streams of one user, so that one user cannot use all
-// of maxStreams.
-const maxUserStreams = 128
-
 // streams counts the clients that listen, by user.
 type streams struct {
 	mu  sync.Mutex
@@ -41,14 +37,14 @@ type streams struct {
 	all int
 }
 
-// take takes a place. Errors: Unavailable if all are taken, Exhausted if the user has
-// his.
-func (s *streams) take(user string) error {
+// take counts one more stream of a user, who may have most of them. Errors: Unavailable
+// if the service has as many as it can, Exhausted if the user has.
+func (s *streams) take(user string, most int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.of[user] >= maxUserStreams:
-		return berth.Errorf(berth.Exhausted, "events", "%d clients of %s listen already; want at most as many, so end some", maxUserStreams, user)
+	case s.of[user] >= most:
+		return berth.Errorf(berth.Exhausted, "events", "%d clients of %s listen already; want at most %d, so end some", s.of[user], user, most)
 	case s.all >= maxStreams:
 		return berth.Errorf(berth.Unavailable, "events", "%d clients listen already", maxStreams)
 	}
@@ -80,7 +76,7 @@ func (c *call) events() error {
 	if err != nil {
 		return err
 	}
-	if err := c.streams.take(c.by.User); err != nil {
+	if err := c.streams.take(c.by.User, c.maxStreams()); err != nil {
 		return err
 	}
 	defer c.streams.leave(c.by.User)
@@ -149,6 +145,8 @@ func hand(ctx context.Context, notices iter.Seq2[service.Notice, error], to chan
 func (c *call) forward(s *stream, happenings <-chan happening) {
 	beat := time.NewTicker(c.beat)
 	defer beat.Stop()
+	expiry := time.NewTimer(c.untilExpiry())
+	defer expiry.Stop()
 	for {
 		var err error
 		select {
@@ -157,18 +155,33 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 				s.end(h.err)
 				return
 			}
-			if c.revoked() {
-				s.end(errRevoked)
+			if no := c.worthless(); no != nil {
+				s.end(no)
 				return
 			}
-			err = s.event(&h.notice, len(happenings) == 0)
+			if c.begin() != nil { // to encode an event is work, and a stream may have many
+				return
+			}
+			data := eventData(&h.notice)
+			c.rest()
+			err = s.event(&h.notice, data, len(happenings) == 0)
 			beat.Reset(c.beat)
 		case <-c.outdated:
-			if c.revoked() {
-				s.end(errRevoked)
+			if no := c.worthless(); no != nil {
+				s.end(no)
 				return
 			}
+		case <-expiry.C:
+			if no := c.worthless(); no != nil {
+				s.end(no)
+				return
+			}
+			expiry.Reset(c.untilExpiry())
 		case <-beat.C:
+			if no := c.worthless(); no != nil {
+				s.end(no)
+				return
+			}
 			err = s.send(": alive\n\n")
 		case <-c.r.Context().Done():
 			return
@@ -180,6 +193,29 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 }
 
 var errRevoked = berth.Errorf(berth.Denied, "Authorization", "the token is worthless by now; ask with another one")
+
+// worthless returns why the token with which a call came is good for nothing by now, nil
+// if it is as good as it was. The time is the service's, which a jump of the machine's
+// clock does not change.
+func (c *call) worthless() error {
+	switch {
+	case c.revoked():
+		return errRevoked
+	case c.token.ExpiredAt(c.Now()):
+		return expired(&c.token)
+	}
+	return nil
+}
+
+// untilExpiry returns for how long the token is good as the time is, at most a day, after
+// which it is looked at again.
+func (c *call) untilExpiry() time.Duration {
+	if c.token.Expires == 0 {
+		return 24 * time.Hour
+	}
+	left := time.Duration(min(c.token.Expires.Sub(c.Now()), 86_400)) * time.Second
+	return max(left, time.Second)
+}
 
 // revoked reports whether the token with which a call came is worthless by now, or good
 // for something else.
@@ -221,12 +257,17 @@ func (s *stream) flush() error {
 	return s.control.Flush()
 }
 
-// event writes an event; it leaves at once if it is the last for now.
-func (s *stream) event(n *service.Notice, last bool) error {
+// eventData writes down what an event tells.
+func eventData(n *service.Notice) []byte {
 	data, err := json.Marshal(form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal, nil)})
 	if err != nil {
 		panic("api: an event cannot be written: " + err.Error())
 	}
+	return data
+}
+
+// event writes an event; it leaves at once if it is the last for now.
+func (s *stream) event(n *service.Notice, data []byte, last bool) error {
 	s.buffer = fmt.Appendf(s.buffer, "id: %d\nevent: %s\ndata: %s\n\n", n.Number, n.What, data)
 	if last || len(s.buffer) > maxPooled {
 		return s.flush()

@@ -24,7 +24,8 @@ var _ api.Service = (*fake)(nil)
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
 	foreseen []berth.Forecast
-	starting bool // the site was not looked at yet
+	allowed  []service.Allowed // to everyone
+	starting bool              // the site was not looked at yet
 	mu       sync.Mutex
 	size     berth.Count
 	now      berth.Time
@@ -107,9 +108,31 @@ func (f *fake) remember(ask *service.Ask, id string) {
 	}
 }
 
+func (f *fake) Quotas(_ context.Context, by service.Principal, of []service.Principal) ([]service.Quota, error) {
+	defer f.lock()()
+	var list []service.Quota
+	for _, p := range of {
+		if !by.Can(service.Operator) && p.User != by.User {
+			return nil, berth.Errorf(berth.Denied, "user", "may not see the limits of %q", p.User)
+		}
+		list = append(list, service.Quota{User: p.User, Role: p.Role, Limits: f.allowed})
+	}
+	return list, f.fails
+}
+
+func (f *fake) Users(context.Context, service.Principal) ([]string, error) {
+	defer f.lock()()
+	return []string{"alice", "bob"}, f.fails
+}
+
 func (f *fake) AcceptClock(context.Context, service.Ask) error {
 	defer f.lock()()
 	return f.fails
+}
+
+func (f *fake) Compact(context.Context, service.Ask, berth.Duration) (service.Compacted, error) {
+	defer f.lock()()
+	return service.Compacted{First: 8, At: 1000, Dropped: 7, Before: 900, After: 90}, f.fails
 }
 
 func (f *fake) Recall(_ context.Context, ask service.Ask, parts int) ([]service.Answer, error) {
@@ -300,6 +323,16 @@ func (f *fake) Release(_ context.Context, ask service.Ask, id string) (service.R
 	})
 }
 
+func (f *fake) Prepare(_ context.Context, ask service.Ask, id string) (service.Reservation, error) {
+	defer f.lock()()
+	r, err := f.find(&ask, id)
+	if err != nil {
+		return service.Reservation{}, err
+	}
+	r.Sites = []service.Materialised{{Site: "cm5", Name: site.NameOf("cm5", r.ID, 1), Made: true}}
+	return *r, nil
+}
+
 func (f *fake) Run(_ context.Context, ask service.Ask, id string, task site.Task) (site.JobID, error) {
 	defer f.lock()()
 	r, err := f.find(&ask, id)
@@ -317,13 +350,13 @@ func (f *fake) Run(_ context.Context, ask service.Ask, id string, task site.Task
 	return "job-1", nil
 }
 
-func (f *fake) History(_ context.Context, by service.Principal, id string) ([]service.Happening, int, error) {
+func (f *fake) History(_ context.Context, by service.Principal, id string) (service.History, int, error) {
 	defer f.lock()()
 	r, err := f.find(&service.Ask{By: by}, id)
 	if err != nil {
-		return nil, 0, err
+		return service.History{}, 0, err
 	}
-	return []service.Happening{{At: r.Created, What: change.Queued, By: service.Origin{User: r.Request.User}}}, 1, nil
+	return service.History{List: []service.Happening{{At: r.Created, What: change.Queued, By: service.Origin{User: r.Request.User}}}}, 1, nil
 }
 
 func (f *fake) Tasks(_ context.Context, by service.Principal, id string) (service.Tasks, error) {
@@ -491,7 +524,16 @@ func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) i
 	}
 }
 
-func (f *fake) Now() berth.Time { return f.now }
+func (f *fake) Now() berth.Time {
+	defer f.lock()()
+	return f.now
+}
+
+// pass lets time pass.
+func (f *fake) pass(d berth.Duration) {
+	defer f.lock()()
+	f.now = f.now.Add(d)
+}
 
 func (f *fake) Ready() error { return f.fails }
 

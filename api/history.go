@@ -10,14 +10,17 @@ import (
 // history tells what has happened to a reservation. The records that are looked at
 // count like reservations of a list.
 func (c *call) history() error {
-	list, looked, err := c.History(c.r.Context(), c.by, c.r.PathValue("id"))
-	c.rates.charge(c.by, looked/lookedAtOnce)
+	past, looked, err := c.History(c.r.Context(), c.by, c.r.PathValue("id"))
+	c.rates.charge(c.asker(), looked/lookedAtOnce)
 	if err != nil {
 		return err
 	}
-	f := form.History{History: make([]form.Happening, len(list))}
-	for i := range list {
-		f.History[i] = happened(&list[i])
+	f := form.History{History: make([]form.Happening, len(past.List))}
+	for i := range past.List {
+		f.History[i] = happened(&past.List[i])
+	}
+	if past.Since != 0 {
+		f.Since = form.TimeOf(past.Since)
 	}
 	return c.answer(http.StatusOK, &f)
 }

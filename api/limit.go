@@ -8,59 +8,55 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
 
-// Rate bounds how often somebody may ask: so many times a second in the long
-// run, and Burst at once.
-type Rate struct {
-	PerSecond float64
-	Burst     int
-}
-
-// defaultRates leave a person's script alone and stop one that has run wild from
-// taking all of a service that answers about 4,000 requests a second (design,
-// speed). Operators run portals, which ask for many.
-var defaultRates = map[service.Role]Rate{
-	service.Viewer:   {200, 2000},
-	service.User:     {500, 5000},
-	service.Operator: {20_000, 40_000},
-}
-
-// rates counts by principal.
+// rates counts how often each user asks, by the limits of rate and burst. What a user
+// asks with several tokens of one role is counted together.
 type rates struct {
-	of      map[service.Role]Rate
-	buckets *sync.Map // service.Principal → *rate.Limiter; as many as there are tokens
+	limits  policy.Limits
+	buckets *sync.Map // asker → *rate.Limiter; as many as there are users with tokens
 }
 
-func newRates(given map[service.Role]Rate) rates {
-	of := map[service.Role]Rate{}
-	for _, role := range service.Roles() {
-		r, is := given[role]
-		if !is {
-			r = defaultRates[role]
-		}
-		of[role] = r
+// asker is whose requests are counted together.
+type asker struct {
+	user string
+	role service.Role
+}
+
+func newRates(limits policy.Limits) rates { return rates{limits: limits, buckets: new(sync.Map)} }
+
+// limit returns how often a principal may ask; limited is false if there is no limit.
+func (r *rates) limit(by asker) (perSecond rate.Limit, burst int, limited bool) {
+	allowance := r.limits.Of(string(by.role), by.user)
+	thousandths, limited := allowance.Limit(policy.LimitRate)
+	if !limited {
+		return rate.Inf, math.MaxInt, false
 	}
-	return rates{of: of, buckets: new(sync.Map)}
+	burst = math.MaxInt
+	if at, bounded := allowance.Limit(policy.LimitBurst); bounded {
+		burst = int(at)
+	}
+	return rate.Limit(float64(thousandths) / 1000), burst, true
 }
 
 // allow reports whether somebody may ask so many times now.
-func (r *rates) allow(by service.Principal, times int) bool {
+func (r *rates) allow(by asker, times int) bool {
 	bucket, known := r.buckets.Load(by)
 	if !known {
-		limit := r.of[by.Role]
-		if limit.PerSecond == 0 {
+		perSecond, burst, limited := r.limit(by)
+		if !limited {
 			return true
 		}
-		bucket, _ = r.buckets.LoadOrStore(by, rate.NewLimiter(rate.Limit(limit.PerSecond), limit.Burst))
+		bucket, _ = r.buckets.LoadOrStore(by, rate.NewLimiter(perSecond, burst))
 	}
 	return bucket.(*rate.Limiter).AllowN(time.Now(), times)
 }
 
 // charge makes somebody pay for so many times more, who has asked already: what comes
 // next waits for it.
-func (r *rates) charge(by service.Principal, times int) {
+func (r *rates) charge(by asker, times int) {
 	if bucket, known := r.buckets.Load(by); known && times > 0 {
 		limiter := bucket.(*rate.Limiter)
 		limiter.ReserveN(time.Now(), min(times, limiter.Burst()))
@@ -68,14 +64,35 @@ func (r *rates) charge(by service.Principal, times int) {
 }
 
 // most returns how often somebody may ask at once at the most.
-func (r *rates) most(by service.Principal) int {
-	limit := r.of[by.Role]
-	if limit.PerSecond == 0 {
-		return math.MaxInt
-	}
-	return limit.Burst
+func (r *rates) most(by asker) int {
+	_, burst, _ := r.limit(by)
+	return burst
 }
 
-func tooFast(by service.Principal) error {
-	return berth.Errorf(berth.Exhausted, "", "too many requests of %s; slow down", by.User)
+func tooFast(by asker) error {
+	return berth.Errorf(berth.Exhausted, "", "too many requests of %s; slow down", by.user)
+}
+
+// asker returns whose request this is.
+func (c *call) asker() asker { return asker{c.by.User, c.by.Role} }
+
+// largest is the largest body of those whose bodies have no limit.
+const largest = 64 << 20
+
+// maxBody returns the largest body that may be sent.
+func (c *call) maxBody() int64 {
+	allowance := c.rates.limits.Of(string(c.by.Role), c.by.User)
+	if most, limited := allowance.Limit(policy.LimitRequest); limited {
+		return min(most, largest)
+	}
+	return largest
+}
+
+// maxStreams returns how many streams of events may be listened to at once.
+func (c *call) maxStreams() int {
+	allowance := c.rates.limits.Of(string(c.by.Role), c.by.User)
+	if most, limited := allowance.Limit(policy.LimitStreams); limited {
+		return int(most)
+	}
+	return maxStreams
 }

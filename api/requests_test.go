@@ -112,7 +112,7 @@ func TestArraysAreAnsweredPartByPart(t *testing.T) {
 
 // The parts of an array count like so many requests.
 func TestArraysCountByTheirParts(t *testing.T) {
-	w := newWorld(t, api.Options{Rates: map[service.Role]api.Rate{service.User: {PerSecond: 0.001, Burst: 10}}})
+	w := newWorld(t, api.Options{Limits: rate(1, 10)})
 	array := strings.TrimSuffix(askFor, "}") + `,"array":6}`
 	into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array), 201)
 	wantProblem(t, w.do("alice", "POST", "/v1/requests", array), 429, "too many requests of alice")

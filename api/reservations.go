@@ -19,6 +19,7 @@ import (
 func (c *call) asked(b body[asked]) (r berth.Request, array int, err error) {
 	var a asked
 	var wrong faults
+	defer c.rest() // what follows waits for the service
 	b.read(c.body, &a, &wrong)
 	if len(wrong) > 0 {
 		return berth.Request{}, 0, wrong.err()
@@ -60,7 +61,11 @@ func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
 		Array int `json:"array"`
 	}
 	_ = json.Unmarshal(c.body, &of) // what is wrong with it is said where it is read
+	c.rest()
 	answers, err := c.Recall(c.r.Context(), ask, of.Array)
+	if err == nil && answers == nil && len(c.body) > lightBody {
+		err = c.begin() // it is read now
+	}
 	switch {
 	case err != nil:
 		return true, err
@@ -76,11 +81,11 @@ func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
 // requestArray asks for each part of an array, which counts as so many
 // requests.
 func (c *call) requestArray(ask service.Ask, r *berth.Request, parts int) error {
-	if most := c.rates.most(c.by); parts > most {
+	if most := c.rates.most(c.asker()); parts > most {
 		return berth.Errorf(berth.Invalid, "array", "%d; a %s may ask for %d at once here, so ask for several arrays", parts, c.by.Role, most)
 	}
-	if !c.rates.allow(c.by, parts-1) {
-		return tooFast(c.by)
+	if !c.rates.allow(c.asker(), parts-1) {
+		return tooFast(c.asker())
 	}
 	answers, err := c.SubmitArray(c.r.Context(), ask, *r, parts)
 	if err != nil {
@@ -159,6 +164,7 @@ func (c *call) hold() error {
 
 // read reads a body and what the headers say.
 func read[T any](c *call, b body[T], into *T) (service.Ask, error) {
+	defer c.rest() // what follows waits for the service
 	var wrong faults
 	b.read(c.body, into, &wrong)
 	if len(wrong) > 0 {
@@ -263,7 +269,7 @@ func (c *call) list() error {
 	limit := f.Limit
 	f.Limit++
 	list, looked, err := c.List(c.r.Context(), c.by, f)
-	c.rates.charge(c.by, looked/lookedAtOnce)
+	c.rates.charge(c.asker(), looked/lookedAtOnce)
 	if err != nil {
 		return err
 	}
@@ -323,6 +329,7 @@ func (c *call) modify() error {
 	if err != nil {
 		return err
 	}
+	c.rest()
 	if known, err := c.recall(ask); known {
 		return err
 	}
@@ -331,6 +338,11 @@ func (c *call) modify() error {
 		was, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))
 		if err != nil {
 			return err
+		}
+		if len(c.body) > lightBody {
+			if err := c.begin(); err != nil {
+				return err
+			}
 		}
 		a := asked{Request: was.Request}
 		var wrong faults
@@ -342,6 +354,7 @@ func (c *call) modify() error {
 		if err != nil {
 			return err
 		}
+		c.rest()
 		if seen == 0 {
 			ask.IfVersion = was.Version // what is not given must be as it was read
 		}
@@ -425,6 +438,12 @@ func (c *call) confirm() error {
 func (c *call) release() error {
 	return c.action(func(ask service.Ask, id string) (service.Reservation, error) {
 		return c.Release(c.r.Context(), ask, id)
+	})
+}
+
+func (c *call) prepare() error {
+	return c.action(func(ask service.Ask, id string) (service.Reservation, error) {
+		return c.Prepare(c.r.Context(), ask, id)
 	})
 }
 

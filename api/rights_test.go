@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -39,6 +41,7 @@ var rights = []right{
 	{"POST", "/v1/reservations/ID/extend", `{"by":60}`, 401, 403, 404, 200, 200},
 	{"POST", "/v1/reservations/ID/release", "", 401, 403, 404, 200, 200},
 	{"POST", "/v1/reservations/ID/check-in", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/reservations/ID/prepare", "", 401, 403, 404, 200, 200},
 	{"POST", "/v1/reservations/ID/run", `{"command":["true"],"dir":"/"}`, 401, 403, 404, 201, 201},
 	{"GET", "/v1/reservations/ID/tasks", "", 401, 404, 404, 200, 200},
 	{"GET", "/v1/reservations/ID/history", "", 401, 404, 404, 200, 200},
@@ -51,7 +54,10 @@ var rights = []right{
 	{"POST", "/v1/sites/cm5/nodes/n1/drain", `{}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/resume", "", 401, 403, 403, 403, 204},
 	{"POST", "/v1/clock/accept", "", 401, 403, 403, 403, 204},
+	{"POST", "/v1/journal/compact", "{}", 401, 403, 403, 403, 200},
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/quotas", "", 401, 403, 200, 200, 200},
+	{"GET", "/v1/quotas?user=alice", "", 401, 403, 403, 200, 200},
 	{"GET", "/v1/events", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/tokens", `{"user":"zoe"}`, 401, 403, 403, 403, 201},
@@ -151,7 +157,7 @@ func TestTokensThatAreNone(t *testing.T) {
 			t.Error(a.Header(), a.text)
 		}
 	}
-	if got := into[form.Me](t, w.do("vera", "GET", "/v1/me", ""), 200); got != (form.Me{User: "vera", Role: "viewer"}) {
+	if got := into[form.Me](t, w.do("vera", "GET", "/v1/me", ""), 200); !reflect.DeepEqual(got, form.Me{User: "vera", Role: "viewer"}) {
 		t.Error(got)
 	}
 }
@@ -160,7 +166,7 @@ func TestOperatorsMakeTokens(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	made := into[form.Token](t, w.do("root", "POST", "/v1/tokens", `{"user":"zoe","role":"viewer","note":"wall"}`), 201)
 	w.tokens["zoe"] = made.Secret
-	if got := into[form.Me](t, w.do("zoe", "GET", "/v1/me", ""), 200); got != (form.Me{User: "zoe", Role: "viewer"}) {
+	if got := into[form.Me](t, w.do("zoe", "GET", "/v1/me", ""), 200); !reflect.DeepEqual(got, form.Me{User: "zoe", Role: "viewer"}) {
 		t.Error(got)
 	}
 	if list := w.do("root", "GET", "/v1/tokens", ""); strings.Contains(list.text, made.Secret) || !strings.Contains(list.text, `"note":"wall"`) {
@@ -175,8 +181,17 @@ func TestOperatorsMakeTokens(t *testing.T) {
 	wantProblem(t, w.do("root", "POST", "/v1/tokens", `{"user":"zoe","role":"king"}`), 422, "role: ")
 }
 
+// unlimited lets everybody ask as often as they like.
+var unlimited = policy.Limits{{Name: policy.LimitRate, Value: policy.NoLimit}}
+
+// rate limits users to so many thousandths of a request a second, and so many at once.
+func rate(thousandths, burst int64) policy.Limits {
+	user := policy.Scope{Role: string(service.User)}
+	return policy.Limits{{Scope: user, Name: policy.LimitRate, Value: thousandths}, {Scope: user, Name: policy.LimitBurst, Value: burst}}
+}
+
 func TestRatesArePerPrincipal(t *testing.T) {
-	w := newWorld(t, api.Options{Rates: map[service.Role]api.Rate{service.User: {PerSecond: 0.001, Burst: 3}}})
+	w := newWorld(t, api.Options{Limits: rate(1, 3)})
 	for i := range 5 {
 		a := w.do("alice", "GET", "/v1/me", "")
 		if want := map[bool]int{true: 200, false: 429}[i < 3]; a.Code != want {

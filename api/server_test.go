@@ -20,7 +20,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
-	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -204,7 +203,7 @@ func TestTenThousandAtOnce(t *testing.T) {
 	if testing.Short() {
 		n = 1000
 	}
-	w := newWorld(t, api.Options{Rates: map[service.Role]api.Rate{service.User: {}}})
+	w := newWorld(t, api.Options{Limits: unlimited})
 	before := runtime.NumGoroutine()
 	gate := make(chan struct{})
 	var good atomic.Int64

@@ -13,7 +13,7 @@ import (
 // itself, and answers nothing that is not durable; errors that are the asker's
 // are *berth.Error.
 type Service interface {
-	asker
+	requester
 	keeper
 	watcher
 	harbour
@@ -21,8 +21,8 @@ type Service interface {
 
 var _ Service = (*service.Host)(nil)
 
-// asker decides about requests.
-type asker interface {
+// requester decides about requests.
+type requester interface {
 	Submit(ctx context.Context, ask service.Ask, r berth.Request) (service.Answer, error)
 	SubmitArray(ctx context.Context, ask service.Ask, r berth.Request, parts int) ([]service.Answer, error)
 	Offers(ctx context.Context, by service.Principal, r berth.Request, most int) ([]service.Offer, error)
@@ -37,6 +37,7 @@ type keeper interface {
 	Extend(ctx context.Context, ask service.Ask, id string, until berth.Time) (service.Answer, error)
 	CheckIn(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
 	Release(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
+	Prepare(ctx context.Context, ask service.Ask, id string) (service.Reservation, error)
 	Run(ctx context.Context, ask service.Ask, id string, task site.Task) (site.JobID, error)
 }
 
@@ -45,10 +46,13 @@ type watcher interface {
 	Get(ctx context.Context, by service.Principal, id string) (service.Reservation, error)
 	List(ctx context.Context, by service.Principal, f service.Filter) (list []service.Reservation, looked int, err error)
 	Tasks(ctx context.Context, by service.Principal, id string) (service.Tasks, error)
-	History(ctx context.Context, by service.Principal, id string) (list []service.Happening, looked int, err error)
+	History(ctx context.Context, by service.Principal, id string) (past service.History, looked int, err error)
 	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
+	Quotas(ctx context.Context, by service.Principal, of []service.Principal) ([]service.Quota, error)
+	Users(ctx context.Context, by service.Principal) ([]string, error)
 	Now() berth.Time
 	AcceptClock(ctx context.Context, ask service.Ask) error
+	Compact(ctx context.Context, ask service.Ask, keep berth.Duration) (service.Compacted, error)
 	Ready() error
 }
 

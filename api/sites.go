@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
-	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -154,62 +153,6 @@ func (c *call) run() error {
 		return err
 	}
 	return c.answer(http.StatusCreated, form.Job{Job: string(job)})
-}
-
-func (c *call) me() error {
-	return c.answer(http.StatusOK, form.Me{User: c.by.User, Role: string(c.by.Role)})
-}
-
-type wantedToken struct {
-	user, note string
-	role       service.Role
-}
-
-var tokenBody = body[wantedToken]{
-	{"user", "Whose it is.", text("alice"), func(t *wantedToken, v value) (err error) {
-		t.user, err = v.word()
-		return err
-	}},
-	{"role", "What it is good for.", oneOf(string(service.Viewer), string(service.User), string(service.Operator)), func(t *wantedToken, v value) error {
-		word, err := v.word()
-		t.role = service.Role(word)
-		return err
-	}},
-	{"note", "What it is for, for people.", text("laptop"), func(t *wantedToken, v value) (err error) {
-		t.note, err = v.word()
-		return err
-	}},
-}
-
-func (c *call) addToken() error {
-	wanted := wantedToken{role: service.User}
-	if _, err := read(c, tokenBody, &wanted); err != nil {
-		return err
-	}
-	secret, e, err := c.tokens.Add(wanted.user, wanted.role, wanted.note, c.Now())
-	if err != nil {
-		return err
-	}
-	c.log.Info("token made", "by", c.by.User, "id", e.ID, "user", e.User, "role", e.Role)
-	return c.answer(http.StatusCreated, form.Token{ID: e.ID, User: e.User, Role: string(e.Role), Note: e.Note, Created: form.TimeOf(e.Created), Secret: secret})
-}
-
-func (c *call) listTokens() error {
-	entries := c.tokens.List()
-	f := form.Tokens{Tokens: make([]form.Token, len(entries))}
-	for i, e := range entries {
-		f.Tokens[i] = form.Token{ID: e.ID, User: e.User, Role: string(e.Role), Note: e.Note, Created: form.TimeOf(e.Created)}
-	}
-	return c.answer(http.StatusOK, &f)
-}
-
-func (c *call) revokeToken() error {
-	if err := c.tokens.Revoke(c.r.PathValue("id")); err != nil {
-		return err
-	}
-	c.log.Info("token revoked", "by", c.by.User, "id", c.r.PathValue("id"))
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 func (c *call) acceptClock() error {

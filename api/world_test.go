@@ -37,7 +37,7 @@ func newWorld(t testing.TB, options api.Options) *world {
 	}
 	w.tokens["root"] = strings.TrimSpace(string(secret))
 	for user, role := range map[string]service.Role{"alice": service.User, "bob": service.User, "vera": service.Viewer} {
-		if w.tokens[user], _, err = store.Add(user, role, "", start); err != nil {
+		if w.tokens[user], _, err = store.Add(token.Wanted{User: user, Role: role}, start); err != nil {
 			t.Fatal(err)
 		}
 	}

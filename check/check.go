@@ -22,9 +22,10 @@
 // twice, a time that is no whole number or beyond ±2^42, a size beyond 2^20, a
 // PE list that cannot be read or names a PE twice, licences beyond 2^30,
 // accelerators beyond 2^20, memory_mb or storage_mb beyond 2^42 in size, and a
-// line of more than 16 MiB make the file unreadable. A line without a site is at the only site
-// that the file names; if it names several, it is unreadable where the site
-// matters. Likewise the pool within a site.
+// length of more than 16 MiB make a line unreadable: that is a violation, and the rest is
+// checked without it. A file of which no line can be read is unreadable. A line without a
+// site is at the only site that the file names; if it names several, the file is unreadable
+// where the site matters. Likewise the pool within a site.
 //
 // # Rules
 //
@@ -141,6 +142,7 @@ type Class string
 
 // The classes, in the order in which violations of one line are reported.
 const (
+	Unreadable       Class = "unreadable"         // a line that cannot be read; the rest is checked without it
 	Duplicate        Class = "duplicate"          // two lines with the same id and part
 	BadRequest       Class = "request"            // a size or duration below 1, or ready before arrival
 	DeadlineTooEarly Class = "deadline"           // a deadline before ready + duration
@@ -175,7 +177,7 @@ const (
 // reported.
 func Classes() []Class {
 	return []Class{
-		Duplicate, BadRequest, DeadlineTooEarly, BadReason, RefusalWithStart, MissingStart, Window, Length,
+		Unreadable, Duplicate, BadRequest, DeadlineTooEarly, BadReason, RefusalWithStart, MissingStart, Window, Length,
 		Variant, UnknownPool, TooLarge, Count, Range, Place, Eligible, Partition, Hardware, Software,
 		Moved, Resized, Parts, Precedence, Staging,
 		Capacity, Identity, Licences, Storage, Uplink,
@@ -185,7 +187,7 @@ func Classes() []Class {
 // Violation is one way in which a file is not a true schedule.
 type Violation struct {
 	Class Class    `json:"class"`
-	IDs   []string `json:"ids"`            // whom it concerns, each once, in order of lines; at least one
+	IDs   []string `json:"ids"`            // whom it concerns, each once, in order of lines; at least one of a line that can be read
 	Lines []int    `json:"lines"`          // where they stand, from 1, ascending; at least one
 	More  int      `json:"more,omitempty"` // how many more lines it concerns, beyond those listed
 	Text  string   `json:"text"`           // a sentence for people, with numbers and times
@@ -203,7 +205,11 @@ func (v Violation) String() string {
 	if v.More > 0 {
 		b = fmt.Appendf(b, " and %d more", v.More)
 	}
-	b = append(b, ": "+string(v.Class)+": "+v.Text+" (id "...)
+	b = append(b, ": "+string(v.Class)+": "+v.Text...)
+	if len(v.IDs) == 0 {
+		return string(b)
+	}
+	b = append(b, " (id "...)
 	for i, id := range v.IDs {
 		if i > 0 {
 			b = append(b, ", "...)
@@ -215,7 +221,7 @@ func (v Violation) String() string {
 
 // Report is the outcome for a readable file.
 type Report struct {
-	Lines      int         `json:"lines"`    // lines that were not blank
+	Lines      int         `json:"lines"`    // lines that were not blank, unreadable ones too
 	Requests   int         `json:"requests"` // request lines among them
 	Accepted   int         `json:"accepted"` // accepted ones among those
 	Violations []Violation `json:"violations"`
@@ -228,9 +234,11 @@ func (r *Report) Valid() bool { return len(r.Violations) == 0 }
 // the file in messages. The violations of the report are ordered by line, then
 // by class.
 //
-// A file that cannot be read as a schedule gives an error that wraps a
-// *berth.Error with code Invalid and reads "name:line: field: what is wrong"; so does
-// a pool of which neither the options nor a line tell the size.
+// A file of which no line can be read, and with Options.Strict the first line that
+// cannot, gives an error that wraps a *berth.Error with code Invalid and reads
+// "name:line: field: what is wrong"; so does a pool of which neither the options nor a
+// line tell the size. Of unreadable lines the first 1000 are listed; the last of those
+// says how many more there are.
 // An error of r is wrapped as it is.
 //
 // A violation lists up to 1000 lines; where
@@ -242,7 +250,7 @@ func File(r io.Reader, name string, opts Options) (*Report, error) {
 	if opts.Sizes == nil && (opts.PEs < 0 || opts.PEs > berth.MaxPEs) {
 		return nil, berth.Errorf(berth.Invalid, "pes", "%d; a machine has 1 to %d PEs", opts.PEs, berth.MaxPEs)
 	}
-	f, err := readFile(r, name)
+	f, err := readFile(r, name, opts.Strict)
 	if err != nil {
 		return nil, err
 	}

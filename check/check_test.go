@@ -280,7 +280,7 @@ func TestViolations(t *testing.T) {
 }
 
 func TestEveryClassIsTested(t *testing.T) {
-	if len(check.Classes()) != 28 {
+	if len(check.Classes()) != 29 {
 		t.Error("a class was added or lost: see that a test of violations has it")
 	}
 }
@@ -379,7 +379,12 @@ func TestBadInput(t *testing.T) {
 				t.Fatalf("%s is not in the line", tt.old)
 			}
 			text := "\n" + line + "\n" + strings.Replace(line, tt.old, tt.new, 1) + "\n"
-			report, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: 64})
+			report, err := check.File(strings.NewReader(text+`{"id":"2","kind":"booking","npe":1,"start":1000,"end":1001}`), "f.jsonl", check.Options{PEs: 64})
+			if err != nil || report.Lines != 3 || len(report.Violations) != 1 || report.Violations[0].Class != check.Unreadable ||
+				report.Violations[0].Lines[0] != 3 || !strings.HasPrefix(report.Violations[0].Text, tt.want) {
+				t.Errorf("%v %+v, want line 3 unreadable, and those around it read", err, report)
+			}
+			report, err = check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: 64, Strict: true})
 			if err == nil {
 				t.Fatalf("no error; %v", report.Violations)
 			}
@@ -391,6 +396,28 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("got %.200s\nwant %s", err, want)
 			}
 		})
+	}
+}
+
+func TestNoLineReadableIsBadInput(t *testing.T) {
+	_, err := check.File(strings.NewReader("\n[1]\n{}\n"), "f.jsonl", check.Options{PEs: 4})
+	if err == nil || !strings.HasPrefix(err.Error(), "f.jsonl:2: [1] is not an object") {
+		t.Errorf("%v, want that of the first line", err)
+	}
+}
+
+func TestUnreadableLinesAreCounted(t *testing.T) {
+	const good = `{"id":"2","kind":"booking","npe":1,"start":0,"end":9}` + "\n"
+	report := on(t, 4, strings.Repeat("x\n", 1200)+good+`{"id":"a b","kind":"job"}`+"\n")
+	if report.Lines != 1202 || len(report.Violations) != 1000 {
+		t.Fatalf("%d lines, %d violations; want 1202, and the first 1000 bad ones", report.Lines, len(report.Violations))
+	}
+	if last := report.Violations[999].String(); last != "line 1000 and 201 more: unreadable: not JSON: invalid character 'x' looking for beginning of value" {
+		t.Errorf("%s", last)
+	}
+	report = on(t, 4, good+`{"id":"a b","kind":"job"}`)
+	if got := report.Violations[0].String(); got != `line 2: unreadable: npe: missing; a job line needs it (id "a b")` {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -32,7 +32,7 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		for _, v := range report.Violations {
-			if len(v.IDs) == 0 || len(v.Lines) == 0 || v.Text == "" || strings.Contains(v.String(), "\n") {
+			if (len(v.IDs) == 0) != (v.Class == check.Unreadable && !strings.Contains(v.String(), " (id ")) || len(v.Lines) == 0 || v.Text == "" || strings.Contains(v.String(), "\n") {
 				t.Errorf("%+v", v)
 			}
 		}

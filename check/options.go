@@ -39,6 +39,8 @@ type Options struct {
 	// Storage returns the scratch space of a site in 10^6 bytes, and false if it
 	// is not limited. A nil function is no limit.
 	Storage func(site string) (megabytes int64, limited bool)
+	// Strict makes the first line that cannot be read an error.
+	Strict bool
 	// Uplink is how much all stagings together move, in 1000 bytes per second; 0
 	// is no limit.
 	Uplink int64

@@ -191,12 +191,39 @@ type file struct {
 	records []record
 	lines   int  // records that are lines; behind them are stretches of lines
 	needy   bool // a line asks for something beside PEs
+	bad     []badLine
+	more    int // bad lines beyond those
+}
+
+// badLine is a line that could not be read.
+type badLine struct {
+	line int
+	id   string // empty if that could not be read either
+	err  error
+}
+
+// mostBad is how many bad lines are told one by one.
+const mostBad = 1000
+
+// skip passes over a line that cannot be read; in strict mode it is the error.
+func (f *file) skip(line int, id string, err error, strict bool) error {
+	switch {
+	case strict:
+		return f.errorAt(line, err)
+	case len(f.bad) < mostBad:
+		f.bad = append(f.bad, badLine{line, id, err})
+	default:
+		f.more++
+	}
+	return nil
 }
 
 // errorAt says where a mistake in the input stands.
 func (f *file) errorAt(line int, err error) error { return fmt.Errorf("%s:%d: %w", f.name, line, err) }
 
-func readFile(r io.Reader, name string) (*file, error) {
+// readFile reads the lines of a file. A file of which no line can be read is no schedule:
+// the error is that of the first.
+func readFile(r io.Reader, name string, strict bool) (*file, error) {
 	f := &file{name: name}
 	in := bufio.NewReaderSize(r, 1<<16)
 	p := parser{names: map[string]string{}}
@@ -209,11 +236,17 @@ func readFile(r io.Reader, name string) (*file, error) {
 				long = append(long, text...)
 				text, err = in.ReadSlice('\n')
 			}
-			if len(long)+len(text) > maxLine {
-				return nil, f.errorAt(line, berth.Errorf(berth.Invalid, "", "longer than %d bytes", maxLine))
+			tooLong := len(long)+len(text) > maxLine
+			for errors.Is(err, bufio.ErrBufferFull) { // the rest of it
+				_, err = in.ReadSlice('\n')
 			}
-			long = append(long, text...)
-			text = long
+			if text = append(long, text...); tooLong {
+				if err := f.skip(line, "", berth.Errorf(berth.Invalid, "", "longer than %d bytes", maxLine), strict); err != nil {
+					return nil, err
+				}
+				text = nil
+			}
+			long = text[:0]
 		}
 		atEnd := errors.Is(err, io.EOF)
 		if err != nil && !atEnd {
@@ -222,16 +255,22 @@ func readFile(r io.Reader, name string) (*file, error) {
 		if text = bytes.Trim(text, " \t\r\n"); len(text) > 0 {
 			rec, bad := p.parse(text)
 			if bad != nil {
-				return nil, f.errorAt(line, bad)
+				if err := f.skip(line, rec.id, bad, strict); err != nil {
+					return nil, err
+				}
+			} else {
+				rec.line = line
+				f.needy = f.needy || rec.needs != nil
+				f.records = append(f.records, rec)
 			}
-			rec.line = line
-			f.needy = f.needy || rec.needs != nil
-			f.records = append(f.records, rec)
 		}
-		if atEnd {
-			f.lines = len(f.records)
-			return f, nil
+		if !atEnd {
+			continue
 		}
+		if f.lines = len(f.records); f.lines == 0 && len(f.bad) > 0 {
+			return nil, f.errorAt(f.bad[0].line, f.bad[0].err)
+		}
+		return f, nil
 	}
 }
 

@@ -90,7 +90,18 @@ func (c *checker) add1(class Class, record int, format string, args ...any) {
 }
 
 func (c *checker) report() *Report {
-	r := &Report{Lines: c.file.lines, Violations: c.violations}
+	r := &Report{Lines: c.file.lines + len(c.file.bad) + c.file.more, Violations: c.violations}
+	for i := range c.file.bad {
+		bad := &c.file.bad[i]
+		v := Violation{Class: Unreadable, IDs: []string{}, Lines: []int{bad.line}, Text: bad.err.Error()}
+		if bad.id != "" {
+			v.IDs = append(v.IDs, bad.id)
+		}
+		if i == mostBad-1 {
+			v.More = c.file.more
+		}
+		r.Violations = append(r.Violations, v)
+	}
 	for i := range c.file.lines {
 		if rec := &c.file.records[i]; rec.kind == request {
 			r.Requests++

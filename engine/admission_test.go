@@ -20,7 +20,7 @@ func ofUser(r berth.Request) berth.Request {
 func TestQuotaCountsEveryPart(t *testing.T) {
 	for _, binding := range bindings() {
 		config := onePool(100, binding)
-		config.Quota = policy.Quota{Reservations: 2, PESeconds: 110}
+		config.Limits = quotas(2, 110)
 		e := newEngine(t, config)
 		ten := berth.Variant{NPE: 1, Duration: 10}
 		over := ofUser(parts("over", 100, berth.Variant{NPE: 5, Duration: 10}, berth.Variant{NPE: 7, Duration: 10}))
@@ -44,7 +44,7 @@ func TestQuotaCountsEveryPart(t *testing.T) {
 func TestQuotaHoldsForModifiedParts(t *testing.T) {
 	for _, binding := range bindings() {
 		config := onePool(100, binding)
-		config.Quota = policy.Quota{Reservations: 1, PESeconds: 100}
+		config.Limits = quotas(1, 100)
 		e := newEngine(t, config)
 		ten := berth.Variant{NPE: 1, Duration: 10}
 		submit(t, e, 0, ofUser(parts("a", 100, ten, ten)))
@@ -89,7 +89,7 @@ func TestQuotaChoosesAmongVariants(t *testing.T) {
 	}{{5000, "confirmed cm5:100x[0,50)"}, {4999, "confirmed cm5:1x[0,100)"}, {100, "confirmed cm5:1x[0,100)"}, {99, "gone"}} {
 		for _, binding := range bindings() {
 			config := onePool(100, binding)
-			config.Quota.PESeconds = c.peSeconds
+			config.Limits = quotas(0, c.peSeconds)
 			e := newEngine(t, config)
 			changes := submit(t, e, 0, ofUser(moldable("m", 0, 1000, berth.Variant{NPE: 1, Duration: 100}, berth.Variant{NPE: 100, Duration: 50})))
 			if got := shape(e, "m"); got != c.want {
@@ -110,7 +110,7 @@ func TestQuotaChoosesAmongVariants(t *testing.T) {
 func TestQuotaAdmitsACheaperWideVariant(t *testing.T) {
 	for _, binding := range bindings() {
 		config := onePool(10, binding)
-		config.Quota.PESeconds = 50
+		config.Limits = quotas(0, 50)
 		e := newEngine(t, config)
 		submit(t, e, 0, ofUser(moldable("m", 0, 1000, berth.Variant{NPE: 1, Duration: 100}, berth.Variant{NPE: 5, Duration: 10})))
 		wantShape(t, e, "m", "confirmed cm5:5x[0,10)")
@@ -135,9 +135,9 @@ func TestEagerFilterJudgesTheBookedVariant(t *testing.T) {
 // Whatever the batch matcher, a user never has more than the quota.
 func TestQuotaHoldsUnderBatchMatchers(t *testing.T) {
 	for _, batch := range policy.Batches {
-		for name, quota := range map[string]policy.Quota{"reservations": {Reservations: 1}, "PE-seconds": {PESeconds: 199}} {
+		for name, quota := range map[string]policy.Limits{"reservations": quotas(1, 0), "PE-seconds": quotas(0, 199)} {
 			config := onePool(100, berth.Late)
-			config.Match, config.Quota = batch.Name, quota
+			config.Match, config.Limits = batch.Name, quota
 			e := newEngine(t, config)
 			for i := range 5 {
 				submit(t, e, 0, ofUser(berth.Rigid(fmt.Sprint(i), 0, 0, 1000, 10, 10)))
@@ -182,7 +182,7 @@ func TestEagerFilterHoldsUnderBatchMatchers(t *testing.T) {
 func TestQuotaThatLeavesTheFirstPartNoShape(t *testing.T) {
 	for _, binding := range bindings() {
 		config := onePool(6, binding)
-		config.Quota = policy.Quota{PESeconds: 100}
+		config.Limits = quotas(0, 100)
 		e := newEngine(t, config)
 		submit(t, e, 0, berth.Rigid("later", 0, 20, 60, 6, 40))
 		r := ofUser(parts("r", 60, berth.Variant{NPE: 1, Duration: 50}, berth.Variant{NPE: 2, Duration: 20}))
@@ -191,4 +191,16 @@ func TestQuotaThatLeavesTheFirstPartNoShape(t *testing.T) {
 			t.Errorf("%s: the refusal is %+v, want one of 1 PE", binding, got)
 		}
 	}
+}
+
+// quotas limits each user to so many live reservations and PE-seconds; 0 is no limit.
+func quotas(active, peSeconds int64) policy.Limits {
+	values := map[policy.LimitName]int64{}
+	if active > 0 {
+		values[policy.LimitActive] = active
+	}
+	if peSeconds > 0 {
+		values[policy.LimitPESeconds] = peSeconds
+	}
+	return policy.EachUser(values)
 }

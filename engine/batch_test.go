@@ -296,7 +296,7 @@ func TestUnawareRefusalTellsTheEarliestEnd(t *testing.T) {
 // it before the next point.
 func TestBatchRefusesAtOnceWhatIsNotAdmitted(t *testing.T) {
 	config := example("ajsm", false)
-	config.Quota = policy.Quota{Reservations: 1}
+	config.Limits = quotas(1, 0)
 	e := newEngine(t, config)
 	submit(t, e, 0, ofUser(asks("first", 10, 300, 4000, "b")))
 	if got := told(apply(t, e, 0, engine.Wake())); got != "first@s1 0-310" {

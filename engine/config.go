@@ -35,8 +35,9 @@ type Config struct {
 	// Eager is the admission filter of the waiting-time paper; nil admits
 	// everything.
 	Eager *policy.Eager `json:"eager,omitempty"`
-	// Quota limits every user alike; requests without a user have no limit.
-	Quota policy.Quota `json:"quota,omitzero"`
+	// Limits are those of users; requests without a user have none. The engine asks
+	// those that concern what is promised.
+	Limits policy.Limits `json:"limits,omitempty"`
 	// Unaware makes a batch matcher look at PEs alone, and not at what requests
 	// require, as the ones do with which Tang and Liao compare theirs.
 	Unaware bool `json:"unaware,omitempty"`
@@ -112,6 +113,7 @@ func (c Config) clone() Config {
 		s := &c.Sites[i]
 		s.Pools, s.Partitions, s.Software = slices.Clone(s.Pools), slices.Clone(s.Partitions), slices.Clone(s.Software)
 	}
+	c.Limits = slices.Clone(c.Limits)
 	if c.Eager != nil {
 		c.Eager = new(*c.Eager)
 	}
@@ -123,9 +125,9 @@ func (c Config) clone() Config {
 
 func (c *Config) resolve() (settings, error) {
 	s := settings{
-		state: state.Config{Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0]},
+		state: state.Config{Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0], Limited: len(c.Limits) > 0},
 		rules: place.Rules{
-			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Quota: c.Quota, Preempt: c.Preempt,
+			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Limits: c.Limits, Preempt: c.Preempt,
 			Draws: stream.New(c.Seed, "match"),
 		},
 	}
@@ -147,6 +149,9 @@ func (c *Config) resolve() (settings, error) {
 		if err := c.Eager.Validate(); err != nil {
 			return s, err
 		}
+	}
+	if err := c.Limits.Validate(); err != nil {
+		return s, err
 	}
 	if s.rules.Placement, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {
 		return s, berth.Errorf(berth.Invalid, "place", "unknown placement %q; it is one of %q", c.Place,
@@ -272,6 +277,38 @@ func (c *Config) checkSites() error {
 					pool.Name, site.Name, pool.Binding, berth.Early, berth.Late)
 			}
 			seen[id] = true
+		}
+		if err := checkSite(&site); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSite checks what a site has beside its pools.
+func checkSite(s *berth.Site) error {
+	switch {
+	case s.StorageMB < 0 || s.StorageMB >= berth.MaxMegabytes:
+		return berth.Errorf(berth.Invalid, "storage_mb", "%d MB at site %q; it must lie between 0, which is no limit, and 2^42", s.StorageMB, s.Name)
+	case s.Link.KilobytesPerSecond < 0 || s.Link.KilobytesPerSecond >= berth.MaxMegabytes:
+		return berth.Errorf(berth.Invalid, "kb_per_second", "%d on the link of site %q; it must lie between 0, which is unknown, and 2^42", s.Link.KilobytesPerSecond, s.Name)
+	case s.Link.DelayMS < 0 || s.Link.DelayMS >= berth.TimeLimit:
+		return berth.Errorf(berth.Invalid, "delay_ms", "%d on the link of site %q; it must lie between 0 and 2^42", s.Link.DelayMS, s.Name)
+	}
+	for _, program := range s.Software {
+		if program.Licences < 0 || program.Licences > berth.MaxLicences {
+			return berth.Errorf(berth.Invalid, "licences", "%d of %s at site %q; it must lie between 0, which is no limit, and %d", program.Licences, program.Name, s.Name, berth.MaxLicences)
+		}
+	}
+	for _, part := range s.Partitions {
+		i := slices.IndexFunc(s.Pools, func(p berth.Pool) bool { return p.Name == part.Pool })
+		switch {
+		case i < 0:
+			return berth.Errorf(berth.Invalid, "partitions", "%q is of pool %q; site %q has no such pool", part.Name, part.Pool, s.Name)
+		case !part.PEs.Empty() && part.PEs.Max() >= berth.PE(s.Pools[i].PEs):
+			return berth.Errorf(berth.Invalid, "partitions", "%q has PEs %v; pool %q has PEs 0 to %d", part.Name, part.PEs, part.Pool, s.Pools[i].PEs-1)
+		case part.MaxNPE < 0 || part.MaxDuration < 0:
+			return berth.Errorf(berth.Invalid, "partitions", "%q takes up to %d PEs for %d s; both must be 0, which is no limit, or above", part.Name, part.MaxNPE, part.MaxDuration)
 		}
 	}
 	return nil

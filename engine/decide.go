@@ -45,6 +45,12 @@ func (e *Engine) arrived(r *berth.Request) {
 			return
 		}
 	}
+	if r.IsJob() || e.settings.trigger != TriggerOnArrival {
+		if refusal := e.finder.Forbidden(r); refusal != nil {
+			e.refuse(r, refusal)
+			return
+		}
+	}
 	switch {
 	case e.settings.trigger != TriggerOnArrival:
 		e.schedule()
@@ -91,6 +97,10 @@ func (e *Engine) decideAll() {
 func (e *Engine) greedy() {
 	submitted := e.state.Submitted()
 	for e.state.Queued() > 0 {
+		if r := e.state.Lone(); r != nil {
+			e.decide(r)
+			continue
+		}
 		for p := range e.state.Discards() {
 			e.refuse(p.Request, overShare(p.Request))
 		}
@@ -130,7 +140,9 @@ func (e *Engine) decide(r *berth.Request) {
 
 // promise makes a pending request a reservation.
 func (e *Engine) promise(r *berth.Request, at *place.Place) {
-	reservation := &berth.Reservation{
+	e.makeRoom(at.Allotments)
+	reservation := e.accepted()
+	*reservation = berth.Reservation{
 		Request: r, State: berth.Confirmed, Sequence: e.state.Sequence() + 1, Generation: 1,
 		Allotments: at.Allotments, Terms: at.Terms, Stocks: at.Stocks, Transfers: at.Transfers,
 	}
@@ -139,7 +151,6 @@ func (e *Engine) promise(r *berth.Request, at *place.Place) {
 		reservation.Terms.Expires = min(e.state.Now().Add(r.Hold), berth.TimeLimit-1)
 		reservation.Expires = min(reservation.Terms.Expires, firstEnd(at.Allotments))
 	}
-	e.makeRoom(at.Allotments)
 	e.emit(change.Change{Kind: change.Accepted, ID: r.ID, Reservation: reservation})
 }
 
@@ -166,7 +177,8 @@ func (e *Engine) mayWait(r *berth.Request, refusal *berth.Refusal) bool {
 		len(r.Parts) > 1 || len(r.Parts[0].Variants) > 1 {
 		return false
 	}
-	return e.finder.Impossible(jobOf(r), e.state.Now()) == nil
+	j := jobOf(r)
+	return e.finder.Impossible(j, e.state.Now()) == nil && e.finder.Forbidden(j) == nil
 }
 
 // jobOf returns the ordinary job that does the work of a request.

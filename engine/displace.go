@@ -63,13 +63,12 @@ func (e *Engine) vacate(displaced []*state.Entry) {
 	}
 }
 
-// replace gives vacated reservations other places, in the order of their starts: the
-// nearest place that keeps their terms; a place after their window, if overdue is set;
-// their own time with fewer PEs, if they outlive that. A reservation without such a
-// place is lost; a job waits again. While a reservation that outlives its loss has no
+// replace gives vacated reservations other places, one after the other as they come,
+// which is by start: the nearest place that keeps its terms; a place after its window, if
+// overdue is set; its own time with fewer PEs, if it outlives that. A reservation without
+// such a place is lost; a job waits again. While a reservation that outlives its loss has no
 // other place, the others leave it the PEs that remain at its own.
 func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
-	slices.SortFunc(displaced, state.ByStart)
 	keeping := e.keeping(displaced)
 	for moved := true; moved; {
 		moved = false
@@ -131,10 +130,20 @@ func (e *Engine) move(d *state.Entry, to *place.Place) {
 // windows; else as many as are free. PEs that a move frees are there for the others.
 // Reservation but, if not nil, is left out.
 func (e *Engine) repair(but *state.Entry) {
+	e.repairWhere(func(d *state.Entry) bool { return d != but })
+}
+
+// repairBegun is repair where nothing was given back but time has passed: what has begun
+// may find PEs free for the rest of its time that were not free before.
+func (e *Engine) repairBegun() {
+	e.repairWhere(func(d *state.Entry) bool { return d.Start() < e.state.Now() })
+}
+
+func (e *Engine) repairWhere(wanted func(*state.Entry) bool) {
 	for again := true; again; {
 		again = false
 		for _, d := range e.state.Degraded() {
-			if d != but && e.state.Entry(d.ID()) == d { // an earlier repair may have ended it
+			if wanted(d) && e.state.Entry(d.ID()) == d { // an earlier repair may have ended it
 				again = e.mend(d) || again
 			}
 		}

@@ -67,3 +67,45 @@ func BenchmarkDown(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkEndsBesideDegraded lets promises end one after the other, each at its limit,
+// while those after it lack a PE that does not come back.
+func BenchmarkEndsBesideDegraded(b *testing.B) {
+	for _, promises := range []int{20, 200, 2000} {
+		b.Run(fmt.Sprintf("promises=%d", promises), func(b *testing.B) {
+			config := onePool(4, berth.Early)
+			config.Sites[0].Managed = true
+			for b.Loop() {
+				b.StopTimer()
+				e, err := engine.New(config)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range promises {
+					ready := berth.Time(10 * (i + 1))
+					r := berth.Rigid(fmt.Sprint(i), 0, ready, ready.Add(10), 4, 10)
+					if _, _, err := e.Apply(0, engine.Submit(&r)); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if _, _, err := e.Apply(1, engine.Down(berth.Outage{Resource: berth.PoolID("cm5", "pool"), PEs: berth.PEsOf(0)})); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				changes, _, err := e.Apply(berth.Time(10*promises+20), engine.Wake())
+				if err != nil {
+					b.Fatal(err)
+				}
+				ended := 0
+				for i := range changes {
+					if changes[i].Kind == change.Ended {
+						ended++
+					}
+				}
+				if ended != promises {
+					b.Fatalf("%d of %d promises end", ended, promises)
+				}
+			}
+		})
+	}
+}

@@ -119,7 +119,7 @@ func TestLateDataAreNotAdmittedAgain(t *testing.T) {
 func TestDisplacedReservationKeepsItsQuota(t *testing.T) {
 	byBindingAndManagement(t, func(t *testing.T, binding berth.Binding, manage func(engine.Config) engine.Config) {
 		config := manage(onePool(4, binding))
-		config.Quota = policy.Quota{Reservations: 1, PESeconds: 80}
+		config.Limits = quotas(1, 80)
 		e := newEngine(t, config)
 		a := berth.Rigid("a", 0, 10, 100, 2, 10)
 		a.User = "u"

@@ -56,7 +56,7 @@ func (e *Engine) Apply(now berth.Time, event Event) ([]change.Change, []change.E
 }
 
 // AppendApply is Apply, which appends to slices that may be used again for the next
-// call.
+// call. What the elements beyond their length refer to is used again too.
 func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, now berth.Time, event Event) ([]change.Change, []change.Effect, error) {
 	if !now.Valid() || now < e.state.Now() {
 		return changes, effects, berth.Errorf(berth.Invalid, "now", "%d; must be at or after the engine's time, %d, and within ±2^42 s", now, e.state.Now())
@@ -162,16 +162,28 @@ func (e *Engine) emitOf(d *state.Entry, c change.Change) {
 }
 
 func (e *Engine) emitAbout(c change.Change, about state.Ref) {
-	if err := e.state.Fold(&c, about); err != nil {
+	e.changes = append(e.changes, c)
+	if err := e.state.Fold(&e.changes[len(e.changes)-1], about); err != nil {
 		panic("engine: " + string(c.Kind) + ": " + err.Error())
 	}
-	e.changes = append(e.changes, c)
 }
 
 // emitter is how the passes for jobs emit changes.
 type emitter struct{ engine *Engine }
 
 func (x emitter) Emit(c change.Change, about state.Ref) { x.engine.emitAbout(c, about) }
+func (x emitter) Accepted() *berth.Reservation          { return x.engine.accepted() }
+
+// accepted returns room for the reservation of the next change: that of a change
+// which the caller has given back in the same place.
+func (e *Engine) accepted() *berth.Reservation {
+	if n := len(e.changes); n < cap(e.changes) {
+		if r := e.changes[:n+1][n].Reservation; r != nil {
+			return r
+		}
+	}
+	return new(berth.Reservation)
+}
 
 // apply applies an event at its moment.
 func (e *Engine) apply(event *Event) error {
@@ -187,7 +199,7 @@ func (e *Engine) apply(event *Event) error {
 	case EventModify:
 		return e.modify(event.ID, event.Request)
 	case EventExtend:
-		return e.extend(event.ID, event.Until)
+		return e.extend(event.ID, event.Until, event.Role)
 	case EventCheckIn:
 		return e.checkIn(event.ID)
 	case EventRelocate:

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -283,6 +284,20 @@ func TestBadConfig(t *testing.T) {
 		{"choice", func(c *engine.Config) { c.Choice = "any" }, "choice"},
 		{"horizon", func(c *engine.Config) { c.Horizon = "far" }, "horizon"},
 		{"calendar", func(c *engine.Config) { c.Calendar = "abacus" }, "calendar"},
+		{"negative storage", func(c *engine.Config) { c.Sites[0].StorageMB = -1 }, "storage_mb"},
+		{"negative bandwidth", func(c *engine.Config) { c.Sites[0].Link.KilobytesPerSecond = -1 }, "kb_per_second"},
+		{"endless delay", func(c *engine.Config) { c.Sites[0].Link.DelayMS = math.MaxInt64 }, "delay_ms"},
+		{"negative licences", func(c *engine.Config) { c.Sites[0].Software = []berth.Software{{Name: "a", Licences: -1}} }, "licences"},
+		{"partition of no pool", func(c *engine.Config) { c.Sites[0].Partitions = []berth.Partition{{Name: "x", Pool: "y"}} }, "partitions"},
+		{"partition beyond its pool", func(c *engine.Config) {
+			c.Sites[0].Partitions = []berth.Partition{{Name: "x", Pool: "pool", PEs: berth.PEsOf(4)}}
+		}, "partitions"},
+		{"negative limit", func(c *engine.Config) {
+			c.Sites[0].Partitions = []berth.Partition{{Name: "x", Pool: "pool", MaxNPE: -1}}
+		}, "partitions"},
+		{"negative limit", func(c *engine.Config) { c.Limits = policy.Limits{{Name: policy.LimitActive, Value: -2}} }, "limits"},
+		{"a limit that is none", func(c *engine.Config) { c.Limits = policy.Limits{{Name: "weight", Value: 2}} }, "limits"},
+		{"a share above all", func(c *engine.Config) { c.Limits = policy.Limits{{Name: policy.LimitShare, Value: 1001}} }, "limits"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := onePool(4, berth.Early)
@@ -438,4 +453,16 @@ func TestSitesNeedANameAndAPool(t *testing.T) {
 		_, err := engine.New(engine.Config{Sites: []berth.Site{site}})
 		wantCode(t, err, berth.Invalid, "sites")
 	}
+}
+
+// A request that is missing is an error, wherever one is asked for.
+func TestMissingRequestIsAnError(t *testing.T) {
+	e := newEngine(t, onePool(4, berth.Early))
+	submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 1, 10))
+	for _, event := range []engine.Event{engine.Submit(nil), engine.SubmitGiven(nil), engine.Modify(nil)} {
+		_, _, err := e.Apply(0, event)
+		wantCode(t, err, berth.Invalid, "request")
+	}
+	_, err := e.Offers(nil, 1)
+	wantCode(t, err, berth.Invalid, "request")
 }

@@ -51,6 +51,9 @@ type Event struct {
 	From     berth.Time       `json:"from,omitempty"`  // Down, 0 for now
 	Until    berth.Time       `json:"until,omitempty"` // Extend; Down, 0 if the end is not known
 	Forecast *berth.Forecast  `json:"forecast,omitempty"`
+	// Role is that of who asks, by which limits are chosen: Extend. Submit and Modify
+	// have it in the request.
+	Role string `json:"role,omitempty"`
 
 	given bool // the request is the engine's
 }
@@ -77,11 +80,22 @@ func Confirm(id string) Event { return Event{Kind: EventConfirm, ID: id} }
 // Modify asks for another request in place of that of a reservation that has not
 // started; id, kind and user stay. It is atomic: if it is refused, the reservation
 // stays as it is.
-func Modify(r *berth.Request) Event { return Event{Kind: EventModify, ID: r.ID, Request: r} }
+func Modify(r *berth.Request) Event {
+	event := Event{Kind: EventModify, Request: r}
+	if r != nil {
+		event.ID = r.ID
+	}
+	return event
+}
 
 // Extend asks that a reservation lasts until a later time.
 func Extend(id string, until berth.Time) Event {
 	return Event{Kind: EventExtend, ID: id, Until: until}
+}
+
+// ExtendFor is Extend asked for by a role.
+func ExtendFor(role, id string, until berth.Time) Event {
+	return Event{Kind: EventExtend, ID: id, Until: until, Role: role}
 }
 
 // CheckIn says that an active reservation is in use.

@@ -232,7 +232,7 @@ func TestRandomMatch(t *testing.T) {
 
 func TestQuota(t *testing.T) {
 	config := onePool(8, berth.Early)
-	config.Quota = policy.Quota{Reservations: 2, PESeconds: 50}
+	config.Limits = quotas(2, 50)
 	e := newEngine(t, config)
 	of := func(user string, r berth.Request) berth.Request {
 		r.User = user

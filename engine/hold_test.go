@@ -90,6 +90,39 @@ func TestImmediateRequestsQueue(t *testing.T) {
 	}
 }
 
+// A confirmation after the start counts as check-in for that start alone: a reservation
+// that gets a later one in the same moment is given up if it is not used then.
+func TestLateConfirmationIsNoCheckInForALaterStart(t *testing.T) {
+	pool := berth.PoolID("cm5", "pool")
+	request := func(ready berth.Time) *berth.Request {
+		r := berth.Rigid("a", 0, ready, 500, 1, 50)
+		r.Hold, r.NoShow = 100, 5
+		return &r
+	}
+	for name, move := range map[string]engine.Event{
+		"modified":  engine.Modify(request(100)),
+		"relocated": engine.Relocate("a", pool, berth.PEsOf(0)),
+		"displaced": engine.Down(berth.Outage{Resource: pool, PEs: berth.PEsOf(0)}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, onePool(2, berth.Early))
+			submit(t, e, 0, *request(10))
+			submit(t, e, 0, berth.Rigid("b", 0, 10, 100, 1, 90))
+			apply(t, e, 20, engine.Confirm("a"))
+			apply(t, e, 20, move)
+			if got := at(t, e, "a"); !strings.HasPrefix(got, "confirmed 1x[100,150)") {
+				t.Fatalf("it is %s", got)
+			}
+			if got := kinds(apply(t, e, 104, engine.Wake())); !strings.Contains(got, "started:a") {
+				t.Fatalf("it does not start: %s", got)
+			}
+			if got := kinds(apply(t, e, 105, engine.Wake())); got != "advanced no_show:a" {
+				t.Errorf("unused for 5 s: %s", got)
+			}
+		})
+	}
+}
+
 // The workload management system shows who waits, who runs and how full each
 // site is (Sahakyan and Petrosyan, section 4: submit, status, cancel).
 func TestVisibleState(t *testing.T) {

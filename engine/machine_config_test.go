@@ -88,6 +88,7 @@ func (d dice) newSetup() *setup {
 	}
 	s.weights[engine.EventSubmit] = pick(d, 8, 12)
 	s.weights[engine.EventWake] = 1
+	s.weights[engine.EventCancel] = max(1, s.weights[engine.EventCancel])
 	s.weights[engine.EventSettle] = pick(d, 0, 0, 1)
 	for _, one := range about {
 		s.bend(d, one)
@@ -175,16 +176,16 @@ func (d dice) newConfig(about [2]theme) engine.Config {
 		}
 	}
 	if d.chance(40) {
-		c.Quota.Reservations = d.between(2, 5)
+		c.Limits = append(c.Limits, policy.Limit{Name: policy.LimitActive, Value: int64(d.between(2, 5))})
 	}
 	if d.chance(40) {
-		c.Quota.PESeconds = int64(d.between(20, 80))
+		c.Limits = append(c.Limits, policy.Limit{Name: policy.LimitPESeconds, Value: int64(d.between(20, 80))})
 	}
 	if slices.Contains(about[:], ofData) && c.Staging == engine.StagingNone {
 		c.Staging = engine.StagingBefore
 	}
 	if c.Staging != engine.StagingNone && d.chance(60) {
-		c.Uplink = pick(d, int64(700), 1500, 3000, 3<<20)
+		c.Uplink = pick(d, int64(700), 1500, 3000, 3<<20+1)
 	}
 	c.Immediate = pick(d, "", engine.ImmediateRefuse, engine.ImmediateQueue)
 	c.Preempt = d.chance(35)
@@ -286,7 +287,7 @@ func (d dice) newSite(name string, managed bool) berth.Site {
 		}
 	}
 	if d.chance(60) {
-		s.StorageMB = pick(d, int64(3), 6, 9, 3<<20)
+		s.StorageMB = pick(d, int64(3), 6, 9, 3<<20+1)
 	}
 	if d.chance(80) {
 		s.Link = berth.Link{DelayMS: pick(d, int64(0), 500, 2000), KilobytesPerSecond: pick(d, int64(0), 700, 1500, 3000)}

@@ -402,7 +402,9 @@ func (d *drawer) require(r *berth.Request, pool int) {
 	if d.chance(ws.storage) {
 		r.StorageMB = int64(d.between(1, 4))
 		if site.StorageMB > 0 {
-			r.StorageMB = min(r.StorageMB, site.StorageMB)
+			if r.StorageMB = min(r.StorageMB, site.StorageMB); d.chance(10) {
+				r.StorageMB = site.StorageMB
+			}
 		}
 	}
 	if d.chance(ws.partition) {
@@ -471,14 +473,15 @@ func (d *drawer) job(id string, at berth.Time) *berth.Request {
 // avoid draws PEs that a reservation cannot have: mostly some of its own.
 func (d *drawer) avoid(id string) engine.Event {
 	event := engine.Event{Kind: engine.EventRelocate, ID: id}
-	if p := d.m.byID[id]; p != nil && d.chance(85) {
-		a := pick(d.dice, p.allotments...)
-		event.Resource = a.Resource
-		if mask := bits(a.PEs); mask != 0 {
+	if p := d.m.byID[id]; p != nil && d.chance(95) {
+		numbered := slices.DeleteFunc(slices.Clone(p.allotments), func(a berth.Allotment) bool { return a.PEs.Empty() })
+		if len(numbered) > 0 {
+			a := pick(d.dice, numbered...)
+			mask := bits(a.PEs)
 			if some := mask & d.Uint64(); some != 0 {
 				mask = some
 			}
-			event.PEs = setOf(mask)
+			event.Resource, event.PEs = a.Resource, setOf(mask)
 			return event
 		}
 	}

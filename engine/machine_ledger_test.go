@@ -74,9 +74,17 @@ func (p *promise) missing() berth.Count {
 	return lack
 }
 
-// place gives a promise its allotments and what belongs to them.
+// hasAny reports whether a promise has one of the PEs that an event is about.
+func (p *promise) hasAny(event *engine.Event) bool {
+	return slices.ContainsFunc(p.allotments, func(a berth.Allotment) bool {
+		return a.Resource == event.Resource && bits(a.PEs)&bits(event.PEs) != 0
+	})
+}
+
+// place gives a promise its allotments and what belongs to them. It has not been used
+// there yet.
 func (p *promise) place(to, held []berth.Allotment, transfers []berth.Transfer) {
-	p.allotments, p.held, p.transit = slices.Clone(to), slices.Clone(held), false
+	p.allotments, p.held, p.transit, p.shown = slices.Clone(to), slices.Clone(held), false, false
 	p.move(transfers)
 }
 

@@ -97,6 +97,9 @@ func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) 
 	switch why {
 	case byAvoid:
 		w.from, w.apart = m.poolNamed(o.event.Resource), bits(o.event.PEs)
+		if !p.hasAny(o.event) {
+			m.fault("moved", "%q moves from %v to %v, and has none of the PEs %v of %v", p.id, old, c.Moved, o.event.PEs, o.event.Resource)
+		}
 	case byDelay:
 		if !m.inOverrun(o, p) {
 			m.fault("moved", "%q at %v is delayed, and not in the way", p.id, old)
@@ -206,22 +209,28 @@ func (m *model) stillStocked(r *room, p *promise) bool {
 }
 
 // moved notes the terms of a promise that has another place, which may be that of
-// another variant.
+// another variant. Which one is not known where several of a part come to the same there.
 func (m *model) moved(p *promise, w *want, why cause, other bool) {
+	of := &want{r: w.r, again: w.again}
+	changed, several := false, false
 	for i := range p.allotments {
 		a := &p.allotments[i]
 		p.length[i] = a.End.Sub(a.Start)
-		of := &want{r: w.r, again: w.again}
-		if length, known := m.lengthOf(of, i, berth.Variant{NPE: p.owed[i], Duration: p.standard[i]}, m.poolNamed(a.Resource)); a.NPE == p.owed[i] && (!known || p.extended || length == p.length[i]) {
-			continue
-		}
-		if at := slices.IndexFunc(p.request.Parts[i].Variants, func(v berth.Variant) bool {
+		is := func(v berth.Variant) bool {
 			length, known := m.lengthOf(of, i, v, m.poolNamed(a.Resource))
 			return v.NPE == a.NPE && (!known || length == p.length[i])
-		}); at >= 0 && other {
-			p.owed[i], p.standard[i] = a.NPE, p.request.Parts[i].Variants[at].Duration
+		}
+		variants := p.request.Parts[i].Variants
+		first := slices.IndexFunc(variants, is)
+		several = several || first >= 0 && slices.ContainsFunc(variants[first+1:], func(v berth.Variant) bool { return is(v) && v != variants[first] })
+		if is(berth.Variant{NPE: p.owed[i], Duration: p.standard[i]}) || a.NPE == p.owed[i] && p.extended {
+			continue
+		}
+		if first >= 0 && other {
+			p.owed[i], p.standard[i], changed = a.NPE, variants[first].Duration, true
 		}
 	}
+	p.vague = p.vague || changed && several
 	if why == byDelay {
 		p.deadline = max(p.deadline, p.lastEnd())
 	}
@@ -297,7 +306,7 @@ func (m *model) judgeFailed(o *occasion, c *change.Change, p *promise) {
 	for i := range p.allotments {
 		a := &p.allotments[i]
 		pool := m.poolNamed(a.Resource)
-		if !p.over[i] && m.outages.at(pool, m.now)&bits(a.PEs) != 0 {
+		if !p.over[i] && a.End > m.now && m.outages.at(pool, m.now)&bits(a.PEs) != 0 {
 			return
 		}
 	}
@@ -570,6 +579,9 @@ func (m *model) judgeKept(o *occasion, c *change.Change, p *promise) {
 		m.judgeNotProlonged(o, c, p)
 	case kind == engine.EventRelocate:
 		w.from, w.apart = m.poolNamed(o.event.Resource), bits(o.event.PEs)
+		if !p.hasAny(o.event) {
+			m.fault("told", "%q at %v is kept, and has none of the PEs %v of %v", p.id, p.allotments, o.event.PEs, o.event.Resource)
+		}
 		if p.state == berth.Active {
 			m.judgeNoExchange(w, p)
 			return
@@ -616,7 +628,7 @@ func (m *model) judgeNoPlace(w *want, p *promise, what string) {
 // names what is missing.
 func (m *model) judgeNotProlonged(o *occasion, c *change.Change, p *promise) {
 	a, until := &p.allotments[0], o.event.Until
-	r := m.fill(&m.scratch[0], nil, false)
+	r := m.fill(&m.scratch[0], nil, m.config.Preempt)
 	pool := m.poolNamed(a.Resource)
 	if m.roomFor(r, p, until) && until < m.now+span && m.permits(p.request, p.owed[0], until.Sub(a.Start), pool) &&
 		m.withinQuota(p.request.User, p, berth.Area(a.NPE, until.Sub(a.Start))) == yes {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // want is a question to the search: where all parts of a request can have room.
@@ -163,12 +164,12 @@ func (m *model) needs(w *want, site int) []need {
 	if w.r.Licences > 0 {
 		if row := program(of, w.r); row >= 0 {
 			if i := m.stock(berth.LicenceID(of.Name, &of.Software[row])); i >= 0 {
-				list = append(list, need{stock: i, units: units(int64(w.r.Licences), m.stocks[i].unit)})
+				list = append(list, need{stock: i, units: m.stocks[i].units(int64(w.r.Licences))})
 			}
 		}
 	}
 	if i := m.stock(berth.StorageID(of.Name)); i >= 0 && w.r.StorageMB > 0 {
-		n := need{stock: i, units: units(w.r.StorageMB, m.stocks[i].unit)}
+		n := need{stock: i, units: m.stocks[i].units(w.r.StorageMB)}
 		if m.config.Staging == engine.StagingBefore {
 			n.lead = m.arrives(w, site)
 		}
@@ -179,8 +180,6 @@ func (m *model) needs(w *want, site int) []need {
 	}
 	return list
 }
-
-func units(amount, unit int64) int64 { return (amount + unit - 1) / unit }
 
 // first returns the earliest start from a time on at which all parts find room; ok
 // is false if there is none within what the model sees.
@@ -312,11 +311,21 @@ const (
 	yes
 )
 
+// limitIn returns a limit of a configuration that limits everyone alike, 0 for none.
+func limitIn(c *engine.Config, name policy.LimitName) int64 {
+	for _, l := range c.Limits {
+		if l.Name == name {
+			return l.Value
+		}
+	}
+	return 0
+}
+
 // withinQuota reports whether a user may have so many PE-seconds more, if a
 // promise of theirs is given up. A promise that lacks PEs can count as it is or
 // as it was promised.
 func (m *model) withinQuota(user string, but *promise, area int64) answer {
-	q := &m.config.Quota
+	mostLive, mostArea := limitIn(m.config, policy.LimitActive), limitIn(m.config, policy.LimitPESeconds)
 	if user == "" {
 		return yes
 	}
@@ -333,9 +342,9 @@ func (m *model) withinQuota(user string, but *promise, area int64) answer {
 		}
 	}
 	switch {
-	case q.Reservations > 0 && count >= q.Reservations, q.PESeconds > 0 && has > q.PESeconds:
+	case mostLive > 0 && int64(count) >= mostLive, mostArea > 0 && has > mostArea:
 		return no
-	case q.PESeconds > 0 && owed > q.PESeconds:
+	case mostArea > 0 && owed > mostArea:
 		return perhaps
 	}
 	return yes

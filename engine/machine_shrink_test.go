@@ -146,8 +146,10 @@ func simplerConfigs(c *engine.Config) []engine.Config {
 	add(func(c *engine.Config) { c.Trigger, c.Period = engine.TriggerOnArrival, 0 })
 	add(func(c *engine.Config) { c.Seed = 0 })
 	add(func(c *engine.Config) { c.Eager = nil })
-	add(func(c *engine.Config) { c.Quota = policy.Quota{} })
-	add(func(c *engine.Config) { c.Quota.Reservations = 0 })
+	add(func(c *engine.Config) { c.Limits = nil })
+	add(func(c *engine.Config) {
+		c.Limits = slices.DeleteFunc(slices.Clone(c.Limits), func(l policy.Limit) bool { return l.Name == policy.LimitActive })
+	})
 	add(func(c *engine.Config) { c.Staging = engine.StagingNone })
 	add(func(c *engine.Config) { c.Uplink = 0 })
 	add(func(c *engine.Config) { c.Immediate = "" })

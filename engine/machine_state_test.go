@@ -299,7 +299,7 @@ func (m *model) judgeUplink(p *promise) {
 		case at < 0 && (stock < 0 || t.End <= m.now || t.End >= berth.Forever):
 		case at < 0:
 			m.fault("uplink", "%q moves %+v, and holds nothing of the uplink", p.id, *t)
-		case int64(shares[at].NPE)*m.stocks[stock].unit*int64(t.End-t.Since) < t.Kilobytes:
+		case m.stocks[stock].carries(int64(shares[at].NPE))*int64(t.End-t.Since) < t.Kilobytes:
 			m.fault("uplink", "%q moves %+v, and holds %+v of the uplink", p.id, *t, shares[at])
 		default:
 			shares = slices.Delete(shares, at, at+1)

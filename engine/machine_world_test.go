@@ -29,6 +29,8 @@ type stockOf struct {
 	id   berth.ResourceID
 	size int64
 	unit int64
+	// amount is that of all units: the last is larger by what is left over.
+	amount int64
 }
 
 func newWorld(config *engine.Config) *world {
@@ -53,8 +55,26 @@ func newWorld(config *engine.Config) *world {
 func (w *world) addStock(id berth.ResourceID, amount int64) {
 	if amount > 0 && w.stock(id) < 0 {
 		unit := (amount + berth.MaxPEs - 1) / berth.MaxPEs
-		w.stocks = append(w.stocks, stockOf{id, amount / unit, unit})
+		w.stocks = append(w.stocks, stockOf{id, amount / unit, unit, amount})
 	}
+}
+
+// units returns how many units of the stock an amount takes: all of them for what is
+// left over too.
+func (s *stockOf) units(amount int64) int64 {
+	n := (amount + s.unit - 1) / s.unit
+	if amount <= s.amount {
+		return min(n, s.size)
+	}
+	return n
+}
+
+// carries returns the amount of so many units of the stock.
+func (s *stockOf) carries(n int64) int64 {
+	if n == s.size {
+		return s.amount
+	}
+	return n * s.unit
 }
 
 // stock returns the index of a stock, -1 if nothing limits it.
@@ -220,7 +240,7 @@ func (w *world) transfer(site int, f *berth.Forecast, r *berth.Request, from ber
 		d += berth.Duration((kilobytes + link.KilobytesPerSecond - 1) / link.KilobytesPerSecond)
 	}
 	if i := w.stock(berth.UplinkID()); i >= 0 {
-		whole := w.stocks[i].size * w.stocks[i].unit
+		whole := w.stocks[i].amount
 		d = max(d, delay+berth.Duration((kilobytes+whole-1)/whole))
 	}
 	return d

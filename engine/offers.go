@@ -44,6 +44,9 @@ type Offer struct {
 // less. The list is empty if no place is possible. The engine does not change, and the
 // caller owns the offers. The error is of code Invalid and concerns the request.
 func (e *Engine) Offers(r *berth.Request, most int) ([]Offer, error) {
+	if r == nil {
+		return nil, berth.Errorf(berth.Invalid, "request", "missing")
+	}
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (e *Engine) strike(o *berth.Outage, vacated []*state.Entry) {
 	var outlives []*state.Entry
 	for _, d := range e.state.Entries() {
 		switch {
-		case d.State() != berth.Active || !runsOn(d, o):
+		case d.State() != berth.Active || !e.holdsAny(d, o.Resource, o.PEs):
 		case e.outlives(d):
 			outlives = append(outlives, d)
 		default:
@@ -95,11 +95,11 @@ func (e *Engine) strike(o *berth.Outage, vacated []*state.Entry) {
 	}
 }
 
-// runsOn reports whether a part of an active reservation has one of the PEs of an
-// outage.
-func runsOn(d *state.Entry, o *berth.Outage) bool {
+// holdsAny reports whether a part of a reservation that is not over holds one of some
+// PEs of a pool.
+func (e *Engine) holdsAny(d *state.Entry, pool berth.ResourceID, pes berth.PESet) bool {
 	for part := range d.Parts() {
-		if a := d.Part(part); a.Resource == o.Resource && d.Holds(part) && a.PEs.Overlap(o.PEs) > 0 {
+		if a := d.Part(part); a.Resource == pool && d.Holds(part) && a.End > e.state.Now() && a.PEs.Overlap(pes) > 0 {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -120,5 +121,27 @@ func TestOutagesCanBeLeftEarly(t *testing.T) {
 	}
 	if all := len(slices.Collect(e.Outages())); n != 1 || all != 2 {
 		t.Errorf("%d of %d outages were looked at, want 1 of 2", n, all)
+	}
+}
+
+// Work whose time is over when an outage begins has ended, whatever the order of the
+// instant.
+func TestWorkThatIsOverDoesNotFailWithItsPEs(t *testing.T) {
+	pool := berth.PoolID("cm5", "pool")
+	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
+		for _, managed := range []bool{false, true} {
+			config := onePool(2, binding)
+			config.Instant = []string{"capacity", "end", "expiry", "arrival", "period", "start"}
+			config.Sites[0].Managed = managed
+			e := newEngine(t, config)
+			submit(t, e, 0, berth.Rigid("a", 0, 0, 10, 2, 10))
+			submit(t, e, 0, job("j", 0, 2, 10))
+			apply(t, e, 5, engine.Wake())
+			changes := apply(t, e, 10, engine.Down(berth.Outage{Resource: pool, PEs: berth.PEsOf(0)}))
+			changes = append(changes, apply(t, e, 10, engine.Wake())...)
+			if got := kinds(changes); !strings.Contains(got, "went_down") || !strings.Contains(got, "ended:a") || strings.Contains(got, "failed") || strings.Contains(got, "resized") {
+				t.Errorf("%s, managed: %t: %s", binding, managed, got)
+			}
+		}
 	}
 }

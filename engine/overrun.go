@@ -33,7 +33,13 @@ func (e *Engine) endReached(d *state.Entry, part int) {
 	case cut:
 		e.emitOf(d, change.Change{Kind: change.Preempted, Request: rest})
 	case !e.runOn(d):
+		moving := d.Moving(e.state.Now())
 		e.emitOf(d, change.Change{Kind: change.Ended, Part: part})
+		if !moving { // its time is over: it gives nothing back
+			e.repairBegun()
+			e.retry()
+			return
+		}
 	}
 	e.freed()
 }

@@ -71,33 +71,31 @@ func (e *Engine) relocate(event *Event) error {
 	case binding == berth.Late:
 		return berth.Errorf(berth.Invalid, "pes", "%q; the PEs of pool %s of %s have no numbers before they start", event.PEs, event.Resource.Name, event.Resource.Site)
 	}
-	if d.State() == berth.Active {
+	switch {
+	case !e.holdsAny(d, event.Resource, event.PEs):
+		return nil
+	case d.State() == berth.Active:
 		e.exchange(d, event)
 		return nil
 	}
 	found, refusal := e.finder.Place(place.Want{Again: d, Pool: event.Resource, Avoid: event.PEs})
-	switch {
-	case refusal != nil:
+	if refusal != nil {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: &berth.Refusal{
 			Reason: berth.RefusedConflict, Resource: event.Resource, Wanted: refusal.Wanted, Nearest: refusal.Nearest,
 		}})
-	case !samePlace(d, found.Allotments):
-		e.move(d, &found)
-		e.freed()
+		return nil
 	}
+	e.move(d, &found)
+	e.freed()
 	return nil
 }
 
 // exchange replaces PEs that a managed site does not give to a reservation that has
 // started and is not in use yet, by as many as are free.
 func (e *Engine) exchange(d *state.Entry, event *Event) {
-	a := d.Part(0)
-	if a.Resource != event.Resource || a.PEs.Overlap(event.PEs) == 0 || a.End <= e.state.Now() {
-		return
-	}
 	grown := e.finder.Grown(d, event.PEs, nil)
 	if grown.NPE == 0 {
-		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: &berth.Refusal{Reason: berth.RefusedConflict, Resource: event.Resource, Wanted: a.NPE}})
+		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: &berth.Refusal{Reason: berth.RefusedConflict, Resource: event.Resource, Wanted: d.Part(0).NPE}})
 		return
 	}
 	e.resize(d, &grown)
@@ -105,20 +103,9 @@ func (e *Engine) exchange(d *state.Entry, event *Event) {
 	e.retry()
 }
 
-// samePlace reports whether a reservation has these allotments.
-func samePlace(d *state.Entry, allotments []berth.Allotment) bool {
-	for part := range allotments {
-		a, b := d.Part(part), &allotments[part]
-		if a.Resource != b.Resource || a.Start != b.Start || a.End != b.End || a.NPE != b.NPE || !a.PEs.Equal(b.PEs) {
-			return false
-		}
-	}
-	return true
-}
-
 // extend lets a reservation, started or not, last until a later end, on the PEs that
 // it has. The end of its window goes with it.
-func (e *Engine) extend(id string, until berth.Time) error {
+func (e *Engine) extend(id string, until berth.Time, role string) error {
 	d, err := e.promised(id)
 	switch {
 	case err != nil:
@@ -128,13 +115,13 @@ func (e *Engine) extend(id string, until berth.Time) error {
 	case until <= d.End() || until <= e.state.Now() || !until.Valid():
 		return berth.Errorf(berth.Invalid, "until", "%d; it must be after the end, %d, and before 2^42", until, d.End())
 	}
-	if refusal := e.finder.Extension(d, until); refusal != nil {
+	if refusal := e.finder.Extension(d, until, role); refusal != nil {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
 		return nil
 	}
 	extra := d.Part(0)
 	extra.Start, extra.End = max(extra.End, e.state.Now()), until
-	e.jobs.MakeWay([]berth.Allotment{extra})
+	e.makeRoom([]berth.Allotment{extra})
 	e.emitOf(d, change.Change{Kind: change.Extended, Until: until})
 	e.repair(nil) // what it lacks may be there until then
 	return nil

@@ -2,12 +2,12 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
-	"github.com/berth-hpc/berth/policy"
 )
 
 // at says where the only part of a live reservation is.
@@ -150,7 +150,7 @@ func TestProlong(t *testing.T) {
 // A longer reservation counts for its user's quota.
 func TestProlongWithinTheQuota(t *testing.T) {
 	config := onePool(4, berth.Late)
-	config.Quota = policy.Quota{Reservations: 1, PESeconds: 50}
+	config.Limits = quotas(1, 50)
 	e := newEngine(t, config)
 	r := berth.Rigid("a", 0, 10, 20, 4, 10)
 	r.User = "u"
@@ -302,5 +302,67 @@ func TestExtendedReservationIsRepaired(t *testing.T) {
 	apply(t, e, 8, engine.Extend("r", 13))
 	if r, live := e.Reservation("r"); !live || r.Missing != 0 || r.End() != 13 {
 		t.Errorf("it is live: %t, until %d, and lacks %d PEs", live, r.End(), r.Missing)
+	}
+}
+
+// A reservation without any of the PEs that its site does not give it stays where it
+// is, and nothing is refused: a hold whose start has passed does not begin again, and one
+// that lacks PEs lacks no more of them.
+func TestRelocateLeavesThoseWithoutThePEsAlone(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		hold  berth.Duration
+		now   berth.Time
+		lost  berth.PESet
+		avoid berth.PESet
+		want  string
+	}{
+		{"held beyond its start", 100, 15, berth.PESet{}, berth.PEsOf(3), "held 2x[10,20) 0-1"},
+		{"degraded", 0, 5, berth.PEsOf(1, 2, 3), berth.PEsOf(1), "degraded 1x[10,20) 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := onePool(4, berth.Early)
+			config.Sites[0].Managed = true
+			e := newEngine(t, config)
+			r := berth.Rigid("a", 0, 10, 40, 2, 10)
+			r.Hold = c.hold
+			submit(t, e, 0, r)
+			pool := berth.PoolID("cm5", "pool")
+			if !c.lost.Empty() {
+				apply(t, e, 1, engine.Down(berth.Outage{Resource: pool, PEs: c.lost}))
+			}
+			if got := at(t, e, "a"); got != c.want {
+				t.Fatalf("it is %s, want %s", got, c.want)
+			}
+			if got := kinds(apply(t, e, c.now, engine.Relocate("a", pool, c.avoid))); got != "advanced" {
+				t.Errorf("without PE %v: %s", c.avoid, got)
+			}
+			if got := at(t, e, "a"); got != c.want {
+				t.Errorf("then it is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What has begun and lacks PEs gets those of work that ends at its limit, though that
+// gives nothing back: they are free for the rest of its time only now.
+func TestDegradedReservationGetsPEsWhenWorkEndsAtItsLimit(t *testing.T) {
+	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
+		config := onePool(3, binding)
+		config.Sites[0].Managed = true
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("a", 0, 10, 100, 2, 90))
+		submit(t, e, 0, berth.Rigid("x", 0, 10, 50, 1, 40))
+		apply(t, e, 20, engine.Wake())
+		apply(t, e, 20, engine.Down(berth.Outage{Resource: berth.PoolID("cm5", "pool"), PEs: berth.PEsOf(1)}))
+		if got := at(t, e, "a"); got != "active 1x[10,100) 0" {
+			t.Fatalf("%s: without PE 1 a is %s", binding, got)
+		}
+		if got := kinds(apply(t, e, 50, engine.Wake())); !strings.HasPrefix(got, "advanced ended:x resized:a") {
+			t.Errorf("%s: at the limit of x: %s", binding, got)
+		}
+		if got := at(t, e, "a"); got != "active 2x[10,100) 0,2" {
+			t.Errorf("%s: then a is %s", binding, got)
+		}
 	}
 }

@@ -117,3 +117,28 @@ func TestYieldingJobStartsWhereItRunsLongest(t *testing.T) {
 		}
 	}
 }
+
+// Running jobs yield to a longer reservation as they do to a new or modified one, no
+// more of them than it needs. The length for which there is room is that without them.
+func TestJobsYieldToAnExtension(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Preempt = true
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 2, 10))
+	submit(t, e, 0, job("i", 0, 1, 100))
+	submit(t, e, 0, job("j", 0, 1, 100))
+	submit(t, e, 15, berth.Rigid("b", 15, 20, 60, 1, 40))
+	submit(t, e, 15, berth.Rigid("c", 15, 40, 50, 2, 10))
+	changes := apply(t, e, 15, engine.Extend("a", 50))
+	if got := kinds(changes); got != "change_refused:a" || changes[0].Refusal.Nearest.Duration != 20 {
+		t.Fatalf("beside b and c: %s %+v", got, changes[0].Refusal)
+	}
+	if got := kinds(apply(t, e, 15, engine.Extend("a", 30))); got != "shortened:j extended:a" {
+		t.Fatalf("beside b and two jobs: %s", got)
+	}
+	for id, end := range map[string]berth.Time{"i": 100, "j": 20} {
+		if r, _ := e.Reservation(id); r.State != berth.Active || r.End() != end {
+			t.Errorf("job %s is %s until %d, want %d", id, r.State, r.End(), end)
+		}
+	}
+}

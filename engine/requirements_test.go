@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -188,5 +189,38 @@ func TestNoCommonPEsAreNone(t *testing.T) {
 	}
 	if after, _ := e.Reservation("r"); !after.Allotments[0].PEs.Equal(before.Allotments[0].PEs) || after.Allotments[0].Resource != berth.PoolID("b", "p") {
 		t.Errorf("it has %+v", after.Allotments)
+	}
+}
+
+// A stock larger than its calendar is counted in larger units. A request can take the
+// whole of it though the last unit is not full, alone and whatever the matcher, and no
+// more than that.
+func TestWholeOfALargeStockCanBeTaken(t *testing.T) {
+	const storage, licences = 10_000_007, 3_000_001
+	for _, match := range []string{"best-key", "ajsm"} {
+		t.Run(match, func(t *testing.T) {
+			config := onePool(4, berth.Early)
+			config.Match = match
+			config.Sites[0].StorageMB = storage
+			config.Sites[0].Software = []berth.Software{{Name: "solver", Licences: licences}}
+			e := newEngine(t, config)
+			var got []string
+			ask := func(id string, now berth.Time, storage int64, licences berth.Count) {
+				r := berth.Rigid(id, now, now, 15, 1, 10)
+				r.Software, r.Licences, r.StorageMB = "solver", licences, storage
+				got = append(got, kinds(submit(t, e, now, r)), kinds(apply(t, e, now, engine.Wake())))
+			}
+			ask("more", 0, storage+1, licences)
+			ask("whole", 0, storage, licences)
+			ask("rest", 1, 1, 0)
+			got = append(got, kinds(apply(t, e, 9, engine.Wake())))
+			all := strings.Join(got, " ")
+			if !strings.Contains(all, "refused:more") || !strings.Contains(all, "accepted:whole") || !strings.Contains(all, "started:whole") {
+				t.Errorf("%s", all)
+			}
+			if strings.Contains(all, "accepted:rest") {
+				t.Errorf("beside the whole there is a rest: %s", all)
+			}
+		})
 	}
 }

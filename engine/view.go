@@ -195,3 +195,34 @@ func (e *Engine) LastEffect() (number uint64) {
 	}
 	return number
 }
+
+// Usage is what a user has that is not over.
+type Usage struct {
+	Open      int   // requests, jobs and reservations, pending ones included
+	Live      int   // reservations
+	PESeconds int64 // of those, as promised
+	Pools     []PoolUse
+}
+
+// PoolUse is the most PEs of a pool that are promised to a user at any one time.
+type PoolUse struct {
+	Resource berth.ResourceID
+	PEs      berth.Count // of the pool
+	Peak     berth.Count
+}
+
+// Usage returns what a user has, with all pools in the order of the configuration. It
+// is empty but for them if the configuration has no limits. Cost: O(n log n) for what the
+// user has, for each pool.
+func (e *Engine) Usage(user string) Usage {
+	u := e.state.Usage(user)
+	usage := Usage{Open: e.state.Open(user), Live: u.Reservations, PESeconds: u.PESeconds}
+	for i := range e.config.Sites {
+		site := &e.config.Sites[i]
+		for k := range site.Pools {
+			id := berth.PoolID(site.Name, site.Pools[k].Name)
+			usage.Pools = append(usage.Pools, PoolUse{Resource: id, PEs: site.Pools[k].PEs, Peak: e.finder.Peak(user, id)})
+		}
+	}
+	return usage
+}

@@ -83,6 +83,9 @@ func (t Trials) Each(model Model, s *Series, see func(Trial)) {
 // mean of 0 or more, a forecast below 0 counts as 0 unless a negative value came.
 func (t Trials) Evaluate(model Model, s *Series) []Score {
 	scores := make([]Score, len(t.Horizons))
+	for i, h := range t.Horizons {
+		scores[i].Horizon = h
+	}
 	z, _ := Quantile(t.Level)
 	t.Each(model, s, func(trial Trial) {
 		truth := outcome{
@@ -90,7 +93,6 @@ func (t Trials) Evaluate(model Model, s *Series) []Score {
 			step: averageStep(trial.Known), level: average(tail(trial.Known, arimaLength)),
 		}
 		for i, h := range t.Horizons {
-			scores[i].Horizon = h
 			if h <= len(trial.Coming) {
 				scores[i].add(&truth, trial.Steps, z)
 			}

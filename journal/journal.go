@@ -120,10 +120,14 @@ type Compactor interface {
 	// Begin returns the place before the first record kept: the zero value if
 	// nothing was dropped.
 	Begin(ctx context.Context) (Position, error)
-	// Compact drops all records up to a number, and the snapshots before it.
-	// There must be an undamaged snapshot of exactly that number, which from
-	// then on is where the chain begins; else it is a Conflict.
+	// Compact drops all records up to a number, and the snapshots before it, and
+	// gives their room back. There must be an undamaged snapshot of exactly that
+	// number, which from then on is where the chain begins and is kept as long as
+	// it is; else it is a Conflict. It may take its time and lets Append go on; what
+	// is cut short is done by the next call.
 	Compact(ctx context.Context, upTo uint64) error
+	// Size returns how many bytes the journal takes.
+	Size() (int64, error)
 }
 
 // Store is a log with snapshots.

@@ -159,5 +159,5 @@ var _ Appender = Log(nil)
 // NotKept returns the error of Read and Append for a record that is no longer
 // kept, because the journal begins after first.
 func NotKept(number uint64, begin Position) error {
-	return berth.Errorf(berth.NotFound, "number", "record %d is no longer kept; the journal begins after record %d", number, begin.Number)
+	return berth.Errorf(berth.NotFound, "number", "record %d is no longer kept; the first record kept is %d", number, begin.Number+1)
 }

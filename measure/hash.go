@@ -40,7 +40,11 @@ func appendDecision(b []byte, line *berth.Line) []byte {
 	b = appendText(b, line.Site)
 	b = appendTime(b, line.Start)
 	b = appendTime(b, line.End)
-	return appendText(b, line.PEs.String())
+	if line.PEs.Empty() {
+		return append(b, "\t-"...)
+	}
+	b, _ = line.PEs.AppendText(append(b, '\t')) // which never fails
+	return b
 }
 
 // Sum returns the hash of the lines so far in hexadecimal digits. More lines

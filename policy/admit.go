@@ -49,18 +49,3 @@ func (c *Eager) Idle(booked, total int64) bool {
 	limitHi, limitLo := bits.Mul64(uint64(total), uint64(c.K2))
 	return hi < limitHi || (hi == limitHi && lo <= limitLo)
 }
-
-// Quota limits what one user may hold at once. Zero fields are no limit.
-type Quota struct {
-	Reservations int   `json:"reservations,omitempty"` // live ones
-	PESeconds    int64 `json:"pe_seconds,omitempty"`   // of live reservations, as promised
-}
-
-// Allows reports whether a user with that many reservations and PE-seconds may have
-// one more reservation, of extra PE-seconds.
-func (q *Quota) Allows(reservations int, peSeconds, extra int64) bool {
-	if q.Reservations > 0 && reservations >= q.Reservations {
-		return false
-	}
-	return q.PESeconds == 0 || peSeconds <= q.PESeconds-extra
-}

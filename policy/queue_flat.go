@@ -81,4 +81,6 @@ func (q *flat) Round(berth.Time) iter.Seq[Pending] {
 }
 
 // Discards implements Queue: there are none.
-func (q *flat) Discards(berth.Time) iter.Seq[Pending] { return func(func(Pending) bool) {} }
+func (q *flat) Discards(berth.Time) iter.Seq[Pending] { return nothing }
+
+func nothing(func(Pending) bool) {}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-hpc/berth/internal/realdata"
 	"github.com/berth-hpc/berth/internal/sweep"
+	"github.com/berth-hpc/berth/internal/withparent"
 )
 
 var update = flag.Bool("update", false, "write the verdicts found to testdata")
@@ -92,6 +93,7 @@ func TestReproduceAll(t *testing.T) {
 	}
 	all := filepath.Join(folder, "all")
 	cmd := exec.Command(binary, "reproduce", "all", "--scale", "quick", "--data", data, "--out", all, "-o", "csv")
+	cmd.SysProcAttr = withparent.Attr()
 	var printed, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &said
 	if err := cmd.Run(); err != nil || said.Len() > 0 {

@@ -17,6 +17,9 @@ type wanted struct {
 	now    berth.Time
 	wishes []wish // by start
 	effect uint64 // number of the last effect that it answers
+	// moved are the promises that are not over and of which a reservation is at the
+	// site that is not wanted, with their ids.
+	moved map[promise]string
 }
 
 // wish is one promise as it should be at a site.
@@ -37,12 +40,12 @@ func (w *wanted) reservations() []site.Reservation {
 	return list
 }
 
-// wanted returns what should be real at a site by now: what runs, and what
-// starts within the horizon.
+// wanted returns what should be real at a site by now: what runs, what starts
+// within the horizon, and what was prepared before that.
 //
 // A promise that has changed since it was made real has another name, and its
-// old reservation goes, with all that runs in it. One that is in use is changed
-// in place instead, and goes on under the name that it has.
+// old reservation goes. One that is in use, or in which tasks wait, is changed in
+// place instead, and goes on under the name that it has.
 func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	inUse := map[promise]site.Name{}
 	for i := range state.Ours {
@@ -51,20 +54,66 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 			inUse[p] = name
 		}
 	}
+	waiting := k.tasksWait(state)
 	w := wanted{now: h.clock()}
-	for r := range h.core.engine.Due(k.name, w.now.Add(k.manager.Horizon)) {
-		wish, some := k.wish(&r)
+	add := func(r *berth.Reservation) {
+		wish, some := k.wish(r)
 		if !some {
-			continue
+			return
 		}
 		if name, used := inUse[wish.promise]; used && wish.active {
 			wish.Name = name
+		} else if name := waiting[wish.promise]; name != "" {
+			wish.Name = name
 		}
+		k.mine[wish.promise] = true
 		w.wishes = append(w.wishes, wish)
 	}
-	slices.SortStableFunc(w.wishes, func(a, b wish) int { return cmp.Compare(a.Start, b.Start) })
+	wished := map[promise]bool{}
+	for r := range h.core.engine.Due(k.name, w.now.Add(k.manager.Horizon)) {
+		add(&r)
+		if len(waiting)+len(k.early) > 0 {
+			wished[k.promise(r.Request.ID)] = true
+		}
+	}
+	for _, r := range h.earlyOnes(k, waiting, wished) {
+		add(&r)
+	}
+	slices.SortStableFunc(w.wishes, func(a, b wish) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id)) })
 	w.effect = h.core.lastEffect()
+	w.moved = h.moved(k, state, &w)
 	return w
+}
+
+// moved returns the promises that are not over and of which the site has a
+// reservation that is not wanted. Cost: O(live reservations) if anything there is
+// not wanted.
+func (h *Host) moved(k *keeper, state *site.State, w *wanted) map[promise]string {
+	wishes := w.names()
+	unwanted := map[promise]bool{}
+	for i := range state.Ours {
+		if name := site.Name(state.Ours[i].Name); !wishes[name] {
+			unwanted[k.promiseOf(name)] = true
+		}
+	}
+	if len(unwanted) == 0 {
+		return nil
+	}
+	moved := map[promise]string{}
+	for r := range h.core.engine.Due(k.name, berth.Forever) {
+		if p := k.promise(r.Request.ID); unwanted[p] {
+			moved[p] = r.Request.ID
+		}
+	}
+	return moved
+}
+
+func (w *wanted) names() map[site.Name]bool {
+	names := make(map[site.Name]bool, len(w.wishes))
+	for i := range w.wishes {
+		names[w.wishes[i].Name] = true
+	}
+	return names
 }
 
 // wish returns a promise as it should be at the site; ok is false if nothing of
@@ -142,7 +191,9 @@ type arranging struct {
 	booker   site.Booker
 	many     site.ManyBooker // nil if the site can make only one at a time
 	launcher site.Launcher   // nil if it starts things by itself
+	carrier  site.Carrier    // nil if jobs come through the service alone
 	have     map[site.Name]*site.Booking
+	emptying []site.Name // reservations of promises that are elsewhere by now, with jobs in them
 	done     *done
 }
 
@@ -160,6 +211,7 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 	a := &arranging{h: h, k: k, booker: booker, have: map[site.Name]*site.Booking{}, done: &did}
 	a.many, _ = k.manager.Adapter.(site.ManyBooker)
 	a.launcher, _ = k.manager.Adapter.(site.Launcher)
+	a.carrier, _ = k.manager.Adapter.(site.Carrier)
 	for i := range state.Ours {
 		a.have[site.Name(state.Ours[i].Name)] = &state.Ours[i]
 	}
@@ -176,6 +228,7 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 		a.realise(ctx, more.wishes, more.now)
 		want.wishes = append(want.wishes, more.wishes...) // the effects of these are answered by the next round
 	}
+	a.empty(ctx, want)
 	return did
 }
 
@@ -203,22 +256,27 @@ func (h *Host) since(k *keeper, state *site.State, want *wanted) wanted {
 
 // releaseAll takes down what is not wanted: it may be in the way of what is.
 func (a *arranging) releaseAll(ctx context.Context, state *site.State, want *wanted) {
-	wishes := map[site.Name]bool{}
-	for i := range want.wishes {
-		wishes[want.wishes[i].Name] = true
-	}
+	wishes := want.names()
 	for i := range state.Ours {
-		if name := site.Name(state.Ours[i].Name); !wishes[name] {
-			a.done.changed = true
-			a.try(ctx, a.k.promiseOf(name), string(name), func() error { return a.booker.Release(ctx, name) })
+		name := site.Name(state.Ours[i].Name)
+		if wishes[name] {
+			continue
 		}
+		a.done.changed = true
+		p := a.k.promiseOf(name)
+		if _, moved := want.moved[p]; moved && a.carrier != nil {
+			a.retire(ctx, p, name)
+			continue
+		}
+		a.sayEnded(state, name)
+		a.try(ctx, p, string(name), func() error { return a.booker.Release(ctx, name) })
 	}
 }
 
 // realise makes wishes real in their order. Those that are absent are made
 // together if nothing else is to be done between them.
 func (a *arranging) realise(ctx context.Context, wishes []wish, now berth.Time) {
-	var absent []*wish
+	var absent, stuck []*wish
 	for i := range wishes {
 		w := &wishes[i]
 		launch := a.launcher != nil && w.active
@@ -234,6 +292,13 @@ func (a *arranging) realise(ctx context.Context, wishes []wish, now berth.Time) 
 		switch {
 		case right:
 			a.done.made[w.promise] = made{w.Name, w.generation}
+		case booking != nil && a.carrier != nil && !booking.Active:
+			a.done.changed = true
+			if outcome, err := a.ask(ctx, &w.Reservation, a.booker.Change); err == nil && outcome.Verdict == site.Refused {
+				stuck = append(stuck, w)
+			} else {
+				a.booked(ctx, w, outcome, err)
+			}
 		case booking != nil:
 			a.done.changed = true
 			a.book(ctx, w, a.booker.Change)
@@ -244,6 +309,7 @@ func (a *arranging) realise(ctx context.Context, wishes []wish, now berth.Time) 
 		}
 	}
 	a.reserve(ctx, absent)
+	a.unstick(ctx, stuck)
 }
 
 // reserve makes what is absent.
@@ -266,11 +332,16 @@ func (a *arranging) reserve(ctx context.Context, absent []*wish) {
 
 // book makes or changes one reservation. In doubt the next round looks first.
 func (a *arranging) book(ctx context.Context, w *wish, do func(context.Context, site.Reservation) (site.Outcome, error)) {
-	outcome, err := site.Outcome{}, site.ErrNotTried
-	if a.done.silent < site.Patience {
-		outcome, err = do(ctx, w.Reservation)
-	}
+	outcome, err := a.ask(ctx, &w.Reservation, do)
 	a.booked(ctx, w, outcome, err)
+}
+
+// ask asks the site for something, unless it does not answer.
+func (a *arranging) ask(ctx context.Context, r *site.Reservation, do func(context.Context, site.Reservation) (site.Outcome, error)) (site.Outcome, error) {
+	if a.done.silent >= site.Patience {
+		return site.Outcome{}, site.ErrNotTried
+	}
+	return do(ctx, *r)
 }
 
 // booked notes how an attempt to book ended.

@@ -35,13 +35,21 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 	}
 	answers, err := patiently(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		a := &array{answers: make([]Answer, parts), left: parts, done: answer}
-		id, offered := strings.TrimSuffix(h.idUnder(ask.key(), r.ID), partSuffix(0)), false
+		id, offered := strings.TrimSuffix(h.idUnder(ask.asked(), r.ID), partSuffix(0)), false
 		var from func(i int)
 		from = func(i int) {
 			until := time.Now().Add(slice / 4)
 			for ; i < parts; i++ {
-				if !time.Now().Before(until) { // others are served in between
-					h.line.push(ask.By.User, func() { from(i) })
+				if !time.Now().Before(until) {
+					// Others are served in between, whose answers would wait behind all that
+					// the journal has not written yet.
+					h.whenDurable(func(failed error) {
+						if failed != nil {
+							a.part(i)(Answer{}, failed)
+							return
+						}
+						h.line.push(ask.By.User, func() { from(i) })
+					})
 					return
 				}
 				one := r
@@ -57,7 +65,7 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 		return answers, err
 	}
 	return call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
-		id := strings.TrimSuffix(h.idUnder(ask.key(), r.ID), partSuffix(0))
+		id := strings.TrimSuffix(h.idUnder(ask.asked(), r.ID), partSuffix(0))
 		a := &array{answers: make([]Answer, parts), left: parts, done: answer}
 		for i := range parts {
 			h.soFarOf(ask.part(i), id+partSuffix(i), a.part(i))

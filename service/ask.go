@@ -79,7 +79,7 @@ func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (Answer, e
 
 // soFarOf is soFar of the loop.
 func (h *Host) soFarOf(a asked, id string, answer func(Answer, error)) {
-	known, err := h.core.keys.find(a.key)
+	known, err := h.known(&a)
 	switch {
 	case err != nil:
 		answer(Answer{}, err)
@@ -125,8 +125,8 @@ func patiently[T any](ctx context.Context, h *Host, who string, f func(answer fu
 
 // idUnder returns the id of what was asked under a key, or another one if nothing
 // was.
-func (h *Host) idUnder(key Key, other string) string {
-	if known, err := h.core.keys.find(key); err == nil && known != nil && known.id != "" {
+func (h *Host) idUnder(a asked, other string) string {
+	if known, err := h.known(&a); err == nil && known != nil && known.id != "" {
 		return known.id
 	}
 	return other
@@ -142,6 +142,9 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 		r.User = ask.By.User
 	case !ask.By.Owns(r.User):
 		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, r.User)
+	}
+	if err := ask.By.within(r); err != nil {
+		return err
 	}
 	return h.bookable(r)
 }
@@ -218,7 +221,7 @@ func (h *Host) repeat(k *keyed, answer func(Answer, error)) {
 // again answers what was asked before under the same key; known is false if
 // nothing was. The error is answered too.
 func (h *Host) again(a asked, w waiting) (known bool, err error) {
-	was, err := h.core.keys.find(a.key)
+	was, err := h.known(&a)
 	switch {
 	case err != nil:
 		w.answer(Answer{}, err)
@@ -258,7 +261,8 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 	return call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		parts := max(1, parts)
 		for i := range parts {
-			was, err := h.core.keys.find(ask.part(i).key)
+			a := ask.part(i)
+			was, err := h.known(&a)
 			if err != nil || was == nil || len(was.answer) == 0 && h.undecided[was.id] != nil {
 				answer(nil, err)
 				return
@@ -277,7 +281,7 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 // not his he is not told of.
 func (h *Host) may(ask *Ask, id string) (*card, error) {
 	k := h.core.card(id)
-	if k == nil || !ask.By.Owns(k.request.User) || h.shadowed(k.request) {
+	if k == nil || !k.seenBy(ask.By) || h.shadowed(k.request) {
 		return nil, noReservation(id)
 	}
 	if ask.IfVersion != 0 && ask.IfVersion != k.version {
@@ -347,6 +351,9 @@ func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, er
 // Modify asks for something else in the place of a reservation that has not
 // started. If Answer.Refusal is there it is as it was.
 func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) (Answer, error) {
+	if err := ask.By.within(&r); err != nil {
+		return Answer{}, err
+	}
 	if err := h.bookable(&r); err != nil {
 		return Answer{}, err
 	}
@@ -367,7 +374,7 @@ func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time)
 		if k.end != "" {
 			return engine.Event{}, gone(k)
 		}
-		return engine.Extend(id, until), nil
+		return engine.ExtendFor(string(ask.By.Role), id, until), nil
 	})
 }
 
@@ -410,7 +417,7 @@ func (h *Host) Get(_ context.Context, by Principal, id string) (Reservation, err
 		return Reservation{}, err
 	}
 	k, _ := m.cards.Get(&card{id: id})
-	if k == nil || !by.Owns(k.request.User) || h.shadowed(k.request) {
+	if k == nil || !k.seenBy(by) || h.shadowed(k.request) {
 		return Reservation{}, noReservation(id)
 	}
 	r := k.find()
@@ -434,7 +441,7 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 	}
 	m.cards.Ascend(&card{id: f.After}, func(k *card) bool {
 		looked++
-		if k.id > f.After && by.Owns(k.request.User) && !h.shadowed(k.request) && f.chooses(k) {
+		if k.id > f.After && k.seenBy(by) && !h.shadowed(k.request) && f.chooses(k) {
 			r := k.find()
 			list = append(list, h.named(&r))
 		}

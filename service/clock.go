@@ -223,6 +223,9 @@ func (h *Host) AcceptClock(_ context.Context, ask Ask) error {
 	if !ask.By.Can(Operator) {
 		return berth.Errorf(berth.Denied, "role", "only an operator says that the clock is right")
 	}
+	if !ask.By.Sites.All() {
+		return berth.Errorf(berth.Denied, "sites", "only an operator of all sites says that the clock is right")
+	}
 	if skew := h.timekeeper.skew(); skew != 0 {
 		h.log.Warn("the clock is accepted as it is", "by", ask.By.User, "skew", skew)
 	}

@@ -25,6 +25,7 @@ type Core struct {
 	config   engine.Config
 	position journal.Position // of the last record
 	version  string           // of the program, for records
+	deciding *engine.Event    // what is being applied, until its record is sealed
 	stored   uint64           // the record of the snapshot that Recover began with, 0 if with none
 
 	cards *btree.BTreeG[*card] // by id
@@ -98,6 +99,7 @@ type step struct {
 // apply applies an event. The step must be sealed next.
 func (c *Core) apply(now berth.Time, event *engine.Event) *step {
 	s := &step{now: now, event: event}
+	c.deciding = event
 	if s.changes, s.effects, s.err = c.engine.Apply(now, *event); s.err != nil && len(s.changes) == 0 {
 		s.event = nil
 	}
@@ -108,6 +110,7 @@ func (c *Core) apply(now berth.Time, event *engine.Event) *step {
 // seal returns the record of a step with who asked for it and the answers that are
 // given, nil if there is nothing to be said.
 func (c *Core) seal(s *step, a *asked) *journal.Record {
+	defer func() { c.deciding = nil }()
 	if s.err != nil && len(a.told) == 0 {
 		a.key = Key{} // it may be tried again
 	}
@@ -487,14 +490,19 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	if err := in.Done(); err != nil {
 		return nil, err
 	}
-	var config engine.Config
-	if err := json.Unmarshal(s.Config, &config); err != nil {
+	config, err := readConfig(s.Config)
+	if err != nil {
 		return nil, berth.Errorf(berth.Invalid, "snapshot", "its configuration: %v", err)
 	}
 	c := &Core{config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}}
 	var failed error
 	var restoring sync.WaitGroup
-	restoring.Go(func() { c.engine, failed = engine.Restore(config, s.Engine) })
+	restoring.Go(func() {
+		failed = caught(at.Number, following, func() (err error) {
+			c.engine, err = engine.Restore(config, s.Engine)
+			return err
+		})
+	})
 	live := make([]*card, 0, len(s.Cards))
 	for i := range s.Cards {
 		in := &s.Cards[i]

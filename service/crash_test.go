@@ -19,6 +19,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
@@ -28,6 +29,9 @@ var rounds = flag.Int("service.rounds", 20, "how many times the service is kille
 
 // crashPlace tells a child process where its journal is.
 const crashPlace = "BERTH_SERVICETEST_PLACE"
+
+// crashCompact tells it to drop its history all the time.
+const crashCompact = "BERTH_SERVICETEST_COMPACT"
 
 func TestMain(m *testing.M) {
 	place := os.Getenv(crashPlace)
@@ -49,6 +53,16 @@ func serveForever(place string) error {
 	if err != nil {
 		return err
 	}
+	if os.Getenv(crashCompact) != "" {
+		go func() {
+			for {
+				if _, err := h.Compact(context.Background(), root, 0); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(1)
+				}
+			}
+		}()
+	}
 	var told sync.Mutex
 	out := bufio.NewWriter(os.Stdout)
 	return load(context.Background(), h, uint64(os.Getpid()), func(line string) error {
@@ -63,7 +77,7 @@ func crashOptions(store journal.Store) service.Options {
 	config := engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{
 		{Name: "early", PEs: 64, Binding: berth.Early}, {Name: "late", PEs: 64, Binding: berth.Late},
 	}}}}
-	return service.Options{Config: config, Journal: store, Version: "test", SnapshotEvery: 300}
+	return service.Options{Config: config, Journal: store, Version: "test", SnapshotEvery: 300, Keep: 1_000_000}
 }
 
 // load has eight clients ask, give back and confirm, and tells what each was
@@ -136,7 +150,7 @@ func (a answers) add(line string) {
 // promised twice, or its events decided again say something else.
 func missed(ctx context.Context, store journal.Store, told answers) error {
 	options := crashOptions(store)
-	core, err := service.Recover(ctx, store, options.Config, options.Version, 1_000_000)
+	core, err := service.Recover(ctx, store, options.Config, options.Version, options.Keep)
 	if err != nil {
 		return err
 	}
@@ -146,7 +160,6 @@ func missed(ctx context.Context, store journal.Store, told answers) error {
 	if _, err := service.Verify(ctx, store, nil); err != nil {
 		return err
 	}
-	options.Keep = 1_000_000
 	h, err := service.Open(ctx, options)
 	if err != nil {
 		return err
@@ -216,7 +229,25 @@ func scheduled(ctx context.Context, store journal.Store) error {
 
 // A service killed at any moment under load has kept whatever it answered, round
 // after round on one journal.
-func TestKilledServiceKeepsWhatItAnswered(t *testing.T) {
+func TestKilledServiceKeepsWhatItAnswered(t *testing.T) { killAgain(t, nil) }
+
+// So has one that drops its history all the time, which it drops in fact.
+func TestServiceKilledWhileItCompactsKeepsWhatItAnswered(t *testing.T) {
+	place := killAgain(t, []string{crashCompact + "=yes"})
+	store, err := sqlite.Open(place, sqlite.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	begin, err := store.Begin(t.Context())
+	if last, lastErr := store.Last(t.Context()); err != nil || lastErr != nil || begin.Number < last.Number/2 {
+		t.Errorf("the journal begins after record %d and ends with record %d, %v %v", begin.Number, last.Number, err, lastErr)
+	}
+}
+
+// killAgain kills a service in rounds on one journal, and returns where that is.
+func killAgain(t *testing.T, env []string) (place string) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +259,7 @@ func TestKilledServiceKeepsWhatItAnswered(t *testing.T) {
 		n = min(n, 3)
 	}
 	for round := range n {
-		if err := killed(t.Context(), program, place, 1+rng.IntN(150), time.Duration(rng.IntN(3000))*time.Microsecond, told); err != nil {
+		if err := killed(t.Context(), program, append(env, crashPlace+"="+place), 1+rng.IntN(150), time.Duration(rng.IntN(3000))*time.Microsecond, told); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		store, err := sqlite.Open(place, sqlite.Options{})
@@ -240,13 +271,15 @@ func TestKilledServiceKeepsWhatItAnswered(t *testing.T) {
 		}
 	}
 	t.Logf("%d answers kept over %d rounds", len(told), n)
+	return place
 }
 
 // killed runs a service until it has told so many answers, and some time longer,
 // and kills it. What it told before it died counts.
-func killed(ctx context.Context, program, place string, count int, longer time.Duration, told answers) error {
+func killed(ctx context.Context, program string, env []string, count int, longer time.Duration, told answers) error {
 	child := exec.CommandContext(ctx, program)
-	child.Env = append(os.Environ(), crashPlace+"="+place)
+	child.Env = append(os.Environ(), env...)
+	child.SysProcAttr = withparent.Attr()
 	var complaints strings.Builder
 	child.Stderr = &complaints
 	out, err := child.StdoutPipe()

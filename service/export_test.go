@@ -37,3 +37,6 @@ func LetGo(jobs int) (remembered, counted int) {
 	w := c.shadows["s"]
 	return len(w.past) + len(w.jobs), w.figures().Seen
 }
+
+// ReadConfig reads a configuration from a record or a snapshot.
+var ReadConfig = readConfig

@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
@@ -26,37 +27,64 @@ type Happening struct {
 // untold are the changes that are steps of others, or of no interest to people.
 var untold = map[change.Kind]bool{change.Vacated: true, change.Emitted: true, change.Settled: true, change.Planned: true}
 
+// History is what is on record about a reservation.
+type History struct {
+	List []Happening
+	// Since is when the records begin that are still kept, where older ones were dropped
+	// and some of them may have been about the reservation; else 0.
+	Since berth.Time
+}
+
 // History returns what has happened to a reservation, as far as the journal goes back,
 // and how many records were looked at. The error is NotFound if there is none that
 // somebody may see. Cost: O(records that are kept), beside the loop.
-func (h *Host) History(ctx context.Context, by Principal, id string) (list []Happening, looked int, err error) {
-	if _, err := h.Get(ctx, by, id); err != nil {
-		return nil, 0, err
+func (h *Host) History(ctx context.Context, by Principal, id string) (past History, looked int, err error) {
+	r, err := h.Get(ctx, by, id)
+	if err != nil {
+		return past, 0, err
 	}
-	from := uint64(1)
-	if c, drops := h.options.Journal.(journal.Compactor); drops {
-		begin, err := c.Begin(ctx)
-		if err != nil {
-			return nil, 0, err
+	for {
+		begin := journal.Position{}
+		if c, drops := h.options.Journal.(journal.Compactor); drops {
+			if begin, err = c.Begin(ctx); err != nil {
+				return past, looked, err
+			}
 		}
-		from = begin.Number + 1
+		n := 0
+		past, n, err = h.historyFrom(ctx, by, id, begin.Number+1)
+		looked += n
+		if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
+			continue // what was to be read next has been dropped meanwhile
+		}
+		if begin.Number == 0 || past.Since < r.Created {
+			past.Since = 0
+		}
+		return past, looked, err
 	}
+}
+
+// historyFrom reads the records from one on. Since is the time of the first of them.
+func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from uint64) (past History, looked int, err error) {
+	past.Since = h.Now()
 	var decoder record.Decoder
 	name := []byte(id)
 	for rec, err := range h.options.Journal.Read(ctx, from) {
 		if err != nil {
-			return nil, looked, err
+			return past, looked, err
 		}
-		if looked++; !bytes.Contains(rec.Changes, name) {
+		if looked++; looked == 1 {
+			past.Since = rec.At
+		}
+		if !bytes.Contains(rec.Changes, name) {
 			continue
 		}
 		p, err := parsePast(&rec, &decoder)
 		if err != nil {
-			return nil, looked, err
+			return past, looked, err
 		}
-		list = append(list, p.about(id, by)...)
+		past.List = append(past.List, p.about(id, by)...)
 	}
-	return list, looked, ctx.Err()
+	return past, looked, ctx.Err()
 }
 
 // about returns what a record says about a reservation. Who asked for something else is
@@ -74,12 +102,16 @@ func (p *past) about(id string, by Principal) (list []Happening) {
 		if x.ID != id || untold[x.Kind] {
 			continue
 		}
+
 		h := Happening{At: p.at, What: x.Kind, Until: x.Until, Refusal: x.Refusal, Allotments: x.Moved}
 		if x.Reservation != nil {
 			h.Allotments = x.Reservation.Allotments
 		}
 		if asksFor[x.Kind] {
 			h.By = who
+		}
+		if !by.sees(&berth.Request{User: by.User}, h.Allotments, h.Refusal) && by.Can(User) {
+			continue // it was at a site that they may not see
 		}
 		list = append(list, h)
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -25,12 +26,18 @@ type Options struct {
 	Keep int
 	// SnapshotEvery is after how many records a snapshot is taken; 0 is 200,000.
 	SnapshotEvery uint64
+	// KeepHistory is how long records are kept; 0 is for ever. What is promised, and what
+	// is remembered of requests that are over, does not depend on it.
+	KeepHistory berth.Duration
 	// Managers bring managed sites and what the engine promises into line, by
 	// the site's name.
 	Managers map[string]Manager
 	// ClockFile keeps a time at which the machine's clock was right, for the next start;
 	// empty for none.
 	ClockFile string
+	// FaultFolder is where faults of the program are kept, for reports and to know them
+	// again; empty for nowhere.
+	FaultFolder string
 	// Clock returns the time, Monotonic how much has passed, whatever the clock says,
 	// and Uptime for how long the machine has been up; nil are the machine's. Only tests
 	// set them.
@@ -62,6 +69,7 @@ type Host struct {
 
 	durable   barrier
 	offers    offers
+	loads     loads // of the loop
 	hearers   hearers
 	counts    counts
 	sites     map[string]*keeper
@@ -71,6 +79,9 @@ type Host struct {
 		running sync.WaitGroup
 	}
 	snapshots snapshots
+
+	faults sync.Once // the first one counts
+	fault  atomic.Pointer[Fault]
 
 	mu      sync.Mutex
 	dead    error       // why nothing more can be done
@@ -89,13 +100,15 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	if options.Keep == 0 {
-		options.Keep = defaultKeep
-	}
+	options.Keep = cmp.Or(options.Keep, defaultKeep)
 	if options.SnapshotEvery == 0 {
 		options.SnapshotEvery = defaultSnapshotEvery
 	}
+	tellFaults(&options)
 	core, err := recoverAtStart(ctx, &options)
+	if f := faultOf(err); f != nil {
+		f.keep(&options)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +127,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	}
 	h.durable.number = core.position.Number
 	h.model.Store(core.model())
-	h.snapshots.last, h.snapshots.stored = core.stored, core.stored
+	h.snapshots.begin(core.stored)
 	h.writer = journal.NewWriter(options.Journal, h.appendFailed)
 	rec, err := core.Configure(h.clock(), options.Config)
 	if err != nil {
@@ -149,7 +162,7 @@ func (h *Host) Close() error {
 		h.hearers.close()
 		close(h.closed)
 		h.snapshots.end()
-		if h.closeErr == nil && h.core.position.Number > h.snapshots.stored {
+		if h.closeErr == nil && h.fault.Load() == nil && h.core.position.Number > h.snapshots.stored {
 			h.closeErr = h.saveSnapshot(context.Background(), h.core)
 		}
 	})
@@ -160,6 +173,7 @@ func (h *Host) Close() error {
 // to be.
 func (h *Host) run() {
 	defer close(h.stopped)
+	defer h.loopBoundary()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -178,6 +192,7 @@ func (h *Host) run() {
 			return
 		}
 		h.snapshotWhenDue()
+		h.compactWhenDue()
 	}
 }
 
@@ -325,6 +340,7 @@ func (h *Host) decided(notices []Notice) []decision {
 func (h *Host) persist(rec *journal.Record, done func(error)) {
 	number, m := rec.Number, h.core.model()
 	h.writer.Add(*rec, func(err error) {
+		defer h.boundary("answering")
 		if err != nil {
 			h.die(err)
 		} else {
@@ -436,6 +452,13 @@ func (b *barrier) after(number uint64, done func(error)) {
 	err := b.failed
 	b.mu.Unlock()
 	done(err)
+}
+
+// reached returns the last record that is durable.
+func (b *barrier) reached() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.number
 }
 
 // reach notes that all records up to a number are durable, or that none will be

@@ -27,6 +27,12 @@ func onePool(pes berth.Count) engine.Config {
 // start opens a service on the journal in dir.
 func start(t *testing.T, dir string, config engine.Config, c *clock) *service.Host {
 	t.Helper()
+	h, _ := startOn(t, dir, config, c)
+	return h
+}
+
+func startOn(t *testing.T, dir string, config engine.Config, c *clock) (*service.Host, *sqlite.Store) {
+	t.Helper()
 	store, err := sqlite.Open(dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +49,7 @@ func start(t *testing.T, dir string, config engine.Config, c *clock) *service.Ho
 			t.Error(err)
 		}
 	})
-	return h
+	return h, store
 }
 
 var (

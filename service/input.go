@@ -116,8 +116,8 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 	form, rest := payload[0], payload[1:]
 	switch form {
 	case configInput:
-		in.config = new(engine.Config)
-		if err := json.Unmarshal(rest, in.config); err != nil {
+		config, err := readConfig(rest)
+		if in.config = &config; err != nil {
 			return in, berth.Errorf(berth.Invalid, "event", "a configuration: %v", err)
 		}
 		return in, nil

@@ -27,6 +27,10 @@ type Manager struct {
 	// nothing is asked of it but how the site is, and what the engine promises there
 	// is a guess that is compared with what happens.
 	Shadow bool
+	// Adopt says that reservations which another service has made there, or this one
+	// from other data, become this service's at the first look: those of no promise
+	// here are taken down, with the jobs in them.
+	Adopt bool
 }
 
 // keeper brings a managed site and what is promised there into line. It works
@@ -45,13 +49,25 @@ type keeper struct {
 	wake    chan struct{} // of one place
 	late    map[string]bool
 	looked  berth.Time // when the state was that was last counted; of the loop
+	// early are the ids of promises that are at the site before the horizon; of
+	// the loop.
+	early map[promise]string
+	// mine says of each promise whose name was seen at the site whether it is this
+	// service's; served that something may be made there; strangers are the names that
+	// were last told to be another's; all of the loop.
+	mine      map[promise]bool
+	served    bool
+	strangers []string
 	// standoffs are the promises that the site refuses; of the keeper's goroutine.
 	standoffs map[promise]*standoff
 
-	mu    sync.Mutex
-	view  SiteView
-	asked time.Time        // when the look now under way began; zero if there is none
-	made  map[promise]made // what is at the site as it is promised
+	mu   sync.Mutex
+	view SiteView
+	// unserved says why nothing is made at the site; empty if all is well.
+	unserved string
+	asked    time.Time        // when the look now under way began; zero if there is none
+	rounds   chan struct{}    // closed and replaced after each round
+	made     map[promise]made // what is at the site as it is promised
 	// trouble is what is wrong, in words, of promises and of what should be gone.
 	trouble map[promise]string
 }
@@ -86,7 +102,7 @@ func (h *Host) startManagers() {
 		}
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
-			wake: make(chan struct{}, 1), late: map[string]bool{},
+			wake: make(chan struct{}, 1), late: map[string]bool{}, early: map[promise]string{}, mine: map[promise]bool{}, rounds: make(chan struct{}),
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
@@ -98,7 +114,10 @@ func (h *Host) startManagers() {
 		h.sites[name] = k
 		ctx, cancel := context.WithCancel(context.Background())
 		h.keepers.cancel = append(h.keepers.cancel, cancel)
-		h.keepers.running.Go(func() { h.keep(ctx, k) })
+		h.keepers.running.Go(func() {
+			defer h.boundary("looking after site " + name)
+			h.keep(ctx, k)
+		})
 	}
 }
 
@@ -118,7 +137,8 @@ func (h *Host) wakeManagers(notices []Notice) {
 	now := h.clock()
 	for i := range notices {
 		for _, a := range notices[i].Reservation.Allotments {
-			if k := h.sites[a.Resource.Site]; k != nil && !k.manager.Shadow && a.Start <= now.Add(k.manager.Horizon) {
+			if k := h.sites[a.Resource.Site]; k != nil && !k.manager.Shadow &&
+				(a.Start <= now.Add(k.manager.Horizon) || k.isEarly(notices[i].Reservation.ID)) {
 				k.poke()
 			}
 		}
@@ -186,7 +206,9 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		h.watch(ctx, k, state)
 		return false
 	}
+	var strangers []site.Booking
 	want, err := call(ctx, h, "", func(answer func(wanted, error)) {
+		state, strangers = h.own(k, state)
 		h.tellOutOfUse(k, state)
 		h.tellUsed(k, state)
 		h.countIdle(k, state)
@@ -195,6 +217,10 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	})
 	if err != nil {
 		return false // the service stops
+	}
+	if len(strangers) > 0 {
+		k.refuse(state, &want, strangers)
+		return false
 	}
 	did := h.arrange(ctx, k, state, &want)
 	if did.changed {
@@ -243,6 +269,7 @@ func (k *keeper) asks(at time.Time) {
 func (k *keeper) unreachable(err error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	defer k.roundIsOver()
 	fresh := k.view.Trouble != err.Error()
 	k.view.Reachable, k.view.Starting, k.view.Trouble = false, false, err.Error()
 	return fresh
@@ -252,7 +279,8 @@ func (k *keeper) unreachable(err error) bool {
 func (k *keeper) reached(state *site.State, want *wanted, did *done) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.made, k.trouble = did.made, did.failed
+	defer k.roundIsOver()
+	k.made, k.trouble, k.unserved = did.made, did.failed, ""
 	k.view.Reachable, k.view.Starting, k.view.Trouble, k.view.Seen = true, false, did.words(), state.At
 	k.view.Nodes, k.view.Drift = state.Nodes, nil
 	_, books := k.manager.Adapter.(site.Booker)

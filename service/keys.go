@@ -22,8 +22,8 @@ func (k *Key) name() keyName { return keyName{k.User, k.Name} }
 // as clients that retry expect of an Idempotency-Key.
 const remember berth.Duration = 86_400
 
-// What the keys of one user, and of all, may take together with their answers, in
-// bytes. A key beyond that is refused: one that was given is never forgotten early.
+// What the keys of one user, whom no limit says otherwise for, and of all may take
+// together with their answers, in bytes. A key beyond that is refused: one that was given is never forgotten early.
 const (
 	maxUserKeys = 128 << 20
 	maxKeys     = 1 << 30
@@ -102,17 +102,17 @@ func (ks *keys) forget(now berth.Time) {
 
 // find returns what was asked under a key, nil if nothing was. The error is of code
 // Conflict if it was asked for something else, and of code Exhausted if no further
-// key can be remembered.
-func (ks *keys) find(key Key) (*keyed, error) {
+// key can be remembered: all of a user may take so many bytes.
+func (ks *keys) find(key Key, most int64) (*keyed, error) {
 	if key == (Key{}) {
 		return nil, nil
 	}
 	switch was := ks.known[key.name()]; {
 	case was != nil && was.body != key.Body:
 		return nil, berth.Errorf(berth.Conflict, "idempotency_key", "%q was used for something else; take a new one", key.Name)
-	case was == nil && ks.users[key.User] >= maxUserKeys:
+	case was == nil && ks.users[key.User] >= most:
 		return nil, berth.Errorf(berth.Exhausted, "idempotency_key",
-			"your keys of the last day and their answers take %d MB, of %d; ask without a key, or later", ks.users[key.User]>>20, maxUserKeys>>20)
+			"your keys of the last day and their answers take %d MB, of %d; ask without a key, or later", ks.users[key.User]>>20, most>>20)
 	case was == nil && ks.bytes >= maxKeys:
 		return nil, berth.Errorf(berth.Exhausted, "idempotency_key", "all keys of the last day and their answers take %d MB, of %d; ask without a key, or later",
 			ks.bytes>>20, maxKeys>>20)

@@ -131,7 +131,7 @@ func (h *Host) Listen(ctx context.Context, by Principal, after uint64) iter.Seq2
 			}
 			for i := range notices {
 				at = notices[i].Number
-				if by.Owns(notices[i].Reservation.Request.User) && (ctx.Err() != nil || !yield(notices[i], nil)) {
+				if r := &notices[i].Reservation; by.sees(&r.Request, r.Allotments, r.Refusal) && (ctx.Err() != nil || !yield(notices[i], nil)) {
 					return
 				}
 			}

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,13 +17,16 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
+var lossSeeds = flag.Int("service.losses", 2, "from how many seeds services lose power")
+
 // losses is how many times in a run of a service the power fails.
 const losses = 8
 
 // loseAt runs a service under load on a disk that forgets what was not synced,
-// through a wrapper of its journal, and returns what is wrong with what the loss
+// through a wrapper of its journal, and drops its history meanwhile if it is to; it
+// returns what is wrong with what the loss
 // of power would leave at each of some moments in the middle of writing.
-func loseAt(t *testing.T, seed uint64, wrap func(journal.Store) journal.Store) error {
+func loseAt(t *testing.T, seed uint64, compacts bool, wrap func(journal.Store) journal.Store) error {
 	t.Helper()
 	disk, err := lossy.New()
 	if err != nil {
@@ -33,6 +37,7 @@ func loseAt(t *testing.T, seed uint64, wrap func(journal.Store) journal.Store) e
 	if err != nil {
 		t.Fatal(err)
 	}
+	disk.Loose(filepath.Join(place, "mark"))
 	h, err := service.Open(t.Context(), crashOptions(wrap(store)))
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +64,14 @@ func loseAt(t *testing.T, seed uint64, wrap func(journal.Store) journal.Store) e
 			stop()
 		}
 	})
+	compacted := make(chan error, 1)
+	go func() {
+		var err error
+		for compacts && err == nil {
+			_, err = h.Compact(ctx, root, 0)
+		}
+		compacted <- err
+	}()
 	err = load(ctx, h, seed, func(line string) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -67,6 +80,9 @@ func loseAt(t *testing.T, seed uint64, wrap func(journal.Store) journal.Store) e
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("the load ended by itself: %v", err)
+	}
+	if err := <-compacted; compacts && !errors.Is(err, context.Canceled) {
+		t.Fatalf("the compaction ended by itself: %v", err)
 	}
 	if err := errors.Join(h.Close(), store.Close(), disk.Close()); err != nil {
 		t.Fatal(err)
@@ -90,8 +106,19 @@ func loseAt(t *testing.T, seed uint64, wrap func(journal.Store) journal.Store) e
 // Whatever was answered is there after a loss of power that takes all that was
 // not synced, at any moment.
 func TestLossOfPowerKeepsWhatWasAnswered(t *testing.T) {
-	if err := loseAt(t, 7, func(s journal.Store) journal.Store { return s }); err != nil {
-		t.Error(err)
+	for seed := range uint64(*lossSeeds) {
+		if err := loseAt(t, seed, false, func(s journal.Store) journal.Store { return s }); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// So it is when the service drops its history meanwhile.
+func TestLossOfPowerWhileCompactingKeepsWhatWasAnswered(t *testing.T) {
+	for seed := range uint64(*lossSeeds) {
+		if err := loseAt(t, seed, true, func(s journal.Store) journal.Store { return s }); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
 	}
 }
 
@@ -123,7 +150,7 @@ func (s *hasty) SaveSnapshot(ctx context.Context, at journal.Position, data []by
 
 // An answer before the sync must not pass the test of lost power.
 func TestAnswerBeforeSyncIsFoundOut(t *testing.T) {
-	err := loseAt(t, 7, func(s journal.Store) journal.Store { return &hasty{Store: s} })
+	err := loseAt(t, 7, false, func(s journal.Store) journal.Store { return &hasty{Store: s} })
 	if err == nil {
 		t.Error("nothing was lost")
 	}

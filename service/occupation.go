@@ -53,8 +53,8 @@ func (h *Host) Occupation(ctx context.Context, by Principal, site string, from, 
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(m.config.Sites, func(s berth.Site) bool { return s.Name == site }) {
-		return nil, berth.Errorf(berth.NotFound, "site", "no site %q", site)
+	if !by.Sites.Has(site) || !slices.ContainsFunc(m.config.Sites, func(s berth.Site) bool { return s.Name == site }) {
+		return nil, noSite(site)
 	}
 	spans := m.occupation(by, site, from, to, after)
 	slices.SortFunc(spans, func(a, b Span) int { return a.Mark.Compare(b.Mark) })
@@ -83,7 +83,7 @@ func (m *model) occupation(by Principal, site string, from, to berth.Time, after
 				a.End = min(a.End, k.changed)
 			}
 			s := Span{Kind: cmp.Or(k.request.Kind, berth.KindRequest), Allotment: a, State: k.state(), Mark: Mark{a.Start, true, k.promise.Sequence, part}}
-			if by.Owns(k.request.User) {
+			if k.seenBy(by) {
 				s.ID, s.User = k.id, k.request.User
 			}
 			add(s)

@@ -75,6 +75,9 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	if !by.Owns(r.User) {
 		return nil, berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", by.User, r.User)
 	}
+	if err := by.within(&r); err != nil {
+		return nil, err
+	}
 	if err := h.bookable(&r); err != nil {
 		return nil, err
 	}

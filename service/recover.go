@@ -61,7 +61,11 @@ func follow(ctx context.Context, store journal.Reader, after uint64, begin func(
 		defer close(batches)
 		readErr = readPast(ctx, store, after, batches)
 	}()
-	core, err := begin()
+	var core *Core
+	err := caught(after, following, func() (err error) {
+		core, err = begin()
+		return err
+	})
 	if err != nil {
 		stop()
 	}
@@ -70,14 +74,19 @@ func follow(ctx context.Context, store journal.Reader, after uint64, begin func(
 			if err != nil {
 				break // the reader is on its way to stop
 			}
-			if err = core.followPast(&batch[i]); err != nil {
-				err = fmt.Errorf("record %d: %w", batch[i].number, err)
+			if err = caught(batch[i].number, following, func() error { return core.followPast(&batch[i]) }); err != nil {
+				if faultOf(err) == nil { // which says it
+					err = fmt.Errorf("record %d: %w", batch[i].number, err)
+				}
 				stop()
 			}
 		}
 	}
 	if err == nil {
 		err = readErr
+	}
+	if f := faultOf(err); f != nil {
+		f.read(ctx, store)
 	}
 	if err != nil {
 		return nil, err
@@ -111,8 +120,15 @@ func readPast(ctx context.Context, store journal.Reader, after uint64, batches c
 		if err != nil {
 			return fmt.Errorf("reading the journal after record %d: %w", last, err)
 		}
-		p, err := parsePast(&rec, &decoder)
+		var p past
+		err := caught(rec.Number, following, func() (err error) {
+			p, err = parsePast(&rec, &decoder)
+			return err
+		})
 		if err != nil {
+			if faultOf(err) != nil {
+				return err
+			}
 			return fmt.Errorf("record %d: %w", rec.Number, err)
 		}
 		last = rec.Number

@@ -30,6 +30,7 @@ func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
 		return true
 	})
 	slices.SortStableFunc(lines, func(a, b berth.Line) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	berth.TellSizes(lines, core.config.Sites)
 	return lines, nil
 }
 
@@ -79,7 +80,7 @@ func (k *card) lines(config *engine.Config) []berth.Line {
 	r := k.request
 	line := berth.Line{
 		ID: k.id, Kind: cmp.Or(r.Kind, berth.KindRequest), User: r.User, Arrival: r.Arrival, Ready: r.Ready, Deadline: r.Deadline,
-		WantSite: r.Site, WantPool: r.Pool, Requirements: r.Requirements,
+		Wanted: berth.WantedOf(r, 0),
 	}
 	first := r.Parts[0].Variants[0]
 	line.NPE, line.Duration = first.NPE, first.Duration
@@ -98,7 +99,7 @@ func (k *card) lines(config *engine.Config) []berth.Line {
 		of := line
 		of.Accepted, of.Site, of.Pool = true, a.Resource.Site, a.Resource.Name
 		of.NPE, of.Duration, of.Start, of.End = a.NPE, a.End.Sub(a.Start), &a.Start, &a.End
-		of.Eligible = r.Parts[part].Eligible
+		of.Wanted = berth.WantedOf(r, part)
 		if of.Extended = k.extended(config, part); of.Extended > 0 {
 			of.Deadline = max(of.Deadline, a.End)
 		}

@@ -41,7 +41,7 @@ func (h *Host) Score(ctx context.Context, by Principal, siteName string, most in
 		return Score{}, berth.Errorf(berth.Denied, "role", "only an operator sees how a site that is watched compares")
 	}
 	k := h.sites[siteName]
-	if k == nil || !k.manager.Shadow {
+	if k == nil || !by.Sites.Has(siteName) || !k.manager.Shadow {
 		return Score{}, berth.Errorf(berth.NotFound, "site", "no site %q that is only watched; berth serve --shadow watches one", siteName)
 	}
 	return call(ctx, h, by.User, func(answer func(Score, error)) {
@@ -81,9 +81,12 @@ func (h *Host) shadowed(r *berth.Request) bool {
 }
 
 // bookable returns why a request cannot be asked for: nothing can be had at a
-// site that is only watched.
+// site that is only watched, or that has reservations of another service.
 func (h *Host) bookable(r *berth.Request) error {
 	for name, k := range h.sites {
+		if err := k.servable(); err != nil && (r.Site == name || r.Site == "") {
+			return err
+		}
 		switch {
 		case !k.manager.Shadow:
 		case r.Site == name:

@@ -112,8 +112,13 @@ func (j *ShadowJob) waits() (promised, actual berth.Duration) {
 func (j *ShadowJob) request(at string) *berth.Request {
 	r := berth.Rigid(j.ID, j.Asked, j.Ready, j.Ready.Add(shadowWindow+j.Limit), j.NPE, j.Limit)
 	r.User, r.Site, r.Partition = j.User, at, j.Partition
+	r.Role = roleOfSite
 	return &r
 }
+
+// roleOfSite is the role by which jobs of a site that is only watched are asked for: that
+// of no user of the service, so that its limits do not change what is compared.
+const roleOfSite = "site"
 
 // Figures count jobs of a site that is only watched.
 type Figures struct {

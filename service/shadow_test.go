@@ -98,7 +98,7 @@ func inWatch(t *testing.T, test func(t *testing.T, w *watch)) {
 			t.Fatal(err)
 		}
 		w.options = service.Options{
-			Config: engine.Config{Sites: []berth.Site{s}}, Journal: w.store, Version: "test",
+			Config: engine.Config{Sites: []berth.Site{s}, Limits: service.DefaultLimits()}, Journal: w.store, Version: "test",
 			Managers: map[string]service.Manager{"harbour": {Kind: "fake", Adapter: adapter, Layout: layout, Every: 5 * time.Second, Shadow: true}},
 		}
 		defer func() {

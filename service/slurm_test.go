@@ -21,7 +21,11 @@ import (
 type lab struct {
 	t       *testing.T
 	host    *service.Host
+	store   *sqlite.Store
 	cluster *slurmtest.Cluster
+	manager service.Manager
+	sites   []berth.Site
+	others  int // reservations that others have made
 	by      service.Ask
 }
 
@@ -29,38 +33,80 @@ type lab struct {
 // there.
 func newLab(t *testing.T, watched bool) *lab {
 	t.Helper()
+	return newLabOf(t, slurmtest.Start(t, slurmtest.Options{}), site.UnitNode, watched)
+}
+
+// newLabOf starts a service with an empty journal in front of a cluster.
+func newLabOf(t *testing.T, cluster *slurmtest.Cluster, unit site.Unit, watched bool) *lab {
+	t.Helper()
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{t: t, cluster: slurmtest.Start(t, slurmtest.Options{})}
+	l := &lab{t: t, cluster: cluster}
 	l.by.By = service.Principal{User: me.Username, Role: service.Operator}
 	adapter := slurm.New(slurm.Options{Site: "lab", Conf: l.cluster.Conf, Watch: watched})
 	description, err := adapter.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, layout, err := site.Import("lab", description, site.UnitNode, berth.Early)
+	s, layout, err := site.Import("lab", description, unit, berth.Early)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
-	if err != nil {
+	l.sites = []berth.Site{s}
+	l.manager = service.Manager{Kind: "slurm", Adapter: adapter, Layout: layout, Every: time.Second, Horizon: horizon, Shadow: watched}
+	if l.store, err = sqlite.Open(t.TempDir(), sqlite.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	l.host, err = service.Open(t.Context(), service.Options{
-		Config: engine.Config{Sites: []berth.Site{s}}, Journal: store, Version: "test",
-		Managers: map[string]service.Manager{"lab": {Kind: "slurm", Adapter: adapter, Layout: layout, Every: time.Second, Horizon: horizon, Shadow: watched}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l.open()
 	t.Cleanup(func() {
-		if err := errors.Join(l.host.Close(), store.Close()); err != nil {
+		if err := errors.Join(l.host.Close(), l.store.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	return l
+}
+
+// open starts the service on its journal.
+func (l *lab) open() {
+	l.t.Helper()
+	var err error
+	l.host, err = service.Open(l.t.Context(), service.Options{
+		Config: engine.Config{Sites: l.sites}, Journal: l.store, Version: "test", Managers: map[string]service.Manager{"lab": l.manager},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// sbatch submits a job into the reservation of a promise, and returns its id.
+func (l *lab) sbatch(id string, args ...string) string {
+	l.t.Helper()
+	out, err := l.cluster.Command("sbatch", append([]string{"--parsable", "--reservation=" + l.made(id), "--time=1", "--output=/dev/null", "--wrap=sleep 1000"}, args...)...)
+	if err != nil {
+		l.t.Fatal(err, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+// waits fails the test unless Slurm has a promise where it is, and a job waits in it.
+func (l *lab) waits(id, job string) {
+	l.t.Helper()
+	l.until(id+" is where it is promised, and its job waits in it", func() bool {
+		r := l.get(id)
+		shown := l.shown("job", job)
+		if !strings.Contains(shown, "JobState=PENDING") {
+			l.t.Fatalf("the job of %s does not wait any more: %s", id, shown)
+		}
+		if !r.Sites[0].Made || !strings.Contains(shown, "Reservation="+string(r.Sites[0].Name)+" ") {
+			return false
+		}
+		at := l.shown("reservation", string(r.Sites[0].Name))
+		start := time.Unix(int64(r.Allotments[0].Start), 0).UTC().Format("2006-01-02T15:04:05")
+		return strings.Contains(at, "StartTime="+start)
+	})
+	l.until("nothing else is there of "+id, func() bool { return strings.Count(l.shown("reservation"), "ReservationName=") == l.bookings() })
 }
 
 // reserve asks for nodes from a time from now on.

@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 )
 
 // snapshots is when snapshots are made, and from what. While a service answers
@@ -11,21 +13,51 @@ import (
 // the two cores share nothing, and each snapshot shows that the journal can be
 // followed. The first one takes the time of a restart, and from then on there is
 // twice the memory.
+//
+// A compaction is made by them too, since it drops what is between them.
 type snapshots struct {
-	core   *Core  // where the last one was made, nil before the first; of whoever is making one
-	last   uint64 // the record at which the last one was begun; of the loop
-	busy   bool   // one is being made; of the loop
-	stored uint64 // the record of the last one stored; of whoever is making one
+	last      uint64    // the record at which the last one was begun; of the loop
+	busy      bool      // one is being made; of the loop
+	compactAt time.Time // when old records are dropped next; of the loop
 
-	cancel context.CancelFunc // of the one that is being made; of the loop
+	ctx    context.Context //nolint:containedctx // of what is being made, until end
+	stop   context.CancelFunc
 	making sync.WaitGroup
+
+	turn   sync.Mutex // of whoever makes one, or compacts
+	core   *Core      // where the last one was made, nil before the first; with the turn
+	stored uint64     // the record of the last one stored; with the turn
+}
+
+func (s *snapshots) begin(stored uint64) {
+	s.last, s.stored = stored, stored
+	s.ctx, s.stop = context.WithCancel(context.Background())
+}
+
+// beside does something with the turn, beside the loop, which calls it, and then hands
+// over its error, also where that is a fault. The context ends with the one given, and
+// when the service ends.
+func (h *Host) beside(ctx context.Context, do func(ctx context.Context) error, done func(error)) {
+	s := &h.snapshots
+	s.making.Go(func() {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
+		s.turn.Lock()
+		defer s.turn.Unlock()
+		err := caught(s.stored, "making a snapshot", func() error { return do(ctx) })
+		if f := faultOf(err); f != nil {
+			f.keep(&h.options)
+		} else if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		done(err)
+	})
 }
 
 // end gives up what is being made. The loop must have stopped.
 func (s *snapshots) end() {
-	if s.cancel != nil {
-		s.cancel()
-	}
+	s.stop()
 	s.making.Wait()
 }
 
@@ -35,12 +67,9 @@ func (h *Host) snapshotWhenDue() {
 	if s.busy || at-s.last < h.options.SnapshotEvery {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.busy, s.last, s.cancel = true, at, cancel
-	s.making.Go(func() {
-		defer cancel()
-		err := h.snapshotBeside(ctx)
-		if err != nil && ctx.Err() == nil {
+	s.busy, s.last = true, at
+	h.beside(context.Background(), h.snapshotBeside, func(err error) {
+		if err != nil && !errors.Is(err, context.Canceled) {
 			h.log.Warn("no snapshot; restarts take longer until there is one", "record", at, "error", err)
 		}
 		h.line.push("", func() { s.busy = false })
@@ -61,6 +90,9 @@ func (h *Host) snapshotBeside(ctx context.Context) (err error) {
 		return err
 	}
 	h.snapshots.core = core
+	if core.position.Number == h.snapshots.stored {
+		return nil // the last one followed the journal beyond where it was begun
+	}
 	return h.saveSnapshot(ctx, core)
 }
 

@@ -36,10 +36,13 @@ func (w *watched) SaveSnapshot(ctx context.Context, at journal.Position, data []
 			return ctx.Err()
 		}
 	}
+	if err := w.Store.SaveSnapshot(ctx, at, data); err != nil {
+		return err // it was given up, as at the end of a service
+	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.saved = append(w.saved, journal.Snapshot{Position: at, Data: data})
-	w.mu.Unlock()
-	return w.Store.SaveSnapshot(ctx, at, data)
+	return nil
 }
 
 // begun is a journal without its snapshots, and only up to a record.

@@ -37,6 +37,22 @@ func TestTasksOfAReservationAreTold(t *testing.T) {
 	})
 }
 
+// Whoever asks at once finds the task that was handed in, even if the site was looked
+// at just before.
+func TestTaskIsAmongThoseToldAtOnce(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.reserve("r", 2, 0, 3600)
+		w.pass(10)
+		if got, err := w.host.Tasks(t.Context(), ann.By, "r"); err != nil || len(got.List) > 0 {
+			t.Fatalf("%+v %v, want none yet", got, err)
+		}
+		job := w.run("r")
+		if got, err := w.host.Tasks(t.Context(), ann.By, "r"); err != nil || len(got.List) != 1 || got.List[0].ID != job {
+			t.Errorf("%+v %v, want job %s", got, err, job)
+		}
+	})
+}
+
 func TestSitesWithoutAdapterTellNoTasks(t *testing.T) {
 	h := start(t, t.TempDir(), onePool(4), &clock{})
 	submit(t, h, ann, berth.Rigid("r", 0, 0, 100, 1, 50))

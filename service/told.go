@@ -156,9 +156,12 @@ func (k *keeper) used(lists ...[]site.Job) map[promise]bool {
 	return used
 }
 
-// tellUsed notes which reservations are in use: a job runs in them, or has run.
+// tellUsed notes which reservations are in use: a job runs in them, or has run. A job
+// that ended before it had any node, because it was cancelled or can never start, has
+// not.
 func (h *Host) tellUsed(k *keeper, state *site.State) {
-	used := k.used(state.Running, state.Ended)
+	ran := slices.DeleteFunc(slices.Clone(state.Ended), func(j site.Job) bool { return len(j.Shares) == 0 })
+	used := k.used(state.Running, ran)
 	if len(used) == 0 {
 		return
 	}

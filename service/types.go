@@ -26,6 +26,8 @@ func Roles() []Role { return []Role{Viewer, User, Operator} }
 type Principal struct {
 	User string `json:"user"`
 	Role Role   `json:"role"`
+	// Sites are those that they see and use.
+	Sites SiteSet `json:"sites,omitempty"`
 }
 
 // Can reports whether the principal has at least that role.

@@ -48,7 +48,14 @@ func Verify(ctx context.Context, store journal.Store, progress func(number uint6
 		if err != nil {
 			return v, err
 		}
-		if judge, err = redecide(judge, &rec, &decoder); err != nil {
+		err := caught(rec.Number, following, func() (err error) {
+			judge, err = redecide(judge, &rec, &decoder)
+			return err
+		})
+		if f := faultOf(err); f != nil {
+			f.read(ctx, store)
+		}
+		if err != nil {
 			return v, err
 		}
 		v.To, v.Records = rec.Position(), v.Records+1

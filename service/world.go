@@ -16,9 +16,12 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 		return nil, berth.Errorf(berth.Denied, "role", "%q is no role", by.Role)
 	}
 	return call(ctx, h, by.User, func(answer func([]SiteView, error)) {
-		loads := h.core.engine.Loads()
+		loads := h.loadsNow()
 		views := make([]SiteView, 0, len(h.core.config.Sites))
 		for _, s := range h.core.config.Sites {
+			if !by.Sites.Has(s.Name) {
+				continue
+			}
 			view := SiteView{Reachable: true}
 			if k := h.sites[s.Name]; k != nil {
 				view = k.look()
@@ -35,18 +38,39 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 	})
 }
 
-// Run runs a task in a reservation that has started, at a site that runs things
-// by itself. The task's reservation, user and key are set here, and what it learns
+// loads are those of the pools when the engine was as it was. They are counted in the
+// loop, from all that is live, for which everybody waits.
+type loads struct {
+	number uint64 // of the record, 0 before the first
+	now    berth.Time
+	list   []engine.Load
+}
+
+// loadsNow returns the loads, counted anew only if anything happened since. They must
+// not be written.
+func (h *Host) loadsNow() []engine.Load {
+	number, now := h.core.position.Number, h.core.engine.Now()
+	if h.loads.list == nil || h.loads.number != number || h.loads.now != now {
+		h.loads = loads{number, now, h.core.engine.Loads()}
+	}
+	return h.loads.list
+}
+
+// Run hands a task to a site that runs things by itself, to run in a reservation
+// from its start on. The site makes the reservation first if it does not have it
+// yet, as Prepare does. The task's reservation, user and key are set here, and what it learns
 // of its reservation from its environment. Under one key of its owner and reservation
 // a task runs once; another task under that key is site.ErrKeyTaken.
 func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (site.JobID, error) {
 	type place struct {
+		keeper    *keeper
 		runner    site.Runner
 		name      site.Name
+		made      bool
 		user      string
 		variables site.Variables
 	}
-	at, err := call(ctx, h, ask.By.User, func(answer func(place, error)) {
+	find := func(answer func(place, error)) {
 		c, err := h.may(&ask, id)
 		if err != nil {
 			answer(place{}, err)
@@ -67,11 +91,17 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q runs what its users submit themselves", k.name))
 			return
 		}
-		name := k.at(id, r.Generation).Name
-		answer(place{runner, name, r.Request.User, site.Variables{
-			ID: id, Site: k.name, Reservation: name, Start: r.Start(), End: r.End(), Deadline: r.Request.Deadline,
+		is := k.at(id, r.Generation)
+		answer(place{k, runner, is.Name, is.Made, r.Request.User, site.Variables{
+			ID: id, Site: k.name, Reservation: is.Name, Start: r.Start(), End: r.End(), Deadline: r.Request.Deadline,
 		}}, nil)
-	})
+	}
+	at, err := call(ctx, h, ask.By.User, find)
+	if err == nil && !at.made {
+		if _, err = h.Prepare(ctx, ask, id); err == nil {
+			at, err = call(ctx, h, ask.By.User, find)
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +114,9 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 	if err := task.Check(); err != nil {
 		return "", err
 	}
-	return at.runner.Submit(ctx, task)
+	job, err := at.runner.Submit(ctx, task)
+	at.keeper.agent.Forget() // whoever asks for the tasks now finds this one among them
+	return job, err
 }
 
 // Tasks returns what became of the tasks of a reservation, also of one that is over:
@@ -164,6 +196,9 @@ func (h *Host) UpdateForecast(ctx context.Context, ask Ask, f Forecast) error {
 	if !ask.By.Can(Operator) {
 		return berth.Errorf(berth.Denied, "role", "only an operator says what is to be expected of a site")
 	}
+	if !ask.By.Sites.Has(f.Site) {
+		return noSite(f.Site)
+	}
 	_, err := call(ctx, h, ask.By.User, func(answer func(struct{}, error)) {
 		if f.From == 0 {
 			f.From = h.clock()
@@ -179,7 +214,7 @@ func (h *Host) drainer(ask Ask, siteName string, do func(site.Drainer) error) er
 		return berth.Errorf(berth.Denied, "role", "only an operator takes nodes out of use")
 	}
 	k := h.sites[siteName]
-	if k == nil {
+	if k == nil || !ask.By.Sites.Has(siteName) {
 		return berth.Errorf(berth.NotFound, "site", "no managed site %q", siteName)
 	}
 	d, can := k.manager.Adapter.(site.Drainer)
@@ -200,7 +235,7 @@ func (h *Host) Doctor(ctx context.Context, by Principal, siteName string) ([]sit
 		return nil, berth.Errorf(berth.Denied, "role", "only an operator examines sites")
 	}
 	k := h.sites[siteName]
-	if k == nil {
+	if k == nil || !by.Sites.Has(siteName) {
 		return nil, berth.Errorf(berth.NotFound, "site", "no managed site %q", siteName)
 	}
 	d, can := k.manager.Adapter.(site.Doctor)

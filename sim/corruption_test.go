@@ -138,6 +138,13 @@ func shifted(t *berth.Time, by berth.Duration) *berth.Time {
 	return &later
 }
 
+// wanting returns what the request of a line asked for, to be changed.
+func wanting(l *berth.Line) *berth.Wanted {
+	w := *l.Wants()
+	l.Wanted = &w
+	return l.Wanted
+}
+
 // during returns a booking of PEs throughout the time of a line.
 func during(l *berth.Line, npe berth.Count) berth.Line {
 	return berth.Line{ID: "x", Kind: berth.KindBooking, Site: l.Site, Pool: l.Pool, NPE: npe, Start: l.Start, End: l.End}
@@ -182,13 +189,14 @@ func TestCorruptedSchedules(t *testing.T) {
 		corrupt func(lines) lines
 		want    string // the class and the ids
 	}{
+		{"more PEs than any machine", &held, of("refused", func(l *berth.Line) { l.NPE = berth.MaxPEs + 1 }), "unreadable [refused]"},
 		{"a refusal twice", &held, func(all lines) lines { return append(all, *lineOf(all, "refused", 0, "")) }, "duplicate [refused]"},
 		{"ready before arrival", &held, of("refused", func(l *berth.Line) { l.Arrival = l.Ready + 1 }), "request [refused]"},
 		{"no PEs", &held, of("refused", func(l *berth.Line) { l.NPE = 0 }), "request [refused]"},
 		{"no time", &held, of("refused", func(l *berth.Line) { l.Duration = 0 }), "request [refused]"},
-		{"less than no licence", &held, of("refused", func(l *berth.Line) { l.Licences = -1 }), "request [refused]"},
-		{"licences of nothing", &held, of("refused", func(l *berth.Line) { l.Licences = 1 }), "request [refused]"},
-		{"version of nothing", &held, of("refused", func(l *berth.Line) { l.Version = "1" }), "request [refused]"},
+		{"less than no licence", &held, of("refused", func(l *berth.Line) { wanting(l).Licences = -1 }), "request [refused]"},
+		{"licences of nothing", &held, of("refused", func(l *berth.Line) { wanting(l).Licences = 1 }), "request [refused]"},
+		{"version of nothing", &held, of("refused", func(l *berth.Line) { wanting(l).Version = "1" }), "request [refused]"},
 		{"a deadline too early", &held, of("refused", func(l *berth.Line) { l.Deadline = l.Ready }), "deadline [refused]"},
 		{"an unknown reason", &held, of("refused", func(l *berth.Line) { l.Reason = "tired" }), "reason [refused]"},
 		{"no reason", &held, of("refused", func(l *berth.Line) { l.Reason = "" }), "reason [refused]"},
@@ -213,17 +221,17 @@ func TestCorruptedSchedules(t *testing.T) {
 		{"larger than its pool", &held, of("job", func(l *berth.Line) { l.NPE, l.PEs, l.End, l.ActualEnd = 5, berth.PESet{}, nil, l.Start }), "too_large [job]"},
 		{"more PEs than are named", &held, of("job", func(l *berth.Line) { l.NPE++ }), "count [job]"},
 		{"PEs that are not there", &held, of("job", func(l *berth.Line) { l.PEs = berth.PEsOf(3, 4) }), "range [job]"},
-		{"another site", &held, of("plain", func(l *berth.Line) { l.WantSite = "m" }), "place [plain]"},
-		{"another pool", &held, of("plain", func(l *berth.Line) { l.WantPool = "gpu" }), "place [plain]"},
+		{"another site", &held, of("plain", func(l *berth.Line) { wanting(l).WantSite = "m" }), "place [plain]"},
+		{"another pool", &held, of("plain", func(l *berth.Line) { wanting(l).WantPool = "gpu" }), "place [plain]"},
 		{"other PEs", &held, of("plain", func(l *berth.Line) { l.PEs = berth.PEsOf(2, 3) }), "eligible [plain]"},
-		{"no such partition", &held, of("plain", func(l *berth.Line) { l.Partition = "none" }), "partition [plain]"},
+		{"no such partition", &held, of("plain", func(l *berth.Line) { wanting(l).Partition = "none" }), "partition [plain]"},
 		{"outside the partition", &held, of("debug", func(l *berth.Line) { l.PEs = berth.PEsOf(3, 4) }), "partition [debug]"},
 		{"too many for the partition", &held, of("debug", func(l *berth.Line) { l.NPE, l.PEs = 3, berth.PEsOf(0, 1, 2) }), "partition [debug]"},
 		{"too long for the partition", &held, of("debug", func(l *berth.Line) { l.Duration, l.End = l.Duration+1, shifted(l.End, 1) }), "partition [debug]"},
-		{"too little memory", &held, of("plain", func(l *berth.Line) { l.MemoryMB = 4001 }), "hardware [plain]"},
-		{"no accelerators", &held, of("plain", func(l *berth.Line) { l.Accelerators = 1 }), "hardware [plain]"},
-		{"no such program", &held, of("plain", func(l *berth.Line) { l.Software = "Y" }), "software [plain]"},
-		{"too old a version", &held, of("soft", func(l *berth.Line) { l.Version = "2.2" }), "software [soft]"},
+		{"too little memory", &held, of("plain", func(l *berth.Line) { wanting(l).MemoryMB = 4001 }), "hardware [plain]"},
+		{"no accelerators", &held, of("plain", func(l *berth.Line) { wanting(l).Accelerators = 1 }), "hardware [plain]"},
+		{"no such program", &held, of("plain", func(l *berth.Line) { wanting(l).Software = "Y" }), "software [plain]"},
+		{"too old a version", &held, of("soft", func(l *berth.Line) { wanting(l).Version = "2.2" }), "software [soft]"},
 		{"a move that nothing tells of", &held, of("moved", func(l *berth.Line) { l.MovedFrom = nil }), "moved [moved]"},
 		{"a move for nothing", &held, of("moved", func(l *berth.Line) { l.MovedFrom[0].Cause = "" }), "moved [moved]"},
 		{"a move for PEs that did not fall", &held, func(all lines) lines {
@@ -263,8 +271,8 @@ func TestCorruptedSchedules(t *testing.T) {
 		{"a PE twice", &held, beside("plain", 1, func(l *berth.Line) { l.PEs = berth.PEsOf(2) }), "identity [plain x]"},
 		{"a lost PE twice", &held, beside("shrunk", 1, func(l *berth.Line) { l.PEs, l.End = berth.PEsOf(1), shifted(l.Start, 50) }), "identity [shrunk x]"},
 		{"a lost PE", &held, beside("shrunk", 1, func(l *berth.Line) { l.PEs, l.Start = berth.PEsOf(1), shifted(l.Start, 80) }), ""},
-		{"too many licences", &held, beside("soft", 1, func(l *berth.Line) { l.Software, l.Licences = "X", 2 }), "licences [soft x]"},
-		{"too much storage", &held, beside("data", 1, func(l *berth.Line) { l.StorageMB = 8001 }), "storage [data x]"},
+		{"too many licences", &held, beside("soft", 1, func(l *berth.Line) { w := wanting(l); w.Software, w.Licences = "X", 2 }), "licences [soft x]"},
+		{"too much storage", &held, beside("data", 1, func(l *berth.Line) { wanting(l).StorageMB = 8001 }), "storage [data x]"},
 		{"too much at once", &early, staging("first", func(l *berth.Line) { l.End = shifted(l.Start, 13) }), "uplink [first]"},
 		{"less than was asked for", &early, staging("second", func(l *berth.Line) { l.Kilobytes-- }), "uplink [second]"},
 	} {

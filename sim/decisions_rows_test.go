@@ -297,19 +297,19 @@ func (d *decisionRows) admission() {
 	hours := int64(d.pes/2) * 3600
 	for _, c := range []struct {
 		name  string
-		quota policy.Quota
+		quota policy.Limits
 	}{
-		{"reservations=1", policy.Quota{Reservations: 1}},
-		{"reservations=4", policy.Quota{Reservations: 4}},
-		{"pe-seconds", policy.Quota{PESeconds: hours}},
-		{"both", policy.Quota{Reservations: 3, PESeconds: 4 * hours}},
+		{"reservations=1", quotas(1, 0)},
+		{"reservations=4", quotas(4, 0)},
+		{"pe-seconds", quotas(0, hours)},
+		{"both", quotas(3, 4*hours)},
 	} {
 		config := d.sites("")
-		config.Match, config.Quota = "earliest-finish", c.quota
+		config.Match, config.Limits = "earliest-finish", c.quota
 		d.add(requests, config, "quota/grid/%s", c.name)
 		for _, binding := range bothBindings {
 			config := d.pool(binding)
-			config.Quota = c.quota
+			config.Limits = c.quota
 			d.add(coarse, config, "quota/%s/bind=%s", c.name, binding)
 		}
 	}
@@ -514,7 +514,7 @@ func (d *decisionRows) drawn() {
 				config.Eager = &policy.Eager{K1: policy.Permille(below(1001)), K2: policy.Permille(below(1001)), Grid: maybe(), RefuseAll: maybe()}
 			}
 			if below(3) == 0 {
-				config.Quota.Reservations = 1 + below(4)
+				config.Limits = quotas(int64(1+below(4)), 0)
 			}
 			if maybe() {
 				config.Instant = engine.ArrivalsFirst()
@@ -522,4 +522,16 @@ func (d *decisionRows) drawn() {
 		}
 		d.add(d.onGrid(s), config, "%s/%02d", name, row%drawnRows)
 	}
+}
+
+// quotas limits each user to so many live reservations and PE-seconds; 0 is no limit.
+func quotas(active, peSeconds int64) policy.Limits {
+	values := map[policy.LimitName]int64{}
+	if active > 0 {
+		values[policy.LimitActive] = active
+	}
+	if peSeconds > 0 {
+		values[policy.LimitPESeconds] = peSeconds
+	}
+	return policy.EachUser(values)
 }

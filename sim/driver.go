@@ -238,7 +238,7 @@ func (d *driver) checkIn(now berth.Time, changes []change.Change) error {
 		}
 	}
 	for _, id := range started {
-		if r, live := d.engine.Reservation(id); !live || r.Request.NoShow == 0 {
+		if _, live := d.engine.Reservation(id); !live {
 			continue
 		}
 		if err := d.apply(now, engine.CheckIn(id)); err != nil {

@@ -203,7 +203,7 @@ func (r *recorder) speed(line *berth.Line) berth.Speed {
 		return berth.StandardSpeed
 	}
 	if pool := r.speeds[[2]string{line.Site, line.Pool}]; pool != nil {
-		return pool.SpeedFor(&line.Requirements)
+		return pool.SpeedFor(&line.Wants().Requirements)
 	}
 	return berth.StandardSpeed
 }
@@ -247,10 +247,10 @@ func (r *recorder) open(request *berth.Request) {
 		}
 		r.lines, r.times = append(r.lines, berth.Line{}), append(r.times, times{})
 		line := &r.lines[len(r.lines)-1]
-		line.ID, line.Kind, line.User, line.Requirements = request.ID, berth.KindRequest, request.User, request.Requirements
+		line.ID, line.Kind, line.User = request.ID, berth.KindRequest, request.User
 		line.Arrival, line.Ready, line.Deadline = request.Arrival, request.Ready, request.Deadline
 		line.Duration, line.NPE = shown.Duration, shown.NPE
-		line.WantSite, line.WantPool, line.Eligible = request.Site, request.Pool, part.Eligible
+		line.Wanted = berth.WantedOf(request, i)
 		if request.IsJob() {
 			line.Kind = berth.KindJob
 			if line.Deadline >= berth.Forever {

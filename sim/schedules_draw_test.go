@@ -159,7 +159,7 @@ func (s *scene) drawConfig() {
 		c.Eager = &policy.Eager{K1: policy.Permille(s.int("K1", 0, 1000)), K2: policy.Permille(s.int("K2", 0, 1000)), Grid: s.once("grid", 2)}
 	}
 	if s.once("quota", 6) {
-		c.Quota = policy.Quota{Reservations: s.int("reservations", 1, 4)}
+		c.Limits = quotas(int64(s.int("reservations", 1, 4)), 0)
 	}
 	if s.once("arrivals first", 4) {
 		c.Instant = engine.ArrivalsFirst()

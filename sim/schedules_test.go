@@ -27,9 +27,9 @@ func (r reached) note(lines []berth.Line) {
 			"broken": !l.Accepted && l.PromisedStart != nil, "expired": l.Reason == berth.Expired, "resized": l.Stretches != nil,
 			"variants": l.Accepted && l.Variants != nil, "transfers": l.Transfer > 0, "stagings": l.Kind == berth.KindStaging, "at another time": l.PromisedEnd != nil,
 			"overruns": l.Limit != nil, "pieces": l.Kind == berth.KindBooking, "outages": l.Kind == berth.KindOutage,
-			"software": l.Accepted && l.Software != "", "licences": l.Accepted && l.Licences > 0, "storage": l.Accepted && l.StorageMB > 0,
-			"memory": l.Accepted && l.MemoryMB > 0, "accelerators": l.Accepted && l.Accelerators > 0, "partitions": l.Accepted && l.Partition != "",
-			"wishes": l.Accepted && l.WantSite != "", "eligible": l.Accepted && !l.Eligible.Empty(), "parts": l.Accepted && l.Part > 1,
+			"software": l.Accepted && l.Wants().Software != "", "licences": l.Accepted && l.Wants().Licences > 0, "storage": l.Accepted && l.Wants().StorageMB > 0,
+			"memory": l.Accepted && l.Wants().MemoryMB > 0, "accelerators": l.Accepted && l.Wants().Accelerators > 0, "partitions": l.Accepted && l.Wants().Partition != "",
+			"wishes": l.Accepted && l.Wants().WantSite != "", "eligible": l.Accepted && !l.Wants().Eligible.Empty(), "parts": l.Accepted && l.Part > 1,
 		} {
 			if has {
 				r[what]++

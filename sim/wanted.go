@@ -46,7 +46,7 @@ func WantedRuns(work *Workload, sites []berth.Site, lines []berth.Line) []berth.
 	pools := poolsOf(sites)
 	at := func(line *berth.Line) berth.Speed {
 		if pool := pools[[2]string{line.Site, line.Pool}]; pool != nil {
-			return pool.SpeedFor(&line.Requirements)
+			return pool.SpeedFor(&line.Wants().Requirements)
 		}
 		return berth.StandardSpeed
 	}

@@ -2,6 +2,8 @@ package site
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -14,13 +16,35 @@ type Agent struct {
 	observer Observer
 	every    time.Duration
 
-	mu      sync.Mutex
-	state   *State
-	err     error
-	asked   time.Time     // when the last answer was asked for
-	wait    time.Duration // how long it is good
-	writes  uint64        // counts Forget
-	ongoing chan struct{} // closed when the question now underway is answered; nil if there is none
+	mu       sync.Mutex
+	state    *State
+	err      error
+	asked    time.Time     // when the last answer was asked for
+	wait     time.Duration // how long it is good
+	writes   uint64        // counts Forget
+	ongoing  chan struct{} // closed when the question now underway is answered; nil if there is none
+	panicked *Panic        // how the observer panicked, if it did
+}
+
+// Panic is a panic in a goroutine that an adapter, or an agent for it, has started, as
+// it is raised again in those who asked: in its own goroutine it would end the process.
+type Panic struct {
+	Value any
+	Stack []byte // of the goroutine that it was in
+}
+
+// String returns what the panic was about.
+func (p *Panic) String() string { return fmt.Sprint(p.Value) }
+
+// Caught calls a function and returns how it panicked, nil if it did not.
+func Caught(f func()) (p *Panic) {
+	defer func() {
+		if value := recover(); value != nil {
+			p = &Panic{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	f()
+	return nil
 }
 
 // maxBackoff is by how much an interval grows at most: a site polled every 30 s
@@ -34,10 +58,15 @@ func NewAgent(observer Observer, every time.Duration) *Agent {
 
 // Observe returns a state no older than the interval, asking the site if there
 // is none. Everybody gets the same State, which must not be written. A caller
-// who goes away does not take the answer from the others.
+// who goes away does not take the answer from the others. A panic of the observer is
+// raised in all who ask, from then on, with a *Panic.
 func (a *Agent) Observe(ctx context.Context) (*State, error) {
 	for {
 		a.mu.Lock()
+		if p := a.panicked; p != nil {
+			a.mu.Unlock()
+			panic(p)
+		}
 		if a.wait > 0 && time.Since(a.asked) < a.wait {
 			defer a.mu.Unlock()
 			return a.state, a.err
@@ -67,11 +96,16 @@ func (a *Agent) Forget() {
 
 func (a *Agent) ask(ctx context.Context, writes uint64, answered chan struct{}) {
 	asked := time.Now()
-	state, err := a.observer.Observe(ctx)
+	var state *State
+	var err error
+	panicked := Caught(func() { state, err = a.observer.Observe(ctx) })
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	defer close(answered)
-	a.ongoing = nil
+	a.ongoing, a.panicked = nil, panicked
+	if panicked != nil {
+		return
+	}
 	if writes != a.writes {
 		return
 	}

@@ -44,6 +44,18 @@ type Booker interface {
 	Release(ctx context.Context, name Name) error
 }
 
+// Carrier is a Booker at whose site users hand in jobs themselves: at any moment one
+// may wait in a reservation that was not there at the last look.
+type Carrier interface {
+	// Retire takes down a reservation without jobs, and leaves one with jobs as it
+	// is: an error of kind Conflict. A name that is not there is retired.
+	Retire(ctx context.Context, name Name) error
+	// Carry moves the jobs that wait in one reservation to another, which its users
+	// may use as well. The error names the first job that cannot be moved; all others
+	// are.
+	Carry(ctx context.Context, from, to Name) error
+}
+
 // ManyBooker is a Booker that makes many promises real in less time than one
 // after the other takes.
 type ManyBooker interface {

@@ -44,14 +44,12 @@ type Service struct {
 	// Metrics says who may read /metrics: "open" is everybody, "token" who has one.
 	Metrics string
 	Keep    int // how many requests that are over are remembered
-	Rates   map[string]Rate
+	// KeepHistory is how long records are kept; 0 is for ever.
+	KeepHistory berth.Duration
 }
 
-// Rate bounds how often somebody may ask, by role.
-type Rate struct {
-	PerSecond Thousandths // in the long run
-	Burst     int         // at once
-}
+// MinHistory is how long records are kept at least.
+const MinHistory berth.Duration = 3600
 
 // Bounds of a service's settings.
 const (
@@ -156,29 +154,25 @@ func (r *reader) accounts(v *value, path string, a *Adapter) {
 
 func (r *reader) service(v *value, path string) {
 	s := &r.Service
-	rate := func(role string) key {
-		return key{role, "", func(v *value, path string) {
-			var rate Rate
-			r.group(v, path, "a rate",
-				key{"per_second", "a rate needs per_second and burst", decimal(r, &rate.PerSecond, 1, maxRate*1000)},
-				key{"burst", "a rate needs per_second and burst", whole(r, &rate.Burst, 1, maxRate)},
-			)
-			if s.Rates == nil {
-				s.Rates = map[string]Rate{}
-			}
-			s.Rates[role] = rate
-		}}
-	}
+	v = r.moved(v, path, "rates", "{role: user, rate: 500, burst: 5000}")
 	r.group(v, path, "the service",
 		key{"data", "", scanned(r, &s.Data, "the service's directory", filePath)},
 		key{"listen", "", scanned(r, &s.Listen, "an address such as 127.0.0.1:7117", label)},
 		key{"log", "", scanned(r, &s.Log, "text or json", oneOf("text", "json"))},
 		key{"metrics", "", scanned(r, &s.Metrics, "open or token", oneOf("open", "token"))},
 		key{"keep", "", whole(r, &s.Keep, 1, maxKeep)},
-		key{"rates", "", func(v *value, path string) {
-			r.group(v, path, "rates", rate("viewer"), rate("user"), rate("operator"))
-		}},
+		key{"keep_history", "", measured(r, &s.KeepHistory, "a duration such as 90d", historyLength)},
 	)
+}
+
+// historyLength reads how long records are kept. Below an hour they would be dropped
+// while they are still looked at.
+func historyLength(text string) (berth.Duration, error) {
+	d, err := duration(text)
+	if err == nil && d < MinHistory {
+		return 0, berth.Errorf(berth.Invalid, "", "want at least 1h")
+	}
+	return d, err
 }
 
 // oneOf reads one of some words.

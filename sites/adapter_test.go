@@ -27,7 +27,7 @@ service:
   log: json
   metrics: token
   keep: 17
-  rates: {viewer: {per_second: 0.5, burst: 2}, operator: {per_second: 9, burst: 8}}
+  keep_history: 90d
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -43,8 +43,7 @@ service:
 		t.Error(diff)
 	}
 	service := sites.Service{
-		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Log: "json", Metrics: "token", Keep: 17,
-		Rates: map[string]sites.Rate{"viewer": {PerSecond: 500, Burst: 2}, "operator": {PerSecond: 9000, Burst: 8}},
+		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Log: "json", Metrics: "token", Keep: 17, KeepHistory: 90 * 86_400,
 	}
 	if diff := cmp.Diff(service, f.Service); diff != "" {
 		t.Error(diff)

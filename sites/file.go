@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // File is a sites file as read: complete, checked, and with defaults filled in.
@@ -18,6 +19,8 @@ type File struct {
 	Uplink   int64        // in kB/s, of the centre that all data leave; 0 is no limit
 	Users    []berth.User // in the order of the file
 	Policies Policies
+	Limits   policy.Limits // in the order of the file
+	Access   []Access      // likewise; who is in none of them may use every site
 	// Adapters says how sites are reached that describe themselves, by name. Such
 	// a site has no pools here.
 	Adapters map[string]Adapter
@@ -40,7 +43,6 @@ type Policies struct {
 	Horizon string         `json:"horizon,omitempty"`
 	Seed    uint64         `json:"seed,omitempty"`
 	Eager   *Eager         `json:"eager,omitempty"` // nil if the file has none
-	Quota   Quota          `json:"quota,omitzero"`
 	DPSAR   *DPSAR         `json:"dpsar,omitempty"` // nil if the file has none
 	// What becomes of ordinary jobs, and of what does not end in time.
 	Jobs      string         `json:"jobs,omitempty"`
@@ -64,12 +66,6 @@ type Eager struct {
 	K2        Thousandths `json:"k2"`              // from 0 to 1000
 	Scope     string      `json:"scope,omitempty"` // whose load counts: "site", the default, or "grid"
 	RefuseAll bool        `json:"refuse_all,omitempty"`
-}
-
-// Quota limits what one user may hold at once. Zero fields are no limit.
-type Quota struct {
-	Reservations int   `json:"reservations,omitempty"`
-	PESeconds    int64 `json:"pe_seconds,omitempty"`
 }
 
 // DPSAR holds the parameters of the order of the dynamic-priority paper, of
@@ -170,18 +166,7 @@ func (f *File) Described() error {
 // An empty pool name means the only pool of the site, an empty site name the
 // only site.
 func (f *File) Size(site, pool string) (berth.Count, bool) {
-	for i := range f.Sites {
-		s := &f.Sites[i]
-		if s.Name != site && (site != "" || len(f.Sites) > 1) {
-			continue
-		}
-		for k := range s.Pools {
-			if p := &s.Pools[k]; p.Name == pool || (pool == "" && len(s.Pools) == 1) {
-				return p.PEs, true
-			}
-		}
-	}
-	return 0, false
+	return berth.PoolSize(f.Sites, site, pool)
 }
 
 // Where returns the place of a key, such as "policies.order", as

@@ -35,6 +35,7 @@ func (r *reader) file(v *value) {
 		key{"uplink", "", measured(r, &r.Uplink, rateExample, bandwidth)},
 		key{"users", "", r.users},
 		key{"policies", "", r.policies},
+		key{"limits", "", r.limits},
 		key{"service", "", r.service},
 	)
 }
@@ -377,6 +378,7 @@ func (r *reader) users(v *value, path string) {
 func (r *reader) policies(v *value, path string) {
 	p := &r.Policies
 	word := func(to *string) func(v *value, path string) { return scanned(r, to, "a name", policyName) }
+	v = r.moved(v, path, "quota", "{role: user, active: 20, pe_hours: 10000}")
 	r.group(v, path, "policies",
 		key{"preset", "", word(&p.Preset)},
 		key{"trigger", "", word(&p.Trigger)},
@@ -395,15 +397,6 @@ func (r *reader) policies(v *value, path string) {
 		key{"horizon", "", word(&p.Horizon)},
 		key{"seed", "", whole(r, &p.Seed, 0, 1<<53-1)},
 		key{"eager", "", r.eager},
-		key{"quota", "", func(v *value, path string) {
-			r.group(v, path, "a quota",
-				key{"reservations", "", whole(r, &p.Quota.Reservations, 1, 1<<31-1)},
-				key{"pe_hours", "", func(v *value, path string) {
-					whole(r, &p.Quota.PESeconds, 1, 1<<42)(v, path)
-					p.Quota.PESeconds *= 3600
-				}},
-			)
-		}},
 		key{"dpsar", "", func(v *value, path string) {
 			p.DPSAR = new(DPSAR)
 			r.dpsar(v, path, p.DPSAR)

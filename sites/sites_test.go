@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/sites"
 )
 
@@ -62,9 +63,59 @@ func TestExample(t *testing.T) {
 	policies := sites.Policies{
 		Order: "fcfs", Match: "earliest-finish", Place: "first-fit",
 		Eager: &sites.Eager{K1: 500, K2: 600, Scope: "site"},
-		Quota: sites.Quota{Reservations: 200, PESeconds: 3_600_000_000},
 	}
 	if diff := cmp.Diff(policies, f.Policies); diff != "" {
+		t.Error(diff)
+	}
+	limits := policy.Limits{
+		{Scope: policy.Scope{Role: "user"}, Name: policy.LimitActive, Value: 200},
+		{Scope: policy.Scope{Role: "user"}, Name: policy.LimitPESeconds, Value: 3_600_000_000},
+	}
+	if diff := cmp.Diff(limits, f.Limits); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEveryLimit(t *testing.T) {
+	f, err := read(`
+sites: [{name: a, pes: 4}, {name: b, pes: 4}]
+limits:
+- role: user
+  lead: 30d
+  length: none
+  hold: 1h
+  active: 0
+  share: 0.5
+  reservations: 3
+  pe_hours: 2
+  rate: 0.5
+  burst: 7
+  streams: 8
+  request_bytes: 1MiB
+  remembered_bytes: 2MB
+  sites: [b, a]
+- {role: operator, user: alice, active: none}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[policy.LimitName]int64{
+		policy.LimitLead: 30 * 86400, policy.LimitLength: policy.NoLimit, policy.LimitHold: 3600, policy.LimitActive: 0, policy.LimitShare: 500,
+		policy.LimitReservations: 3, policy.LimitPESeconds: 7200, policy.LimitRate: 500, policy.LimitBurst: 7, policy.LimitStreams: 8,
+		policy.LimitRequest: 1 << 20, policy.LimitRemembered: 2_000_000,
+	}
+	want := policy.EachUser(values)
+	if len(want) != len(policy.LimitKinds) {
+		t.Fatalf("%d limits are read, there are %d", len(want), len(policy.LimitKinds))
+	}
+	for i := range want {
+		want[i].Role = "user"
+	}
+	want = append(want, policy.Limit{Scope: policy.Scope{Role: "operator", User: "alice"}, Name: policy.LimitActive, Value: policy.NoLimit})
+	if diff := cmp.Diff(want, f.Limits); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]sites.Access{{Scope: policy.Scope{Role: "user"}, Sites: []string{"b", "a"}}}, f.Access); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -84,7 +135,6 @@ policies:
   horizon: unbounded
   seed: 7
   eager: {k1: 0, k2: 1, scope: grid, refuse_all: true}
-  quota: {reservations: 3}
   dpsar: {sd: 4.5, n: 3, n_ujp: 4, overflow: discard, chain: true, length_classes: 5, in_user: ljf, aging: 1h}
   jobs: conservative
   compress: true
@@ -100,7 +150,7 @@ policies:
 	want := sites.Policies{
 		Preset: "wms-eager", Trigger: "every", Every: 240, Order: "dpsar", Match: "smallest-fit",
 		Admit: []string{"requirements", "eager"}, Place: "pe-worst", Choice: "least-area", Horizon: "unbounded", Seed: 7,
-		Eager: &sites.Eager{K2: 1000, Scope: "grid", RefuseAll: true}, Quota: sites.Quota{Reservations: 3},
+		Eager: &sites.Eager{K2: 1000, Scope: "grid", RefuseAll: true},
 		DPSAR: &sites.DPSAR{
 			SD: &sd, N: 3, NUJP: 4, Overflow: "discard", Chain: true, LengthClasses: 5, InUser: "ljf", Aging: 3600,
 		},
@@ -186,7 +236,9 @@ var good = map[string]string{
 	"exact share":        "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 0.333, k2: 0.001}}",
 	"user of many words": "sites: [{name: a, pes: 1}]\nusers: [{id: /O=Grid/CN=Ada Lovelace, priority: 1}]",
 	"adapters":           "sites:\n- {name: a, adapter: {kind: slurm}}\n- {name: b, adapter: {kind: local}, storage: 1TB, link: {delay: 2s}, software: [{name: x}]}",
-	"policies":           "sites: [{name: a, pes: 1}]\npolicies: {order: fcfs, admit: [all], every: 4m, seed: 0, quota: {pe_hours: 1}, dpsar: {sd: 0}}",
+	"limits": "sites: [{name: a, pes: 1}]\nlimits: [{role: user, lead: 30d, length: none, hold: 1h, active: 0, share: 0.5, reservations: 3, pe_hours: 1, rate: 0.5, burst: 2, " +
+		"streams: 3, request_bytes: 1MiB, remembered_bytes: 2 GB}, {user: alice, share: 1.000, sites: [a]}, {role: operator, user: alice, active: none}]",
+	"policies": "sites: [{name: a, pes: 1}]\npolicies: {order: fcfs, admit: [all], every: 4m, seed: 0, dpsar: {sd: 0}}",
 }
 
 // bad is what must not read: where the complaint is, of which key, and what it
@@ -299,7 +351,15 @@ var bad = []struct {
 	{name: "negative SD", text: "sites: [{name: a, pes: 1}]\npolicies: {dpsar: {sd: -1}}", place: "2:24", field: "policies.dpsar.sd", want: "from 0"},
 	{name: "an unknown option of the order", text: "sites: [{name: a, pes: 1}]\npolicies: {dpsar: {chains: true}}", place: "2:20", field: "policies.dpsar.chains", want: "chain"},
 	{name: "a priority beyond all scales", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u, priority: 1048577}]", place: "2:27", field: "users[0].priority", want: "1048576"},
-	{name: "no quota", text: "sites: [{name: a, pes: 1}]\npolicies: {quota: {reservations: 0}}", place: "2:34", field: "policies.quota.reservations", want: "from 1"},
+	{name: "quota of before the table", text: "sites: [{name: a, pes: 1}]\npolicies: {quota: {reservations: 3}}", place: "2:12", field: "policies.quota", want: "such as limits: [{role: user, active: 20"},
+	{name: "no limits", text: "sites: [{name: a, pes: 1}]\nlimits: []", place: "2:9", field: "limits", want: "an empty list"},
+	{name: "limit of nobody", text: "sites: [{name: a, pes: 1}]\nlimits: [{active: 3}]", place: "2:10", field: "limits[0]", want: "name a role"},
+	{name: "limits of one scope in two rows", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, active: 3}, {role: user, length: 2d}]", place: "2:35", field: "limits[1]", want: "the row in line 2", untold: true},
+	{name: "limit of a role that is none", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: admin, active: 3}]", place: "2:17", field: "limits[0].role", want: "want viewer or user or operator"},
+	{name: "unknown limit", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, actve: 3}]", place: "2:23", field: "limits[0].actve", want: "did you mean active?"},
+	{name: "limit in bare seconds", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, length: 240}]", place: "2:31", field: "limits[0].length", want: "240s (seconds"},
+	{name: "share above all", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, share: 1.5}]", place: "2:30", field: "limits[0].share", want: "from 0.001 to 1"},
+	{name: "access to no site of the file", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: viewer, sites: [b]}]", place: "2:33", field: "limits[0].sites[0]", want: "it has a", untold: true},
 	{name: "user without priority", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u}]", place: "2:9", field: "users[0].priority", want: "missing"},
 	{name: "adapter beside PEs", text: "sites: [{name: a, adapter: {kind: slurm}, pes: 4}]", place: "1:48", field: "sites[0].pes", want: "the site's adapter tells it"},
 	{name: "adapter beside partitions", text: "sites: [{name: a, adapter: {kind: slurm}, partitions: [{name: p}]}]", place: "1:55", field: "sites[0].partitions", want: "the site's adapter tells it"},
@@ -314,9 +374,9 @@ var bad = []struct {
 	{name: "odd account", text: "sites: [{name: a, adapter: {kind: local, users: {ann: a b}}}]", place: "1:55", field: "sites[0].adapter.users.ann", want: "want a name of letters"},
 	{name: "unknown key of the service", text: "sites: [{name: a, pes: 1}]\nservice: {listn: x}", place: "2:11", field: "service.listn", want: "did you mean listen?"},
 	{name: "form of the log", text: "sites: [{name: a, pes: 1}]\nservice: {log: xml}", place: "2:16", field: "service.log", want: "want text or json"},
-	{name: "half a rate", text: "sites: [{name: a, pes: 1}]\nservice: {rates: {user: {burst: 5}}}", place: "2:25", field: "service.rates.user.per_second", want: "missing; a rate needs per_second and burst"},
-	{name: "rate of nothing", text: "sites: [{name: a, pes: 1}]\nservice: {rates: {user: {per_second: 0, burst: 5}}}", place: "2:38", field: "service.rates.user.per_second", want: "a number from 0.001"},
-	{name: "rate of a role that is none", text: "sites: [{name: a, pes: 1}]\nservice: {rates: {admin: {per_second: 1, burst: 5}}}", place: "2:19", field: "service.rates.admin", want: "unknown key"},
+	{name: "rates of before the table", text: "sites: [{name: a, pes: 1}]\nservice: {rates: {user: {per_second: 1, burst: 5}}}", place: "2:11", field: "service.rates", want: "such as limits: [{role: user, rate: 500"},
+	{name: "rate of nothing", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, rate: 0}]", place: "2:29", field: "limits[0].rate", want: "a number from 0.001"},
+	{name: "no history", text: "sites: [{name: a, pes: 1}]\nservice: {keep_history: 59m}", place: "2:25", field: "service.keep_history", want: "at least 1h", untold: true},
 	{name: "nothing kept", text: "sites: [{name: a, pes: 1}]\nservice: {keep: 0}", place: "2:17", field: "service.keep", want: "from 1"},
 	{name: "empty path", text: "sites: [{name: a, pes: 1}]\nservice: {data: \"\"}", place: "2:17", field: "service.data", want: "want a path"},
 	{name: "user of two lines", text: "sites: [{name: a, pes: 1}]\nusers: [{id: \"u\\nv\", priority: 1}]", place: "2:14", field: "users[0].id", want: "on one line"},

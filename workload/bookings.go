@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -54,11 +53,10 @@ func (f *BookingFile) PEs() berth.Count { return f.Header.PEs() }
 // Under another name the first byte that is not blank decides: an opening brace
 // means JSON Lines, an opening angle bracket leases in XML, anything else a log.
 //
-// Options.Jobs does not matter, Keep matters for logs alone. Bad records of a
-// log are skipped and counted unless Options.Strict; in the other forms the
-// first bad line is an error, for planning onto PEs that are taken is worse
-// than not planning. Errors are those of Open, with field "bookings" where no
-// field of the file is at fault.
+// Options.Jobs does not matter, Keep matters for logs alone. Bad records are passed
+// over and counted, unless Options.Strict makes the first one an error: onto PEs that
+// are taken nothing should be planned, so whoever plans tells of the report. Errors are
+// those of Open, with field "bookings" where no field of the file is at fault.
 func OpenBookings(path string, opt Options) (*BookingFile, error) {
 	file, err := openFile("bookings", path)
 	if err != nil {
@@ -76,13 +74,13 @@ func OpenBookings(path string, opt Options) (*BookingFile, error) {
 // has them. Other lines are skipped and counted. An outage needs no id.
 //
 // A file that is empty or blank has no bookings; one with content of which nothing
-// is a booking is a mistake.
+// is a booking is a mistake, which is that of its first bad line.
 //
 // Cost: O(bytes + n log n) for n bookings.
 func ReadBookings(r io.Reader, name string, opt Options) (*BookingFile, error) {
 	f, err := readBookings(r, name, opt)
 	if err != nil {
-		return nil, refield(err, "workload", "bookings")
+		return nil, refield(err, "bookings")
 	}
 	slices.SortStableFunc(f.Bookings, func(a, b Booking) int { return cmp.Compare(a.Start, b.Start) })
 	machine := opt.PEs
@@ -140,13 +138,14 @@ func readBookings(r io.Reader, name string, opt Options) (*BookingFile, error) {
 	return readBookingsSWF(l, opt)
 }
 
-// refield gives a mistake that names one field another field.
-func refield(err error, from, to string) error {
+// refield gives a mistake in the file as a whole, which is that of a workload, another
+// field.
+func refield(err error, field string) error {
 	mistake, is := errors.AsType[*berth.Error](err)
-	if !is || mistake.Field != from {
+	if !is || mistake.Field != "workload" {
 		return err
 	}
-	return &berth.Error{Code: mistake.Code, Field: to, Msg: mistake.Msg}
+	return &berth.Error{Code: mistake.Code, Field: field, Msg: mistake.Msg}
 }
 
 // readBookingsSWF takes the jobs of a log as bookings.
@@ -168,11 +167,18 @@ func readBookingsSWF(l *lines, opt Options) (*BookingFile, error) {
 		start, end := rec.held()
 		if end >= berth.TimeLimit {
 			bad := BadLine{Field: "run time", Want: "job " + strconv.FormatInt(rec.Job, 10) + " ends at " + timeText(end) + "; no time may reach 2^42 s"}
-			return nil, bad.error(l.name)
+			if err := f.Report.bad(&bad, opt.Strict); err != nil {
+				return nil, err
+			}
+			f.Report.Usable--
+			continue
 		}
 		f.Bookings = append(f.Bookings, Booking{
 			ID: strconv.FormatInt(rec.Job, 10), NPE: rec.Size(), Start: start, End: end,
 		})
+	}
+	if len(f.Bookings) == 0 {
+		return nil, f.Report.FirstBad[0].error(l.name)
 	}
 	return f, nil
 }
@@ -192,57 +198,36 @@ func readBookingsJSONL(l *lines, opt Options) (*BookingFile, error) {
 		part int
 	}
 	lineOf := make(map[part]int)
-	for {
-		line, tooLong, err := l.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if line = bytes.Trim(line, " \t"); len(line) == 0 {
-			continue
-		}
-		f.Report.Records++
+	take := func(line []byte) (Cause, BadLine) {
 		var got bookingReader
-		bad := BadLine{Want: "longer than any booking can be"}
-		if !tooLong {
-			bad = got.parse(line)
+		if bad := got.parse(line); bad.Want != "" {
+			return "", bad
 		}
-		if bad.Want == "" && got.passedOver() {
-			f.Report.skip(NotABooking)
-			continue
+		if got.passedOver() {
+			return NotABooking, BadLine{}
 		}
-		var b Booking
-		if bad.Want == "" {
-			b, bad = got.booking(opt.PEs)
+		b, bad := got.booking(opt.PEs)
+		if bad.Want != "" {
+			return "", bad
 		}
-		if key := (part{b.ID, got.line.part}); bad.Want == "" && b.ID != "" {
+		if b.ID != "" {
+			key := part{b.ID, got.line.part}
 			if first, taken := lineOf[key]; taken {
-				bad = BadLine{Field: "id", Value: b.ID, Want: "line " + strconv.Itoa(first) + " has it already; it must be unique"}
+				return "", BadLine{Field: "id", Value: b.ID, Want: "line " + strconv.Itoa(first) + " has it already; it must be unique"}
 			}
 			lineOf[key] = l.number
-		}
-		if bad.Want != "" {
-			bad.Line = l.number
-			return nil, bad.error(l.name)
 		}
 		if f.Begin = min(f.Begin, b.Start); got.line.given.has(fieldArrival) {
 			f.Begin = min(f.Begin, berth.Time(got.line.arrival))
 		}
 		f.Bookings = append(f.Bookings, b)
+		return "", BadLine{}
 	}
-	f.Report.Usable = len(f.Bookings)
+	if err := l.each(&f.Report, opt.Strict, "booking", take); err != nil {
+		return nil, err
+	}
 	if len(f.Bookings) == 0 {
-		return nil, noBooking(&f.Report, bookingExample)
+		return nil, f.Report.noneOf("bookings", "booking", bookingExample)
 	}
 	return f, nil
-}
-
-// noBooking is the error for a file without any.
-func noBooking(r *Report, example string) error {
-	if r.Records == 0 {
-		return berth.Errorf(berth.Invalid, "bookings", "%s: nothing in the file; want bookings such as %s", r.Name, example)
-	}
-	return berth.Errorf(berth.Invalid, "bookings", "%s: none of %d lines is a booking; want bookings such as %s", r.Name, r.Records, example)
 }

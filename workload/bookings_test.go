@@ -168,7 +168,7 @@ func TestBadBookingLines(t *testing.T) {
 		"{\"id\":\"\xff\"}":                   {"", "not UTF-8"},
 		`{"kind":"outage","npe":1,"start":4}`: {"end", "missing"},
 	} {
-		_, err := workload.ReadBookings(strings.NewReader(good+line), "b.jsonl", workload.Options{PEs: 16})
+		_, err := workload.ReadBookings(strings.NewReader(good+line), "b.jsonl", workload.Options{PEs: 16, Strict: true})
 		wantMistake(t, err, want.field, "b.jsonl:2", want.words)
 	}
 }
@@ -291,4 +291,37 @@ func TestPast(t *testing.T) {
 			t.Errorf("past of %d from %d is %v, want %v", c.now, c.begin, got, want)
 		}
 	}
+}
+
+// Bad lines are counted and passed over in every form; in strict mode the first one is
+// the error, and so it is where nothing else is in the file.
+func TestBadBookingsArePassedOver(t *testing.T) {
+	const xmlLease = `<lease-request arrival="00:00:00"><lease id="%s"><nodes><node-set numnodes="%s"/></nodes><start><exact time="01:00:00"/></start><duration time="01:00:00"/></lease></lease-request>`
+	lease := func(id, nodes string) string { return fmt.Sprintf(xmlLease, id, nodes) }
+	for name, c := range map[string]struct {
+		good, bad, more, end string
+		field                string
+	}{
+		"b.jsonl": {`{"id":"a","kind":"booking","npe":1,"start":0,"end":9}`, `{"id":"b","kind":"booking","npe":0,"start":0,"end":9}`, `{"id":"c","kind":"booking","npe":1,"start":0,"end":9}`, "", "npe"},
+		"b.lwf":   {"0 10 5 5 2 1 1024 0 image 600", "0 10 0 5 2 1 1024 0 image 600", "0 10 5 5 2 1 1024 0 image 600", "", "duration"},
+		"b.swf":   {strings.TrimSuffix(job(1, 0, 60, 8), "\n"), "2 x", strings.TrimSuffix(job(3, 0, 60, 8), "\n"), "", "submit time"},
+		"b":       {"<lease-workload>" + lease("a", "1"), lease("b", "none"), lease("c", "1"), "</lease-workload>", "numnodes"},
+	} {
+		text := c.good + "\n" + c.bad + "\n" + c.more + c.end + "\n"
+		f := readBookings(t, name, text, workload.Options{})
+		if r := &f.Report; len(f.Bookings) != 2 || r.Records != 3 || r.Usable != 2 || r.Bad != 1 || r.FirstBad[0].Line != 2 || r.FirstBad[0].Field != c.field {
+			t.Errorf("%s: %d bookings of %+v; want two, and line 2 bad in %s", name, len(f.Bookings), r, c.field)
+		}
+		_, err := workload.ReadBookings(strings.NewReader(text), name, workload.Options{Strict: true})
+		wantMistake(t, err, c.field, name+":2: ")
+	}
+	_, err := workload.ReadBookings(strings.NewReader("{1}\n{}\n"), "b.jsonl", workload.Options{})
+	wantMistake(t, err, "", "b.jsonl:1: ")
+	// A job that ends beyond all times.
+	end := "; MaxProcs: 8\n" + job(1, 0, 60, 8) + "2 4398046511103 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
+	if f := readBookings(t, "l.swf", end, workload.Options{}); len(f.Bookings) != 1 || f.Report.Bad != 1 || f.Report.Usable != 1 {
+		t.Errorf("%+v, want one of two", f.Report)
+	}
+	_, err = workload.ReadBookings(strings.NewReader(end), "l.swf", workload.Options{Strict: true})
+	wantMistake(t, err, "run time", "job 2 ends at")
 }

@@ -2,8 +2,6 @@ package workload
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"strconv"
 
 	"github.com/berth-hpc/berth"
@@ -41,39 +39,25 @@ const leaseExample = "0 86400 1886 1886 22 1 1024 0 image 600"
 // the image apart, be whole numbers from -1 up.
 func readLeases(l *lines, opt Options) (*BookingFile, error) {
 	f := &BookingFile{Form: LWF, Begin: berth.Forever, Report: Report{Name: l.name}}
-	for {
-		line, tooLong, err := l.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if line = bytes.Trim(line, " \t"); len(line) == 0 || line[0] == '#' {
-			continue
-		}
-		f.Report.Records++
-		bad := BadLine{Want: "longer than any lease can be"}
-		var b Booking
-		var submit berth.Time
-		if !tooLong {
-			b, submit, bad = parseLease(line, opt.PEs)
-		}
+	take := func(line []byte) (Cause, BadLine) {
+		b, submit, bad := parseLease(line, opt.PEs)
 		if bad.Want != "" {
-			bad.Line = l.number
-			return nil, bad.error(l.name)
+			return "", bad
 		}
 		f.Begin = min(f.Begin, submit)
 		if b.NPE == 0 {
-			f.Report.skip(NotABooking)
-			continue
+			return NotABooking, BadLine{}
 		}
 		b.ID = strconv.Itoa(f.Report.Records)
 		f.Bookings = append(f.Bookings, b)
+		return "", BadLine{}
 	}
-	f.Report.Usable = len(f.Bookings)
+	l.comment = '#'
+	if err := l.each(&f.Report, opt.Strict, "lease", take); err != nil {
+		return nil, err
+	}
 	if len(f.Bookings) == 0 {
-		return nil, noBooking(&f.Report, leaseExample)
+		return nil, f.Report.noneOf("bookings", "booking", leaseExample)
 	}
 	return f, nil
 }

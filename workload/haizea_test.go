@@ -95,7 +95,7 @@ func TestBadLeases(t *testing.T) {
 		"0 4398046511103 60 60 1 1 0 0 i 0":   {"end", "2^42"},
 		"0 0 60 60 1 1 0 0 i 999999999999999": {"image size", "2^42"},
 	} {
-		_, err := workload.ReadBookings(strings.NewReader(good+line), "l.lwf", workload.Options{PEs: 16})
+		_, err := workload.ReadBookings(strings.NewReader(good+line), "l.lwf", workload.Options{PEs: 16, Strict: true})
 		wantMistake(t, err, want.field, "l.lwf:2", want.words)
 	}
 }
@@ -129,7 +129,7 @@ func TestBadLeasesInXML(t *testing.T) {
 		lease(`<nodes><node-set numnodes="9"><res type="CPU" amount="200"/></node-set></nodes>` + start + length): {"npe", "machine of 16"},
 		lease(nodes+start+length) + lease(nodes+start+length):                                                     {"id", "line 2 has it already"},
 	} {
-		_, err := workload.ReadBookings(strings.NewReader(text), "l.lwf", workload.Options{PEs: 16})
+		_, err := workload.ReadBookings(strings.NewReader(text), "l.lwf", workload.Options{PEs: 16, Strict: true})
 		if want.words == "" {
 			if err != nil {
 				t.Error(err)

@@ -92,7 +92,10 @@ func readLeasesXML(l *lines, opt Options) (*BookingFile, error) {
 		}
 		if bad.Want != "" {
 			bad.Line = line
-			return nil, bad.error(l.name)
+			if err := f.Report.bad(&bad, opt.Strict); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		seen[b.ID] = line
 		f.Begin = min(f.Begin, arrival)
@@ -104,7 +107,7 @@ func readLeasesXML(l *lines, opt Options) (*BookingFile, error) {
 	}
 	f.Report.Usable = len(f.Bookings)
 	if len(f.Bookings) == 0 {
-		return nil, noBooking(&f.Report, xmlLeaseExample)
+		return nil, f.Report.noneOf("bookings", "booking", xmlLeaseExample)
 	}
 	return f, nil
 }

@@ -18,8 +18,8 @@ func TestJDLDocumentIsTrue(t *testing.T) {
 			t.Errorf("%s is not in the document", name)
 		}
 	}
-	_, example, _ := strings.Cut(string(text), "```\n")
-	example, _, _ = strings.Cut(example, "```")
+	_, example, _ := strings.Cut(string(text), "<<'END'\n")
+	example, _, _ = strings.Cut(example, "\nEND\n")
 	w, err := ReadJDL(strings.NewReader(example), "jdl.md", Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,7 @@
 package workload
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"io"
 	"slices"
 	"strconv"
 
@@ -75,22 +72,8 @@ func readJSONL(l *lines, opt Options) (*Workload, error) {
 		damaged:  make(map[string]int),
 		runs:     make(map[string]berth.Duration),
 	}
-	for {
-		line, tooLong, err := l.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		line = bytes.Trim(line, " \t")
-		if len(line) == 0 {
-			continue
-		}
-		r.Report.Records++
-		if err := r.line(line, tooLong, l.number); err != nil {
-			return nil, err
-		}
+	if err := l.each(&r.Report, opt.Strict, "request", func(line []byte) (Cause, BadLine) { return r.line(line, l.number) }); err != nil {
+		return nil, err
 	}
 	if err := r.assemble(); err != nil {
 		return nil, err
@@ -112,31 +95,23 @@ func readJSONL(l *lines, opt Options) (*Workload, error) {
 	return r.Workload, nil
 }
 
-// line takes in one line; its error is the strict mode's.
-func (r *jsonlReader) line(text []byte, tooLong bool, number int) error {
+// line takes in one line.
+func (r *jsonlReader) line(text []byte, number int) (Cause, BadLine) {
 	var got jsonLine
-	bad := BadLine{Want: "longer than any request can be"}
-	if !tooLong {
-		bad = got.parse(text)
-	}
+	bad := got.parse(text)
 	if bad.Want == "" {
 		if got.kind != berth.KindRequest && got.kind != berth.KindJob {
-			r.Report.skip(NotARequest)
-			return nil
+			return NotARequest, BadLine{}
 		}
 		bad = r.add(&got, number)
 	}
-	if bad.Want == "" {
-		if got.precedence {
-			r.Report.PrecedenceDropped++
-		}
-		return nil
-	}
-	if got.part > 0 && got.id != "" {
+	switch {
+	case bad.Want == "" && got.precedence:
+		r.Report.PrecedenceDropped++
+	case bad.Want != "" && got.part > 0 && got.id != "":
 		r.damaged[got.id] = number
 	}
-	bad.Line = number
-	return r.Report.bad(&bad, r.strict)
+	return "", bad
 }
 
 // add makes a request of a well-formed line, or a further part of one.

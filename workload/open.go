@@ -160,8 +160,10 @@ const (
 type lines struct {
 	name   string
 	number int // of the line last returned, from 1
-	buf    *bufio.Reader
-	long   []byte // joins the pieces of a line longer than the buffer
+	// comment begins lines that each passes over; 0 for none.
+	comment byte
+	buf     *bufio.Reader
+	long    []byte // joins the pieces of a line longer than the buffer
 }
 
 var gzipMagic = []byte{0x1f, 0x8b}
@@ -230,6 +232,41 @@ func (l *lines) next() (line []byte, tooLong bool, err error) {
 		}
 		piece = bytes.TrimSuffix(piece, []byte{'\n'})
 		return bytes.TrimSuffix(piece, []byte{'\r'}), tooLong, nil
+	}
+}
+
+// each shows every line that is not blank, without blanks around it, and counts what
+// take makes of it: nothing, a cause to skip it, or what is bad about it. what names a
+// record, for messages. Its error is that of the reader below or, in strict mode, the
+// first bad line.
+func (l *lines) each(r *Report, strict bool, what string, take func(line []byte) (Cause, BadLine)) error {
+	for {
+		line, tooLong, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if line = bytes.Trim(line, " \t"); len(line) == 0 || l.comment != 0 && line[0] == l.comment {
+			continue
+		}
+		r.Records++
+		cause, bad := Cause(""), BadLine{Want: "longer than any " + what + " can be"}
+		if !tooLong {
+			cause, bad = take(line)
+		}
+		switch {
+		case bad.Want != "":
+			bad.Line = l.number
+			if err := r.bad(&bad, strict); err != nil {
+				return err
+			}
+		case cause != "":
+			r.skip(cause)
+		default:
+			r.Usable++
+		}
 	}
 }
 

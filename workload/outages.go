@@ -1,10 +1,8 @@
 package workload
 
 import (
-	"bytes"
 	"cmp"
 	"container/heap"
-	"errors"
 	"io"
 	"iter"
 	"slices"
@@ -21,67 +19,64 @@ type Outage struct {
 	From, Until berth.Time
 }
 
+// OutageFile is what a file of outages held.
+type OutageFile struct {
+	Outages []Outage // as MergeOutages returns them
+	Report  Report
+}
+
 // OpenOutages reads a file of outages, gzip-compressed or not. A file that is
 // missing, may not be read or is a directory is an *berth.Error with code
 // Invalid and field "outages"; so are the mistakes in it, as ReadOutages has
 // them. Other failures of the system are wrapped.
-func OpenOutages(path string, sites []berth.Site) ([]Outage, error) {
+func OpenOutages(path string, sites []berth.Site, opt Options) (*OutageFile, error) {
 	file, err := openFile("outages", path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from: nothing can be lost
-	return ReadOutages(file, path, sites)
+	return ReadOutages(file, path, sites, opt)
 }
 
 // ReadOutages reads JSON Lines of kind outage, in the form of the schedule
 // file: site and pool may be left out where there is only one, pes where all of
 // the pool is meant. start is needed; without end an outage is for good, and
 // actual_end, if there is one, is when it was really over. Lines of other kinds
-// are passed over, so that a schedule may be read.
+// are skipped and counted, so that a schedule may be read. A line that cannot be read,
+// a pool that is not among the sites or PEs that it does not have make a bad line, which
+// is passed over and counted, or with Options.Strict is the error. The other options do
+// not matter.
 //
-// It returns them as MergeOutages does. A file without an outage, a line that
-// cannot be read, a pool that is not among the sites or PEs that it does not
-// have are an *berth.Error with code Invalid. Cost: that of MergeOutages.
-func ReadOutages(r io.Reader, name string, sites []berth.Site) ([]Outage, error) {
+// A file without an outage is an *berth.Error with code Invalid, which is that of its
+// first bad line. Cost: that of MergeOutages.
+func ReadOutages(r io.Reader, name string, sites []berth.Site, opt Options) (*OutageFile, error) {
 	l, err := newLines(r, name)
 	if err != nil {
 		return nil, err
 	}
-	var outages []Outage
-	for {
-		line, tooLong, err := l.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if line = bytes.Trim(line, " \t"); len(line) == 0 {
-			continue
-		}
+	f := &OutageFile{Report: Report{Name: name}}
+	take := func(line []byte) (Cause, BadLine) {
 		var got outageLine
-		bad := BadLine{Want: "longer than any outage can be"}
-		if !tooLong {
-			bad = got.parse(line)
+		if bad := got.parse(line); bad.Want != "" {
+			return "", bad
 		}
-		if bad.Want == "" && got.kind != berth.KindOutage {
-			continue
+		if got.kind != berth.KindOutage {
+			return NotAnOutage, BadLine{}
 		}
-		var o Outage
+		o, bad := got.outage(sites)
 		if bad.Want == "" {
-			o, bad = got.outage(sites)
+			f.Outages = append(f.Outages, o)
 		}
-		if bad.Want != "" {
-			bad.Line = l.number
-			return nil, bad.error(name)
-		}
-		outages = append(outages, o)
+		return "", bad
 	}
-	if len(outages) == 0 {
-		return nil, berth.Errorf(berth.Invalid, "outages", "%s: no outage in the file; want lines such as %s", name, outageExample)
+	if err := l.each(&f.Report, opt.Strict, "outage", take); err != nil {
+		return nil, err
 	}
-	return MergeOutages(outages), nil
+	if len(f.Outages) == 0 {
+		return nil, f.Report.noneOf("outages", "outage", outageExample)
+	}
+	f.Outages = MergeOutages(f.Outages)
+	return f, nil
 }
 
 const outageExample = `{"kind":"outage","site":"north","pool":"cpu","pes":"0-3","start":3600,"end":7200}`

@@ -41,32 +41,38 @@ func TestReadOutages(t *testing.T) {
 		outage("north", "cpu", 0, 16, 20, 40),
 		{Resource: berth.PoolID("south", "pool"), PEs: berth.PEsOf(1, 2, 4), From: 20, Until: 50},
 	}
-	got, err := workload.ReadOutages(strings.NewReader(file), "o.jsonl", fleet)
+	got, err := workload.ReadOutages(strings.NewReader(file), "o.jsonl", fleet, workload.Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got.Outages); diff != "" {
 		t.Error(diff)
+	}
+	if r := &got.Report; r.Records != 5 || r.Usable != 3 || r.Skipped[workload.NotAnOutage] != 2 {
+		t.Errorf("%+v, want 3 outages of 5 lines, the others skipped", r)
 	}
 	path := filepath.Join(t.TempDir(), "o.jsonl")
 	if err := os.WriteFile(path, []byte(file), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = workload.OpenOutages(path, fleet); err != nil || len(got) != 3 {
+	if got, err = workload.OpenOutages(path, fleet, workload.Options{}); err != nil || len(got.Outages) != 3 {
 		t.Error(got, err)
 	}
 	one := []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "pool", PEs: 4}}}}
-	got, err = workload.ReadOutages(strings.NewReader(`{"kind":"outage","start":1,"end":2}`), "o.jsonl", one)
-	if diff := gocmp.Diff([]workload.Outage{outage("site", "pool", 0, 4, 1, 2)}, got); diff != "" || err != nil {
-		t.Error(diff, err)
+	got, err = workload.ReadOutages(strings.NewReader(`{"kind":"outage","start":1,"end":2}`), "o.jsonl", one, workload.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff([]workload.Outage{outage("site", "pool", 0, 4, 1, 2)}, got.Outages); diff != "" {
+		t.Error(diff)
 	}
 }
 
 func TestReadOutagesRefuses(t *testing.T) {
 	const good = `"kind":"outage","site":"south","start":1,"end":2`
 	for name, c := range map[string]struct{ text, field, want string }{
-		"nothing":          {"", "outages", "no outage in the file"},
-		"no outage":        {`{"id":"r","kind":"request"}`, "outages", "no outage in the file"},
+		"nothing":          {"", "outages", "nothing in the file"},
+		"no outage":        {`{"id":"r","kind":"request"}`, "outages", "none of 1 lines is an outage"},
 		"no JSON":          {"{1}", "", "o.jsonl:1: \"{1}\": not valid JSON on one line"},
 		"no object":        {"[]", "", "not a JSON object"},
 		"not UTF-8":        {"{\"kind\":\"\xff\"}", "", "not UTF-8"},
@@ -93,14 +99,31 @@ func TestReadOutagesRefuses(t *testing.T) {
 		"long line":        {`{` + good + `,"id":"` + strings.Repeat("x", 1<<20) + `"}`, "", "longer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := workload.ReadOutages(strings.NewReader(c.text), "o.jsonl", fleet)
+			_, err := workload.ReadOutages(strings.NewReader(c.text), "o.jsonl", fleet, workload.Options{Strict: true})
 			wantMistake(t, err, c.field, c.want)
 		})
 	}
-	_, err := workload.OpenOutages(filepath.Join(t.TempDir(), "no.jsonl"), fleet)
+	_, err := workload.OpenOutages(filepath.Join(t.TempDir(), "no.jsonl"), fleet, workload.Options{})
 	wantMistake(t, err, "outages", "no such file")
-	_, err = workload.OpenOutages(t.TempDir(), fleet)
+	_, err = workload.OpenOutages(t.TempDir(), fleet, workload.Options{})
 	wantMistake(t, err, "outages", "a directory")
+}
+
+func TestBadOutagesArePassedOver(t *testing.T) {
+	const good = `{"kind":"outage","site":"south","pes":"0","start":1,"end":2}`
+	const text = good + "\n" + `{"kind":"outage","site":"south","pes":"9","start":1}` + "\n[]\n" + `{"kind":"outage","site":"south","pes":"1","start":1,"end":2}` + "\n"
+	got, err := workload.ReadOutages(strings.NewReader(text), "o.jsonl", fleet, workload.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &got.Report
+	if len(got.Outages) != 2 || r.Records != 4 || r.Usable != 2 || r.Bad != 2 || r.FirstBad[0].Line != 2 || r.FirstBad[0].Field != "pes" || r.FirstBad[1].Line != 3 {
+		t.Errorf("%+v of %+v, want two outages, and lines 2 and 3 bad", got.Outages, r)
+	}
+	_, err = workload.ReadOutages(strings.NewReader(text), "o.jsonl", fleet, workload.Options{Strict: true})
+	wantMistake(t, err, "pes", "o.jsonl:2: ")
+	_, err = workload.ReadOutages(strings.NewReader("[]\n{1}\n"), "o.jsonl", fleet, workload.Options{})
+	wantMistake(t, err, "", "o.jsonl:1: ")
 }
 
 // down returns when each PE is down, second by second.
@@ -328,11 +351,13 @@ func FuzzReadOutages(f *testing.F) {
 		berth.PoolID("north", "cpu"): 16, berth.PoolID("north", "gpu"): 4, berth.PoolID("south", "pool"): 8,
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		outages, err := workload.ReadOutages(bytes.NewReader(data), "o.jsonl", fleet)
+		got, err := workload.ReadOutages(bytes.NewReader(data), "o.jsonl", fleet, workload.Options{})
 		if err != nil {
 			checkInvalid(t, err)
 			return
 		}
+		checkReport(t, &got.Report)
+		outages := got.Outages
 		for i, o := range outages {
 			if o.PEs.Empty() || o.PEs.Max() >= sizes[o.Resource] || !o.From.Valid() || o.Until <= o.From ||
 				(!o.Until.Valid() && o.Until != berth.Forever) || i > 0 && o.From < outages[i-1].From {

@@ -39,12 +39,13 @@ const (
 	Filtered     Cause = "filtered"          // Options.Keep said no
 	NotARequest  Cause = "not a request"     // nor a job: a booking, outage or staging
 	NotABooking  Cause = "not a booking"     // nothing that holds PEs from a fixed start
+	NotAnOutage  Cause = "not an outage"     // a line of a schedule of another kind
 	Overbooked   Cause = "overbooked"        // would take more PEs than the machine has
 )
 
 // Causes lists every cause in the order in which reports tell them.
 func Causes() []Cause {
-	return []Cause{NoRunTime, NoProcessors, PartialRun, Filtered, NotARequest, NotABooking, Overbooked}
+	return []Cause{NoRunTime, NoProcessors, PartialRun, Filtered, NotARequest, NotABooking, NotAnOutage, Overbooked}
 }
 
 // Report says what became of the records of a file. Every record is in exactly
@@ -158,6 +159,25 @@ func (r *Report) noneUsable() error {
 		return berth.Errorf(berth.Invalid, "workload", "%s: no record in the file", r.Name)
 	}
 	return berth.Errorf(berth.Invalid, "workload", "no usable record; %s", r)
+}
+
+// noneOf is the error for a file in which nothing is a booking or an outage: the first
+// bad line if there is one.
+func (r *Report) noneOf(field, what, example string) error {
+	switch {
+	case r.Bad > 0:
+		return r.FirstBad[0].error(r.Name)
+	case r.Records == 0:
+		return berth.Errorf(berth.Invalid, field, "%s: nothing in the file; want %ss such as %s", r.Name, what, example)
+	}
+	return berth.Errorf(berth.Invalid, field, "%s: none of %d lines is %s; want %ss such as %s", r.Name, r.Records, withArticle(what), what, example)
+}
+
+func withArticle(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // maxShown bounds how much of a bad value is repeated to the reader.

@@ -28,8 +28,8 @@ func TestJSONLRequirements(t *testing.T) {
 		t.Error(diff)
 	}
 	var line berth.Line
-	if err := json.Unmarshal([]byte(request(needs...)), &line); err != nil || line.Requirements != want {
-		t.Errorf("a schedule line has %+v, %v", line.Requirements, err)
+	if err := json.Unmarshal([]byte(request(needs...)), &line); err != nil || line.Wants().Requirements != want {
+		t.Errorf("a schedule line has %+v, %v", line.Wants(), err)
 	}
 }
 
@@ -84,14 +84,18 @@ func TestJSONLReadsEveryField(t *testing.T) {
 		Arrival: 1, Ready: 10, Deadline: 100, Duration: 60, NPE: 8, Variants: []berth.Variant{{NPE: 8, Duration: 60}}, Accepted: true,
 		Reason: berth.Expired, Start: &start, End: &end, PEs: berth.PEsOf(0), PromisedStart: &start, ActualEnd: &end, PromisedEnd: &end,
 		Limit: &end, Transfer: 1, Extended: 1, MovedFrom: []berth.FormerPlace{{At: 1, Staged: &start}}, Stretches: []berth.Stretch{{From: 1}},
-		Kilobytes: 1, PoolPEs: 9, WantSite: "s", WantPool: "p", Eligible: berth.PEsOf(0, 1),
-		Requirements: berth.Requirements{
-			Software: "NAMD", Version: "2.12", Licences: 4, MemoryMB: 2048, StorageMB: 20000, Accelerators: 2, Partition: "debug",
+		Kilobytes: 1, PoolPEs: 9, Wanted: &berth.Wanted{
+			WantSite: "s", WantPool: "p", Eligible: berth.PEsOf(0, 1),
+			Requirements: berth.Requirements{
+				Software: "NAMD", Version: "2.12", Licences: 4, MemoryMB: 2048, StorageMB: 20000, Accelerators: 2, Partition: "debug",
+			},
 		},
 	}
-	for i, v := 0, reflect.ValueOf(line); i < v.NumField(); i++ {
-		if v.Field(i).IsZero() {
-			t.Errorf("the line of this test leaves out %s", v.Type().Field(i).Name)
+	for _, v := range []reflect.Value{reflect.ValueOf(line), reflect.ValueOf(*line.Wanted), reflect.ValueOf(line.Requirements)} {
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("the line of this test leaves out %s", v.Type().Field(i).Name)
+			}
 		}
 	}
 	text, err := json.Marshal(&line)

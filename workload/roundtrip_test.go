@@ -141,6 +141,8 @@ func drawRequests(t *rapid.T) []berth.Request {
 			r.Parts[0].Variants = r.Parts[0].Variants[:1]
 			if rapid.Bool().Draw(t, "limitless") {
 				r.Deadline = berth.Forever
+			} else if r.Deadline == 0 { // which is refused, since it would read as none
+				r.Deadline = 1
 			}
 		}
 		requests[i] = r

@@ -280,13 +280,23 @@ func parseRecord(line []byte, rec *Record) BadLine {
 			break
 		}
 		first := i
-		for i < len(line) && !isBlank(line[i]) {
-			i++
+		var whole int64 // of the digits
+		plain := true   // digits alone
+		for ; i < len(line) && !isBlank(line[i]); i++ {
+			digit := line[i] - '0'
+			plain = plain && digit <= 9
+			whole = whole*10 + int64(digit)
 		}
-		if n < columns {
+		switch {
+		case n >= columns:
+		case plain && i-first <= maxDigits && whole < swfColumns[n].limit:
+			values[n] = whole
+			if n == colCPU {
+				cpu = float64(whole)
+			}
+		default:
 			var bad BadLine
-			values[n], bad = parseColumn(n, line[first:i])
-			if bad.Want != "" {
+			if values[n], bad = parseColumn(n, line[first:i]); bad.Want != "" {
 				return bad
 			}
 			if n == colCPU {
@@ -323,6 +333,9 @@ func parseRecord(line []byte, rec *Record) BadLine {
 
 func parseColumn(i int, text []byte) (int64, BadLine) {
 	col := &swfColumns[i]
+	if col.sign != required && len(text) == 2 && text[0] == '-' && text[1] == '1' {
+		return -1, BadLine{} // as most that is unknown is written
+	}
 	n, ok := parseNumber(text)
 	if !ok {
 		return 0, BadLine{Field: col.name, Value: shown(text), Want: "not a number; want digits, with a point at most"}

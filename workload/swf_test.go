@@ -2,10 +2,12 @@ package workload_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/workload"
@@ -212,4 +214,40 @@ func TestReportTellsInOneLine(t *testing.T) {
 	if got := w.Report.String(); got != want {
 		t.Errorf("report tells\n%s\nwant\n%s", got, want)
 	}
+}
+
+// What is written without a point reads as the same with ".0", which takes the long
+// way through the reader, and is refused where that is refused.
+func TestSWFNumbersReadAlikeWithAPoint(t *testing.T) {
+	limits := []int64{1 << 62, 1 << 42, 1 << 31, 1 << 53, 1 << 24, 1000, 2}
+	rapid.Check(t, func(t *rapid.T) {
+		plain, pointed := make([]string, 18), make([]string, 18)
+		for i := range plain {
+			limit := rapid.SampledFrom(limits).Draw(t, "limit")
+			n := rapid.Int64Range(-2, limit).Draw(t, "number")
+			plain[i] = strconv.FormatInt(n, 10)
+			if n >= 0 && rapid.Bool().Draw(t, "zeros") {
+				plain[i] = "00" + plain[i]
+			}
+			pointed[i] = plain[i] + ".0"
+		}
+		read := func(columns []string) (workload.Workload, error) {
+			w, err := workload.ReadSWF(strings.NewReader(strings.Join(columns, " ")+"\n"), "a.swf", workload.Options{})
+			if err != nil {
+				return workload.Workload{}, err
+			}
+			for i := range w.Report.FirstBad {
+				w.Report.FirstBad[i].Value = strings.TrimSuffix(w.Report.FirstBad[i].Value, ".0")
+			}
+			return *w, nil
+		}
+		one, errOne := read(plain)
+		two, errTwo := read(pointed)
+		if diff := cmp.Diff(fmt.Sprint(errOne), strings.ReplaceAll(fmt.Sprint(errTwo), ".0", "")); diff != "" {
+			t.Fatal(diff)
+		}
+		if diff := cmp.Diff(one, two); diff != "" {
+			t.Fatalf("%s\n%v", diff, plain)
+		}
+	})
 }

@@ -112,11 +112,11 @@ func ReadWorkflow(r io.Reader, name string, opt WorkflowOptions) (*WorkflowFile,
 	}
 	l, err := newLines(r, name)
 	if err != nil {
-		return nil, refield(err, "workload", "workflow")
+		return nil, refield(err, "workflow")
 	}
 	doc, root, err := readDocument(l)
 	if err != nil {
-		return nil, refield(err, "workload", "workflow")
+		return nil, refield(err, "workflow")
 	}
 	w := &wfReader{document: doc, opt: opt, old: true, byID: map[string]int32{}, byName: map[string]int32{}}
 	w.Name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".gz"), ".json")

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -23,7 +24,7 @@ func BenchmarkReserve(b *testing.B) {
 	for _, clients := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("pes=1024/clients=%d", clients), func(b *testing.B) {
 			h := newHarbourOf(b, 1024)
-			secret, _, err := h.tokens.Add("alice", service.User, "", noon)
+			secret, _, err := h.tokens.Add(token.Wanted{User: "alice", Role: service.User}, noon)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -161,5 +161,5 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if u, is := errors.AsType[*url.Error](err); is {
 		err = u.Err
 	}
-	return berth.Errorf(berth.Unavailable, "", "%s does not answer: %v", c.base, err)
+	return berth.Errorf(berth.Unavailable, "", "%s does not answer: %v; is berth serve running there?", c.base, err)
 }

@@ -107,7 +107,14 @@ func (c *Client) act(ctx context.Context, id, what string, action Action) (r for
 	return r, err
 }
 
-// Run runs a task in a reservation at a site that runs things itself.
+// Prepare has the sites of a reservation make it now, so that tasks can be handed
+// in long before its start, and returns it once they have.
+func (c *Client) Prepare(ctx context.Context, id string, action Action) (form.Reservation, error) {
+	return c.act(ctx, id, "/prepare", action)
+}
+
+// Run hands in a task, which runs in a reservation from its start on, at a site
+// that runs tasks itself.
 func (c *Client) Run(ctx context.Context, id string, task *form.Task, action Action) (string, error) {
 	var job form.Job
 	err := c.send(ctx, http.MethodPost, reservationPath(id)+"/run", action, task, &job)
@@ -263,20 +270,47 @@ func (c *Client) Tokens(ctx context.Context) ([]form.Token, error) {
 	return answer.Tokens, err
 }
 
+// NewToken is a token to be made.
+type NewToken struct {
+	User string `json:"user"`
+	Role string `json:"role,omitempty"`
+	Note string `json:"note,omitempty"`
+	// Expires is from when on it is worthless: a time in RFC 3339, or a length of time
+	// such as 30d; empty is never.
+	Expires string   `json:"expires,omitempty"`
+	Sites   []string `json:"sites,omitempty"` // the only ones that it lets see and use
+}
+
 // AddToken makes a token; its secret is in the answer and nowhere else.
-func (c *Client) AddToken(ctx context.Context, user, role, note string) (t form.Token, err error) {
-	in := struct {
-		User string `json:"user"`
-		Role string `json:"role,omitempty"`
-		Note string `json:"note,omitempty"`
-	}{user, role, note}
+func (c *Client) AddToken(ctx context.Context, in NewToken) (t form.Token, err error) {
 	err = c.send(ctx, http.MethodPost, "/v1/tokens", Action{}, in, &t)
 	return t, err
+}
+
+// Quotas returns the limits of a user and what is used of them; without a name one's own,
+// or for an operator those of all who have something.
+func (c *Client) Quotas(ctx context.Context, user string) ([]form.Quota, error) {
+	path := "/v1/quotas"
+	if user != "" {
+		path += "?" + url.Values{"user": {user}}.Encode()
+	}
+	var answer form.Quotas
+	err := c.send(ctx, http.MethodGet, path, Action{}, nil, &answer)
+	return answer.Quotas, err
 }
 
 // AcceptClock has the service believe its machine's clock as it is.
 func (c *Client) AcceptClock(ctx context.Context) error {
 	return c.send(ctx, http.MethodPost, "/v1/clock/accept", Action{}, nil, nil)
+}
+
+// Compact drops the records of the journal that are older than a length of time. It can
+// take minutes.
+func (c *Client) Compact(ctx context.Context, keep berth.Duration) (done form.Compacted, err error) {
+	in := struct {
+		Keep berth.Duration `json:"keep_history"`
+	}{keep}
+	return done, c.send(ctx, http.MethodPost, "/v1/journal/compact", Action{}, in, &done)
 }
 
 // RevokeToken makes a token worthless.

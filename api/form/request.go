@@ -95,11 +95,12 @@ type Refusal struct {
 	Reason   berth.Reason `json:"reason"`
 	Site     string       `json:"site,omitempty"` // what the request got furthest with
 	Pool     string       `json:"pool,omitempty"`
-	Wanted   berth.Count  `json:"wanted"`            // the fewest PEs that would have done
-	Limit    berth.Count  `json:"limit,omitempty"`   // size, or number of eligible PEs
-	Possible Time         `json:"possible,omitzero"` // with deadline_missed: the earliest end on an empty site
-	Nearest  *Nearest     `json:"nearest,omitempty"` // with no_capacity: the most that was to be had
-	Detail   string       `json:"detail"`            // the same for people
+	Wanted   berth.Count  `json:"wanted"`             // the fewest PEs that would have done
+	Limit    berth.Count  `json:"limit,omitempty"`    // size, or number of eligible PEs
+	Possible Time         `json:"possible,omitzero"`  // with deadline_missed: the earliest end on an empty site
+	Nearest  *Nearest     `json:"nearest,omitempty"`  // with no_capacity: the most that was to be had
+	Exceeded *Exceeded    `json:"exceeded,omitempty"` // with quota: the limit
+	Detail   string       `json:"detail"`             // the same for people
 }
 
 // Nearest is how close a request came.
@@ -197,6 +198,8 @@ type Happening struct {
 // History is what has happened to a reservation, in order.
 type History struct {
 	History []Happening `json:"history"`
+	// Since is when the journal begins, where earlier records were dropped.
+	Since Time `json:"since,omitzero"`
 }
 
 // TaskReport is a task in a reservation and what became of it.

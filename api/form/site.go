@@ -88,6 +88,41 @@ type Occupation struct {
 type Me struct {
 	User string `json:"user"`
 	Role string `json:"role"`
+	// Sites are the only ones that this token lets see and use; all if there are none.
+	Sites   []string `json:"sites,omitempty"`
+	Expires Time     `json:"expires,omitzero"` // from when on the token is worthless
+}
+
+// Quotas is the limits of some users.
+type Quotas struct {
+	Quotas []Quota `json:"quotas"`
+}
+
+// Quota is the limits of a user, and what is used of them.
+type Quota struct {
+	User   string  `json:"user"`
+	Role   string  `json:"role"` // by which they are chosen
+	Limits []Limit `json:"limits"`
+}
+
+// Limit is a limit of a user. A share has one of each pool, in PEs.
+type Limit struct {
+	Limit   string   `json:"limit"`
+	Unit    string   `json:"unit"`
+	Site    string   `json:"site,omitempty"`
+	Pool    string   `json:"pool,omitempty"`
+	Allowed *float64 `json:"allowed,omitempty"` // missing if there is no limit
+	Used    *float64 `json:"used,omitempty"`    // missing if nothing of it is used up
+	About   string   `json:"about"`
+}
+
+// Exceeded is a limit that a request would exceed.
+type Exceeded struct {
+	Limit   string  `json:"limit"`
+	Unit    string  `json:"unit"`
+	Allowed float64 `json:"allowed"`
+	Asked   float64 `json:"asked"` // with what the user has already
+	Frees   Time    `json:"frees,omitzero"`
 }
 
 // Token is what is known of a bearer token. Secret is there only in the answer
@@ -98,7 +133,10 @@ type Token struct {
 	Role    string `json:"role"`
 	Note    string `json:"note,omitempty"`
 	Created Time   `json:"created"`
-	Secret  string `json:"secret,omitempty"`
+	// Expires is from when on it is worthless; never if it is missing.
+	Expires Time     `json:"expires,omitzero"`
+	Sites   []string `json:"sites,omitempty"` // the only ones that it lets see and use
+	Secret  string   `json:"secret,omitempty"`
 }
 
 // Tokens is a list of tokens.

@@ -48,7 +48,11 @@ type Entry struct {
 	Role    service.Role `json:"role"`
 	Note    string       `json:"note,omitempty"`
 	Created berth.Time   `json:"created"`
-	SHA256  digest       `json:"sha256"`
+	// Expires is from when on it is worthless; 0 is never.
+	Expires berth.Time `json:"expires,omitempty"`
+	// Sites are those that it is good for.
+	Sites  service.SiteSet `json:"sites,omitempty"`
+	SHA256 digest          `json:"sha256"`
 }
 
 // digest is the hash of a secret, written in hexadecimal digits.
@@ -144,14 +148,33 @@ func (s *Store) Check(secret string) (e Entry, outdated <-chan struct{}, known b
 }
 
 // Principal returns who shows the token.
-func (e *Entry) Principal() service.Principal { return service.Principal{User: e.User, Role: e.Role} }
+func (e *Entry) Principal() service.Principal {
+	return service.Principal{User: e.User, Role: e.Role, Sites: e.Sites}
+}
 
-// Add makes a token for a user and returns it; it cannot be had again. The error
-// is of code Invalid if such a user or role cannot be.
-func (s *Store) Add(user string, role service.Role, note string, now berth.Time) (secret string, e Entry, err error) {
+// ExpiredAt reports whether the token is worthless at a time, since it has expired.
+func (e *Entry) ExpiredAt(now berth.Time) bool { return e.Expires != 0 && e.Expires <= now }
+
+// Wanted is a token to be made.
+type Wanted struct {
+	User string
+	Role service.Role
+	Note string
+	// Expires is from when on it is worthless; 0 is never.
+	Expires berth.Time
+	Sites   service.SiteSet // that it is good for
+}
+
+// Add makes a token and returns it; it cannot be had again. The error is of code
+// Invalid if there cannot be such a one.
+func (s *Store) Add(w Wanted, now berth.Time) (secret string, e Entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	secret, e, err = s.mint(user, role, note, now)
+	if w.Expires != 0 && w.Expires <= now {
+		return "", e, berth.Errorf(berth.Invalid, "expires", "not after now; want a later time, or a length of time such as 30d")
+	}
+	secret, e, err = s.mint(w.User, w.Role, w.Note, now)
+	e.Expires, e.Sites = w.Expires, w.Sites
 	if err != nil {
 		return "", e, err
 	}
@@ -159,7 +182,7 @@ func (s *Store) Add(user string, role service.Role, note string, now berth.Time)
 }
 
 // Revoke makes a token worthless. Errors: NotFound, and Conflict for the last
-// one of an operator, without which nobody could make another.
+// one of an operator that does not expire, without which nobody could make another.
 func (s *Store) Revoke(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,10 +193,15 @@ func (s *Store) Revoke(id string) error {
 	}
 	gone := entries[at]
 	entries = slices.Delete(entries, at, at+1)
-	if gone.Role == service.Operator && !slices.ContainsFunc(entries, func(e Entry) bool { return e.Role == service.Operator }) {
-		return berth.Errorf(berth.Conflict, "id", "%q is the only token of an operator; add another one before", id)
+	if gone.lasting() && !slices.ContainsFunc(entries, func(e Entry) bool { return e.lasting() }) {
+		return berth.Errorf(berth.Conflict, "id", "%q is the only token of an operator of all sites that does not expire; add another one before", id)
 	}
 	return s.save(entries)
+}
+
+// lasting reports whether it will always be possible to make tokens with it.
+func (e *Entry) lasting() bool {
+	return e.Role == service.Operator && e.Expires == 0 && e.Sites.All()
 }
 
 // List returns all tokens by creation, then id.

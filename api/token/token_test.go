@@ -65,11 +65,11 @@ func TestTheFirstStartMakesTheOperatorsToken(t *testing.T) {
 func TestTokensAreMadeAndRevoked(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder)
-	secret, e, err := s.Add("alice", service.User, "laptop", 200)
+	secret, e, err := s.Add(token.Wanted{User: "alice", Role: service.User, Note: "laptop"}, 200)
 	if err != nil || e.User != "alice" || e.Role != service.User || e.Created != 200 || e.Note != "laptop" {
 		t.Fatal(e, err)
 	}
-	other, _, err := s.Add("alice", service.Viewer, "", 200)
+	other, _, err := s.Add(token.Wanted{User: "alice", Role: service.Viewer, Note: ""}, 200)
 	if err != nil || other == secret {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestTheLastOperatorsTokenStays(t *testing.T) {
 	if err := s.Revoke(s.List()[0].ID); codeOf(err) != berth.Conflict {
 		t.Error(err)
 	}
-	if _, _, err := s.Add("bob", service.Operator, "", 300); err != nil {
+	if _, _, err := s.Add(token.Wanted{User: "bob", Role: service.Operator, Note: ""}, 300); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Revoke(s.List()[0].ID); err != nil {
@@ -133,7 +133,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"alice", "", ""},
 		{"alice", strings.Repeat("n", 201), service.User},
 	} {
-		if _, _, err := s.Add(test.user, test.role, test.note, 0); codeOf(err) != berth.Invalid {
+		if _, _, err := s.Add(token.Wanted{User: test.user, Role: test.role, Note: test.note}, 0); codeOf(err) != berth.Invalid {
 			t.Errorf("%q %q: %v", test.user, test.role, err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			secret, e, err := s.Add("alice", service.User, "", 5)
+			secret, e, err := s.Add(token.Wanted{User: "alice", Role: service.User, Note: ""}, 5)
 			if _, _, known := s.Check(secret); err != nil || !known {
 				t.Error("a new token is not known", err)
 			}
@@ -189,5 +189,44 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 {
 		t.Error("files left behind:", entries, err)
+	}
+}
+
+// The last operator's token that does not expire, for all sites, stays: without it nobody
+// could make another one day.
+func TestAnExpiringOperatorIsNotTheLast(t *testing.T) {
+	s := open(t, t.TempDir())
+	first := s.List()[0].ID
+	for _, w := range []token.Wanted{
+		{User: "bob", Role: service.Operator, Expires: 400}, {User: "bob", Role: service.Operator, Sites: service.NewSiteSet([]string{"a"})},
+	} {
+		if _, _, err := s.Add(w, 300); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Revoke(first); codeOf(err) != berth.Conflict {
+			t.Error(err)
+		}
+	}
+	if _, _, err := s.Add(token.Wanted{User: "bob", Role: service.Operator, Expires: 300}, 300); codeOf(err) != berth.Invalid {
+		t.Error("a token that has expired is made:", err)
+	}
+	if _, _, err := s.Add(token.Wanted{User: "eve", Role: service.Operator}, 300); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Revoke(first); err != nil {
+		t.Error(err)
+	}
+}
+
+// Expiry and sites are kept over a restart.
+func TestExpiryAndSitesAreKept(t *testing.T) {
+	folder := t.TempDir()
+	secret, want, err := open(t, folder).Add(token.Wanted{User: "bob", Role: service.User, Expires: 400, Sites: service.NewSiteSet([]string{"b", "a"})}, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, known := open(t, folder).Check(secret)
+	if !known || got != want || got.ExpiredAt(399) || !got.ExpiredAt(400) || !got.Sites.Has("a") || got.Sites.Has("c") {
+		t.Error(got, known)
 	}
 }

@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +17,9 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/nearest"
 	"github.com/berth-hpc/berth/measure"
+	"github.com/berth-hpc/berth/scenario"
 	"github.com/berth-hpc/berth/sim"
 )
 
@@ -50,12 +50,12 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	names := policyNames()
+	names := scenario.Placements()
 	for word, want := range map[string]string{
 		"pe-wrost": "pe-worst", "firstfit": "first-fit", "First-Fit": "first-fit", "area_best": "area-best",
 		"duration-bst": "duration-best", "first": "first-fit", "worst": "", "": "", "conservative": "", "duration": "",
 	} {
-		if got, _ := nearestName(word, names); got != want {
+		if got, _ := nearest.Completed(word, names); got != want {
 			t.Errorf("nearest to %q is %q, want %q", word, got, want)
 		}
 	}
@@ -231,55 +231,6 @@ func TestStdoutThatFailsIsAFailure(t *testing.T) {
 	}
 }
 
-// TestRequestsAreMadeOncePerReplication counts how often runs ask for them.
-func TestRequestsAreMadeOncePerReplication(t *testing.T) {
-	flags := &simFlags{policies: policyNames(), binds: bindNames(), replications: 3, seed: 5}
-	made := make([]int, 4)
-	src := &source{pes: 4, work: func(replication int) (*sim.Workload, error) {
-		made[replication]++
-		return &sim.Workload{Requests: []berth.Request{berth.Rigid("a", 0, 0, 10, 4, 10)}}, nil
-	}}
-	b := newBatch(flags, src, &grid{}, engine.Config{})
-	a := &app{stderr: io.Discard, simulate: sim.Replay}
-	results, err := a.runAll(context.Background(), b)
-	if err != nil || len(results) != 7*2*3 {
-		t.Fatal(len(results), err)
-	}
-	if diff := cmp.Diff([]int{0, 1, 1, 1}, made); diff != "" {
-		t.Error(diff)
-	}
-	for _, s := range b.shared {
-		if s.work != nil {
-			t.Error("requests are kept after their last run")
-		}
-	}
-}
-
-// TestOrderTakesReplicationsInTurn wants all policies of a replication started
-// before the next, and every run once.
-func TestOrderTakesReplicationsInTurn(t *testing.T) {
-	flags := &simFlags{policies: policyNames()[:3], binds: bindNames(), replications: 2}
-	b := newBatch(flags, &source{pes: 1}, &grid{}, engine.Config{})
-	order := b.order()
-	last := 1
-	for _, i := range order {
-		if r := b.runs[i].replication; r < last {
-			t.Fatalf("replication %d starts after %d", r, last)
-		} else {
-			last = r
-		}
-	}
-	slices.Sort(order)
-	for i, n := range order {
-		if i != n {
-			t.Fatalf("runs in the order: %v", order)
-		}
-	}
-	if len(order) != 12 {
-		t.Fatalf("%d runs, want 12", len(order))
-	}
-}
-
 func TestFilesAreNoTerminals(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
@@ -316,5 +267,16 @@ func TestWholeAndFactorTakeTheirBounds(t *testing.T) {
 	}
 	if err := (&factor{&x, false}).Set("1e999"); err == nil {
 		t.Error("an infinite factor is taken")
+	}
+}
+
+func TestJobsAreDrawnForTheTimeTheyTook(t *testing.T) {
+	end, actual := berth.Time(9), berth.Time(5)
+	lines := []berth.Line{
+		{ID: "j", Kind: berth.KindJob, End: &end, ActualEnd: &actual}, {ID: "r", Kind: berth.KindRequest, End: &end, ActualEnd: &actual},
+	}
+	got := drawn(lines)
+	if got[0].Kind != berth.KindRequest || *got[0].End != 5 || *got[1].End != 9 || lines[0].Kind != berth.KindJob {
+		t.Errorf("%+v", got)
 	}
 }

@@ -20,10 +20,11 @@ import (
 func (a *app) checkCommand() *cobra.Command {
 	var pes berth.Count
 	var sitesFile string
+	var strict bool
 	format := "table"
 	cmd := &cobra.Command{
 		Use:   "check FILE.jsonl [--pes N|--sites FILE.yaml]",
-		Short: "Validate a schedule file, whoever wrote it",
+		Short: "Validate a schedule file of any program",
 		Long: `Reads a schedule file and checks it line by line and as a whole: sizes, windows,
 lengths, reasons, co-allocated parts, precedence, stagings, and that no more PEs are
 taken at any time than there are, and none twice. With --sites also that pools have the
@@ -32,8 +33,10 @@ licences, storage and uplink are enough at any time. It shares no code with the
 scheduler. Without --pes and --sites the lines must tell the size of each pool
 (pool_pes), as those that berth writes do.
 
-Prints "valid" and exits 0, or prints every violation and exits 1. A file that
-cannot be read as a schedule exits 2, and so does one without a line. FILE may be compressed; - is stdin.`,
+Prints "valid" and exits 0, or prints every violation and exits 1. A line that cannot be
+read is a violation, and the rest is checked without it. A file without a line, or of
+which no line can be read, exits 2; with --strict the first such line does. FILE may be
+compressed; - is stdin.`,
 		Example: `  berth sim --workload examples/first-light.swf --schedule out.jsonl && berth check out.jsonl
   berth check jobs.jsonl --pes 128`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -60,13 +63,16 @@ cannot be read as a schedule exits 2, and so does one without a line. FILE may b
 				if err != nil {
 					return err
 				}
-				return a.check(args[0], format, check.Against(file.Sites, file.Uplink))
+				options := check.Against(file.Sites, file.Uplink)
+				options.Strict = strict
+				return a.check(args[0], format, options)
 			}
-			return a.check(args[0], format, check.Options{PEs: pes})
+			return a.check(args[0], format, check.Options{PEs: pes, Strict: strict})
 		},
 	}
 	cmd.Flags().Var(&whole[berth.Count]{&pes, 1, berth.MaxPEs}, "pes", "size of the machine (default: what the lines tell)")
 	cmd.Flags().StringVar(&sitesFile, "sites", "", "the sites and pools, a YAML `FILE`")
+	cmd.Flags().BoolVar(&strict, "strict", false, "end at the first line that cannot be read")
 	_ = cmd.MarkFlagFilename("sites", "yaml", "yml") // fails for unknown flags only
 	formats := []string{"table", "json"}
 	cmd.Flags().VarP(&choice{&format, "form", formats}, "output", "o", "form of the result: table, json")

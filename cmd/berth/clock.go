@@ -4,7 +4,7 @@ import "github.com/spf13/cobra"
 
 // clockCommand returns berth clock.
 func (a *app) clockCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "clock", Short: "Confirm the clock of the service's machine, for operators"}
+	cmd := &cobra.Command{Use: "clock", Short: "Accept the clock of the service's machine, for operators"}
 	cmd.AddCommand(a.clockAccept())
 	return cmd
 }
@@ -12,7 +12,7 @@ func (a *app) clockCommand() *cobra.Command {
 func (a *app) clockAccept() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "accept", Short: "Believe the clock as it is, after a jump", Args: noArguments,
+		Use: "accept", Short: "Accept the clock after a jump", Args: noArguments,
 		Long: `After a jump of its machine's clock by more than five minutes the service decides,
 begins and ends nothing, and /readyz says so, until the clock is right again. This
 command says that it is right as it is: promises whose time is over by it end now.`,

@@ -5,19 +5,18 @@ import (
 	"maps"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/scenario"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/sites"
+	"github.com/berth-hpc/berth/sites/adapters"
 )
 
 // setup is what a service runs on: what the flags say, then the configuration
@@ -25,7 +24,8 @@ import (
 type setup struct {
 	data, listen, log string
 	keep              int
-	rates             map[service.Role]api.Rate
+	keepHistory       berth.Duration
+	access            []service.Access
 	metricsToken      bool
 	config            engine.Config // sites that describe themselves have no pools in it yet
 	adapters          map[string]sites.Adapter
@@ -34,7 +34,7 @@ type setup struct {
 // load reads the configuration of serve and checks all that can be checked
 // without asking anybody.
 func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
-	s := &setup{data: flags.data, listen: flags.listen, log: flags.log, adapters: map[string]sites.Adapter{}, rates: map[service.Role]api.Rate{}}
+	s := &setup{data: flags.data, listen: flags.listen, log: flags.log, keepHistory: flags.keepHistory, adapters: map[string]sites.Adapter{}}
 	file, err := flags.open(cmd)
 	if err != nil {
 		return nil, err
@@ -44,20 +44,20 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 		if s.fromFile(cmd, file) {
 			at = file.Where("service.listen")
 		}
-		if err := checkAdapters(file); err != nil {
+		if err := adapters.Check(file); err != nil {
 			return nil, err
 		}
 	}
 	if err := checkAddress(at, s.listen); err != nil {
 		return nil, err
 	}
-	if s.config, err = serviceConfig(cmd, file); err != nil {
+	if s.config, err = serviceConfig(file); err != nil {
 		return nil, err
 	}
 	if err := s.fromFlags(flags, file); err != nil {
 		return nil, err
 	}
-	return s, checkConfig(s.config)
+	return s, adapters.CheckEngine(s.config)
 }
 
 // open opens the configuration file, nil if there is none.
@@ -76,7 +76,7 @@ func (flags *serveFlags) open(cmd *cobra.Command) (*sites.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file, checkNames(file)
+	return file, scenario.CheckNames(file)
 }
 
 // fromFile takes from the file what no flag says. It says whether the address to
@@ -93,8 +93,11 @@ func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
 	take("data", &s.data, in.Data)
 	take("log", &s.log, in.Log)
 	s.keep, s.metricsToken = in.Keep, in.Metrics == "token"
-	for role, r := range in.Rates {
-		s.rates[service.Role(role)] = api.Rate{PerSecond: float64(r.PerSecond) / 1000, Burst: r.Burst}
+	if s.keepHistory == 0 {
+		s.keepHistory = in.KeepHistory
+	}
+	for _, row := range file.Access {
+		s.access = append(s.access, service.Access{Scope: row.Scope, Sites: service.NewSiteSet(row.Sites)})
 	}
 	maps.Copy(s.adapters, file.Adapters)
 	return take("listen", &s.listen, in.Listen)
@@ -156,51 +159,6 @@ func checkAddress(where, address string) error {
 		return berth.Errorf(berth.Invalid, "listen", "%s: %q: want host and port, such as 127.0.0.1:7117", where, address)
 	}
 	return nil
-}
-
-// checkAdapters checks what the reader of the file cannot: zones, paths, and that
-// a machine is one site.
-func checkAdapters(file *sites.File) error {
-	mine := ""
-	for i := range file.Sites {
-		name := file.Sites[i].Name
-		a := file.Adapters[name]
-		wrong := func(key, format string, args ...any) error {
-			key = fmt.Sprintf("sites[%d].adapter%s", i, key)
-			return berth.Errorf(berth.Invalid, key, "%s: %s", file.Where(key), fmt.Sprintf(format, args...))
-		}
-		if a.Zone != "" {
-			if _, err := time.LoadLocation(a.Zone); err != nil || a.Zone == "Local" {
-				return wrong(".zone", "%q: no zone of the tz database; want one such as Europe/Berlin", a.Zone)
-			}
-		}
-		for key, path := range map[string]string{".conf": a.Conf, ".bin": a.Bin} {
-			if path != "" && !filepath.IsAbs(path) {
-				return wrong(key, "%q: want a path from the root, since Slurm's commands are started elsewhere", path)
-			}
-		}
-		if a.Kind == sites.Local && mine != "" {
-			return wrong(".kind", "site %s is this machine, and so is %s; want one of them", name, mine)
-		}
-		if a.Kind == sites.Local {
-			mine = name
-		}
-	}
-	return nil
-}
-
-// checkConfig checks what the engine will check once the sites have been reached.
-func checkConfig(config engine.Config) error {
-	trial := config
-	trial.Sites = nil
-	for _, s := range config.Sites {
-		if len(s.Pools) == 0 {
-			s.Pools = []berth.Pool{{Name: sites.DefaultPool, PEs: 1, Binding: berth.Early}}
-		}
-		trial.Sites = append(trial.Sites, s)
-	}
-	_, err := engine.New(trial)
-	return err
 }
 
 // warnings returns what is allowed and dangerous: tokens that can be read on the

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/sites"
 )
@@ -20,11 +20,12 @@ import (
 func TestFlagsFileAndDefaults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "berth.yaml")
 	if err := os.WriteFile(path, []byte(`
-service: {data: d, listen: "127.0.0.1:1", log: json, keep: 17, rates: {user: {per_second: 1.5, burst: 3}}}
+service: {data: d, listen: "127.0.0.1:1", log: json, keep: 17}
 sites:
 - {name: here, adapter: {kind: local, cores: 5}, storage: 1TB}
 - {name: plain, pes: 4}
 policies: {place: pe-worst}
+limits: [{role: user, active: 3, sites: [plain]}]
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ policies: {place: pe-worst}
 	}
 	want := &setup{
 		data: "d", listen: "127.0.0.1:1", log: "json", keep: 17,
-		rates:    map[service.Role]api.Rate{service.User: {PerSecond: 1.5, Burst: 3}},
+		access:   []service.Access{{Scope: policy.Scope{Role: "user"}, Sites: service.NewSiteSet([]string{"plain"})}},
 		adapters: map[string]sites.Adapter{"here": {Kind: sites.Local, Cores: 5}},
 		config: engine.Config{Place: "pe-worst", Sites: []berth.Site{
 			{Name: "here", Managed: true, StorageMB: 1_000_000},
@@ -56,6 +57,9 @@ policies: {place: pe-worst}
 	}
 	compare := func(got *setup) {
 		t.Helper()
+		if a := got.config.Limits.Of("user", "alice"); a.Exceeds(policy.LimitActive, 4) == nil || a.Exceeds(policy.LimitLength, 1<<40) == nil {
+			t.Error("the limits are not those of the file, then the defaults:", a)
+		}
 		got.config = engine.Config{Place: got.config.Place, Sites: got.config.Sites} // the rest is the preset's
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(setup{})); diff != "" {
 			t.Error(diff)

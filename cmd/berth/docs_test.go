@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -49,7 +47,7 @@ func docServer(t *testing.T) (url, secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if secret, _, err = known.Add("alice", service.User, "", 0); err != nil {
+	if secret, _, err = known.Add(tokens.Wanted{User: "alice", Role: service.User}, 0); err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
@@ -65,82 +63,6 @@ func docServer(t *testing.T) (url, secret string) {
 		}
 	})
 	return server.URL, secret
-}
-
-// example is a command of a document with what it shows.
-var example = regexp.MustCompile("(?s)```sh\n(.*?)```\n```(?:json|text)\n(.*?)```")
-
-// volatile is what differs from run to run.
-var volatile = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|\b[0-9A-Z]{26}\b|"id": "[\w-]{20,}"|"(idle_pe_seconds|duration)": \d+`)
-
-// Every example of the document does what the document shows. With -update the
-// document shows what it does.
-func TestExamplesOfTheAPI(t *testing.T) {
-	for _, program := range []string{"sh", "curl", "grep", "date"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs %s", program)
-		}
-	}
-	path := filepath.Join("..", "..", "docs", "api.md")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	examples := example.FindAllSubmatch(text, -1)
-	if starts := bytes.Count(text, []byte("```sh\n")); len(examples) < 10 || len(examples) != starts {
-		t.Fatalf("%d examples with what they show of %d", len(examples), starts)
-	}
-	const border = "=====\n"
-	var script strings.Builder
-	for _, e := range examples {
-		script.Write(e[1])
-		script.WriteString("printf '" + strings.TrimSuffix(border, "\n") + "\\n'\n")
-	}
-	url, secret := docServer(t)
-	cmd := exec.Command("sh", "-eu")
-	cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(script.String())
-	cmd.Env = append(os.Environ(), "BERTH="+url, "TOKEN="+secret, "no_proxy=127.0.0.1")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	got := strings.Split(string(out), border)
-	if len(got) != len(examples)+1 {
-		t.Fatalf("%d outputs of %d examples: %s", len(got)-1, len(examples), out)
-	}
-	n := 0
-	updated := example.ReplaceAllFunc(text, func(whole []byte) []byte {
-		command := example.FindSubmatch(whole)[1]
-		shown := indented(got[n])
-		n++
-		form := "text"
-		if shown[0] == '{' {
-			form = "json"
-		}
-		return []byte("```sh\n" + string(command) + "```\n```" + form + "\n" + shown + "```")
-	})
-	if *update {
-		if err := os.WriteFile(path, updated, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mask := func(text []byte) string { return string(volatile.ReplaceAll(text, []byte("…"))) }
-	if diff := cmp.Diff(mask(text), mask(updated)); diff != "" && !*update {
-		t.Errorf("the document and what its examples do differ; -update has it show what they do (-document +now)\n%s", diff)
-	}
-}
-
-// indented indents the lines of an output that are JSON.
-func indented(text string) string {
-	var out bytes.Buffer
-	for line := range strings.Lines(text) {
-		var pretty bytes.Buffer
-		if line[0] == '{' && json.Indent(&pretty, []byte(strings.TrimSpace(line)), "", "  ") == nil {
-			line = pretty.String() + "\n"
-		}
-		out.WriteString(strings.TrimRight(line, "\n") + "\n")
-	}
-	return out.String()
 }
 
 // metricName is the name of a metric of ours.
@@ -218,7 +140,7 @@ func TestUnitStartsWhatThereIs(t *testing.T) {
 	for _, line := range started {
 		checkCommandLine(t, strings.Fields(string(line[1])))
 	}
-	for _, want := range []string{"KillMode=process", "Delegate=yes", "RestartPreventExitStatus=" + strconv.Itoa(exitUsage)} {
+	for _, want := range []string{"KillMode=process", "Delegate=yes", "RestartPreventExitStatus=" + strconv.Itoa(exitUsage) + " " + strconv.Itoa(exitFaultAgain)} {
 		if !strings.Contains(string(text), "\n"+want+"\n") {
 			t.Errorf("the unit does not have %s", want)
 		}
@@ -247,24 +169,5 @@ func checkCommandLine(t *testing.T, words []string) {
 	}
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		t.Errorf("berth %v: %s is no command alone", words, cmd.CommandPath())
-	}
-}
-
-// The commands in the operators' documents are such that there are.
-func TestCommandsInTheDocuments(t *testing.T) {
-	for _, name := range []string{"operating.md", "sites/slurm.md", "sites-file.md", "lab.md"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := 0
-		for _, m := range regexp.MustCompile("(?m)^(berth [^\n#]*)|`(berth [^`]*)`").FindAllSubmatch(text, -1) {
-			line := string(m[1]) + string(m[2])
-			found++
-			checkCommandLine(t, strings.Fields(strings.SplitN(line, " > ", 2)[0])[1:])
-		}
-		if found == 0 {
-			t.Errorf("%s has no commands", name)
-		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -20,6 +22,8 @@ const (
 	exitConflict    = 6
 	exitTimeout     = 7
 	exitUnreachable = 8
+	exitFault       = 9   // a fault of the program stopped the service; starting again goes on
+	exitFaultAgain  = 10  // and starting again meets it again
 	exitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
 
@@ -58,12 +62,17 @@ func exitCode(err error) int {
 		coded   *berth.Error
 		there   *site.Error
 		plain   *exitError
+		fault   *service.Fault
 	)
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &plain):
 		return plain.code
+	case errors.As(err, &fault) && fault.Again():
+		return exitFaultAgain
+	case errors.As(err, &fault):
+		return exitFault
 	case errors.As(err, &stopped):
 		return exitInterrupted
 	case errors.As(err, &usage):
@@ -92,6 +101,21 @@ func (a *app) report(err error) int {
 		a.say("berth: %s", err)
 	}
 	return exitCode(err)
+}
+
+// meanwhile says something on stderr if what is done takes longer than two seconds; done
+// ends that.
+func (a *app) meanwhile(format string, args ...any) (done func()) {
+	said := make(chan struct{})
+	timer := time.AfterFunc(2*time.Second, func() {
+		defer close(said)
+		a.say(format, args...)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-said
+		}
+	}
 }
 
 // say writes a message on a line of its own to stderr. A reader that is gone

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -12,11 +13,12 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/plot"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/workload"
 )
 
 // stdStream is the name that stands for stdin, or for stdout, instead of a file's.
-const stdStream = "-"
+const stdStream = wholefile.Stream
 
 // readInput reads what a flag or an argument names: stdin for -, else a file.
 func readInput[T any](a *app, path string, open func(path string) (T, error), read func(r io.Reader, name string) (T, error)) (T, error) {
@@ -153,7 +155,7 @@ func sameFile(a, b string) bool {
 // absolute returns the path from the root to what a path leads to, as far as that
 // can be told.
 func absolute(path string) string {
-	if to, err := target(path); err == nil {
+	if to, err := wholefile.Target(path); err == nil {
 		path = to
 	}
 	if full, err := filepath.Abs(path); err == nil {
@@ -244,30 +246,26 @@ func (c *claims) filesOnly() error {
 	return nil
 }
 
-// maxLinks is how many links may lead to a file; as many as Linux follows.
-const maxLinks = 40
+// outFlag is the flag that names an output folder, for messages.
+const outFlag = "out"
 
-// target returns what a path leads to through links, also where the last of them
-// leads to a file that does not exist: its name then. A missing folder on the
-// way ends it.
-func target(path string) (string, error) {
-	for range maxLinks {
-		if whole, err := filepath.EvalSymlinks(path); err == nil {
-			return whole, nil
-		}
-		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
-		if err != nil {
-			return path, nil //nolint:nilerr // who writes there tells it
-		}
-		path = filepath.Join(folder, filepath.Base(path))
-		to, err := os.Readlink(path)
-		switch {
-		case err != nil:
-			return path, nil //nolint:nilerr // no link: a file to be made
-		case !filepath.IsAbs(to):
-			to = filepath.Join(folder, to)
-		}
-		path = to
+// create opens an output, which is stdout for -.
+func (a *app) create(flag, path string) (*wholefile.Output, error) {
+	if path == stdStream {
+		return wholefile.To(a.stdout, "stdout"), nil
 	}
-	return "", berth.Errorf(berth.Invalid, "", "%s: more than %d links, or links in a circle", path, maxLinks)
+	return wholefile.Create(flag, path)
+}
+
+// cannotRead words why an input file cannot be read. A file that is missing is
+// bad input like any other.
+func cannotRead(path string, err error) error {
+	var cause *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return berth.Errorf(berth.Invalid, "", "%s: no such file", path)
+	case errors.As(err, &cause):
+		err = cause.Err
+	}
+	return berth.Errorf(berth.Invalid, "", "cannot read %s: %v", path, err)
 }

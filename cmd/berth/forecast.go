@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +15,10 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/forecast"
 	"github.com/berth-hpc/berth/internal/bytesize"
+	"github.com/berth-hpc/berth/internal/nearest"
 	"github.com/berth-hpc/berth/internal/plot"
+	"github.com/berth-hpc/berth/internal/wholefile"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // forecastFlags is what the command line of forecast says.
@@ -22,7 +27,7 @@ type forecastFlags struct {
 	by           []string
 	only         string
 	strict       bool
-	unit         rate
+	unit         forecast.Unit
 
 	period  berth.Duration // 0 if the measurements are to tell
 	gap     int
@@ -35,7 +40,7 @@ type forecastFlags struct {
 
 	evaluate bool
 	first    int // values that the first origin knows; 0 for half
-	every    int // 0 for at most mostOrigins of them
+	every    int // 0 for as many as are needed
 
 	plot   string
 	format string
@@ -51,8 +56,6 @@ const (
 	// empty periods in a row repeat the last value.
 	mostHorizon = 10_000
 	defaultGap  = 5
-	// mostOrigins is from how many points an evaluation forecasts unless told.
-	mostOrigins = 250
 )
 
 // forecastCommand returns berth forecast.
@@ -60,7 +63,7 @@ func (a *app) forecastCommand() *cobra.Command {
 	flags := &forecastFlags{gap: defaultGap, horizon: 12, level: 90, leastRate: defaultLeastRate, format: formats[0]}
 	cmd := &cobra.Command{
 		Use:   "forecast FILE.csv",
-		Short: "Say what a measured series will be, and how long moving data takes",
+		Short: "Forecast a measured series, and how long moving data takes",
 		Long:  forecastLong(),
 		Example: `  berth forecast link.csv
   berth forecast link.csv --unit Mbit/s --bytes 500GB --plot link.svg
@@ -82,7 +85,7 @@ func (a *app) forecastCommand() *cobra.Command {
 	f.Var(&columnList{&flags.by}, "by", "columns whose values tell several series of the file apart, between commas")
 	f.StringVar(&flags.only, "only", "", "take only the series with these `VALUES` of --by, between commas")
 	f.BoolVar(&flags.strict, "strict", false, "end at the first bad row")
-	f.Var(&rateOf{&flags.unit}, "unit", "what a value is: "+strings.Join(rateNames(), ", ")+", where the last two are amounts in each period")
+	f.Var(&unitOfSeries{&flags.unit}, "unit", "what a value is: "+strings.Join(unitNames(), ", ")+", where the last two are amounts in each period")
 	f.Var(&length{&flags.period, 1}, "period", "length of a period (default: the median distance of the measurements)")
 	f.Var(&whole[int]{&flags.gap, 0, math.MaxInt32}, "gap", "empty periods in a row that repeat the last value; more are a break")
 	f.Var(&whole[int]{&flags.horizon, 1, mostHorizon}, "horizon", "periods to forecast")
@@ -96,7 +99,7 @@ func (a *app) forecastCommand() *cobra.Command {
 	f.StringVar(&flags.plot, "plot", "", "draw the series and its forecast: `FILE`.svg or .png")
 	f.VarP(&choice{&flags.format, "format", formats}, "output", "o", "table, json or csv")
 	complete(cmd, "model", append(namesOf(forecast.Models, func(e forecast.Entry) string { return e.Name }), "all"))
-	complete(cmd, "unit", rateNames())
+	complete(cmd, "unit", unitNames())
 	complete(cmd, "level", namesOf(forecast.Levels(), strconv.Itoa))
 	complete(cmd, "output", formats)
 	_ = cmd.MarkFlagFilename("plot", plot.Formats()...) // fails for unknown flags only
@@ -112,8 +115,8 @@ func forecastLong() string {
 	text.WriteString(`Reads measurements from a CSV file, compressed or not (- is stdin), whose first
 line names the columns; brings them to regular periods; and says for the periods
 ahead what is expected and between which bounds. With --unit and --bytes it also
-says how long moving that much takes: by the mean, and with what is below it in
-one case of the level's outer half.
+says how long moving that much takes: the expected time, and the pessimistic bound
+(95 % at level 90).
 
 Times are seconds since 1970 or dates, in UTC unless they have a zone. A period
 has the mean of its measurements. An empty field, NA or NaN is no measurement; 0
@@ -134,6 +137,33 @@ three of its kind; the fall-back is the mean of the last ten.
 --evaluate lets each model forecast from many points of the series, knowing only
 what came before, and tells how right it was at several horizons.`)
 	return text.String()
+}
+
+func unitNames() []string {
+	return namesOf(forecast.Units, func(u forecast.Unit) string { return u.Name })
+}
+
+// unitOfSeries reads a unit.
+type unitOfSeries struct{ value *forecast.Unit }
+
+var _ pflag.Value = (*unitOfSeries)(nil)
+
+func (u *unitOfSeries) Type() string { return "UNIT" }
+
+func (u *unitOfSeries) String() string {
+	if u.value == nil {
+		return ""
+	}
+	return u.value.Name
+}
+
+func (u *unitOfSeries) Set(text string) error {
+	unit, ok := forecast.UnitNamed(text)
+	if !ok {
+		return errors.New(nearest.Unknown("unit", text, unitNames()))
+	}
+	*u.value = unit
+	return nil
 }
 
 // columnList is names of columns between commas.
@@ -195,7 +225,7 @@ func (l *forecasterList) Set(text string) error {
 		case !ok && strings.HasPrefix(name, "arima:"):
 			return fmt.Errorf("%q; want arima:p,d,q with p and q from 0 to 3 and d from 0 to 2", name)
 		case !ok:
-			return fmt.Errorf("%s", unknown("model", name, known))
+			return fmt.Errorf("%s", nearest.Unknown("model", name, known))
 		case slices.ContainsFunc(chosen, func(c forecast.Entry) bool { return c.Name == e.Name }):
 			return fmt.Errorf("model %q stands there twice", name)
 		}
@@ -222,7 +252,7 @@ func (p *percentOf) String() string {
 func (p *percentOf) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || !slices.Contains(forecast.Levels(), n) {
-		return fmt.Errorf("%q; want %s", text, oneOf(namesOf(forecast.Levels(), strconv.Itoa)))
+		return fmt.Errorf("%q; want %s", text, nearest.OneOf(namesOf(forecast.Levels(), strconv.Itoa)))
 	}
 	*p.value = n
 	return nil
@@ -254,9 +284,9 @@ func (m *amount) Set(text string) error {
 // validate finds what no single flag can see.
 func (flags *forecastFlags) validate(cmd *cobra.Command) error {
 	switch {
-	case flags.megabytes > 0 && flags.unit.name == "":
-		return usagef(cmd, "--bytes: needs --unit, which says what a value is; want one of %s", strings.Join(rateNames(), ", "))
-	case cmd.Flags().Changed("least-rate") && flags.unit.name == "":
+	case flags.megabytes > 0 && flags.unit.Name == "":
+		return usagef(cmd, "--bytes: needs --unit, which says what a value is; want one of %s", strings.Join(unitNames(), ", "))
+	case cmd.Flags().Changed("least-rate") && flags.unit.Name == "":
 		return usagef(cmd, "--least-rate: needs --unit, which says what a value is")
 	case flags.only != "" && flags.by == nil:
 		return usagef(cmd, "--only: needs --by, which names the columns it is about")
@@ -289,23 +319,23 @@ func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) er
 		return err
 	}
 	if flags.plot != "" {
-		if err := writable("plot", flags.plot); err != nil {
+		if err := wholefile.Writable("plot", flags.plot); err != nil {
 			return err
 		}
 	}
-	data, file, err := a.measurements(path, flags)
+	data, err := a.measurements(path, flags)
 	if err != nil {
 		return err
 	}
-	if flags.plot != "" && len(data.series) > 1 {
-		return usagef(cmd, "--plot: draws one series, and %s has %d; want --only", file, len(data.series))
+	if flags.plot != "" && len(data.Series) > 1 {
+		return usagef(cmd, "--plot: draws one series, and %s has %d; want --only", data.Report.Name, len(data.Series))
 	}
-	a.tell(&data.report)
-	if data.missing > 0 {
-		a.say("berth: %s: %d values are missing", file, data.missing)
+	a.tell(&data.Report)
+	if data.Missing > 0 {
+		a.say("berth: %s: %d values are missing", data.Report.Name, data.Missing)
 	}
-	if data.sorted {
-		a.say("berth: %s: not in order of time; sorted", file)
+	if data.Sorted {
+		a.say("berth: %s: not in order of time; sorted", data.Report.Name)
 	}
 	if flags.models == nil {
 		flags.models = slices.Clone(forecast.Models)
@@ -315,61 +345,35 @@ func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) er
 		}
 	}
 	var regular []regularSeries
-	for _, m := range data.series {
-		r, err := flags.resample(file, m)
+	for _, m := range data.Series {
+		series, err := data.Regular(m, flags.period, flags.gap)
 		if err != nil {
 			return err
 		}
-		regular = append(regular, r)
+		regular = append(regular, regularSeries{series, m.Name})
 	}
 	if flags.evaluate {
-		return a.evaluateForecasts(cmd, file, data, regular, flags)
+		return a.evaluateForecasts(cmd, data, regular, flags)
 	}
-	return a.printForecasts(file, data, regular, flags)
+	return a.printForecasts(data, regular, flags)
 }
 
-// measurements reads what a file, or stdin, holds; file is its name for people.
-func (a *app) measurements(path string, flags *forecastFlags) (data *measurements, file string, err error) {
-	in, file, err := a.input(path)
-	if err != nil {
-		return nil, "", err
+// measurements reads what a file, or stdin, holds.
+func (a *app) measurements(path string, flags *forecastFlags) (*workload.Measurements, error) {
+	options := workload.MeasurementOptions{
+		Column: flags.column, Time: flags.time, By: flags.by, Only: flags.only, Unit: flags.unit.Name, Strict: flags.strict,
 	}
-	defer func() { _ = in.Close() }() // only read from: nothing can be lost
-	data, err = readMeasurements(in, file, flags)
-	return data, file, err
+	return readInput(a, path,
+		func(path string) (*workload.Measurements, error) { return workload.OpenMeasurements(path, options) },
+		func(r io.Reader, name string) (*workload.Measurements, error) {
+			return workload.ReadMeasurements(r, name, options)
+		})
 }
 
 // regularSeries is a series of a file in regular periods.
 type regularSeries struct {
 	forecast.Series
 	name string
-}
-
-// mostPeriods bounds a series: more could not be waited for.
-const mostPeriods = 2_000_000
-
-// resample brings one series to periods.
-func (flags *forecastFlags) resample(file string, m *measured) (regularSeries, error) {
-	period := flags.period
-	if period == 0 {
-		period = forecast.Spacing(m.samples)
-	}
-	where := file
-	if m.name != "" {
-		where += ", " + m.name
-	}
-	if period == 0 {
-		return regularSeries{}, berth.Errorf(berth.Invalid, "period", "%s: all measurements are of one second, which tells no period; want --period", where)
-	}
-	first, last := m.samples[0].At, m.samples[len(m.samples)-1].At
-	if n := min(last.Sub(first)/period, berth.Duration(len(m.samples))*berth.Duration(flags.gap+1)); n > mostPeriods {
-		return regularSeries{}, berth.Errorf(berth.Invalid, "gap", "%s: up to %d periods, more than %d; want a longer --period or a smaller --gap", where, n, mostPeriods)
-	}
-	series, err := forecast.Resample(m.samples, period, flags.gap)
-	if err != nil {
-		return regularSeries{}, err
-	}
-	return regularSeries{series, m.name}, nil
 }
 
 // context is what a model may know of a series.
@@ -385,4 +389,15 @@ func (r *regularSeries) amounts() string {
 		text += fmt.Sprintf(", %d breaks", n)
 	}
 	return text
+}
+
+// mostTitle is how many letters of a column's name a title shows.
+const mostTitle = 40
+
+// columnTitle is the column that was read, cut short.
+func columnTitle(data *workload.Measurements) string {
+	if runes := []rune(data.Column); len(runes) > mostTitle {
+		return string(runes[:mostTitle]) + "…"
+	}
+	return data.Column
 }

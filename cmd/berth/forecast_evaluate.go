@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/forecast"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // evaluationOutput is what forecast --evaluate -o json writes.
@@ -42,48 +42,29 @@ type scoreOutput struct {
 	TransferError *float64 `json:"transfer_error"`
 }
 
-// horizons returns the distances that an evaluation scores: 1, a quarter, half
-// and all of the horizon.
-func (flags *forecastFlags) horizons() []int {
-	h := []int{1, max(1, flags.horizon/4), max(1, flags.horizon/2), flags.horizon}
-	return slices.Compact(h)
-}
-
-// trials returns from where a series is forecast.
-func (flags *forecastFlags) trials(r *regularSeries) forecast.Trials {
-	t := forecast.Trials{First: flags.first, Step: flags.every, Horizons: flags.horizons(), Level: flags.level}
-	if t.First == 0 {
-		t.First = max(1, len(r.Values)/2)
-	}
-	if t.Step == 0 {
-		t.Step = max(1, (len(r.Values)-t.First+mostOrigins-1)/mostOrigins)
-	}
-	return t
-}
-
 // evaluateForecasts lets the models forecast every series from many points and
 // writes how right they were.
-func (a *app) evaluateForecasts(cmd *cobra.Command, file string, data *measurements, regular []regularSeries, flags *forecastFlags) error {
+func (a *app) evaluateForecasts(cmd *cobra.Command, data *workload.Measurements, regular []regularSeries, flags *forecastFlags) error {
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	out := evaluationOutput{Column: data.column, Level: flags.level}
+	file, column := data.Report.Name, columnTitle(data)
+	out := evaluationOutput{Column: data.Column, Level: flags.level}
+	var scores []forecast.Scored
 	origins, short := 0, 0
 	for i := range regular {
 		r := &regular[i]
-		trials := flags.trials(r)
+		trials := forecast.DefaultTrials(&r.Series, flags.horizon, flags.level, flags.first, flags.every)
 		if trials.First >= len(r.Values) {
 			short++
 			continue
 		}
-		plain := trials.Evaluate(forecast.Models[0].New(r.context()), &r.Series)
 		origins += len(trials.Origins(&r.Series))
-		for _, entry := range flags.models {
+		for s := range trials.Compare(flags.models, r.context(), &r.Series) {
 			if ctx.Err() != nil {
 				return &interrupted{kept: "nothing was written"}
 			}
-			for k, s := range trials.Evaluate(entry.New(r.context()), &r.Series) {
-				out.Scores = append(out.Scores, scored(r.name, entry.Name, &s, &plain[k]))
-			}
+			scores = append(scores, s)
+			out.Scores = append(out.Scores, scored(r.name, &s))
 		}
 	}
 	switch {
@@ -99,11 +80,11 @@ func (a *app) evaluateForecasts(cmd *cobra.Command, file string, data *measureme
 	case "csv":
 		err = printScoresCSV(a.stdout, &out)
 	default:
-		title := fmt.Sprintf("%s, %s: %d series, %d origins", file, data.title, len(regular)-short, origins)
+		title := fmt.Sprintf("%s, %s: %d series, %d origins", file, column, len(regular)-short, origins)
 		if len(regular) == 1 {
-			title = fmt.Sprintf("%s, %s%s: %s; %d origins", file, data.title, comma(regular[0].name), regular[0].amounts(), origins)
+			title = fmt.Sprintf("%s, %s%s: %s; %d origins", file, column, comma(regular[0].name), regular[0].amounts(), origins)
 		}
-		err = printTitled(a.stdout, title, scoreTable(&out, flags))
+		err = printTitled(a.stdout, title, scoreTable(forecast.Averages(scores), len(regular)-short > 1, flags.level))
 	}
 	if err != nil {
 		return fmt.Errorf("writing the scores: %w", err)
@@ -118,8 +99,8 @@ func comma(name string) string {
 	return ", " + name
 }
 
-// scored returns a score as JSON has it; plain is that of the last value.
-func scored(series, model string, s, plain *forecast.Score) scoreOutput {
+// scored returns a score as JSON has it.
+func scored(series string, s *forecast.Scored) scoreOutput {
 	known := func(x float64) *float64 {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return nil
@@ -127,8 +108,8 @@ func scored(series, model string, s, plain *forecast.Score) scoreOutput {
 		return &x
 	}
 	return scoreOutput{
-		Series: series, Model: model, Horizon: s.Horizon, N: s.N, MAE: known(s.MAE), RMSE: known(s.RMSE), SMAPE: known(s.SMAPE), MASE: known(s.MASE),
-		VersusLast: known(s.MAE / plain.MAE), Covered: known(s.Covered), SumMAE: known(s.SumMAE), SumCovered: known(s.SumCovered),
+		Series: series, Model: s.Model, Horizon: s.Horizon, N: s.N, MAE: known(s.MAE), RMSE: known(s.RMSE), SMAPE: known(s.SMAPE), MASE: known(s.MASE),
+		VersusLast: known(s.VersusLast), Covered: known(s.Covered), SumMAE: known(s.SumMAE), SumCovered: known(s.SumCovered),
 		Transfers: s.Transfers, TransferError: known(s.TransferError),
 	}
 }
@@ -148,83 +129,34 @@ func printScoresCSV(w io.Writer, o *evaluationOutput) error {
 	return out.Error()
 }
 
-// figures is numbers to take a mean of: the geometric one if they are ratios.
-type figures struct {
-	sum   float64
-	n     int
-	ratio bool
-}
-
-func (f *figures) add(x *float64) {
-	switch {
-	case x == nil, f.ratio && *x <= 0:
-	case f.ratio:
-		f.sum += math.Log(*x)
-		f.n++
-	default:
-		f.sum += *x
-		f.n++
-	}
-}
-
-func (f *figures) mean() *float64 {
-	if f.n == 0 {
-		return nil
-	}
-	mean := f.sum / float64(f.n)
-	if f.ratio {
-		mean = math.Exp(mean)
-	}
-	return &mean
-}
-
 // scoreTable compares models, horizon by horizon. Over several series it tells
 // means: of ratios the geometric one, and on how many series the error was less
 // than that of the last value.
-func scoreTable(o *evaluationOutput, flags *forecastFlags) table.Writer {
-	several := slices.ContainsFunc(o.Scores, func(s scoreOutput) bool { return s.Series != o.Scores[0].Series })
+func scoreTable(averages []forecast.Average, several bool, level int) table.Writer {
 	out := newTable("")
 	header := table.Row{"model", "ahead", "MAE", "RMSE", "sMAPE", "MASE", "MAE/last", "covered", "sum covered", "transfer off by"}
 	if several {
 		header = table.Row{"model", "ahead", "series", "sMAPE", "MASE", "MAE/last", "better", "covered", "sum covered", "transfer off by"}
 	}
 	out.AppendHeader(header)
-	for i, entry := range flags.models {
-		if i > 0 {
+	for i := range averages {
+		s := &averages[i]
+		if i > 0 && s.Model != averages[i-1].Model {
 			out.AppendSeparator()
 		}
-		for _, h := range flags.horizons() {
-			ratio := figures{ratio: true}
-			var mae, rmse, smape, mase, covered, sums, transfer figures
-			n, better := 0, 0
-			for k := range o.Scores {
-				s := &o.Scores[k]
-				if s.Model != entry.Name || s.Horizon != h || s.N == 0 {
-					continue
-				}
-				n++
-				if s.VersusLast != nil && *s.VersusLast < 1 {
-					better++
-				}
-				mae.add(s.MAE)
-				rmse.add(s.RMSE)
-				smape.add(s.SMAPE)
-				mase.add(s.MASE)
-				ratio.add(s.VersusLast)
-				covered.add(s.Covered)
-				sums.add(s.SumCovered)
-				transfer.add(s.TransferError)
-			}
-			row := table.Row{entry.Name, h}
-			if several {
-				row = append(row, n, percent(smape.mean()), decimals(mase.mean()), decimals(ratio.mean()), fmt.Sprintf("%d of %d", better, n))
-			} else {
-				row = append(row, orNothing(mae.mean()), orNothing(rmse.mean()), percent(smape.mean()), decimals(mase.mean()), decimals(ratio.mean()))
-			}
-			out.AppendRow(append(row, percent(covered.mean()), percent(sums.mean()), percent(transfer.mean())))
+		var ratio *float64
+		if s.LogVersusLast != nil {
+			ratio = new(math.Exp(*s.LogVersusLast))
 		}
+		row := table.Row{s.Model, s.Horizon}
+		if several {
+			row = append(row, s.Series, percent(s.SMAPE), decimals(s.MASE), decimals(ratio), fmt.Sprintf("%d of %d", s.Better, s.Series))
+		} else {
+			row = append(row, orNothing(s.MAE), orNothing(s.RMSE), percent(s.SMAPE), decimals(s.MASE), decimals(ratio))
+		}
+		out.AppendRow(append(row, percent(s.Covered), percent(s.SumCovered), percent(s.TransferError)))
 	}
-	out.SetCaption("intervals are of %d %%; MAE/last is the error divided by that of the last value", flags.level)
+	out.SetCaption("intervals are of %d %%; MAE/last is the error divided by that of the last value", level)
 	return out
 }
 

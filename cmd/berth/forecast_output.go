@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/forecast"
 	"github.com/berth-hpc/berth/internal/plot"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // forecastOutput is what forecast -o json writes.
@@ -69,9 +70,9 @@ func (flags *forecastFlags) said(entry forecast.Entry, r *regularSeries) forecas
 	out := forecastModel{Model: entry.Name, Fit: fit.String()}
 	z, _ := forecast.Quantile(flags.level)
 	var volumes forecast.Volumes
-	link := flags.unit.link(r.Period, flags.leastRate)
+	link := flags.unit.Link(r.Period, flags.leastRate)
 	least := math.Inf(-1)
-	if flags.unit.name != "" {
+	if flags.unit.Name != "" {
 		volumes, least = link.Volumes(fit.From(r.Values)), 0
 	}
 	for i, s := range fit.From(r.Values).Steps(flags.horizon) {
@@ -79,7 +80,7 @@ func (flags *forecastFlags) said(entry forecast.Entry, r *regularSeries) forecas
 			Ahead: i + 1, Until: stamp(r.End.Add(berth.Duration(i+1) * r.Period)),
 			Mean: max(s.Mean, least), Low: max(s.Mean-float64(z*s.SD), least), High: max(s.Mean+float64(z*s.SD), least),
 		}
-		if flags.unit.name != "" {
+		if flags.unit.Name != "" {
 			step.Bytes = new(volumes.After(int64(i + 1)))
 		}
 		out.Steps = append(out.Steps, step)
@@ -105,8 +106,9 @@ func took(v *forecast.Volumes, bytes int64) *berth.Duration {
 
 // printForecasts forecasts every series and writes what the models say. It fails
 // if a transfer never ends.
-func (a *app) printForecasts(file string, data *measurements, regular []regularSeries, flags *forecastFlags) error {
-	out := forecastOutput{Column: data.column, Unit: flags.unit.name, Level: flags.level}
+func (a *app) printForecasts(data *workload.Measurements, regular []regularSeries, flags *forecastFlags) error {
+	file, title := data.Report.Name, columnTitle(data)
+	out := forecastOutput{Column: data.Column, Unit: flags.unit.Name, Level: flags.level}
 	for i := range regular {
 		r := &regular[i]
 		series := forecastSeries{
@@ -118,7 +120,7 @@ func (a *app) printForecasts(file string, data *measurements, regular []regularS
 		out.Series = append(out.Series, series)
 	}
 	if flags.plot != "" {
-		if err := a.drawForecast(flags, data.title, &out, &regular[0]); err != nil {
+		if err := a.drawForecast(flags, title, &out, &regular[0]); err != nil {
 			return err
 		}
 	}
@@ -129,7 +131,7 @@ func (a *app) printForecasts(file string, data *measurements, regular []regularS
 	case "csv":
 		err = printForecastsCSV(a.figuresTo(flags.plot), &out)
 	default:
-		err = printForecastTables(a.figuresTo(flags.plot), file+", "+data.title, &out, regular, flags)
+		err = printForecastTables(a.figuresTo(flags.plot), file+", "+title, &out, regular, flags)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the forecasts: %w", err)
@@ -138,7 +140,7 @@ func (a *app) printForecasts(file string, data *measurements, regular []regularS
 		for _, m := range s.Models {
 			if m.Transfer != nil && m.Transfer.Seconds == nil {
 				return berth.Errorf(berth.Invalid, "bytes", "%s%s, %s: by %s %d bytes take more than a million periods, or for ever; want less, or a larger --least-rate",
-					file, comma(s.Series), data.title, m.Model, m.Transfer.Bytes)
+					file, comma(s.Series), title, m.Model, m.Transfer.Bytes)
 			}
 		}
 	}
@@ -207,7 +209,7 @@ func printForecastTables(w io.Writer, about string, o *forecastOutput, regular [
 // oneForecast tells what one model says.
 func oneForecast(out table.Writer, m *forecastModel, flags *forecastFlags) {
 	header := table.Row{"ahead", "until", "forecast", fmt.Sprintf("low %d %%", flags.level), "high"}
-	if flags.unit.name != "" {
+	if flags.unit.Name != "" {
 		header = append(header, "moved by then")
 	}
 	out.AppendHeader(header)
@@ -281,10 +283,10 @@ func (a *app) drawForecast(flags *forecastFlags, title string, o *forecastOutput
 	if err != nil {
 		return err
 	}
-	defer out.drop()
+	defer out.Drop()
 	format, _ := figureFormat(flags.plot)
 	if err := plot.WriteOutlook(out, format, figure); err != nil {
 		return fmt.Errorf("drawing %s: %w", flags.plot, err)
 	}
-	return out.keep()
+	return out.Keep()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/scenario"
 	"github.com/berth-hpc/berth/workload"
 )
 
@@ -32,7 +33,7 @@ type generateFlags struct {
 }
 
 func (a *app) generateSWFCommand() *cobra.Command {
-	flags := generateFlags{jobs: defaultModelJobs, seed: 1}
+	flags := generateFlags{jobs: scenario.DefaultJobs, seed: 1}
 	cmd := &cobra.Command{
 		Use:   "swf --model lublin:NAME --out FILE.swf",
 		Short: "Write a log in the Standard Workload Format",
@@ -54,7 +55,7 @@ Models:
 	f.Var(&factor{&flags.umed, true}, "umed", "break point of the sizes, log2 of PEs (default: the model's own)")
 	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the draws")
 	f.StringVar(&flags.out, "out", "", "`FILE`.swf to write; - is stdout")
-	complete(cmd, "model", modelNames())
+	complete(cmd, "model", scenario.Models())
 	return cmd
 }
 
@@ -65,9 +66,9 @@ func (a *app) generateSWF(cmd *cobra.Command, flags *generateFlags) error {
 	if err := wantOut(cmd, flags.out, "FILE.swf"); err != nil {
 		return err
 	}
-	model, err := newModel(cmd, "model", flags.model, workload.Params{PEs: flags.pes, UMed: flags.umed})
+	model, err := scenario.NewModel("model", flags.model, workload.Params{PEs: flags.pes, UMed: flags.umed})
 	if err != nil {
-		return err
+		return optionMistake(cmd, err)
 	}
 	return a.generated(cmd, flags.out, func(w io.Writer) error {
 		return workload.WriteSWF(w, model.Header(flags.jobs, flags.seed), model.Generate(flags.jobs, flags.seed))
@@ -88,7 +89,7 @@ func (a *app) generated(cmd *cobra.Command, path string, write func(io.Writer) e
 	if err != nil {
 		return err
 	}
-	defer out.drop()
+	defer out.Drop()
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
 	err = write(out)
@@ -98,5 +99,5 @@ func (a *app) generated(cmd *cobra.Command, path string, write func(io.Writer) e
 	case ctx.Err() != nil:
 		return &interrupted{kept: "nothing was written"}
 	}
-	return out.keep()
+	return out.Keep()
 }

@@ -27,7 +27,7 @@ func (a *app) generateBookingsCommand() *cobra.Command {
 	flags := generateBookingsFlags{share: .2, method: string(workload.Expo), seed: 1}
 	cmd := &cobra.Command{
 		Use:   "bookings --workload LOG.swf --now T --out FILE.jsonl",
-		Short: "Write what others have booked, taken from a log",
+		Short: "Write bookings of others, drawn from a log",
 		Long: `Tags a share of the jobs of a log as bookings, each from its actual start to its
 actual end, and writes the schedule as it stands at --now: what was booked
 during the thirty days before, of which the average of free PEs is taken, and

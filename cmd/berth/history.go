@@ -14,7 +14,7 @@ func (a *app) historyCommand() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
 		Use:   "history ID",
-		Short: "Tell what has happened to a reservation, and who asked for it",
+		Short: "List what happened to a reservation, and who requested it",
 		Long: `Tells what has happened to a reservation, one sentence for each thing: when, what, and
 who asked for it, as far as the journal goes back. Operators see by which token and
 from which address.`,
@@ -34,6 +34,9 @@ from which address.`,
 				return printForm(a.stdout, &h)
 			}
 			var text strings.Builder
+			if h.Since != 0 {
+				fmt.Fprintf(&text, "the journal goes back to %s; what happened before is no longer on record\n", localTime(h.Since))
+			}
 			for i := range h.History {
 				text.WriteString(sentence(&h.History[i]) + "\n")
 			}

@@ -20,15 +20,16 @@ import (
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/sites/adapters"
 )
 
 // journalCommand returns berth journal.
 func (a *app) journalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "journal",
-		Short: "Look into the journal of a service: verify, export, backup, compact, repair",
+		Short: "Verify, export, back up, compact or repair the journal of a service",
 		Long: `The journal is all that a service remembers. Verify, export and backup may be used
-while it runs; compact and repair may not.`,
+while it runs, and compact asks it; repair may not.`,
 	}
 	cmd.AddCommand(a.journalVerify(), a.journalExport(), a.journalBackup(), a.journalCompact(), a.journalRepair())
 	return cmd
@@ -36,12 +37,27 @@ while it runs; compact and repair may not.`,
 
 // dataFlag adds the flag that names a service's directory.
 func dataFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "data", defaultData, "`DIR`ectory of the service")
-	_ = cmd.MarkFlagDirname("data") // fails for unknown flags only
+	cmd.Flags().StringVar(dir, "data", defaultData(), "`DIR`ectory of the service")
+	cmd.Flags().Lookup("data").DefValue = "~/.local/state/berth" // in help and manual pages, which are for everybody
+	_ = cmd.MarkFlagDirname("data")                              // fails for unknown flags only
 }
 
-// defaultData is where a service keeps what it remembers if nobody says.
-const defaultData = "berth-data"
+// defaultData returns where a service keeps what it remembers if nothing else is said:
+// the folder that systemd has made for it, or the user's folder for state, as the
+// XDG Base Directory Specification has it. It depends on no working directory, unless
+// there is no home.
+func defaultData() string {
+	if dir := os.Getenv("STATE_DIRECTORY"); filepath.IsAbs(dir) && !strings.Contains(dir, ":") { // of several none is ours for sure
+		return dir
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "berth")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "state", "berth")
+	}
+	return "berth-data"
+}
 
 // journalVerify returns berth journal verify.
 func (a *app) journalVerify() *cobra.Command {
@@ -118,11 +134,11 @@ all that was promised or refused, which berth check reads.`,
 			if err != nil {
 				return err
 			}
-			defer out.drop()
+			defer out.Drop()
 			if err := write(out); err != nil {
 				return err
 			}
-			return out.keep()
+			return out.Keep()
 		},
 	}
 	dataFlag(cmd, &dir)
@@ -152,56 +168,6 @@ func export(ctx context.Context, store journal.Store, form string, from uint64, 
 		}
 	}
 	return nil
-}
-
-// journalCompact returns berth journal compact.
-func (a *app) journalCompact() *cobra.Command {
-	var dir string
-	cmd := &cobra.Command{
-		Use:   "compact [--data DIR]",
-		Short: "Drop the records before the newest snapshot, and give their room back",
-		Long: `Drops the records before the newest snapshot, and gives their room back to the file
-system, which needs free room for twice what is left. What the service knows stays;
-what happened before can no longer be verified or replayed. Export it first if
-it matters.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := sqlite.Open(dir, sqlite.Options{})
-			if err != nil {
-				return err
-			}
-			defer func() { _ = store.Close() }() // Compact is durable when it returns
-			before, err := store.Size()
-			if err != nil {
-				return err
-			}
-			snapshot, err := store.Snapshot(cmd.Context(), math.MaxUint64)
-			switch {
-			case err != nil:
-				return err
-			case snapshot.Data == nil:
-				_, err := fmt.Fprintln(a.stdout, "nothing dropped: there is no snapshot yet; stopping the service makes one")
-				return err
-			}
-			if err := journal.Compactor(store).Compact(cmd.Context(), snapshot.Number); err != nil {
-				return err
-			}
-			if _, err = fmt.Fprintf(a.stdout, "dropped what came before record %d\n", snapshot.Number+1); err != nil {
-				return err
-			}
-			if err := store.Shrink(cmd.Context()); err != nil {
-				return fmt.Errorf("its room is not given back yet, the next compact does it: %w", err)
-			}
-			after, err := store.Size()
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.stdout, "%d bytes before, %d bytes after\n", before, after)
-			return err
-		},
-	}
-	dataFlag(cmd, &dir)
-	return cmd
 }
 
 // journalBackup returns berth journal backup.
@@ -239,7 +205,7 @@ directory to restore. Tasks of a local site are not copied.`,
 // copyBeside copies what a data directory has beside the journal that is replaced
 // whole, so that it can be read at any time.
 func copyBeside(dir, folder string) error {
-	described, err := filepath.Glob(filepath.Join(dir, sitesFolder, "*.json"))
+	described, err := filepath.Glob(filepath.Join(dir, adapters.Folder, "*.json"))
 	if err != nil {
 		return err
 	}

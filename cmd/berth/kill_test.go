@@ -6,12 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,8 @@ var killRounds = flag.Int("kill.rounds", 20, "how many times TestKilledServiceAn
 
 // keyedCall is what somebody asked for under a key, and the first answer.
 type keyedCall struct {
+	user                    string
+	pair                    string // what is done, and with what
 	method, path, body, key string
 	status                  int // 0 until it was answered
 	answer                  string
@@ -29,21 +32,23 @@ type keyedCall struct {
 
 // asker asks a service over HTTP and knows nothing of it but its API.
 type asker struct {
-	url, token string
-	mu         sync.Mutex
-	rng        *rand.Rand
-	calls      []*keyedCall
-	ids        []string // of reservations
-	offers     []string
+	url    string
+	tokens map[string]string // by user
+	mu     sync.Mutex
+	rng    *rand.Rand
+	calls  []*keyedCall
+	ids    []string // of reservations
+	offers []string
+	pairs  map[string]int // answers that were compared, by what was done, with what, and the status
 }
 
 // plain sends a call, and returns status and body, or that there was no answer.
-func (a *asker) plain(method, path, body, key string) (status int, answer string, err error) {
+func (a *asker) plain(user, method, path, body, key string) (status int, answer string, err error) {
 	r, err := http.NewRequest(method, a.url+path, strings.NewReader(body)) //nolint:noctx // the server's death ends it
 	if err != nil {
 		return 0, "", err
 	}
-	r.Header.Set("Authorization", "Bearer "+a.token)
+	r.Header.Set("Authorization", "Bearer "+a.tokens[user])
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -63,7 +68,7 @@ func (a *asker) plain(method, path, body, key string) (status int, answer string
 func (a *asker) draw() *keyedCall {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := &keyedCall{method: http.MethodPost, key: fmt.Sprint("key-", len(a.calls))}
+	c := &keyedCall{method: http.MethodPost, key: fmt.Sprint("key-", len(a.calls)), user: []string{"operator", "alice", "vera"}[min(2, a.rng.IntN(20)/9)]}
 	a.calls = append(a.calls, c)
 	id, offer := "none", "none"
 	if len(a.ids) > 0 {
@@ -72,30 +77,49 @@ func (a *asker) draw() *keyedCall {
 	if len(a.offers) > 0 {
 		offer = a.offers[max(0, len(a.offers)-1-a.rng.IntN(5))]
 	}
-	npe, hours := 1+a.rng.IntN(24), 1+a.rng.IntN(6) // of 16 cores
+	npe, hours := 1+a.rng.IntN(24), 1+a.rng.IntN(6) // of 16, 8 and 4 PEs
 	deadline := time.Now().Add(time.Duration(hours+a.rng.IntN(400)) * time.Hour).UTC().Format(time.RFC3339)
-	request := fmt.Sprintf(`"npe":%d,"duration":%d,"deadline":%q`, npe, hours*3600-60, deadline)
-	switch a.rng.IntN(12) {
-	case 0, 1:
-		c.path, c.body = "/v1/requests", "{"+request+"}"
-	case 2, 3:
-		c.path, c.body = "/v1/requests", "{"+request+`,"hold":"1h"}`
-	case 4:
-		c.path, c.body = "/v1/requests", "{"+request+`,"array":3}`
+	request := fmt.Sprintf(`"npe":%d,"duration":%d`, npe, hours*3600-60)
+	switch a.rng.IntN(5) {
+	case 0:
+		request = fmt.Sprintf(`"variants":[{"npe":%d,"duration":600},{"npe":1,"duration":6000}]`, npe)
+	case 1:
+		request = fmt.Sprintf(`"parts":[{"npe":%d,"duration":600},{"npe":2,"duration":1200}]`, npe)
+	}
+	shape, _, _ := strings.Cut(request[1:], `"`)
+	request += fmt.Sprintf(`,"deadline":%q`, deadline)
+	for _, more := range []struct{ name, text string }{
+		{"licences", `,"software":"solver","licences":1`}, {"site", `,"site":"there"`}, {"managed site", `,"site":"here"`}, {"", ""},
+	} {
+		if more.name == "" || a.rng.IntN(5) == 0 {
+			request, shape = request+more.text, strings.TrimSpace(shape+" "+more.name)
+			break
+		}
+	}
+	switch a.rng.IntN(14) {
+	case 0, 1, 2:
+		c.path, c.body, c.pair = "/v1/requests", "{"+request+"}", "request "+shape
+	case 3, 4:
+		c.path, c.body, c.pair = "/v1/requests", "{"+request+`,"hold":"1h"}`, "hold "+shape
 	case 5:
-		c.path, c.body = "/v1/requests", fmt.Sprintf(`{"variants":[{"npe":%d,"duration":600},{"npe":1,"duration":6000}],"deadline":%q}`, npe, deadline)
+		c.path, c.body, c.pair = "/v1/requests", "{"+request+`,"array":3}`, "array "+shape
 	case 6:
-		c.path, c.body = "/v1/reservations/"+id+"/confirm", `{}`
+		c.path, c.body, c.pair = "/v1/reservations/"+id+"/confirm", `{}`, "confirm"
 	case 7:
-		c.method, c.path, c.body = http.MethodPatch, "/v1/reservations/"+id, fmt.Sprintf(`{"npe":%d}`, npe)
+		c.method, c.path, c.body, c.pair = http.MethodPatch, "/v1/reservations/"+id, "{"+request+"}", "modify "+shape
 	case 8:
-		c.path, c.body = "/v1/reservations/"+id+"/extend", fmt.Sprintf(`{"by":%d}`, 600*npe*npe)
+		c.path, c.body, c.pair = "/v1/reservations/"+id+"/extend", fmt.Sprintf(`{"by":%d}`, 600*npe*npe), "extend"
 	case 9:
-		c.method, c.path = http.MethodDelete, "/v1/reservations/"+id
+		c.method, c.path, c.pair = http.MethodDelete, "/v1/reservations/"+id, "cancel"
 	case 10:
-		c.path, c.body = "/v1/reservations/"+id+"/check-in", `{}`
+		c.path, c.body, c.pair = "/v1/reservations/"+id+"/check-in", `{}`, "check in"
+	case 11:
+		c.path, c.pair = "/v1/sites/here/nodes/n1/resume", "resume"
+		if a.rng.IntN(3) == 0 {
+			c.path, c.pair = "/v1/sites/here/nodes/n1/drain", "drain"
+		}
 	default:
-		c.path, c.body = "/v1/offers/"+offer+"/hold", `{"hold":"1h"}`
+		c.path, c.body, c.pair = "/v1/offers/"+offer+"/hold", `{"hold":"1h"}`, "hold an offer"
 	}
 	return c
 }
@@ -123,7 +147,7 @@ func (a *asker) learn(answer string) {
 // ask sends a call and keeps its answer; false if there was none. What the service
 // could not do at all, and what it found wrong before it looked, is no answer.
 func (a *asker) ask(c *keyedCall) bool {
-	status, answer, err := a.plain(c.method, c.path, c.body, c.key)
+	status, answer, err := a.plain(c.user, c.method, c.path, c.body, c.key)
 	if err != nil {
 		return false
 	}
@@ -134,6 +158,14 @@ func (a *asker) ask(c *keyedCall) bool {
 	return true
 }
 
+// keyedSites are sites of which one has licences, and one is managed.
+const keyedSites = `
+sites:
+  - {name: licensed, pes: 16, binding: late, software: [{name: solver, licences: 2}]}
+  - {name: there, pes: 8}
+  - {name: here, adapter: {kind: local, cores: 4, node: n1}}
+`
+
 // A service that is killed again and again answers every call under a key as it did
 // first, whatever was answered and whatever has become of it since; what had no answer is
 // done once. Who asks knows nothing but the API.
@@ -142,27 +174,24 @@ func TestKilledServiceAnswersAgain(t *testing.T) {
 		t.Skip("kills a service again and again")
 	}
 	dir := t.TempDir()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := freeAddress(t)
 	data := filepath.Join(dir, "data")
-	a := &asker{url: "http://" + address, rng: rand.New(rand.NewPCG(1, 2))}
+	a := &asker{url: "http://" + address, rng: rand.New(rand.NewPCG(1, 2)), tokens: map[string]string{}, pairs: map[string]int{}}
+	config := filepath.Join(dir, "sites.yaml")
+	if err := os.WriteFile(config, []byte(keyedSites), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	compared, unanswered := 0, 0
 	for round := range *killRounds + 1 {
 		var log bytes.Buffer
-		server := exec.CommandContext(t.Context(), "berth", "serve", "--data", data, "--listen", address, "--cores", "16")
+		server := exec.CommandContext(t.Context(), "berth", "serve", "--data", data, "--listen", address, "--config", config)
 		server.Stderr, server.Stdout = &log, &log
 		if err := server.Start(); err != nil {
 			t.Fatal(err)
 		}
 		tick := time.NewTicker(10 * time.Millisecond)
 		for began := time.Now(); ; <-tick.C {
-			if status, _, err := a.plain(http.MethodGet, "/readyz", "", ""); err == nil && status == http.StatusOK {
+			if status, _, err := a.plain("", http.MethodGet, "/readyz", "", ""); err == nil && status == http.StatusOK {
 				break
 			}
 			if time.Since(began) > time.Minute {
@@ -171,12 +200,21 @@ func TestKilledServiceAnswersAgain(t *testing.T) {
 			}
 		}
 		tick.Stop()
-		if a.token == "" {
+		if a.tokens["operator"] == "" {
 			secret, err := os.ReadFile(filepath.Join(data, "operator.token"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.token = strings.TrimSpace(string(secret))
+			a.tokens["operator"] = strings.TrimSpace(string(secret))
+			for user, role := range map[string]string{"alice": "user", "vera": "viewer"} {
+				status, text, err := a.plain("operator", http.MethodPost, "/v1/tokens", fmt.Sprintf(`{"user":%q,"role":%q}`, user, role), "")
+				var made struct{ Secret string }
+				_, text, _ = strings.Cut(text, "\n")
+				if err != nil || status != http.StatusCreated || json.Unmarshal([]byte(text), &made) != nil {
+					t.Fatalf("status %d, %v: %s", status, err, text)
+				}
+				a.tokens[user] = made.Secret
+			}
 		}
 		for _, c := range a.calls[max(0, len(a.calls)-1500):] {
 			first := c.answer
@@ -186,10 +224,11 @@ func TestKilledServiceAnswersAgain(t *testing.T) {
 				}
 				continue
 			}
-			status, answer, err := a.plain(c.method, c.path, c.body, c.key)
+			status, answer, err := a.plain(c.user, c.method, c.path, c.body, c.key)
 			if err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}
+			a.pairs[fmt.Sprintf("%s, %s, %d", c.user, c.pair, status)]++
 			if compared++; status != c.status || answer != first {
 				t.Errorf("round %d: %s %s %s under %s: %d %s\nwas answered %d %s", round, c.method, c.path, c.body, c.key, status, answer, c.status, first)
 			}
@@ -221,6 +260,9 @@ func TestKilledServiceAnswersAgain(t *testing.T) {
 		}
 		_ = server.Wait() // it was killed
 		asking.Wait()
+	}
+	for _, pair := range slices.Sorted(maps.Keys(a.pairs)) {
+		t.Logf("%6d %s", a.pairs[pair], pair)
 	}
 	t.Logf("%d answers compared in %d rounds, %d calls answered after a kill", compared, *killRounds, unanswered)
 	if compared < 100*min(*killRounds, 5) {

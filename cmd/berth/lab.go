@@ -101,7 +101,7 @@ func (a *app) labMergeCommand() *cobra.Command {
 	flags := &labFlags{sim: newSimFlags()}
 	cmd := &cobra.Command{
 		Use:   "merge FILE.jsonl...",
-		Short: "Make the report of all shards",
+		Short: "Report on all shards together",
 		Long: `Puts together the files that the shards of one berth lab have kept with --cells,
 in any order, and reports as one berth lab over all would have, byte for byte.
 Nothing is simulated, and the workload need not be there.`,

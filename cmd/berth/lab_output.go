@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/lab"
 	"github.com/berth-hpc/berth/measure"
 )
@@ -18,7 +19,7 @@ import (
 type labReport struct {
 	app    *app
 	format string
-	folder *outputFolder // nil without --out
+	folder *wholefile.Folder // nil without --out
 }
 
 // labReport finds out, before anything is simulated, whether the report can be
@@ -27,7 +28,7 @@ func (a *app) labReport(cmd *cobra.Command, flags *labFlags) (*labReport, error)
 	r := &labReport{app: a, format: flags.sim.format}
 	if cmd.Flags().Changed(outFlag) {
 		var err error
-		if r.folder, err = openFolder(flags.out); err != nil {
+		if r.folder, err = wholefile.OpenFolder(outFlag, flags.out); err != nil {
 			return nil, err
 		}
 	}
@@ -37,7 +38,7 @@ func (a *app) labReport(cmd *cobra.Command, flags *labFlags) (*labReport, error)
 // drop removes what was begun and not kept.
 func (r *labReport) drop() {
 	if r.folder != nil {
-		r.folder.drop()
+		r.folder.Drop()
 	}
 }
 
@@ -49,11 +50,11 @@ func (r *labReport) write(results *lab.Results) error {
 			return err
 		}
 		for i := range files {
-			if err := r.folder.write(files[i].Name, files[i].Data); err != nil {
+			if err := r.folder.Write(files[i].Name, files[i].Data); err != nil {
 				return err
 			}
 		}
-		if err := r.folder.keep(); err != nil {
+		if err := r.folder.Keep(); err != nil {
 			return err
 		}
 	}

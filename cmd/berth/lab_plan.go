@@ -16,7 +16,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/nearest"
 	"github.com/berth-hpc/berth/lab"
+	"github.com/berth-hpc/berth/scenario"
 	"github.com/berth-hpc/berth/workload"
 )
 
@@ -26,7 +28,7 @@ type labPlanner struct {
 	app     *app
 	cmd     *cobra.Command
 	plan    *lab.Plan
-	sources map[string]*source // by what says of what they are
+	sources map[string]*scenario.Scenario // by what says of what they are
 	cases   map[string]*lab.Case
 }
 
@@ -43,7 +45,7 @@ var rigid = map[string]string{
 func (a *app) labPlan(cmd *cobra.Command, flags *labFlags) (*lab.Plan, error) {
 	over := func(text string) bool { return strings.HasPrefix(text, "workload=") }
 	switch {
-	case flags.sim.workload == "" && !slices.ContainsFunc(flags.sweeps, over):
+	case flags.sim.Workload == "" && !slices.ContainsFunc(flags.sweeps, over):
 		return nil, usagef(cmd, "--workload: missing; want FILE.swf, FILE.jsonl or lublin:NAME")
 	case len(flags.sweeps) == 0:
 		return nil, usagef(cmd, "--sweep: missing; want what to compare, such as --sweep policy=first-fit,pe-worst; berth sim does a single run")
@@ -51,8 +53,8 @@ func (a *app) labPlan(cmd *cobra.Command, flags *labFlags) (*lab.Plan, error) {
 	teller := *a
 	teller.logs = map[string]*workload.Workload{}
 	l := &labPlanner{
-		app: &teller, cmd: cmd, sources: map[string]*source{}, cases: map[string]*lab.Case{},
-		plan: &lab.Plan{Build: build(), Replications: flags.sim.replications, Seed: flags.sim.seed},
+		app: &teller, cmd: cmd, sources: map[string]*scenario.Scenario{}, cases: map[string]*lab.Case{},
+		plan: &lab.Plan{Build: build(), Replications: flags.sim.Replications, Seed: flags.sim.Seed},
 	}
 	for _, text := range flags.sweeps {
 		d, err := l.dimension(text)
@@ -99,7 +101,7 @@ func (l *labPlanner) dimension(text string) (lab.Dimension, error) {
 				names = append(names, f.Name)
 			}
 		})
-		return d, usagef(l.cmd, "--sweep: %s", unknown("flag", name, names))
+		return d, usagef(l.cmd, "--sweep: %s", nearest.Unknown("flag", name, names))
 	}
 	if l.cmd.Flags().Changed(name) {
 		return d, usagef(l.cmd, "--%s and --sweep %s: one of them says what %s is; want one", name, text, name)
@@ -202,12 +204,12 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 	if err != nil {
 		return err
 	}
-	for name, list := range map[string][]string{"policy": flags.policies, "bind": flags.binds, "backfill": flags.backfills} {
+	for name, list := range map[string][]string{"policy": flags.Policies, "bind": flags.Binds, "backfill": flags.Backfills} {
 		if len(list) > 1 {
 			return usagef(cmd, "--%s: %d values at once; compare them with --sweep %s=%s", name, len(list), name, strings.Join(list, ","))
 		}
 	}
-	key := "as=" + flags.as
+	key := "as=" + flags.As
 	cmd.Flags().Visit(func(given *pflag.Flag) {
 		if !slices.Contains(unbound, given.Name) {
 			key += fmt.Sprintf(" %s=%q", given.Name, textOf(given))
@@ -219,14 +221,14 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 		}
 	}
 	src := *l.sources[key] // of which fit may change what there may be
-	if err := src.fit(cmd, flags, machine, &config); err != nil {
+	if err := fit(cmd, flags, machine, &src, &config); err != nil {
 		return err
 	}
-	config.Sites, config.Place = machine.sites(src.pes, berth.Binding(flags.binds[0])), flags.policies[0]
-	if src.jobs {
-		config.Jobs = flags.backfills[0]
+	config.Sites, config.Place = machine.Sites(src.PEs, berth.Binding(flags.Binds[0])), flags.Policies[0]
+	if src.Jobs {
+		config.Jobs = flags.Backfills[0]
 	}
-	l.cases[label] = &lab.Case{Config: config, PEs: src.pes, Work: src.work, WorkKey: key}
+	l.cases[label] = &lab.Case{Config: config, PEs: src.PEs, Work: src.Work, WorkKey: key}
 	if l.plan.Title == "" {
 		l.plan.Title = l.title(&src)
 	}
@@ -235,7 +237,7 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 
 // title says what is compared: the workload, and the machine where that is the
 // same in all.
-func (l *labPlanner) title(src *source) string {
+func (l *labPlanner) title(src *scenario.Scenario) string {
 	swept := func(names ...string) bool {
 		return slices.ContainsFunc(l.plan.Dimensions, func(d lab.Dimension) bool { return slices.Contains(names, d.Name) })
 	}
@@ -243,9 +245,9 @@ func (l *labPlanner) title(src *source) string {
 	case swept("workload"):
 		return "several workloads"
 	case swept("sites", "pes"):
-		return src.name
+		return src.Name
 	}
-	return src.title(new(simFlags))
+	return titleOf(src, new(simFlags))
 }
 
 // settings notes what was given and is the same for all, and what the input files
@@ -254,7 +256,7 @@ func (l *labPlanner) settings() error {
 	_, cmd := l.commandLine()
 	var digests []lab.Setting
 	digest := func(name, path string) error {
-		if strings.HasPrefix(path, modelPrefix) {
+		if scenario.IsModel(path) {
 			return nil
 		}
 		sum, err := digestOf(path)
@@ -351,7 +353,7 @@ func baselineOf(cmd *cobra.Command, plan *lab.Plan, text string) ([]lab.Setting,
 		}
 		b := lab.Setting{Name: plan.Dimensions[at].Name, Value: strings.TrimPrefix(word, plan.Dimensions[at].Name+"=")}
 		if values := plan.Dimensions[at].Values; !slices.Contains(values, b.Value) {
-			return nil, usagef(cmd, "--baseline: %s", unknown(b.Name, b.Value, values))
+			return nil, usagef(cmd, "--baseline: %s", nearest.Unknown(b.Name, b.Value, values))
 		}
 		if slices.ContainsFunc(baseline, func(o lab.Setting) bool { return o.Name == b.Name }) {
 			return nil, usagef(cmd, "--baseline: %s stands there twice", b.Name)
@@ -363,11 +365,11 @@ func baselineOf(cmd *cobra.Command, plan *lab.Plan, text string) ([]lab.Setting,
 
 func wrongBaseline(cmd *cobra.Command, plan *lab.Plan, word string, of []string) error {
 	if len(of) > 1 {
-		return usagef(cmd, "--baseline: %s can be %s; want it with its name", word, oneOf(of))
+		return usagef(cmd, "--baseline: %s can be %s; want it with its name", word, nearest.OneOf(of))
 	}
 	var values []string
 	for _, d := range plan.Dimensions {
 		values = append(values, d.Values...)
 	}
-	return usagef(cmd, "--baseline: %s", unknown("value", word, values))
+	return usagef(cmd, "--baseline: %s", nearest.Unknown("value", word, values))
 }

@@ -64,7 +64,7 @@ func (a *app) cancelCommand() *cobra.Command {
 func (a *app) showCommand() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Look at a reservation and its tasks", Args: wantID,
+		Use: "show ID", Short: "Show a reservation and its tasks", Args: wantID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -104,7 +104,7 @@ func (a *app) listCommand() *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List reservations: those that are not over, or all",
+		Short:   "List reservations: the live ones, or all",
 		Example: "  berth list --site cm5 --from today --to tomorrow",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -180,7 +180,7 @@ func (a *app) modifyCommand() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
 		Use:   "modify ID [--npe N] [--duration D] [--ready T] [--deadline T] ...",
-		Short: "Ask for something else in the place of a reservation: all of it or nothing",
+		Short: "Change a reservation: all that is asked for, or nothing",
 		Long: `Asks for something else in the place of a reservation that has not started. What
 is not given stays. If it is refused (exit code 3) the reservation is as it was.`,
 		Example: `  berth modify 01KA2B3C4D5E6F7G8H9JKMNPQR --npe 32 --deadline "tomorrow 20:00"`,
@@ -231,7 +231,7 @@ func (a *app) extendCommand() *cobra.Command {
 	longer := span{value: &by, least: 1}
 	cmd := &cobra.Command{
 		Use:   "extend ID --until T | --by D",
-		Short: "Let a reservation go on, on the PEs that it has",
+		Short: "Extend a reservation on its PEs",
 		Example: `  berth extend 01KA2B3C4D5E6F7G8H9JKMNPQR --by 30m
   berth extend 01KA2B3C4D5E6F7G8H9JKMNPQR --until 20:00`,
 		Args: wantID,

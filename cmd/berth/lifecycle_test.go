@@ -21,6 +21,7 @@ import (
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/fake"
@@ -35,7 +36,12 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 	store, err := sqlite.Open(ts.MkAbs("journal"), sqlite.Options{})
 	ts.Check(err)
 	options := service.Options{
-		Config:  engine.Config{Explain: true, Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "batch", PEs: 64, Binding: berth.Late}}}}},
+		Config: engine.Config{
+			Explain: true, Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "batch", PEs: 64, Binding: berth.Late}}}},
+			Limits: policy.Limits{
+				{Scope: policy.Scope{User: "dora"}, Name: policy.LimitActive, Value: 3}, {Scope: policy.Scope{User: "dora"}, Name: policy.LimitShare, Value: 250},
+			},
+		},
 		Journal: store, Version: "test",
 	}
 	if len(args) > 0 {
@@ -73,7 +79,7 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 		variable, user string
 		role           service.Role
 	}{{"ROOT", "zoe", service.Operator}, {"BOB", "bob", service.User}, {"VERA", "vera", service.Viewer}, {"ALICE", "alice", service.User}} {
-		secret, _, err := tokens.Add(who.user, who.role, "", 0)
+		secret, _, err := tokens.Add(token.Wanted{User: who.user, Role: who.role}, 0)
 		ts.Check(err)
 		ts.Setenv(who.variable, secret)
 		ts.Setenv(tokenVar, secret)

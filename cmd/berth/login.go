@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
@@ -21,10 +24,11 @@ func (a *app) loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [URL]",
 		Short: "Remember a service and the token for it",
-		Long: `Asks the service whose token this is and, if it is somebody's, keeps both in the
-folder for your settings, in a file that only you may read. The token comes from
---token-file, $` + tokenVar + ` or the first line of stdin.`,
-		Example: `  berth login http://127.0.0.1:7117 --token-file berth-data/operator.token`,
+		Long: `Asks the service whose token this is and, if it is valid, keeps both in the folder
+for your settings, in a file that only you may read. The token comes from
+--token-file, $` + tokenVar + ` or the first line of stdin; typed at a terminal, it is
+not shown.`,
+		Example: `  berth login http://127.0.0.1:7117 --token-file ~/.local/state/berth/operator.token`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef(cmd, "want one URL, got %d words", len(args))
@@ -43,7 +47,7 @@ func (a *app) login(cmd *cobra.Command, r *remote, args []string) error {
 		return err
 	}
 	server := firstOf(append(args, r.server, os.Getenv(serverVar), known.Server, defaultServer)...)
-	secret, err := a.secret(r)
+	secret, err := a.secret(cmd.Context(), r)
 	if err != nil {
 		return err
 	}
@@ -73,22 +77,58 @@ func (a *app) login(cmd *cobra.Command, r *remote, args []string) error {
 	return nil
 }
 
-// secret returns the token to log in with.
-func (a *app) secret(r *remote) (string, error) {
+// secret returns the token to log in with. What is typed at a terminal is not shown.
+func (a *app) secret(ctx context.Context, r *remote) (string, error) {
 	switch {
 	case r.tokenFile != "":
 		return readToken(r.tokenFile)
 	case os.Getenv(tokenVar) != "":
 		return os.Getenv(tokenVar), nil
 	}
-	if isTerminal(a.stderr) {
-		_, _ = fmt.Fprint(a.stderr, "token: ") // a message like others
+	var line string
+	var err error
+	if file, is := a.stdin.(*os.File); is && term.IsTerminal(int(file.Fd())) {
+		line, err = a.typed(ctx, int(file.Fd()))
+	} else {
+		line, err = bufio.NewReader(a.stdin).ReadString('\n')
 	}
-	line, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if _, is := errors.AsType[*interrupted](err); is {
+		return "", err
+	}
 	if line = strings.TrimSpace(line); line == "" {
-		return "", berth.Errorf(berth.Invalid, "token", "none; want one in --token-file, $%s or on stdin (%v)", tokenVar, err)
+		return "", berth.Errorf(berth.Invalid, "token", "empty; give it with --token-file, in $%s or on stdin", tokenVar)
 	}
 	return line, nil
+}
+
+// typed reads a line from a terminal without showing it. Ctrl-C ends it and leaves
+// the terminal as it was.
+func (a *app) typed(ctx context.Context, terminal int) (string, error) {
+	was, err := term.GetState(terminal)
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	ctx, stop := untilInterrupt(ctx)
+	defer stop()
+	type result struct {
+		line []byte
+		err  error
+	}
+	read := make(chan result, 1)
+	_, _ = fmt.Fprint(a.stderr, "token (not shown): ") // a message like others
+	go func() {
+		line, err := term.ReadPassword(terminal)
+		read <- result{line, err}
+	}()
+	select {
+	case r := <-read:
+		_, _ = fmt.Fprintln(a.stderr)
+		return string(r.line), r.err
+	case <-ctx.Done():
+		_ = term.Restore(terminal, was) // there is nobody to tell
+		_, _ = fmt.Fprintln(a.stderr)
+		return "", &interrupted{"nothing was changed"}
+	}
 }
 
 // save writes what is remembered, for nobody else to read.
@@ -97,14 +137,14 @@ func (l *login) save() (path string, err error) {
 		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", cannotWrite("", path, err)
+		return "", wholefile.CannotWrite("", path, err)
 	}
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := wholefile.Write(path, append(data, '\n')); err != nil {
-		return "", cannotWrite("", path, err)
+		return "", wholefile.CannotWrite("", path, err)
 	}
 	return path, nil
 }

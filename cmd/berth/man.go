@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
 )
 
 // manCommand returns berth man.
@@ -50,13 +51,13 @@ func writeManual(cmd *cobra.Command, folder string) error {
 		return err
 	}
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-	out, err := create("", filepath.Join(folder, name))
+	out, err := wholefile.Create("", filepath.Join(folder, name))
 	if err != nil {
 		return err
 	}
-	defer out.drop()
+	defer out.Drop()
 	if _, err := out.Write(bytes.Replace(page.Bytes(), []byte(`"Jan 0001"`), []byte(`""`), 1)); err != nil {
 		return err
 	}
-	return out.keep()
+	return out.Keep()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -10,20 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
-	"github.com/berth-hpc/berth/site"
-	"github.com/berth-hpc/berth/site/fake"
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
-	"github.com/berth-hpc/berth/sites"
+	"github.com/berth-hpc/berth/sites/adapters"
 )
 
 // journalOf is a log that can be looked at.
@@ -44,143 +37,6 @@ func (j *journalOf) String() string {
 	return j.text.String()
 }
 
-func newHarbour(dir string) (*harbour, *journalOf) {
-	log := &journalOf{}
-	return &harbour{data: dir, log: slog.New(slog.NewTextHandler(log, nil)), again: time.Minute}, log
-}
-
-// described is a site that is as its description, or does not answer.
-type described struct {
-	d    site.Description
-	down atomic.Bool
-}
-
-func (s *described) Describe(context.Context) (*site.Description, error) {
-	if s.down.Load() {
-		return nil, site.Errorf(site.Unreachable, "describe", "nobody there")
-	}
-	d := s.d
-	return &d, nil
-}
-
-func (s *described) Observe(context.Context) (*site.State, error) { return nil, errors.ErrUnsupported }
-
-func names(d *site.Description) string {
-	var all []string
-	for _, n := range d.Nodes {
-		name := n.Name
-		if n.Gone {
-			name += " gone"
-		}
-		all = append(all, name)
-	}
-	return strings.Join(all, ", ")
-}
-
-// A site is remembered, in the order in which its nodes were first seen, and
-// stands in for itself while it does not answer.
-func TestSitesAreRemembered(t *testing.T) {
-	dir := t.TempDir()
-	h, log := newHarbour(dir)
-	at := &described{d: fake.Nodes(3, 4)}
-	describe := func() (*site.Description, bool) {
-		t.Helper()
-		d, answered, err := h.describe(t.Context(), "lab", sites.Slurm, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d, answered
-	}
-	at.down.Store(true)
-	_, _, err := h.describe(t.Context(), "lab", sites.Slurm, at)
-	var wrong *berth.Error
-	if !errors.As(err, &wrong) || exitCode(err) != exitUnreachable || !strings.Contains(wrong.Msg, "nobody there") || !strings.Contains(wrong.Msg, "berth sites doctor") {
-		t.Fatal(err)
-	}
-	at.down.Store(false)
-	first, _ := describe()
-	at.down.Store(true)
-	if d, answered := describe(); answered || !cmp.Equal(d, first) || !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "site=lab") {
-		t.Errorf("answered %t, %+v\n%s", answered, d, log)
-	}
-	at.down.Store(false)
-	at.d.Nodes = append([]site.Node{{Name: "n0", Cores: 4, Sockets: 1, MemoryMB: 4096}}, at.d.Nodes[1:]...)
-	if d, answered := describe(); !answered || names(d) != "n1 gone, n2, n3, n0" || !strings.Contains(log.String(), "node n1 is gone") {
-		t.Errorf("answered %t: %s\n%s", answered, names(d), log)
-	}
-	at.down.Store(true)
-	if d, _ := describe(); names(d) != "n1 gone, n2, n3, n0" {
-		t.Error(names(d))
-	}
-	path := filepath.Join(dir, "sites", "lab.json")
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Error(info, err)
-	}
-	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Error(entries, err)
-	}
-	for _, damaged := range []string{"", "{", `{"nodes":[]}`} {
-		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := h.describe(t.Context(), "lab", sites.Slurm, at); exitCode(err) != exitUsage || !strings.Contains(err.Error(), path) {
-			t.Errorf("%q: %v", damaged, err)
-		}
-	}
-}
-
-// A site that did not answer at the start is asked until it does, and it is said
-// whether it is as it was.
-func TestSilentSitesAreAskedAgain(t *testing.T) {
-	for want, change := range map[string]func(*site.Description){
-		"is as it was":           func(*site.Description) {},
-		"node n4 is new":         func(d *site.Description) { *d = fake.Nodes(4, 4) },
-		"no longer as it was":    func(d *site.Description) { d.Partitions[0].MaxTime = 60 },
-		"restart the service to": func(d *site.Description) { d.Nodes = d.Nodes[1:] },
-	} {
-		t.Run(want, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h, log := newHarbour(t.TempDir())
-				known := fake.Nodes(3, 4)
-				at := &described{d: fake.Nodes(3, 4)}
-				at.down.Store(true)
-				change(&at.d)
-				h.asking.Go(func() { h.askUntilAnswered(t.Context(), "lab", sites.Slurm, at, &known) })
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
-				if log.String() != "" {
-					t.Errorf("said %s", log)
-				}
-				at.down.Store(false)
-				time.Sleep(2 * time.Minute)
-				h.asking.Wait()
-				if !strings.Contains(log.String(), want) {
-					t.Errorf("said %s", log)
-				}
-			})
-		})
-	}
-}
-
-func TestHorizonsOfPartitionsWithoutLimit(t *testing.T) {
-	d := &site.Description{Partitions: []site.Partition{{Name: "a", MaxTime: 600}, {Name: "b"}}}
-	for _, c := range []struct {
-		adapter sites.Adapter
-		want    berth.Duration
-	}{
-		{sites.Adapter{}, berth.Endless},
-		{sites.Adapter{NoLimit: 3600}, 3600 + margin},
-		{sites.Adapter{NoLimit: 60, Margin: 5}, 605},
-	} {
-		if got := horizonOf(d, &c.adapter); got != c.want {
-			t.Errorf("%+v: %d, want %d", c.adapter, got, c.want)
-		}
-	}
-	if d.Partitions[1].MaxTime != 0 {
-		t.Error("the description was written")
-	}
-}
-
 // fleet is a service as berth serve opens it from a configuration file.
 type fleet struct {
 	host  *service.Host
@@ -196,8 +52,8 @@ func openFleet(t *testing.T, config, dir string) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, log := newHarbour(dir)
-	managers, err := h.open(t.Context(), set)
+	log := &journalOf{}
+	managed, err := adapters.Open(t.Context(), adapters.Options{Data: dir, Log: slog.New(slog.NewTextHandler(log, nil))}, set.config.Sites, set.adapters)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +61,7 @@ func openFleet(t *testing.T, config, dir string) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := service.Open(t.Context(), service.Options{Config: set.config, Journal: store, Version: "test", Managers: managers})
+	host, err := service.Open(t.Context(), service.Options{Config: set.config, Journal: store, Version: "test", Managers: managed.Managers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +76,7 @@ func openFleet(t *testing.T, config, dir string) *fleet {
 			if err := errors.Join(host.Close(), store.Close()); err != nil {
 				t.Error(err)
 			}
-			h.close()
+			managed.Close()
 		})
 	}
 	t.Cleanup(f.close)

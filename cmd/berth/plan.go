@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/plot"
+	"github.com/berth-hpc/berth/planning"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -17,7 +17,7 @@ func (a *app) planCommand() *cobra.Command {
 	flags := newPlanFlags()
 	cmd := &cobra.Command{
 		Use:   "plan WORKFLOW.json --pes N|--sites FILE.yaml",
-		Short: "Turn a workflow into reservations among those of others",
+		Short: "Plan a workflow into reservations around existing bookings",
 		Long:  planLong(),
 		Example: `  berth plan workflow.json --pes 430 --algorithm bd-cpar
   berth plan workflow.json.gz --bookings LOG.swf.gz --now 40000000 --algorithm all
@@ -40,18 +40,18 @@ func (a *app) planCommand() *cobra.Command {
 
 // planned is what became of a workflow with one planner.
 type planned struct {
-	planner workflow.Planner
-	plan    workflow.Plan
-	refusal *workflow.Refusal // nil if there is a plan
-	// tightest is the deadline that was searched for, and reached; Forever if
-	// none was.
-	tightest berth.Time
-	wall     time.Duration
-
-	probes   int           // asked for, with --probes
-	moved    []string      // tasks, with --repair
+	*planning.Result
 	replayed *replayOutput // with --estimates
-	notes    []string      // of these, for people
+	notes    []string      // for people
+}
+
+// goal is what plans are for.
+func (flags *planFlags) goal() planning.Goal {
+	goal := planning.Goal{Deadline: berth.Forever, Tightest: flags.tightest}
+	if flags.deadline.set {
+		goal.Deadline = flags.deadline.t
+	}
+	return goal
 }
 
 // plan runs the command.
@@ -76,7 +76,7 @@ func (a *app) plan(cmd *cobra.Command, path string, flags *planFlags) error {
 	if err != nil {
 		return err
 	}
-	p.replay(results, flags)
+	replay(p, results, flags)
 	if err := a.keepPlans(cmd, p, results, flags); err != nil {
 		return err
 	}
@@ -86,59 +86,31 @@ func (a *app) plan(cmd *cobra.Command, path string, flags *planFlags) error {
 	return a.refused(results, flags)
 }
 
-// run plans with one planner. A planner that needs a deadline, run among others
-// without one, gets the tightest it can reach.
-func (p *planning) run(planner workflow.Planner, flags *planFlags) (*planned, error) {
-	began := time.Now()
-	r := &planned{planner: planner, tightest: berth.Forever}
-	if !flags.tightest && (flags.deadline.set || planner.Goal == workflow.Finish) {
-		deadline := berth.Forever
-		if flags.deadline.set {
-			deadline = flags.deadline.t
-		}
-		var err error
-		if r.plan, r.refusal, err = p.instance.Plan(planner, deadline); err != nil {
-			return nil, err
-		}
-	} else {
-		t, plan, ok := p.instance.Tightest(planner)
-		if ok {
-			r.plan, r.tightest = plan, t
-		} else {
-			r.refusal = &workflow.Refusal{
-				Planner: planner.Name, Reason: berth.NoCapacity, Deadline: berth.Forever, Bound: p.instance.Bound(), Tightest: berth.Forever,
-			}
-		}
-	}
-	r.wall = time.Since(began)
-	return r, nil
-}
-
 // refused tells refusals on stderr. It is one itself if there is no plan.
 func (a *app) refused(results []*planned, flags *planFlags) error {
-	var nearest *workflow.Refusal
+	var closest *workflow.Refusal
 	missed := 0
 	for _, r := range results {
-		if r.refusal == nil {
+		if r.Refusal == nil {
 			continue
 		}
 		missed++
-		if nearest == nil || r.refusal.Tightest < nearest.Tightest {
-			nearest = r.refusal
+		if closest == nil || r.Refusal.Tightest < closest.Tightest {
+			closest = r.Refusal
 		}
 	}
 	switch {
 	case missed == 0:
 		return nil
 	case len(results) == 1:
-		return berth.Errorf(berth.Exhausted, "", "%s", refusalText(nearest))
+		return berth.Errorf(berth.Exhausted, "", "%s", refusalText(closest))
 	}
 	text := fmt.Sprintf("%d of %d algorithms have no plan", missed, len(results))
 	if flags.deadline.set {
 		text += fmt.Sprintf(" by %d", flags.deadline.t)
 	}
-	if nearest.TightestBy != "" {
-		text += fmt.Sprintf("; the tightest deadline that was found for them is %d, by %s", nearest.Tightest, nearest.TightestBy)
+	if closest.TightestBy != "" {
+		text += fmt.Sprintf("; the tightest deadline that was found for them is %d, by %s", closest.Tightest, closest.TightestBy)
 	}
 	if missed < len(results) {
 		a.say("berth: %s", text)
@@ -173,7 +145,8 @@ func (flags *planFlags) validate(cmd *cobra.Command) error {
 		return err
 	}
 	return refuseIdle(cmd, []need{
-		{flags.bookings != "", "a log of --bookings", []string{"partition", "strict"}},
+		{flags.bookings != "", "a log of --bookings", []string{"partition"}},
+		{flags.bookings != "", "--bookings", []string{"strict"}},
 		{flags.alpha.drawn, "--alpha uniform:X; nothing else is drawn", []string{"seed"}},
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/plot"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/sim"
 	"github.com/berth-hpc/berth/workflow"
 )
@@ -60,7 +61,7 @@ func (flags *planFlags) writable() error {
 			continue
 		}
 		for _, planner := range flags.planners {
-			if err := writable(flag, flags.fileOf(path, planner)); err != nil {
+			if err := wholefile.Writable(flag, flags.fileOf(path, planner)); err != nil {
 				return err
 			}
 		}
@@ -69,134 +70,33 @@ func (flags *planFlags) writable() error {
 }
 
 // keepPlans writes the schedules and the figures of what was planned.
-func (a *app) keepPlans(cmd *cobra.Command, p *planning, results []*planned, flags *planFlags) error {
+func (a *app) keepPlans(cmd *cobra.Command, p *planInput, results []*planned, flags *planFlags) error {
 	if flags.schedule == "" && flags.plot == "" {
 		return nil
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	booked := p.bookingLines(flags)
-	prefix := p.prefix(booked)
 	for i, r := range results {
 		if ctx.Err() != nil {
 			return &interrupted{kept: fmt.Sprintf("the files of %d of %d plans were written", i, len(results))}
 		}
-		if r.refusal != nil {
+		if r.Refusal != nil {
 			continue
 		}
 		if flags.schedule != "" {
-			lines := append(slices.Clip(slices.Clone(booked)), p.taskLines(r, prefix, flags)...)
-			tellSizes(lines, sim.OnePool(p.pes, berth.Late))
-			if err := a.writeSchedule(flags.fileOf(flags.schedule, r.planner), lines); err != nil {
+			lines := slices.Concat(p.Schedule(&r.Plan, min(flags.goal().Deadline, r.Tightest)))
+			berth.TellSizes(lines, sim.OnePool(p.PEs, berth.Late))
+			if err := a.writeSchedule(flags.fileOf(flags.schedule, r.Planner), lines); err != nil {
 				return err
 			}
 		}
 		if flags.plot != "" {
-			if err := a.drawPlan(p, flags.fileOf(flags.plot, r.planner), r, flags); err != nil {
+			if err := a.drawPlan(p, flags.fileOf(flags.plot, r.Planner), r, flags); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// bookingLines returns the bookings as lines of a schedule: those that last
-// beyond now, and those of which the average of free PEs was taken, so that the
-// schedule can be planned around again. An id that was there before gets a
-// number; what has none is called a booking.
-func (p *planning) bookingLines(flags *planFlags) []berth.Line {
-	if flags.schedule == "" {
-		return nil
-	}
-	taken := map[string]bool{}
-	for i := range p.bookings {
-		taken[p.bookings[i].ID] = true
-	}
-	numbers := map[string]int{} // of those that have used an id
-	site, pool := p.place()
-	var lines []berth.Line
-	for i := range p.bookings {
-		b := &p.bookings[i]
-		if flags.sites != "" { // each at its own
-			site, pool = b.Site, b.Pool
-		}
-		if b.End <= p.past.Start {
-			continue
-		}
-		id := cmp.Or(b.ID, "booking")
-		for bare := id; ; {
-			numbers[bare]++
-			if n := numbers[bare]; n > 1 {
-				id = fmt.Sprintf("%s#%d", bare, n)
-			}
-			if id == b.ID || !taken[id] {
-				break
-			}
-		}
-		lines = append(lines, berth.Line{
-			ID: id, Kind: berth.KindBooking, Site: site, Pool: pool, Arrival: b.Start, Ready: b.Start, Deadline: b.End,
-			Duration: b.End.Sub(b.Start), NPE: b.NPE, Accepted: true, Start: &b.Start, End: &b.End,
-		})
-	}
-	return lines
-}
-
-// place names the site and pool of everything in a schedule: what a booking
-// names, else the site that simulations have too.
-func (p *planning) place() (site, pool string) {
-	for i := range p.bookings {
-		if b := &p.bookings[i]; b.Site != "" || b.Pool != "" {
-			return cmp.Or(b.Site, sim.DefaultSite), b.Pool
-		}
-	}
-	return sim.DefaultSite, ""
-}
-
-// taskPrefix begins the ids of tasks where a booking has the id of one.
-const taskPrefix = "task:"
-
-// prefix returns what the ids of tasks begin with in a schedule: nothing, unless
-// a booking has the id of a task.
-func (p *planning) prefix(booked []berth.Line) string {
-	taken := map[string]bool{}
-	for i := range booked {
-		taken[booked[i].ID] = true
-	}
-	prefix := ""
-	for i := 0; i < p.flow.Len(); i++ {
-		if taken[prefix+p.flow.Task(i).ID] {
-			prefix += taskPrefix
-			i = -1
-		}
-	}
-	return prefix
-}
-
-// taskLines returns the plan as lines of a schedule, in the order of the
-// workflow. Without a deadline that of every task is the end of the plan.
-func (p *planning) taskLines(r *planned, prefix string, flags *planFlags) []berth.Line {
-	deadline := r.plan.End(p.now)
-	switch {
-	case flags.deadline.set:
-		deadline = flags.deadline.t
-	case r.tightest != berth.Forever:
-		deadline = r.tightest
-	}
-	site, pool := p.place()
-	lines := make([]berth.Line, 0, len(r.plan.Tasks))
-	for i := range r.plan.Tasks {
-		t := &r.plan.Tasks[i]
-		line := berth.Line{
-			ID: prefix + p.flow.Task(t.Task).ID, Kind: berth.KindRequest, Site: site, Pool: pool, Workflow: p.name, Task: p.flow.Task(t.Task).ID,
-			Arrival: p.now, Ready: p.now, Deadline: deadline, Duration: t.End.Sub(t.Start), NPE: t.NPE,
-			Accepted: true, Start: &t.Start, End: &t.End,
-		}
-		for _, parent := range p.flow.Parents(t.Task) {
-			line.After = append(line.After, prefix+p.flow.Task(int(parent)).ID)
-		}
-		lines = append(lines, line)
-	}
-	return lines
 }
 
 // byStart returns placements in the order of their starts, those of one start
@@ -210,22 +110,22 @@ func byStart(tasks []workflow.Placement) []workflow.Placement {
 }
 
 // drawPlan draws a plan among the bookings.
-func (a *app) drawPlan(p *planning, path string, r *planned, flags *planFlags) error {
+func (a *app) drawPlan(p *planInput, path string, r *planned, flags *planFlags) error {
 	figure := plot.Gantt{
-		Title: r.planner.Name + ": " + p.title(), PEs: p.pes, Now: p.now, Deadline: r.tightest,
-		Facts: "turn-around " + seconds(int64(r.plan.Turnaround)) + ", " + strconv.FormatFloat(hours(r.plan.CPUSeconds), 'f', 2, 64) + " CPU-hours",
+		Title: r.Planner.Name + ": " + planTitle(p), PEs: p.PEs, Now: p.Now, Deadline: r.Tightest,
+		Facts: "turn-around " + seconds(int64(r.Plan.Turnaround)) + ", " + strconv.FormatFloat(hours(r.Plan.CPUSeconds), 'f', 2, 64) + " CPU-hours",
 	}
 	if flags.deadline.set {
 		figure.Deadline = flags.deadline.t
 	}
-	for i := range p.bookings {
-		b := &p.bookings[i]
+	for i := range p.Bookings {
+		b := &p.Bookings[i]
 		figure.Others = append(figure.Others, plot.Bar{NPE: b.NPE, Start: b.Start, End: b.End})
 	}
-	critical := p.critical(r)
-	for _, t := range r.plan.Tasks {
+	onPath := critical(p, r)
+	for _, t := range r.Plan.Tasks {
 		figure.Tasks = append(figure.Tasks, plot.Bar{
-			Label: p.flow.Task(t.Task).ID, NPE: t.NPE, Start: t.Start, End: t.End, Critical: critical[t.Task],
+			Label: p.Flow.Task(t.Task).ID, NPE: t.NPE, Start: t.Start, End: t.End, Critical: onPath[t.Task],
 		})
 	}
 	return a.drawGantt(path, figure)
@@ -237,10 +137,10 @@ func (a *app) drawGantt(path string, figure plot.Gantt) error {
 	if err != nil {
 		return err
 	}
-	defer out.drop()
+	defer out.Drop()
 	format, _ := figureFormat(path)
 	if err := plot.WriteGantt(out, format, figure); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return out.keep()
+	return out.Keep()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/nearest"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -60,7 +61,7 @@ func addPlanFlags(cmd *cobra.Command, flags *planFlags) {
 	f.Var(&whole[berth.Count]{&flags.pes, 1, berth.MaxPEs}, "pes", "size of the site (default: MaxProcs, if --bookings is a log that has it)")
 	f.StringVar(&flags.bookings, "bookings", "", "what others hold: `FILE`.swf, .jsonl or .lwf, compressed or not")
 	f.Var(&whole[int]{&flags.partition, 1, math.MaxInt32}, "partition", "take only the jobs of this partition, column 16 of the log")
-	f.BoolVar(&flags.strict, "strict", false, "stop at the first bad line of the log")
+	f.BoolVar(&flags.strict, "strict", false, "stop at the first bad line of --bookings")
 	f.Var(&flags.now, "now", "time of planning, in seconds of the bookings' clock; nothing starts earlier (default 0)")
 	f.Var(&plannerList{&flags.planners}, "algorithm", "one of the algorithms above, several between commas, or all")
 	f.Var(&flags.deadline, "deadline", "absolute time, in seconds, by which the workflow must have ended")
@@ -157,7 +158,7 @@ func (l *plannerList) Set(text string) error {
 		case name == "all":
 			return errors.New(`"all" already stands for every algorithm; want it alone`)
 		case !ok:
-			return errors.New(unknown("algorithm", name, append(plannerNames(), "all")))
+			return errors.New(nearest.Unknown("algorithm", name, append(plannerNames(), "all")))
 		case slices.ContainsFunc(chosen, func(c workflow.Planner) bool { return c.Name == p.Name }):
 			return fmt.Errorf("algorithm %q stands there twice", p.Name)
 		}

@@ -8,69 +8,60 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/internal/stream"
+	"github.com/berth-hpc/berth/planning"
 	"github.com/berth-hpc/berth/workflow"
 	"github.com/berth-hpc/berth/workload"
 )
 
-// planning is a workflow, and what it is planned around.
-type planning struct {
-	name     string // of the workflow
-	flow     *workflow.Workflow
-	actual   *workflow.Workflow // flow, but for estimates
-	pes      berth.Count
-	now      berth.Time
-	bookings []workload.Booking // sorted by start
-	past     berth.Interval     // over which the average of free PEs was taken
-	instance *workflow.Instance
+// planInput is a workflow and what it is planned around, as the files have it.
+type planInput struct {
+	planning.Planning
+	actual *workflow.Workflow // with the times of the file
 }
 
 // openPlanning reads workflow and bookings, and tells on stderr what is odd
 // about them.
-func (a *app) openPlanning(cmd *cobra.Command, path string, flags *planFlags) (*planning, error) {
+func (a *app) openPlanning(cmd *cobra.Command, path string, flags *planFlags) (*planInput, error) {
 	file, err := a.openWorkflow(path, flags)
 	if err != nil {
 		return nil, err
 	}
-	p := &planning{name: file.Name, flow: file.Flow, actual: file.Flow, pes: flags.pes, now: flags.now.t}
+	p := &planInput{
+		Planning: planning.Planning{Name: file.Name, Flow: file.Flow, PEs: flags.pes, Now: flags.now.t}, actual: file.Flow,
+	}
 	if flags.estimates > 0 {
-		if p.flow, err = file.Flow.Scaled(flags.estimates); err != nil {
+		if p.Flow, err = file.Flow.Scaled(flags.estimates); err != nil {
 			return nil, err
 		}
 	}
-	p.past = berth.Interval{Start: p.now, End: p.now}
+	p.Past = berth.Interval{Start: p.Now, End: p.Now}
 	if flags.bookings != "" {
 		if err := a.openBookings(cmd, p, flags); err != nil {
 			return nil, err
 		}
 	}
-	if p.pes == 0 {
+	if p.PEs == 0 {
 		return nil, usagef(cmd, "--pes: missing; want the size of the site")
 	}
-	if err := workload.CheckFit(p.bookings, p.pes); err != nil {
+	if err := workload.CheckFit(p.Bookings, p.PEs); err != nil {
 		return nil, fmt.Errorf("%s: %w", flags.bookings, err)
 	}
 	free := flags.free
 	switch {
-	case free > p.pes:
-		a.say("berth: --q: %d, but the site has %d PEs; that is taken", free, p.pes)
+	case free > p.PEs:
+		a.say("berth: --q: %d, but the site has %d PEs; that is taken", free, p.PEs)
 	case free == 0:
-		if len(p.bookings) > 0 && p.past.Length() == 0 {
-			a.say("berth: the bookings tell nothing of the time before %d; q is %d, as if all PEs had been free (--q says otherwise)", p.now, p.pes)
+		if len(p.Bookings) > 0 && p.Past.Length() == 0 {
+			a.say("berth: the bookings tell nothing of the time before %d; q is %d, as if all PEs had been free (--q says otherwise)", p.Now, p.PEs)
 		}
-		free = workload.AverageFree(p.bookings, p.pes, p.past)
+		free = workload.AverageFree(p.Bookings, p.PEs, p.Past)
 	}
-	around, err := p.calendar()
-	if err != nil {
-		return nil, err
-	}
-	p.instance, err = workflow.Prepare(workflow.Problem{Workflow: p.flow, Calendar: around, Now: p.now, Free: free})
-	return p, err
+	return p, p.Prepare(free)
 }
 
 // openBookings reads what others hold.
-func (a *app) openBookings(cmd *cobra.Command, p *planning, flags *planFlags) error {
+func (a *app) openBookings(cmd *cobra.Command, p *planInput, flags *planFlags) error {
 	options := workload.Options{PEs: flags.pes, Strict: flags.strict}
 	if flags.partition > 0 {
 		options.Keep = func(r *workload.Record) bool { return int(r.Partition) == flags.partition }
@@ -79,54 +70,21 @@ func (a *app) openBookings(cmd *cobra.Command, p *planning, flags *planFlags) er
 	if err != nil {
 		return err
 	}
-	if err := refuseIdle(cmd, []need{{file.Form == workload.SWF, "a log of --bookings", []string{"partition", "strict"}}}); err != nil {
+	if err := refuseIdle(cmd, []need{{file.Form == workload.SWF, "a log of --bookings", []string{"partition"}}}); err != nil {
 		return err
 	}
-	if p.pes == 0 {
-		p.pes = file.PEs()
+	if p.PEs == 0 {
+		p.PEs = file.PEs()
 	}
-	if p.pes == 0 {
+	if p.PEs == 0 {
 		return usagef(cmd, "--pes: missing; %s does not tell the size of the site", flags.bookings)
 	}
 	a.tell(&file.Report)
 	if file.NoWait > 0 {
 		a.say("berth: %s: %d jobs have no wait time and are taken to start when they were submitted", flags.bookings, file.NoWait)
 	}
-	p.bookings, p.past = file.Bookings, workload.Past(file.Begin, p.now)
-	return oneSite(flags.bookings, p.bookings)
-}
-
-// oneSite refuses bookings of more than one site or pool. Where none is named,
-// the only one is meant.
-func oneSite(name string, bookings []workload.Booking) error {
-	var first *workload.Booking
-	for i := range bookings {
-		b := &bookings[i]
-		switch {
-		case b.Site == "" && b.Pool == "":
-		case first == nil:
-			first = b
-		case b.Site != first.Site || b.Pool != first.Pool:
-			return berth.Errorf(berth.Invalid, "site", "%s: booking %q is at site %q, pool %q, and %q at site %q, pool %q; a plan is for one",
-				name, first.ID, first.Site, first.Pool, b.ID, b.Site, b.Pool)
-		}
-	}
-	return nil
-}
-
-// calendar returns what others hold from now on, as counts.
-func (p *planning) calendar() (calendar.Calendar, error) {
-	c := calendar.NewFast(p.pes, berth.Late)
-	for i := range p.bookings {
-		b := &p.bookings[i]
-		if b.End <= p.now {
-			continue
-		}
-		if err := c.Add(calendar.Block{Start: b.Start, End: b.End, NPE: b.NPE}); err != nil {
-			return nil, fmt.Errorf("booking %q: %w", b.ID, err)
-		}
-	}
-	return c, nil
+	p.Bookings, p.Past = file.Bookings, workload.Past(file.Begin, p.Now)
+	return planning.OneSite(flags.bookings, p.Bookings)
 }
 
 // openWorkflow reads a workflow; - is stdin.

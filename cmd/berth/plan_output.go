@@ -57,48 +57,48 @@ type taskOutput struct {
 func hours(seconds int64) float64 { return float64(seconds) / 3600 }
 
 // widens reports whether the planner tries one reserve after another.
-func (r *planned) widens() bool { return strings.HasSuffix(r.planner.Name, "-lambda") }
+func (r *planned) widens() bool { return strings.HasSuffix(r.Planner.Name, "-lambda") }
 
 // lambda is the reserve with which the planner succeeded, nil if it has none.
 func (r *planned) lambda() *float64 {
-	if r.refusal != nil || !r.widens() {
+	if r.Refusal != nil || !r.widens() {
 		return nil
 	}
-	return new(float64(r.plan.Lambda) / 20)
+	return new(float64(r.Plan.Lambda) / 20)
 }
 
-// output returns a result as JSON has it.
-func (p *planning) output(r *planned, flags *planFlags) planOutput {
+// planOutputOf returns a result as JSON has it.
+func planOutputOf(p *planInput, r *planned, flags *planFlags) planOutput {
 	out := planOutput{
-		Algorithm: r.planner.Name, Workflow: p.name, PEs: p.pes, Now: p.now, Free: p.instance.Free(),
-		LowerBound: p.instance.Bound(), Lambda: r.lambda(), CriticalPath: []string{}, WallSeconds: r.wall.Seconds(), Tasks: []taskOutput{},
-		Probes: r.probes, Moved: r.moved, Estimates: r.replayed,
+		Algorithm: r.Planner.Name, Workflow: p.Name, PEs: p.PEs, Now: p.Now, Free: p.Instance.Free(),
+		LowerBound: p.Instance.Bound(), Lambda: r.lambda(), CriticalPath: []string{}, WallSeconds: r.Wall.Seconds(), Tasks: []taskOutput{},
+		Probes: r.Probes, Moved: r.Moved, Estimates: r.replayed,
 	}
 	if flags.deadline.set {
-		out.Deadline, out.DeadlineMet = &flags.deadline.t, new(r.refusal == nil)
+		out.Deadline, out.DeadlineMet = &flags.deadline.t, new(r.Refusal == nil)
 	}
-	if r.refusal != nil {
-		out.Reason = r.refusal.Reason
-		if r.refusal.TightestBy != "" {
-			out.TightestDeadline, out.TightestBy = &r.refusal.Tightest, r.refusal.TightestBy
+	if r.Refusal != nil {
+		out.Reason = r.Refusal.Reason
+		if r.Refusal.TightestBy != "" {
+			out.TightestDeadline, out.TightestBy = &r.Refusal.Tightest, r.Refusal.TightestBy
 		}
 		return out
 	}
-	if r.tightest != berth.Forever {
-		out.TightestDeadline = &r.tightest
+	if r.Tightest != berth.Forever {
+		out.TightestDeadline = &r.Tightest
 	}
-	out.Turnaround, out.CPUHours = &r.plan.Turnaround, new(hours(r.plan.CPUSeconds))
-	for _, i := range r.plan.Critical(p.flow) {
-		out.CriticalPath = append(out.CriticalPath, p.flow.Task(i).ID)
+	out.Turnaround, out.CPUHours = &r.Plan.Turnaround, new(hours(r.Plan.CPUSeconds))
+	for _, i := range r.Plan.Critical(p.Flow) {
+		out.CriticalPath = append(out.CriticalPath, p.Flow.Task(i).ID)
 	}
-	for _, t := range r.plan.Tasks {
-		out.Tasks = append(out.Tasks, taskOutput{p.flow.Task(t.Task).ID, t.NPE, t.Start, t.End})
+	for _, t := range r.Plan.Tasks {
+		out.Tasks = append(out.Tasks, taskOutput{p.Flow.Task(t.Task).ID, t.NPE, t.Start, t.End})
 	}
 	return out
 }
 
 // printPlans writes the results to stdout.
-func (a *app) printPlans(p *planning, results []*planned, flags *planFlags) error {
+func (a *app) printPlans(p *planInput, results []*planned, flags *planFlags) error {
 	to := a.figuresTo(flags.schedule, flags.plot)
 	switch flags.format {
 	case "json":
@@ -106,19 +106,19 @@ func (a *app) printPlans(p *planning, results []*planned, flags *planFlags) erro
 	case "csv":
 		return printPlansCSV(to, p, results, flags)
 	}
-	out := p.compared(results)
+	out := compareTable(p, results)
 	if !flags.compares() {
-		if results[0].refusal != nil {
+		if results[0].Refusal != nil {
 			return nil // all there is to say goes to stderr
 		}
-		out = p.tabled(results[0])
+		out = planTable(p, results[0])
 	}
-	title := p.title()
+	title := planTitle(p)
 	switch {
 	case flags.repair != "":
 		title += ", repaired"
 	case !flags.compares():
-		title += ", by " + results[0].planner.Name
+		title += ", by " + results[0].Planner.Name
 	}
 	// A table breaks a title that is wider than itself, so it stands over it.
 	for line := range strings.Lines(title + "\n\n" + out.Render() + "\n") {
@@ -129,38 +129,38 @@ func (a *app) printPlans(p *planning, results []*planned, flags *planFlags) erro
 	return nil
 }
 
-func printPlansJSON(w io.Writer, p *planning, results []*planned, flags *planFlags) error {
+func printPlansJSON(w io.Writer, p *planInput, results []*planned, flags *planFlags) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if !flags.compares() {
-		return encoder.Encode(p.output(results[0], flags))
+		return encoder.Encode(planOutputOf(p, results[0], flags))
 	}
 	out := plansOutput{Plans: []planOutput{}}
 	for _, r := range results {
-		out.Plans = append(out.Plans, p.output(r, flags))
+		out.Plans = append(out.Plans, planOutputOf(p, r, flags))
 	}
 	return encoder.Encode(out)
 }
 
 // printPlansCSV writes a row for each task of one plan, or for each of several
 // algorithms. What there is none of is an empty field.
-func printPlansCSV(w io.Writer, p *planning, results []*planned, flags *planFlags) error {
+func printPlansCSV(w io.Writer, p *planInput, results []*planned, flags *planFlags) error {
 	out := csv.NewWriter(w)
 	if flags.compares() {
 		_ = out.Write([]string{ // errors stay with the writer until Flush
 			"algorithm", "turnaround", "cpu_hours", "deadline", "deadline_met", "tightest_deadline", "reason", "lambda", "wall_seconds",
 		})
 		for _, r := range results {
-			_ = out.Write(comparedCells(p.output(r, flags)))
+			_ = out.Write(comparedCells(planOutputOf(p, r, flags)))
 		}
 	} else {
 		_ = out.Write([]string{"id", "npe", "start", "end", "critical"})
-		critical := p.critical(results[0])
-		for _, t := range results[0].plan.Tasks {
+		onPath := critical(p, results[0])
+		for _, t := range results[0].Plan.Tasks {
 			_ = out.Write([]string{
-				p.flow.Task(t.Task).ID, strconv.Itoa(int(t.NPE)), strconv.FormatInt(int64(t.Start), 10), strconv.FormatInt(int64(t.End), 10),
-				strconv.FormatBool(critical[t.Task]),
+				p.Flow.Task(t.Task).ID, strconv.Itoa(int(t.NPE)), strconv.FormatInt(int64(t.Start), 10), strconv.FormatInt(int64(t.End), 10),
+				strconv.FormatBool(onPath[t.Task]),
 			})
 		}
 	}
@@ -186,85 +186,85 @@ func comparedCells(o planOutput) []string {
 }
 
 // critical tells which tasks are on the critical path.
-func (p *planning) critical(r *planned) map[int]bool {
+func critical(p *planInput, r *planned) map[int]bool {
 	on := map[int]bool{}
-	if r.refusal == nil {
-		for _, i := range r.plan.Critical(p.flow) {
+	if r.Refusal == nil {
+		for _, i := range r.Plan.Critical(p.Flow) {
 			on[i] = true
 		}
 	}
 	return on
 }
 
-// title says what was planned, and around what.
-func (p *planning) title() string {
-	return fmt.Sprintf("%s (%d tasks) on %d PEs, from %d", p.name, p.flow.Len(), p.pes, p.now)
+// planTitle says what was planned, and around what.
+func planTitle(p *planInput) string {
+	return fmt.Sprintf("%s (%d tasks) on %d PEs, from %d", p.Name, p.Flow.Len(), p.PEs, p.Now)
 }
 
-// tabled tells one plan, task by task in the order of their starts.
-func (p *planning) tabled(r *planned) table.Writer {
+// planTable tells one plan, task by task in the order of their starts.
+func planTable(p *planInput, r *planned) table.Writer {
 	out := newTable("")
 	out.AppendHeader(table.Row{"task", "PEs", "start", "end", "takes", "critical"})
-	critical := p.critical(r)
-	for _, t := range byStart(r.plan.Tasks) {
+	onPath := critical(p, r)
+	for _, t := range byStart(r.Plan.Tasks) {
 		mark := ""
-		if critical[t.Task] {
+		if onPath[t.Task] {
 			mark = "*"
 		}
-		out.AppendRow(table.Row{p.flow.Task(t.Task).ID, t.NPE, t.Start, t.End, seconds(int64(t.End - t.Start)), mark})
+		out.AppendRow(table.Row{p.Flow.Task(t.Task).ID, t.NPE, t.Start, t.End, seconds(int64(t.End - t.Start)), mark})
 	}
-	facts := fmt.Sprintf("turn-around %s, %.2f CPU-hours; ends at %d", seconds(int64(r.plan.Turnaround)), hours(r.plan.CPUSeconds), r.plan.End(p.now))
-	if r.tightest != berth.Forever {
-		facts += fmt.Sprintf("; the tightest deadline found is %d", r.tightest)
+	facts := fmt.Sprintf("turn-around %s, %.2f CPU-hours; ends at %d", seconds(int64(r.Plan.Turnaround)), hours(r.Plan.CPUSeconds), r.Plan.End(p.Now))
+	if r.Tightest != berth.Forever {
+		facts += fmt.Sprintf("; the tightest deadline found is %d", r.Tightest)
 	}
 	if x := r.lambda(); x != nil {
 		facts += fmt.Sprintf("; λ = %.2f", *x)
 	}
-	out.SetCaption("%s", strings.Join(append(slices.Concat([]string{facts}, r.notes), p.facts()), "\n"))
+	out.SetCaption("%s", strings.Join(append(slices.Concat([]string{facts}, r.notes), planFacts(p)), "\n"))
 	return out
 }
 
-// facts says what holds for every algorithm.
-func (p *planning) facts() string {
-	return fmt.Sprintf("%d of %d PEs free on average in the past (q); no plan can end before %d", p.instance.Free(), p.pes, p.instance.Bound())
+// planFacts says what holds for every algorithm.
+func planFacts(p *planInput) string {
+	return fmt.Sprintf("%d of %d PEs free on average in the past (q); no plan can end before %d", p.Instance.Free(), p.PEs, p.Instance.Bound())
 }
 
-// compared tells several plans, a row for each. Behind turn-around and CPU-hours
+// compareTable tells several plans, a row for each. Behind turn-around and CPU-hours
 // stands how much more than the best of all it is.
-func (p *planning) compared(results []*planned) table.Writer {
+func compareTable(p *planInput, results []*planned) table.Writer {
 	out := newTable("")
 	header := table.Row{"algorithm", "turn-around", "more", "CPU-hours", "more", "ends at", "deadline", "λ", "planned in"}
-	if p.actual != p.flow {
+	if p.actual != p.Flow {
 		header = append(header, "in fact", "used", "cut off", "lost")
 	}
 	out.AppendHeader(header)
 	soonest, cheapest := best(results)
 	for _, r := range results {
 		deadline := ""
-		if r.refusal != nil {
-			if r.refusal.TightestBy != "" {
-				deadline = fmt.Sprintf("missed; %d by %s", r.refusal.Tightest, r.refusal.TightestBy)
+		if r.Refusal != nil {
+			if r.Refusal.TightestBy != "" {
+				deadline = fmt.Sprintf("missed; %d by %s", r.Refusal.Tightest, r.Refusal.TightestBy)
 			}
-			out.AppendRow(table.Row{r.planner.Name, nothing, "", nothing, "", nothing, deadline, "", wall(r)})
+			out.AppendRow(table.Row{r.Planner.Name, nothing, "", nothing, "", nothing, deadline, "", wall(r)})
 			continue
 		}
-		if r.tightest != berth.Forever {
-			deadline = fmt.Sprintf("tightest %d", r.tightest)
+		if r.Tightest != berth.Forever {
+			deadline = fmt.Sprintf("tightest %d", r.Tightest)
 		}
 		reserve := ""
 		if x := r.lambda(); x != nil {
 			reserve = fmt.Sprintf("%.2f", *x)
 		}
 		row := table.Row{
-			r.planner.Name, seconds(int64(r.plan.Turnaround)), more(int64(r.plan.Turnaround), soonest),
-			fmt.Sprintf("%.2f", hours(r.plan.CPUSeconds)), more(r.plan.CPUSeconds, cheapest), r.plan.End(p.now), deadline, reserve, wall(r),
+			r.Planner.Name, seconds(int64(r.Plan.Turnaround)), more(int64(r.Plan.Turnaround), soonest),
+			fmt.Sprintf("%.2f", hours(r.Plan.CPUSeconds)), more(r.Plan.CPUSeconds, cheapest), r.Plan.End(p.Now), deadline, reserve, wall(r),
 		}
 		if o := r.replayed; o != nil {
 			row = append(row, seconds(int64(o.Turnaround)), fmt.Sprintf("%.2f", o.UsedCPUHours), len(o.CutOff), len(o.Lost))
 		}
 		out.AppendRow(row)
 	}
-	out.SetCaption("%s", p.facts())
+	out.SetCaption("%s", planFacts(p))
 	return out
 }
 
@@ -272,10 +272,10 @@ func (p *planning) compared(results []*planned) table.Writer {
 func best(results []*planned) (soonest, cheapest int64) {
 	first := true
 	for _, r := range results {
-		if r.refusal != nil {
+		if r.Refusal != nil {
 			continue
 		}
-		turnaround, cpu := int64(r.plan.Turnaround), r.plan.CPUSeconds
+		turnaround, cpu := int64(r.Plan.Turnaround), r.Plan.CPUSeconds
 		if first {
 			soonest, cheapest, first = turnaround, cpu, false
 		}
@@ -299,4 +299,4 @@ func more(x, least int64) string {
 // seconds writes a length of time as people read it.
 func seconds(n int64) string { return clock(new(float64(n))) }
 
-func wall(r *planned) string { return fmt.Sprintf("%.2f ms", 1000*r.wall.Seconds()) }
+func wall(r *planned) string { return fmt.Sprintf("%.2f ms", 1000*r.Wall.Seconds()) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/plot"
+	"github.com/berth-hpc/berth/planning"
 	"github.com/berth-hpc/berth/sites"
 	"github.com/berth-hpc/berth/workflow"
 	"github.com/berth-hpc/berth/workload"
@@ -63,7 +64,7 @@ type sitesOutput struct {
 
 // gridPlanning is a workflow to be planned over several pools.
 type gridPlanning struct {
-	planning
+	planning.Planning
 	grid  workflow.Grid
 	sites []berth.Site
 	pools []poolOutput
@@ -92,17 +93,17 @@ func (a *app) planSites(cmd *cobra.Command, path string, flags *planFlags) error
 	if !ok {
 		return p.refusal(by, flags)
 	}
-	out := sitesOutput{Algorithm: by, Workflow: p.name, Now: p.now, Pools: p.pools, Turnaround: plan.Turnaround, CPUHours: hours(plan.CPUSeconds), LowerBound: plan.Bound}
+	out := sitesOutput{Algorithm: by, Workflow: p.Name, Now: p.Now, Pools: p.pools, Turnaround: plan.Turnaround, CPUHours: hours(plan.CPUSeconds), LowerBound: plan.Bound}
 	if flags.deadline.set {
 		out.Deadline = &flags.deadline.t
 	}
 	for i, t := range plan.Tasks {
 		at := &p.pools[t.Site]
-		out.Tasks = append(out.Tasks, siteTask{p.flow.Task(i).ID, at.Site, at.Pool, t.NPE, t.Start, t.End})
+		out.Tasks = append(out.Tasks, siteTask{p.Flow.Task(i).ID, at.Site, at.Pool, t.NPE, t.Start, t.End})
 	}
 	if flags.schedule != "" {
 		lines := p.lines(&plan, flags)
-		tellSizes(lines, p.sites)
+		berth.TellSizes(lines, p.sites)
 		if err := a.writeSchedule(flags.schedule, lines); err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (p *gridPlanning) refusal(by string, flags *planFlags) error {
 	case err != nil:
 		return err
 	case ok:
-		text += fmt.Sprintf("; the tightest deadline found is %d, by bd-cpar", soonest.End(p.now))
+		text += fmt.Sprintf("; the tightest deadline found is %d, by bd-cpar", soonest.End(p.Now))
 	}
 	return berth.Errorf(berth.Exhausted, "", "%s over %d pools: %s", by, len(p.pools), text)
 }
@@ -144,18 +145,19 @@ func (a *app) openGridPlanning(path string, flags *planFlags) (*gridPlanning, er
 	if err != nil {
 		return nil, err
 	}
-	p := &gridPlanning{planning: planning{name: flow.Name, flow: flow.Flow, now: flags.now.t}}
+	p := &gridPlanning{Planning: planning.Planning{Name: flow.Name, Flow: flow.Flow, Now: flags.now.t, Everywhere: true}}
 	p.sites = file.Sites
-	p.grid = workflow.Grid{Workflow: flow.Flow, Now: p.now}
-	p.past = berth.Interval{Start: p.now, End: p.now}
+	p.grid = workflow.Grid{Workflow: flow.Flow, Now: p.Now}
+	p.Past = berth.Interval{Start: p.Now, End: p.Now}
 	if flags.bookings != "" {
-		held, err := a.readBookings(flags.bookings, workload.Options{})
+		held, err := a.readBookings(flags.bookings, workload.Options{Strict: flags.strict})
 		if err != nil {
 			return nil, err
 		}
-		p.bookings, p.past = held.Bookings, workload.Past(held.Begin, p.now)
-		for i := range p.bookings {
-			b := &p.bookings[i]
+		a.tell(&held.Report)
+		p.Bookings, p.Past = held.Bookings, workload.Past(held.Begin, p.Now)
+		for i := range p.Bookings {
+			b := &p.Bookings[i]
 			if _, known := file.Size(b.Site, b.Pool); !known {
 				return nil, berth.Errorf(berth.Invalid, "site", "%s: booking %q is at site %q, pool %q, which %s does not have or not for certain", flags.bookings, b.ID, b.Site, b.Pool, flags.sites)
 			}
@@ -174,21 +176,21 @@ func (a *app) openGridPlanning(path string, flags *planFlags) (*gridPlanning, er
 // addPool makes a pool with its bookings a candidate.
 func (p *gridPlanning) addPool(file *sites.File, site *berth.Site, pool *berth.Pool) error {
 	var here []workload.Booking
-	for i := range p.bookings {
-		b := &p.bookings[i]
+	for i := range p.Bookings {
+		b := &p.Bookings[i]
 		if (b.Site == site.Name || b.Site == "" && len(file.Sites) == 1) && (b.Pool == pool.Name || b.Pool == "" && len(site.Pools) == 1) {
 			here = append(here, *b)
 		}
 	}
-	at := planning{pes: pool.PEs, now: p.now, bookings: here}
-	out := poolOutput{site.Name, pool.Name, pool.PEs, float64(pool.Speed) / float64(berth.StandardSpeed), workload.AverageFree(here, pool.PEs, p.past), here}
+	at := planning.Planning{PEs: pool.PEs, Now: p.Now, Bookings: here}
+	out := poolOutput{site.Name, pool.Name, pool.PEs, float64(pool.Speed) / float64(berth.StandardSpeed), workload.AverageFree(here, pool.PEs, p.Past), here}
 	if pool.Speed == 0 {
 		out.Speed = 1
 	}
 	if err := workload.CheckFit(here, pool.PEs); err != nil {
 		return fmt.Errorf("%s: %w", out.name(), err)
 	}
-	around, err := at.calendar()
+	around, err := at.Calendar()
 	if err != nil {
 		return err
 	}
@@ -201,14 +203,11 @@ func (p *gridPlanning) addPool(file *sites.File, site *berth.Site, pool *berth.P
 
 // lines returns bookings and plan as lines of a schedule.
 func (p *gridPlanning) lines(plan *workflow.GridPlan, flags *planFlags) []berth.Line {
-	lines := p.bookingLines(flags)
-	prefix := p.prefix(lines)
-	flat := planned{tightest: berth.Forever}
+	flat := workflow.Plan{Turnaround: plan.Turnaround}
 	for _, t := range plan.Tasks {
-		flat.plan.Tasks = append(flat.plan.Tasks, t.Placement)
+		flat.Tasks = append(flat.Tasks, t.Placement)
 	}
-	flat.plan.Turnaround = plan.Turnaround
-	tasks := p.taskLines(&flat, prefix, flags)
+	lines, tasks := p.Schedule(&flat, flags.goal().Deadline)
 	for i := range tasks {
 		at := &p.pools[plan.Tasks[i].Site]
 		tasks[i].Site, tasks[i].Pool = at.Site, at.Pool
@@ -221,7 +220,7 @@ func (a *app) drawPools(p *gridPlanning, plan *workflow.GridPlan, by string, fla
 	for k := range p.pools {
 		at := &p.pools[k]
 		figure := plot.Gantt{
-			Title: fmt.Sprintf("%s: %s at %s, from %d", by, p.name, at.name(), p.now), PEs: at.PEs, Now: p.now, Deadline: berth.Forever,
+			Title: fmt.Sprintf("%s: %s at %s, from %d", by, p.Name, at.name(), p.Now), PEs: at.PEs, Now: p.Now, Deadline: berth.Forever,
 			Facts: fmt.Sprintf("the whole has turn-around %s, %.2f CPU-hours", seconds(int64(plan.Turnaround)), hours(plan.CPUSeconds)),
 		}
 		if flags.deadline.set {
@@ -229,7 +228,7 @@ func (a *app) drawPools(p *gridPlanning, plan *workflow.GridPlan, by string, fla
 		}
 		for i, t := range plan.Tasks {
 			if t.Site == k {
-				figure.Tasks = append(figure.Tasks, plot.Bar{Label: p.flow.Task(i).ID, NPE: t.NPE, Start: t.Start, End: t.End})
+				figure.Tasks = append(figure.Tasks, plot.Bar{Label: p.Flow.Task(i).ID, NPE: t.NPE, Start: t.Start, End: t.End})
 			}
 		}
 		if figure.Tasks == nil {

@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/calendar"
-	"github.com/berth-hpc/berth/workflow"
 	"github.com/berth-hpc/berth/workload"
 )
 
@@ -25,7 +22,7 @@ func (flags *planFlags) checkWays(cmd *cobra.Command) error {
 	ways := []way{
 		{"probes", "asks for one reservation after another", flags.probes > 0, []string{"algorithm", "deadline", "tightest"}},
 		{"repair", "keeps a plan as far as it can", flags.repair != "", []string{"algorithm", "tightest", "estimates"}},
-		{"sites", "plans over several sites, by bd-cpar or towards --deadline by dl-bd-cpar", flags.sites != "", []string{"algorithm", "tightest", "estimates", "pes", "q", "partition", "strict"}},
+		{"sites", "plans over several sites, by bd-cpar or towards --deadline by dl-bd-cpar", flags.sites != "", []string{"algorithm", "tightest", "estimates", "pes", "q", "partition"}},
 	}
 	for i, w := range ways {
 		if !w.set {
@@ -46,126 +43,45 @@ func (flags *planFlags) checkWays(cmd *cobra.Command) error {
 }
 
 // results plans as the flags say.
-func (a *app) results(p *planning, flags *planFlags) ([]*planned, error) {
-	one := func(r *planned, err error) ([]*planned, error) {
+func (a *app) results(p *planInput, flags *planFlags) ([]*planned, error) {
+	if flags.repair != "" {
+		r, err := a.repair(p, flags)
+		return []*planned{r}, err
+	}
+	if flags.probes > 0 {
+		r, err := p.Probe(flags.probes)
 		if err != nil {
 			return nil, err
 		}
-		return []*planned{r}, nil
-	}
-	switch {
-	case flags.probes > 0:
-		return one(p.probe(flags))
-	case flags.repair != "":
-		return one(a.repair(p, flags))
+		note := fmt.Sprintf("%d reservations were asked for, %.1f for each task", r.Probes, float64(r.Probes)/float64(p.Flow.Len()))
+		return []*planned{{Result: r, notes: []string{note}}}, nil
 	}
 	var results []*planned
 	for _, planner := range flags.planners {
-		r, err := p.run(planner, flags)
+		r, err := p.Plan(planner, flags.goal())
 		if err != nil {
 			return nil, err
 		}
-		results = append(results, r)
+		results = append(results, &planned{Result: r})
 	}
 	return results, nil
 }
 
-// closed is a site that does not show its calendar.
-type closed struct{ calendar calendar.Calendar }
-
-var _ workflow.Reserver = closed{}
-
-func (c closed) Reserve(b calendar.Block) bool { return c.calendar.Add(b) == nil }
-
-func (c closed) Cancel(b calendar.Block) {
-	if err := c.calendar.Remove(b); err != nil {
-		panic("berth: gave back what was not held: " + err.Error())
-	}
-}
-
-// probe plans as if the bookings could not be seen, only run into.
-func (p *planning) probe(flags *planFlags) (*planned, error) {
-	began := time.Now()
-	around, err := p.calendar()
-	if err != nil {
-		return nil, err
-	}
-	probing := workflow.Probing{
-		Problem: workflow.Problem{Workflow: p.flow, Now: p.now, Free: p.instance.Free()},
-		Size:    p.pes, Site: closed{around}, Budget: flags.probes,
-	}
-	plan, asked, gaveUp, err := probing.Plan()
-	switch {
-	case err != nil:
-		return nil, err
-	case gaveUp != nil:
-		return nil, berth.Errorf(berth.Exhausted, "", "%s; --probes allows %d for each task", gaveUp, flags.probes)
-	}
-	r := &planned{planner: workflow.Planner{Name: plan.Planner}, plan: plan, tightest: berth.Forever, wall: time.Since(began)}
-	r.notes = append(r.notes, fmt.Sprintf("%d reservations were asked for, %.1f for each task", asked, float64(asked)/float64(p.flow.Len())))
-	r.probes = asked
-	return r, nil
-}
-
 // repair brings an earlier plan in line with what is booked now.
-func (a *app) repair(p *planning, flags *planFlags) (*planned, error) {
-	began := time.Now()
+func (a *app) repair(p *planInput, flags *planFlags) (*planned, error) {
 	file, err := a.readBookings(flags.repair, workload.Options{Strict: true})
 	if err != nil {
 		return nil, err
 	}
-	before, err := p.planIn(file.Bookings)
+	r, err := p.Repair(file.Bookings, flags.goal().Deadline)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flags.repair, err)
 	}
-	deadline := berth.Forever
-	if flags.deadline.set {
-		deadline = flags.deadline.t
-	}
-	r := &planned{planner: workflow.Planner{Name: before.Planner}, tightest: berth.Forever, moved: []string{}}
-	var moved []int
-	r.plan, moved, r.refusal = p.instance.Replan(&before, deadline)
-	r.wall = time.Since(began)
-	for _, i := range moved {
-		r.moved = append(r.moved, p.flow.Task(i).ID)
-	}
 	note := "no task had to move"
-	if len(moved) > 0 {
-		note = fmt.Sprintf("%d of %d tasks moved: %s", len(moved), p.flow.Len(), shortList(r.moved))
+	if len(r.Moved) > 0 {
+		note = fmt.Sprintf("%d of %d tasks moved: %s", len(r.Moved), p.Flow.Len(), shortList(r.Moved))
 	}
-	r.notes = append(r.notes, note)
-	return r, nil
-}
-
-// planIn finds the plan of the workflow in a schedule: each task's line has its
-// id, behind what stands before the ids of all (see planning.prefix).
-func (p *planning) planIn(lines []workload.Booking) (workflow.Plan, error) {
-	at := map[string]*workload.Booking{}
-	for i := range lines {
-		at[lines[i].ID] = &lines[i]
-	}
-	prefix := ""
-	for at[prefix+taskPrefix+p.flow.Task(0).ID] != nil {
-		prefix += taskPrefix
-	}
-	plan := workflow.Plan{Planner: "repair", Tasks: make([]workflow.Placement, p.flow.Len())}
-	for _, i := range p.flow.Topological() {
-		task := p.flow.Task(int(i))
-		b := at[prefix+task.ID]
-		if b == nil {
-			return plan, berth.Errorf(berth.Invalid, "repair", "task %q of the workflow has no reservation; want the schedule of a whole plan", task.ID)
-		}
-		if d := task.Duration(b.NPE); b.End.Sub(b.Start) != d {
-			return plan, berth.Errorf(berth.Invalid, "repair", "task %q has %d PEs for %d s, on which it takes %d s; the plan is of another workflow", task.ID, b.NPE, b.End.Sub(b.Start), d)
-		}
-		for _, parent := range p.flow.Parents(int(i)) {
-			if before := plan.Tasks[parent]; before.End > b.Start {
-				return plan, berth.Errorf(berth.Invalid, "repair", "task %q starts at %d, before its parent %q ends at %d", task.ID, b.Start, p.flow.Task(int(parent)).ID, before.End)
-			}
-		}
-		plan.Tasks[i] = workflow.Placement{Task: int(i), NPE: b.NPE, Start: b.Start, End: b.End}
-	}
-	return plan, nil
+	return &planned{Result: r, notes: []string{note}}, nil
 }
 
 // replayOutput is how a plan made on estimates goes with the times of the file.
@@ -178,24 +94,24 @@ type replayOutput struct {
 }
 
 // replay runs every plan with the times of the file.
-func (p *planning) replay(results []*planned, flags *planFlags) {
+func replay(p *planInput, results []*planned, flags *planFlags) {
 	if flags.estimates == 0 {
 		return
 	}
 	for _, r := range results {
-		if r.refusal != nil {
+		if r.Refusal != nil {
 			continue
 		}
-		o := p.actual.Replay(&r.plan, p.now)
+		o := p.actual.Replay(&r.Plan, p.Now)
 		out := &replayOutput{Factor: flags.estimates, Turnaround: o.Turnaround, UsedCPUHours: hours(o.UsedCPUSeconds), CutOff: []string{}, Lost: []string{}}
 		for _, i := range o.CutOff {
-			out.CutOff = append(out.CutOff, p.flow.Task(i).ID)
+			out.CutOff = append(out.CutOff, p.Flow.Task(i).ID)
 		}
 		for _, i := range o.Lost {
-			out.Lost = append(out.Lost, p.flow.Task(i).ID)
+			out.Lost = append(out.Lost, p.Flow.Task(i).ID)
 		}
 		r.replayed = out
-		r.notes = append(r.notes, out.note(r.plan.CPUSeconds))
+		r.notes = append(r.notes, out.note(r.Plan.CPUSeconds))
 	}
 }
 

@@ -21,8 +21,8 @@ type progress struct {
 	perRun int // requests of one run, known when the first has begun
 }
 
-func (a *app) newProgress(b *batch) *progress {
-	p := &progress{runs: len(b.runs)}
+func (a *app) newProgress(runs int) *progress {
+	p := &progress{runs: runs}
 	if !isTerminal(a.stderr) {
 		return p
 	}

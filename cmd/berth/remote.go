@@ -53,7 +53,7 @@ func formFlags(cmd *cobra.Command, forms ...string) *remote {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&r.server, "server", "", "`URL` of the service (default: $"+serverVar+", else that of the last login, else "+defaultServer+")")
-	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` with the token (default: $"+tokenVar+", else that of the login)")
+	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` with the token in its first line (default: the token in $"+tokenVar+", else that of the login)")
 	f.VarP(&choice{&r.format, "form", forms}, "output", "o", "form of the answer: "+strings.Join(forms, ", "))
 	f.Var(&span{value: &r.timeout, least: 1}, "timeout", "how long to wait, then exit 7 (default 30s, or for as long as it takes with --wait)")
 	_ = cmd.MarkFlagFilename("token-file") // fails for unknown flags only

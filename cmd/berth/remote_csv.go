@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/site/hostlist"
@@ -113,7 +114,7 @@ func tokenRows(w io.Writer, tokens []form.Token) error {
 	rows := make([][]string, len(tokens))
 	for i := range tokens {
 		t := &tokens[i]
-		rows[i] = []string{t.ID, t.User, t.Role, timeCell(t.Created), t.Note}
+		rows[i] = []string{t.ID, t.User, t.Role, timeCell(t.Created), timeCell(t.Expires), strings.Join(t.Sites, " "), t.Note}
 	}
-	return printRows(w, []string{"id", "user", "role", "created", "note"}, rows)
+	return printRows(w, []string{"id", "user", "role", "created", "expires", "sites", "note"}, rows)
 }

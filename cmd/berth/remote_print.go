@@ -138,7 +138,7 @@ func describeOffers(offers []form.Offer, hold string) string {
 		})
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n\nUntil %s each can be held, if nobody is faster:\n\n", out.Render(), localTime(offers[0].Expires))
+	fmt.Fprintf(&text, "%s\n\nEach can be held until %s, unless somebody else takes its place first:\n\n", out.Render(), localTime(offers[0].Expires))
 	for i := range offers {
 		fmt.Fprintf(&text, "    %s %s\n", hold, offers[i].ID)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/berth-hpc/berth/internal/nearest"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/reproduce"
 )
@@ -62,7 +64,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 				return usagef(cmd, "want one PAPER, got %d; there are %s", len(args), paperNames())
 			}
 			if _, ok := reproduce.PaperNamed(args[0]); !ok && args[0] != allPapers {
-				return usagef(cmd, "%s", unknown("paper", args[0], append(papers(), allPapers)))
+				return usagef(cmd, "%s", nearest.Unknown("paper", args[0], append(papers(), allPapers)))
 			}
 			return nil
 		},
@@ -172,12 +174,12 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 	if err := flags.apart(cmd, []*reproduceFlags{flags}, flags.out); err != nil {
 		return err
 	}
-	var folder *outputFolder
+	var folder *wholefile.Folder
 	if cmd.Flags().Changed(outFlag) {
-		if folder, err = openFolder(flags.out); err != nil {
+		if folder, err = wholefile.OpenFolder(outFlag, flags.out); err != nil {
 			return err
 		}
-		defer folder.drop()
+		defer folder.Drop()
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
@@ -200,14 +202,14 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 			return err
 		}
 		for i := range files {
-			if err := folder.write(files[i].Name, files[i].Data); err != nil {
+			if err := folder.Write(files[i].Name, files[i].Data); err != nil {
 				return err
 			}
 		}
 		if ctx.Err() != nil {
 			return &interrupted{kept: flags.kept()}
 		}
-		if err := folder.keep(); err != nil {
+		if err := folder.Keep(); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/reproduce"
 )
 
@@ -119,17 +120,17 @@ func (flags *reproduceFlags) allCommand() string {
 // appear all or not at all.
 type outputFolders struct {
 	root string
-	list []*outputFolder // the first is the root; none if nothing is written
+	list []*wholefile.Folder // the first is the root; none if nothing is written
 }
 
 func (f *outputFolders) open() error {
-	root, err := openFolder(f.root)
+	root, err := wholefile.OpenFolder(outFlag, f.root)
 	if err != nil {
 		return err
 	}
 	f.list = append(f.list, root)
 	for i := range reproduce.Papers {
-		folder, err := openFolder(filepath.Join(f.root, reproduce.Papers[i].Name))
+		folder, err := wholefile.OpenFolder(outFlag, filepath.Join(f.root, reproduce.Papers[i].Name))
 		if err != nil {
 			f.drop()
 			return err
@@ -151,7 +152,7 @@ func (f *outputFolders) write(command string, reports []*reproduce.Report) error
 	if err := reproduce.WriteAllClaims(&claims, reports); err != nil {
 		return err
 	}
-	if err := errors.Join(f.list[0].write("report.html", page.Bytes()), f.list[0].write("claims.csv", claims.Bytes())); err != nil {
+	if err := errors.Join(f.list[0].Write("report.html", page.Bytes()), f.list[0].Write("claims.csv", claims.Bytes())); err != nil {
 		return err
 	}
 	for i, report := range reports {
@@ -160,7 +161,7 @@ func (f *outputFolders) write(command string, reports []*reproduce.Report) error
 			return err
 		}
 		for k := range files {
-			if err := f.list[i+1].write(files[k].Name, files[k].Data); err != nil {
+			if err := f.list[i+1].Write(files[k].Name, files[k].Data); err != nil {
 				return err
 			}
 		}
@@ -170,7 +171,7 @@ func (f *outputFolders) write(command string, reports []*reproduce.Report) error
 
 func (f *outputFolders) keep() error {
 	for _, folder := range f.list {
-		if err := folder.keep(); err != nil {
+		if err := folder.Keep(); err != nil {
 			return err
 		}
 	}
@@ -180,7 +181,7 @@ func (f *outputFolders) keep() error {
 // drop removes what was not kept, the inner folders first.
 func (f *outputFolders) drop() {
 	for _, folder := range slices.Backward(f.list) {
-		folder.drop()
+		folder.Drop()
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 func (a *app) lifecycleCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.reserveCommand(), a.offersCommand(), a.holdCommand(), a.confirmCommand(), a.showCommand(), a.listCommand(),
-		a.modifyCommand(), a.extendCommand(), a.releaseCommand(), a.cancelCommand(), a.submitCommand(), a.tasksCommand(), a.historyCommand(), a.sitesCommand(),
+		a.modifyCommand(), a.extendCommand(), a.releaseCommand(), a.cancelCommand(), a.submitCommand(), a.tasksCommand(), a.historyCommand(), a.limitsCommand(), a.sitesCommand(),
 		a.loginCommand(), a.tokenCommand(), a.clockCommand(),
 	}
 }
@@ -29,7 +29,7 @@ func (a *app) reserveCommand() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
 		Use:   "reserve --npe N --duration D --deadline T [scontrol create reservation KEY=VALUE...]",
-		Short: "Ask for a reservation: a promise, or a reasoned no with offers",
+		Short: "Request a reservation: a promise, or a refusal with a reason and offers",
 		Long: `Asks for PEs within a window. The answer is a promise, or a reasoned no with the
 nearest offers and the command that holds each of them (exit code 3).
 
@@ -262,7 +262,7 @@ func (a *app) offersCommand() *cobra.Command {
 	most := 0
 	cmd := &cobra.Command{
 		Use:     "offers --npe N --duration D --deadline T",
-		Short:   "Ask what could be had, without asking for it",
+		Short:   "List offers for a request without making it",
 		Example: `  berth offers -n 64 -t 2h --deadline "tomorrow 18:00"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.paste(cmd, q, args); err != nil {
@@ -319,7 +319,7 @@ func (a *app) holdCommand() *cobra.Command {
 	hold := form.DefaultHold
 	cmd := &cobra.Command{
 		Use:     "hold OFFER",
-		Short:   "Hold what was offered, until it is confirmed",
+		Short:   "Hold an offer until it is confirmed",
 		Example: `  berth hold 5d1c0a9e77b2f3a4c6d8e9f0 --for 10m`,
 		Args:    one("OFFER, an id that berth offers or a refusal named"),
 		RunE: func(cmd *cobra.Command, args []string) error {

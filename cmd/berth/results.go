@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/measure"
+	"github.com/berth-hpc/berth/scenario"
 )
 
 // simOutput is what sim -o json writes.
@@ -42,12 +43,12 @@ type summaryOutput struct {
 }
 
 // run returns what the replications have in common.
-func (s *summaryOutput) run() *simRun {
-	return &simRun{policy: s.Policy, bind: s.Bind, backfill: s.Backfill}
+func (s *summaryOutput) run() *scenario.Run {
+	return &scenario.Run{Policy: s.Policy, Bind: s.Bind, Backfill: s.Backfill}
 }
 
 // title names the summary among its fellows.
-func (s *summaryOutput) title(flags *simFlags) string { return s.run().title(flags) }
+func (s *summaryOutput) title(flags *simFlags) string { return runTitle(s.run(), flags) }
 
 // shares returns the accepted parts of the requests and of their PE-seconds,
 // both as means over the replications; 0 where there is none.
@@ -66,20 +67,20 @@ func (s *summaryOutput) shares() (requests, seconds float64) {
 func summaries(results []*result) []summaryOutput {
 	summed := []summaryOutput{}
 	for from := 0; from < len(results); {
-		first := &results[from].run
+		first := &results[from].Run
 		var metrics []measure.Metrics
 		to := from
-		for ; to < len(results) && results[to].run.alike(first); to++ {
-			metrics = append(metrics, results[to].metrics)
+		for ; to < len(results) && results[to].Run.Alike(first); to++ {
+			metrics = append(metrics, results[to].Metrics)
 		}
-		summed = append(summed, summaryOutput{Policy: first.policy, Bind: first.bind, Backfill: first.backfill, Summary: measure.Summarize(metrics)})
+		summed = append(summed, summaryOutput{Policy: first.Policy, Bind: first.Bind, Backfill: first.Backfill, Summary: measure.Summarize(metrics)})
 		from = to
 	}
 	return summed
 }
 
 // print writes the figures of the finished runs to stdout.
-func (a *app) print(flags *simFlags, src *source, results []*result) error {
+func (a *app) print(flags *simFlags, src *scenario.Scenario, results []*result) error {
 	var err error
 	to := a.figuresTo(flags.schedule, flags.plot)
 	switch flags.format {
@@ -100,8 +101,8 @@ func printJSON(w io.Writer, results []*result) error {
 	out := simOutput{Runs: []runOutput{}, Summary: summaries(results)}
 	for _, r := range results {
 		out.Runs = append(out.Runs, runOutput{
-			Policy: r.run.policy, Bind: r.run.bind, Backfill: r.run.backfill, Replication: r.run.replication, Seed: r.run.seed,
-			Metrics: r.metrics, DecisionHash: r.hash, WallSeconds: r.wall.Seconds(),
+			Policy: r.Run.Policy, Bind: r.Run.Bind, Backfill: r.Run.Backfill, Replication: r.Run.Replication, Seed: r.Run.Seed,
+			Metrics: r.Metrics, DecisionHash: r.Hash, WallSeconds: r.Wall.Seconds(),
 		})
 	}
 	encoder := json.NewEncoder(w)
@@ -112,12 +113,12 @@ func printJSON(w io.Writer, results []*result) error {
 
 // printTable writes the figures for people: with one replication those of the
 // runs, with several the means and their 95 % intervals.
-func printTable(w io.Writer, flags *simFlags, src *source, results []*result) error {
+func printTable(w io.Writer, flags *simFlags, src *scenario.Scenario, results []*result) error {
 	if len(results) == 0 {
 		return nil
 	}
 	var tables []table.Writer
-	if src.requests {
+	if src.Requests {
 		tables = append(tables, requestTable(flags, results))
 		if t, some := refusalTable(flags, results); some {
 			tables = append(tables, t)
@@ -126,14 +127,14 @@ func printTable(w io.Writer, flags *simFlags, src *source, results []*result) er
 			tables = append(tables, t)
 		}
 	}
-	if src.jobs {
+	if src.Jobs {
 		tables = append(tables, queueTable(flags, results))
 	}
 	if flags.bySize {
 		tables = append(tables, sizeTable(flags, results))
 	}
-	tables[0].SetTitle("%s", src.title(flags))
-	if flags.replications > 1 {
+	tables[0].SetTitle("%s", titleOf(src, flags))
+	if flags.Replications > 1 {
 		tables[0].SetCaption("mean ± half the 95 %% interval over the replications")
 	}
 	var page strings.Builder
@@ -154,13 +155,13 @@ func printTable(w io.Writer, flags *simFlags, src *source, results []*result) er
 // requestTable tells of the requests.
 func requestTable(flags *simFlags, results []*result) table.Writer {
 	out := newTable("requests")
-	if flags.replications == 1 {
+	if flags.Replications == 1 {
 		out.AppendHeader(table.Row{"policy", "accepted", "of requests", "of PE-seconds", "slowdown", "mean wait", "utilization", "decision hash"})
 		for _, r := range results {
-			m := &r.metrics
+			m := &r.Metrics
 			out.AppendRow(table.Row{
-				r.run.title(flags), fmt.Sprintf("%d of %d", m.Accepted, m.Jobs), percent(m.AcceptanceRate), percent(secondsRate(m)),
-				decimals(m.MeanSlowdown), clock(m.MeanWait), percent(m.Utilization), r.hash[:12],
+				runTitle(&r.Run, flags), fmt.Sprintf("%d of %d", m.Accepted, m.Jobs), percent(m.AcceptanceRate), percent(secondsRate(m)),
+				decimals(m.MeanSlowdown), clock(m.MeanWait), percent(m.Utilization), r.Hash[:12],
 			})
 		}
 		return out
@@ -180,17 +181,17 @@ func requestTable(flags *simFlags, results []*result) table.Writer {
 // accepted, in the first replication.
 func sizeTable(flags *simFlags, results []*result) table.Writer {
 	title := "accepted by size in PEs"
-	if flags.replications > 1 {
+	if flags.Replications > 1 {
 		title += ", replication 1"
 	}
 	out := newTable(title)
 	header := table.Row{"policy"}
 	for i, r := range results {
-		if r.run.replication != 1 {
+		if r.Run.Replication != 1 {
 			continue
 		}
-		row := table.Row{r.run.title(flags)}
-		for _, class := range r.metrics.SizeClasses {
+		row := table.Row{runTitle(&r.Run, flags)}
+		for _, class := range r.Metrics.SizeClasses {
 			if i == 0 {
 				header = append(header, sizes(class.MinNPE, class.MaxNPE))
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berth-hpc/berth/internal/nearest"
 	"github.com/berth-hpc/berth/sim"
 	"github.com/berth-hpc/berth/workload"
 )
@@ -114,7 +115,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return &usageError{command: cmd.CommandPath(), msg: unknown("command", word, names)}
+	return &usageError{command: cmd.CommandPath(), msg: nearest.Unknown("command", word, names)}
 }
 
 // noArguments refuses words that a command does not take.
@@ -180,7 +181,7 @@ func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	hint := ""
-	if name, ok := nearestName(missing.GetSpecifiedName(), names); ok {
+	if name, ok := nearest.Completed(missing.GetSpecifiedName(), names); ok {
 		hint = fmt.Sprintf(" (did you mean --%s?)", name)
 	}
 	return usagef(cmd, "unknown flag --%s of %s%s", missing.GetSpecifiedName(), cmd.CommandPath(), hint)

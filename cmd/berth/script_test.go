@@ -16,15 +16,25 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/sim"
 )
 
 // TestMain lets the scripts run the real main as a process of its own.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"berth":             main,
+		"berth":             scriptMain,
 		"berth-interrupted": interruptedMain,
 	})
+}
+
+// scriptMain is berth, which ends with the test. The shepherds of tasks must not: they
+// outlive the service that starts them.
+func scriptMain() {
+	if len(os.Args) < 2 || os.Args[1] != "shepherd" {
+		withparent.End()
+	}
+	main()
 }
 
 // interruptedMain is berth with a Ctrl-C at a known moment: when first-fit has

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,8 +24,10 @@ import (
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/scenario"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/sites"
+	"github.com/berth-hpc/berth/sites/adapters"
 )
 
 // serveFlags is what the command line of serve says.
@@ -39,6 +42,9 @@ type serveFlags struct {
 	cores  berth.Count
 	log    string
 	check  bool
+	adopt  bool
+
+	keepHistory berth.Duration
 }
 
 // serveCommand returns berth serve.
@@ -46,14 +52,19 @@ func (a *app) serveCommand() *cobra.Command {
 	flags := serveFlags{log: logForms[0]}
 	cmd := &cobra.Command{
 		Use:   "serve [--data DIR] [--listen ADDRESS]",
-		Short: "Run the service: promises that are kept, over an API",
+		Short: "Run the service with its API",
 		Long: `Runs the service until it is told to stop (Ctrl-C, SIGTERM). What it has promised
 is in DIR and survives whatever ends it; the first start writes the operator's
 token to DIR/operator.token.
 
 Sites: this machine's cores, unless --config or --slurm name others. A site of the
 configuration file without an adapter enforces nothing: promises are recorded only.
-Flags win over the file.`,
+Flags win over the file.
+
+A service touches no reservation that its data do not know. If a site has such
+reservations at the start, of another service or of other data, nothing is promised
+there: berth sites show lists them. Stop that service, or start this one with its
+data. With --adopt what is not promised here is taken down.`,
 		Example: `  berth serve
   berth serve --data /var/lib/berth --slurm cluster
   berth serve --data /var/lib/berth-shadow --slurm cluster --shadow
@@ -74,6 +85,8 @@ Flags win over the file.`,
 	f.Var(&whole[berth.Count]{&flags.cores, 1, berth.MaxPEs}, "cores", "how many cores this machine hands out (default: those it may use)")
 	f.StringVar(&flags.slurm, "slurm", "", "`NAME` of the Slurm cluster that this machine's commands reach")
 	f.BoolVar(&flags.shadow, "shadow", false, "only watch the Slurm cluster: change nothing there, promise nothing, and compare (berth sites shadow NAME)")
+	f.BoolVar(&flags.adopt, "adopt", false, "take over the reservations that another service, or this one with other data, has made at the sites: what is not promised here is taken down, with the jobs in it")
+	f.Var(&span{value: &flags.keepHistory, least: sites.MinHistory}, "keep-history", "how long records are kept, such as 90d (default: for ever)")
 	f.Var(&choice{&flags.log, "form", logForms}, "log", "form of the log on stderr: "+strings.Join(logForms, ", "))
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails for unknown flags only
 	complete(cmd, "log", logForms)
@@ -87,7 +100,7 @@ func shepherdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "shepherd", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if code := shepherd(args); code != 0 {
+			if code := adapters.Shepherd(args); code != 0 {
 				return &exitError{code}
 			}
 			return nil
@@ -122,18 +135,23 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	umask := setUmask(private)
 	defer setUmask(umask)
 	if err := os.MkdirAll(set.data, 0o700); err != nil {
-		return berth.Errorf(berth.Invalid, "data", "%v", err)
+		return cannotKeep(set.data, err)
+	}
+	if err := checkWritable(set.data); err != nil {
+		return err
 	}
 	log := a.logger(set.log)
 	for _, text := range set.warnings() {
 		log.Warn(text)
 	}
-	harbour := &harbour{data: set.data, log: log, again: askAgain, umask: umask}
-	defer harbour.close()
-	managers, err := harbour.open(ctx, set)
+	managed, err := adapters.Open(ctx, adapters.Options{Data: set.data, Log: log, Umask: umask, Adopt: flags.adopt}, set.config.Sites, set.adapters)
 	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return &interrupted{"nothing was started"}
+		}
 		return err
 	}
+	defer managed.Close()
 	tokens, err := token.Open(set.data, userName(), berth.Time(time.Now().Unix()))
 	if err != nil {
 		return err
@@ -152,8 +170,8 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		log.Warn("the last batch of the journal was torn and is dropped; nobody had been answered", "damage", torn)
 	}
 	host, err := service.Open(ctx, service.Options{
-		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managers, Keep: set.keep,
-		ClockFile: filepath.Join(set.data, "clock.json"),
+		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managed.Managers, Keep: set.keep, KeepHistory: set.keepHistory,
+		ClockFile: filepath.Join(set.data, "clock.json"), FaultFolder: set.data,
 	})
 	if err != nil {
 		return err
@@ -164,9 +182,14 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if err := host.Register(registry); err != nil {
 		return err
 	}
-	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Rates: set.rates, MetricsToken: set.metricsToken}))
+	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken}))
 	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	at, err := publish(set.data, listener.Addr())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(at) }() // the lock says whether the service runs
 	a.greet(set, listener.Addr().String())
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -174,7 +197,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	case <-ctx.Done():
 		log.Info("stopping")
 	case <-host.Stopped():
-		err = host.Ready() // why it stopped
+		err = host.Err()
 	case err = <-failed:
 	}
 	// Streams of events end with the host; everybody else gets his answer.
@@ -213,6 +236,35 @@ func checkData(dir string) error {
 	return nil
 }
 
+// checkWritable sees to it that something can be kept in the data directory, before a site
+// is asked and anything there is touched.
+func checkWritable(dir string) error {
+	file, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return cannotKeep(dir, err)
+	}
+	_, err = file.Write(make([]byte, 4096)) // a block
+	if err = errors.Join(err, file.Close(), os.Remove(file.Name())); err != nil {
+		return cannotKeep(dir, err)
+	}
+	return nil
+}
+
+// cannotKeep says why nothing can be kept in a data directory, and what to do.
+func cannotKeep(dir string, err error) error {
+	const kept = "nothing there was changed"
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return berth.Errorf(berth.Invalid, "data", "%s: %s may not write there, %s: run the service as the owner, or chown -R %s %s (%v)",
+			dir, userName(), kept, quoted(userName()), quoted(dir), err)
+	case errors.Is(err, syscall.EROFS):
+		return berth.Errorf(berth.Unavailable, "data", "%s: its file system is read-only, %s: mount it for writing and start again (%v)", dir, kept, err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return berth.Errorf(berth.Unavailable, "data", "%s: no room is left, %s: make room and start again (%v)", dir, kept, err)
+	}
+	return berth.Errorf(berth.Invalid, "data", "%v", err)
+}
+
 // logger returns the log on stderr.
 func (a *app) logger(form string) *slog.Logger {
 	if form == "json" {
@@ -231,18 +283,18 @@ func userName() string {
 
 // serviceConfig returns the engine's configuration: that of the file, and
 // the product's default where it says nothing.
-func serviceConfig(cmd *cobra.Command, file *sites.File) (engine.Config, error) {
-	g := &grid{file: file}
-	sim := newSimFlags()
-	sim.preset = "default"
-	config, err := g.configure(cmd, sim)
+func serviceConfig(file *sites.File) (engine.Config, error) {
+	options := scenario.NewOptions()
+	options.Preset = "default"
+	config, err := options.Configure(file)
 	if err != nil {
 		return config, err
 	}
 	config.Explain = true
-	if g.file != nil {
-		config.Sites = g.file.Sites
-		if p := g.file.Policies.Place; p != "" {
+	config.Limits = append(service.DefaultLimits(), config.Limits...)
+	if file != nil {
+		config.Sites = file.Sites
+		if p := file.Policies.Place; p != "" {
 			config.Place = p
 		}
 	}

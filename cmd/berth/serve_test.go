@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"regexp"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +25,11 @@ func TestServeLocal(t *testing.T) {
 		t.Skip("runs for some seconds")
 	}
 	serves(t, "testdata/serve/local.txtar", "")
+}
+
+// TestServeCompacts has a running service drop its history.
+func TestServeCompacts(t *testing.T) {
+	serves(t, "testdata/serve/compact.txtar", "")
 }
 
 // TestServeSlurm serves a real cluster, with real jobs in the reservations.
@@ -143,6 +150,28 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 		a := &app{args: append([]string{"serve", "--data", t.TempDir() + "/data"}, c.args...), stdout: &out, stderr: &messages}
 		if code := a.run(); code != c.code || !matches(c.words, string(messages)) {
 			t.Errorf("%q: exit code %d, want %d, with %q: %s", c.args, code, c.code, c.words, messages)
+		}
+	}
+}
+
+// A data directory in which nothing can be kept is told with what to do, by a code that
+// says whether starting again can help.
+func TestADataDirectoryThatCannotBeWritten(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		code  int
+		words string
+	}{
+		{syscall.EACCES, exitUsage, "^data: /d: " + userName() + " may not write there, nothing there was changed: .* chown -R " + userName() + " /d "},
+		{syscall.EPERM, exitUsage, "may not write there"},
+		{syscall.EROFS, exitUnreachable, "its file system is read-only, nothing there was changed: mount it"},
+		{syscall.ENOSPC, exitUnreachable, "no room is left, nothing there was changed: make room"},
+		{syscall.EDQUOT, exitUnreachable, "no room is left"},
+		{syscall.ENOTDIR, exitUsage, "not a directory"},
+	} {
+		err := cannotKeep("/d", &fs.PathError{Op: "open", Path: "/d/x", Err: c.err})
+		if code := exitCode(err); code != c.code || !matches(c.words, err.Error()) {
+			t.Errorf("%v: exit code %d, want %d: %v", c.err, code, c.code, err)
 		}
 	}
 }

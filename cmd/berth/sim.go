@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/plot"
+	"github.com/berth-hpc/berth/scenario"
 )
 
 // simCommand returns berth sim.
@@ -36,9 +37,9 @@ func (a *app) simCommand() *cobra.Command {
 // sim runs the command.
 func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 	files := claims{cmd: cmd}
-	files.reads("--workload", flags.workload)
+	files.reads("--workload", flags.Workload)
 	files.reads("--sites", flags.sites)
-	files.reads("--outages", flags.outages)
+	files.reads("--outages", flags.Outages)
 	files.writes("--schedule", flags.scheduleNames()...)
 	files.writes("--plot", flags.plot)
 	files.shows()
@@ -49,28 +50,28 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 	if err != nil {
 		return err
 	}
-	src, err := a.open(cmd, flags, machine)
+	src, first, err := a.prepare(cmd, flags, machine)
 	if err != nil {
 		return err
 	}
-	if err := src.fit(cmd, flags, machine, &config); err != nil {
+	if err := fit(cmd, flags, machine, src, &config); err != nil {
 		return err
 	}
-	batch := newBatch(flags, src, machine, config)
-	if err := batch.writable(flags); err != nil {
+	batch := &scenario.Batch{Runs: flags.Runs(src.Jobs), Scenario: src, First: first, Machine: machine, Config: config}
+	if err := flags.runsWritable(batch.Runs); err != nil {
 		return err
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	results, err := a.runAll(ctx, batch)
+	results, err := a.runAll(ctx, flags, batch)
 	if err != nil {
 		return err
 	}
 	if err := a.print(flags, src, results); err != nil {
 		return err
 	}
-	if len(results) < len(batch.runs) {
-		kept := fmt.Sprintf("%d of %d runs had finished", len(results), len(batch.runs))
+	if len(results) < len(batch.Runs) {
+		kept := fmt.Sprintf("%d of %d runs had finished", len(results), len(batch.Runs))
 		if flags.plot != "" {
 			kept += "; no figure was drawn"
 		}
@@ -85,12 +86,12 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 // validate finds what no single flag can see.
 func (flags *simFlags) validate(cmd *cobra.Command) error {
 	switch {
-	case flags.workload == "":
+	case flags.Workload == "":
 		return usagef(cmd, "--workload: missing; want FILE.swf, FILE.jsonl or lublin:NAME")
-	case flags.seed > math.MaxUint64-uint64(flags.replications):
-		return usagef(cmd, "--seed: %d and %d replications go beyond the largest seed", flags.seed, flags.replications)
+	case flags.Seed > math.MaxUint64-uint64(flags.Replications):
+		return usagef(cmd, "--seed: %d and %d replications go beyond the largest seed", flags.Seed, flags.Replications)
 	}
-	flags.waits = cmd.Flags().Changed("waiting-limit")
+	flags.Waits = cmd.Flags().Changed("waiting-limit")
 	if flags.plot != "" {
 		if _, ok := figureFormat(flags.plot); !ok {
 			return usagef(cmd, "--plot: %q does not tell a format; want a name ending in .%s",
@@ -102,37 +103,37 @@ func (flags *simFlags) validate(cmd *cobra.Command) error {
 
 // draw writes the figure of the first replication of every policy and binding.
 // Its bars are means over all replications.
-func (a *app) draw(flags *simFlags, src *source, results []*result) error {
-	figure := plot.Figure{PEs: src.pes}
+func (a *app) draw(flags *simFlags, src *scenario.Scenario, results []*result) error {
+	figure := plot.Figure{PEs: src.PEs}
 	for _, r := range results {
-		if r.run.replication != 1 {
+		if r.Run.Replication != 1 {
 			continue
 		}
-		figure.Runs = append(figure.Runs, plot.Run{Title: r.run.title(flags), Lines: drawn(r.lines)})
+		figure.Runs = append(figure.Runs, plot.Run{Title: runTitle(&r.Run, flags), Lines: drawn(r.lines)})
 	}
-	if flags.replications > 1 {
+	if flags.Replications > 1 {
 		for _, s := range summaries(results) {
 			requests, seconds := s.shares()
 			figure.Shares = append(figure.Shares, plot.Share{Title: s.title(flags), Requests: requests, PESeconds: seconds})
 		}
 	}
-	figure.Title = src.title(flags)
+	figure.Title = titleOf(src, flags)
 	if len(figure.Runs) == 1 {
-		figure.Title = src.where() + ", " + results[0].run.fullTitle()
+		figure.Title = scene(src) + ", " + fullTitle(&results[0].Run)
 	}
-	if flags.replications > 1 {
-		figure.Title += fmt.Sprintf(" (replication 1 of %d; bars: all)", flags.replications)
+	if flags.Replications > 1 {
+		figure.Title += fmt.Sprintf(" (replication 1 of %d; bars: all)", flags.Replications)
 	}
 	out, err := a.create("plot", flags.plot)
 	if err != nil {
 		return err
 	}
-	defer out.drop()
+	defer out.Drop()
 	format, _ := figureFormat(flags.plot)
 	if err := plot.Write(out, format, figure); err != nil {
 		return fmt.Errorf("writing %s: %w", flags.plot, err)
 	}
-	return out.keep()
+	return out.Keep()
 }
 
 // drawn returns the lines of a figure, which knows requests alone: a job that

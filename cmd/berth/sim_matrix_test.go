@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/scenario"
 )
 
 // threeSites is a grid of both bindings and of unlike speeds.
@@ -89,12 +90,12 @@ func sound(t testing.TB, lines []berth.Line, flags string) {
 }
 
 // TestEveryScheduleIsValid runs every preset with every pass for jobs, every
-// way to treat what overruns, and failing nodes, on three sites of both
+// way to treat what scenario.Overruns(), and failing nodes, on three sites of both
 // bindings: the independent validator accepts every schedule.
 func TestEveryScheduleIsValid(t *testing.T) {
 	folder := t.TempDir()
 	grid := written(t, folder, "grid.yaml", threeSites)
-	names := presets()
+	names := scenario.Presets()
 	if testing.Short() {
 		names = []string{"li", "default"}
 	}
@@ -103,7 +104,7 @@ func TestEveryScheduleIsValid(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			killed, moved, failed := 0, 0, 0
-			for i, overrun := range overruns {
+			for i, overrun := range scenario.Overruns() {
 				for k, failing := range []string{"", "3d,5h,4"} {
 					args := []string{
 						"sim", "--workload", firstLight, "--sites", grid, "--preset", preset, "--as", "mixed", "--reserve-share", "0.4",
@@ -155,15 +156,15 @@ func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
 		// Policies of a file may do nothing for a workload, which flags must not.
 		grid := threeSites + "policies:\n"
 		policy := func(key, value string) { grid += fmt.Sprintf("  %s: %s\n", key, value) }
-		policy("preset", pick("preset", presets()))
-		policy("order", pick("order", orderNames()))
-		policy("match", pick("match", matchNames()))
+		policy("preset", pick("preset", scenario.Presets()))
+		policy("order", pick("order", scenario.Orders()))
+		policy("match", pick("match", scenario.Matches()))
 		args := []string{"sim", "--workload", writtenTo(t, folder, "w.jsonl", work), "--sites", filepath.Join(folder, "grid.yaml")}
 		requests, jobs := strings.Contains(work, `"ready"`), strings.Contains(work, `"job"`)
-		immediate := pick("immediate", ways)
+		immediate := pick("immediate", scenario.Immediates())
 		policy("immediate", immediate)
 		if requests {
-			args = append(args, "--policy", pick("place", policyNames()))
+			args = append(args, "--policy", pick("place", scenario.Placements()))
 		}
 		if queues := jobs || immediate == string(engine.ImmediateQueue); requests && queues && rapid.Bool().Draw(t, "preempt") {
 			args = append(args, "--preempt")
@@ -171,7 +172,7 @@ func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
 		if bind := pick("bind", []string{"", "early", "late"}); bind != "" {
 			args = append(args, "--bind", bind)
 		}
-		if trigger := pick("trigger", append(triggerNames(), "")); trigger != "" {
+		if trigger := pick("trigger", append(scenario.Triggers(), "")); trigger != "" {
 			policy("trigger", trigger)
 			if trigger == string(engine.TriggerOnPeriod) {
 				policy("every", fmt.Sprintf("%ds", rapid.IntRange(1, 20).Draw(t, "every")))
@@ -183,13 +184,13 @@ func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
 			args = append(args, "--outages", writtenTo(t, folder, "o.jsonl", outages))
 		}
 		if noise := pick("noise", []string{"0", "0.3", "1"}); !moldable && (noise != "0" || strings.Contains(work, `"run"`)) {
-			args = append(args, "--noise", noise, "--overrun", pick("overrun", overruns))
+			args = append(args, "--noise", noise, "--overrun", pick("overrun", scenario.Overruns()))
 		}
 		schedules := make([]string, 2)
 		for i := range schedules {
 			path := filepath.Join(folder, fmt.Sprint(i, ".jsonl"))
 			var out, messages bytes.Buffer
-			args := append(slices.Clone(args), "--schedule", path, "--calendar", calendars()[i])
+			args := append(slices.Clone(args), "--schedule", path, "--calendar", scenario.Calendars()[i])
 			code := run(args, strings.NewReader(""), &out, &messages)
 			if code != exitOK {
 				t.Fatalf("%q: exit code %d\n%s\n%s%s%s", args, code, &messages, work, outages, grid)

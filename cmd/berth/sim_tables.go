@@ -17,16 +17,16 @@ import (
 // queueTable tells of the ordinary jobs.
 func queueTable(flags *simFlags, results []*result) table.Writer {
 	out := newTable("jobs")
-	if flags.replications == 1 {
+	if flags.Replications == 1 {
 		out.AppendHeader(table.Row{"jobs by", "finished", "killed", "failed", "dropped", "mean wait", "bounded slowdown", "machine used", "decision hash"})
 		for _, r := range results {
-			q := r.metrics.Queue
+			q := r.Metrics.Queue
 			if q == nil {
 				q = &measure.Queue{}
 			}
 			out.AppendRow(table.Row{
-				r.run.queueTitle(flags), fmt.Sprintf("%d of %d", q.Finished, q.Jobs), q.Killed, q.Failed, q.Dropped,
-				clock(q.MeanWait), decimals(q.MeanBoundedSlowdown), percent(used(r.metrics.Used)), first(q.DecisionHash, 12),
+				queueTitle(&r.Run, flags), fmt.Sprintf("%d of %d", q.Finished, q.Jobs), q.Killed, q.Failed, q.Dropped,
+				clock(q.MeanWait), decimals(q.MeanBoundedSlowdown), percent(used(r.Metrics.Used)), first(q.DecisionHash, 12),
 			})
 		}
 		return out
@@ -41,7 +41,7 @@ func queueTable(flags *simFlags, results []*result) table.Writer {
 			u = &measure.UsedSummary{}
 		}
 		out.AppendRow(table.Row{
-			s.run().queueTitle(flags), s.Replications, spread(q.Finished, tenths), spread(q.Killed, tenths), spread(q.Failed, tenths),
+			queueTitle(s.run(), flags), s.Replications, spread(q.Finished, tenths), spread(q.Killed, tenths), spread(q.Failed, tenths),
 			spread(q.Dropped, tenths), spread(q.MeanWait, clock), spread(q.MeanBoundedSlowdown, decimals), spread(u.Utilization, percent),
 		})
 	}
@@ -63,7 +63,7 @@ func first(text string, n int) string { return text[:min(n, len(text))] }
 // the PEs.
 func refusalTable(flags *simFlags, results []*result) (out table.Writer, some bool) {
 	title := "refused"
-	if flags.replications > 1 {
+	if flags.Replications > 1 {
 		title += ", replication 1"
 	}
 	out = newTable(title)
@@ -77,10 +77,10 @@ func refusalTable(flags *simFlags, results []*result) (out table.Writer, some bo
 	}
 	out.AppendHeader(header)
 	for _, r := range results {
-		if r.run.replication != 1 {
+		if r.Run.Replication != 1 {
 			continue
 		}
-		row := table.Row{r.run.title(flags)}
+		row := table.Row{runTitle(&r.Run, flags)}
 		for _, reason := range reasons {
 			row = append(row, refusalsOf(r, reason))
 		}
@@ -90,7 +90,7 @@ func refusalTable(flags *simFlags, results []*result) (out table.Writer, some bo
 }
 
 func refusalsOf(r *result, reason berth.Reason) int {
-	for _, c := range r.metrics.Refusals {
+	for _, c := range r.Metrics.Refusals {
 		if c.Reason == reason {
 			return c.Count
 		}
@@ -102,10 +102,10 @@ func refusalsOf(r *result, reason berth.Reason) int {
 // come between.
 func promiseTable(flags *simFlags, results []*result) (out table.Writer, some bool) {
 	out = newTable("promises")
-	if flags.replications == 1 {
+	if flags.Replications == 1 {
 		out.AppendHeader(table.Row{"policy", "given", "moved", "mean offset", "largest", "broken", "failed", "killed", "machine used"})
 		for _, r := range results {
-			p := r.metrics.Promises
+			p := r.Metrics.Promises
 			if p == nil {
 				continue
 			}
@@ -115,8 +115,8 @@ func promiseTable(flags *simFlags, results []*result) (out table.Writer, some bo
 				largest = new(float64(*p.MaxOffset))
 			}
 			out.AppendRow(table.Row{
-				r.run.title(flags), p.Given, p.Moved, clock(p.MeanOffset), clock(largest), p.Broken, p.Failed, p.Killed,
-				percent(used(r.metrics.Used)),
+				runTitle(&r.Run, flags), p.Given, p.Moved, clock(p.MeanOffset), clock(largest), p.Broken, p.Failed, p.Killed,
+				percent(used(r.Metrics.Used)),
 			})
 		}
 		return out, some
@@ -148,7 +148,7 @@ func tenths(x *float64) string {
 // the others, where a run has any of it.
 func printCSV(w io.Writer, results []*result) error {
 	out := csv.NewWriter(w)
-	more := slices.ContainsFunc(results, func(r *result) bool { return r.metrics.Used != nil })
+	more := slices.ContainsFunc(results, func(r *result) bool { return r.Metrics.Used != nil })
 	header := []string{
 		"policy", "bind", "replication", "seed", "jobs", "accepted", "acceptance_rate", "mean_slowdown", "mean_wait",
 		"mean_wait_from_arrival", "utilization", "requested_pe_seconds", "accepted_pe_seconds", "decision_hash", "wall_seconds",
@@ -162,12 +162,12 @@ func printCSV(w io.Writer, results []*result) error {
 	}
 	_ = out.Write(header) // errors stay with the writer until Flush
 	for _, r := range results {
-		m, wall := &r.metrics, r.wall.Seconds()
+		m, wall := &r.Metrics, r.Wall.Seconds()
 		row := []string{
-			r.run.policy, string(r.run.bind), strconv.Itoa(r.run.replication), strconv.FormatUint(r.run.seed, 10),
+			r.Run.Policy, string(r.Run.Bind), strconv.Itoa(r.Run.Replication), strconv.FormatUint(r.Run.Seed, 10),
 			strconv.Itoa(m.Jobs), strconv.Itoa(m.Accepted), number(m.AcceptanceRate), number(m.MeanSlowdown), number(m.MeanWait),
 			number(m.MeanWaitFromArrival), number(m.Utilization), strconv.FormatInt(m.RequestedPESeconds, 10),
-			strconv.FormatInt(m.AcceptedPESeconds, 10), r.hash, number(&wall),
+			strconv.FormatInt(m.AcceptedPESeconds, 10), r.Hash, number(&wall),
 		}
 		if more {
 			row = append(row, moreCells(r)...)
@@ -181,14 +181,14 @@ func printCSV(w io.Writer, results []*result) error {
 // moreCells returns the columns of jobs and kept promises; what a run has
 // nothing of is empty.
 func moreCells(r *result) []string {
-	cells := []string{r.run.backfill}
-	if q := r.metrics.Queue; q != nil {
+	cells := []string{r.Run.Backfill}
+	if q := r.Metrics.Queue; q != nil {
 		cells = append(cells, strconv.Itoa(q.Jobs), strconv.Itoa(q.Finished), strconv.Itoa(q.Killed), strconv.Itoa(q.Failed),
 			strconv.Itoa(q.Dropped), number(q.MeanWait), number(q.MeanBoundedSlowdown), strconv.FormatInt(q.UsedPESeconds, 10), q.DecisionHash)
 	} else {
 		cells = append(cells, make([]string, 9)...)
 	}
-	if p := r.metrics.Promises; p != nil {
+	if p := r.Metrics.Promises; p != nil {
 		largest := ""
 		if p.MaxOffset != nil {
 			largest = strconv.FormatInt(int64(*p.MaxOffset), 10)
@@ -198,7 +198,7 @@ func moreCells(r *result) []string {
 	} else {
 		cells = append(cells, make([]string, 7)...)
 	}
-	u := r.metrics.Used
+	u := r.Metrics.Used
 	if u == nil {
 		return append(cells, "", "", "")
 	}

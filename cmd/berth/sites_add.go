@@ -14,9 +14,11 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/slurm"
 	"github.com/berth-hpc/berth/sites"
+	"github.com/berth-hpc/berth/sites/adapters"
 )
 
 // addition is the site that berth sites add adds.
@@ -34,7 +36,7 @@ func (a *app) sitesAdd() *cobra.Command {
 	add := &addition{adapter: sites.Adapter{Kind: sites.Slurm}}
 	cmd := &cobra.Command{
 		Use:   "add NAME --config FILE",
-		Short: "Look at a Slurm cluster and add it to a configuration file",
+		Short: "Inspect a Slurm cluster and add it to a configuration file",
 		Long: `Has the cluster describe itself, examines it, shows what was found, and adds the
 site to the configuration file unless something that Berth needs does not work.
 Nothing is changed at the cluster. The rest of the file stays as it is, comments
@@ -94,12 +96,12 @@ func (a *app) addSite(cmd *cobra.Command, add *addition, name string) error {
 	}
 	file, err := sites.Read(strings.NewReader(string(after)), add.config)
 	if err == nil {
-		err = checkAdapters(file)
+		err = adapters.Check(file)
 	}
 	if err != nil {
 		return err
 	}
-	if err := writable("config", add.config); err != nil {
+	if err := wholefile.Writable("config", add.config); err != nil {
 		return err
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
@@ -117,7 +119,7 @@ func (a *app) addSite(cmd *cobra.Command, add *addition, name string) error {
 // introduce shows a cluster and what the doctor found there. If something is bad
 // it returns an error.
 func (a *app) introduce(ctx context.Context, name string, adapter *sites.Adapter) error {
-	found, err := examine(ctx, name, adapter)
+	found, err := a.examine(ctx, name, adapter)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (a *app) introduce(ctx context.Context, name string, adapter *sites.Adapter
 		a.say("site %s was not added: first let what is marked error work", name)
 		return &exitError{exitFailed}
 	}
-	d, err := slurm.New(slurmOptions(name, adapter)).Describe(ctx)
+	d, err := slurm.New(adapters.SlurmOptions(name, adapter)).Describe(ctx)
 	if err != nil {
 		return berth.Errorf(berth.Unavailable, "site", "%s: %v; it was not added", name, err)
 	}
@@ -142,7 +144,7 @@ func (a *app) introduce(ctx context.Context, name string, adapter *sites.Adapter
 
 // describeCluster says what a cluster is as a site of Berth.
 func describeCluster(name string, a *sites.Adapter, d *site.Description) (string, error) {
-	unit := unitOf(a)
+	unit := adapters.Unit(a)
 	s, _, err := site.Import(name, d, unit, berth.Early)
 	if err != nil {
 		return "", err
@@ -165,7 +167,7 @@ func describeCluster(name string, a *sites.Adapter, d *site.Description) (string
 		f.add("partition "+p.Name, fmt.Sprintf("%d nodes, %s", len(p.Nodes), limit))
 	}
 	horizon := "at once, since a partition has no time limit"
-	if h := horizonOf(d, a); h < berth.Endless {
+	if h := adapters.Horizon(d, a); h < berth.Endless {
 		horizon = hpctime.Format(h) + " before they start"
 	}
 	f.add("promises get there", horizon)
@@ -204,13 +206,13 @@ func entry(name string, a *sites.Adapter) string {
 
 // replace writes a file anew, wholly or not at all, with the rights that it has.
 func replace(path string, text []byte) error {
-	out, err := create("config", path)
+	out, err := wholefile.Create("config", path)
 	if err != nil {
 		return err
 	}
-	defer out.drop()
+	defer out.Drop()
 	if _, err := out.Write(text); err != nil {
-		return cannotWrite("config", path, err)
+		return wholefile.CannotWrite("config", path, err)
 	}
-	return out.keep()
+	return out.Keep()
 }

@@ -14,7 +14,7 @@ import (
 
 // sitesCommand returns berth sites. Alone it lists them.
 func (a *app) sitesCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sites", Short: "List the sites, look at one, examine and add them, take nodes out of use and put them back"}
+	cmd := &cobra.Command{Use: "sites", Short: "List, show, check and add sites; drain and resume nodes"}
 	r := listFlags(cmd)
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -30,7 +30,7 @@ func (a *app) sitesCommand() *cobra.Command {
 func (a *app) sitesList() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the sites and what is free of them", Args: noArguments,
+		Use: "list", Short: "List the sites and their free PEs", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listSites(cmd, r) },
 	}
 	r = listFlags(cmd)
@@ -81,7 +81,7 @@ func siteState(s *form.Site) string {
 func (a *app) sitesShow() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "show NAME", Short: "Look at a site: pools, partitions, software, nodes", Args: one("NAME of a site"),
+		Use: "show NAME", Short: "Show a site: pools, partitions, software, nodes", Args: one("NAME of a site"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -178,7 +178,7 @@ func (a *app) sitesDrain() *cobra.Command {
 	var r *remote
 	reason := ""
 	cmd := &cobra.Command{
-		Use: "drain SITE NODE", Short: "Let nothing new start on a node; promises on it are placed anew", Args: siteAndNode,
+		Use: "drain SITE NODE", Short: "Drain a node: nothing new starts, promises on it are placed again", Args: siteAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -200,7 +200,7 @@ func (a *app) sitesDrain() *cobra.Command {
 func (a *app) sitesResume() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "resume SITE NODE", Short: "Let a node be used again", Args: siteAndNode,
+		Use: "resume SITE NODE", Short: "Resume a node after a drain", Args: siteAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {

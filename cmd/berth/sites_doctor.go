@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -15,8 +12,8 @@ import (
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/site"
-	"github.com/berth-hpc/berth/site/slurm"
 	"github.com/berth-hpc/berth/sites"
+	"github.com/berth-hpc/berth/sites/adapters"
 )
 
 // examined is what a doctor found at a site.
@@ -32,7 +29,7 @@ func (a *app) sitesDoctor() *cobra.Command {
 	var reach sites.Adapter
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME]",
-		Short: "Examine how well Berth can work with a site",
+		Short: "Check how well Berth works with a site",
 		Long: `Looks for what keeps Berth from working well with its sites, and says what can be
 done about it. The service examines them, for operators; with --slurm or --config
 this command does so itself, from this machine and as whoever runs it, which needs
@@ -57,9 +54,9 @@ no service. Exit 1 if something that Berth needs does not work.`,
 			case cluster == "" && (reach.Conf != "" || reach.Bin != ""):
 				return usagef(cmd, "--conf and --bin say how a cluster is reached; want --slurm NAME with them")
 			case cluster != "" || config != "":
-				found, err = examineHere(cmd, config, cluster, name, &reach)
+				found, err = a.examineHere(cmd, config, cluster, name, &reach)
 			default:
-				found, err = examineThere(cmd, r, name)
+				found, err = a.examineThere(cmd, r, name)
 			}
 			if err != nil {
 				return err
@@ -78,7 +75,7 @@ no service. Exit 1 if something that Berth needs does not work.`,
 }
 
 // examineThere has the service examine its managed sites, or one of them.
-func examineThere(cmd *cobra.Command, r *remote, name string) ([]examined, error) {
+func (a *app) examineThere(cmd *cobra.Command, r *remote, name string) ([]examined, error) {
 	ctx, stop, c, err := r.connect(cmd)
 	if err != nil {
 		return nil, err
@@ -92,7 +89,9 @@ func examineThere(cmd *cobra.Command, r *remote, name string) ([]examined, error
 	}
 	var all []examined
 	for _, name := range names {
+		done := a.meanwhile(examining, name)
 		found, err := c.Doctor(ctx, name)
+		done()
 		if err != nil {
 			return nil, err
 		}
@@ -120,17 +119,17 @@ func managedSites(ctx context.Context, c *client.Client) ([]string, error) {
 
 // examineHere examines from this machine the sites of a configuration, one of
 // them, or a cluster.
-func examineHere(cmd *cobra.Command, config, cluster, name string, reach *sites.Adapter) ([]examined, error) {
+func (a *app) examineHere(cmd *cobra.Command, config, cluster, name string, reach *sites.Adapter) ([]examined, error) {
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
 	if cluster != "" {
 		reach.Kind = sites.Slurm
-		found, err := examine(ctx, cluster, reach)
+		found, err := a.examine(ctx, cluster, reach)
 		return []examined{{cluster, found}}, err
 	}
 	file, err := sites.Open(config)
 	if err == nil {
-		err = checkAdapters(file)
+		err = adapters.Check(file)
 	}
 	if err != nil {
 		return nil, err
@@ -142,7 +141,7 @@ func examineHere(cmd *cobra.Command, config, cluster, name string, reach *sites.
 		if !managed || name != "" && name != at {
 			continue
 		}
-		found, err := examine(ctx, at, &reach)
+		found, err := a.examine(ctx, at, &reach)
 		if err != nil {
 			return nil, err
 		}
@@ -154,31 +153,25 @@ func examineHere(cmd *cobra.Command, config, cluster, name string, reach *sites.
 	return all, nil
 }
 
-// examine examines a site through an adapter of its own, which leaves nothing.
-func examine(ctx context.Context, name string, a *sites.Adapter) (found []form.Finding, err error) {
-	var doctor site.Doctor
-	if a.Kind == sites.Slurm {
-		doctor = slurm.New(slurmOptions(name, a))
-	} else {
-		dir, err := os.MkdirTemp("", "berth-doctor-")
-		if err != nil {
-			return nil, fmt.Errorf("examining %s: %w", name, err)
-		}
-		defer func() { _ = os.RemoveAll(dir) }() // nothing in it is needed
-		s, err := openLocal(name, dir, a, 0)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, s.Close()) }()
-		doctor = s
-	}
-	for _, f := range doctor.Doctor(ctx) {
-		found = append(found, form.Finding{Check: f.Check, Level: string(f.Level), Text: f.Text, Hint: f.Hint})
-	}
-	if ctx.Err() != nil {
+// examining is what is said of a site that takes its time.
+const examining = "berth: examining site %s; one that does not answer takes half a minute"
+
+// examine examines a site from here.
+func (a *app) examine(ctx context.Context, name string, adapter *sites.Adapter) ([]form.Finding, error) {
+	done := a.meanwhile(examining, name)
+	found, err := adapters.Examine(ctx, name, adapter)
+	done()
+	switch {
+	case ctx.Err() != nil:
 		return nil, &interrupted{"nothing was changed"}
+	case err != nil:
+		return nil, err
 	}
-	return found, nil
+	forms := make([]form.Finding, len(found))
+	for i, f := range found {
+		forms[i] = form.Finding{Check: f.Check, Level: string(f.Level), Text: f.Text, Hint: f.Hint}
+	}
+	return forms, nil
 }
 
 // tellFindings prints what was found. What does not work is exit 1.

@@ -13,7 +13,7 @@ func (a *app) sitesForecast() *cobra.Command {
 	flags := &forecastFlags{gap: defaultGap, leastRate: defaultLeastRate}
 	cmd := &cobra.Command{
 		Use:   "forecast SITE FILE.csv --unit UNIT",
-		Short: "Tell the service how fast data can be moved to a site, from measurements",
+		Short: "Update how fast data reach a site, from measurements",
 		Long: `Forecasts a measured series as berth forecast does and tells the service what it
 means for a site. Promises whose data would come too late are placed anew in
 their windows; where that cannot be, their owners are told. Run it whenever there
@@ -23,7 +23,7 @@ are new measurements.`,
 			if len(args) != 2 {
 				return usagef(cmd, "want SITE and FILE.csv, got %d words", len(args))
 			}
-			if flags.unit.name == "" {
+			if flags.unit.Name == "" {
 				return usagef(cmd, "--unit: missing; want what a value is, such as Mbit/s")
 			}
 			return nil
@@ -34,7 +34,7 @@ are new measurements.`,
 	f.SortFlags = false
 	f.StringVar(&flags.column, "column", "", "`NAME` of the column of values (needed if there are several besides the times)")
 	f.StringVar(&flags.time, "time", "", "`NAME` of the column of times")
-	f.Var(&rateOf{&flags.unit}, "unit", "what a value is, as berth forecast has it")
+	f.Var(&unitOfSeries{&flags.unit}, "unit", "what a value is, as berth forecast has it")
 	f.Var(&length{&flags.period, 1}, "period", "length of a period (default: the median distance of the measurements)")
 	f.Var(&forecasterList{&flags.models}, "model", "how to forecast (default "+defaultForecastModel+")")
 	f.Var(&factor{&flags.leastRate, false}, "least-rate", "MB/s that are moved at least, however low the forecast")
@@ -43,14 +43,15 @@ are new measurements.`,
 }
 
 func (a *app) sendForecast(cmd *cobra.Command, r *remote, site, path string, flags *forecastFlags) error {
-	data, file, err := a.measurements(path, flags)
+	data, err := a.measurements(path, flags)
 	if err != nil {
 		return err
 	}
-	regular, err := flags.resample(file, data.series[0])
+	series, err := data.Regular(data.Series[0], flags.period, flags.gap)
 	if err != nil {
 		return err
 	}
+	regular := regularSeries{Series: series}
 	entry, _ := forecast.ModelNamed(defaultForecastModel)
 	switch len(flags.models) {
 	case 0:
@@ -60,7 +61,7 @@ func (a *app) sendForecast(cmd *cobra.Command, r *remote, site, path string, fla
 		return usagef(cmd, "--model: %d models; want one", len(flags.models))
 	}
 	fit := entry.New(regular.context()).Fit(regular.Values)
-	volumes := flags.unit.link(regular.Period, flags.leastRate).Volumes(fit.From(regular.Values))
+	volumes := flags.unit.Link(regular.Period, flags.leastRate).Volumes(fit.From(regular.Values))
 	kilobytes := make([]int64, 0, len(volumes.Bytes))
 	for _, n := range volumes.Bytes {
 		kilobytes = append(kilobytes, n/1000)

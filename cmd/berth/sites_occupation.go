@@ -18,7 +18,7 @@ func (a *app) sitesOccupation() *cobra.Command {
 	var from, to moment
 	cmd := &cobra.Command{
 		Use:   "occupation NAME [--from T] [--to T]",
-		Short: "See what holds PEs of a site when: reservations, jobs, outages",
+		Short: "List what holds PEs of a site and when: reservations, jobs, outages",
 		Long: `Shows what holds PEs of a site, a week ahead if --to says nothing else. Whose it
 is only its owner and operators see.`,
 		Example: "  berth sites occupation cm5 --from today --to tomorrow",

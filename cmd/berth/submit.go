@@ -19,6 +19,7 @@ import (
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/hostlist"
 	"github.com/berth-hpc/berth/site/slurm"
+	"github.com/berth-hpc/berth/sites/adapters"
 )
 
 // submission is what berth submit was asked to do.
@@ -37,9 +38,13 @@ func (a *app) submitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit [--reservation ID | --npe N --duration D --deadline T] SCRIPT [ARG...] | -- COMMAND [ARG...]",
 		Short: "Reserve, and run a command or a batch script in the reservation",
-		Long: `Asks for a reservation, unless one is named, and hands in what is to be run there
-when it starts. At a Slurm site your own sbatch does that, under your name; at a
-local site the service runs it. No shell reads the words of a command.
+		Long: `Asks for a reservation, unless one is named, hands in what is to be run there, and
+returns. The site keeps it and runs it when the reservation starts, even days from
+now. At a Slurm site your own sbatch hands it in, under your name; at a local site
+the service does. No shell reads the words of a command.
+
+The output goes to a file in --dir, which is named once the task is handed in:
+berth-JOB.out at a local site, slurm-JOB.out at a Slurm site, or what --out says.
 
 A task at a local site gets the variables PATH, HOME, USER, LOGNAME, SHELL, LANG,
 LC_*, TZ and TMPDIR of your environment, and those that --env names; the site keeps
@@ -73,8 +78,8 @@ stays until its end: berth release gives the rest back.`,
 	f.StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	f.StringVar(&s.reservation, "reservation", "", "run it in the reservation of this `ID`")
 	f.StringVar(&s.task.Name, "name", "", "`NAME` of the job, for people")
-	f.StringVar(&s.task.Output, "out", "", "`FILE` for its output (default: the site's)")
-	f.StringVar(&s.task.ErrorOutput, "err", "", "`FILE` for its messages (default: the site's)")
+	f.StringVar(&s.task.Output, "out", "", "`FILE` for its output (default: berth-JOB.out or slurm-JOB.out)")
+	f.StringVar(&s.task.ErrorOutput, "err", "", "`FILE` for its messages (default: that of its output)")
 	f.StringVar(&s.task.Dir, "dir", "", "`DIR` to run it in (default: this one)")
 	f.StringSliceVar(&s.env, "env", nil, "hand on these environment variables too: `NAME[,NAME]`, where OMP_* is all that begin so, or all")
 	f.Var(&peList{&s.array}, "array", "run it once for each of these indices, such as 1-10")
@@ -129,7 +134,7 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 	if err != nil {
 		return err
 	}
-	made, err := a.real(ctx, c, &reservation, r.wait)
+	made, err := a.atSite(ctx, c, &reservation, r.wait)
 	if err != nil {
 		return err
 	}
@@ -151,7 +156,11 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 	if err != nil {
 		return err
 	}
+	output := outputFile(ctx, c, &reservation, where.Adapter, job, &s.task)
 	a.say("job %s runs in reservation %s from %s on", job, reservation.ID, localTime(reservation.Start))
+	if output != "" {
+		a.say("its output goes to %s", output)
+	}
 	var ended []form.TaskReport
 	if r.wait {
 		if ended, err = a.awaitTask(ctx, c, reservation.ID, job); err != nil {
@@ -164,9 +173,10 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 	if r.format == "json" {
 		err = printForm(a.stdout, struct {
 			Job         string            `json:"job"`
+			Output      string            `json:"output,omitempty"`
 			Reservation form.Reservation  `json:"reservation"`
 			Tasks       []form.TaskReport `json:"tasks,omitempty"`
-		}{job, reservation, ended})
+		}{job, output, reservation, ended})
 	} else {
 		err = a.show(fmt.Sprintf("job %s\n%s%s", job, describeReservation(&reservation), describeTasks(reservation.ID, ended)))
 	}
@@ -192,50 +202,73 @@ func (a *app) place(ctx context.Context, c *client.Client, r *remote, q *ask, s 
 	return *answer.Reservation, nil
 }
 
-// makingTime is how long a promise may take to become real at its site if
-// nothing keeps it from that, and lookEvery how often that is looked at.
-const (
-	makingTime = 20 * time.Second
-	lookEvery  = 200 * time.Millisecond
-)
+// lookEvery is how often a site is asked again for a reservation.
+const lookEvery = time.Second
 
-// real waits until the site has the reservation, and returns its name there. A
-// far promise is made real only shortly before its start; without --wait that is
-// too long.
-func (a *app) real(ctx context.Context, c *client.Client, reservation *form.Reservation, wait bool) (site.Name, error) {
-	limit := ctx
-	if !wait {
-		var cancel context.CancelFunc
-		limit, cancel = context.WithTimeout(ctx, makingTime)
-		defer cancel()
-	}
+// atSite has the site make the reservation now, however far away its start is, and
+// returns its name there. With --wait a site that is out of reach is waited for.
+func (a *app) atSite(ctx context.Context, c *client.Client, reservation *form.Reservation, wait bool) (site.Name, error) {
+	id := reservation.ID
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		if over(reservation) {
-			return "", berth.Errorf(berth.Conflict, "", "reservation %s is %s", reservation.ID, reservation.State)
+		made, err := c.Prepare(ctx, id, client.Action{})
+		if err == nil {
+			*reservation = made
+			return site.Name(made.Sites[0].Name), nil
 		}
-		for _, m := range reservation.Sites {
-			if m.Made {
-				return site.Name(m.Name), nil
+		if coded, is := errors.AsType[*berth.Error](err); !wait || !is || coded.Code != berth.Unavailable {
+			if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+				return "", &interrupted{"reservation " + id + " stays"}
 			}
+			return "", fmt.Errorf("nothing was handed in; reservation %s stays, so try again with --reservation %s: %w", id, id, err)
 		}
 		select {
 		case <-tick.C:
-		case <-limit.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return "", &interrupted{"reservation " + reservation.ID + " stays"}
-			}
-			return "", fmt.Errorf("%s does not have reservation %s yet, a far promise gets there shortly before its start; then: berth submit --reservation %s …: %w",
-				orDash(reservation.Site), reservation.ID, reservation.ID, context.DeadlineExceeded)
+		case <-ctx.Done():
+			return "", &interrupted{"reservation " + id + " stays"}
 		}
-		now, err := c.Get(ctx, reservation.ID)
-		if err != nil {
-			return "", err
-		}
-		*reservation = now
 	}
 }
+
+// outputFile returns where a task writes its output; empty if that is unknown.
+func outputFile(ctx context.Context, c *client.Client, r *form.Reservation, adapter, job string, task *form.Task) string {
+	if adapter == "slurm" {
+		switch {
+		case task.Output != "":
+			return inDir(task.Dir, task.Output)
+		case saysOutput.MatchString(task.Script):
+			return "" // the script names it
+		case !task.Array.Empty():
+			return inDir(task.Dir, "slurm-"+job+"_*.out")
+		default:
+			return inDir(task.Dir, "slurm-"+job+".out")
+		}
+	}
+	tasks, err := c.Tasks(ctx, r.ID)
+	if err != nil {
+		return "" // it was handed in all the same
+	}
+	for i := range tasks.Tasks {
+		switch t := &tasks.Tasks[i]; job {
+		case t.Job:
+			return t.Output
+		case t.Array: // of the first index, as an example
+			return strings.Replace(t.Output, t.Job, job+"_*", 1)
+		}
+	}
+	return ""
+}
+
+func inDir(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// saysOutput matches a script that says itself where its output goes.
+var saysOutput = regexp.MustCompile(`(?m)^#SBATCH\s+(-o|--output)\b`)
 
 // saysWhere matches a script that says itself on what it runs.
 var saysWhere = regexp.MustCompile(`(?m)^#SBATCH\s+(-[nNc]|--(nodes|ntasks|ntasks-per-\w+|cpus-per-\w+|exclusive|nodelist|gpus)\b)`)
@@ -255,7 +288,7 @@ func sbatch(ctx context.Context, r *form.Reservation, name site.Name, task *form
 		ID: r.ID, Site: r.Site, Reservation: name, Start: berth.Time(r.Start), End: berth.Time(r.End), Deadline: berth.Time(r.Deadline),
 		Nodes: hostlist.Fold(r.Nodes),
 	}
-	job, err := slurm.NewClient(slurm.Options{Site: r.Site, Conf: os.Getenv(slurmConf)}).Submit(ctx, site.Task{
+	job, err := slurm.NewClient(slurm.Options{Site: r.Site, Conf: os.Getenv(adapters.SlurmConf)}).Submit(ctx, site.Task{
 		Key: task.Key, Name: task.Name, Reservation: name, Partition: r.Partition,
 		Command: task.Command, Script: task.Script, Args: task.Args, Dir: task.Dir, Env: task.Env, Variables: variables,
 		Output: task.Output, ErrorOutput: task.ErrorOutput, Array: task.Array,

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
 )
 
 // tokenCommand returns berth token.
 func (a *app) tokenCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "token", Short: "Make, list and revoke tokens, for operators"}
+	cmd := &cobra.Command{Use: "token", Short: "Create, list and revoke tokens, for operators"}
 	cmd.AddCommand(a.tokenAdd(), a.tokenList(), a.tokenRevoke())
 	return cmd
 }
@@ -18,34 +21,46 @@ var roles = []string{"viewer", "user", "operator"}
 
 func (a *app) tokenAdd() *cobra.Command {
 	var r *remote
-	role, note := "user", ""
+	wanted := client.NewToken{Role: "user"}
 	cmd := &cobra.Command{
 		Use:   "add USER",
-		Short: "Make a token and print it; it cannot be had again",
+		Short: "Create a token and print it, once",
 		Long: `Makes a token for a user and prints it to stdout. A viewer looks at what is taken
 when, without names; a user asks for reservations and does everything with his
-own; an operator does everything with everybody's.`,
-		Example: "  berth token add alice\n  berth token add wall --role viewer --note \"the screen in the hall\"",
-		Args:    one("USER"),
+own; an operator does everything with everybody's. With --expires the token is worthless
+from then on; with --sites it lets see and use these sites alone.`,
+		Example: "  berth token add alice\n  berth token add wall --role viewer --note \"the screen in the hall\"\n" +
+			"  berth token add course --expires 30d --sites cm5",
+		Args: one("USER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
 				return err
 			}
 			defer stop()
-			t, err := c.AddToken(ctx, args[0], role, note)
+			wanted.User = args[0]
+			if wanted.Expires, err = expiry(wanted.Expires); err != nil {
+				return err
+			}
+			t, err := c.AddToken(ctx, wanted)
 			switch {
 			case err != nil:
 				return err
 			case r.format == "json":
 				return printForm(a.stdout, &t)
 			}
-			a.say("token %s of %s, %s:", t.ID, t.User, t.Role)
+			until := ""
+			if t.Expires != 0 {
+				until = ", until " + localTime(t.Expires)
+			}
+			a.say("token %s of %s, %s%s:", t.ID, t.User, t.Role, until)
 			return a.show(t.Secret + "\n")
 		},
 	}
-	cmd.Flags().Var(&choice{&role, "role", roles}, "role", "what it is good for: viewer, user, operator")
-	cmd.Flags().StringVar(&note, "note", "", "what it is for (`TEXT`), for people")
+	cmd.Flags().Var(&choice{&wanted.Role, "role", roles}, "role", "what it is good for: viewer, user, operator")
+	cmd.Flags().StringVar(&wanted.Note, "note", "", "what it is for (`TEXT`), for people")
+	cmd.Flags().StringVar(&wanted.Expires, "expires", "", "from when on it is worthless (`WHEN`): a length of time such as 30d, or a time with its zone (default never)")
+	cmd.Flags().StringSliceVar(&wanted.Sites, "sites", nil, "the only sites that it lets see and use (`NAME`s, with commas; default all)")
 	complete(cmd, "role", roles)
 	r = remoteFlags(cmd)
 	return cmd
@@ -71,9 +86,9 @@ func (a *app) tokenList() *cobra.Command {
 				return tokenRows(a.stdout, tokens)
 			}
 			out := newTable("tokens")
-			out.AppendHeader(table.Row{"id", "user", "role", "created", "note"})
+			out.AppendHeader(table.Row{"id", "user", "role", "created", "expires", "sites", "note"})
 			for _, t := range tokens {
-				out.AppendRow(table.Row{t.ID, t.User, t.Role, localTime(t.Created), orDash(t.Note)})
+				out.AppendRow(table.Row{t.ID, t.User, t.Role, localTime(t.Created), localTime(t.Expires), orDash(strings.Join(t.Sites, ",")), orDash(t.Note)})
 			}
 			return a.show(out.Render() + "\n")
 		},
@@ -85,7 +100,7 @@ func (a *app) tokenList() *cobra.Command {
 func (a *app) tokenRevoke() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "Make a token worthless", Args: one("ID of a token, as berth token list has them"),
+		Use: "revoke ID", Short: "Revoke a token", Args: one("ID of a token, as berth token list has them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/internal/nearest"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // The kinds of flag value. Each parses strictly and says what would have been
@@ -145,18 +147,15 @@ func parseLength(text string) (berth.Duration, error) {
 
 // failures are means of how long a node works and of how long its repair takes,
 // and its size.
-type failures struct {
-	mtbf, mttr berth.Duration
-	pes        berth.Count // 0 if there are to be no failures
-}
+type failures struct{ value *workload.Failures }
 
 func (f *failures) Type() string { return "D,D[,N]" }
 
 func (f *failures) String() string {
-	if f.pes == 0 {
+	if f.value == nil || f.value.PEs == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d,%d,%d", f.mtbf, f.mttr, f.pes)
+	return fmt.Sprintf("%d,%d,%d", f.value.MTBF, f.value.MTTR, f.value.PEs)
 }
 
 func (f *failures) Set(text string) error {
@@ -164,18 +163,18 @@ func (f *failures) Set(text string) error {
 	if len(fields) < 2 || len(fields) > 3 {
 		return fmt.Errorf("%q; want MTBF,MTTR or MTBF,MTTR,PEs, such as 30d,4h,16", text)
 	}
-	set := failures{pes: 1}
-	for i, mean := range []*berth.Duration{&set.mtbf, &set.mttr} {
+	set := workload.Failures{PEs: 1}
+	for i, mean := range []*berth.Duration{&set.MTBF, &set.MTTR} {
 		if err := (&length{mean, 1}).Set(fields[i]); err != nil {
 			return err
 		}
 	}
 	if len(fields) == 3 {
-		if err := (&whole[berth.Count]{&set.pes, 1, berth.MaxPEs}).Set(fields[2]); err != nil {
+		if err := (&whole[berth.Count]{&set.PEs, 1, berth.MaxPEs}).Set(fields[2]); err != nil {
 			return err
 		}
 	}
-	*f = set
+	*f.value = set
 	return nil
 }
 
@@ -197,7 +196,7 @@ func (c *choice) String() string {
 
 func (c *choice) Set(text string) error {
 	if !slices.Contains(c.names, text) {
-		return errors.New(unknown(c.what, text, c.names))
+		return errors.New(nearest.Unknown(c.what, text, c.names))
 	}
 	*c.value = text
 	return nil
@@ -237,7 +236,7 @@ func (l *list) Set(text string) error {
 		case l.all != "" && name == l.all:
 			return fmt.Errorf("%q already stands for every %s; want it alone", l.all, l.what)
 		case !slices.Contains(l.names, name):
-			return errors.New(unknown(l.what, name, known))
+			return errors.New(nearest.Unknown(l.what, name, known))
 		case slices.Contains(chosen, name):
 			return fmt.Errorf("%s %q stands there twice", l.what, name)
 		}

@@ -12,7 +12,7 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print which build this is",
+		Short: "Print the version of this build",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.stdout, "berth", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)

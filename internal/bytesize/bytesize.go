@@ -19,21 +19,31 @@ var units = map[string]int64{
 // 10^6 bytes, rounded down: what is there is not overstated. Errors are of code
 // Invalid without a field. The result is at least 1 and below
 // berth.MaxMegabytes.
-func Offered(text string) (int64, error) { return read(text, false) }
+func Offered(text string) (int64, error) { return read(text, 1e6, false, megabytes) }
 
 // Needed is Offered for what somebody needs: rounded up.
-func Needed(text string) (int64, error) { return read(text, true) }
+func Needed(text string) (int64, error) { return read(text, 1e6, true, megabytes) }
 
-func read(text string, up bool) (int64, error) {
+// Bytes reads an amount such as "1MiB" into bytes, rounded down. The result is at
+// least 1 and below 2^42.
+func Bytes(text string) (int64, error) {
+	return read(text, 1, false, "want at least a byte and less than 2^42 bytes")
+}
+
+const megabytes = "want at least 1MB and less than 2^42 MB"
+
+const wantUnit = "want a size with its unit, such as 64GiB or 1.5 TB; units are MB, GB, TB, PB (powers of 1000) and MiB, GiB, TiB, PiB (powers of 1024)"
+
+// read reads an amount as a multiple of so many bytes; bounds says which are possible.
+func read(text string, of int64, up bool, bounds string) (int64, error) {
 	amount, unit, ok := Split(text)
 	bytes, known := units[unit]
 	if !ok || !known {
-		return 0, berth.Errorf(berth.Invalid, "",
-			"want a size with its unit, such as 64GiB or 1.5 TB; units are MB, GB, TB, PB (powers of 1000) and MiB, GiB, TiB, PiB (powers of 1024)")
+		return 0, berth.Errorf(berth.Invalid, "", wantUnit)
 	}
-	n, ok := Scaled(amount, bytes, 1e6, up)
+	n, ok := Scaled(amount, bytes, of, up)
 	if !ok || n < 1 || n >= berth.MaxMegabytes {
-		return 0, berth.Errorf(berth.Invalid, "", "want at least 1MB and less than 2^42 MB")
+		return 0, berth.Errorf(berth.Invalid, "", "%s", bounds)
 	}
 	return n, nil
 }

@@ -17,10 +17,11 @@ var table = []room{
 	{path: "internal/lint", imports: []string{"internal/source"}},
 	{path: "internal/mutants", imports: []string{"internal/source"}},
 	{path: "internal/nearest", pure: true},
-	{path: "internal/wholefile"},
+	{path: "internal/wholefile", imports: []string{"."}},
 	{path: "internal/hpctime", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
-	{path: "internal/realdata"}, // imported by tests only
+	{path: "internal/realdata"},   // imported by tests only
+	{path: "internal/withparent"}, // imported by tests only
 	{path: "internal/pen"},
 	{path: "internal/plot", imports: []string{".", "internal/pen"}},
 	{path: "internal/bitset", pure: true, imports: []string{"."}},
@@ -45,24 +46,27 @@ var table = []room{
 	{path: "forecast", pure: true, imports: []string{"."}},
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
-	{path: "workload", imports: []string{".", "workflow", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
+	{path: "workload", imports: []string{".", "workflow", "forecast", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "site/hostlist", pure: true, imports: []string{"."}},
-	{path: "sites", imports: []string{".", "site/hostlist", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
+	{path: "sites", imports: []string{".", "policy", "site/hostlist", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "site", imports: []string{".", "site/hostlist"}},
 	{path: "site/sitetest", imports: []string{".", "site"}}, // imported by tests only
 	{path: "site/fake", imports: []string{".", "site"}},
 	{path: "site/local", imports: []string{".", "internal/wholefile", "site", "site/hostlist"}},
-	{path: "site/slurm", imports: []string{".", "internal/hpctime", "site", "site/hostlist"}},
+	{path: "site/slurm", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "site/hostlist"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
-	{path: "service", imports: []string{".", "check", "engine", "engine/change", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
+	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
+	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
-	{path: "api", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},
+	{path: "api", imports: []string{".", "policy", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/cputime"},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "engine/change", "workload", "measure"}},
+	{path: "planning", imports: []string{".", "calendar", "workflow", "workload", "sim"}},
+	{path: "scenario", imports: []string{".", "calendar", "policy", "engine", "workload", "measure", "sim", "sites", "internal/nearest"}},
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
 	{path: "reproduce", imports: []string{
@@ -70,8 +74,8 @@ var table = []room{
 	}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "sites", "reproduce", "lab", "journal", "journal/sqlite",
-		"site", "site/hostlist", "site/local", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
+		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/sqlite",
+		"site", "site/hostlist", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
 }
@@ -93,7 +97,7 @@ var seeded = []string{
 
 // repeatable lists rooms that are not pure, but whose output is a function of
 // their input, so the order of no map may matter.
-var repeatable = []string{"workload", "sim", "reproduce", "lab", "internal/plot", "internal/chart"}
+var repeatable = []string{"workload", "sim", "planning", "scenario", "reproduce", "lab", "internal/plot", "internal/chart"}
 
 // unordered lists functions that iterate over a map in the order of the map.
 var unordered = []exception{

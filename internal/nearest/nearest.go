@@ -2,7 +2,10 @@
 // names of its own.
 package nearest
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // longest is the most bytes of a word for which a name is looked for: more than any
 // name has, so that nothing long costs anything.
@@ -56,4 +59,41 @@ func distance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
+}
+
+// Completed is Of, but a word that begins exactly one name is near to it too.
+func Completed(word string, names []string) (string, bool) {
+	if name, ok := Of(word, names); ok {
+		return name, true
+	}
+	found, begun := "", 0
+	for _, name := range names {
+		if strings.HasPrefix(name, strings.ToLower(word)) {
+			found = name
+			begun++
+		}
+	}
+	if word == "" || begun != 1 {
+		return "", false
+	}
+	return found, true
+}
+
+// Unknown says that a word is none of the names of something: the nearest one, and
+// all of them.
+func Unknown(what, word string, names []string) string {
+	hint := ""
+	if name, ok := Completed(word, names); ok {
+		hint = " (did you mean " + name + "?)"
+	}
+	return "unknown " + what + " " + strconv.Quote(word) + hint + "; want " + OneOf(names)
+}
+
+// OneOf lists names as a choice: a, b or c.
+func OneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

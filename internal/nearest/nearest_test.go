@@ -31,3 +31,20 @@ func TestNothingIsCloseToLongWords(t *testing.T) {
 		t.Errorf("65 bytes: %q, want none", got)
 	}
 }
+
+func TestUnknownNamesWhatWasMeantAndAllThereIs(t *testing.T) {
+	names := []string{"first-fit", "pe-worst", "pe-best"}
+	for word, want := range map[string]string{
+		"pe-wrost": `unknown policy "pe-wrost" (did you mean pe-worst?); want first-fit, pe-worst or pe-best`,
+		"First":    `unknown policy "First" (did you mean first-fit?); want first-fit, pe-worst or pe-best`,
+		"pe-":      `unknown policy "pe-"; want first-fit, pe-worst or pe-best`,
+		"":         `unknown policy ""; want first-fit, pe-worst or pe-best`,
+	} {
+		if got := nearest.Unknown("policy", word, names); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	if got := nearest.OneOf([]string{"a"}); got != "a" {
+		t.Errorf("%q, want the only one", got)
+	}
+}

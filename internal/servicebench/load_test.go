@@ -22,6 +22,7 @@ import (
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -178,7 +179,7 @@ func speak(t *testing.T, h *service.Host, clients int) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, _, err := tokens.Add("ann", service.User, "", h.Now())
+	secret, _, err := tokens.Add(token.Wanted{User: "ann", Role: service.User}, h.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func speak(t *testing.T, h *service.Host, clients int) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.Server(api.New(api.Options{Service: h, Tokens: tokens, Rates: map[service.Role]api.Rate{service.User: {}}}))
+	server := api.Server(api.New(api.Options{Service: h, Tokens: tokens, Limits: policy.Limits{{Name: policy.LimitRate, Value: policy.NoLimit}}}))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}

@@ -101,7 +101,7 @@ func (p *Plan) validate(o *Options) error {
 	case o.Shard.N > len(p.Cells):
 		return berth.Errorf(berth.Invalid, "shard", "%s; there are only %d measurements to divide", o.Shard, len(p.Cells))
 	case !o.Shard.whole() && o.File == "":
-		return berth.Errorf(berth.Invalid, "shard", "%s; what it measures must be kept in a file", o.Shard)
+		return berth.Errorf(berth.Invalid, "shard", "%s measures a part; want --cells FILE too, which keeps it", o.Shard)
 	}
 	return nil
 }

@@ -275,7 +275,7 @@ func TestOptions(t *testing.T) {
 		o     Options
 	}{
 		"nothing to measure": {"sweep", squares(0, nil), Options{}},
-		"kept in a file":     {"shard", squares(5, some), Options{Shard: Shard{1, 2}}},
+		"want --cells FILE":  {"shard", squares(5, some), Options{Shard: Shard{1, 2}}},
 		"only 5":             {"shard", squares(5, some), Options{Shard: Shard{1, 6}, File: "x"}},
 		"want I/N":           {"shard", squares(5, some), Options{Shard: Shard{3, 2}, File: "x"}},
 		"no shard besides":   {"merge", squares(5, some), Options{Shard: Shard{1, 2}, From: []string{"x"}}},

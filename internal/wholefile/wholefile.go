@@ -1,5 +1,6 @@
-// Package wholefile replaces files whole: a reader sees the old content or the new,
-// also after a crash or a loss of power. It locks nothing.
+// Package wholefile replaces files whole: a reader sees the old content or the new. What
+// Write writes is so after a crash or a loss of power too; what an Output does, which is
+// written bit by bit, is cheap. It locks nothing.
 package wholefile
 
 import (

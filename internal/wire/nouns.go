@@ -25,6 +25,11 @@ func Request(c *Coder, r *berth.Request) {
 	Name(c, 10, &r.Pool)
 	Int(c, 11, &r.Hold)
 	Int(c, 12, &r.NoShow)
+	Name(c, 13, &r.Role)
+	List(c, 14, &r.Sites, func(c *Coder, name *string) {
+		Name(c, 1, name)
+		c.End()
+	})
 	c.End()
 }
 
@@ -175,6 +180,16 @@ func Refusal(c *Coder, r *berth.Refusal) {
 	Int(c, 4, &r.Limit)
 	Int(c, 5, &r.Possible)
 	Pointer(c, 6, &r.Nearest, Nearest)
+	Pointer(c, 7, &r.Exceeded, Exceeded)
+	c.End()
+}
+
+// Exceeded is the form of a limit that a request would exceed.
+func Exceeded(c *Coder, x *berth.Exceeded) {
+	Name(c, 1, &x.Limit)
+	Int(c, 2, &x.Allowed)
+	Int(c, 3, &x.Asked)
+	Int(c, 4, &x.Frees)
 	c.End()
 }
 

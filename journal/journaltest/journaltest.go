@@ -59,6 +59,7 @@ func Run(t *testing.T, a Adapter) {
 		{"damage is found, told and cut", testDamage},
 		{"a full disk loses nothing", testFull},
 		{"a failed sync answers nobody", testFailedSync},
+		{"a failing operation loses nothing", testFaults},
 		{"loss of power keeps what was acknowledged", testLoss},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, a) })

@@ -158,6 +158,15 @@ func testCompact(t *testing.T, a Adapter) {
 	appended(t, s, more)
 	records = append(records, more...)
 	expect(4500)
+	// The snapshot with which the chain begins stays, whatever is saved later.
+	for i := range 4 {
+		if err := s.SaveSnapshot(t.Context(), records[4600+100*i].Position(), []byte("later")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.Snapshot(t.Context(), 4500); err != nil || got.Number != 4500 || string(got.Data) != "state" {
+		t.Errorf("the chain begins after 4500, its snapshot is that of %d with %q, %v", got.Number, got.Data, err)
+	}
 	// Everything may go, and the chain goes on.
 	if err := s.SaveSnapshot(t.Context(), lastOf(records), []byte("all")); err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.Int(c, 8, &e.From)
 	wire.Pointer(c, 9, &e.Forecast, wire.Forecast)
 	wire.Name(c, 10, &e.Name)
+	wire.Name(c, 11, &e.Role)
 	c.End()
 }
 

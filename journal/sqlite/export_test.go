@@ -1,5 +1,48 @@
 package sqlite
 
+import (
+	"context"
+	"os"
+
+	"github.com/berth-hpc/berth/journal"
+)
+
 // Unsynced are options that answer before the sync, for the tests that must
 // find it out.
 func Unsynced(vfs, synchronous string) Options { return Options{VFS: vfs, synchronous: synchronous} }
+
+// MarkName is the file with the mark.
+const MarkName = markName
+
+// MarkFirst is a journal that writes the mark before what it marks.
+type MarkFirst struct{ *Store }
+
+// Append writes the mark first.
+func (m MarkFirst) Append(ctx context.Context, records ...journal.Record) error {
+	if len(records) > 0 {
+		if err := writeMark(m.mark, records[len(records)-1].Position()); err != nil {
+			return err
+		}
+	}
+	return m.Store.Append(ctx, records...)
+}
+
+// WithoutMark answers before the mark is written: it lets a journal write it elsewhere.
+func WithoutMark(s *Store, elsewhere *os.File) { s.mark = elsewhere }
+
+// RowFirst is a journal that says that a snapshot is there before its parts are.
+type RowFirst struct{ *Store }
+
+// SaveSnapshot writes the row first.
+func (r RowFirst) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
+	sum := sumOf(at)
+	sum.Write(data)
+	err := r.write(ctx, "save a snapshot", 0, "INSERT OR REPLACE INTO snapshot (number, hash, size, sum) VALUES (?, ?, ?, ?)",
+		int64(at.Number), at.Hash[:], len(data), sum.Sum(nil))
+	for part := 0; err == nil && part*partBytes < len(data); part++ {
+		piece := data[part*partBytes : min((part+1)*partBytes, len(data))]
+		err = r.write(ctx, "save a snapshot", len(piece), "INSERT OR REPLACE INTO part (snapshot, number, data) VALUES (?, ?, ?)",
+			int64(at.Number), part, piece)
+	}
+	return err
+}

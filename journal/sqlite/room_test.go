@@ -1,14 +1,19 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/journaltest"
 	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/journal/sqlite/lossy"
 )
 
 // long returns an open journal of 10 MB, with a snapshot after its last record.
@@ -33,15 +38,10 @@ func long(t *testing.T) (s *sqlite.Store, dir string, last journal.Position) {
 	return s, dir, last
 }
 
-func TestCompactionAndShrinkingGiveRoomBack(t *testing.T) {
-	s, _, last := long(t)
-	before, err := s.Size()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.Compact(t.Context(), last.Number), s.Shrink(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+// gaveBack fails the test unless a journal has become a twentieth of what it was, goes
+// on from its last record, and has its snapshot.
+func gaveBack(t *testing.T, s *sqlite.Store, before int64, last journal.Position) {
+	t.Helper()
 	after, err := s.Size()
 	if err != nil || after > before/20 {
 		t.Errorf("%d bytes before and %d after, %v; want a twentieth at most", before, after, err)
@@ -55,6 +55,145 @@ func TestCompactionAndShrinkingGiveRoomBack(t *testing.T) {
 	}
 	if snapshot, err := s.Snapshot(t.Context(), last.Number); err != nil || string(snapshot.Data) != "all" {
 		t.Errorf("the snapshot is %q, %v", snapshot.Data, err)
+	}
+}
+
+func TestCompactionGivesRoomBack(t *testing.T) {
+	s, dir, last := long(t)
+	if err := s.Close(); err != nil { // which empties its log
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(dir, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	before, err := s.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Compact(t.Context(), last.Number); err != nil {
+		t.Fatal(err)
+	}
+	// The log stays as large as it was, and is used again.
+	if info, err := os.Stat(filepath.Join(dir, "journal.db")); err != nil || info.Size() > before/20 {
+		t.Errorf("the database has %d bytes, %v, of %d before", info.Size(), err, before)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = sqlite.Open(dir, sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	gaveBack(t, s, before, last)
+}
+
+// A journal of a program that could not move pages is compacted, and Shrink makes it one
+// that gives its room back from then on.
+func TestShrinkingAJournalOfFixedPages(t *testing.T) {
+	s, dir, last := long(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{"PRAGMA journal_mode=DELETE", "PRAGMA auto_vacuum=NONE", "VACUUM", "PRAGMA journal_mode=WAL"} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = sqlite.Open(dir, sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	before, err := s.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Compact(t.Context(), last.Number); err != nil {
+		t.Fatal(err)
+	}
+	if size, err := s.Size(); err != nil || size < before {
+		t.Errorf("%d bytes of %d are left, %v; the pages of the test can be moved", size, before, err)
+	}
+	if err := s.Shrink(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gaveBack(t, s, before, last)
+	var mode int
+	if db, err = sql.Open("sqlite", filepath.Join(dir, "journal.db")); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(t.Context(), "PRAGMA auto_vacuum").Scan(&mode); err != nil || mode != 2 {
+		t.Errorf("auto_vacuum is %d, %v; want 2, incremental", mode, err)
+	}
+}
+
+// A slice of a compaction is small however much there is to drop, records of a megabyte
+// and snapshots of many: an append that meets one waits for little. It is counted in what
+// is written and synced, which does not depend on the machine.
+func TestACompactionHoldsUpAppendsByASliceAtMost(t *testing.T) {
+	disk, err := lossy.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(t.TempDir(), sqlite.Options{VFS: disk.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(s.Close(), disk.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	records := journaltest.Records(journal.Position{}, 6000, rand.New(rand.NewPCG(4, 4)))
+	records[2000].Event = make([]byte, 3<<20)
+	var last journal.Position
+	for i := range records {
+		last = records[i].Seal(last)
+	}
+	for batch := range slices.Chunk(records, 500) {
+		if err := s.Append(t.Context(), batch...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, at := range []int{3000, 4500, 6000} {
+		if err := s.SaveSnapshot(t.Context(), records[at-1].Position(), make([]byte, 4<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compacted, upTo := make(chan error), last.Number
+	go func() { compacted <- s.Compact(t.Context(), upTo) }()
+	// An append waits for the rest of a slice, and for a checkpoint of a thousand pages.
+	const bound = 1500
+	worst, appends := 0, 0
+	for going := true; going; appends++ {
+		select {
+		case err := <-compacted:
+			if err != nil {
+				t.Fatal(err)
+			}
+			going = false
+		default:
+		}
+		before := disk.Ops()
+		record := typical(last, 1)
+		if err := s.Append(t.Context(), record...); err != nil {
+			t.Fatal(err)
+		}
+		last = record[0].Position()
+		worst = max(worst, disk.Ops()-before)
+	}
+	t.Logf("%d appends beside it, the worst with %d operations on the disk", appends, worst)
+	if worst > bound || appends < 20 {
+		t.Errorf("an append waited for %d operations on the disk, want %d at most; %d appends were made meanwhile", worst, bound, appends)
 	}
 }
 

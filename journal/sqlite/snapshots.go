@@ -16,7 +16,8 @@ import (
 // own, so that appends wait for one part at most, a few milliseconds.
 const partBytes = 512 << 10
 
-// kept is how many snapshots are kept: the newest, and one to fall back on.
+// kept is how many snapshots are kept beside the one where the chain begins: the
+// newest, and one to fall back on.
 const kept = 2
 
 // sumOf begins the checksum of a snapshot, with its place.
@@ -28,7 +29,8 @@ func sumOf(at journal.Position) hash.Hash {
 }
 
 // SaveSnapshot writes the parts, one after the other between appends, and at
-// last the row that makes them a snapshot. It drops all but the two newest.
+// last the row that makes them a snapshot. It drops all but the two newest, this one,
+// and the one where the chain begins: what follows it is decided again from there.
 func (s *Store) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
 	sum := sumOf(at)
 	sum.Write(data)
@@ -56,7 +58,7 @@ func (s *Store) SaveSnapshot(ctx context.Context, at journal.Position, data []by
 	if err != nil {
 		return err
 	}
-	return s.prune(ctx)
+	return s.prune(ctx, at.Number)
 }
 
 // expect says whether a snapshot is there already, and refuses one of a place
@@ -105,13 +107,21 @@ func (s *Store) write(ctx context.Context, doing string, size int, query string,
 	})
 }
 
-// prune drops all snapshots but the newest, and parts that belong to none.
-func (s *Store) prune(ctx context.Context) error {
+// prune drops all snapshots but the newest, the one just saved and the one where the
+// chain begins, and parts that belong to none.
+func (s *Store) prune(ctx context.Context, saved uint64) error {
 	rows, err := s.snapshots(1<<63 - 1)
 	if err != nil {
 		return err
 	}
+	anchor, err := s.readAnchor()
+	if err != nil {
+		return err
+	}
 	for _, row := range rows[min(len(rows), kept):] {
+		if n := row.at.Number; n == saved || n == anchor.Number {
+			continue
+		}
 		if err := s.drop(ctx, row.at.Number); err != nil {
 			return err
 		}
@@ -137,21 +147,17 @@ func (s *Store) drop(ctx context.Context, number uint64) error {
 	if err := s.write(ctx, "drop a snapshot", 0, "DELETE FROM snapshot WHERE number = ?", int64(number)); err != nil {
 		return err
 	}
-	for {
+	return s.slices(ctx, func() (bool, error) {
 		var part int64
 		err := s.reading.QueryRowContext(context.Background(), "SELECT number FROM part WHERE snapshot = ? LIMIT 1", int64(number)).Scan(&part)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil
+			return false, nil
 		}
 		if err != nil {
-			return s.world("drop a snapshot", err)
+			return false, s.world("drop a snapshot", err)
 		}
-		err = s.write(ctx, "drop a snapshot", 0, `DELETE FROM part WHERE rowid IN
-			(SELECT rowid FROM part WHERE snapshot = ? LIMIT 8)`, int64(number))
-		if err != nil {
-			return err
-		}
-	}
+		return true, s.write(ctx, "drop a snapshot", 0, "DELETE FROM part WHERE snapshot = ? AND number = ?", int64(number), part)
+	})
 }
 
 // saved is a row of the table of snapshots.
@@ -274,50 +280,4 @@ func (s *Store) parts(snapshot uint64, visit func([]byte)) error {
 		return s.world("read a snapshot", err)
 	}
 	return nil
-}
-
-// Compact moves the anchor, which is where the chain begins from then on, and
-// then deletes what lies before it, some at a time. What it does not come to is
-// deleted by the next call.
-func (s *Store) Compact(ctx context.Context, upTo uint64) error {
-	rows, err := s.snapshots(upTo)
-	if err != nil {
-		return err
-	}
-	if len(rows) == 0 || rows[0].at.Number != upTo {
-		return berth.Errorf(berth.Conflict, "number", "there is no snapshot of record %d to begin with", upTo)
-	}
-	damage, err := s.load(&rows[0], nil)
-	if err != nil {
-		return err
-	}
-	if damage != nil {
-		return berth.Errorf(berth.Conflict, "number", "the snapshot of record %d is damaged; the records before it are needed", upTo)
-	}
-	at := rows[0].at
-	err = s.write(ctx, "compact", 0, `INSERT INTO anchor (only, number, hash) VALUES (1, ?, ?)
-		ON CONFLICT (only) DO UPDATE SET number = excluded.number, hash = excluded.hash WHERE excluded.number > anchor.number`,
-		int64(at.Number), at.Hash[:])
-	if err != nil {
-		return err
-	}
-	for _, row := range rows[1:] {
-		if err := s.drop(ctx, row.at.Number); err != nil {
-			return err
-		}
-	}
-	for {
-		var first int64
-		err := s.reading.QueryRowContext(context.Background(), "SELECT number FROM record ORDER BY number LIMIT 1").Scan(&first)
-		if errors.Is(err, sql.ErrNoRows) || err == nil && uint64(first) > at.Number {
-			return nil
-		}
-		if err != nil {
-			return s.world("compact", err)
-		}
-		err = s.write(ctx, "compact", 0, "DELETE FROM record WHERE number < ? AND number <= ?", first+4096, int64(at.Number))
-		if err != nil {
-			return err
-		}
-	}
 }

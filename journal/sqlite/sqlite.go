@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	lib "modernc.org/sqlite/lib"
 
@@ -93,12 +94,11 @@ type Store struct {
 
 	unsure bool // a transaction failed: last must be read again; with the turn
 	grown  int  // bytes written since the last checkpoint, about; with the turn
+
+	appends atomic.Bool // somebody has appended
 }
 
-var (
-	_ journal.Store     = (*Store)(nil)
-	_ journal.Compactor = (*Store)(nil)
-)
+var _ journal.Store = (*Store)(nil)
 
 // Open opens the journal in a directory, and makes both if they are not there
 // and it may write. A journal that has lost what was acknowledged is a
@@ -333,7 +333,7 @@ func (s *Store) connect() error {
 		// A checkpoint is ours to begin, so that its failure is not taken for
 		// one of the commit before it.
 		s.writing, err = s.pool("mode=rwc", "_journal_mode=WAL", "_synchronous="+synchronous, "_txlock=immediate",
-			"_pragma=wal_autocheckpoint(0)")
+			"_auto_vacuum=INCREMENTAL", "_pragma=wal_autocheckpoint(0)", fmt.Sprintf("_pragma=journal_size_limit(%d)", checkpointAfter))
 		if err != nil {
 			return err
 		}

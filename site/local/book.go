@@ -146,9 +146,10 @@ func (s *Site) put(want *site.Reservation, b *booking) (site.Outcome, error) {
 			b.Cores = have.Cores
 			break
 		}
+		b.Counted = true
 		cores, ok := s.table.choose(b, want.Cores)
-		if !ok {
-			return refused(berth.NoCapacity, "too few cores are free"), nil
+		if !ok { // any as many, for which others move
+			cores = berth.NewPESet(berth.Run{Lo: 0, Hi: berth.PE(min(want.Cores, berth.Count(len(s.cpus))))})
 		}
 		b.Cores = cores
 	case want.Nodes == 1:
@@ -156,22 +157,27 @@ func (s *Site) put(want *site.Reservation, b *booking) (site.Outcome, error) {
 	default:
 		b.Cores = s.wanted(want.Shares)
 	}
-	if !s.table.fits(b) {
-		return refused(berth.NoCapacity, "cores are booked by another"), nil
+	all, ok := s.table.fit(b)
+	if !ok || want.Cores > b.Cores.Count() {
+		return refused(berth.NoCapacity, "too few cores are free"), nil
 	}
-	if err := s.write(b); err != nil {
+	if err := s.write(all...); err != nil {
 		return site.Outcome{}, err
 	}
-	seen := s.present(b)
+	seen := s.present(s.table.bookings[b.Name])
 	return site.Outcome{Verdict: site.Made, Booking: &seen}, nil
 }
 
-// write writes a booking down and then books it.
-func (s *Site) write(b *booking) error {
-	if err := s.log.write(record{Put: b}); err != nil {
+// write writes bookings down and then books them.
+func (s *Site) write(all ...*booking) error {
+	r := record{Together: all}
+	if len(all) == 1 {
+		r = record{Put: all[0]}
+	}
+	if err := s.log.write(r); err != nil {
 		return err
 	}
-	s.table.put(b)
+	s.table.putAll(all)
 	return s.log.compact(s.table, &s.drain)
 }
 
@@ -224,10 +230,11 @@ func (s *Site) Launch(ctx context.Context, name site.Name, shares []site.Share) 
 	if b.Launched && s.inUse(b.Name) {
 		return site.Errorf(site.Conflict, op, "a task of %s runs on cores %s", name, b.Cores)
 	}
-	if !s.table.fits(&next) {
+	all, ok := s.table.fit(&next)
+	if !ok {
 		return site.Errorf(site.Conflict, op, "cores %s are booked by another", next.Cores)
 	}
-	if err := s.write(&next); err != nil {
+	if err := s.write(all...); err != nil {
 		return err
 	}
 	s.dispatch()

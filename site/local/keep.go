@@ -144,21 +144,32 @@ func (j *job) readLimit() {
 }
 
 // watch waits for the end of a job's shepherd and takes note of how the job
-// ended. The caller holds the lock of the site.
+// ended. The caller holds the lock of the site. A panic is raised in all who ask the
+// site from then on, with a *site.Panic.
 func (s *Site) watch(j *job) {
 	s.watchers.Go(func() {
-		if !s.awaitShepherd(j) {
-			return // the site is closed
+		if p := site.Caught(func() { s.awaitEnd(j) }); p != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.panicked = p
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if err := readJSON(filepath.Join(j.dir, endedFile), &j.ended); err == nil {
-			s.finish(j)
-		} else {
-			s.bury(j)
-		}
-		s.dispatch()
 	})
+}
+
+// awaitEnd waits for the end of a job's shepherd, takes note of how the job ended and
+// starts what can start then.
+func (s *Site) awaitEnd(j *job) {
+	if !s.awaitShepherd(j) {
+		return // the site is closed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := readJSON(filepath.Join(j.dir, endedFile), &j.ended); err == nil {
+		s.finish(j)
+	} else {
+		s.bury(j)
+	}
+	s.dispatch()
 }
 
 // awaitShepherd returns true when no shepherd keeps the job any more, and false

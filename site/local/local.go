@@ -73,6 +73,8 @@ type Site struct {
 	last   int
 	closed bool
 	opened berth.Time
+
+	panicked *site.Panic // of a goroutine of ours; nil if none did
 }
 
 // note is why and since when the machine is drained.
@@ -246,6 +248,10 @@ func (s *Site) enter(ctx context.Context, op string) error {
 		return &site.Error{Kind: site.Unreachable, Op: op, Msg: "not asked", Err: err}
 	}
 	s.mu.Lock()
+	if p := s.panicked; p != nil {
+		s.mu.Unlock()
+		panic(p)
+	}
 	if s.closed {
 		s.mu.Unlock()
 		return site.Errorf(site.Unreachable, op, "the site is closed")

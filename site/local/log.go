@@ -19,9 +19,11 @@ import (
 
 // record is one line of the log of bookings.
 type record struct {
-	Put   *booking `json:"put,omitempty"`
-	Drop  string   `json:"drop,omitempty"`
-	Drain *note    `json:"drain,omitempty"`
+	Put *booking `json:"put,omitempty"`
+	// Together are bookings that change at once, because each needs the others to.
+	Together []*booking `json:"together,omitempty"`
+	Drop     string     `json:"drop,omitempty"`
+	Drain    *note      `json:"drain,omitempty"`
 }
 
 // bookingLog keeps the bookings on disk, a line for each change. It survives the
@@ -60,6 +62,8 @@ func (r *record) apply(t *table, drain *note) {
 	switch {
 	case r.Put != nil:
 		t.put(r.Put)
+	case r.Together != nil:
+		t.putAll(r.Together)
 	case r.Drop != "":
 		t.drop(r.Drop)
 	case r.Drain != nil:

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/local"
 )
@@ -142,6 +143,7 @@ func TestJobSurvivesTheKillOfTheService(t *testing.T) {
 		t.Fatal(err)
 	}
 	service := exec.Command(os.Args[0], "service", string(text))
+	service.SysProcAttr = withparent.Attr()
 	out, err := service.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

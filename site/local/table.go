@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -18,7 +19,13 @@ type booking struct {
 	Users    []string    `json:"users,omitempty"`
 	Accounts []string    `json:"accounts,omitempty"`
 	Launched bool        `json:"launched,omitempty"`
+	// Counted says that so many cores were asked for. Until it is launched the
+	// cores only show that there is room, and others may take their place.
+	Counted bool `json:"counted,omitempty"`
 }
+
+// movable reports whether the cores may still be others.
+func (b *booking) movable() bool { return b.Counted && !b.Launched }
 
 // span is a booking's time on one core.
 type span struct {
@@ -124,6 +131,65 @@ func (t *table) choose(b *booking, n berth.Count) (berth.PESet, bool) {
 		}
 	}
 	return berth.PEsOf(cores...), berth.Count(len(cores)) == n
+}
+
+// fit returns what is to be written for a booking: b, or, if its cores are taken, b
+// with the others that give way to it. Then all that are movable get the lowest
+// free cores again, in order of start, end and name. It is false if there is no
+// room. If everything that cannot move began before all that can, as launched
+// bookings did, there is room whenever at no time more cores are booked than there
+// are. The table stays as it is. Cost: O(log n · cores) for n bookings if b fits,
+// else O(n log n · cores).
+func (t *table) fit(b *booking) ([]*booking, bool) {
+	if t.fits(b) {
+		return []*booking{b}, true
+	}
+	trial := newTable(t.site, berth.Count(len(t.byCore)))
+	var open []*booking
+	for _, o := range t.bookings {
+		switch {
+		case o.Name == b.Name:
+		case o.movable():
+			next := *o
+			open = append(open, &next)
+		default:
+			trial.put(o)
+		}
+	}
+	moved := []*booking{b}
+	if b.movable() {
+		next := *b
+		open, moved = append(open, &next), nil
+	} else if trial.fits(b) {
+		trial.put(b)
+	} else {
+		return nil, false
+	}
+	slices.SortFunc(open, func(a, b *booking) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Name, b.Name))
+	})
+	for _, o := range open {
+		cores, ok := trial.choose(o, o.Cores.Count())
+		if !ok {
+			return nil, false
+		}
+		if o.Name == b.Name || !cores.Equal(o.Cores) {
+			moved = append(moved, o)
+		}
+		o.Cores = cores
+		trial.put(o)
+	}
+	return moved, true
+}
+
+// putAll writes bookings that fit once all of them are written.
+func (t *table) putAll(all []*booking) {
+	for _, b := range all {
+		t.drop(b.Name)
+	}
+	for _, b := range all {
+		t.put(b)
+	}
 }
 
 // put writes a booking, in place of one of the same name. It must fit.

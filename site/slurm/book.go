@@ -37,7 +37,7 @@ func find(bookings []site.Booking, name string) *site.Booking {
 // createArgs are the arguments of scontrol. Everything in them was checked.
 func (s *Site) createArgs(want *site.Reservation) []string {
 	args := []string{"create", "reservation", "ReservationName=" + string(want.Name), "StartTime=" + s.startText(want), "EndTime=" + formatTime(want.End)}
-	args = append(args, sizeArgs(want)...)
+	args = append(args, s.sizeArgs(want)...)
 	if want.Partition != "" {
 		args = append(args, "PartitionName="+want.Partition)
 	}
@@ -59,8 +59,9 @@ func (s *Site) startText(want *site.Reservation) string {
 }
 
 // sizeArgs says what is held. Slurm takes how many cores of each node, in the
-// order of the nodes, and chooses which.
-func sizeArgs(want *site.Reservation) []string {
+// order of the nodes, and chooses which; a whole node beside a part of another one
+// counts with all that it has.
+func (s *Site) sizeArgs(want *site.Reservation) []string {
 	switch {
 	case want.Nodes > 0:
 		return []string{"NodeCnt=" + strconv.Itoa(int(want.Nodes))}
@@ -74,9 +75,15 @@ func sizeArgs(want *site.Reservation) []string {
 	if whole {
 		return []string{"Nodes=" + hostlist.Fold(site.NodesOf(want.Shares))}
 	}
+	s.coresMu.Lock()
+	defer s.coresMu.Unlock()
 	counts := make([]string, len(want.Shares))
 	for i, share := range want.Shares {
-		counts[i] = strconv.Itoa(int(share.Cores.Count()))
+		n := share.Cores.Count()
+		if share.Cores.Empty() {
+			n = s.cores[share.Node]
+		}
+		counts[i] = strconv.Itoa(int(n))
 	}
 	return []string{"Nodes=" + strings.Join(site.NodesOf(want.Shares), ","), "CoreCnt=" + strings.Join(counts, ",")}
 }
@@ -158,7 +165,7 @@ func (s *Site) updateArgs(want *site.Reservation, have *site.Booking) []string {
 		args = append(args, "EndTime="+formatTime(want.End))
 	}
 	if differs(func() { trial.Shares, trial.Cores = sized(want) }) {
-		args = append(args, sizeArgs(want)...)
+		args = append(args, s.sizeArgs(want)...)
 	}
 	if differs(func() { trial.Partition = want.Partition }) {
 		args = append(args, "PartitionName="+want.Partition)
@@ -222,15 +229,9 @@ func (s *Site) delete(ctx context.Context, op string, name site.Name) error {
 
 // cancelAll cancels the jobs of a reservation, running or not.
 func (s *Site) cancelAll(ctx context.Context, name site.Name) error {
-	out, err := s.read(ctx, "release", "squeue", "--noheader", "--reservation="+string(name), "--format=%A")
+	ids, err := s.jobsIn(ctx, "release", name)
 	if err != nil {
 		return err
-	}
-	ids := strings.Fields(string(out))
-	for _, id := range ids {
-		if _, err := strconv.ParseUint(id, 10, 63); err != nil {
-			return odd("release", "squeue", err)
-		}
 	}
 	if len(ids) == 0 {
 		return nil

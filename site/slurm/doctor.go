@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,7 +76,7 @@ func (s *Site) rightsFinding(ctx context.Context, slurmUser string) site.Finding
 	case !rights.Reserve:
 		f.Level = site.Bad
 		f.Text = "user " + rights.As + " may not make reservations"
-		f.Hint = "run Berth as SlurmUser, " + slurmUser + ", or make it an operator: sacctmgr modify user " + rights.As + " set adminlevel=operator. Without the right only shadow mode works"
+		f.Hint = "run Berth as SlurmUser, " + slurmUser + ", or make it an operator: sacctmgr add user " + rights.As + " account=ACCOUNT adminlevel=operator, or, if sacctmgr knows it, sacctmgr modify user " + rights.As + " set adminlevel=operator. Without the right only shadow mode works"
 	case !rights.Drain:
 		f.Level, f.Text = site.Warning, "user "+rights.As+" may make reservations, but not drain nodes"
 	default:
@@ -127,8 +128,9 @@ func settingFindings(settings map[string]string) []site.Finding {
 	if unset("DefMemPerCPU") && unset("DefMemPerNode") && strings.Contains(strings.ToUpper(settings["SelectTypeParameters"]), "MEMORY") {
 		add("memory", site.Warning, "set DefMemPerCPU in slurm.conf", "memory is handed out and has no default: a job that does not say takes all of its node, so one job runs there at a time")
 	}
-	if !unset("PrivateData") {
-		add("private", site.Warning, "let Berth's user be an operator, who sees everything", "PrivateData is %s: Berth may not see all that holds nodes", settings["PrivateData"])
+	// cloud shows nodes that are powered down, and hides nothing.
+	if hidden := slices.DeleteFunc(wordList(settings["PrivateData"]), func(w string) bool { return w == "cloud" || w == "none" }); len(hidden) > 0 {
+		add("private", site.Warning, "let Berth's user be an operator, who sees everything", "PrivateData is %s: Berth may not see all that holds nodes", strings.Join(hidden, ","))
 	}
 	if !unset("ResvOverRun") && settings["ResvOverRun"] != "0 min" {
 		add("overrun", site.Warning, "set ResvOverRun=0", "jobs may run on for %s after their reservation's end, into the next one", settings["ResvOverRun"])

@@ -316,3 +316,35 @@ func TestSilentSlurmIsLeftInPeace(t *testing.T) {
 		t.Errorf("%v, want a few in doubt and the rest of 50 left", counts)
 	}
 }
+
+// wrong panics where a reservation is made.
+type wrong struct{ memory }
+
+func (w *wrong) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
+	if len(c.Argv) > 1 && c.Argv[1] == "create" {
+		panic("the adapter is wrong")
+	}
+	return w.memory.Run(ctx, c)
+}
+
+// A panic in one of the hands that make reservations is raised in the caller, which can
+// recover, and no lock stays taken.
+func TestAPanicInAHandIsRaisedInTheCaller(t *testing.T) {
+	s := slurm.New(slurm.Options{Site: "lab", Exec: &wrong{}})
+	for range 2 {
+		want := make([]site.Reservation, 3)
+		for i := range want {
+			want[i] = site.Reservation{
+				Name: site.NameOf("lab", fmt.Sprint("r", i), 1), Start: berth.Time(time.Now().Unix()) + 1000, End: berth.Time(time.Now().Unix()) + 2000,
+				Users: []string{"ann"}, Shares: []site.Share{{Node: fmt.Sprint("n", i+1)}},
+			}
+		}
+		p := site.Caught(func() { s.ReserveMany(t.Context(), want) })
+		if p == nil {
+			t.Fatal("no panic")
+		}
+		if raised, is := p.Value.(*site.Panic); !is || raised.Value != "the adapter is wrong" || !strings.Contains(string(raised.Stack), "wrong).Run") {
+			t.Errorf("%v, %s", p, p.Stack)
+		}
+	}
+}

@@ -89,13 +89,15 @@ type attempt struct {
 }
 
 // tryAll tries all, at most atOnce at a time, until Slurm has left site.Patience
-// without an answer, those included that it has left so before.
+// without an answer, those included that it has left so before. A panic is raised here,
+// with a *site.Panic, when all hands have stopped.
 func (s *Site) tryAll(ctx context.Context, attempts []attempt, before int) {
 	var hands sync.WaitGroup
 	var next, silent atomic.Int64
+	var panicked atomic.Pointer[site.Panic]
 	silent.Store(int64(before))
 	for range min(atOnce, len(attempts)) {
-		hands.Go(func() {
+		hand := func() {
 			for i := int(next.Add(1)) - 1; i < len(attempts); i = int(next.Add(1)) - 1 {
 				a := &attempts[i]
 				if silent.Load() >= site.Patience {
@@ -106,9 +108,17 @@ func (s *Site) tryAll(ctx context.Context, attempts []attempt, before int) {
 					silent.Add(1)
 				}
 			}
+		}
+		hands.Go(func() {
+			if p := site.Caught(hand); p != nil {
+				panicked.Store(p)
+			}
 		})
 	}
 	hands.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
 }
 
 // try asks Slurm to make a reservation.

@@ -53,6 +53,7 @@ var (
 	_ site.Observer   = (*Site)(nil)
 	_ site.Booker     = (*Site)(nil)
 	_ site.ManyBooker = (*Site)(nil)
+	_ site.Carrier    = (*Site)(nil)
 	_ site.Drainer    = (*Site)(nil)
 	_ site.Doctor     = (*Site)(nil)
 )

@@ -37,6 +37,8 @@ func Named(name string) (Pass, bool) {
 // Emitter applies a change.
 type Emitter interface {
 	Emit(c change.Change, about state.Ref)
+	// Accepted returns room for the reservation of the next change.
+	Accepted() *berth.Reservation
 }
 
 // Runner runs a pass when jobs become pending and when PEs become free.
@@ -106,7 +108,7 @@ func (r *Runner) start() {
 
 // Run makes a job a reservation that starts now.
 func (r *Runner) Run(j *state.Job, at *berth.Allotment) {
-	c, about := r.state.Start(j, at)
+	c, about := r.state.Start(j, at, r.out.Accepted())
 	r.out.Emit(c, about)
 }
 

@@ -42,6 +42,8 @@ func newRunner(t *testing.T, pass jobs.Pass, flat, compress bool) *runner {
 	return r
 }
 
+func (r *runner) Accepted() *berth.Reservation { return new(berth.Reservation) }
+
 func (r *runner) Emit(c change.Change, about state.Ref) {
 	if c.Kind == change.Planned && c.Plan != nil && c.Plan.Start >= about.Job.PlannedStart() {
 		r.t.Fatalf("the plan of %q for %d becomes one for %d", c.ID, about.Job.PlannedStart(), c.Plan.Start)

@@ -21,7 +21,7 @@ func (f *Finder) Round(ready []*berth.Request, draws stream.Stream) policy.Round
 	searches := make([]search, len(ready))
 	for i, r := range ready {
 		searches[i] = f.search(r, nil)
-		searches[i].admit = true
+		searches[i].admission()
 		job := &round.Jobs[i]
 		job.NPE, job.Deadline = r.Parts[0].Variants[0].NPE, r.Deadline
 		if r.StorageMB > 0 {
@@ -147,7 +147,7 @@ func (f *Finder) Assign(r *berth.Request, pool int, unaware bool) (place Place, 
 	defer t.Close()
 	f.clear(t, nil)
 	x, p := f.search(r, nil), &f.pools[pool]
-	x.admit = true
+	x.admission()
 	if unaware {
 		if o := x.obstacle(0, p, x.state.Now()); o.reason != "" {
 			return place, false, o.refusal()
@@ -163,7 +163,7 @@ func (f *Finder) Assign(r *berth.Request, pool int, unaware bool) (place Place, 
 	}
 	view := x.view(p)
 	fit, found := view.Earliest(q)
-	if fit, found = x.withStocks(view, x.takes(p), q, fit, found); !found {
+	if fit, found = x.withStocks(view, x.takesFor(x.takes(p), x.shareIn(p), v), q, fit, found); !found {
 		return place, false, nil
 	}
 	o := offer{pool: p, variant: v, fit: fit}
@@ -174,7 +174,7 @@ func (f *Finder) Assign(r *berth.Request, pool int, unaware bool) (place Place, 
 // does. The eager filter is asked as it would be for the place.
 func (f *Finder) Denied(r *berth.Request) (refusal *berth.Refusal) {
 	x := f.search(r, nil)
-	x.admit = true
+	x.admission()
 	for i := range f.pools {
 		p := &f.pools[i]
 		if o := x.obstacle(0, p, x.state.Now()); o.reason != "" {

@@ -15,11 +15,12 @@ import (
 // The search moves a start from the window's beginning: to where each part has room
 // alone, and, where the parts do not fit together, to where something ends next. That
 // skips no common start. Whether parts fit together in pools of several sizes is as
-// hard as packing bins, so the combinations that are tried have a bound: groupBudget.
-// Only where that is exceeded is a refusal no proof. Cost: O(log n) for n bookings for
+// hard as packing bins, so the combinations that are tried have a bound, groupBudget, and
+// so has the search of a new request in all: groupSteps. Only where one is exceeded is a
+// refusal no proof. Cost: O(log n) for n bookings for
 // each part, pool and variant at each start that is tried.
 func (x *search) coallocate(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
-	if refusal := x.overQuota(); refusal != nil {
+	if refusal := x.overGroup(); refusal != nil {
 		return nil, refusal
 	}
 	g := x.group(t, false)
@@ -43,25 +44,35 @@ func (x *search) coallocate(t *state.Trial) ([]berth.Allotment, *berth.Refusal) 
 	}
 }
 
-// overQuota refuses a request if the smallest variants of its parts together exceed the
-// quota.
-func (x *search) overQuota() *berth.Refusal {
-	if !x.admit {
+// overGroup refuses a request if the smallest variants of its parts together exceed a
+// limit of its user, or one part does so wherever it is placed.
+func (x *search) overGroup() *berth.Refusal {
+	if !x.admit || x.allowed.Unlimited() {
 		return nil
+	}
+	if x.over != nil {
+		return x.over
 	}
 	var area int64
 	for part := range x.r.Parts {
-		area += x.least(part)
+		least, refusal := x.least(part)
+		if refusal != nil {
+			return refusal
+		}
+		area += least
 	}
-	if x.withinQuota(area) {
-		return nil
+	if over := x.overArea(area); over != nil {
+		return &berth.Refusal{Reason: berth.Quota, Wanted: fewest(x.variants(0)), Exceeded: over}
 	}
-	return &berth.Refusal{Reason: berth.Quota, Wanted: fewest(x.variants(0))}
+	return nil
 }
 
-// least returns the least area of a part in any pool that could serve it.
-func (x *search) least(part int) int64 {
+// least returns the least area of a part in any pool that could serve it, or the refusal
+// of the limit that it exceeds in all of them.
+func (x *search) least(part int) (int64, *berth.Refusal) {
 	least := int64(berth.Endless)
+	var refusal *berth.Refusal
+	allowed := false
 	for i := range x.pools {
 		p := &x.pools[i]
 		if o := x.obstacle(part, p, x.state.Now()); o.reason != "" {
@@ -69,12 +80,20 @@ func (x *search) least(part int) int64 {
 		}
 		eligible := x.eligibleCount(part, p)
 		for _, v := range x.variants(part) {
-			if v = x.scaled(p, v); v.NPE <= eligible && x.permits(p, v) {
-				least = min(least, v.Area())
+			if v = x.scaled(p, v); v.NPE > eligible || !x.permits(p, v) {
+				continue
+			}
+			if no := x.limited(p, v); no == nil {
+				least, allowed = min(least, v.Area()), true
+			} else if refusal == nil || no.Wanted < refusal.Wanted {
+				refusal = no
 			}
 		}
 	}
-	return least
+	if allowed {
+		return least, nil
+	}
+	return least, refusal
 }
 
 // noRoomBeside is the refusal of a part that finds no room beside the others, in

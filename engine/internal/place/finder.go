@@ -27,7 +27,7 @@ type Rules struct {
 	Horizon   calendar.Horizon
 	Explain   bool // a refusal for want of room says how many PEs were free
 	Eager     *policy.Eager
-	Quota     policy.Quota
+	Limits    policy.Limits
 	Staging   Staging
 	Preempt   bool          // running jobs are no obstacle
 	Draws     stream.Stream // of the match
@@ -116,7 +116,9 @@ func (f *Finder) Place(w Want) (Place, *berth.Refusal) {
 	}
 	f.searched = f.search(w.Request, w.Again)
 	x := &f.searched
-	x.admit = w.Admit
+	if w.Admit {
+		x.admission()
+	}
 	allotments, refusal := x.find(t)
 	if refusal != nil {
 		return Place{}, refusal
@@ -205,6 +207,10 @@ type search struct {
 	deadline  berth.Time
 	extended  berth.Duration  // by how much it lasts longer than its variant
 	pinned    []berth.Variant // of each part, if they are fixed
+	allowed   policy.Allowance
+	latest    berth.Time     // the latest start that the user's lead allows; 0 is any
+	bound     bool           // a limit has narrowed the search
+	over      *berth.Refusal // of a limit that does not depend on the place
 }
 
 func (f *Finder) search(r *berth.Request, again *state.Entry) search {
@@ -244,6 +250,15 @@ func (x *search) find(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 			return nil, refusal
 		}
 	}
+	allotments, refusal := x.somewhere(t)
+	if refusal != nil {
+		return nil, x.bounded(t, refusal)
+	}
+	return allotments, nil
+}
+
+// somewhere places a request that is not impossible.
+func (x *search) somewhere(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 	if len(x.r.Parts) > 1 {
 		return x.coallocate(t)
 	}
@@ -331,7 +346,7 @@ func (o *offer) allotment() berth.Allotment {
 // that are admitted there, or the reason against it.
 func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 	view := x.view(p)
-	eligible, takes := x.eligibleCount(0, p), x.takes(p)
+	eligible, takes, share := x.eligibleCount(0, p), x.takes(p), x.shareIn(p)
 	var denied *berth.Refusal
 	admitted := false
 	for _, v := range policy.Undominated(x.admitted(p, eligible, &denied)) {
@@ -342,7 +357,7 @@ func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 		admitted = true
 		q := x.query(0, v, p)
 		fit, ok := view.Find(q, x.Placement)
-		fit, ok = x.withStocks(view, takes, q, fit, ok)
+		fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
 		if ok && (best.pool == nil || x.Choice.Better(v, fit, best.variant, best.fit)) {
 			best = offer{pool: p, variant: v, fit: fit}
 		}
@@ -360,7 +375,7 @@ func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 // set to the refusal of the narrowest variant that is not.
 func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal) []berth.Variant {
 	variants := x.variants(0)
-	if !x.admit || x.Eager == nil && x.Quota == (policy.Quota{}) {
+	if !x.admit || x.Eager == nil && x.allowed.Unlimited() {
 		return variants
 	}
 	var list []berth.Variant
@@ -382,7 +397,7 @@ func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal)
 // query returns the query for a variant, scaled already, in what is left of the window.
 func (x *search) query(part int, v berth.Variant, p *pool) calendar.Query {
 	return calendar.Query{
-		Now: x.state.Now(), Ready: max(x.notBefore, x.arrival(p)), Deadline: x.deadline,
+		Now: x.state.Now(), Ready: max(x.notBefore, x.arrival(p)), Deadline: x.inTime(x.deadline, v.Duration),
 		Duration: v.Duration, NPE: v.NPE, Eligible: x.eligible(part, p), Horizon: x.Horizon,
 	}
 }
@@ -436,16 +451,12 @@ func (x *search) denies(p *pool, v berth.Variant) *berth.Refusal {
 	if x.Eager != nil && !x.eager(p, v) {
 		return &berth.Refusal{Reason: berth.PolicyRefused, Resource: p.id, Wanted: v.NPE, Limit: p.config.PEs}
 	}
-	if !x.withinQuota(v.Area()) {
-		return &berth.Refusal{Reason: berth.Quota, Resource: p.id, Wanted: v.NPE}
+	if x.over != nil {
+		over := *x.over
+		over.Resource, over.Wanted = p.id, v.NPE
+		return &over
 	}
-	return nil
-}
-
-// withinQuota reports whether the user may have one more reservation of an area.
-func (x *search) withinQuota(area int64) bool {
-	usage := x.state.Usage(x.r.User)
-	return x.r.User == "" || x.Quota.Allows(usage.Reservations, usage.PESeconds, area)
+	return x.limited(p, v)
 }
 
 // eager is the filter C of the waiting-time paper, with T = ω+β the time that is

@@ -7,11 +7,21 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // groupBudget is how many combinations of pools and variants a search for a common
 // start tries; after those it takes at each start the first that each part can have.
 const groupBudget = 1 << 17
+
+// groupSteps is how many steps a search for the common start of a new request takes: a
+// step is a look at one shape at one start, or one more part beside few others. They are
+// some tens of milliseconds, for which everybody waits; after those the request is
+// refused. Reservations that lose their place are searched for without a bound.
+const groupSteps = 1 << 17
+
+// fewParts is how many parts are placed beside each other in one step.
+const fewParts = 32
 
 // group is the search for a common start of the parts of a request.
 type group struct {
@@ -19,13 +29,24 @@ type group struct {
 	t       *state.Trial
 	shapes  [][]shape // by part, in the order in which they are tried
 	alike   []bool    // by part: it is the same as the one before
-	budget  int
+	budget  int       // of combinations
+	steps   int       // that are left
 	chosen  []choice
 	area    int64      // of what is chosen
 	least   []int64    // by part: the least area of this and all later ones
 	deepest int        // the part at which the last search at a start ended
 	stocked berth.Time // the earliest later start at which stocks suffice
 	corners []berth.Time
+	fewest  *demand  // of all parts, in all pools that they can use
+	bound   []demand // of the parts that can use one pool alone, by pool
+}
+
+// demand is the fewest PEs that some parts need, and the shortest time for which any of
+// them needs them.
+type demand struct {
+	npe   berth.Count
+	least berth.Duration
+	pools []*pool // in which they can be
 }
 
 // shape is a variant in a pool.
@@ -46,13 +67,17 @@ type choice struct {
 	*shape
 	index int
 	pes   berth.PESet
+	// beside is how many PEs those take that last as long in the pool, itself included,
+	// where PEs have no numbers.
+	beside berth.Count
 }
 
 // group prepares the search. If the nearest place to that of a promise is wanted, its
 // own pools and PEs come first, and then the order of the match.
 func (x *search) group(t *state.Trial, nearest bool) *group {
 	n := len(x.r.Parts)
-	g := &group{search: x, t: t, budget: groupBudget, shapes: make([][]shape, n), alike: make([]bool, n), least: make([]int64, n+1)}
+	g := &group{search: x, t: t, budget: groupBudget, steps: groupSteps}
+	g.shapes, g.alike, g.least = make([][]shape, n), make([]bool, n), make([]int64, n+1)
 	for part := range x.r.Parts {
 		for i, p := range x.order(part, nearest) {
 			own := nearest && i == 0
@@ -71,6 +96,12 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 		g.least[part] = g.least[part+1] + least
 	}
 	return g
+}
+
+// spend takes steps; false if there are no more, which only a new request notices.
+func (g *group) spend(steps int) bool {
+	g.steps -= steps
+	return g.steps >= 0 || !g.admit
 }
 
 // order returns the pools in the order in which a part asks them.
@@ -104,7 +135,7 @@ func (x *search) appendShapes(list []shape, part int, p *pool, own bool) []shape
 	eligible := x.eligibleCount(part, p)
 	for _, v := range x.variants(part) {
 		v = x.scaled(p, v)
-		if v.NPE > eligible || !x.permits(p, v) || x.admit && x.Eager != nil && !x.eager(p, v) {
+		if v.NPE > eligible || !x.permits(p, v) || x.denies(p, v) != nil {
 			continue
 		}
 		s.variant = v
@@ -117,6 +148,9 @@ func (x *search) appendShapes(list []shape, part int, p *pool, own bool) []shape
 // has room; missing is the index of a part without room, negative if all have room.
 func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 	for part := range g.shapes {
+		if !g.spend(len(g.shapes[part])) {
+			return 0, part
+		}
 		earliest, found := berth.Time(0), false
 		for i := range g.shapes[part] {
 			s := &g.shapes[part][i]
@@ -139,6 +173,9 @@ func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 	g.deepest, g.stocked = 0, berth.Forever
 	for part := range g.shapes {
+		if !g.spend(len(g.shapes[part])) {
+			return nil, false
+		}
 		for i := range g.shapes[part] {
 			g.shapes[part][i].look(g, start)
 		}
@@ -153,7 +190,7 @@ func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 // look sets the free PEs of a shape at a start.
 func (s *shape) look(g *group, start berth.Time) {
 	end := start.Add(s.variant.Duration)
-	if s.fits = start >= s.after && end <= g.deadline && end.Valid(); !s.fits {
+	if s.fits = start >= s.after && end <= g.inTime(g.deadline, s.variant.Duration) && end.Valid(); !s.fits {
 		return
 	}
 	s.free, s.pes = g.view(s.pool).Free(berth.Interval{Start: start, End: end})
@@ -180,7 +217,10 @@ func (g *group) choose(start berth.Time) bool {
 	part := len(g.chosen)
 	g.deepest = max(g.deepest, min(part, len(g.shapes)-1))
 	if part == len(g.shapes) {
-		at, ok := g.stockedFrom(g.t, g.allotments(start), start)
+		at, ok := g.sharedFrom(g.allotments(start), start)
+		if ok {
+			at, ok = g.stockedFrom(g.t, g.allotments(start), at)
+		}
 		if ok && at > start {
 			g.stocked = min(g.stocked, at)
 		}
@@ -196,9 +236,11 @@ func (g *group) choose(start berth.Time) bool {
 			continue
 		}
 		g.budget--
-		before := slices.Clone(g.chosen)
-		if !g.add(s, i) {
-			g.chosen = append(g.chosen[:0], before...)
+		if !g.spend(1 + part/fewParts) {
+			return false
+		}
+		undo := g.add(s, i)
+		if undo == nil {
 			continue
 		}
 		g.area += s.variant.Area()
@@ -206,7 +248,7 @@ func (g *group) choose(start berth.Time) bool {
 			return true
 		}
 		g.area -= s.variant.Area()
-		g.chosen = append(g.chosen[:0], before...)
+		undo()
 		if g.budget < 0 {
 			return false
 		}
@@ -214,37 +256,59 @@ func (g *group) choose(start berth.Time) bool {
 	return false
 }
 
-// withinArea reports whether a part of an area is within the user's quota, beside
+// withinArea reports whether a part of an area is within the user's PE-seconds, beside
 // what is chosen and the least that the parts after it take.
 func (g *group) withinArea(part int, area int64) bool {
-	return !g.admit || g.r.User == "" || g.Quota.PESeconds == 0 || g.withinQuota(g.area+area+g.least[part+1])
+	most, limited := g.allowed.Limit(policy.LimitPESeconds)
+	return !limited || g.state.Usage(g.r.User).PESeconds+g.area+area+g.least[part+1] <= most
 }
 
-// add chooses a shape for one more part; false if it has no room beside the chosen
-// parts.
-func (g *group) add(s *shape, index int) bool {
-	g.chosen = append(g.chosen, choice{shape: s, index: index})
+// add chooses a shape for one more part and returns what takes it back; nil if it has no
+// room beside the chosen parts. Cost: O(parts) where PEs have no numbers.
+func (g *group) add(s *shape, index int) (undo func()) {
 	if s.pool.config.Binding == berth.Early {
-		return g.assign()
+		before := slices.Clone(g.chosen)
+		undo = func() { g.chosen = append(g.chosen[:0], before...) }
+		g.chosen = append(g.chosen, choice{shape: s, index: index})
+		if !g.assign() {
+			undo()
+			return nil
+		}
+		return undo
 	}
 	// All begin at once: until the end of each, those that last as long are side by
 	// side.
+	one := choice{shape: s, index: index, beside: s.variant.NPE}
 	for i := range g.chosen {
-		until := &g.chosen[i]
-		if until.pool != s.pool {
+		c := &g.chosen[i]
+		if c.pool != s.pool {
 			continue
 		}
-		beside := berth.Count(0)
-		for k := range g.chosen {
-			if c := &g.chosen[k]; c.pool == s.pool && c.variant.Duration >= until.variant.Duration {
-				beside += c.variant.NPE
-			}
+		if c.variant.Duration >= s.variant.Duration {
+			one.beside += c.variant.NPE
 		}
-		if beside > until.free {
-			return false
+		if c.variant.Duration <= s.variant.Duration && c.beside+s.variant.NPE > c.free {
+			return nil
 		}
 	}
-	return true
+	if one.beside > s.free {
+		return nil
+	}
+	g.shift(s, s.variant.NPE)
+	g.chosen = append(g.chosen, one)
+	return func() {
+		g.chosen = g.chosen[:len(g.chosen)-1]
+		g.shift(s, -s.variant.NPE)
+	}
+}
+
+// shift adds PEs beside the chosen parts that end no later than a shape.
+func (g *group) shift(s *shape, by berth.Count) {
+	for i := range g.chosen {
+		if c := &g.chosen[i]; c.pool == s.pool && c.variant.Duration <= s.variant.Duration {
+			c.beside += by
+		}
+	}
 }
 
 // assign gives the last chosen part its PEs: as many preferred ones as possible, then
@@ -320,8 +384,9 @@ func (g *group) path(idle func(*choice) berth.PESet) (path []*choice, spare bert
 func (g *group) next(start berth.Time) (next berth.Time, ok bool) {
 	if g.corners == nil {
 		g.corners = g.changes()
+		g.sumUp()
 	}
-	for {
+	for g.spend(1 + len(g.pools)) {
 		next = berth.Forever
 		if g.stocked > start {
 			next = g.stocked
@@ -336,26 +401,47 @@ func (g *group) next(start berth.Time) (next berth.Time, ok bool) {
 			return start, ok
 		}
 	}
+	return 0, false
+}
+
+// sumUp sums up what the parts need at least: all of them, and those that can use one
+// pool alone.
+func (g *group) sumUp() {
+	g.bound = make([]demand, len(g.pools))
+	g.fewest = &demand{least: berth.Duration(berth.TimeLimit)}
+	for i := range g.bound {
+		g.bound[i].least = berth.Duration(berth.TimeLimit)
+	}
+	for part := range g.shapes {
+		one := demand{npe: g.shapes[part][0].variant.NPE, least: berth.Duration(berth.TimeLimit)}
+		for k := range g.shapes[part] {
+			s := &g.shapes[part][k]
+			one.npe, one.least = min(one.npe, s.variant.NPE), min(one.least, s.variant.Duration)
+			if !slices.Contains(one.pools, s.pool) {
+				one.pools = append(one.pools, s.pool)
+			}
+			if !slices.Contains(g.fewest.pools, s.pool) {
+				g.fewest.pools = append(g.fewest.pools, s.pool)
+			}
+		}
+		g.fewest.npe += one.npe
+		g.fewest.least = min(g.fewest.least, one.least)
+		for i := range g.pools {
+			if len(one.pools) == 1 && one.pools[0] == &g.pools[i] {
+				b := &g.bound[i]
+				b.npe, b.least = b.npe+one.npe, min(b.least, one.least)
+			}
+		}
+	}
 }
 
 // carries reports whether the fewest PEs that the parts need are free at a start, in all
 // pools together and for the duration of the shortest part.
 func (g *group) carries(start berth.Time) bool {
-	wanted, shortest := berth.Count(0), berth.Duration(berth.TimeLimit)
-	for part := range g.shapes {
-		narrowest := g.shapes[part][0].variant.NPE
-		for k := range g.shapes[part] {
-			v := &g.shapes[part][k].variant
-			narrowest, shortest = min(narrowest, v.NPE), min(shortest, v.Duration)
-		}
-		wanted += narrowest
-	}
-	for i := range g.pools {
-		p := &g.pools[i]
-		if slices.ContainsFunc(g.shapes, func(of []shape) bool { return slices.ContainsFunc(of, func(s shape) bool { return s.pool == p }) }) {
-			free, _ := g.view(p).Free(berth.Interval{Start: start, End: start.Add(shortest)})
-			wanted -= max(0, free)
-		}
+	wanted := g.fewest.npe
+	for _, p := range g.fewest.pools {
+		free, _ := g.view(p).Free(berth.Interval{Start: start, End: start.Add(g.fewest.least)})
+		wanted -= max(0, free)
 	}
 	return wanted <= 0
 }
@@ -386,24 +472,13 @@ func (g *group) changes() []berth.Time {
 // the shortest of them.
 func (g *group) roomFrom(start berth.Time) (berth.Time, bool) {
 	for i := range g.pools {
-		p := &g.pools[i]
-		q := calendar.Query{Now: g.state.Now(), Ready: start, Deadline: g.deadline, Duration: berth.TimeLimit, Horizon: g.Horizon}
-		for part := range g.shapes {
-			if slices.ContainsFunc(g.shapes[part], func(s shape) bool { return s.pool != p }) {
-				continue
-			}
-			narrowest := g.shapes[part][0].variant.NPE
-			for k := range g.shapes[part] {
-				v := &g.shapes[part][k].variant
-				narrowest = min(narrowest, v.NPE)
-				q.Duration = min(q.Duration, v.Duration)
-			}
-			q.NPE += narrowest
-		}
-		if q.NPE == 0 {
+		b := &g.bound[i]
+		if b.npe == 0 {
 			continue
 		}
-		fit, ok := g.view(p).Earliest(q)
+		fit, ok := g.view(&g.pools[i]).Earliest(calendar.Query{
+			Now: g.state.Now(), Ready: start, Deadline: g.deadline, Duration: b.least, NPE: b.npe, Horizon: g.Horizon,
+		})
 		if !ok {
 			return 0, false
 		}

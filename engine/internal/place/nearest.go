@@ -62,7 +62,7 @@ func (x *search) earliest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 // firstIn returns the best of the earliest fits of the only part in a pool, one for
 // each variant that is admitted there.
 func (x *search) firstIn(p *pool, better func(a, b *offer) bool) (best offer, found bool) {
-	view, takes := x.view(p), x.takes(p)
+	view, takes, share := x.view(p), x.takes(p), x.shareIn(p)
 	eligible := x.eligibleCount(0, p)
 	for _, v := range x.variants(0) {
 		v = x.scaled(p, v)
@@ -71,7 +71,7 @@ func (x *search) firstIn(p *pool, better func(a, b *offer) bool) (best offer, fo
 		}
 		q := x.query(0, v, p)
 		fit, ok := view.Earliest(q)
-		fit, ok = x.withStocks(view, takes, q, fit, ok)
+		fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
 		if o := (offer{pool: p, variant: v, fit: fit}); ok && fit.End.Valid() && (!found || better(&o, &best)) {
 			best, found = o, true
 		}
@@ -173,23 +173,25 @@ func (f *Finder) freeFor(a *berth.Allotment) berth.Duration {
 }
 
 // Extension returns the refusal of a later end of a reservation on its PEs, nil if it is
-// possible.
-func (f *Finder) Extension(d *state.Entry, until berth.Time) *berth.Refusal {
+// possible, asked for by a role. Where jobs yield, those that run are no obstacle.
+func (f *Finder) Extension(d *state.Entry, until berth.Time, role string) *berth.Refusal {
 	a := d.Part(0)
 	p := f.poolOf(a.Resource)
 	x := f.search(d.Request(), d)
-	usage := f.state.Usage(d.Request().User)
 	extra := a
 	extra.Start, extra.End = max(a.End, f.state.Now()), until
-	switch {
-	case !x.permits(p, berth.Variant{NPE: a.NPE, Duration: until.Sub(a.Start)}):
+	if !x.permits(p, berth.Variant{NPE: a.NPE, Duration: until.Sub(a.Start)}) {
 		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: a.Resource, Wanted: a.NPE}
-	case d.Request().User != "" && !f.Quota.Allows(usage.Reservations-1, usage.PESeconds, berth.Area(a.NPE, until.Sub(a.End))):
-		return &berth.Refusal{Reason: berth.Quota, Resource: a.Resource, Wanted: a.NPE}
+	}
+	if over := f.overExtension(d, until, role); over != nil {
+		return over
 	}
 	if short := f.StockShort(d, until); short != nil {
 		return short
 	}
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
 	if !f.Free(&extra) {
 		return &berth.Refusal{
 			Reason: berth.NoCapacity, Resource: a.Resource, Wanted: a.NPE,

@@ -137,7 +137,7 @@ func (x *search) unmet(p *pool) berth.Reason {
 
 // meant reports whether a request may use this pool: it names this pool, or no pool.
 func (x *search) meant(p *pool) bool {
-	return (x.r.Site == "" || x.r.Site == p.id.Site) && (x.r.Pool == "" || x.r.Pool == p.id.Name) &&
+	return (len(x.r.Sites) == 0 || slices.Contains(x.r.Sites, p.id.Site)) && (x.r.Site == "" || x.r.Site == p.id.Site) && (x.r.Pool == "" || x.r.Pool == p.id.Name) &&
 		(x.only == berth.ResourceID{} || x.only == p.id)
 }
 

@@ -45,8 +45,11 @@ func (f *Finder) Offers(r *berth.Request, most int) []Offer {
 	asked.Ready = max(asked.Ready, f.state.Now())
 	o := offering{Finder: f, most: most}
 	x := f.search(&asked, nil)
-	x.admit = true
+	x.admission()
 	allotments, refusal := x.find(t)
+	if x.full() {
+		return nil
+	}
 	if refusal == nil {
 		o.add(AsAsked, &asked, allotments)
 	}
@@ -54,7 +57,7 @@ func (f *Finder) Offers(r *berth.Request, most int) []Offer {
 	later.Deadline = berth.TimeLimit - 1
 	if len(r.Parts) > 1 {
 		x := f.search(&later, nil)
-		x.admit = true
+		x.admission()
 		if allotments, refusal := x.find(t); refusal == nil {
 			o.add(Later, &later, allotments)
 		}
@@ -97,7 +100,7 @@ func (o *offering) add(d Difference, as *berth.Request, allotments []berth.Allot
 // admits reports whether the request of an offer gets its place.
 func (o *offering) admits(offer *Offer) bool {
 	x := o.search(&offer.Request, nil)
-	x.admit = true
+	x.admission()
 	found, refusal := x.find(o.state.Trying())
 	return refusal == nil && samePlace(found, offer.Allotments)
 }
@@ -175,7 +178,7 @@ func (o *offering) later(r *berth.Request) {
 // serve it and admits it.
 func (o *offering) soonest(r *berth.Request, p *pool) (best offer, found bool) {
 	x := o.search(r, nil)
-	x.admit = true
+	x.admission()
 	if obstacle := x.obstacle(0, p, x.state.Now()); obstacle.reason != "" {
 		return best, false
 	}

@@ -26,6 +26,8 @@ type take struct {
 	// rate depends on the time of the transfer, and n is its rate from now on.
 	moves     *pool
 	kilobytes int64
+	// share, if not nil, is what is taken of in the place of a stock.
+	share *share
 }
 
 // takes returns what a request takes at the site of a pool that has what it
@@ -84,6 +86,15 @@ func (x *search) stocked(takes []take, q calendar.Query, from berth.Time) (berth
 	for agreed := 0; agreed < len(takes); {
 		for i := range takes {
 			t := &takes[i]
+			if t.share != nil {
+				if at := t.share.from(from, t.n, q.Duration); at > from {
+					from, agreed, x.bound = at, 0, true
+				}
+				if agreed++; from.Add(q.Duration) > q.Deadline {
+					return 0, false
+				}
+				continue
+			}
 			if t.moves != nil {
 				if at := x.arrivalOf(t, takes, from, q.Duration); at > from {
 					from, agreed = at, 0

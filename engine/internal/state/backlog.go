@@ -254,10 +254,12 @@ func (q *Backlog) Narrowest() berth.Count {
 // Discards yields the jobs that the order does not let wait.
 func (q *Backlog) Discards(now berth.Time) iter.Seq[policy.Pending] {
 	if q.rounds == nil {
-		return func(func(policy.Pending) bool) {}
+		return none // without an allocation for each arrival
 	}
 	return q.rounds.Discards(now)
 }
+
+func none(func(policy.Pending) bool) {}
 
 // Planned reports whether any job has a plan.
 func (q *Backlog) Planned() bool { return q.unplanned < len(q.byID) }
@@ -303,6 +305,7 @@ func (s *State) queueJob(r *berth.Request, generation uint64) {
 func (s *State) addJob(j *Job) {
 	s.planned.expectJobs()
 	s.backlog.add(j)
+	s.queue.waiting.add(j.request.User, 1)
 	if at, limited := s.limit(j); limited {
 		j.expiry = &timer{At: at, Class: ClassExpiry, Sequence: j.number, job: j}
 		s.timers.add(j.expiry)
@@ -322,6 +325,7 @@ func (s *State) dropJob(j *Job, comesTrue bool) error {
 		s.timers.drop(j.expiry)
 	}
 	s.backlog.remove(j)
+	s.queue.waiting.add(j.request.User, -1)
 	return nil
 }
 

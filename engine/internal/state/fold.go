@@ -158,21 +158,14 @@ func (s *State) unqueue(id string) error {
 	return s.queue.remove(id)
 }
 
-// StartedJob is room for a job that starts, in one piece.
-type StartedJob struct {
-	reservation berth.Reservation
-	at          [1]berth.Allotment
-	entry       Entry
-}
-
-// Start returns the change that makes a pending job a reservation that starts now.
-// It changes nothing.
-func (s *State) Start(j *Job, at *berth.Allotment) (change.Change, Ref) {
-	r := &StartedJob{at: [1]berth.Allotment{*at}}
-	r.reservation = berth.Reservation{
-		Request: j.request, State: berth.Confirmed, Sequence: s.sequence + 1, Generation: j.generation + 1, Allotments: r.at[:],
+// Start returns the change that makes a pending job a reservation that starts now,
+// which it writes to r. It changes nothing else.
+func (s *State) Start(j *Job, at *berth.Allotment, r *berth.Reservation) (change.Change, Ref) {
+	*r = berth.Reservation{
+		Request: j.request, State: berth.Confirmed, Sequence: s.sequence + 1, Generation: j.generation + 1,
+		Allotments: append(r.Allotments[:0], *at),
 	}
-	return change.Change{Kind: change.Accepted, ID: j.request.ID, Reservation: &r.reservation}, Ref{Job: j, Entry: &r.entry}
+	return change.Change{Kind: change.Accepted, ID: j.request.ID, Reservation: r}, Ref{Job: j}
 }
 
 // accept makes a pending request or job a reservation.

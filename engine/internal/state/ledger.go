@@ -13,6 +13,9 @@ import (
 type ledger struct {
 	live  map[string]*Entry
 	usage map[string]Usage // by user
+	// owned is the live reservations and running jobs of each user, in no particular
+	// order; nil where users have no limits.
+	owned map[string][]*Entry
 }
 
 // Usage is what a user's live reservations come to, as promised. Running jobs are
@@ -28,6 +31,7 @@ type Entry struct {
 	r        berth.Reservation
 	running  int32              // parts that still hold PEs
 	unbooked int32              // place in the list of flat.unbooked, from 1
+	owned    int32              // place in the list of its user
 	vacant   bool               // it has given up its place
 	own      [1]berth.Allotment // room for its allotments; most have one
 	first    timer              // the start, then the end of the first part
@@ -116,6 +120,11 @@ func (e *Entry) Stocks() iter.Seq[berth.Allotment] { return slices.Values(e.r.St
 // Transfers yields when its data are moved.
 func (e *Entry) Transfers() iter.Seq[berth.Transfer] { return slices.Values(e.r.Transfers) }
 
+// Moving reports whether data of it have still to be moved.
+func (e *Entry) Moving(now berth.Time) bool {
+	return slices.ContainsFunc(e.r.Transfers, func(t berth.Transfer) bool { return t.End > now })
+}
+
 // At reports whether a part is at a site.
 func (e *Entry) At(site string) bool {
 	for i := range e.r.Allotments {
@@ -149,8 +158,12 @@ func (e *Entry) several() *multipart {
 // allot gives it allotments of its own, equal to those.
 func (e *Entry) allot(to []berth.Allotment) { e.r.Allotments = append(e.own[:0], to...) }
 
-func newLedger() ledger {
-	return ledger{live: map[string]*Entry{}, usage: map[string]Usage{}}
+func newLedger(limited bool) ledger {
+	l := ledger{live: map[string]*Entry{}, usage: map[string]Usage{}}
+	if limited {
+		l.owned = map[string][]*Entry{}
+	}
+	return l
 }
 
 // add makes an entry that of a reservation.
@@ -159,10 +172,28 @@ func (l *ledger) add(e *Entry, r *berth.Reservation) {
 	e.allot(r.Allotments)
 	l.live[r.Request.ID] = e
 	l.use(e, 1)
+	if user := r.Request.User; l.owned != nil && user != "" {
+		e.owned = int32(len(l.owned[user]))
+		l.owned[user] = append(l.owned[user], e)
+	}
 }
 
 // forget drops a reservation that holds nothing.
-func (l *ledger) forget(e *Entry) { delete(l.live, e.ID()) }
+func (l *ledger) forget(e *Entry) {
+	delete(l.live, e.ID())
+	user := e.r.Request.User
+	if l.owned == nil || user == "" {
+		return
+	}
+	list := l.owned[user]
+	last := len(list) - 1
+	list[e.owned] = list[last]
+	list[e.owned].owned = e.owned
+	list[last] = nil
+	if l.owned[user] = list[:last]; last == 0 {
+		delete(l.owned, user)
+	}
+}
 
 // dropPart ends one part's hold; with the last one the reservation leaves.
 func (l *ledger) dropPart(e *Entry, part int) {
@@ -235,6 +266,14 @@ func (s *State) Live() int { return len(s.ledger.live) + s.backlog.Len() + s.que
 
 // Usage returns what a user's live reservations come to.
 func (s *State) Usage(user string) Usage { return s.ledger.usage[user] }
+
+// Owned returns the live reservations and running jobs of a user, in no particular
+// order. The list must not be written. It is empty where users have no limits.
+func (s *State) Owned(user string) []*Entry { return s.ledger.owned[user] }
+
+// Open returns how many requests, jobs and reservations of a user are not over; 0
+// where users have no limits.
+func (s *State) Open(user string) int { return len(s.ledger.owned[user]) + s.queue.waiting[user] }
 
 // ByStart orders reservations by their starts, equals by acceptance.
 func ByStart(a, b *Entry) int {

@@ -233,6 +233,7 @@ func (s *State) move(e *Entry, c *change.Change) error {
 	e.allot(c.Moved)
 	e.r.Stocks, e.r.Transfers = c.Stocks, c.Transfers
 	e.r.Generation++
+	e.r.CheckedIn = false // if it was, then for its start before
 	e.vacant = false
 	s.complement(e)
 	for i := range e.r.Allotments {

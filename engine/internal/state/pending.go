@@ -11,30 +11,82 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// queue holds the pending requests in the configured order.
+// queue holds the pending requests in the configured order. Most requests are
+// decided when they arrive: what is pending alone needs no order.
 type queue struct {
+	lone  policy.Pending // the only one that is pending, if it came when none was; without a request there is none
 	byID  map[string]policy.Pending
 	order policy.Queue
+	// waiting counts pending requests and jobs by user; nil where users have no limits.
+	waiting waiting
+}
+
+// waiting counts what is pending by user.
+type waiting map[string]int
+
+func (w waiting) add(user string, n int) {
+	if w == nil || user == "" {
+		return
+	}
+	if w[user] += n; w[user] == 0 {
+		delete(w, user)
+	}
 }
 
 func newQueue(config *Config) queue {
-	return queue{byID: map[string]policy.Pending{}, order: config.Order.New(config.Options)}
+	q := queue{byID: map[string]policy.Pending{}, order: config.Order.New(config.Options)}
+	if config.Limited {
+		q.waiting = waiting{}
+	}
+	return q
 }
 
-func (q *queue) len() int { return len(q.byID) }
+func (q *queue) len() int {
+	if q.lone.Request != nil {
+		return 1
+	}
+	return len(q.byID)
+}
 
 func (q *queue) add(p policy.Pending) {
+	q.waiting.add(p.Request.User, 1)
+	if q.len() == 0 {
+		q.lone = p
+		return
+	}
+	if first := q.lone; first.Request != nil {
+		q.lone = policy.Pending{}
+		q.enter(first)
+	}
+	q.enter(p)
+}
+
+func (q *queue) enter(p policy.Pending) {
 	q.byID[p.Request.ID] = p
 	q.order.Add(p)
 }
 
+// of returns the pending request of that id; without a request there is none.
+func (q *queue) of(id string) policy.Pending {
+	if p := q.lone; p.Request != nil && p.Request.ID == id {
+		return p
+	}
+	return q.byID[id]
+}
+
 func (q *queue) remove(id string) error {
+	if p := q.lone; p.Request != nil && p.Request.ID == id {
+		q.waiting.add(p.Request.User, -1)
+		q.lone = policy.Pending{}
+		return nil
+	}
 	p, ok := q.byID[id]
 	if !ok {
 		return fmt.Errorf("request %q is not pending", id)
 	}
 	delete(q.byID, id)
 	q.order.Remove(p.Sequence)
+	q.waiting.add(p.Request.User, -1)
 	return nil
 }
 
@@ -109,19 +161,36 @@ func Length(r *berth.Request) berth.Duration {
 func (s *State) Queued() int { return s.queue.len() }
 
 // Request returns the pending request of that id, nil if there is none.
-func (s *State) Request(id string) *berth.Request { return s.queue.byID[id].Request }
+func (s *State) Request(id string) *berth.Request { return s.queue.of(id).Request }
+
+// Lone returns the only pending request, where it came when none was pending; nil if
+// there is none. Every order yields it in the next round and discards nothing.
+func (s *State) Lone() *berth.Request { return s.queue.lone.Request }
 
 // Round yields the pending requests that the next pass looks at, in the configured
-// order. The queue must not change meanwhile.
-func (s *State) Round() iter.Seq[policy.Pending] { return s.queue.order.Round(s.now) }
+// order.
+func (s *State) Round() iter.Seq[policy.Pending] {
+	if p := s.queue.lone; p.Request != nil {
+		return func(yield func(policy.Pending) bool) { yield(p) }
+	}
+	return s.queue.order.Round(s.now)
+}
 
 // Discards yields the pending requests that the order does not let wait.
-func (s *State) Discards() iter.Seq[policy.Pending] { return s.queue.order.Discards(s.now) }
+func (s *State) Discards() iter.Seq[policy.Pending] {
+	if s.queue.lone.Request != nil {
+		return none
+	}
+	return s.queue.order.Discards(s.now)
+}
 
 // Requests returns the pending requests in the order of submission. Cost:
 // O(n log n).
 func (s *State) Requests() []policy.Pending {
-	list := make([]policy.Pending, 0, len(s.queue.byID))
+	list := make([]policy.Pending, 0, s.queue.len())
+	if s.queue.lone.Request != nil {
+		list = append(list, s.queue.lone)
+	}
 	for _, p := range s.queue.byID {
 		list = append(list, p)
 	}

@@ -97,7 +97,25 @@ func Restore(config Config, snapshot []byte) (*State, error) {
 	return s, nil
 }
 
+// taken notes the numbers of the pending entries that were read.
+type taken map[uint64]bool
+
+// take notes a pending entry, and reports whether its id or number is another's.
+func (t taken) take(s *State, id string, number uint64) error {
+	switch {
+	case s.ledger.live[id] != nil || s.backlog.byID[id] != nil || s.queue.of(id).Request != nil:
+		return fmt.Errorf("%q is there twice", id)
+	case t[number]:
+		return fmt.Errorf("two pending entries have the number %d", number)
+	}
+	t[number] = true
+	return nil
+}
+
 func (s *State) restore(in *saved) error {
+	if !in.Now.Valid() {
+		return fmt.Errorf("the time is %d, beyond ±2^42 s", in.Now)
+	}
 	s.now, s.sequence, s.effects, s.decided = in.Now, in.Sequence, in.Effects, in.Decided
 	s.submitted = in.Submitted
 	for _, f := range in.Forecasts {
@@ -108,19 +126,16 @@ func (s *State) restore(in *saved) error {
 	for _, user := range in.Users {
 		s.users.sequence(user)
 	}
-	numbers := map[uint64]bool{}
-	for _, p := range in.Pending {
-		numbers[p.Number] = true
+	if err := s.restoreReservations(in.Reservations); err != nil {
+		return err
 	}
-	for _, j := range in.Jobs {
-		numbers[j.Number] = true
-	}
-	if len(numbers) < len(in.Pending)+len(in.Jobs) {
-		return fmt.Errorf("two pending entries have the same number")
-	}
+	taken := taken{}
 	for _, p := range in.Pending {
 		if p.Request == nil || p.Request.IsJob() || p.Request.Validate() != nil {
 			return fmt.Errorf("pending entry %d is not a valid request", p.Number)
+		}
+		if err := taken.take(s, p.Request.ID, p.Number); err != nil {
+			return err
 		}
 		s.queue.add(s.describe(p.Request, p.Number))
 	}
@@ -128,9 +143,6 @@ func (s *State) restore(in *saved) error {
 		s.schedule(*in.Pass)
 	}
 	s.outbox = append(s.outbox, in.Outbox...)
-	if err := s.restoreReservations(in.Reservations); err != nil {
-		return err
-	}
 	s.outage = in.OutageNumber
 	for i, o := range in.Outages {
 		switch {
@@ -146,6 +158,9 @@ func (s *State) restore(in *saved) error {
 	for _, saved := range in.Jobs {
 		if saved.Request == nil || !saved.Request.IsJob() || saved.Request.Validate() != nil {
 			return fmt.Errorf("pending entry %d is not a valid job", saved.Number)
+		}
+		if err := taken.take(s, saved.Request.ID, saved.Number); err != nil {
+			return err
 		}
 		j := &Job{request: saved.Request, number: saved.Number, generation: saved.Generation, order: s.describe(saved.Request, saved.Number)}
 		s.addJob(j)
@@ -249,6 +264,11 @@ func (s *State) sound(r *berth.Reservation) error {
 	}
 	if t := &r.Terms; len(t.Variants) > 0 && (len(t.Variants) != len(r.Request.Parts) || t.Extended < 0 || t.Extended >= 2*berth.TimeLimit || !t.Deadline.Valid() || !t.Expires.Valid()) {
 		return fmt.Errorf("the terms of reservation %q are %+v", r.Request.ID, *t)
+	}
+	for _, v := range r.Terms.Variants {
+		if v.NPE < 1 || v.NPE > berth.MaxPEs || v.Duration < 1 || v.Duration >= berth.TimeLimit {
+			return fmt.Errorf("reservation %q was promised %d PEs for %d s", r.Request.ID, v.NPE, v.Duration)
+		}
 	}
 	for i := range r.Transfers {
 		t := &r.Transfers[i]

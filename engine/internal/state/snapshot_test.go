@@ -63,6 +63,10 @@ func TestReservationsThatAreReadAreWellFormed(t *testing.T) {
 			r.Terms.Extended = -1
 		}, false},
 		"extended too long":             {func(r *berth.Reservation) { r.Terms.Extended = 2 * berth.TimeLimit }, false},
+		"a variant of no PEs":           {func(r *berth.Reservation) { r.Terms.Variants = []berth.Variant{{Duration: 10}} }, false},
+		"a variant of too many PEs":     {func(r *berth.Reservation) { r.Terms.Variants = []berth.Variant{{NPE: berth.MaxPEs + 1, Duration: 10}} }, false},
+		"a variant of no time":          {func(r *berth.Reservation) { r.Terms.Variants = []berth.Variant{{NPE: 4}} }, false},
+		"a variant beyond time":         {func(r *berth.Reservation) { r.Terms.Variants = []berth.Variant{{NPE: 4, Duration: berth.TimeLimit}} }, false},
 		"a deadline out of range":       {func(r *berth.Reservation) { r.Terms.Deadline = berth.Forever }, false},
 		"terms that expire never":       {func(r *berth.Reservation) { r.Terms.Expires = berth.Forever }, false},
 		"a transfer from never":         {func(r *berth.Reservation) { r.Transfers[0].Start, r.Transfers[0].End = berth.Forever, berth.Forever }, false},
@@ -136,6 +140,30 @@ func TestFormat1KeepsExtensions(t *testing.T) {
 		}
 		if got := s.Entry("a").Extended(); got != c.want {
 			t.Errorf("%s: extended by %d s, want %d", name, got, c.want)
+		}
+	}
+}
+
+// What is live has an id of its own, and the time is one that the engine can have.
+func TestSnapshotThatContradictsItselfIsRefused(t *testing.T) {
+	request, job := berth.Rigid("a", 0, 0, 100, 1, 10), berth.Job("a", 0, 1, 10)
+	pending := savedPending{Request: &request, Number: 2}
+	reservation := savedReservation{Reservation: *wellFormed()}
+	for name, c := range map[string]struct {
+		in    saved
+		sound bool
+	}{
+		"a request":                   {saved{Pending: []savedPending{pending}}, true},
+		"a job":                       {saved{Jobs: []savedJob{{Request: &job, Number: 3}}}, true},
+		"a reservation":               {saved{Reservations: []savedReservation{reservation}}, true},
+		"two requests of one id":      {saved{Pending: []savedPending{pending, {Request: &request, Number: 3}}}, false},
+		"a request and a job":         {saved{Pending: []savedPending{pending}, Jobs: []savedJob{{Request: &job, Number: 3}}}, false},
+		"a request and a reservation": {saved{Pending: []savedPending{pending}, Reservations: []savedReservation{reservation}}, false},
+		"a time beyond the limit":     {saved{Now: berth.TimeLimit}, false},
+	} {
+		_, err := Restore(smallConfig(), encodeSaved(&c.in))
+		if (err == nil) != c.sound {
+			t.Errorf("%s: error %v; want none: %t", name, err, c.sound)
 		}
 	}
 }

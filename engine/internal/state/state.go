@@ -23,6 +23,8 @@ type Config struct {
 	// Plans says that pending jobs have plans. Flat says that there is one pool, of
 	// late binding, and that passes for jobs look at its profile.
 	Plans, Flat bool
+	// Limited says that users have limits, for which what each has is kept by user.
+	Limited bool
 }
 
 // State is everything that the engine remembers. Its zero value is not usable.
@@ -81,7 +83,7 @@ func New(config Config) *State {
 		queue:     newQueue(&config),
 		backlog:   newBacklog(&config),
 		users:     newUsers(config.Users),
-		ledger:    newLedger(),
+		ledger:    newLedger(config.Limited),
 		degraded:  map[string]*Entry{},
 		timers:    timers{ranks: config.Ranks},
 	}

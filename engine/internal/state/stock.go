@@ -15,7 +15,8 @@ type Stock struct{ *stock }
 type stock struct {
 	id       berth.ResourceID
 	calendar calendar.Calendar
-	unit     int64 // the amount that is one unit
+	amount   int64 // of all units
+	unit     int64 // the amount that is one unit; the last is larger by what is left over
 	state    *State
 	pruned   berth.Time
 }
@@ -31,7 +32,7 @@ func (s *State) newStock(id berth.ResourceID, amount int64, form calendar.Form) 
 		return known
 	}
 	unit := (amount + berth.MaxPEs - 1) / berth.MaxPEs
-	st := Stock{&stock{id: id, calendar: form.New(berth.Count(amount/unit), berth.Late), unit: unit, state: s, pruned: before}}
+	st := Stock{&stock{id: id, calendar: form.New(berth.Count(amount/unit), berth.Late), amount: amount, unit: unit, state: s, pruned: before}}
 	s.stocks[id] = st
 	s.order = append(s.order, st)
 	return st
@@ -43,13 +44,23 @@ func (st Stock) Counted() bool { return st.stock != nil }
 // ID returns the name of the stock.
 func (st Stock) ID() berth.ResourceID { return st.id }
 
-// Units returns how many units an amount is, rounded up.
+// Units returns how many units an amount is, rounded up; no more than there are if the
+// stock has that much.
 func (st Stock) Units(amount int64) berth.Count {
-	return berth.Count((amount + st.unit - 1) / st.unit)
+	units := berth.Count((amount + st.unit - 1) / st.unit)
+	if amount <= st.amount {
+		return min(units, st.calendar.Size())
+	}
+	return units
 }
 
 // Amount returns the amount that a number of units is.
-func (st Stock) Amount(units berth.Count) int64 { return int64(units) * st.unit }
+func (st Stock) Amount(units berth.Count) int64 {
+	if units == st.calendar.Size() {
+		return st.amount
+	}
+	return int64(units) * st.unit
+}
 
 // View returns the calendar of the stock, from now on.
 func (st Stock) View() View {

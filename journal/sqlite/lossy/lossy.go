@@ -1,5 +1,5 @@
 // Package lossy is a file system for SQLite that forgets what was not synced,
-// tears what was under way, runs full and fails to sync, all on command. Only
+// tears what was under way, runs full and fails to read, write and sync, all on command. Only
 // tests import it. It wraps SQLite's own file system, so what runs is the code
 // that runs in production; it does not simulate locks or shared memory.
 package lossy
@@ -30,6 +30,14 @@ type Disk struct {
 	ops    int
 	room   int64 // bytes that may still be written; negative is no limit
 	syncs  int   // how many to fail
+	lies   Lie
+
+	loose map[string][][]byte // by path, what has been in a file that nobody syncs
+
+	reads  int
+	fault  string // how it fails
+	at     int    // the operation that fails; a read's number for BadRead
+	failed bool
 }
 
 // file is one file's durable content and what has happened to it since.
@@ -101,6 +109,109 @@ func (d *Disk) FailSyncs(n int) {
 	d.syncs = n
 }
 
+// Lie is what a disk says that it has done when it has not.
+type Lie int
+
+// The lies.
+const (
+	Honest     Lie = iota
+	SyncNot        // a sync keeps nothing
+	SyncNoName     // a sync keeps the content of a file, and never that there is one
+)
+
+// Lie lets the disk lie from now on.
+func (d *Disk) Lie(about Lie) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lies = about
+}
+
+// The ways in which an operation can fail.
+const (
+	NoRoom     = "no room"     // for writes, from then on
+	ReadOnly   = "read-only"   // no write, truncation, sync or removal, from then on
+	BadWrite   = "a bad write" // or truncation, sync or removal, once
+	ShortWrite = "short write" // half of the next one, and then there is no room, once
+	BadRead    = "a bad read"  // once
+)
+
+// Faults lists all of them.
+func (d *Disk) Faults() []string { return []string{NoRoom, ReadOnly, BadWrite, ShortWrite, BadRead} }
+
+// Fail lets an operation, counted from now on and from 0, fail; an empty fault is none.
+func (d *Disk) Fail(at int, how string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fault, d.at = how, d.ops+at
+	d.failed = d.failed && how == ""
+	if how == BadRead {
+		d.at = d.reads + at
+	}
+}
+
+// Failed reports whether one has failed since the last fault was set.
+func (d *Disk) Failed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
+}
+
+// broken says how an operation that changes something fails; empty if it does not.
+func (d *Disk) broken(op int, writes bool) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var hit bool
+	switch d.fault {
+	case NoRoom:
+		hit = writes && op >= d.at
+	case ReadOnly:
+		hit = op >= d.at
+	case BadWrite:
+		hit = op == d.at
+	case ShortWrite:
+		hit = writes && op >= d.at && !d.failed
+	}
+	if !hit {
+		return ""
+	}
+	d.failed = true
+	return d.fault
+}
+
+// unreadable counts a read and reports whether it fails.
+func (d *Disk) unreadable() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reads++
+	if d.fault != BadRead || d.reads-1 != d.at {
+		return false
+	}
+	d.failed = true
+	return true
+}
+
+// Loose names a file that is written beside the database by other means, and never synced:
+// a loss of power leaves any content that it had at an operation, or none. Its name is
+// durable.
+func (d *Disk) Loose(path string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.loose == nil {
+		d.loose = map[string][][]byte{}
+	}
+	d.loose[path] = append(d.loose[path], nil)
+}
+
+// look remembers what is in loose files; with the lock.
+func (d *Disk) look() {
+	for path, had := range d.loose {
+		content, err := os.ReadFile(path)
+		if err == nil && string(content) != string(had[len(had)-1]) {
+			d.loose[path] = append(had, content)
+		}
+	}
+}
+
 // Image writes into a directory what would be left of the files in another one
 // if the power failed now. With a nil rng that is what was synced and nothing
 // else; otherwise each sector written since may be there or not, and each
@@ -110,6 +221,23 @@ func (d *Disk) Image(from, to string, rng *rand.Rand) error {
 	defer d.mu.Unlock()
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
+	}
+	d.look()
+	for _, path := range slices.Sorted(maps.Keys(d.loose)) {
+		had := d.loose[path]
+		if filepath.Dir(path) != filepath.Clean(from) || len(had) == 1 {
+			continue
+		}
+		var content []byte
+		if rng != nil {
+			content = had[rng.IntN(len(had))]
+			if rng.IntN(2) == 0 {
+				content = had[len(had)-1] // the likeliest
+			}
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(path)), content, 0o600); err != nil {
+			return err
+		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(d.files)) {
 		if filepath.Dir(path) != filepath.Clean(from) {
@@ -171,14 +299,16 @@ func resize(content []byte, size int64) []byte {
 }
 
 // op counts an operation and announces it.
-func (d *Disk) op() {
+func (d *Disk) op() (number int) {
 	d.mu.Lock()
 	before, n := d.before, d.ops
 	d.ops++
+	d.look()
 	d.mu.Unlock()
 	if before != nil {
 		before(n)
 	}
+	return n
 }
 
 // add remembers a change that is not durable yet. Shared memory, which no loss
@@ -220,8 +350,11 @@ func (d *Disk) synced(path string, directory bool) (ok bool) {
 		d.syncs--
 		return false
 	}
+	if d.lies == SyncNot {
+		return true
+	}
 	d.file(path).sync()
-	if directory {
+	if directory && d.lies != SyncNoName {
 		for other, f := range d.files {
 			if filepath.Dir(other) == filepath.Dir(path) {
 				f.name()

@@ -176,7 +176,9 @@ func shimDelete(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32 {
 	registry.Lock()
 	disk := registry.disks[vfs]
 	registry.Unlock()
-	disk.op()
+	if disk.broken(disk.op(), false) != "" {
+		return lib.SQLITE_IOERR_DELETE
+	}
 	p, own := wrapped(tls)
 	rc := function[func(*libc.TLS, uintptr, uintptr, int32) int32](own.FxDelete)(tls, p, name, syncDir)
 	if rc == lib.SQLITE_OK {
@@ -195,20 +197,34 @@ func shimClose(tls *libc.TLS, file uintptr) int32 {
 
 func shimWrite(tls *libc.TLS, file, data uintptr, n int32, offset int64) int32 {
 	h, ok := handleOf(file)
+	failure := int32(lib.SQLITE_OK)
 	if ok {
-		h.disk.op()
+		switch h.disk.broken(h.disk.op(), true) {
+		case NoRoom:
+			return lib.SQLITE_FULL
+		case ReadOnly, BadWrite:
+			return lib.SQLITE_IOERR_WRITE
+		case ShortWrite:
+			n, failure = n/2, lib.SQLITE_FULL
+		}
 		if !h.disk.take(int64(n)) {
 			return lib.SQLITE_FULL
 		}
 		h.disk.add(h.path, change{kind: write, offset: offset, data: append([]byte(nil), unsafe.Slice(at[byte](data), n)...)})
 	}
 	p, m := inner(file)
-	return function[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](m.FxWrite)(tls, p, data, n, offset)
+	rc := function[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](m.FxWrite)(tls, p, data, n, offset)
+	if rc == lib.SQLITE_OK {
+		rc = failure
+	}
+	return rc
 }
 
 func shimTruncate(tls *libc.TLS, file uintptr, size int64) int32 {
 	if h, ok := handleOf(file); ok {
-		h.disk.op()
+		if h.disk.broken(h.disk.op(), false) != "" {
+			return lib.SQLITE_IOERR_TRUNCATE
+		}
 		h.disk.add(h.path, change{kind: truncate, offset: size})
 	}
 	p, m := inner(file)
@@ -221,19 +237,21 @@ func shimSync(_ *libc.TLS, file uintptr, _ int32) int32 {
 	if !ok {
 		return lib.SQLITE_OK
 	}
-	h.disk.op()
-	if !h.disk.synced(h.path, h.made.Swap(false)) {
+	if h.disk.broken(h.disk.op(), false) != "" || !h.disk.synced(h.path, h.made.Swap(false)) {
 		return lib.SQLITE_IOERR_FSYNC
 	}
 	return lib.SQLITE_OK
 }
 
-// What follows only passes on.
-
 func shimRead(tls *libc.TLS, file, data uintptr, n int32, offset int64) int32 {
+	if h, ok := handleOf(file); ok && h.disk.unreadable() {
+		return lib.SQLITE_IOERR_READ
+	}
 	p, m := inner(file)
 	return function[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](m.FxRead)(tls, p, data, n, offset)
 }
+
+// What follows only passes on.
 
 func shimFileSize(tls *libc.TLS, file, out uintptr) int32 {
 	p, m := inner(file)

@@ -1,0 +1,99 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+)
+
+// slowLists is a service whose lists take a second, and notes how many are under way.
+type slowLists struct {
+	*fake
+	mu           sync.Mutex
+	of, most     map[string]int
+	all, mostAll int
+}
+
+func (s *slowLists) List(ctx context.Context, by service.Principal, _ service.Filter) ([]service.Reservation, int, error) {
+	s.note(by.User, 1)
+	defer s.note(by.User, -1)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	return nil, 0, ctx.Err()
+}
+
+func (s *slowLists) note(user string, by int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of[user] += by
+	s.all += by
+	s.most[user], s.mostAll = max(s.most[user], s.of[user]), max(s.mostAll, s.all)
+}
+
+// Costly calls of one user are done one at a time, so that another user's, which comes
+// last, does not wait for them; one that is given up leaves its place.
+func TestCostlyCallsOfAUserAreDoneInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowLists{fake: newFake(), of: map[string]int{}, most: map[string]int{}}
+		w := newWorld(t, api.Options{Service: s, Limits: unlimited})
+		var all sync.WaitGroup
+		began := time.Now()
+		ask := func(user string, within time.Duration) {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), within)
+				defer cancel()
+				r := w.ask(user, "GET", "/v1/reservations", "").WithContext(ctx)
+				w.ServeHTTP(&discarded{header: http.Header{}}, r)
+			})
+		}
+		for range 5 {
+			ask("alice", time.Hour)
+		}
+		for range 3 {
+			ask("alice", 100*time.Millisecond) // given up while they wait
+		}
+		synctest.Wait()
+		into[form.Page](t, w.do("bob", "GET", "/v1/reservations", ""), 200)
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Errorf("bob is answered after %s, want one second", took)
+		}
+		all.Wait()
+		if took := time.Since(began); took < 5*time.Second || took > 8*time.Second {
+			t.Errorf("alice is answered after %s, want one second for each of five", took)
+		}
+		if s.most["alice"] != 1 || s.mostAll > 2 || s.all != 0 {
+			t.Errorf("at most %d of alice, %d in all at once, and %d are left", s.most["alice"], s.mostAll, s.all)
+		}
+	})
+}
+
+// discarded is an answer that is not looked at.
+type discarded struct{ header http.Header }
+
+func (d *discarded) Header() http.Header            { return d.header }
+func (d *discarded) Write(data []byte) (int, error) { return len(data), nil }
+func (d *discarded) WriteHeader(int)                {}
+
+// What is read of large bodies counts: a body of a megabyte as much as 64 calls.
+func TestALargeBodyCountsAsManyCalls(t *testing.T) {
+	w := newWorld(t, api.Options{Limits: rate(1, 100)})
+	large := fmt.Sprintf(`{"software":%q,`, strings.Repeat("x", 1<<20-1000)) + askFor[1:]
+	var codes []int
+	for range 4 {
+		codes = append(codes, w.do("alice", "POST", "/v1/offers", large).Code)
+	}
+	if fmt.Sprint(codes) != "[422 422 429 429]" {
+		t.Errorf("%v, want the third to be too much", codes)
+	}
+}

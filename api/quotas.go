@@ -1,0 +1,122 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/service"
+)
+
+var quotasParams = []param{{"user", "Only of this user. Others than yourself only operators may name.", text("alice")}}
+
+// quotas answers with the limits of a user and what is used of them: one's own, or, for
+// an operator, those of all who have something.
+func (c *call) quotas() error {
+	query, err := c.query(quotasParams)
+	if err != nil {
+		return err
+	}
+	user, named := query["user"]
+	var users []string
+	switch {
+	case named:
+		users = []string{user}
+	case c.by.Can(service.Operator):
+		if users, err = c.Users(c.r.Context(), c.by); err != nil {
+			return err
+		}
+		if !slices.Contains(users, c.by.User) {
+			users = append(users, c.by.User)
+		}
+	default:
+		users = []string{c.by.User}
+	}
+	of := make([]service.Principal, len(users))
+	for i, name := range users {
+		of[i] = service.Principal{User: name, Role: c.roleOf(name)}
+	}
+	list, err := c.Quotas(c.r.Context(), c.by, of)
+	if err != nil {
+		return err
+	}
+	f := form.Quotas{Quotas: make([]form.Quota, len(list))}
+	for i := range list {
+		f.Quotas[i] = quota(&list[i])
+	}
+	return c.answer(http.StatusOK, &f)
+}
+
+// roleOf returns by which role the limits of a user are chosen: the own one of who asks,
+// else the widest that a token of theirs has.
+func (c *call) roleOf(user string) service.Role {
+	if user == c.by.User {
+		return c.by.Role
+	}
+	role := service.User
+	for _, e := range c.tokens.List() {
+		if e.User == user && (service.Principal{Role: e.Role}).Can(role) {
+			role = e.Role
+		}
+	}
+	return role
+}
+
+// quota is the form of a user's limits.
+func quota(q *service.Quota) form.Quota {
+	f := form.Quota{User: q.User, Role: string(q.Role)}
+	for i := range q.Limits {
+		a := &q.Limits[i]
+		l := form.Limit{Limit: string(a.Name), Unit: unitOf(a.Unit), Site: a.Resource.Site, Pool: a.Resource.Name, About: a.About}
+		if a.Limited {
+			l.Allowed = new(inUnit(a.Unit, a.Value))
+		}
+		if a.Counted {
+			l.Used = new(inUnit(a.Unit, a.Used))
+		}
+		f.Limits = append(f.Limits, l)
+	}
+	return f
+}
+
+// inUnit is a value in the unit in which the API shows it.
+func inUnit(unit policy.Unit, value int64) float64 {
+	switch unit {
+	case policy.InPESeconds:
+		return float64(value) / 3600
+	case policy.InRate:
+		return float64(value) / 1000
+	}
+	return float64(value)
+}
+
+// unitOf names the unit in which the API shows a value.
+func unitOf(unit policy.Unit) string {
+	switch unit {
+	case policy.InPermille:
+		return "PEs"
+	case policy.InPESeconds:
+		return "PE-hours"
+	case policy.InRate:
+		return "a second"
+	}
+	return string(unit)
+}
+
+// exceeded is the form of a limit that a request would exceed.
+func exceeded(x *berth.Exceeded) *form.Exceeded {
+	if x == nil {
+		return nil
+	}
+	kind, known := policy.LimitNamed(policy.LimitName(x.Limit))
+	if !known {
+		return nil
+	}
+	f := &form.Exceeded{Limit: x.Limit, Unit: unitOf(kind.Unit), Allowed: inUnit(kind.Unit, x.Allowed), Asked: inUnit(kind.Unit, x.Asked)}
+	if x.Frees != 0 && x.Frees.Valid() {
+		f.Frees = form.TimeOf(x.Frees)
+	}
+	return f
+}

@@ -1,0 +1,234 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// overstep is a request that exceeds a limit beside what its user has already.
+type overstep struct {
+	limit policy.LimitName
+	value int64
+	had   []berth.Request // before
+	ask   berth.Request
+	// extended is the reservation that is extended instead, until when; empty if an
+	// extension cannot exceed the limit.
+	extended []berth.Request
+	until    berth.Time
+	added    bool // the limit is on what is added, which a modification is not
+	request  bool // a job does not have what is limited
+}
+
+// of returns a request of one part of a user.
+func owned(id string, ready, deadline berth.Time, npe berth.Count, d berth.Duration) berth.Request {
+	r := berth.Rigid(id, 0, ready, deadline, npe, d)
+	r.User = "u"
+	return r
+}
+
+func oversteps() []overstep {
+	held := owned("x", 0, 100, 3, 100)
+	held.Hold = 61
+	other := owned("v", 0, 50, 3, 50) // so that under early binding x and a have different PEs
+	other.User = "v"
+	return []overstep{
+		{limit: policy.LimitHold, value: 60, ask: held, added: true, request: true},
+		{limit: policy.LimitLead, value: 100, ask: owned("x", 101, 300, 3, 100), request: true},
+		{limit: policy.LimitReservations, value: 1, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), added: true},
+		{limit: policy.LimitActive, value: 1, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), added: true, request: true},
+		{limit: policy.LimitLength, value: 99, ask: owned("x", 0, 100, 3, 100), extended: []berth.Request{owned("x", 0, 100, 3, 99)}, until: 100},
+		{
+			limit: policy.LimitShare, value: 500, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
+			extended: []berth.Request{other, owned("x", 0, 50, 3, 50), owned("a", 50, 100, 3, 50)}, until: 60,
+		},
+		{
+			limit: policy.LimitPESeconds, value: 500, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
+			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200,
+		},
+	}
+}
+
+// wayIn asks for what exceeds a limit in one way; it returns what came of it, empty if
+// the limit has nothing to do with that way.
+type wayIn struct {
+	name string
+	try  func(t *testing.T, c engine.Config, o *overstep) string
+}
+
+// came says what became of a request: the limit that it was refused for, or how else
+// it was decided.
+func came(changes []change.Change, id string) string {
+	for i := range changes {
+		x := &changes[i]
+		switch {
+		case x.ID != id:
+		case x.Kind == change.Accepted || x.Kind == change.Modified || x.Kind == change.Extended || x.Kind == change.QueuedAsJob:
+			return string(x.Kind)
+		case x.Refusal != nil && x.Refusal.Exceeded != nil:
+			return x.Refusal.Exceeded.Limit
+		case x.Refusal != nil:
+			return string(x.Refusal.Reason)
+		}
+	}
+	return "pending"
+}
+
+// begin returns an engine with what a user had before.
+func begin(t *testing.T, c engine.Config, had []berth.Request) *engine.Engine {
+	t.Helper()
+	e := newEngine(t, c)
+	for _, r := range had {
+		if got := came(submit(t, e, 0, r), r.ID); got != "accepted" && got != "pending" {
+			t.Fatalf("%s: %s, want it within the limits", r.ID, got)
+		}
+	}
+	return e
+}
+
+func waysIn() []wayIn {
+	ask := func(reshape func(r *berth.Request)) func(*testing.T, engine.Config, *overstep) string {
+		return func(t *testing.T, c engine.Config, o *overstep) string {
+			r := *o.ask.Clone()
+			if reshape(&r); r.IsJob() && o.request {
+				return ""
+			}
+			return came(submit(t, begin(t, c, o.had), 0, r), "x")
+		}
+	}
+	later := func(configure func(c *engine.Config)) func(*testing.T, engine.Config, *overstep) string {
+		return func(t *testing.T, c engine.Config, o *overstep) string {
+			configure(&c)
+			e := begin(t, c, o.had)
+			changes := submit(t, e, 0, o.ask)
+			for at, due := e.Next(); due && at < 400; at, due = e.Next() {
+				changes = append(changes, apply(t, e, at, engine.Wake())...)
+			}
+			return came(changes, "x")
+		}
+	}
+	ways := []wayIn{
+		{"one part", ask(func(*berth.Request) {})},
+		{"several parts", ask(func(r *berth.Request) {
+			d := r.Parts[0].Variants[0].Duration
+			r.Parts = []berth.Part{{Variants: []berth.Variant{{NPE: 2, Duration: d}}}, {Variants: []berth.Variant{{NPE: 1, Duration: d}}}}
+		})},
+		{"moldable", ask(func(r *berth.Request) {
+			r.Parts[0].Variants = append(r.Parts[0].Variants, berth.Variant{NPE: 4, Duration: r.Parts[0].Variants[0].Duration})
+		})},
+		{"moldable parts", ask(func(r *berth.Request) {
+			d := r.Parts[0].Variants[0].Duration
+			two := berth.Part{Variants: []berth.Variant{{NPE: 2, Duration: d}, {NPE: 4, Duration: d}}}
+			r.Parts = []berth.Part{two, two}
+		})},
+		{"hold", ask(func(r *berth.Request) { r.Hold = max(r.Hold, 10) })},
+		{"job", ask(func(r *berth.Request) { r.Kind, r.Ready, r.Hold, r.Deadline = berth.KindJob, 0, 0, berth.Forever })},
+		{"array", func(t *testing.T, c engine.Config, o *overstep) string {
+			e := begin(t, c, o.had)
+			for i := range 5 {
+				part := *o.ask.Clone()
+				part.ID = fmt.Sprintf("x_%d", i+1)
+				if got := came(submit(t, e, 0, part), part.ID); got != "accepted" {
+					return got
+				}
+				if part.ID == "x_1" && len(c.Limits) == 0 {
+					return "accepted"
+				}
+			}
+			return "accepted"
+		}},
+		{"offer taken", func(t *testing.T, c engine.Config, o *overstep) string {
+			free := c
+			free.Limits = nil
+			offers, err := begin(t, free, o.had).Offers(&o.ask, 1)
+			if err != nil || len(offers) == 0 {
+				t.Fatal(offers, err)
+			}
+			r := offers[0].Request
+			r.Hold = max(o.ask.Hold, 10)
+			return came(submit(t, begin(t, c, o.had), 0, r), "x")
+		}},
+		{"offers", func(t *testing.T, c engine.Config, o *overstep) string {
+			e := begin(t, c, o.had)
+			offers, err := e.Offers(&o.ask, 9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range offers {
+				twin, err := engine.Restore(c, e.Snapshot())
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := offers[i].Request
+				r.Hold = 0
+				if got := came(submit(t, twin, 0, r), "x"); got != "accepted" {
+					return string(offers[i].Difference) + " " + got
+				}
+			}
+			return string(o.limit) // what is offered is within it
+		}},
+		{"modify", func(t *testing.T, c engine.Config, o *overstep) string {
+			if o.added {
+				return ""
+			}
+			small := owned("x", 0, 50, 1, 10)
+			e := begin(t, c, append(slices.Clone(o.had), small))
+			return came(apply(t, e, 0, engine.Modify(&o.ask)), "x")
+		}},
+		{"extend", func(t *testing.T, c engine.Config, o *overstep) string {
+			if o.extended == nil {
+				return ""
+			}
+			e := begin(t, c, o.extended)
+			return came(apply(t, e, 0, engine.ExtendFor("user", "x", o.until)), "x")
+		}},
+		{"at an instant", later(func(c *engine.Config) { c.Trigger = engine.TriggerOnInstant })},
+		{"each period", later(func(c *engine.Config) { c.Trigger, c.Period = engine.TriggerOnPeriod, 50 })},
+		{"queued as a job", later(func(c *engine.Config) { c.Immediate = engine.ImmediateQueue })},
+	}
+	for _, b := range policy.Batches {
+		ways = append(ways, wayIn{"batch " + b.Name, later(func(c *engine.Config) { c.Match = b.Name })})
+	}
+	return ways
+}
+
+// Each limit holds whichever way a request comes in. Without the limit each of these
+// requests is served.
+func TestEveryLimitInEveryWay(t *testing.T) {
+	for _, binding := range bindings() {
+		var table strings.Builder
+		fmt.Fprintf(&table, "%s binding\n%-28s", binding, "way in")
+		for _, o := range oversteps() {
+			fmt.Fprintf(&table, " %-16s", o.limit)
+		}
+		for _, way := range waysIn() {
+			fmt.Fprintf(&table, "\n%-28s", way.name)
+			for _, o := range oversteps() {
+				config := onePool(10, binding)
+				free := way.try(t, config, &o)
+				config.Limits = policy.EachUser(map[policy.LimitName]int64{o.limit: o.value})
+				got := way.try(t, config, &o)
+				switch {
+				case free == "":
+					got = "-"
+				case way.name != "offers" && free != "accepted" && free != "modified" && free != "extended" && free != "pending":
+					t.Errorf("%s, %s, %s: without the limit it is %s", binding, way.name, o.limit, free)
+				case strings.HasPrefix(way.name, "batch") && o.limit == policy.LimitShare && got == string(berth.DeadlineMissed):
+					got = "waits, " + got // there may be room later, until it is too late
+				case got != string(o.limit):
+					t.Errorf("%s, %s: %s does not hold: %s", binding, way.name, o.limit, got)
+				default:
+					got = "holds"
+				}
+				fmt.Fprintf(&table, " %-16s", got)
+			}
+		}
+		t.Log(table.String())
+	}
+}

@@ -1,0 +1,102 @@
+package service_test
+
+import (
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/service"
+)
+
+// Somebody who is limited to some sites gets nothing elsewhere and is told of nothing
+// elsewhere, though it is their own.
+func TestSitesThatAreNotOpenAreNotThere(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	pool := []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Late}}
+	config := engine.Config{Sites: []berth.Site{{Name: "east", Pools: pool}, {Name: "west", Pools: pool}}}
+	h := start(t, t.TempDir(), config, c)
+	within := ann
+	within.By.Sites = service.NewSiteSet([]string{"west"})
+	there := submit(t, h, ann, berth.Rigid("there", 0, 2000, 9000, 8, 100))
+	if at := there.Reservation.Allotments[0].Resource.Site; at != "east" {
+		t.Fatal("it is at", at)
+	}
+	events := h.Listen(t.Context(), within.By, 0)
+	here := submit(t, h, within, berth.Rigid("here", 0, 3000, 9000, 2, 100))
+	if at := here.Reservation.Allotments[0].Resource.Site; at != "west" {
+		t.Errorf("it is at %s, which is not open", at)
+	}
+	r := berth.Rigid("no", 0, 3000, 9000, 2, 100)
+	r.Site = "east"
+	if a := submit(t, h, within, r); a.Reservation.State != service.Refused || a.Reservation.Refusal.Reason != berth.NoSuitableSite {
+		t.Errorf("%+v", a.Reservation)
+	}
+	wide := berth.Rigid("", 0, 3000, 9000, 8, 100)
+	offers, err := h.Offers(t.Context(), within.By, wide, 9)
+	for _, o := range offers {
+		if o.Allotments[0].Resource.Site != "west" {
+			t.Errorf("offered at %s", o.Allotments[0].Resource.Site)
+		}
+	}
+	if err != nil || len(offers) == 0 {
+		t.Error(offers, err)
+	}
+
+	_, err = h.Get(t.Context(), within.By, "there")
+	wantCode(t, err, berth.NotFound)
+	_, _, err = h.History(t.Context(), within.By, "there")
+	wantCode(t, err, berth.NotFound)
+	_, err = h.Release(t.Context(), within, "there")
+	wantCode(t, err, berth.NotFound)
+	_, err = h.Extend(t.Context(), within, "there", 9000)
+	wantCode(t, err, berth.NotFound)
+	_, err = h.Tasks(t.Context(), within.By, "there")
+	wantCode(t, err, berth.NotFound)
+	list, _, err := h.List(t.Context(), within.By, service.Filter{})
+	if err != nil || len(list) != 1 || list[0].ID != "here" {
+		t.Errorf("%d listed, %v", len(list), err)
+	}
+	sites, err := h.Sites(t.Context(), within.By)
+	if err != nil || len(sites) != 1 || sites[0].Name != "west" {
+		t.Errorf("%+v %v", sites, err)
+	}
+	_, err = h.Occupation(t.Context(), within.By, "east", 0, 9999, service.Mark{Start: -1}, 9)
+	wantCode(t, err, berth.NotFound)
+	if spans, err := h.Occupation(t.Context(), within.By, "west", 0, 9999, service.Mark{Start: -1}, 9); err != nil || len(spans) != 1 {
+		t.Error(spans, err)
+	}
+	operator := root
+	operator.By.Sites = within.By.Sites
+	wantCode(t, h.AcceptClock(t.Context(), operator), berth.Denied)
+	wantCode(t, h.UpdateForecast(t.Context(), operator, service.Forecast{Site: "east", Period: 60, Kilobytes: []int64{1}}), berth.NotFound)
+
+	// A modification stays within the sites too.
+	larger := berth.Rigid("here", 0, 2000, 2100, 8, 100)
+	a, err := h.Modify(t.Context(), within, "here", larger)
+	if err != nil || a.Refusal != nil || a.Reservation.Allotments[0].Resource.Site != "west" {
+		t.Errorf("%+v %v", a, err)
+	}
+	if _, err := h.Release(t.Context(), ann, "there"); err != nil { // which is no news to within
+		t.Fatal(err)
+	}
+	if _, err := h.Release(t.Context(), within, "here"); err != nil {
+		t.Fatal(err)
+	}
+	for n, err := range events {
+		if err != nil || n.Reservation.ID == "there" {
+			t.Fatal("told of", n.Reservation.ID, err)
+		}
+		if n.Reservation.ID == "here" && n.What == "cancelled" {
+			break
+		}
+	}
+
+	none := ann
+	none.By.Sites = within.By.Sites.And(service.NewSiteSet([]string{"east"}))
+	_, err = h.Submit(t.Context(), none, berth.Rigid("nowhere", 0, 3000, 9000, 1, 100))
+	wantCode(t, err, berth.Denied)
+	if sites, err := h.Sites(t.Context(), none.By); err != nil || len(sites) != 0 {
+		t.Error(sites, err)
+	}
+}

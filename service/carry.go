@@ -1,0 +1,102 @@
+package service
+
+import (
+	"context"
+	"maps"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// aside is how much later a reservation is put whose place another one needs first:
+// behind all that is promised at a site by any horizon in use.
+const aside berth.Duration = 300 * 24 * 3600
+
+// retire takes down a reservation whose promise is elsewhere by now. One with jobs
+// stays until they are there too.
+func (a *arranging) retire(ctx context.Context, p promise, name site.Name) {
+	if a.done.silent >= site.Patience {
+		a.well(ctx, p, string(name), site.ErrNotTried)
+		return
+	}
+	err := a.carrier.Retire(ctx, name)
+	if site.KindOf(err) == site.Conflict {
+		a.emptying = append(a.emptying, name)
+		return
+	}
+	a.well(ctx, p, string(name), err)
+}
+
+// empty carries jobs to where their promises are by now, and takes down the
+// reservations that they leave. Those of promises that are not due at the site yet
+// stay, and are changed in the next round.
+func (a *arranging) empty(ctx context.Context, want *wanted) {
+	early := map[promise]string{}
+	for _, name := range a.emptying {
+		p := a.k.promiseOf(name)
+		to, made := a.done.made[p]
+		switch {
+		case made:
+			if a.try(ctx, p, string(name), func() error { return a.carrier.Carry(ctx, name, to.name) }) &&
+				a.try(ctx, p, string(name), func() error { return a.carrier.Retire(ctx, name) }) {
+				a.h.log.Info("jobs have moved with their promise", "site", a.k.name, "id", want.moved[p], "from", name, "to", to.name)
+				continue
+			}
+			delete(a.done.made, p)
+		case a.done.failed[p] == "":
+			early[p] = want.moved[p]
+		}
+	}
+	if len(early) == 0 {
+		return
+	}
+	_, _ = call(ctx, a.h, "", func(answer func(struct{}, error)) { // the error is that the service stops
+		maps.Copy(a.k.early, early)
+		answer(struct{}{}, nil)
+	})
+}
+
+// unstick is for reservations with jobs that the site does not change to what is
+// wanted. Those that need one another's places all leave them first. What still
+// cannot be changed is made anew, and its jobs follow.
+func (a *arranging) unstick(ctx context.Context, stuck []*wish) {
+	for _, w := range stuck {
+		have := a.have[w.Name]
+		away := site.Reservation{
+			Name: w.Name, Start: have.Start.Add(aside), End: have.End.Add(aside), Partition: have.Partition, Users: have.Users, Accounts: have.Accounts,
+		}
+		if len(w.Shares) > 0 && !w.Shares[0].Cores.Empty() || w.Cores > 0 {
+			away.Cores = have.Cores
+		} else {
+			away.Nodes = berth.Count(len(have.Shares))
+		}
+		_, _ = a.ask(ctx, &away, a.booker.Change) // what keeps it in the way shows next
+	}
+	for _, w := range stuck {
+		outcome, err := a.ask(ctx, &w.Reservation, a.booker.Change)
+		if fresh := site.NameOf(a.k.name, w.id, w.generation); err == nil && outcome.Verdict == site.Refused && fresh != w.Name && a.have[fresh] == nil {
+			anew := w.Reservation
+			anew.Name = fresh
+			if outcome, err = a.ask(ctx, &anew, a.booker.Reserve); err == nil && outcome.Verdict != site.Refused {
+				a.emptying = append(a.emptying, w.Name)
+				w.Name = fresh
+			}
+		}
+		a.booked(ctx, w, outcome, err)
+	}
+}
+
+// sayEnded writes down which jobs end with a promise that is over.
+func (a *arranging) sayEnded(state *site.State, name site.Name) {
+	var jobs []site.JobID
+	for _, list := range [][]site.Job{state.Pending, state.Running} {
+		for i := range list {
+			if list[i].Reservation == string(name) {
+				jobs = append(jobs, list[i].ID)
+			}
+		}
+	}
+	if len(jobs) > 0 {
+		a.h.log.Warn("a promise is over, and the jobs in its reservation end with it", "site", a.k.name, "reservation", name, "jobs", jobs)
+	}
+}

@@ -1,0 +1,152 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// makingTime is how long a site may take to make a reservation that was asked for
+// early; a healthy one takes a second or two.
+const makingTime = 20 * time.Second
+
+// Prepare has the sites of a reservation make it now, however far away its start
+// is, so that tasks can be handed in. It returns once all of them have it, and
+// keeps it there until it is over. Errors: NotFound; Conflict if it is over or at a
+// site that makes no reservations; Unavailable if a site does not make it in time.
+func (h *Host) Prepare(ctx context.Context, ask Ask, id string) (Reservation, error) {
+	limit, cancel := context.WithTimeout(ctx, makingTime)
+	defer cancel()
+	for {
+		missing, err := call(ctx, h, ask.By.User, func(answer func(*unmade, error)) { answer(h.prepare(&ask, id)) })
+		switch {
+		case err != nil:
+			return Reservation{}, err
+		case missing == nil:
+			return h.Get(ctx, ask.By, id)
+		}
+		select {
+		case <-missing.round:
+		case <-limit.Done():
+			if ctx.Err() != nil {
+				return Reservation{}, ctx.Err()
+			}
+			why := missing.trouble
+			if why == "" {
+				why = "no answer within " + makingTime.String()
+			}
+			return Reservation{}, berth.Errorf(berth.Unavailable, "site", "%q has not made reservation %s yet, which stands: %s", missing.site, id, why)
+		}
+	}
+}
+
+// unmade is a site that does not have a reservation yet.
+type unmade struct {
+	site, trouble string
+	round         <-chan struct{} // closed after the site's next round
+}
+
+// prepare asks the sites for a reservation, and returns the first that does not
+// have it; nil if all have.
+func (h *Host) prepare(ask *Ask, id string) (*unmade, error) {
+	c, err := h.may(ask, id)
+	if err != nil {
+		return nil, err
+	}
+	r, live := h.core.engine.Reservation(id)
+	if !live {
+		return nil, gone(c)
+	}
+	var missing *unmade
+	for i := range r.Allotments {
+		k := h.sites[r.Allotments[i].Resource.Site]
+		if k == nil {
+			return nil, berth.Errorf(berth.Conflict, "site", "%q has no adapter, so nothing can be handed in there", r.Allotments[i].Resource.Site)
+		}
+		if _, books := k.manager.Adapter.(site.Booker); !books {
+			return nil, berth.Errorf(berth.Conflict, "site", "%q makes no reservations", k.name)
+		}
+		round := k.nextRound()
+		if at := k.at(id, r.Generation); !at.Made {
+			k.early[k.promise(id)] = id
+			k.poke()
+			if missing == nil {
+				missing = &unmade{k.name, at.Trouble, round}
+			}
+		}
+	}
+	return missing, nil
+}
+
+// nextRound returns a channel that is closed once the site was looked at again.
+func (k *keeper) nextRound() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.rounds
+}
+
+// roundIsOver tells those who wait for it; the caller holds the lock.
+func (k *keeper) roundIsOver() {
+	close(k.rounds)
+	k.rounds = make(chan struct{})
+}
+
+// isEarly reports whether a reservation is at the site before the horizon.
+func (k *keeper) isEarly(id string) bool {
+	return len(k.early) > 0 && k.early[k.promise(id)] != ""
+}
+
+// tasksWait returns the reservations of ours in which tasks wait at the site: of
+// several of one promise the latest, to which the tasks of the others are carried.
+func (k *keeper) tasksWait(state *site.State) map[promise]site.Name {
+	waiting := map[promise]site.Name{}
+	for i := range state.Pending {
+		if p := k.promiseOf(site.Name(state.Pending[i].Reservation)); p != "" {
+			waiting[p] = ""
+		}
+	}
+	for i := range state.Ours {
+		name := site.Name(state.Ours[i].Name)
+		p, generation, _ := name.Promise(k.name)
+		last, some := waiting[promise(p)]
+		if _, before, _ := last.Promise(k.name); some && (last == "" || generation > before) {
+			waiting[promise(p)] = name
+		}
+	}
+	return waiting
+}
+
+// earlyOnes returns the reservations beyond the horizon that are to be at the site
+// all the same: those that were prepared, and those in which tasks wait, which
+// is how a restarted service knows of them. Cost: O(live reservations) after
+// a restart with tasks that wait, else O(what is prepared).
+func (h *Host) earlyOnes(k *keeper, waiting map[promise]site.Name, wished map[promise]bool) []berth.Reservation {
+	for p, name := range waiting {
+		if name != "" && !wished[p] && k.early[p] == "" {
+			h.findEarly(k, waiting)
+			break
+		}
+	}
+	var found []berth.Reservation
+	for p, id := range k.early {
+		r, live := h.core.engine.Reservation(id)
+		switch {
+		case !live:
+			delete(k.early, p)
+		case !wished[p]:
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// findEarly notes to which reservations the names at the site belong.
+func (h *Host) findEarly(k *keeper, waiting map[promise]site.Name) {
+	for r := range h.core.engine.Due(k.name, berth.Forever) {
+		if p := k.promise(r.Request.ID); waiting[p] != "" {
+			k.early[p] = r.Request.ID
+		}
+	}
+}

@@ -1,0 +1,456 @@
+package service
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
+	"github.com/berth-hpc/berth/journal/sqlite"
+)
+
+// Golden journals are journals that versions of this program have written. Each later
+// version reads them to the same state. testdata/golden/README.md says how one is made.
+
+var goldenWrite = flag.String("golden.write", "", "the `NAME` of a golden journal to write into testdata/golden")
+
+// golden is what a journal says, as far as every later version must read it.
+type golden struct {
+	Records uint64           `json:"records"`
+	Last    journal.Position `json:"last"`
+	// Cards is the hash of all that is known of requests, in the form of an export.
+	Cards string `json:"cards"`
+	// State is the hash of the engine's state, and Export that of the records as lines:
+	// what this version says of them.
+	State  string `json:"state"`
+	Export string `json:"export"`
+	// Verified is what deciding again says; empty if it decides alike.
+	Verified string `json:"verified,omitempty"`
+	Inputs   string `json:"inputs"`
+	Events   string `json:"events"`
+	Changes  string `json:"changes"`
+}
+
+const goldenFolder = "testdata/golden"
+
+// unpack puts a golden journal into a folder.
+func unpack(t *testing.T, path string) (folder string) {
+	t.Helper()
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder = t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "journal.db"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// goldenOf returns what a journal says, read from its newest snapshot if there is one, and
+// again from its first record.
+func goldenOf(t *testing.T, store journal.Store) (g golden) {
+	t.Helper()
+	ctx := t.Context()
+	last, err := store.Last(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Records, g.Last = last.Number, last
+	core, err := Recover(ctx, store, engine.Config{}, "test", 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := core.Check(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := history(ctx, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.State, g.Cards = core.engine.Hash(), cardsHash(t, core)
+	if state, cards := whole.engine.Hash(), cardsHash(t, whole); state != g.State || cards != g.Cards {
+		t.Errorf("from the first record the state is %s and %s, from the snapshot %s and %s", state, cards, g.State, g.Cards)
+	}
+	if _, err := Verify(ctx, store, nil); err != nil {
+		g.Verified = err.Error()
+	}
+	sum := sha256.New()
+	if _, err := Export(ctx, store, 1, sum); err != nil {
+		t.Fatal(err)
+	}
+	g.Export = hex.EncodeToString(sum.Sum(nil))
+	inputs, events, changes := kindsOf(t, store)
+	g.Inputs, g.Events, g.Changes = list(inputs), list(events), list(changes)
+	return g
+}
+
+func list[K comparable](kinds map[K]int) string {
+	var words []string
+	for kind := range maps.Keys(kinds) {
+		words = append(words, fmt.Sprint(kind))
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+func cardsHash(t *testing.T, c *Core) string {
+	t.Helper()
+	sum := sha256.New()
+	encoder := json.NewEncoder(sum)
+	c.cards.Scan(func(k *card) bool {
+		if err := encoder.Encode(k.view()); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	})
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// kindsOf counts the forms of inputs, and the kinds of events and of changes in a journal.
+func kindsOf(t *testing.T, store journal.Reader) (inputs map[byte]int, events map[engine.EventKind]int, changes map[change.Kind]int) {
+	t.Helper()
+	inputs, events, changes = map[byte]int{}, map[engine.EventKind]int{}, map[change.Kind]int{}
+	var decoder record.Decoder
+	for rec, err := range store.Read(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := parseInput(rec.Event, &decoder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs[rec.Event[0]]++
+		if in.event != nil {
+			events[in.event.Kind]++
+		}
+		list, err := decoder.Changes(rec.Changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			changes[list[i].Kind]++
+		}
+	}
+	return inputs, events, changes
+}
+
+// Every golden journal is read to the state that it was read to first, from its snapshot
+// and from its first record, and is exported and verified as then.
+func TestGoldenJournalsAreReadAsEver(t *testing.T) {
+	files, err := filepath.Glob(goldenFolder + "/*.db.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden journal", err)
+	}
+	inputs := map[string]bool{}
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			var want golden
+			data, err := os.ReadFile(strings.TrimSuffix(path, ".db.gz") + ".json")
+			if err == nil {
+				err = json.Unmarshal(data, &want)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := unpack(t, path)
+			store, err := sqlite.Open(folder, sqlite.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			got := goldenOf(t, store)
+			if got != want {
+				t.Errorf("it is read as\n%+v, was\n%+v", got, want)
+			}
+			for form := range strings.FieldsSeq(want.Inputs) {
+				inputs[form] = true
+			}
+			// A service goes on from it, unless it is that of a watch, for which a site is needed.
+			core, err := Recover(t.Context(), store, engine.Config{}, "test", 1<<30)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(core.shadows) > 0 {
+				return
+			}
+			h, err := Open(t.Context(), Options{Config: core.config, Journal: store, Version: "test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if len(inputs) != askedInput {
+		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), askedInput)
+	}
+}
+
+// TestWriteGolden writes what a golden journal says, and the journal if there is none: a service's core is asked for everything by
+// chance, under several configurations, until every kind of event and of change came.
+func TestWriteGolden(t *testing.T) {
+	if *goldenWrite == "" {
+		t.Skip("-golden.write NAME writes a golden journal")
+	}
+	path := filepath.Join(goldenFolder, *goldenWrite)
+	if _, err := os.Stat(path + ".db.gz"); err != nil {
+		pack(t, path+".db.gz")
+	}
+	store, err := sqlite.Open(unpack(t, path+".db.gz"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	g := goldenOf(t, store)
+	text, err := json.MarshalIndent(&g, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path+".json", append(text, '\n'), 0o644) //nolint:gosec // as git has it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d records", g.Records)
+}
+
+// pack writes a new journal.
+func pack(t *testing.T, path string) {
+	t.Helper()
+	folder := t.TempDir()
+	store, err := sqlite.Open(folder, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := goldenWriter{t: t, store: store, rng: rand.New(rand.NewPCG(2026, 18)), now: 1_800_000_000}
+	w.write()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(folder, "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(data)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err == nil {
+		err = os.WriteFile(path, packed.Bytes(), 0o644) //nolint:gosec // as git has it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goldenWriter asks a core for everything by chance.
+type goldenWriter struct {
+	t     *testing.T
+	store journal.Store
+	rng   *rand.Rand
+	core  *Core
+	now   berth.Time
+	ids   []string
+}
+
+func (w *goldenWriter) append(rec *journal.Record) {
+	if rec == nil {
+		return
+	}
+	if err := w.store.Append(context.Background(), *rec); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *goldenWriter) configs() []engine.Config {
+	sites := []berth.Site{
+		{
+			Name: "managed", Managed: true, StorageMB: 5000, Pools: []berth.Pool{{Name: "early", PEs: 8, Binding: berth.Early}},
+			Software: []berth.Software{{Name: "solver", Version: "2.1", Licences: 3}}, Link: berth.Link{KilobytesPerSecond: 2000},
+		},
+		{Name: "plain", Pools: []berth.Pool{{Name: "late", PEs: 6, Binding: berth.Late}}},
+	}
+	return []engine.Config{
+		{Sites: sites, Staging: engine.StagingBefore, Explain: true, Jobs: "easy", Preempt: true, Immediate: engine.ImmediateQueue},
+		{Sites: sites, Trigger: engine.TriggerOnPeriod, Period: 60, Jobs: "conservative", Preempt: true, Overrun: engine.OverrunRunOn, Uplink: 1500},
+		{Sites: sites, Order: "edf", Trigger: engine.TriggerOnInstant, Jobs: "conservative", Immediate: engine.ImmediateQueue, Users: []berth.User{{ID: "ann", Priority: 2}}},
+	}
+}
+
+func (w *goldenWriter) write() {
+	var err error
+	if w.core, err = newCore(w.configs()[0], "golden", 1<<30); err != nil {
+		w.t.Fatal(err)
+	}
+	for round, config := range w.configs() {
+		rec, err := w.core.Configure(w.now, config)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.append(rec)
+		if round == 0 {
+			w.move()
+		}
+		for range 200 {
+			w.step()
+		}
+		if round == 1 { // so that records follow a snapshot
+			data, err := w.core.Snapshot()
+			if err == nil {
+				err = w.store.SaveSnapshot(context.Background(), w.core.position, data)
+			}
+			if err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	for _, gone := range []bool{false, true} {
+		w.append(w.core.See(w.now, sighting{site: "plain", job: &ShadowJob{ID: "seen", Job: "17", User: "eve", NPE: 2, Limit: 600, Asked: w.now, Ready: w.now}, gone: gone}))
+	}
+	w.wakeAll()
+}
+
+// move promises something with data, which a forecast then expects at another time.
+func (w *goldenWriter) move() {
+	r := berth.Rigid("data", w.now, w.now+900, w.now+9000, 2, 300)
+	r.Site, r.StorageMB = "managed", 400
+	rate := func(kilobytes int64) engine.Event {
+		return engine.UpdateForecast(&berth.Forecast{Site: "managed", From: w.now, Period: 100, Kilobytes: []int64{kilobytes}})
+	}
+	for _, event := range []engine.Event{rate(100_000), engine.Submit(&r), rate(70_000)} {
+		w.append(w.core.seal(w.core.apply(w.now, &event), &asked{id: r.ID}))
+		w.now += 10
+	}
+}
+
+// step lets some time pass and one thing happen.
+func (w *goldenWriter) step() {
+	w.now += berth.Time(w.rng.IntN(90))
+	event := w.draw()
+	a := asked{id: subject(&event)}
+	if w.rng.IntN(3) == 0 {
+		a.by = Origin{User: "ann", Role: User, Token: "t1", Address: "192.0.2.1", Request: fmt.Sprint("call-", len(w.ids))}
+		a.key = Key{User: "ann", Name: fmt.Sprint("key-", w.now), Body: [32]byte{1, 2, 3}}
+		a.told = []told{{outcome: (&outcome{Failed: berth.Errorf(berth.Conflict, "id", "an answer")}).bytes()}}
+	}
+	w.append(w.core.seal(w.core.apply(w.now, &event), &a))
+	if next, due := w.core.engine.Next(); due && next <= w.now {
+		event := engine.Wake()
+		w.append(w.core.seal(w.core.apply(w.now, &event), &asked{}))
+	}
+}
+
+// wakeAll lets everything come to its end.
+func (w *goldenWriter) wakeAll() {
+	for range 300 {
+		next, due := w.core.engine.Next()
+		if !due {
+			return
+		}
+		w.now = max(w.now, next)
+		event := engine.Wake()
+		w.append(w.core.seal(w.core.apply(w.now, &event), &asked{}))
+	}
+}
+
+func (w *goldenWriter) id() string {
+	if len(w.ids) == 0 {
+		return "none"
+	}
+	return w.ids[max(0, len(w.ids)-1-w.rng.IntN(12))]
+}
+
+func (w *goldenWriter) request(id string) *berth.Request {
+	ready := w.now + berth.Time(max(0, w.rng.IntN(600)-200))
+	d := berth.Duration(60 + w.rng.IntN(600))
+	r := berth.Rigid(id, w.now, ready, ready.Add(d)+berth.Time(w.rng.IntN(900)), berth.Count(1+w.rng.IntN(7)), d)
+	r.User = []string{"ann", "bob", ""}[w.rng.IntN(3)]
+	switch w.rng.IntN(8) {
+	case 0, 7:
+		r.Hold = 100
+	case 1:
+		r.NoShow = 50
+	case 2:
+		r.Parts[0].Variants = append(r.Parts[0].Variants, berth.Variant{NPE: 1, Duration: 2 * d})
+	case 3:
+		r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: 2, Duration: d}}})
+	case 4, 6:
+		r.Software, r.Version, r.Licences, r.StorageMB = "solver", "2.0", 1, int64(300+w.rng.IntN(700))
+		r.Deadline += 6000
+		r.Ready += 600
+	case 5:
+		r.Site = "managed"
+	}
+	return &r
+}
+
+func (w *goldenWriter) draw() engine.Event {
+	early, late := berth.PoolID("managed", "early"), berth.PoolID("plain", "late")
+	pes := berth.NewPESet(berth.Run{Lo: berth.PE(w.rng.IntN(3)), Hi: berth.PE(4 + w.rng.IntN(3))})
+	switch w.rng.IntN(25) {
+	case 0, 1, 2, 3, 4:
+		w.ids = append(w.ids, fmt.Sprint("r", len(w.ids)))
+		return engine.Submit(w.request(w.ids[len(w.ids)-1]))
+	case 5, 6:
+		w.ids = append(w.ids, fmt.Sprint("j", len(w.ids)))
+		r := berth.Job(w.ids[len(w.ids)-1], w.now, berth.Count(1+w.rng.IntN(6)), berth.Duration(50+w.rng.IntN(500)))
+		return engine.Submit(&r)
+	case 7:
+		return engine.Cancel(w.id())
+	case 8, 23:
+		return engine.Confirm(w.id())
+	case 9, 10:
+		return engine.Modify(w.request(w.id()))
+	case 11:
+		return engine.Extend(w.id(), w.now+berth.Time(w.rng.IntN(1500)))
+	case 12:
+		return engine.CheckIn(w.id())
+	case 13, 14:
+		return engine.Finish(w.id())
+	case 15:
+		return engine.Relocate(w.id(), early, pes)
+	case 16:
+		return engine.Down(berth.Outage{Resource: early, PEs: pes, Until: w.now + 300})
+	case 17:
+		return engine.Down(berth.Outage{Resource: early, PEs: pes, From: w.now + 200, Until: w.now + 500, Name: "service"})
+	case 18:
+		return engine.Down(berth.Outage{Resource: late, PEs: pes, Until: berth.Forever})
+	case 19:
+		return engine.Up([]berth.ResourceID{early, late}[w.rng.IntN(2)], berth.NewPESet(berth.Run{Lo: 0, Hi: 6}))
+	case 20, 24:
+		return engine.UpdateForecast(&berth.Forecast{Site: "managed", From: w.now, Period: 100, Kilobytes: []int64{int64(60_000 + w.rng.IntN(200_000)), 300_000}})
+	}
+	for _, effect := range w.core.engine.Outbox() {
+		return engine.Settle(effect.Number)
+	}
+	return engine.Wake()
+}

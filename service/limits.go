@@ -1,0 +1,193 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
+)
+
+const (
+	day  = 86_400
+	mebi = 1 << 20
+)
+
+// DefaultLimits are the limits of those for whom a configuration says nothing else. No
+// user takes more than half of a pool at any one time, nor anything for longer than a
+// week or later than in three months (what the ARS of national centres allows is of this
+// kind), nor what fills the memory; operators run portals, which ask for many. A rate
+// leaves a person's script alone and stops one that has run wild from taking all of a
+// service that answers about 4,000 requests a second.
+func DefaultLimits() policy.Limits {
+	var l policy.Limits
+	add := func(role Role, values map[policy.LimitName]int64) {
+		for _, row := range policy.EachUser(values) {
+			row.Role = string(role)
+			l = append(l, row)
+		}
+	}
+	add(Viewer, map[policy.LimitName]int64{
+		policy.LimitRate: 200_000, policy.LimitBurst: 2000, policy.LimitStreams: 128, policy.LimitRequest: mebi, policy.LimitRemembered: 128 * mebi,
+	})
+	add(User, map[policy.LimitName]int64{
+		policy.LimitLead: 90 * day, policy.LimitLength: 7 * day, policy.LimitHold: day, policy.LimitActive: 2000, policy.LimitReservations: 10_000,
+		policy.LimitShare: 500,
+		policy.LimitRate:  500_000, policy.LimitBurst: 5000, policy.LimitStreams: 128, policy.LimitRequest: mebi, policy.LimitRemembered: 128 * mebi,
+	})
+	add(Operator, map[policy.LimitName]int64{
+		policy.LimitLead: 3660 * day, policy.LimitLength: 366 * day, policy.LimitHold: 30 * day, policy.LimitActive: 1_000_000, policy.LimitReservations: 1_000_000,
+		policy.LimitRate: 20_000_000, policy.LimitBurst: 40_000, policy.LimitStreams: 128, policy.LimitRequest: mebi, policy.LimitRemembered: 128 * mebi,
+	})
+	return l
+}
+
+// Allowed is a limit of a user, and how much of it is used.
+type Allowed struct {
+	policy.LimitKind
+	Limited bool
+	Value   int64 // in the unit of the kind; of a share in PEs
+	Counted bool  // Used is known
+	Used    int64
+	// Resource is the pool of a share.
+	Resource berth.ResourceID
+}
+
+// Quota is the limits of a user.
+type Quota struct {
+	User   string
+	Role   Role
+	Limits []Allowed // in the order of policy.LimitKinds, a share for each pool
+}
+
+// Quotas returns the limits of some users who are asked for by roles, as they count now,
+// those of a few users at the same time. The error is of code Denied about anybody else, unless by an operator. Cost: O(what
+// those users have).
+func (h *Host) Quotas(ctx context.Context, by Principal, of []Principal) ([]Quota, error) {
+	for i := range of {
+		if !by.Can(Operator) && of[i].User != by.User {
+			return nil, berth.Errorf(berth.Denied, "user", "%q may not see the limits of %q", by.User, of[i].User)
+		}
+	}
+	all := make([]Quota, 0, len(of))
+	for some := range slices.Chunk(of, quotasAtOnce) {
+		list, err := call(ctx, h, by.User, func(answer func([]Quota, error)) {
+			if h.clock() > h.core.engine.Now() {
+				h.wake() // what is over by now does not count
+			}
+			list := make([]Quota, len(some))
+			for i := range some {
+				list[i] = h.quota(by, some[i])
+			}
+			h.whenDurable(func(err error) { answer(list, err) })
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// quotasAtOnce is of how many users the limits are looked at in one go, for which
+// everybody waits: those of a user who has much take some tenths of a millisecond.
+const quotasAtOnce = 8
+
+// quota is what Quotas returns of one user.
+func (h *Host) quota(by, of Principal) Quota {
+	q := Quota{User: of.User, Role: of.Role}
+	allowance := h.core.config.Limits.Of(string(of.Role), of.User)
+	usage := h.core.engine.Usage(of.User)
+	counted := len(h.core.config.Limits) > 0 // else the engine does not count for each user
+	for _, kind := range policy.LimitKinds {
+		a := Allowed{LimitKind: kind}
+		a.Value, a.Limited = allowance.Limit(kind.Name)
+		switch kind.Name {
+		case policy.LimitReservations:
+			a.Counted, a.Used = counted, int64(usage.Open)
+		case policy.LimitActive:
+			a.Counted, a.Used = true, int64(usage.Live)
+		case policy.LimitPESeconds:
+			a.Counted, a.Used = true, usage.PESeconds
+		case policy.LimitRemembered:
+			a.Counted, a.Used = true, h.core.keys.users[of.User]
+		case policy.LimitShare:
+			for _, p := range usage.Pools {
+				if !by.Sites.Has(p.Resource.Site) {
+					continue
+				}
+				a.Resource, a.Counted, a.Used = p.Resource, counted, int64(p.Peak)
+				most, limited := allowance.ShareOf(p.PEs)
+				a.Value, a.Limited = int64(most), limited
+				q.Limits = append(q.Limits, a)
+			}
+			continue
+		}
+		q.Limits = append(q.Limits, a)
+	}
+	return q
+}
+
+// known returns what was asked under a key, as keys.find has it.
+func (h *Host) known(a *asked) (*keyed, error) {
+	most := int64(maxUserKeys)
+	allowance := h.core.config.Limits.Of(string(a.by.Role), a.by.User)
+	if limit, limited := allowance.Limit(policy.LimitRemembered); limited {
+		most = limit
+	}
+	return h.core.keys.find(a.key, most)
+}
+
+// readConfig reads a configuration from a record or a snapshot. Those of before the
+// table of limits had a quota for every user alike.
+func readConfig(text []byte) (engine.Config, error) {
+	var config engine.Config
+	if err := json.Unmarshal(text, &config); err != nil {
+		return config, err
+	}
+	var before struct {
+		Quota struct {
+			Reservations int64 `json:"reservations"`
+			PESeconds    int64 `json:"pe_seconds"`
+		} `json:"quota"`
+	}
+	if err := json.Unmarshal(text, &before); err != nil {
+		return config, err
+	}
+	values := map[policy.LimitName]int64{}
+	if n := before.Quota.Reservations; n > 0 {
+		values[policy.LimitActive] = n
+	}
+	if n := before.Quota.PESeconds; n > 0 {
+		values[policy.LimitPESeconds] = n
+	}
+	config.Limits = append(policy.EachUser(values), config.Limits...)
+	return config, nil
+}
+
+// Users returns who has something that is not over, in order. The error is of code
+// Denied unless an operator asks. Cost: O(requests that are live or remembered).
+func (h *Host) Users(_ context.Context, by Principal) ([]string, error) {
+	if !by.Can(Operator) {
+		return nil, berth.Errorf(berth.Denied, "role", "only an operator sees the users")
+	}
+	m, err := h.seen()
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	m.cards.Scan(func(k *card) bool {
+		if k.end == "" && k.request.User != "" && k.seenBy(by) {
+			seen[k.request.User] = true
+		}
+		return true
+	})
+	users := make([]string, 0, len(seen))
+	for user := range seen {
+		users = append(users, user)
+	}
+	slices.Sort(users)
+	return users, nil
+}

@@ -1,0 +1,152 @@
+package service_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/service"
+)
+
+// Limits are those of the role of who asks, on what the user has; after a restart and in
+// a check of the journal the same is decided.
+func TestLimitsAreThoseOfWhoAsks(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	dir := t.TempDir()
+	config := onePool(8)
+	config.Limits = policy.Limits{
+		{Scope: policy.Scope{Role: "user"}, Name: policy.LimitActive, Value: 1},
+		{Scope: policy.Scope{Role: "operator"}, Name: policy.LimitActive, Value: 2},
+		{Scope: policy.Scope{Role: "user"}, Name: policy.LimitLength, Value: 100},
+	}
+	refused := func(a service.Answer, limit policy.LimitName) {
+		t.Helper()
+		refusal := a.Refusal
+		if refusal == nil {
+			refusal = a.Reservation.Refusal
+		}
+		if refusal == nil || refusal.Exceeded == nil || refusal.Exceeded.Limit != string(limit) {
+			t.Errorf("%+v, want it refused for %s", a, limit)
+		}
+	}
+	forAnn := func(id string) berth.Request {
+		r := berth.Rigid(id, 0, 2000, 9000, 1, 100)
+		r.User = "ann"
+		return r
+	}
+	open := func() (*service.Host, func()) {
+		store, err := sqlite.Open(dir, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := service.Open(t.Context(), service.Options{Config: config, Journal: store, Version: "test", Clock: c.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h, func() {
+			if err := errors.Join(h.Close(), store.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h, stop := open()
+	submit(t, h, ann, forAnn("a"))
+	refused(submit(t, h, ann, forAnn("b")), policy.LimitActive)
+	if a := submit(t, h, root, forAnn("c")); a.Reservation.State != service.Confirmed {
+		t.Errorf("%+v", a.Reservation)
+	}
+	refused(submit(t, h, root, forAnn("d")), policy.LimitActive)
+	a, err := h.Extend(t.Context(), ann, "a", 2101)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(a, policy.LimitLength)
+	if a, err = h.Extend(t.Context(), root, "a", 2101); err != nil || a.Refusal != nil {
+		t.Error(a, err)
+	}
+	longer := forAnn("c")
+	longer.Parts[0].Variants[0].Duration = 101
+	if a, err = h.Modify(t.Context(), ann, "c", longer); err != nil {
+		t.Fatal(err)
+	}
+	refused(a, policy.LimitLength)
+	stop()
+	h, stop = open()
+	refused(submit(t, h, ann, forAnn("e")), policy.LimitActive)
+	q, err := h.Quotas(t.Context(), ann.By, []service.Principal{ann.By})
+	if err != nil || len(q) != 1 {
+		t.Fatal(q, err)
+	}
+	for _, l := range q[0].Limits {
+		if l.Name == policy.LimitActive && (!l.Limited || l.Value != 1 || l.Used != 2) {
+			t.Errorf("%+v", l)
+		}
+	}
+	_, err = h.Quotas(t.Context(), bob.By, []service.Principal{ann.By})
+	wantCode(t, err, berth.Denied)
+	stop()
+	store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	if _, err := service.Verify(t.Context(), store, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A configuration of before the table of limits has the quota that it had.
+func TestAQuotaOfBeforeTheTableCounts(t *testing.T) {
+	config, err := service.ReadConfig([]byte(`{"sites":[{"name":"s","pools":[{"name":"p","pes":4}]}],"order":"","match":"","place":"","choice":"","horizon":"","seed":0,
+		"quota":{"reservations":1,"pe_seconds":500},"calendar":"","explain":false}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range service.Roles() {
+		a := config.Limits.Of(string(role), "ann")
+		if live, _ := a.Limit(policy.LimitActive); live != 1 {
+			t.Errorf("%s: %d live reservations, want 1", role, live)
+		}
+		if area, _ := a.Limit(policy.LimitPESeconds); area != 500 {
+			t.Errorf("%s: %d PE-seconds, want 500", role, area)
+		}
+	}
+}
+
+// The defaults keep a user from taking a pool, a century, or the memory, and say so.
+func TestTheDefaultsStopOneUser(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	config := onePool(64)
+	config.Limits = service.DefaultLimits()
+	h := start(t, t.TempDir(), config, c)
+	const year = 365 * 86_400
+	held := berth.Rigid("", 0, 1000, 9000, 1, 100)
+	held.Hold = year
+	for limit, r := range map[policy.LimitName]berth.Request{
+		policy.LimitShare:  berth.Rigid("", 0, 1000, 9000, 64, 100),
+		policy.LimitLength: berth.Rigid("", 0, 1000, 1000+year, 1, year),
+		policy.LimitLead:   berth.Rigid("", 0, 1000+year, 1000+2*year, 1, 100),
+		policy.LimitHold:   held,
+	} {
+		a := submit(t, h, ann, r)
+		if a.Reservation.Refusal == nil || a.Reservation.Refusal.Exceeded == nil || a.Reservation.Refusal.Exceeded.Limit != string(limit) {
+			t.Errorf("%s: %+v", limit, a.Reservation)
+		}
+		r.User = "ann"
+		if a := submit(t, h, root, r); limit != policy.LimitHold && a.Reservation.Refusal != nil && a.Reservation.Refusal.Reason == berth.Quota {
+			t.Errorf("%s: an operator gets %+v", limit, a.Reservation.Refusal)
+		}
+	}
+	for _, role := range service.Roles() {
+		a := config.Limits.Of(string(role), "")
+		for _, name := range []policy.LimitName{policy.LimitRate, policy.LimitBurst, policy.LimitStreams, policy.LimitRequest, policy.LimitRemembered} {
+			if _, limited := a.Limit(name); !limited {
+				t.Errorf("%s has no limit of %s", role, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// own returns a site's state in which a reservation is ours if this service's journal
+// knows the promise, whatever it is called. What bears a name of ours and belongs to
+// a promise that the journal does not know was made by another service or from other
+// data: it is foreign, and so planned around and never touched.
+//
+// If there is any at the first look, and the service was not told to adopt it, the
+// site is not served until it is gone: whoever made it may still be at work, or the
+// data are not those that the site was served from. The reservations are returned then.
+func (h *Host) own(k *keeper, state *site.State) (*site.State, []site.Booking) {
+	h.recognise(k, state)
+	strange := func(b site.Booking) bool { return !k.mine[k.promiseOf(site.Name(b.Name))] }
+	if !slices.ContainsFunc(state.Ours, strange) {
+		k.served, k.strangers = true, nil
+		return state, nil
+	}
+	var strangers []site.Booking
+	for _, b := range state.Ours {
+		if strange(b) {
+			strangers = append(strangers, b)
+		}
+	}
+	if k.manager.Adopt && !k.served {
+		h.log.Warn("reservations of another service, or of other data, are adopted; those that are not promised here are taken down with the jobs in them",
+			"site", k.name, "reservations", names(strangers))
+		for i := range strangers {
+			k.mine[k.promiseOf(site.Name(strangers[i].Name))] = true
+		}
+		k.served = true
+		return state, nil
+	}
+	if now := names(strangers); !slices.Equal(now, k.strangers) {
+		k.strangers = now
+		h.log.Warn("reservations bear a name of Berth's and belong to no promise of this service; they are left alone", "site", k.name, "reservations", now, "served", k.served)
+	}
+	own := *state
+	own.Ours = slices.DeleteFunc(slices.Clone(state.Ours), strange)
+	own.Foreign = slices.Concat(state.Foreign, strangers)
+	if k.served {
+		strangers = nil
+	}
+	return &own, strangers
+}
+
+// recognise finds out which reservations with names of ours belong to promises of
+// this service. Cost: O(remembered requests) if there is one not seen before.
+func (h *Host) recognise(k *keeper, state *site.State) {
+	fresh := map[promise]bool{}
+	for i := range state.Ours {
+		p := k.promiseOf(site.Name(state.Ours[i].Name))
+		if _, seen := k.mine[p]; !seen {
+			fresh[p] = true
+			k.mine[p] = false
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	h.core.cards.Ascend(&card{}, func(c *card) bool {
+		if p := k.promise(c.id); fresh[p] {
+			k.mine[p] = true
+		}
+		return true
+	})
+}
+
+func names(bookings []site.Booking) []string {
+	list := make([]string, len(bookings))
+	for i := range bookings {
+		list[i] = bookings[i].Name
+	}
+	return list
+}
+
+// refuse has nothing made at a site that has reservations of another service.
+func (k *keeper) refuse(state *site.State, want *wanted, strangers []site.Booking) {
+	const most = 3 // enough to see whose they are
+	var list []string
+	for i := range strangers[:min(most, len(strangers))] {
+		b := &strangers[i]
+		list = append(list, fmt.Sprintf("%s of %s until %s", b.Name, strings.Join(slices.Concat(b.Users, b.Accounts), ","), time.Unix(int64(b.End), 0).UTC().Format(time.RFC3339)))
+	}
+	text := fmt.Sprintf("the site is not served: %d reservations there were made by another service or from other data: %s", len(strangers), strings.Join(list, "; "))
+	if len(strangers) > most {
+		text += "; …"
+	}
+	text += ". Stop that service, or start this one with its data; berth serve --adopt takes down those that are not promised here, with the jobs in them"
+	did := done{made: map[promise]made{}, failed: map[promise]string{}}
+	err := &site.Error{Kind: site.Conflict, Op: "serve", Msg: text}
+	for i := range want.wishes {
+		did.fail(want.wishes[i].promise, err)
+	}
+	k.reached(state, want, &did)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.view.Trouble, k.unserved = text, text
+}
+
+// servable returns why nothing can be promised at a site, nil if it can.
+func (k *keeper) servable() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.unserved == "" {
+		return nil
+	}
+	return berth.Errorf(berth.Unavailable, "site", "%q: %s", k.name, k.unserved)
+}

@@ -1,0 +1,301 @@
+// Package adapters opens what manages the sites of a configuration: it checks what is
+// said of them, reaches them, remembers how they described themselves, and has them examined. It reads no
+// configuration, which package sites does, and it keeps no promise, which package service
+// does through the managers.
+package adapters
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/slurm"
+	"github.com/berth-hpc/berth/sites"
+)
+
+// Options say how adapters are opened.
+type Options struct {
+	// Data is the folder of the service, in which sites are remembered.
+	Data string
+	Log  *slog.Logger
+	// Again is how often a site is asked that could not be reached at the start; 0 is
+	// every minute.
+	Again time.Duration
+	Umask int  // of the tasks of a local site; 0 is 022
+	Adopt bool // as service.Manager has it, for all sites
+}
+
+// Set is adapters that are open.
+type Set struct {
+	Options
+	// Managers are what service.Options wants, by the names of the sites.
+	Managers map[string]service.Manager
+
+	closers []func() error
+	asking  sync.WaitGroup
+	stop    context.CancelFunc
+}
+
+// Close lets go of the sites. What runs there runs on.
+func (h *Set) Close() {
+	if h.stop != nil {
+		h.stop()
+	}
+	h.asking.Wait()
+	for _, c := range h.closers {
+		_ = c() // what runs there runs on
+	}
+}
+
+const (
+	// margin is how much earlier than needed promises are made real at a site, so
+	// that no job started before can reach into them.
+	margin berth.Duration = 120
+	// askAgain is how often a site is asked that could not be reached at the start.
+	askAgain = time.Minute
+)
+
+// every is how often a site is looked at.
+var every = map[string]time.Duration{sites.Local: time.Second, sites.Slurm: 5 * time.Second}
+
+// Open opens adapters and fills in their sites of the list, which it changes, as these
+// describe themselves, or as they are remembered if they do not answer; those are asked
+// until they do. Sites without an adapter stay as they are. An error closes what was
+// opened. It is of code Unavailable for a site that does not answer and is not
+// remembered, and that of the context where it ended.
+func Open(ctx context.Context, o Options, on []berth.Site, by map[string]sites.Adapter) (*Set, error) {
+	o.Again = cmp.Or(o.Again, askAgain)
+	h := &Set{Options: o, Managers: map[string]service.Manager{}}
+	if err := h.open(ctx, on, by); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *Set) open(ctx context.Context, on []berth.Site, by map[string]sites.Adapter) error {
+	asking, stop := context.WithCancel(ctx)
+	h.stop = stop
+	for i := range on {
+		to := &on[i]
+		a, managed := by[to.Name]
+		if !managed {
+			continue
+		}
+		adapter, err := h.adapter(to.Name, &a)
+		if err != nil {
+			return err
+		}
+		description, answered, err := h.describe(ctx, to.Name, a.Kind, adapter)
+		if err != nil {
+			return err
+		}
+		if may := description.Rights; answered && a.Kind == sites.Slurm && !a.Watch && !may.Reserve {
+			return berth.Errorf(berth.Denied, "site", "%s: user %s may not make reservations there, so nothing can be promised. "+
+				"What berth sites doctor says of rights tells how to get the right; without it, watch the site with --shadow", to.Name, may.As)
+		}
+		unit, binding := site.UnitCore, berth.Late
+		if a.Kind == sites.Slurm {
+			unit, binding = Unit(&a), berth.Early
+		}
+		imported, layout, err := site.Import(to.Name, description, unit, binding)
+		if err != nil {
+			return err
+		}
+		to.Managed, to.Pools, to.Partitions = true, imported.Pools, imported.Partitions
+		interval := cmp.Or(time.Duration(a.Every)*time.Second, every[a.Kind])
+		h.Managers[to.Name] = service.Manager{
+			Kind: a.Kind, Adapter: adapter, Layout: layout, Every: interval, Horizon: Horizon(description, &a), Shadow: a.Watch, Adopt: h.Adopt,
+		}
+		if !answered {
+			name, kind := to.Name, a.Kind
+			h.asking.Go(func() { h.askUntilAnswered(asking, name, kind, adapter, description) })
+		}
+	}
+	return nil
+}
+
+// Unit returns what a PE of a cluster is.
+func Unit(a *sites.Adapter) site.Unit { return site.Unit(cmp.Or(a.Unit, string(site.UnitNode))) }
+
+// Horizon returns how long before its start a promise is made real.
+func Horizon(d *site.Description, a *sites.Adapter) berth.Duration {
+	limited := *d
+	limited.Partitions = append([]site.Partition(nil), d.Partitions...)
+	for i := range limited.Partitions {
+		p := &limited.Partitions[i]
+		p.MaxTime = cmp.Or(p.MaxTime, a.NoLimit)
+	}
+	return limited.Horizon(nil, cmp.Or(a.Margin, margin))
+}
+
+// adapter opens an adapter.
+func (h *Set) adapter(name string, a *sites.Adapter) (site.Observer, error) {
+	if a.Kind == sites.Slurm {
+		return slurm.New(SlurmOptions(name, a)), nil
+	}
+	s, err := openLocal(name, filepath.Join(h.Data, "local"), a, h.Umask)
+	if err != nil {
+		return nil, err
+	}
+	h.closers = append(h.closers, s.Close)
+	return s, nil
+}
+
+// localSite is this machine as a site.
+type localSite interface {
+	site.Observer
+	site.Doctor
+	Close() error
+}
+
+// SlurmConf is the variable that tells Slurm's commands which cluster they are
+// for.
+const SlurmConf = "SLURM_CONF"
+
+// SlurmOptions returns how a cluster is reached: where the adapter does not say which
+// slurm.conf, as SLURM_CONF says.
+func SlurmOptions(name string, a *sites.Adapter) slurm.Options {
+	return slurm.Options{Site: name, Conf: cmp.Or(a.Conf, os.Getenv(SlurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch}
+}
+
+// Folder is the folder of the data directory with how sites described themselves.
+const Folder = "sites"
+
+// describe returns how a site describes itself, its nodes in the order in which
+// they are remembered, and whether it answered: if it did not, it is as it is
+// remembered. What it says is remembered from then on.
+func (h *Set) describe(ctx context.Context, name, kind string, adapter site.Observer) (*site.Description, bool, error) {
+	if kind == sites.Local { // a node that is always there
+		d, err := adapter.Describe(ctx)
+		if err != nil {
+			return nil, false, fmt.Errorf("site %s: %w", name, err)
+		}
+		return d, true, nil
+	}
+	path := filepath.Join(h.Data, Folder, name+".json")
+	known, err := recall(path)
+	if err != nil {
+		return nil, false, err
+	}
+	d, err := adapter.Describe(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case err != nil && known == nil:
+		return nil, false, berth.Errorf(berth.Unavailable, "site", "%s cannot be reached, and nothing is known of it from before: %v. "+
+			"See what berth sites doctor says of it on this machine, and start again once it answers", name, err)
+	case err != nil:
+		h.Log.Error("site cannot be reached; the service starts with what it knows of it, and goes on asking", "site", name, "error", err)
+		return known, false, nil
+	}
+	if known != nil {
+		var changes []string
+		d, changes = d.After(known)
+		for _, change := range changes {
+			h.Log.Warn("site has changed since the service last saw it", "site", name, "change", change)
+		}
+	}
+	return d, true, remember(path, d)
+}
+
+// askUntilAnswered asks a site that could not be reached at the start until it
+// answers, and says if it is not as it is remembered.
+func (h *Set) askUntilAnswered(ctx context.Context, name, kind string, adapter site.Observer, used *site.Description) {
+	tick := time.NewTicker(h.Again)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		d, err := adapter.Describe(ctx)
+		if err != nil {
+			continue // whoever looks at it says so
+		}
+		d, changes := d.After(used)
+		if len(changes) == 0 && reflect.DeepEqual(d.Partitions, used.Partitions) {
+			h.Log.Info("site answers, and is as it was", "site", name, "adapter", kind)
+			return
+		}
+		h.Log.Warn("site answers, and is no longer as it was: restart the service to take it in", "site", name, "adapter", kind, "changes", changes)
+		return
+	}
+}
+
+// recall reads what is remembered of a site, nil if nothing is.
+func recall(path string) (*site.Description, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // nothing is no failure
+	}
+	if err != nil {
+		return nil, berth.Errorf(berth.Invalid, "", "cannot read %s: %v", path, cause(err))
+	}
+	var d site.Description
+	if err := json.Unmarshal(data, &d); err != nil || len(d.Nodes) == 0 {
+		return nil, berth.Errorf(berth.Invalid, "data", "%s is damaged (%v): the order of nodes in it tells which node a promise is on. "+
+			"Put a copy back, or remove it if nothing is promised at the site", path, err)
+	}
+	return &d, nil
+}
+
+// remember writes down how a site describes itself, wholly or not at all.
+func remember(path string, d *site.Description) error {
+	data, err := json.MarshalIndent(d, "", " ")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return berth.Errorf(berth.Invalid, "data", "cannot write %s: %v", path, cause(err))
+	}
+	if err := wholefile.Write(path, append(data, '\n')); err != nil {
+		return berth.Errorf(berth.Invalid, "data", "cannot write %s: %v", path, cause(err))
+	}
+	return nil
+}
+
+// cause returns why a file could not be used, without its name.
+func cause(err error) error {
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		return path.Err
+	}
+	return err
+}
+
+// Examine examines a site through an adapter of its own, which leaves nothing. Its error
+// is that it could not be opened or, where that has ended, that of the context.
+func Examine(ctx context.Context, name string, a *sites.Adapter) (found []site.Finding, err error) {
+	var doctor site.Doctor
+	if a.Kind == sites.Slurm {
+		doctor = slurm.New(SlurmOptions(name, a))
+	} else {
+		dir, err := os.MkdirTemp("", "berth-doctor-")
+		if err != nil {
+			return nil, fmt.Errorf("examining %s: %w", name, err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // nothing in it is needed
+		s, err := openLocal(name, dir, a, 0)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		doctor = s
+	}
+	found = doctor.Doctor(ctx)
+	return found, ctx.Err()
+}

@@ -1,0 +1,48 @@
+package adapters
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/sites"
+)
+
+func TestCheck(t *testing.T) {
+	for name, c := range map[string]struct{ file, field string }{
+		"right":                {"sites:\n- {name: a, adapter: {kind: local}}\n- {name: b, adapter: {kind: slurm, zone: Europe/Berlin, conf: /etc/slurm/slurm.conf}}\n", ""},
+		"no zone":              {"sites: [{name: a, adapter: {kind: slurm, zone: Europe/Atlantis}}]\n", "sites[0].adapter.zone"},
+		"zone of this machine": {"sites: [{name: a, adapter: {kind: slurm, zone: Local}}]\n", "sites[0].adapter.zone"},
+		"path from here":       {"sites: [{name: a, adapter: {kind: slurm, conf: slurm.conf}}]\n", "sites[0].adapter.conf"},
+		"commands from here":   {"sites: [{name: a, adapter: {kind: slurm, bin: bin}}]\n", "sites[0].adapter.bin"},
+		"this machine twice":   {"sites:\n- {name: a, adapter: {kind: local}}\n- {name: b, adapter: {kind: local}}\n", "sites[1].adapter.kind"},
+	} {
+		file, err := sites.Read(strings.NewReader(c.file), "f.yaml")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		field := ""
+		if e, ok := errors.AsType[*berth.Error](Check(file)); ok {
+			field = e.Field
+		}
+		if field != c.field {
+			t.Errorf("%s: the error is about %q, want %q", name, field, c.field)
+		}
+	}
+}
+
+// A site that is to describe itself has no pools yet, which is no mistake of the rest.
+func TestCheckEngine(t *testing.T) {
+	config := engine.Config{Sites: []berth.Site{{Name: "a", Managed: true}}, Place: "first-fit"}
+	if err := CheckEngine(config); err != nil {
+		t.Error(err)
+	}
+	if len(config.Sites[0].Pools) > 0 {
+		t.Error("the site has got a pool by being checked")
+	}
+	if config.Place = "firstfit"; CheckEngine(config) == nil {
+		t.Error("no error for a placement that there is not")
+	}
+}
