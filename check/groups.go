@@ -102,12 +102,8 @@ func (g *group) summarise(records []record) {
 			}
 			continue
 		}
-		if end, ends := rec.ending(); ends {
-			if g.last < 0 {
-				g.last = k
-			} else if latest, _ := records[g.last].ending(); end > latest {
-				g.last = k
-			}
+		if g.last < 0 || rec.ending() > records[g.last].ending() {
+			g.last = k
 		}
 	}
 }
@@ -125,17 +121,18 @@ func (g *group) requests(records []record) []int32 {
 	return parts
 }
 
-// ending returns when the line ends, for what comes after it.
-func (r *record) ending() (at int64, ends bool) {
+// ending returns when the line ends, for what comes after it: 0, which nothing starts
+// before, where it does not say.
+func (r *record) ending() int64 {
 	switch {
 	case r.has(fActualEnd):
-		return r.actual, true
+		return r.actual
 	case r.has(fEnd):
-		return r.end, true
+		return r.end
 	case r.kind == outage:
-		return forever, true
+		return forever
 	}
-	return 0, false
+	return 0
 }
 
 // checkGroup looks for duplicates and for parts that do not agree.
@@ -188,7 +185,7 @@ func (c *checker) checkAfter(i int, id string, g *group) {
 	case g.refused >= 0:
 		c.add(Precedence, both(i, g.refused), 0, "%s comes after %s, which was refused", printable(rec.id), printable(id))
 	case rec.has(fStart) && g.last >= 0:
-		if end, _ := records[g.last].ending(); rec.start < end {
+		if end := records[g.last].ending(); rec.start < end {
 			c.add(Precedence, both(i, g.last), 0, "%s starts at %d, before %s ends at %s",
 				printable(rec.id), rec.start, printable(id), timeText(end))
 		}

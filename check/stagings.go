@@ -32,7 +32,7 @@ func (c *checker) checkStagings(g *group) {
 			waits = true // for a start, or lacks one, which is told elsewhere
 			continue
 		}
-		to, _ := rec.ending()
+		to := rec.ending()
 		if rec.has(fEnd) {
 			to = rec.end // as promised
 		}

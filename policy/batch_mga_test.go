@@ -76,23 +76,53 @@ func TestMGAComesNearTheBestOfAllWays(t *testing.T) {
 	for job, length := range lengths {
 		r.run[job] = []berth.Duration{length, 2 * length, 3 * length}
 	}
-	var best *big.Rat
-	for code := range 3 * 3 * 3 * 3 * 3 * 3 {
-		var way []policy.Assignment
-		for job := range lengths {
-			way = append(way, policy.Assignment{Job: job, Pool: code % 3})
-			code /= 3
-		}
-		if m := mostLoaded(&r.Round, way); best == nil || m.Cmp(best) < 0 {
-			best = m
-		}
-	}
+	best := bestOfAllWays(&r.Round)
 	near := new(big.Rat).Mul(best, big.NewRat(21, 20))
 	if got := mostLoaded(&r.Round, batch("mga", &r.Round, true)); got.Cmp(near) > 0 {
 		t.Errorf("mga: %s, the best is %s", got, best)
 	}
 	if got := mostLoaded(&r.Round, batch("min-min", &r.Round, true)); got.Cmp(near) <= 0 {
 		t.Errorf("min-min: %s, the best is %s; the test is too easy", got, best)
+	}
+}
+
+// bestOfAllWays tries every way to assign all jobs.
+func bestOfAllWays(r *policy.Round) (best *big.Rat) {
+	way := make([]policy.Assignment, len(r.Jobs))
+	for job := range way {
+		way[job].Job = job
+	}
+	for at := 0; at < len(way); {
+		if m := mostLoaded(r, way); best == nil || m.Cmp(best) < 0 {
+			best = m
+		}
+		for at = 0; at < len(way); at++ {
+			if way[at].Pool++; way[at].Pool < len(r.Pools) {
+				break
+			}
+			way[at].Pool = 0
+		}
+	}
+	return best
+}
+
+// The search begins all over the pools, not only at the first of each job. Where
+// that one is of no use it finds the best way in three of five rounds all the same.
+func TestMGABeginsEverywhere(t *testing.T) {
+	found, rounds := 0, uint64(60)
+	for seed := range rounds {
+		r := newTable(0, slices.Repeat([]policy.BatchJob{{NPE: 1, Deadline: berth.Forever}}, 6),
+			slices.Repeat([]policy.BatchPool{{PEs: 10, Free: 10}}, 4))
+		for job := range r.run {
+			length := berth.Duration(10 + mix(seed*100+uint64(job))%90)
+			r.run[job] = []berth.Duration{10_000, 2 * length, 3 * length, 4 * length}
+		}
+		if mostLoaded(&r.Round, batch("mga", &r.Round, true)).Cmp(bestOfAllWays(&r.Round)) == 0 {
+			found++
+		}
+	}
+	if found < 36 {
+		t.Errorf("%d of %d rounds", found, rounds)
 	}
 }
 
