@@ -157,7 +157,7 @@ func (e *Engine) promise(r *berth.Request, at *place.Place) {
 // makeRoom clears allotments of running jobs, if jobs yield to promises, and of the
 // plans of pending jobs.
 func (e *Engine) makeRoom(allotments []berth.Allotment) {
-	e.preempt(allotments)
+	e.preempt(allotments, false)
 	e.jobs.MakeWay(allotments)
 }
 

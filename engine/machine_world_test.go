@@ -228,14 +228,14 @@ func (w *world) moves(r *berth.Request) bool {
 }
 
 // transfer returns how long the data of a request take to a site from a time on,
-// with the whole uplink for themselves; endless if they never arrive.
+// with the whole uplink for themselves; never if they never arrive.
 func (w *world) transfer(site int, f *berth.Forecast, r *berth.Request, from berth.Time) berth.Duration {
 	kilobytes := 1000 * r.StorageMB
 	link := &w.config.Sites[site].Link
 	delay := berth.Duration(link.DelayMS+999) / 1000
 	d := delay
 	if f != nil {
-		d = min(endless, secondsToMove(f, from, kilobytes)+delay)
+		d = min(never, secondsToMove(f, from, kilobytes)+delay)
 	} else if link.KilobytesPerSecond > 0 {
 		d += berth.Duration((kilobytes + link.KilobytesPerSecond - 1) / link.KilobytesPerSecond)
 	}
@@ -246,8 +246,11 @@ func (w *world) transfer(site int, f *berth.Forecast, r *berth.Request, from ber
 	return d
 }
 
-// endless is longer than anything that the model looks at.
-const endless berth.Duration = 4 * span
+// endless is longer than anything that the model looks at, and never longer than any time.
+const (
+	endless berth.Duration = 4 * span
+	never   berth.Duration = 1 << 40
+)
 
 // secondsToMove returns the first second after which so many kilobytes more than at a
 // time have been moved according to a forecast, found by looking at each.
@@ -274,5 +277,8 @@ func secondsToMove(f *berth.Forecast, from berth.Time, kilobytes int64) berth.Du
 		}
 		moved += step(from.Add(d))
 	}
-	return endless
+	if rate := step(from.Add(endless)); rate > 0 { // from there on always
+		return endless + berth.Duration((target-moved+rate-1)/rate)
+	}
+	return never
 }

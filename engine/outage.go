@@ -36,12 +36,20 @@ func (e *Engine) down(event *Event) error {
 	if lifted != nil {
 		e.emit(change.Change{Kind: change.CameUp, Outage: lifted})
 	}
+	if outage.From == 0 {
+		e.fail(outage)
+	}
 	blocks := e.state.Uncovered(outage)
-	displaced, ok := e.finder.InTheWay(blocks, true)
+	var yielding []*state.Entry
+	if e.config.Preempt {
+		yielding = e.finder.RunningJobs()
+	}
+	displaced, ok := e.finder.InTheWay(blocks, true, yielding)
 	if !ok {
 		panic("engine: more is in the way of an outage than promises")
 	}
 	e.vacate(displaced)
+	e.preempt(blocks, true)
 	e.jobs.MakeWay(blocks)
 	e.emit(change.Change{Kind: change.WentDown, Outage: outage})
 	if outage.From == 0 {
@@ -74,25 +82,31 @@ func (e *Engine) known(o *berth.Outage) (lifted *berth.Outage, known bool) {
 	return lifted, o.PEs.Empty()
 }
 
-// strike takes the PEs of an outage that begins from what runs on them. At a managed
-// site a reservation gets as many free PEs instead as there are beside the places of
-// vacated reservations; elsewhere it fails.
-func (e *Engine) strike(o *berth.Outage, vacated []*state.Entry) {
-	var outlives []*state.Entry
-	for _, d := range e.state.Entries() {
-		switch {
-		case d.State() != berth.Active || !e.holdsAny(d, o.Resource, o.PEs):
-		case e.outlives(d):
-			outlives = append(outlives, d)
-		default:
+// fail ends what runs on the PEs of an outage that begins and does not outlive that.
+func (e *Engine) fail(o *berth.Outage) {
+	for _, d := range e.running(o) {
+		if !e.outlives(d) {
 			e.emitOf(d, change.Change{Kind: change.Failed})
 		}
 	}
-	for _, d := range outlives {
+}
+
+// strike takes the PEs of an outage that begins from the reservations that run on them
+// and outlive that. Each gets as many free PEs instead as there are beside the places of
+// vacated reservations.
+func (e *Engine) strike(o *berth.Outage, vacated []*state.Entry) {
+	for _, d := range e.outliving(e.running(o)) {
 		if grown := e.finder.Grown(d, o.PEs, vacated); !grown.PEs.Equal(d.Part(0).PEs) {
 			e.resize(d, &grown)
 		}
 	}
+}
+
+// running returns what runs on the PEs of an outage, by sequence.
+func (e *Engine) running(o *berth.Outage) []*state.Entry {
+	return e.state.Select(func(d *state.Entry) bool {
+		return d.State() == berth.Active && e.holdsAny(d, o.Resource, o.PEs)
+	})
 }
 
 // holdsAny reports whether a part of a reservation that is not over holds one of some
@@ -114,6 +128,7 @@ func (e *Engine) outageDue(number uint64, part int) {
 	}
 	if part == state.OfBegin {
 		e.emit(change.Change{Kind: change.OutageBegan, Outage: &o})
+		e.fail(&o)
 		e.strike(&o, nil)
 	} else {
 		e.emit(change.Change{Kind: change.CameUp, Outage: &o})

@@ -27,9 +27,9 @@ func TestOutage(t *testing.T) {
 				submit(t, e, 0, berth.Rigid("gone", 0, 60, 70, 3, 10))
 			}
 			got := kinds(apply(t, e, 5, engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 2}), Until: until}))
-			want := "started:low started:high advanced vacated:moves went_down failed:low moved:moves"
+			want := "started:low started:high advanced failed:low vacated:moves went_down moved:moves"
 			if until == 0 {
-				want = "started:low started:high advanced vacated:moves vacated:lost vacated:gone went_down failed:low lost:moves lost:lost lost:gone"
+				want = "started:low started:high advanced failed:low vacated:moves vacated:lost vacated:gone went_down lost:moves lost:lost lost:gone"
 			}
 			if got != want {
 				t.Fatalf("%s: %s, want %s", binding, got, want)
@@ -143,5 +143,33 @@ func TestWorkThatIsOverDoesNotFailWithItsPEs(t *testing.T) {
 				t.Errorf("%s, managed: %t: %s", binding, managed, got)
 			}
 		}
+	}
+}
+
+// A promise of a pool of late binding stays where it is as long as what gives way to it,
+// or fails with the outage, leaves it enough PEs.
+func TestOutageMovesNoPromiseThatStaysWhole(t *testing.T) {
+	pool := berth.PoolID("cm5", "pool")
+	for _, c := range []struct {
+		name    string
+		preempt bool
+		pes     berth.PESet
+		want    string
+	}{
+		{"a job yields where the promise begins", true, berth.PEsOf(3), "started:runs advanced shortened:runs went_down"},
+		{"a job fails, and the rest of its PEs is free", false, berth.PEsOf(1), "started:runs advanced failed:runs went_down"},
+		{"no job yields", false, berth.PEsOf(3), "started:runs advanced vacated:promised went_down moved:promised"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := onePool(4, berth.Late)
+			config.Preempt = c.preempt
+			e := newEngine(t, config)
+			submit(t, e, 0, job("runs", 0, 2, 60))
+			submit(t, e, 0, berth.Rigid("promised", 0, 30, 200, 2, 10))
+			if got := kinds(apply(t, e, 5, engine.Event{Kind: engine.EventDown, Resource: pool, PEs: c.pes})); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			apply(t, e, 300, engine.Wake())
+		})
 	}
 }

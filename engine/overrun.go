@@ -61,11 +61,15 @@ func (e *Engine) runOn(over *state.Entry) bool {
 			return false // where jobs yield to promises, no promise yields to a job
 		}
 		var ok bool
-		if displaced, ok = e.finder.InTheWay(blocks, false); !ok {
+		if displaced, ok = e.finder.InTheWay(blocks, false, nil); !ok {
 			return false
+		}
+		if e.config.Preempt { // jobs yield to the promises that would have to go
+			displaced, _ = e.finder.InTheWay(blocks, false, e.finder.RunningJobs())
 		}
 	}
 	e.vacate(displaced)
+	e.preempt(blocks, true)
 	e.jobs.MakeWay(blocks)
 	e.emitOf(over, change.Change{Kind: change.Extended, Until: extra.End})
 	e.replace(displaced, true)

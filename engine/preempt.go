@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/place"
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
@@ -18,12 +19,13 @@ import (
 // needed.
 
 // preempt shortens the jobs that are in the way of a new promise, to the start of the
-// promise; where that is now, they are requeued at once.
-func (e *Engine) preempt(allotments []berth.Allotment) {
+// promise, or of an outage, to where PEs are short first; where that is now, they are
+// requeued at once.
+func (e *Engine) preempt(allotments []berth.Allotment, outage bool) {
 	if !e.config.Preempt {
 		return
 	}
-	for _, y := range e.yielding(allotments) {
+	for _, y := range e.yielding(allotments, outage) {
 		if y.until > e.state.Now() {
 			e.emitOf(y.job, change.Change{Kind: change.Shortened, Until: y.until})
 			continue
@@ -44,8 +46,9 @@ type yields struct {
 }
 
 // yielding returns the running jobs that are in the way of allotments, those that
-// started last first.
-func (e *Engine) yielding(allotments []berth.Allotment) []yields {
+// started last first. They stop where an allotment begins; if whereShort is set, not
+// before a pool of late binding is short of PEs for it.
+func (e *Engine) yielding(allotments []berth.Allotment, whereShort bool) []yields {
 	running := e.finder.RunningJobs()
 	if len(running) == 0 {
 		return nil
@@ -64,12 +67,15 @@ func (e *Engine) yielding(allotments []berth.Allotment) []yields {
 			if j == nil {
 				continue
 			}
+			until := max(a.Start, e.state.Now())
+			if whereShort && view.Binding() == berth.Late {
+				until = place.FirstShort(view, a)
+			}
 			mine := j.Part(0)
-			inTheWay := mine.Resource == a.Resource && mine.End > a.Start && (view.Binding() == berth.Late || mine.PEs.Overlap(a.PEs) > 0)
+			inTheWay := mine.Resource == a.Resource && mine.End > until && (view.Binding() == berth.Late || mine.PEs.Overlap(a.PEs) > 0)
 			if !inTheWay {
 				continue
 			}
-			until := max(a.Start, e.state.Now())
 			t.Shorten(&mine, until)
 			list = append(list, yields{j, until})
 			running[k] = nil

@@ -229,9 +229,10 @@ func (f *Finder) Free(a *berth.Allotment) bool {
 // one pool are free: at each time at which they are not, those that start last go
 // first, of equals those accepted last, as few as are needed. ok is false if no choice
 // is enough. Reservations of several parts are left alone unless several
-// is set. Cost: O(live reservations), and O(log n) looks at the calendar for each of
-// those that go.
-func (f *Finder) InTheWay(blocks []berth.Allotment, several bool) (displaced []*state.Entry, ok bool) {
+// is set; in a pool of late binding no reservation goes where it is enough that
+// yielding, which run, stop. Cost: O(live reservations), and O(log n) looks at the
+// calendar for each of those that go.
+func (f *Finder) InTheWay(blocks []berth.Allotment, several bool, yielding []*state.Entry) (displaced []*state.Entry, ok bool) {
 	if len(blocks) == 0 {
 		return nil, true
 	}
@@ -246,6 +247,11 @@ func (f *Finder) InTheWay(blocks []berth.Allotment, several bool) (displaced []*
 	t := f.state.Try()
 	defer t.Close()
 	view := t.View(p.index)
+	for _, j := range yielding {
+		if a := j.Part(0); late && a.Resource == p.id {
+			t.Shorten(&a, t.Now())
+		}
+	}
 	for i := range blocks {
 		for !view.Takes(&blocks[i]) {
 			short := blocks[i]
@@ -280,6 +286,22 @@ func overlaps(d *state.Entry, b *berth.Allotment, late bool) bool {
 		}
 	}
 	return false
+}
+
+// FirstShort returns the first time at which a block, which is not free throughout, is
+// not free in a pool of late binding. Cost: O(log of its duration) looks at the calendar.
+func FirstShort(view state.View, b *berth.Allotment) berth.Time {
+	low, high := b.Start, b.End // up to low it is free, up to high it is not
+	for high-low > 1 {
+		head := *b
+		head.End = low + (high-low)/2
+		if view.Takes(&head) {
+			low = head.End
+		} else {
+			high = head.End
+		}
+	}
+	return low
 }
 
 // shortage returns the last time at which a block is not free in a pool of late
