@@ -118,6 +118,35 @@ func TestViolationsOfNeeds(t *testing.T) {
 	}
 }
 
+// A request takes the licences of the first version that has as many as it asks for.
+func TestProgramWithEnoughLicences(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		licences []berth.Count // of each version, from the first on
+		want     []string
+	}{
+		{"the second has enough", []berth.Count{2, 8}, nil},
+		{"the second has any number", []berth.Count{2, 0}, nil},
+		{"the first has any number", []berth.Count{0, 2}, nil},
+		{"none has enough", []berth.Count{2, 3}, []string{"licences [x] [1]"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			software := func(string) (list []berth.Software) {
+				for i, n := range c.licences {
+					list = append(list, berth.Software{Name: "a", Version: fmt.Sprint(i + 1), Licences: n})
+				}
+				return list
+			}
+			line := `{"id":"x","kind":"booking","site":"s","npe":1,"start":0,"end":9,"software":"a","licences":4}`
+			report, err := check.File(strings.NewReader(line), "f.jsonl", check.Options{PEs: 10, Software: software})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantViolations(t, report.Violations, c.want)
+		})
+	}
+}
+
 func TestViolationsOfNeedsRead(t *testing.T) {
 	for old, want := range map[string]string{
 		`"version":"2.9","licences":1/"version":"2.9","licences":3`:           "line 3: licences: up to 3 of 2 licences of a 2.10 at site north taken in [10,20), the most first at 10 (id 2)",

@@ -232,3 +232,26 @@ func TestEveryLimitInEveryWay(t *testing.T) {
 		t.Log(table.String())
 	}
 }
+
+// A job is judged only by the pools that it may run in: it would be too long in the other.
+func TestLimitOnLengthOfAJobIsOfThePoolsThatItMayRunIn(t *testing.T) {
+	c := engine.Config{
+		Sites: []berth.Site{{Name: "s", Pools: []berth.Pool{
+			{Name: "slow", PEs: 4, Binding: berth.Late, Speed: 500, Node: berth.Node{Cores: 1, MemoryMB: 1000}},
+			{Name: "fast", PEs: 4, Binding: berth.Late, Node: berth.Node{Cores: 1, MemoryMB: 4000}},
+		}}},
+		Limits: []policy.Limit{{Name: policy.LimitLength, Value: 150}},
+	}
+	for _, tt := range []struct {
+		memory int64
+		want   string
+	}{{2000, "accepted"}, {500, string(policy.LimitLength)}} {
+		r := owned("x", 0, berth.Forever, 1, 100)
+		r.Kind, r.MemoryMB = berth.KindJob, tt.memory
+		e := newEngine(t, c)
+		changes := submit(t, e, 0, r)
+		if got := came(changes, "x"); got != tt.want {
+			t.Errorf("with %d MB: %s, want %s", tt.memory, got, tt.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 
@@ -80,6 +81,7 @@ func follow(ctx context.Context, store journal.Reader, after uint64, begin func(
 				}
 				stop()
 			}
+			giveWay(i)
 		}
 	}
 	if err == nil {
@@ -101,6 +103,14 @@ const (
 	pastBatch = 256
 	pastAhead = defaultSnapshotEvery
 )
+
+// giveWay lets others go on after every eighth record: beside a service that answers, who
+// reads the past must not keep a processor for a whole time slice of the scheduler.
+func giveWay(record int) {
+	if record%8 == 7 {
+		runtime.Gosched()
+	}
+}
 
 // readPast reads and decodes the records behind a number.
 func readPast(ctx context.Context, store journal.Reader, after uint64, batches chan<- []past) error {
@@ -132,6 +142,7 @@ func readPast(ctx context.Context, store journal.Reader, after uint64, batches c
 			return fmt.Errorf("record %d: %w", rec.Number, err)
 		}
 		last = rec.Number
+		giveWay(len(batch))
 		if batch = append(batch, p); len(batch) == pastBatch {
 			if err := hand(); err != nil {
 				return err

@@ -107,3 +107,29 @@ func TestResizedReservationsInASchedule(t *testing.T) {
 		})
 	}
 }
+
+// What lacks PEs of several outages, and moves later, does so for one that still lasts.
+func TestMoveIsForAnOutageThatLasts(t *testing.T) {
+	sites := two(0)
+	sites[0].Managed = true
+	a := berth.PoolID("s", "a")
+	down := func(pe berth.PE) engine.Event {
+		return engine.Event{Kind: engine.EventDown, Resource: a, PEs: berth.PEsOf(pe), Until: 100}
+	}
+	elsewhere := berth.Rigid("q", 0, 0, 200, 4, 200)
+	elsewhere.Pool, elsewhere.Site, elsewhere.Hold = "b", "s", 20
+	w := sim.Workload{
+		Requests: []berth.Request{elsewhere, berth.Rigid("r", 0, 30, 70, 4, 40)},
+		Monitor: &watch{
+			at:     []berth.Time{2, 5, 8},
+			events: []engine.Event{down(0), down(1), {Kind: engine.EventUp, Resource: a, PEs: berth.PEsOf(1)}},
+		},
+	}
+	lines := replay(t, engine.Config{Sites: sites}, w)
+	if got, want := left(&lines[1]), "20:a[30,70)0-3 outage-1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if report := checked(t, lines, check.Against(sites, 0)); !report.Valid() {
+		t.Error(report.Violations)
+	}
+}
