@@ -192,6 +192,10 @@ func TestTransfers(t *testing.T) {
 			wantViolations(t, on(t, 10, strings.Replace(held, tt.old, tt.new, 1)).Violations, tt.want)
 		})
 	}
+	late := on(t, 10, strings.Replace(held, `,"promised_end":30`, ``, 1)).Violations
+	if want := "line 4,5: staging: its PEs are held for a transfer in [10,30), and no staging to the site is expected to take that time (id w)"; len(late) != 1 || late[0].String() != want {
+		t.Errorf("got %v, want %s", late, want)
+	}
 	const moved = `{"id":"o","kind":"outage","npe":1,"start":8,"end":10,"pes":"0"}
 {"id":"w","arrival":0,"ready":0,"deadline":900,"duration":50,"npe":1,"accepted":true,"start":10,"end":60,"pes":"0","storage_mb":5,"transfer":2,"promised_start":8,"moved_from":[{"at":8,"start":8,"end":58,"npe":1,"pes":"0","cause":"o"}]}
 `
