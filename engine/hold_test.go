@@ -28,6 +28,9 @@ func TestHoldConfirmExpire(t *testing.T) {
 		t.Fatalf("beside a hold: %s", r.Reason)
 	}
 	apply(t, e, 29, engine.Confirm("a"))
+	if r, ok := e.Reservation("a"); !ok || r.State != berth.Confirmed || r.Expires != 0 || r.Terms.Expires != 0 {
+		t.Fatalf("confirmed it is %s until %d, on terms that expire at %d", r.State, r.Expires, r.Terms.Expires)
+	}
 	if got := kinds(apply(t, e, 31, engine.Wake())); got != "advanced" {
 		t.Fatalf("a confirmed reservation expires: %s", got)
 	}
