@@ -255,3 +255,15 @@ func TestLimitOnLengthOfAJobIsOfThePoolsThatItMayRunIn(t *testing.T) {
 		}
 	}
 }
+
+// A refusal for what all parts come to together tells how many PEs the first one wants.
+func TestRefusalOfAllPartsIsAboutTheFirst(t *testing.T) {
+	c := onePool(8, berth.Late)
+	c.Limits = []policy.Limit{{Name: policy.LimitPESeconds, Value: 700}}
+	r := owned("x", 0, 1000, 3, 100)
+	r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: 5, Duration: 100}}})
+	refusal := refused(t, submit(t, newEngine(t, c), 0, r))
+	if refusal.Reason != berth.Quota || refusal.Wanted != 3 || refusal.Exceeded.Asked != 800 {
+		t.Errorf("%+v, %+v", refusal, refusal.Exceeded)
+	}
+}

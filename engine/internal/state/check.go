@@ -45,6 +45,9 @@ func (s *State) Check(config Config) error {
 	if !slices.EqualFunc(has, want, same) {
 		return fmt.Errorf("%d timers differ from the %d that the ledger has", len(has), len(want))
 	}
+	if !slices.EqualFunc(s.Degraded(), again.Degraded(), func(a, b *Entry) bool { return a.ID() == b.ID() }) {
+		return fmt.Errorf("%d reservations are degraded, in the ledger %d", len(s.degraded), len(again.degraded))
+	}
 	if len(s.ledger.usage) != len(again.ledger.usage) {
 		return fmt.Errorf("%d users hold something, in the ledger %d", len(s.ledger.usage), len(again.ledger.usage))
 	}
