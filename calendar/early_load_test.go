@@ -137,3 +137,23 @@ func TestEarlyFindAllocatesTheAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Leaves are divided when they are full, not before: on average they hold at least half
+// as many records as they can.
+func TestEarlyLeavesAreFilled(t *testing.T) {
+	c := newFastEarly(1024).(*early)
+	w := load{n: 1024, k: 8, r: 5000, offered: 0.7}
+	for _, q := range w.requests(w.r) {
+		w.admit(t, c, &q)
+	}
+	leaves, records := 0, 0
+	for _, pg := range c.tree.pages {
+		for _, l := range pg.leaves[:pg.n] {
+			leaves++
+			records += int(l.n)
+		}
+	}
+	if records < leaves*leafRecords/2 {
+		t.Errorf("%d records in %d leaves, want at least %d in each", records, leaves, leafRecords/2)
+	}
+}

@@ -350,24 +350,26 @@ func TestLateFindAllocatesNothing(t *testing.T) {
 // A search reads some leaves and then learns how long the runs are: it passes over
 // leaves whose runs are too short.
 func TestLateSearchPassesOverShortRuns(t *testing.T) {
-	c := shortRuns(t, 5000)
-	s := lateSearch{tree: &c.free, n: 32, d: 6, last: 49_000, sure: true}
-	s.class, s.threshold = lateClass(s.n)
-	if verdict := s.node(c.free.root, c.size, lateDusk, true); verdict != lateNever {
-		t.Fatalf("the search ends with %d at %d, want none", verdict, s.c)
-	}
-	if s.leaves > lateEasyLeaves {
-		t.Errorf("%d leaves are read, want %d", s.leaves, lateEasyLeaves)
+	for _, q := range []struct{ busy, npe berth.Count }{{40, 32}, {64, 1}} {
+		c := shortRuns(t, 5000, q.busy)
+		s := lateSearch{tree: &c.free, n: q.npe, d: 6, last: 49_000, sure: true}
+		s.class, s.threshold = lateClass(s.n)
+		if verdict := s.node(c.free.root, c.size, lateDusk, true); verdict != lateNever {
+			t.Fatalf("%d PEs: the search ends with %d at %d, want none", q.npe, verdict, s.c)
+		}
+		if s.leaves > lateEasyLeaves {
+			t.Errorf("%d PEs: %d leaves are read, want %d", q.npe, s.leaves, lateEasyLeaves)
+		}
 	}
 }
 
-// shortRuns returns a calendar of 64 PEs with the given number of blocks of 40 PEs and
+// shortRuns returns a calendar of 64 PEs with the given number of blocks of some PEs and
 // 5 s, one every 10 s from 5 on.
-func shortRuns(t *testing.T, times berth.Time) *fastLate {
+func shortRuns(t *testing.T, times berth.Time, busy berth.Count) *fastLate {
 	t.Helper()
 	c := newFastLate(64).(*fastLate)
 	for k := range times {
-		if err := c.Add(Block{NPE: 40, Start: 10*k + 5, End: 10*k + 10}); err != nil {
+		if err := c.Add(Block{NPE: busy, Start: 10*k + 5, End: 10*k + 10}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -391,7 +393,7 @@ func TestLateCheckSeesFaults(t *testing.T) {
 		"runs of":             func(c *fastLate) { c.free.root.kid[1].runs.class[10].best[1] = 1 },
 		"keeps child":         func(c *fastLate) { nd := c.free.root; nd.kid[nd.n] = nd.kid[0] },
 	} {
-		c := shortRuns(t, 1000)
+		c := shortRuns(t, 1000, 40)
 		c.free.firstFit(32, 6, 0, 9_000)
 		if err := c.check(); err != nil || c.free.root.level == 0 {
 			t.Fatalf("%d levels, %v", c.free.root.level, err)

@@ -149,7 +149,7 @@ func (x *search) appendShapes(list []shape, part int, p *pool, own bool) []shape
 func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 	for part := range g.shapes {
 		if !g.spend(len(g.shapes[part])) {
-			return 0, part
+			return alone, part
 		}
 		earliest, found := berth.Time(0), false
 		for i := range g.shapes[part] {
@@ -162,7 +162,7 @@ func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 			}
 		}
 		if !found {
-			return 0, part
+			return alone, part
 		}
 		start = max(start, earliest)
 	}
