@@ -19,7 +19,9 @@ type Engine struct {
 	changes []change.Change // of the Apply under way
 	effects []change.Effect // likewise
 	pes     []berth.PESet   // to which changes point, in pieces
-	yielded bool            // jobs have been stopped, and their PEs are not offered yet
+
+	yielded   bool // jobs have been stopped, and their PEs are not offered yet
+	shortened bool // jobs will be stopped, and what they give up is not offered yet
 }
 
 // New returns an engine with everything free. The error is of code Invalid and
@@ -126,11 +128,16 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 }
 
 // settle offers the PEs of preempted jobs to all that waits: a promise may take fewer
-// PEs than the jobs held.
+// PEs than the jobs held. What jobs give up later is only for promises that lack PEs: jobs
+// start where they will have to yield. A repair may make more jobs yield.
 func (e *Engine) settle() {
-	if e.yielded {
-		e.yielded = false
-		e.freed()
+	for e.yielded || e.shortened {
+		yielded := e.yielded
+		e.yielded, e.shortened = false, false
+		e.repair(nil)
+		if yielded {
+			e.retry()
+		}
 	}
 }
 

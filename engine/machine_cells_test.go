@@ -67,6 +67,10 @@ var rules = []rule{
 	{"others get what is free, and no more", []feature{onOther}, nil, except(outAccepted, outPlanned, outShortened, outMoved, outResized, outRefused, outEnded, outRequeued)},
 	{"what ends on an event about others is a job that yields", []feature{onOther}, []feature{isParts, isMoldable, isHeld, isNoShow, isDegraded, isProlonged}, []outcome{outEnded}},
 	{"only single parts are repaired or delayed", []feature{isParts}, []feature{onTimer, onOther, onUp}, []outcome{outMoved}},
+	// Without an event only runOn, of overrun.go, loses a promise. It asks InTheWay to leave
+	// those of several parts alone, and displaces none where OverrunRunOn is the mode.
+	{"an overrun displaces no reservation of several parts", []feature{isParts}, []feature{onTimer}, []outcome{outLost}},
+	{"with time a promise is lost only to an overrun that delays", []feature{hasExtend}, []feature{onTimer}, []outcome{outLost}},
 	{"an announcement takes nothing that is held by number only", []feature{onAnnounced}, []feature{atLate}, []outcome{outResized}},
 	{"what is gathered is decided later", []feature{onSubmit}, []feature{hasInstant, hasPeriod}, []outcome{outAccepted, outDemoted, outPlanned}},
 	{"what is gathered is decided later", []feature{onOther}, []feature{hasInstant, hasPeriod}, []outcome{outRefused}},
@@ -74,25 +78,6 @@ var rules = []rule{
 	{"only one part can last longer", []feature{isParts}, []feature{onProlong}, nil},
 	{"a site refuses PEs that have numbers", []feature{onAvoid}, []feature{atLate}, []outcome{outResized}},
 	{"what can lack PEs outlives them", []feature{isDegraded}, []feature{onDown}, []outcome{outFailed}},
-}
-
-// seldom lists cells that can be reached, but too seldom to be counted on.
-var seldom = []rule{
-	{"an extension gives what lacks PEs more only where its time was over", []feature{onProlong}, nil, []outcome{outResized}},
-	{"after an extension it moves only where its own place cannot be made whole, and another can", []feature{onProlong}, nil, []outcome{outMoved}},
-	{"where PEs are held while the data come, only what lacks PEs moves then", []feature{hasStageHold}, []feature{onForecast}, []outcome{outMoved}},
-	{"a job yields there to what an announcement displaces elsewhere", []feature{onAnnounced}, []feature{atLate}, []outcome{outRequeued}},
-	{"what lacks PEs is lost only if others that are displaced take its licences or storage", []feature{isDegraded}, nil, []outcome{outLost}},
-	{"requests wait for another's event only in rounds that are shared out", []feature{onOther}, []feature{isMoldable, isParts}, []outcome{outAccepted, outRefused}},
-	{"only where PEs never come back does an overrun find no later place", []feature{onTimer}, nil, []outcome{outLost}},
-	{"what outlives its PEs is lost only so", []feature{atManaged}, []feature{isProlonged}, []outcome{outLost}},
-	{"an order that discards jobs does so when another arrives", []feature{onOther}, []feature{isJob, isLimited, hasMatch}, []outcome{outRefused}},
-	{"what could be whole elsewhere is so already", []feature{isDegraded}, []feature{onAvoid, onForecast, onDown, onAnnounced}, []outcome{outMoved}},
-	{"it moves only where its own place cannot be made whole, and another can", []feature{onOther, onUp}, nil, []outcome{outMoved}},
-	{"only parts in several pools are both", []feature{isEligible}, []feature{atLate}, []outcome{outStaged, outFailed, outLost, outKept, outModified, outMoved, outUsed}},
-	{"what others give back goes to what lacks PEs if it may use just those", []feature{onOther}, []feature{isEligible}, []outcome{outResized}},
-	{"only parts in several pools are both", []feature{onAnnounced, onAvoid}, []feature{atLate}, []outcome{outLost, outMoved}},
-	{"without delays a timer moves only what is repaired", []feature{onTimer}, []feature{hasExtend}, []outcome{outMoved}},
 }
 
 // except returns all outcomes but some.
@@ -106,13 +91,9 @@ func except(some ...outcome) []outcome {
 	return list
 }
 
-// table says of every cell why it is not asked for.
-type table [outcomes][features][features]string
-
-var forbidden, rare = tableOf(rules), tableOf(seldom)
-
-func tableOf(rules []rule) *table {
-	t := new(table)
+// excluded says of every cell why it cannot be reached, nothing if it can.
+var excluded = func() *[outcomes][features][features]string {
+	t := new([outcomes][features][features]string)
 	for i := range rules {
 		r := &rules[i]
 		for _, out := range r.of() {
@@ -130,7 +111,7 @@ func tableOf(rules []rule) *table {
 		}
 	}
 	return t
-}
+}()
 
 func (r *rule) of() []outcome {
 	if r.outcomes == nil {
@@ -146,12 +127,3 @@ var all = func() (list []feature) {
 	}
 	return list
 }()
-
-// excluded returns why a cell is not asked for, nothing if it is, and whether it can
-// be reached all the same.
-func excluded(out outcome, f, g feature) (why string, possible bool) {
-	if why = forbidden[out][f][g]; why != "" {
-		return why, false
-	}
-	return rare[out][f][g], true
-}

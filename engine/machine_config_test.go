@@ -38,6 +38,9 @@ type setup struct {
 	lead    int // the longest time from arrival to ready
 	slack   int // the longest time that a window has to spare
 	longest int // the longest duration
+
+	scene *scene // with which the history begins, nil for none
+	cast  cast   // of the scene
 }
 
 // wishes says, in percent, how often a request asks for something.

@@ -370,9 +370,9 @@ func (c *coverage) report(t *testing.T, demanded bool) {
 		for f := range features {
 			for g := f; g < features; g++ {
 				n := c.cells[out][f][g]
-				why, rare := excluded(out, f, g)
+				why := excluded[out][f][g]
 				switch {
-				case why != "" && n > 0 && !rare:
+				case why != "" && n > 0:
 					wrong[why] = append(wrong[why], fmt.Sprintf("%s with %s and %s %d times", outcomeNames[out], featureNames[f], featureNames[g], n))
 				case why != "":
 				case n >= enoughOfCell:

@@ -116,6 +116,9 @@ func (x *machine) guard(do func()) (failed *failure) {
 func (x *machine) draw(d dice, s *setup, length int) *failure {
 	draws := &drawer{dice: d, setup: s, m: x.m, e: x.e, told: x.consumer}
 	return x.guard(func() {
+		if s.scene != nil {
+			s.scene.play(&stage{draws, x})
+		}
 		for range length {
 			x.do(draws.next(x.m.now))
 		}
@@ -305,15 +308,20 @@ func (x *machine) wouldGet(r *berth.Request) []berth.Allotment {
 func runSeed(seed uint64, cover *coverage) (*machine, *failure) {
 	d := newDice(seed)
 	s := d.newSetup()
+	lengths := []int{20, 60, 120}
+	if seed%sceneEvery == 0 {
+		d.addScene(s)
+		lengths = []int{0, 5, 10} // behind the scene
+	}
 	x := newMachine(&history{config: s.config, care: min(care(d.IntN(int(cares)+2)), careNone)}, cover)
-	return x, x.draw(d, s, pick(d, 20, 60, 120))
+	return x, x.draw(d, s, pick(d, lengths...))
 }
 
 // shards is into how many parts the run is split, to use more than one processor.
 const shards = 4
 
 // defaultHistories is how many histories a default run has.
-const defaultHistories = 10000
+const defaultHistories = 16500
 
 // Whatever happens, under whatever configuration, every promise is kept or its
 // owner is told why not, nothing is promised twice, what could be promised is, and

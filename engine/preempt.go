@@ -27,6 +27,7 @@ func (e *Engine) preempt(allotments []berth.Allotment, outage bool) {
 	}
 	for _, y := range e.yielding(allotments, outage) {
 		if y.until > e.state.Now() {
+			e.shortened = true
 			e.emitOf(y.job, change.Change{Kind: change.Shortened, Until: y.until})
 			continue
 		}

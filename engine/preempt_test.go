@@ -142,3 +142,27 @@ func TestJobsYieldToAnExtension(t *testing.T) {
 		}
 	}
 }
+
+// A promise that lacks PEs when a job is about to start on the others gets them as soon
+// as another promise makes the job stop before: what the job gives up later is free now.
+func TestPEsThatAJobGivesUpLaterRepair(t *testing.T) {
+	for _, binding := range bindings() {
+		config := managed(onePool(4, binding))
+		config.Preempt = true
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("a", 0, 50, 60, 2, 10))
+		submit(t, e, 0, job("j", 0, 2, 100))
+		pes := berth.PE(0)
+		if r, _ := e.Reservation("j"); binding == berth.Early && r.Allotments[0].PEs.Contains(0) {
+			pes = 2
+		}
+		apply(t, e, 0, takenDown(cm5(), pes, pes+2, 0, 0))
+		apply(t, e, 1, wake())
+		wantShape(t, e, "a", "degraded cm5:0x[50,60) missing 2")
+		if got := kinds(apply(t, e, 1, engine.Submit(new(berth.Rigid("b", 1, 20, 30, 2, 10))))); got != "queued:b shortened:j accepted:b resized:a emitted emitted emitted" {
+			t.Errorf("%s: a promise before it: %s", binding, got)
+		}
+		wantShape(t, e, "a", "confirmed cm5:2x[50,60)")
+		settled(t, config, e)
+	}
+}
