@@ -259,7 +259,11 @@ func (s *stream) flush() error {
 
 // eventData writes down what an event tells.
 func eventData(n *service.Notice) []byte {
-	data, err := json.Marshal(form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal, nil)})
+	e := form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal, nil)}
+	if n.Task != nil {
+		e.Task = new(taskReport(n.Task))
+	}
+	data, err := json.Marshal(&e)
 	if err != nil {
 		panic("api: an event cannot be written: " + err.Error())
 	}

@@ -111,6 +111,8 @@ func (f *Fault) read(ctx context.Context, log journal.Reader) {
 				f.Kind = "configuration"
 			case in.sighting != nil:
 				f.Kind = "sighting"
+			case in.tasks != nil:
+				f.Kind = "tasks"
 			}
 			return nil
 		})
