@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -132,6 +133,26 @@ func TestEventsTellOfTasks(t *testing.T) {
 		if !strings.Contains(text, "event: task_ended\n") || !strings.Contains(text, `"task":{"job":"7","name":"solve","site":"cm5",`+want) || !strings.Contains(text, `"id":"`+id) {
 			t.Errorf("%s, want %s", text, want)
 		}
+	}
+}
+
+// A panic in what a stream is read from, which has a goroutine of its own, ends the stream
+// and no other call.
+func TestAPanicOfAStreamEndsTheStream(t *testing.T) {
+	var log strings.Builder
+	w := newWorld(t, api.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	server := w.serve(t)
+	w.reserve(t, "alice")
+	w.fake.streamPanics = true
+	l := w.listen(t, server.URL, "alice", "/v1/events?after=1")
+	l.next()
+	if text, more := l.next(); more {
+		t.Errorf("it goes on with %q", text)
+	}
+	server.Close() // every call is over
+	w.reserve(t, "alice")
+	if !strings.Contains(log.String(), "the fake was told to") || !strings.Contains(log.String(), "fake).Listen") {
+		t.Errorf("the log says %s", log.String())
 	}
 }
 

@@ -40,6 +40,8 @@ type fake struct {
 	reported service.Tasks
 	fails    error // what everything answers, if not nil
 	panics   bool
+	// streamPanics has Listen panic while it is read.
+	streamPanics bool
 	refused  func(*berth.Request) bool
 	refusal  *berth.Refusal // of everything, if not nil
 }
@@ -518,6 +520,9 @@ func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) i
 			return
 		}
 		for {
+			if f.streamPanics {
+				panic("the fake was told to")
+			}
 			f.mu.Lock()
 			list, more := slices.Clone(f.notices[min(next, len(f.notices)):]), f.more
 			f.mu.Unlock()

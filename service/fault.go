@@ -95,12 +95,12 @@ func (f *Fault) about(event *engine.Event) {
 
 // read adds what the journal has of the record that was followed.
 func (f *Fault) read(ctx context.Context, log journal.Reader) {
-	for rec, err := range log.Read(context.WithoutCancel(ctx), f.Record) {
-		if err != nil {
-			return
-		}
-		f.At, f.Payload = rec.At, rec.Event
-		_ = caught(f.Record, following, func() error { // it may be what cannot be read
+	_ = caught(f.Record, following, func() error { // it may be what cannot be read
+		for rec, err := range log.Read(context.WithoutCancel(ctx), f.Record) {
+			if err != nil {
+				return err
+			}
+			f.At, f.Payload = rec.At, rec.Event
 			in, err := parseInput(rec.Event, new(record.Decoder))
 			switch {
 			case err != nil:
@@ -115,9 +115,9 @@ func (f *Fault) read(ctx context.Context, log journal.Reader) {
 				f.Kind = "tasks"
 			}
 			return nil
-		})
-		return
-	}
+		}
+		return nil
+	})
 }
 
 // restartRecords is more than a start writes (the configuration, the states of nodes)
@@ -167,6 +167,23 @@ func (f *Fault) keep(o *Options) {
 	}
 }
 
+// Guard does what its caller has started a goroutine for at the boundary for faults: a
+// panic in it stops the service.
+func (h *Host) Guard(doing string, f func()) {
+	defer h.boundary(doing)
+	f()
+}
+
+// guarded is a log whose panics are errors, with which the writer ends.
+type guarded struct{ log journal.Appender }
+
+func (g guarded) Append(ctx context.Context, records ...journal.Record) error {
+	return caught(records[0].Number, "writing the journal", func() error { return g.log.Append(ctx, records...) })
+}
+
+// errFaulty is the answer to those whom a fault leaves without one.
+var errFaulty = berth.Errorf(berth.Unavailable, "service", "it stopped at a fault")
+
 // boundary is deferred by each goroutine whose fault stops the service.
 func (h *Host) boundary(doing string) {
 	p := recover()
@@ -190,7 +207,7 @@ func (h *Host) loopBoundary() {
 		f.about(h.core.deciding)
 	}
 	h.stopAt(f)
-	h.abandon(berth.Errorf(berth.Unavailable, "service", "it stopped at a fault"))
+	h.abandon(errFaulty)
 }
 
 // stopAt stops the service because of a fault.

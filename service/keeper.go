@@ -31,6 +31,9 @@ type Manager struct {
 	// from other data, become this service's at the first look: those of no promise
 	// here are taken down, with the jobs in them.
 	Adopt bool
+	// Meanwhile, if it is not nil, is done beside all that, until it returns or the
+	// context ends, which it does when the service stops.
+	Meanwhile func(ctx context.Context)
 }
 
 // keeper brings a managed site and what is promised there into line. It works
@@ -119,6 +122,12 @@ func (h *Host) startManagers() {
 			defer h.boundary("looking after site " + name)
 			h.keep(ctx, k)
 		})
+		if manager.Meanwhile != nil {
+			h.keepers.running.Go(func() {
+				defer h.boundary("asking site " + name + " what it is")
+				manager.Meanwhile(ctx)
+			})
+		}
 	}
 }
 
