@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
 )
 
 // The machine's clock is believed as long as it goes on. One wrong second of it would
@@ -181,10 +181,7 @@ func (w *timekeeper) note(wall time.Time) {
 	if err != nil {
 		return
 	}
-	next := filepath.Join(filepath.Dir(w.path), "."+filepath.Base(w.path)+".next")
-	if os.WriteFile(next, append(data, '\n'), 0o600) == nil {
-		_ = os.Rename(next, w.path)
-	}
+	_ = wholefile.Write(w.path, append(data, '\n'))
 }
 
 // accept believes the clock as it is.

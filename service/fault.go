@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/site"
@@ -158,7 +159,7 @@ func (f *Fault) keep(o *Options) {
 	path := filepath.Join(o.FaultFolder, fmt.Sprintf("fault-%d.json", f.Record))
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
-		err = os.WriteFile(path, append(data, '\n'), 0o600)
+		err = wholefile.Write(path, append(data, '\n'))
 	}
 	if err != nil {
 		o.Log.Error("a fault cannot be kept", "error", err)
