@@ -18,6 +18,7 @@ import (
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
 )
 
 // Options says what the API works with. Service and Tokens are needed.
@@ -137,7 +138,11 @@ func (a *api) handler(e *endpoint) http.HandlerFunc {
 		defer func() {
 			fault := recover()
 			if fault != nil && fault != http.ErrAbortHandler { //nolint:errorlint // a panic's value is no chain of errors
-				a.log.Error("panic", "endpoint", e.id, "fault", fault, "stack", string(debug.Stack()))
+				stack := debug.Stack()
+				if raised, is := fault.(*site.Panic); is {
+					stack = raised.Stack
+				}
+				a.log.Error("panic", "endpoint", e.id, "fault", fault, "stack", string(stack))
 				if watched.status == 0 {
 					writeProblem(watched, problem(http.StatusInternalServerError, berth.Internal, "an internal error; the log of the service says more"))
 				}

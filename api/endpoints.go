@@ -154,7 +154,7 @@ var endpoints = []endpoint{
 	},
 	{
 		method: http.MethodGet, path: "/v1/events", id: "events", role: service.Viewer,
-		about: "Listen to what happens, as server-sent events, from now on or behind the Last-Event-ID. " +
+		about: "Listen to what happens to reservations and to the tasks in them, as server-sent events, from now on or behind the Last-Event-ID. " +
 			"An event gap says that what followed is no longer kept: look at everything anew.",
 		params: []param{{"after", "The event to begin behind, like the header Last-Event-ID.", whole(0, 1<<53)}},
 		status: http.StatusOK, answer: form.Event{}, stream: true, do: (*call).events,

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
 )
 
 const (
@@ -66,6 +67,7 @@ func (s *streams) leave(user string) {
 type happening struct {
 	notice service.Notice
 	err    error
+	fault  *site.Panic // in what hands them over
 }
 
 // events answers with what happens, until the client goes away, is too slow, or
@@ -89,7 +91,12 @@ func (c *call) events() error {
 	go func() {
 		defer close(gone)
 		defer close(happenings)
-		hand(ctx, notices, happenings)
+		if p := site.Caught(func() { hand(ctx, notices, happenings) }); p != nil {
+			select {
+			case happenings <- happening{fault: p}: // it is raised in the call
+			case <-ctx.Done():
+			}
+		}
 	}()
 	defer func() {
 		cancel()
@@ -131,7 +138,7 @@ func (c *call) after() (uint64, error) {
 func hand(ctx context.Context, notices iter.Seq2[service.Notice, error], to chan<- happening) {
 	for notice, err := range notices {
 		select {
-		case to <- happening{notice, err}:
+		case to <- happening{notice: notice, err: err}:
 		case <-ctx.Done():
 			return
 		}
@@ -151,6 +158,9 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 		var err error
 		select {
 		case h, open := <-happenings:
+			if h.fault != nil {
+				panic(h.fault)
+			}
 			if !open || h.err != nil {
 				s.end(h.err)
 				return
@@ -259,7 +269,11 @@ func (s *stream) flush() error {
 
 // eventData writes down what an event tells.
 func eventData(n *service.Notice) []byte {
-	data, err := json.Marshal(form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal, nil)})
+	e := form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal, nil)}
+	if n.Task != nil {
+		e.Task = new(taskReport(n.Task))
+	}
+	data, err := json.Marshal(&e)
 	if err != nil {
 		panic("api: an event cannot be written: " + err.Error())
 	}

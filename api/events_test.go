@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
 )
 
 // listener reads server-sent events over a connection.
@@ -107,6 +110,49 @@ func TestEventsComeInOrderAndGoOnBehindTheLast(t *testing.T) {
 		if text, _ := again.next(); !strings.HasPrefix(text, "id: 3\n") {
 			t.Errorf("it goes on with %q", text)
 		}
+	}
+}
+
+// An event of a task has the task as the list of tasks has it, with how it ended; of one
+// whose end nobody saw that is unknown.
+func TestEventsTellOfTasks(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	server := w.serve(t)
+	id := w.reserve(t, "alice")
+	task := service.Task{Site: "cm5", Report: site.Report{Stage: site.Ended, Job: site.Job{
+		ID: "7", Name: "solve", Start: start, End: start + 9, Reason: "killed", Result: site.Result{Ending: site.Failed, Code: 1, Signal: 9},
+	}}}
+	forgotten := task
+	forgotten.Result = site.Result{}
+	w.fake.tellTask(service.TaskEnded, id, &task)
+	w.fake.tellTask(service.TaskEnded, id, &forgotten)
+	l := w.listen(t, server.URL, "alice", "/v1/events?after=1")
+	l.next()
+	for _, want := range []string{`"state":"failed","signal":9,"reason":"killed"`, `"state":"unknown","reason":"killed"`} {
+		text, _ := l.next()
+		if !strings.Contains(text, "event: task_ended\n") || !strings.Contains(text, `"task":{"job":"7","name":"solve","site":"cm5",`+want) || !strings.Contains(text, `"id":"`+id) {
+			t.Errorf("%s, want %s", text, want)
+		}
+	}
+}
+
+// A panic in what a stream is read from, which has a goroutine of its own, ends the stream
+// and no other call.
+func TestAPanicOfAStreamEndsTheStream(t *testing.T) {
+	var log strings.Builder
+	w := newWorld(t, api.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	server := w.serve(t)
+	w.reserve(t, "alice")
+	w.fake.streamPanics = true
+	l := w.listen(t, server.URL, "alice", "/v1/events?after=1")
+	l.next()
+	if text, more := l.next(); more {
+		t.Errorf("it goes on with %q", text)
+	}
+	server.Close() // every call is over
+	w.reserve(t, "alice")
+	if !strings.Contains(log.String(), "the fake was told to") || !strings.Contains(log.String(), "fake).Listen") {
+		t.Errorf("the log says %s", log.String())
 	}
 }
 

@@ -40,6 +40,8 @@ type fake struct {
 	reported service.Tasks
 	fails    error // what everything answers, if not nil
 	panics   bool
+	// streamPanics has Listen panic while it is read.
+	streamPanics bool
 	refused  func(*berth.Request) bool
 	refusal  *berth.Refusal // of everything, if not nil
 }
@@ -68,7 +70,19 @@ func (f *fake) lock() func() {
 func (f *fake) tell(what string, r *service.Reservation) {
 	r.Version++
 	r.Changed = f.now
-	f.notices = append(f.notices, service.Notice{Number: uint64(len(f.notices) + 1), At: f.now, What: what, Reservation: *r})
+	f.notify(service.Notice{What: what, Reservation: *r})
+}
+
+// tellTask tells of a task in a reservation, which it does not change.
+func (f *fake) tellTask(what, id string, task *service.Task) {
+	defer f.lock()()
+	of := slices.IndexFunc(f.made, func(r *service.Reservation) bool { return r.ID == id })
+	f.notify(service.Notice{What: what, Reservation: *f.made[of], Task: task})
+}
+
+func (f *fake) notify(n service.Notice) {
+	n.Number, n.At = uint64(len(f.notices)+1), f.now
+	f.notices = append(f.notices, n)
 	close(f.more)
 	f.more = make(chan struct{})
 }
@@ -506,6 +520,9 @@ func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) i
 			return
 		}
 		for {
+			if f.streamPanics {
+				panic("the fake was told to")
+			}
 			f.mu.Lock()
 			list, more := slices.Clone(f.notices[min(next, len(f.notices)):]), f.more
 			f.mu.Unlock()

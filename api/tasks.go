@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -60,7 +61,7 @@ func taskReport(t *service.Task) form.TaskReport {
 	if t.Stage != site.Ended {
 		return f
 	}
-	f.State, f.End, f.Signal = string(t.Result.Ending), form.TimeOf(t.End), t.Result.Signal
+	f.State, f.End, f.Signal = cmp.Or(string(t.Result.Ending), "unknown"), form.TimeOf(t.End), t.Result.Signal
 	if told := t.Result.Ending == site.Completed || t.Result.Ending == site.Failed; t.Result.Signal == 0 && (told || t.Result.Code != 0) {
 		f.ExitCode = new(t.Result.Code)
 	}

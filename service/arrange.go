@@ -66,7 +66,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 		} else if name := waiting[wish.promise]; name != "" {
 			wish.Name = name
 		}
-		k.mine[wish.promise] = true
+		k.mine[wish.promise], k.ids[wish.promise] = true, wish.id
 		w.wishes = append(w.wishes, wish)
 	}
 	wished := map[promise]bool{}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wholefile"
 )
 
 // The machine's clock is believed as long as it goes on. One wrong second of it would
@@ -101,23 +101,24 @@ func newTimekeeper(o *Options, last berth.Time) *timekeeper {
 	return w
 }
 
-// start compares the clock with what is known of the time before the start.
+// start compares the clock with what is known of the time before the start. What a
+// machine knows that has been up since is exact; the last record only says that it was
+// later than that, perhaps by long.
 func (w *timekeeper) start(now time.Time, last berth.Time) {
-	if ahead := time.Unix(int64(last), 0).Sub(now); last > 0 && ahead > maxJump {
-		w.doubt(now, -ahead, "the last record is of "+moment(now.Add(ahead)))
-		return
-	}
 	data, err := os.ReadFile(w.path)
 	var before witness
-	if err != nil || json.Unmarshal(data, &before) != nil {
-		return // the first start, or nobody wrote it down
-	}
+	known := err == nil && json.Unmarshal(data, &before) == nil // else nobody wrote it down
 	boot, up := w.uptime()
-	switch passed := now.Sub(before.Wall); {
-	case boot != "" && boot == before.Boot:
-		if off := passed - (up - before.Up); off.Abs() > maxJump {
-			w.doubt(now, off, "the machine has been up since it was right")
-		}
+	passed := now.Sub(before.Wall)
+	up -= before.Up
+	sinceBoot := known && boot != "" && boot == before.Boot
+	ahead := time.Unix(int64(last), 0).Sub(now)
+	switch {
+	case sinceBoot && (passed-up).Abs() > maxJump:
+		w.doubt(now, passed-up, "the machine has been up since it was right")
+	case last > 0 && ahead > maxJump:
+		w.doubt(now, -ahead, "the last record is of "+moment(now.Add(ahead)))
+	case sinceBoot || !known:
 	case passed < -maxJump:
 		w.doubt(now, passed, "it was later when the service stopped")
 	case passed > maxDown:
@@ -181,10 +182,7 @@ func (w *timekeeper) note(wall time.Time) {
 	if err != nil {
 		return
 	}
-	next := filepath.Join(filepath.Dir(w.path), "."+filepath.Base(w.path)+".next")
-	if os.WriteFile(next, append(data, '\n'), 0o600) == nil {
-		_ = os.Rename(next, w.path)
-	}
+	_ = wholefile.Write(w.path, append(data, '\n'))
 }
 
 // accept believes the clock as it is.

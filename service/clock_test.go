@@ -122,6 +122,35 @@ func TestAWrongClockEndsNothing(t *testing.T) {
 	}
 }
 
+// A clock that is wrong at a restart, long after the last record, is believed as soon as it
+// is right: the machine knows for how long it has been up.
+func TestAClockThatComesRightAfterARestartIsBelieved(t *testing.T) {
+	for _, off := range []int64{-7200, -600, 600, 7200} {
+		m, dir := new(machine), t.TempDir()
+		h, stop := m.open(t, dir)
+		submit(t, h, ann, berth.Rigid("runs", 0, began, began+100_000, 2, 3600))
+		m.pass(t, h, 1)
+		for range 30 { // in which nothing happens
+			m.real.Add(60)
+			if err := h.Ready(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+		m.off.Store(off)
+		h, stop = m.open(t, dir)
+		if err := h.Ready(); codeOf(err) != berth.Unavailable {
+			t.Errorf("off by %d s: %v", off, err)
+		}
+		m.off.Store(0)
+		m.pass(t, h, 1)
+		if err := h.Ready(); err != nil {
+			t.Errorf("it was off by %d s and is right: %v", off, err)
+		}
+		stop()
+	}
+}
+
 // What is no jump is believed: seconds, a clock that is put right little by little, a
 // machine that slept, and one that was off for a while. What else is right is accepted.
 func TestAClockThatIsRightIsBelieved(t *testing.T) {

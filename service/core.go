@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
+	"github.com/berth-hpc/berth/site"
 )
 
 // Core is the service without the world: an engine, and what clients want to
@@ -36,7 +37,8 @@ type Core struct {
 	keep     int   // as many of them are remembered
 	keys     keys
 
-	shadows map[string]*shadow // by site
+	shadows map[string]*shadow                  // by site
+	tasks   map[string]map[site.JobID]knownTask // by site and job, of those that the site lists
 
 	shown   uint64         // the last record that a model shows: its cards are not written any more
 	outages []berth.Outage // as they are; nil if they have to be asked for
@@ -62,7 +64,7 @@ func newCore(config engine.Config, version string, keep int) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}}, nil
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}}, nil
 }
 
 func newCards() *btree.BTreeG[*card] {
@@ -191,6 +193,8 @@ func (c *Core) followPast(p *past) error {
 	switch {
 	case in.sighting != nil:
 		c.see(p.at, in.sighting)
+	case in.tasks != nil:
+		c.noteTasks(in.tasks)
 	case in.config == nil:
 		c.heard(p.at, &in.asked)
 	}
@@ -412,6 +416,7 @@ type saved struct {
 	Keys   []savedKey
 
 	Shadows []savedShadow // by site
+	Tasks   []savedTasks  // by site
 }
 
 type savedCard struct {
@@ -446,6 +451,7 @@ func (s *saved) code(c *wire.Coder) {
 	})
 	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) { k.code(c) })
 	wire.List(c, 5, &s.Shadows, codeShadow)
+	wire.List(c, 6, &s.Tasks, func(c *wire.Coder, t *savedTasks) { t.code(c) })
 	c.End()
 }
 
@@ -459,7 +465,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks()}
 	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
@@ -494,7 +500,11 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	if err != nil {
 		return nil, berth.Errorf(berth.Invalid, "snapshot", "its configuration: %v", err)
 	}
-	c := &Core{config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}}
+	c := &Core{
+		config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(),
+		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{},
+	}
+	c.restoreTasks(s.Tasks)
 	var failed error
 	var restoring sync.WaitGroup
 	restoring.Go(func() {

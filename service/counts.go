@@ -104,8 +104,23 @@ type standing struct {
 	shadows map[string]*standingShadow // by site
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector. A fault in it fails the scrape, as one of any
+// call over HTTP does. It is caught here, in the registry's goroutine, because the registry
+// would tell it to the one who scrapes and to no one else.
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
+	h := g.host
+	err := caught(h.durable.reached(), "counting", func() error {
+		g.collect(out)
+		return nil
+	})
+	if f := faultOf(err); f != nil {
+		f.At = h.Now()
+		f.keep(&h.options)
+		out <- prometheus.NewInvalidMetric(liveDesc, f)
+	}
+}
+
+func (g *gauges) collect(out chan<- prometheus.Metric) {
 	s := standing{states: map[State]int{}, shadows: map[string]*standingShadow{}}
 	g.host.model.Load().cards.Scan(func(k *card) bool {
 		if k.end != "" || g.host.shadowed(k.request) {

@@ -12,6 +12,9 @@ func (h *Host) Outbox(ctx context.Context) ([]change.Effect, error) {
 	return call(ctx, h, "", func(answer func([]change.Effect, error)) { answer(h.core.engine.Outbox(), nil) })
 }
 
+// NoticesOf returns the number behind which the notices of later records come.
+func NoticesOf(record uint64) uint64 { return record << noticeBits }
+
 // Check looks for contradictions in a running service.
 func (h *Host) Check(ctx context.Context) error {
 	return look(ctx, h, func() error { return h.core.Check() })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/site"
@@ -95,12 +96,12 @@ func (f *Fault) about(event *engine.Event) {
 
 // read adds what the journal has of the record that was followed.
 func (f *Fault) read(ctx context.Context, log journal.Reader) {
-	for rec, err := range log.Read(context.WithoutCancel(ctx), f.Record) {
-		if err != nil {
-			return
-		}
-		f.At, f.Payload = rec.At, rec.Event
-		_ = caught(f.Record, following, func() error { // it may be what cannot be read
+	_ = caught(f.Record, following, func() error { // it may be what cannot be read
+		for rec, err := range log.Read(context.WithoutCancel(ctx), f.Record) {
+			if err != nil {
+				return err
+			}
+			f.At, f.Payload = rec.At, rec.Event
 			in, err := parseInput(rec.Event, new(record.Decoder))
 			switch {
 			case err != nil:
@@ -111,11 +112,13 @@ func (f *Fault) read(ctx context.Context, log journal.Reader) {
 				f.Kind = "configuration"
 			case in.sighting != nil:
 				f.Kind = "sighting"
+			case in.tasks != nil:
+				f.Kind = "tasks"
 			}
 			return nil
-		})
-		return
-	}
+		}
+		return nil
+	})
 }
 
 // restartRecords is more than a start writes (the configuration, the states of nodes)
@@ -156,7 +159,7 @@ func (f *Fault) keep(o *Options) {
 	path := filepath.Join(o.FaultFolder, fmt.Sprintf("fault-%d.json", f.Record))
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
-		err = os.WriteFile(path, append(data, '\n'), 0o600)
+		err = wholefile.Write(path, append(data, '\n'))
 	}
 	if err != nil {
 		o.Log.Error("a fault cannot be kept", "error", err)
@@ -164,6 +167,23 @@ func (f *Fault) keep(o *Options) {
 		f.file = path
 	}
 }
+
+// Guard does what its caller has started a goroutine for at the boundary for faults: a
+// panic in it stops the service.
+func (h *Host) Guard(doing string, f func()) {
+	defer h.boundary(doing)
+	f()
+}
+
+// guarded is a log whose panics are errors, with which the writer ends.
+type guarded struct{ log journal.Appender }
+
+func (g guarded) Append(ctx context.Context, records ...journal.Record) error {
+	return caught(records[0].Number, "writing the journal", func() error { return g.log.Append(ctx, records...) })
+}
+
+// errFaulty is the answer to those whom a fault leaves without one.
+var errFaulty = berth.Errorf(berth.Unavailable, "service", "it stopped at a fault")
 
 // boundary is deferred by each goroutine whose fault stops the service.
 func (h *Host) boundary(doing string) {
@@ -188,7 +208,7 @@ func (h *Host) loopBoundary() {
 		f.about(h.core.deciding)
 	}
 	h.stopAt(f)
-	h.abandon(berth.Errorf(berth.Unavailable, "service", "it stopped at a fault"))
+	h.abandon(errFaulty)
 }
 
 // stopAt stops the service because of a fault.

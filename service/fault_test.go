@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -141,6 +144,132 @@ func TestAPanicOfAKeeperStopsTheService(t *testing.T) {
 	}
 	if f := faultOf(h.Err()); f == nil || f.Again() {
 		t.Errorf("it stopped by %v", h.Err())
+	}
+}
+
+// What goes on beside a keeper is behind the same boundary.
+func TestAPanicBesideAKeeperStopsTheService(t *testing.T) {
+	folder := t.TempDir()
+	h, store, err := faulty(t, folder, map[string]Manager{"site": {
+		Kind: "silent", Adapter: silent{}, Layout: &site.Layout{}, Every: time.Second, Meanwhile: func(context.Context) { panic("it asks wrongly") },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	<-h.Stopped()
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if f := keptFault(t, folder); f.Doing != "asking site site what it is" || f.What != "it asks wrongly" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// silent is a site that does not answer.
+type silent struct{ broken }
+
+func (silent) Observe(context.Context) (*site.State, error) {
+	return nil, site.Errorf(site.Unreachable, "observe", "nobody there")
+}
+
+// poorStore is a journal whose adapter panics.
+type poorStore struct {
+	*sqlite.Store
+	appends, reads bool
+}
+
+func (s *poorStore) Append(ctx context.Context, records ...journal.Record) error {
+	if s.appends {
+		panic("the journal's adapter is wrong")
+	}
+	return s.Store.Append(ctx, records...)
+}
+
+func (s *poorStore) Read(ctx context.Context, from uint64) iter.Seq2[journal.Record, error] {
+	if s.reads {
+		panic("the journal's adapter is wrong")
+	}
+	return s.Store.Read(ctx, from)
+}
+
+// A panic of what writes the journal stops the service, which answers nobody who waits for
+// the record; one of what reads it at a start is the start's error. Both are kept.
+func TestAPanicOfTheJournalStopsTheService(t *testing.T) {
+	folder := t.TempDir()
+	store, err := sqlite.Open(folder, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	poor := &poorStore{Store: store}
+	options := Options{
+		Config: engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Late}}}}}, Journal: poor, FaultFolder: folder,
+	}
+	h, err := Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := h.Now()
+	if _, err := h.Submit(t.Context(), somebody, berth.Rigid("before", 0, now+1000, now+5000, 2, 100)); err != nil {
+		t.Fatal(err)
+	}
+	number := h.core.position.Number + 1
+	poor.appends = true
+	_, err = h.Submit(t.Context(), somebody, berth.Rigid("r", 0, now+1000, now+5000, 2, 100))
+	if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Unavailable {
+		t.Errorf("it was answered %v", err)
+	}
+	<-h.Stopped()
+	_ = h.Close() // its error is the fault
+	if f := keptFault(t, folder); f.Doing != "writing the journal" || f.Record != number || f.What != "the journal's adapter is wrong" {
+		t.Errorf("%+v", f)
+	}
+	if f := faultOf(h.Err()); f == nil || f.Again() {
+		t.Errorf("it stopped by %v", h.Err())
+	}
+	poor.appends, poor.reads = false, true
+	if _, err := Open(t.Context(), options); faultOf(err) == nil {
+		t.Errorf("the start says %v", err)
+	}
+	poor.reads = false
+	if h, err = Open(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := h.Get(t.Context(), somebody.By, "before"); err != nil || r.State != Confirmed {
+		t.Errorf("what was promised before: %+v, %v", r, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A panic in what counts for metrics, which the registry calls in a goroutine of its own,
+// fails the scrape and nothing else.
+func TestAPanicOfAScrapeStopsNobody(t *testing.T) {
+	folder := t.TempDir()
+	h, store, err := faulty(t, folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	registry := prometheus.NewRegistry()
+	if err := h.Register(registry); err != nil {
+		t.Fatal(err)
+	}
+	right := h.model.Swap(&model{})
+	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "while counting") {
+		t.Errorf("it was answered %v", err)
+	}
+	if f := keptFault(t, folder); f.Doing != "counting" || !strings.Contains(f.Stack, "collect") {
+		t.Errorf("%+v", f)
+	}
+	h.model.Store(right)
+	if _, err := registry.Gather(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(h.Err(), h.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

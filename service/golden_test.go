@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/site"
 )
 
 // Golden journals are journals that versions of this program have written. Each later
@@ -96,6 +98,9 @@ func goldenOf(t *testing.T, store journal.Store) (g golden) {
 	g.State, g.Cards = core.engine.Hash(), cardsHash(t, core)
 	if state, cards := whole.engine.Hash(), cardsHash(t, whole); state != g.State || cards != g.Cards {
 		t.Errorf("from the first record the state is %s and %s, from the snapshot %s and %s", state, cards, g.State, g.Cards)
+	}
+	if a, b := core.savedTasks(), whole.savedTasks(); !reflect.DeepEqual(a, b) {
+		t.Errorf("from the first record the tasks are %+v, from the snapshot %+v", b, a)
 	}
 	if _, err := Verify(ctx, store, nil); err != nil {
 		g.Verified = err.Error()
@@ -208,8 +213,8 @@ func TestGoldenJournalsAreReadAsEver(t *testing.T) {
 			}
 		})
 	}
-	if len(inputs) != askedInput {
-		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), askedInput)
+	if len(inputs) != tasksInput {
+		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), tasksInput)
 	}
 }
 
@@ -324,6 +329,7 @@ func (w *goldenWriter) write() {
 			w.step()
 		}
 		if round == 1 { // so that records follow a snapshot
+			w.task(site.Running, TaskStarted)
 			data, err := w.core.Snapshot()
 			if err == nil {
 				err = w.store.SaveSnapshot(context.Background(), w.core.position, data)
@@ -336,7 +342,22 @@ func (w *goldenWriter) write() {
 	for _, gone := range []bool{false, true} {
 		w.append(w.core.See(w.now, sighting{site: "plain", job: &ShadowJob{ID: "seen", Job: "17", User: "eve", NPE: 2, Limit: 600, Asked: w.now, Ready: w.now}, gone: gone}))
 	}
+	w.task(site.Ended, TaskEnded)
 	w.wakeAll()
+}
+
+// task tells of a task at a site.
+func (w *goldenWriter) task(stage site.Stage, what string) {
+	task := Task{Site: "managed", Report: site.Report{Stage: stage, Job: site.Job{
+		ID: "5_1", Array: "5", Key: "k", Name: "solve", User: "ann", Submitted: w.now - 9, Start: w.now - 5, End: w.now, Reason: "exit", Output: "/home/ann/out",
+		Result: site.Result{Ending: site.Failed, Code: 3, Signal: 9},
+	}}}
+	other := task
+	other.ID = "6"
+	rec, _ := w.core.seeTasks(w.now, &taskLook{site: "managed", events: []taskEvent{
+		{reservation: w.id(), task: task, what: what}, {reservation: w.id(), task: other, gone: what == TaskEnded},
+	}})
+	w.append(rec)
 }
 
 // move promises something with data, which a forecast then expects at another time.

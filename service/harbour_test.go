@@ -30,6 +30,8 @@ type harbour struct {
 	foreign []site.Booking // that others have made
 	unknown atomic.Bool    // the manager knows of no node whether it is up
 	looks   atomic.Int64   // how often it was looked at
+	// outcome says for how long a task runs and how it ends, if it is not nil.
+	outcome func(site.Task) (berth.Duration, site.Result)
 }
 
 // horizon is how long before its start a promise is real at the site.
@@ -123,8 +125,14 @@ func harbourOf(t *testing.T, unit site.Unit, many bool, test func(t *testing.T, 
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		config := fake.Config{Name: "harbour", Description: fake.Nodes(4, 4), NeedsLaunch: unit == site.UnitCore}
-		config.Run = func(site.Task) (berth.Duration, site.Result) { return 100_000, site.Result{Ending: site.Completed} }
-		w := &harbour{t: t, site: fake.New(config, berth.Time(time.Now().Unix()))}
+		w := &harbour{t: t}
+		config.Run = func(task site.Task) (berth.Duration, site.Result) {
+			if w.outcome != nil {
+				return w.outcome(task)
+			}
+			return 100_000, site.Result{Ending: site.Completed}
+		}
+		w.site = fake.New(config, berth.Time(time.Now().Unix()))
 		binding := berth.Early
 		if unit == site.UnitCore {
 			binding = berth.Late

@@ -128,7 +128,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h.durable.number = core.position.Number
 	h.model.Store(core.model())
 	h.snapshots.begin(core.stored)
-	h.writer = journal.NewWriter(options.Journal, h.appendFailed)
+	h.writer = journal.NewWriter(guarded{options.Journal}, h.appendFailed)
 	rec, err := core.Configure(h.clock(), options.Config)
 	if err != nil {
 		_ = h.writer.Close() // nothing was added
@@ -163,7 +163,11 @@ func (h *Host) Close() error {
 		close(h.closed)
 		h.snapshots.end()
 		if h.closeErr == nil && h.fault.Load() == nil && h.core.position.Number > h.snapshots.stored {
-			h.closeErr = h.saveSnapshot(context.Background(), h.core)
+			h.closeErr = caught(h.core.position.Number, "making a snapshot", func() error { return h.saveSnapshot(context.Background(), h.core) })
+			if f := faultOf(h.closeErr); f != nil {
+				f.At = h.Now()
+				f.keep(&h.options)
+			}
 		}
 	})
 	return h.closeErr
@@ -341,6 +345,9 @@ func (h *Host) persist(rec *journal.Record, done func(error)) {
 	number, m := rec.Number, h.core.model()
 	h.writer.Add(*rec, func(err error) {
 		defer h.boundary("answering")
+		if faultOf(err) != nil {
+			err = errFaulty
+		}
 		if err != nil {
 			h.die(err)
 		} else {
@@ -359,6 +366,11 @@ func (h *Host) persist(rec *journal.Record, done func(error)) {
 // appendFailed is told by the writer that a batch could not be appended; it says
 // whether to try again.
 func (h *Host) appendFailed(err error) bool {
+	if f := faultOf(err); f != nil {
+		f.At = h.Now()
+		h.stopAt(f)
+		return false
+	}
 	if !journal.CanRetry(err) {
 		h.log.Error("the journal cannot go on", "error", err)
 		return false

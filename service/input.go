@@ -17,6 +17,7 @@ const (
 	configInput = 3 // a configuration, in JSON, which is in force from here on
 	seenInput   = 4 // what was seen at a site that is only watched; nothing is decided
 	askedInput  = 5 // who asked for what under which key, the answers given with it, and an event
+	tasksInput  = 6 // what was seen of tasks at a site; nothing is decided
 )
 
 // Origin says who asked for something, and how he came in.
@@ -79,6 +80,7 @@ type input struct {
 	asked    asked
 	config   *engine.Config
 	sighting *sighting
+	tasks    *taskLook
 }
 
 // appendInput appends an event and who asked for it.
@@ -108,7 +110,13 @@ func appendSighting(dst []byte, s *sighting) []byte {
 	return w.Bytes()
 }
 
-// parseInput reads what appendInput, appendConfig or appendSighting wrote.
+func appendTasks(dst []byte, l *taskLook) []byte {
+	w := wire.Writer(append(dst, tasksInput))
+	l.code(w)
+	return w.Bytes()
+}
+
+// parseInput reads what appendInput, appendConfig, appendSighting or appendTasks wrote.
 func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 	if len(payload) == 0 {
 		return in, berth.Errorf(berth.Invalid, "event", "an empty one")
@@ -125,6 +133,11 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		r := wire.Reader(rest)
 		in.sighting = new(sighting)
 		in.sighting.code(r)
+		return in, r.Done()
+	case tasksInput:
+		r := wire.Reader(rest)
+		in.tasks = new(taskLook)
+		in.tasks.code(r)
 		return in, r.Done()
 	case askedInput:
 		r := wire.Reader(rest)
@@ -149,7 +162,7 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		rest = rest[copy(in.asked.key.Body[:], rest):]
 	case plainInput:
 	default:
-		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 5, a newer one may read it", form)
+		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 6, a newer one may read it", form)
 	}
 	event, err := decoder.Event(rest)
 	in.event = &event

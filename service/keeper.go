@@ -31,6 +31,9 @@ type Manager struct {
 	// from other data, become this service's at the first look: those of no promise
 	// here are taken down, with the jobs in them.
 	Adopt bool
+	// Meanwhile, if it is not nil, is done beside all that, until it returns or the
+	// context ends, which it does when the service stops.
+	Meanwhile func(ctx context.Context)
 }
 
 // keeper brings a managed site and what is promised there into line. It works
@@ -56,6 +59,7 @@ type keeper struct {
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
 	mine      map[promise]bool
+	ids       map[promise]string // of promises with names that were seen, empty of those of others; of the loop
 	served    bool
 	strangers []string
 	// standoffs are the promises that the site refuses; of the keeper's goroutine.
@@ -102,7 +106,7 @@ func (h *Host) startManagers() {
 		}
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
-			wake: make(chan struct{}, 1), late: map[string]bool{}, early: map[promise]string{}, mine: map[promise]bool{}, rounds: make(chan struct{}),
+			wake: make(chan struct{}, 1), late: map[string]bool{}, early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
@@ -118,6 +122,12 @@ func (h *Host) startManagers() {
 			defer h.boundary("looking after site " + name)
 			h.keep(ctx, k)
 		})
+		if manager.Meanwhile != nil {
+			h.keepers.running.Go(func() {
+				defer h.boundary("asking site " + name + " what it is")
+				manager.Meanwhile(ctx)
+			})
+		}
 	}
 }
 
@@ -162,6 +172,10 @@ const restPart = 20
 func (h *Host) keep(ctx context.Context, k *keeper) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var changed <-chan struct{} // of a site that says when a task starts or ends
+	if a, can := k.manager.Adapter.(site.Announcer); can {
+		changed = a.Changed()
+	}
 	for again := false; ; {
 		poked := again
 		select {
@@ -169,6 +183,9 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 			return
 		case <-timer.C:
 		case <-k.wake:
+			poked = true
+		case <-changed:
+			k.agent.Forget()
 			poked = true
 		}
 		again = h.round(ctx, k) && !again // once, or a site that never has it right is never left in peace
@@ -212,6 +229,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		h.tellOutOfUse(k, state)
 		h.tellUsed(k, state)
 		h.countIdle(k, state)
+		h.tellTasks(k, state)
 		want := h.wanted(k, state)
 		h.whenDurable(func(err error) { answer(want, err) })
 	})

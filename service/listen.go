@@ -66,7 +66,19 @@ func (h *hearers) forget() {
 }
 
 // cost returns about how many bytes a notice takes with its request.
-func (n *Notice) cost() int64 { return 512 + requestCost(&n.Reservation.Request) }
+func (n *Notice) cost() int64 {
+	cost := 512 + requestCost(&n.Reservation.Request)
+	if t := n.Task; t != nil {
+		cost += 512 + int64(len(t.Key)+len(t.Name)+len(t.Reason)+len(t.Output))
+	}
+	return cost
+}
+
+// seenBy reports whether a notice is for somebody.
+func (n *Notice) seenBy(by Principal) bool {
+	r := &n.Reservation
+	return by.sees(&r.Request, r.Allotments, r.Refusal) && (n.Task == nil || by.Sites.Has(n.Task.Site))
+}
 
 func (h *hearers) close() {
 	h.mu.Lock()
@@ -115,7 +127,7 @@ func (h *hearers) read(after uint64) (notices []Notice, more <-chan struct{}, er
 	return nil, h.more, nil
 }
 
-// Listen yields what happens to reservations that somebody may see, after the
+// Listen yields what happens to reservations that somebody may see and to their tasks, after the
 // notice of a number, 0 for from now on, until ctx ends. The last pair carries an
 // error: NotFound if notices after that number are no longer kept, Unavailable
 // if the listener was too slow or the service stops. It listens from the call on, also
@@ -131,7 +143,7 @@ func (h *Host) Listen(ctx context.Context, by Principal, after uint64) iter.Seq2
 			}
 			for i := range notices {
 				at = notices[i].Number
-				if r := &notices[i].Reservation; by.sees(&r.Request, r.Allotments, r.Refusal) && (ctx.Err() != nil || !yield(notices[i], nil)) {
+				if notices[i].seenBy(by) && (ctx.Err() != nil || !yield(notices[i], nil)) {
 					return
 				}
 			}

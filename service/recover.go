@@ -60,7 +60,7 @@ func follow(ctx context.Context, store journal.Reader, after uint64, begin func(
 	batches := make(chan []past, pastAhead/pastBatch)
 	go func() {
 		defer close(batches)
-		readErr = readPast(ctx, store, after, batches)
+		readErr = caught(after, following, func() error { return readPast(ctx, store, after, batches) })
 	}()
 	var core *Core
 	err := caught(after, following, func() (err error) {

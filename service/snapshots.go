@@ -40,6 +40,7 @@ func (s *snapshots) begin(stored uint64) {
 func (h *Host) beside(ctx context.Context, do func(ctx context.Context) error, done func(error)) {
 	s := &h.snapshots
 	s.making.Go(func() {
+		defer h.boundary("telling of a snapshot")
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)()

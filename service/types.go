@@ -186,18 +186,21 @@ type SiteView struct {
 	Drift    []site.Drift     `json:"drift,omitempty"`
 }
 
-// Notice is one thing that happened to a reservation, for those who listen.
+// Notice is one thing that happened to a reservation, or to a task in it, for those who
+// listen.
 type Notice struct {
 	// Number grows from notice to notice; those who listen can go on behind it.
 	Number      uint64      `json:"number"`
 	At          berth.Time  `json:"at"`
-	What        string      `json:"what"` // a kind of change.Change
+	What        string      `json:"what"` // a kind of change.Change, TaskStarted or TaskEnded
 	Reservation Reservation `json:"reservation"`
 	// Later is by how many seconds later its data are expected than before, if
 	// What is "staged"; negative is sooner.
 	Later berth.Duration `json:"later,omitempty"`
 	// Refusal says why what was asked of it was not done, if What is "kept".
 	Refusal *berth.Refusal `json:"refusal,omitempty"`
+	// Task is the one that has started or ended, as it was then.
+	Task *Task `json:"task,omitempty"`
 }
 
 // unplaced says what can be done about a configuration in which something that is

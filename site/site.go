@@ -101,6 +101,14 @@ type Reporter interface {
 	Report(ctx context.Context, name Name) ([]Report, error)
 }
 
+// Announcer is a site that says when a task has started or ended, so that nobody waits
+// for the next look to learn of it.
+type Announcer interface {
+	// Changed returns a channel of one place, which has something in it if a task has
+	// started or ended since it was last received from. It has one reader.
+	Changed() <-chan struct{}
+}
+
 // Launcher is a site that must be told when a reservation begins, because it
 // starts nothing by itself.
 type Launcher interface {

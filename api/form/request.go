@@ -152,13 +152,14 @@ type Offers struct {
 	Offers []Offer `json:"offers"`
 }
 
-// Event is one thing that happened to a reservation.
+// Event is one thing that happened to a reservation, or to a task in it.
 type Event struct {
 	ID          uint64      `json:"id"`
 	At          Time        `json:"at"`
 	What        string      `json:"what"`
 	Reservation Reservation `json:"reservation"`
 	Refusal     *Refusal    `json:"refusal,omitempty"` // of what was asked of it, if it was kept as it is
+	Task        *TaskReport `json:"task,omitempty"`    // the one that has started or ended, if What says so
 }
 
 // Task is a command or a script to run in a reservation.
@@ -210,8 +211,8 @@ type TaskReport struct {
 	Name  string `json:"name,omitempty"`
 	Site  string `json:"site"`
 	// State is waiting, running, or how it ended: completed, failed, cancelled,
-	// timeout or node_fail.
-	State     string `json:"state" enum:"waiting,running,completed,failed,cancelled,timeout,node_fail"`
+	// timeout, node_fail, or unknown if its site forgot it before that was seen.
+	State     string `json:"state" enum:"waiting,running,completed,failed,cancelled,timeout,node_fail,unknown"`
 	ExitCode  *int   `json:"exit_code,omitempty"` // of one that ended by itself
 	Signal    int    `json:"signal,omitempty"`    // the one that ended it
 	Reason    string `json:"reason,omitempty"`    // why it waits, or ended so, in the site's words

@@ -40,6 +40,11 @@ type asker struct {
 	ids    []string // of reservations
 	offers []string
 	pairs  map[string]int // answers that were compared, by what was done, with what, and the status
+
+	// answered are the calls that have their answer, in the order in which it came.
+	answered []*keyedCall
+	// through is how calls come to the service; nil is over the network.
+	through http.RoundTripper
 }
 
 // plain sends a call, and returns status and body, or that there was no answer.
@@ -55,7 +60,7 @@ func (a *asker) plain(user, method, path, body, key string) (status int, answer 
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	got, err := http.DefaultClient.Do(r)
+	got, err := (&http.Client{Transport: a.through}).Do(r)
 	if err != nil {
 		return 0, "", err
 	}
@@ -154,6 +159,9 @@ func (a *asker) ask(c *keyedCall) bool {
 	if status < 500 && status != http.StatusTooManyRequests && status != http.StatusPreconditionFailed && status != http.StatusUnprocessableEntity {
 		c.status, c.answer = status, answer
 		a.learn(answer)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.answered = append(a.answered, c)
 	}
 	return true
 }

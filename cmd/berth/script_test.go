@@ -20,8 +20,13 @@ import (
 	"github.com/berth-hpc/berth/sim"
 )
 
-// TestMain lets the scripts run the real main as a process of its own.
+// TestMain lets the scripts run the real main as a process of its own, and services in
+// the process of a test start it as the shepherd of a task.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "shepherd" {
+		main()
+		return
+	}
 	testscript.Main(m, map[string]func(){
 		"berth":             scriptMain,
 		"berth-interrupted": interruptedMain,

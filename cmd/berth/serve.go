@@ -192,7 +192,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	defer func() { _ = os.Remove(at) }() // the lock says whether the service runs
 	a.greet(set, listener.Addr().String())
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go host.Guard("taking connections", func() { failed <- server.Serve(listener) })
 	select {
 	case <-ctx.Done():
 		log.Info("stopping")

@@ -45,8 +45,8 @@ func (a *app) follow(ctx context.Context, c *client.Client, id string, until fun
 			return r, true, nil
 		case err != nil:
 			return r, false, err
-		case event.ID != 0 && event.Reservation.ID != id:
-			continue
+		case event.ID != 0 && (event.Reservation.ID != id || event.Task != nil):
+			continue // what becomes of a task changes no reservation
 		}
 		if r, err = c.Get(ctx, id); err != nil {
 			return r, false, err

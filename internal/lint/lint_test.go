@@ -45,6 +45,15 @@ func TestPureRoomsArePure(t *testing.T) {
 	}
 }
 
+func TestFilesOfTheServiceAreWrittenWhole(t *testing.T) {
+	pkgs, _ := tree(t)
+	for _, p := range pkgs {
+		if slices.Contains(wholeRooms, p.path) {
+			report(t, wholeFaults(p))
+		}
+	}
+}
+
 func TestEveryPackageSaysItsDutyOnce(t *testing.T) {
 	pkgs, _ := tree(t)
 	for _, p := range pkgs {

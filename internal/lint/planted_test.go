@@ -90,6 +90,12 @@ func TestPurityRuleSeesPlantedFaults(t *testing.T) {
 	}
 }
 
+func TestWholeFileRuleSeesPlantedFaults(t *testing.T) {
+	expect(t, wholeFaults(plant(t, "p", `package p; import "os"; func f() { _ = os.WriteFile("x", nil, 0); move := os.Rename; _, _ = os.ReadFile("x") }`)),
+		"p/x.go: os.WriteFile; want wholefile.Write, which leaves a file whole after a loss of power",
+		"p/x.go: os.Rename; want wholefile.Write, which leaves a file whole after a loss of power")
+}
+
 func TestCommentRuleSeesPlantedFaults(t *testing.T) {
 	const bare, said = "package p", "// Package p has a duty.\npackage p"
 	expect(t, commentFaults(plant(t, "p", bare)), "p: no package comment")

@@ -89,6 +89,29 @@ func importFaults(r room, p *pkg) []string {
 	return faults
 }
 
+// wholeRooms are the rooms whose files must be whole after a loss of power: what they write
+// goes through internal/wholefile, which is tested on a file system that loses.
+var wholeRooms = []string{"service", "api", "api/token", "sites/adapters"}
+
+// partWriters are what package os has to write a file otherwise.
+var partWriters = []string{"WriteFile", "Create", "CreateTemp", "OpenFile", "Rename", "Truncate"}
+
+// wholeFaults reports files that are written otherwise.
+func wholeFaults(p *pkg) []string {
+	var faults []string
+	for _, name := range p.sorted() {
+		ast.Inspect(p.files[name], func(n ast.Node) bool {
+			if call, is := n.(*ast.SelectorExpr); is {
+				if of, is := call.X.(*ast.Ident); is && of.Name == "os" && slices.Contains(partWriters, call.Sel.Name) {
+					faults = append(faults, fmt.Sprintf("%s: os.%s; want wholefile.Write, which leaves a file whole after a loss of power", name, call.Sel.Name))
+				}
+			}
+			return true
+		})
+	}
+	return faults
+}
+
 // purityFaults reports what a pure room must not contain: impure imports,
 // draws from a global random source, prints, go statements, and selects among
 // several channels, where the runtime takes any one that is ready.

@@ -55,7 +55,7 @@ var table = []room{
 	{path: "site/local", imports: []string{".", "internal/wholefile", "site", "site/hostlist"}},
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "site/hostlist"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
-	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
+	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/sqlite", "site"}},
 	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},

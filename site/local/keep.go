@@ -72,6 +72,7 @@ func (s *Site) start(j *job, b *booking, cores berth.PESet) {
 		return
 	}
 	j.stage = site.Running
+	s.announce()
 	s.watch(j)
 }
 

@@ -62,6 +62,7 @@ type Site struct {
 	closing  chan struct{}
 	stop     *os.File // readable once the site is closed
 	watchers sync.WaitGroup
+	changed  chan struct{} // of one place, for the Announcer
 
 	mu     sync.Mutex
 	table  *table
@@ -84,13 +85,14 @@ type note struct {
 }
 
 var (
-	_ site.Observer = (*Site)(nil)
-	_ site.Booker   = (*Site)(nil)
-	_ site.Runner   = (*Site)(nil)
-	_ site.Launcher = (*Site)(nil)
-	_ site.Reporter = (*Site)(nil)
-	_ site.Drainer  = (*Site)(nil)
-	_ site.Doctor   = (*Site)(nil)
+	_ site.Observer  = (*Site)(nil)
+	_ site.Booker    = (*Site)(nil)
+	_ site.Runner    = (*Site)(nil)
+	_ site.Launcher  = (*Site)(nil)
+	_ site.Reporter  = (*Site)(nil)
+	_ site.Announcer = (*Site)(nil)
+	_ site.Drainer   = (*Site)(nil)
+	_ site.Doctor    = (*Site)(nil)
 )
 
 const (
@@ -126,7 +128,7 @@ func Open(o Options) (*Site, error) {
 	}
 	s := &Site{
 		options: o, me: me.Username, lock: lock, jobs: map[site.JobID]*job{}, keys: map[site.TaskKey]submitted{},
-		closing: make(chan struct{}), opened: now(),
+		closing: make(chan struct{}), changed: make(chan struct{}, 1), opened: now(),
 	}
 	if err := s.open(); err != nil {
 		_ = s.Close() // the first failure is the one to tell

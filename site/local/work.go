@@ -330,7 +330,19 @@ func (s *Site) end(j *job, result site.Result, reason string) {
 func (s *Site) finish(j *job) {
 	j.stage = site.Ended
 	close(j.gone)
+	s.announce()
 }
+
+// announce says that a task has started or ended.
+func (s *Site) announce() {
+	select {
+	case s.changed <- struct{}{}:
+	default: // it is said and not heard yet
+	}
+}
+
+// Changed returns the channel of site.Announcer.
+func (s *Site) Changed() <-chan struct{} { return s.changed }
 
 // describeJob is a job as others see it.
 func (s *Site) describeJob(j *job) site.Job {

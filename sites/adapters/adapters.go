@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -45,16 +44,10 @@ type Set struct {
 	Managers map[string]service.Manager
 
 	closers []func() error
-	asking  sync.WaitGroup
-	stop    context.CancelFunc
 }
 
 // Close lets go of the sites. What runs there runs on.
 func (h *Set) Close() {
-	if h.stop != nil {
-		h.stop()
-	}
-	h.asking.Wait()
 	for _, c := range h.closers {
 		_ = c() // what runs there runs on
 	}
@@ -73,7 +66,7 @@ var every = map[string]time.Duration{sites.Local: time.Second, sites.Slurm: 5 * 
 
 // Open opens adapters and fills in their sites of the list, which it changes, as these
 // describe themselves, or as they are remembered if they do not answer; those are asked
-// until they do. Sites without an adapter stay as they are. An error closes what was
+// by the service until they do. Sites without an adapter stay as they are. An error closes what was
 // opened. It is of code Unavailable for a site that does not answer and is not
 // remembered, and that of the context where it ended.
 func Open(ctx context.Context, o Options, on []berth.Site, by map[string]sites.Adapter) (*Set, error) {
@@ -87,8 +80,6 @@ func Open(ctx context.Context, o Options, on []berth.Site, by map[string]sites.A
 }
 
 func (h *Set) open(ctx context.Context, on []berth.Site, by map[string]sites.Adapter) error {
-	asking, stop := context.WithCancel(ctx)
-	h.stop = stop
 	for i := range on {
 		to := &on[i]
 		a, managed := by[to.Name]
@@ -117,13 +108,14 @@ func (h *Set) open(ctx context.Context, on []berth.Site, by map[string]sites.Ada
 		}
 		to.Managed, to.Pools, to.Partitions = true, imported.Pools, imported.Partitions
 		interval := cmp.Or(time.Duration(a.Every)*time.Second, every[a.Kind])
-		h.Managers[to.Name] = service.Manager{
+		manager := service.Manager{
 			Kind: a.Kind, Adapter: adapter, Layout: layout, Every: interval, Horizon: Horizon(description, &a), Shadow: a.Watch, Adopt: h.Adopt,
 		}
 		if !answered {
 			name, kind := to.Name, a.Kind
-			h.asking.Go(func() { h.askUntilAnswered(asking, name, kind, adapter, description) })
+			manager.Meanwhile = func(ctx context.Context) { h.askUntilAnswered(ctx, name, kind, adapter, description) }
 		}
+		h.Managers[to.Name] = manager
 	}
 	return nil
 }

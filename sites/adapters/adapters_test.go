@@ -141,7 +141,8 @@ func TestSilentSitesAreAskedAgain(t *testing.T) {
 				at := &described{d: fake.Nodes(3, 4)}
 				at.down.Store(true)
 				change(&at.d)
-				h.asking.Go(func() { h.askUntilAnswered(t.Context(), "lab", sites.Slurm, at, &known) })
+				var asking sync.WaitGroup
+				asking.Go(func() { h.askUntilAnswered(t.Context(), "lab", sites.Slurm, at, &known) })
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				if log.String() != "" {
@@ -149,13 +150,35 @@ func TestSilentSitesAreAskedAgain(t *testing.T) {
 				}
 				at.down.Store(false)
 				time.Sleep(2 * time.Minute)
-				h.asking.Wait()
+				asking.Wait()
 				if !strings.Contains(log.String(), want) {
 					t.Errorf("said %s", log)
 				}
 			})
 		})
 	}
+}
+
+// Who asks a silent site again is the service, which has a boundary for faults.
+func TestTheServiceAsksSilentSites(t *testing.T) {
+	dir := t.TempDir()
+	d := fake.Nodes(2, 4)
+	if err := remember(filepath.Join(dir, Folder, "far.json"), &d); err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]sites.Adapter{"far": {Kind: sites.Slurm, Bin: t.TempDir(), Timeout: 1}}
+	set, err := Open(t.Context(), Options{Data: dir, Log: slog.New(slog.DiscardHandler)}, []berth.Site{{Name: "far", Managed: true}}, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	meanwhile := set.Managers["far"].Meanwhile
+	if meanwhile == nil {
+		t.Fatal("nobody asks it again")
+	}
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	meanwhile(ended) // returns with the context
 }
 
 func TestHorizonsOfPartitionsWithoutLimit(t *testing.T) {

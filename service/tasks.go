@@ -1,0 +1,260 @@
+package service
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/wire"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/site"
+)
+
+// What happens to a task, as Notice.What has it.
+const (
+	TaskStarted = "task_started"
+	TaskEnded   = "task_ended"
+)
+
+// taskEvent is what a look at a site has shown of a task of ours that was not known
+// before. The journal has it, so that it is told once, whatever happens to the service.
+type taskEvent struct {
+	reservation string
+	task        Task
+	what        string // TaskStarted or TaskEnded; empty if it is not told
+	// gone says that the site lists the task no more, or that it waits again.
+	gone bool
+}
+
+// taskLook is what a look at a site has shown of tasks.
+type taskLook struct {
+	site   string
+	events []taskEvent
+}
+
+// knownTask is a task that a site lists and that has started, as it was last seen.
+type knownTask struct {
+	reservation string
+	task        Task
+}
+
+// newTasks returns what a look at a site shows of tasks that is not known yet: which
+// have started, which have ended, and which are listed no more. A task that is first
+// seen after its end has started too, if it has run. One that ran and is listed no more
+// has ended, and how is unknown. Owner returns the reservation of a job, empty if it is
+// none of ours. Cost: O(n log n) for the jobs of the site.
+func (c *Core) newTasks(at string, state *site.State, owner func(*site.Job) string) []taskEvent {
+	var events []taskEvent
+	known, listed := c.tasks[at], map[site.JobID]bool{}
+	take := func(jobs []site.Job, stage site.Stage) {
+		for i := range jobs {
+			j := &jobs[i]
+			if j.Reservation == "" || listed[j.ID] {
+				continue // of none, or twice in one look: what runs comes first
+			}
+			was, is := known[j.ID]
+			ranAgain := is && was.task.Stage == site.Ended && (stage == site.Running || j.End > was.task.End && j.Start >= was.task.End)
+			if listed[j.ID] = true; is && !ranAgain && was.task.Stage == stage {
+				continue
+			}
+			reservation := owner(j)
+			if reservation == "" {
+				continue
+			}
+			task := Task{Site: at, Report: site.Report{Job: *j, Stage: stage}}
+			ran := stage == site.Running || len(j.Shares) > 0
+			if ran && (!is || ranAgain) {
+				begun := task
+				begun.Stage = site.Running
+				if stage == site.Ended {
+					begun.End, begun.Result, begun.Reason = 0, site.Result{}, ""
+				}
+				events = append(events, taskEvent{reservation: reservation, task: begun, what: TaskStarted})
+			}
+			if stage == site.Ended {
+				events = append(events, taskEvent{reservation: reservation, task: task, what: TaskEnded})
+			}
+		}
+	}
+	take(state.Running, site.Running)
+	take(state.Ended, site.Ended)
+	waits := map[site.JobID]bool{}
+	for i := range state.Pending {
+		waits[state.Pending[i].ID] = true
+	}
+	for id, was := range known {
+		if listed[id] {
+			continue
+		}
+		e := taskEvent{reservation: was.reservation, task: was.task, gone: true}
+		if was.task.Stage == site.Running && !waits[id] {
+			e.what = TaskEnded
+			e.task.Stage, e.task.End, e.task.Reason = site.Ended, state.At, "the site no longer lists it"
+		}
+		events = append(events, e)
+	}
+	slices.SortStableFunc(events, func(a, b taskEvent) int {
+		return cmp.Or(site.CompareJobs(a.task.ID, b.task.ID), cmp.Compare(a.task.ID, b.task.ID))
+	})
+	return events
+}
+
+// seeTasks notes what a look at a site has shown of tasks, and returns the record of it
+// and what is new for those who listen.
+func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []Notice) {
+	rec := &journal.Record{At: now, Version: c.version, Event: appendTasks(nil, look)}
+	c.position = rec.Seal(c.position)
+	c.noteTasks(look)
+	var notices []Notice
+	for i := range look.events {
+		e := &look.events[i]
+		k := c.card(e.reservation)
+		if e.what == "" || k == nil {
+			continue
+		}
+		notices = append(notices, Notice{
+			Number: rec.Number<<noticeBits | uint64(len(notices)), At: now, What: e.what, Reservation: k.view(), Task: &e.task,
+		})
+	}
+	return rec, notices
+}
+
+// noteTasks remembers how tasks were last seen.
+func (c *Core) noteTasks(look *taskLook) {
+	known := c.tasks[look.site]
+	if known == nil {
+		known = map[site.JobID]knownTask{}
+		c.tasks[look.site] = known
+	}
+	for i := range look.events {
+		if e := &look.events[i]; e.gone {
+			delete(known, e.task.ID)
+		} else {
+			known[e.task.ID] = knownTask{e.reservation, e.task}
+		}
+	}
+}
+
+// tasksAtOnce is how many events of tasks go into one record, far fewer than notices
+// of a record can be numbered.
+const tasksAtOnce = 1000
+
+// tellTasks tells what a look at a site shows of the tasks of its reservations.
+func (h *Host) tellTasks(k *keeper, state *site.State) {
+	events := h.core.newTasks(k.name, state, func(j *site.Job) string { return h.ownerOf(k, state, j) })
+	for some := range slices.Chunk(events, tasksAtOnce) {
+		rec, notices := h.core.seeTasks(h.clock(), &taskLook{site: k.name, events: some})
+		h.counts.add(notices)
+		h.persist(rec, func(failed error) {
+			if failed == nil {
+				h.hearers.tell(notices)
+			}
+		})
+	}
+}
+
+// ownerOf returns the id of the promise in whose reservation a job is, empty if that is
+// none of this service's. Cost: O(remembered requests) for a look with a job in a
+// reservation that was not seen before.
+func (h *Host) ownerOf(k *keeper, state *site.State, j *site.Job) string {
+	p := k.promiseOf(site.Name(j.Reservation))
+	if id, known := k.ids[p]; known || p == "" {
+		return id
+	}
+	for _, jobs := range [][]site.Job{state.Running, state.Ended} {
+		for i := range jobs {
+			if q := k.promiseOf(site.Name(jobs[i].Reservation)); q != "" && k.ids[q] == "" {
+				k.ids[q] = ""
+			}
+		}
+	}
+	h.core.cards.Scan(func(c *card) bool {
+		q := k.promise(c.id)
+		if _, asked := k.ids[q]; asked {
+			k.ids[q] = c.id
+		}
+		return true
+	})
+	return k.ids[p]
+}
+
+// code writes or reads what a look has shown.
+func (l *taskLook) code(c *wire.Coder) {
+	wire.String(c, 1, &l.site)
+	wire.List(c, 2, &l.events, func(c *wire.Coder, e *taskEvent) {
+		wire.Name(c, 1, &e.reservation)
+		codeTask(c, 2, &e.task)
+		wire.Name(c, 3, &e.what)
+		wire.Bool(c, 4, &e.gone)
+		if c.End(); c.Reading() {
+			e.task.Site = l.site
+		}
+	})
+	c.End()
+}
+
+// codeTask writes or reads what is told of a task; its site is known.
+func codeTask(c *wire.Coder, number byte, t *Task) {
+	wire.Struct(c, number, t, false, func(c *wire.Coder, t *Task) {
+		wire.String(c, 1, &t.ID)
+		wire.Name(c, 2, &t.Array)
+		wire.String(c, 3, &t.Key)
+		wire.Name(c, 4, &t.Name)
+		wire.Name(c, 5, &t.User)
+		wire.Name(c, 6, &t.Stage)
+		wire.Int(c, 7, &t.Submitted)
+		wire.Int(c, 8, &t.Start)
+		wire.Int(c, 9, &t.End)
+		wire.Name(c, 10, &t.Result.Ending)
+		wire.Int(c, 11, &t.Result.Code)
+		wire.Int(c, 12, &t.Result.Signal)
+		wire.Name(c, 13, &t.Reason)
+		wire.String(c, 14, &t.Output)
+		c.End()
+	})
+}
+
+// savedTasks is the tasks of a site in their written form.
+type savedTasks struct {
+	Site  string
+	Tasks []knownTask // by id
+}
+
+func (s *savedTasks) code(c *wire.Coder) {
+	wire.String(c, 1, &s.Site)
+	wire.List(c, 2, &s.Tasks, func(c *wire.Coder, k *knownTask) {
+		wire.Name(c, 1, &k.reservation)
+		codeTask(c, 2, &k.task)
+		if c.End(); c.Reading() {
+			k.task.Site = s.Site
+		}
+	})
+	c.End()
+}
+
+// savedTasks returns the tasks of all sites, by site.
+func (c *Core) savedTasks() []savedTasks {
+	var all []savedTasks
+	for _, name := range slices.Sorted(maps.Keys(c.tasks)) {
+		s := savedTasks{Site: name}
+		for _, id := range slices.Sorted(maps.Keys(c.tasks[name])) {
+			s.Tasks = append(s.Tasks, c.tasks[name][id])
+		}
+		if len(s.Tasks) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// restoreTasks reads what savedTasks wrote.
+func (c *Core) restoreTasks(all []savedTasks) {
+	for i := range all {
+		known := make(map[site.JobID]knownTask, len(all[i].Tasks))
+		for _, k := range all[i].Tasks {
+			known[k.task.ID] = k
+		}
+		c.tasks[all[i].Site] = known
+	}
+}
