@@ -62,6 +62,9 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if err := h.mayAsk(&ask, &r); err != nil {
 		return Answer{}, err
 	}
+	if err := h.admit(ctx, &r); err != nil {
+		return Answer{}, err
+	}
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
@@ -355,6 +358,9 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 		return Answer{}, err
 	}
 	if err := h.bookable(&r); err != nil {
+		return Answer{}, err
+	}
+	if err := h.admit(ctx, &r); err != nil {
 		return Answer{}, err
 	}
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {

@@ -63,6 +63,8 @@ type keeper struct {
 
 	mu   sync.Mutex
 	view SiteView
+	// partitions are as last seen.
+	partitions []site.Partition
 	// unserved says why nothing is made at the site; empty if all is well.
 	unserved string
 	asked    time.Time        // when the look now under way began; zero if there is none
@@ -282,7 +284,7 @@ func (k *keeper) reached(state *site.State, want *wanted, did *done) {
 	defer k.roundIsOver()
 	k.made, k.trouble, k.unserved = did.made, did.failed, ""
 	k.view.Reachable, k.view.Starting, k.view.Trouble, k.view.Seen = true, false, did.words(), state.At
-	k.view.Nodes, k.view.Drift = state.Nodes, nil
+	k.view.Nodes, k.view.Drift, k.partitions = state.Nodes, nil, state.Partitions
 	_, books := k.manager.Adapter.(site.Booker)
 	for _, d := range site.FindDrift(want.reservations(), state) {
 		if _, still := did.failed[k.promiseOf(d.Name)]; still || !books {

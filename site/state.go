@@ -19,6 +19,8 @@ type State struct {
 	Ended   []Job       `json:"ended"`   // those that the site still remembers
 	Ours    []Booking   `json:"ours"`    // reservations under names of ours, by name
 	Foreign []Booking   `json:"foreign"` // all others, never touched, by name
+	// Partitions are as they are now; nil if the site has none or does not tell.
+	Partitions []Partition `json:"partitions,omitempty"`
 }
 
 // Condition is what a node is good for.

@@ -3,6 +3,7 @@ package slurm
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,6 +72,11 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 	if b == nil {
 		return "", site.Errorf(site.NotFound, op, "no reservation %s", task.Reservation)
 	}
+	if b.Partition == "" && task.Partition == "" {
+		if b.Partition, err = c.partitionFor(ctx, op, b); err != nil {
+			return "", err
+		}
+	}
 	script := task.Script
 	if script == "" {
 		script = wrapper
@@ -85,6 +91,30 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 		return "", explain(op, "sbatch", firstLine(result))
 	}
 	return parseJobID(string(result.Stdout))
+}
+
+// partitionFor returns the partition for jobs of a reservation that is of none: nothing if
+// the default one has all of its nodes, else the first that is up and has them. Slurm takes
+// a job that names none into the default one, where it would wait for ever for other nodes.
+func (c *Client) partitionFor(ctx context.Context, op string, b *site.Booking) (string, error) {
+	partitions, err := c.partitions(ctx, op)
+	if err != nil {
+		return "", err
+	}
+	first := ""
+	for i := range partitions {
+		p := &partitions[i]
+		if slices.ContainsFunc(b.Shares, func(s site.Share) bool { return !slices.Contains(p.Nodes, s.Node) }) {
+			continue
+		}
+		if p.Default {
+			return "", nil
+		}
+		if first == "" && p.Up {
+			first = p.Name
+		}
+	}
+	return first, nil
 }
 
 // jobEnv is the environment of sbatch, which it hands on to the job.

@@ -11,6 +11,8 @@ package slurm
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +57,7 @@ var (
 	_ site.ManyBooker = (*Site)(nil)
 	_ site.Carrier    = (*Site)(nil)
 	_ site.Drainer    = (*Site)(nil)
+	_ site.Gate       = (*Site)(nil)
 	_ site.Doctor     = (*Site)(nil)
 )
 
@@ -71,8 +74,8 @@ func New(o Options) *Site {
 
 func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }
 
-// Observe asks Slurm four questions: for its configuration, which says when it
-// was started, its nodes, jobs and reservations.
+// Observe asks Slurm five questions: for its configuration, which says when it
+// was started, its nodes, partitions, jobs and reservations.
 func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	state := &site.State{At: s.unix()}
 	settings, err := s.settings(ctx)
@@ -93,6 +96,9 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	}
 	bookings, err := s.reservations(ctx, "observe")
 	if err != nil {
+		return nil, err
+	}
+	if state.Partitions, err = s.partitions(ctx, "observe"); err != nil {
 		return nil, err
 	}
 	jobs, err := s.jobs(ctx)
@@ -145,7 +151,7 @@ func (s *Site) Describe(ctx context.Context) (*site.Description, error) {
 		}
 		d.Nodes = append(d.Nodes, node)
 	}
-	if d.Partitions, err = s.partitions(ctx); err != nil {
+	if d.Partitions, err = s.partitions(ctx, "describe"); err != nil {
 		return nil, err
 	}
 	if s.bare {
@@ -269,14 +275,44 @@ func (c *commands) bookings(ctx context.Context, op string) ([]site.Booking, err
 	return bookings, nil
 }
 
-func (s *Site) partitions(ctx context.Context) ([]site.Partition, error) {
-	out, err := s.read(ctx, "describe", "scontrol", "show", "partition", "-o")
+func (c *commands) partitions(ctx context.Context, op string) ([]site.Partition, error) {
+	out, err := c.read(ctx, op, "scontrol", "show", "partition", "-o")
 	if err != nil {
 		return nil, err
 	}
 	partitions, err := parsePartitions(string(out))
 	if err != nil {
-		return nil, odd("describe", "scontrol show partition", err)
+		return nil, odd(op, "scontrol show partition", err)
 	}
 	return partitions, nil
+}
+
+// Admits asks this machine for the groups of a user, who may use a partition of some
+// groups if they are in one of them, or are root or SlurmUser, whom Slurm lets in
+// everywhere. Cost: nothing for a partition that is open to everybody.
+func (s *Site) Admits(ctx context.Context, partition *site.Partition, user string) (why string, err error) {
+	const op = "admit"
+	if len(partition.Groups) == 0 || user == "root" {
+		return "", nil
+	}
+	if !site.ValidWord(user) {
+		return "no such user", nil
+	}
+	settings, err := s.settings(ctx)
+	if err != nil {
+		return "", err
+	}
+	if name, _, _ := strings.Cut(settings["SlurmUser"], "("); name == user {
+		return "", nil
+	}
+	result, err := s.run(ctx, op, "id", "-Gn", "--", user)
+	if err != nil {
+		return "", err
+	}
+	for _, group := range strings.Fields(string(result.Stdout)) {
+		if slices.Contains(partition.Groups, group) {
+			return "", nil
+		}
+	}
+	return "it is for the members of " + strings.Join(partition.Groups, ", ") + " (AllowGroups)", nil
 }

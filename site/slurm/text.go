@@ -125,6 +125,12 @@ func parsePartitions(text string) ([]site.Partition, error) {
 		}
 		value := func(key string) string { return get(all, key) }
 		p := site.Partition{Name: all[0].value, Default: value("Default") == "YES", Up: value("State") == "UP"}
+		if !p.Up {
+			p.State = value("State")
+		}
+		if groups := value("AllowGroups"); groups != "ALL" {
+			p.Groups = wordList(groups)
+		}
 		var errs [3]error
 		p.Nodes, errs[0] = nodeList(value("Nodes"))
 		p.MaxTime, errs[1] = parseLimit(value("MaxTime"))
