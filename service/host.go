@@ -255,6 +255,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 	if a.id == "" {
 		a.id = subject(&event)
 	}
+	h.foresee(&event)
 	s := h.core.apply(h.clock(), &event)
 	notices := h.public(s.notices)
 	decided := h.decided(notices)

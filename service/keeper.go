@@ -49,6 +49,10 @@ type keeper struct {
 	wake    chan struct{} // of one place
 	late    map[string]bool
 	looked  berth.Time // when the state was that was last counted; of the loop
+	// last is the last state that the engine was told what is out of use in, and foreseen
+	// up to when the returns of reservations of others were; of the loop.
+	last     *site.State
+	foreseen berth.Time
 	// early are the ids of promises that are at the site before the horizon; of
 	// the loop.
 	early map[promise]string

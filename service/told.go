@@ -39,6 +39,7 @@ func (n outOfUse) add(k *keeper, pool, name string, pes berth.PESet, from, until
 // as that is not what it knows: first what is over, then what is new, by time.
 func (h *Host) tellOutOfUse(k *keeper, state *site.State) {
 	now := h.clock()
+	k.last = state
 	is := h.unusable(k, state, now)
 	var over, nameless []berth.Outage
 	for o := range h.core.engine.Outages() {
@@ -101,7 +102,14 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 	}
 	for i := range state.Foreign {
 		b := &state.Foreign[i]
-		take("reservation "+b.Name, b.Shares, b.Start, b.End)
+		switch {
+		case b.Floats:
+			take("reservation "+b.Name, b.Shares, now, berth.Forever)
+		case b.Repeat.Each == "":
+			take("reservation "+b.Name, b.Shares, b.Start, b.End)
+		default:
+			h.takeAll(k, b, now, take)
+		}
 	}
 	unknown := map[string]bool{}
 	for i := range state.Nodes {

@@ -164,6 +164,10 @@ type Booking struct {
 	Accounts  []string    `json:"accounts,omitempty"`
 	Flags     []string    `json:"flags,omitempty"` // in the site's words
 	Active    bool        `json:"active"`          // its time has come
+	Repeat    Repeat      `json:"repeat,omitzero"` // when it comes again
+	// Floats says that its start is always so long after now: it never begins, and
+	// keeps its nodes for what ends before that.
+	Floats bool `json:"floats,omitempty"`
 }
 
 // Share is a node, or some cores of it.

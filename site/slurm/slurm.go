@@ -107,6 +107,9 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	}
 	ends := make(map[string]berth.Time, len(bookings))
 	for i := range bookings {
+		if bookings[i].Repeat.Each != "" {
+			bookings[i].Repeat.Zone = s.zone // slurmctld counts days on its own clock
+		}
 		ends[bookings[i].Name] = bookings[i].End
 	}
 	for i := range jobs {

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -165,6 +166,11 @@ func parseReservations(text string) ([]site.Booking, error) {
 	return bookings, nil
 }
 
+// periods are the flags of reservations that come again.
+var periods = map[string]site.Period{
+	"HOURLY": site.Hourly, "DAILY": site.Daily, "WEEKDAY": site.Weekdays, "WEEKEND": site.Weekends, "WEEKLY": site.Weekly,
+}
+
 // parseReservation reads one reservation. Names are written as they are and may
 // hold spaces and even "StartTime=": the name ends at the last of those.
 func parseReservation(line string) (site.Booking, error) {
@@ -202,6 +208,10 @@ func parseReservation(line string) (site.Booking, error) {
 		b.Partition = p
 	}
 	b.Users, b.Accounts, b.Flags = wordList(value("Users")), wordList(value("Accounts")), wordList(value("Flags"))
+	for _, flag := range b.Flags {
+		b.Repeat.Each = cmp.Or(b.Repeat.Each, periods[flag])
+		b.Floats = b.Floats || flag == "TIME_FLOAT"
+	}
 	switch state := value("State"); state {
 	case "ACTIVE", "INACTIVE":
 		b.Active = state == "ACTIVE"
