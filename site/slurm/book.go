@@ -91,7 +91,8 @@ func (s *Site) sizeArgs(want *site.Reservation) []string {
 // Change updates the reservation in one step, which Slurm does wholly or not at
 // all, looks at the result as Reserve does, and changes it back if it is not
 // right. Slurm changes neither the cores of a reservation of cores nor the start
-// of one that has begun.
+// of one that has begun. If a reservation that has begun ends later, so do the jobs that
+// were to last to its end.
 func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome, error) {
 	const op = "change"
 	if err := s.check(op, &want); err != nil {
@@ -133,7 +134,11 @@ func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome,
 	}
 	what := s.faults(&want, have, bookings)
 	if what == "" {
-		return site.Outcome{Verdict: site.Made, Booking: have}, nil
+		made := site.Outcome{Verdict: site.Made, Booking: have}
+		if want.End > before.End && before.Active {
+			return made, s.extendJobs(ctx, op, want.Name, before.End, want.End)
+		}
+		return made, nil
 	}
 	if result, err = s.run(ctx, op, "scontrol", s.updateArgs(asWanted(before), have)...); err != nil || result.Exit != 0 {
 		return site.Outcome{Verdict: site.Doubt}, site.Errorf(site.Conflict, op, "%s, and it cannot be changed back", what)

@@ -203,12 +203,10 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 
 // minutes is the time limit for sbatch.
 func (c *Client) minutes(limit berth.Duration, b *site.Booking) int64 {
-	const minute = 60
 	if limit > 0 {
 		return int64(limit+minute-1) / minute
 	}
-	from := max(b.Start, berth.Time(c.now().Unix()))
-	return max(1, int64(b.End-from)/minute)
+	return fullMinutes(max(b.Start, berth.Time(c.now().Unix())), b.End)
 }
 
 func parseJobID(text string) (site.JobID, error) {
