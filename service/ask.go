@@ -501,7 +501,7 @@ func (f *Filter) chooses(k *card) bool {
 		return true
 	}
 	r := k.view()
-	if len(f.States) > 0 && !slices.Contains(f.States, r.State) {
+	if len(f.States) > 0 && !slices.Contains(f.States, r.State) && (!r.lacksPEs() || !slices.Contains(f.States, Degraded)) {
 		return false
 	}
 	if f.Site == "" && f.From == 0 && f.To == 0 {

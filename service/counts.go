@@ -119,6 +119,9 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 					s.unused += k.promise.Allotments[i].NPE
 				}
 			}
+			if state == Active && k.promise.Missing > 0 {
+				state = Degraded
+			}
 		}
 		s.states[state]++
 		return true

@@ -271,6 +271,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 		}
 	}
 	h.counts.add(notices)
+	h.sayResized(notices)
 	rec := h.core.seal(s, &a)
 	if rec == nil {
 		return s.err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -13,6 +14,19 @@ import (
 func (h *Host) tell(k *keeper, event engine.Event) {
 	if err := h.step(event, asked{}, nil); err != nil {
 		h.log.Error("the engine does not take what a site says", "site", k.name, "event", event.Kind, "resource", event.Resource, "error", err)
+	}
+}
+
+// sayResized writes down which promises lack PEs from now on, or lack none any more.
+func (h *Host) sayResized(notices []Notice) {
+	for i := range notices {
+		switch r := &notices[i].Reservation; {
+		case change.Kind(notices[i].What) != change.Resized || len(r.Allotments) == 0:
+		case r.Missing > 0:
+			h.log.Warn("a promise lacks PEs, because nodes are out of use and none are free instead", "site", r.Allotments[0].Resource.Site, "id", r.ID, "missing", r.Missing, "left", r.Allotments[0].NPE)
+		default:
+			h.log.Info("a promise has all of its PEs", "site", r.Allotments[0].Resource.Site, "id", r.ID)
+		}
 	}
 }
 

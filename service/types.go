@@ -91,6 +91,10 @@ type Reservation struct {
 	Changed berth.Time     `json:"changed"`
 }
 
+// lacksPEs reports whether a reservation that runs has fewer PEs than promised. It stays
+// active, which is when it runs, and is found and counted as degraded.
+func (r *Reservation) lacksPEs() bool { return r.State == Active && r.Missing > 0 }
+
 // Materialised is what a managed site has of a promise.
 type Materialised struct {
 	Site string    `json:"site"`
@@ -153,8 +157,9 @@ type Ask struct {
 
 // Filter chooses reservations. Empty fields choose all.
 type Filter struct {
-	User   string
-	Site   string
+	User string
+	Site string
+	// States are those to choose. Degraded chooses what is active and lacks PEs too.
 	States []State
 	// From and To choose those that hold PEs at some time in [From, To); both 0
 	// is any time.
