@@ -19,6 +19,8 @@ type State struct {
 	Ended   []Job       `json:"ended"`   // those that the site still remembers
 	Ours    []Booking   `json:"ours"`    // reservations under names of ours, by name
 	Foreign []Booking   `json:"foreign"` // all others, never touched, by name
+	// Licences are those that the site counts itself, with how many there are.
+	Licences []Licence `json:"licences,omitempty"`
 	// Partitions are as they are now; nil if the site has none or does not tell.
 	Partitions []Partition `json:"partitions,omitempty"`
 }
@@ -162,6 +164,7 @@ type Booking struct {
 	Partition string      `json:"partition,omitempty"`
 	Users     []string    `json:"users,omitempty"`
 	Accounts  []string    `json:"accounts,omitempty"`
+	Licences  []Licence   `json:"licences,omitempty"`
 	Flags     []string    `json:"flags,omitempty"` // in the site's words
 	Active    bool        `json:"active"`          // its time has come
 	Repeat    Repeat      `json:"repeat,omitzero"` // when it comes again

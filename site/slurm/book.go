@@ -47,7 +47,18 @@ func (s *Site) createArgs(want *site.Reservation) []string {
 	if len(want.Accounts) > 0 {
 		args = append(args, "Accounts="+strings.Join(want.Accounts, ","))
 	}
+	if len(want.Licences) > 0 {
+		args = append(args, licencesArg(want.Licences))
+	}
 	return args
+}
+
+func licencesArg(licences []site.Licence) string {
+	texts := make([]string, len(licences))
+	for i := range licences {
+		texts[i] = licences[i].String()
+	}
+	return "Licenses=" + strings.Join(texts, ",")
 }
 
 // startText is the start for scontrol, which refuses one that has passed.
@@ -149,7 +160,7 @@ func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome,
 // asWanted is a reservation that wants what is there.
 func asWanted(b *site.Booking) *site.Reservation {
 	want := &site.Reservation{
-		Name: site.Name(b.Name), Start: b.Start, End: b.End, Partition: b.Partition, Users: b.Users, Accounts: b.Accounts, Shares: b.Shares,
+		Name: site.Name(b.Name), Start: b.Start, End: b.End, Partition: b.Partition, Users: b.Users, Accounts: b.Accounts, Shares: b.Shares, Licences: b.Licences,
 	}
 	return want
 }
@@ -180,6 +191,9 @@ func (s *Site) updateArgs(want *site.Reservation, have *site.Booking) []string {
 	}
 	if differs(func() { trial.Accounts = want.Accounts }) {
 		args = append(args, "Accounts="+strings.Join(want.Accounts, ","))
+	}
+	if differs(func() { trial.Licences = want.Licences }) {
+		args = append(args, licencesArg(want.Licences))
 	}
 	return args
 }

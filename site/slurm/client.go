@@ -3,6 +3,7 @@ package slurm
 import (
 	"context"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,6 +165,9 @@ func (c *Client) submitted(ctx context.Context, task *site.Task) (site.JobID, er
 	return "", nil
 }
 
+// saysLicences matches a script that says itself which licences it takes.
+var saysLicences = regexp.MustCompile(`(?m)^#SBATCH\s+(-L|--licenses)\b`)
+
 // sbatchArgs are the arguments of sbatch. The script comes on stdin.
 func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 	args := []string{"--parsable", "--export=ALL", "--reservation=" + string(task.Reservation), "--comment=" + keyPrefix + task.Key + ":" + task.Digest(), "--chdir=" + task.Dir}
@@ -193,6 +197,11 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 	number("nodes", int64(task.Nodes))
 	if task.Nodes > 0 && task.Cores == 0 {
 		args = append(args, "--exclusive")
+	}
+	if task.Array.Empty() && !saysLicences.MatchString(task.Script) { // what its reservation holds, for the elements of an array would each take all
+		for _, l := range b.Licences {
+			add("licenses", l.String())
+		}
 	}
 	number("cpus-per-task", int64(task.Cores))
 	number("mem", (task.MemoryMB*1_000_000+(1<<20)-1)>>20)

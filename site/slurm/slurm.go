@@ -85,6 +85,9 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	if state.Boot, err = parseTime(settings["BOOT_TIME"]); err != nil {
 		return nil, odd("observe", "scontrol show config", err)
 	}
+	if state.Licences, err = parseLicences(settings["Licenses"]); err != nil {
+		return nil, odd("observe", "scontrol show config", err)
+	}
 	nodes, err := s.nodes(ctx)
 	if err != nil {
 		return nil, err

@@ -208,6 +208,9 @@ func parseReservation(line string) (site.Booking, error) {
 		b.Partition = p
 	}
 	b.Users, b.Accounts, b.Flags = wordList(value("Users")), wordList(value("Accounts")), wordList(value("Flags"))
+	if b.Licences, err = parseLicences(value("Licenses")); err != nil {
+		return b, err
+	}
 	for _, flag := range b.Flags {
 		b.Repeat.Each = cmp.Or(b.Repeat.Each, periods[flag])
 		b.Floats = b.Floats || flag == "TIME_FLOAT"
@@ -219,6 +222,24 @@ func parseReservation(line string) (site.Booking, error) {
 		return b, fmt.Errorf("state %.20q", state)
 	}
 	return b, nil
+}
+
+// parseLicences reads licences such as matlab:4,ansys, where no number is one.
+func parseLicences(text string) ([]site.Licence, error) {
+	var all []site.Licence
+	for _, word := range wordList(text) {
+		name, count, counted := strings.Cut(strings.TrimSpace(word), ":")
+		l := site.Licence{Name: name, Count: 1}
+		if counted {
+			n, err := parseCount(count)
+			if err != nil {
+				return nil, fmt.Errorf("licence %.40q: %w", word, err)
+			}
+			l.Count = n
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // coreShares reads the pairs NodeName=n1 CoreIDs=0-1 of a reservation of cores.
