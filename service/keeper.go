@@ -55,7 +55,8 @@ type keeper struct {
 	foreseen berth.Time
 	// early are the ids of promises that are at the site before the horizon; of
 	// the loop.
-	early map[promise]string
+	early  map[promise]string
+	skewed bool // the last look told that its clock is off; of the keeper's goroutine
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
@@ -202,6 +203,9 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	k.asks(time.Now())
 	state, err := k.agent.Observe(ctx)
 	k.asks(time.Time{})
+	if err == nil {
+		h.saySkew(k, state.Skew)
+	}
 	if err != nil {
 		if k.unreachable(err) && ctx.Err() == nil {
 			h.log.Warn("site cannot be looked at", "site", k.name, "error", err)
@@ -236,6 +240,26 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	h.settle(ctx, k, &want, &did)
 	h.replace(ctx, k, did.refused)
 	return did.changed && len(did.failed) == 0
+}
+
+// maxSkew is from when on a site's clock is told of: promises are kept to the second, and
+// what Slurm allows itself is about that.
+const maxSkew berth.Duration = 2
+
+// saySkew writes down that a site's clock is off, and when that is over: what is promised
+// there begins and ends by that clock.
+func (h *Host) saySkew(k *keeper, skew berth.Duration) {
+	off := skew > maxSkew || skew < -maxSkew
+	switch {
+	case off && !k.skewed:
+		h.log.Warn("the clock of a site is off, so what is promised there begins and ends at the wrong time; let both keep time with the same server", "site", k.name, "ahead_s", skew)
+	case !off && k.skewed:
+		h.log.Info("the clock of a site is right again", "site", k.name)
+	}
+	k.skewed = off
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.view.Skew = skew
 }
 
 // settleAtOnce is how many effects are settled in one go. Each takes some
@@ -305,6 +329,9 @@ func (k *keeper) look() SiteView {
 	defer k.mu.Unlock()
 	view := k.view
 	view.Adapter, view.Shadow = k.manager.Kind, k.manager.Shadow
+	if view.Trouble == "" && (view.Skew > maxSkew || view.Skew < -maxSkew) {
+		view.Trouble = fmt.Sprintf("its clock is %d s ahead of this one: let both keep time with the same server", view.Skew)
+	}
 	if open := time.Since(k.asked); (view.Reachable || view.Starting) && !k.asked.IsZero() && open > 2*k.manager.Every {
 		view.Reachable, view.Starting, view.Trouble = false, false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
 	}

@@ -184,11 +184,13 @@ type SiteView struct {
 	Reachable bool `json:"reachable"`
 	// Starting says that it is not reachable because the first look at it since
 	// the service started is not over.
-	Starting bool             `json:"starting,omitempty"`
-	Trouble  string           `json:"trouble,omitempty"`
-	Seen     berth.Time       `json:"seen,omitempty"`
-	Nodes    []site.NodeState `json:"nodes,omitempty"`
-	Drift    []site.Drift     `json:"drift,omitempty"`
+	Starting bool       `json:"starting,omitempty"`
+	Trouble  string     `json:"trouble,omitempty"`
+	Seen     berth.Time `json:"seen,omitempty"`
+	// Skew is by how much its clock is ahead of this one.
+	Skew  berth.Duration   `json:"skew,omitempty"`
+	Nodes []site.NodeState `json:"nodes,omitempty"`
+	Drift []site.Drift     `json:"drift,omitempty"`
 }
 
 // Notice is one thing that happened to a reservation, for those who listen.

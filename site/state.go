@@ -19,6 +19,9 @@ type State struct {
 	Ended   []Job       `json:"ended"`   // those that the site still remembers
 	Ours    []Booking   `json:"ours"`    // reservations under names of ours, by name
 	Foreign []Booking   `json:"foreign"` // all others, never touched, by name
+	// Skew is by how much the manager's clock is ahead of this one, as far as that is more
+	// than the answer took; 0 if it does not tell.
+	Skew berth.Duration `json:"skew,omitempty"`
 	// Licences are those that the site counts itself, with how many there are.
 	Licences []Licence `json:"licences,omitempty"`
 	// Partitions are as they are now; nil if the site has none or does not tell.

@@ -82,6 +82,7 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	if err != nil {
 		return nil, err
 	}
+	state.Skew = s.skew(settings[asOf], state.At)
 	if state.Boot, err = parseTime(settings["BOOT_TIME"]); err != nil {
 		return nil, odd("observe", "scontrol show config", err)
 	}
@@ -184,6 +185,19 @@ func (s *Site) settings(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	return parseConfig(string(out)), nil
+}
+
+// skew returns by how much slurmctld's clock is ahead, by what it said when it was asked
+// at a time. What is not understood is no skew.
+func (s *Site) skew(said string, asked berth.Time) berth.Duration {
+	then, err := parseTime(said)
+	switch now := s.unix(); {
+	case err != nil, then >= asked && then <= now:
+		return 0
+	case then > now:
+		return then.Sub(now)
+	}
+	return then.Sub(asked)
 }
 
 func (s *Site) nodes(ctx context.Context) ([]nodeRecord, error) {

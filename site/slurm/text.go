@@ -63,11 +63,17 @@ func parseCount(text string) (berth.Count, error) {
 	return berth.Count(n), nil
 }
 
+// asOf is the name under which parseConfig has the time at which slurmctld answered.
+const asOf = "Configuration data as of"
+
 // parseConfig reads what "scontrol show config" writes: lines of Key = Value.
 // The first of several of one name counts.
 func parseConfig(text string) map[string]string {
 	settings := map[string]string{}
 	for line := range strings.Lines(text) {
+		if then, is := strings.CutPrefix(line, asOf+" "); is && settings[asOf] == "" {
+			settings[asOf] = strings.TrimSpace(then)
+		}
 		key, value, ok := strings.Cut(line, "=")
 		key = strings.TrimSpace(key)
 		if _, twice := settings[key]; ok && !twice && !strings.Contains(key, " ") {
