@@ -86,6 +86,26 @@ type Partition struct {
 	PEs         PESet    `json:"pes,omitzero"`
 	MaxNPE      Count    `json:"max_npe,omitempty"`      // of one part; 0 is no limit
 	MaxDuration Duration `json:"max_duration,omitempty"` // 0 is no limit
+	// Default says that a request which names no partition, and no pool without this
+	// one, is served by its limits. All partitions of a site that say so have one name.
+	Default bool `json:"default,omitempty"`
+}
+
+// PartitionOf returns the partition whose limits hold in a pool for a request that asks
+// for one by name, or for none, in which case the site's default partition counts; nil
+// without limits. ok is false if the pool does not serve it: it has no such partition, or
+// the default one is of other pools and this one was not asked for. Cost: the partitions
+// of the site.
+func (s *Site) PartitionOf(pool, name string, named bool) (partition *Partition, ok bool) {
+	defaults := false
+	for i := range s.Partitions {
+		p := &s.Partitions[i]
+		defaults = defaults || p.Default
+		if p.Pool == pool && (p.Name == name || name == "" && p.Default) {
+			return p, true
+		}
+	}
+	return nil, name == "" && (named || !defaults)
 }
 
 // Software is a program that a site has, with how many may run at once.

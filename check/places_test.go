@@ -66,6 +66,31 @@ func TestValidPlaces(t *testing.T) {
 	}
 }
 
+// What names no partition keeps to the site's default one, unless it asks for a pool
+// outside of it.
+func TestDefaultPartitionIsKept(t *testing.T) {
+	const plain = `{"id":"a","site":"north","pool":"POOL","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":2,"accepted":true,"start":0,"end":10,"pes":"PES"WANT}
+`
+	for _, tt := range []struct {
+		pool, pes, want string
+		violations      []string
+	}{
+		{"cpu", "2-3", "", nil},
+		{"cpu", "4-5", "", []string{"partition [a] [1]"}},
+		{"gpu", "0-1", "", []string{"partition [a] [1]"}},
+		{"gpu", "0-1", `,"want_pool":"gpu"`, nil},
+		{"gpu", "0-1", `,"want_site":"north"`, []string{"partition [a] [1]"}},
+	} {
+		sites := twoSites()
+		sites[0].Partitions = sites[0].Partitions[:1]
+		sites[0].Partitions[0].Default = true
+		text := strings.NewReplacer("POOL", tt.pool, "PES", tt.pes, "WANT", tt.want).Replace(plain)
+		if got, _ := onSites(t, text, sites); !slices.Equal(got, tt.violations) {
+			t.Errorf("%s %s %s: %v, want %v", tt.pool, tt.pes, tt.want, got, tt.violations)
+		}
+	}
+}
+
 // Without a sites file there is nothing to compare hardware and partitions with;
 // the site, the pool and the PEs asked for are in the file itself.
 func TestPlacesWithoutSites(t *testing.T) {

@@ -7,9 +7,11 @@ type partitionAt struct {
 }
 
 // partition is what a partition gives; known is false if there is none of that
-// name.
+// name. No name is the site's default partition; assumed says that the site has one.
 type partition struct {
 	known       bool
+	assumed     bool
+	name        string
 	runs        []run // nil for the whole pool
 	npe, length int64 // at most; 0 is no limit
 }
@@ -24,10 +26,14 @@ func (c *checker) partition(at int32, name string) partition {
 	var found partition
 	place := &c.places[at]
 	for _, p := range c.opts.Partitions(place.site) {
-		if p.Name != name || p.Pool != place.fullPool {
+		found.assumed = found.assumed || p.Default
+		if name == "" && p.Default && found.name == "" {
+			found.name = p.Name
+		}
+		if p.Pool != place.fullPool || p.Name != name && (name != "" || !p.Default) {
 			continue
 		}
-		found = partition{known: true, npe: int64(p.MaxNPE), length: int64(p.MaxDuration)}
+		found = partition{known: true, assumed: found.assumed, name: p.Name, npe: int64(p.MaxNPE), length: int64(p.MaxDuration)}
 		for _, r := range p.PEs.Runs() {
 			found.runs = append(found.runs, run{int32(r.Lo), int32(r.Hi)})
 		}
@@ -60,7 +66,7 @@ func (c *checker) checkPlace(i int, rec *record, n *needs) {
 	if c.opts.Node != nil {
 		c.checkNode(i, at, n)
 	}
-	if n.partition != "" && c.opts.Partitions != nil {
+	if c.opts.Partitions != nil {
 		c.checkPartition(i, rec, n)
 	}
 }
@@ -81,6 +87,12 @@ func (c *checker) checkNode(i int, at *place, n *needs) {
 func (c *checker) checkPartition(i int, rec *record, n *needs) {
 	p, name := c.partition(rec.place, n.partition), printable(n.partition)
 	site := siteText(rec.site)
+	if n.partition == "" {
+		name = printable(p.name)
+		if rec.kind == booking || !p.known && (!p.assumed || n.pool != "") {
+			return // it is not of this scheduler, the site does not limit it, or the pool was asked for
+		}
+	}
 	if !p.known {
 		c.add1(Partition, i, "%s has no partition %s of pool %s", site, name, printable(c.places[rec.place].fullPool))
 		return

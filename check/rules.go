@@ -290,6 +290,8 @@ func (c *checker) checkLines() {
 			if rec.place >= 0 && rec.has(fStart) {
 				c.checkPlace(i, rec, n)
 			}
+		} else if (rec.kind == request || rec.kind == job) && rec.place >= 0 && rec.has(fStart) && c.places[rec.place].known && c.opts.Partitions != nil {
+			c.checkPartition(i, rec, &needs{}) // a site may take what names no partition into one
 		}
 	}
 }

@@ -300,9 +300,15 @@ func checkSite(s *berth.Site) error {
 			return berth.Errorf(berth.Invalid, "licences", "%d of %s at site %q; it must lie between 0, which is no limit, and %d", program.Licences, program.Name, s.Name, berth.MaxLicences)
 		}
 	}
+	assumed := ""
 	for _, part := range s.Partitions {
+		if part.Default && assumed == "" {
+			assumed = part.Name
+		}
 		i := slices.IndexFunc(s.Pools, func(p berth.Pool) bool { return p.Name == part.Pool })
 		switch {
+		case part.Default && part.Name != assumed:
+			return berth.Errorf(berth.Invalid, "partitions", "%q and %q of site %q are both the default; one of them can be", assumed, part.Name, s.Name)
 		case i < 0:
 			return berth.Errorf(berth.Invalid, "partitions", "%q is of pool %q; site %q has no such pool", part.Name, part.Pool, s.Name)
 		case !part.PEs.Empty() && part.PEs.Max() >= berth.PE(s.Pools[i].PEs):

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -120,6 +121,57 @@ func TestPartitionConfinesVariantsAndPEs(t *testing.T) {
 	r.ID, r.Parts[0].Eligible = "s", berth.PEsOf(0, 7)
 	if got := refused(t, submit(t, e, 0, r)); got.Reason != berth.NoSuitableSite || got.Limit != 0 {
 		t.Errorf("none of the PEs named is in the partition: %+v", got)
+	}
+}
+
+// A request that names no partition is served by its site's default one: within its
+// pools, PEs and limits. One that names a pool outside of it has that pool.
+func TestDefaultPartitionServesWhatNamesNone(t *testing.T) {
+	pool := func(name string, accelerators int) berth.Pool {
+		return berth.Pool{Name: name, PEs: 4, Binding: berth.Early, Node: berth.Node{Accelerators: accelerators}}
+	}
+	config := engine.Config{Sites: []berth.Site{{
+		Name: "site", Pools: []berth.Pool{pool("gpus", 2), pool("plain", 0)},
+		Partitions: []berth.Partition{
+			{Name: "gpu", Pool: "gpus"},
+			{Name: "main", Pool: "plain", PEs: berth.PEsOf(1, 2, 3), MaxNPE: 2, MaxDuration: 50, Default: true},
+		},
+	}}}
+	for _, c := range []struct {
+		about   string
+		npe     berth.Count
+		long    berth.Duration
+		change  func(*berth.Request)
+		want    string
+		refused berth.Reason
+	}{
+		{about: "no partition", npe: 2, long: 50, want: "plain 1-2"},
+		{about: "the other partition", npe: 4, long: 500, change: func(r *berth.Request) { r.Partition = "gpu" }, want: "gpus 0-3"},
+		{about: "the other pool", npe: 4, long: 500, change: func(r *berth.Request) { r.Pool = "gpus" }, want: "gpus 0-3"},
+		{about: "too many PEs", npe: 3, long: 50, refused: berth.NoSuitableSite},
+		{about: "too long", npe: 2, long: 51, refused: berth.NoSuitableSite},
+		{about: "what it does not have", npe: 1, long: 5, change: func(r *berth.Request) { r.Accelerators = 1 }, refused: berth.NoSuitableSite},
+	} {
+		r := berth.Rigid("r", 0, 0, 1000, c.npe, c.long)
+		if c.change != nil {
+			c.change(&r)
+		}
+		e := newEngine(t, config)
+		changes := submit(t, e, 0, r)
+		if c.refused != "" {
+			if got := refused(t, changes); got.Reason != c.refused {
+				t.Errorf("%s: %+v, want %s", c.about, got, c.refused)
+			}
+			continue
+		}
+		if a := accepted(t, changes).Allotments[0]; a.Resource.Name+" "+a.PEs.String() != c.want {
+			t.Errorf("%s: %s %s, want %s", c.about, a.Resource.Name, a.PEs, c.want)
+		}
+	}
+	config.Sites[0].Partitions[0].Default = true
+	_, err := engine.New(config)
+	if wrong, is := errors.AsType[*berth.Error](err); !is || wrong.Field != "partitions" {
+		t.Errorf("%v, want an error about two defaults", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	waiting := k.tasksWait(state)
 	w := wanted{now: h.clock()}
 	add := func(r *berth.Reservation) {
-		wish, some := k.wish(r)
+		wish, some := k.wish(r, state.Licences)
 		if !some {
 			return
 		}
@@ -118,12 +118,16 @@ func (w *wanted) names() map[site.Name]bool {
 
 // wish returns a promise as it should be at the site; ok is false if nothing of
 // it can be there. What is promised late is so many cores or nodes until the
-// site launches it, or for good where it launches nothing itself.
-func (k *keeper) wish(r *berth.Reservation) (w wish, ok bool) {
+// site launches it, or for good where it launches nothing itself. Licences are held with
+// it where the site counts them under the name of the software.
+func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok bool) {
 	w = wish{id: r.Request.ID, promise: k.promise(r.Request.ID), generation: r.Generation, active: r.State == berth.Active}
 	w.Reservation = site.Reservation{
 		Name: site.NameOf(k.name, r.Request.ID, r.Generation), Start: r.Start(), End: r.End(),
 		Partition: r.Request.Partition, Users: []string{r.Request.User},
+	}
+	if name := r.Request.Software; r.Request.Licences > 0 && slices.ContainsFunc(counts, func(l site.Licence) bool { return l.Name == name }) {
+		w.Licences = []site.Licence{{Name: name, Count: r.Request.Licences}}
 	}
 	_, launches := k.manager.Adapter.(site.Launcher)
 	open, nodes := false, false // a part is without numbers; PEs are nodes

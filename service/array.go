@@ -30,6 +30,9 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 	if err := h.mayAsk(&ask, &r); err != nil {
 		return nil, err
 	}
+	if err := h.admit(ctx, &r); err != nil {
+		return nil, err
+	}
 	if r.ID == "" {
 		r.ID = h.newID()
 	}

@@ -62,6 +62,9 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if err := h.mayAsk(&ask, &r); err != nil {
 		return Answer{}, err
 	}
+	if err := h.admit(ctx, &r); err != nil {
+		return Answer{}, err
+	}
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
@@ -357,6 +360,9 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 	if err := h.bookable(&r); err != nil {
 		return Answer{}, err
 	}
+	if err := h.admit(ctx, &r); err != nil {
+		return Answer{}, err
+	}
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		if k.end != "" {
 			return engine.Event{}, gone(k)
@@ -495,7 +501,7 @@ func (f *Filter) chooses(k *card) bool {
 		return true
 	}
 	r := k.view()
-	if len(f.States) > 0 && !slices.Contains(f.States, r.State) {
+	if len(f.States) > 0 && !slices.Contains(f.States, r.State) && (!r.lacksPEs() || !slices.Contains(f.States, Degraded)) {
 		return false
 	}
 	if f.Site == "" && f.From == 0 && f.To == 0 {

@@ -79,18 +79,19 @@ func (h *Host) Register(registry prometheus.Registerer) error {
 type gauges struct{ host *Host }
 
 var (
-	liveDesc = prometheus.NewDesc("berth_reservations", "Live requests and reservations, by state.", []string{"state"}, nil)
-	peDesc   = prometheus.NewDesc("berth_pes", "PEs of a pool.", []string{"site", "pool"}, nil)
-	freeDesc = prometheus.NewDesc("berth_pes_free", "PEs of a pool that are neither promised nor out of use now.", []string{"site", "pool"}, nil)
-	idleDesc = prometheus.NewDesc("berth_reserved_unused_pes", "PEs of reservations that have started and are not in use yet.", nil, nil)
-	skewDesc = prometheus.NewDesc("berth_clock_skew_seconds", "Seconds by which the machine's clock is off; 0 if it is believed.", nil, nil)
-	upDesc   = prometheus.NewDesc("berth_site_reachable", "1 if the last look at a managed site succeeded.", []string{"site"}, nil)
-	gapDesc  = prometheus.NewDesc("berth_site_drift", "Reservations at a managed site that are not as promised and could not be put right.", []string{"site"}, nil)
+	liveDesc     = prometheus.NewDesc("berth_reservations", "Live requests and reservations, by state.", []string{"state"}, nil)
+	peDesc       = prometheus.NewDesc("berth_pes", "PEs of a pool.", []string{"site", "pool"}, nil)
+	freeDesc     = prometheus.NewDesc("berth_pes_free", "PEs of a pool that are neither promised nor out of use now.", []string{"site", "pool"}, nil)
+	idleDesc     = prometheus.NewDesc("berth_reserved_unused_pes", "PEs of reservations that have started and are not in use yet.", nil, nil)
+	siteSkewDesc = prometheus.NewDesc("berth_site_clock_skew_seconds", "Seconds by which the clock of a managed site is ahead of this machine's.", []string{"site"}, nil)
+	skewDesc     = prometheus.NewDesc("berth_clock_skew_seconds", "Seconds by which the machine's clock is off; 0 if it is believed.", nil, nil)
+	upDesc       = prometheus.NewDesc("berth_site_reachable", "1 if the last look at a managed site succeeded.", []string{"site"}, nil)
+	gapDesc      = prometheus.NewDesc("berth_site_drift", "Reservations at a managed site that are not as promised and could not be put right.", []string{"site"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, skewDesc, upDesc, gapDesc, shadowDesc, waitDesc, openDesc} {
+	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, skewDesc, siteSkewDesc, upDesc, gapDesc, shadowDesc, waitDesc, openDesc} {
 		out <- d
 	}
 }
@@ -134,6 +135,9 @@ func (g *gauges) collect(out chan<- prometheus.Metric) {
 					s.unused += k.promise.Allotments[i].NPE
 				}
 			}
+			if state == Active && k.promise.Missing > 0 {
+				state = Degraded
+			}
 		}
 		s.states[state]++
 		return true
@@ -162,6 +166,7 @@ func (g *gauges) collect(out chan<- prometheus.Metric) {
 			up = 1
 		}
 		out <- prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, up, name)
+		out <- prometheus.MustNewConstMetric(siteSkewDesc, prometheus.GaugeValue, float64(view.Skew), name)
 		out <- prometheus.MustNewConstMetric(gapDesc, prometheus.GaugeValue, float64(len(view.Drift)), name)
 	}
 	for name, w := range s.shadows {

@@ -32,6 +32,7 @@ type harbour struct {
 	looks   atomic.Int64   // how often it was looked at
 	// outcome says for how long a task runs and how it ends, if it is not nil.
 	outcome func(site.Task) (berth.Duration, site.Result)
+	skew    atomic.Int64 // by how many seconds its clock is ahead
 }
 
 // horizon is how long before its start a promise is real at the site.
@@ -58,6 +59,9 @@ func timely[T any](s timed, call func() (T, error)) (T, error) {
 func (s timed) Observe(ctx context.Context) (*site.State, error) {
 	s.w.looks.Add(1)
 	state, err := timely(s, func() (*site.State, error) { return s.Site.Observe(ctx) })
+	if err == nil {
+		state.Skew = berth.Duration(s.w.skew.Load())
+	}
 	if err == nil && s.w.unknown.Load() {
 		for i := range state.Nodes {
 			state.Nodes[i].Condition = site.Unknown

@@ -259,6 +259,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 	if a.id == "" {
 		a.id = subject(&event)
 	}
+	h.foresee(&event)
 	s := h.core.apply(h.clock(), &event)
 	notices := h.public(s.notices)
 	decided := h.decided(notices)
@@ -274,6 +275,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 		}
 	}
 	h.counts.add(notices)
+	h.sayResized(notices)
 	rec := h.core.seal(s, &a)
 	if rec == nil {
 		return s.err

@@ -52,9 +52,14 @@ type keeper struct {
 	wake    chan struct{} // of one place
 	late    map[string]bool
 	looked  berth.Time // when the state was that was last counted; of the loop
+	// last is the last state that the engine was told what is out of use in, and foreseen
+	// up to when the returns of reservations of others were; of the loop.
+	last     *site.State
+	foreseen berth.Time
 	// early are the ids of promises that are at the site before the horizon; of
 	// the loop.
-	early map[promise]string
+	early  map[promise]string
+	skewed bool // the last look told that its clock is off; of the keeper's goroutine
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
@@ -67,6 +72,8 @@ type keeper struct {
 
 	mu   sync.Mutex
 	view SiteView
+	// partitions are as last seen.
+	partitions []site.Partition
 	// unserved says why nothing is made at the site; empty if all is well.
 	unserved string
 	asked    time.Time        // when the look now under way began; zero if there is none
@@ -213,6 +220,9 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	k.asks(time.Now())
 	state, err := k.agent.Observe(ctx)
 	k.asks(time.Time{})
+	if err == nil {
+		h.saySkew(k, state.Skew)
+	}
 	if err != nil {
 		if k.unreachable(err) && ctx.Err() == nil {
 			h.log.Warn("site cannot be looked at", "site", k.name, "error", err)
@@ -248,6 +258,26 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	h.settle(ctx, k, &want, &did)
 	h.replace(ctx, k, did.refused)
 	return did.changed && len(did.failed) == 0
+}
+
+// maxSkew is from when on a site's clock is told of: promises are kept to the second, and
+// what Slurm allows itself is about that.
+const maxSkew berth.Duration = 2
+
+// saySkew writes down that a site's clock is off, and when that is over: what is promised
+// there begins and ends by that clock.
+func (h *Host) saySkew(k *keeper, skew berth.Duration) {
+	off := skew > maxSkew || skew < -maxSkew
+	switch {
+	case off && !k.skewed:
+		h.log.Warn("the clock of a site is off, so what is promised there begins and ends at the wrong time; let both keep time with the same server", "site", k.name, "ahead_s", skew)
+	case !off && k.skewed:
+		h.log.Info("the clock of a site is right again", "site", k.name)
+	}
+	k.skewed = off
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.view.Skew = skew
 }
 
 // settleAtOnce is how many effects are settled in one go. Each takes some
@@ -300,7 +330,7 @@ func (k *keeper) reached(state *site.State, want *wanted, did *done) {
 	defer k.roundIsOver()
 	k.made, k.trouble, k.unserved = did.made, did.failed, ""
 	k.view.Reachable, k.view.Starting, k.view.Trouble, k.view.Seen = true, false, did.words(), state.At
-	k.view.Nodes, k.view.Drift = state.Nodes, nil
+	k.view.Nodes, k.view.Drift, k.partitions = state.Nodes, nil, state.Partitions
 	_, books := k.manager.Adapter.(site.Booker)
 	for _, d := range site.FindDrift(want.reservations(), state) {
 		if _, still := did.failed[k.promiseOf(d.Name)]; still || !books {
@@ -317,6 +347,9 @@ func (k *keeper) look() SiteView {
 	defer k.mu.Unlock()
 	view := k.view
 	view.Adapter, view.Shadow = k.manager.Kind, k.manager.Shadow
+	if view.Trouble == "" && (view.Skew > maxSkew || view.Skew < -maxSkew) {
+		view.Trouble = fmt.Sprintf("its clock is %d s ahead of this one: let both keep time with the same server", view.Skew)
+	}
 	if open := time.Since(k.asked); (view.Reachable || view.Starting) && !k.asked.IsZero() && open > 2*k.manager.Every {
 		view.Reachable, view.Starting, view.Trouble = false, false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
 	}

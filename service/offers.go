@@ -81,6 +81,9 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	if err := h.bookable(&r); err != nil {
 		return nil, err
 	}
+	if err := h.admit(ctx, &r); err != nil {
+		return nil, err
+	}
 	if r.ID == "" {
 		r.ID = "offer"
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -13,6 +14,19 @@ import (
 func (h *Host) tell(k *keeper, event engine.Event) {
 	if err := h.step(event, asked{}, nil); err != nil {
 		h.log.Error("the engine does not take what a site says", "site", k.name, "event", event.Kind, "resource", event.Resource, "error", err)
+	}
+}
+
+// sayResized writes down which promises lack PEs from now on, or lack none any more.
+func (h *Host) sayResized(notices []Notice) {
+	for i := range notices {
+		switch r := &notices[i].Reservation; {
+		case change.Kind(notices[i].What) != change.Resized || len(r.Allotments) == 0:
+		case r.Missing > 0:
+			h.log.Warn("a promise lacks PEs, because nodes are out of use and none are free instead", "site", r.Allotments[0].Resource.Site, "id", r.ID, "missing", r.Missing, "left", r.Allotments[0].NPE)
+		default:
+			h.log.Info("a promise has all of its PEs", "site", r.Allotments[0].Resource.Site, "id", r.ID)
+		}
 	}
 }
 
@@ -39,6 +53,7 @@ func (n outOfUse) add(k *keeper, pool, name string, pes berth.PESet, from, until
 // as that is not what it knows: first what is over, then what is new, by time.
 func (h *Host) tellOutOfUse(k *keeper, state *site.State) {
 	now := h.clock()
+	k.last = state
 	is := h.unusable(k, state, now)
 	var over, nameless []berth.Outage
 	for o := range h.core.engine.Outages() {
@@ -101,7 +116,14 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 	}
 	for i := range state.Foreign {
 		b := &state.Foreign[i]
-		take("reservation "+b.Name, b.Shares, b.Start, b.End)
+		switch {
+		case b.Floats:
+			take("reservation "+b.Name, b.Shares, now, berth.Forever)
+		case b.Repeat.Each == "":
+			take("reservation "+b.Name, b.Shares, b.Start, b.End)
+		default:
+			h.takeAll(k, b, now, take)
+		}
 	}
 	unknown := map[string]bool{}
 	for i := range state.Nodes {

@@ -91,6 +91,10 @@ type Reservation struct {
 	Changed berth.Time     `json:"changed"`
 }
 
+// lacksPEs reports whether a reservation that runs has fewer PEs than promised. It stays
+// active, which is when it runs, and is found and counted as degraded.
+func (r *Reservation) lacksPEs() bool { return r.State == Active && r.Missing > 0 }
+
 // Materialised is what a managed site has of a promise.
 type Materialised struct {
 	Site string    `json:"site"`
@@ -153,8 +157,9 @@ type Ask struct {
 
 // Filter chooses reservations. Empty fields choose all.
 type Filter struct {
-	User   string
-	Site   string
+	User string
+	Site string
+	// States are those to choose. Degraded chooses what is active and lacks PEs too.
 	States []State
 	// From and To choose those that hold PEs at some time in [From, To); both 0
 	// is any time.
@@ -179,11 +184,13 @@ type SiteView struct {
 	Reachable bool `json:"reachable"`
 	// Starting says that it is not reachable because the first look at it since
 	// the service started is not over.
-	Starting bool             `json:"starting,omitempty"`
-	Trouble  string           `json:"trouble,omitempty"`
-	Seen     berth.Time       `json:"seen,omitempty"`
-	Nodes    []site.NodeState `json:"nodes,omitempty"`
-	Drift    []site.Drift     `json:"drift,omitempty"`
+	Starting bool       `json:"starting,omitempty"`
+	Trouble  string     `json:"trouble,omitempty"`
+	Seen     berth.Time `json:"seen,omitempty"`
+	// Skew is by how much its clock is ahead of this one.
+	Skew  berth.Duration   `json:"skew,omitempty"`
+	Nodes []site.NodeState `json:"nodes,omitempty"`
+	Drift []site.Drift     `json:"drift,omitempty"`
 }
 
 // Notice is one thing that happened to a reservation, or to a task in it, for those who

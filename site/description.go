@@ -49,6 +49,8 @@ type Partition struct {
 	Nodes    []string       `json:"nodes"`
 	Default  bool           `json:"default,omitempty"`
 	Up       bool           `json:"up"`
+	State    string         `json:"state,omitempty"`    // in the site's words, if it is not up
+	Groups   []string       `json:"groups,omitempty"`   // only their members may use it; empty is everybody
 	MaxTime  berth.Duration `json:"max_time,omitempty"` // of one job
 	MaxNodes berth.Count    `json:"max_nodes,omitempty"`
 }

@@ -128,7 +128,7 @@ func (l *Layout) partitions(pools []berth.Pool, partitions []Partition) []berth.
 			if !has {
 				continue
 			}
-			out := berth.Partition{Name: p.Name, Pool: pools[k].Name, MaxDuration: p.MaxTime}
+			out := berth.Partition{Name: p.Name, Pool: pools[k].Name, MaxDuration: p.MaxTime, Default: p.Default}
 			if pes.Count() < pools[k].PEs && pools[k].Binding == berth.Early {
 				out.PEs = pes
 			}

@@ -24,6 +24,25 @@ type Reservation struct {
 	Partition string      `json:"partition,omitempty"`
 	Users     []string    `json:"users,omitempty"` // who may use it; a user or an account is needed
 	Accounts  []string    `json:"accounts,omitempty"`
+	Licences  []Licence   `json:"licences,omitempty"` // held with it, by name
+}
+
+// Licence is so many licences of one program, under the name that the site has for it.
+type Licence struct {
+	Name  string      `json:"name"`
+	Count berth.Count `json:"count"`
+}
+
+// String returns the name and the count, such as matlab:4.
+func (l Licence) String() string { return fmt.Sprintf("%s:%d", l.Name, l.Count) }
+
+// licencesText returns licences in the order of their names.
+func licencesText(licences []Licence) string {
+	texts := make([]string, len(licences))
+	for i := range licences {
+		texts[i] = licences[i].String()
+	}
+	return sortedText(texts)
 }
 
 // Check returns an *berth.Error of code Invalid if the reservation contradicts
@@ -54,6 +73,11 @@ func (r *Reservation) Check() error {
 			return berth.Errorf(berth.Invalid, "shares", "node %q; want node names, each once, whole or with numbers of cores", node)
 		}
 		seen[node] = true
+	}
+	for _, l := range r.Licences {
+		if !ValidWord(l.Name) || l.Count < 1 {
+			return berth.Errorf(berth.Invalid, "licences", "%q, %d of them; want a name of letters, digits, dashes, underscores and points, and at least 1", l.Name, l.Count)
+		}
 	}
 	for _, who := range slices.Concat(r.Users, r.Accounts) {
 		if !ValidWord(who) {
@@ -100,6 +124,9 @@ func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
 	}
 	if want, have := sortedText(r.Accounts), sortedText(have.Accounts); want != have {
 		differ("accounts", want, have)
+	}
+	if want, have := licencesText(r.Licences), licencesText(have.Licences); want != have {
+		differ("licences", want, have)
 	}
 	return found
 }

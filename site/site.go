@@ -118,6 +118,12 @@ type Launcher interface {
 	Launch(ctx context.Context, name Name, shares []Share) error
 }
 
+// Gate is a site that lets only some users into some partitions.
+type Gate interface {
+	// Admits returns why a user may not use a partition, in words; nothing if they may.
+	Admits(ctx context.Context, partition *Partition, user string) (why string, err error)
+}
+
 // Drainer takes nodes out of use and puts them back.
 type Drainer interface {
 	// Drain lets what runs on the node end and starts nothing more there.

@@ -19,6 +19,13 @@ type State struct {
 	Ended   []Job       `json:"ended"`   // those that the site still remembers
 	Ours    []Booking   `json:"ours"`    // reservations under names of ours, by name
 	Foreign []Booking   `json:"foreign"` // all others, never touched, by name
+	// Skew is by how much the manager's clock is ahead of this one, as far as that is more
+	// than the answer took; 0 if it does not tell.
+	Skew berth.Duration `json:"skew,omitempty"`
+	// Licences are those that the site counts itself, with how many there are.
+	Licences []Licence `json:"licences,omitempty"`
+	// Partitions are as they are now; nil if the site has none or does not tell.
+	Partitions []Partition `json:"partitions,omitempty"`
 }
 
 // Condition is what a node is good for.
@@ -160,8 +167,13 @@ type Booking struct {
 	Partition string      `json:"partition,omitempty"`
 	Users     []string    `json:"users,omitempty"`
 	Accounts  []string    `json:"accounts,omitempty"`
+	Licences  []Licence   `json:"licences,omitempty"`
 	Flags     []string    `json:"flags,omitempty"` // in the site's words
 	Active    bool        `json:"active"`          // its time has come
+	Repeat    Repeat      `json:"repeat,omitzero"` // when it comes again
+	// Floats says that its start is always so long after now: it never begins, and
+	// keeps its nodes for what ends before that.
+	Floats bool `json:"floats,omitempty"`
 }
 
 // Share is a node, or some cores of it.

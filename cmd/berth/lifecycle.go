@@ -158,7 +158,7 @@ func (a *app) list(cmd *cobra.Command, r *remote, f client.Filter) error {
 		}
 		page.Reservations = append(page.Reservations, reservation)
 		out.AppendRow(table.Row{
-			reservation.ID, reservation.State, orDash(reservation.User), reservation.NPE, where(&reservation.Place),
+			reservation.ID, stateOf(&reservation), orDash(reservation.User), reservation.NPE, where(&reservation.Place),
 			localTime(reservation.Start), localTime(reservation.End), lasting(reservation.Duration),
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site/hostlist"
 )
 
@@ -111,7 +112,15 @@ func describeReservation(r *form.Reservation) string {
 	if r.Refusal != nil {
 		f.add("reason", string(r.Refusal.Reason)+": "+r.Refusal.Detail)
 	}
-	return fmt.Sprintf("reservation %s is %s\n%s", r.ID, r.State, f.String())
+	return fmt.Sprintf("reservation %s is %s\n%s", r.ID, stateOf(r), f.String())
+}
+
+// stateOf says in which state a reservation is, and that it lacks PEs though it runs.
+func stateOf(r *form.Reservation) string {
+	if r.State == string(service.Active) && r.Missing > 0 {
+		return r.State + ", " + string(service.Degraded)
+	}
+	return r.State
 }
 
 func placeFacts(f *facts, p *form.Place) {

@@ -47,7 +47,18 @@ func (s *Site) createArgs(want *site.Reservation) []string {
 	if len(want.Accounts) > 0 {
 		args = append(args, "Accounts="+strings.Join(want.Accounts, ","))
 	}
+	if len(want.Licences) > 0 {
+		args = append(args, licencesArg(want.Licences))
+	}
 	return args
+}
+
+func licencesArg(licences []site.Licence) string {
+	texts := make([]string, len(licences))
+	for i := range licences {
+		texts[i] = licences[i].String()
+	}
+	return "Licenses=" + strings.Join(texts, ",")
 }
 
 // startText is the start for scontrol, which refuses one that has passed.
@@ -91,7 +102,8 @@ func (s *Site) sizeArgs(want *site.Reservation) []string {
 // Change updates the reservation in one step, which Slurm does wholly or not at
 // all, looks at the result as Reserve does, and changes it back if it is not
 // right. Slurm changes neither the cores of a reservation of cores nor the start
-// of one that has begun.
+// of one that has begun. If a reservation that has begun ends later, so do the jobs that
+// were to last to its end.
 func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome, error) {
 	const op = "change"
 	if err := s.check(op, &want); err != nil {
@@ -133,7 +145,11 @@ func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome,
 	}
 	what := s.faults(&want, have, bookings)
 	if what == "" {
-		return site.Outcome{Verdict: site.Made, Booking: have}, nil
+		made := site.Outcome{Verdict: site.Made, Booking: have}
+		if want.End > before.End && before.Active {
+			return made, s.extendJobs(ctx, op, want.Name, before.End, want.End)
+		}
+		return made, nil
 	}
 	if result, err = s.run(ctx, op, "scontrol", s.updateArgs(asWanted(before), have)...); err != nil || result.Exit != 0 {
 		return site.Outcome{Verdict: site.Doubt}, site.Errorf(site.Conflict, op, "%s, and it cannot be changed back", what)
@@ -144,7 +160,7 @@ func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome,
 // asWanted is a reservation that wants what is there.
 func asWanted(b *site.Booking) *site.Reservation {
 	want := &site.Reservation{
-		Name: site.Name(b.Name), Start: b.Start, End: b.End, Partition: b.Partition, Users: b.Users, Accounts: b.Accounts, Shares: b.Shares,
+		Name: site.Name(b.Name), Start: b.Start, End: b.End, Partition: b.Partition, Users: b.Users, Accounts: b.Accounts, Shares: b.Shares, Licences: b.Licences,
 	}
 	return want
 }
@@ -175,6 +191,9 @@ func (s *Site) updateArgs(want *site.Reservation, have *site.Booking) []string {
 	}
 	if differs(func() { trial.Accounts = want.Accounts }) {
 		args = append(args, "Accounts="+strings.Join(want.Accounts, ","))
+	}
+	if differs(func() { trial.Licences = want.Licences }) {
+		args = append(args, licencesArg(want.Licences))
 	}
 	return args
 }

@@ -3,6 +3,8 @@ package slurm
 import (
 	"context"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,6 +73,11 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 	if b == nil {
 		return "", site.Errorf(site.NotFound, op, "no reservation %s", task.Reservation)
 	}
+	if b.Partition == "" && task.Partition == "" {
+		if b.Partition, err = c.partitionFor(ctx, op, b); err != nil {
+			return "", err
+		}
+	}
 	script := task.Script
 	if script == "" {
 		script = wrapper
@@ -85,6 +92,30 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 		return "", explain(op, "sbatch", firstLine(result))
 	}
 	return parseJobID(string(result.Stdout))
+}
+
+// partitionFor returns the partition for jobs of a reservation that is of none: nothing if
+// the default one has all of its nodes, else the first that is up and has them. Slurm takes
+// a job that names none into the default one, where it would wait for ever for other nodes.
+func (c *Client) partitionFor(ctx context.Context, op string, b *site.Booking) (string, error) {
+	partitions, err := c.partitions(ctx, op)
+	if err != nil {
+		return "", err
+	}
+	first := ""
+	for i := range partitions {
+		p := &partitions[i]
+		if slices.ContainsFunc(b.Shares, func(s site.Share) bool { return !slices.Contains(p.Nodes, s.Node) }) {
+			continue
+		}
+		if p.Default {
+			return "", nil
+		}
+		if first == "" && p.Up {
+			first = p.Name
+		}
+	}
+	return first, nil
 }
 
 // jobEnv is the environment of sbatch, which it hands on to the job.
@@ -134,6 +165,9 @@ func (c *Client) submitted(ctx context.Context, task *site.Task) (site.JobID, er
 	return "", nil
 }
 
+// saysLicences matches a script that says itself which licences it takes.
+var saysLicences = regexp.MustCompile(`(?m)^#SBATCH\s+(-L|--licenses)\b`)
+
 // sbatchArgs are the arguments of sbatch. The script comes on stdin.
 func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 	args := []string{"--parsable", "--export=ALL", "--reservation=" + string(task.Reservation), "--comment=" + keyPrefix + task.Key + ":" + task.Digest(), "--chdir=" + task.Dir}
@@ -164,6 +198,11 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 	if task.Nodes > 0 && task.Cores == 0 {
 		args = append(args, "--exclusive")
 	}
+	if task.Array.Empty() && !saysLicences.MatchString(task.Script) { // what its reservation holds, for the elements of an array would each take all
+		for _, l := range b.Licences {
+			add("licenses", l.String())
+		}
+	}
 	number("cpus-per-task", int64(task.Cores))
 	number("mem", (task.MemoryMB*1_000_000+(1<<20)-1)>>20)
 	number("time", c.minutes(task.Limit, b))
@@ -173,12 +212,10 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 
 // minutes is the time limit for sbatch.
 func (c *Client) minutes(limit berth.Duration, b *site.Booking) int64 {
-	const minute = 60
 	if limit > 0 {
 		return int64(limit+minute-1) / minute
 	}
-	from := max(b.Start, berth.Time(c.now().Unix()))
-	return max(1, int64(b.End-from)/minute)
+	return fullMinutes(max(b.Start, berth.Time(c.now().Unix())), b.End)
 }
 
 func parseJobID(text string) (site.JobID, error) {

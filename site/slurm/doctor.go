@@ -156,7 +156,7 @@ func settingFindings(settings map[string]string) []site.Finding {
 const leastJobAge = 60
 
 func (s *Site) limitFindings(ctx context.Context) []site.Finding {
-	partitions, err := s.partitions(ctx)
+	partitions, err := s.partitions(ctx, "doctor")
 	if err != nil {
 		return []site.Finding{{Check: "limits", Level: site.Bad, Text: err.Error(), Hint: hintOf(err, "")}}
 	}

@@ -310,7 +310,7 @@ func TestDescriptionOfUnlikeNodes(t *testing.T) {
 	want := []site.Partition{
 		{Name: "batch", Nodes: []string{"n1", "n2", "n3"}, Default: true, Up: true, MaxTime: 36 * 3600, MaxNodes: 2},
 		{Name: "all", Nodes: []string{"n1", "n2", "n3", "n4"}, Up: true},
-		{Name: "empty"},
+		{Name: "empty", State: "DOWN"},
 	}
 	if !slices.EqualFunc(d.Partitions, want, func(a, b site.Partition) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
 		t.Errorf("partitions %+v, want %+v", d.Partitions, want)

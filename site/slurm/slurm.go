@@ -11,6 +11,8 @@ package slurm
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +57,7 @@ var (
 	_ site.ManyBooker = (*Site)(nil)
 	_ site.Carrier    = (*Site)(nil)
 	_ site.Drainer    = (*Site)(nil)
+	_ site.Gate       = (*Site)(nil)
 	_ site.Doctor     = (*Site)(nil)
 )
 
@@ -71,15 +74,19 @@ func New(o Options) *Site {
 
 func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }
 
-// Observe asks Slurm four questions: for its configuration, which says when it
-// was started, its nodes, jobs and reservations.
+// Observe asks Slurm five questions: for its configuration, which says when it
+// was started, its nodes, partitions, jobs and reservations.
 func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	state := &site.State{At: s.unix()}
 	settings, err := s.settings(ctx)
 	if err != nil {
 		return nil, err
 	}
+	state.Skew = s.skew(settings[asOf], state.At)
 	if state.Boot, err = parseTime(settings["BOOT_TIME"]); err != nil {
+		return nil, odd("observe", "scontrol show config", err)
+	}
+	if state.Licences, err = parseLicences(settings["Licenses"]); err != nil {
 		return nil, odd("observe", "scontrol show config", err)
 	}
 	nodes, err := s.nodes(ctx)
@@ -95,12 +102,18 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	if err != nil {
 		return nil, err
 	}
+	if state.Partitions, err = s.partitions(ctx, "observe"); err != nil {
+		return nil, err
+	}
 	jobs, err := s.jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ends := make(map[string]berth.Time, len(bookings))
 	for i := range bookings {
+		if bookings[i].Repeat.Each != "" {
+			bookings[i].Repeat.Zone = s.zone // slurmctld counts days on its own clock
+		}
 		ends[bookings[i].Name] = bookings[i].End
 	}
 	for i := range jobs {
@@ -145,7 +158,7 @@ func (s *Site) Describe(ctx context.Context) (*site.Description, error) {
 		}
 		d.Nodes = append(d.Nodes, node)
 	}
-	if d.Partitions, err = s.partitions(ctx); err != nil {
+	if d.Partitions, err = s.partitions(ctx, "describe"); err != nil {
 		return nil, err
 	}
 	if s.bare {
@@ -172,6 +185,19 @@ func (s *Site) settings(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	return parseConfig(string(out)), nil
+}
+
+// skew returns by how much slurmctld's clock is ahead, by what it said when it was asked
+// at a time. What is not understood is no skew.
+func (s *Site) skew(said string, asked berth.Time) berth.Duration {
+	then, err := parseTime(said)
+	switch now := s.unix(); {
+	case err != nil, then >= asked && then <= now:
+		return 0
+	case then > now:
+		return then.Sub(now)
+	}
+	return then.Sub(asked)
 }
 
 func (s *Site) nodes(ctx context.Context) ([]nodeRecord, error) {
@@ -269,14 +295,44 @@ func (c *commands) bookings(ctx context.Context, op string) ([]site.Booking, err
 	return bookings, nil
 }
 
-func (s *Site) partitions(ctx context.Context) ([]site.Partition, error) {
-	out, err := s.read(ctx, "describe", "scontrol", "show", "partition", "-o")
+func (c *commands) partitions(ctx context.Context, op string) ([]site.Partition, error) {
+	out, err := c.read(ctx, op, "scontrol", "show", "partition", "-o")
 	if err != nil {
 		return nil, err
 	}
 	partitions, err := parsePartitions(string(out))
 	if err != nil {
-		return nil, odd("describe", "scontrol show partition", err)
+		return nil, odd(op, "scontrol show partition", err)
 	}
 	return partitions, nil
+}
+
+// Admits asks this machine for the groups of a user, who may use a partition of some
+// groups if they are in one of them, or are root or SlurmUser, whom Slurm lets in
+// everywhere. Cost: nothing for a partition that is open to everybody.
+func (s *Site) Admits(ctx context.Context, partition *site.Partition, user string) (why string, err error) {
+	const op = "admit"
+	if len(partition.Groups) == 0 || user == "root" {
+		return "", nil
+	}
+	if !site.ValidWord(user) {
+		return "no such user", nil
+	}
+	settings, err := s.settings(ctx)
+	if err != nil {
+		return "", err
+	}
+	if name, _, _ := strings.Cut(settings["SlurmUser"], "("); name == user {
+		return "", nil
+	}
+	result, err := s.run(ctx, op, "id", "-Gn", "--", user)
+	if err != nil {
+		return "", err
+	}
+	for _, group := range strings.Fields(string(result.Stdout)) {
+		if slices.Contains(partition.Groups, group) {
+			return "", nil
+		}
+	}
+	return "it is for the members of " + strings.Join(partition.Groups, ", ") + " (AllowGroups)", nil
 }

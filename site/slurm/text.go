@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -62,11 +63,17 @@ func parseCount(text string) (berth.Count, error) {
 	return berth.Count(n), nil
 }
 
+// asOf is the name under which parseConfig has the time at which slurmctld answered.
+const asOf = "Configuration data as of"
+
 // parseConfig reads what "scontrol show config" writes: lines of Key = Value.
 // The first of several of one name counts.
 func parseConfig(text string) map[string]string {
 	settings := map[string]string{}
 	for line := range strings.Lines(text) {
+		if then, is := strings.CutPrefix(line, asOf+" "); is && settings[asOf] == "" {
+			settings[asOf] = strings.TrimSpace(then)
+		}
 		key, value, ok := strings.Cut(line, "=")
 		key = strings.TrimSpace(key)
 		if _, twice := settings[key]; ok && !twice && !strings.Contains(key, " ") {
@@ -125,6 +132,12 @@ func parsePartitions(text string) ([]site.Partition, error) {
 		}
 		value := func(key string) string { return get(all, key) }
 		p := site.Partition{Name: all[0].value, Default: value("Default") == "YES", Up: value("State") == "UP"}
+		if !p.Up {
+			p.State = value("State")
+		}
+		if groups := value("AllowGroups"); groups != "ALL" {
+			p.Groups = wordList(groups)
+		}
 		var errs [3]error
 		p.Nodes, errs[0] = nodeList(value("Nodes"))
 		p.MaxTime, errs[1] = parseLimit(value("MaxTime"))
@@ -157,6 +170,11 @@ func parseReservations(text string) ([]site.Booking, error) {
 		bookings = append(bookings, b)
 	}
 	return bookings, nil
+}
+
+// periods are the flags of reservations that come again.
+var periods = map[string]site.Period{
+	"HOURLY": site.Hourly, "DAILY": site.Daily, "WEEKDAY": site.Weekdays, "WEEKEND": site.Weekends, "WEEKLY": site.Weekly,
 }
 
 // parseReservation reads one reservation. Names are written as they are and may
@@ -196,6 +214,13 @@ func parseReservation(line string) (site.Booking, error) {
 		b.Partition = p
 	}
 	b.Users, b.Accounts, b.Flags = wordList(value("Users")), wordList(value("Accounts")), wordList(value("Flags"))
+	if b.Licences, err = parseLicences(value("Licenses")); err != nil {
+		return b, err
+	}
+	for _, flag := range b.Flags {
+		b.Repeat.Each = cmp.Or(b.Repeat.Each, periods[flag])
+		b.Floats = b.Floats || flag == "TIME_FLOAT"
+	}
 	switch state := value("State"); state {
 	case "ACTIVE", "INACTIVE":
 		b.Active = state == "ACTIVE"
@@ -203,6 +228,24 @@ func parseReservation(line string) (site.Booking, error) {
 		return b, fmt.Errorf("state %.20q", state)
 	}
 	return b, nil
+}
+
+// parseLicences reads licences such as matlab:4,ansys, where no number is one.
+func parseLicences(text string) ([]site.Licence, error) {
+	var all []site.Licence
+	for _, word := range wordList(text) {
+		name, count, counted := strings.Cut(strings.TrimSpace(word), ":")
+		l := site.Licence{Name: name, Count: 1}
+		if counted {
+			n, err := parseCount(count)
+			if err != nil {
+				return nil, fmt.Errorf("licence %.40q: %w", word, err)
+			}
+			l.Count = n
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // coreShares reads the pairs NodeName=n1 CoreIDs=0-1 of a reservation of cores.

@@ -100,7 +100,7 @@ func TestParsePartitions(t *testing.T) {
 
 func TestParseConfig(t *testing.T) {
 	want := map[string]string{
-		"AccountingStorageEnforce": "none", "BOOT_TIME": "2026-11-21T09:55:58", "JobCredentialPrivateKey": "(null)",
+		"AccountingStorageEnforce": "none", "BOOT_TIME": "2026-11-21T09:55:58", asOf: "2026-11-21T09:55:59", "JobCredentialPrivateKey": "(null)",
 		"SchedulerParameters": "bf_interval=1,bf_resolution=1", "SlurmUser": "root(0)",
 	}
 	if diff := cmp.Diff(want, parseConfig(someSettings)); diff != "" {

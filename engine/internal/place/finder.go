@@ -52,6 +52,10 @@ type pool struct {
 	site   *berth.Site
 	siteAt int // place of the site in the configuration
 	config *berth.Pool
+	// assumed is the partition of requests that name none; known is false if the site
+	// has a default partition and this pool is none of its.
+	assumed *berth.Partition
+	known   bool
 }
 
 // NewFinder returns a finder for a state of the same sites.
@@ -66,7 +70,9 @@ func NewFinder(rules Rules, s *state.State) *Finder {
 			if !known {
 				panic("engine: a pool that the state does not have")
 			}
-			f.pools = append(f.pools, pool{index: index, id: id, site: site, siteAt: i, config: &site.Pools[k]})
+			p := pool{index: index, id: id, site: site, siteAt: i, config: &site.Pools[k]}
+			p.assumed, p.known = site.PartitionOf(id.Name, "", false)
+			f.pools = append(f.pools, p)
 		}
 	}
 	return f

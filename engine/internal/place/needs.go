@@ -113,12 +113,11 @@ func (x *search) obstacle(part int, p *pool, from berth.Time) obstacle {
 func (x *search) unmet(p *pool) berth.Reason {
 	need, node := &x.r.Requirements, &p.config.Node
 	switch {
-	case !x.meant(p):
+	case !x.meant(p), !x.partitioned(p):
 		return berth.NoSuitableSite
 	case *need == (berth.Requirements{}):
 		return ""
-	case need.Partition != "" && p.partition(need.Partition) == nil,
-		node.MemoryMB > 0 && need.MemoryMB > node.MemoryMB,
+	case node.MemoryMB > 0 && need.MemoryMB > node.MemoryMB,
 		p.site.StorageMB > 0 && need.StorageMB > p.site.StorageMB,
 		need.Accelerators > node.Accelerators,
 		x.r.IsJob() && x.state.Storage(p.siteAt).Counted() && need.StorageMB > 0:
@@ -184,36 +183,39 @@ func (x *search) program(p *pool) int {
 	return int(x.programs.at(p.siteAt, x.r))
 }
 
-// partition returns the pool's partition of that name, or nil.
-func (p *pool) partition(name string) *berth.Partition {
-	if name == "" {
-		return nil
+// partition returns the partition of a pool whose limits hold for the request: the one
+// that it names, else the site's default. It is nil if there are none, or if the pool
+// does not serve the request at all.
+func (x *search) partition(p *pool) *berth.Partition {
+	if x.r.Partition == "" {
+		return p.assumed
 	}
-	for i := range p.site.Partitions {
-		if part := &p.site.Partitions[i]; part.Name == name && part.Pool == p.config.Name {
-			return part
-		}
-	}
-	return nil
+	partition, _ := p.site.PartitionOf(p.config.Name, x.r.Partition, false)
+	return partition
 }
 
-// permits reports whether the partition that the request names, if any, takes a
-// variant, scaled already.
-func (x *search) permits(p *pool, v berth.Variant) bool {
+// partitioned reports whether the request may come to a pool by its partition.
+func (x *search) partitioned(p *pool) bool {
 	if x.r.Partition == "" {
-		return true
+		return p.known || x.r.Pool != ""
 	}
-	part := p.partition(x.r.Partition)
-	return part != nil && (part.MaxNPE == 0 || v.NPE <= part.MaxNPE) && (part.MaxDuration == 0 || v.Duration <= part.MaxDuration)
+	return x.partition(p) != nil
+}
+
+// permits reports whether the partition of the request, if any, takes a variant, scaled
+// already.
+func (x *search) permits(p *pool, v berth.Variant) bool {
+	part := x.partition(p)
+	return x.partitioned(p) && (part == nil || (part.MaxNPE == 0 || v.NPE <= part.MaxNPE) && (part.MaxDuration == 0 || v.Duration <= part.MaxDuration))
 }
 
 // suits is permits for a variant that is not scaled yet.
 func (x *search) suits(p *pool, v berth.Variant) bool {
-	return x.r.Partition == "" || x.permits(p, x.scaled(p, v))
+	return x.r.Partition == "" && p.assumed == nil && p.known || x.permits(p, x.scaled(p, v))
 }
 
 // eligible returns the PEs of the pool that a part may use: those the part names,
-// within those of the partition that the request names, except those to be avoided.
+// within those of the request's partition, except those to be avoided.
 // Empty is all, unless eligibleCount is 0.
 func (x *search) eligible(part int, p *pool) berth.PESet {
 	set := x.named(part, p)
@@ -229,10 +231,7 @@ func (x *search) eligible(part int, p *pool) berth.PESet {
 // named returns the PEs that a part and the partition of its request name.
 func (x *search) named(part int, p *pool) berth.PESet {
 	eligible := x.r.Parts[part].Eligible
-	if x.r.Partition == "" {
-		return eligible
-	}
-	partition := p.partition(x.r.Partition)
+	partition := x.partition(p)
 	switch {
 	case partition == nil || partition.PEs.Empty():
 		return eligible
@@ -245,7 +244,7 @@ func (x *search) named(part int, p *pool) berth.PESet {
 // restricted reports whether a part or the partition of its request names PEs of the
 // pool. The intersection of both may be empty.
 func (x *search) restricted(part int, p *pool) bool {
-	partition := p.partition(x.r.Partition)
+	partition := x.partition(p)
 	return !x.r.Parts[part].Eligible.Empty() || partition != nil && !partition.PEs.Empty()
 }
 
