@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -40,6 +41,11 @@ type Options struct {
 	// Root answers what is no path of the API, such as the pages of the UI; nil
 	// answers with a problem.
 	Root http.Handler
+	// Public is the address at which browsers reach the service through a proxy, such as
+	// https://hpc.example.org/berth/; nil if they reach it as it listens.
+	Public *url.URL
+	// Links are those that open sessions; nil is none yet.
+	Links *Links
 	// Heartbeat is how often a stream of events that is silent says that it is
 	// there; 0 is 15 s, as proxies cut off what is silent for 30 to 60 s.
 	Heartbeat time.Duration
@@ -56,6 +62,8 @@ type api struct {
 	desk    *desk
 	access  []service.Access
 	openapi []byte
+	boot    string // of this start of the program
+	door    door
 }
 
 // New returns what answers the requests. It may be used at once by any number of
@@ -64,7 +72,7 @@ func New(o Options) http.Handler {
 	if o.Limits == nil {
 		o.Limits = service.DefaultLimits()
 	}
-	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat}
+	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links)}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -100,8 +108,8 @@ func New(o Options) http.Handler {
 	if o.Root == nil {
 		o.Root = http.HandlerFunc(notFound)
 	}
-	mux.Handle("/", o.Root)
-	return mux
+	mux.Handle("/", a.door.pages(o.Root))
+	return a.door.underPrefix(mux)
 }
 
 // Server returns a server for a handler that lets no slow client hold it up:
@@ -203,7 +211,14 @@ func (c *call) fail(e *endpoint, err error) {
 func (c *call) identify(least service.Role) error {
 	scheme, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	entry, outdated, known := c.tokens.Check(secret)
-	if !strings.EqualFold(scheme, "Bearer") || !known {
+	known = known && strings.EqualFold(scheme, "Bearer") && !entry.IsSession()
+	if c.r.Header.Get("Authorization") == "" {
+		var err error
+		if secret, entry, outdated, known, err = c.session(); err != nil {
+			return err
+		}
+	}
+	if !known {
 		return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "Authorization", "want Bearer and a token of this service; an operator makes them with berth token add")}
 	}
 	if entry.ExpiredAt(c.Now()) {
@@ -211,7 +226,7 @@ func (c *call) identify(least service.Role) error {
 	}
 	by := entry.Principal()
 	by.Sites = by.Sites.And(service.SitesOf(c.access, by))
-	c.by, c.token, c.outdated = by, entry, outdated
+	c.by, c.secret, c.token, c.outdated = by, secret, entry, outdated
 	if !c.rates.allow(c.asker(), 1) {
 		return tooFast(c.asker())
 	}

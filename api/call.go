@@ -29,7 +29,8 @@ type call struct {
 	body []byte
 
 	working  bool            // at the desk
-	token    token.Entry     // with which it came
+	secret   string          // with which it came, of a token or of a session
+	token    token.Entry     // whose secret that is
 	outdated <-chan struct{} // closed once tokens have changed
 }
 
@@ -145,16 +146,11 @@ func (c *call) answer(status int, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	c.rest() // a client may take its time
-	h := c.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(buffer.Len()))
-	c.w.WriteHeader(status)
-	_, _ = c.w.Write(buffer.Bytes()) // who has gone need not be told
+	err := c.send(status, "application/json", buffer.Bytes())
 	if buffer.Cap() <= maxPooled {
 		buffers.Put(buffer)
 	}
-	return nil
+	return err
 }
 
 // query reads the query, and refuses what is no parameter of the endpoint and

@@ -17,11 +17,12 @@ type endpoint struct {
 	bare         bool         // does without the body too
 	params       []param
 	status       int
-	answer       any  // a zero value of what is answered; nil if nothing is
-	keyed        bool // takes an Idempotency-Key
-	conditional  bool // takes If-Match
-	stream       bool // of events, in the place of one answer
-	costly       bool // looks at much, so each user has it done one at a time
+	media        string // of an answer that is not JSON
+	answer       any    // a zero value of what is answered; nil if nothing is
+	keyed        bool   // takes an Idempotency-Key
+	conditional  bool   // takes If-Match
+	stream       bool   // of events, in the place of one answer
+	costly       bool   // looks at much, so each user has it done one at a time
 	do           func(c *call) error
 }
 
@@ -128,6 +129,37 @@ var endpoints = []endpoint{
 		params: occupationParams, status: http.StatusOK, answer: form.Occupation{}, costly: true, do: (*call).occupation,
 	},
 	{
+		method: http.MethodGet, path: "/v1/sites/{name}/spans/{number}", id: "spans", role: service.Viewer,
+		about:  "Get what a bar of a picture stands for: the parts of a promise or a job, or an outage. Only owners and operators see the names.",
+		status: http.StatusOK, answer: form.Occupation{}, costly: true, do: (*call).spans,
+	},
+	{
+		method: http.MethodGet, path: "/v1/gantt", id: "gantt", role: service.Viewer,
+		about: "Get the picture of a pool in a window of time: bars, or cells where there are more bars than asked for, and the least number of free PEs over time. " +
+			"It names nobody. The form is in docs/api.md.",
+		params: ganttParams, status: http.StatusOK, media: form.GanttType, costly: true, do: (*call).gantt,
+	},
+	{
+		method: http.MethodGet, path: "/v1/gantt/rows", id: "gantt-rows", role: service.Viewer,
+		about:  "Get what the rows of the picture of a pool stand for.",
+		params: poolParams, status: http.StatusOK, answer: form.Rows{}, do: (*call).rows,
+	},
+	{
+		method: http.MethodPost, path: "/v1/session", id: "open-session",
+		about: "Open a session for a browser: the answer sets a cookie. Takes a bearer token, or the code of a login link. Needs https or a loopback address.",
+		body:  object(sessionBody), bare: true, status: http.StatusCreated, answer: form.Me{}, do: (*call).openSession,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/session", id: "end-session", role: service.Viewer,
+		about:  "End the session of the cookie.",
+		status: http.StatusNoContent, do: (*call).endSession,
+	},
+	{
+		method: http.MethodPost, path: "/v1/session/links", id: "login-link", role: service.Viewer,
+		about: "Make the code of a login link, for one use within two minutes from the same machine. Takes a bearer token.",
+		body:  object(linkBody), bare: true, status: http.StatusCreated, answer: form.Link{}, do: (*call).loginLink,
+	},
+	{
 		method: http.MethodGet, path: "/v1/sites/{name}/doctor", id: "doctor", role: service.Operator,
 		about:  "Check how well the service works with a site. An unreachable site is a finding, not an error.",
 		status: http.StatusOK, answer: form.Findings{}, do: (*call).doctor,
@@ -156,7 +188,7 @@ var endpoints = []endpoint{
 		method: http.MethodGet, path: "/v1/events", id: "events", role: service.Viewer,
 		about: "Listen to what happens to reservations and to the tasks in them, as server-sent events, from now on or behind the Last-Event-ID. " +
 			"An event gap says that what followed is no longer kept: look at everything anew.",
-		params: []param{{"after", "The event to begin behind, like the header Last-Event-ID.", whole(0, 1<<53)}},
+		params: eventsParams,
 		status: http.StatusOK, answer: form.Event{}, stream: true, do: (*call).events,
 	},
 	{

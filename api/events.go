@@ -8,7 +8,6 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -63,11 +62,12 @@ func (s *streams) leave(user string) {
 	}
 }
 
-// happening is a notice, or why there are no more.
+// happening is a notice, a pool that has changed, or why there are no more.
 type happening struct {
-	notice service.Notice
-	err    error
-	fault  *site.Panic // in what hands them over
+	notice   service.Notice
+	occupied *service.Occupied
+	err      error
+	fault    *site.Panic // in what hands them over
 }
 
 // events answers with what happens, until the client goes away, is too slow, or
@@ -75,6 +75,10 @@ type happening struct {
 // for none.
 func (c *call) events() error {
 	after, err := c.after()
+	if err != nil {
+		return err
+	}
+	pools, err := c.wantsPools()
 	if err != nil {
 		return err
 	}
@@ -88,15 +92,26 @@ func (c *call) events() error {
 	happenings := make(chan happening, ahead)
 	gone := make(chan struct{})
 	notices := c.Listen(ctx, c.by, after) // before the answer begins, which says that it listens
+	var handing sync.WaitGroup
+	begin := func(handOver func()) {
+		handing.Go(func() {
+			if p := site.Caught(handOver); p != nil {
+				select {
+				case happenings <- happening{fault: p}: // it is raised in the call
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	begin(func() { hand(ctx, notices, happenings) })
+	if pools {
+		occupied := c.Occupied(ctx, c.by)
+		begin(func() { handPools(ctx, occupied, happenings) })
+	}
 	go func() {
 		defer close(gone)
 		defer close(happenings)
-		if p := site.Caught(func() { hand(ctx, notices, happenings) }); p != nil {
-			select {
-			case happenings <- happening{fault: p}: // it is raised in the call
-			case <-ctx.Done():
-			}
-		}
+		handing.Wait()
 	}()
 	defer func() {
 		cancel()
@@ -116,7 +131,7 @@ func (c *call) events() error {
 
 // after returns the event to begin behind; 0 is from now on.
 func (c *call) after() (uint64, error) {
-	query, err := c.query([]param{{name: "after"}})
+	query, err := c.query(eventsParams)
 	if err != nil {
 		return 0, err
 	}
@@ -172,9 +187,15 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 			if c.begin() != nil { // to encode an event is work, and a stream may have many
 				return
 			}
-			data := eventData(&h.notice)
-			c.rest()
-			err = s.event(&h.notice, data, len(happenings) == 0)
+			if h.occupied != nil {
+				data := occupiedData(h.occupied)
+				c.rest()
+				err = s.pool(data, len(happenings) == 0)
+			} else {
+				data := eventData(&h.notice)
+				c.rest()
+				err = s.event(&h.notice, data, len(happenings) == 0)
+			}
 			beat.Reset(c.beat)
 		case <-c.outdated:
 			if no := c.worthless(); no != nil {
@@ -235,10 +256,9 @@ func (c *call) revoked() bool {
 	default:
 		return false // they are as they were
 	}
-	_, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	var entry token.Entry
 	var known bool
-	entry, c.outdated, known = c.tokens.Check(secret)
+	entry, c.outdated, known = c.tokens.Check(c.secret)
 	return !known || entry != c.token
 }
 

@@ -23,6 +23,7 @@ var _ api.Service = (*fake)(nil)
 // requests start at their ready time or are refused. It keeps the promises of
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
+	pictured
 	foreseen []berth.Forecast
 	allowed  []service.Allowed // to everyone
 	starting bool              // the site was not looked at yet

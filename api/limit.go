@@ -81,6 +81,9 @@ const largest = 64 << 20
 
 // maxBody returns the largest body that may be sent.
 func (c *call) maxBody() int64 {
+	if c.by.Role == "" { // of somebody who is not known yet
+		return lightBody
+	}
 	allowance := c.rates.limits.Of(string(c.by.Role), c.by.User)
 	if most, limited := allowance.Limit(policy.LimitRequest); limited {
 		return min(most, largest)

@@ -87,15 +87,19 @@ func (c *call) occupation() error {
 		f.Next = base64.RawURLEncoding.EncodeToString(mark)
 	}
 	for i := range list {
-		s := &list[i]
-		span := form.Span{
-			Kind: s.Kind, Pool: s.Resource.Name, Start: form.TimeOf(s.Start), NPE: s.NPE, PEs: s.PEs,
-			State: string(s.State), ID: s.ID, User: s.User,
-		}
-		if s.End < berth.Forever {
-			span.End = form.TimeOf(s.End)
-		}
-		f.Spans = append(f.Spans, span)
+		f.Spans = append(f.Spans, spanForm(&list[i]))
 	}
 	return c.answer(http.StatusOK, &f)
+}
+
+// spanForm is the form of what holds PEs.
+func spanForm(s *service.Span) form.Span {
+	f := form.Span{
+		Kind: s.Kind, Pool: s.Resource.Name, Start: form.TimeOf(s.Start), NPE: s.NPE, PEs: s.PEs,
+		State: string(s.State), ID: s.ID, User: s.User,
+	}
+	if s.End < berth.Forever {
+		f.End = form.TimeOf(s.End)
+	}
+	return f
 }

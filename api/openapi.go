@@ -163,6 +163,9 @@ func (e *endpoint) operation(registry huma.Registry, problems *huma.Response) *h
 			done.Headers = map[string]*huma.Param{"ETag": {Description: "The version of the reservation.", Schema: text(`"3"`)}}
 		}
 	}
+	if e.media != "" {
+		done.Content = map[string]*huma.MediaType{e.media: {Schema: &schema{Type: "string", Format: "binary"}}}
+	}
 	op.Responses[strconv.Itoa(e.status)] = done
 	return op
 }

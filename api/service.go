@@ -49,6 +49,7 @@ type watcher interface {
 	History(ctx context.Context, by service.Principal, id string) (past service.History, looked int, err error)
 	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
 	Quotas(ctx context.Context, by service.Principal, of []service.Principal) ([]service.Quota, error)
+	Occupied(ctx context.Context, by service.Principal) iter.Seq2[service.Occupied, error]
 	Users(ctx context.Context, by service.Principal) ([]string, error)
 	Now() berth.Time
 	AcceptClock(ctx context.Context, ask service.Ask) error
@@ -60,6 +61,10 @@ type watcher interface {
 type harbour interface {
 	Sites(ctx context.Context, by service.Principal) ([]service.SiteView, error)
 	Occupation(ctx context.Context, by service.Principal, site string, from, to berth.Time, after service.Mark, limit int) ([]service.Span, error)
+	Gantt(ctx context.Context, by service.Principal, pool berth.ResourceID, from, to berth.Time) (service.Picture, error)
+	GanttGeneration(by service.Principal, pool berth.ResourceID) (uint64, error)
+	Rows(ctx context.Context, by service.Principal, pool berth.ResourceID) (service.PoolRows, error)
+	Spans(ctx context.Context, by service.Principal, site string, number uint32) ([]service.Span, error)
 	Score(ctx context.Context, by service.Principal, site string, most int) (service.Score, error)
 	UpdateForecast(ctx context.Context, ask service.Ask, f service.Forecast) error
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error

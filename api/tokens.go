@@ -13,12 +13,15 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-func (c *call) me() error {
+func (c *call) me() error { return c.answerMe(http.StatusOK) }
+
+// answerMe answers who asks.
+func (c *call) answerMe(status int) error {
 	me := form.Me{User: c.by.User, Role: string(c.by.Role), Sites: c.by.Sites.Names()}
 	if c.token.Expires != 0 {
 		me.Expires = form.TimeOf(c.token.Expires)
 	}
-	return c.answer(http.StatusOK, me)
+	return c.answer(status, me)
 }
 
 // wantedToken is a token to be made, which is good until a time or for a length of time.

@@ -52,6 +52,7 @@ func newWorld(t testing.TB, options api.Options) *world {
 // ask is what a client sends. headers are pairs.
 func (w *world) ask(user, method, path, body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host, r.RemoteAddr = "127.0.0.1:7117", "127.0.0.1:4711"
 	if user != "" {
 		r.Header.Set("Authorization", "Bearer "+w.tokens[user])
 	}

@@ -42,6 +42,10 @@ type Core struct {
 
 	shown   uint64         // the last record that a model shows: its cards are not written any more
 	outages []berth.Outage // as they are; nil if they have to be asked for
+
+	touches     []touch                     // what holds PEs otherwise, since the last record
+	generations map[berth.ResourceID]uint64 // of pictures, see model; not written any more
+	base        uint64
 }
 
 // card is what is known of one request: live, or over and still remembered.
@@ -253,6 +257,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		switch x.Kind {
 		case change.WentDown, change.CameUp, change.OutageBegan:
 			c.outages = nil
+			if told {
+				c.touchOutage(x, now)
+			}
 		}
 		if x.ID == "" && x.Kind != change.Accepted {
 			continue
@@ -274,7 +281,13 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			c.last = k
 		}
 		later := k.later(x)
+		if told && k.promise != nil {
+			c.touched(k.promise.Allotments, now)
+		}
 		c.update(k, x, now)
+		if told && k.promise != nil {
+			c.touched(k.promise.Allotments, now)
+		}
 		if w := c.shadows[k.request.Site]; w != nil {
 			w.follow(x)
 		}

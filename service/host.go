@@ -71,6 +71,8 @@ type Host struct {
 	offers    offers
 	loads     loads // of the loop
 	hearers   hearers
+	occupancy occupancy
+	drawings  drawings
 	counts    counts
 	sites     map[string]*keeper
 	undecided map[string][]waiting // by id; of the loop
@@ -160,6 +162,7 @@ func (h *Host) Close() error {
 		h.stopManagers()
 		h.closeErr = h.writer.Close()
 		h.hearers.close()
+		h.occupancy.close()
 		close(h.closed)
 		h.snapshots.end()
 		if h.closeErr == nil && h.fault.Load() == nil && h.core.position.Number > h.snapshots.stored {
@@ -280,9 +283,11 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 	if rec == nil {
 		return s.err
 	}
+	touches := h.core.takeTouches(rec.Number)
 	h.persist(rec, func(failed error) {
 		if failed == nil {
 			h.hearers.tell(notices)
+			h.occupancy.tell(touches, rec.Number)
 		}
 		for i := range decided {
 			decided[i].waiting.answer(decided[i].answer, failed)

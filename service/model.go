@@ -15,6 +15,11 @@ type model struct {
 	cards   *btree.BTreeG[*card] // by id
 	config  *engine.Config
 	outages []berth.Outage
+	number  uint64 // of the record
+	// generations are the records with which the pictures of pools changed last; of others
+	// it is at most base.
+	generations map[berth.ResourceID]uint64
+	base        uint64
 }
 
 // model returns what is to be seen now. Cost: O(1), and for each card that is written
@@ -23,8 +28,11 @@ func (c *Core) model() *model {
 	if c.outages == nil {
 		c.outages = slices.AppendSeq([]berth.Outage{}, c.engine.Outages())
 	}
+	if c.shown == 0 {
+		c.base = c.position.Number
+	}
 	c.shown = c.position.Number
-	return &model{cards: c.cards.Copy(), config: &c.config, outages: c.outages}
+	return &model{cards: c.cards.Copy(), config: &c.config, outages: c.outages, number: c.position.Number, generations: c.generations, base: c.base}
 }
 
 // seen returns what is durable, also while the journal cannot be written.

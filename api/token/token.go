@@ -51,8 +51,10 @@ type Entry struct {
 	// Expires is from when on it is worthless; 0 is never.
 	Expires berth.Time `json:"expires,omitempty"`
 	// Sites are those that it is good for.
-	Sites  service.SiteSet `json:"sites,omitempty"`
-	SHA256 digest          `json:"sha256"`
+	Sites service.SiteSet `json:"sites,omitempty"`
+	// Parent is the token with which a browser's session was opened; empty of others.
+	Parent string `json:"parent,omitempty"`
+	SHA256 digest `json:"sha256"`
 }
 
 // digest is the hash of a secret, written in hexadecimal digits.
@@ -77,6 +79,7 @@ type Store struct {
 	folder string
 	mu     sync.Mutex // for those who change
 	known  atomic.Pointer[tokens]
+	used   sync.Map // digest of a session → berth.Time of its last use
 }
 
 // tokens is the tokens of one time.
@@ -112,11 +115,15 @@ func Open(folder, operator string, now berth.Time) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	var entries []Entry
-	if err := json.Unmarshal(data, &entries); err != nil {
+	var list []kept
+	if err := json.Unmarshal(data, &list); err != nil {
 		return nil, berth.Errorf(berth.Invalid, "tokens", "%s: %v", path, err)
 	}
-	for _, e := range entries {
+	entries := make([]Entry, len(list))
+	for i, e := range list {
+		if entries[i] = e.Entry; e.Used != 0 {
+			s.used.Store(e.SHA256, e.Used)
+		}
 		if err := check(e.User, e.Role, e.Note); err != nil {
 			return nil, fmt.Errorf("%s, token %q: %w", path, e.ID, err)
 		}
@@ -181,7 +188,7 @@ func (s *Store) Add(w Wanted, now berth.Time) (secret string, e Entry, err error
 	return secret, e, s.keep(e)
 }
 
-// Revoke makes a token worthless. Errors: NotFound, and Conflict for the last
+// Revoke makes a token worthless, and the sessions that were opened with it. Errors: NotFound, and Conflict for the last
 // one of an operator that does not expire, without which nobody could make another.
 func (s *Store) Revoke(id string) error {
 	s.mu.Lock()
@@ -193,6 +200,7 @@ func (s *Store) Revoke(id string) error {
 	}
 	gone := entries[at]
 	entries = slices.Delete(entries, at, at+1)
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Parent == id })
 	if gone.lasting() && !slices.ContainsFunc(entries, func(e Entry) bool { return e.lasting() }) {
 		return berth.Errorf(berth.Conflict, "id", "%q is the only token of an operator of all sites that does not expire; add another one before", id)
 	}
@@ -248,7 +256,11 @@ func (s *Store) keep(e Entry) error { return s.save(append(s.List(), e)) }
 
 // save writes the file, and then has the entries count.
 func (s *Store) save(entries []Entry) error {
-	data, err := json.MarshalIndent(entries, "", "  ")
+	list := make([]kept, len(entries))
+	for i, e := range entries {
+		list[i] = kept{Entry: e, Used: s.usedAt(&e)}
+	}
+	data, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}

@@ -1,0 +1,262 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+)
+
+const (
+	// maxBars is how many bars an answer has; of more there are cells.
+	maxBars = 50_000
+	// maxWidth and maxHeight are how many buckets of time and groups of PEs there are: more
+	// than a screen has pixels, of which nobody sees more.
+	maxWidth, maxHeight = 2048, 1024
+	// maxSight is the longest window. A start has 32 bits.
+	maxSight berth.Duration = 10 * 366 * 86_400
+)
+
+var poolParams = []param{
+	{"site", "The site.", text("cm5")},
+	{"pool", "The pool; needed only if the site has several.", text("batch")},
+}
+
+var ganttParams = append(poolParams[:2:2], []param{
+	{"from", "The beginning of the window; two hours ago if it is not given.", instant()},
+	{"to", "Its end; a day after the beginning if it is not given.", instant()},
+	{"most", "How many bars at most; of more there are cells. 50,000 by default.", whole(0, maxBars)},
+	{"lo", "The first PE; 0 by default.", whole(0, berth.MaxPEs-1)},
+	{"hi", "The PE behind the last; the size of the pool by default.", whole(1, berth.MaxPEs)},
+}...)
+
+// plan is which part of which picture is asked for.
+type plan struct {
+	id       berth.ResourceID
+	from, to berth.Time
+	most     int
+	lo, hi   int64 // hi is 0 for the size of the pool
+}
+
+// poolOf returns the pool that a query names. Where a site has one it need not be named.
+func (c *call) poolOf(query map[string]string) (berth.ResourceID, error) {
+	id := berth.PoolID(query["site"], query["pool"])
+	if id.Site == "" {
+		return id, berth.Errorf(berth.Invalid, "site", "not given; want the name of a site, as /v1/sites has it")
+	}
+	if _, named := query["pool"]; named {
+		return id, nil
+	}
+	views, err := c.Sites(c.r.Context(), c.by)
+	if err != nil {
+		return id, err
+	}
+	for i := range views {
+		if views[i].Name != id.Site {
+			continue
+		}
+		if len(views[i].Pools) == 1 {
+			return berth.PoolID(id.Site, views[i].Pools[0].Name), nil
+		}
+		names := make([]string, len(views[i].Pools))
+		for j := range names {
+			names[j] = views[i].Pools[j].Name
+		}
+		return id, berth.Errorf(berth.Invalid, "pool", "not given; %s has %s", id.Site, strings.Join(names, ", "))
+	}
+	return id, berth.Errorf(berth.NotFound, "site", "no site %q", id.Site)
+}
+
+func readPlan(query map[string]string, now berth.Time) (plan, error) {
+	var wrong faults
+	p := plan{from: now.Add(-2 * 3600), most: maxBars}
+	var err error
+	if text, given := query["from"]; given {
+		p.from, err = parseInstant(text, down)
+		wrong.add("from", err)
+	}
+	p.to = p.from.Add(86_400)
+	if text, given := query["to"]; given {
+		p.to, err = parseInstant(text, up)
+		wrong.add("to", err)
+	}
+	switch {
+	case len(wrong) > 0:
+	case p.from >= p.to:
+		wrong.add("to", errors.New("not after from; want a later time"))
+	case p.to.Sub(p.from) > maxSight:
+		wrong.add("to", errors.New("more than ten years after from; want an earlier time"))
+	}
+	number := func(name string, least, most int64, to *int64) {
+		text, given := query[name]
+		if !given {
+			return
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < least || n > most {
+			wrong.add(name, fmt.Errorf("%.40q; want %d to %d", text, least, most))
+			return
+		}
+		*to = n
+	}
+	most := int64(p.most)
+	number("most", 0, maxBars, &most)
+	number("lo", 0, berth.MaxPEs-1, &p.lo)
+	number("hi", 1, berth.MaxPEs, &p.hi)
+	p.most = int(most)
+	if p.hi != 0 && p.lo >= p.hi {
+		wrong.add("hi", fmt.Errorf("%d is not behind lo, %d; want a larger number", p.hi, p.lo))
+	}
+	return p, wrong.err()
+}
+
+// gantt answers with the picture of a pool in its written form.
+func (c *call) gantt() error {
+	query, err := c.query(ganttParams)
+	if err != nil {
+		return err
+	}
+	if c.r.URL.Query().Get("from") == "" {
+		c.w.Header().Set("Cache-Control", "no-store") // the window moves with the time
+	}
+	p, err := readPlan(query, c.Now())
+	if err != nil {
+		return err
+	}
+	if p.id, err = c.poolOf(query); err != nil {
+		return err
+	}
+	generation, err := c.GanttGeneration(c.by, p.id)
+	if err != nil {
+		return err
+	}
+	if _, fixed := query["from"]; fixed {
+		tag := c.ganttTag(&p, generation)
+		h := c.w.Header()
+		h.Set("Cache-Control", "private, no-cache")
+		h.Set("Vary", "Authorization, Cookie, Accept-Encoding")
+		h.Set("ETag", tag)
+		if c.r.Header.Get("If-None-Match") == tag {
+			c.w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	v := newCanvas(&p)
+	picture, err := c.Gantt(c.r.Context(), c.by, p.id, v.t0, v.end())
+	if err != nil {
+		return err
+	}
+	if picture.Generation != generation {
+		c.w.Header().Del("ETag") // it changed meanwhile
+	}
+	if err := v.show(&picture, p.most); err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, form.GanttType, v.encode())
+}
+
+// ganttTag names one answer: to whom, of which window, at which generation, of which start
+// of the program, since a start may have another configuration.
+func (c *call) ganttTag(p *plan, generation uint64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d %d %d %d %d", c.boot, c.by.User, p.id.Site, p.id.Name, generation, p.from, p.to, p.most, p.lo, p.hi))
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// encode writes a picture down, as form.GanttType has it.
+func (v *canvas) encode() []byte {
+	bars := v.bars
+	kind, count := uint32(1), len(bars)
+	if v.tooMany {
+		kind, count = 2, 0
+	}
+	order := binary.LittleEndian
+	out := make([]byte, 0, 64+22*count+v.width*v.height+4*v.width)
+	out = append(out, "BGT1"...)
+	out = order.AppendUint32(out, kind)
+	out = order.AppendUint64(out, uint64(v.t0))
+	for _, n := range []int64{v.step, int64(v.width), int64(v.height), int64(count), v.lo, v.group} {
+		out = order.AppendUint32(out, uint32(n))
+	}
+	out = order.AppendUint64(out, v.picture.Generation)
+	out = order.AppendUint64(out, v.picture.Event)
+	out = order.AppendUint32(out, uint32(v.picture.PEs))
+	out = order.AppendUint32(out, 0)
+	if kind == 1 {
+		for _, column := range []func(b *service.Bar) uint32{
+			func(b *service.Bar) uint32 { return uint32(int32(b.Start - v.t0)) },
+			func(b *service.Bar) uint32 { return uint32(b.End - b.Start) },
+			func(b *service.Bar) uint32 { return uint32(b.First) },
+			func(b *service.Bar) uint32 { return uint32(b.PEs) },
+			func(b *service.Bar) uint32 { return b.Number },
+		} {
+			for i := range bars {
+				out = order.AppendUint32(out, column(&bars[i]))
+			}
+		}
+		for i := range bars {
+			out = append(out, byte(bars[i].Class))
+		}
+		for i := range bars {
+			out = append(out, byte(bars[i].Flags))
+		}
+		for len(out)%4 != 0 {
+			out = append(out, 0)
+		}
+	} else {
+		out = append(out, v.cells()...)
+		for len(out)%4 != 0 {
+			out = append(out, 0)
+		}
+	}
+	for _, free := range v.strip() {
+		out = order.AppendUint32(out, free)
+	}
+	return out
+}
+
+// rows answers with what the rows of a picture stand for.
+func (c *call) rows() error {
+	query, err := c.query(poolParams)
+	if err != nil {
+		return err
+	}
+	id, err := c.poolOf(query)
+	if err != nil {
+		return err
+	}
+	r, err := c.Rows(c.r.Context(), c.by, id)
+	if err != nil {
+		return err
+	}
+	f := form.Rows{Site: id.Site, Pool: id.Name, PEs: r.PEs, Binding: string(r.Binding), Rows: make([]form.Row, len(r.Rows))}
+	for i, row := range r.Rows {
+		f.Rows[i] = form.Row{Name: row.Name, First: row.First, PEs: row.PEs}
+	}
+	return c.answer(http.StatusOK, &f)
+}
+
+// spans answers with what a number of a picture stands for.
+func (c *call) spans() error {
+	text := c.r.PathValue("number")
+	number, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return berth.Errorf(berth.Invalid, "number", "%.40q; want the number of a bar of /v1/gantt", text)
+	}
+	list, err := c.Spans(c.r.Context(), c.by, c.r.PathValue("name"), uint32(number))
+	if err != nil {
+		return err
+	}
+	f := form.Occupation{Spans: make([]form.Span, len(list))}
+	for i := range list {
+		f.Spans[i] = spanForm(&list[i])
+	}
+	return c.answer(http.StatusOK, &f)
+}

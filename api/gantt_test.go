@@ -1,0 +1,319 @@
+package api_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+)
+
+// written is a picture as a client reads it.
+type written struct {
+	Magic                                 [4]byte
+	Form                                  uint32
+	T0                                    int64
+	Step, Width, Height, Count, Lo, Group uint32
+	Generation, Event                     uint64
+	PEs, Zero                             uint32
+	start                                 []int32
+	length, first, pes, number            []uint32
+	class, flags                          []uint8
+	cells                                 []byte
+	free                                  []uint32
+}
+
+func readPicture(t rapid.TB, text string) written {
+	t.Helper()
+	var w written
+	in := strings.NewReader(text)
+	get := func(into any) {
+		if err := binary.Read(in, binary.LittleEndian, into); err != nil {
+			t.Fatalf("%d bytes: %v", len(text), err)
+		}
+	}
+	get(&w.Magic)
+	get(&w.Form)
+	get(&w.T0)
+	for _, field := range []*uint32{&w.Step, &w.Width, &w.Height, &w.Count, &w.Lo, &w.Group} {
+		get(field)
+	}
+	get(&w.Generation)
+	get(&w.Event)
+	get(&w.PEs)
+	get(&w.Zero)
+	if w.Form == 1 {
+		w.start = make([]int32, w.Count)
+		get(w.start)
+		for _, column := range []*[]uint32{&w.length, &w.first, &w.pes, &w.number} {
+			*column = make([]uint32, w.Count)
+			get(*column)
+		}
+		w.class, w.flags = make([]uint8, w.Count), make([]uint8, w.Count)
+		get(w.class)
+		get(w.flags)
+	} else {
+		w.cells = make([]byte, w.Width*w.Height)
+		get(w.cells)
+	}
+	for in.Len()%4 != 0 {
+		_, _ = in.ReadByte() // there is one
+	}
+	w.free = make([]uint32, w.Width)
+	get(w.free)
+	if string(w.Magic[:]) != "BGT1" || in.Len() != 0 || w.Zero != 0 {
+		t.Fatalf("magic %q, %d bytes too many", w.Magic, in.Len())
+	}
+	return w
+}
+
+const wideView = "/v1/gantt?site=cm5&from=2026-11-21T00:00:00Z&to=2026-11-23T00:00:00Z"
+
+// A picture says what is held and when, and of nobody's but one's own whose it is.
+func TestPicturesNameNobody(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"software":"secret",`+askFor[1:]), 201).ID
+	for user, mine := range map[string]uint8{"vera": 0, "bob": 0, "root": 0, "alice": 32} {
+		a := w.do(user, "GET", wideView, "")
+		if a.Code != 200 || a.Header().Get("Content-Type") != form.GanttType {
+			t.Fatal(a.Code, a.Header(), a.text)
+		}
+		for _, word := range []string{id, "alice", "secret"} {
+			if strings.Contains(a.text, word) {
+				t.Errorf("%s reads %q", user, word)
+			}
+		}
+		p := readPicture(t, a.text)
+		// 17:00 is 17 hours behind midnight; 2 days are 1,440 steps of 2 minutes.
+		if p.Form != 1 || p.T0 != 1795219200 || p.Step != 120 || p.Width != 1440 || p.Height != 100 || p.Count != 1 || p.Group != 1 || p.PEs != 100 || p.Event != 77 {
+			t.Fatalf("%s: %+v", user, p)
+		}
+		if p.start[0] != 17*3600 || p.length[0] != 7200 || p.first[0] != 0 || p.pes[0] != 64 || p.number[0] != 1 || p.class[0] != 1 || p.flags[0] != 1|mine {
+			t.Errorf("%s: %+v", user, p)
+		}
+		if p.free[17*30-1] != 100 || p.free[17*30] != 36 || p.free[19*30-1] != 36 || p.free[19*30] != 100 {
+			t.Errorf("%s: free %v", user, p.free[17*30-2:19*30+2])
+		}
+	}
+	spans := into[form.Occupation](t, w.do("bob", "GET", "/v1/sites/cm5/spans/1", ""), 200).Spans
+	if len(spans) != 1 || spans[0].NPE != 64 || spans[0].ID != "" || spans[0].User != "" {
+		t.Errorf("bob is told %+v", spans)
+	}
+	if spans := into[form.Occupation](t, w.do("alice", "GET", "/v1/sites/cm5/spans/1", ""), 200).Spans; spans[0].ID != id || spans[0].User != "alice" {
+		t.Errorf("alice is told %+v", spans)
+	}
+	rows := into[form.Rows](t, w.do("vera", "GET", "/v1/gantt/rows?site=cm5", ""), 200)
+	if want := (form.Rows{Site: "cm5", Pool: "batch", PEs: 100, Binding: "late", Rows: []form.Row{{Name: "n1", PEs: 50}, {Name: "n2", First: 50, PEs: 50}}}); fmt.Sprint(rows) != fmt.Sprint(want) {
+		t.Errorf("rows %+v", rows)
+	}
+}
+
+// Who has a picture is told that nothing changed; another user, window or generation is
+// another picture.
+func TestPicturesAreSentOnce(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	w.reserve(t, "alice")
+	first := w.do("alice", "GET", wideView, "")
+	tag := first.Header().Get("ETag")
+	if a := w.do("alice", "GET", wideView, "", "If-None-Match", tag); a.Code != 304 || a.text != "" || tag == "" {
+		t.Errorf("%d with tag %q: %q", a.Code, tag, a.text)
+	}
+	for name, a := range map[string]*answer{
+		"another user": w.do("bob", "GET", wideView, "", "If-None-Match", tag), "other PEs": w.do("alice", "GET", wideView+"&lo=1", "", "If-None-Match", tag),
+		"fewer bars": w.do("alice", "GET", wideView+"&most=0", "", "If-None-Match", tag), "another tag": w.do("alice", "GET", wideView, "", "If-None-Match", `"x"`),
+	} {
+		if a.Code != 200 {
+			t.Errorf("%s: %d", name, a.Code)
+		}
+	}
+	w.reserve(t, "bob")
+	if a := w.do("alice", "GET", wideView, "", "If-None-Match", tag); a.Code != 200 || readPicture(t, a.text).Count != 2 {
+		t.Error(a.Code)
+	}
+	if a := w.do("alice", "GET", "/v1/gantt?site=cm5", ""); a.Code != 200 || a.Header().Get("ETag") != "" || a.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("a window that moves with the time: %d %v", a.Code, a.Header())
+	}
+}
+
+func TestPicturesOfBadWindows(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	for query, field := range map[string]string{
+		"": "site: not given", "site=": "site: not given", "site=cm5&pool=": "", "site=cm5&from=2026-11-21": "from: ", "site=cm5&to=soon": "to: ", "site=cm5&lo=-1": "lo: ",
+		"site=cm5&hi=0": "hi: ", "site=cm5&lo=7&hi=7": "hi: 7 is not behind lo", "site=cm5&most=50001": "most: ", "site=cm5&most=1e3": "most: ",
+		"site=cm5&from=2026-11-21T00:00:00Z&to=2026-11-21T00:00:00Z": "to: not after from", "site=cm5&from=2026-11-21T00:00:00Z&to=2037-11-21T00:00:00Z": "to: more than ten years",
+		"site=cm5&lo=100": "lo: 100; the pool has 100 PEs", "site=cm5&zoom=2": "zoom: ", "site=cm5&site=cm5": "site: given twice",
+	} {
+		if field != "" {
+			wantProblem(t, w.do("vera", "GET", "/v1/gantt?"+query, ""), 422, field)
+		}
+	}
+	wantProblem(t, w.do("vera", "GET", "/v1/gantt?site=cm6", ""), 404, "cm6")
+	wantProblem(t, w.do("vera", "GET", "/v1/gantt?site=cm5&pool=", ""), 404, "pool")
+	wantProblem(t, w.do("vera", "GET", "/v1/gantt/rows?site=cm5&pool=x", ""), 404, "pool")
+	wantProblem(t, w.do("vera", "GET", "/v1/sites/cm5/spans/9", ""), 404, "9")
+	wantProblem(t, w.do("vera", "GET", "/v1/sites/cm5/spans/-1", ""), 422, "number: ")
+	wantProblem(t, w.do("vera", "GET", "/v1/sites/cm5/spans/99999999999", ""), 422, "number: ")
+}
+
+// Cells and the strip are what counting PE by PE and second by second gives.
+func TestCellsAreCounted(t *testing.T) {
+	w := newWorld(t, api.Options{Limits: unlimited})
+	rapid.Check(t, func(t *rapid.T) {
+		const size = 7
+		from := berth.Time(rapid.IntRange(0, 119).Draw(t, "from")) + 1_795_219_200
+		p := &service.Picture{PEs: size, Generation: 5}
+		for range rapid.IntRange(0, 6).Draw(t, "bars") {
+			start := from + berth.Time(rapid.IntRange(-200, 400).Draw(t, "start"))
+			first := rapid.IntRange(0, size-1).Draw(t, "first")
+			p.Bars = append(p.Bars, service.Bar{
+				Start: start, End: start + berth.Time(rapid.IntRange(1, 300).Draw(t, "length")), First: berth.PE(first),
+				PEs: berth.Count(rapid.IntRange(1, size-first).Draw(t, "PEs")), Class: service.Class(rapid.IntRange(1, 4).Draw(t, "class")),
+			})
+		}
+		lo := rapid.IntRange(0, size-1).Draw(t, "lo")
+		w.fake.picture = p
+		a := w.do("vera", "GET", fmt.Sprintf("/v1/gantt?site=cm5&from=%s&to=%s&most=0&lo=%d", form.TimeOf(from), form.TimeOf(from+300), lo), "")
+		got := readPicture(t, a.text)
+		if any := slices.ContainsFunc(p.Bars, func(b service.Bar) bool { return int(b.First)+int(b.PEs) > lo }); any != (got.Form == 2) {
+			t.Fatalf("form %d of %+v", got.Form, p.Bars)
+		}
+		for x := range int(got.Width) {
+			least := size
+			counts := make([][5]int64, got.Height)
+			for s := range int(got.Step) {
+				at, free := berth.Time(got.T0)+berth.Time(x*int(got.Step)+s), 0
+				for pe := range berth.PE(size) {
+					held := false
+					for _, b := range p.Bars {
+						if b.First <= pe && pe < b.First+berth.PE(b.PEs) && b.Start <= at && at < b.End {
+							held = true
+							if int(pe) >= lo {
+								counts[int(pe)-lo][b.Class]++
+							}
+						}
+					}
+					if !held {
+						free++
+					}
+				}
+				least = min(least, free)
+			}
+			if int(got.free[x]) != least {
+				t.Fatalf("bucket %d: %d free, want %d", x, got.free[x], least)
+			}
+			for y := range counts {
+				if got.Form == 2 {
+					if cell, want := got.cells[y*int(got.Width)+x], plainCell(counts[y], int64(got.Step)); cell != want {
+						t.Fatalf("cell %d, %d is %#x, want %#x", x, y, cell, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func plainCell(seconds [5]int64, whole int64) byte {
+	class, all := 0, int64(0)
+	for c := 4; c > 0; c-- {
+		all += seconds[c]
+		if seconds[c] > 0 && (class == 0 || seconds[c] > seconds[class]) {
+			class = c
+		}
+	}
+	if seconds[3] > 0 {
+		class = 3
+	}
+	for fifteenths := int64(0); ; fifteenths++ {
+		if fifteenths*whole >= 15*min(all, whole) {
+			return byte(class)<<4 | byte(fifteenths)
+		}
+	}
+}
+
+// Of many years and PEs there are no more cells than a screen has pixels, and what has no
+// end still fits the form.
+func TestLargePictures(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	w.fake.picture = &service.Picture{
+		PEs: 5000, Bars: []service.Bar{{Start: 0, End: berth.Forever, First: 4000, PEs: 1000, Class: service.ClassOutage, Number: 1<<31 | 1, Flags: service.OpenEnd}},
+		Unplaced: []service.Bar{{Start: 1_795_219_200, End: 1_795_222_800, PEs: 2, Number: 4, Class: service.ClassPromise}},
+	}
+	const years = "/v1/gantt?site=cm5&from=2026-01-01T00:00:00Z&to=2035-01-01T00:00:00Z"
+	p := readPicture(t, w.do("vera", "GET", years+"&most=0", "").text)
+	if p.Form != 2 || p.Width > 2048 || p.Width <= 1024 || p.Height != 625 || p.Group != 8 || int64(p.Step)%60 != 0 {
+		t.Errorf("width %d, height %d, group %d, step %d", p.Width, p.Height, p.Group, p.Step)
+	}
+	if c := p.cells[624*p.Width]; c != 0x4f {
+		t.Errorf("the last cell is %#x, want an outage", c)
+	}
+	p = readPicture(t, w.do("vera", "GET", years, "").text)
+	if p.Form != 1 || p.Count != 2 || p.flags[0] != 6 || int64(p.start[0])+int64(p.length[0]) != int64(p.Width)*int64(p.Step)+1<<30 || p.start[0] != -1<<30 || p.first[1] != 5000 || p.pes[1] != 2 {
+		t.Errorf("%+v", p)
+	}
+	day := readPicture(t, w.do("vera", "GET", wideView, "").text)
+	if day.free[0] != 3998 || day.free[31] != 4000 {
+		t.Errorf("free %d, then %d", day.free[0], day.free[31])
+	}
+}
+
+// Large answers are packed for who takes that.
+func TestLargeAnswersArePacked(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	plain := w.do("vera", "GET", wideView, "")
+	for coding, want := range map[string]bool{"gzip": true, "br, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0": false, "br": false, "": false} {
+		a := w.do("vera", "GET", wideView, "", "Accept-Encoding", coding)
+		if packed := a.Header().Get("Content-Encoding") == "gzip"; packed != want {
+			t.Errorf("%q: packed is %t", coding, packed)
+		}
+		if !strings.Contains(a.Header().Get("Vary"), "Accept-Encoding") {
+			t.Errorf("%q: Vary is %q", coding, a.Header().Get("Vary"))
+		}
+		if !want {
+			continue
+		}
+		in, err := gzip.NewReader(strings.NewReader(a.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if _, err := io.Copy(&text, in); err != nil || text.String() != plain.text || len(a.text) >= len(plain.text) {
+			t.Errorf("%q: %d bytes, packed %d, plain %d: %v", coding, text.Len(), len(a.text), len(plain.text), err)
+		}
+	}
+	if a := w.do("vera", "GET", "/v1/me", "", "Accept-Encoding", "gzip"); a.Header().Get("Content-Encoding") != "" {
+		t.Error("a small answer is packed")
+	}
+}
+
+// Everybody who wants to know is told which pools change, without ids, and nobody else.
+func TestPoolsThatChangeAreTold(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	w.fake.occupied = []service.Occupied{{Site: "cm5", Pool: "batch", From: start, To: berth.Forever, Generation: 9}}
+	server := w.serve(t)
+	l := w.listen(t, server.URL, "vera", "/v1/events?occupied=true")
+	if text, ok := l.next(); !ok || !strings.HasPrefix(text, ": events") {
+		t.Fatal(text, ok)
+	}
+	if text, ok := l.next(); !ok || text != "event: occupied\ndata: {\"site\":\"cm5\",\"pool\":\"batch\",\"from\":\"2026-11-21T12:00:00Z\",\"generation\":9}" {
+		t.Errorf("%q %t", text, ok)
+	}
+	quiet := w.listen(t, server.URL, "alice", "/v1/events")
+	if text, ok := quiet.next(); !ok || !strings.HasPrefix(text, ": events") {
+		t.Fatal(text, ok)
+	}
+	w.reserve(t, "alice")
+	if text, ok := quiet.next(); !ok || !strings.HasPrefix(text, "id: 1\nevent: accepted") {
+		t.Errorf("%q: who did not ask is told of pools", text)
+	}
+	wantProblem(t, w.do("vera", "GET", "/v1/events?occupied=yes", ""), 422, "occupied: ")
+}

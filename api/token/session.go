@@ -1,0 +1,113 @@
+package token
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// How long a session lasts: a working day that nobody uses it, and a week at most.
+const (
+	sessionIdle berth.Duration = 12 * 3600
+	sessionMost berth.Duration = 7 * 86_400
+	// usedEvery is how far the kept time of the last use may lag behind: after a restart a
+	// session counts as unused for at most this much longer than it was.
+	usedEvery berth.Duration = 3600
+	// maxSessions is how many sessions a token has at once; the oldest goes.
+	maxSessions = 64
+)
+
+// kept is an entry as it stands in the file.
+type kept struct {
+	Entry
+	Used berth.Time `json:"used,omitempty"` // of a session: about its last use
+}
+
+// IsSession reports whether the entry is a browser's session.
+func (e *Entry) IsSession() bool { return e.Parent != "" }
+
+// OpenSession makes a session of a token, with all that the token is good for, and returns
+// the secret of its cookie. It ends with the token, and when CheckSession says. The error
+// is NotFound if there is no such token.
+func (s *Store) OpenSession(parent string, now berth.Time) (secret string, e Entry, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries := s.List()
+	at := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == parent && !e.IsSession() })
+	if at < 0 || entries[at].ExpiredAt(now) {
+		return "", e, berth.Errorf(berth.NotFound, "token", "no token %q that is good now", parent)
+	}
+	of := entries[at]
+	if secret, e, err = s.mint(of.User, of.Role, "session of token "+of.ID, now); err != nil {
+		return "", e, err
+	}
+	e.Parent, e.Sites, e.Expires = of.ID, of.Sites, now.Add(sessionMost)
+	if of.Expires != 0 {
+		e.Expires = min(e.Expires, of.Expires)
+	}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.IsSession() && s.sessionOver(&e, now) })
+	siblings := 0
+	for i := len(entries) - 1; i >= 0; i-- { // the latest first
+		if entries[i].Parent == of.ID {
+			if siblings++; siblings >= maxSessions {
+				entries = slices.Delete(entries, i, i+1)
+			}
+		}
+	}
+	s.used.Store(e.SHA256, now)
+	return secret, e, s.save(append(entries, e))
+}
+
+// CheckSession returns the session that a secret is of and notes its use, or false if
+// there is none: it was ended, nobody used it for half a day, or it was opened a week
+// ago. outdated is closed once that may be otherwise. The error says that the use cannot
+// be kept; the session is good all the same.
+func (s *Store) CheckSession(secret string, now berth.Time) (e Entry, outdated <-chan struct{}, known bool, err error) {
+	all := s.known.Load()
+	e, known = all.of[sha256.Sum256([]byte(secret))]
+	if !known || !e.IsSession() || s.sessionOver(&e, now) {
+		return Entry{}, all.outdated, false, nil
+	}
+	if now.Sub(s.usedAt(&e)) >= usedEvery {
+		s.used.Store(e.SHA256, now)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		err = s.save(s.List())
+	}
+	return e, all.outdated, true, err
+}
+
+// EndSession makes a session worthless. One that is over is no error.
+func (s *Store) EndSession(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries := s.List()
+	return s.save(slices.DeleteFunc(entries, func(e Entry) bool { return e.ID == id && e.IsSession() }))
+}
+
+// Lasting returns the oldest token of an operator that does not expire. There always is
+// one.
+func (s *Store) Lasting() (Entry, bool) {
+	for _, e := range s.List() {
+		if e.lasting() && !e.IsSession() {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+func (s *Store) sessionOver(e *Entry, now berth.Time) bool {
+	return e.ExpiredAt(now) || now.Sub(s.usedAt(e)) >= sessionIdle
+}
+
+// usedAt returns when a session was used last, as far as it is known; 0 of a token.
+func (s *Store) usedAt(e *Entry) berth.Time {
+	if !e.IsSession() {
+		return 0
+	}
+	if at, known := s.used.Load(e.SHA256); known {
+		return at.(berth.Time)
+	}
+	return e.Created
+}

@@ -1,0 +1,105 @@
+package service
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// layOut assigns PEs to promises under late binding that have not started, by the rule
+// by which the engine binds them at their start: in the order of start, sequence and part,
+// the lowest idle PEs. What comes meanwhile may bind them otherwise, so their bars are
+// provisional. A promise for which not enough PEs are idle gets the others unplaced: PEs
+// that are out of use now may be back by its start. Cost: O((n + o) log n + n r) for n
+// promises, o outages and r runs of idle PEs.
+func (d *drawing) layOut(pool *berth.Pool, late []unbound) {
+	if len(late) == 0 {
+		return
+	}
+	slices.SortFunc(late, func(a, b unbound) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.part, b.part))
+	})
+	l := layout{idle: berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})}
+	for i := range d.bars {
+		switch b := &d.bars[i].Bar; {
+		case b.Class == ClassOutage:
+			l.outages = append(l.outages, b)
+		case b.Flags&IsOver == 0:
+			l.take(berth.NewPESet(berth.Run{Lo: b.First, Hi: b.First + berth.PE(b.PEs)}), b.End)
+		}
+	}
+	for i := range late {
+		u := &late[i]
+		u.Flags |= Provisional
+		l.advance(u.Start)
+		pes := l.idle.Minus(l.down)
+		pes = pes.Lowest(min(u.PEs, pes.Count()))
+		l.take(pes, u.End)
+		if short := u.PEs - pes.Count(); short > 0 {
+			b := u.bar
+			b.PEs = short
+			d.unplaced = append(d.unplaced, b)
+		}
+		d.bars = appendRuns(d.bars, u.bar, pes)
+	}
+}
+
+// layout is which PEs are idle as time passes.
+type layout struct {
+	idle    berth.PESet // held by no promise
+	ends    holdings
+	outages []*Bar
+	down    berth.PESet
+	changes berth.Time // when another outage begins or ends next
+}
+
+// take has PEs held until a time.
+func (l *layout) take(pes berth.PESet, until berth.Time) {
+	if !pes.Empty() {
+		l.idle = l.idle.Minus(pes)
+		heap.Push(&l.ends, holding{until, pes})
+	}
+}
+
+// advance lets time pass.
+func (l *layout) advance(now berth.Time) {
+	for len(l.ends) > 0 && l.ends[0].until <= now {
+		l.idle = l.idle.Or(heap.Pop(&l.ends).(holding).pes)
+	}
+	if now < l.changes {
+		return
+	}
+	var runs []berth.Run
+	l.changes = berth.Forever
+	for _, b := range l.outages {
+		switch {
+		case b.Start > now:
+			l.changes = min(l.changes, b.Start)
+		case b.End > now:
+			runs = append(runs, berth.Run{Lo: b.First, Hi: b.First + berth.PE(b.PEs)})
+			l.changes = min(l.changes, b.End)
+		}
+	}
+	l.down = berth.NewPESet(runs...)
+}
+
+// holding is PEs that are held until a time.
+type holding struct {
+	until berth.Time
+	pes   berth.PESet
+}
+
+// holdings is a heap of holdings by their ends.
+type holdings []holding
+
+func (e holdings) Len() int           { return len(e) }
+func (e holdings) Less(i, j int) bool { return e[i].until < e[j].until }
+func (e holdings) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *holdings) Push(x any)        { *e = append(*e, x.(holding)) }
+func (e *holdings) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}

@@ -1,0 +1,187 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+)
+
+// picture returns the bars of the harbour's pool as text, with times since begin.
+func (w *harbour) picture(by service.Principal, from, to berth.Time) (service.Picture, []string) {
+	w.t.Helper()
+	p, err := w.host.Gantt(w.t.Context(), by, w.pool(), from, to)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var list []string
+	for _, b := range p.Bars {
+		list = append(list, fmt.Sprintf("%d+%d %d-%d c%d f%d", b.First, b.PEs, b.Start, min(b.End, 1<<40), b.Class, b.Flags))
+	}
+	return p, list
+}
+
+func (w *harbour) pool() berth.ResourceID {
+	w.t.Helper()
+	views, err := w.host.Sites(w.t.Context(), root.By)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return berth.PoolID("harbour", views[0].Pools[0].Name)
+}
+
+// Each bar of a picture is a run of PEs of a span, and together they hold what the spans
+// hold; a bar says whether it is one's own and names nobody.
+func TestPictureHoldsWhatTheSpansHold(t *testing.T) {
+	for _, unit := range []site.Unit{site.UnitNode, site.UnitCore} {
+		inHarbour(t, unit, func(t *testing.T, w *harbour) {
+			begin := w.now()
+			w.reserve("a", 1, 10, 1000)
+			w.reserve("b", 2, 10, 2000)
+			w.reserve("later", 2, 3000, 500)
+			w.pass(30)
+			w.site.Fail("n4", "fire")
+			w.pass(30)
+			if _, err := w.host.Release(t.Context(), ann, "a"); err != nil {
+				t.Fatal(err)
+			}
+			for _, window := range [][2]berth.Time{{begin, begin + 5000}, {begin + 2500, begin + 4000}, {begin - 100, begin + 20}} {
+				spans, err := w.host.Occupation(t.Context(), ann.By, "harbour", window[0], window[1], service.Mark{Start: -1}, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, list := w.picture(ann.By, window[0], window[1])
+				held, drawn := map[berth.Interval]berth.Count{}, map[berth.Interval]berth.Count{}
+				for _, s := range spans {
+					held[s.Interval()] += s.NPE
+				}
+				for _, b := range append(slices.Clone(p.Bars), p.Unplaced...) {
+					drawn[berth.Interval{Start: b.Start, End: b.End}] += b.PEs
+					if b.Class != service.ClassOutage && b.Flags&service.IsMine == 0 {
+						t.Errorf("%+v is not ann's", b)
+					}
+				}
+				if len(spans) == 0 || fmt.Sprint(held) != fmt.Sprint(drawn) {
+					t.Errorf("%v: the picture is %v, of PEs by time %v; want %v", window, list, drawn, held)
+				}
+				if !slices.IsSortedFunc(p.Bars, func(a, b service.Bar) int { return int(a.First - b.First) }) {
+					t.Errorf("not by PE: %v", list)
+				}
+			}
+			of := func(by service.Principal) string {
+				p, _ := w.picture(by, begin, begin+5000)
+				mine := 0
+				for _, b := range p.Bars {
+					if b.Flags&service.IsMine != 0 {
+						mine++
+					}
+				}
+				return fmt.Sprint(mine > 0, len(p.Bars))
+			}
+			p, _ := w.picture(ann.By, begin, begin+5000)
+			if of(ann.By) != fmt.Sprint(true, len(p.Bars)) || of(bob.By) != fmt.Sprint(false, len(p.Bars)) || of(root.By) != fmt.Sprint(false, len(p.Bars)) {
+				t.Errorf("ann %s, bob %s, root %s of %d bars", of(ann.By), of(bob.By), of(root.By), len(p.Bars))
+			}
+		})
+	}
+}
+
+// What a number stands for everybody who sees the site may ask; whose it is the owner and
+// operators alone are told.
+func TestSpansOfANumber(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		begin := w.now()
+		w.reserve("a", 1, 10, 1000)
+		w.site.Fail("n4", "fire")
+		w.pass(30)
+		p, list := w.picture(ann.By, begin, begin+5000)
+		if len(p.Bars) != 2 {
+			t.Fatal(list)
+		}
+		for _, b := range p.Bars {
+			for _, by := range []service.Principal{ann.By, bob.By, root.By} {
+				spans, err := w.host.Spans(t.Context(), by, "harbour", b.Number)
+				if err != nil || len(spans) != 1 || spans[0].Start != b.Start || spans[0].NPE != b.PEs {
+					t.Fatalf("%+v %v of %+v", spans, err, b)
+				}
+				if known := b.Class != service.ClassOutage && by.User != bob.By.User; (spans[0].ID == "a") != known || (spans[0].User == "ann") != known {
+					t.Errorf("%s is told %+v", by.User, spans[0])
+				}
+			}
+		}
+		if _, err := w.host.Spans(t.Context(), ann.By, "harbour", 99); err == nil {
+			t.Error("no error about a number of nothing")
+		}
+		none := service.Principal{User: "x", Role: service.Operator, Sites: service.NewSiteSet([]string{"elsewhere"})}
+		_, spans := w.host.Spans(t.Context(), none, "harbour", 1)
+		_, picture := w.host.Gantt(t.Context(), none, w.pool(), 0, 1)
+		_, rows := w.host.Rows(t.Context(), none, w.pool())
+		_, generation := w.host.GanttGeneration(none, w.pool())
+		for i, err := range []error{spans, picture, rows, generation} {
+			if err == nil || err.Error() != `site: no site "harbour"` {
+				t.Errorf("%d: who does not see the site is told %v", i, err)
+			}
+		}
+		if _, err := w.host.Gantt(t.Context(), ann.By, berth.PoolID("harbour", "nowhere"), 0, 1); err == nil {
+			t.Error("no error about an unknown pool")
+		}
+	})
+}
+
+// Everybody who sees a site is told soon that its pool changed, however often it did, and
+// without names; the picture has another generation then.
+func TestOccupiedIsToldToEverybody(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		vera := service.Principal{User: "vera", Role: service.Viewer}
+		stranger := service.Principal{User: "x", Role: service.Operator, Sites: service.NewSiteSet([]string{"elsewhere"})}
+		before, err := w.host.GanttGeneration(vera, w.pool())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told, strange []service.Occupied
+		for by, list := range map[service.Principal]*[]service.Occupied{vera: &told, stranger: &strange} {
+			events := w.host.Occupied(t.Context(), by)
+			go func() {
+				for o, err := range events {
+					if err != nil {
+						return
+					}
+					*list = append(*list, o)
+				}
+			}()
+		}
+		begin := w.now()
+		w.reserve("a", 1, 1000, 100)
+		w.reserve("b", 1, 2000, 300)
+		w.reserve("c", 1, 500, 100)
+		w.pass(1)
+		synctest.Wait()
+		if len(told) != 1 || told[0].Site != "harbour" || told[0].Pool != w.pool().Name || told[0].From != begin+500 || told[0].To < begin+2300 || told[0].Generation <= before {
+			t.Fatalf("told of %+v behind generation %d", told, before)
+		}
+		if p, _ := w.picture(vera, begin, begin+5000); p.Generation != told[0].Generation {
+			t.Errorf("generation %d, told of %d", p.Generation, told[0].Generation)
+		}
+		if _, err := w.host.Release(t.Context(), ann, "b"); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(1)
+		synctest.Wait()
+		if len(told) != 2 || told[1].From > begin+2000 || told[1].To < begin+2300 {
+			t.Errorf("told of %+v when b was given back", told[1:])
+		}
+		w.site.Fail("n4", "fire")
+		w.pass(30)
+		synctest.Wait()
+		if len(told) != 3 || told[2].To != berth.Forever {
+			t.Errorf("told of %+v when a node failed", told[2:])
+		}
+		if len(strange) != 0 {
+			t.Errorf("who does not see the site is told %+v", strange)
+		}
+	})
+}
