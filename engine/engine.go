@@ -129,16 +129,17 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 
 // settle offers the PEs of preempted jobs to all that waits: a promise may take fewer
 // PEs than the jobs held. What jobs give up later is only for promises that lack PEs: jobs
-// start where they will have to yield. A repair may make more jobs yield.
+// start where they will have to yield. A repair may make more jobs yield, and goes on until
+// nothing moves.
 func (e *Engine) settle() {
-	for e.yielded || e.shortened {
-		yielded := e.yielded
-		e.yielded, e.shortened = false, false
-		e.repair(nil)
-		if yielded {
-			e.retry()
-		}
+	if !e.yielded && !e.shortened {
+		return
 	}
+	e.repair(nil)
+	if e.yielded {
+		e.retry()
+	}
+	e.yielded, e.shortened = false, false
 }
 
 // askSites emits the effects of what has changed. It does so before time moves on, so
