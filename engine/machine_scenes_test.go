@@ -248,7 +248,7 @@ func obstacleGoes(s *stage) {
 		until = start + berth.Time(s.between(1, int(latest-start)))
 		in := s.plain(s.cast.pool, size, p.lastEnd(), max(1, latest.Sub(p.lastEnd())+1))
 		if s.chance(45) {
-			in.Hold = hold + berth.Duration(s.config.Period)
+			in.Hold = hold + s.config.Period
 		}
 		other = s.ask(in)
 	}

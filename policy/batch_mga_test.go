@@ -88,19 +88,17 @@ func TestMGAComesNearTheBestOfAllWays(t *testing.T) {
 
 // bestOfAllWays tries every way to assign all jobs.
 func bestOfAllWays(r *policy.Round) (best *big.Rat) {
-	way := make([]policy.Assignment, len(r.Jobs))
-	for job := range way {
-		way[job].Job = job
+	way, ways := make([]policy.Assignment, len(r.Jobs)), 1
+	for range way {
+		ways *= len(r.Pools)
 	}
-	for at := 0; at < len(way); {
+	for code := range ways {
+		for job := range way {
+			way[job] = policy.Assignment{Job: job, Pool: code % len(r.Pools)}
+			code /= len(r.Pools)
+		}
 		if m := mostLoaded(r, way); best == nil || m.Cmp(best) < 0 {
 			best = m
-		}
-		for at = 0; at < len(way); at++ {
-			if way[at].Pool++; way[at].Pool < len(r.Pools) {
-				break
-			}
-			way[at].Pool = 0
 		}
 	}
 	return best
