@@ -140,7 +140,7 @@ func (h *Host) idUnder(a asked, other string) string {
 func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	switch {
 	case !ask.By.Can(User):
-		return berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
+		return berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
 	case r.User == "":
 		r.User = ask.By.User
 	case !ask.By.Owns(r.User):
@@ -189,7 +189,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 	}
 	a.id = r.ID
 	if k := h.core.card(r.ID); k != nil {
-		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken", r.ID), w.answer)
+		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken; give another one, or none", r.ID), w.answer)
 	}
 	h.undecided[r.ID] = append(h.undecided[r.ID], w)
 	err := h.step(engine.Submit(r), a, func(_ []Notice, err error) (outcome, bool) {
