@@ -51,7 +51,7 @@ func (a *Ask) key() Key {
 
 // asked returns what goes on record of what is asked.
 func (a *Ask) asked() asked {
-	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request}, key: a.key()}
+	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request}, asker: a.By, key: a.key()}
 }
 
 // Submit decides about a request, or answers again what was decided under the
@@ -82,6 +82,7 @@ func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (Answer, e
 
 // soFarOf is soFar of the loop.
 func (h *Host) soFarOf(a asked, id string, answer func(Answer, error)) {
+	answer = a.asker.visible(answer)
 	known, err := h.known(&a)
 	switch {
 	case err != nil:
@@ -231,7 +232,8 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 		return true, err
 	case was == nil:
 		return false, nil
-	case len(was.answer) > 0:
+	}
+	if w.answer = a.asker.visible(w.answer); len(was.answer) > 0 {
 		h.repeat(was, w.answer)
 		return true, nil
 	}
