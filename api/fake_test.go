@@ -43,8 +43,8 @@ type fake struct {
 	panics   bool
 	// streamPanics has Listen panic while it is read.
 	streamPanics bool
-	refused  func(*berth.Request) bool
-	refusal  *berth.Refusal // of everything, if not nil
+	refused      func(*berth.Request) bool
+	refusal      *berth.Refusal // of everything, if not nil
 }
 
 type keyed struct {

@@ -199,8 +199,8 @@ func (m *mixedScale) settle(instances int) error {
 	}
 	each := m.starts * m.taggings
 	if instances < 0 || instances%each != 0 || instances/each > mixedWorkflows {
-		return berth.Errorf(berth.Invalid, "instances", "%d; with %d starts and %d taggings at each want a multiple of %d, at most %d",
-			instances, m.starts, m.taggings, each, each*mixedWorkflows)
+		return berth.Errorf(berth.Invalid, "instances", "%d is not a multiple of %d up to %d (%d starts and %d taggings of each workflow); give %d, for example",
+			instances, each, each*mixedWorkflows, m.starts, m.taggings, each)
 	}
 	m.workflows = instances / each
 	return nil

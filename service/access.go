@@ -94,6 +94,22 @@ func (p Principal) sees(r *berth.Request, allotments []berth.Allotment, refusal 
 	return !slices.ContainsFunc(allotments, func(a berth.Allotment) bool { return !p.Sites.Has(a.Resource.Site) })
 }
 
+// visible passes an answer on that was given, or asked for, under a key: of what the
+// principal may not see by now, because their role or its sites have changed since, it
+// says that there is none, and leaves offers out.
+func (p Principal) visible(answer func(Answer, error)) func(Answer, error) {
+	return func(a Answer, err error) {
+		if r := &a.Reservation; err == nil && p.User != "" {
+			if !p.sees(&r.Request, r.Allotments, r.Refusal) {
+				answer(Answer{}, noReservation(r.ID))
+				return
+			}
+			a.Offers = slices.DeleteFunc(slices.Clone(a.Offers), func(o Offer) bool { return !p.sees(&o.Request, o.Allotments, nil) })
+		}
+		answer(a, err)
+	}
+}
+
 // seenBy is Principal.sees of a card.
 func (k *card) seenBy(p Principal) bool {
 	var allotments []berth.Allotment

@@ -100,3 +100,52 @@ func TestSitesThatAreNotOpenAreNotThere(t *testing.T) {
 		t.Error(sites, err)
 	}
 }
+
+// What was answered under a key is answered again to the same user only as far as they may
+// see it by now.
+func TestAKeyTellsNothingOfSitesThatAreClosedSince(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	pool := []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Late}}
+	config := engine.Config{Explain: true, Sites: []berth.Site{{Name: "east", Pools: pool}, {Name: "west", Pools: pool}}}
+	h := start(t, t.TempDir(), config, c)
+	narrow := service.NewSiteSet([]string{"west"})
+	under := func(key string, sites service.SiteSet) service.Ask {
+		ask := ann
+		ask.Key, ask.By.Sites = key, sites
+		return ask
+	}
+	first := submit(t, h, under("promised", ""), berth.Rigid("promised", 0, 2000, 9000, 8, 7000))
+	if at := first.Reservation.Allotments[0].Resource.Site; at != "east" {
+		t.Fatal("it is at", at)
+	}
+	again, err := h.Submit(t.Context(), under("promised", ""), berth.Rigid("promised", 0, 2000, 9000, 8, 7000))
+	if err != nil || again.Reservation.ID != "promised" || len(again.Reservation.Allotments) == 0 {
+		t.Errorf("the same token gets %+v, %v", again, err)
+	}
+	again, err = h.Submit(t.Context(), under("promised", narrow), berth.Rigid("promised", 0, 2000, 9000, 8, 7000))
+	if wantCode(t, err, berth.NotFound); again.Reservation.ID != "" {
+		t.Errorf("a token of west alone gets %+v", again)
+	}
+	all, err := h.Recall(t.Context(), under("promised", narrow), 1)
+	if wantCode(t, err, berth.NotFound); len(all) > 0 {
+		t.Errorf("it recalls %+v", all)
+	}
+
+	submit(t, h, ann, berth.Rigid("west", 0, 2000, 9000, 8, 7000))
+	later := submit(t, h, under("later", ""), berth.Rigid("later", 0, 2000, 8000, 4, 1000))
+	sites := func(offers []service.Offer) map[string]int {
+		at := map[string]int{}
+		for i := range offers {
+			at[offers[i].Allotments[0].Resource.Site]++
+		}
+		return at
+	}
+	if later.Reservation.State != service.Refused || sites(later.Offers)["west"] == 0 {
+		t.Fatalf("%+v with offers %v, want it refused with an offer at west", later.Reservation, sites(later.Offers))
+	}
+	again, err = h.Submit(t.Context(), under("later", service.NewSiteSet([]string{"east"})), berth.Rigid("later", 0, 2000, 8000, 4, 1000))
+	if at := sites(again.Offers); err != nil || at["east"] == 0 || at["west"] > 0 {
+		t.Errorf("a token of east alone is offered %v, %v", at, err)
+	}
+}

@@ -51,7 +51,7 @@ func (a *Ask) key() Key {
 
 // asked returns what goes on record of what is asked.
 func (a *Ask) asked() asked {
-	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request}, key: a.key()}
+	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request}, asker: a.By, key: a.key()}
 }
 
 // Submit decides about a request, or answers again what was decided under the
@@ -82,6 +82,7 @@ func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (Answer, e
 
 // soFarOf is soFar of the loop.
 func (h *Host) soFarOf(a asked, id string, answer func(Answer, error)) {
+	answer = a.asker.visible(answer)
 	known, err := h.known(&a)
 	switch {
 	case err != nil:
@@ -140,7 +141,7 @@ func (h *Host) idUnder(a asked, other string) string {
 func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	switch {
 	case !ask.By.Can(User):
-		return berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
+		return berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
 	case r.User == "":
 		r.User = ask.By.User
 	case !ask.By.Owns(r.User):
@@ -189,7 +190,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 	}
 	a.id = r.ID
 	if k := h.core.card(r.ID); k != nil {
-		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken", r.ID), w.answer)
+		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken; give another one, or none", r.ID), w.answer)
 	}
 	h.undecided[r.ID] = append(h.undecided[r.ID], w)
 	err := h.step(engine.Submit(r), a, func(_ []Notice, err error) (outcome, bool) {
@@ -231,7 +232,8 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 		return true, err
 	case was == nil:
 		return false, nil
-	case len(was.answer) > 0:
+	}
+	if w.answer = a.asker.visible(w.answer); len(was.answer) > 0 {
 		h.repeat(was, w.answer)
 		return true, nil
 	}

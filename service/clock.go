@@ -219,7 +219,7 @@ func (w *timekeeper) skew() time.Duration {
 // end now. The error is of code Denied unless an operator says so.
 func (h *Host) AcceptClock(_ context.Context, ask Ask) error {
 	if !ask.By.Can(Operator) {
-		return berth.Errorf(berth.Denied, "role", "only an operator says that the clock is right")
+		return berth.Errorf(berth.Denied, "role", "only an operator says that the clock is right; ask with an operator's token")
 	}
 	if !ask.By.Sites.All() {
 		return berth.Errorf(berth.Denied, "sites", "only an operator of all sites says that the clock is right")

@@ -148,7 +148,7 @@ func (u upTo) Read(ctx context.Context, from uint64) iter.Seq2[journal.Record, e
 // answered. The error is of code Denied unless an operator asks for it.
 func (h *Host) Compact(ctx context.Context, ask Ask, keep berth.Duration) (Compacted, error) {
 	if !ask.By.Can(Operator) {
-		return Compacted{}, berth.Errorf(berth.Denied, "role", "only an operator drops history")
+		return Compacted{}, berth.Errorf(berth.Denied, "role", "only an operator drops history; ask with an operator's token")
 	}
 	return call(ctx, h, ask.By.User, func(answer func(Compacted, error)) {
 		var c Compacted

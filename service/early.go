@@ -63,10 +63,10 @@ func (h *Host) prepare(ask *Ask, id string) (*unmade, error) {
 	for i := range r.Allotments {
 		k := h.sites[r.Allotments[i].Resource.Site]
 		if k == nil {
-			return nil, berth.Errorf(berth.Conflict, "site", "%q has no adapter, so nothing can be handed in there", r.Allotments[i].Resource.Site)
+			return nil, berth.Errorf(berth.Conflict, "site", "%q has no adapter, so no task can be handed in there; use the site's own commands", r.Allotments[i].Resource.Site)
 		}
 		if _, books := k.manager.Adapter.(site.Booker); !books {
-			return nil, berth.Errorf(berth.Conflict, "site", "%q makes no reservations", k.name)
+			return nil, berth.Errorf(berth.Conflict, "site", "%q makes no reservations; ask at a site of kind slurm or local", k.name)
 		}
 		round := k.nextRound()
 		if at := k.at(id, r.Generation); !at.Made {

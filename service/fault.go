@@ -183,7 +183,7 @@ func (g guarded) Append(ctx context.Context, records ...journal.Record) error {
 }
 
 // errFaulty is the answer to those whom a fault leaves without one.
-var errFaulty = berth.Errorf(berth.Unavailable, "service", "it stopped at a fault")
+var errFaulty = berth.Errorf(berth.Unavailable, "service", "it stopped at a fault of the program; its log says more, so have an operator start it again, and ask again")
 
 // boundary is deferred by each goroutine whose fault stops the service.
 func (h *Host) boundary(doing string) {

@@ -1,17 +1,16 @@
 package service_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/heardlog"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
@@ -30,18 +29,6 @@ func (f *fullDisk) Append(ctx context.Context, records ...journal.Record) error 
 	return f.Store.Append(ctx, records...)
 }
 
-// heardLog gathers what is logged.
-type heardLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (h *heardLog) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.Write(p)
-}
-
 // While the journal cannot be written nothing is promised, what is durable is shown, and
 // the log says it once; when there is room again it goes on.
 func TestAFullDiskIsToldOnceAndReadsAnswer(t *testing.T) {
@@ -50,7 +37,7 @@ func TestAFullDiskIsToldOnceAndReadsAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		disk, log := &fullDisk{Store: store}, new(heardLog)
+		disk, log := &fullDisk{Store: store}, new(heardlog.Log)
 		h, err := service.Open(t.Context(), service.Options{Config: onePool(4), Journal: disk, Version: "test", Log: slog.New(slog.NewTextHandler(log, nil))})
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +73,8 @@ func TestAFullDiskIsToldOnceAndReadsAnswer(t *testing.T) {
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := strings.Count(log.text.String(), "cannot be written"); n != 1 || !strings.Contains(log.text.String(), "written again") {
-			t.Errorf("it was told %d times: %s", n, log.text.String())
+		if n := strings.Count(log.String(), "cannot be written"); n != 1 || !strings.Contains(log.String(), "written again") {
+			t.Errorf("it was told %d times: %s", n, log.String())
 		}
 	})
 }

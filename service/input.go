@@ -39,6 +39,7 @@ type told struct {
 // on.
 type asked struct {
 	by    Origin
+	asker Principal // who is told; not on record
 	key   Key
 	id    string // of the request or reservation that it was about
 	told  []told

@@ -171,7 +171,7 @@ func readConfig(text []byte) (engine.Config, error) {
 // Denied unless an operator asks. Cost: O(requests that are live or remembered).
 func (h *Host) Users(_ context.Context, by Principal) ([]string, error) {
 	if !by.Can(Operator) {
-		return nil, berth.Errorf(berth.Denied, "role", "only an operator sees the users")
+		return nil, berth.Errorf(berth.Denied, "role", "only an operator sees the users; ask with an operator's token")
 	}
 	m, err := h.seen()
 	if err != nil {

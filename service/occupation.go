@@ -47,7 +47,7 @@ func (m Mark) Compare(o Mark) int {
 // remembered.
 func (h *Host) Occupation(ctx context.Context, by Principal, site string, from, to berth.Time, after Mark, limit int) ([]Span, error) {
 	if !by.Can(Viewer) {
-		return nil, berth.Errorf(berth.Denied, "role", "%q is no role", by.Role)
+		return nil, berth.Errorf(berth.Denied, "role", "%q is no role; want viewer, user or operator", by.Role)
 	}
 	m, err := h.seen()
 	if err != nil {

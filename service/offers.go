@@ -67,7 +67,7 @@ func (h *Host) alternatives(r *berth.Request) []Offer {
 // Offers returns what could be promised for a request now. Nothing is held.
 func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most int) ([]Offer, error) {
 	if !by.Can(User) {
-		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look", by.Role)
+		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", by.Role)
 	}
 	if r.User == "" {
 		r.User = by.User
@@ -134,7 +134,7 @@ func (h *Host) take(offer string, ask *Ask) (berth.Request, error) {
 // key, which is answered as before, after a restart too.
 func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Duration) (Answer, error) {
 	if !ask.By.Can(User) {
-		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look", ask.By.Role)
+		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
 	}
 	answer, err := patiently(ctx, h, ask.By.User, func(answer func(Answer, error)) {
 		a := ask.asked()

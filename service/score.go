@@ -38,7 +38,7 @@ type Score struct {
 // watched. Cost: O(n log n) for the jobs followed and the latest 10,000.
 func (h *Host) Score(ctx context.Context, by Principal, siteName string, most int) (Score, error) {
 	if !by.Can(Operator) {
-		return Score{}, berth.Errorf(berth.Denied, "role", "only an operator sees how a site that is watched compares")
+		return Score{}, berth.Errorf(berth.Denied, "role", "only an operator sees how a site that is watched compares; ask with an operator's token")
 	}
 	k := h.sites[siteName]
 	if k == nil || !by.Sites.Has(siteName) || !k.manager.Shadow {

@@ -13,7 +13,7 @@ import (
 // Sites returns every site as it is.
 func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 	if !by.Can(Viewer) {
-		return nil, berth.Errorf(berth.Denied, "role", "%q is no role", by.Role)
+		return nil, berth.Errorf(berth.Denied, "role", "%q is no role; want viewer, user or operator", by.Role)
 	}
 	return call(ctx, h, by.User, func(answer func([]SiteView, error)) {
 		loads := h.loadsNow()
@@ -83,12 +83,12 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 		}
 		k := h.sites[r.Allotments[0].Resource.Site]
 		if k == nil {
-			answer(place{}, berth.Errorf(berth.Conflict, "site", "nobody runs anything at %q for Berth", r.Allotments[0].Resource.Site))
+			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q has no adapter, so no task can be handed in there; use the site's own commands", r.Allotments[0].Resource.Site))
 			return
 		}
 		runner, can := k.manager.Adapter.(site.Runner)
 		if !can {
-			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q runs what its users submit themselves", k.name))
+			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q runs what its users submit themselves: sbatch --reservation, or berth submit", k.name))
 			return
 		}
 		is := k.at(id, r.Generation)
@@ -194,7 +194,7 @@ func (h *Host) Resume(ctx context.Context, ask Ask, siteName, node string) error
 // whose data come at another time are placed anew if they have to be.
 func (h *Host) UpdateForecast(ctx context.Context, ask Ask, f Forecast) error {
 	if !ask.By.Can(Operator) {
-		return berth.Errorf(berth.Denied, "role", "only an operator says what is to be expected of a site")
+		return berth.Errorf(berth.Denied, "role", "only an operator updates the forecast of a site; ask with an operator's token")
 	}
 	if !ask.By.Sites.Has(f.Site) {
 		return noSite(f.Site)
@@ -211,15 +211,15 @@ func (h *Host) UpdateForecast(ctx context.Context, ask Ask, f Forecast) error {
 
 func (h *Host) drainer(ask Ask, siteName string, do func(site.Drainer) error) error {
 	if !ask.By.Can(Operator) {
-		return berth.Errorf(berth.Denied, "role", "only an operator takes nodes out of use")
+		return berth.Errorf(berth.Denied, "role", "only an operator takes nodes out of use; ask with an operator's token")
 	}
 	k := h.sites[siteName]
 	if k == nil || !ask.By.Sites.Has(siteName) {
-		return berth.Errorf(berth.NotFound, "site", "no managed site %q", siteName)
+		return berth.Errorf(berth.NotFound, "site", "no managed site %q; berth sites list names all sites", siteName)
 	}
 	d, can := k.manager.Adapter.(site.Drainer)
 	if !can {
-		return berth.Errorf(berth.Conflict, "site", "the nodes of %q cannot be drained from here", siteName)
+		return berth.Errorf(berth.Conflict, "site", "the nodes of %q cannot be drained from here; use the site's own commands", siteName)
 	}
 	err := do(d)
 	if err == nil {
@@ -232,15 +232,15 @@ func (h *Host) drainer(ask Ask, siteName string, do func(site.Drainer) error) er
 // Doctor examines a managed site.
 func (h *Host) Doctor(ctx context.Context, by Principal, siteName string) ([]site.Finding, error) {
 	if !by.Can(Operator) {
-		return nil, berth.Errorf(berth.Denied, "role", "only an operator examines sites")
+		return nil, berth.Errorf(berth.Denied, "role", "only an operator examines sites; ask with an operator's token")
 	}
 	k := h.sites[siteName]
 	if k == nil || !by.Sites.Has(siteName) {
-		return nil, berth.Errorf(berth.NotFound, "site", "no managed site %q", siteName)
+		return nil, berth.Errorf(berth.NotFound, "site", "no managed site %q; berth sites list names all sites", siteName)
 	}
 	d, can := k.manager.Adapter.(site.Doctor)
 	if !can {
-		return nil, berth.Errorf(berth.Conflict, "site", "%q cannot be examined from here", siteName)
+		return nil, berth.Errorf(berth.Conflict, "site", "%q cannot be examined from here; only sites of kind slurm and local can", siteName)
 	}
 	return d.Doctor(ctx), nil
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -45,5 +49,54 @@ func TestARealDataDirectoryThatCannotBeWrittenIsTold(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// A data directory of another user, or with a file of another user in it, is refused before
+// anything there is touched, with whose it is and what to do.
+func TestADataDirectoryOfAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give files away")
+	}
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		t.Skip("needs a user called nobody")
+	}
+	uid, err := strconv.Atoi(nobody.Uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []string{"", "journal.db"} {
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		given := filepath.Join(dir, of)
+		if of != "" {
+			if err := os.WriteFile(given, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		serve := func() (int, string) {
+			var out, messages bytes.Buffer
+			code := run([]string{"serve", "--check", "--data", dir, "--listen", "127.0.0.1:0"}, strings.NewReader(""), &out, &messages)
+			return code, messages.String()
+		}
+		if code, said := serve(); code != 0 {
+			t.Fatalf("of its own: exit %d: %s", code, said)
+		}
+		if err := os.Chown(given, uid, -1); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, said := serve(); code != exitUsage || !strings.Contains(said, given+" belongs to user nobody, and the service runs as root: run it as nobody") || !strings.Contains(said, "chown -R root "+dir) {
+			t.Errorf("exit %d: %s", code, said)
+		}
+		if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
+			t.Errorf("%v is left of %v, %v", after, before, err)
+		}
 	}
 }

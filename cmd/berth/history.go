@@ -44,6 +44,7 @@ from which address.`,
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerIDs(cmd, false)
 	return cmd
 }
 

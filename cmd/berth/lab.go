@@ -52,8 +52,14 @@ func (a *app) labCommand() *cobra.Command {
 	f.StringVar(&flags.cells, "cells", "", "keep finished runs in `FILE`.jsonl as they come, and go on from what it holds")
 	f.StringVar(&flags.shard, "shard", "", "do the I-th of N parts of the runs, `I/N`, into the file of --cells; no report")
 	cmd.SetFlagErrorFunc(flagMistake) // of this command, though it holds another
-	addGroups(cmd, append(flags.sim.groupFlags(), comparison))
+	groups := flags.sim.groupFlags()
+	simulates := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, group := range groups {
+		simulates.AddFlagSet(group.FlagSet)
+	}
+	addGroups(cmd, append(groups, comparison))
 	flags.completeReport(cmd)
+	completeSweep(cmd, simulates)
 	_ = cmd.MarkFlagFilename("cells", "jsonl") // fails for unknown flags only
 	cmd.AddCommand(a.labMergeCommand())
 	return cmd

@@ -70,6 +70,9 @@ func (r *labReport) write(results *lab.Results) error {
 	if err != nil {
 		return fmt.Errorf("writing the figures: %w", err)
 	}
+	if r.format == "table" && results.Plan.Replications == 1 {
+		r.app.say("berth: one replication has no intervals; --replications 5 gives each figure its 95 %% interval, unless nothing is drawn")
+	}
 	return nil
 }
 

@@ -15,7 +15,8 @@ import (
 
 // action returns a command that does one thing to each of some reservations, and
 // ends at the first that it cannot be done to.
-func (a *app) action(use, short string, do func(*client.Client, context.Context, string, client.Action) (form.Reservation, error)) *cobra.Command {
+// The shell offers reservations in some states, or all that are not over.
+func (a *app) action(use, short string, do func(*client.Client, context.Context, string, client.Action) (form.Reservation, error), states ...string) *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
 		Use: use + " ID...", Short: short, Args: wantIDs,
@@ -38,6 +39,7 @@ func (a *app) action(use, short string, do func(*client.Client, context.Context,
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerIDs(cmd, true, states...)
 	return cmd
 }
 
@@ -49,7 +51,7 @@ func (a *app) showReservation(r *remote, reservation *form.Reservation) error {
 }
 
 func (a *app) confirmCommand() *cobra.Command {
-	return a.action("confirm", "Make a held reservation a confirmed one", (*client.Client).Confirm)
+	return a.action("confirm", "Make a held reservation a confirmed one", (*client.Client).Confirm, "held")
 }
 
 func (a *app) releaseCommand() *cobra.Command {
@@ -91,6 +93,7 @@ func (a *app) showCommand() *cobra.Command {
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerIDs(cmd, false)
 	r.waitFlag(cmd, "it is over")
 	return cmd
 }
@@ -206,6 +209,7 @@ is not given stays. If it is refused (exit code 3) the reservation is as it was.
 	}
 	q = askFlags(cmd)
 	r = remoteFlags(cmd)
+	r.offerIDs(cmd, false)
 	return cmd
 }
 
@@ -260,5 +264,6 @@ func (a *app) extendCommand() *cobra.Command {
 	cmd.Flags().Var(&until, "until", "its new end")
 	cmd.Flags().Var(&longer, "by", "how much longer")
 	r = remoteFlags(cmd)
+	r.offerIDs(cmd, false)
 	return cmd
 }

@@ -13,34 +13,17 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/heardlog"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 	"github.com/berth-hpc/berth/sites/adapters"
 )
 
-// journalOf is a log that can be looked at.
-type journalOf struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journalOf) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journalOf) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 // fleet is a service as berth serve opens it from a configuration file.
 type fleet struct {
 	host  *service.Host
-	log   *journalOf
+	log   *heardlog.Log
 	by    service.Ask
 	close func()
 }
@@ -52,7 +35,7 @@ func openFleet(t *testing.T, config, dir string) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &journalOf{}
+	log := new(heardlog.Log)
 	managed, err := adapters.Open(t.Context(), adapters.Options{Data: dir, Log: slog.New(slog.NewTextHandler(log, nil))}, set.config.Sites, set.adapters)
 	if err != nil {
 		t.Fatal(err)

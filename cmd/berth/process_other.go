@@ -2,11 +2,16 @@
 
 package main
 
+import "io/fs"
+
 // private is 0: permissions here are not those of Unix.
 const private = 0
 
 // setUmask does nothing: files here have no umask.
 func setUmask(int) (was int) { return 0 }
+
+// owner knows nobody: files here have no number of a user.
+func owner(fs.FileInfo) (uid int, known bool) { return 0, false }
 
 // maxFiles returns how many files this process may have open, for which there is no
 // limit here that can be asked for.

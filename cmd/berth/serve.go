@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -232,6 +233,35 @@ func checkData(dir string) error {
 	}
 	if mode := info.Mode().Perm(); mode&private != 0 {
 		return berth.Errorf(berth.Invalid, "data", "%s: mode %04o lets other users in; want 0700: chmod 700 %s", dir, mode, quoted(dir))
+	}
+	return checkOwner(dir, info)
+}
+
+// checkOwner refuses a data directory that belongs to another user, or in which something
+// does: root would leave files there that its owner cannot read, and everybody else would
+// meet a file that cannot be opened in the middle of a start.
+func checkOwner(dir string, info fs.FileInfo) error {
+	of := []fs.FileInfo{info}
+	entries, _ := os.ReadDir(dir) // of a folder that cannot be read the owner tells why
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil { // else it has gone meanwhile
+			of = append(of, info)
+		}
+	}
+	for i, info := range of {
+		uid, known := owner(info)
+		if !known || uid == os.Geteuid() {
+			continue
+		}
+		what, whose := dir, strconv.Itoa(uid)
+		if i > 0 {
+			what = filepath.Join(dir, info.Name())
+		}
+		if u, err := user.LookupId(whose); err == nil {
+			whose = u.Username
+		}
+		return berth.Errorf(berth.Invalid, "data", "%s belongs to user %s, and the service runs as %s: run it as %s, or stop every service of it and give the directory over: chown -R %s %s",
+			what, whose, userName(), whose, quoted(userName()), quoted(dir))
 	}
 	return nil
 }

@@ -168,19 +168,6 @@ func addGroups(cmd *cobra.Command, groups []flagGroup) {
 	}
 }
 
-// complete offers fixed words for a flag in the shell, also for the last word of a
-// list with commas.
-func complete(cmd *cobra.Command, flag string, words []string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) { // fails for unknown flags only
-		before := typed[:strings.LastIndex(typed, ",")+1]
-		offered := make([]string, len(words))
-		for i, word := range words {
-			offered[i] = before + word
-		}
-		return offered, cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
 // simLong is the text over the flags. What is indented by four stays as it is
 // in the manual.
 func simLong() string {

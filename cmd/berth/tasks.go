@@ -46,6 +46,7 @@ Sites remember ended tasks for a time: a local site for a day, Slurm for MinJobA
 		},
 	}
 	r = listFlags(cmd)
+	r.offerIDs(cmd, true, append(liveStates, overStates...)...)
 	return cmd
 }
 

@@ -22,6 +22,7 @@ var table = []room{
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
 	{path: "internal/realdata"},   // imported by tests only
 	{path: "internal/withparent"}, // imported by tests only
+	{path: "internal/heardlog"},   // imported by tests only
 	{path: "internal/pen"},
 	{path: "internal/plot", imports: []string{".", "internal/pen"}},
 	{path: "internal/bitset", pure: true, imports: []string{"."}},

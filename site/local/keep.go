@@ -67,13 +67,28 @@ const startWithin = 20 * time.Second
 func (s *Site) start(j *job, b *booking, cores berth.PESet) {
 	j.start, j.cores = now(), cores
 	j.limit = j.limitOf(b)
-	if err := s.startShepherd(j); err != nil {
+	err := j.tellPlace(b)
+	if err == nil {
+		err = s.startShepherd(j)
+	}
+	if err != nil {
 		s.end(j, site.Result{Ending: site.Failed, Code: 126}, err.Error())
 		return
 	}
 	j.stage = site.Running
 	s.announce()
 	s.watch(j)
+}
+
+// tellPlace has a task learn when its reservation really begins and ends: that may have
+// moved since the task was handed in.
+func (j *job) tellPlace(b *booking) error {
+	v := &j.spec.Task.Variables
+	if v.Start == 0 || v.Start == b.Start && v.End == b.End {
+		return nil
+	}
+	v.Start, v.End = b.Start, b.End
+	return writeJSON(filepath.Join(j.dir, "spec.json"), &j.spec)
 }
 
 func (s *Site) startShepherd(j *job) error {

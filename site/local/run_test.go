@@ -319,6 +319,36 @@ func TestLimitFollowsTheReservation(t *testing.T) {
 	}
 }
 
+// A task that was handed in before its reservation moved learns from its environment when
+// that begins and ends now.
+func TestTaskLearnsWhereItsReservationHasMoved(t *testing.T) {
+	s := open(t, t.TempDir())
+	r := site.Reservation{
+		Name: site.NameOf(siteName, t.Name(), 1), Start: now() + 3600, End: now() + 7200, Users: []string{me(t)},
+		Shares: []site.Share{{Node: "quay", Cores: berth.PEsOf(0)}},
+	}
+	if got, err := s.Reserve(t.Context(), r); err != nil || got.Verdict != site.Made {
+		t.Fatalf("%+v %v", got, err)
+	}
+	early := task(t, r, "early", "/bin/sh", "-c", "echo $BERTH_START $BERTH_END $BERTH_RESERVATION_ID")
+	early.Variables = site.Variables{ID: "r1", Site: siteName, Reservation: r.Name, Start: r.Start, End: r.End}
+	job := submit(t, s, early)
+	r.Start, r.End = now(), now()+60
+	if got, err := s.Change(t.Context(), r); err != nil || got.Verdict != site.Made {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if err := s.Launch(t.Context(), r.Name, nil); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, s, job)
+	if got, want := written(t, filepath.Join(early.Dir, "out")), fmt.Sprintf("%d %d r1", r.Start, r.End); got != want {
+		t.Errorf("the task learned %q, want %q", got, want)
+	}
+	if again, err := s.Submit(t.Context(), early); err != nil || again != job {
+		t.Errorf("under its key it is %s, %v; want job %s", again, err, job)
+	}
+}
+
 func TestTasksShareNoCore(t *testing.T) {
 	s := open(t, t.TempDir())
 	r := reserveNow(t, s, 0, 1, 3)

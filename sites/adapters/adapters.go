@@ -236,7 +236,7 @@ func recall(path string) (*site.Description, error) {
 		return nil, nil //nolint:nilnil // nothing is no failure
 	}
 	if err != nil {
-		return nil, berth.Errorf(berth.Invalid, "", "cannot read %s: %v", path, cause(err))
+		return nil, berth.Errorf(berth.Invalid, "data", "cannot read %s: %v; the service's user must be able to read it", path, cause(err))
 	}
 	var d site.Description
 	if err := json.Unmarshal(data, &d); err != nil || len(d.Nodes) == 0 {

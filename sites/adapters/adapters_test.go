@@ -1,7 +1,6 @@
 package adapters
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,31 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/heardlog"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/fake"
 	"github.com/berth-hpc/berth/sites"
 )
 
-// journalOf is a log that can be looked at.
-type journalOf struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journalOf) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journalOf) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-func newSet(dir string) (*Set, *journalOf) {
-	log := &journalOf{}
+func newSet(dir string) (*Set, *heardlog.Log) {
+	log := new(heardlog.Log)
 	return &Set{Options: Options{Data: dir, Log: slog.New(slog.NewTextHandler(log, nil)), Again: time.Minute}}, log
 }
 
