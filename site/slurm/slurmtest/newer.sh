@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# newer.sh SUITE [ROOT]: gets Slurm as another Debian release has it (trixie: 24.11, forky: 26.05) into a folder of its own, beside the Slurm of
+# this machine, and writes on its last line what BERTH_SLURM has to be for tests to run on it:
+#
+#   BERTH_SLURM=$(site/slurm/slurmtest/newer.sh trixie | tail -n 1) go test ./site/slurm/
+#
+# ROOT is /var/tmp/berth-slurm-SUITE by default, must not lie below /tmp, and is made once (about 30 s, 190 MB). Needs root, mmdebstrap (which it
+# installs if CI is true) and a Debian mirror. The commands in BERTH_SLURM run in ROOT, which sees /tmp, /proc, /dev, /sys and the users of this
+# machine; so tests keep their clusters below /tmp. `newer.sh --remove ROOT` takes it away again.
+set -eu
+
+unmount() { for d in proc dev sys tmp; do if mountpoint -q "$1/$d"; then umount -R "$1/$d"; fi; done; }
+
+if [ "${1-}" = --remove ]; then
+  [ -x "${2:?want the folder}/usr/sbin/slurmctld" ] || { echo "newer.sh: $2: no Slurm that this script has got" >&2; exit 2; }
+  unmount "$2"
+  exec rm -rf --one-file-system "$2"
+fi
+
+suite=${1:?want a suite of Debian, such as trixie}
+root=${2:-/var/tmp/berth-slurm-$suite}
+case $root in
+  /tmp | /tmp/*) echo "newer.sh: $root: want a folder that is not below /tmp, which ROOT is to see" >&2; exit 2 ;;
+esac
+[ "$(id -u)" = 0 ] || { echo "newer.sh: want root, to change the root of commands" >&2; exit 2; }
+mkdir -p "$root"
+root=$(cd "$root" && pwd -P)
+
+# Tests of several packages may come here at once.
+exec 9>"$root.lock"
+flock 9
+
+if [ ! -e "$root/.complete" ]; then
+  if ! command -v mmdebstrap >/dev/null; then
+    [ "${CI-}" = true ] || { echo "newer.sh: mmdebstrap is missing; apt-get install mmdebstrap" >&2; exit 2; }
+    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mmdebstrap; } >&2
+  fi
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/*$')
+  unmount "$root"
+  rm -rf --one-file-system "$root"
+  # A mirror that is days behind is as good as any.
+  mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --variant=minbase --include=slurmctld,slurmd,slurm-client,munge "$suite" "$root" "$mirror" >&2
+  touch "$root/.complete"
+fi
+for d in proc dev sys tmp; do mountpoint -q "$root/$d" || mount --rbind "/$d" "$root/$d"; done
+# Without the names of this machine slurmctld waits for minutes for one that it cannot resolve.
+cp /etc/passwd /etc/group /etc/hosts "$root/etc/"
+mkdir -p "$root/bin.host"
+for name in munged munge slurmctld slurmd sinfo squeue scontrol sbatch scancel srun sacct sacctmgr sdiag; do
+  # What exists is left alone, since it may be running.
+  [ -x "$root/bin.host/$name" ] && continue
+  printf '#!/bin/sh\nexec chroot --userspec="$(id -u):$(id -g)" %s %s "$@"\n' "$root" "$name" >"$root/bin.host/$name.new"
+  chmod 755 "$root/bin.host/$name.new"
+  mv "$root/bin.host/$name.new" "$root/bin.host/$name"
+done
+chroot "$root" slurmctld -V >&2
+echo "$root/bin.host"
