@@ -47,9 +47,9 @@ for d in proc dev sys tmp; do mountpoint -q "$root/$d" || mount --rbind "/$d" "$
 cp /etc/passwd /etc/group /etc/hosts "$root/etc/"
 mkdir -p "$root/bin.host"
 for name in munged munge slurmctld slurmd sinfo squeue scontrol sbatch scancel srun sacct sacctmgr sdiag; do
-  # What exists is left alone, since it may be running.
-  [ -x "$root/bin.host/$name" ] && continue
-  printf '#!/bin/sh\nexec chroot --userspec="$(id -u):$(id -g)" %s %s "$@"\n' "$root" "$name" >"$root/bin.host/$name.new"
+  # Whole paths, since a job or a test may have another PATH. It is replaced in one step, since it may be in use.
+  printf '#!/bin/sh\nexec %s --userspec="$(%s -u):$(%s -g)" %s %s "$@"\n' "$(command -v chroot)" "$(command -v id)" "$(command -v id)" \
+    "$root" "$(chroot "$root" /bin/sh -c "PATH=/usr/sbin:/usr/bin command -v $name")" >"$root/bin.host/$name.new"
   chmod 755 "$root/bin.host/$name.new"
   mv "$root/bin.host/$name.new" "$root/bin.host/$name"
 done
