@@ -8,6 +8,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -285,6 +286,8 @@ func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
 	if err != nil {
 		return nil, odd("observe", "squeue", err)
 	}
+	// In the order in which they were submitted: squeue's own is by priority.
+	slices.SortStableFunc(jobs, func(a, b jobRecord) int { return cmp.Compare(a.number("JobID"), b.number("JobID")) })
 	return jobs, nil
 }
 

@@ -5,7 +5,7 @@
 #   BERTH_SLURM=$(site/slurm/slurmtest/newer.sh trixie | tail -n 1) go test ./site/slurm/
 #
 # ROOT is /var/tmp/berth-slurm-SUITE by default, must not lie below /tmp, and is made once (about 30 s, 190 MB). Needs root, mmdebstrap (which it
-# installs if CI is true) and a Debian mirror. The commands in BERTH_SLURM run in ROOT, which sees /tmp, /proc, /dev, /sys and the users of this
+# installs if CI is true) and a Debian mirror. The commands in BERTH_SLURM run in ROOT, for root, which sees /tmp, /proc, /dev, /sys and the users of this
 # machine; so tests keep their clusters below /tmp. `newer.sh --remove ROOT` takes it away again.
 set -eu
 
@@ -46,10 +46,22 @@ for d in proc dev sys tmp; do mountpoint -q "$root/$d" || mount --rbind "/$d" "$
 # Without the names of this machine slurmctld waits for minutes for one that it cannot resolve.
 cp /etc/passwd /etc/group /etc/hosts "$root/etc/"
 mkdir -p "$root/bin.host"
+# Who is not root cannot change it, and runs the programs by the loader of that release. So its libraries and plugins have to be found by the
+# same names inside and outside.
+[ -e "$root$root" ] || { mkdir -p "$root$(dirname "$root")"; ln -s / "$root$root"; }
+id=$(command -v id)
+loader=$(ls "$root"/lib64/ld-linux-*.so.* "$root"/lib/ld-linux-*.so.* 2>/dev/null | head -n 1)
+plugins=$(dirname "$(ls "$root"/usr/lib/*/slurm*/auth_munge.so | head -n 1)")
+libraries=$(dirname "$plugins")
+ln -sfn "$plugins" "$root/bin.host/plugins"
 for name in munged munge slurmctld slurmd sinfo squeue scontrol sbatch scancel srun sacct sacctmgr sdiag; do
   # Whole paths, since a job or a test may have another PATH. It is replaced in one step, since it may be in use.
-  printf '#!/bin/sh\nexec %s --userspec="$(%s -u):$(%s -g)" %s %s "$@"\n' "$(command -v chroot)" "$(command -v id)" "$(command -v id)" \
-    "$root" "$(chroot "$root" /bin/sh -c "PATH=/usr/sbin:/usr/bin command -v $name")" >"$root/bin.host/$name.new"
+  at=$(chroot "$root" /bin/sh -c "PATH=/usr/sbin:/usr/bin command -v $name")
+  cat >"$root/bin.host/$name.new" <<END
+#!/bin/sh
+[ "\$($id -u)" = 0 ] && exec $(command -v chroot) "$root" "$at" "\$@"
+exec "$loader" --library-path "$libraries:$plugins" "$root$at" "\$@"
+END
   chmod 755 "$root/bin.host/$name.new"
   mv "$root/bin.host/$name.new" "$root/bin.host/$name"
 done

@@ -344,7 +344,10 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 		}
 	}
 	conf += c.options.Partitions + "\n" + c.options.Extra + "\n"
-	if os.Getenv("BERTH_SLURM") != "" {
+	if bin := os.Getenv("BERTH_SLURM"); bin != "" {
+		if plugins, err := filepath.EvalSymlinks(filepath.Join(bin, "plugins")); err == nil {
+			conf += "PluginDir=" + plugins + "\n"
+		}
 		// Newer ones want to know that there are no cgroups to manage, which 22.05 does not
 		// understand.
 		if err := os.WriteFile(c.path("etc/cgroup.conf"), []byte("CgroupPlugin=disabled\n"), 0o644); err != nil {
