@@ -272,7 +272,7 @@ func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
 		list = append(slices.Clone(list), exclusive)
 	}
 	result, err := s.run(ctx, "observe", "squeue", jobsArgs(mark, list)...)
-	if err == nil && result.Exit != 0 && strings.Contains(firstLine(result), "Invalid job format specification: "+exclusive) {
+	if err == nil && len(list) > len(jobFields) && strings.Contains(string(result.Stderr), "Invalid job format specification: "+exclusive) {
 		s.shares.Store(true)
 		return s.jobs(ctx)
 	}
