@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -87,7 +88,8 @@ func TestJobs(t *testing.T) {
 		want  func(*site.Job)
 	}{
 		"running": {
-			jobRecord{"State": "RUNNING", "NodeList": "n[1-2]", "Comment": "berth:k"}, running,
+			jobRecord{"State": "RUNNING", "NodeList": "n[1-2]", "Comment": "berth:k"},
+			running,
 			func(j *site.Job) {
 				j.Shares, j.Key = []site.Share{{Node: "n1", Cores: berth.PEsOf(0, 5)}, {Node: "n2"}}, "k"
 			},
@@ -97,32 +99,38 @@ func TestJobs(t *testing.T) {
 		"days":       {jobRecord{"State": "RUNNING", "NodeList": "n2", "TimeLimit": "1-00:00:00"}, running, func(j *site.Job) { j.Shares, j.Limit = n2, 86400 }},
 		"strange":    {jobRecord{"State": "DANCING", "NodeList": "n2"}, running, func(j *site.Job) { j.Shares = n2 }},
 		"pending": {
-			jobRecord{"State": "PENDING", "Reason": "Reservation", "Reservation": "r", "StartTime": "N/A", "EndTime": "N/A"}, pending,
+			jobRecord{"State": "PENDING", "Reason": "Reservation", "Reservation": "r", "StartTime": "N/A", "EndTime": "N/A"},
+			pending,
 			func(j *site.Job) { j.Start, j.End, j.Reason, j.Reservation, j.Held = 0, 0, "Reservation", "r", true },
 		},
 		"asked": {
-			jobRecord{"State": "PENDING", "Reason": "Priority", "SubmitTime": "1970-01-01T00:00:50", "EligibleTime": "1970-01-01T00:01:00", "NumNodes": "3", "OverSubscribe": "NO"}, pending,
+			jobRecord{"State": "PENDING", "Reason": "Priority", "SubmitTime": "1970-01-01T00:00:50", "EligibleTime": "1970-01-01T00:01:00", "NumNodes": "3", "OverSubscribe": "NO"},
+			pending,
 			func(j *site.Job) { j.Reason, j.Submitted, j.Begin, j.Nodes, j.Exclusive = "Priority", 50, 60, 3, true },
 		},
 		"shared in Slurm 26": {
-			jobRecord{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "NO"}, pending,
+			jobRecord{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "NO"},
+			pending,
 			func(j *site.Job) { j.Reason, j.Begin = "Priority", 60 },
 		},
 		"held": {jobRecord{"State": "RESV_DEL_HOLD", "EligibleTime": "Unknown"}, pending, func(j *site.Job) { j.Reason, j.Held = "None", true }},
 		"array": {
-			jobRecord{"State": "PENDING", "ArrayTaskID": "0,3-9:3", "EligibleTime": "1970-01-01T00:01:00"}, pending,
+			jobRecord{"State": "PENDING", "ArrayTaskID": "0,3-9:3", "EligibleTime": "1970-01-01T00:01:00"},
+			pending,
 			func(j *site.Job) {
 				j.ID, j.Array, j.Begin, j.Elements, j.Reason = "7_[0,3-9:3]", "7", 60, berth.PEsOf(0, 3, 6, 9), "None"
 			},
 		},
 		"index": {
-			jobRecord{"State": "COMPLETED", "ArrayJobID": "5", "ArrayTaskID": "2", "NodeList": "n2", "exit_code": "0"}, over,
+			jobRecord{"State": "COMPLETED", "ArrayJobID": "5", "ArrayTaskID": "2", "NodeList": "n2", "exit_code": "0"},
+			over,
 			func(j *site.Job) {
 				j.ID, j.Array, j.Shares, j.Result = "5_2", "5", n2, site.Result{Ending: site.Completed}
 			},
 		},
 		"failed": {
-			jobRecord{"State": "FAILED", "exit_code": "768", "Reason": "NonZeroExitCode"}, over,
+			jobRecord{"State": "FAILED", "exit_code": "768", "Reason": "NonZeroExitCode"},
+			over,
 			func(j *site.Job) { j.Reason, j.Result = "NonZeroExitCode", site.Result{Ending: site.Failed, Code: 3} },
 		},
 		"failed in Slurm 24": {jobRecord{"State": "FAILED", "exit_code": "3:0"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.Failed, Code: 3} }},
@@ -130,12 +138,8 @@ func TestJobs(t *testing.T) {
 		"too long":           {jobRecord{"State": "TIMEOUT", "exit_code": "0:0"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.TimedOut} }},
 		"node":               {jobRecord{"State": "NODE_FAIL"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.NodeLost} }},
 	} {
-		record := jobRecord{}
-		for _, from := range []jobRecord{common, c.says} {
-			for key, value := range from {
-				record[key] = value
-			}
-		}
+		record := maps.Clone(common)
+		maps.Copy(record, c.says)
 		want := held
 		c.want(&want)
 		got, phase, err := record.job(map[string]berth.PESet{"n1": berth.PEsOf(0, 5)})

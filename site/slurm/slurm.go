@@ -353,7 +353,7 @@ func (s *Site) Admits(ctx context.Context, partition *site.Partition, user strin
 	if err != nil {
 		return "", err
 	}
-	for _, group := range strings.Fields(string(result.Stdout)) {
+	for group := range strings.FieldsSeq(string(result.Stdout)) {
 		if slices.Contains(partition.Groups, group) {
 			return "", nil
 		}
