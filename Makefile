@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build cross run simulate test test-long flood fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
+.PHONY: help build cross run simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -53,6 +53,12 @@ race:
 	else set -x; go test -race -short $(TESTFLAGS) $$racy; fi
 
 # The last flags make a million finds of each rule, against the plain form, for each binding.
+slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05
+	for suite in trixie forky; do \
+	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && \
+	  BERTH_SLURM=$$bin go test -count=1 -timeout 30m ./site/slurm ./service || exit 1; \
+	done
+
 test-long: lint build ## the same with far more random cases, and every fuzz target for FUZZTIME
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m ./calendar -run 'EqualsPlain' -late.ops 500000 -early.ops 3400000

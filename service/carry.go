@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
@@ -35,16 +36,19 @@ func (a *arranging) empty(ctx context.Context, want *wanted) {
 	for _, name := range a.emptying {
 		p := a.k.promiseOf(name)
 		to, made := a.done.made[p]
+		id := want.moved[p]
+		if id == "" { // its reservation was to stay until it could not be changed
+			at := slices.IndexFunc(want.wishes, func(w wish) bool { return w.promise == p })
+			id = want.wishes[at].id
+		}
 		switch {
 		case made:
-			if a.try(ctx, p, string(name), func() error { return a.carrier.Carry(ctx, name, to.name) }) &&
+			if a.carry(ctx, p, id, name, to.name) &&
 				a.try(ctx, p, string(name), func() error { return a.carrier.Retire(ctx, name) }) {
-				a.h.log.Info("jobs have moved with their promise", "site", a.k.name, "id", want.moved[p], "from", name, "to", to.name)
-				continue
+				a.h.log.Info("jobs have moved with their promise", "site", a.k.name, "id", id, "from", name, "to", to.name)
 			}
-			delete(a.done.made, p)
 		case a.done.failed[p] == "":
-			early[p] = want.moved[p]
+			early[p] = id
 		}
 	}
 	if len(early) == 0 {
@@ -54,6 +58,28 @@ func (a *arranging) empty(ctx context.Context, want *wanted) {
 		maps.Copy(a.k.early, early)
 		answer(struct{}{}, nil)
 	})
+}
+
+// carry carries the jobs of a reservation to another one. What cannot be carried is told, so
+// that its owner can do it.
+func (a *arranging) carry(ctx context.Context, p promise, id string, from, to site.Name) bool {
+	err := site.ErrNotTried
+	if a.done.silent < site.Patience {
+		err = a.carrier.Carry(ctx, from, to)
+	}
+	news := err != nil && site.KindOf(err) != site.Unreachable && ctx.Err() == nil && a.k.isNews(p, err)
+	if a.well(ctx, p, string(from), err) {
+		return true
+	}
+	if news {
+		_, _ = call(ctx, a.h, "", func(answer func(struct{}, error)) { // the error is that the service stops
+			if k := a.h.core.card(id); k != nil {
+				a.h.hearers.tellBeside(Notice{At: a.h.clock(), What: TaskLeft, Reservation: k.view(), Trouble: err.Error()})
+			}
+			answer(struct{}{}, nil)
+		})
+	}
+	return false
 }
 
 // unstick is for reservations with jobs that the site does not change to what is

@@ -52,6 +52,16 @@ func (h *hearers) tell(notices []Notice) {
 	h.more = make(chan struct{})
 }
 
+// tellBeside tells everybody what is on no record, behind what was told last: there is
+// room for it before the number of the next record. Those who listen after a restart do not
+// hear it.
+func (h *hearers) tellBeside(n Notice) {
+	h.mu.Lock()
+	n.Number = h.last + 1
+	h.mu.Unlock()
+	h.tell([]Notice{n}) // the loop alone tells
+}
+
 // forget forgets the oldest, some more than has to be. Who reads them goes on with the
 // log as it was.
 func (h *hearers) forget() {

@@ -78,7 +78,7 @@ func TestSlurmIsWatched(t *testing.T) {
 	l.until("all have ended", look(func() bool { return score.Ended == 4 && score.Cancelled == 1 }))
 
 	a, b := job(first), job(second)
-	if a.Promised != a.Asked || a.NPE != 4 || a.Limit != 300 || a.End < a.Start {
+	if a.Promised != a.Asked || b.Partial || a.NPE != 4 || a.Limit != 300 || a.End < a.Start {
 		t.Errorf("the first is %+v", a)
 	}
 	if b.Promised != a.Promised+300 || b.Start < a.End || b.Start > a.End+30 {

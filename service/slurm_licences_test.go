@@ -39,7 +39,9 @@ func TestPromisedLicencesAreHeld(t *testing.T) {
 		t.Errorf("want its licences in Slurm: %s", at)
 	}
 	l.made("b")
-	l.until("a starts", func() bool { return l.get("a").State == service.Active && strings.Contains(l.shown("reservation", name), "State=ACTIVE") })
+	l.until("a starts", func() bool {
+		return l.get("a").State == service.Active && strings.Contains(l.shown("reservation", name), "State=ACTIVE")
+	})
 	other, err := l.cluster.Command("sbatch", "--parsable", "--licenses=matlab:2", "--time=1", "--output=/dev/null", "--wrap=sleep 1000")
 	if err != nil {
 		t.Fatal(err, other)

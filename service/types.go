@@ -208,7 +208,14 @@ type Notice struct {
 	Refusal *berth.Refusal `json:"refusal,omitempty"`
 	// Task is the one that has started or ended, as it was then.
 	Task *Task `json:"task,omitempty"`
+	// Trouble says which task could not follow, and what its owner can do, if What is
+	// TaskLeft.
+	Trouble string `json:"trouble,omitempty"`
 }
+
+// TaskLeft is what a Notice is about if a promise has moved, and a task that waits in its
+// reservation at a site cannot be moved there with it.
+const TaskLeft = "task_left"
 
 // unplaced says what can be done about a configuration in which something that is
 // live has no place.

@@ -160,6 +160,7 @@ type Event struct {
 	Reservation Reservation `json:"reservation"`
 	Refusal     *Refusal    `json:"refusal,omitempty"` // of what was asked of it, if it was kept as it is
 	Task        *TaskReport `json:"task,omitempty"`    // the one that has started or ended, if What says so
+	Trouble     string      `json:"trouble,omitempty"` // which task could not follow it, and what its owner can do
 }
 
 // Task is a command or a script to run in a reservation.

@@ -99,6 +99,9 @@ func (s *submission) read(cmd *cobra.Command, args []string) error {
 	switch dash := cmd.ArgsLenAtDash(); {
 	case dash == 0:
 		s.task.Command = args
+		if s.task.Name == "" {
+			s.task.Name = filepath.Base(args[0])
+		}
 	case dash > 0:
 		return usagef(cmd, "%q stands before --; want flags there, and the COMMAND behind it", args[0])
 	default:
@@ -149,7 +152,9 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 				return err
 			}
 		}
-		job, err = sbatch(ctx, &reservation, made, &s.task)
+		if job, err = sbatch(ctx, &reservation, made, &s.task); err != nil {
+			return a.notHandedIn(ctx, c, &reservation, s, err)
+		}
 	} else {
 		job, err = c.Run(ctx, reservation.ID, &s.task, client.Action{Key: s.task.Key})
 	}
@@ -184,6 +189,20 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 		return err
 	}
 	return a.tellFailed(ended)
+}
+
+// notHandedIn gives back a reservation that was made for a task which Slurm refuses: nothing
+// will run in it. One that was named stays, and so does one where nobody knows.
+func (a *app) notHandedIn(ctx context.Context, c *client.Client, r *form.Reservation, s *submission, refused error) error {
+	switch site.KindOf(refused) {
+	case site.Denied, site.NotFound, site.Invalid:
+		if s.reservation == "" {
+			if _, err := c.Release(ctx, r.ID, client.Action{}); err == nil {
+				return fmt.Errorf("reservation %s is given back: %w", r.ID, refused)
+			}
+		}
+	}
+	return fmt.Errorf("reservation %s stays: %w", r.ID, refused)
 }
 
 // place returns the reservation to run it in.
@@ -294,8 +313,5 @@ func sbatch(ctx context.Context, r *form.Reservation, name site.Name, task *form
 		Output: task.Output, ErrorOutput: task.ErrorOutput, Array: task.Array,
 		Limit: task.Limit, Nodes: task.Nodes, Cores: task.Cores, MemoryMB: task.MemoryMB,
 	})
-	if err != nil {
-		return "", fmt.Errorf("reservation %s stays: %w", r.ID, err)
-	}
-	return string(job), nil
+	return string(job), err
 }

@@ -160,7 +160,7 @@ func testChange(t *testing.T, f *fixture) {
 
 	tooLong := longer
 	tooLong.End += 1
-	tooLong.Users = append([]string{"nobody"}, tooLong.Users...)
+	tooLong.Users = append([]string{"daemon"}, tooLong.Users...)
 	got, err = f.Booker.Change(f.ctx, tooLong)
 	refused(t, got, err)
 	f.asPromised(t, longer)

@@ -71,7 +71,8 @@ func (s *Site) startText(want *site.Reservation) string {
 
 // sizeArgs says what is held. Slurm takes how many cores of each node, in the
 // order of the nodes, and chooses which; a whole node beside a part of another one
-// counts with all that it has.
+// counts with all that it has. Newer ones than 22.05 take how many they are on all nodes
+// together, and choose how many of each.
 func (s *Site) sizeArgs(want *site.Reservation) []string {
 	switch {
 	case want.Nodes > 0:
@@ -89,12 +90,17 @@ func (s *Site) sizeArgs(want *site.Reservation) []string {
 	s.coresMu.Lock()
 	defer s.coresMu.Unlock()
 	counts := make([]string, len(want.Shares))
+	var sum berth.Count
 	for i, share := range want.Shares {
 		n := share.Cores.Count()
 		if share.Cores.Empty() {
 			n = s.cores[share.Node]
 		}
 		counts[i] = strconv.Itoa(int(n))
+		sum += n
+	}
+	if s.sums.Load() {
+		counts = []string{strconv.Itoa(int(sum))}
 	}
 	return []string{"Nodes=" + strings.Join(site.NodesOf(want.Shares), ","), "CoreCnt=" + strings.Join(counts, ",")}
 }

@@ -78,12 +78,16 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 			return "", err
 		}
 	}
+	size, err := c.size(ctx, op, &task, b)
+	if err != nil {
+		return "", err
+	}
 	script := task.Script
 	if script == "" {
 		script = wrapper
 	}
 	result, err := c.runWith(ctx, op, Command{
-		Argv: append([]string{"sbatch"}, c.sbatchArgs(&task, b)...), Env: c.jobEnv(task.Environment()), Stdin: []byte(script), Dir: task.Dir,
+		Argv: append([]string{"sbatch"}, c.sbatchArgs(&task, b, size)...), Env: c.jobEnv(task.Environment()), Stdin: []byte(script), Dir: task.Dir,
 	})
 	if err != nil {
 		return "", err
@@ -92,6 +96,45 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 		return "", explain(op, "sbatch", firstLine(result))
 	}
 	return parseJobID(string(result.Stdout))
+}
+
+// saysSize matches a script that says itself on what it runs.
+var saysSize = regexp.MustCompile(`(?m)^#SBATCH\s+(-[nNc]|--(nodes|ntasks|ntasks-per-\w+|cpus-per-\w+|exclusive|nodelist|gpus)\b)`)
+
+// size is on what a task runs.
+type size struct{ nodes, processes, cores berth.Count }
+
+// size gives a task that does not say on what it runs all that its reservation has, if that
+// is parts of nodes: on one node as the processors of one process, else as a process for
+// each. Whole nodes the task asks for itself.
+func (c *Client) size(ctx context.Context, op string, task *site.Task, b *site.Booking) (size, error) {
+	as := size{nodes: task.Nodes, cores: task.Cores}
+	if task.Cores > 0 || task.Nodes > 0 && task.Nodes != berth.Count(len(b.Shares)) || !task.Array.Empty() || saysSize.MatchString(task.Script) || b.Cores == 0 {
+		return as, nil
+	}
+	out, err := c.read(ctx, op, nodesCommand[0], nodesCommand[1:]...)
+	if err != nil {
+		return as, err
+	}
+	nodes, err := parseNodes(string(out))
+	if err != nil {
+		return as, odd(op, "scontrol show node", err)
+	}
+	var all, threads berth.Count
+	for i := range nodes {
+		if slices.ContainsFunc(b.Shares, func(s site.Share) bool { return s.Node == nodes[i].Name }) {
+			all += nodes[i].cores()
+			threads = max(threads, berth.Count(nodes[i].CPUs)/nodes[i].cores())
+		}
+	}
+	switch {
+	case b.Cores >= all:
+	case len(b.Shares) == 1:
+		as.nodes, as.cores = 1, b.Cores*max(1, threads)
+	default:
+		as.nodes, as.processes = 0, b.Cores
+	}
+	return as, nil
 }
 
 // partitionFor returns the partition for jobs of a reservation that is of none: nothing if
@@ -169,7 +212,7 @@ func (c *Client) submitted(ctx context.Context, task *site.Task) (site.JobID, er
 var saysLicences = regexp.MustCompile(`(?m)^#SBATCH\s+(-L|--licenses)\b`)
 
 // sbatchArgs are the arguments of sbatch. The script comes on stdin.
-func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
+func (c *Client) sbatchArgs(task *site.Task, b *site.Booking, as size) []string {
 	args := []string{"--parsable", "--export=ALL", "--reservation=" + string(task.Reservation), "--comment=" + keyPrefix + task.Key + ":" + task.Digest(), "--chdir=" + task.Dir}
 	add := func(name, value string) {
 		if value != "" {
@@ -194,8 +237,8 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 	add("output", task.Output)
 	add("error", task.ErrorOutput)
 	add("array", task.Array.String())
-	number("nodes", int64(task.Nodes))
-	if task.Nodes > 0 && task.Cores == 0 {
+	number("nodes", int64(as.nodes))
+	if as.nodes > 0 && as.cores == 0 {
 		args = append(args, "--exclusive")
 	}
 	if task.Array.Empty() && !saysLicences.MatchString(task.Script) { // what its reservation holds, for the elements of an array would each take all
@@ -203,7 +246,8 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking) []string {
 			add("licenses", l.String())
 		}
 	}
-	number("cpus-per-task", int64(task.Cores))
+	number("ntasks", int64(as.processes))
+	number("cpus-per-task", int64(as.cores))
 	number("mem", (task.MemoryMB*1_000_000+(1<<20)-1)>>20)
 	number("time", c.minutes(task.Limit, b))
 	args = append(args, "/dev/stdin")

@@ -56,13 +56,13 @@ func hintOf(err error, otherwise string) string {
 	return otherwise
 }
 
-// testedVersion is the one this adapter was tested with.
-const testedVersion = "22.05"
+// testedVersions are those this adapter is tested with.
+var testedVersions = []string{"22.05", "24.11", "26.05"}
 
 func versionFinding(version string) site.Finding {
 	f := site.Finding{Check: "version", Level: site.Good, Text: "Slurm " + version}
-	if !strings.HasPrefix(version, testedVersion+".") {
-		f.Level, f.Hint = site.Warning, "this adapter was tested with Slurm "+testedVersion+"; try it on a test cluster first"
+	if !slices.ContainsFunc(testedVersions, func(v string) bool { return strings.HasPrefix(version, v+".") }) {
+		f.Level, f.Hint = site.Warning, "this adapter is tested with Slurm "+strings.Join(testedVersions, ", ")+"; try it on a test cluster first"
 	}
 	return f
 }

@@ -46,9 +46,9 @@ func says(exit int, stdout, stderr string) slurm.Result {
 const (
 	create = "scontrol create reservation ReservationName=berth_lab_"
 	list   = "scontrol show reservation -o"
-	sinfo  = "sinfo --json"
+	sinfo  = "scontrol --all --oneliner show node"
 	ping   = "scontrol ping"
-	nodes  = `{"meta":{"Slurm":{"release":"22.05.8"}},"errors":[],"nodes":[{"name":"n1","sockets":1,"cores":4,"state":"idle"}]}`
+	nodes  = "NodeName=n1 CoresPerSocket=4 CPUAlloc=0 CPUTot=4 Sockets=1 State=IDLE ThreadsPerCore=1\n"
 	down   = "Unable to contact slurm controller (connect failure)"
 )
 

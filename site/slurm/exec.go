@@ -195,20 +195,6 @@ func (c *commands) read(ctx context.Context, op, name string, args ...string) ([
 	return result.Stdout, nil
 }
 
-// readJSON is read for commands that tell their failure in what they write: with
-// an answer the exit code does not matter.
-func (c *commands) readJSON(ctx context.Context, name string, args ...string) ([]byte, error) {
-	const op = "observe"
-	result, err := c.run(ctx, op, name, args...)
-	if err != nil {
-		return nil, err
-	}
-	if result.Exit != 0 && !bytes.HasPrefix(bytes.TrimSpace(result.Stdout), []byte("{")) {
-		return nil, explain(op, name, firstLine(result))
-	}
-	return result.Stdout, nil
-}
-
 // firstLine returns the first line that a command wrote to stderr, else to
 // stdout.
 func firstLine(r Result) string {

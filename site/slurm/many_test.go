@@ -65,9 +65,9 @@ func (m *memory) Run(_ context.Context, c slurm.Command) (slurm.Result, error) {
 	case line == sinfo:
 		var all []string
 		for i := range 4 {
-			all = append(all, fmt.Sprintf(`{"name":"n%d","sockets":1,"cores":%d,"state":"idle"}`, i+1, nodeCores))
+			all = append(all, fmt.Sprintf("NodeName=n%d CoresPerSocket=%d CPUAlloc=0 CPUTot=%[2]d Sockets=1 State=IDLE ThreadsPerCore=1\n", i+1, nodeCores))
 		}
-		return says(0, `{"meta":{"Slurm":{"release":"22.05.8"}},"errors":[],"nodes":[`+strings.Join(all, ",")+`]}`, ""), nil
+		return says(0, strings.Join(all, ""), ""), nil
 	}
 	return slurm.Result{}, errors.New("unexpected: " + strings.Join(c.Argv, " "))
 }

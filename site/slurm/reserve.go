@@ -131,6 +131,10 @@ func (s *Site) try(ctx context.Context, a *attempt) {
 		return
 	}
 	result, err := s.run(ctx, opReserve, "scontrol", s.createArgs(a.want)...)
+	if err == nil && strings.Contains(firstLine(result), "array for CoreCnt is no longer valid") {
+		s.sums.Store(true)
+		result, err = s.run(ctx, opReserve, "scontrol", s.createArgs(a.want)...)
+	}
 	if err == nil && strings.Contains(firstLine(result), "Invalid time specified") && a.want.Start <= s.unix()+1 {
 		// Its start passed while the command was on its way.
 		result, err = s.run(ctx, opReserve, "scontrol", s.createArgs(a.want)...)

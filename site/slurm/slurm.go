@@ -1,7 +1,6 @@
-// Package slurm reaches a cluster under Slurm through its own commands: squeue
-// and sinfo as JSON, scontrol as text. It was written for and tested with Slurm
-// 22.05, whose REST interface cannot change reservations. It never touches a
-// reservation that is not ours.
+// Package slurm reaches a cluster under Slurm through its own commands, in forms
+// that have lasted: what scontrol shows on one line, and fields of squeue. It is
+// tested with Slurm 22.05, 24.11 and 26.05. It never touches a reservation that is not ours.
 //
 // Every command runs with an argument vector, a clean environment and TZ=UTC;
 // nothing is read by a shell. Site needs the right to make reservations
@@ -9,11 +8,12 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -46,6 +46,12 @@ type Site struct {
 	// one step, but for reservations of cores it can book twice, and what it
 	// booked is looked at before the next may try.
 	books sync.Mutex
+
+	// shares says that squeue has no field for exclusive nodes, as before Slurm 25.
+	shares atomic.Bool
+	// sums says that the cores of a reservation are counted on all nodes together, as after
+	// 22.05.
+	sums atomic.Bool
 
 	coresMu sync.Mutex
 	cores   map[string]berth.Count // of each node, as last heard
@@ -93,10 +99,10 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	sockets := make(map[string]int, len(nodes))
+	known := make(map[string]*nodeRecord, len(nodes))
 	for i := range nodes {
 		state.Nodes = append(state.Nodes, nodes[i].state())
-		sockets[nodes[i].Name] = nodes[i].CoresPerSocket
+		known[nodes[i].Name] = &nodes[i]
 	}
 	bookings, err := s.reservations(ctx, "observe")
 	if err != nil {
@@ -116,8 +122,12 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 		}
 		ends[bookings[i].Name] = bookings[i].End
 	}
+	cores, err := s.coresOf(ctx, jobs, known)
+	if err != nil {
+		return nil, err
+	}
 	for i := range jobs {
-		job, phase, err := jobs[i].job(sockets)
+		job, phase, err := jobs[i].job(cores[jobs[i]["JobID"]])
 		if err != nil {
 			return nil, odd("observe", "squeue", err)
 		}
@@ -154,7 +164,7 @@ func (s *Site) Describe(ctx context.Context) (*site.Description, error) {
 	for i := range nodes {
 		node, err := nodes[i].describe()
 		if err != nil {
-			return nil, odd("describe", "sinfo", err)
+			return nil, odd("describe", "scontrol show node", err)
 		}
 		d.Nodes = append(d.Nodes, node)
 	}
@@ -174,7 +184,7 @@ func (s *Site) Describe(ctx context.Context) (*site.Description, error) {
 func odd(op, command string, err error) error {
 	return &site.Error{
 		Kind: site.Invalid, Op: op, Msg: "cannot read what " + command + " says", Err: err,
-		Hint: "this adapter reads Slurm 22.05; see what berth sites doctor says of the version",
+		Hint: "this adapter reads Slurm 22.05 to 26.05; see what berth sites doctor says of the version",
 	}
 }
 
@@ -201,13 +211,13 @@ func (s *Site) skew(said string, asked berth.Time) berth.Duration {
 }
 
 func (s *Site) nodes(ctx context.Context) ([]nodeRecord, error) {
-	out, err := s.readJSON(ctx, "sinfo", "--json")
+	out, err := s.read(ctx, "observe", nodesCommand[0], nodesCommand[1:]...)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := parseNodes(out)
+	nodes, err := parseNodes(string(out))
 	if err != nil {
-		return nil, answered("sinfo --json", err)
+		return nil, odd("observe", "scontrol show node", err)
 	}
 	cores := make(map[string]berth.Count, len(nodes))
 	for i := range nodes {
@@ -257,29 +267,43 @@ func (s *Site) markPartial(bookings []site.Booking) bool {
 }
 
 func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
-	out, err := s.readJSON(ctx, "squeue", "--json")
+	mark, list := newMark(), jobFields
+	if !s.shares.Load() {
+		list = append(slices.Clone(list), exclusive)
+	}
+	result, err := s.run(ctx, "observe", "squeue", jobsArgs(mark, list)...)
+	if err == nil && len(list) > len(jobFields) && strings.Contains(string(result.Stderr), "Invalid job format specification: "+exclusive) {
+		s.shares.Store(true)
+		return s.jobs(ctx)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Exit != 0:
+		return nil, explain("observe", "squeue", firstLine(result))
+	}
+	jobs, err := parseJobs(string(result.Stdout), mark, list)
+	if err != nil {
+		return nil, odd("observe", "squeue", err)
+	}
+	// In the order in which they were submitted: squeue's own is by priority.
+	slices.SortStableFunc(jobs, func(a, b jobRecord) int { return cmp.Compare(a.number("JobID"), b.number("JobID")) })
+	return jobs, nil
+}
+
+// coresOf returns which cores the jobs have that hold parts of nodes, by job and node. It
+// asks only if there are any.
+func (s *Site) coresOf(ctx context.Context, jobs []jobRecord, nodes map[string]*nodeRecord) (map[string]map[string]berth.PESet, error) {
+	if !slices.ContainsFunc(jobs, func(j jobRecord) bool {
+		return endings[j["State"]] == "" && !slices.Contains(waiting, j["State"]) && j.partial(nodes)
+	}) {
+		return nil, nil //nolint:nilnil // none is a map without entries
+	}
+	out, err := s.read(ctx, "observe", "scontrol", "--all", "--details", "--oneliner", "show", "job")
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := parseJobs(out)
-	return jobs, answered("squeue --json", err)
-}
-
-// answered tells an answer that says that slurmctld was not reached, which these
-// two commands give with empty lists, from one that cannot be read.
-func answered(command string, err error) error {
-	var said saidError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &said):
-		// Its text is "Unspecified error", whatever the cause.
-		return &site.Error{
-			Kind: site.Unreachable, Op: "observe", Msg: command + " says " + string(said),
-			Hint: "slurmctld is down or not at the address that slurm.conf gives",
-		}
-	}
-	return odd("observe", command, err)
+	return coresOf(string(out), nodes), nil
 }
 
 // bookings returns all reservations, ours and others'.
@@ -329,7 +353,7 @@ func (s *Site) Admits(ctx context.Context, partition *site.Partition, user strin
 	if err != nil {
 		return "", err
 	}
-	for _, group := range strings.Fields(string(result.Stdout)) {
+	for group := range strings.FieldsSeq(string(result.Stdout)) {
 		if slices.Contains(partition.Groups, group) {
 			return "", nil
 		}

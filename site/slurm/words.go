@@ -7,7 +7,7 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// What Slurm 22.05 says, in the words of its error strings. A row either refuses
+// What Slurm says from 22.05 to 26.05, in the words of its error strings. A row either refuses
 // for a reason or is a failure of a kind.
 var sayings = []struct {
 	words  string
@@ -20,6 +20,7 @@ var sayings = []struct {
 	{words: "Requested nodes are busy", reason: berth.NoCapacity},
 	{words: "Requested node configuration is not available", reason: berth.NoCapacity},
 	{words: "Requested reservation overlaps with another reservation", reason: berth.NoCapacity},
+	{words: "not supported for core-based reservations", reason: berth.RefusedConflict}, // since 24.11, before the next
 	{words: "Core-based reservation can not be updated", reason: berth.RefusedConflict},
 	{words: "Reservation already started", reason: berth.RefusedConflict},
 	{words: "Invalid time specified", reason: berth.Expired},

@@ -56,8 +56,13 @@ const readyWithin = 60 * time.Second
 // is installed if $CI is true, this is root, and there is apt-get; else the test
 // is skipped with the names of what is missing, or fails if $BERTH_REQUIRE, a
 // list separated by commas, has "slurm".
+//
+// $BERTH_SLURM, if it is set, is a folder with the programs of another version of Slurm,
+// such as newer.sh beside this file makes. They are then found first on the PATH of the
+// whole test process.
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
+	other()
 	install(t)
 	if o.Nodes == 0 {
 		o.Nodes = 4
@@ -89,6 +94,13 @@ func Start(t testing.TB, o Options) *Cluster {
 		c.stopDaemons()
 	}
 }
+
+// other puts the version of Slurm that is asked for first on the PATH.
+var other = sync.OnceFunc(func() {
+	if bin := os.Getenv("BERTH_SLURM"); bin != "" {
+		_ = os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH")) // a path without a NUL
+	}
+})
 
 // needed are the programs of a cluster and the packages that have them.
 var needed = []struct{ program, pack string }{
@@ -332,6 +344,16 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 		}
 	}
 	conf += c.options.Partitions + "\n" + c.options.Extra + "\n"
+	if bin := os.Getenv("BERTH_SLURM"); bin != "" {
+		if plugins, err := filepath.EvalSymlinks(filepath.Join(bin, "plugins")); err == nil {
+			conf += "PluginDir=" + plugins + "\n"
+		}
+		// Newer ones want to know that there are no cgroups to manage, which 22.05 does not
+		// understand.
+		if err := os.WriteFile(c.path("etc/cgroup.conf"), []byte("CgroupPlugin=disabled\n"), 0o644); err != nil {
+			return err
+		}
+	}
 	c.Conf = c.path("etc/slurm.conf")
 	return os.WriteFile(c.Conf, []byte(conf), 0o644)
 }

@@ -1,0 +1,290 @@
+package slurm
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/site"
+)
+
+// jobFields are what squeue is asked for. Its fields have kept their names and forms from
+// Slurm 22.05 to 26.05, which those of squeue --json have not.
+var jobFields = []string{
+	"JobID", "ArrayJobID", "ArrayTaskID", "State", "Reason", "UserName", "Account", "Partition", "Reservation", "NodeList", "NumCPUs",
+	"StartTime", "EndTime", "SubmitTime", "EligibleTime", "NumNodes", "OverSubscribe", "TimeLimit", "exit_code", "STDOUT", "Comment", "Name",
+}
+
+// exclusive is the field that says since Slurm 25 what OverSubscribe said before.
+const exclusive = "Exclusive"
+
+// newMark returns what stands behind each field. Users choose names and comments, and may
+// put anything in them but what they cannot know.
+func newMark() string {
+	random := make([]byte, 8)
+	_, _ = rand.Read(random) // never fails
+	return "#" + hex.EncodeToString(random) + "#"
+}
+
+// jobsArgs are the arguments of squeue. A field without a width is written whole.
+func jobsArgs(mark string, list []string) []string {
+	return []string{"--noheader", "--all", "--states=all", "--Format=" + strings.Join(list, ":"+mark+",") + ":" + mark}
+}
+
+// jobRecord is a job as squeue shows it: its fields, by their names.
+type jobRecord map[string]string
+
+// parseJobs reads what squeue writes with a mark behind each field.
+func parseJobs(text, mark string, list []string) ([]jobRecord, error) {
+	parts := strings.Split(text, mark)
+	if rest := strings.TrimSpace(parts[len(parts)-1]); rest != "" || (len(parts)-1)%len(list) != 0 {
+		return nil, fmt.Errorf("%d fields and then %.40q; want %d for each job", len(parts)-1, rest, len(list))
+	}
+	var jobs []jobRecord
+	for record := range slices.Chunk(parts[:len(parts)-1], len(list)) {
+		job := make(jobRecord, len(list))
+		for i, name := range list {
+			job[name] = record[i]
+		}
+		job["JobID"] = strings.TrimSpace(job["JobID"]) // the end of the line before
+		jobs = append(jobs, job)
+	}
+	return jobs, nil
+}
+
+func (j jobRecord) text(name string) string {
+	if value := j[name]; !null(value) {
+		return value
+	}
+	return ""
+}
+
+// number returns a number, 0 if there is none.
+func (j jobRecord) number(name string) int64 {
+	n, _ := strconv.ParseInt(j[name], 10, 64)
+	return n
+}
+
+// time returns a time, 0 if there is none.
+func (j jobRecord) time(name string) berth.Time {
+	t, err := parseTime(j[name])
+	if err != nil {
+		return 0
+	}
+	return t
+}
+
+// limit returns the time limit, 0 if there is none.
+func (j jobRecord) limit() berth.Duration {
+	text := j["TimeLimit"]
+	if minutes, seconds, both := strings.Cut(text, ":"); both && !strings.Contains(seconds, ":") {
+		text = "00:" + strings.Repeat("0", max(0, 2-len(minutes))) + text
+	}
+	d, err := hpctime.Parse(text)
+	if err != nil || d < 0 {
+		return 0
+	}
+	return d
+}
+
+// result returns with what a job ended: code:signal or, before Slurm 24, as wait(2) has it.
+func (j jobRecord) result(ending site.Ending) site.Result {
+	code, signal, both := strings.Cut(j["exit_code"], ":")
+	n, _ := strconv.Atoi(code) // none is 0
+	if !both {
+		return site.Result{Ending: ending, Code: n >> 8 & 0xff, Signal: n & 0x7f}
+	}
+	by, _ := strconv.Atoi(signal)
+	return site.Result{Ending: ending, Code: n, Signal: by}
+}
+
+// phase is whether a job holds nodes.
+type phase int
+
+const (
+	running phase = iota
+	pending
+	over
+)
+
+// endings are the states of jobs that are over.
+var endings = map[string]site.Ending{
+	"COMPLETED": site.Completed, "CANCELLED": site.Cancelled, "PREEMPTED": site.Cancelled, "REVOKED": site.Cancelled,
+	"FAILED": site.Failed, "OUT_OF_MEMORY": site.Failed, "BOOT_FAIL": site.NodeLost, "NODE_FAIL": site.NodeLost,
+	"TIMEOUT": site.TimedOut, "DEADLINE": site.TimedOut,
+}
+
+// waiting are the states of jobs that hold nothing yet. In every other state a
+// job holds its nodes, while COMPLETING too.
+var waiting = []string{"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+
+// job reads a record. cores are those that it has of some of its nodes, by node; of the
+// others it has all.
+func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
+	id, err := strconv.ParseUint(j["JobID"], 10, 63)
+	out := site.Job{
+		ID: site.JobID(j["JobID"]), Name: j["Name"], User: j.text("UserName"), Account: j.text("Account"), Partition: j.text("Partition"),
+		Output: j.text("STDOUT"), Reservation: j.text("Reservation"), Start: j.time("StartTime"), End: j.time("EndTime"),
+		Cores: berth.Count(min(max(j.number("NumCPUs"), 0), berth.MaxPEs)),
+	}
+	if err != nil || id < 1 || j["State"] == "" {
+		return out, running, fmt.Errorf("job %.40q in state %.40q", j["JobID"], j["State"])
+	}
+	if key, _, ours := parseComment(j["Comment"]); ours {
+		out.Key = key
+	}
+	if index := j.text("ArrayTaskID"); index != "" {
+		out.Array = site.JobID(j["ArrayJobID"])
+		if _, err := strconv.ParseUint(index, 10, 31); err == nil {
+			out.ID = out.Array + "_" + site.JobID(index)
+		} else {
+			out.ID = out.Array + "_[" + site.JobID(index) + "]"
+			out.Elements = elements(index)
+		}
+	}
+	j.asked(&out)
+	if ending, ended := endings[j["State"]]; ended {
+		out.Result = j.result(ending)
+		if why := j.text("Reason"); why != "None" {
+			out.Reason = why
+		}
+		return out, over, j.shares(&out, cores)
+	}
+	if slices.Contains(waiting, j["State"]) {
+		out.Reason, out.Held = j.text("Reason"), out.Begin == 0
+		return out, pending, nil
+	}
+	if out.Limit == 0 {
+		out.End = berth.Forever
+	}
+	if out.Start == 0 {
+		return out, running, fmt.Errorf("job %s is %.40q since %.40q", out.ID, j["State"], j["StartTime"])
+	}
+	return out, running, j.shares(&out, cores)
+}
+
+// asked reads what a job asks for. What cannot be right is not said.
+func (j jobRecord) asked(out *site.Job) {
+	out.Submitted, out.Begin = j.time("SubmitTime"), j.time("EligibleTime")
+	out.Limit = j.limit()
+	out.Nodes = berth.Count(min(max(j.number("NumNodes"), 0), berth.MaxPEs))
+	out.Exclusive = j["OverSubscribe"] == "NO"
+	if says, is := j[exclusive]; is {
+		out.Exclusive = says == "YES"
+	}
+}
+
+// elements reads the indices of an array as Slurm writes them, such as 0-8:2,11%3,
+// where a number behind a percent sign says how many may run at once. Of a long
+// list Slurm writes the beginning and three points, before which a number may be
+// cut off. It ends at the first thing that it does not know.
+func elements(text string) berth.PESet {
+	list, most, limited := strings.Cut(text, "%")
+	left, err := strconv.ParseUint(most, 10, 31)
+	if !limited || err != nil || left == 0 || left > maxElements {
+		left = maxElements
+	}
+	if whole, cut := strings.CutSuffix(list, "..."); cut {
+		list = whole[:max(0, strings.LastIndexByte(whole, ','))]
+	}
+	var runs []berth.Run
+	for item := range strings.SplitSeq(list, ",") {
+		span, by, _ := strings.Cut(item, ":")
+		first, last, ranged := strings.Cut(span, "-")
+		lo, err := strconv.ParseUint(first, 10, 31)
+		hi, step := lo, uint64(1)
+		if ranged && err == nil {
+			hi, err = strconv.ParseUint(last, 10, 31)
+		}
+		if by != "" && err == nil {
+			step, err = strconv.ParseUint(by, 10, 31)
+		}
+		if err != nil || step == 0 || hi >= maxIndex {
+			break
+		}
+		for at := lo; at <= hi && left > 0; at += step {
+			runs = append(runs, berth.Run{Lo: berth.PE(at), Hi: berth.PE(at) + 1})
+			left--
+		}
+	}
+	return berth.NewPESet(runs...)
+}
+
+// maxElements bounds how many elements of an array are told at a time; those
+// behind them are when these have started.
+const maxElements = 10_000
+
+// maxIndex is more than the largest index that Slurm can be configured for
+// (MaxArraySize up to 4,000,001).
+const maxIndex = 1 << 22
+
+// shares reads what a job holds: the cores of its nodes where they are known, else the whole
+// nodes.
+func (j jobRecord) shares(out *site.Job, cores map[string]berth.PESet) error {
+	nodes, err := nodeList(j["NodeList"])
+	if err != nil {
+		return fmt.Errorf("job %s: %w", out.ID, err)
+	}
+	for _, node := range nodes {
+		out.Shares = append(out.Shares, site.Share{Node: node, Cores: cores[node]})
+	}
+	return nil
+}
+
+// partial reports whether a job that holds nodes has fewer processors than they have.
+func (j jobRecord) partial(nodes map[string]*nodeRecord) bool {
+	held, err := nodeList(j["NodeList"])
+	all := int64(0)
+	for _, name := range held {
+		if n := nodes[name]; n != nil {
+			all += int64(n.CPUs)
+		}
+	}
+	return err == nil && len(held) > 0 && j.number("NumCPUs") < all
+}
+
+// coresOf reads from what scontrol shows in detail which cores each job has, by its number
+// and node. A job that is there twice, for a name may hold the end of a line, is left out.
+func coresOf(text string, nodes map[string]*nodeRecord) map[string]map[string]berth.PESet {
+	found := map[string]map[string]berth.PESet{}
+	for line := range strings.Lines(text) {
+		all := fields(line)
+		if len(all) == 0 || all[0].key != "JobId" {
+			continue
+		}
+		id := all[0].value
+		if _, twice := found[id]; twice {
+			found[id] = nil
+			continue
+		}
+		found[id] = map[string]berth.PESet{}
+		for i := 1; i < len(all); i++ {
+			if all[i].key != "CPU_IDs" || all[i-1].key != "Nodes" {
+				continue
+			}
+			held, err := nodeList(all[i-1].value)
+			cpus, wrong := berth.ParsePESet(all[i].value)
+			for _, name := range held {
+				if n := nodes[name]; n != nil && err == nil && wrong == nil {
+					found[id][name] = n.coresOf(cpus)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// coresOf returns the cores that hardware threads belong to.
+func (n *nodeRecord) coresOf(cpus berth.PESet) berth.PESet {
+	threads := berth.PE(max(1, n.CPUs/int(max(1, n.cores()))))
+	var runs []berth.Run
+	for _, r := range cpus.Runs() {
+		runs = append(runs, berth.Run{Lo: r.Lo / threads, Hi: min((r.Hi+threads-1)/threads, berth.PE(n.cores()))})
+	}
+	return berth.NewPESet(runs...)
+}
