@@ -108,13 +108,14 @@ func (c *wrongClock) happen() {
 			}
 		}
 	case 5:
-		for _, id := range slices.Sorted(maps.Keys(c.promised)) {
-			if _, err := c.host.Release(c.t.Context(), ann, id); err != nil && codeOf(err) != berth.Conflict && codeOf(err) != berth.NotFound {
-				c.t.Fatal(err)
-			}
-			delete(c.promised, id)
+		ids := slices.Sorted(maps.Keys(c.promised))
+		if len(ids) == 0 {
 			return
 		}
+		if _, err := c.host.Release(c.t.Context(), ann, ids[0]); err != nil && codeOf(err) != berth.Conflict && codeOf(err) != berth.NotFound {
+			c.t.Fatal(err)
+		}
+		delete(c.promised, ids[0])
 	case 6:
 		c.restart()
 	}
