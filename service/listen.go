@@ -40,6 +40,11 @@ func (h *hearers) tell(notices []Notice) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.add(notices)
+}
+
+// add is tell of who has the lock.
+func (h *hearers) add(notices []Notice) {
 	h.log = append(h.log, notices...)
 	h.last = notices[len(notices)-1].Number
 	for i := range notices {
@@ -57,9 +62,9 @@ func (h *hearers) tell(notices []Notice) {
 // hear it.
 func (h *hearers) tellBeside(n Notice) {
 	h.mu.Lock()
-	n.Number = h.last + 1
-	h.mu.Unlock()
-	h.tell([]Notice{n}) // the loop alone tells
+	defer h.mu.Unlock()
+	n.Number = h.last + 1 // the journal's writer tells too, from its own goroutine
+	h.add([]Notice{n})
 }
 
 // forget forgets the oldest, some more than has to be. Who reads them goes on with the
