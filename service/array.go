@@ -15,6 +15,10 @@ import (
 // each is answered about.
 const MaxArray = 1000
 
+// arrayPiece is how many parts of an array are decided at most before others are served
+// and what was decided is durable.
+const arrayPiece = 100
+
 // SubmitArray decides about so many equal requests that are independent of each
 // other, in turn, and answers about each: some may be promised and others
 // refused, and what is not decided soon is Pending. Their IDs are one that they
@@ -41,9 +45,9 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 		id, offered := strings.TrimSuffix(h.idUnder(ask.asked(), r.ID), partSuffix(0)), false
 		var from func(i int)
 		from = func(i int) {
-			until := time.Now().Add(slice / 4)
+			until, end := time.Now().Add(slice/4), i+arrayPiece
 			for ; i < parts; i++ {
-				if !time.Now().Before(until) {
+				if i == end || !time.Now().Before(until) {
 					// Others are served in between, whose answers would wait behind all that
 					// the journal has not written yet.
 					h.whenDurable(func(failed error) {
