@@ -45,14 +45,20 @@ type GRES struct {
 
 // Partition is a named set of nodes with limits. Zero limits are none.
 type Partition struct {
-	Name     string         `json:"name"`
-	Nodes    []string       `json:"nodes"`
-	Default  bool           `json:"default,omitempty"`
-	Up       bool           `json:"up"`
-	State    string         `json:"state,omitempty"`    // in the site's words, if it is not up
-	Groups   []string       `json:"groups,omitempty"`   // only their members may use it; empty is everybody
-	MaxTime  berth.Duration `json:"max_time,omitempty"` // of one job
-	MaxNodes berth.Count    `json:"max_nodes,omitempty"`
+	Name    string   `json:"name"`
+	Nodes   []string `json:"nodes"`
+	Default bool     `json:"default,omitempty"`
+	Up      bool     `json:"up"`
+	State   string   `json:"state,omitempty"`  // in the site's words, if it is not up
+	Groups  []string `json:"groups,omitempty"` // only their members may use it; empty is everybody
+	// Accounts and QOS are those under which it may be used; empty is all. DeniedAccounts and
+	// DeniedQOS count where those are empty.
+	Accounts       []string       `json:"accounts,omitempty"`
+	QOS            []string       `json:"qos,omitempty"`
+	DeniedAccounts []string       `json:"denied_accounts,omitempty"`
+	DeniedQOS      []string       `json:"denied_qos,omitempty"`
+	MaxTime        berth.Duration `json:"max_time,omitempty"` // of one job
+	MaxNodes       berth.Count    `json:"max_nodes,omitempty"`
 }
 
 // Rights is what Berth may do at a site.

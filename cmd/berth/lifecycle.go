@@ -11,6 +11,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/site"
 )
 
 // action returns a command that does one thing to each of some reservations, and
@@ -55,11 +56,32 @@ func (a *app) confirmCommand() *cobra.Command {
 }
 
 func (a *app) releaseCommand() *cobra.Command {
-	return a.action("release", "Give back what is left of a reservation, running or not", (*client.Client).Release)
+	return a.action("release", "Give back what is left of a reservation, running or not", a.ending((*client.Client).Release))
+}
+
+// ending has what ends a reservation tell which jobs end with it.
+func (a *app) ending(do func(*client.Client, context.Context, string, client.Action) (form.Reservation, error)) func(*client.Client, context.Context, string, client.Action) (form.Reservation, error) {
+	return func(c *client.Client, ctx context.Context, id string, action client.Action) (form.Reservation, error) {
+		tasks, unknown := c.Tasks(ctx, id) // where they cannot be told it is ended all the same
+		r, err := do(c, ctx, id, action)
+		if err != nil || unknown != nil {
+			return r, err
+		}
+		var jobs []string
+		for i := range tasks.Tasks {
+			if t := &tasks.Tasks[i]; t.State != string(site.Ended) {
+				jobs = append(jobs, t.Job+" ("+t.State+")")
+			}
+		}
+		if len(jobs) > 0 {
+			a.say("these jobs end with it: %s", strings.Join(jobs, ", "))
+		}
+		return r, nil
+	}
 }
 
 func (a *app) cancelCommand() *cobra.Command {
-	return a.action("cancel", "Take a reservation back", (*client.Client).Cancel)
+	return a.action("cancel", "Take a reservation back", a.ending((*client.Client).Cancel))
 }
 
 // showCommand returns berth show.

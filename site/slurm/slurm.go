@@ -330,33 +330,3 @@ func (c *commands) partitions(ctx context.Context, op string) ([]site.Partition,
 	}
 	return partitions, nil
 }
-
-// Admits asks this machine for the groups of a user, who may use a partition of some
-// groups if they are in one of them, or are root or SlurmUser, whom Slurm lets in
-// everywhere. Cost: nothing for a partition that is open to everybody.
-func (s *Site) Admits(ctx context.Context, partition *site.Partition, user string) (why string, err error) {
-	const op = "admit"
-	if len(partition.Groups) == 0 || user == "root" {
-		return "", nil
-	}
-	if !site.ValidWord(user) {
-		return "no such user", nil
-	}
-	settings, err := s.settings(ctx)
-	if err != nil {
-		return "", err
-	}
-	if name, _, _ := strings.Cut(settings["SlurmUser"], "("); name == user {
-		return "", nil
-	}
-	result, err := s.run(ctx, op, "id", "-Gn", "--", user)
-	if err != nil {
-		return "", err
-	}
-	for group := range strings.FieldsSeq(string(result.Stdout)) {
-		if slices.Contains(partition.Groups, group) {
-			return "", nil
-		}
-	}
-	return "it is for the members of " + strings.Join(partition.Groups, ", ") + " (AllowGroups)", nil
-}

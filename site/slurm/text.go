@@ -135,8 +135,15 @@ func parsePartitions(text string) ([]site.Partition, error) {
 		if !p.Up {
 			p.State = value("State")
 		}
-		if groups := value("AllowGroups"); groups != "ALL" {
-			p.Groups = wordList(groups)
+		for _, list := range []struct {
+			key string
+			to  *[]string
+		}{
+			{"AllowGroups", &p.Groups}, {"AllowAccounts", &p.Accounts}, {"DenyAccounts", &p.DeniedAccounts}, {"AllowQos", &p.QOS}, {"DenyQos", &p.DeniedQOS},
+		} {
+			if text := value(list.key); text != "ALL" {
+				*list.to = wordList(text)
+			}
 		}
 		var errs [3]error
 		p.Nodes, errs[0] = nodeList(value("Nodes"))

@@ -42,7 +42,8 @@ if [ ! -e "$root/.complete" ]; then
   mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --variant=minbase --include=slurmctld,slurmd,slurm-client,munge "$suite" "$root" "$mirror" >&2
   touch "$root/.complete"
 fi
-for d in proc dev sys tmp; do mountpoint -q "$root/$d" || mount --rbind "/$d" "$root/$d"; done
+# Slaves, so that what is unmounted here stays mounted there.
+for d in proc dev sys tmp; do mountpoint -q "$root/$d" || mount --rbind --make-rslave "/$d" "$root/$d"; done
 # Without the names of this machine slurmctld waits for minutes for one that it cannot resolve.
 cp /etc/passwd /etc/group /etc/hosts "$root/etc/"
 mkdir -p "$root/bin.host"

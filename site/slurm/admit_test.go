@@ -1,0 +1,66 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth/site"
+)
+
+// database answers what Admits asks.
+type database struct{ enforce, rows, groups string }
+
+func (d database) Run(_ context.Context, c Command) (Result, error) {
+	switch c.Argv[0] {
+	case "scontrol":
+		return Result{Stdout: []byte("AccountingStorageEnforce = " + d.enforce + "\nClusterName = lab\nSlurmUser = slurm(64030)\n")}, nil
+	case "id":
+		return Result{Stdout: []byte(d.groups + "\n")}, nil
+	case "sacctmgr":
+		if line := strings.Join(c.Argv, " "); !strings.Contains(line, " user=ada cluster=lab ") {
+			return Result{}, errors.New("unexpected: " + line)
+		}
+		return Result{Stdout: []byte(d.rows)}, nil
+	}
+	return Result{}, errors.New("unexpected: " + c.Argv[0])
+}
+
+// Who may use a partition is decided by groups, and by accounts and QOS where Slurm enforces
+// associations.
+func TestAdmits(t *testing.T) {
+	const enforced = "associations,limits,qos"
+	for name, c := range map[string]struct {
+		line string // of the partition
+		user string
+		at   database
+		want string // what is said begins with it; nothing if they may
+	}{
+		"open":              {"AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL", "ada", database{enforce: enforced}, ""},
+		"of the group":      {"AllowGroups=phys,chem", "ada", database{groups: "users chem"}, ""},
+		"of no group":       {"AllowGroups=phys", "ada", database{groups: "users chem"}, "it is for the members of phys"},
+		"SlurmUser":         {"AllowGroups=phys", "slurm", database{}, ""},
+		"an odd name":       {"AllowGroups=phys", "-a b", database{}, "no such user"},
+		"account allowed":   {"AllowAccounts=b", "ada", database{enforce: enforced, rows: "a|normal\nb|normal\n"}, ""},
+		"account missing":   {"AllowAccounts=b", "ada", database{enforce: enforced, rows: "a|normal\n"}, "it does not take their account a"},
+		"account denied":    {"DenyAccounts=a", "ada", database{enforce: enforced, rows: "a|normal\n"}, "it does not take their account a"},
+		"no account":        {"AllowAccounts=b", "ada", database{enforce: enforced}, "they have no account there"},
+		"nothing enforced":  {"AllowAccounts=b", "ada", database{enforce: "none"}, ""},
+		"QOS allowed":       {"AllowAccounts=ALL AllowQos=long", "ada", database{enforce: enforced, rows: "a|normal,long\n"}, ""},
+		"QOS missing":       {"AllowQos=long", "ada", database{enforce: enforced, rows: "a|normal\nb|\n"}, "it does not take their QOS"},
+		"every QOS denied":  {"DenyQos=normal", "ada", database{enforce: enforced, rows: "a|normal\n"}, "it does not take their QOS normal"},
+		"one QOS is denied": {"DenyQos=normal", "ada", database{enforce: enforced, rows: "a|normal,long\n"}, ""},
+	} {
+		partitions, err := parsePartitions("PartitionName=p " + c.line + " MaxNodes=UNLIMITED MaxTime=UNLIMITED Nodes=n1 State=UP\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		why, err := New(Options{Site: "lab", Exec: c.at}).Admits(t.Context(), &partitions[0], c.user)
+		if err != nil || !strings.HasPrefix(why, c.want) || c.want == "" && why != "" {
+			t.Errorf("%s: %q, %v, want %q", name, why, err, c.want)
+		}
+	}
+}
+
+var _ site.Gate = (*Site)(nil)
