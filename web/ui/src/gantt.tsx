@@ -1,3 +1,4 @@
+import { Button, Group, Text } from '@mantine/core';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { aheadOfUTC, hour, length, ticks, time } from './clock.js';
 import { type Rows } from './api.js';
@@ -105,7 +106,8 @@ export function Gantt(props: GanttProps) {
     return n;
   }, [picture]);
   const shownPEs = pes + extra;
-  const rowHeight = Math.min(20, Math.max(520 / shownPEs, shownPEs <= 256 ? 6 : 1));
+  const [tall, setTall] = useState(false);
+  const rowHeight = tall ? 14 : Math.min(20, Math.max(520 / shownPEs, shownPEs <= 90 ? 6 : 0));
   const full = Math.max(24, Math.round(shownPEs * rowHeight));
   const height = Math.min(full, 560);
   const plot = Math.max(1, width - side);
@@ -205,6 +207,7 @@ export function Gantt(props: GanttProps) {
     // Words on bars, and what must be seen at every zoom.
     if (picture && !picture.cells) {
       let drawn = 0;
+      const pins = new Set<number>();
       for (let i = 0; i < picture.count && drawn < 4000; i++) {
         if (!shown(picture, i, port)) continue;
         const b = boxOf(picture, i, port);
@@ -213,21 +216,24 @@ export function Gantt(props: GanttProps) {
         const wide = b.x1 - b.x0;
         const deep = b.y1 - b.y0;
         const y = axis + stripHeight + (b.y0 + b.y1) / 2;
-        if (picture.class[i] === Class.degraded) {
-          c.font = '700 12px system-ui, sans-serif';
+        const pinned = picture.class[i] === Class.degraded && !pins.has(picture.number[i]!); // one for each promise
+        if (pinned) {
+          pins.add(picture.number[i]!);
+          const small = deep < 12;
+          c.font = `700 ${small ? 9 : 12}px system-ui, sans-serif`;
           c.fillStyle = fills[theme].degraded;
           c.beginPath();
-          c.arc(side + b.x0, y, 7, 0, 7);
+          c.arc(side + b.x0 + 8, y, small ? 5 : 7, 0, 7);
           c.fill();
           c.fillStyle = theme === 'dark' ? '#14171c' : '#ffffff';
-          c.fillText('!', side + b.x0 - 2, y + 1);
+          c.fillText('!', side + b.x0 + (small ? 6.5 : 6), y + 1);
         }
         if (wide < 44 || deep < 12) continue;
         drawn++;
         const label = `${bold ? 'yours · ' : ''}${picture.size[i]} ${picture.size[i] === 1 ? 'PE' : 'PEs'}`;
         c.font = `${bold ? '600 ' : ''}11px system-ui, sans-serif`;
         const room = c.measureText(label).width;
-        const pin = picture.class[i] === Class.degraded ? 10 : 0;
+        const pin = pinned ? 12 : 0;
         if (room + 12 + pin > wide) continue;
         const paper = theme === 'dark' ? '#14171c' : '#ffffff';
         const onPaper = (picture.flags[i]! & (Flag.held | Flag.over)) !== 0;
@@ -347,6 +353,18 @@ export function Gantt(props: GanttProps) {
     return picture && x >= 0 && y >= 0 ? hit(picture, port, Math.floor(x), Math.floor(y)) : -1;
   };
 
+  /** show moves the view to a bar that keys went to outside of it. */
+  const show = (i: number) => {
+    const p = picture!;
+    const start = p.t0 + p.start[i]!;
+    if (start >= to || start + p.length[i]! <= from) {
+      const middle = start + Math.min(p.length[i]!, to - from) / 2;
+      props.onWindow(middle - (to - from) / 2, middle + (to - from) / 2);
+    }
+    const rowsShown = height / rowHeight;
+    if (p.first[i]! < top || p.first[i]! >= top + rowsShown) setTop(Math.max(0, Math.min(shownPEs - rowsShown, p.first[i]! - rowsShown / 3)));
+  };
+
   const keys = (e: React.KeyboardEvent) => {
     const ways: Record<string, 'left' | 'right' | 'up' | 'down'> = { ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down' };
     const way = ways[e.key];
@@ -357,7 +375,10 @@ export function Gantt(props: GanttProps) {
     } else if (way) {
       if (picture) {
         const next = beside(picture, port, index, way);
-        if (next >= 0) props.onSelect(picture.number[next]!);
+        if (next >= 0) {
+          props.onSelect(picture.number[next]!);
+          show(next);
+        }
       }
     } else if (e.key === '+' || e.key === '=') zoomAt(0.7, 0.5);
     else if (e.key === '-') zoomAt(1 / 0.7, 0.5);
@@ -368,6 +389,13 @@ export function Gantt(props: GanttProps) {
   };
 
   return (
+    <>
+    {(tall || rowHeight < 6) && (
+      <Group justify="space-between" gap="xs">
+        <Text size="xs" c="dimmed">{full > height ? `PEs ${Math.ceil(top)} to ${Math.min(pes, Math.floor(top + height / rowHeight)) - 1} of ${pes}; the wheel scrolls.` : 'Rows are thinner than their names: a name is that of several.'}</Text>
+        <Button size="compact-xs" variant="default" onClick={() => { setTall(!tall); setTop(0); }}>{tall ? 'All rows' : 'Taller rows'}</Button>
+      </Group>
+    )}
     <div className="gantt" ref={box} style={{ height: axis + stripHeight + height }}>
       <canvas ref={pixels} aria-hidden="true" style={{ left: side, top: axis + stripHeight, width: plot, height }} className={props.stale ? 'stale' : undefined} />
       <canvas
@@ -435,6 +463,7 @@ export function Gantt(props: GanttProps) {
       )}
       <div className="unseen" role="status" aria-live="polite">{said}</div>
     </div>
+    </>
   );
 }
 

@@ -28,13 +28,14 @@ export interface Box {
 export function boxOf(p: Picture, i: number, v: Port): Box | null {
   const left = (p.t0 + p.start[i]! - v.from) / v.perPixel;
   const x0 = Math.floor(left);
-  const x1 = Math.max(x0 + 1, Math.floor(left + p.length[i]! / v.perPixel));
+  let x1 = Math.max(x0 + 1, Math.floor(left + p.length[i]! / v.perPixel));
+  if (x1 - x0 >= 4) x1--; // a gap between one bar and the next
   if (x1 <= 0 || x0 >= v.width) return null;
   const upper = (p.first[i]! - v.top) * v.rowHeight;
   const lower = upper + p.size[i]! * v.rowHeight;
   let y0 = Math.round(upper);
   let y1 = Math.max(y0 + 1, Math.round(lower));
-  if (v.rowHeight >= 6) y1 = Math.max(y0 + 1, y1 - 1); // a gap between rows
+  if (y1 - y0 >= 4) y1--;
   if (p.class[i] === Class.job) {
     const sixth = y1 - y0 < 3 ? 0 : Math.max(1, Math.floor(Math.min(v.rowHeight, y1 - y0) / 6)); // a sixth on each side
     y0 += sixth;

@@ -56,7 +56,7 @@ test('bars are drawn where they are, and nowhere else', () => {
   const at = drawn(p, port());
   for (let y = 0; y < 20; y++) {
     for (let x = 0; x < 40; x++) {
-      const inside = x >= 5 && x < 15 && y >= 4 && y < 12;
+      const inside = x >= 5 && x < 14 && y >= 4 && y < 11; // and a gap behind and below it
       assert.deepEqual(at(x, y), inside ? rgb(fills.light.promise) : [255, 255, 255], `${x},${y}`);
     }
   }
