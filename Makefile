@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build cross run simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
+.PHONY: help build web web-dev cross run simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -22,6 +22,13 @@ help: ## list the targets
 build: ## compile bin/berth
 	go build -trimpath -buildvcs=auto -o bin/berth ./cmd/berth
 
+# The result is in the repository, so that only those who change the pages need Node.
+web: ## build the pages for browsers from web/ui into web/dist (needs Node 20.19 or later with npm)
+	cd web/ui && npm ci --ignore-scripts --no-audit --no-fund && npm run build
+
+web-dev: ## serve the pages from their sources, for work on them, in front of the service of make run
+	cd web/ui && npm ci --ignore-scripts --no-audit --no-fund && npm run dev
+
 # Tests are compiled too, which is what go vet does first.
 cross: ## compile and vet everything for macOS, Windows and FreeBSD
 	@set -e; for os in darwin windows freebsd; do echo "GOOS=$$os go build ./... && go vet ./..."; \
@@ -29,7 +36,7 @@ cross: ## compile and vet everything for macOS, Windows and FreeBSD
 
 run: build ## start the service on this machine, with its data in out/data; Ctrl-C stops it
 	@mkdir -p out
-	bin/berth serve --data out/data
+	bin/berth serve --data out/data --link
 
 simulate: build ## replay a small log under every policy and draw the schedules
 	@mkdir -p out

@@ -2,6 +2,9 @@ module github.com/berth-hpc/berth
 
 go 1.26.0
 
+// Packages of npm may hold Go files.
+ignore ./web/ui
+
 require (
 	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/goccy/go-yaml v1.19.2

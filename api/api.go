@@ -104,9 +104,9 @@ func New(o Options) http.Handler {
 		}})
 	}
 	mux.Handle("GET /metrics", metrics)
-	mux.HandleFunc("/v1/", notFound)
+	mux.HandleFunc("/v1/", NotFound)
 	if o.Root == nil {
-		o.Root = http.HandlerFunc(notFound)
+		o.Root = http.HandlerFunc(NotFound)
 	}
 	mux.Handle("/", a.door.pages(o.Root))
 	return a.door.underPrefix(mux)
@@ -132,7 +132,8 @@ func notAllowed(methods []string) http.HandlerFunc {
 	}
 }
 
-func notFound(w http.ResponseWriter, r *http.Request) {
+// NotFound answers that there is no such path.
+func NotFound(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, problem(http.StatusNotFound, berth.NotFound, fmt.Sprintf("no such path as %.100q; /openapi.json has them all", r.URL.Path)))
 }
 

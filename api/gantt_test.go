@@ -184,7 +184,7 @@ func TestCellsAreCounted(t *testing.T) {
 		w.fake.picture = p
 		a := w.do("vera", "GET", fmt.Sprintf("/v1/gantt?site=cm5&from=%s&to=%s&most=0&lo=%d", form.TimeOf(from), form.TimeOf(from+300), lo), "")
 		got := readPicture(t, a.text)
-		if any := slices.ContainsFunc(p.Bars, func(b service.Bar) bool { return int(b.First)+int(b.PEs) > lo }); any != (got.Form == 2) {
+		if some := slices.ContainsFunc(p.Bars, func(b service.Bar) bool { return int(b.First)+int(b.PEs) > lo }); some != (got.Form == 2) {
 			t.Fatalf("form %d of %+v", got.Form, p.Bars)
 		}
 		for x := range int(got.Width) {

@@ -263,6 +263,13 @@ func (c *Client) Me(ctx context.Context) (me form.Me, err error) {
 	return me, err
 }
 
+// LoginLink makes the code of a link that logs a browser on the machine of the service in,
+// once and within two minutes.
+func (c *Client) LoginLink(ctx context.Context) (link form.Link, err error) {
+	err = c.send(ctx, http.MethodPost, "/v1/session/links", Action{}, struct{}{}, &link)
+	return link, err
+}
+
 // Tokens lists the tokens, without their secrets.
 func (c *Client) Tokens(ctx context.Context) ([]form.Token, error) {
 	var answer form.Tokens

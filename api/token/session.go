@@ -48,13 +48,18 @@ func (s *Store) OpenSession(parent string, now berth.Time) (secret string, e Ent
 	}
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.IsSession() && s.sessionOver(&e, now) })
 	siblings := 0
-	for i := len(entries) - 1; i >= 0; i-- { // the latest first
+	for i := range entries {
 		if entries[i].Parent == of.ID {
-			if siblings++; siblings >= maxSessions {
-				entries = slices.Delete(entries, i, i+1)
-			}
+			siblings++
 		}
 	}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { // the oldest come first
+		if e.Parent != of.ID || siblings < maxSessions {
+			return false
+		}
+		siblings--
+		return true
+	})
 	s.used.Store(e.SHA256, now)
 	return secret, e, s.save(append(entries, e))
 }

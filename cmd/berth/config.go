@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ type setup struct {
 	keepHistory       berth.Duration
 	access            []service.Access
 	metricsToken      bool
+	public            *url.URL      // nil if browsers reach the service where it listens
 	config            engine.Config // sites that describe themselves have no pools in it yet
 	adapters          map[string]sites.Adapter
 }
@@ -49,6 +51,9 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 		}
 	}
 	if err := checkAddress(at, s.listen); err != nil {
+		return nil, err
+	}
+	if s.public, err = publicURL(flags.public); err != nil {
 		return nil, err
 	}
 	if s.config, err = serviceConfig(file); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -29,6 +30,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/sites"
 	"github.com/berth-hpc/berth/sites/adapters"
+	"github.com/berth-hpc/berth/web"
 )
 
 // serveFlags is what the command line of serve says.
@@ -44,6 +46,8 @@ type serveFlags struct {
 	log    string
 	check  bool
 	adopt  bool
+	public string // address for browsers, through a proxy
+	link   bool   // print a login link
 
 	keepHistory berth.Duration
 }
@@ -87,6 +91,8 @@ data. With --adopt what is not promised here is taken down.`,
 	f.StringVar(&flags.slurm, "slurm", "", "`NAME` of the Slurm cluster that this machine's commands reach")
 	f.BoolVar(&flags.shadow, "shadow", false, "only watch the Slurm cluster: change nothing there, promise nothing, and compare (berth sites shadow NAME)")
 	f.BoolVar(&flags.adopt, "adopt", false, "take over the reservations that another service, or this one with other data, has made at the sites: what is not promised here is taken down, with the jobs in it")
+	f.StringVar(&flags.public, "public", "", "`URL` at which browsers reach the service through a proxy, such as https://hpc.example.org/berth/")
+	f.BoolVar(&flags.link, "link", false, "print a link that logs a browser on this machine in, once and within two minutes")
 	f.Var(&span{value: &flags.keepHistory, least: sites.MinHistory}, "keep-history", "how long records are kept, such as 90d (default: for ever)")
 	f.Var(&choice{&flags.log, "form", logForms}, "log", "form of the log on stderr: "+strings.Join(logForms, ", "))
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails for unknown flags only
@@ -183,7 +189,11 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if err := host.Register(registry); err != nil {
 		return err
 	}
-	server := api.Server(api.New(api.Options{Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken}))
+	links := &api.Links{}
+	server := api.Server(api.New(api.Options{
+		Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken,
+		Root: web.Handler(strings.TrimSuffix(set.publicPath(), "/"), http.HandlerFunc(api.NotFound)), Public: set.public, Links: links,
+	}))
 	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	at, err := publish(set.data, listener.Addr())
@@ -192,6 +202,9 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	}
 	defer func() { _ = os.Remove(at) }() // the lock says whether the service runs
 	a.greet(set, listener.Addr().String())
+	if flags.link {
+		a.greetBrowser(listener.Addr().String(), tokens, links, host.Now())
+	}
 	failed := make(chan error, 1)
 	go host.Guard("taking connections", func() { failed <- server.Serve(listener) })
 	select {

@@ -60,7 +60,7 @@ func serves(t *testing.T, script, conf string) {
 			return listener.Close()
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "grab": grab, "ready": ready, "until": until,
+			"exits": exits, "fetch": fetch, "grab": grab, "ready": ready, "until": until,
 		},
 	})
 }

@@ -123,7 +123,7 @@ func tree(t *testing.T) ([]*pkg, *token.FileSet) {
 		}
 		name := entry.Name()
 		if entry.IsDir() {
-			if file != root && (name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
+			if file != root && (name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
 				return fs.SkipDir
 			}
 			return nil

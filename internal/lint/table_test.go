@@ -62,6 +62,8 @@ var table = []room{
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
 	{path: "api", imports: []string{".", "policy", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
+	{path: "web"},
+	{path: "internal/browser"}, // imported by tests only
 	{path: "internal/cputime"},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
@@ -76,7 +78,7 @@ var table = []room{
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/sqlite",
-		"site", "site/hostlist", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "internal/nearest",
+		"site", "site/hostlist", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
 }

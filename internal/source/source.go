@@ -108,7 +108,7 @@ func (m *Module) parse(options Options) error {
 		}
 		name := entry.Name()
 		if entry.IsDir() {
-			if file != m.root && (name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
+			if file != m.root && (name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/client"
+	"github.com/berth-hpc/berth/api/token"
+)
+
+// publicURL reads the address at which browsers reach the service through a proxy; nil if
+// there is none.
+func publicURL(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // none is no mistake
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, berth.Errorf(berth.Invalid, "public", "%.200q; want the address of a proxy, such as https://hpc.example.org/berth/", text)
+	}
+	if strings.Contains(u.Path, "//") || strings.Contains(u.Path, "..") || u.EscapedPath() != u.Path {
+		return nil, berth.Errorf(berth.Invalid, "public", "%.200q; want a plain path, such as /berth/", text)
+	}
+	return u, nil
+}
+
+// publicPath is the path below which browsers reach the service.
+func (s *setup) publicPath() string {
+	if s.public == nil {
+		return ""
+	}
+	return s.public.Path
+}
+
+// greetBrowser prints where the pages are with a link that logs in as an operator. It works
+// on this machine alone, so where the service listens does not matter.
+func (a *app) greetBrowser(address string, tokens *token.Store, links *api.Links, now berth.Time) {
+	operator, known := tokens.Lasting()
+	if !known {
+		return
+	}
+	if host, port, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsUnspecified() {
+		address = net.JoinHostPort("127.0.0.1", port)
+	}
+	_, _ = fmt.Fprintf(a.stdout, `
+In a browser on this machine, as %s, once and within two minutes:
+
+    %s
+
+`, operator.User, loginURL("http://"+address, links.Make(operator.ID, now)))
+}
+
+// loginURL is the page with the code of a login link. The code stands in the fragment, which
+// browsers send to nobody.
+func loginURL(server, code string) string { return server + "/#login=" + code }
+
+// openCommand returns berth open.
+func (a *app) openCommand() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use:   "open",
+		Short: "Print a link to the pages of the service, which logs you in",
+		Long: `Prints a link to the pages of the service. It logs a browser on the machine of the
+service in as you, once and within two minutes. It is printed and not opened, since
+other users of a machine see the arguments of the programs that run there.`,
+		Example: "  berth open",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			if at, err := url.Parse(c.Server()); err == nil && !client.Loopback(at.Hostname()) {
+				return berth.Errorf(berth.Invalid, "server", "%s is another machine, where links do not work; open %s in a browser and log in with your token", c.Server(), c.Server())
+			}
+			link, err := c.LoginLink(ctx)
+			switch {
+			case err != nil:
+				return err
+			case r.format == "json":
+				return printForm(a.stdout, &link)
+			}
+			return a.show(loginURL(trimServer(c.Server()), link.Code) + "\n")
+		},
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}

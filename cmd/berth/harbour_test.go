@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/browser"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/fake"
+	"github.com/berth-hpc/berth/web"
+)
+
+// quay is a service with its pages, in front of a fake site of 16 nodes and a recorded one of
+// 64 PEs that binds late.
+type quay struct {
+	t      *testing.T
+	host   *service.Host
+	site   *fake.Site
+	tokens *token.Store
+	links  *api.Links
+	url    string
+	stop   func() // the server, with all its connections
+}
+
+func newQuay(t *testing.T, sites ...string) *quay {
+	t.Helper()
+	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &quay{t: t, links: &api.Links{}}
+	options := service.Options{Config: engine.Config{Explain: true}, Journal: store, Version: "test", Managers: map[string]service.Manager{}}
+	for _, name := range sites {
+		if name == "record" {
+			options.Config.Sites = append(options.Config.Sites, berth.Site{Name: "record", Pools: []berth.Pool{{Name: "batch", PEs: 64, Binding: berth.Late}}})
+			continue
+		}
+		description := fake.Nodes(16, 1)
+		q.site = fake.New(fake.Config{Name: name, Description: description}, berth.Time(time.Now().Unix()))
+		imported, layout, err := site.Import(name, &description, site.UnitNode, berth.Early)
+		if err != nil {
+			t.Fatal(err)
+		}
+		imported.Managed = true
+		options.Config.Sites = append(options.Config.Sites, imported)
+		options.Managers[name] = service.Manager{Kind: "fake", Adapter: q.site, Layout: layout, Every: 50 * time.Millisecond, Horizon: 3600}
+	}
+	if q.host, err = service.Open(context.Background(), options); err != nil {
+		t.Fatal(err)
+	}
+	if q.tokens, err = token.Open(t.TempDir(), "olga", q.host.Now()); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(api.New(api.Options{
+		Service: q.host, Tokens: q.tokens, Links: q.links, Root: web.Handler("", http.HandlerFunc(api.NotFound)), Log: slog.New(slog.DiscardHandler),
+	}))
+	server.Start()
+	q.url = server.URL
+	q.stop = func() {
+		server.CloseClientConnections()
+		server.Close()
+	}
+	t.Cleanup(func() {
+		if err := q.host.Close(); err != nil {
+			t.Error(err)
+		}
+		q.stop()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return q
+}
+
+// link returns the address of a page with a login for somebody.
+func (q *quay) link(user string, role service.Role, query string) string {
+	q.t.Helper()
+	_, e, err := q.tokens.Add(token.Wanted{User: user, Role: role}, q.host.Now())
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return q.url + "/" + query + "#login=" + q.links.Make(e.ID, q.host.Now())
+}
+
+// reserve has somebody promised PEs at a site from some seconds from now on.
+func (q *quay) reserve(user, at, id string, npe berth.Count, in, length berth.Duration, hold berth.Duration) {
+	q.t.Helper()
+	now := q.host.Now()
+	r := berth.Rigid(id, now, now.Add(in), now.Add(in+length), npe, length)
+	r.Site, r.Hold = at, hold
+	ask := service.Ask{By: service.Principal{User: user, Role: service.User}}
+	answer, err := q.host.Submit(q.t.Context(), ask, r)
+	if err != nil || answer.Reservation.State == service.Refused {
+		q.t.Fatalf("%s: %v %+v", id, err, answer.Reservation.Refusal)
+	}
+}
+
+// load fills the sites as a working day does.
+func (q *quay) load() {
+	q.t.Helper()
+	for i := range 10 {
+		q.reserve("bob", "harbour", fmt.Sprintf("bob-%d", i), berth.Count(2+i%3), berth.Duration(600+i*5400), 7000, 0)
+	}
+	q.reserve("alice", "harbour", "alice-now", 4, 0, 9000, 0)
+	q.reserve("alice", "harbour", "alice-later", 6, 20_000, 12_000, 0)
+	q.reserve("alice", "harbour", "alice-held", 5, 40_000, 10_000, 1800)
+	for i := range 6 {
+		q.reserve("carol", "record", fmt.Sprintf("carol-%d", i), berth.Count(8+3*i), berth.Duration(1200+i*9000), 10_000, 0)
+	}
+	q.reserve("alice", "record", "alice-record", 16, 30_000, 20_000, 0)
+}
+
+var wide = browser.Size{Width: 1440, Height: 1000}
+
+// shots, if it is set, is where the tests leave pictures of what they saw.
+func shot(p *browser.Page, name string) {
+	if folder := os.Getenv("BERTH_SHOTS"); folder != "" {
+		p.Shot(filepath.Join(folder, name+".png"))
+	}
+}
+
+// painted waits until the pictures of so many pools are drawn.
+func painted(p *browser.Page, pools int) {
+	p.Wait(fmt.Sprintf(`document.querySelectorAll('.gantt canvas[role=application]').length === %d`, pools))
+	p.Wait(`document.querySelector('[data-testid=live]')?.innerText.toLowerCase() === 'live'`)
+}
+
+func noFaults(t *testing.T, p *browser.Page) {
+	t.Helper()
+	if faults := p.Faults(); len(faults) > 0 {
+		t.Errorf("the page complains: %q", faults)
+	}
+}
+
+const pixelsOf = `(() => { const c = document.querySelector('.gantt canvas[aria-hidden]'); return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data] })()`
+
+// colours counts the pixels of a colour in the first picture.
+func colours(p *browser.Page, rgb [3]int) int {
+	n := p.Eval(fmt.Sprintf(`(() => { const d = %s; let n = 0; for (let i = 0; i < d.length; i += 4) if (d[i] === %d && d[i+1] === %d && d[i+2] === %d) n++; return n })()`, pixelsOf, rgb[0], rgb[1], rgb[2]))
+	return int(n.(float64))
+}
+
+// A login link opens the harbour; a bar shows what the role may see, by mouse and by keys.
+func TestHarbourInABrowser(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour", "record")
+	q.load()
+	for _, dark := range []bool{false, true} {
+		scheme := map[bool]string{false: "light", true: "dark"}[dark]
+		p := b.Open(wide)
+		p.Dark(dark)
+		p.Visit(q.link("alice", service.User, ""))
+		painted(p, 2)
+		if at := p.Eval(`location.href`); strings.Contains(at.(string), "login") {
+			t.Errorf("the code is still in the address: %s", at)
+		}
+		shot(p, "harbour-"+scheme)
+		mine := map[bool][3]int{false: {0x12, 0x3f, 0x7a}, true: {0xa8, 0xd8, 0xff}}[dark]
+		if n := colours(p, mine); n < 500 {
+			t.Errorf("%s: %d pixels of one's own", scheme, n)
+		}
+		p.Eval(`document.querySelector('.gantt canvas[role=application]').focus()`)
+		p.Key("ArrowDown")
+		p.Wait(`/, \d+ PEs, n\d+/.test(document.querySelector('.gantt [role=status]').innerText)`)
+		p.Key("Enter")
+		p.Wait(`document.querySelector('.mantine-Drawer-body table')`)
+		shot(p, "details-"+scheme)
+		p.Key("Escape")
+		p.Wait(`!document.querySelector('.mantine-Drawer-body')`)
+		p.Eval(`document.querySelector('.gantt canvas[role=application]').focus()`)
+		p.Key("t")
+		p.Wait(`document.querySelectorAll('table tbody tr').length > 10 && document.body.innerText.includes('Your promise')`)
+		shot(p, "table-"+scheme)
+		noFaults(t, p)
+		p.Close()
+	}
+}
+
+// What somebody does is seen by all who look, soon, and their view, selection and focus stay.
+func TestHarbourFollows(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	p := b.Open(wide)
+	p.Visit(q.link("vera", service.Viewer, ""))
+	painted(p, 1)
+	p.Wait(`document.querySelector('[data-testid=empty]').innerText.startsWith('Nothing is held')`)
+	shot(p, "empty-window")
+	promise := [3]int{0x3d, 0x8f, 0xd1}
+	if n := colours(p, promise); n != 0 {
+		t.Errorf("%d pixels of a promise before there is any", n)
+	}
+	q.reserve("alice", "harbour", "secret-name", 8, 3600, 20_000, 0)
+	p.Wait(`(() => { const d = ` + pixelsOf + `; for (let i = 0; i < d.length; i += 4) if (d[i] === 0x3d && d[i+1] === 0x8f && d[i+2] === 0xd1) return true; return false })()`)
+	p.Wait(`!document.querySelector('[data-testid=empty]')`)
+	p.Eval(`document.querySelector('.gantt canvas[role=application]').focus()`)
+	p.Key("ArrowRight")
+	p.Key("Enter")
+	p.Wait(`document.querySelector('.mantine-Drawer-body')?.innerText.includes('A promise')`)
+	if text := p.Eval(`document.body.innerText`).(string); strings.Contains(text, "alice") || strings.Contains(text, "secret-name") || !strings.Contains(text, "Whose it is only its owner") {
+		t.Errorf("a viewer reads %q", text)
+	}
+	shot(p, "viewer-details")
+	p.Key("Escape")
+	p.Wait(`!document.querySelector('.mantine-Drawer-body')`)
+	p.Eval(`document.querySelector('.gantt canvas[role=application]').focus()`)
+	p.Key("ArrowRight")
+	p.Key("Shift+ArrowRight")
+	p.Wait(`/sel=harbour/.test(location.search) && /t=20/.test(location.search)`)
+	before := p.Eval(`location.search + document.activeElement.getAttribute('role')`)
+	q.site.Fail("n3", "fire")
+	p.Wait(`(() => { const d = ` + pixelsOf + `; for (let i = 0; i < d.length; i += 4) if (d[i] === 0x17 && d[i+1] === 0x19 && d[i+2] === 0x1d) return true; return false })()`)
+	if after := p.Eval(`location.search + document.activeElement.getAttribute('role')`); after != before {
+		t.Errorf("an update changed the view from %s to %s", before, after)
+	}
+	shot(p, "outage")
+	noFaults(t, p)
+}
+
+// A session that is revoked ends on the page at once; a wrong token and an old link say so; a
+// service that is gone is told, and what was known stays.
+func TestHarbourWithoutAService(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	q.reserve("bob", "harbour", "b", 8, 3600, 20_000, 0)
+	p := b.Open(wide)
+	p.Visit(q.url + "/")
+	p.Wait(`document.querySelector('input[type=password]')`)
+	shot(p, "login")
+	p.Eval(`document.querySelector('input[type=password]').focus()`)
+	p.Type("berth_wrong")
+	p.Key("Enter")
+	p.Wait(`document.querySelector('[role=alert]')?.innerText.includes('token')`)
+	shot(p, "login-wrong")
+	old := q.link("alice", service.User, "")
+	p.Visit(old)
+	painted(p, 1)
+	again := b.Open(wide)
+	again.Visit(old)
+	again.Wait(`document.body.innerText.includes('The login link did not work')`)
+	again.Close()
+	secret, _, err := q.tokens.Add(token.Wanted{User: "alice", Role: service.User}, q.host.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := b.Open(wide)
+	other.Visit(q.url + "/?t=yesterday..now&tz=Mars/Olympus&sel=x")
+	other.Wait(`document.querySelector('input[type=password]')`)
+	other.Eval(`document.querySelector('input[type=password]').focus()`)
+	other.Type(secret)
+	other.Key("Enter")
+	painted(other, 1)
+	other.Wait(`document.body.innerText.includes('could not be read whole (sel, tz, t)')`)
+	shot(other, "bad-address")
+	for _, e := range q.tokens.List() {
+		if e.IsSession() {
+			if err := q.tokens.EndSession(e.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p.Wait(`document.querySelector('input[type=password]')`)
+	other.Wait(`document.querySelector('input[type=password]')`)
+	other.Close()
+	p.Visit(q.link("alice", service.User, ""))
+	painted(p, 1)
+	p.Faults() // of what was refused above
+	q.stop()
+	p.Wait(`document.body.innerText.includes('Not live')`)
+	if n := colours(p, [3]int{0x3d, 0x8f, 0xd1}); n == 0 {
+		t.Error("what was known is gone")
+	}
+	shot(p, "not-live")
+}
+
+// Where there is no site to see the page says so, and what to do.
+func TestHarbourWithoutSites(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "record")
+	_, e, err := q.tokens.Add(token.Wanted{User: "alice", Role: service.User, Sites: service.NewSiteSet([]string{"elsewhere"})}, q.host.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := b.Open(browser.Size{Width: 420, Height: 800})
+	p.Visit(q.url + "/#login=" + q.links.Make(e.ID, q.host.Now()))
+	p.Wait(`document.body.innerText.includes('No site is open to you')`)
+	shot(p, "no-site-phone")
+	p.Visit(q.link("olga", service.Operator, "?site=nowhere"))
+	p.Wait(`document.body.innerText.includes('There is no site nowhere')`)
+	p.Press("All sites")
+	painted(p, 1)
+	p.Press("Mine only")
+	p.Wait(`document.querySelector('[data-testid=empty]').innerText.startsWith('Nothing of yours')`)
+	shot(p, "phone")
+	noFaults(t, p)
+}

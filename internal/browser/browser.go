@@ -1,0 +1,419 @@
+// Package browser drives a real Chromium for tests of pages, over a pipe in the DevTools
+// protocol, so that nothing but the browser is needed. It knows nothing of what the pages
+// are about.
+package browser
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is how long a page may take for one thing on a machine that does much else.
+const patience = 30 * time.Second
+
+// Browser is a running Chromium.
+type Browser struct {
+	t     testing.TB
+	to    *os.File
+	mu    sync.Mutex
+	last  int
+	calls map[int]chan reply
+	pages map[string]*Page // by session
+	dead  error
+}
+
+type reply struct {
+	Result json.RawMessage
+	Error  *struct{ Message string }
+}
+
+// Start starts a browser that ends with the test. Where there is none the test is skipped
+// or fails, as Find says.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	path := find(t)
+	in, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	profile := t.TempDir()
+	cmd := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--lang=en-GB", "--user-data-dir="+profile, "--remote-debugging-pipe", "about:blank")
+	cmd.ExtraFiles = []*os.File{in, out} // 3 and 4, where the browser expects them
+	cmd.Env = append(os.Environ(), "TZ=UTC", "HOME="+profile)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	_, _ = in.Close(), out.Close() // the browser has them
+	b := &Browser{t: t, to: to, calls: map[int]chan reply{}, pages: map[string]*Page{}}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		b.read(from)
+	}()
+	t.Cleanup(func() {
+		if _, err := b.call("", "Browser.close", nil); err != nil {
+			cancel()
+		}
+		_ = to.Close() // the browser ends when it can hear nothing more
+		_ = cmd.Wait() // how it ends does not matter
+		cancel()
+		<-read
+		_ = from.Close() // all is read
+		if t.Failed() {
+			for line := range strings.Lines(said.String()) {
+				if !strings.Contains(line, "dbus") { // which a server has no use for
+					t.Logf("the browser said: %.500s", line)
+				}
+			}
+		}
+	})
+	return b
+}
+
+// read hands answers to who waits for them, and events to their pages.
+func (b *Browser) read(from *os.File) {
+	in := bufio.NewReaderSize(from, 1<<20)
+	for {
+		text, err := in.ReadBytes(0)
+		if err != nil {
+			b.mu.Lock()
+			b.dead = fmt.Errorf("the browser ended: %w", err)
+			for id, waiting := range b.calls {
+				delete(b.calls, id)
+				close(waiting)
+			}
+			b.mu.Unlock()
+			return
+		}
+		var m struct {
+			ID        int
+			Method    string
+			SessionID string `json:"sessionId"`
+			Params    json.RawMessage
+			reply
+		}
+		if json.Unmarshal(text[:len(text)-1], &m) != nil {
+			continue // nothing that is waited for
+		}
+		b.mu.Lock()
+		if waiting := b.calls[m.ID]; m.ID != 0 && waiting != nil {
+			delete(b.calls, m.ID)
+			waiting <- m.reply
+		} else if p := b.pages[m.SessionID]; p != nil {
+			p.hear(m.Method, m.Params)
+		}
+		b.mu.Unlock()
+	}
+}
+
+func (b *Browser) call(session, method string, params any) (json.RawMessage, error) {
+	b.mu.Lock()
+	if b.dead != nil {
+		b.mu.Unlock()
+		return nil, b.dead
+	}
+	b.last++
+	id, waiting := b.last, make(chan reply, 1)
+	b.calls[id] = waiting
+	data, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params, "sessionId": session})
+	if session == "" {
+		data, err = json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	}
+	if err == nil {
+		_, err = b.to.Write(append(data, 0))
+	}
+	b.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(2 * patience)
+	defer timer.Stop()
+	select {
+	case r, open := <-waiting:
+		switch {
+		case !open:
+			return nil, b.dead
+		case r.Error != nil:
+			return nil, errors.New(method + ": " + r.Error.Message)
+		}
+		return r.Result, nil
+	case <-timer.C:
+		return nil, errors.New(method + ": no answer")
+	}
+}
+
+// Page is a tab with cookies of its own.
+type Page struct {
+	b       *Browser
+	t       testing.TB
+	session string
+	context string
+	mu      sync.Mutex
+	faults  []string
+	loaded  chan struct{}
+}
+
+// Size is that of a window.
+type Size struct{ Width, Height int }
+
+// Open opens a tab that shares nothing with others.
+func (b *Browser) Open(size Size) *Page {
+	b.t.Helper()
+	var made struct{ BrowserContextID string }
+	b.must("", "Target.createBrowserContext", nil, &made)
+	return b.tab(size, made.BrowserContextID)
+}
+
+// Beside opens a tab that shares cookies with a page.
+func (p *Page) Beside(size Size) *Page {
+	p.t.Helper()
+	return p.b.tab(size, p.context)
+}
+
+func (b *Browser) tab(size Size, in string) *Page {
+	b.t.Helper()
+	var target struct{ TargetID string }
+	b.must("", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": in, "width": size.Width, "height": size.Height}, &target)
+	var attached struct{ SessionID string }
+	b.must("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	p := &Page{b: b, t: b.t, session: attached.SessionID, context: in, loaded: make(chan struct{}, 16)}
+	b.mu.Lock()
+	b.pages[p.session] = p
+	b.mu.Unlock()
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
+		p.must(domain+".enable", nil, nil)
+	}
+	p.Dark(false)
+	p.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": size.Width, "height": size.Height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	return p
+}
+
+func (b *Browser) must(session, method string, params, into any) {
+	b.t.Helper()
+	data, err := b.call(session, method, params)
+	if err == nil && into != nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (p *Page) must(method string, params, into any) {
+	p.t.Helper()
+	p.b.must(p.session, method, params, into)
+}
+
+// hear notes what is wrong with a page.
+func (p *Page) hear(method string, params json.RawMessage) {
+	var about struct {
+		Entry            struct{ Level, Text, URL string }
+		ExceptionDetails struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+		Type string
+		Args []struct{ Value, Description any }
+	}
+	_ = json.Unmarshal(params, &about) // what has another form is not about that
+	fault := ""
+	switch {
+	case method == "Page.loadEventFired":
+		select {
+		case p.loaded <- struct{}{}:
+		default:
+		}
+	case method == "Runtime.exceptionThrown":
+		fault = about.ExceptionDetails.Text + " " + about.ExceptionDetails.Exception.Description
+	case method == "Log.entryAdded" && about.Entry.Level == "error":
+		fault = about.Entry.Text + " " + about.Entry.URL
+	case method == "Runtime.consoleAPICalled" && (about.Type == "error" || about.Type == "warning"):
+		fault = fmt.Sprint(about.Args)
+	}
+	if fault != "" {
+		p.mu.Lock()
+		p.faults = append(p.faults, fault)
+		p.mu.Unlock()
+	}
+}
+
+// Faults returns what went wrong in the page since it was asked last: exceptions, refused
+// loads, violations of its policy.
+func (p *Page) Faults() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	faults := p.faults
+	p.faults = nil
+	return faults
+}
+
+// Visit goes to an address and waits until it is loaded.
+func (p *Page) Visit(url string) {
+	p.t.Helper()
+	for len(p.loaded) > 0 {
+		<-p.loaded
+	}
+	var went struct{ ErrorText, LoaderID string }
+	p.must("Page.navigate", map[string]any{"url": url}, &went)
+	switch {
+	case went.ErrorText != "":
+		p.t.Fatalf("%s: %s", url, went.ErrorText)
+	case went.LoaderID == "":
+		return // another place of the same page
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.loaded:
+	case <-timer.C:
+		p.t.Fatalf("%s: not loaded within %s", url, patience)
+	}
+}
+
+// Eval returns the value of an expression in the page.
+func (p *Page) Eval(expression string) any {
+	p.t.Helper()
+	var got struct {
+		Result           struct{ Value any }
+		ExceptionDetails *struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+	}
+	p.must("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &got)
+	if e := got.ExceptionDetails; e != nil {
+		p.t.Fatalf("%s: %s %s", expression, e.Text, e.Exception.Description)
+	}
+	return got.Result.Value
+}
+
+// Wait waits until an expression is true in the page, which it looks at in each frame.
+func (p *Page) Wait(expression string) {
+	p.t.Helper()
+	done := p.Eval(fmt.Sprintf(`new Promise((done) => {
+		const until = performance.now() + %d;
+		const look = () => {
+			let is = false;
+			try { is = Boolean(%s) } catch {}
+			if (is || performance.now() > until) done(is); else requestAnimationFrame(look);
+		};
+		look();
+	})`, patience.Milliseconds(), expression))
+	if done != true {
+		p.Shot(filepath.Join(os.TempDir(), "berth-browser-failed.png"))
+		p.t.Fatalf("not within %s: %s; the page says:\n%s\nand %q", patience, expression, p.Eval("document.body.innerText"), p.Faults())
+	}
+}
+
+// Key presses a key, as KeyboardEvent.key names it, with Shift if the name begins with Shift+.
+func (p *Page) Key(name string) {
+	p.t.Helper()
+	name, shift := strings.CutPrefix(name, "Shift+")
+	text, modifiers := "", 0
+	switch {
+	case len(name) > 0 && !shift && len([]rune(name)) == 1:
+		text = name
+	case name == "Enter":
+		text = "\r"
+	}
+	if shift {
+		modifiers = 8
+	}
+	codes := map[string]int{"Enter": 13, "Tab": 9, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, " ": 32}
+	params := map[string]any{"type": "keyDown", "key": name, "text": text, "modifiers": modifiers, "windowsVirtualKeyCode": codes[name], "code": name}
+	p.must("Input.dispatchKeyEvent", params, nil)
+	params["type"], params["text"] = "keyUp", ""
+	p.must("Input.dispatchKeyEvent", params, nil)
+}
+
+// Type types text into what has the focus.
+func (p *Page) Type(text string) {
+	p.t.Helper()
+	p.must("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// Point is a place in the window, in pixels.
+type Point struct{ X, Y float64 }
+
+// Mouse sends one event of the mouse: mouseMoved, mousePressed or mouseReleased.
+func (p *Page) Mouse(kind string, at Point) {
+	p.t.Helper()
+	params := map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "buttons": 1, "clickCount": 1}
+	if kind == "mouseMoved" {
+		params["button"], params["clickCount"] = "none", 0
+	}
+	p.must("Input.dispatchMouseEvent", params, nil)
+}
+
+// Click clicks at a place.
+func (p *Page) Click(at Point) {
+	p.t.Helper()
+	p.must("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at.X, "y": at.Y, "button": "none"}, nil)
+	p.Mouse("mousePressed", at)
+	p.Mouse("mouseReleased", at)
+}
+
+// Press clicks the button, link or field with a name.
+func (p *Page) Press(name string) {
+	p.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
+	p.Wait(find)
+	at, _ := p.Eval(`(() => { const r = ` + find + `.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
+	p.Click(Point{at[0].(float64), at[1].(float64)})
+}
+
+// Dark has the page believe that the system is dark, or light, and wants nothing to move.
+func (p *Page) Dark(dark bool) {
+	p.t.Helper()
+	scheme := map[bool]string{true: "dark", false: "light"}[dark]
+	p.must("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+}
+
+// Offline cuts the page off the network, or connects it again.
+func (p *Page) Offline(off bool) {
+	p.t.Helper()
+	p.must("Network.enable", nil, nil)
+	p.must("Network.emulateNetworkConditions", map[string]any{"offline": off, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}, nil)
+}
+
+// Shot writes a picture of the window to a file, and returns it.
+func (p *Page) Shot(path string) []byte {
+	p.t.Helper()
+	var shot struct{ Data string }
+	p.must("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
+	data, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err == nil && path != "" {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return data
+}
+
+// Close closes the tab.
+func (p *Page) Close() {
+	p.t.Helper()
+	p.must("Page.close", nil, nil)
+}

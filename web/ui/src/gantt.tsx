@@ -1,0 +1,470 @@
+import { Button, Group, Text } from '@mantine/core';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { aheadOfUTC, hour, length, ticks, time } from './clock.js';
+import { type Rows } from './api.js';
+import { fills, ground, pixel, type Theme } from './palette.js';
+import { Class, Flag, type Picture } from './picture.js';
+import { beside, boxOf, hit, raster, shown, type Port } from './raster.js';
+import { text } from './text.js';
+
+const side = 116; // pixels of the names
+const axis = 30;
+const stripHeight = 34;
+
+export interface GanttProps {
+  picture: Picture | null;
+  rows: Rows | null;
+  pes: number;
+  from: number;
+  to: number;
+  now: number;
+  zone: string;
+  theme: Theme;
+  mineOnly: boolean;
+  stale: boolean;
+  selected: number; // the number of a bar, -1 for none
+  name: string; // of site and pool
+  onWindow: (from: number, to: number) => void;
+  onSelect: (number: number) => void;
+  onOpen: () => void;
+  onKey: (key: string) => void;
+}
+
+/** about says what a bar is, for those who cannot see it and in its tip. */
+export function about(p: Picture, i: number, zone: string, rows: Rows | null): string {
+  const f = p.flags[i]!;
+  const start = p.t0 + p.start[i]!;
+  const words = [
+    p.class[i] === Class.promise && f & Flag.mine ? 'your promise' : text.classes[p.class[i]!]!,
+    `${p.size[i]} PEs`,
+    place(p, i, rows),
+    `${f & Flag.openStart ? 'since before ' : ''}${time(start, zone)} to ${f & Flag.openEnd ? 'an unknown end' : time(start + p.length[i]!, zone)} ${zone}`,
+  ];
+  if (f & Flag.held) words.push('held');
+  if (f & Flag.active) words.push('running');
+  if (f & Flag.over) words.push('over');
+  if (f & Flag.provisional) words.push(text.provisional);
+  return words.filter(Boolean).join(', ');
+}
+
+function place(p: Picture, i: number, rows: Rows | null): string {
+  if (p.first[i] === p.pes) return text.unplaced;
+  const last = p.first[i]! + p.size[i]! - 1;
+  const at = (pe: number) => rows?.rows.find((r) => pe >= r.first && pe < r.first + r.pes)?.name;
+  const a = at(p.first[i]!);
+  const b = at(last);
+  if (a && b) return a === b ? a : `${a} to ${b}`;
+  return p.size[i] === 1 ? `PE ${p.first[i]}` : `PEs ${p.first[i]} to ${last}`;
+}
+
+/** names returns the labels of rows: of rows that are too thin one for several, which names the range. */
+export function names(rows: Rows | null, pes: number, rowHeight: number): { label: string; from: number; to: number }[] {
+  const list = rows && rows.rows.length > 0 ? rows.rows : Array.from({ length: Math.min(pes, 4096) }, (_, i) => {
+    const size = Math.ceil(pes / Math.min(pes, 4096));
+    return { name: `PE ${i * size}`, first: i * size, pes: Math.min(size, pes - i * size) };
+  }).filter((r) => r.pes > 0);
+  const out: { label: string; from: number; to: number }[] = [];
+  for (let i = 0; i < list.length; ) {
+    let j = i;
+    while (j < list.length - 1 && (list[j]!.first + list[j]!.pes - list[i]!.first) * rowHeight < 14) j++;
+    const to = list[j]!.first + list[j]!.pes;
+    out.push({ label: i === j ? list[i]!.name : `${list[i]!.name}–${short(list[i]!.name, list[j]!.name)}`, from: list[i]!.first, to });
+    i = j + 1;
+  }
+  return out;
+}
+
+/** short leaves out of the second name what it begins with like the first, but for its number. */
+function short(a: string, b: string): string {
+  const head = /^(.*?)\d+$/.exec(a)?.[1];
+  return head && b.startsWith(head) ? b.slice(head.length) : b;
+}
+
+export function Gantt(props: GanttProps) {
+  const { picture, rows, pes, from, to, zone, theme, mineOnly, selected } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const pixels = useRef<HTMLCanvasElement>(null);
+  const over = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  const [hover, setHover] = useState<{ i: number; x: number; y: number } | null>(null);
+  const [said, setSaid] = useState('');
+  const [drag, setDrag] = useState<{ x: number; from: number; to: number; moved: boolean; zoom: boolean; at: number } | null>(null);
+  const [top, setTop] = useState(0);
+
+  useLayoutEffect(() => {
+    const el = box.current!;
+    const measure = () => setWidth(Math.max(200, Math.floor(el.clientWidth)));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(el);
+    return () => observer.disconnect();
+  }, []);
+
+  const extra = useMemo(() => {
+    let n = 0;
+    if (picture) for (let i = 0; i < picture.count; i++) if (picture.first[i] === picture.pes) n = Math.max(n, picture.size[i]!);
+    return n;
+  }, [picture]);
+  const shownPEs = pes + extra;
+  const [tall, setTall] = useState(false);
+  const rowHeight = tall ? 14 : Math.min(20, Math.max(520 / shownPEs, shownPEs <= 90 ? 6 : 0));
+  const full = Math.max(24, Math.round(shownPEs * rowHeight));
+  const height = Math.min(full, 560);
+  const plot = Math.max(1, width - side);
+  const port: Port = useMemo(
+    () => ({ width: plot, height, from, perPixel: (to - from) / plot, top, rowHeight, theme, mineOnly }),
+    [plot, height, from, to, top, rowHeight, theme, mineOnly],
+  );
+  const index = useMemo(() => {
+    if (!picture || selected < 0) return -1;
+    return picture.number.indexOf(selected);
+  }, [picture, selected]);
+
+  useLayoutEffect(() => {
+    const canvas = pixels.current!;
+    if (width === 0) return;
+    if (canvas.width !== port.width || canvas.height !== port.height) {
+      canvas.width = port.width;
+      canvas.height = port.height;
+    }
+    const context = canvas.getContext('2d')!;
+    const image = context.createImageData(port.width, port.height);
+    const out = new Uint32Array(image.data.buffer);
+    raster(picture, port, out);
+    const paper = pixel(ground[theme], ground[theme], 1);
+    const line = pixel(fills[theme].outage, ground[theme], 0.13);
+    for (const t of ticks(from, to, port.perPixel * 84, zone)) { // behind the bars
+      const x = Math.round((t.at - from) / port.perPixel);
+      for (let y = 0; y < port.height; y++) if (x < port.width && out[y * port.width + x] === paper) out[y * port.width + x] = line;
+    }
+    context.putImageData(image, 0, 0);
+  }, [picture, port, width, from, to, zone, theme]);
+
+  useLayoutEffect(() => {
+    if (width === 0) return;
+    const canvas = over.current!;
+    const scale = window.devicePixelRatio || 1;
+    const w = width;
+    const h = axis + stripHeight + height;
+    canvas.width = w * scale;
+    canvas.height = h * scale;
+    const c = canvas.getContext('2d')!;
+    c.scale(scale, scale);
+    const ink = theme === 'dark' ? '#e9e7e1' : '#17191d';
+    const soft = theme === 'dark' ? 'rgba(233,231,225,0.16)' : 'rgba(23,25,29,0.12)';
+    const faint = theme === 'dark' ? '#a5a29a' : '#5f5c56';
+    c.font = '12px system-ui, sans-serif';
+    c.textBaseline = 'middle';
+    const xOf = (at: number) => side + (at - from) / port.perPixel;
+    for (const t of ticks(from, to, port.perPixel * 84, zone)) {
+      const x = Math.round(xOf(t.at)) + 0.5;
+      c.strokeStyle = soft;
+      c.lineWidth = t.strong ? 2 : 1;
+      c.beginPath();
+      c.moveTo(x, axis - 6);
+      c.lineTo(x, axis + stripHeight);
+      c.stroke();
+      c.fillStyle = t.strong ? ink : faint;
+      c.font = `${t.strong ? '600 ' : ''}12px system-ui, sans-serif`;
+      const room = c.measureText(t.label).width;
+      if (x - room / 2 > side - 20 && x + room / 2 < w) c.fillText(t.label, x - room / 2, axis / 2 - 2);
+    }
+    // The strip: free PEs as a step line.
+    const base = axis + stripHeight - 4;
+    const tall = stripHeight - 10;
+    c.fillStyle = faint;
+    c.font = '11px system-ui, sans-serif';
+    c.fillText('free PEs', 8, axis + stripHeight / 2 - 1);
+    c.fillText(String(pes), side - 8 - c.measureText(String(pes)).width, axis + 8);
+    c.fillText('0', side - 8 - c.measureText('0').width, base - 2);
+    c.save();
+    c.beginPath();
+    c.rect(side, axis, plot, stripHeight + height);
+    c.clip();
+    if (picture) {
+      c.beginPath();
+      let begun = false;
+      for (let i = 0; i < picture.width; i++) {
+        const x0 = xOf(picture.t0 + i * picture.step);
+        const x1 = xOf(picture.t0 + (i + 1) * picture.step);
+        if (x1 < side || x0 > w) continue;
+        const y = base - (picture.free[i]! / Math.max(1, pes)) * tall;
+        if (!begun) c.moveTo(x0, base);
+        begun = true;
+        c.lineTo(x0, y);
+        c.lineTo(x1, y);
+        if (i === picture.width - 1 || x1 > w) c.lineTo(x1, base);
+      }
+      c.fillStyle = theme === 'dark' ? 'rgba(47,134,201,0.25)' : 'rgba(61,143,209,0.18)';
+      c.fill();
+      c.strokeStyle = fills[theme].promise;
+      c.lineWidth = 1.25;
+      c.stroke();
+    }
+    c.strokeStyle = soft;
+    c.lineWidth = 1;
+    c.strokeRect(side - 0.5, axis + stripHeight - 0.5, plot + 1, height + 1);
+    // Words on bars, and what must be seen at every zoom.
+    if (picture && !picture.cells) {
+      let drawn = 0;
+      const pins = new Set<number>();
+      for (let i = 0; i < picture.count && drawn < 4000; i++) {
+        if (!shown(picture, i, port)) continue;
+        const b = boxOf(picture, i, port);
+        if (!b) continue;
+        const bold = (picture.flags[i]! & Flag.mine) !== 0 && picture.class[i] === Class.promise;
+        const wide = b.x1 - b.x0;
+        const deep = b.y1 - b.y0;
+        const y = axis + stripHeight + (b.y0 + b.y1) / 2;
+        const pinned = picture.class[i] === Class.degraded && !pins.has(picture.number[i]!); // one for each promise
+        if (pinned) {
+          pins.add(picture.number[i]!);
+          const small = deep < 12;
+          c.font = `700 ${small ? 9 : 12}px system-ui, sans-serif`;
+          c.fillStyle = fills[theme].degraded;
+          c.beginPath();
+          c.arc(side + b.x0 + 8, y, small ? 5 : 7, 0, 7);
+          c.fill();
+          c.fillStyle = theme === 'dark' ? '#14171c' : '#ffffff';
+          c.fillText('!', side + b.x0 + (small ? 6.5 : 6), y + 1);
+        }
+        if (wide < 44 || deep < 12) continue;
+        drawn++;
+        const label = `${bold ? 'yours · ' : ''}${picture.size[i]} ${picture.size[i] === 1 ? 'PE' : 'PEs'}`;
+        c.font = `${bold ? '600 ' : ''}11px system-ui, sans-serif`;
+        const room = c.measureText(label).width;
+        const pin = pinned ? 12 : 0;
+        if (room + 12 + pin > wide) continue;
+        const paper = theme === 'dark' ? '#14171c' : '#ffffff';
+        const onPaper = (picture.flags[i]! & (Flag.held | Flag.over)) !== 0;
+        const backed = picture.class[i] === Class.degraded || picture.class[i] === Class.outage;
+        const x = side + b.x0 + 8 + pin;
+        if (backed) {
+          c.fillStyle = paper;
+          c.fillRect(x - 3, y - 7, room + 6, 14);
+        }
+        c.fillStyle = onPaper || backed ? ink : theme === 'light' && bold ? '#ffffff' : '#0b0d10';
+        c.fillText(label, x, y + 0.5);
+      }
+    }
+    const outline = (i: number, color: string, weight: number) => {
+      if (!picture || i < 0) return;
+      for (let j = 0; j < picture.count; j++) { // all bars of the same promise
+        if (picture.number[j] !== picture.number[i]) continue;
+        const b = boxOf(picture, j, port);
+        if (!b) continue;
+        c.strokeStyle = color;
+        c.lineWidth = weight;
+        c.strokeRect(side + b.x0 - 0.5, axis + stripHeight + b.y0 - 0.5, b.x1 - b.x0 + 1, b.y1 - b.y0 + 1);
+      }
+    };
+    if (hover) outline(hover.i, ink, 1.5);
+    outline(index, ink, 3);
+    if (drag?.zoom && drag.moved) {
+      c.fillStyle = soft;
+      c.fillRect(Math.min(drag.x, drag.at), axis, Math.abs(drag.at - drag.x), stripHeight + height);
+    }
+    const x = Math.round(xOf(props.now)) + 0.5;
+    c.strokeStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
+    c.lineWidth = 1.5;
+    c.beginPath();
+    c.moveTo(x, axis);
+    c.lineTo(x, h);
+    c.stroke();
+    c.restore();
+    if (x > side && x < w) {
+      c.fillStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
+      c.font = '600 11px system-ui, sans-serif';
+      const label = `now ${hour(props.now, zone)}`;
+      const room = c.measureText(label).width;
+      const at = Math.min(Math.max(x - room / 2, side), w - room - 2);
+      c.fillStyle = theme === 'dark' ? '#14171c' : '#ffffff';
+      c.fillRect(at - 4, 0, room + 8, axis - 7);
+      c.fillStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
+      c.fillText(label, at, axis / 2 - 2);
+    }
+    // Names of rows.
+    c.save();
+    c.beginPath();
+    c.rect(0, axis + stripHeight, side - 4, height);
+    c.clip();
+    c.font = '12px system-ui, sans-serif';
+    for (const n of names(rows, pes, rowHeight)) {
+      const y0 = axis + stripHeight + (n.from - top) * rowHeight;
+      const y1 = axis + stripHeight + (n.to - top) * rowHeight;
+      if (y1 < axis + stripHeight || y0 > h) continue;
+      c.fillStyle = faint;
+      c.fillText(n.label, 8, (y0 + y1) / 2);
+      c.strokeStyle = soft;
+      c.beginPath();
+      c.moveTo(0, Math.round(y0) - 0.5);
+      c.lineTo(side, Math.round(y0) - 0.5);
+      c.stroke();
+    }
+    if (extra > 0) c.fillText(text.unplaced, 8, axis + stripHeight + (pes - top + extra / 2) * rowHeight);
+    c.restore();
+  }, [picture, port, width, hover, index, props.now, zone, rows, drag, extra]);
+
+  // What has the focus is said, but not each of several that are passed quickly.
+  useEffect(() => {
+    if (!picture || index < 0) return;
+    const timer = setTimeout(() => setSaid(about(picture, index, zone, rows)), 150);
+    return () => clearTimeout(timer);
+  }, [picture, index, zone, rows]);
+
+  // React attaches wheel listeners passively, and a passive one cannot keep the page from scrolling.
+  const wheel = useRef<(e: WheelEvent) => void>(() => undefined);
+  wheel.current = (e) => {
+    const sideways = Math.abs(e.deltaX) > Math.abs(e.deltaY) ? e.deltaX : e.shiftKey ? e.deltaY : 0;
+    if (e.ctrlKey) {
+      e.preventDefault();
+      const x = e.clientX - over.current!.getBoundingClientRect().left - side;
+      zoomAt(Math.exp(Math.max(-1, Math.min(1, e.deltaY / 200))), Math.max(0, Math.min(1, x / plot)));
+    } else if (sideways !== 0) {
+      e.preventDefault();
+      props.onWindow(from + sideways * port.perPixel, to + sideways * port.perPixel);
+    } else if (full > height) {
+      const next = Math.max(0, Math.min(shownPEs - height / rowHeight, top + e.deltaY / rowHeight));
+      if (next !== top) {
+        e.preventDefault();
+        setTop(next);
+      }
+    }
+  };
+  useEffect(() => {
+    const el = box.current!;
+    const on = (e: WheelEvent) => wheel.current(e);
+    el.addEventListener('wheel', on, { passive: false });
+    return () => el.removeEventListener('wheel', on);
+  }, []);
+
+  const zoomAt = (factor: number, part: number) => {
+    const at = from + (to - from) * part;
+    props.onWindow(at - (at - from) * factor, at + (to - at) * factor);
+  };
+
+  const point = (e: React.PointerEvent) => {
+    const r = over.current!.getBoundingClientRect();
+    return { x: e.clientX - r.left, y: e.clientY - r.top };
+  };
+  const under = (at: { x: number; y: number }) => {
+    const x = at.x - side;
+    const y = at.y - axis - stripHeight;
+    return picture && x >= 0 && y >= 0 ? hit(picture, port, Math.floor(x), Math.floor(y)) : -1;
+  };
+
+  /** show moves the view to a bar that keys went to outside of it. */
+  const show = (i: number) => {
+    const p = picture!;
+    const start = p.t0 + p.start[i]!;
+    if (start >= to || start + p.length[i]! <= from) {
+      const middle = start + Math.min(p.length[i]!, to - from) / 2;
+      props.onWindow(middle - (to - from) / 2, middle + (to - from) / 2);
+    }
+    const rowsShown = height / rowHeight;
+    if (p.first[i]! < top || p.first[i]! >= top + rowsShown) setTop(Math.max(0, Math.min(shownPEs - rowsShown, p.first[i]! - rowsShown / 3)));
+  };
+
+  const keys = (e: React.KeyboardEvent) => {
+    const ways: Record<string, 'left' | 'right' | 'up' | 'down'> = { ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down' };
+    const way = ways[e.key];
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (way && e.shiftKey) {
+      const by = ((to - from) / 8) * (way === 'left' ? -1 : way === 'right' ? 1 : 0);
+      if (by) props.onWindow(from + by, to + by);
+    } else if (way) {
+      if (picture) {
+        const next = beside(picture, port, index, way);
+        if (next >= 0) {
+          props.onSelect(picture.number[next]!);
+          show(next);
+        }
+      }
+    } else if (e.key === '+' || e.key === '=') zoomAt(0.7, 0.5);
+    else if (e.key === '-') zoomAt(1 / 0.7, 0.5);
+    else if (e.key === 'Enter' && index >= 0) props.onOpen();
+    else if (['0', 'n', 'm', 't', '?', 'Escape'].includes(e.key)) props.onKey(e.key);
+    else return;
+    e.preventDefault();
+  };
+
+  return (
+    <>
+    {(tall || rowHeight < 6) && (
+      <Group justify="space-between" gap="xs">
+        <Text size="xs" c="dimmed">{full > height ? `PEs ${Math.ceil(top)} to ${Math.min(pes, Math.floor(top + height / rowHeight)) - 1} of ${pes}; the wheel scrolls.` : 'Rows are thinner than their names: a name is that of several.'}</Text>
+        <Button size="compact-xs" variant="default" onClick={() => { setTall(!tall); setTop(0); }}>{tall ? 'All rows' : 'Taller rows'}</Button>
+      </Group>
+    )}
+    <div className="gantt" ref={box} style={{ height: axis + stripHeight + height }}>
+      <canvas ref={pixels} aria-hidden="true" style={{ left: side, top: axis + stripHeight, width: plot, height }} className={props.stale ? 'stale' : undefined} />
+      <canvas
+        ref={over}
+        tabIndex={0}
+        role="application"
+        aria-label={`Picture of ${props.name}`}
+        aria-describedby="gantt-help"
+        style={{ width, height: axis + stripHeight + height, cursor: drag?.moved ? 'grabbing' : hover ? 'pointer' : 'grab' }}
+        onKeyDown={keys}
+        onPointerDown={(e) => {
+          if (e.button !== 0) return;
+          const at = point(e);
+          e.currentTarget.setPointerCapture(e.pointerId);
+          setDrag({ x: at.x, from, to, moved: false, zoom: at.y < axis, at: at.x });
+        }}
+        onPointerMove={(e) => {
+          const at = point(e);
+          if (drag) {
+            const moved = drag.moved || Math.abs(at.x - drag.x) > 3;
+            setDrag({ ...drag, moved, at: at.x });
+            if (moved && !drag.zoom) {
+              const by = (drag.x - at.x) * port.perPixel;
+              props.onWindow(drag.from + by, drag.to + by);
+            }
+            return;
+          }
+          const i = under(at);
+          setHover(i >= 0 ? { i, ...at } : null);
+        }}
+        onPointerUp={(e) => {
+          if (!drag) return;
+          setDrag(null);
+          const at = point(e);
+          if (!drag.moved) {
+            const i = under(at);
+            props.onSelect(i >= 0 ? picture!.number[i]! : -1);
+            if (i >= 0) props.onOpen();
+          } else if (drag.zoom && Math.abs(at.x - drag.x) > 8) {
+            const a = from + (Math.min(at.x, drag.x) - side) * port.perPixel;
+            const b = from + (Math.max(at.x, drag.x) - side) * port.perPixel;
+            props.onWindow(a, b);
+          }
+        }}
+        onPointerLeave={() => setHover(null)}
+      />
+      {hover && picture && hover.i < picture.count && !drag && (
+        <div className="tip" role="presentation" style={{ left: Math.min(hover.x + 14, width - 320), top: hover.y + 14 }}>
+          <strong>{picture.class[hover.i] === Class.promise && picture.flags[hover.i]! & Flag.mine ? 'Your promise' : capital(text.classes[picture.class[hover.i]!]!)}</strong>
+          {', '}
+          {picture.size[hover.i]} PEs, {place(picture, hover.i, rows)}
+          <br />
+          {picture.flags[hover.i]! & Flag.openStart ? 'since before ' : ''}
+          {time(picture.t0 + picture.start[hover.i]!, zone)} – {picture.flags[hover.i]! & Flag.openEnd ? 'end unknown' : `${hour(picture.t0 + picture.start[hover.i]! + picture.length[hover.i]!, zone)} (${length(picture.length[hover.i]!)})`}
+          <br />
+          <small>
+            {zone}
+            {aheadOfUTC(props.now, zone) !== 0 && ` · ${hour(picture.t0 + picture.start[hover.i]!, 'UTC')} UTC`}
+            {picture.flags[hover.i]! & Flag.held ? ' · held' : ''}
+            {picture.flags[hover.i]! & Flag.active ? ' · running' : ''}
+            {picture.flags[hover.i]! & Flag.over ? ' · over' : ''}
+            {picture.flags[hover.i]! & Flag.provisional ? ` · ${text.provisional}` : ''}
+          </small>
+        </div>
+      )}
+      <div className="unseen" role="status" aria-live="polite">{said}</div>
+    </div>
+    </>
+  );
+}
+
+export const capital = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);

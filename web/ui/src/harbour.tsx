@@ -1,0 +1,421 @@
+import { ActionIcon, Alert, Badge, Button, Checkbox, Drawer, Group, Kbd, Modal, Paper, ScrollArea, Select, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { bytes, Failure, get, now, type Me, type Occupied, type Rows, type Site, type Span } from './api.js';
+import { length, time } from './clock.js';
+import { capital, Gantt, about } from './gantt.js';
+import { listen } from './live.js';
+import { fills, type Theme } from './palette.js';
+import { Flag, parse, type Picture } from './picture.js';
+import { text } from './text.js';
+import { least, most, normal, readView, writeView, type View } from './view.js';
+
+/** useView keeps what is looked at in the address of the page. */
+function useView(): [View, (change: Partial<View>) => void, string[]] {
+  const [{ view, wrong }, set] = useState(() => readView(location.search));
+  useEffect(() => {
+    const back = () => set(readView(location.search));
+    addEventListener('popstate', back);
+    return () => removeEventListener('popstate', back);
+  }, []);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const change = useCallback((c: Partial<View>) => {
+    set((was) => {
+      const next = { ...was.view, ...c };
+      clearTimeout(timer.current);
+      timer.current = setTimeout(() => history.replaceState(null, '', location.pathname + writeView(next)), 200); // browsers bound how often
+      return { view: next, wrong: [] };
+    });
+  }, []);
+  return [view, change, wrong];
+}
+
+interface PoolState {
+  picture: Picture | null;
+  rows: Rows | null;
+  failure: Failure | null;
+  seen: number; // when it was fetched
+}
+
+/** usePool fetches the picture of a pool: the window and half of it on each side, again when it is stale, at most twice a second. */
+function usePool(site: string, pool: string, from: number, to: number, stale: number): PoolState & { retry: () => void } {
+  const [state, set] = useState<PoolState>({ picture: null, rows: null, failure: null, seen: 0 });
+  const [again, setAgain] = useState(0);
+  const fetched = useRef({ from: 0, to: 0, stale: -1, again: 0, at: 0, span: 0 });
+  const query = `site=${encodeURIComponent(site)}&pool=${encodeURIComponent(pool)}`;
+  useEffect(() => {
+    get<Rows>(`v1/gantt/rows?${query}`).then((rows) => set((s) => ({ ...s, rows })), () => undefined); // without them rows are called by number
+  }, [query, again]);
+  useEffect(() => {
+    const f = fetched.current;
+    const span = to - from;
+    if (from >= f.from && to <= f.to && stale === f.stale && again === f.again && span > f.span / 4) return;
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      const grain = Math.max(60, 2 ** Math.floor(Math.log2(span / 8)));
+      const a = Math.floor((from - span / 2) / grain) * grain;
+      const b = Math.ceil((to + span / 2) / grain) * grain;
+      const stamp = (at: number) => new Date(at * 1000).toISOString().slice(0, 19) + 'Z';
+      try {
+        const data = await bytes(`v1/gantt?${query}&from=${stamp(a)}&to=${stamp(b)}`, abort.signal);
+        fetched.current = { from: a, to: b, stale, again, at: Date.now(), span };
+        set((s) => ({ ...s, picture: parse(data), failure: null, seen: now() }));
+      } catch (e) {
+        if (abort.signal.aborted) return;
+        set((s) => ({ ...s, failure: e instanceof Failure ? e : new Failure({ status: 0, title: 'The picture cannot be read', detail: String(e), code: '' }) }));
+      }
+    }, Math.max(f.at === 0 ? 0 : 60, f.at + 500 - Date.now()));
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [query, from, to, stale, again]);
+  return { ...state, retry: () => setAgain((n) => n + 1) };
+}
+
+export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; onLive: (live: boolean) => void; onEnded: () => void }) {
+  const [view, change, wrong] = useView();
+  const [sites, setSites] = useState<Site[] | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [live, setLive] = useState(true);
+  const [clock, setClock] = useState(now);
+  const [stale, setStale] = useState<Record<string, number>>({}); // by site/pool; '' is of all
+  const [open, setOpen] = useState(view.selected !== '');
+  const [help, setHelp] = useState(false);
+  const zone = view.zone || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+
+  const look = useCallback(() => {
+    get<{ sites: Site[] }>('v1/sites').then(
+      (s) => {
+        setSites(s.sites);
+        setFailure(null);
+      },
+      (e: Failure) => {
+        if (e.problem?.status === 401) onEnded();
+        else setFailure(e);
+      },
+    );
+  }, [onEnded]);
+
+  const looking = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const lookSoon = useCallback(() => {
+    if (looking.current) return;
+    looking.current = setTimeout(() => {
+      looking.current = undefined;
+      look();
+    }, 1000);
+  }, [look]);
+
+  useEffect(look, [look]);
+  useEffect(() => {
+    const tick = setInterval(() => setClock(now()), 5000);
+    return () => clearInterval(tick);
+  }, []);
+  useEffect(() => {
+    const touch = (key: string) => setStale((s) => ({ ...s, [key]: (s[key] ?? 0) + 1 }));
+    const changed = (o: Occupied) => {
+      touch(`${o.site}/${o.pool}`);
+      lookSoon();
+    };
+    return listen((h) => {
+      if (h.kind === 'occupied') changed(h.occupied);
+      else if (h.kind === 'open') {
+        setLive(true);
+        touch('');
+        lookSoon();
+      } else if (h.kind === 'lost') setLive(false);
+      else if (h.kind === 'ended') onEnded();
+    });
+  }, [lookSoon, onEnded]);
+  useEffect(() => onLive(live), [live, onLive]);
+  useEffect(() => {
+    if (live) return;
+    const poll = setInterval(() => {
+      setStale((s) => ({ ...s, '': (s[''] ?? 0) + 1 }));
+      look();
+    }, 15000);
+    return () => clearInterval(poll);
+  }, [live, look]);
+
+  const from = view.following ? clock + view.from : view.from;
+  const to = view.following ? clock + view.to : view.to;
+  const window_ = useCallback(
+    (a: number, b: number) => {
+      const span = Math.max(least, Math.min(most, b - a));
+      const middle = (a + b) / 2;
+      change({ following: false, from: Math.round(middle - span / 2), to: Math.round(middle + span / 2) });
+    },
+    [change],
+  );
+  const zoom = (factor: number) => {
+    const middle = (from + to) / 2;
+    window_(middle + (from - middle) * factor, middle + (to - middle) * factor);
+  };
+  const goNow = () => {
+    const span = Math.round((to - from) / 60) * 60;
+    const back = Math.round(span / 12 / 60) * 60;
+    change({ following: true, from: -back, to: span - back });
+  };
+  const key = (k: string) => {
+    if (k === '0') change({ following: true, from: normal.from, to: normal.to });
+    else if (k === 'n') goNow();
+    else if (k === 'm') change({ mine: !view.mine });
+    else if (k === 't') change({ table: !view.table });
+    else if (k === '?') setHelp(true);
+    else if (k === 'Escape') {
+      setOpen(false);
+      change({ selected: '' });
+    }
+  };
+
+  const zones = useMemo(() => {
+    const browser = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+    return [...new Set([browser, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
+  }, []);
+  const chosen = sites?.filter((s) => view.site === '' || s.name === view.site) ?? [];
+  const cut = view.selected.lastIndexOf('/');
+  const selected = cut < 0 ? null : { site: view.selected.slice(0, cut), number: Number(view.selected.slice(cut + 1)) };
+
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between" align="end" gap="sm">
+        <div>
+          <Title order={1} size="h3">{text.title}</Title>
+          <Text size="sm" c="dimmed" data-testid="window">
+            {time(from, zone)} – {time(to, zone)}, {zone}{view.following ? ', following' : ''}
+          </Text>
+        </div>
+        <Group gap="xs">
+          <Group gap={4} role="group" aria-label="Window of time">
+            <Tool label="Earlier" sign="‹" act={() => window_(from - (to - from) / 2, to - (to - from) / 2)} />
+            <Button size="compact-sm" variant={view.following ? 'light' : 'default'} onClick={goNow} aria-pressed={view.following}>Now</Button>
+            <Tool label="Later" sign="›" act={() => window_(from + (to - from) / 2, to + (to - from) / 2)} />
+            <Tool label="Zoom in" sign="+" act={() => zoom(0.5)} />
+            <Tool label="Zoom out" sign="−" act={() => zoom(2)} />
+            <Tool label="A day" sign="0" act={() => key('0')} />
+          </Group>
+          <Select size="xs" w={150} aria-label="Site" data={[{ value: '', label: text.allSites }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={view.site} onChange={(v) => change({ site: v ?? '' })} allowDeselect={false} comboboxProps={{ withinPortal: true }} />
+          <Select size="xs" w={170} aria-label="Time zone" searchable limit={60} data={zones} value={zone} onChange={(v) => v && change({ zone: v })} />
+          <Checkbox size="xs" label="Mine only" checked={view.mine} onChange={(e) => change({ mine: e.currentTarget.checked })} />
+          <Button size="compact-sm" variant="default" aria-pressed={view.table} onClick={() => change({ table: !view.table })}>{view.table ? 'Picture' : 'Table'}</Button>
+          <Tool label="Keys" sign="?" act={() => setHelp(true)} />
+        </Group>
+      </Group>
+      <Legend theme={theme} />
+      {wrong.length > 0 && <Alert color="yellow" variant="light">{text.badLink(wrong.join(', '))}</Alert>}
+      {!live && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
+      {failure && (
+        <Alert color="red" variant="light" title={failure.problem.title}>
+          <Text size="sm">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>}</Text>
+          <Button mt="xs" size="compact-sm" variant="default" onClick={look}>{text.retry}</Button>
+        </Alert>
+      )}
+      {!sites && !failure && <Waiting />}
+      {sites?.length === 0 && <Alert color="gray" title={text.noSites.title}>{me.role === 'operator' ? text.noSites.operator : text.noSites.user}</Alert>}
+      {sites && sites.length > 0 && chosen.length === 0 && (
+        <Alert color="gray" title={text.noSuchSite(view.site)}>
+          <Button size="compact-sm" variant="default" onClick={() => change({ site: '' })}>{text.allSites}</Button>
+        </Alert>
+      )}
+      {chosen.map((s) => (
+        <section key={s.name} aria-label={`Site ${s.name}`}>
+          <Group gap="xs" mb={4}>
+            <Title order={2} size="h4" className="named">{s.name}</Title>
+            {s.adapter && <Text size="sm" c="dimmed">{s.adapter}</Text>}
+            {s.starting ? <Badge color="gray" variant="light">{text.starting}</Badge> : !s.reachable && <Badge color="orange" variant="filled" autoContrast>{text.unreachable}</Badge>}
+            {s.shadow && <Badge color="gray" variant="light">{text.watched}</Badge>}
+            {s.trouble && <Text size="sm" className="named">{s.trouble}</Text>}
+          </Group>
+          <Stack gap="sm" className={s.reachable || s.starting ? undefined : 'away'}>
+            {s.pools.map((p) => (
+              <PoolPanel key={p.name} site={s} pool={p} me={me} view={view} from={from} to={to} clock={clock} zone={zone} theme={theme}
+                stale={(stale[`${s.name}/${p.name}`] ?? 0) + (stale[''] ?? 0)} selected={selected?.site === s.name ? selected.number : -1}
+                onWindow={window_} onSelect={(n) => change({ selected: n < 0 ? '' : `${s.name}/${n}` })} onOpen={() => setOpen(true)} onKey={key} change={change} />
+            ))}
+          </Stack>
+        </section>
+      ))}
+      <p id="gantt-help" className="unseen">Arrow keys go from bar to bar, Enter shows details, plus and minus zoom, t shows a table, question mark lists the keys.</p>
+      <Drawer lockScroll={false} opened={open && selected !== null} onClose={() => setOpen(false)} position="right" size="md" title="Details" overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
+        {selected && <Details site={selected.site} number={selected.number} zone={zone} stale={stale} me={me} />}
+      </Drawer>
+      <Modal lockScroll={false} opened={help} onClose={() => setHelp(false)} title="Keys, while the picture has the focus" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <Table><Table.Tbody>{text.help.map(([k, what]) => <Table.Tr key={k}><Table.Td><Kbd>{k}</Kbd></Table.Td><Table.Td>{what}</Table.Td></Table.Tr>)}</Table.Tbody></Table>
+      </Modal>
+    </Stack>
+  );
+}
+
+function Tool({ label, sign, act }: { label: string; sign: string; act: () => void }) {
+  return (
+    <Tooltip label={label}>
+      <ActionIcon variant="default" size={26} aria-label={label} onClick={act}>{sign}</ActionIcon>
+    </Tooltip>
+  );
+}
+
+function Waiting() {
+  const [visible, setVisible] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setVisible(true), 150);
+    return () => clearTimeout(timer);
+  }, []);
+  return <div aria-busy="true" aria-label={text.loading} style={{ minHeight: 180 }}>{visible && <Skeleton height={180} radius="sm" />}</div>;
+}
+
+function Legend({ theme }: { theme: Theme }) {
+  const f = fills[theme];
+  const items: [string, React.CSSProperties][] = [
+    [capital(text.mine), { background: f.mine }],
+    ['Promise', { background: f.promise }],
+    ['Held', { border: `2px dashed ${f.promise}` }],
+    ['Ordinary job', { background: f.job, height: 8 }],
+    ['Degraded', { background: `repeating-linear-gradient(-45deg, ${f.degraded} 0 4px, transparent 4px 6px)` }],
+    ['Out of use', { background: `repeating-linear-gradient(-45deg, ${f.outage} 0 3px, transparent 3px 5px)` }],
+    ['Over', { background: f.promise, opacity: 0.4 }],
+  ];
+  return (
+    <Group gap="md" component="ul" className="legend" aria-label="Legend">
+      {items.map(([name, style]) => (
+        <Group key={name} gap={6} component="li" wrap="nowrap"><span className="swatch" style={style} /><Text size="xs">{name}</Text></Group>
+      ))}
+    </Group>
+  );
+}
+
+interface PanelProps {
+  site: Site; pool: Site['pools'][number]; me: Me; view: View; from: number; to: number; clock: number; zone: string; theme: Theme; stale: number; selected: number;
+  onWindow: (a: number, b: number) => void; onSelect: (n: number) => void; onOpen: () => void; onKey: (k: string) => void; change: (c: Partial<View>) => void;
+}
+
+function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, selected, onWindow, onSelect, onOpen, onKey, change }: PanelProps) {
+  const { picture, rows, failure, seen, retry } = usePool(site.name, pool.name, from, to, stale);
+  const inWindow = useMemo(() => {
+    if (!picture) return { any: false, mine: false };
+    let any = picture.cells !== null;
+    let mine = any;
+    for (let i = 0; i < picture.count && !(any && mine); i++) {
+      const a = picture.t0 + picture.start[i]!;
+      if (a >= to || a + picture.length[i]! <= from) continue;
+      any = true;
+      if (picture.flags[i]! & Flag.mine) mine = true;
+    }
+    return { any, mine };
+  }, [picture, from, to]);
+  const empty = picture && (view.mine ? !inWindow.mine : !inWindow.any);
+  return (
+    <Paper withBorder radius="sm" p="xs">
+      <Group justify="space-between" mb={4} gap="xs">
+        <Group gap="xs"><Text fw={600} size="sm" className="named">{pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
+        {picture?.cells && <Text size="xs" c="dimmed">Too many bars to draw each: the shade is how much is held. Zoom in for single bars.</Text>}
+      </Group>
+      {failure && (
+        <Alert color="red" variant="light" title={failure.problem.title} mb="xs">
+          <Text size="sm">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>} {seen > 0 && text.asOf(time(seen, zone))}</Text>
+          <Button mt="xs" size="compact-sm" variant="default" onClick={retry}>{text.retry}</Button>
+        </Alert>
+      )}
+      {!picture && !failure && <Waiting />}
+      {picture && !view.table && (
+        <Gantt picture={picture} rows={rows} pes={pool.pes} from={from} to={to} now={clock} zone={zone} theme={theme} mineOnly={view.mine} stale={failure !== null} selected={selected}
+          name={`${site.name}, ${pool.name}`} onWindow={onWindow} onSelect={onSelect} onOpen={onOpen} onKey={onKey} />
+      )}
+      {picture && view.table && <Twin picture={picture} rows={rows} from={from} to={to} zone={zone} mine={view.mine} name={`${site.name}, ${pool.name}`} onSelect={(n) => { onSelect(n); onOpen(); }} />}
+      {empty && (
+        <Text size="sm" mt="xs" data-testid="empty">
+          <strong>{view.mine ? text.emptyMine.title : text.emptyWindow.title}.</strong>{' '}
+          {view.mine ? text.emptyMine.text : me.role === 'viewer' ? text.emptyWindow.viewer : text.emptyWindow.user}{' '}
+          {view.mine && <Button size="compact-xs" variant="default" onClick={() => change({ mine: false })}>{text.emptyMine.act}</Button>}
+        </Text>
+      )}
+    </Paper>
+  );
+}
+
+const tableRows = 500;
+
+/** Twin is the picture as a table: the same window, the same filter. */
+function Twin({ picture, rows, from, to, zone, mine, name, onSelect }: { picture: Picture; rows: Rows | null; from: number; to: number; zone: string; mine: boolean; name: string; onSelect: (n: number) => void }) {
+  const list = useMemo(() => {
+    const out: number[] = [];
+    for (let i = 0; i < picture.count; i++) {
+      const a = picture.t0 + picture.start[i]!;
+      if (a < to && a + picture.length[i]! > from && (!mine || picture.flags[i]! & Flag.mine)) out.push(i);
+    }
+    return out.sort((a, b) => picture.start[a]! - picture.start[b]! || picture.first[a]! - picture.first[b]!);
+  }, [picture, from, to, mine]);
+  if (picture.cells) return <Text size="sm">Too many bars for a table; zoom in.</Text>;
+  return (
+    <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, 'aria-label': `Table of ${name}` }}>
+      <Table striped stickyHeader aria-label={`Table of ${name}`}>
+        <Table.Thead><Table.Tr><Table.Th>What</Table.Th><Table.Th>PEs</Table.Th><Table.Th>Begins ({zone})</Table.Th><Table.Th>Ends</Table.Th><Table.Th>Length</Table.Th><Table.Th aria-label="Details" /></Table.Tr></Table.Thead>
+        <Table.Tbody>
+          {list.slice(0, tableRows).map((i) => (
+            <Table.Tr key={i}>
+              <Table.Td>{capital(about(picture, i, zone, rows).split(', ')[0]!)}{picture.flags[i]! & Flag.held ? ', held' : ''}{picture.flags[i]! & Flag.over ? ', over' : ''}</Table.Td>
+              <Table.Td>{picture.size[i]} ({about(picture, i, zone, rows).split(', ')[2]})</Table.Td>
+              <Table.Td>{picture.flags[i]! & Flag.openStart ? 'before ' : ''}{time(picture.t0 + picture.start[i]!, zone)}</Table.Td>
+              <Table.Td>{picture.flags[i]! & Flag.openEnd ? 'unknown' : time(picture.t0 + picture.start[i]! + picture.length[i]!, zone)}</Table.Td>
+              <Table.Td>{picture.flags[i]! & Flag.openEnd ? '' : length(picture.length[i]!)}</Table.Td>
+              <Table.Td><Button size="compact-xs" variant="default" onClick={() => onSelect(picture.number[i]!)}>Details</Button></Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+      {list.length > tableRows && <Text size="sm">{list.length - tableRows} more; choose a shorter window.</Text>}
+    </ScrollArea.Autosize>
+  );
+}
+
+interface Reservation { id: string; state: string; nodes?: string[]; missing?: number; deadline?: string; expires?: string }
+
+function Details({ site, number, zone, stale, me }: { site: string; number: number; zone: string; stale: Record<string, number>; me: Me }) {
+  const [spans, setSpans] = useState<Span[] | null>(null);
+  const [own, setOwn] = useState<Reservation | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const changes = Object.values(stale).reduce((a, b) => a + b, 0);
+  useEffect(() => {
+    const abort = new AbortController();
+    get<{ spans: Span[] }>(`v1/sites/${encodeURIComponent(site)}/spans/${number}`, abort.signal).then(
+      async (s) => {
+        setSpans(s.spans);
+        setFailure(null);
+        const id = s.spans[0]?.id;
+        setOwn(id ? await get<Reservation>(`v1/reservations/${encodeURIComponent(id)}`, abort.signal).catch(() => null) : null);
+      },
+      (e: Failure) => abort.signal.aborted || setFailure(e),
+    );
+    return () => abort.abort();
+  }, [site, number, changes]);
+  if (failure) return <Alert color="gray" title={failure.problem.title}>{failure.problem.detail}</Alert>;
+  if (!spans) return <Waiting />;
+  const first = spans[0]!;
+  const at = (t: string) => time(Date.parse(t) / 1000, zone);
+  const name = first.kind === 'outage' ? 'Out of use' : first.kind === 'job' ? 'An ordinary job' : first.user === me.user ? 'Your promise' : 'A promise';
+  const lines: [string, React.ReactNode][] = [];
+  if (first.state) lines.push(['State', first.state]);
+  if (first.user) lines.push(['User', first.user]);
+  if (first.id) lines.push(['Id', <code key="id">{first.id}</code>]);
+  for (const s of spans) {
+    lines.push([spans.length > 1 ? `Part at ${s.pool}` : 'Pool', `${site}, ${s.pool}`]);
+    lines.push(['PEs', `${s.npe}${s.pes ? ` (${s.pes})` : `, ${text.provisional}`}`]);
+    const began = Date.parse(s.start) > 86_400_000;
+    lines.push(['Begins', began ? `${at(s.start)} ${zone}` : 'earlier']);
+    lines.push(['Ends', s.end ? `${at(s.end)} ${zone}` : 'unknown']);
+    if (began && s.end) lines.push(['Length', length((Date.parse(s.end) - Date.parse(s.start)) / 1000)]);
+  }
+  if (own?.nodes?.length) lines.push(['Nodes', own.nodes.join(', ')]);
+  if (own?.missing) lines.push(['Missing', `${own.missing} PEs`]);
+  if (own?.expires) lines.push(['Held until', `${at(own.expires)} ${zone}`]);
+  if (own?.deadline) lines.push(['Deadline', `${at(own.deadline)} ${zone}`]);
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">{name}</Title>
+      <Table variant="vertical" layout="fixed">
+        <Table.Tbody>{lines.map(([k, v], i) => <Table.Tr key={i}><Table.Th w={120}>{k}</Table.Th><Table.Td className="named">{v}</Table.Td></Table.Tr>)}</Table.Tbody>
+      </Table>
+      {first.id && <Text size="sm">As a command: <code>berth show {first.id}</code></Text>}
+      {!first.id && first.kind !== 'outage' && <Text size="sm" c="dimmed">Whose it is only its owner and operators see.</Text>}
+    </Stack>
+  );
+}
+

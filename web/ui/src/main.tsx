@@ -1,0 +1,128 @@
+import '@mantine/core/styles.css';
+import './page.css';
+import { Alert, AppShell, Badge, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
+import { useCallback, useEffect, useState } from 'react';
+import { createRoot } from 'react-dom/client';
+import { Failure, get, login, logout, type Me } from './api.js';
+import { Harbour } from './harbour.js';
+import { text } from './text.js';
+
+const theme = createTheme({ respectReducedMotion: true, primaryColor: 'blue', primaryShade: 8, fontFamily: 'system-ui, sans-serif', defaultRadius: 'sm', cursorType: 'pointer' });
+
+/** takeCode returns the code of a login link. It stands in the fragment, which no server and no log sees, and is gone from the address at once. */
+function takeCode(): string | null {
+  if (!location.hash.startsWith('#login=')) return null;
+  const code = location.hash.slice('#login='.length);
+  history.replaceState(null, '', location.pathname + location.search);
+  return code;
+}
+
+// The library's dimmed text and its dark ground have too little contrast for small text.
+const variables: CSSVariablesResolver = () => ({
+  variables: {},
+  light: { '--mantine-color-dimmed': '#5f5c56' },
+  dark: { '--mantine-color-dimmed': '#a5a29a', '--mantine-color-body': '#14171c' },
+});
+
+function Page() {
+  const [me, setMe] = useState<Me | null>(null);
+  const [out, setOut] = useState(false); // it is known that nobody is logged in
+  const [failure, setFailure] = useState<{ title: string; failure: Failure } | null>(null);
+  const [live, setLive] = useState(true);
+  const shade = useComputedColorScheme('light');
+  const { setColorScheme } = useMantineColorScheme();
+
+  const ask = useCallback(() => {
+    get<Me>('v1/me').then(
+      (m) => {
+        setMe(m);
+        setOut(false);
+        setFailure(null);
+      },
+      (e: Failure) => {
+        setOut(true);
+        if (e.problem.status !== 401) setFailure({ title: e.problem.title, failure: e });
+      },
+    );
+  }, []);
+  const enter = useCallback(() => {
+    const code = takeCode();
+    if (code === null) return false;
+    login({ code }).then(ask, (e: Failure) => {
+      setFailure({ title: text.login.linkFailed, failure: e });
+      ask();
+    });
+    return true;
+  }, [ask]);
+  useEffect(() => {
+    if (!enter()) ask();
+    addEventListener('hashchange', enter); // a link that is opened in the tab of the page
+    return () => removeEventListener('hashchange', enter);
+  }, [ask, enter]);
+  const ended = useCallback(() => {
+    setMe(null);
+    setOut(true);
+  }, []);
+
+  return (
+    <AppShell header={{ height: 48 }} padding="md">
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap">
+            <svg width="22" height="22" style={{ flexShrink: 0 }} viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" rx="3" fill="#123f7a" /><path d="M3 4h6v2H3zm4 3h6v2H7zm-2 3h5v2H5z" fill="#fff" /></svg>
+            <Text fw={700}>Berth</Text>
+            {me && <Badge variant={live ? 'light' : 'filled'} color={live ? 'green' : 'orange'} autoContrast style={{ flexShrink: 0 }} data-testid="live">{live ? text.live : text.off}</Badge>}
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <Button size="compact-sm" variant="default" onClick={() => setColorScheme(shade === 'dark' ? 'light' : 'dark')}>{shade === 'dark' ? 'Light' : 'Dark'}</Button>
+            {me && <Text size="sm" truncate maw={220} visibleFrom="xs">{me.user}, {me.role}</Text>}
+            {me && <Button size="compact-sm" variant="default" onClick={() => logout().then(ended, ended)}>Log out</Button>}
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Main>
+        {me && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
+        {!me && out && <Login failure={failure} onDone={ask} />}
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function Login({ failure, onDone }: { failure: { title: string; failure: Failure } | null; onDone: () => void }) {
+  const [token, setToken] = useState('');
+  const [wrong, setWrong] = useState<Failure | null>(null);
+  const [busy, setBusy] = useState(false);
+  return (
+    <Paper withBorder p="lg" maw={460} mx="auto" mt="xl" component="form" onSubmit={(e: React.FormEvent) => {
+      e.preventDefault();
+      setBusy(true);
+      login({ token }).then(
+        () => {
+          setToken('');
+          onDone();
+        },
+        (f: Failure) => {
+          setWrong(f);
+          setBusy(false);
+        },
+      );
+    }}>
+      <Stack gap="sm">
+        <Title order={1} size="h3">{text.login.title}</Title>
+        {failure && !wrong && <Alert color="orange" variant="light" title={failure.title}>{failure.failure.message}</Alert>}
+        {wrong && <Alert color="red" variant="light" title={text.login.failed} role="alert">{wrong.problem.status === 401 && !wrong.message.includes('expired') ? text.login.unknown : wrong.message}</Alert>}
+        <PasswordInput label={text.login.token} value={token} onChange={(e) => setToken(e.currentTarget.value)} autoFocus required autoComplete="off" visibilityToggleButtonProps={{ 'aria-label': 'Show the token', tabIndex: 0 }} />
+        <Button type="submit" loading={busy} disabled={token.trim() === ''}>{text.login.send}</Button>
+        <Text size="sm" c="dimmed">{text.login.about}</Text>
+        <Text size="sm" c="dimmed">{text.login.link}</Text>
+      </Stack>
+    </Paper>
+  );
+}
+
+const nonce = document.querySelector<HTMLMetaElement>('meta[name="nonce"]')?.content ?? '';
+createRoot(document.getElementById('root')!).render(
+  <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+    <Page />
+  </MantineProvider>,
+);

@@ -1,0 +1,242 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func get(h http.Handler, path string) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+	return rec
+}
+
+// The page names files that exist alone, below the path of the service, and may load nothing
+// from elsewhere and run nothing that stands in it.
+func TestThePageIsWhole(t *testing.T) {
+	for _, prefix := range []string{"", "/berth"} {
+		h := Handler(prefix, http.NotFoundHandler())
+		page := get(h, "/")
+		text := page.Body.String()
+		if page.Code != 200 || !strings.Contains(text, `<base href="`+prefix+`/" />`) || page.Header().Get("Cache-Control") != "no-cache" {
+			t.Fatalf("%q: %d %v\n%s", prefix, page.Code, page.Header(), text)
+		}
+		files := regexp.MustCompile(`(?:src|href)="(ui/[^"]+)"`).FindAllStringSubmatch(text, -1)
+		if len(files) != 2 {
+			t.Fatalf("%d files in\n%s", len(files), text)
+		}
+		for _, f := range files {
+			file := get(h, "/"+f[1])
+			if file.Code != 200 || !strings.Contains(file.Header().Get("Cache-Control"), "immutable") || file.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %d %v", f[1], file.Code, file.Header())
+			}
+		}
+		if strings.Contains(text, "<style") || regexp.MustCompile(`<script[^>]*>[^<]`).MatchString(text) || regexp.MustCompile(`https?://`).MatchString(strings.ReplaceAll(text, "http://www.w3.org/2000/svg", "")) {
+			t.Errorf("the page has something in it that its policy forbids:\n%s", text)
+		}
+		nonce := regexp.MustCompile(`name="nonce" content="(\w+)"`).FindStringSubmatch(text)
+		policy := page.Header().Get("Content-Security-Policy")
+		if nonce == nil || !strings.Contains(policy, "style-src 'self' 'nonce-"+nonce[1]+"'") {
+			t.Fatalf("nonce %v, policy %s", nonce, policy)
+		}
+		for _, part := range []string{"default-src 'none'", "script-src 'self';", "frame-ancestors 'none'", "base-uri 'self'", "connect-src 'self'"} {
+			if !strings.Contains(policy, part) {
+				t.Errorf("the policy lacks %s: %s", part, policy)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || page.Header().Get("Referrer-Policy") != "no-referrer" || page.Header().Get("Cross-Origin-Opener-Policy") != "same-origin" {
+			t.Error(page.Header())
+		}
+		if again := get(h, "/harbour").Body.String(); strings.Contains(again, nonce[1]) {
+			t.Error("the nonce is that of another answer")
+		}
+	}
+}
+
+func TestWhatIsNoPageIsNotFound(t *testing.T) {
+	h := Handler("", http.NotFoundHandler())
+	hash := regexp.MustCompile(`ui/(\w+)/`).FindStringSubmatch(get(h, "/").Body.String())[1]
+	for _, path := range []string{"/x", "/ui/", "/ui/" + hash, "/ui/" + hash + "/", "/ui/" + hash + "/x.js", "/ui/" + hash + "/index.html", "/ui/0123456789abcdef/index.js", "/dist/index.js", "/index.html", "/ui/" + hash + "/..%2fweb.go"} {
+		if rec := get(h, path); rec.Code != 404 {
+			t.Errorf("%s: %d", path, rec.Code)
+		}
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/", http.NoBody))
+	if rec.Code == 200 {
+		t.Error("POST / is answered")
+	}
+}
+
+// The first load stays within 260 kB, packed.
+func TestTheFirstLoadIsSmall(t *testing.T) {
+	const most = 260_000
+	all := 0
+	for _, name := range []string{"index.html", "index.js", "index.css"} {
+		data, err := fs.ReadFile(dist, "dist/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, _ = w.Write(data)
+		_ = w.Close()
+		all += packed.Len()
+	}
+	if all > most {
+		t.Errorf("the first load is %d bytes, packed; want at most %d", all, most)
+	}
+	t.Logf("the first load is %d bytes, packed", all)
+}
+
+// The build is of the sources that stand beside it. This needs no Node: vite.config.ts notes
+// a hash of the same list.
+func TestTheBuildIsOfTheseSources(t *testing.T) {
+	sources := []string{"index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"}
+	entries, err := os.ReadDir("ui/src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		sources = append(sources, "src/"+e.Name())
+	}
+	sum := sha256.New()
+	for _, name := range sources {
+		data, err := os.ReadFile(filepath.Join("ui", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(sum, "%s\n%s\n", name, data)
+	}
+	data, err := dist.ReadFile("dist/build.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var build struct{ Sources string }
+	if err := json.Unmarshal(data, &build); err != nil {
+		t.Fatal(err)
+	}
+	if is := hex.EncodeToString(sum.Sum(nil)); is != build.Sources {
+		t.Errorf("web/dist is of other sources than web/ui has: run make web, and commit both")
+	}
+}
+
+// The sources pass their own tests, and build what is in the repository, byte for byte.
+func TestTheBuildIsRepeated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: npm fetches what the pages are built from")
+	}
+	node(t)
+	folder := t.TempDir()
+	ui := filepath.Join(folder, "ui")
+	for _, name := range []string{"index.html", "package.json", "package-lock.json", "tsconfig.json", "tsconfig.test.json", "vite.config.ts"} {
+		copyTo(t, filepath.Join("ui", name), filepath.Join(ui, name))
+	}
+	for _, part := range []string{"src", "test"} {
+		entries, err := os.ReadDir(filepath.Join("ui", part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			copyTo(t, filepath.Join("ui", part, e.Name()), filepath.Join(ui, part, e.Name()))
+		}
+	}
+	if out, err := npm(t, ui, "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+		absent(t, fmt.Sprintf("npm ci: %v: %.1000s", err, out))
+	}
+	if out, err := npm(t, ui, "test"); err != nil {
+		t.Fatalf("the tests of the pages: %v\n%s", err, out)
+	}
+	if out, err := npm(t, ui, "run", "build"); err != nil {
+		t.Fatalf("npm run build: %v\n%s", err, out)
+	}
+	built, err := os.ReadDir(filepath.Join(folder, "dist"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadDir("dist")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(built) != len(kept) {
+		t.Errorf("%d files are built, %d are in web/dist", len(built), len(kept))
+	}
+	for _, e := range built {
+		is, err := os.ReadFile(filepath.Join(folder, "dist", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, err := os.ReadFile(filepath.Join("dist", e.Name()))
+		if err != nil || !bytes.Equal(is, was) {
+			t.Errorf("web/dist/%s is not what is built (%d and %d bytes): run make web, and commit it: %v", e.Name(), len(was), len(is), err)
+		}
+	}
+}
+
+func copyTo(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func npm(t *testing.T, folder string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "npm", args...)
+	cmd.Dir = folder
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// node skips the test where there is no Node that Vite runs on.
+func node(t *testing.T) {
+	t.Helper()
+	const major, minor = 20, 19
+	if _, err := exec.LookPath("npm"); err != nil {
+		absent(t, "no npm")
+	}
+	out, err := exec.CommandContext(t.Context(), "node", "--version").Output()
+	if err != nil {
+		absent(t, "no node")
+	}
+	parts := strings.Split(strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), ".")
+	is, errMajor := strconv.Atoi(parts[0])
+	below := 0
+	if len(parts) > 1 {
+		below, _ = strconv.Atoi(parts[1]) // 0 is too old as well
+	}
+	if errMajor != nil || is < major || is == major && below < minor {
+		absent(t, fmt.Sprintf("node is %s; the build needs %d.%d or later", strings.TrimSpace(string(out)), major, minor))
+	}
+}
+
+// absent skips the test, or fails it if $BERTH_REQUIRE, a list separated by commas, has "node".
+func absent(t *testing.T, what string) {
+	t.Helper()
+	if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "node") {
+		t.Fatal("node: " + what)
+	}
+	t.Skip("node: SKIPPED, web/dist is not rebuilt: " + what)
+}
