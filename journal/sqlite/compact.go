@@ -19,8 +19,8 @@ const (
 	sliceBytes   = 256 << 10
 	slicePages   = 32
 	// restPart is for how many times a slice's time the next one is put off where
-	// appends are made: one append in ten meets a slice.
-	restPart = 9
+	// appends are made: one append in a hundred meets a slice.
+	restPart = 99
 )
 
 // Compact moves the anchor, which is where the chain begins from then on, then
