@@ -59,13 +59,15 @@ race:
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
 	else set -x; go test -race -short $(TESTFLAGS) $$racy; fi
 
-# The last flags make a million finds of each rule, against the plain form, for each binding.
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05
+	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/slurm*_test.go | paste -sd '|'); \
 	for suite in trixie forky; do \
-	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && \
-	  BERTH_SLURM=$$bin go test -count=1 -timeout 30m ./site/slurm ./service || exit 1; \
+	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
+	  set -x && go test -count=1 -timeout 30m ./site/slurm && go test -count=1 -timeout 30m ./service -run "^($$service)\$$" || exit 1; \
+	  { set +x; } 2>/dev/null; \
 	done
 
+# The last flags make a million finds of each rule, against the plain form, for each binding.
 test-long: lint build ## the same with far more random cases, and every fuzz target for FUZZTIME
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m ./calendar -run 'EqualsPlain' -late.ops 500000 -early.ops 3400000

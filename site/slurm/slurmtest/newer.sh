@@ -36,10 +36,14 @@ if [ ! -e "$root/.complete" ]; then
     { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mmdebstrap; } >&2
   fi
   mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/*$')
-  unmount "$root"
-  rm -rf --one-file-system "$root"
-  # A mirror that is days behind is as good as any.
-  mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --variant=minbase --include=slurmctld,slurmd,slurm-client,munge "$suite" "$root" "$mirror" >&2
+  # A mirror that is days behind is as good as any, and one that does not answer may do so in a while.
+  for try in 1 2 3; do
+    unmount "$root"
+    rm -rf --one-file-system "$root"
+    mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"' --variant=minbase \
+      --include=slurmctld,slurmd,slurm-client,munge "$suite" "$root" "$mirror" >&2 && break
+    [ "$try" -lt 3 ] || exit 1
+  done
   touch "$root/.complete"
 fi
 # Slaves, so that what is unmounted here stays mounted there.
