@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -11,14 +10,14 @@ import (
 // canvas is a window of a picture in buckets of time and groups of PEs.
 type canvas struct {
 	picture *service.Picture
-	t0      berth.Time // of the first bucket
-	step    int64      // seconds of a bucket: 60 times a power of two
-	width   int        // in buckets
-	lo, hi  int64      // PEs
-	group   int64      // PEs of a group: a power of two
-	height  int        // in groups
-	bars    []service.Bar
-	tooMany bool // bars for an answer
+	t0      berth.Time    // of the first bucket
+	step    int64         // seconds of a bucket: 60 times a power of two
+	width   int           // in buckets
+	lo, hi  int64         // PEs
+	group   int64         // PEs of a group: a power of two
+	height  int           // in groups
+	bars    []service.Bar // by First
+	tooMany bool          // bars for an answer
 }
 
 // newCanvas returns the canvas of a window, without its bars: they are asked for of all
@@ -93,13 +92,15 @@ const classes = int(service.ClassOutage) + 1
 // cells returns one byte for each bucket of each group, group by group: the class that
 // holds most PE-seconds of it in the high half, and how much of it is held, in fifteenths
 // and rounded up, in the low half. A cell that anything degraded touches is degraded. Of
-// classes that hold the same the higher one counts. Cost: O(n log n + b + w h) for n bars
-// that touch b cells.
+// classes that hold the same the higher one counts. Cost: O(n h' + w h) for n bars
+// that reach into h' groups each.
 func (v *canvas) cells() []byte {
 	out := make([]byte, v.width*v.height)
-	bars := slices.Clone(v.bars)
-	slices.SortFunc(bars, func(a, b service.Bar) int { return cmp.Compare(a.First, b.First) })
+	bars := v.bars // by First, since the picture is, and what has no PE is behind the last
 	held := make([][classes]int64, v.width)
+	// What a bar adds to the buckets that it holds from end to end is noted where it begins
+	// and, negated, where it ends.
+	whole := make([][classes]int64, v.width+1)
 	var live []service.Bar // that reach into the group
 	next := 0
 	for g := range v.height {
@@ -110,26 +111,37 @@ func (v *canvas) cells() []byte {
 		}
 		live = slices.DeleteFunc(live, func(b service.Bar) bool { return int64(b.First)+int64(b.PEs) <= from })
 		clear(held)
+		clear(whole)
 		for i := range live {
 			b := &live[i]
 			pes := min(int64(b.First)+int64(b.PEs), to) - max(int64(b.First), from)
-			v.eachBucket(b, func(at int, seconds int64) { held[at][b.Class] += pes * seconds })
+			start, end := int64(max(b.Start, v.t0)-v.t0), int64(min(b.End, v.end())-v.t0)
+			if start >= end {
+				continue
+			}
+			first, last := start/v.step, (end-1)/v.step
+			if first == last {
+				held[first][b.Class] += pes * (end - start)
+				continue
+			}
+			held[first][b.Class] += pes * ((first+1)*v.step - start)
+			held[last][b.Class] += pes * (end - last*v.step)
+			whole[first+1][b.Class] += pes * v.step
+			whole[last][b.Class] -= pes * v.step
 		}
 		row := out[g*v.width : (g+1)*v.width]
-		whole := (to - from) * v.step
+		size := (to - from) * v.step
+		var sum [classes]int64
 		for x := range row {
-			row[x] = cell(&held[x], whole)
+			here := &held[x]
+			for class := range sum {
+				sum[class] += whole[x][class]
+				here[class] += sum[class]
+			}
+			row[x] = cell(here, size)
 		}
 	}
 	return out
-}
-
-// eachBucket calls do with each bucket that a bar touches, and for how many seconds.
-func (v *canvas) eachBucket(b *service.Bar, do func(at int, seconds int64)) {
-	start, end := int64(max(b.Start, v.t0)-v.t0), int64(min(b.End, v.end())-v.t0)
-	for at := start / v.step; at*v.step < end; at++ {
-		do(int(at), min(end, (at+1)*v.step)-max(start, at*v.step))
-	}
 }
 
 // cell returns the byte of a cell.
@@ -155,70 +167,62 @@ func cell(held *[classes]int64, whole int64) byte {
 // in each bucket. A PE that is held twice, by a promise and by an outage, is taken once.
 // Cost: O(n log n + PEs of all bars).
 func (v *canvas) strip() []uint32 {
-	type event struct {
-		at    berth.Time
-		bar   *service.Bar
-		begin bool
-	}
-	var events []event
 	p := v.picture
-	add := func(bars []service.Bar) {
-		for i := range bars {
-			b := &bars[i]
-			events = append(events, event{max(b.Start, v.t0), b, true})
-			if b.End < v.end() {
-				events = append(events, event{max(b.End, v.t0), b, false})
-			}
+	placed := len(p.Bars)
+	bar := func(i int) *service.Bar {
+		if i < placed {
+			return &p.Bars[i]
+		}
+		return &p.Unplaced[i-placed]
+	}
+	// An event is one number, so that sorting is fast: seconds behind t0, whether a bar begins,
+	// which must come behind what ends, and which bar. A window has less than 2^31 seconds, an
+	// answer of the service fewer than 2^31 bars.
+	const begins = 1 << 31
+	events := make([]uint64, 0, 2*(placed+len(p.Unplaced)))
+	for i := range placed + len(p.Unplaced) {
+		b := bar(i)
+		events = append(events, uint64(max(b.Start, v.t0)-v.t0)<<32|begins|uint64(i))
+		if b.End < v.end() {
+			events = append(events, uint64(max(b.End, v.t0)-v.t0)<<32|uint64(i))
 		}
 	}
-	add(p.Bars)
-	add(p.Unplaced)
-	slices.SortFunc(events, func(a, b event) int { // what ends goes before what begins
-		ends := 0
-		switch {
-		case a.begin && !b.begin:
-			ends = 1
-		case !a.begin && b.begin:
-			ends = -1
-		}
-		return cmp.Or(cmp.Compare(a.at, b.at), ends)
-	})
-	unplaced := map[*service.Bar]bool{}
-	for i := range p.Unplaced {
-		unplaced[&p.Unplaced[i]] = true
-	}
+	slices.Sort(events)
 	holders := make([]uint16, p.PEs)
 	free := int64(p.PEs)
-	apply := func(e *event) {
-		if unplaced[e.bar] {
-			if e.begin {
-				free -= int64(e.bar.PEs)
-			} else {
-				free += int64(e.bar.PEs)
-			}
-			return
-		}
-		for pe := e.bar.First; pe < e.bar.First+berth.PE(e.bar.PEs) && int(pe) < len(holders); pe++ {
-			if e.begin {
-				if holders[pe]++; holders[pe] == 1 {
+	apply := func(event uint64) {
+		i := int(event & (begins - 1))
+		b := bar(i)
+		switch begin := event&begins != 0; {
+		case i >= placed && begin:
+			free -= int64(b.PEs)
+		case i >= placed:
+			free += int64(b.PEs)
+		case begin:
+			for pe := range holders[b.First:min(int(b.First)+int(b.PEs), len(holders))] {
+				if holders[int(b.First)+pe]++; holders[int(b.First)+pe] == 1 {
 					free--
 				}
-			} else if holders[pe]--; holders[pe] == 0 {
-				free++
+			}
+		default:
+			for pe := range holders[b.First:min(int(b.First)+int(b.PEs), len(holders))] {
+				if holders[int(b.First)+pe]--; holders[int(b.First)+pe] == 0 {
+					free++
+				}
 			}
 		}
 	}
 	out := make([]uint32, v.width)
 	next := 0
 	for x := range out {
-		begin, end := v.t0+berth.Time(int64(x)*v.step), v.t0+berth.Time(int64(x+1)*v.step)
-		for ; next < len(events) && events[next].at <= begin; next++ {
-			apply(&events[next])
+		begin, end := uint64(int64(x)*v.step), uint64(int64(x+1)*v.step)
+		for ; next < len(events) && events[next]>>32 <= begin; next++ {
+			apply(events[next])
 		}
 		least := free
-		for next < len(events) && events[next].at < end {
-			for at := events[next].at; next < len(events) && events[next].at == at; next++ {
-				apply(&events[next])
+		for next < len(events) && events[next]>>32 < end {
+			for at := events[next] >> 32; next < len(events) && events[next]>>32 == at; next++ {
+				apply(events[next])
 			}
 			least = min(least, free)
 		}

@@ -180,6 +180,7 @@ func TestCellsAreCounted(t *testing.T) {
 				PEs: berth.Count(rapid.IntRange(1, size-first).Draw(t, "PEs")), Class: service.Class(rapid.IntRange(1, 4).Draw(t, "class")),
 			})
 		}
+		slices.SortFunc(p.Bars, func(a, b service.Bar) int { return int(a.First - b.First) }) // as the service has them
 		lo := rapid.IntRange(0, size-1).Draw(t, "lo")
 		w.fake.picture = p
 		a := w.do("vera", "GET", fmt.Sprintf("/v1/gantt?site=cm5&from=%s&to=%s&most=0&lo=%d", form.TimeOf(from), form.TimeOf(from+300), lo), "")

@@ -127,6 +127,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if err := h.checkShadows(); err != nil {
 		return nil, err
 	}
+	h.occupancy.guard = h.Guard
 	h.durable.number = core.position.Number
 	h.model.Store(core.model())
 	h.snapshots.begin(core.stored)

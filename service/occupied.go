@@ -115,6 +115,7 @@ type occupancy struct {
 	more    chan struct{}
 	timer   *time.Timer // while something is pending
 	closed  bool
+	guard   func(doing string, f func()) // the boundary for faults
 }
 
 // tell takes in what has changed with a record.
@@ -136,7 +137,7 @@ func (o *occupancy) tell(touches []touch, number uint64) {
 		p.From, p.To, p.Generation = min(p.From, t.from), max(p.To, t.to), number
 	}
 	if o.timer == nil && !o.closed {
-		o.timer = time.AfterFunc(gathering, o.publish)
+		o.timer = time.AfterFunc(gathering, func() { o.guard("telling which pools have changed", o.publish) })
 	}
 }
 
