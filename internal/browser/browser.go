@@ -185,12 +185,6 @@ func (b *Browser) Open(size Size) *Page {
 	return b.tab(size, made.BrowserContextID)
 }
 
-// Beside opens a tab that shares cookies with a page.
-func (p *Page) Beside(size Size) *Page {
-	p.t.Helper()
-	return p.b.tab(size, p.context)
-}
-
 func (b *Browser) tab(size Size, in string) *Page {
 	b.t.Helper()
 	var target struct{ TargetID string }
@@ -388,13 +382,6 @@ func (p *Page) Dark(dark bool) {
 	p.t.Helper()
 	scheme := map[bool]string{true: "dark", false: "light"}[dark]
 	p.must("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
-}
-
-// Offline cuts the page off the network, or connects it again.
-func (p *Page) Offline(off bool) {
-	p.t.Helper()
-	p.must("Network.enable", nil, nil)
-	p.must("Network.emulateNetworkConditions", map[string]any{"offline": off, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}, nil)
 }
 
 // Shot writes a picture of the window to a file, and returns it.
