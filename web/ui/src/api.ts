@@ -63,6 +63,15 @@ export async function bytes(path: string, signal?: AbortSignal): Promise<ArrayBu
   return (await send(path, { signal })).arrayBuffer();
 }
 
+/** post sends JSON. Under a key asking twice is asking once. */
+export async function post<T>(path: string, body: string, how: { signal?: AbortSignal; key?: string } = {}): Promise<T> {
+  const headers: Record<string, string> = {};
+  if (body !== '') headers['Content-Type'] = 'application/json';
+  if (how.key) headers['Idempotency-Key'] = how.key;
+  const answer = await send(path, { method: 'POST', headers, body: body === '' ? undefined : body, signal: how.signal });
+  return answer.json() as Promise<T>;
+}
+
 export async function login(how: { token: string } | { code: string }): Promise<Me> {
   const headers: Record<string, string> = { 'Content-Type': 'application/json' };
   if ('token' in how) headers.Authorization = 'Bearer ' + how.token.trim();

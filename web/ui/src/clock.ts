@@ -20,6 +20,9 @@ export const time = (at: number, zone: string) => {
   return `${p.weekday} ${p.year}-${p.month}-${p.day} ${p.hour}:${p.minute}`;
 };
 
+/** period returns Mon 2026-11-23 18:00 – 20:00, with the date of the end where it is another one. */
+export const period = (start: number, end: number, zone: string) => `${time(start, zone)} – ${date(start, zone) === date(end, zone) ? hour(end, zone) : time(end, zone)}`;
+
 export const hour = (at: number, zone: string) => {
   const p = parts(at, zone);
   return `${p.hour}:${p.minute}`;

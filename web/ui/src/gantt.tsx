@@ -11,6 +11,9 @@ const side = 116; // pixels of the names
 const axis = 30;
 const stripHeight = 34;
 
+/** Ghost is something that could be had. Without runs its PEs are not chosen yet. */
+export interface Ghost { start: number; end: number; npe: number; runs: { first: number; size: number }[]; label: string }
+
 export interface GanttProps {
   picture: Picture | null;
   rows: Rows | null;
@@ -28,6 +31,10 @@ export interface GanttProps {
   onSelect: (number: number) => void;
   onOpen: () => void;
   onKey: (key: string) => void;
+  ghosts?: Ghost[];
+  ready?: number; // of what is asked for: what is outside of its window is shaded
+  deadline?: number;
+  onDeadline?: (at: number) => void;
 }
 
 /** about says what a bar is, for those who cannot see it and in its tip. */
@@ -88,7 +95,7 @@ export function Gantt(props: GanttProps) {
   const [width, setWidth] = useState(0);
   const [hover, setHover] = useState<{ i: number; x: number; y: number } | null>(null);
   const [said, setSaid] = useState('');
-  const [drag, setDrag] = useState<{ x: number; from: number; to: number; moved: boolean; zoom: boolean; at: number } | null>(null);
+  const [drag, setDrag] = useState<{ x: number; from: number; to: number; moved: boolean; zoom: boolean; deadline: boolean; at: number } | null>(null);
   const [top, setTop] = useState(0);
 
   useLayoutEffect(() => {
@@ -171,7 +178,7 @@ export function Gantt(props: GanttProps) {
     }
     // The strip: free PEs as a step line.
     const base = axis + stripHeight - 4;
-    const tall = stripHeight - 10;
+    const tall2 = stripHeight - 10;
     c.fillStyle = faint;
     c.font = '11px system-ui, sans-serif';
     c.fillText('free PEs', 8, axis + stripHeight / 2 - 1);
@@ -188,7 +195,7 @@ export function Gantt(props: GanttProps) {
         const x0 = xOf(picture.t0 + i * picture.step);
         const x1 = xOf(picture.t0 + (i + 1) * picture.step);
         if (x1 < side || x0 > w) continue;
-        const y = base - (picture.free[i]! / Math.max(1, pes)) * tall;
+        const y = base - (picture.free[i]! / Math.max(1, pes)) * tall2;
         if (!begun) c.moveTo(x0, base);
         begun = true;
         c.lineTo(x0, y);
@@ -247,6 +254,44 @@ export function Gantt(props: GanttProps) {
         c.fillText(label, x, y + 0.5);
       }
     }
+    for (const g of props.ghosts ?? []) {
+      const x0 = xOf(g.start);
+      const x1 = xOf(g.end);
+      c.lineWidth = 2;
+      c.setLineDash([6, 4]);
+      c.strokeStyle = fills[theme].mine;
+      c.fillStyle = theme === 'dark' ? 'rgba(168,216,255,0.22)' : 'rgba(18,63,122,0.16)';
+      const boxes = g.runs.length > 0
+        ? g.runs.map((r) => [axis + stripHeight + (r.first - top) * rowHeight, r.size * rowHeight] as const)
+        : [[base - (Math.min(pes, g.npe) / Math.max(1, pes)) * tall2, Math.max(3, (Math.min(pes, g.npe) / Math.max(1, pes)) * tall2)] as const]; // in the strip: which PEs is chosen later
+      for (const [y, deep] of boxes) {
+        c.fillRect(x0, y, x1 - x0, deep);
+        c.strokeRect(x0 + 1, y + 1, Math.max(1, x1 - x0 - 2), Math.max(1, deep - 2));
+        if (deep >= 14 && x1 - x0 > 60) {
+          c.fillStyle = ink;
+          c.font = '600 11px system-ui, sans-serif';
+          c.fillText(g.label, x0 + 8, y + deep / 2, x1 - x0 - 12);
+          c.fillStyle = theme === 'dark' ? 'rgba(168,216,255,0.22)' : 'rgba(18,63,122,0.16)';
+        }
+      }
+      c.setLineDash([]);
+    }
+    if (props.deadline !== undefined) {
+      c.fillStyle = theme === 'dark' ? 'rgba(233,231,225,0.10)' : 'rgba(23,25,29,0.07)';
+      const right = xOf(props.deadline);
+      c.fillRect(right, axis, w - right, stripHeight + height);
+      if (props.ready !== undefined) c.fillRect(side, axis, xOf(props.ready) - side, stripHeight + height);
+      c.strokeStyle = ink;
+      c.lineWidth = 2;
+      c.beginPath();
+      c.moveTo(right, axis);
+      c.lineTo(right, h);
+      c.stroke();
+      c.fillStyle = ink;
+      c.fillRect(right - 5, axis + stripHeight + height / 2 - 14, 10, 28); // to take hold of
+      c.fillStyle = theme === 'dark' ? '#14171c' : '#ffffff';
+      for (const off of [-2, 1]) c.fillRect(right + off, axis + stripHeight + height / 2 - 7, 1, 14);
+    }
     const outline = (i: number, color: string, weight: number) => {
       if (!picture || i < 0) return;
       for (let j = 0; j < picture.count; j++) { // all bars of the same promise
@@ -303,7 +348,7 @@ export function Gantt(props: GanttProps) {
     }
     if (extra > 0) c.fillText(text.unplaced, 8, axis + stripHeight + (pes - top + extra / 2) * rowHeight);
     c.restore();
-  }, [picture, port, width, hover, index, props.now, zone, rows, drag, extra]);
+  }, [picture, port, width, hover, index, props.now, zone, rows, drag, extra, props.ghosts, props.ready, props.deadline]);
 
   // What has the focus is said, but not each of several that are passed quickly.
   useEffect(() => {
@@ -410,14 +455,16 @@ export function Gantt(props: GanttProps) {
           if (e.button !== 0) return;
           const at = point(e);
           e.currentTarget.setPointerCapture(e.pointerId);
-          setDrag({ x: at.x, from, to, moved: false, zoom: at.y < axis, at: at.x });
+          const deadline = props.deadline !== undefined && props.onDeadline !== undefined && Math.abs(at.x - side - (props.deadline - from) / port.perPixel) <= 8;
+          setDrag({ x: at.x, from, to, moved: false, zoom: at.y < axis && !deadline, deadline, at: at.x });
         }}
         onPointerMove={(e) => {
           const at = point(e);
           if (drag) {
             const moved = drag.moved || Math.abs(at.x - drag.x) > 3;
             setDrag({ ...drag, moved, at: at.x });
-            if (moved && !drag.zoom) {
+            if (moved && drag.deadline) props.onDeadline!(from + (at.x - side) * port.perPixel);
+            else if (moved && !drag.zoom) {
               const by = (drag.x - at.x) * port.perPixel;
               props.onWindow(drag.from + by, drag.to + by);
             }

@@ -37,7 +37,7 @@ interface PoolState {
 }
 
 /** usePool fetches the picture of a pool: the window and half of it on each side, again when it is stale, at most twice a second. */
-function usePool(site: string, pool: string, from: number, to: number, stale: number): PoolState & { retry: () => void } {
+export function usePool(site: string, pool: string, from: number, to: number, stale: number): PoolState & { retry: () => void } {
   const [state, set] = useState<PoolState>({ picture: null, rows: null, failure: null, seen: 0 });
   const [again, setAgain] = useState(0);
   const fetched = useRef({ from: 0, to: 0, stale: -1, again: 0, at: 0, span: 0 });
@@ -72,17 +72,13 @@ function usePool(site: string, pool: string, from: number, to: number, stale: nu
   return { ...state, retry: () => setAgain((n) => n + 1) };
 }
 
-export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; onLive: (live: boolean) => void; onEnded: () => void }) {
-  const [view, change, wrong] = useView();
+/** useLive knows the sites, hears what changes, and has the time of the service. stale counts changes by site/pool; '' is of all. */
+export function useLive(onEnded: () => void) {
   const [sites, setSites] = useState<Site[] | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [live, setLive] = useState(true);
   const [clock, setClock] = useState(now);
-  const [stale, setStale] = useState<Record<string, number>>({}); // by site/pool; '' is of all
-  const [open, setOpen] = useState(view.selected !== '');
-  const [help, setHelp] = useState(false);
-  const zone = view.zone || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
-
+  const [stale, setStale] = useState<Record<string, number>>({});
   const look = useCallback(() => {
     get<{ sites: Site[] }>('v1/sites').then(
       (s) => {
@@ -126,7 +122,6 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
       else if (h.kind === 'ended') onEnded();
     });
   }, [lookSoon, onEnded]);
-  useEffect(() => onLive(live), [live, onLive]);
   useEffect(() => {
     if (live) return;
     const poll = setInterval(() => {
@@ -135,6 +130,17 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
     }, 15000);
     return () => clearInterval(poll);
   }, [live, look]);
+  return { sites, live, stale, failure, look, clock };
+}
+
+export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; onLive: (live: boolean) => void; onEnded: () => void }) {
+  const [view, change, wrong] = useView();
+  const { sites, live, stale, failure, look, clock } = useLive(onEnded);
+  const [open, setOpen] = useState(view.selected !== '');
+  const [help, setHelp] = useState(false);
+  const zone = view.zone || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+
+  useEffect(() => onLive(live), [live, onLive]);
 
   const from = view.following ? clock + view.from : view.from;
   const to = view.following ? clock + view.to : view.to;

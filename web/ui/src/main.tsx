@@ -4,6 +4,7 @@ import { Alert, AppShell, Badge, Button, createTheme, type CSSVariablesResolver,
 import { useCallback, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Failure, get, login, logout, type Me } from './api.js';
+import { Book } from './book.js';
 import { Harbour } from './harbour.js';
 import { text } from './text.js';
 
@@ -24,12 +25,26 @@ const variables: CSSVariablesResolver = () => ({
   dark: { '--mantine-color-dimmed': '#a5a29a', '--mantine-color-body': '#14171c' },
 });
 
+/** pageOf returns which page the address is of. */
+const pageOf = (): 'harbour' | 'book' => (location.pathname.endsWith('/book') ? 'book' : 'harbour');
+
 function Page() {
   const [me, setMe] = useState<Me | null>(null);
   const [out, setOut] = useState(false); // it is known that nobody is logged in
   const [failure, setFailure] = useState<{ title: string; failure: Failure } | null>(null);
   const [live, setLive] = useState(true);
   const shade = useComputedColorScheme('light');
+  const [page, setPage] = useState(pageOf);
+  useEffect(() => {
+    const back = () => setPage(pageOf());
+    addEventListener('popstate', back);
+    return () => removeEventListener('popstate', back);
+  }, []);
+  const go = (to: 'harbour' | 'book') => {
+    history.pushState(null, '', to === 'book' ? new URL('book', document.baseURI).href : document.baseURI);
+    setPage(to);
+  };
+  const books = me !== null && me.role !== 'viewer'; // a viewer has nothing to book
   const { setColorScheme } = useMantineColorScheme();
 
   const ask = useCallback(() => {
@@ -74,6 +89,7 @@ function Page() {
             {me && <Badge variant={live ? 'light' : 'filled'} color={live ? 'green' : 'orange'} autoContrast style={{ flexShrink: 0 }} data-testid="live">{live ? text.live : text.off}</Badge>}
           </Group>
           <Group gap="xs" wrap="nowrap">
+            {books && (['harbour', 'book'] as const).map((p) => <Button key={p} size="compact-sm" variant={page === p ? 'light' : 'subtle'} aria-current={page === p ? 'page' : undefined} onClick={() => go(p)}>{text.pages[p]}</Button>)}
             <Button size="compact-sm" variant="default" onClick={() => setColorScheme(shade === 'dark' ? 'light' : 'dark')}>{shade === 'dark' ? 'Light' : 'Dark'}</Button>
             {me && <Text size="sm" truncate maw={220} visibleFrom="xs">{me.user}, {me.role}</Text>}
             {me && <Button size="compact-sm" variant="default" onClick={() => logout().then(ended, ended)}>Log out</Button>}
@@ -81,7 +97,9 @@ function Page() {
         </Group>
       </AppShell.Header>
       <AppShell.Main>
-        {me && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
+        {me && page === 'book' && books && <Book theme={shade} onLive={setLive} onEnded={ended} />}
+        {me && page === 'book' && !books && <Alert color="gray" title={text.notPermitted}>{text.notPermittedAbout}</Alert>}
+        {me && page === 'harbour' && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
         {!me && out && <Login failure={failure} onDone={ask} />}
       </AppShell.Main>
     </AppShell>

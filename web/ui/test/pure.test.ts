@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { aheadOfUTC, length, ticks, time } from '../src/clock.js';
+import { aheadOfUTC, length, period, ticks, time } from '../src/clock.js';
 import { fills, ground, rgb, type Theme } from '../src/palette.js';
 import { parse, type Picture } from '../src/picture.js';
 import { beside, hit, raster, type Port } from '../src/raster.js';
@@ -136,6 +136,8 @@ test('days are as long as they are', () => {
   assert.deepEqual(hours.slice(0, 2).map((t) => t.label), ['06:00', '08:00']);
   assert.deepEqual(hours.filter((t) => t.strong).map((t) => t.label), ['2026-11-24']);
   assert.equal(time(at('2026-11-23T23:30:00Z'), 'Europe/Berlin'), 'Tue 2026-11-24 00:30');
+  assert.equal(period(at('2026-11-23T22:00:00Z'), at('2026-11-23T23:30:00Z'), 'UTC'), 'Mon 2026-11-23 22:00 – 23:30');
+  assert.equal(period(at('2026-11-23T22:00:00Z'), at('2026-11-23T23:30:00Z'), 'Europe/Berlin'), 'Mon 2026-11-23 23:00 – Tue 2026-11-24 00:30');
   assert.equal(length(9000), '2 h 30 min');
   assert.equal(length(59), '59 s');
 });

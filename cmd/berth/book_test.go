@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth/internal/browser"
+	"github.com/berth-hpc/berth/service"
+)
+
+// value returns what stands in the field with a label.
+func value(p *browser.Page, label string) string {
+	text, _ := p.Eval(fmt.Sprintf(`[...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === %q).value`, label)).(string)
+	return text
+}
+
+// offered waits until there are offers, of which the first begins with a word.
+func offered(p *browser.Page, first string) {
+	p.Wait(fmt.Sprintf(`document.querySelector('ul[aria-label=Offers] li')?.innerText.startsWith(%q)`, first))
+}
+
+// of returns the reservations of a user as the service has them.
+func (q *quay) of(user string, states ...service.State) []service.Reservation {
+	q.t.Helper()
+	list, _, err := q.host.List(q.t.Context(), service.Principal{User: user, Role: service.User}, service.Filter{States: states})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return list
+}
+
+// A promise is booked by mouse alone: the deadline is dragged, and what could be had follows.
+func TestBookByMouse(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	q.reserve("bob", "harbour", "b", 16, 0, 6*3600, 0)
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, ""))
+	painted(p, 1)
+	p.Press("Book")
+	offered(p, "As asked")
+	shot(p, "book")
+	before := value(p, "Deadline")
+	at, _ := p.Eval(`(() => {
+		const c = document.querySelector('.gantt canvas[role=application]'), r = c.getBoundingClientRect();
+		const plot = r.width - 116, from = Date.now() / 1000 - 3600, span = 24 * 3600;
+		return [r.x + 116 + (Date.now() / 1000 + 12 * 3600 - from) / span * plot, r.y + r.height / 2, 3600 / span * plot];
+	})()`).([]any)
+	x, y, hour := at[0].(float64), at[1].(float64), at[2].(float64)
+	p.Mouse("mouseMoved", browser.Point{X: x, Y: y})
+	p.Mouse("mousePressed", browser.Point{X: x, Y: y})
+	for i := range 8 { // to four hours from now, when all PEs are held
+		to := browser.Point{X: x - hour*float64(i+1), Y: y}
+		p.Mouse("mouseMoved", to)
+		if i == 7 {
+			offered(p, "Later")
+			shot(p, "book-dragged")
+			p.Mouse("mouseReleased", to)
+		}
+	}
+	if after := value(p, "Deadline"); after == before || !strings.HasSuffix(after, "Z") {
+		t.Errorf("the deadline is %q, and was %q", after, before)
+	}
+	p.Press("Promise it")
+	p.Wait(`document.querySelector('[data-testid=refused]')?.innerText.includes('no_capacity')`)
+	shot(p, "book-refused")
+	if n := len(q.of("alice", service.Held, service.Confirmed)); n != 0 {
+		t.Errorf("%d reservations after a refusal", n)
+	}
+	p.Press("Hold: Later")
+	p.Wait(`document.querySelector('[data-testid=held]')?.innerText.includes('left to confirm')`)
+	shot(p, "book-held")
+	if list := q.of("alice", service.Held); len(list) != 1 {
+		t.Errorf("held: %+v", list)
+	}
+	p.Press("Confirm")
+	p.Wait(`document.querySelector('[data-testid=promised]')`)
+	list := q.of("alice", service.Confirmed)
+	if len(list) != 1 || list[0].Allotments[0].NPE != 1 {
+		t.Errorf("confirmed: %+v", list)
+	}
+	shot(p, "book-promised")
+	noFaults(t, p)
+}
+
+// A promise is booked by keys alone; mistakes are told at their field, and pressing twice is
+// once.
+func TestBookByKeys(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour", "record")
+	p := b.Open(wide)
+	p.Dark(true)
+	p.Visit(q.link("alice", service.User, ""))
+	painted(p, 2)
+	tabTo := func(what string) {
+		t.Helper()
+		for range 60 {
+			p.Key("Tab")
+			if p.Eval(fmt.Sprintf(`(document.activeElement.labels?.[0]?.innerText || document.activeElement.innerText || '').trim() === %q`, what)) == true {
+				return
+			}
+		}
+		t.Fatalf("Tab does not reach %q", what)
+	}
+	tabTo("Book")
+	p.Key("Enter")
+	p.Wait(`location.pathname === '/book'`)
+	offered(p, "As asked")
+	tabTo("PEs")
+	p.Eval(`document.activeElement.select()`)
+	p.Type("many")
+	p.Wait(`document.body.innerText.includes('many: want a number of PEs')`)
+	p.Wait(`!document.querySelector('ul[aria-label=Offers]')`)
+	p.Eval(`document.activeElement.select()`)
+	p.Type("5")
+	tabTo("Duration")
+	p.Eval(`document.activeElement.select()`)
+	p.Type("20h")
+	p.Wait(`document.body.innerText.includes('There is less time until the deadline')`)
+	shot(p, "book-mistake")
+	p.Eval(`document.activeElement.select()`)
+	p.Type("90 min")
+	p.Wait(`document.body.innerText.includes('1 h 30 min')`)
+	offered(p, "As asked")
+	p.Key("Enter")
+	p.Key("Enter")
+	p.Wait(`document.querySelector('[data-testid=promised]')?.innerText.includes('5 PEs')`)
+	list := q.of("alice")
+	if len(list) != 1 || list[0].State.Over() || list[0].Request.Parts[0].Variants[0].Duration != 5400 {
+		t.Errorf("promised: %+v", list)
+	}
+	shot(p, "book-keys-dark")
+	noFaults(t, p)
+	viewer := b.Open(wide)
+	viewer.Visit(q.link("vera", service.Viewer, "book"))
+	viewer.Wait(`document.body.innerText.includes('A viewer may only look')`)
+}

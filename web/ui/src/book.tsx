@@ -1,0 +1,229 @@
+import { Alert, Button, Grid, Group, Paper, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { Failure, get, now, post, type Site } from './api.js';
+import { length, period, time } from './clock.js';
+import { Gantt, type Ghost } from './gantt.js';
+import { parseLength, parseTime, spoken, stampOf } from './grammar.js';
+import { useLive, usePool } from './harbour.js';
+import type { Theme } from './palette.js';
+import { text } from './text.js';
+
+interface Place { site: string; pool: string; npe: number; duration: number; start: string; end: string; pes?: string }
+interface Offer extends Place { id: string; expires: string; difference: string; idle_pe_seconds: number; parts?: Place[] }
+interface Reservation extends Place { id: string; state: string; version: number; expires?: string }
+interface Answer { id: string; decision: string; reservation?: Reservation; reason?: string; refusal?: { detail: string }; offers?: Offer[] }
+
+/** asked is a request as the API takes it. */
+interface Asked { npe: number; duration: number; ready: string; deadline: string; site?: string }
+
+/** runs reads 0-3,8. */
+const runs = (pes: string | undefined) => (pes ?? '').split(',').filter(Boolean).map((r) => {
+  const [a, b] = r.split('-').map(Number) as [number, number | undefined];
+  return { first: a, size: (b ?? a) - a + 1 };
+});
+
+export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: boolean) => void; onEnded: () => void }) {
+  const zone = new URLSearchParams(location.search).get('tz') || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+  const { sites, live, stale, failure: down, look, clock } = useLive(onEnded);
+  useEffect(() => onLive(live), [live, onLive]);
+  const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '' });
+  const [base, setBase] = useState(() => Math.floor(now())); // what now means while the form is filled in
+  const [offers, setOffers] = useState<Offer[] | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [held, setHeld] = useState<Reservation | null>(null);
+  const [busy, setBusy] = useState(false);
+  const key = useRef(''); // of this revision of the form: pressing twice is once
+
+  const npe = /^\d{1,7}$/.test(form.npe.trim()) && Number(form.npe) > 0 ? Number(form.npe) : null;
+  const duration = parseLength(form.duration);
+  const ready = parseTime(form.ready, base, zone);
+  const deadline = parseTime(form.deadline, base, zone);
+  const tooSoon = ready !== null && deadline !== null && duration !== null && deadline - ready < duration;
+  const pools = useMemo(() => (sites ?? []).flatMap((s) => s.pools.map((p) => ({ site: s, pool: p, name: `${s.name}/${p.name}` }))), [sites]);
+  const asked: Asked | null = useMemo(() => {
+    if (npe === null || duration === null || ready === null || deadline === null || tooSoon) return null;
+    return { npe, duration, ready: stampOf(ready), deadline: stampOf(deadline), ...(form.at ? { site: form.at } : {}) };
+  }, [npe, duration, ready, deadline, tooSoon, form.at]);
+  const body = asked ? JSON.stringify(asked) : '';
+
+  const change = (c: Partial<typeof form>) => {
+    setForm((f) => ({ ...f, ...c }));
+    setAnswer(null);
+    key.current = '';
+  };
+  const changes = Object.values(stale).reduce((a, b) => a + b, 0);
+
+  // What could be had is asked for again with each change, but not more often than answers come.
+  useEffect(() => {
+    if (body === '') {
+      setOffers(null);
+      return;
+    }
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      post<{ offers: Offer[] }>('v1/offers', body, { signal: abort.signal }).then(
+        (o) => {
+          setOffers(o.offers);
+          setFailure(null);
+        },
+        (e: Failure) => {
+          if (abort.signal.aborted) return;
+          if (e.problem?.status === 401) onEnded();
+          setOffers(null);
+          setFailure(e);
+        },
+      );
+    }, 80);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [body, changes, onEnded]);
+
+  const act = async (what: () => Promise<void>) => {
+    setBusy(true);
+    try {
+      await what();
+      setFailure(null);
+    } catch (e) {
+      if (e instanceof Failure) setFailure(e);
+      else throw e;
+    } finally {
+      setBusy(false);
+    }
+  };
+  const promise = () => act(async () => {
+    key.current ||= crypto.randomUUID();
+    setAnswer(await post<Answer>('v1/requests', body, { key: key.current }));
+  });
+  const hold = (o: Offer) => act(async () => {
+    const a = await post<Answer>(`v1/offers/${encodeURIComponent(o.id)}/hold`, '{"hold":"10m"}', { key: 'hold-' + o.id });
+    if (a.decision === 'refused') setAnswer(a);
+    else {
+      setAnswer(null);
+      setHeld(a.reservation ?? null);
+    }
+  });
+  const confirm = (r: Reservation) => act(async () => {
+    const c = await post<Reservation>(`v1/reservations/${encodeURIComponent(r.id)}/confirm`, '', { key: 'confirm-' + r.id });
+    setHeld(null);
+    setAnswer({ id: c.id, decision: 'accepted', reservation: c });
+  });
+  const giveBack = (r: Reservation) => act(async () => {
+    await post<Reservation>(`v1/reservations/${encodeURIComponent(r.id)}/release`, '', { key: 'release-' + r.id });
+    setHeld(null);
+  });
+  const late = held !== null && Date.parse(held.expires ?? '') / 1000 < clock; // then it is looked at
+  // A hold that runs out is gone at the service; the page asks rather than counts.
+  useEffect(() => {
+    if (!held) return;
+    get<Reservation>(`v1/reservations/${encodeURIComponent(held.id)}`).then((r) => {
+      if (r.state !== 'held') setHeld(null);
+      if (r.state === 'expired') setFailure(new Failure({ status: 0, title: text.book.expired, detail: text.book.expiredAbout, code: '' }));
+    }, () => undefined);
+  }, [changes, held, late]);
+
+  const alternatives = answer?.decision === 'refused' ? answer.offers ?? [] : offers ?? [];
+  const command = asked && `berth reserve --npe ${asked.npe} --duration ${spoken(asked.duration)} --ready ${asked.ready} --deadline ${asked.deadline}${asked.site ? ` --site ${asked.site}` : ''}`;
+  const ghosts = (name: string): Ghost[] => alternatives.filter((o) => `${o.site}/${o.pool}` === name).map((o) => ({ start: Date.parse(o.start) / 1000, end: Date.parse(o.end) / 1000, npe: o.npe, runs: runs(o.pes), label: text.book.differences[o.difference] ?? o.difference }));
+  const shownPools = form.at ? pools.filter((p) => p.site.name === form.at) : pools;
+  const spell = (p: Place) => period(Date.parse(p.start) / 1000, Date.parse(p.end) / 1000, zone);
+  const understood = (at: number | null) => (at === null ? undefined : `${time(at, zone)} ${zone}`);
+
+  return (
+    <Grid gap="md">
+      <Grid.Col span={{ base: 12, md: 4, lg: 3 }}>
+        <Stack gap="xs" component="form" onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (asked && !busy) void promise(); }}>
+          <Title order={1} size="h3">{text.book.title}</Title>
+          <TextInput label="PEs" value={form.npe} onChange={(e) => change({ npe: e.currentTarget.value })} error={npe === null && text.book.badCount(form.npe)} inputMode="numeric" />
+          <TextInput label="Duration" value={form.duration} onChange={(e) => change({ duration: e.currentTarget.value })} error={duration === null && text.book.badLength(form.duration)} description={duration === null ? undefined : length(duration)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
+          <TextInput label="Not before" value={form.ready} onChange={(e) => { setBase(Math.floor(now())); change({ ready: e.currentTarget.value }); }} error={ready === null && text.book.badTime(form.ready)} description={understood(ready)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
+          <TextInput label="Deadline" value={form.deadline} onChange={(e) => { setBase(Math.floor(now())); change({ deadline: e.currentTarget.value }); }} error={deadline === null ? text.book.badTime(form.deadline) : tooSoon && text.book.tooSoon} description={understood(deadline)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
+          <Group gap="xs">
+            {[-3600, 3600].map((by) => (
+              <Button key={by} size="compact-sm" variant="default" disabled={deadline === null} onClick={() => change({ deadline: stampOf(deadline! + by) })}>{by < 0 ? 'An hour less' : 'An hour more'}</Button>
+            ))}
+          </Group>
+          <Select label="Where" data={[{ value: '', label: text.book.anywhere }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={form.at} onChange={(v) => change({ at: v ?? '' })} allowDeselect={false} />
+          <Button type="submit" loading={busy} disabled={!asked}>{text.book.promise}</Button>
+          {command && <Text size="xs" c="dimmed">As a command: <code className="named">{command}</code></Text>}
+        </Stack>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 8, lg: 9 }}>
+        <Stack gap="sm">
+          {!live && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
+          {down && <Alert color="red" variant="light" title={down.problem.title}>{down.problem.detail} <Button size="compact-sm" variant="default" onClick={look}>{text.retry}</Button></Alert>}
+          {failure && <Alert color="red" variant="light" title={failure.problem.title} role="alert">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>}</Alert>}
+          {answer?.decision === 'accepted' && answer.reservation && (
+            <Alert color="green" variant="light" title={text.book.promised} role="alert" data-testid="promised">
+              {text.pes(answer.reservation.npe)} at {answer.reservation.site}, {spell(answer.reservation)} {zone}. <code>berth show {answer.reservation.id}</code>{' '}
+              <Button size="compact-xs" variant="default" onClick={() => { setAnswer(null); key.current = ''; }}>{text.book.another}</Button>
+            </Alert>
+          )}
+          {answer?.decision === 'pending' && <Alert color="blue" variant="light" title={text.book.pending} role="alert">{text.book.pendingAbout} <code>berth show {answer.id}</code></Alert>}
+          {answer?.decision === 'refused' && <Alert color="orange" variant="light" title={text.book.refused} role="alert" data-testid="refused">{answer.refusal?.detail} <code>{answer.reason}</code></Alert>}
+          {held && (
+            <Alert color="blue" variant="light" title={text.book.held} role="alert" data-testid="held">
+              <Text size="sm">{text.pes(held.npe)} at {held.site}, {spell(held)} {zone}. {held.expires && text.book.left(length(Math.max(0, Date.parse(held.expires) / 1000 - clock)))}</Text>
+              <Group gap="xs" mt="xs">
+                <Button size="compact-sm" disabled={busy} onClick={() => void confirm(held)}>Confirm</Button>
+                <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void giveBack(held)}>Give back</Button>
+              </Group>
+            </Alert>
+          )}
+          {/* The pictures below stay where they are while offers come and go. */}
+          <div style={{ minHeight: 132 }}>
+          {asked && offers && alternatives.length === 0 && !answer && <Alert color="gray" variant="light">{text.book.nothing}</Alert>}
+          {alternatives.length > 0 && !(answer?.decision === 'accepted') && (
+            <Group gap="xs" align="stretch" component="ul" className="legend" aria-label="Offers">
+              {alternatives.map((o) => {
+                const end = Date.parse(o.end) / 1000;
+                return (
+                  <Paper key={o.id} withBorder p="xs" component="li" maw={290}>
+                    <Text fw={600} size="sm">{text.book.differences[o.difference] ?? o.difference}</Text>
+                    <Text size="sm" className="named">{text.pes(o.npe)} at {o.site}, {o.pool}</Text>
+                    <Text size="sm">{spell(o)}</Text>
+                    <Text size="xs" c="dimmed">{length(o.duration)}{deadline !== null && (end <= deadline ? `, ${length(deadline - end)} before the deadline` : `, ${length(end - deadline)} after the deadline`)}; leaves {Math.round(o.idle_pe_seconds / 3600)} PE hours idle around it</Text>
+                    <Button mt={6} size="compact-xs" variant="default" disabled={busy} onClick={() => void hold(o)} aria-label={`Hold: ${text.book.differences[o.difference] ?? o.difference}`}>Hold for 10 min</Button>
+                  </Paper>
+                );
+              })}
+            </Group>
+          )}
+          </div>
+          {shownPools.map((p) => (
+            <BookPool key={p.name} site={p.site} pool={p.pool} zone={zone} theme={theme} clock={clock} stale={(stale[p.name] ?? 0) + (stale[''] ?? 0)} ghosts={ghosts(p.name)} ready={ready} deadline={deadline}
+              onDeadline={(at) => change({ deadline: stampOf(Math.round(at / 60) * 60) })} />
+          ))}
+        </Stack>
+      </Grid.Col>
+    </Grid>
+  );
+}
+
+function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadline, onDeadline }: { site: Site; pool: Site['pools'][number]; zone: string; theme: Theme; clock: number; stale: number; ghosts: Ghost[]; ready: number | null; deadline: number | null; onDeadline: (at: number) => void }) {
+  const [view, setView] = useState({ from: Math.floor(now()) - 3600, to: Math.floor(now()) + 23 * 3600 });
+  const { picture, rows, failure, retry } = usePool(site.name, pool.name, view.from, view.to, stale);
+  // A window that does not show the deadline is of no use here; what was chosen by hand stays otherwise.
+  const shows = deadline === null || (deadline > view.from && deadline < view.to);
+  const fit = useCallback(() => {
+    if (deadline === null) return;
+    const from = Math.min(ready ?? now(), deadline) - 3600;
+    setView({ from, to: deadline + Math.max(3600, (deadline - from) * 0.15) });
+  }, [ready, deadline]);
+  useEffect(() => {
+    if (!shows) fit();
+  }, [shows, fit]);
+  return (
+    <Paper withBorder radius="sm" p="xs" component="section" aria-label={`${site.name}, ${pool.name}`}>
+      <Group gap="xs" mb={4}><Text fw={600} size="sm" className="named">{site.name}, {pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
+      {failure && <Alert color="red" variant="light" title={failure.problem.title}>{failure.problem.detail} <Button size="compact-sm" variant="default" onClick={retry}>{text.retry}</Button></Alert>}
+      {picture && (
+        <Gantt picture={picture} rows={rows} pes={pool.pes} from={view.from} to={view.to} now={clock} zone={zone} theme={theme} mineOnly={false} stale={failure !== null} selected={-1} name={`${site.name}, ${pool.name}`}
+          ghosts={ghosts} ready={ready ?? undefined} deadline={deadline ?? undefined} onDeadline={onDeadline}
+          onWindow={(from, to) => setView({ from: Math.round(from), to: Math.round(Math.max(to, from + 300)) })} onSelect={() => undefined} onOpen={() => undefined} onKey={(k) => k === '0' && fit()} />
+      )}
+    </Paper>
+  );
+}
