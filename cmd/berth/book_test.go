@@ -126,6 +126,8 @@ func TestBookByKeys(t *testing.T) {
 	p.Key("Enter")
 	p.Key("Enter")
 	p.Wait(`document.querySelector('[data-testid=promised]')?.innerText.includes('5 PEs')`)
+	p.Key("Enter") // again, when it is known to be promised
+	p.Wait(`performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/v1/requests')).length >= 2`)
 	list := q.of("alice")
 	if len(list) != 1 || list[0].State.Over() || list[0].Request.Parts[0].Variants[0].Duration != 5400 {
 		t.Errorf("promised: %+v", list)
