@@ -307,3 +307,33 @@ func TestHarbourWithoutSites(t *testing.T) {
 	shot(p, "phone")
 	noFaults(t, p)
 }
+
+// All tabs of a browser share one stream of events, and when the tab that holds it is closed
+// another one takes over: browsers have six connections to a service, of which more streams
+// would leave none for anything else.
+func TestTabsShareAStream(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	first := b.Open(wide)
+	first.Visit(q.link("vera", service.Viewer, ""))
+	painted(first, 1)
+	var others []*browser.Page
+	for range 7 {
+		p := first.Beside(browser.Size{Width: 800, Height: 600})
+		p.Visit(q.url + "/")
+		painted(p, 1)
+		others = append(others, p)
+	}
+	const streams = `fetch('metrics').then((a) => a.text()).then((t) => Number(/^berth_api_event_streams (\d+)$/m.exec(t)[1]))`
+	if n := others[0].Eval(streams); n != 1.0 {
+		t.Errorf("%v streams of eight tabs", n)
+	}
+	first.Close()
+	q.reserve("bob", "harbour", "b", 8, 3600, 20_000, 0)
+	for _, p := range others {
+		p.Wait(`(() => { const d = ` + pixelsOf + `; for (let i = 0; i < d.length; i += 4) if (d[i] === 0x3d && d[i+1] === 0x8f && d[i+2] === 0xd1) return true; return false })()`)
+	}
+	if n := others[0].Eval(streams); n != 1.0 {
+		t.Errorf("%v streams once the tab with the stream is closed", n)
+	}
+}

@@ -185,10 +185,16 @@ func (b *Browser) Open(size Size) *Page {
 	return b.tab(size, made.BrowserContextID)
 }
 
+// Beside opens a tab that shares the cookies of a page, as tabs of one browser do.
+func (p *Page) Beside(size Size) *Page {
+	p.t.Helper()
+	return p.b.tab(size, p.context)
+}
+
 func (b *Browser) tab(size Size, in string) *Page {
 	b.t.Helper()
 	var target struct{ TargetID string }
-	b.must("", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": in, "width": size.Width, "height": size.Height}, &target)
+	b.must("", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": in}, &target)
 	var attached struct{ SessionID string }
 	b.must("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	p := &Page{b: b, t: b.t, session: attached.SessionID, context: in, loaded: make(chan struct{}, 16)}
@@ -198,6 +204,7 @@ func (b *Browser) tab(size Size, in string) *Page {
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		p.must(domain+".enable", nil, nil)
 	}
+	p.must("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // frames are drawn in the tabs behind too
 	p.Dark(false)
 	p.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": size.Width, "height": size.Height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	return p
