@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// worthPacking is the smallest answer that is packed: a smaller one fits a packet as it is.
-const worthPacking = 1024
+// worthPacking is the smallest answer that is packed. To pack and unpack a smaller one, such
+// as five offers, costs as much as the rest of its call.
+const worthPacking = 8 << 10
 
 // packers are reused, since each has half a megabyte of tables.
 var packers = sync.Pool{New: func() any {
