@@ -21,7 +21,7 @@ type endpoint struct {
 	answer       any    // a zero value of what is answered; nil if nothing is
 	keyed        bool   // takes an Idempotency-Key
 	conditional  bool   // takes If-Match
-	stream       bool   // of events, in the place of one answer
+	stream       bool   // answers with events instead of one answer
 	costly       bool   // looks at much, so each user has it done one at a time
 	do           func(c *call) error
 }
@@ -136,7 +136,7 @@ var endpoints = []endpoint{
 	{
 		method: http.MethodGet, path: "/v1/gantt", id: "gantt", role: service.Viewer,
 		about: "Get the picture of a pool in a window of time: bars, or cells where there are more bars than asked for, and the least number of free PEs over time. " +
-			"It names nobody. The form is in docs/api.md.",
+			"It contains no names. The form is in docs/api.md.",
 		params: ganttParams, status: http.StatusOK, media: form.GanttType, costly: true, do: (*call).gantt,
 	},
 	{

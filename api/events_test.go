@@ -113,8 +113,8 @@ func TestEventsComeInOrderAndGoOnBehindTheLast(t *testing.T) {
 	}
 }
 
-// An event of a task has the task as the list of tasks has it, with how it ended; of one
-// whose end nobody saw that is unknown.
+// An event of a task shows the task as the list of tasks does, with how it ended: unknown,
+// if the service did not see the end.
 func TestEventsTellOfTasks(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	server := w.serve(t)

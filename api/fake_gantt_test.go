@@ -11,7 +11,7 @@ import (
 
 // pictured is what of the fake is seen in pictures.
 type pictured struct {
-	picture   *service.Picture // if not nil, in the place of what was promised
+	picture   *service.Picture // used instead of what was promised, if not nil
 	occupied  []service.Occupied
 	generates uint64 // added to the generation
 }
@@ -51,7 +51,7 @@ func (f *fake) Rows(_ context.Context, by service.Principal, pool berth.Resource
 	return service.PoolRows{PEs: f.size, Binding: berth.Late, Rows: []service.Row{{Name: "n1", PEs: 50}, {Name: "n2", First: 50, PEs: 50}}}, f.knows(by, pool)
 }
 
-// knows returns the error about a pool that there is not, or that somebody may not see.
+// knows returns the error for a pool that does not exist or that the user may not see.
 func (f *fake) knows(by service.Principal, pool berth.ResourceID) error {
 	if pool.Site != "cm5" || !by.Sites.Has("cm5") {
 		return berth.Errorf(berth.NotFound, "site", "no site %q", pool.Site)

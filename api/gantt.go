@@ -19,7 +19,7 @@ const (
 	// maxBars is how many bars an answer has; of more there are cells.
 	maxBars = 50_000
 	// maxWidth and maxHeight are how many buckets of time and groups of PEs there are: more
-	// than a screen has pixels, of which nobody sees more.
+	// than a screen has pixels.
 	maxWidth, maxHeight = 2048, 1024
 	// maxSight is the longest window. A start has 32 bits.
 	maxSight berth.Duration = 10 * 366 * 86_400

@@ -148,5 +148,5 @@ func SitesOf(list []Access, p Principal) SiteSet {
 	return sites
 }
 
-// noSite is the error about a site that there is not, or that somebody may not see.
+// noSite is the error for a site that does not exist or that the user may not see.
 func noSite(name string) error { return berth.Errorf(berth.NotFound, "site", "no site %q", name) }

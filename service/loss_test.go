@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/journaltest"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/journal/sqlite/lossy"
 	"github.com/berth-hpc/berth/service"
@@ -122,35 +123,9 @@ func TestLossOfPowerWhileCompactingKeepsWhatWasAnswered(t *testing.T) {
 	}
 }
 
-// hasty is a journal that says that records are durable when they are only on
-// their way: it keeps each batch back until the next one comes.
-type hasty struct {
-	journal.Store
-	mu   sync.Mutex
-	kept []journal.Record
-}
-
-func (s *hasty) Append(ctx context.Context, records ...journal.Record) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.Store.Append(ctx, s.kept...); err != nil {
-		return err
-	}
-	s.kept = append([]journal.Record(nil), records...)
-	return nil
-}
-
-// SaveSnapshot is for records that are there.
-func (s *hasty) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
-	if err := s.Append(ctx); err != nil {
-		return err
-	}
-	return s.Store.SaveSnapshot(ctx, at, data)
-}
-
 // An answer before the sync must not pass the test of lost power.
 func TestAnswerBeforeSyncIsFoundOut(t *testing.T) {
-	err := loseAt(t, 7, false, func(s journal.Store) journal.Store { return &hasty{Store: s} })
+	err := loseAt(t, 7, false, func(s journal.Store) journal.Store { return &journaltest.Early{Store: s} })
 	if err == nil {
 		t.Error("nothing was lost")
 	}

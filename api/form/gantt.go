@@ -11,7 +11,7 @@ import "github.com/berth-hpc/berth"
 // number of free PEs in each step.
 //
 // Classes: 1 promise, 2 job, 3 degraded, 4 outage. Flags: 1 the PEs are provisional, 2
-// begins earlier, 4 ends later or nobody knows when, 8 held, 16 active, 32 your own, 64
+// begins earlier, 4 ends later or at an unknown time, 8 held, 16 active, 32 your own, 64
 // over. A first PE that is the number of PEs of the pool: no PE can be assigned now. The
 // high half of a cell is its class, the low half the share that is held, in fifteenths,
 // rounded up.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/journaltest"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/journal/sqlite/lossy"
 	"github.com/berth-hpc/berth/service"
@@ -194,35 +194,10 @@ func TestLossOfPowerKeepsAnswersOverHTTP(t *testing.T) {
 	}
 }
 
-// tooEarly is a journal that says that records are durable before they are: it keeps each
-// batch back until the next one comes.
-type tooEarly struct {
-	journal.Store
-	mu   sync.Mutex
-	kept []journal.Record
-}
-
-func (s *tooEarly) Append(ctx context.Context, records ...journal.Record) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.Store.Append(ctx, s.kept...); err != nil {
-		return err
-	}
-	s.kept = slices.Clone(records)
-	return nil
-}
-
-func (s *tooEarly) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
-	if err := s.Append(ctx); err != nil {
-		return err
-	}
-	return s.Store.SaveSnapshot(ctx, at, data)
-}
-
 // An answer that is given before its record is on disk does not pass.
 func TestAnEarlyAnswerOverHTTPIsFoundOut(t *testing.T) {
 	for seed := range uint64(5) {
-		if _, wrong := losePower(t, seed, func(s journal.Store) journal.Store { return &tooEarly{Store: s} }); wrong != nil {
+		if _, wrong := losePower(t, seed, func(s journal.Store) journal.Store { return &journaltest.Early{Store: s} }); wrong != nil {
 			t.Logf("seed %d: %.300s", seed, wrong.Error())
 			return
 		}
