@@ -114,7 +114,10 @@ func (c *early) Remove(b Block) error {
 	if !ok {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, c.offending(iv, set, true))
 	}
-	from, to, at, isParted := c.seams.across(iv, set)
+	probe := c.scratch.probe
+	probe.join(set)
+	to, at, isParted := c.seams.across(iv, probe)
+	probe.without(set)
 	if isParted {
 		return parted(&b, at)
 	}
@@ -122,15 +125,13 @@ func (c *early) Remove(b Block) error {
 	start := c.unchanged(buffers[0][:0], iv.Start, st.from, set)
 	end := c.unchanged(buffers[1][:0], iv.End, st.to, set)
 	switch {
-	case !start.within(c.seams.set(from)):
+	case len(start) > 0 && !c.seams.covers(c.seams.from(iv.Start), iv.Start, start):
 		return notBegun(&b)
-	case !end.within(c.seams.set(to)):
+	case !c.seams.covers(to, iv.End, end):
 		return notEnded(&b)
 	}
-	c.unpick(to, iv.End, end)
-	if len(start) > 0 {
-		c.unpick(c.seams.place(iv.Start), iv.Start, start)
-	}
+	c.seams.flip(iv.Start, start)
+	c.seams.flip(iv.End, end)
 	c.tree.flip(iv, st, set, -int32(b.NPE))
 	c.found.pes = nil
 	return nil
@@ -170,9 +171,7 @@ func (c *early) steady(iv berth.Interval, set pieces, busy bool) (stretch, bool)
 	}
 	// They are at the start, and stay so if none of them changes.
 	probe := c.scratch.probe
-	for i := range set {
-		probe[set[i].word] = set[i].mask
-	}
+	probe.join(set)
 	same := true
 	for same && (at.p != st.to.p || at.l != st.to.l) {
 		same = !probe.meets(l.set[l.from(at.r+1):])
@@ -186,9 +185,7 @@ func (c *early) steady(iv berth.Interval, set pieces, busy bool) (stretch, bool)
 		}
 		same = to <= at.r || !probe.meets(l.set[l.from(at.r+1):l.ends[to]])
 	}
-	for i := range set {
-		probe[set[i].word] = 0
-	}
+	probe.without(set)
 	return st, same
 }
 

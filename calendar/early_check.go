@@ -16,7 +16,7 @@ import (
 //   - first, least and most of every leaf and page are right;
 //   - after the last record nothing is busy; no PE beyond the size ever is;
 //   - seams ascend in chunks that are neither empty nor overfull, each of PEs that
-//     are busy before and after it and do not change there, with the right mark;
+//     are busy before and after it and do not change there;
 //   - scratch memory that is to be 0 is.
 func (c *early) check() error {
 	t := &c.tree
@@ -61,25 +61,20 @@ func (c *early) checkSeams() error {
 		return fmt.Errorf("%d chunks of seams with %d times", len(c.seams.chunks), len(c.seams.first))
 	}
 	w := make(words, c.tree.words)
-	last := -berth.Forever
+	last, word := -berth.Forever, uint32(0)
 	for i, k := range c.seams.chunks {
 		if k.n < 1 || k.n > seamsInChunk || c.seams.first[i] != k.times[0] {
 			return fmt.Errorf("chunk %d of %d seams from %d says %d", i, k.n, k.times[0], c.seams.first[i])
 		}
 		for j, t := range k.times[:k.n] {
-			if t <= last || len(k.sets[j]) == 0 || k.marks[j] != k.sets[j].mark() {
-				return fmt.Errorf("seam at %d after %d of %d pieces", t, last, len(k.sets[j]))
+			if t < last || t == last && k.words[j] <= word || k.masks[j] == 0 {
+				return fmt.Errorf("seam at %d of word %d after %d of word %d", t, k.words[j], last, word)
 			}
-			last = t
+			last, word = t, k.words[j]
 			at := c.tree.locate(t)
 			c.tree.busyAt(w, at)
-			if !k.sets[j].within(appendWords(nil, w, nil)) || k.sets[j].meets(c.tree.changesAt(t, at)) {
+			if k.masks[j]&^w[word] != 0 || c.tree.changesAt(t, at).meets(pieces{{k.masks[j], word}}) {
 				return fmt.Errorf("seam at %d of PEs that are not busy before and after", t)
-			}
-		}
-		for _, set := range k.sets[k.n:] {
-			if set != nil {
-				return fmt.Errorf("chunk %d keeps the sets of seams that are gone", i)
 			}
 		}
 	}

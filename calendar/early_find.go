@@ -94,7 +94,7 @@ func (w *winner) fewest(s *sweep) {
 // most is over where every eligible PE is free.
 func (w *winner) most(s *sweep) {
 	everything := s.everything()
-	for ok := true; ok; ok = s.advance() {
+	for ok := true; ok; ok = s.advanceToGain() {
 		if s.free < s.query.NPE || !w.better(-int64(s.free)) {
 			continue
 		}
@@ -179,7 +179,7 @@ func (c *early) MostFree(q Query) (berth.Count, berth.Time) {
 	s := c.newSweep(&q)
 	defer c.giveBack(s)
 	most, start, everything := s.free, s.start, s.everything()
-	for most < everything && s.advance() {
+	for most < everything && s.advanceToGain() {
 		if s.free > most {
 			most, start = s.free, s.start
 		}

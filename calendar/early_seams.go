@@ -10,70 +10,93 @@ import (
 // the records do not show, since they do not change. With them it is known for every
 // PE where its bookings begin and end.
 //
-// Times ascend, in chunks. Cost for n seams: O(log n + seamsInChunk) to find or change
-// one, and O(n/seamsInChunk) where a chunk comes or goes.
+// They are a list of words of PEs in order of time and of word, in chunks. Cost for n of
+// them: O(log n + seamsInChunk) to find or flip one, O(n/seamsInChunk) where a chunk comes
+// or goes.
 type seams struct {
 	first  []berth.Time // of each chunk
 	chunks []*seamChunk
 }
 
-const seamsInChunk = 32
+const seamsInChunk = 64
 
 type seamChunk struct {
 	n     int
 	times [seamsInChunk]berth.Time
-	marks [seamsInChunk]uint64 // of the sets
-	sets  [seamsInChunk]pieces // never empty; read only
+	masks [seamsInChunk]uint64 // never 0
+	words [seamsInChunk]uint32
 }
 
-// seamPlace is where a seam is, or where it would be inserted. It is valid until a
-// seam comes or goes.
-type seamPlace struct {
-	c, i  int
-	found bool
-}
+// seamPlace is where something of the seams is. It is valid until a chunk comes or goes.
+type seamPlace struct{ c, i int }
 
 func (s *seams) empty() bool { return len(s.chunks) == 0 }
 
-// place returns the place of a time.
-func (s *seams) place(t berth.Time) seamPlace {
+// from returns the place of the first word not before a time, which may be the end of a
+// chunk.
+func (s *seams) from(t berth.Time) seamPlace {
 	if s.empty() {
 		return seamPlace{}
 	}
-	return s.placeIn(max(upTo(s.first, t)-1, 0), t)
-}
-
-// placeIn returns the place of a time in a chunk.
-func (s *seams) placeIn(c int, t berth.Time) seamPlace {
+	c := max(upTo(s.first, t-1)-1, 0)
 	k := s.chunks[c]
-	i := upTo(k.times[:k.n], t)
-	if i > 0 && k.times[i-1] == t {
-		return seamPlace{c, i - 1, true}
-	}
-	return seamPlace{c, i, false}
+	return seamPlace{c, upTo(k.times[:k.n], t-1)}
 }
 
-// set returns the PEs of the seam at a place, none where there is no seam.
-func (s *seams) set(p seamPlace) pieces {
-	if !p.found {
-		return nil
+// at makes the end of a chunk the begin of the next, and reports whether what is there is
+// of a time.
+func (s *seams) at(p seamPlace, t berth.Time) (seamPlace, bool) {
+	if s.empty() {
+		return p, false
 	}
-	return s.chunks[p.c].sets[p.i]
+	if p.i == s.chunks[p.c].n {
+		if p.c+1 == len(s.chunks) || s.first[p.c+1] != t {
+			return p, false
+		}
+		p = seamPlace{p.c + 1, 0}
+	}
+	return p, s.chunks[p.c].times[p.i] == t
 }
 
-// put makes the PEs of the seam at a time, of the given place, those of a set that it
-// may keep.
-func (s *seams) put(p seamPlace, t berth.Time, set pieces) {
-	if !p.found {
-		p = s.insert(p)
+// flip takes PEs into the seam at a time, or out of it if they are in it.
+func (s *seams) flip(t berth.Time, set pieces) {
+	if len(set) == 0 {
+		return
 	}
-	k := s.chunks[p.c]
-	k.times[p.i], k.marks[p.i], k.sets[p.i] = t, set.mark(), set
-	s.first[p.c] = k.times[0]
+	p := s.from(t)
+	for _, piece := range set {
+		there := false
+		for p, there = s.at(p, t); there && s.chunks[p.c].words[p.i] < piece.word; p, there = s.at(p, t) {
+			p.i++
+		}
+		if !there || s.chunks[p.c].words[p.i] != piece.word {
+			p = s.insert(p, t, piece)
+			continue
+		}
+		k := s.chunks[p.c]
+		if k.masks[p.i] ^= piece.mask; k.masks[p.i] == 0 && s.drop(p) {
+			p = s.from(t)
+		}
+	}
 }
 
-// insert makes room at a place.
-func (s *seams) insert(p seamPlace) seamPlace {
+// covers reports whether all PEs of a set are in the seam at a time, the first of which
+// are looked for at the place.
+func (s *seams) covers(p seamPlace, t berth.Time, set pieces) bool {
+	for _, piece := range set {
+		there := false
+		for p, there = s.at(p, t); there && s.chunks[p.c].words[p.i] < piece.word; p, there = s.at(p, t) {
+			p.i++
+		}
+		if !there || s.chunks[p.c].words[p.i] != piece.word || piece.mask&^s.chunks[p.c].masks[p.i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// insert puts a word of PEs at a place.
+func (s *seams) insert(p seamPlace, t berth.Time, piece piece) seamPlace {
 	if s.empty() {
 		s.first, s.chunks = append(s.first, 0), append(s.chunks, new(seamChunk))
 	}
@@ -85,9 +108,11 @@ func (s *seams) insert(p seamPlace) seamPlace {
 	}
 	k := s.chunks[p.c]
 	copy(k.times[p.i+1:k.n+1], k.times[p.i:k.n])
-	copy(k.marks[p.i+1:k.n+1], k.marks[p.i:k.n])
-	copy(k.sets[p.i+1:k.n+1], k.sets[p.i:k.n])
+	copy(k.masks[p.i+1:k.n+1], k.masks[p.i:k.n])
+	copy(k.words[p.i+1:k.n+1], k.words[p.i:k.n])
+	k.times[p.i], k.masks[p.i], k.words[p.i] = t, piece.mask, piece.word
 	k.n++
+	s.first[p.c] = k.times[0]
 	return p
 }
 
@@ -100,40 +125,45 @@ func (s *seams) split(p seamPlace) {
 	}
 	right := &seamChunk{n: k.n - half}
 	copy(right.times[:], k.times[half:])
-	copy(right.marks[:], k.marks[half:])
-	copy(right.sets[:], k.sets[half:])
-	clear(k.sets[half:])
+	copy(right.masks[:], k.masks[half:])
+	copy(right.words[:], k.words[half:])
 	k.n = half
 	s.first = slices.Insert(s.first, p.c+1, right.times[0])
 	s.chunks = slices.Insert(s.chunks, p.c+1, right)
 }
 
-// drop forgets the seam at a place, and joins chunks that have become small.
-func (s *seams) drop(p seamPlace) {
+// drop forgets the word at a place, and joins chunks that have become small. It reports
+// whether a chunk is gone.
+func (s *seams) drop(p seamPlace) bool {
 	k, c := s.chunks[p.c], p.c
 	k.cut(p.i, p.i+1)
-	if left := max(c-1, 0); k.n <= seamsInChunk/4 && left+1 < len(s.chunks) && s.chunks[left].n+s.chunks[left+1].n <= seamsInChunk/2 {
+	if k.n > seamsInChunk/4 {
+		s.first[c] = k.times[0]
+		return false
+	}
+	gone := false
+	if left := max(c-1, 0); left+1 < len(s.chunks) && s.chunks[left].n+s.chunks[left+1].n <= seamsInChunk/2 {
 		a, b := s.chunks[left], s.chunks[left+1]
 		copy(a.times[a.n:], b.times[:b.n])
-		copy(a.marks[a.n:], b.marks[:b.n])
-		copy(a.sets[a.n:], b.sets[:b.n])
+		copy(a.masks[a.n:], b.masks[:b.n])
+		copy(a.words[a.n:], b.words[:b.n])
 		a.n += b.n
 		s.cut(left+1, left+2)
-		c = left
+		c, gone = left, true
 	}
 	if s.chunks[c].n == 0 {
 		s.cut(c, c+1)
-		return
+		return true
 	}
 	s.first[c] = s.chunks[c].times[0]
+	return gone
 }
 
-// cut drops the seams lo..hi−1 of a chunk.
+// cut drops the words lo..hi−1 of a chunk.
 func (k *seamChunk) cut(lo, hi int) {
 	copy(k.times[lo:], k.times[hi:k.n])
-	copy(k.marks[lo:], k.marks[hi:k.n])
-	copy(k.sets[lo:], k.sets[hi:k.n])
-	clear(k.sets[k.n-(hi-lo) : k.n])
+	copy(k.masks[lo:], k.masks[hi:k.n])
+	copy(k.words[lo:], k.words[hi:k.n])
 	k.n -= hi - lo
 }
 
@@ -157,46 +187,28 @@ func (s *seams) prune(now berth.Time) {
 	s.cut(0, gone)
 }
 
-// across returns the places of both ends of an interval and the first time inside at
-// which a PE of a set is given back and taken; ok is false if there is none. Cost:
-// O(log n + seams inside).
-func (s *seams) across(iv berth.Interval, set pieces) (from, to seamPlace, at berth.Time, ok bool) {
-	from = s.place(iv.Start)
-	if s.empty() {
-		return from, from, 0, false
-	}
-	mark := set.mark()
-	i := from.i
-	if from.found {
-		i++
-	}
-	for c := from.c; ; c++ {
-		k := s.chunks[c]
-		for ; i < k.n && k.times[i] < iv.End; i++ {
-			if k.marks[i]&mark != 0 && set.meets(k.sets[i]) {
-				return from, to, k.times[i], true
+// across returns the first time inside an interval at which a PE of the probe is given
+// back and taken, and where the seams of its end begin; ok is false if there is none.
+// Cost: O(log n + words inside).
+func (s *seams) across(iv berth.Interval, probe words) (end seamPlace, at berth.Time, ok bool) {
+	end = s.from(iv.Start + 1)
+	for c := end.c; c < len(s.chunks); c++ {
+		k, i := s.chunks[c], end.i
+		times, masks, words := k.times[:k.n], k.masks[:k.n], k.words[:k.n]
+		for ; i < len(times) && times[i] < iv.End; i++ {
+			if probe[words[i]]&masks[i] != 0 {
+				return end, times[i], true
 			}
 		}
-		if i < k.n || c+1 == len(s.chunks) || s.first[c+1] > iv.End {
-			return from, seamPlace{c, i, i < k.n && k.times[i] == iv.End}, 0, false
+		if end = (seamPlace{c, i}); i < len(times) {
+			break
 		}
-		i = 0
+		if c+1 == len(s.chunks) || s.first[c+1] >= iv.End {
+			break
+		}
+		end.i = 0
 	}
-}
-
-// mark returns a figure that has no bit in common with that of a set of other words,
-// or of other quarters of the same words, as long as there are 1,024 PEs or fewer.
-func (s pieces) mark() (mark uint64) {
-	for i := range s {
-		quarters := s[i].mask | s[i].mask>>8
-		quarters |= quarters >> 4
-		quarters |= quarters >> 2
-		quarters |= quarters >> 1
-		quarters &= 0x0001_0001_0001_0001
-		quarters = quarters | quarters>>15 | quarters>>30 | quarters>>45
-		mark |= quarters & 15 << (s[i].word % 16 * 4)
-	}
-	return mark
+	return end, 0, false
 }
 
 // changesAt returns the PEs that change at a time, none if no record is there. The
@@ -220,8 +232,7 @@ func (c *early) sew(at berth.Time, to place, set pieces) {
 	}
 	var buffer [24]piece
 	if both := appendAnd(buffer[:0], changes, set); len(both) > 0 {
-		p := c.seams.place(at)
-		c.seams.put(p, at, appendXor(nil, c.seams.set(p), both))
+		c.seams.flip(at, both)
 	}
 }
 
@@ -232,16 +243,4 @@ func (c *early) unchanged(dst pieces, at berth.Time, to place, set pieces) piece
 		return dst
 	}
 	return appendMinus(dst, set, changes)
-}
-
-// unpick forgets that PEs are given back and taken again at a time. They all are.
-func (c *early) unpick(p seamPlace, at berth.Time, set pieces) {
-	if len(set) == 0 {
-		return
-	}
-	if left := appendXor(nil, c.seams.set(p), set); len(left) > 0 {
-		c.seams.put(p, at, left)
-	} else {
-		c.seams.drop(p)
-	}
 }
