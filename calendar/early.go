@@ -18,7 +18,6 @@ import (
 type early struct {
 	size    berth.Count
 	tree    tree
-	seams   seams
 	all     words
 	found   proof
 	scratch scratch
@@ -116,7 +115,7 @@ func (c *early) Remove(b Block) error {
 	}
 	probe := c.scratch.probe
 	probe.join(set)
-	to, at, isParted := c.seams.across(iv, probe)
+	at, isParted := c.tree.across(iv, st, probe)
 	probe.without(set)
 	if isParted {
 		return parted(&b, at)
@@ -125,22 +124,19 @@ func (c *early) Remove(b Block) error {
 	start := c.unchanged(buffers[0][:0], iv.Start, st.from, set)
 	end := c.unchanged(buffers[1][:0], iv.End, st.to, set)
 	switch {
-	case len(start) > 0 && !c.seams.covers(c.seams.from(iv.Start), iv.Start, start):
+	case !c.tree.leaf(st.from).sewn(iv.Start, start):
 		return notBegun(&b)
-	case !c.seams.covers(to, iv.End, end):
+	case !c.tree.leaf(st.to).sewn(iv.End, end):
 		return notEnded(&b)
 	}
-	c.seams.flip(iv.Start, start)
-	c.seams.flip(iv.End, end)
+	c.tree.leaf(st.from).flipSeam(iv.Start, start)
+	c.tree.leaf(st.to).flipSeam(iv.End, end)
 	c.tree.flip(iv, st, set, -int32(b.NPE))
 	c.found.pes = nil
 	return nil
 }
 
-func (c *early) Prune(now berth.Time) {
-	c.tree.prune(now)
-	c.seams.prune(now)
-}
+func (c *early) Prune(now berth.Time) { c.tree.prune(now) }
 
 // steady reports whether all PEs of the set are busy, or all free, throughout
 // iv, and returns the stretch of iv if there are records.

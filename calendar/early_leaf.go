@@ -20,6 +20,7 @@ type leaf struct {
 	before int32             // number of PEs in base
 	n      int32             // records
 	set    pieces            // the changes of record 0, of record 1, …
+	seams  []wordSeam        // from its first record up to the next leaf
 	inside [nearWords]uint64 // base of a calendar with so few words
 	times  [leafRecords]berth.Time
 	level  [leafRecords]int32 // number of busy PEs from the record on, minus before
@@ -189,6 +190,9 @@ func (l *leaf) split(i int) *leaf {
 		right.ends[k] = l.ends[i+k] - int32(from)
 	}
 	l.set = append(make(pieces, 0, from*5/4+4), l.set[:from]...)
+	sewn := l.seamsFrom(right.times[0])
+	right.seams = append(right.seams, l.seams[sewn:]...)
+	l.seams = l.seams[:sewn]
 	l.n = int32(i)
 	return right
 }
@@ -203,6 +207,7 @@ func (l *leaf) absorb(right *leaf) {
 		l.ends[n+k] = right.ends[k] + from
 	}
 	l.n += right.n
+	l.seams = append(l.seams, right.seams...)
 }
 
 // span returns the least and the greatest number of busy PEs at the records.

@@ -211,12 +211,14 @@ func (w *earlyWorld) changed(what string, errA, errB error) error {
 // sameSeams compares where PEs are given back and taken again.
 func sameSeams(a *plain[bitset.Set], b *early) error {
 	got := map[berth.Time]words{}
-	for _, chunk := range b.seams.chunks {
-		for i, t := range chunk.times[:chunk.n] {
-			if got[t] == nil {
-				got[t] = make(words, b.tree.words)
+	for _, pg := range b.tree.pages {
+		for _, l := range pg.leaves[:pg.n] {
+			for _, s := range l.seams {
+				if got[s.time] == nil {
+					got[s.time] = make(words, b.tree.words)
+				}
+				got[s.time].toggle(pieces{{s.mask, s.word}})
 			}
-			got[t].toggle(pieces{{chunk.masks[i], chunk.words[i]}})
 		}
 	}
 	for _, want := range a.seams {

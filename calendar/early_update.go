@@ -70,6 +70,9 @@ func (t *tree) change(to place, at berth.Time, set pieces) bool {
 		return true
 	}
 	l.drop(to.r, to.r+1)
+	if to.r == 0 {
+		t.passSeams(to)
+	}
 	if l.n == 0 {
 		t.deleteLeaf(to)
 	}
@@ -166,6 +169,7 @@ func (t *tree) prune(now berth.Time) {
 		return
 	}
 	at := t.locate(now)
+	t.leaf(at).dropSeams(now)
 	if at == (place{}) {
 		t.leaf(at).times[0] = now
 		t.pages[0].first[0], t.first[0] = now, now
