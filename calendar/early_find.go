@@ -120,7 +120,7 @@ func (w *winner) smallest(s *sweep, area bool) {
 			continue
 		}
 		end := s.start.Add(s.query.Duration)
-		if !w.better(measure(s.free, end.Sub(s.beginBound()))) {
+		if !w.better(measure(s.free, end.Sub(s.rim.bound))) {
 			continue
 		}
 		begin := s.findBegin()

@@ -57,7 +57,7 @@ func (l *leaf) index(t berth.Time) int { return upTo(l.times[:l.n], t) - 1 }
 
 // upTo returns how many of the ascending values are ≤ t. The loop has no branch
 // that depends on them, for a processor could not foresee it.
-func upTo[T ~int32 | ~int64](times []T, t T) int {
+func upTo[T ~int | ~int32 | ~int64](times []T, t T) int {
 	base := 0
 	for n := len(times); n > 0; {
 		half := (n + 1) / 2

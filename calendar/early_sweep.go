@@ -80,9 +80,9 @@ func (s *sweep) begin(q *Query, eligible words) {
 	s.left, s.middle, s.right = 0, 0, 0
 	clear(s.cells)
 	s.more = !t.empty()
-	s.rim.begin(s)
+	at := place{}
 	if s.more {
-		at := t.locate(q.Ready)
+		at = t.locate(q.Ready)
 		base, flips := t.nearest(at)
 		for i := range s.cells {
 			s.cells[i].busy = base[i]
@@ -90,10 +90,10 @@ func (s *sweep) begin(q *Query, eligible words) {
 		for i := range flips {
 			s.cells[flips[i].word].busy ^= flips[i].mask
 		}
-		s.rim.past = at
 		s.next = at
 		s.gather()
 	}
+	s.rim.begin(s, at)
 	for end := q.Ready.Add(q.Duration); s.time(s.right) < end; {
 		s.right++
 	}
@@ -236,7 +236,7 @@ func (s *sweep) enter() {
 	}
 	if gained > 0 {
 		s.free += berth.Count(gained)
-		s.rim.begins, s.rim.sure = left, false
+		s.gained()
 	}
 	s.left = left + 1
 	s.arrive = s.time(left + 1)
@@ -249,16 +249,6 @@ func (s *sweep) leaving() berth.Time {
 		return at - berth.Time(s.query.Duration)
 	}
 	return berth.Forever
-}
-
-// meets reports whether a PE of the present set changes at a record.
-func (s *sweep) meets(i int) bool {
-	var common uint64
-	cells, set := s.cells, s.changes(i)
-	for i := range set {
-		common |= cells[set[i].word].free & set[i].mask
-	}
-	return common != 0
 }
 
 // copyFree makes w the present set.
