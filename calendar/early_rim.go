@@ -17,7 +17,9 @@ import "github.com/berth-hpc/berth"
 type rim struct {
 	horizon berth.Time // no end is later
 	bound   berth.Time // the begin is not after it
+	begun   bool       // bound is the begin
 	back    int        // pieces gathered that may still have the begin
+	last    int        // the record of the last of them
 	end     int        // a record
 	sure    bool       // end is exact
 
@@ -28,7 +30,7 @@ type rim struct {
 }
 
 func (r *rim) begin(s *sweep, ready place) {
-	r.bound, r.back = s.query.Ready, 0
+	r.bound, r.begun, r.back = s.query.Ready, false, 0
 	r.end, r.sure = unknown, false
 	r.ready = ready
 	r.horizon = berth.Forever
@@ -55,33 +57,41 @@ func (s *sweep) gained() {
 	if r.back == 0 {
 		r.turnPast(s.tree)
 	}
-	r.bound, r.back = s.times[s.left], s.ends[s.left+1]
-	r.sure = false
+	r.bound, r.begun, r.sure = s.times[s.left], true, false
+	r.back, r.last = s.ends[s.left+1], s.left
 }
 
 // findBegin returns the begin.
 func (s *sweep) findBegin() berth.Time {
+	if r := &s.rim; !r.begun {
+		r.bound, r.begun = max(s.lastMet(), s.query.Now), true
+	}
+	return s.rim.bound
+}
+
+// lastMet returns when a PE of the present set changed last, not after the begin that was
+// known. Where that was before now, it may be any time before now.
+func (s *sweep) lastMet() berth.Time {
 	r := &s.rim
 	if r.back > 0 {
 		if r.back = lastMet(s.cells, s.set[:r.back]); r.back > 0 {
-			r.bound = s.times[upTo(s.ends, r.back-1)-1]
-			return r.bound
+			for s.ends[r.last] >= r.back {
+				r.last--
+			}
+			return s.times[r.last]
 		}
 	}
 	if r.bound <= s.query.Now || s.tree.empty() {
-		r.bound = s.query.Now
-		return r.bound
+		return -berth.Forever
 	}
 	for {
 		l := s.tree.leaf(r.past)
 		if r.pastBack = lastMet(s.cells, l.set[:r.pastBack]); r.pastBack > 0 {
-			r.bound = max(l.times[upTo(l.ends[:l.n], int32(r.pastBack-1))], s.query.Now)
-			return r.bound
+			return l.times[upTo(l.ends[:l.n], int32(r.pastBack-1))]
 		}
 		before, ok := s.tree.previousLeaf(r.past)
 		if !ok || l.times[0] <= s.query.Now {
-			r.bound = s.query.Now
-			return r.bound
+			return -berth.Forever
 		}
 		r.past, r.pastBack = before, len(s.tree.leaf(before).set)
 	}
@@ -130,22 +140,21 @@ func (s *sweep) findEnd() berth.Time {
 func (s *sweep) nextMet(from, before int) int {
 	s.time(from) // is gathered, if there is one
 	from = min(from, len(s.times))
-	for at := s.ends[from]; ; {
-		if before < len(s.ends) {
-			if n := firstMet(s.cells, s.set[at:s.ends[before]]); at+n < s.ends[before] {
-				return from + upTo(s.ends[from:], at+n) - 1
-			}
-			return before
-		}
-		n := firstMet(s.cells, s.set[at:])
-		if at += n; at < len(s.set) {
-			return from + upTo(s.ends[from:], at) - 1
-		}
-		if !s.more {
+	at := s.ends[from]
+	for before >= len(s.ends) {
+		if at += firstMet(s.cells, s.set[at:]); at < len(s.set) {
+			before = len(s.times)
+		} else if !s.more {
 			return len(s.times)
+		} else {
+			s.gather()
 		}
-		s.gather()
 	}
+	at += firstMet(s.cells, s.set[at:s.ends[before]])
+	for from < before && s.ends[from+1] <= at {
+		from++
+	}
+	return from
 }
 
 // rectangle returns the maximum availability rectangle of the present start.

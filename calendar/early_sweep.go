@@ -209,7 +209,10 @@ func (s *sweep) pass() {
 			lost += bits.OnesCount64(gone)
 		}
 	}
-	s.free -= berth.Count(lost)
+	if lost > 0 {
+		s.free -= berth.Count(lost)
+		s.rim.begun = false
+	}
 	if s.rim.end == right {
 		s.rim.end, s.rim.sure = unknown, false
 	}
