@@ -24,16 +24,17 @@ type early struct {
 }
 
 // proof remembers the answer to a Find: to book it needs no second look whether
-// that block is free. A change of the bookings forgets it.
+// that block is free, nor where. A change of the bookings forgets it.
 type proof struct {
 	start, end berth.Time
 	pes        *berth.Run // of the set, which is immutable; nil for no proof
 	runs       int
+	ready      place // of the query's ready time, which is not after start
 }
 
-func (c *early) prove(fit Fit) Fit {
+func (c *early) prove(fit Fit, ready place) Fit {
 	if runs := fit.PEs.Runs(); len(runs) > 0 {
-		c.found = proof{fit.Start, fit.End, &runs[0], len(runs)}
+		c.found = proof{fit.Start, fit.End, &runs[0], len(runs), ready}
 	}
 	return fit
 }
@@ -47,7 +48,7 @@ func (p *proof) stretch(c *early, b *Block) (stretch, bool) {
 	if c.tree.empty() {
 		return stretch{}, true
 	}
-	return c.tree.stretch(berth.Interval{Start: b.Start, End: b.End}), true
+	return c.tree.stretch(c.tree.onwards(p.ready, b.Start), b.End), true
 }
 
 // scratch is memory for one operation. A sweep is taken from here while it runs,
@@ -136,7 +137,10 @@ func (c *early) Remove(b Block) error {
 	return nil
 }
 
-func (c *early) Prune(now berth.Time) { c.tree.prune(now) }
+func (c *early) Prune(now berth.Time) {
+	c.tree.prune(now)
+	c.found.pes = nil
+}
 
 // steady reports whether all PEs of the set are busy, or all free, throughout
 // iv, and returns the stretch of iv if there are records.
@@ -145,7 +149,7 @@ func (c *early) steady(iv berth.Interval, set pieces, busy bool) (stretch, bool)
 	if t.empty() {
 		return stretch{}, !busy
 	}
-	st := t.stretch(iv)
+	st := t.stretch(t.locate(iv.Start), iv.End)
 	at, l, w := st.from, t.leaf(st.from), c.scratch.busy
 	if !busy || !l.begins(at.r, iv.Start, set) {
 		base, flips := t.nearest(at)
@@ -246,7 +250,11 @@ func (c *early) Free(iv berth.Interval) (berth.Count, berth.PESet) {
 		clear(busy)
 		return c.freeSet(busy)
 	}
-	c.tree.union(busy, iv)
+	if c.tree.empty() {
+		clear(busy)
+	} else {
+		c.tree.union(busy, c.tree.locate(iv.Start), iv.End)
+	}
 	return c.freeSet(busy)
 }
 

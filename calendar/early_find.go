@@ -17,11 +17,11 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	}
 	order := rule.Order()
 	if order == (Order{By: ByStart}) {
-		start, ok := c.first(&q)
+		start, ready, ok := c.first(&q)
 		if !ok {
 			return Fit{}, false
 		}
-		return c.prove(Fit{Start: start, End: start.Add(q.Duration), PEs: c.take(c.scratch.busy, q.NPE), Key: int64(start)}), true
+		return c.prove(Fit{Start: start, End: start.Add(q.Duration), PEs: c.take(c.scratch.busy, q.NPE), Key: int64(start)}, ready), true
 	}
 	if q.NPE > c.size {
 		return Fit{}, false
@@ -48,7 +48,7 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	if !w.found {
 		return Fit{}, false
 	}
-	return c.prove(Fit{Start: w.start, End: w.start.Add(q.Duration), PEs: c.take(w.free, q.NPE), Key: w.key}), true
+	return c.prove(Fit{Start: w.start, End: w.start.Add(q.Duration), PEs: c.take(w.free, q.NPE), Key: w.key}, s.rim.ready), true
 }
 
 // winner is the best candidate so far.

@@ -97,21 +97,20 @@ func (l *leaf) dropSeams(now berth.Time) {
 }
 
 // across returns the first time inside an interval, whose stretch is st, at which a PE of
-// the probe is given back and taken; ok is false if there is none. Cost: O(seams inside).
+// the probe is given back and taken; ok is false if there is none. Cost: O(seams in the
+// leaves of the stretch), which are read one after the other: to look for the first one
+// inside would wait longer for memory.
 func (t *tree) across(iv berth.Interval, st stretch, probe words) (first berth.Time, ok bool) {
-	at := st.from
-	l := t.leaf(at)
-	for i := l.seamsFrom(iv.Start + 1); ; i = 0 {
-		for ; i < len(l.seams) && l.seams[i].time < iv.End; i++ {
-			if probe[l.seams[i].word]&l.seams[i].mask != 0 {
-				return l.seams[i].time, true
+	for at := st.from; ; at, _ = t.nextLeaf(at) {
+		seams := t.leaf(at).seams
+		for i := range seams {
+			if s := &seams[i]; probe[s.word]&s.mask != 0 && iv.Start < s.time && s.time < iv.End {
+				return s.time, true
 			}
 		}
 		if at.p == st.to.p && at.l == st.to.l {
 			return 0, false
 		}
-		at, _ = t.nextLeaf(at)
-		l = t.leaf(at)
 	}
 }
 

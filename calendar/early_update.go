@@ -20,7 +20,7 @@ func (t *tree) flip(iv berth.Interval, st stretch, set pieces, by int32) {
 	if !t.roomy(t.leaf(st.from)) || !t.roomy(t.leaf(st.to)) {
 		t.makeRoom(iv.Start)
 		t.makeRoom(iv.End)
-		st = t.stretch(iv)
+		st = t.stretch(t.locate(iv.Start), iv.End)
 	}
 	// A new record takes its level from the one before, which must not have
 	// gone. So a new start comes first, and one that may go comes last.
