@@ -56,17 +56,17 @@ func (l *leaf) changes(i int) pieces { return l.set[l.from(i):l.ends[i]] }
 func (l *leaf) index(t berth.Time) int { return upTo(l.times[:l.n], t) - 1 }
 
 // upTo returns how many of the ascending values are ≤ t. The loop has no branch
-// that depends on them, for a processor could not foresee it.
-func upTo[T ~int | ~int32 | ~int64](times []T, t T) int {
-	base := 0
-	for n := len(times); n > 0; {
+// that depends on them, for a processor could not foresee it: the sign of a difference
+// says whether to go on behind. No difference of two values must be too large for 64 bits.
+func upTo[T ~int32 | ~int64](values []T, t T) int {
+	base := uint(0)
+	for n := uint(len(values)); n > 0; {
 		half := (n + 1) / 2
-		if times[base+half-1] <= t {
-			base += half
-		}
+		isBehind := (int64(values[base+half-1]) - int64(t) - 1) >> 63 // −1, or 0
+		base += half & uint(isBehind)
 		n -= half
 	}
-	return base
+	return int(base)
 }
 
 // onwards returns the last record not after a time, at or after record i, which

@@ -20,15 +20,14 @@ type wordSeam struct {
 
 // seamsFrom returns the position of the first seam not before a time.
 func (l *leaf) seamsFrom(t berth.Time) int {
-	base := 0
-	for n := len(l.seams); n > 0; {
+	base := uint(0)
+	for n := uint(len(l.seams)); n > 0; {
 		half := (n + 1) / 2
-		if l.seams[base+half-1].time < t {
-			base += half
-		}
+		isBefore := (l.seams[base+half-1].time - t) >> 63 // −1, or 0
+		base += half & uint(isBefore)
 		n -= half
 	}
-	return base
+	return int(base)
 }
 
 // flipSeam takes PEs into the seam at a time, or out of it if they are in it.
