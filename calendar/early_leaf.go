@@ -16,11 +16,11 @@ const leafRecords = 96
 // records however many lie under it. From base, and the changes up to a
 // record, follows what is busy there.
 type leaf struct {
-	base   words             // busy before the first record
 	before int32             // number of PEs in base
 	n      int32             // records
 	set    pieces            // the changes of record 0, of record 1, …
 	seams  []wordSeam        // from its first record up to the next leaf
+	base   words             // busy before the first record
 	inside [nearWords]uint64 // base of a calendar with so few words
 	times  [leafRecords]berth.Time
 	level  [leafRecords]int32 // number of busy PEs from the record on, minus before
