@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -102,11 +101,40 @@ func (x *search) whenOver(n int, jobs bool) berth.Time {
 			ends = append(ends, e.End())
 		}
 	}
-	slices.Sort(ends)
 	if n < 1 || n > len(ends) {
 		return 0
 	}
-	return ends[n-1]
+	return nth(ends, n-1)
+}
+
+// nth returns what stands at a place in order, and leaves the times in another order:
+// Hoare's selection, since each part of an array that is refused asks for it. Cost: O(n)
+// on average.
+func nth(times []berth.Time, at int) berth.Time {
+	for lo, hi := 0, len(times)-1; lo < hi; {
+		pivot, i, j := times[lo+(hi-lo)/2], lo, hi
+		for i <= j {
+			for times[i] < pivot {
+				i++
+			}
+			for times[j] > pivot {
+				j--
+			}
+			if i <= j {
+				times[i], times[j] = times[j], times[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case at <= j:
+			hi = j
+		case at >= i:
+			lo = i
+		default:
+			return times[at]
+		}
+	}
+	return times[at]
 }
 
 // limited returns the refusal of a limit that a variant, scaled already, exceeds in a
@@ -173,13 +201,7 @@ func (x *search) inTime(deadline berth.Time, d berth.Duration) berth.Time {
 // share is how many PEs of a pool are promised to a user over time.
 type share struct {
 	most  berth.Count
-	steps []usedFrom // ascending; before the first nothing is
-}
-
-// usedFrom is how many PEs are used from a time on.
-type usedFrom struct {
-	at  berth.Time
-	npe berth.Count
+	steps state.Promised
 }
 
 // shareIn returns what a user's share of a pool leaves; nil if that is no limit.
@@ -198,23 +220,14 @@ func (f *Finder) Peak(user string, pool berth.ResourceID) berth.Count {
 
 // used returns what is promised to a user in a pool, but for one reservation.
 func (f *Finder) used(user string, but *state.Entry, pool berth.ResourceID, most berth.Count) *share {
-	s := &share{most: most}
-	for _, e := range f.state.Owned(user) {
-		if e == but || e.Request().IsJob() {
-			continue
-		}
-		for part := range e.Parts() {
-			if a := e.Part(part); a.Resource == pool && a.NPE > 0 && a.End > f.state.Now() && e.Holds(part) {
-				s.steps = append(s.steps, usedFrom{max(a.Start, f.state.Now()), a.NPE}, usedFrom{a.End, -a.NPE})
-			}
-		}
+	s := &share{most: most, steps: f.state.Promised(user, pool)}
+	if but == nil || but.Request().IsJob() {
+		return s
 	}
-	// What ends goes before what begins then, so that nothing is counted twice.
-	slices.SortFunc(s.steps, func(a, b usedFrom) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.npe, b.npe)) })
-	used := berth.Count(0)
-	for i := range s.steps {
-		used += s.steps[i].npe
-		s.steps[i].npe = used
+	for part := range but.Parts() {
+		if a := but.Part(part); a.Resource == pool && a.NPE > 0 && a.Start < a.End && but.Holds(part) {
+			s.steps = slices.Clone(s.steps).Add(a.Start, a.End, -a.NPE)
+		}
 	}
 	return s
 }
@@ -222,15 +235,10 @@ func (f *Finder) used(user string, but *state.Entry, pool berth.ResourceID, most
 // from returns the first start from a time on at which the share leaves n PEs for a
 // duration.
 func (s *share) from(start berth.Time, n berth.Count, d berth.Duration) berth.Time {
-	for i := range s.steps {
-		last := i+1 == len(s.steps)
-		if !last && s.steps[i+1].at <= start || s.steps[i].npe+n <= s.most || last {
-			continue // it is over before, or there is room; the last step uses nothing
+	for i := max(0, s.steps.At(start)); i+1 < len(s.steps) && s.steps[i].At < start.Add(d); i++ { // the last step uses nothing
+		if s.steps[i].NPE+n > s.most {
+			start = s.steps[i+1].At
 		}
-		if s.steps[i].at >= start.Add(d) {
-			break
-		}
-		start = s.steps[i+1].at
 	}
 	return start
 }
@@ -375,8 +383,8 @@ func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) berth.
 	start, end := allotments[0].Start, lastEnd(allotments)
 	at(start, start+1, s.peak(start, start+1))
 	for i := range s.steps {
-		if from := s.steps[i].at; from > start && from < end && (i+1 == len(s.steps) || s.steps[i+1].at > from) {
-			at(from, from+1, s.steps[i].npe)
+		if from := s.steps[i].At; from > start && from < end {
+			at(from, from+1, s.steps[i].NPE)
 		}
 	}
 	return most
@@ -385,10 +393,8 @@ func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) berth.
 // peak returns the most PEs that are used at once in an interval.
 func (s *share) peak(from, to berth.Time) berth.Count {
 	most := berth.Count(0)
-	for i := range s.steps {
-		if s.steps[i].at < to && (i+1 == len(s.steps) || s.steps[i+1].at > from) {
-			most = max(most, s.steps[i].npe)
-		}
+	for i := max(0, s.steps.At(from)); i < len(s.steps) && s.steps[i].At < to; i++ {
+		most = max(most, s.steps[i].NPE)
 	}
 	return most
 }
