@@ -95,12 +95,13 @@ func (x *search) isPending() bool {
 // whenOver returns when so many of the user's reservations will be over, 0 if there are
 // fewer; jobs that run count too if they are asked for.
 func (x *search) whenOver(n int, jobs bool) berth.Time {
-	var ends []berth.Time
+	ends := x.ends[:0]
 	for _, e := range x.state.Owned(x.r.User) {
 		if jobs || !e.Request().IsJob() {
 			ends = append(ends, e.End())
 		}
 	}
+	x.ends = ends
 	if n < 1 || n > len(ends) {
 		return 0
 	}
