@@ -244,6 +244,51 @@ func (s *share) from(start berth.Time, n berth.Count, d berth.Duration) berth.Ti
 	return start
 }
 
+// drops returns when less is promised than before, when something may fit that did not.
+func (s *share) drops() (times []berth.Time) {
+	for i := 1; i < len(s.steps); i++ {
+		if s.steps[i].NPE < s.steps[i-1].NPE {
+			times = append(times, s.steps[i].At)
+		}
+	}
+	return times
+}
+
+// reach is what a share leaves from a start on, until each later time.
+type reach struct {
+	*share // nil if there is no limit
+	start  berth.Time
+	first  int
+	peaks  []berth.Count // from the first step on, the most so far
+}
+
+// begin looks from a start on.
+func (r *reach) begin(start berth.Time) {
+	if r.share != nil {
+		r.start, r.first, r.peaks = start, max(0, r.steps.At(start)), r.peaks[:0]
+	}
+}
+
+// left returns the most PEs that the share leaves throughout until an end; limited is
+// false if there is none. Cost: O(log n), and O(n) in all for the ends behind one start.
+func (r *reach) left(end berth.Time) (n berth.Count, limited bool) {
+	if r.share == nil {
+		return 0, false
+	}
+	last := r.steps.At(end-1) - r.first
+	for i := len(r.peaks); i <= last; i++ {
+		most := r.steps[r.first+i].NPE
+		if i > 0 {
+			most = max(most, r.peaks[i-1])
+		}
+		r.peaks = append(r.peaks, most)
+	}
+	if last < 0 {
+		return r.most, true
+	}
+	return r.most - r.peaks[last], true
+}
+
 // takesFor returns what a variant, scaled already, would take in a pool beside PEs: the
 // stocks, and a part of the user's share.
 func (x *search) takesFor(takes []take, s *share, v berth.Variant) []take {
