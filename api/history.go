@@ -38,5 +38,9 @@ func happened(h *service.Happening) form.Happening {
 	if h.Refusal != nil {
 		f.Reason = h.Refusal.Reason
 	}
+	if h.Task != nil {
+		f.Task = new(taskReport(h.Task))
+	}
+	f.Trouble = h.Trouble
 	return f
 }

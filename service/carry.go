@@ -72,12 +72,7 @@ func (a *arranging) carry(ctx context.Context, p promise, id string, from, to si
 		return true
 	}
 	if news {
-		_, _ = call(ctx, a.h, "", func(answer func(struct{}, error)) { // the error is that the service stops
-			if k := a.h.core.card(id); k != nil {
-				a.h.hearers.tellBeside(Notice{At: a.h.clock(), What: TaskLeft, Reservation: k.view(), Trouble: err.Error()})
-			}
-			answer(struct{}{}, nil)
-		})
+		a.h.tellLeft(ctx, a.k.name, id, err.Error())
 	}
 	return false
 }

@@ -25,6 +25,11 @@ func look(ctx context.Context, h *Host, f func() error) error {
 	return err
 }
 
+// TellLeft tells that tasks cannot follow a promise at a site.
+func (h *Host) TellLeft(ctx context.Context, site, id, trouble string) {
+	h.tellLeft(ctx, site, id, trouble)
+}
+
 // Records returns how many records there are.
 func (h *Host) Records(ctx context.Context) (uint64, error) {
 	return call(ctx, h, "", func(answer func(uint64, error)) { answer(h.core.position.Number, nil) })

@@ -11,10 +11,11 @@ import (
 	"github.com/berth-hpc/berth/journal/record"
 )
 
-// Happening is one thing that has happened to a reservation, as it is on record.
+// Happening is one thing that has happened to a reservation, or to a task in it, as it is
+// on record.
 type Happening struct {
 	At   berth.Time
-	What change.Kind
+	What change.Kind // or TaskStarted, TaskEnded or TaskLeft
 	// By is who asked for it; the zero value if nobody did: its time had come, or it
 	// follows from something else. Its token, address and call are there for operators.
 	By Origin
@@ -22,6 +23,11 @@ type Happening struct {
 	Allotments []berth.Allotment
 	Until      berth.Time // of an extension
 	Refusal    *berth.Refusal
+	// Task is the one that has started or ended, as it was then.
+	Task *Task
+	// Trouble says which task could not follow a promise that moved, and what its owner
+	// can do.
+	Trouble string
 }
 
 // untold are the changes that are steps of others, or of no interest to people.
@@ -75,14 +81,14 @@ func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from ui
 		if looked++; looked == 1 {
 			past.Since = rec.At
 		}
-		if !bytes.Contains(rec.Changes, name) {
+		if !bytes.Contains(rec.Changes, name) && (len(rec.Event) == 0 || rec.Event[0] != tasksInput || !bytes.Contains(rec.Event, name)) {
 			continue
 		}
 		p, err := parsePast(&rec, &decoder)
 		if err != nil {
 			return past, looked, err
 		}
-		past.List = append(past.List, p.about(id, by)...)
+		past.List = append(append(past.List, p.about(id, by)...), p.aboutTasks(id, by)...)
 	}
 	return past, looked, ctx.Err()
 }
@@ -114,6 +120,21 @@ func (p *past) about(id string, by Principal) (list []Happening) {
 			continue // it was at a site that they may not see
 		}
 		list = append(list, h)
+	}
+	return list
+}
+
+// aboutTasks returns what a record says about the tasks of a reservation.
+func (p *past) aboutTasks(id string, by Principal) (list []Happening) {
+	look := p.in.tasks
+	if look == nil || !by.Sites.Has(look.site) {
+		return nil
+	}
+	for i := range look.events {
+		if e := &look.events[i]; e.reservation == id && e.what != "" {
+			n := e.notice()
+			list = append(list, Happening{At: p.at, What: change.Kind(e.what), Task: n.Task, Trouble: n.Trouble})
+		}
 	}
 	return list
 }

@@ -76,6 +76,7 @@ type Host struct {
 	counts    counts
 	sites     map[string]*keeper
 	undecided map[string][]waiting // by id; of the loop
+	gathered  gathered             // of the loop
 	keepers   struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
@@ -214,7 +215,10 @@ func (h *Host) serve() {
 	h.wakeIfDue()
 	until := time.Now().Add(slice)
 	for do, ok := h.line.pop(); ok; do, ok = h.line.pop() {
-		if do(); !time.Now().Before(until) {
+		if do(); h.gathered.full() {
+			h.wakeIfDue()
+		}
+		if !time.Now().Before(until) {
 			h.line.rest()
 			break
 		}
@@ -224,12 +228,15 @@ func (h *Host) serve() {
 
 // wakeIfDue lets everything happen that is due by now, if anything is.
 func (h *Host) wakeIfDue() {
-	if _, believed := h.timekeeper.now(); !believed {
-		return
-	}
-	if at, due := h.core.engine.Next(); due && at <= h.clock() {
+	if _, believed := h.timekeeper.now(); believed && h.isDue() {
 		h.wake()
 	}
+}
+
+// isDue reports whether the engine wants to be woken by now.
+func (h *Host) isDue() bool {
+	at, due := h.core.engine.Next()
+	return due && at <= h.clock()
 }
 
 // arm sets the timer to when the engine wants to be woken.
@@ -309,6 +316,8 @@ func (h *Host) remember(a asked, o outcome) {
 
 // wake lets everything happen that is due by now.
 func (h *Host) wake() {
+	began := time.Now()
+	defer func() { h.gathered.decided(time.Since(began)) }()
 	if err := h.step(engine.Wake(), asked{}, nil); err != nil {
 		h.log.Error("the engine cannot be woken", "error", err)
 	}

@@ -40,11 +40,6 @@ func (h *hearers) tell(notices []Notice) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.add(notices)
-}
-
-// add is tell of who has the lock.
-func (h *hearers) add(notices []Notice) {
 	h.log = append(h.log, notices...)
 	h.last = notices[len(notices)-1].Number
 	for i := range notices {
@@ -55,16 +50,6 @@ func (h *hearers) add(notices []Notice) {
 	}
 	close(h.more)
 	h.more = make(chan struct{})
-}
-
-// tellBeside tells everybody what is on no record, behind what was told last: there is
-// room for it before the number of the next record. Those who listen after a restart do not
-// hear it.
-func (h *hearers) tellBeside(n Notice) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n.Number = h.last + 1 // the journal's writer tells too, from its own goroutine
-	h.add([]Notice{n})
 }
 
 // forget forgets the oldest, some more than has to be. Who reads them goes on with the

@@ -199,7 +199,7 @@ type Notice struct {
 	// Number grows from notice to notice; those who listen can go on behind it.
 	Number      uint64      `json:"number"`
 	At          berth.Time  `json:"at"`
-	What        string      `json:"what"` // a kind of change.Change, TaskStarted or TaskEnded
+	What        string      `json:"what"` // a kind of change.Change, TaskStarted, TaskEnded or TaskLeft
 	Reservation Reservation `json:"reservation"`
 	// Later is by how many seconds later its data are expected than before, if
 	// What is "staged"; negative is sooner.

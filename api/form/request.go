@@ -193,8 +193,10 @@ type Happening struct {
 	Address string `json:"address,omitempty"`
 	Call    string `json:"call,omitempty"` // its X-Request-Id
 	Place
-	Parts  []Place      `json:"parts,omitempty"`
-	Reason berth.Reason `json:"reason,omitempty"`
+	Parts   []Place      `json:"parts,omitempty"`
+	Reason  berth.Reason `json:"reason,omitempty"`
+	Task    *TaskReport  `json:"task,omitempty"`    // the one that has started or ended, if What says so
+	Trouble string       `json:"trouble,omitempty"` // why a task could not follow, if What is task_left
 }
 
 // History is what has happened to a reservation, in order.

@@ -55,6 +55,7 @@ var happened = map[string]string{
 	"requeued": "waits again", "lost": "lost: there is no other place", "extended": "extended", "shortened": "shortened", "preempted": "stopped, and waits again",
 	"moved": "moved", "resized": "has other PEs", "modified": "modified", "change_refused": "a change was refused", "checked_in": "in use",
 	"no_show": "not used in time, and gone", "ended": "ended", "cancelled": "cancelled", "staged": "its data are expected at another time",
+	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place",
 }
 
 // sentence tells one thing.
@@ -66,6 +67,12 @@ func sentence(h *form.Happening) string {
 	text := localTime(h.At) + ": " + what
 	if h.By != "" {
 		text += " by " + h.By
+	}
+	if t := h.Task; t != nil {
+		text += taskSentence(t)
+	}
+	if h.Trouble != "" {
+		text += ": " + h.Trouble
 	}
 	if h.Site != "" {
 		text += fmt.Sprintf(", %d PEs at %s/%s", h.NPE, h.Site, h.Pool)
@@ -82,6 +89,22 @@ func sentence(h *form.Happening) string {
 	}
 	if h.Token != "" {
 		text += fmt.Sprintf(" [token %s, %s, call %s]", h.Token, h.Address, h.Call)
+	}
+	return text
+}
+
+// taskSentence says which task it was, where, and how it ended.
+func taskSentence(t *form.TaskReport) string {
+	text := ": " + t.Job
+	if t.Name != "" {
+		text += " (" + t.Name + ")"
+	}
+	text += " at " + t.Site
+	if t.Over() {
+		text += ", " + taskState(t)
+	}
+	if t.Reason != "" {
+		text += " (" + t.Reason + ")"
 	}
 	return text
 }
