@@ -163,6 +163,8 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 			return fmt.Sprintf("%d PEs are wanted; %s refuses it where it is, and its window has no other place", r.Wanted, r.Resource.Site)
 		}
 		return "somebody else was faster"
+	case berth.SiteRefused:
+		return fmt.Sprintf("%s will not have it: %s", cmp.Or(r.Resource.Site, "its site"), r.Words)
 	}
 	return string(r.Reason)
 }

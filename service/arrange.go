@@ -162,7 +162,14 @@ type done struct {
 	failed  map[promise]string // in words
 	order   []promise          // of failed
 	refused []*wish            // what the site would not have where it is
+	never   []never            // what it will not have at all
 	silent  int                // how often the site did not answer
+}
+
+// never is a promise that a site will not have, with its words.
+type never struct {
+	*wish
+	words string
 }
 
 // fail notes that something is not as it should be.
@@ -197,7 +204,8 @@ type arranging struct {
 	launcher site.Launcher   // nil if it starts things by itself
 	carrier  site.Carrier    // nil if jobs come through the service alone
 	have     map[site.Name]*site.Booking
-	emptying []site.Name // reservations of promises that are elsewhere by now, with jobs in them
+	there    map[promise]bool // something of it is there
+	emptying []site.Name      // reservations of promises that are elsewhere by now, with jobs in them
 	done     *done
 }
 
@@ -212,12 +220,13 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 		return did
 	}
 	began := time.Now()
-	a := &arranging{h: h, k: k, booker: booker, have: map[site.Name]*site.Booking{}, done: &did}
+	a := &arranging{h: h, k: k, booker: booker, have: map[site.Name]*site.Booking{}, there: map[promise]bool{}, done: &did}
 	a.many, _ = k.manager.Adapter.(site.ManyBooker)
 	a.launcher, _ = k.manager.Adapter.(site.Launcher)
 	a.carrier, _ = k.manager.Adapter.(site.Carrier)
 	for i := range state.Ours {
 		a.have[site.Name(state.Ours[i].Name)] = &state.Ours[i]
+		a.there[k.promiseOf(site.Name(state.Ours[i].Name))] = true
 	}
 	a.releaseAll(ctx, state, want)
 	a.realise(ctx, want.wishes, want.now)
@@ -353,6 +362,9 @@ func (a *arranging) booked(ctx context.Context, w *wish, o site.Outcome, err err
 	if err == nil && o.Verdict == site.Refused {
 		a.done.refused = append(a.done.refused, w)
 		err = errors.New("the site refused it: " + o.Words)
+	}
+	if site.IsFinal(err) && !a.there[w.promise] {
+		a.done.never = append(a.done.never, never{w, err.Error()})
 	}
 	if a.well(ctx, w.promise, w.id, err) {
 		a.done.made[w.promise] = made{w.Name, w.generation}

@@ -255,7 +255,9 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		k.agent.Forget()
 	}
 	k.reached(state, &want, &did)
+	h.tellDelivered(ctx, k, &want, &did)
 	h.settle(ctx, k, &want, &did)
+	h.reject(ctx, k, did.never)
 	h.replace(ctx, k, did.refused)
 	return did.changed && len(did.failed) == 0
 }

@@ -35,6 +35,13 @@ func (s *Site) turn(ctx context.Context, op, node string, args ...string) error 
 	return explain(op, "scontrol", firstLine(result))
 }
 
+// newProbe returns a name that nothing has.
+func newProbe() string {
+	random := make([]byte, 8)
+	_, _ = rand.Read(random) // never fails
+	return "berth-probe-" + hex.EncodeToString(random)
+}
+
 // rights finds out what Berth may do, as Describe says.
 func (s *Site) rights(ctx context.Context) (site.Rights, error) {
 	rights := site.Rights{Submit: true}
@@ -43,9 +50,7 @@ func (s *Site) rights(ctx context.Context) (site.Rights, error) {
 		return rights, err
 	}
 	rights.As = strings.TrimSpace(string(who))
-	random := make([]byte, 8)
-	_, _ = rand.Read(random) // never fails
-	nobody := "berth-probe-" + hex.EncodeToString(random)
+	nobody := newProbe()
 	for _, probe := range []struct {
 		may  *bool
 		args []string
