@@ -230,7 +230,7 @@ func decision(a *service.Answer) form.Answer {
 	r := reservation(&a.Reservation)
 	f := form.Answer{ID: r.ID, Decision: form.Accepted, Reservation: &r, Offers: offers(a.Offers)}
 	switch a.Reservation.State {
-	case service.Refused:
+	case service.Refused, service.Failed: // failed before it was told
 		f.Decision, f.Reservation, f.Reason, f.Refusal = form.Refused, nil, r.Reason, r.Refusal
 	case service.Pending:
 		f.Decision = form.Pending

@@ -43,6 +43,8 @@ type Core struct {
 	// a site has none.
 	delivered map[string]map[string]uint64
 
+	asks func(*berth.Reservation) bool // whether a site is asked before a promise is told; nil if none is
+
 	shown   uint64         // the last record that a model shows: its cards are not written any more
 	outages []berth.Outage // as they are; nil if they have to be asked for
 
@@ -64,6 +66,9 @@ type card struct {
 	created berth.Time
 	changed berth.Time
 	written uint64 // the record that wrote it last
+	// asking says that its site is asked before what is promised is told. A service that
+	// was restarted meanwhile does not know it any more, and tells what was promised.
+	asking bool
 }
 
 func newCore(config engine.Config, version string, keep int) (*Core, error) {
@@ -289,7 +294,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
-		c.update(k, x, now)
+		c.update(k, x, now, told)
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
@@ -327,7 +332,7 @@ func arrival(transfers []berth.Transfer) berth.Time {
 }
 
 // update brings a card up to date with one change.
-func (c *Core) update(k *card, x *change.Change, now berth.Time) {
+func (c *Core) update(k *card, x *change.Change, now berth.Time, told bool) {
 	k.version, k.changed = k.version+1, now
 	switch x.Kind {
 	case change.Queued:
@@ -341,6 +346,9 @@ func (c *Core) update(k *card, x *change.Change, now berth.Time) {
 		k.request, k.promise = x.Request, nil
 	case change.Refused, change.Lost, change.Rejected:
 		k.refusal = x.Refusal
+	}
+	if x.Kind == change.Accepted && told && c.asks != nil {
+		k.asking = c.asks(x.Reservation)
 	}
 	if r, live := c.engine.Reservation(k.id); live {
 		if x.Kind == change.Accepted && r.State != berth.Active {
@@ -409,7 +417,7 @@ func (k *card) view() Reservation {
 		ID: k.id, State: k.state(), Version: k.version, Request: *k.request,
 		Refusal: k.refusal, Created: k.created, Changed: k.changed,
 	}
-	if p := k.promise; p != nil {
+	if p := k.promise; p != nil && k.state() != Pending {
 		r.Allotments, r.Data, r.Missing, r.Expires, r.CheckedIn = p.Allotments, p.Transfers, p.Missing, p.Expires, p.CheckedIn
 	}
 	if k.end != "" {
@@ -423,6 +431,8 @@ func (k *card) state() State {
 	switch {
 	case k.end != "":
 		return k.end
+	case k.asking:
+		return Pending
 	case k.promise != nil:
 		return State(k.promise.State)
 	}

@@ -112,8 +112,25 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 				news.news = append(news.news, delivered{w.id, 0})
 			}
 		}
-		if len(news.news) > 0 {
-			h.persist(h.core.deliver(h.clock(), &news), nil)
+		agreed := h.answered(k, want, did)
+		if len(news.news)+len(agreed) == 0 {
+			return
+		}
+		rec := h.core.deliver(h.clock(), &news)
+		notices := h.agree(rec.Number, agreed)
+		decided := h.decided(notices)
+		h.counts.add(notices)
+		h.persist(rec, func(failed error) {
+			if failed == nil {
+				h.hearers.tell(notices)
+			}
+		})
+		for i := range decided {
+			d := &decided[i]
+			if !h.core.keys.answered(d.waiting.key.name()) {
+				h.remember(asked{key: d.waiting.key, id: d.answer.Reservation.ID}, outcome{Answer: d.answer})
+			}
+			h.whenDurable(func(failed error) { d.waiting.answer(d.answer, failed) })
 		}
 	})
 }

@@ -83,7 +83,7 @@ func (k *keeper) refusal(r *berth.Reservation, words string) *berth.Refusal {
 func (h *Host) avoid(k *keeper, w *wish, s *standoff) {
 	now := h.clock()
 	r, live := h.core.engine.Reservation(w.id)
-	if !live || r.Generation != w.generation || r.State == berth.Active && r.CheckedIn || now < s.rest {
+	if !live || h.questions[w.id] != nil || r.Generation != w.generation || r.State == berth.Active && r.CheckedIn || now < s.rest {
 		return
 	}
 	at := slices.IndexFunc(r.Allotments, func(a berth.Allotment) bool { return a.Resource.Site == k.name && !a.PEs.Empty() })
