@@ -69,6 +69,8 @@ type card struct {
 	// asking says that its site is asked before what is promised is told. A service that
 	// was restarted meanwhile does not know it any more, and tells what was promised.
 	asking bool
+	// cause says for people why what was promised is as it is; empty since a restart.
+	cause string
 }
 
 func newCore(config engine.Config, version string, keep int) (*Core, error) {
@@ -347,6 +349,9 @@ func (c *Core) update(k *card, x *change.Change, now berth.Time, told bool) {
 	case change.Refused, change.Lost, change.Rejected:
 		k.refusal = x.Refusal
 	}
+	if told {
+		k.cause = causeOf(x.Kind, c.deciding, k.cause)
+	}
 	if x.Kind == change.Accepted && told && c.asks != nil {
 		k.asking = c.asks(x.Reservation)
 	}
@@ -419,6 +424,7 @@ func (k *card) view() Reservation {
 	}
 	if p := k.promise; p != nil && k.state() != Pending {
 		r.Allotments, r.Data, r.Missing, r.Expires, r.CheckedIn = p.Allotments, p.Transfers, p.Missing, p.Expires, p.CheckedIn
+		r.Extended = p.Terms.Extended
 	}
 	if k.end != "" {
 		r.Expires = 0
