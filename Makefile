@@ -60,7 +60,7 @@ race:
 	else set -x; go test -race -short $(TESTFLAGS) $$racy; fi
 
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05
-	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/slurm*_test.go service/task_events_slurm_test.go | paste -sd '|'); \
+	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); \
 	for suite in trixie forky; do \
 	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
 	  set -x && go test -count=1 -timeout 30m ./site/slurm && go test -count=1 -timeout 30m ./service -run "^($$service)\$$" || exit 1; \

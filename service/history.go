@@ -28,6 +28,7 @@ type Happening struct {
 	// Trouble says which task could not follow a promise that moved, and what its owner
 	// can do.
 	Trouble string
+	Site    string // of Made and Unmade
 }
 
 // untold are the changes that are steps of others, or of no interest to people.
@@ -39,6 +40,9 @@ type History struct {
 	// Since is when the records begin that are still kept, where older ones were dropped
 	// and some of them may have been about the reservation; else 0.
 	Since berth.Time
+	// Delivered is what was given of the last promise; nil if it was at no managed site, or
+	// its time has not come.
+	Delivered *Delivered
 }
 
 // History returns what has happened to a reservation, as far as the journal goes back,
@@ -74,6 +78,7 @@ func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from ui
 	past.Since = h.Now()
 	var decoder record.Decoder
 	name := []byte(id)
+	given := tally{managed: func(site string) bool { return h.sites[site] != nil }, id: id, there: map[string]bool{}}
 	for rec, err := range h.options.Journal.Read(ctx, from) {
 		if err != nil {
 			return past, looked, err
@@ -81,7 +86,8 @@ func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from ui
 		if looked++; looked == 1 {
 			past.Since = rec.At
 		}
-		if !bytes.Contains(rec.Changes, name) && (len(rec.Event) == 0 || rec.Event[0] != tasksInput || !bytes.Contains(rec.Event, name)) {
+		isOfSite := len(rec.Event) > 0 && (rec.Event[0] == tasksInput || rec.Event[0] == madeInput)
+		if !bytes.Contains(rec.Changes, name) && !(isOfSite && bytes.Contains(rec.Event, name)) {
 			continue
 		}
 		p, err := parsePast(&rec, &decoder)
@@ -89,7 +95,9 @@ func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from ui
 			return past, looked, err
 		}
 		past.List = append(append(past.List, p.about(id, by)...), p.aboutTasks(id, by)...)
+		given.follow(&p)
 	}
+	past.Delivered = given.result(h.Now())
 	return past, looked, ctx.Err()
 }
 
@@ -102,6 +110,13 @@ func (p *past) about(id string, by Principal) (list []Happening) {
 		if !by.Can(Operator) {
 			who = Origin{User: who.User, Role: who.Role}
 		}
+	}
+	if news, is := p.in.delivery.about(id); is && by.Sites.Has(p.in.delivery.site) {
+		h := Happening{At: p.at, What: Unmade, Site: p.in.delivery.site}
+		if news.generation > 0 {
+			h.What = Made
+		}
+		list = append(list, h)
 	}
 	for i := range p.changes {
 		x := &p.changes[i]

@@ -77,6 +77,8 @@ type Host struct {
 	sites     map[string]*keeper
 	undecided map[string][]waiting // by id; of the loop
 	gathered  gathered             // of the loop
+	questions map[string]*question // by id; of the loop
+	quiet     string               // id of which nothing is told for now; of the loop
 	keepers   struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
@@ -118,7 +120,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h := &Host{
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
-		undecided: map[string][]waiting{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
+		undecided: map[string][]waiting{}, questions: map[string]*question{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{},
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())
@@ -142,6 +144,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		h.persist(rec, nil)
 	}
 	h.startManagers()
+	core.asks = h.asks
 	go h.run()
 	return h, nil
 }
@@ -272,7 +275,9 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 	}
 	h.foresee(&event)
 	s := h.core.apply(h.clock(), &event)
-	notices := h.public(s.notices)
+	all := h.public(s.notices)
+	h.ask(all)
+	notices := h.told(all)
 	decided := h.decided(notices)
 	if conclude != nil {
 		if o, is := conclude(notices, s.err); is && a.key != (Key{}) {
@@ -301,7 +306,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) 
 			decided[i].waiting.answer(decided[i].answer, failed)
 		}
 	})
-	h.wakeManagers(notices)
+	h.wakeManagers(all)
 	return s.err
 }
 

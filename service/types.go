@@ -82,6 +82,7 @@ type Reservation struct {
 	// Data says when its data are moved to each of its sites.
 	Data      []berth.Transfer `json:"data,omitempty"`
 	Missing   berth.Count      `json:"missing,omitempty"` // PEs promised that are out of use
+	Extended  berth.Duration   `json:"-"`                 // by how much it is longer than was asked for
 	Expires   berth.Time       `json:"expires,omitempty"` // of a held one
 	CheckedIn bool             `json:"checked_in,omitempty"`
 	Refusal   *berth.Refusal   `json:"refusal,omitempty"` // of a refused or failed one
