@@ -171,7 +171,8 @@ func TestPromisesByKeys(t *testing.T) {
 	p.Key("Enter")
 	p.Wait(`document.querySelector('[data-testid=done]')?.innerText.includes('berth submit --reservation now --dir /tmp')`)
 	p.Wait(`document.querySelector('table[aria-label=Tasks]')?.innerText.includes('running')`)
-	q.site.Advance(berth.Time(time.Now().Unix()).Add(3590))
+	p.Wait(`document.querySelector('[data-testid=history]').innerText.includes('in use')`)
+	q.site.Advance(berth.Time(time.Now().Unix()).Add(90))
 	p.Wait(`document.querySelector('table[aria-label=Tasks]')?.innerText.includes('completed, exit code 0')`)
 	shot(p, "promise-phone")
 	if wide := p.Eval(`document.documentElement.scrollWidth`).(float64); wide > 420 {
