@@ -185,6 +185,16 @@ var endpoints = []endpoint{
 		keyed: true, status: http.StatusNoContent, do: (*call).resume,
 	},
 	{
+		method: http.MethodGet, path: "/v1/outages", id: "outages", role: service.Viewer,
+		about:  "List what is out of use, and what is announced to be.",
+		status: http.StatusOK, answer: form.Outages{}, do: (*call).outages,
+	},
+	{
+		method: http.MethodGet, path: "/v1/outbox", id: "outbox", role: service.Operator,
+		about:  "List what sites have not done yet about promises, and why, the oldest first.",
+		status: http.StatusOK, answer: form.Outbox{}, costly: true, do: (*call).outbox,
+	},
+	{
 		method: http.MethodGet, path: "/v1/events", id: "events", role: service.Viewer,
 		about: "Listen to what happens to reservations and to the tasks in them, as server-sent events, from now on or behind the Last-Event-ID. " +
 			"An event gap says that what followed is no longer kept: look at everything anew.",
