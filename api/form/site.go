@@ -107,7 +107,7 @@ type Outages struct {
 
 // Outage is PEs of a pool that cannot be used.
 type Outage struct {
-	Number uint32      `json:"number"` // as in pictures
+	Number uint32      `json:"number"`         // as in pictures
 	Name   string      `json:"name,omitempty"` // at the site, for operators
 	Site   string      `json:"site"`
 	Pool   string      `json:"pool"`
