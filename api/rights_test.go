@@ -66,6 +66,7 @@ var rights = []right{
 	{"GET", "/v1/quotas?user=alice", "", 401, 403, 403, 200, 200},
 	{"GET", "/v1/outages", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/outbox", "", 401, 403, 403, 403, 200},
+	{"POST", "/v1/workflows/plans", planFor, 401, 403, 200, 200, 200},
 	{"GET", "/v1/events", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/tokens", `{"user":"zoe"}`, 401, 403, 403, 403, 201},
