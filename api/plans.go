@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -64,7 +65,7 @@ var plansBody = body[wanted]{
 		w.pool, err = v.word()
 		return err
 	}},
-	{"planners", "Names of planners, as berth plan --help lists them; bd-cpar if none is given.", listOf(text("bd-cpar")), (*wanted).readPlanners},
+	{"planners", "Names of planners, as berth plan --help lists them, or all alone; bd-cpar if none is given.", listOf(text("bd-cpar")), (*wanted).readPlanners},
 	{"deadlines", "By when it must have ended, one plan of each planner for each. Without any, planners for a deadline search for the tightest.", listOf(instant()), (*wanted).readDeadlines},
 }
 
@@ -72,6 +73,10 @@ func (w *wanted) readPlanners(v value) error {
 	names, err := v.texts()
 	if err != nil {
 		return err
+	}
+	if slices.Equal(names, []string{"all"}) {
+		w.planners = slices.Clone(workflow.Planners)
+		return nil
 	}
 	if len(names) > len(workflow.Planners) {
 		return fmt.Errorf("%d planners; there are %d", len(names), len(workflow.Planners))

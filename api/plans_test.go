@@ -10,6 +10,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/workflow"
 )
 
 // diamond is a workflow of four tasks: a, then b and c, then d.
@@ -68,6 +69,9 @@ func TestPlansOfAWorkflow(t *testing.T) {
 	tightest := plansOf(t, w.do("alice", "POST", "/v1/workflows/plans", fmt.Sprintf(`{"workflow":%s,"site":"cm5","pool":"batch","planners":["dl-bd-cpa"]}`, diamond)))[1].Plan
 	if tightest.Tightest == 0 || tightest.End > tightest.Tightest {
 		t.Errorf("%+v, want the tightest deadline", tightest)
+	}
+	if all := plansOf(t, w.do("alice", "POST", "/v1/workflows/plans", planFor[:len(planFor)-1]+`,"planners":["all"]}`)); len(all) != len(workflow.Planners)+2 {
+		t.Errorf("%d lines of all planners, want %d", len(all), len(workflow.Planners)+2)
 	}
 	if len(w.fake.made) != 1 {
 		t.Errorf("%d reservations, want bob's alone", len(w.fake.made))

@@ -28,10 +28,11 @@ const variables: CSSVariablesResolver = () => ({
 
 // What is not looked at first is loaded when it is opened.
 const Promises = lazy(() => import('./promises.js'));
+const Workflow = lazy(() => import('./workflow.js'));
 const Operate = lazy(() => import('./operate.js'));
 
 /** roles are those that a page takes at least, in the order in which pages are offered. */
-const roles = { harbour: 'viewer', book: 'user', promises: 'user', operate: 'operator' } as const;
+const roles = { harbour: 'viewer', book: 'user', promises: 'user', workflow: 'user', operate: 'operator' } as const;
 type Name = keyof typeof roles;
 const names = Object.keys(roles) as Name[];
 const rank = ['viewer', 'user', 'operator'];
@@ -139,6 +140,7 @@ function Page() {
               {page === 'harbour' && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
               {page === 'book' && <Book theme={shade} onLive={setLive} onEnded={ended} />}
               {page === 'promises' && <Promises me={me} onLive={setLive} onEnded={ended} />}
+              {page === 'workflow' && <Workflow onLive={setLive} onEnded={ended} />}
               {page === 'operate' && <Operate onLive={setLive} onEnded={ended} />}
             </Suspense>
           </Whole>
