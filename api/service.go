@@ -69,5 +69,7 @@ type harbour interface {
 	UpdateForecast(ctx context.Context, ask service.Ask, f service.Forecast) error
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
+	Outages(ctx context.Context, by service.Principal) ([]service.PoolOutage, error)
+	Outbox(ctx context.Context, by service.Principal) ([]service.Errand, error)
 	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// Outbox returns the effects that have not been settled.
-func (h *Host) Outbox(ctx context.Context) ([]change.Effect, error) {
+// Effects returns the effects that have not been settled.
+func (h *Host) Effects(ctx context.Context) ([]change.Effect, error) {
 	return call(ctx, h, "", func(answer func([]change.Effect, error)) { answer(h.core.engine.Outbox(), nil) })
 }
 

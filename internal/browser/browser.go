@@ -375,12 +375,12 @@ func (p *Page) Click(at Point) {
 	p.Mouse("mouseReleased", at)
 }
 
-// Press clicks the button, link or field with a name.
+// Press clicks the button, link or field with a name, to which it scrolls as a person would.
 func (p *Page) Press(name string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
 	p.Wait(find)
-	at, _ := p.Eval(`(() => { const r = ` + find + `.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
+	at, _ := p.Eval(`(() => { const e = ` + find + `; e.scrollIntoView({ block: 'nearest' }); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
 	p.Click(Point{at[0].(float64), at[1].(float64)})
 }
 

@@ -60,8 +60,6 @@ var table = []room{
 	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
-	{path: "api", imports: []string{".", "policy", "internal/hpctime", "internal/nearest", "site", "service", "api/form", "api/token"}},
-	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "web"},
 	{path: "internal/browser"}, // imported by tests only
 	{path: "internal/cputime"},
@@ -69,6 +67,8 @@ var table = []room{
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
 	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "engine/change", "workload", "measure"}},
 	{path: "planning", imports: []string{".", "calendar", "workflow", "workload", "sim"}},
+	{path: "api", imports: []string{".", "policy", "internal/hpctime", "internal/nearest", "site", "service", "workflow", "workload", "planning", "api/form", "api/token"}},
+	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "scenario", imports: []string{".", "calendar", "policy", "engine", "workload", "measure", "sim", "sites", "internal/nearest"}},
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},

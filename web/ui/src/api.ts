@@ -72,6 +72,15 @@ export async function post<T>(path: string, body: string, how: { signal?: AbortS
   return answer.json() as Promise<T>;
 }
 
+/** act sends what changes something, to the version that was seen. What has no answer returns null. */
+export async function act<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body: object | null, version?: number): Promise<T | null> {
+  const headers: Record<string, string> = { 'Idempotency-Key': crypto.randomUUID() };
+  if (body) headers['Content-Type'] = 'application/json';
+  if (version !== undefined) headers['If-Match'] = `"${version}"`;
+  const answer = await send(path, { method, headers, body: body ? JSON.stringify(body) : undefined });
+  return answer.status === 204 ? null : ((await answer.json()) as T);
+}
+
 export async function login(how: { token: string } | { code: string }): Promise<Me> {
   const headers: Record<string, string> = { 'Content-Type': 'application/json' };
   if ('token' in how) headers.Authorization = 'Bearer ' + how.token.trim();

@@ -1,4 +1,4 @@
-import { ActionIcon, Alert, Badge, Button, Checkbox, Drawer, Group, Kbd, Modal, Paper, ScrollArea, Select, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core';
+import { ActionIcon, Alert, Anchor, Badge, Button, Checkbox, Drawer, Group, Kbd, Modal, Paper, ScrollArea, Select, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { bytes, Failure, get, now, type Me, type Occupied, type Rows, type Site, type Span } from './api.js';
 import { length, time } from './clock.js';
@@ -419,7 +419,7 @@ function Details({ site, number, zone, stale, me }: { site: string; number: numb
       <Table variant="vertical" layout="fixed">
         <Table.Tbody>{lines.map(([k, v], i) => <Table.Tr key={i}><Table.Th w={120}>{k}</Table.Th><Table.Td className="named">{v}</Table.Td></Table.Tr>)}</Table.Tbody>
       </Table>
-      {first.id && <Text size="sm">As a command: <code>berth show {first.id}</code></Text>}
+      {first.id && <Text size="sm"><Anchor href={`promises?sel=${encodeURIComponent(first.id)}`} size="sm">All about it, and what can be done</Anchor> As a command: <code>berth show {first.id}</code></Text>}
       {!first.id && first.kind !== 'outage' && <Text size="sm" c="dimmed">Whose it is only its owner and operators see.</Text>}
     </Stack>
   );
