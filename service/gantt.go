@@ -158,7 +158,7 @@ func (h *Host) Spans(ctx context.Context, by Principal, siteName string, number 
 		return nil, err
 	}
 	spans := m.occupation(by, siteName, math.MinInt64, math.MaxInt64, Mark{Start: math.MinInt64})
-	spans = slices.DeleteFunc(spans, func(s Span) bool { return numbered(s.Mark) != number })
+	spans = slices.DeleteFunc(spans, func(s Span) bool { return s.Mark.InPictures() != number })
 	if len(spans) == 0 {
 		return nil, berth.Errorf(berth.NotFound, "number", "%d: nothing of that number is remembered at %q; ask for /v1/gantt again", number, siteName)
 	}
@@ -166,8 +166,8 @@ func (h *Host) Spans(ctx context.Context, by Principal, siteName string, number 
 	return spans, ctx.Err()
 }
 
-// numbered returns the number in pictures of what has a mark.
-func numbered(m Mark) uint32 {
+// InPictures returns the number that bars of what has a mark have in pictures.
+func (m Mark) InPictures() uint32 {
 	if m.Accepted {
 		return uint32(m.Number) &^ OutageBit
 	}

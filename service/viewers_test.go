@@ -103,7 +103,7 @@ func (w *theatre) follow(viewers int) (stop func() int64) {
 func TestViewersCostTheLoopLittle(t *testing.T) {
 	promises, decisions, pairs := 200, 50, 1
 	if *viewersFull {
-		promises, decisions, pairs = 10_000, 6000, 20
+		promises, decisions, pairs = 10_000, 40_000, 20
 	}
 	core, err := newCore(engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 1024, Binding: berth.Early}}}}}, "test", 1000)
 	if err != nil {

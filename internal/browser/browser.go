@@ -327,19 +327,24 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// Key presses a key, as KeyboardEvent.key names it, with Shift if the name begins with Shift+.
+// Key presses a key, as KeyboardEvent.key names it, with Shift or Control if the name begins
+// with Shift+ or Control+.
 func (p *Page) Key(name string) {
 	p.t.Helper()
 	name, shift := strings.CutPrefix(name, "Shift+")
+	name, control := strings.CutPrefix(name, "Control+")
 	text, modifiers := "", 0
 	switch {
-	case len(name) > 0 && !shift && len([]rune(name)) == 1:
+	case len(name) > 0 && !shift && !control && len([]rune(name)) == 1:
 		text = name
 	case name == "Enter":
 		text = "\r"
 	}
 	if shift {
 		modifiers = 8
+	}
+	if control {
+		modifiers |= 2
 	}
 	codes := map[string]int{"Enter": 13, "Tab": 9, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, " ": 32}
 	params := map[string]any{"type": "keyDown", "key": name, "text": text, "modifiers": modifiers, "windowsVirtualKeyCode": codes[name], "code": name}
@@ -410,4 +415,21 @@ func (p *Page) Shot(path string) []byte {
 func (p *Page) Close() {
 	p.t.Helper()
 	p.must("Page.close", nil, nil)
+}
+
+// Paper has the page believe that it is printed.
+func (p *Page) Paper(paper bool) {
+	p.t.Helper()
+	media := map[bool]string{true: "print", false: ""}[paper]
+	p.must("Emulation.setEmulatedMedia", map[string]any{"media": media}, nil)
+}
+
+// Touch sends one event of fingers: touchStart, touchMove or touchEnd, with those that touch.
+func (p *Page) Touch(kind string, at ...Point) {
+	p.t.Helper()
+	points := make([]map[string]any, len(at))
+	for i := range at {
+		points[i] = map[string]any{"x": at[i].X, "y": at[i].Y, "id": i}
+	}
+	p.must("Input.dispatchTouchEvent", map[string]any{"type": kind, "touchPoints": points}, nil)
 }
