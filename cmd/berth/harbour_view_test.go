@@ -15,9 +15,6 @@ import (
 
 const gantt = `document.querySelector('.gantt canvas[role=application]')`
 
-// shade counts the pixels of each picture that are of a colour.
-func shade(p *browser.Page, rgb [3]int) int { return colours(p, rgb) }
-
 var (
 	mineBlue   = [3]int{0x12, 0x3f, 0x7a}
 	othersBlue = [3]int{0x3d, 0x8f, 0xd1}
@@ -33,20 +30,20 @@ func TestHarbourFiltersAndLinks(t *testing.T) {
 	p := b.Open(wide)
 	p.Visit(q.link("alice", service.User, ""))
 	painted(p, 2)
-	if shade(p, mineBlue) == 0 || shade(p, othersBlue) == 0 {
+	if colours(p, mineBlue) == 0 || colours(p, othersBlue) == 0 {
 		t.Fatal("there is nothing to filter")
 	}
 	p.Press("Filter")
 	p.Press("Mine only")
 	shot(p, "filter")
 	p.Wait(`location.search.includes('owner=mine')`)
-	if mine, others := shade(p, mineBlue), shade(p, othersBlue); mine == 0 || others != 0 {
+	if mine, others := colours(p, mineBlue), colours(p, othersBlue); mine == 0 || others != 0 {
 		t.Errorf("of one's own alone: %d pixels, of others %d", mine, others)
 	}
 	p.Press("Those of others")
 	p.Press("Promises")
 	p.Wait(`location.search.includes('owner=others') && location.search.includes('state=promise')`)
-	if mine, others := shade(p, mineBlue), shade(p, othersBlue); mine != 0 || others == 0 {
+	if mine, others := colours(p, mineBlue), colours(p, othersBlue); mine != 0 || others == 0 {
 		t.Errorf("of others alone: %d pixels of one's own, %d of others", mine, others)
 	}
 	p.Press("Show everything")
@@ -55,11 +52,11 @@ func TestHarbourFiltersAndLinks(t *testing.T) {
 	p.Key("/")
 	p.Type("n16")
 	p.Wait(`location.search.includes('q=n16')`)
-	few := shade(p, othersBlue)
+	few := colours(p, othersBlue)
 	p.Eval(`getSelection().removeAllRanges()`)
 	p.Key("Escape")
 	p.Wait(`!location.search.includes('q=')`)
-	if all := shade(p, othersBlue); few >= all {
+	if all := colours(p, othersBlue); few >= all {
 		t.Errorf("%d pixels on one node, %d on all", few, all)
 	}
 	p.Eval(gantt + `.focus()`)
@@ -168,7 +165,8 @@ func TestHarbourOnPaper(t *testing.T) {
 	painted(p, 2)
 	p.Paper(true)
 	p.Wait(`matchMedia('print').matches && document.querySelector('.print-only').offsetHeight > 0 && document.querySelector('.print-only').innerText.includes('UTC')`)
-	if n := shade(p, mineBlue); n == 0 {
+	p.Wait(`document.documentElement.dataset.mantineColorScheme === 'light'`)
+	if n := colours(p, mineBlue); n == 0 {
 		t.Error("the picture is not light")
 	}
 	if n := p.Eval(`[...document.querySelectorAll('button')].filter((b) => b.offsetHeight > 0).length`); n != 0.0 {

@@ -172,6 +172,8 @@ type Page struct {
 	mu      sync.Mutex
 	faults  []string
 	loaded  chan struct{}
+
+	dark, paper bool // what the page is to believe
 }
 
 // Size is that of a window.
@@ -392,8 +394,24 @@ func (p *Page) Press(name string) {
 // Dark has the page believe that the system is dark, or light, and wants nothing to move.
 func (p *Page) Dark(dark bool) {
 	p.t.Helper()
-	scheme := map[bool]string{true: "dark", false: "light"}[dark]
-	p.must("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+	p.dark = dark
+	p.media()
+}
+
+// Paper has the page believe that it is printed.
+func (p *Page) Paper(paper bool) {
+	p.t.Helper()
+	p.paper = paper
+	p.media()
+}
+
+func (p *Page) media() {
+	p.t.Helper()
+	scheme := map[bool]string{true: "dark", false: "light"}[p.dark]
+	p.must("Emulation.setEmulatedMedia", map[string]any{
+		"media":    map[bool]string{true: "print", false: ""}[p.paper],
+		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}},
+	}, nil)
 }
 
 // Shot writes a picture of the window to a file, and returns it.
@@ -415,13 +433,6 @@ func (p *Page) Shot(path string) []byte {
 func (p *Page) Close() {
 	p.t.Helper()
 	p.must("Page.close", nil, nil)
-}
-
-// Paper has the page believe that it is printed.
-func (p *Page) Paper(paper bool) {
-	p.t.Helper()
-	media := map[bool]string{true: "print", false: ""}[paper]
-	p.must("Emulation.setEmulatedMedia", map[string]any{"media": media}, nil)
 }
 
 // Touch sends one event of fingers: touchStart, touchMove or touchEnd, with those that touch.
