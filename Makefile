@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build web web-dev cross run simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
+.PHONY: help build web web-dev cross run demo pictures simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -37,6 +37,12 @@ cross: ## compile and vet everything for macOS, Windows and FreeBSD
 run: build ## start the service on this machine, with its data in out/data; Ctrl-C stops it
 	@mkdir -p out
 	bin/berth serve --data out/data --link
+
+demo: ## the service in front of a simulated site of 1,000 nodes under a load that moves; Ctrl-C stops it
+	go run ./internal/demo/demo
+
+pictures: ## make the pictures of the pages in docs anew (needs Chromium)
+	BERTH_REQUIRE=browser go test -count=1 ./internal/demo -run Picture -demo.picture $(CURDIR)/docs/harbour.png
 
 simulate: build ## replay a small log under every policy and draw the schedules
 	@mkdir -p out

@@ -80,6 +80,12 @@ export function names(rows: Rows | null, pes: number, rowHeight: number): { labe
     out.push({ label: i === j ? list[i]!.name : `${list[i]!.name}–${short(list[i]!.name, list[j]!.name)}`, from: list[i]!.first, to });
     i = j + 1;
   }
+  const [before, last] = out.slice(-2);
+  if (before && last && (last.to - last.from) * rowHeight < 10) { // what is left is too thin for a name of its own
+    before.label = `${list.find((r) => r.first === before.from)!.name}–${short(list[0]!.name, list[list.length - 1]!.name)}`;
+    before.to = last.to;
+    out.pop();
+  }
   return out;
 }
 
@@ -177,6 +183,11 @@ export function Gantt(props: GanttProps) {
     c.font = '12px system-ui, sans-serif';
     c.textBaseline = 'middle';
     const xOf = (at: number) => side + (at - from) / port.perPixel;
+    const nowLabel = `now ${hour(props.now, zone)}`;
+    c.font = '600 11px system-ui, sans-serif';
+    const nowRoom = c.measureText(nowLabel).width;
+    const nowX = Math.round(xOf(props.now)) + 0.5;
+    const nowAt = nowX > side && nowX < w ? Math.min(Math.max(nowX - nowRoom / 2, side), w - nowRoom - 2) : Infinity;
     for (const t of ticks(from, to, port.perPixel * 84, zone)) {
       const x = Math.round(xOf(t.at)) + 0.5;
       c.strokeStyle = soft;
@@ -188,7 +199,8 @@ export function Gantt(props: GanttProps) {
       c.fillStyle = t.strong ? ink : faint;
       c.font = `${t.strong ? '600 ' : ''}12px system-ui, sans-serif`;
       const room = c.measureText(t.label).width;
-      if (x - room / 2 > side - 20 && x + room / 2 < w) c.fillText(t.label, x - room / 2, axis / 2 - 2);
+      const clear = x + room / 2 + 4 < nowAt || x - room / 2 - 4 > nowAt + nowRoom; // now is told instead
+      if (clear && x - room / 2 > side - 20 && x + room / 2 < w) c.fillText(t.label, x - room / 2, axis / 2 - 2);
     }
     // The strip: free PEs as a step line.
     const base = axis + stripHeight - 4;
@@ -325,7 +337,7 @@ export function Gantt(props: GanttProps) {
       c.fillStyle = soft;
       c.fillRect(Math.min(drag.x, drag.at), axis, Math.abs(drag.at - drag.x), stripHeight + height);
     }
-    const x = Math.round(xOf(props.now)) + 0.5;
+    const x = nowX;
     c.strokeStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
     c.lineWidth = 1.5;
     c.beginPath();
@@ -336,13 +348,7 @@ export function Gantt(props: GanttProps) {
     if (x > side && x < w) {
       c.fillStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
       c.font = '600 11px system-ui, sans-serif';
-      const label = `now ${hour(props.now, zone)}`;
-      const room = c.measureText(label).width;
-      const at = Math.min(Math.max(x - room / 2, side), w - room - 2);
-      c.fillStyle = theme === 'dark' ? '#14171c' : '#ffffff';
-      c.fillRect(at - 4, 0, room + 8, axis - 7);
-      c.fillStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
-      c.fillText(label, at, axis / 2 - 2);
+      c.fillText(nowLabel, nowAt, axis / 2 - 2);
     }
     // Names of rows.
     c.save();
