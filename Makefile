@@ -107,6 +107,11 @@ bench-workflow: ## the planners' table of docs/performance.md, beside their plai
 bench-service: ## the service's table of docs/performance.md
 	go test -count=1 -v -timeout 60m ./internal/servicebench -run Table -servicebench.full
 
+bench-web: ## the pages' table of docs/performance.md, in a real Chromium beside vis-timeline and plain canvas (needs Node)
+	cd web/ui && npm ci --ignore-scripts --no-audit --no-fund
+	cd web/bench && npm ci --ignore-scripts --no-audit --no-fund
+	BERTH_REQUIRE=browser go test -count=1 -v -timeout 30m ./internal/demo -run TestTable -demo.bench
+
 bench-calendar: ## the table of docs/performance.md: every form of the calendar, row by row
 	go run ./internal/calendarbench
 

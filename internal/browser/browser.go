@@ -435,6 +435,39 @@ func (p *Page) Close() {
 	p.must("Page.close", nil, nil)
 }
 
+// Metrics returns what the browser counts of the page, with times as CPU seconds of its main
+// thread; TaskDuration is all that this has done.
+func (p *Page) Metrics() map[string]float64 {
+	p.t.Helper()
+	var got struct {
+		Metrics []struct {
+			Name  string
+			Value float64
+		}
+	}
+	p.must("Performance.enable", map[string]any{"timeDomain": "threadTicks"}, nil)
+	p.must("Performance.getMetrics", nil, &got)
+	all := map[string]float64{}
+	for _, m := range got.Metrics {
+		all[m.Name] = m.Value
+	}
+	return all
+}
+
+// Collect has the page give back what it does not use any more.
+func (p *Page) Collect() {
+	p.t.Helper()
+	p.must("HeapProfiler.enable", nil, nil)
+	p.must("HeapProfiler.collectGarbage", nil, nil)
+}
+
+// Slow has the page's connection be of so many bits in a second and so many milliseconds.
+func (p *Page) Slow(bitsPerSecond, milliseconds float64) {
+	p.t.Helper()
+	p.must("Network.enable", nil, nil)
+	p.must("Network.emulateNetworkConditions", map[string]any{"offline": false, "latency": milliseconds, "downloadThroughput": bitsPerSecond / 8, "uploadThroughput": bitsPerSecond / 8}, nil)
+}
+
 // Touch sends one event of fingers: touchStart, touchMove or touchEnd, with those that touch.
 func (p *Page) Touch(kind string, at ...Point) {
 	p.t.Helper()
@@ -443,4 +476,11 @@ func (p *Page) Touch(kind string, at ...Point) {
 		points[i] = map[string]any{"x": at[i].X, "y": at[i].Y, "id": i}
 	}
 	p.must("Input.dispatchTouchEvent", map[string]any{"type": kind, "touchPoints": points}, nil)
+}
+
+// Cold has the page keep nothing of what it loads, and forget what it has.
+func (p *Page) Cold() {
+	p.t.Helper()
+	p.must("Network.enable", nil, nil)
+	p.must("Network.setCacheDisabled", map[string]any{"cacheDisabled": true}, nil)
 }

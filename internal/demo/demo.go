@@ -36,6 +36,8 @@ type Options struct {
 	Listen string // such as 127.0.0.1:7117
 	Seed   uint64
 	Log    *slog.Logger // nil is none
+	// Instead returns what is shown instead of the service, for measurements; nil shows it.
+	Instead func(*service.Host) api.Service
 }
 
 const (
@@ -134,8 +136,12 @@ func (d *Demo) serve(ctx context.Context, o *Options) error {
 	if err != nil {
 		return berth.Errorf(berth.Invalid, "listen", "%v; give another address, such as 127.0.0.1:0", err)
 	}
+	shown := api.Service(d.Host)
+	if o.Instead != nil {
+		shown = o.Instead(d.Host)
+	}
 	d.server = api.Server(api.New(api.Options{
-		Service: d.Host, Tokens: d.tokens, Log: o.Log, Version: "demo", Links: d.links, Root: web.Handler("", http.HandlerFunc(api.NotFound)), Limits: generous,
+		Service: shown, Tokens: d.tokens, Log: o.Log, Version: "demo", Links: d.links, Root: web.Handler("", http.HandlerFunc(api.NotFound)), Limits: generous,
 	}))
 	d.URL = "http://" + listener.Addr().String()
 	d.running.Go(func() { _ = d.server.Serve(listener) }) // it ends with Close

@@ -105,12 +105,43 @@ function columns(p: Picture | null, v: Port, out: Uint32Array, c0: number, c1: n
   const last = v.from + c1 * v.perPixel - p.t0;
   const upper = v.top - 1 / v.rowHeight;
   const lower = v.top + (v.height + 1) / v.rowHeight;
+  const thin = v.rowHeight < 2; // then most bars have a row of pixels and no inside
   for (let i = 0; i < p.count; i++) {
     const start = p.start[i]!;
     if (start >= last || start + p.length[i]! < first || p.first[i]! > lower || p.first[i]! + p.size[i]! < upper) continue;
     if (v.mask !== null && v.mask[i] === 0) continue;
+    if (thin && p.size[i] === 1 && (p.flags[i]! & Flag.held) === 0) {
+      thread(p, i, v, tint, out, c0, c1, phase);
+      continue;
+    }
     const b = boxOf(p, i, v);
     if (b && b.x0 < c1 && b.x1 > c0) bar(b, p.class[i]!, p.flags[i]!, v, tint, out, c0, c1, phase);
+  }
+}
+
+/** thread draws a bar of one PE whose row is less than two pixels: what boxOf and bar do together, for the many of them. */
+function thread(p: Picture, i: number, v: Port, tint: Tint, out: Uint32Array, c0: number, c1: number, phase: number): void {
+  const left = (p.t0 + p.start[i]! - v.from) / v.perPixel;
+  const from = Math.floor(left);
+  let to = Math.max(from + 1, Math.floor(left + p.length[i]! / v.perPixel));
+  if (to - from >= 4) to--;
+  const x0 = from < c0 ? c0 : from;
+  const x1 = to > c1 ? c1 : to;
+  if (x0 >= x1) return;
+  const top = (p.first[i]! - v.top) * v.rowHeight;
+  let y0 = Math.round(top);
+  let y1 = Math.max(y0 + 1, Math.round(top + v.rowHeight));
+  if (y0 < 0) y0 = 0;
+  if (y1 > v.height) y1 = v.height;
+  const kind = p.class[i]!;
+  const flags = p.flags[i]!;
+  const color = (flags & Flag.over ? tint.pale : tint.full)[kind === Class.promise && flags & Flag.mine ? 5 : kind]!;
+  for (let y = y0; y < y1; y++) {
+    const row = y * v.width;
+    const end = row + x1;
+    if (kind === Class.degraded) for (let at = row + x0, n = x0 + phase + y; at < end; at++, n++) out[at] = (n & 7) < 2 ? tint.paper : color;
+    else if (kind === Class.outage) for (let at = row + x0, n = x0 + phase; at < end; at++, n++) out[at] = ((n + y) & 7) === 0 || ((n - y) & 7) === 0 ? tint.paper : color;
+    else for (let at = row + x0; at < end; at++) out[at] = color;
   }
 }
 
