@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build web web-dev cross run simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
+.PHONY: help build web web-dev cross run demo pictures simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -37,6 +37,12 @@ cross: ## compile and vet everything for macOS, Windows and FreeBSD
 run: build ## start the service on this machine, with its data in out/data; Ctrl-C stops it
 	@mkdir -p out
 	bin/berth serve --data out/data --link
+
+demo: ## the service in front of a simulated site of 1,000 nodes under a load that moves; Ctrl-C stops it
+	go run ./internal/demo/demo
+
+pictures: ## make the pictures of the pages in docs anew (needs Chromium)
+	BERTH_REQUIRE=browser go test -count=1 ./internal/demo -run Picture -demo.picture $(CURDIR)/docs/harbour.png
 
 simulate: build ## replay a small log under every policy and draw the schedules
 	@mkdir -p out
@@ -100,6 +106,11 @@ bench-workflow: ## the planners' table of docs/performance.md, beside their plai
 
 bench-service: ## the service's table of docs/performance.md
 	go test -count=1 -v -timeout 60m ./internal/servicebench -run Table -servicebench.full
+
+bench-web: ## the pages' table of docs/performance.md, in a real Chromium beside vis-timeline and plain canvas (needs Node)
+	cd web/ui && npm ci --ignore-scripts --no-audit --no-fund
+	cd web/bench && npm ci --ignore-scripts --no-audit --no-fund
+	BERTH_REQUIRE=browser go test -count=1 -v -timeout 30m ./internal/demo -run TestTable -demo.bench
 
 bench-calendar: ## the table of docs/performance.md: every form of the calendar, row by row
 	go run ./internal/calendarbench

@@ -51,6 +51,8 @@ type Core struct {
 	touches     []touch                     // what holds PEs otherwise, since the last record
 	generations map[berth.ResourceID]uint64 // of pictures, see model; not written any more
 	base        uint64
+
+	diarist diarist // of what is drawn
 }
 
 // card is what is known of one request: live, or over and still remembered.
@@ -264,6 +266,9 @@ const noticeBits = 20
 // told, with the request as it is after all of them.
 func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []Notice {
 	var notices []Notice
+	if told {
+		c.diarist.begin(number)
+	}
 	for i := range changes {
 		x := &changes[i]
 		switch x.Kind {
@@ -296,7 +301,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
+		was := k.ink()
 		c.update(k, x, now, told)
+		c.diarist.note(number, was, k.ink())
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
@@ -408,6 +415,7 @@ func requestCost(r *berth.Request) int64 {
 // rare.
 func (c *Core) forget() {
 	n := 0
+	c.diarist.stop()
 	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver/8*7); n++ {
 		k, _ := c.cards.Delete(&card{id: c.over[n]})
 		c.overCost -= k.cost()

@@ -131,6 +131,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		return nil, err
 	}
 	h.occupancy.guard = h.Guard
+	core.diarist.read = &h.drawings.readers
 	h.durable.number = core.position.Number
 	h.model.Store(core.model())
 	h.snapshots.begin(core.stored)

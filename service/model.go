@@ -20,6 +20,7 @@ type model struct {
 	// it is at most base.
 	generations map[berth.ResourceID]uint64
 	base        uint64
+	diary       diary
 }
 
 // model returns what is to be seen now. Cost: O(1), and for each card that is written
@@ -32,7 +33,7 @@ func (c *Core) model() *model {
 		c.base = c.position.Number
 	}
 	c.shown = c.position.Number
-	return &model{cards: c.cards.Copy(), config: &c.config, outages: c.outages, number: c.position.Number, generations: c.generations, base: c.base}
+	return &model{cards: c.cards.Copy(), config: &c.config, outages: c.outages, number: c.position.Number, generations: c.generations, base: c.base, diary: c.diarist.diary}
 }
 
 // seen returns what is durable, also while the journal cannot be written.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -64,6 +65,32 @@ func TestThePageIsWhole(t *testing.T) {
 		}
 		if again := get(h, "/book").Body.String(); !strings.Contains(again, "<base") || strings.Contains(again, nonce[1]) {
 			t.Error("the nonce is that of another answer")
+		}
+	}
+}
+
+// Browsers get the scripts and styles packed, others as they are.
+func TestFilesArePacked(t *testing.T) {
+	h := Handler("", http.NotFoundHandler())
+	hash := regexp.MustCompile(`ui/(\w+)/`).FindStringSubmatch(get(h, "/").Body.String())[1]
+	for _, name := range []string{"index.js", "index.css", "licences.txt"} {
+		request := httptest.NewRequest(http.MethodGet, "/ui/"+hash+"/"+name, http.NoBody)
+		request.Header.Set("Accept-Encoding", "gzip, br")
+		small, plain := httptest.NewRecorder(), get(h, "/ui/"+hash+"/"+name)
+		h.ServeHTTP(small, request)
+		if small.Code != 200 || small.Header().Get("Vary") != "Accept-Encoding" || small.Header().Get("Content-Type") != plain.Header().Get("Content-Type") || plain.Header().Get("Content-Encoding") != "" {
+			t.Fatalf("%s: %d %v, plain %v", name, small.Code, small.Header(), plain.Header())
+		}
+		if packed := small.Header().Get("Content-Encoding") == "gzip"; packed != (name != "licences.txt") {
+			t.Fatalf("%s: packed is %t", name, packed)
+		} else if packed {
+			in, err := gzip.NewReader(small.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, err := io.ReadAll(in); err != nil || !bytes.Equal(data, plain.Body.Bytes()) || 2*small.Body.Len() > len(data) {
+				t.Errorf("%s: %d bytes of %d, %v", name, len(data), plain.Body.Len(), err)
+			}
 		}
 	}
 }

@@ -75,6 +75,8 @@ type Span struct {
 	State string      `json:"state,omitempty"`
 	ID    string      `json:"id,omitempty"`
 	User  string      `json:"user,omitempty"`
+	// Number is that of its bars in pictures of the pool.
+	Number uint32 `json:"number,omitempty"`
 }
 
 // Occupation is one page of what holds PEs of a site, by start. Next is the

@@ -62,6 +62,8 @@ var table = []room{
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
 	{path: "web"},
 	{path: "internal/browser"}, // imported by tests only
+	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/token", "web"}},
+	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
 	{path: "internal/cputime"},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},

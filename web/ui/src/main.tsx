@@ -2,6 +2,7 @@ import '@mantine/core/styles.css';
 import './page.css';
 import { Alert, Anchor, AppShell, Badge, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { Component, lazy, Suspense, useCallback, useEffect, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { createRoot } from 'react-dom/client';
 import { Failure, get, login, logout, type Me } from './api.js';
 import { Book } from './book.js';
@@ -183,9 +184,21 @@ function Login({ failure, onDone }: { failure: { title: string; failure: Failure
   );
 }
 
+/** Root is light on paper, whatever it is on the screen. */
+function Root() {
+  const [printing, setPrinting] = useState(false);
+  useEffect(() => {
+    const paper = matchMedia('print');
+    const change = () => flushSync(() => setPrinting(paper.matches)); // the page is printed as it is when this returns
+    paper.addEventListener('change', change);
+    return () => paper.removeEventListener('change', change);
+  }, []);
+  return (
+    <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" forceColorScheme={printing ? 'light' : undefined} getStyleNonce={() => nonce}>
+      <Page />
+    </MantineProvider>
+  );
+}
+
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="nonce"]')?.content ?? '';
-createRoot(document.getElementById('root')!).render(
-  <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-    <Page />
-  </MantineProvider>,
-);
+createRoot(document.getElementById('root')!).render(<Root />);

@@ -52,6 +52,20 @@ export const text = {
   allSites: 'All sites',
   emptyWindow: { title: 'Nothing is held in this window', viewer: 'All PEs are free.', user: 'All PEs are free. Book some: berth reserve --npe 1 --duration 1h --deadline now+12hours' },
   emptyMine: { title: 'Nothing of yours in this window', text: 'Others may hold PEs here.', act: 'Show everything' },
+  emptyFilter: { title: 'Nothing that the filter shows in this window', text: 'It leaves other things out.' },
+  filter: {
+    words: 'Nodes or pools by name', hint: 'Node, pool  ( / )', owner: 'Whose', state: 'State', clear: 'Show everything',
+    button: (n: number) => (n === 0 ? 'Filter' : `Filter (${n})`),
+    owners: { '': 'Everybody\'s', mine: 'Mine only', others: 'Those of others' },
+    states: { promise: 'Promises', held: 'Held', running: 'Running', job: 'Ordinary jobs', degraded: 'Degraded', outage: 'Out of use', over: 'Over', provisional: 'PEs not chosen yet' },
+  },
+  share: {
+    button: 'Share', moving: 'Copy link that follows the time', frozen: 'Copy link to these times', svg: 'Save as SVG', csv: 'Save as CSV', print: 'Print',
+    copied: (link: string) => `Copied: ${link}`, byHand: (link: string) => `This browser does not let pages copy; the link is ${link}`,
+    saved: (name: string, bars: number) => `Saved ${name}, of ${bars} bars.`, cells: 'Saved, but without pools that have too many bars: zoom in for these.',
+  },
+  goTo: { title: 'Go to a time', label: 'Time', hint: 'such as now+2h, tomorrow 18:00 or 2026-11-23 18:00', go: 'Go' },
+  find: { title: 'Find', label: 'Site, pool, node or id of a promise', results: 'Found', nothing: 'Nothing is called that. Of promises the id has to be whole.' },
   badLink: (what: string) => `This address could not be read whole (${what}); the usual view is shown instead.`,
   unreachable: 'not reachable',
   starting: 'not looked at yet',
@@ -61,6 +75,6 @@ export const text = {
   unplaced: 'no PEs now',
   help: [
     ['← →', 'previous, next bar on the same PE'], ['↑ ↓', 'neighbouring PE, same time'], ['Shift+← →', 'move the window'], ['+ −', 'zoom'], ['0', 'the usual window'], ['n', 'go to now'],
-    ['m', 'mine only'], ['t', 'picture or table'], ['Enter', 'details'], ['Esc', 'close, select nothing'], ['?', 'this help'],
+    ['m', 'mine only'], ['t', 'picture or table'], ['g', 'go to a time'], ['/', 'filter by names'], ['Ctrl+K', 'find, anywhere on the page'], ['Enter', 'details'], ['Esc', 'close, select nothing'], ['?', 'this help'],
   ],
 };
