@@ -12,6 +12,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/heardlog"
+	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
@@ -30,6 +31,7 @@ type lab struct {
 	others  int // reservations that others have made
 	by      service.Ask
 	log     heardlog.Log
+	mortal  *mortal // its journal; nil is store
 }
 
 // newLab starts both. If the cluster is only watched, nothing is to be made real
@@ -75,8 +77,12 @@ func newLabOf(t *testing.T, cluster *slurmtest.Cluster, unit site.Unit, watched 
 func (l *lab) open() {
 	l.t.Helper()
 	var err error
+	var log journal.Store = l.store
+	if l.mortal != nil {
+		log = l.mortal
+	}
 	l.host, err = service.Open(l.t.Context(), service.Options{
-		Config: engine.Config{Sites: l.sites}, Journal: l.store, Version: "test", Managers: map[string]service.Manager{"lab": l.manager},
+		Config: engine.Config{Sites: l.sites}, Journal: log, Version: "test", Managers: map[string]service.Manager{"lab": l.manager},
 		Log: slog.New(slog.NewTextHandler(&l.log, nil)),
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ import (
 type Options struct {
 	Nodes int // 0 is 4: n1 to n4
 	CPUs  int // of a node; 0 is 4
+	GPUs  int // how many nodes, the last ones, have two GPUs, which are empty files
 	// Cloud makes nodes that are never powered up: any number of them, without
 	// a slurmd, in which no job ever starts.
 	Cloud bool
@@ -89,7 +90,7 @@ func Start(t testing.TB, o Options) *Cluster {
 			return c
 		}
 		if attempt == attempts {
-			t.Fatalf("slurm: %v\n%s", err, c.log("slurmctld"))
+			t.Fatalf("slurm: %v\n%s", err, c.log())
 		}
 		c.stopDaemons()
 	}
@@ -254,6 +255,15 @@ func (c *Cluster) Command(name string, args ...string) (string, error) {
 // KillController kills slurmctld, which gets no chance to save anything.
 func (c *Cluster) KillController() { c.kill("slurmctld", syscall.SIGKILL) }
 
+// RestartController starts slurmctld again, in whatever state the nodes are, and waits until it
+// answers.
+func (c *Cluster) RestartController() {
+	c.t.Helper()
+	if err := c.startController(); err != nil {
+		c.t.Fatalf("slurm: %v\n%s", err, c.log())
+	}
+}
+
 // StartController starts slurmctld again and waits until it answers and all
 // nodes are back.
 func (c *Cluster) StartController() {
@@ -263,7 +273,7 @@ func (c *Cluster) StartController() {
 		err = c.waitIdle()
 	}
 	if err != nil {
-		c.t.Fatalf("slurm: %v\n%s", err, c.log("slurmctld"))
+		c.t.Fatalf("slurm: %v\n%s", err, c.log())
 	}
 }
 
@@ -340,7 +350,17 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 			if err := os.MkdirAll(c.path("spool/"+name), 0o755); err != nil {
 				return err
 			}
-			conf += fmt.Sprintf("NodeName=%s NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealMemory=4096 State=UNKNOWN\n", name, ports[i+1], c.options.CPUs)
+			gres := ""
+			if i >= c.options.Nodes-c.options.GPUs {
+				gres = " Gres=gpu:a100:2"
+			}
+			conf += fmt.Sprintf("NodeName=%s NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealMemory=4096%s State=UNKNOWN\n", name, ports[i+1], c.options.CPUs, gres)
+		}
+		if c.options.GPUs > 0 {
+			conf += "GresTypes=gpu\n"
+			if err := c.configureGPUs(); err != nil {
+				return err
+			}
 		}
 	}
 	conf += c.options.Partitions + "\n" + c.options.Extra + "\n"
@@ -356,6 +376,21 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 	}
 	c.Conf = c.path("etc/slurm.conf")
 	return os.WriteFile(c.Conf, []byte(conf), 0o644)
+}
+
+// configureGPUs makes the files that stand for GPUs, and says which nodes have them.
+func (c *Cluster) configureGPUs() error {
+	var text strings.Builder
+	for _, name := range c.Nodes()[c.options.Nodes-c.options.GPUs:] {
+		for i := range 2 {
+			file := c.path(fmt.Sprintf("run/%s.gpu%d", name, i))
+			if err := os.WriteFile(file, nil, 0o666); err != nil {
+				return err
+			}
+			fmt.Fprintf(&text, "NodeName=%s Name=gpu Type=a100 File=%s\n", name, file)
+		}
+	}
+	return os.WriteFile(c.path("etc/gres.conf"), []byte(text.String()), 0o644)
 }
 
 // given are the ports of all clusters of this process: that of a controller that
@@ -384,6 +419,13 @@ func freePorts(n int) ([]int, error) {
 func (c *Cluster) Saved(reservation string) bool {
 	text, _ := os.ReadFile(c.path("state/resv_state")) // none yet holds no name
 	return strings.Contains(string(text), reservation)
+}
+
+// SavedJob reports whether slurmctld has written a job of that name to its disk, and with it
+// all that were submitted before.
+func (c *Cluster) SavedJob(name string) bool {
+	text, _ := os.ReadFile(c.path("state/job_state")) // none yet holds no name
+	return strings.Contains(string(text), name)
 }
 
 // keeper starts processes from one thread that lives as long as it does. They
@@ -469,7 +511,7 @@ var stopLast = []string{"slurmctld", "munged"}
 
 func (c *Cluster) stop() {
 	if c.t.Failed() {
-		c.t.Logf("the end of slurmctld.log:\n%s", c.log("slurmctld"))
+		c.t.Logf("the end of slurmctld.log:\n%s", c.log())
 	}
 	c.cancelJobs()
 	c.stopDaemons()
@@ -496,8 +538,9 @@ func (c *Cluster) cancelJobs() {
 	}
 }
 
-func (c *Cluster) log(name string) string {
-	text, _ := os.ReadFile(c.path("log/" + name + ".log")) // none is as good as empty
+// log returns the end of the log of slurmctld.
+func (c *Cluster) log() string {
+	text, _ := os.ReadFile(c.path("log/slurmctld.log")) // none is as good as empty
 	return lastLines(string(text), 30)
 }
 
