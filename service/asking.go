@@ -47,13 +47,14 @@ func (h *Host) asks(r *berth.Reservation) bool {
 
 // question returns what is asked about a request that is pending for that, nil if nothing is.
 func (h *Host) question(id string) *question {
-	k := h.core.card(id)
-	if k == nil || !k.asking || k.end != "" || k.promise == nil {
+	k, q := h.core.card(id), h.questions[id]
+	switch {
+	case k != nil && k.end == "" && k.promise == nil: // it is to be decided again
+		return nil
+	case k == nil || !k.asking || k.end != "":
 		delete(h.questions, id)
 		return nil
-	}
-	q := h.questions[id]
-	if q == nil {
+	case q == nil:
 		q = &question{keeper: h.sites[k.promise.Allotments[0].Resource.Site]}
 		h.questions[id] = q
 	}
@@ -112,15 +113,16 @@ func (h *Host) placeAnew(k *keeper, q *question, r *berth.Reservation) {
 	h.quiet = id
 	h.tell(k, engine.Reject(id, no))
 	h.quiet = ""
+	again := *q
+	again.times = 0
+	h.questions[id] = &again
 	if err := h.step(engine.Submit(request), asked{id: id}, nil); err != nil {
 		h.log.Error("the engine does not take a request again", "id", id, "error", err)
 		return
 	}
-	fresh := h.question(id)
-	if fresh == nil {
-		return // it is answered: refused, or promised for later
+	if h.question(id) == nil {
+		return // it is answered, refused or promised for later; or it is decided with others
 	}
-	*fresh = question{keeper: q.keeper, tries: q.tries, refused: q.refused, pool: q.pool, words: q.words}
 	at := func() *berth.Allotment {
 		if r, live := h.core.engine.Reservation(id); live {
 			return &r.Allotments[0]

@@ -223,7 +223,7 @@ func (d *dayInTheLife) administrate() {
 func (d *dayInTheLife) resume() {
 	d.t.Helper()
 	out, err := d.cluster.Command("scontrol", "update", "NodeName="+d.down, "State=RESUME")
-	if err != nil && !strings.Contains(out, "Invalid node state specified") {
+	if err != nil && !strings.Contains(out, "Invalid node state") {
 		d.t.Error(err, out)
 	}
 	d.down = ""
