@@ -91,10 +91,26 @@ func (h *Host) renew(k *keeper) {
 			continue
 		}
 		r, live := h.core.engine.Reservation(id)
+		if live && q.times >= doubts && r.Missing == 0 && q.tries < maxTries {
+			q.times, q.tries = 0, q.tries+1
+			if r, live = h.elsewhere(k, q, &r); live && r.Missing == 0 && r.Allotments[0].PEs.Overlap(q.refused) == 0 {
+				continue
+			}
+			q.times = doubts
+		}
 		if live && (r.Missing > 0 || q.times >= doubts) {
 			h.placeAnew(k, q, &r)
 		}
 	}
+}
+
+// elsewhere gives a promise other PEs of its pool than those that its site has refused, as far
+// as there are any, and returns it as it is then.
+func (h *Host) elsewhere(k *keeper, q *question, r *berth.Reservation) (berth.Reservation, bool) {
+	if r.Allotments[0].Resource == q.pool {
+		h.tell(k, engine.Relocate(r.Request.ID, q.pool, q.refused))
+	}
+	return h.core.engine.Reservation(r.Request.ID)
 }
 
 // placeAnew gives a request another place in its window, or refuses it.
@@ -123,14 +139,8 @@ func (h *Host) placeAnew(k *keeper, q *question, r *berth.Reservation) {
 	if h.question(id) == nil {
 		return // it is answered, refused or promised for later; or it is decided with others
 	}
-	at := func() *berth.Allotment {
-		if r, live := h.core.engine.Reservation(id); live {
-			return &r.Allotments[0]
-		}
-		return new(berth.Allotment)
-	}
-	if a := at(); q.times >= doubts && a.Resource == q.pool && a.PEs.Overlap(q.refused) > 0 {
-		if h.tell(k, engine.Relocate(id, a.Resource, q.refused)); at().PEs.Overlap(q.refused) > 0 {
+	if fresh, live := h.core.engine.Reservation(id); live && q.times >= doubts {
+		if fresh, live = h.elsewhere(k, q, &fresh); live && fresh.Allotments[0].PEs.Overlap(q.refused) > 0 {
 			h.tell(k, engine.Reject(id, no))
 		}
 	}

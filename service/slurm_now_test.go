@@ -1,14 +1,19 @@
 package service_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/slurm"
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
@@ -65,6 +70,64 @@ func TestWhatStartsAtOnceIsAskedOfSlurm(t *testing.T) {
 	if err := l.host.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// grudging is a cluster that has no room on a node, for no reason that shows.
+type grudging struct {
+	*slurm.Site
+	node string
+}
+
+func (s *grudging) Reserve(ctx context.Context, want site.Reservation) (site.Outcome, error) {
+	if slices.Contains(site.NodesOf(want.Shares), s.node) {
+		return site.Outcome{Verdict: site.Refused, Reason: berth.NoCapacity, Words: "Requested nodes are busy"}, nil
+	}
+	return s.Site.Reserve(ctx, want)
+}
+
+func (s *grudging) ReserveMany(ctx context.Context, want []site.Reservation) []site.Answer {
+	answers := make([]site.Answer, len(want))
+	for i := range want {
+		answers[i].Outcome, answers[i].Err = s.Reserve(ctx, want[i])
+	}
+	return answers
+}
+
+// What starts at once and is refused on nodes that look free gets others, whether requests are
+// decided one by one or together; if there are none it is refused.
+func TestWhatStartsAtOnceAvoidsNodesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	l := newLabOf(t, slurmtest.Start(t, slurmtest.Options{Nodes: 2}), site.UnitNode, false)
+	if err := l.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.manager.Adapter = &grudging{l.manager.Adapter.(*slurm.Site), "n1"}
+	for _, trigger := range []engine.Trigger{engine.TriggerOnArrival, engine.TriggerOnInstant} {
+		l.trigger = trigger
+		l.open()
+		l.looked()
+		from := l.host.Now()
+		ids := []string{"one-" + string(trigger), "both-" + string(trigger)}
+		r := submit(t, l.host, l.by, berth.Rigid(ids[0], 0, from, from+600, 1, 300)).Reservation
+		if r.State != service.Active && r.State != service.Confirmed || strings.Join(l.get(ids[0]).Nodes[0], ",") != "n2" || !l.get(ids[0]).Sites[0].Made {
+			t.Errorf("%s: it is %+v", trigger, l.get(ids[0]))
+		}
+		if _, err := l.host.Release(t.Context(), l.by, ids[0]); err != nil {
+			t.Fatal(err)
+		}
+		from = l.host.Now()
+		r = submit(t, l.host, l.by, berth.Rigid(ids[1], 0, from, from+100, 2, 60)).Reservation
+		if r.State != service.Failed || r.Refusal.Reason != berth.NoCapacity || !strings.Contains(r.Refusal.Words, "busy") {
+			t.Errorf("%s: what needs the node is %+v, %+v", trigger, r, r.Refusal)
+		}
+		if err := errors.Join(l.host.Check(t.Context()), l.host.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.open()
 }
 
 // While Slurm does not answer, what starts at once is answered as pending after a while, and

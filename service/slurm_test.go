@@ -31,7 +31,8 @@ type lab struct {
 	others  int // reservations that others have made
 	by      service.Ask
 	log     heardlog.Log
-	mortal  *mortal // its journal; nil is store
+	mortal  *mortal        // its journal; nil is store
+	trigger engine.Trigger // of the engine
 }
 
 // newLab starts both. If the cluster is only watched, nothing is to be made real
@@ -82,7 +83,7 @@ func (l *lab) open() {
 		log = l.mortal
 	}
 	l.host, err = service.Open(l.t.Context(), service.Options{
-		Config: engine.Config{Sites: l.sites}, Journal: log, Version: "test", Managers: map[string]service.Manager{"lab": l.manager},
+		Config: engine.Config{Sites: l.sites, Trigger: l.trigger}, Journal: log, Version: "test", Managers: map[string]service.Manager{"lab": l.manager},
 		Log: slog.New(slog.NewTextHandler(&l.log, nil)),
 	})
 	if err != nil {
