@@ -249,6 +249,10 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 	if k == nil {
 		return true, h.deny(a, berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under it is no longer remembered"), w.answer)
 	}
+	if h.askAgain(k) {
+		h.undecided[was.id] = append(h.undecided[was.id], w)
+		return true, nil
+	}
 	result := Answer{Reservation: k.view()}
 	if k.end == Refused && w.wantsOffers() {
 		result.Offers = h.alternatives(k.request)

@@ -61,6 +61,20 @@ func (h *Host) question(id string) *question {
 	return q
 }
 
+// askAgain has a promise asked about that its site has not made, and whose owner was not told
+// before the service stopped.
+func (h *Host) askAgain(k *card) bool {
+	if k.promise == nil || k.end != "" || k.asking || !h.asks(k.promise) || h.core.delivered[k.promise.Allotments[0].Resource.Site][k.id] > 0 {
+		return false
+	}
+	own := *k // others may look at it
+	own.asking = true
+	h.core.cards.Set(&own)
+	h.core.last = &own
+	h.question(k.id).keeper.poke()
+	return true
+}
+
 // ask notes which promises their sites are asked about from now on, and has them asked.
 func (h *Host) ask(notices []Notice) {
 	for i := range notices {

@@ -69,7 +69,7 @@ type card struct {
 	changed berth.Time
 	written uint64 // the record that wrote it last
 	// asking says that its site is asked before what is promised is told. A service that
-	// was restarted meanwhile does not know it any more, and tells what was promised.
+	// was restarted meanwhile does not know it any more, until it is asked under the key again.
 	asking bool
 	// cause says for people why what was promised is as it is; empty since a restart.
 	cause string

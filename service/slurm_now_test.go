@@ -164,3 +164,52 @@ func TestWhatStartsAtOnceIsPendingWhileSlurmIsSilent(t *testing.T) {
 		t.Errorf("told is %+v", n)
 	}
 }
+
+// Who asks again under the same key, because the service was killed before Slurm had answered,
+// is told when Slurm has.
+func TestWhatStartsAtOnceIsAskedOfSlurmAgain(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	l := newLab(t, false)
+	if err := l.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.mortal = &mortal{Store: l.store}
+	l.open()
+	l.looked()
+	l.cluster.KillController()
+	from := l.host.Now()
+	keyed := l.by
+	keyed.Key, keyed.Body = "k", [32]byte{1}
+	answers := make(chan service.Reservation, 2)
+	ask := func() {
+		a, err := l.host.Submit(t.Context(), keyed, berth.Rigid("now", 0, from, from+600, 2, 100))
+		if err == nil {
+			answers <- a.Reservation
+		}
+	}
+	go ask()
+	l.until("it is pending", func() bool {
+		r, err := l.host.Get(t.Context(), l.by.By, "now")
+		return err == nil && r.State == service.Pending
+	})
+	l.mortal.dead.Store(true)
+	_ = l.host.Close() // it cannot say goodbye
+	l.mortal = &mortal{Store: l.store}
+	l.open()
+	go ask()
+	select {
+	case r := <-answers:
+		t.Fatalf("while Slurm is silent the answer is %+v", r)
+	case <-time.After(2 * time.Second):
+	}
+	l.cluster.StartController()
+	if r := <-answers; r.State != service.Active {
+		t.Errorf("the answer is %+v", r)
+	}
+	if all := l.shown("reservation"); !strings.Contains(all, string(l.get("now").Sites[0].Name)) {
+		t.Errorf("what was promised is not there:\n%s", all)
+	}
+}
