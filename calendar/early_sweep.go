@@ -142,8 +142,6 @@ func (s *sweep) time(i int) berth.Time {
 	return s.times[i]
 }
 
-func (s *sweep) changes(i int) pieces { return s.set[s.ends[i]:s.ends[i+1]] }
-
 // turn moves the middle to the right end. full is called while ahead holds the
 // union of all changes in the window.
 func (s *sweep) turn(full func()) {
