@@ -38,7 +38,7 @@ export const text = {
     expired: 'The hold has expired',
     expiredAbout: 'Its PEs are free for others again. Hold another offer.',
     another: 'Book another',
-    nothing: 'Nothing can be had for that, at no time.',
+    nothing: 'Nothing can be had for that at any time: it is more than the pools or your limits allow.',
     differences: { as_asked: 'As asked', later: 'Later', other_site: 'At another site', earlier: 'Earlier', fewer_pes: 'Fewer PEs', shorter: 'Shorter' } as Record<string, string>,
   },
   notPermitted: (role: string) => (role === 'viewer' ? 'A viewer may only look' : 'This page is for operators'),
