@@ -18,10 +18,7 @@ func fullPool(n int) *service.Picture {
 	const pes, window = 500, 1024 * 480
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	p := &service.Picture{PEs: pes, Pages: make([][]service.Bar, 250)}
-	blocks := 110
-	if n < blocks {
-		blocks = n
-	}
+	blocks := min(110, n)
 	for block := range blocks {
 		first, end := block*pes/blocks, (block+1)*pes/blocks
 		count := (block+1)*n/blocks - block*n/blocks

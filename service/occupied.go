@@ -102,6 +102,9 @@ const (
 	// gathering is for how long changes of a pool are gathered before they are told: four
 	// times a second is as often as anybody wants to redraw.
 	gathering = 250 * time.Millisecond
+	// together is for how long the first change after a pause is held back: what is done by
+	// one act comes in that time, and nobody sees the wait.
+	together = 20 * time.Millisecond
 	// maxOccupied is how many are kept for those who read slowly.
 	maxOccupied = 4096
 )
@@ -114,6 +117,7 @@ type occupancy struct {
 	first   uint64 // number of the first in the log
 	more    chan struct{}
 	timer   *time.Timer // while something is pending
+	last    time.Time   // when something was told last
 	closed  bool
 	guard   func(doing string, f func()) // the boundary for faults
 }
@@ -137,7 +141,7 @@ func (o *occupancy) tell(touches []touch, number uint64) {
 		p.From, p.To, p.Generation = min(p.From, t.from), max(p.To, t.to), number
 	}
 	if o.timer == nil && !o.closed {
-		o.timer = time.AfterFunc(gathering, func() { o.guard("telling which pools have changed", o.publish) })
+		o.timer = time.AfterFunc(max(together, gathering-time.Since(o.last)), func() { o.guard("telling which pools have changed", o.publish) })
 	}
 }
 
@@ -145,7 +149,7 @@ func (o *occupancy) tell(touches []touch, number uint64) {
 func (o *occupancy) publish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.timer = nil
+	o.timer, o.last = nil, time.Now()
 	if o.closed {
 		return
 	}

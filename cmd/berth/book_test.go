@@ -138,3 +138,37 @@ func TestBookByKeys(t *testing.T) {
 	viewer.Visit(q.link("vera", service.Viewer, "book"))
 	viewer.Wait(`document.body.innerText.includes('A viewer may only look')`)
 }
+
+// Shapes of which one will do and software are asked for as on the command line.
+func TestBookShapesAndSoftware(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour", "tools")
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, "book"))
+	offered(p, "As asked")
+	fill := func(label, text string) {
+		t.Helper()
+		p.Eval(fmt.Sprintf(`(() => { const e = [...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === %q); e.focus(); e.select() })()`, label))
+		p.Type(text)
+	}
+	fill("PEs", "32") // no pool has as many
+	p.Wait(`!document.querySelector('ul[aria-label=Offers] li')?.innerText.startsWith('As asked')`)
+	fill("Or instead", "8 by 30m")
+	p.Wait(`document.body.innerText.includes('8 by 30m: want PEs times a length')`)
+	fill("Or instead", "8x30m")
+	p.Wait(`document.body.innerText.includes('--variants 32x1h,8x30m')`)
+	offered(p, "As asked")
+	p.Press("Software")
+	p.Wait(`[...document.querySelectorAll('[role=option]')].some((e) => e.innerText === 'namd')`)
+	p.Eval(`[...document.querySelectorAll('[role=option]')].find((e) => e.innerText === 'namd').click()`)
+	p.Wait(`document.body.innerText.includes("--software 'namd'")`)
+	p.Wait(`document.querySelector('ul[aria-label=Offers] li')?.innerText.includes('at tools')`)
+	shot(p, "book-shapes")
+	p.Press("Promise it")
+	p.Wait(`document.querySelector('[data-testid=promised]')?.innerText.includes('8 PEs at tools')`)
+	list := q.of("alice", service.Confirmed, service.Active)
+	if len(list) != 1 || list[0].Request.Software != "namd" || len(list[0].Request.Parts[0].Variants) != 2 || list[0].Allotments[0].NPE != 8 {
+		t.Errorf("promised: %+v", list)
+	}
+	noFaults(t, p)
+}

@@ -45,6 +45,10 @@ func newQuay(t *testing.T, sites ...string) *quay {
 	q := &quay{t: t, links: &api.Links{}}
 	options := service.Options{Config: engine.Config{Explain: true}, Journal: store, Version: "test", Managers: map[string]service.Manager{}}
 	for _, name := range sites {
+		if name == "tools" {
+			options.Config.Sites = append(options.Config.Sites, berth.Site{Name: name, Software: []berth.Software{{Name: "namd"}}, Pools: []berth.Pool{{Name: "batch", PEs: 8, Binding: berth.Early}}})
+			continue
+		}
 		if name == "record" {
 			options.Config.Sites = append(options.Config.Sites, berth.Site{Name: "record", Pools: []berth.Pool{{Name: "batch", PEs: 64, Binding: berth.Late}}})
 			continue

@@ -75,7 +75,6 @@ type Demo struct {
 	next    int
 	random  *rand.Rand
 	offset  atomic.Int64 // of the demonstration's clock behind the machine's, in nanoseconds
-	stop    context.CancelFunc
 	running sync.WaitGroup
 	made    []promise
 }

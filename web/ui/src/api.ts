@@ -19,7 +19,7 @@ export interface Me { user: string; role: 'viewer' | 'user' | 'operator'; expire
 export interface Pool { name: string; pes: number; free: number; binding: string }
 export interface Node { name: string; condition: string; reason?: string }
 export interface Site {
-  name: string; adapter?: string; shadow?: boolean; reachable: boolean; starting?: boolean; trouble?: string; seen?: string; pools: Pool[]; nodes?: Node[];
+  name: string; adapter?: string; shadow?: boolean; reachable: boolean; starting?: boolean; trouble?: string; seen?: string; pools: Pool[]; nodes?: Node[]; software?: { name: string; version?: string }[];
 }
 export interface Row { name: string; first: number; pes: number }
 export interface Rows { site: string; pool: string; pes: number; binding: string; rows: Row[] }

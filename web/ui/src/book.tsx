@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Failure, get, now, post, type Site } from './api.js';
 import { length, period, time } from './clock.js';
 import { Gantt, type Ghost } from './gantt.js';
-import { parseLength, parseTime, spoken, stampOf } from './grammar.js';
+import { parseLength, parseTime, parseVariants, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
 import { text } from './text.js';
@@ -14,7 +14,7 @@ interface Reservation extends Place { id: string; state: string; version: number
 interface Answer { id: string; decision: string; reservation?: Reservation; reason?: string; refusal?: { detail: string }; offers?: Offer[] }
 
 /** asked is a request as the API takes it. */
-interface Asked { npe: number; duration: number; ready: string; deadline: string; site?: string }
+interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: string; deadline: string; site?: string; software?: string }
 
 /** runs reads 0-3,8. */
 const runs = (pes: string | undefined) => (pes ?? '').split(',').filter(Boolean).map((r) => {
@@ -26,7 +26,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const zone = new URLSearchParams(location.search).get('tz') || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
   const { sites, live, stale, failure: down, look, clock } = useLive(onEnded);
   useEffect(() => onLive(live), [live, onLive]);
-  const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '' });
+  const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '' });
   const [base, setBase] = useState(() => Math.floor(now())); // what now means while the form is filled in
   const [offers, setOffers] = useState<Offer[] | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -39,12 +39,18 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const duration = parseLength(form.duration);
   const ready = parseTime(form.ready, base, zone);
   const deadline = parseTime(form.deadline, base, zone);
-  const tooSoon = ready !== null && deadline !== null && duration !== null && deadline - ready < duration;
+  const others = form.others.trim() === '' ? [] : parseVariants(form.others);
+  const shortest = duration === null || others === null ? null : Math.min(duration, ...others.map((v) => v.duration));
+  const tooSoon = ready !== null && deadline !== null && shortest !== null && deadline - ready < shortest;
+  const othersText = others === null ? null : JSON.stringify(others);
+  const programs = useMemo(() => [...new Set((sites ?? []).flatMap((s) => (s.software ?? []).map((p) => p.name)))].sort(), [sites]);
   const pools = useMemo(() => (sites ?? []).flatMap((s) => s.pools.map((p) => ({ site: s, pool: p, name: `${s.name}/${p.name}` }))), [sites]);
   const asked: Asked | null = useMemo(() => {
-    if (npe === null || duration === null || ready === null || deadline === null || tooSoon) return null;
-    return { npe, duration, ready: stampOf(ready), deadline: stampOf(deadline), ...(form.at ? { site: form.at } : {}) };
-  }, [npe, duration, ready, deadline, tooSoon, form.at]);
+    if (npe === null || duration === null || ready === null || deadline === null || othersText === null || tooSoon) return null;
+    const more = JSON.parse(othersText) as Variant[];
+    const shape = more.length > 0 ? { variants: [{ npe, duration }, ...more] } : { npe, duration };
+    return { ...shape, ready: stampOf(ready), deadline: stampOf(deadline), ...(form.at ? { site: form.at } : {}), ...(form.software ? { software: form.software } : {}) };
+  }, [npe, duration, ready, deadline, othersText, tooSoon, form.at, form.software]);
   const body = asked ? JSON.stringify(asked) : '';
 
   const change = (c: Partial<typeof form>) => {
@@ -125,7 +131,8 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   }, [changes, held, late]);
 
   const alternatives = answer?.decision === 'refused' ? answer.offers ?? [] : offers ?? [];
-  const command = asked && `berth reserve --npe ${asked.npe} --duration ${spoken(asked.duration)} --ready ${asked.ready} --deadline ${asked.deadline}${asked.site ? ` --site ${asked.site}` : ''}`;
+  const shape = asked && (asked.variants ? `--variants ${asked.variants.map((v) => `${v.npe}x${spoken(v.duration)}`).join(',')}` : `--npe ${asked.npe} --duration ${spoken(asked.duration!)}`);
+  const command = asked && `berth reserve ${shape} --ready ${asked.ready} --deadline ${asked.deadline}${asked.site ? ` --site ${asked.site}` : ''}${asked.software ? ` --software '${asked.software.replaceAll("'", "'\\''")}'` : ''}`;
   const ghosts = (name: string): Ghost[] => alternatives.filter((o) => `${o.site}/${o.pool}` === name).map((o) => ({ start: Date.parse(o.start) / 1000, end: Date.parse(o.end) / 1000, npe: o.npe, runs: runs(o.pes), label: text.book.differences[o.difference] ?? o.difference }));
   const shownPools = form.at ? pools.filter((p) => p.site.name === form.at) : pools;
   const spell = (p: Place) => period(Date.parse(p.start) / 1000, Date.parse(p.end) / 1000, zone);
@@ -138,6 +145,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           <Title order={1} size="h3">{text.book.title}</Title>
           <TextInput label="PEs" value={form.npe} onChange={(e) => change({ npe: e.currentTarget.value })} error={npe === null && text.book.badCount(form.npe)} inputMode="numeric" />
           <TextInput label="Duration" value={form.duration} onChange={(e) => change({ duration: e.currentTarget.value })} error={duration === null && text.book.badLength(form.duration)} description={duration === null ? undefined : length(duration)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
+          <TextInput label={text.book.others} placeholder="32x2h, 16x4h" value={form.others} onChange={(e) => change({ others: e.currentTarget.value })} error={others === null && text.book.badVariants(form.others)} description={others && others.length > 0 ? text.book.orElse(others.map((v) => `${text.pes(v.npe)} for ${length(v.duration)}`)) : undefined} inputWrapperOrder={['label', 'input', 'description', 'error']} />
           <TextInput label="Not before" value={form.ready} onChange={(e) => { setBase(Math.floor(now())); change({ ready: e.currentTarget.value }); }} error={ready === null && text.book.badTime(form.ready)} description={understood(ready)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
           <TextInput label="Deadline" value={form.deadline} onChange={(e) => { setBase(Math.floor(now())); change({ deadline: e.currentTarget.value }); }} error={deadline === null ? text.book.badTime(form.deadline) : tooSoon && text.book.tooSoon} description={understood(deadline)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
           <Group gap="xs">
@@ -146,6 +154,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
             ))}
           </Group>
           <Select label="Where" data={[{ value: '', label: text.book.anywhere }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={form.at} onChange={(v) => change({ at: v ?? '' })} allowDeselect={false} />
+          {programs.length > 0 && <Select label={text.book.software} data={[{ value: '', label: text.book.noSoftware }, ...programs.map((p) => ({ value: p, label: p }))]} value={form.software} onChange={(v) => change({ software: v ?? '' })} allowDeselect={false} />}
           <Button type="submit" loading={busy} disabled={!asked}>{text.book.promise}</Button>
           {command && <Text size="xs" c="dimmed">As a command: <code className="named">{command}</code></Text>}
         </Stack>

@@ -1,10 +1,16 @@
 // Times for people: one zone everywhere, named; 24 hours; ISO dates.
 
+const formats = new Map<string, Intl.DateTimeFormat>(); // by zone: to make one takes longer than to draw a bar
+
 /** parts of a time in a zone. */
 function parts(at: number, zone: string): Record<string, string> {
-  const f = new Intl.DateTimeFormat('en-CA', {
-    timeZone: zone, hourCycle: 'h23', weekday: 'short', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit',
-  });
+  let f = formats.get(zone);
+  if (!f) {
+    f = new Intl.DateTimeFormat('en-CA', {
+      timeZone: zone, hourCycle: 'h23', weekday: 'short', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit',
+    });
+    formats.set(zone, f);
+  }
   return Object.fromEntries(f.formatToParts(new Date(at * 1000)).map((p) => [p.type, p.value]));
 }
 

@@ -251,9 +251,10 @@ export function Gantt(props: GanttProps) {
         const wide = b.x1 - b.x0;
         const deep = b.y1 - b.y0;
         const y = axis + stripHeight + (b.y0 + b.y1) / 2;
-        const pinned = picture.class[i] === Class.degraded && !pins.has(picture.number[i]!); // one for each promise
+        const near = -1 - (((b.x0 >> 3) << 12) | (b.y0 >> 3)); // not one upon the other
+        const pinned = picture.class[i] === Class.degraded && !pins.has(picture.number[i]!) && !pins.has(near); // one for each promise
         if (pinned) {
-          pins.add(picture.number[i]!);
+          pins.add(picture.number[i]!).add(near);
           const small = deep < 12;
           c.font = `700 ${small ? 9 : 12}px system-ui, sans-serif`;
           c.fillStyle = fills[theme].degraded;

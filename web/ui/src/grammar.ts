@@ -1,21 +1,36 @@
-// Times and lengths of time as people type them, a part of what the command line reads. What
+// Times and lengths of time as people type them: what the command line reads (internal/hpctime,
+// with which test/time-vectors.json is shared), and besides blanks and units written out. What
 // was understood stands below the field, so nothing is guessed silently.
 
 import { aheadOfUTC } from './clock.js';
 
-const unit: Record<string, number> = { s: 1, sec: 1, second: 1, m: 60, min: 60, minute: 60, h: 3600, hour: 3600, d: 86400, day: 86400, w: 604800, week: 604800 };
+const unit: Record<string, number> = { s: 1, sec: 1, second: 1, m: 60, min: 60, minute: 60, h: 3600, hr: 3600, hour: 3600, d: 86400, day: 86400, w: 604800, week: 604800 };
 
-const pieces = /(\d{1,9})\s*(seconds?|sec|s|minutes?|min|m|hours?|h|days?|d|weeks?|w)/g;
+const pieces = /(\d{1,13})\s*(seconds?|sec|s|minutes?|min|m|hours?|hr|h|days?|d|weeks?|w)/g;
 
-/** parseLength reads 2h30m, 90 min, 02:30:00 or 1-02:30:00; a number alone is refused, since nobody knows its unit. null if it is no length. */
+const limit = 2 ** 42; // seconds, as berth.TimeLimit
+
+/** parseLength reads 2h30m, 90 min, 02:30:00, 1-02:30:00, 1-12 or PT2H30M; a number alone is refused, since nobody knows its unit. null if it is no length. */
 export function parseLength(text: string): number | null {
-  const t = text.trim().toLowerCase();
-  const clock = /^(?:(\d{1,5})-)?(\d{1,5}):(\d\d):(\d\d)$/.exec(t);
+  const n = anyLength(text.trim());
+  return n !== null && n > 0 ? n : null;
+}
+
+/** anyLength reads a length of time, which may be 0. */
+function anyLength(text: string): number | null {
+  const clock = /^(?:(\d{1,13})-)?(\d{1,13})(?::(\d\d))?(?::(\d\d))?$/.exec(text);
   if (clock) {
-    const [days, h, m, s] = [clock[1] ?? '0', clock[2]!, clock[3]!, clock[4]!].map(Number) as [number, number, number, number];
-    if (m > 59 || s > 59 || (clock[1] !== undefined && h > 23)) return null;
-    return positive(days * 86400 + h * 3600 + m * 60 + s);
+    const days = clock[1];
+    const [h, m, s] = [clock[2]!, clock[3] ?? '0', clock[4] ?? '0'].map(Number) as [number, number, number];
+    if (m > 59 || s > 59 || (days === undefined ? clock[4] === undefined : h > 23 || clock[2]!.length > 2)) return null;
+    return within(Number(days ?? 0) * 86400 + h * 3600 + m * 60 + s);
   }
+  const iso = /^P(?:(\d{1,13})W|(?:(\d{1,13})D)?(?:T(?=\d)(?:(\d{1,13})H)?(?:(\d{1,13})M)?(?:(\d{1,13})S)?)?)$/.exec(text);
+  if (iso) {
+    const [w, d, h, m, s] = iso.slice(1).map((n) => Number(n ?? 0)) as [number, number, number, number, number];
+    return text === 'P' ? null : within(w * 604800 + d * 86400 + h * 3600 + m * 60 + s);
+  }
+  const t = text.toLowerCase();
   if (t === '' || t.replace(pieces, '').trim() !== '') return null;
   let sum = 0;
   let last = Infinity;
@@ -25,38 +40,66 @@ export function parseLength(text: string): number | null {
     last = u;
     sum += Number(p[1]) * u;
   }
-  return positive(sum);
+  return within(sum);
 }
 
-const positive = (n: number) => (n > 0 && n < 1e10 ? n : null);
+const within = (n: number) => (n < limit ? n : null);
 
-/** parseTime reads now, now+2h30m, 18:00, today or tomorrow 18:00, 2026-11-23 18:00 (in the zone) and RFC 3339. null if it is no time. */
+const words: Record<string, number> = { midnight: 0, noon: 12 * 3600, teatime: 16 * 3600 };
+
+/** clockTime reads 18:00, 18:00:30 or noon as seconds of a day. */
+function clockTime(text: string): number | null {
+  if (text in words) return words[text]!;
+  const m = /^(\d{1,2}):(\d\d)(?::(\d\d))?$/.exec(text);
+  if (!m) return null;
+  const [h, min, s] = [Number(m[1]), Number(m[2]), Number(m[3] ?? 0)];
+  return h > 23 || min > 59 || s > 59 ? null : h * 3600 + min * 60 + s;
+}
+
+/** resolve returns when the clocks of a zone show what they show in UTC at a time; null if they never do, or twice, because they are put forward or back. */
+function resolve(shown: number, zone: string): number | null {
+  const found = new Set<number>();
+  for (const around of [-86400, 86400]) {
+    const offset = aheadOfUTC(shown + around, zone);
+    if (aheadOfUTC(shown - offset, zone) === offset) found.add(shown - offset);
+  }
+  const [at] = found;
+  return found.size === 1 ? inYears(at!) : null;
+}
+
+const inYears = (at: number) => (at >= 0 && at < Date.parse('9999-01-01T00:00:00Z') / 1000 ? at : null);
+
+/** day reads 2026-11-23 as the second in UTC at which that day begins there. */
+function day(text: string): number | null {
+  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text + 'T00:00:00Z') / 1000 : NaN;
+  return Number.isFinite(at) && new Date(at * 1000).toISOString().slice(0, 10) === text ? at : null;
+}
+
+/** parseTime reads now, now+2h30m, 18:00 (the next), noon, today or tomorrow 18:00, 2026-11-23 18:00 (in the zone) and RFC 3339. null if it is no time, or one that comes twice or never. */
 export function parseTime(text: string, now: number, zone: string): number | null {
   const t = text.trim();
-  if (t === 'now') return Math.floor(now);
-  const later = /^now\s*\+\s*(.+)$/i.exec(t);
-  if (later) {
-    const by = parseLength(later[1]!);
-    return by === null ? null : Math.floor(now) + by;
+  const by = /^now\s*(?:([+-])\s*(.+))?$/i.exec(t);
+  if (by) {
+    const length = by[2] === undefined ? 0 : anyLength(by[2]);
+    return length === null ? null : inYears(Math.floor(now) + (by[1] === '-' ? -length : length));
   }
-  if (/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)$/.test(t)) {
-    const at = Date.parse(t.replace(' ', 'T')) / 1000;
-    return Number.isFinite(at) ? at : null;
+  const zoned = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d+)?|\d\d:\d\d)(Z|[+-]\d\d:\d\d)$/.exec(t);
+  if (zoned) {
+    const at = Date.parse(`${zoned[1]}T${zoned[2]}${zoned[3]}`) / 1000;
+    return Number.isFinite(at) && day(zoned[1]!) !== null ? inYears(Math.floor(at)) : null;
   }
-  const m = /^(?:(today|tomorrow|\d{4}-\d\d-\d\d)[T ]\s*)?(\d{1,2}):(\d\d)$/i.exec(t);
-  if (!m) return null;
-  const [h, min] = [Number(m[2]), Number(m[3])];
-  if (h > 23 || min > 59) return null;
-  const wall = new Date((now + aheadOfUTC(now, zone)) * 1000);
-  let day = Date.UTC(wall.getUTCFullYear(), wall.getUTCMonth(), wall.getUTCDate()) / 1000;
-  if (m[1]?.toLowerCase() === 'tomorrow') day += 86400;
-  else if (m[1] && m[1].toLowerCase() !== 'today') {
-    day = Date.parse(m[1] + 'T00:00:00Z') / 1000;
-    if (!Number.isFinite(day) || new Date(day * 1000).toISOString().slice(0, 10) !== m[1]) return null;
+  const here = Math.floor(now + aheadOfUTC(now, zone));
+  const today = here - (((here % 86400) + 86400) % 86400);
+  const clock = clockTime(t.toLowerCase());
+  if (clock !== null) {
+    const at = resolve(today + clock, zone);
+    return at !== null && at <= now ? resolve(today + 86400 + clock, zone) : at;
   }
-  const at = day + h * 3600 + min * 60;
-  const first = at - aheadOfUTC(at, zone);
-  return at - aheadOfUTC(first, zone); // near a change of the clock the first is that of another hour
+  const [, date, rest] = /^(today|tomorrow|\d{4}-\d\d-\d\d)(?:[T ]\s*(\S+))?$/i.exec(t) ?? [];
+  if (date === undefined) return null;
+  const begin = /^to/i.test(date) ? today + (date.length > 5 ? 86400 : 0) : day(date);
+  const shown = rest === undefined ? 0 : clockTime(rest.toLowerCase());
+  return begin === null || shown === null ? null : resolve(begin + shown, zone);
 }
 
 /** stampOf writes a time as the API and the command line read it. */
@@ -72,4 +115,18 @@ export function spoken(seconds: number): string {
     left -= k * n;
   }
   return text || '0s';
+}
+
+export interface Variant { npe: number; duration: number }
+
+/** parseVariants reads 64x1h, 32x2h as the command line does: PEs times a length each. null if one of them is none. */
+export function parseVariants(text: string): Variant[] | null {
+  const list: Variant[] = [];
+  for (const part of text.split(',')) {
+    const m = /^\s*(\d{1,7})\s*[x×]\s*(.+)$/i.exec(part);
+    const duration = m ? parseLength(m[2]!) : null;
+    if (!m || duration === null || Number(m[1]) === 0) return null;
+    list.push({ npe: Number(m[1]), duration });
+  }
+  return list;
 }

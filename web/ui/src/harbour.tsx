@@ -1,5 +1,5 @@
 import { ActionIcon, Alert, Anchor, Badge, Button, Drawer, Group, Kbd, Modal, Paper, Popover, ScrollArea, Select, Skeleton, Stack, Table, Text, TextInput, Title, Tooltip } from '@mantine/core';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { bytes, Failure, get, now, type Me, type Occupied, type Rows, type Site, type Span } from './api.js';
 import { length, time } from './clock.js';
 import { csvOf, type Sheet, svgOf } from './export.js';
@@ -209,6 +209,15 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
     const browser = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
     return [...new Set([browser, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
   }, []);
+  // What the toolbar shows stays the same while the window moves, so that a move redraws the picture alone.
+  const { site: siteName, following, owner, states: chosenStates, words: wanted, table } = view;
+  const shownView = useMemo(() => ({ site: siteName, following, owner, states: chosenStates, words: wanted, table }), [siteName, following, owner, chosenStates, wanted, table]);
+  const acts = useRef<Acts>(null!);
+  acts.current = { change, key, goNow, zoom, move: (by) => window_(from + by * (to - from), to + by * (to - from)), save, said: setSaid, keys: () => setDialog('keys'), link: (how) => location.origin + location.pathname + writeView(how === 'moving' ? moving(view, clock) : frozen(view, clock)) };
+  const act = useMemo<Acts>(() => ({
+    change: (c) => acts.current.change(c), key: (k) => acts.current.key(k), goNow: () => acts.current.goNow(), zoom: (f) => acts.current.zoom(f), move: (by) => acts.current.move(by),
+    save: (k) => acts.current.save(k), said: (t) => acts.current.said(t), keys: () => acts.current.keys(), link: (h) => acts.current.link(h),
+  }), []);
   const chosen = sites?.filter((s) => view.site === '' || s.name === view.site) ?? [];
   const cut = view.selected.lastIndexOf('/');
   const selected = cut < 0 ? null : { site: view.selected.slice(0, cut), number: Number(view.selected.slice(cut + 1)) };
@@ -222,22 +231,7 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
             {time(from, zone)} – {time(to, zone)}, {zone}{view.following ? ', following' : ''}
           </Text>
         </div>
-        <Group gap="xs">
-          <Group gap={4} role="group" aria-label="Window of time">
-            <Tool label="Earlier" sign="‹" act={() => window_(from - (to - from) / 2, to - (to - from) / 2)} />
-            <Button size="compact-sm" variant={view.following ? 'light' : 'default'} onClick={goNow} aria-pressed={view.following}>Now</Button>
-            <Tool label="Later" sign="›" act={() => window_(from + (to - from) / 2, to + (to - from) / 2)} />
-            <Tool label="Zoom in" sign="+" act={() => zoom(0.5)} />
-            <Tool label="Zoom out" sign="−" act={() => zoom(2)} />
-            <Tool label="A day" sign="0" act={() => key('0')} />
-          </Group>
-          <Select size="xs" w={150} aria-label="Site" data={[{ value: '', label: text.allSites }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={view.site} onChange={(v) => change({ site: v ?? '' })} allowDeselect={false} comboboxProps={{ withinPortal: true }} />
-          <Select size="xs" w={170} aria-label="Time zone" searchable limit={60} data={zones} value={zone} onChange={(v) => v && change({ zone: v })} />
-          <Filters view={view} change={change} words={words} />
-          <Button size="compact-sm" variant="default" aria-pressed={view.table} onClick={() => change({ table: !view.table })}>{view.table ? 'Picture' : 'Table'}</Button>
-          <Share view={view} clock={clock} onSaid={setSaid} onSave={save} />
-          <Tool label="Keys" sign="?" act={() => setDialog('keys')} />
-        </Group>
+        <Toolbar view={shownView} sites={sites} zone={zone} zones={zones} act={act} words={words} />
       </Group>
       <Legend theme={theme} />
       {said && <Text size="sm" role="status" data-testid="said">{said}</Text>}
@@ -292,8 +286,36 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
   );
 }
 
+interface Acts {
+  change: (c: Partial<View>) => void; key: (k: string) => void; goNow: () => void; zoom: (factor: number) => void; move: (by: number) => void;
+  save: (kind: 'svg' | 'csv') => void; said: (text: string) => void; keys: () => void; link: (how: 'moving' | 'frozen') => string;
+}
+
+type Shown = Pick<View, 'site' | 'following' | 'owner' | 'states' | 'words' | 'table'>;
+
+const Toolbar = memo(function Toolbar({ view, sites, zone, zones, act, words }: { view: Shown; sites: Site[] | null; zone: string; zones: string[]; act: Acts; words: React.RefObject<HTMLInputElement | null> }) {
+  return (
+        <Group gap="xs">
+          <Group gap={4} role="group" aria-label="Window of time">
+            <Tool label="Earlier" sign="‹" act={() => act.move(-0.5)} />
+            <Button size="compact-sm" variant={view.following ? 'light' : 'default'} onClick={act.goNow} aria-pressed={view.following}>Now</Button>
+            <Tool label="Later" sign="›" act={() => act.move(0.5)} />
+            <Tool label="Zoom in" sign="+" act={() => act.zoom(0.5)} />
+            <Tool label="Zoom out" sign="−" act={() => act.zoom(2)} />
+            <Tool label="A day" sign="0" act={() => act.key('0')} />
+          </Group>
+          <Select size="xs" w={150} aria-label="Site" data={[{ value: '', label: text.allSites }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={view.site} onChange={(v) => act.change({ site: v ?? '' })} allowDeselect={false} comboboxProps={{ withinPortal: true }} />
+          <Select size="xs" w={170} aria-label="Time zone" searchable limit={60} data={zones} value={zone} onChange={(v) => v && act.change({ zone: v })} />
+          <Filters view={view} change={act.change} words={words} />
+          <Button size="compact-sm" variant="default" aria-pressed={view.table} onClick={() => act.change({ table: !view.table })}>{view.table ? 'Picture' : 'Table'}</Button>
+          <Share act={act} />
+          <Tool label="Keys" sign="?" act={act.keys} />
+        </Group>
+  );
+});
+
 /** Filters are what is left out: owner, states, words. */
-function Filters({ view, change, words }: { view: View; change: (c: Partial<View>) => void; words: React.RefObject<HTMLInputElement | null> }) {
+function Filters({ view, change, words }: { view: Shown; change: (c: Partial<View>) => void; words: React.RefObject<HTMLInputElement | null> }) {
   const toggle = (s: State) => change({ states: view.states.includes(s) ? view.states.filter((x) => x !== s) : states.filter((x) => x === s || view.states.includes(x)) });
   return (
     <>
@@ -318,16 +340,15 @@ function Filters({ view, change, words }: { view: View; change: (c: Partial<View
 }
 
 /** Share takes the view elsewhere: as a link, a file, on paper. */
-function Share({ view, clock, onSaid, onSave }: { view: View; clock: number; onSaid: (text: string) => void; onSave: (kind: 'svg' | 'csv') => void }) {
+function Share({ act }: { act: Acts }) {
   const [open, setOpen] = useState(false);
-  const copy = (v: View) => {
-    const link = location.origin + location.pathname + writeView(v);
-    const done = () => onSaid(text.share.copied(link));
-    if (navigator.clipboard) navigator.clipboard.writeText(link).then(done, () => onSaid(text.share.byHand(link)));
-    else onSaid(text.share.byHand(link)); // of a page without https there is no clipboard
+  const copy = (how: 'moving' | 'frozen') => {
+    const link = act.link(how);
+    if (navigator.clipboard) navigator.clipboard.writeText(link).then(() => act.said(text.share.copied(link)), () => act.said(text.share.byHand(link)));
+    else act.said(text.share.byHand(link)); // of a page without https there is no clipboard
     setOpen(false);
   };
-  const act = (what: () => void) => () => {
+  const close = (what: () => void) => () => {
     setOpen(false);
     what();
   };
@@ -336,11 +357,11 @@ function Share({ view, clock, onSaid, onSave }: { view: View; clock: number; onS
       <Popover.Target><Button size="compact-sm" variant="default" onClick={() => setOpen(!open)}>{text.share.button}</Button></Popover.Target>
       <Popover.Dropdown>
         <Stack gap={6}>
-          <Button size="compact-sm" variant="default" onClick={() => copy(moving(view, clock))}>{text.share.moving}</Button>
-          <Button size="compact-sm" variant="default" onClick={() => copy(frozen(view, clock))}>{text.share.frozen}</Button>
-          <Button size="compact-sm" variant="default" onClick={act(() => onSave('svg'))}>{text.share.svg}</Button>
-          <Button size="compact-sm" variant="default" onClick={act(() => onSave('csv'))}>{text.share.csv}</Button>
-          <Button size="compact-sm" variant="default" onClick={act(() => setTimeout(print, 100))}>{text.share.print}</Button>
+          <Button size="compact-sm" variant="default" onClick={() => copy('moving')}>{text.share.moving}</Button>
+          <Button size="compact-sm" variant="default" onClick={() => copy('frozen')}>{text.share.frozen}</Button>
+          <Button size="compact-sm" variant="default" onClick={close(() => act.save('svg'))}>{text.share.svg}</Button>
+          <Button size="compact-sm" variant="default" onClick={close(() => act.save('csv'))}>{text.share.csv}</Button>
+          <Button size="compact-sm" variant="default" onClick={close(() => setTimeout(print, 100))}>{text.share.print}</Button>
         </Stack>
       </Popover.Dropdown>
     </Popover>
@@ -435,7 +456,7 @@ function Waiting() {
   return <div aria-busy="true" aria-label={text.loading} style={{ minHeight: 180 }}>{visible && <Skeleton height={180} radius="sm" />}</div>;
 }
 
-function Legend({ theme }: { theme: Theme }) {
+const Legend = memo(function Legend({ theme }: { theme: Theme }) {
   const f = fills[theme];
   const items: [string, React.CSSProperties][] = [
     [capital(text.mine), { background: f.mine }],
@@ -453,7 +474,7 @@ function Legend({ theme }: { theme: Theme }) {
       ))}
     </Group>
   );
-}
+});
 
 interface PanelProps {
   site: Site; pool: Site['pools'][number]; me: Me; view: View; from: number; to: number; clock: number; zone: string; theme: Theme; stale: number; selected: number;
