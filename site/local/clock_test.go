@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,10 +42,8 @@ func stageOf(t *testing.T, s *local.Site, id site.JobID, wanted ...site.Stage) s
 				}
 			}
 		}
-		for _, w := range wanted {
-			if stage == w {
-				return stage
-			}
+		if slices.Contains(wanted, stage) {
+			return stage
 		}
 	}
 	return stage
