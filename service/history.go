@@ -87,7 +87,7 @@ func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from ui
 			past.Since = rec.At
 		}
 		isOfSite := len(rec.Event) > 0 && (rec.Event[0] == tasksInput || rec.Event[0] == madeInput)
-		if !bytes.Contains(rec.Changes, name) && !(isOfSite && bytes.Contains(rec.Event, name)) {
+		if !bytes.Contains(rec.Changes, name) && (!isOfSite || !bytes.Contains(rec.Event, name)) {
 			continue
 		}
 		p, err := parsePast(&rec, &decoder)
