@@ -33,10 +33,12 @@ func (c *call) request() error {
 	if err != nil {
 		return err
 	}
-	if known, err := c.recallRequest(ask); known {
-		return err
-	}
 	r, array, err := c.asked(submitBody)
+	if err != nil || array > 0 {
+		if known, was := c.recallRequest(ask); known {
+			return was
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -51,8 +53,9 @@ func (c *call) request() error {
 }
 
 // recallRequest answers a request as it was answered before under the same key; known
-// is false if it was not, or not all parts of the array were. It comes before the body
-// is understood, of which times may be over by now.
+// is false if it was not, or not all parts of the array were. It is for bodies that are not
+// understood, of which times may be over by now, and for arrays, which cost their parts if
+// they are new; Submit looks for one request by itself, in the turn that it takes anyway.
 func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
 	if ask.Key == "" {
 		return false, nil
@@ -61,11 +64,7 @@ func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
 		Array int `json:"array"`
 	}
 	_ = json.Unmarshal(c.body, &of) // what is wrong with it is said where it is read
-	c.rest()
 	answers, err := c.Recall(c.r.Context(), ask, of.Array)
-	if err == nil && answers == nil && len(c.body) > lightBody {
-		err = c.begin() // it is read now
-	}
 	switch {
 	case err != nil:
 		return true, err

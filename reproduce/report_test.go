@@ -92,6 +92,9 @@ func readCSV(t *testing.T, data []byte) [][]string {
 }
 
 func TestFilesOfAReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws every figure twice, in one goroutine: the race detector has nothing to see")
+	}
 	for _, r := range reports(t) {
 		t.Run(r.Paper.Name, func(t *testing.T) {
 			files := filesOf(t, r)

@@ -149,3 +149,23 @@ func TestAKeyTellsNothingOfSitesThatAreClosedSince(t *testing.T) {
 		t.Errorf("a token of east alone is offered %v, %v", at, err)
 	}
 }
+
+// Under a key it counts what was answered, as far as they may still see it, and not whether
+// it may be asked now.
+func TestAKeyGoesBeforeWhatMayBeAskedNow(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(8), c)
+	ask := ann
+	ask.Key = "k"
+	submit(t, h, ask, berth.Rigid("r", 0, 2000, 9000, 8, 7000))
+	ask.By.Role = service.Viewer
+	_, err := h.Submit(t.Context(), ask, berth.Rigid("", 0, 2000, 9000, 8, 7000))
+	wantCode(t, err, berth.NotFound) // viewers have none
+	ask.Key = "other"
+	_, err = h.Submit(t.Context(), ask, berth.Rigid("", 0, 2000, 9000, 8, 7000))
+	wantCode(t, err, berth.Denied)
+	ask.Key, ask.Body = "k", [32]byte{1}
+	_, err = h.Submit(t.Context(), ask, berth.Rigid("", 0, 2000, 9000, 8, 7000))
+	wantCode(t, err, berth.Conflict)
+}

@@ -59,11 +59,12 @@ func (a *Ask) asked() asked {
 // What is not decided soon, for it waits for a period, is Pending. Errors:
 // Denied, and those of engine.EventSubmit.
 func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, error) {
-	if err := h.mayAsk(&ask, &r); err != nil {
-		return Answer{}, err
+	err := h.mayAsk(&ask, &r)
+	if err == nil {
+		err = h.admit(ctx, &r)
 	}
-	if err := h.admit(ctx, &r); err != nil {
-		return Answer{}, err
+	if err != nil {
+		return h.answeredBefore(ctx, ask, err)
 	}
 	if r.ID == "" {
 		r.ID = h.newID()
@@ -73,6 +74,19 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 		return answer, err
 	}
 	return h.soFar(ctx, &ask, func() string { return r.ID })
+}
+
+// answeredBefore returns what was answered under the key of what may not be asked now, for some
+// reason: that reason, if nothing was.
+func (h *Host) answeredBefore(ctx context.Context, ask Ask, why error) (Answer, error) {
+	switch was, err := h.Recall(ctx, ask, 1); {
+	case err != nil:
+		return Answer{}, err
+	case was == nil:
+		return Answer{}, why
+	default:
+		return was[0], nil
+	}
 }
 
 // soFar answers that something is not decided yet, or what was decided meanwhile.

@@ -164,6 +164,12 @@ func (w *timekeeper) now() (time.Time, bool) {
 	return expected, false
 }
 
+// seconds is now in whole seconds, as sites that go by the service's clock take it.
+func (w *timekeeper) seconds() (berth.Time, bool) {
+	now, believed := w.now()
+	return berth.Time(now.Unix()), believed
+}
+
 // slept reports whether the machine has slept: its uptime has grown as the clock has.
 func (w *timekeeper) slept(wall time.Time) bool {
 	boot, up := w.uptime()

@@ -17,13 +17,13 @@ const settling = 32
 // full reports whether it is time to decide.
 func (g *gathered) full() bool { return time.Duration(g.requests)*g.pace > slice/2 }
 
-// fits returns how many requests can be decided in a time, at least one and at most so
-// many.
-func (g *gathered) fits(in time.Duration, most int) int {
+// piece returns how many parts of an array can be decided in a quarter of a slice, at least
+// one and at most arrayPiece.
+func (g *gathered) piece() int {
 	if g.pace == 0 {
-		return most
+		return arrayPiece
 	}
-	return max(1, int(min(in/g.pace, time.Duration(most))))
+	return max(1, int(min(slice/4/g.pace, arrayPiece)))
 }
 
 // decided notes that deciding all of them has taken so long.

@@ -12,7 +12,7 @@ func TestNoMoreIsGatheredThanIsDecidedSoon(t *testing.T) {
 	if g.requests = 10_000; g.full() {
 		t.Error("it is full before it is known how long deciding takes")
 	}
-	if n := g.fits(slice/4, 100); n != 100 {
+	if n := g.piece(); n != 100 {
 		t.Errorf("%d fit before that; want 100", n)
 	}
 	decide := func(n int, each time.Duration) {
@@ -31,7 +31,7 @@ func TestNoMoreIsGatheredThanIsDecidedSoon(t *testing.T) {
 	if g.requests = 55; !g.full() {
 		t.Error("55 requests of 0.2 ms are not too many")
 	}
-	if n := g.fits(slice/4, 100); n < 24 || n > 28 {
+	if n := g.piece(); n < 24 || n > 28 {
 		t.Errorf("%d requests of 0.2 ms fit into %s", n, slice/4)
 	}
 	decide(1, 10*time.Millisecond)
@@ -43,7 +43,7 @@ func TestNoMoreIsGatheredThanIsDecidedSoon(t *testing.T) {
 		t.Error("8 requests are not too many after 200 took 2 ms each")
 	}
 	decide(1000, time.Second)
-	if n := g.fits(slice/4, 100); n != 1 {
+	if n := g.piece(); n != 1 {
 		t.Errorf("%d requests of a second fit; want 1, so that there is an end", n)
 	}
 	pace := g.pace

@@ -109,6 +109,9 @@ func (h *Host) startManagers() {
 	for name, manager := range h.options.Managers {
 		manager.Every = cmp.Or(manager.Every, 5*time.Second)
 		manager.Horizon = cmp.Or(manager.Horizon, 60)
+		if a, goes := manager.Adapter.(site.Clocked); goes {
+			a.SetClock(h.timekeeper.seconds)
+		}
 		if manager.Shadow {
 			manager.Adapter = site.Watch(manager.Adapter)
 		}

@@ -131,6 +131,17 @@ type Drainer interface {
 	Resume(ctx context.Context, node string) error
 }
 
+// Clock tells the time, and whether it is believed: while it is not, the time is what it
+// would be if the clock had gone on, and nothing is to begin, end or be forgotten by it.
+type Clock func() (now berth.Time, believed bool)
+
+// Clocked is a site that begins, ends and forgets things by itself, and so needs to be told
+// the time.
+type Clocked interface {
+	// SetClock gives it a clock. It is called before anything else is asked.
+	SetClock(clock Clock)
+}
+
 // Doctor examines how well Berth can work with a site.
 type Doctor interface {
 	// Doctor never fails: that a site cannot be reached is a finding.

@@ -44,6 +44,7 @@ type page struct {
 	path   string
 	server string            // what it speaks to: "", "api" (64 PEs) or "local" (this machine)
 	data   map[string]string // file that the page names: folder of the real data it is in
+	long   bool              // it measures for long, with what other tests watch for races
 }
 
 // pages is every document with blocks to run.
@@ -54,7 +55,7 @@ var pages = []page{
 	{path: "docs/jdl.md"},
 	{path: "docs/lab.md"},
 	{path: "docs/operating.md", server: "local"},
-	{path: "docs/reproduce.md"},
+	{path: "docs/reproduce.md", long: true},
 	{path: "docs/simulate.md"},
 	{path: "docs/workflow-files.md", data: map[string]string{"SDSC-BLUE-2000-4.2-cln.swf.gz": "swf"}},
 	{path: "docs/workflows.md", data: map[string]string{
@@ -106,6 +107,9 @@ func TestPages(t *testing.T) {
 		t.Run(strings.ReplaceAll(p.path, "/", "_"), func(t *testing.T) {
 			if p.server == "local" && runtime.GOOS != "linux" {
 				t.Skip("a local site needs Linux")
+			}
+			if p.long && testing.Short() {
+				t.Skip("measures for long; TestInterruptedReproductionGoesOn does so under the race detector")
 			}
 			t.Parallel()
 			p.check(t)

@@ -133,6 +133,7 @@ var owned = []owner{{
 		"(*State).takeStocks", "(*State).giveStocks", "(*State).eachStock", "(*State).takeUplink", "(*State).giveUplink", "(*State).eachShare",
 		// Looks that make the calendars complete and forget what is over.
 		"(*State).View", "(*State).prune", "Stock.View", "Stock.prune", "(*State).Check", "(*State).Hash",
+		"(*State).Promised", // counts once what is kept from then on
 	},
 	doors: []string{
 		"New", "Restore", "(*State).Fold",
@@ -140,7 +141,7 @@ var owned = []owner{{
 		"(*Trial).View", "(*Trial).Undo", "(*Trial).Close",
 		"(*State).Unsettled", // asks once for what has changed since it was asked last
 		// Looks, as above, or with a memory of where they looked last.
-		"(*State).View", "Stock.View", "(*State).Check", "(*State).Hash", "(*State).FitsBesidePlans", "(*State).Profile",
+		"(*State).View", "Stock.View", "(*State).Check", "(*State).Hash", "(*State).FitsBesidePlans", "(*State).Profile", "(*State).Promised",
 		"(*Profile).Index", "(*Profile).Earliest", "(*Profile).Earlier", "(*Profile).Most", "(*Profile).Fits",
 		"(*Profile).BeginCompression", "(*Profile).EndCompression",
 	},

@@ -36,11 +36,12 @@ type sizes struct {
 	watch    time.Duration
 	nodes    int // of the Slurm cluster that is imported
 	mix      int // requests in front of Slurm
+	keyed    int // requests of each half of a pair
 }
 
 var (
-	small = sizes{pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20}
-	large = sizes{pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000}
+	small = sizes{pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20, keyed: 64}
+	large = sizes{pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000, keyed: 4000}
 )
 
 // line is a line of the table.
@@ -77,6 +78,7 @@ func TestTable(t *testing.T) {
 	}{
 		{"reservations", reservations},
 		{"offers", offers},
+		{"keyed", keyed},
 		{"restart", restart},
 		{"import", imports},
 		{"mix", mixes},

@@ -29,10 +29,10 @@ func (s *Site) Reserve(ctx context.Context, want site.Reservation) (site.Outcome
 		}
 		return site.Outcome{Verdict: site.Already, Booking: &seen}, nil
 	}
-	if want.End <= now() {
+	if want.End <= s.now() {
 		return refused(berth.Expired, "its end has passed"), nil
 	}
-	return s.put(&want, &booking{Start: max(want.Start, now())})
+	return s.put(&want, &booking{Start: max(want.Start, s.now())})
 }
 
 // Change books otherwise. A longer or shorter reservation is so for what runs in
@@ -51,8 +51,8 @@ func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome,
 	if len(s.differences(&want, &seen)) == 0 {
 		return site.Outcome{Verdict: site.Already, Booking: &seen}, nil
 	}
-	next := &booking{Start: max(want.Start, now()), Launched: have.Launched}
-	if have.Start <= now() {
+	next := &booking{Start: max(want.Start, s.now()), Launched: have.Launched}
+	if have.Start <= s.now() {
 		next.Start = have.Start
 	}
 	if have.Launched && s.inUse(have.Name) && !s.sameCores(&want, have) {
@@ -108,7 +108,7 @@ func (s *Site) differences(want *site.Reservation, have *site.Booking) []string 
 			plain.Shares[i].Cores = berth.PESet{}
 		}
 	}
-	what := plain.Differences(have, now())
+	what := plain.Differences(have, s.now())
 	if len(plain.Shares) > 0 && len(what) == 0 && !plain.Shares[0].Cores.Equal(have.Shares[0].Cores) {
 		what = append(what, "cores are "+have.Shares[0].Cores.String()+", promised are "+plain.Shares[0].Cores.String())
 	}
@@ -184,7 +184,12 @@ func (s *Site) write(all ...*booking) error {
 // expire drops bookings whose end has come. What runs in them ends by its own
 // limit, which its shepherd keeps.
 func (s *Site) expire() {
-	for _, b := range s.table.ended(now()) {
+	now, believed := s.clock()
+	if !believed {
+		s.held = true
+		return
+	}
+	for _, b := range s.table.ended(now) {
 		if err := s.log.write(record{Drop: b.Name}); err != nil {
 			s.table.nextEnd = 0 // try again at the next call; nobody is in its way
 			return
@@ -213,8 +218,8 @@ func (s *Site) Launch(ctx context.Context, name site.Name, shares []site.Share) 
 	switch {
 	case b == nil:
 		return site.Errorf(site.NotFound, op, "no reservation %s", name)
-	case b.Start > now():
-		return site.Errorf(site.Conflict, op, "%s begins only in %d s", name, b.Start-now())
+	case b.Start > s.now():
+		return site.Errorf(site.Conflict, op, "%s begins only in %d s", name, b.Start-s.now())
 	}
 	next := *b
 	next.Launched = true

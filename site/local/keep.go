@@ -65,7 +65,7 @@ const startWithin = 20 * time.Second
 // start starts the shepherd of a job and waits until it keeps it. A job that
 // cannot be started has failed.
 func (s *Site) start(j *job, b *booking, cores berth.PESet) {
-	j.start, j.cores = now(), cores
+	j.start, j.cores = s.now(), cores
 	j.limit = j.limitOf(b)
 	err := j.tellPlace(b)
 	if err == nil {
@@ -92,7 +92,7 @@ func (j *job) tellPlace(b *booking) error {
 }
 
 func (s *Site) startShepherd(j *job) error {
-	if err := j.writeLimit(); err != nil {
+	if err := j.writeLimit(s.clock); err != nil {
 		return err
 	}
 	log, err := os.OpenFile(filepath.Join(j.dir, "shepherd.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -152,11 +152,19 @@ func (s *Site) recover(j *job) {
 	s.watch(j)
 }
 
-func (j *job) readLimit() {
+// readLimit reads what writeLimit wrote. It returns the time of writing, the machine's if
+// it was written by a program of before that was told.
+func (j *job) readLimit() (written time.Time) {
 	text, err := os.ReadFile(filepath.Join(j.dir, "limit"))
-	if n, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && bad == nil {
-		j.limit = berth.Time(n)
+	if err != nil {
+		return time.Now()
 	}
+	var limit berth.Time
+	told := time.Now().UnixMilli()
+	if n, _ := fmt.Sscan(string(text), &limit, &told); n > 0 {
+		j.limit = limit
+	}
+	return time.UnixMilli(told)
 }
 
 // watch waits for the end of a job's shepherd and takes note of how the job

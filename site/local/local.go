@@ -51,6 +51,10 @@ type Options struct {
 	// NoCgroups runs tasks without cgroups even where they are offered.
 	NoCgroups bool
 	Keep      time.Duration // for how long ended jobs are remembered; 0 is a day
+	// Clock is what the site goes by; nil is the machine's. With ClockLater nothing begins,
+	// ends or is forgotten until SetClock gives one.
+	Clock      site.Clock
+	ClockLater bool
 }
 
 // Site is this machine.
@@ -65,6 +69,8 @@ type Site struct {
 	changed  chan struct{} // of one place, for the Announcer
 
 	mu     sync.Mutex
+	clock  site.Clock
+	held   bool // something was not started or ended for a clock that was not believed
 	table  *table
 	log    *bookingLog
 	drain  note
@@ -93,6 +99,7 @@ var (
 	_ site.Announcer = (*Site)(nil)
 	_ site.Drainer   = (*Site)(nil)
 	_ site.Doctor    = (*Site)(nil)
+	_ site.Clocked   = (*Site)(nil)
 )
 
 const (
@@ -128,8 +135,9 @@ func Open(o Options) (*Site, error) {
 	}
 	s := &Site{
 		options: o, me: me.Username, lock: lock, jobs: map[site.JobID]*job{}, keys: map[site.TaskKey]submitted{},
-		closing: make(chan struct{}), changed: make(chan struct{}, 1), opened: now(),
+		closing: make(chan struct{}), changed: make(chan struct{}, 1), clock: o.Clock,
 	}
+	s.opened, _ = s.clock()
 	if err := s.open(); err != nil {
 		_ = s.Close() // the first failure is the one to tell
 		return nil, err
@@ -161,6 +169,10 @@ func (o *Options) complete() error {
 	}
 	if o.Keep == 0 {
 		o.Keep = defaultKeep
+	}
+	if o.Clock == nil {
+		believed := !o.ClockLater
+		o.Clock = func() (berth.Time, bool) { return berth.Time(time.Now().Unix()), believed }
 	}
 	if len(o.Shepherd) == 0 {
 		self, err := os.Executable()
@@ -259,10 +271,31 @@ func (s *Site) enter(ctx context.Context, op string) error {
 		return site.Errorf(site.Unreachable, op, "the site is closed")
 	}
 	s.expire()
+	if _, believed := s.clock(); believed && s.held {
+		s.held = false
+		s.dispatch()
+	}
 	return nil
 }
 
-func now() berth.Time { return berth.Time(time.Now().Unix()) }
+// SetClock has the site go by a clock of the caller's.
+func (s *Site) SetClock(clock site.Clock) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock = clock
+	s.opened, _ = clock()
+	if !s.closed {
+		s.expire()
+		s.dispatch()
+	}
+}
+
+// now returns the time, as far as it is known: what is decided by it for good asks whether
+// the clock is believed.
+func (s *Site) now() berth.Time {
+	now, _ := s.clock()
+	return now
+}
 
 // Describe returns this machine.
 func (s *Site) Describe(ctx context.Context) (*site.Description, error) {
@@ -302,7 +335,7 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	}
 	defer s.mu.Unlock()
 	s.prune()
-	state := &site.State{At: now(), Boot: s.opened}
+	state := &site.State{At: s.now(), Boot: s.opened}
 	node := site.NodeState{Name: s.options.Node, Condition: site.Up}
 	if s.drain.Reason != "" {
 		node.Condition, node.Reason, node.Since = site.Drained, s.drain.Reason, s.drain.Since
@@ -336,7 +369,7 @@ func (s *Site) all() []site.Booking {
 
 // present is a booking as others see it.
 func (s *Site) present(b *booking) site.Booking {
-	at := now()
+	at := s.now()
 	out := site.Booking{
 		Name: b.Name, Start: b.Start, End: b.End, Cores: b.Cores.Count(), Users: b.Users, Accounts: b.Accounts,
 		Shares: []site.Share{{Node: s.options.Node, Cores: b.Cores}}, Active: b.Start <= at && at < b.End,
@@ -352,7 +385,7 @@ func (s *Site) Drain(ctx context.Context, node, reason string) error {
 	if reason == "" {
 		return berth.Errorf(berth.Invalid, "reason", "none; say why")
 	}
-	return s.turn(ctx, "drain", node, note{Reason: reason, Since: now()})
+	return s.turn(ctx, "drain", node, note{Reason: reason, Since: s.now()})
 }
 
 // Resume starts tasks again.

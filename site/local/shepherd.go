@@ -49,6 +49,8 @@ type shepherd struct {
 	spec    spec
 	started started
 	limit   berth.Time
+	told    time.Time   // by the site
+	heard   time.Time   // when that was, by a clock that only goes on
 	cause   site.Ending // why it is being ended; empty if it is not
 }
 
@@ -96,7 +98,8 @@ func keep(dir, coresText, cpusText string) error {
 	}
 	// The name of a group must be one of its own on this machine, not just at this site.
 	group := fmt.Sprintf("%s-%d-%d", s.spec.ID, me.PID, me.Start)
-	s.started = started{At: now(), Shepherd: me, Cores: cores}
+	s.readLimit()
+	s.started = started{At: s.now(), Shepherd: me, Cores: cores}
 	if !s.spec.NoCgroup {
 		s.started.Cgroup = findCgroups().make(group, s.spec.Task.MemoryMB)
 	}
@@ -106,7 +109,7 @@ func keep(dir, coresText, cpusText string) error {
 	sayReady()
 	result, reason := s.run(cpus, signals)
 	s.clear()
-	return writeJSON(filepath.Join(dir, endedFile), &ended{At: now(), Result: result, Reason: reason})
+	return writeJSON(filepath.Join(dir, endedFile), &ended{At: s.now(), Result: result, Reason: reason})
 }
 
 // sayReady tells the site that the job is kept. The site may be gone.
@@ -198,7 +201,6 @@ func (s *shepherd) run(cpus []int, signals <-chan os.Signal) (site.Result, strin
 		defer close(done)
 		_ = cmd.Wait() // how it ended is in its state
 	}()
-	s.readLimit()
 	timer := time.NewTimer(s.left())
 	defer timer.Stop()
 	for {
@@ -231,16 +233,21 @@ func (s *shepherd) grace() time.Duration { return time.Duration(s.spec.Grace) * 
 
 func (s *shepherd) readLimit() {
 	j := job{dir: s.dir, limit: berth.Forever}
-	j.readLimit()
+	s.told, s.heard = j.readLimit(), time.Now()
 	s.limit = j.limit
 }
+
+// time is that of the site: a jump of the machine's clock ends nothing.
+func (s *shepherd) time() time.Time { return s.told.Add(time.Since(s.heard)) }
+
+func (s *shepherd) now() berth.Time { return berth.Time(s.time().Unix()) }
 
 // left is the time until the limit.
 func (s *shepherd) left() time.Duration {
 	if !s.limit.Valid() {
 		return 1<<63 - 1
 	}
-	return max(0, time.Until(time.Unix(int64(s.limit), 0)))
+	return max(0, time.Unix(int64(s.limit), 0).Sub(s.time()))
 }
 
 // end asks the task to end.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/wholefile"
@@ -20,7 +21,7 @@ import (
 // job is a task, or one index of it, in a folder of its own:
 //
 //	spec.json     what is to run; written before anybody is told of the job
-//	limit         when it must have ended, in Unix seconds; may change
+//	limit         when it must have ended, in Unix seconds, and the time of the site then, in milliseconds; may change
 //	lock          locked as long as its shepherd lives
 //	started.json  who keeps it, and what it runs as
 //	ended.json    how it ended
@@ -162,7 +163,7 @@ func number(text string) (uint32, error) {
 func (s *Site) writeTask(base spec) (site.JobID, error) {
 	s.last++
 	id := site.JobID(strconv.Itoa(s.last))
-	base.ID, base.Grace, base.Umask, base.NoCgroup, base.Queued = id, s.options.Grace.Milliseconds(), s.options.Umask, s.options.NoCgroups, now()
+	base.ID, base.Grace, base.Umask, base.NoCgroup, base.Queued = id, s.options.Grace.Milliseconds(), s.options.Umask, s.options.NoCgroups, s.now()
 	specs := []spec{base}
 	if array := base.Task.Array; !array.Empty() {
 		specs = specs[:0]
@@ -206,6 +207,11 @@ func (s *Site) dispatch() {
 	if s.drain.Reason != "" || s.closed {
 		return
 	}
+	now, believed := s.clock()
+	if !believed {
+		s.held = true
+		return
+	}
 	busy := map[string]berth.PESet{}
 	for _, id := range s.order {
 		if j := s.jobs[id]; j.stage == site.Running {
@@ -218,7 +224,7 @@ func (s *Site) dispatch() {
 		j := s.jobs[id]
 		name := string(j.spec.Task.Reservation)
 		b := s.table.bookings[name]
-		if j.stage != site.Waiting || held[name] || b == nil || !b.Launched || b.Start > now() {
+		if j.stage != site.Waiting || held[name] || b == nil || !b.Launched || b.Start > now {
 			continue
 		}
 		cores, ok := idle(b.Cores, busy[name], j.spec.Task.Cores)
@@ -277,14 +283,21 @@ func (s *Site) limitJobs(b *booking) {
 			continue
 		}
 		j.limit = j.limitOf(b)
-		if err := j.writeLimit(); err == nil {
+		if err := j.writeLimit(s.clock); err == nil {
 			j.signal(signalLimit)
 		}
 	}
 }
 
-func (j *job) writeLimit() error {
-	return wholefile.Write(filepath.Join(j.dir, "limit"), []byte(strconv.FormatInt(int64(j.limit), 10)+"\n"))
+// writeLimit tells the shepherd when the job must have ended, and what time it is now: it
+// does not go by the machine's clock.
+func (j *job) writeLimit(clock site.Clock) error {
+	now, _ := clock()
+	told := time.Unix(int64(now), 0)
+	if wall := time.Now(); wall.Unix() == told.Unix() { // which has parts of seconds
+		told = wall
+	}
+	return wholefile.Write(filepath.Join(j.dir, "limit"), fmt.Appendf(nil, "%d %d\n", j.limit, told.UnixMilli()))
 }
 
 // Cancel ends a job, or every index of an array.
@@ -320,7 +333,7 @@ func (s *Site) cancel(j *job) {
 
 // end writes down the end of a job that has no shepherd.
 func (s *Site) end(j *job, result site.Result, reason string) {
-	j.ended = ended{At: now(), Result: result, Reason: reason}
+	j.ended = ended{At: s.now(), Result: result, Reason: reason}
 	// If this cannot be written the job is found waiting or lost at the next
 	// start, and ends then.
 	_ = writeJSON(filepath.Join(j.dir, endedFile), &j.ended)
@@ -388,7 +401,11 @@ func (s *Site) Report(ctx context.Context, name site.Name) ([]site.Report, error
 
 // prune forgets jobs that ended long ago.
 func (s *Site) prune() {
-	oldest := now() - berth.Time(s.options.Keep.Seconds())
+	now, believed := s.clock()
+	if !believed {
+		return
+	}
+	oldest := now - berth.Time(s.options.Keep.Seconds())
 	young := map[site.TaskKey]bool{} // keys of tasks of which something is not old: an array goes as a whole
 	for _, j := range s.jobs {
 		if j.stage != site.Ended || j.ended.At > oldest {
