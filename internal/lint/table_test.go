@@ -62,8 +62,6 @@ var table = []room{
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
 	{path: "web"},
 	{path: "internal/browser"}, // imported by tests only
-	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/token", "web"}},
-	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
 	{path: "internal/cputime"},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
@@ -71,6 +69,8 @@ var table = []room{
 	{path: "planning", imports: []string{".", "calendar", "workflow", "workload", "sim"}},
 	{path: "api", imports: []string{".", "policy", "internal/hpctime", "internal/nearest", "site", "service", "workflow", "workload", "planning", "api/form", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
+	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/token", "web"}},
+	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
 	{path: "scenario", imports: []string{".", "calendar", "policy", "engine", "workload", "measure", "sim", "sites", "internal/nearest"}},
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
