@@ -193,7 +193,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken; give another one, or none", r.ID), w.answer)
 	}
 	h.undecided[r.ID] = append(h.undecided[r.ID], w)
-	err := h.step(engine.Submit(r), a, func(_ []Notice, err error) (outcome, bool) {
+	err := h.step(engine.Submit(r), a, func(_ []news, err error) (outcome, bool) {
 		if err == nil {
 			return outcome{}, false // which follows
 		}
@@ -319,7 +319,7 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 			return
 		}
 		var result Answer
-		conclude := func(notices []Notice, err error) (outcome, bool) {
+		conclude := func(list []news, err error) (outcome, bool) {
 			if err != nil {
 				return outcomeOf(result, err)
 			}
@@ -327,9 +327,9 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 				k = is
 			}
 			result.Reservation = k.view()
-			for i := range notices {
-				if n := &notices[i]; n.Reservation.ID == id && n.Refusal != nil {
-					result.Refusal = n.Refusal
+			for i := range list {
+				if n := &list[i]; n.card.id == id && n.refusal != nil {
+					result.Refusal = n.refusal
 				}
 			}
 			if result.Refusal != nil && e.Request != nil {

@@ -67,14 +67,14 @@ func (a *arranging) carry(ctx context.Context, p promise, id string, from, to si
 	if a.done.silent < site.Patience {
 		err = a.carrier.Carry(ctx, from, to)
 	}
-	news := err != nil && site.KindOf(err) != site.Unreachable && ctx.Err() == nil && a.k.isNews(p, err)
+	fresh := err != nil && site.KindOf(err) != site.Unreachable && ctx.Err() == nil && a.k.isNews(p, err)
 	if a.well(ctx, p, string(from), err) {
 		return true
 	}
-	if news {
+	if fresh {
 		_, _ = call(ctx, a.h, "", func(answer func(struct{}, error)) { // the error is that the service stops
 			if k := a.h.core.card(id); k != nil {
-				a.h.hearers.tellBeside(Notice{At: a.h.clock(), What: TaskLeft, Reservation: k.view(), Trouble: err.Error()})
+				a.h.hearers.tellBeside(news{at: a.h.clock(), what: TaskLeft, card: *k, trouble: err.Error()})
 			}
 			answer(struct{}{}, nil)
 		})

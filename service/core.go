@@ -30,7 +30,10 @@ type Core struct {
 	stored   uint64           // the record of the snapshot that Recover began with, 0 if with none
 
 	cards *btree.BTreeG[*card] // by id
-	last  *card                // the one last asked for: changes to a request come together
+	hint  btree.PathHint       // where the last one was: new ones come behind it
+	key   card                 // with which cards are looked for
+	asked string               // the id last asked for: changes to a request come together
+	last  *card                // what is known of it
 	over  []string             // ids of those that are over, in the order in which they ended
 
 	overCost int64 // what they take, in bytes
@@ -40,15 +43,24 @@ type Core struct {
 	shadows map[string]*shadow                  // by site
 	tasks   map[string]map[site.JobID]knownTask // by site and job, of those that the site lists
 
-	shown   uint64         // the last record that a model shows: its cards are not written any more
+	// What a display follows, if one does: then the cards of earlier records are not
+	// written any more.
+	shows   bool
+	fresh   []*card        // cards written since takeShown, in order; one without a request is forgotten
+	touches []touch        // what holds PEs otherwise since then
 	outages []berth.Outage // as they are; nil if they have to be asked for
+	public  *engine.Config // a copy of config; nil if there is none yet
 
-	touches     []touch                     // what holds PEs otherwise, since the last record
-	generations map[berth.ResourceID]uint64 // of pictures, see model; not written any more
-	base        uint64
+	found struct { // the promise that was asked of the engine last, for one list of changes
+		id      string
+		promise *berth.Reservation
+	}
+	done step   // the last one; its memory is used again
+	news []news // likewise
 }
 
-// card is what is known of one request: live, or over and still remembered.
+// card is what is known of one request: live, or over and still remembered. One without a
+// request says that it is forgotten.
 type card struct {
 	id      string
 	request *berth.Request
@@ -77,8 +89,9 @@ func newCards() *btree.BTreeG[*card] {
 
 // card returns what is known of an id, nil if nothing is.
 func (c *Core) card(id string) *card {
-	if c.last == nil || c.last.id != id {
-		c.last, _ = c.cards.Get(&card{id: id})
+	if c.asked != id || id == "" {
+		c.asked, c.key.id = id, id
+		c.last, _ = c.cards.GetHint(&c.key, &c.hint)
 	}
 	return c.last
 }
@@ -89,7 +102,10 @@ func (c *Core) card(id string) *card {
 // anybody before the record is durable.
 func (c *Core) Step(now berth.Time, event *engine.Event, key Key) (rec *journal.Record, notices []Notice, err error) {
 	s := c.apply(now, event)
-	return c.seal(s, &asked{key: key, id: subject(event)}), s.notices, s.err
+	for i := range s.news {
+		notices = append(notices, s.news[i].notice())
+	}
+	return c.seal(s, &asked{key: key, id: subject(event)}), notices, s.err
 }
 
 // step is an event that has been applied and is not on record yet.
@@ -98,18 +114,22 @@ type step struct {
 	event   *engine.Event // nil if nothing was decided
 	changes []change.Change
 	effects []change.Effect
-	notices []Notice
+	news    []news
 	err     error // of the event
 }
 
-// apply applies an event. The step must be sealed next.
+// apply applies an event. The step must be sealed next, and is another one after the
+// next apply; its news are the caller's.
 func (c *Core) apply(now berth.Time, event *engine.Event) *step {
-	s := &step{now: now, event: event}
+	s := &c.done
+	clear(s.changes) // what they refer to is on cards
+	clear(s.effects)
+	*s = step{now: now, event: event, changes: s.changes[:0], effects: s.effects[:0]}
 	c.deciding = event
-	if s.changes, s.effects, s.err = c.engine.Apply(now, *event); s.err != nil && len(s.changes) == 0 {
+	if s.changes, s.effects, s.err = c.engine.AppendApply(s.changes, s.effects, now, *event); s.err != nil && len(s.changes) == 0 {
 		s.event = nil
 	}
-	s.notices = c.follow(c.position.Number+1, now, s.changes, true)
+	s.news = c.follow(c.position.Number+1, now, s.changes, true)
 	return s
 }
 
@@ -227,7 +247,7 @@ func (c *Core) configure(config engine.Config) error {
 	if err != nil {
 		return err
 	}
-	c.engine, c.config = e, config
+	c.engine, c.config, c.public = e, config, nil
 	return nil
 }
 
@@ -249,9 +269,10 @@ const noticeBits = 20
 
 // follow brings the cards up to date with changes that the engine has made, and
 // says what is new if it is to be told. Of several changes to one request each is
-// told, with the request as it is after all of them.
-func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []Notice {
-	var notices []Notice
+// told.
+func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []news {
+	c.found.id, c.found.promise = "", nil
+	list := c.news[:0]
 	for i := range changes {
 		x := &changes[i]
 		switch x.Kind {
@@ -269,22 +290,19 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			if x.Kind != change.Queued {
 				continue // forgotten: nobody can ask for it any more
 			}
-			k = &card{id: x.ID, request: x.Request, created: now, written: number}
-			c.cards.Set(k)
-			c.last = k
+			k = &card{id: x.ID, request: x.Request, created: now}
+			c.write(k, number)
 		}
-		if c.shown > 0 && k.written <= c.shown { // others may look at it
+		if c.shows && k.written != number { // others may look at it
 			own := *k
 			k = &own
-			k.written = number
-			c.cards.Set(k)
-			c.last = k
+			c.write(k, number)
 		}
 		later := k.later(x)
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
-		c.update(k, x, now)
+		c.update(k, changes[i:], now)
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
@@ -294,14 +312,24 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		if !told || x.Kind == change.Vacated || x.Kind == change.Queued && k.promise != nil {
 			continue // a step of something that is told
 		}
-		n := Notice{Number: number<<noticeBits | uint64(len(notices)), At: now, What: string(x.Kind), Reservation: k.view()}
-		n.Later = later
+		n := news{number: number<<noticeBits | uint64(len(list)), at: now, what: string(x.Kind), card: *k, later: later}
 		if x.Kind == change.ChangeRefused {
-			n.Refusal = x.Refusal
+			n.refusal = x.Refusal
 		}
-		notices = append(notices, n)
+		list = append(list, n)
 	}
-	return notices
+	c.news = list
+	return slices.Clone(list)
+}
+
+// write puts a card in the place of the one of its id, with a record.
+func (c *Core) write(k *card, number uint64) {
+	k.written = number
+	c.cards.SetHint(k, &c.hint)
+	c.last, c.asked = k, k.id
+	if c.shows {
+		c.fresh = append(c.fresh, k)
+	}
 }
 
 // later returns by how much later data are expected than before.
@@ -321,8 +349,9 @@ func arrival(transfers []berth.Transfer) berth.Time {
 	return last
 }
 
-// update brings a card up to date with one change.
-func (c *Core) update(k *card, x *change.Change, now berth.Time) {
+// update brings a card up to date with the first of some changes.
+func (c *Core) update(k *card, changes []change.Change, now berth.Time) {
+	x := &changes[0]
 	k.version, k.changed = k.version+1, now
 	switch x.Kind {
 	case change.Queued:
@@ -337,12 +366,8 @@ func (c *Core) update(k *card, x *change.Change, now berth.Time) {
 	case change.Refused, change.Lost:
 		k.refusal = x.Refusal
 	}
-	if r, live := c.engine.Reservation(k.id); live {
-		if x.Kind == change.Accepted && r.State != berth.Active {
-			k.promise, k.request = x.Reservation, x.Reservation.Request
-		} else {
-			k.promise, k.request = &r, r.Request
-		}
+	if p := c.promise(k.id, changes); p != nil {
+		k.promise, k.request = p, p.Request
 		return
 	}
 	if x.Kind == change.Accepted { // over in the same step
@@ -351,6 +376,31 @@ func (c *Core) update(k *card, x *change.Change, now berth.Time) {
 	if end, is := ends[x.Kind]; is {
 		c.finish(k, end)
 	}
+}
+
+// promise returns the promise of an id after a list of changes, of which some have been
+// followed; nil if there is none. It is not written any more, and where the changes
+// bring it whole it is that.
+func (c *Core) promise(id string, changes []change.Change) *berth.Reservation {
+	if c.found.id == id && changes[0].Kind != change.Accepted {
+		return c.found.promise
+	}
+	state, live := c.engine.State(id)
+	if !live {
+		return nil
+	}
+	const most = 4 // changes of a request that is promised when it arrives
+	if state != berth.Active {
+		if x := &changes[0]; x.Kind == change.Accepted {
+			return x.Reservation
+		}
+		if last := &changes[len(changes)-1]; len(changes) <= most && last.Kind == change.Accepted && last.ID == id {
+			return last.Reservation
+		}
+	}
+	r, _ := c.engine.Promise(id)
+	c.found.id, c.found.promise = id, &r
+	return &r
 }
 
 // finish notes how a request ended, and forgets the oldest that are over.
@@ -390,8 +440,11 @@ func (c *Core) forget() {
 	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver/8*7); n++ {
 		k, _ := c.cards.Delete(&card{id: c.over[n]})
 		c.overCost -= k.cost()
+		if c.shows {
+			c.fresh = append(c.fresh, &card{id: k.id})
+		}
 	}
-	c.last = nil
+	c.asked, c.last = "", nil
 	c.over = slices.Clone(c.over[n:])
 }
 

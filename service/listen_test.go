@@ -1,6 +1,7 @@
 package service
 
 import (
+	"slices"
 	"sync"
 	"testing"
 )
@@ -13,19 +14,20 @@ func TestNoticesBesideTheRecordsComeInOrder(t *testing.T) {
 	var telling sync.WaitGroup
 	telling.Go(func() {
 		for record := range uint64(many) {
-			h.tell([]Notice{{Number: (record + 1) << noticeBits}})
+			h.tell([]news{{number: (record + 1) << noticeBits}})
 		}
 	})
 	for range many {
-		h.tellBeside(Notice{})
+		h.tellBeside(news{})
 	}
 	telling.Wait()
-	if len(h.log) != 2*many {
-		t.Fatalf("%d notices, want %d", len(h.log), 2*many)
+	log := slices.Concat(h.log...)
+	if len(log) != 2*many {
+		t.Fatalf("%d notices, want %d", len(log), 2*many)
 	}
-	for i := 1; i < len(h.log); i++ {
-		if h.log[i].Number <= h.log[i-1].Number {
-			t.Fatalf("notice %d has number %d, the one before %d", i, h.log[i].Number, h.log[i-1].Number)
+	for i := 1; i < len(log); i++ {
+		if log[i].number <= log[i-1].number {
+			t.Fatalf("notice %d has number %d, the one before %d", i, log[i].number, log[i-1].number)
 		}
 	}
 }

@@ -102,22 +102,20 @@ func (c *Core) newTasks(at string, state *site.State, owner func(*site.Job) stri
 
 // seeTasks notes what a look at a site has shown of tasks, and returns the record of it
 // and what is new for those who listen.
-func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []Notice) {
+func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []news) {
 	rec := &journal.Record{At: now, Version: c.version, Event: appendTasks(nil, look)}
 	c.position = rec.Seal(c.position)
 	c.noteTasks(look)
-	var notices []Notice
+	var list []news
 	for i := range look.events {
 		e := &look.events[i]
 		k := c.card(e.reservation)
 		if e.what == "" || k == nil {
 			continue
 		}
-		notices = append(notices, Notice{
-			Number: rec.Number<<noticeBits | uint64(len(notices)), At: now, What: e.what, Reservation: k.view(), Task: &e.task,
-		})
+		list = append(list, news{number: rec.Number<<noticeBits | uint64(len(list)), at: now, what: e.what, card: *k, task: &e.task})
 	}
-	return rec, notices
+	return rec, list
 }
 
 // noteTasks remembers how tasks were last seen.
@@ -144,13 +142,9 @@ const tasksAtOnce = 1000
 func (h *Host) tellTasks(k *keeper, state *site.State) {
 	events := h.core.newTasks(k.name, state, func(j *site.Job) string { return h.ownerOf(k, state, j) })
 	for some := range slices.Chunk(events, tasksAtOnce) {
-		rec, notices := h.core.seeTasks(h.clock(), &taskLook{site: k.name, events: some})
-		h.counts.add(notices)
-		h.persist(rec, func(failed error) {
-			if failed == nil {
-				h.hearers.tell(notices)
-			}
-		})
+		rec, list := h.core.seeTasks(h.clock(), &taskLook{site: k.name, events: some})
+		h.counts.add(list)
+		h.persist(rec, consequences{news: list})
 	}
 }
 
