@@ -55,8 +55,12 @@ type Core struct {
 		id      string
 		promise *berth.Reservation
 	}
-	done step   // the last one; its memory is used again
-	news []news // likewise
+	// Memory that is used again for the next record.
+	done    step
+	news    []news
+	written []byte
+	event   []byte
+	sealer  journal.Sealer
 }
 
 // card is what is known of one request: live, or over and still remembered. One without a
@@ -121,16 +125,27 @@ type step struct {
 // apply applies an event. The step must be sealed next, and is another one after the
 // next apply; its news are the caller's.
 func (c *Core) apply(now berth.Time, event *engine.Event) *step {
+	if c.deciding != nil {
+		panic("service: a step within a step")
+	}
 	s := &c.done
-	clear(s.changes) // what they refer to is on cards
-	clear(s.effects)
-	*s = step{now: now, event: event, changes: s.changes[:0], effects: s.effects[:0]}
+	*s = step{now: now, event: event, changes: again(s.changes), effects: again(s.effects)}
 	c.deciding = event
 	if s.changes, s.effects, s.err = c.engine.AppendApply(s.changes, s.effects, now, *event); s.err != nil && len(s.changes) == 0 {
 		s.event = nil
 	}
 	s.news = c.follow(c.position.Number+1, now, s.changes, true)
 	return s
+}
+
+// again empties a list whose memory is for the next one.
+func again[T any](list []T) []T {
+	const most = 1024 // items for which memory is kept: more than nearly all records have
+	if cap(list) > most {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }
 
 // seal returns the record of a step with who asked for it and the answers that are
@@ -143,13 +158,30 @@ func (c *Core) seal(s *step, a *asked) *journal.Record {
 	if len(s.changes) == 0 && a.key == (Key{}) && len(a.told) == 0 {
 		return nil
 	}
-	rec := &journal.Record{
-		At: s.now, Version: c.version, Event: appendInput(nil, s.event, a),
-		Changes: record.AppendChanges(nil, s.changes), Effects: record.AppendEffects(nil, s.effects),
-	}
-	c.position = rec.Seal(c.position)
+	rec := &journal.Record{At: s.now, Version: c.version}
+	c.payloads(rec, s, a)
+	c.position = c.sealer.Seal(rec, c.position)
 	c.heard(s.now, a)
 	return rec
+}
+
+// payloads writes what a record says, in one piece of memory.
+func (c *Core) payloads(rec *journal.Record, s *step, a *asked) {
+	const most = 1 << 16 // bytes that are kept for the next record: more than nearly all take
+	a.event = c.event[:0]
+	all := appendInput(c.written[:0], s.event, a)
+	if c.event = a.event; cap(c.event) > most {
+		c.event = nil
+	}
+	event := len(all)
+	all = record.AppendChanges(all, s.changes)
+	changes := len(all)
+	all = record.AppendEffects(all, s.effects)
+	if c.written = all; cap(all) > most {
+		c.written = nil
+	}
+	all = slices.Clone(all)
+	rec.Event, rec.Changes, rec.Effects = all[:event:event], all[event:changes:changes], all[changes:]
 }
 
 // heard remembers what was asked under a key, and the answers.
@@ -272,7 +304,7 @@ const noticeBits = 20
 // told.
 func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []news {
 	c.found.id, c.found.promise = "", nil
-	list := c.news[:0]
+	list := again(c.news)
 	for i := range changes {
 		x := &changes[i]
 		switch x.Kind {
@@ -579,19 +611,21 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 			return err
 		})
 	})
-	live := make([]*card, 0, len(s.Cards))
+	live := make([]*promised, 0, len(s.Cards))
 	for i := range s.Cards {
 		in := &s.Cards[i]
-		k := &card{
+		k := card{
 			id: in.ID, request: in.Request, promise: in.Promise, end: in.End, refusal: in.Refusal,
 			version: in.Version, created: in.Created, changed: in.Changed,
 		}
 		if k.end == "" {
-			live = append(live, k)
+			p := &promised{card: k}
+			live = append(live, p)
+			c.cards.Load(&p.card)
 		} else {
 			c.over = append(c.over, k.id)
+			c.cards.Load(&k)
 		}
-		c.cards.Load(k)
 	}
 	c.keys.restore(s.Keys)
 	if restoring.Wait(); failed != nil {
@@ -605,13 +639,18 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	return c, c.restoreShadows(s.Shadows)
 }
 
+// promised is a card of what is live with its promise, in one piece of memory.
+type promised struct {
+	card
+	promise berth.Reservation
+}
+
 // take fills a card of what is live from the engine; false if it is not.
-func (k *card) take(e *engine.Engine) bool {
-	if r, promised := e.Reservation(k.id); promised {
-		if r.State == berth.Active {
-			r.Allotments = slices.Clone(r.Allotments) // the engine goes on writing its own
-		}
-		k.request, k.promise = r.Request, &r
+func (k *promised) take(e *engine.Engine) bool {
+	if r, is := e.Promise(k.id); is {
+		k.promise = r
+		k.request, k.card.promise = r.Request, &k.promise
+		k.id = r.Request.ID // whose memory is there anyhow
 		return true
 	}
 	status, live := e.Status(k.id)

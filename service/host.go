@@ -76,7 +76,11 @@ type Host struct {
 	counts    counts
 	sites     map[string]*keeper
 	undecided map[string][]waiting // by id; of the loop
-	keepers   struct {
+	deciding  struct {             // what is being decided; of the loop
+		event engine.Event
+		asked asked
+	}
+	keepers struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
 	}
@@ -263,12 +267,19 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (o
 	if a.id == "" {
 		a.id = subject(&event)
 	}
-	h.foresee(&event)
-	s := h.core.apply(h.clock(), &event)
+	h.foresee(&event) // which is steps of its own
+	h.deciding.event, h.deciding.asked = event, a
+	return h.decide(&h.deciding.event, &h.deciding.asked, conclude)
+}
+
+// decide is step with memory that it may keep until the next one.
+func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error) (outcome, bool)) error {
+	s := h.core.apply(h.clock(), event)
 	list := h.public(s.news)
 	decided := h.decided(list)
 	if conclude != nil {
-		if o, is := conclude(list, s.err); is && a.key != (Key{}) {
+		if result, is := conclude(list, s.err); is && a.key != (Key{}) {
+			o := result
 			a.told = append(a.told, told{outcome: o.bytes()})
 		}
 	}
@@ -280,7 +291,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (o
 	}
 	h.counts.add(list)
 	h.sayResized(list)
-	rec := h.core.seal(s, &a)
+	rec := h.core.seal(s, a)
 	if rec == nil {
 		return s.err
 	}
@@ -374,7 +385,7 @@ func (c *consequences) come(err error) {
 		h.occupancy.tell(c.shown.touches, c.shown.number)
 	}
 	for i := range c.decided {
-		c.decided[i].waiting.answer(*c.decided[i].answer, err)
+		c.decided[i].waiting.answer(c.decided[i].answer, err)
 	}
 }
 
@@ -440,7 +451,7 @@ func (h *Host) abandon(err error) {
 	for id, asked := range h.undecided {
 		delete(h.undecided, id)
 		for _, w := range asked {
-			w.answer(Answer{}, err)
+			w.answer(nil, err)
 		}
 	}
 }
