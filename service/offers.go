@@ -42,10 +42,12 @@ func (o *offers) name(now berth.Time, user string, list []engine.Offer) []Offer 
 		o.order = o.order[1:]
 	}
 	result := make([]Offer, len(list))
+	const bytes = 12 // of a name
+	random := make([]byte, bytes*len(list))
+	_, _ = rand.Read(random) // never fails
 	for i := range list {
-		var id [12]byte
-		_, _ = rand.Read(id[:]) // never fails
-		result[i] = Offer{ID: hex.EncodeToString(id[:]), Expires: now.Add(offerLife), Offer: list[i]}
+		id := hex.EncodeToString(random[bytes*i : bytes*(i+1)])
+		result[i] = Offer{ID: id, Expires: now.Add(offerLife), Offer: list[i]}
 		o.known[result[i].ID] = named{request: &result[i].Request, user: user, expires: result[i].Expires}
 		o.order = append(o.order, result[i].ID)
 	}

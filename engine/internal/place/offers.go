@@ -84,8 +84,13 @@ type offering struct {
 // what it admits in a longer one; then what was asked for is offered as it is, and
 // nothing else.
 func (o *offering) add(d Difference, as *berth.Request, allotments []berth.Allotment) {
-	if len(o.list) >= o.most || slices.ContainsFunc(o.list, func(x Offer) bool { return samePlace(x.Allotments, allotments) }) {
+	if len(o.list) >= o.most {
 		return
+	}
+	for i := range o.list {
+		if samePlace(o.list[i].Allotments, allotments) {
+			return
+		}
 	}
 	offer := o.offered(d, as, allotments)
 	if o.Eager != nil && !o.admits(&offer) {
