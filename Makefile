@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build web web-dev cross run simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service mutants lint fmt docs clean
+.PHONY: help build web web-dev cross run demo pictures simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -38,6 +38,12 @@ run: build ## start the service on this machine, with its data in out/data; Ctrl
 	@mkdir -p out
 	bin/berth serve --data out/data --link
 
+demo: ## the service in front of a simulated site of 1,000 nodes under a load that moves; Ctrl-C stops it
+	go run ./internal/demo/demo
+
+pictures: ## make the pictures of the pages in docs anew (needs Chromium)
+	BERTH_REQUIRE=browser go test -count=1 ./internal/demo -run Picture -demo.picture $(CURDIR)/docs/harbour.png
+
 simulate: build ## replay a small log under every policy and draw the schedules
 	@mkdir -p out
 	bin/berth sim --workload examples/first-light.swf --pes 64 --policy all --plot out/first-light.svg --schedule out/first-light.jsonl
@@ -60,7 +66,7 @@ race:
 	else set -x; go test -race -short $(TESTFLAGS) $$racy; fi
 
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05
-	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/slurm*_test.go service/task_events_slurm_test.go | paste -sd '|'); \
+	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); \
 	for suite in trixie forky; do \
 	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
 	  set -x && go test -count=1 -timeout 30m ./site/slurm && go test -count=1 -timeout 30m ./service -run "^($$service)\$$" || exit 1; \
@@ -100,6 +106,11 @@ bench-workflow: ## the planners' table of docs/performance.md, beside their plai
 
 bench-service: ## the service's table of docs/performance.md
 	go test -count=1 -v -timeout 60m ./internal/servicebench -run Table -servicebench.full
+
+bench-web: ## the pages' table of docs/performance.md, in a real Chromium beside vis-timeline and plain canvas (needs Node)
+	cd web/ui && npm ci --ignore-scripts --no-audit --no-fund
+	cd web/bench && npm ci --ignore-scripts --no-audit --no-fund
+	BERTH_REQUIRE=browser go test -count=1 -v -timeout 30m ./internal/demo -run TestTable -demo.bench
 
 bench-calendar: ## the table of docs/performance.md: every form of the calendar, row by row
 	go run ./internal/calendarbench

@@ -3,7 +3,10 @@ module github.com/berth-hpc/berth
 go 1.26.0
 
 // Packages of npm may hold Go files.
-ignore ./web/ui
+ignore (
+	./web/bench
+	./web/ui
+)
 
 require (
 	github.com/danielgtaylor/huma/v2 v2.37.2

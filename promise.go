@@ -198,6 +198,8 @@ type Refusal struct {
 	// Exceeded is, with Quota, the limit that is reached; nil where an order shares out
 	// its rounds.
 	Exceeded *Exceeded `json:"exceeded,omitempty"`
+	// Words are, with SiteRefused, those of the site.
+	Words string `json:"words,omitempty"`
 }
 
 // Exceeded is a limit that a request would exceed. The numbers are in the limit's unit:

@@ -6,7 +6,7 @@ import "slices"
 type Reason string
 
 // The reasons, in the order in which the engine tests for them at arrival;
-// Expired and RefusedConflict arise later.
+// Expired, RefusedConflict and SiteRefused arise later.
 const (
 	TooLarge        Reason = "too_large"        // more PEs than any pool has
 	NoSuitableSite  Reason = "no_suitable_site" // no site has the hardware
@@ -18,13 +18,14 @@ const (
 	NoCapacity      Reason = "no_capacity"      // others hold the PEs throughout the window
 	Expired         Reason = "expired"          // a hold or an offer ran out
 	RefusedConflict Reason = "conflict"         // another request was faster
+	SiteRefused     Reason = "site_refused"     // its site will not have it, however often it is asked
 )
 
 // Reasons lists every reason in the order of the engine's tests.
 func Reasons() []Reason {
 	return []Reason{
 		TooLarge, NoSuitableSite, NoSoftware, NoLicence, DeadlineMissed,
-		PolicyRefused, Quota, NoCapacity, Expired, RefusedConflict,
+		PolicyRefused, Quota, NoCapacity, Expired, RefusedConflict, SiteRefused,
 	}
 }
 

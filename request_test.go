@@ -67,8 +67,8 @@ func TestValidateNamesTheField(t *testing.T) {
 }
 
 func TestReasonRank(t *testing.T) {
-	if len(berth.Reasons()) != 10 {
-		t.Errorf("%d reasons, the list is closed at 10", len(berth.Reasons()))
+	if len(berth.Reasons()) != 11 {
+		t.Errorf("%d reasons, the list is closed at 11", len(berth.Reasons()))
 	}
 	if berth.NoCapacity.Rank() <= berth.TooLarge.Rank() || berth.Reason("bored").Rank() != -1 {
 		t.Errorf("ranks: no_capacity %d, too_large %d, unknown %d", berth.NoCapacity.Rank(), berth.TooLarge.Rank(), berth.Reason("bored").Rank())

@@ -63,6 +63,7 @@ type api struct {
 	access  []service.Access
 	openapi []byte
 	boot    string // of this start of the program
+	gallery gallery
 	door    door
 }
 

@@ -20,6 +20,9 @@ func reservation(r *service.Reservation) form.Reservation {
 	q := &r.Request
 	f.Kind, f.User = q.Kind, q.User
 	f.Arrival, f.Ready, f.Deadline = form.TimeOf(q.Arrival), form.TimeOf(q.Ready), form.TimeOf(q.Deadline)
+	if r.Extended > 0 && len(r.Allotments) == 1 {
+		f.Deadline = max(f.Deadline, form.TimeOf(r.Allotments[0].End)) // whoever extended it has moved it
+	}
 	f.Requirements, f.NoShow = q.Requirements, q.NoShow
 	shape(&f, q, len(r.Allotments) == 0)
 	for i := range r.Nodes {
@@ -163,6 +166,8 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 			return fmt.Sprintf("%d PEs are wanted; %s refuses it where it is, and its window has no other place", r.Wanted, r.Resource.Site)
 		}
 		return "somebody else was faster"
+	case berth.SiteRefused:
+		return fmt.Sprintf("%s will not have it: %s", cmp.Or(r.Resource.Site, "its site"), r.Words)
 	}
 	return string(r.Reason)
 }
@@ -228,7 +233,7 @@ func decision(a *service.Answer) form.Answer {
 	r := reservation(&a.Reservation)
 	f := form.Answer{ID: r.ID, Decision: form.Accepted, Reservation: &r, Offers: offers(a.Offers)}
 	switch a.Reservation.State {
-	case service.Refused:
+	case service.Refused, service.Failed: // failed before it was told
 		f.Decision, f.Reservation, f.Reason, f.Refusal = form.Refused, nil, r.Reason, r.Refusal
 	case service.Pending:
 		f.Decision = form.Pending

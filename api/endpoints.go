@@ -185,6 +185,22 @@ var endpoints = []endpoint{
 		keyed: true, status: http.StatusNoContent, do: (*call).resume,
 	},
 	{
+		method: http.MethodGet, path: "/v1/outages", id: "outages", role: service.Viewer,
+		about:  "List what is out of use, and what is announced to be.",
+		status: http.StatusOK, answer: form.Outages{}, do: (*call).outages,
+	},
+	{
+		method: http.MethodGet, path: "/v1/outbox", id: "outbox", role: service.Operator,
+		about:  "List what sites have not done yet about promises, and why, the oldest first.",
+		status: http.StatusOK, answer: form.Outbox{}, costly: true, do: (*call).outbox,
+	},
+	{
+		method: http.MethodPost, path: "/v1/workflows/plans", id: "plans", role: service.User,
+		about: "Plan a workflow among what is held at a pool, with several planners or for several deadlines, without booking anything. " +
+			"The answer is a line of JSON for the workflow, then one for each plan as soon as it is made; a problem in a line ends it early.",
+		body: object(plansBody), status: http.StatusOK, media: form.PlansType, answer: form.PlanLine{}, costly: true, do: (*call).plans,
+	},
+	{
 		method: http.MethodGet, path: "/v1/events", id: "events", role: service.Viewer,
 		about: "Listen to what happens to reservations and to the tasks in them, as server-sent events, from now on or behind the Last-Event-ID. " +
 			"An event gap says that what followed is no longer kept: look at everything anew.",

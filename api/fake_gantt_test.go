@@ -16,7 +16,7 @@ type pictured struct {
 	generates uint64 // added to the generation
 }
 
-func (f *fake) Gantt(_ context.Context, by service.Principal, pool berth.ResourceID, from, to berth.Time) (service.Picture, error) {
+func (f *fake) Gantt(_ context.Context, by service.Principal, pool berth.ResourceID) (service.Picture, error) {
 	defer f.lock()()
 	if err := f.knows(by, pool); err != nil {
 		return service.Picture{}, err
@@ -24,16 +24,15 @@ func (f *fake) Gantt(_ context.Context, by service.Principal, pool berth.Resourc
 	if f.picture != nil {
 		return *f.picture, f.fails
 	}
-	p := service.Picture{PEs: f.size, Generation: f.generation(), Event: 77}
+	p := service.Picture{PEs: f.size, Generation: f.generation(), Event: 77, Pages: make([][]service.Bar, 1)}
 	for i, r := range f.made {
 		for _, a := range r.Allotments {
 			b := service.Bar{Start: a.Start, End: a.End, PEs: a.NPE, Number: uint32(i + 1), Class: service.ClassPromise, Flags: service.Provisional}
 			if r.Request.User == by.User {
 				b.Flags |= service.IsMine
+				p.Yours = true
 			}
-			if b.Start < to && b.End > from {
-				p.Bars = append(p.Bars, b)
-			}
+			p.Pages[0] = append(p.Pages[0], b)
 		}
 	}
 	return p, f.fails

@@ -489,6 +489,23 @@ func (f *fake) Drain(_ context.Context, ask service.Ask, name, node, reason stri
 	return nil
 }
 
+func (f *fake) Outages(context.Context, service.Principal) ([]service.PoolOutage, error) {
+	defer f.lock()()
+	down := berth.Outage{Number: 4, Name: "pumps", Resource: berth.PoolID("cm5", "batch"), PEs: berth.NewPESet(berth.Run{Lo: 2, Hi: 5}), From: f.now + 60, Until: berth.Forever}
+	return []service.PoolOutage{{Outage: down, Nodes: []string{"n1", "n2"}}}, f.fails
+}
+
+func (f *fake) Outbox(_ context.Context, by service.Principal) ([]service.Errand, error) {
+	defer f.lock()()
+	if !by.Can(service.Operator) {
+		return nil, berth.Errorf(berth.Denied, "role", "a %s may not", by.Role)
+	}
+	return []service.Errand{
+		{Number: 3, Site: "cm5", Reservation: "R000001", Generation: 1, State: service.Confirmed, Since: f.now, Trouble: "no such licence"},
+		{Number: 4, Site: "cm5", Reservation: "R000000", Remove: true},
+	}, f.fails
+}
+
 func (f *fake) Doctor(_ context.Context, by service.Principal, name string) ([]site.Finding, error) {
 	if !by.Can(service.Operator) {
 		return nil, berth.Errorf(berth.Denied, "role", "a %s may not", by.Role)

@@ -3,7 +3,6 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
-	"github.com/berth-hpc/berth/service"
 )
 
 const (
@@ -149,18 +147,25 @@ func (c *call) gantt() error {
 			return nil
 		}
 	}
-	v := newCanvas(&p)
-	picture, err := c.Gantt(c.r.Context(), c.by, p.id, v.t0, v.end())
+	picture, err := c.Gantt(c.r.Context(), c.by, p.id)
 	if err != nil {
 		return err
 	}
 	if picture.Generation != generation {
 		c.w.Header().Del("ETag") // it changed meanwhile
 	}
-	if err := v.show(&picture, p.most); err != nil {
+	about := subject{id: p.id, most: p.most}
+	if about.canvas, err = newCanvas(&p, picture.PEs); err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, form.GanttType, v.encode())
+	if picture.Yours {
+		about.user = c.by.User
+	}
+	data, packed, err := c.gallery.answer(&about, &picture, takesGzip(c.r))
+	if err != nil {
+		return err
+	}
+	return c.sendAs(http.StatusOK, form.GanttType, data, packed)
 }
 
 // ganttTag names one answer: to whom, of which window, at which generation, of which start
@@ -168,58 +173,6 @@ func (c *call) gantt() error {
 func (c *call) ganttTag(p *plan, generation uint64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d %d %d %d %d", c.boot, c.by.User, p.id.Site, p.id.Name, generation, p.from, p.to, p.most, p.lo, p.hi))
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-}
-
-// encode writes a picture down, as form.GanttType has it.
-func (v *canvas) encode() []byte {
-	bars := v.bars
-	kind, count := uint32(1), len(bars)
-	if v.tooMany {
-		kind, count = 2, 0
-	}
-	order := binary.LittleEndian
-	out := make([]byte, 0, 64+22*count+v.width*v.height+4*v.width)
-	out = append(out, "BGT1"...)
-	out = order.AppendUint32(out, kind)
-	out = order.AppendUint64(out, uint64(v.t0))
-	for _, n := range []int64{v.step, int64(v.width), int64(v.height), int64(count), v.lo, v.group} {
-		out = order.AppendUint32(out, uint32(n))
-	}
-	out = order.AppendUint64(out, v.picture.Generation)
-	out = order.AppendUint64(out, v.picture.Event)
-	out = order.AppendUint32(out, uint32(v.picture.PEs))
-	out = order.AppendUint32(out, 0)
-	if kind == 1 {
-		for _, column := range []func(b *service.Bar) uint32{
-			func(b *service.Bar) uint32 { return uint32(int32(b.Start - v.t0)) },
-			func(b *service.Bar) uint32 { return uint32(b.End - b.Start) },
-			func(b *service.Bar) uint32 { return uint32(b.First) },
-			func(b *service.Bar) uint32 { return uint32(b.PEs) },
-			func(b *service.Bar) uint32 { return b.Number },
-		} {
-			for i := range bars {
-				out = order.AppendUint32(out, column(&bars[i]))
-			}
-		}
-		for i := range bars {
-			out = append(out, byte(bars[i].Class))
-		}
-		for i := range bars {
-			out = append(out, byte(bars[i].Flags))
-		}
-		for len(out)%4 != 0 {
-			out = append(out, 0)
-		}
-	} else {
-		out = append(out, v.cells()...)
-		for len(out)%4 != 0 {
-			out = append(out, 0)
-		}
-	}
-	for _, free := range v.strip() {
-		out = order.AppendUint32(out, free)
-	}
-	return out
 }
 
 // rows answers with what the rows of a picture stand for.

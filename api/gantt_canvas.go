@@ -1,7 +1,10 @@
 package api
 
 import (
+	"encoding/binary"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
@@ -9,71 +12,36 @@ import (
 
 // canvas is a window of a picture in buckets of time and groups of PEs.
 type canvas struct {
-	picture *service.Picture
-	t0      berth.Time    // of the first bucket
-	step    int64         // seconds of a bucket: 60 times a power of two
-	width   int           // in buckets
-	lo, hi  int64         // PEs
-	group   int64         // PEs of a group: a power of two
-	height  int           // in groups
-	bars    []service.Bar // by First
-	tooMany bool          // bars for an answer
+	t0     berth.Time // of the first bucket
+	step   int64      // seconds of a bucket: 60 times a power of two
+	width  int        // in buckets
+	lo, hi int64      // PEs
+	group  int64      // PEs of a group: a power of two
+	height int        // in groups
 }
 
-// newCanvas returns the canvas of a window, without its bars: they are asked for of all
-// buckets, of which the first may begin before the window.
-func newCanvas(p *plan) *canvas {
-	v := &canvas{step: 60, group: 1, lo: p.lo, hi: p.hi}
+// newCanvas returns the canvas of a window of a pool with so many PEs. The first bucket may
+// begin before the window. The error is about PEs that the pool does not have.
+func newCanvas(p *plan, pes berth.Count) (canvas, error) {
+	v := canvas{step: 60, group: 1, lo: p.lo, hi: p.hi}
 	for {
 		v.t0 = floor(p.from, v.step)
 		if v.width = int((int64(p.to-v.t0) + v.step - 1) / v.step); v.width <= maxWidth {
-			return v
+			break
 		}
 		v.step *= 2
 	}
-}
-
-// show puts the bars of a picture on the canvas, as cells if they are more than most. The
-// error is about PEs that the pool does not have.
-func (v *canvas) show(picture *service.Picture, most int) error {
-	v.picture = picture
-	if v.hi == 0 || v.hi > int64(picture.PEs) {
-		v.hi = int64(picture.PEs)
+	if v.hi == 0 || v.hi > int64(pes) {
+		v.hi = int64(pes)
 	}
 	if v.lo >= v.hi {
-		return berth.Errorf(berth.Invalid, "lo", "%d; the pool has %d PEs, counted from 0", v.lo, picture.PEs)
+		return v, berth.Errorf(berth.Invalid, "lo", "%d; the pool has %d PEs, counted from 0", v.lo, pes)
 	}
 	for (v.hi-v.lo+v.group-1)/v.group > maxHeight {
 		v.group *= 2
 	}
 	v.height = int((v.hi - v.lo + v.group - 1) / v.group)
-	for _, b := range picture.Bars {
-		if int64(b.First) < v.hi && int64(b.First)+int64(b.PEs) > v.lo {
-			v.bars = append(v.bars, v.clipped(b))
-		}
-	}
-	if v.hi == int64(picture.PEs) { // what has no PE stands behind the last one
-		for _, b := range picture.Unplaced {
-			b.First = berth.PE(picture.PEs)
-			v.bars = append(v.bars, v.clipped(b))
-		}
-	}
-	v.tooMany = len(v.bars) > most
-	return nil
-}
-
-// clipped cuts off what is so far outside of the window that nobody sees it, and no
-// number of 32 bits holds it.
-func (v *canvas) clipped(b service.Bar) service.Bar {
-	const far = berth.Time(1 << 30)
-	end := v.end()
-	if b.Start < v.t0-far {
-		b.Start, b.Flags = v.t0-far, b.Flags|service.OpenStart
-	}
-	if b.End > end+far {
-		b.End, b.Flags = end+far, b.Flags|service.OpenEnd
-	}
-	return b
+	return v, nil
 }
 
 func (v *canvas) end() berth.Time { return v.t0 + berth.Time(int64(v.width)*v.step) }
@@ -87,146 +55,308 @@ func floor(t berth.Time, step int64) berth.Time {
 	return t - berth.Time(rest)
 }
 
-const classes = int(service.ClassOutage) + 1
+// during reports whether a bar is in the window of time.
+func (v *canvas) during(b *service.Bar) bool { return b.Start < v.end() && b.End > v.t0 }
 
-// cells returns one byte for each bucket of each group, group by group: the class that
-// holds most PE-seconds of it in the high half, and how much of it is held, in fifteenths
-// and rounded up, in the low half. A cell that anything degraded touches is degraded. Of
-// classes that hold the same the higher one counts. Cost: O(n h' + w h) for n bars
-// that reach into h' groups each.
-func (v *canvas) cells() []byte {
-	out := make([]byte, v.width*v.height)
-	bars := v.bars // by First, since the picture is, and what has no PE is behind the last
-	held := make([][classes]int64, v.width)
-	// What a bar adds to the buckets that it holds from end to end is noted where it begins
-	// and, negated, where it ends.
-	whole := make([][classes]int64, v.width+1)
-	var live []service.Bar // that reach into the group
-	next := 0
-	for g := range v.height {
-		from := v.lo + int64(g)*v.group
-		to := min(from+v.group, v.hi)
-		for ; next < len(bars) && int64(bars[next].First) < to; next++ {
-			live = append(live, bars[next])
+// has reports whether a bar with PEs is on the canvas.
+func (v *canvas) has(b *service.Bar) bool {
+	return int64(b.First) < v.hi && int64(b.First)+int64(b.PEs) > v.lo && v.during(b)
+}
+
+// waits reports whether promises without PEs are on the canvas: they stand behind the last PE.
+func (v *canvas) waits(p *service.Picture) bool { return v.hi == int64(p.PEs) }
+
+// count returns how many bars are on the canvas, at most one more than most.
+func (v *canvas) count(p *service.Picture, most int) int {
+	n := 0
+	for _, page := range p.Pages {
+		for i := range page {
+			if v.has(&page[i]) {
+				n++
+			}
 		}
-		live = slices.DeleteFunc(live, func(b service.Bar) bool { return int64(b.First)+int64(b.PEs) <= from })
-		clear(held)
-		clear(whole)
-		for i := range live {
-			b := &live[i]
-			pes := min(int64(b.First)+int64(b.PEs), to) - max(int64(b.First), from)
-			start, end := int64(max(b.Start, v.t0)-v.t0), int64(min(b.End, v.end())-v.t0)
-			if start >= end {
-				continue
-			}
-			first, last := start/v.step, (end-1)/v.step
-			if first == last {
-				held[first][b.Class] += pes * (end - start)
-				continue
-			}
-			held[first][b.Class] += pes * ((first+1)*v.step - start)
-			held[last][b.Class] += pes * (end - last*v.step)
-			whole[first+1][b.Class] += pes * v.step
-			whole[last][b.Class] -= pes * v.step
-		}
-		row := out[g*v.width : (g+1)*v.width]
-		size := (to - from) * v.step
-		var sum [classes]int64
-		for x := range row {
-			here := &held[x]
-			for class := range sum {
-				sum[class] += whole[x][class]
-				here[class] += sum[class]
-			}
-			row[x] = cell(here, size)
+		if n > most {
+			return most + 1
 		}
 	}
-	return out
+	if v.waits(p) {
+		for i := range p.Unplaced {
+			if v.during(&p.Unplaced[i]) {
+				n++
+			}
+		}
+	}
+	return min(n, most+1)
+}
+
+// columns writes n bars, as form.GanttType has them.
+func (v *canvas) columns(out []byte, p *service.Picture, n int) {
+	order := binary.LittleEndian
+	at := 0
+	put := func(b *service.Bar, first berth.PE) {
+		start, end, flags := v.clipped(b)
+		order.PutUint32(out[4*at:], uint32(int32(start-v.t0)))
+		order.PutUint32(out[4*(n+at):], uint32(end-start))
+		order.PutUint32(out[4*(2*n+at):], uint32(first))
+		order.PutUint32(out[4*(3*n+at):], uint32(b.PEs))
+		order.PutUint32(out[4*(4*n+at):], b.Number)
+		out[20*n+at] = byte(b.Class)
+		out[21*n+at] = byte(flags | p.Shown(b))
+		at++
+	}
+	for _, page := range p.Pages {
+		for i := range page {
+			if b := &page[i]; v.has(b) {
+				put(b, b.First)
+			}
+		}
+	}
+	if v.waits(p) {
+		for i := range p.Unplaced {
+			if b := &p.Unplaced[i]; v.during(b) {
+				put(b, berth.PE(p.PEs))
+			}
+		}
+	}
+}
+
+// clipped cuts off what is so far outside of the window that nobody sees it, and no
+// number of 32 bits holds it.
+func (v *canvas) clipped(b *service.Bar) (start, end berth.Time, flags service.Flags) {
+	const far = berth.Time(1 << 30)
+	start, end = b.Start, b.End
+	if start < v.t0-far {
+		start, flags = v.t0-far, service.OpenStart
+	}
+	if last := v.end() + far; end > last {
+		end, flags = last, flags|service.OpenEnd
+	}
+	return start, end, flags
+}
+
+// classes are those that hold something.
+const classes = int(service.ClassOutage)
+
+// stroke is a bar on the canvas: the buckets that it touches, and for how long it has the
+// first and the last of them. If they are the same one, tail is 0.
+type stroke struct {
+	first, last int32
+	head, tail  int32 // seconds; no longer than a bucket
+	lo, hi      int32 // PEs
+	class       int32 // from 0 on
+}
+
+// stroke returns what of a bar is on the canvas.
+func (v *canvas) stroke(b *service.Bar) stroke {
+	start, end := int64(max(b.Start, v.t0)-v.t0), int64(min(b.End, v.end())-v.t0)
+	s := stroke{first: int32(start / v.step), last: int32((end - 1) / v.step), lo: int32(b.First), hi: int32(b.First) + int32(b.PEs), class: int32(b.Class) - 1}
+	if s.first == s.last {
+		s.head = int32(end - start)
+	} else {
+		s.head, s.tail = int32(int64(s.first+1)*v.step-start), int32(end-int64(s.last)*v.step)
+	}
+	return s
+}
+
+// cells writes one byte for each bucket of the groups that are wanted, group by group: the
+// class that holds most PE-seconds of it in the high half, and how much of it is held, in
+// fifteenths and rounded up, in the low half. A cell that anything degraded touches is
+// degraded. Of classes that hold the same the higher one counts. Cost: O(n h' + w h) for n
+// bars that reach into h' wanted groups each, on all processors.
+func (v *canvas) cells(out []byte, p *service.Picture, wanted []bool) {
+	before := make([]int, v.height+1) // wanted groups before each
+	for g, is := range wanted {
+		before[g+1] = before[g]
+		if is {
+			before[g+1]++
+		}
+	}
+	if before[v.height] == 0 {
+		return
+	}
+	var strokes []stroke
+	if before[v.height] == v.height {
+		n := 0
+		for _, page := range p.Pages {
+			n += len(page)
+		}
+		strokes = make([]stroke, 0, n)
+	}
+	for _, page := range p.Pages {
+		for i := range page {
+			if b := &page[i]; v.has(b) {
+				first, last := v.groups(b)
+				if before[first] < before[last] {
+					strokes = append(strokes, v.stroke(b))
+				}
+			}
+		}
+	}
+	parts := min(runtime.GOMAXPROCS(0), 1+before[v.height]/32) // fewer are not worth a goroutine
+	var painting sync.WaitGroup
+	from := 0
+	for part := range parts {
+		first, last := from, from
+		for last < v.height && before[last] < before[v.height]*(part+1)/parts {
+			last++
+		}
+		if from = last; part < parts-1 {
+			painting.Go(func() { v.paint(out, strokes, wanted, first, last) })
+		} else {
+			v.paint(out, strokes, wanted, first, last)
+		}
+	}
+	painting.Wait()
+}
+
+// groups returns the groups that a bar reaches into, [first, last).
+func (v *canvas) groups(b *service.Bar) (first, last int) {
+	lo, hi := max(int64(b.First), v.lo), min(int64(b.First)+int64(b.PEs), v.hi)
+	return int((lo - v.lo) / v.group), int((hi-v.lo-1)/v.group) + 1
+}
+
+// paint writes the cells of the wanted groups of [from, to).
+func (v *canvas) paint(out []byte, strokes []stroke, wanted []bool, from, to int) {
+	// What a bar holds changes at no more than four buckets, where the difference to the one
+	// before is noted.
+	change := make([][classes]int64, v.width+2)
+	var live []stroke // that reach into the group
+	next, painted, alike := 0, -1, false
+	for g := from; g < to; g++ {
+		lo := v.lo + int64(g)*v.group
+		hi := min(lo+v.group, v.hi)
+		was := len(live)
+		live = slices.DeleteFunc(live, func(s stroke) bool { return int64(s.hi) <= lo })
+		same := len(live) == was
+		for ; next < len(strokes) && int64(strokes[next].lo) < hi; next++ {
+			if int64(strokes[next].hi) > lo {
+				live = append(live, strokes[next])
+				same = false
+			}
+		}
+		if !wanted[g] {
+			continue
+		}
+		row := out[g*v.width : (g+1)*v.width]
+		full := hi-lo == v.group && v.fill(live, lo, hi)
+		if same && full && alike && painted == g-1 { // as promises of many PEs make them
+			copy(row, out[painted*v.width:])
+		} else {
+			for i := range live {
+				s := &live[i]
+				pes := min(int64(s.hi), hi) - max(int64(s.lo), lo)
+				head, tail, whole := pes*int64(s.head), pes*int64(s.tail), pes*v.step
+				change[s.first][s.class] += head
+				if s.first == s.last {
+					change[s.first+1][s.class] -= head
+					continue
+				}
+				change[s.first+1][s.class] += whole - head
+				change[s.last][s.class] += tail - whole
+				change[s.last+1][s.class] -= tail
+			}
+			v.shade(row, change, (hi-lo)*v.step)
+		}
+		painted, alike = g, full
+	}
+}
+
+// fill reports whether all strokes have all PEs of a group.
+func (v *canvas) fill(live []stroke, lo, hi int64) bool {
+	if v.group == 1 {
+		return true
+	}
+	for i := range live {
+		if int64(live[i].lo) > lo || int64(live[i].hi) < hi {
+			return false
+		}
+	}
+	return true
+}
+
+// shade writes the cells of a group, of which each has so many PE-seconds, and clears what
+// it has read.
+func (v *canvas) shade(row []byte, change [][classes]int64, whole int64) {
+	var held [classes]int64
+	last := byte(0)
+	for x := range row {
+		if c := &change[x]; c[0]|c[1]|c[2]|c[3] != 0 {
+			for class := range held {
+				held[class] += c[class]
+			}
+			*c = [classes]int64{}
+			last = cell(&held, whole)
+		}
+		row[x] = last
+	}
+	clear(change[v.width:])
 }
 
 // cell returns the byte of a cell.
 func cell(held *[classes]int64, whole int64) byte {
-	var all int64
-	most := service.ClassFree
-	for class := range held {
-		if all += held[class]; held[class] > 0 && held[class] >= held[most] {
-			most = service.Class(class)
+	const degraded = int(service.ClassDegraded) - 1
+	all, most := held[0], 0
+	for class := 1; class < classes; class++ {
+		all += held[class]
+		if held[class] > 0 && held[class] >= held[most] {
+			most = class
 		}
 	}
-	if all == 0 {
+	switch {
+	case all == 0:
 		return 0
+	case held[degraded] > 0:
+		most = degraded
 	}
-	if held[service.ClassDegraded] > 0 {
-		most = service.ClassDegraded
+	share := uint64(15)
+	if all < whole {
+		share = (15*uint64(all) + uint64(whole) - 1) / uint64(whole)
 	}
-	share := (15*min(all, whole) + whole - 1) / whole
-	return byte(most)<<4 | byte(share)
+	return byte(most+1)<<4 | byte(share)
 }
 
-// strip returns the least number of PEs of the whole pool that are free at the same time
-// in each bucket. A PE that is held twice, by a promise and by an outage, is taken once.
-// Cost: O(n log n + PEs of all bars).
-func (v *canvas) strip() []uint32 {
-	p := v.picture
-	placed := len(p.Bars)
-	bar := func(i int) *service.Bar {
-		if i < placed {
-			return &p.Bars[i]
-		}
-		return &p.Unplaced[i-placed]
-	}
-	// An event is one number, so that sorting is fast: seconds behind t0, whether a bar begins,
-	// which must come behind what ends, and which bar. A window has less than 2^31 seconds, an
-	// answer of the service fewer than 2^31 bars.
-	const begins = 1 << 31
-	events := make([]uint64, 0, 2*(placed+len(p.Unplaced)))
-	for i := range placed + len(p.Unplaced) {
-		b := bar(i)
-		events = append(events, uint64(max(b.Start, v.t0)-v.t0)<<32|begins|uint64(i))
-		if b.End < v.end() {
-			events = append(events, uint64(max(b.End, v.t0)-v.t0)<<32|uint64(i))
-		}
-	}
-	slices.Sort(events)
-	holders := make([]uint16, p.PEs)
-	free := int64(p.PEs)
-	apply := func(event uint64) {
-		i := int(event & (begins - 1))
-		b := bar(i)
-		switch begin := event&begins != 0; {
-		case i >= placed && begin:
-			free -= int64(b.PEs)
-		case i >= placed:
-			free += int64(b.PEs)
-		case begin:
-			for pe := range holders[b.First:min(int(b.First)+int(b.PEs), len(holders))] {
-				if holders[int(b.First)+pe]++; holders[int(b.First)+pe] == 1 {
-					free--
-				}
-			}
-		default:
-			for pe := range holders[b.First:min(int(b.First)+int(b.PEs), len(holders))] {
-				if holders[int(b.First)+pe]--; holders[int(b.First)+pe] == 0 {
-					free++
-				}
+// differ notes the groups into which bars reach that are in one of two pictures alone.
+func (v *canvas) differ(a, b [][]service.Bar, wanted []bool) {
+	note := func(b *service.Bar) {
+		if v.has(b) {
+			for first, last := v.groups(b); first < last; first++ {
+				wanted[first] = true
 			}
 		}
 	}
-	out := make([]uint32, v.width)
-	next := 0
-	for x := range out {
-		begin, end := uint64(int64(x)*v.step), uint64(int64(x+1)*v.step)
-		for ; next < len(events) && events[next]>>32 <= begin; next++ {
-			apply(events[next])
+	for i := range max(len(a), len(b)) {
+		var x, y []service.Bar
+		if i < len(a) {
+			x = a[i]
 		}
-		least := free
-		for next < len(events) && events[next]>>32 < end {
-			for at := events[next] >> 32; next < len(events) && events[next]>>32 == at; next++ {
-				apply(events[next])
+		if i < len(b) {
+			y = b[i]
+		}
+		if len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0]) {
+			continue // the same page
+		}
+		for len(x) > 0 || len(y) > 0 { // both are in order
+			switch {
+			case len(x) > 0 && len(y) > 0 && x[0] == y[0]:
+				x, y = x[1:], y[1:]
+			case len(y) == 0 || len(x) > 0 && precedes(&x[0], &y[0]):
+				note(&x[0])
+				x = x[1:]
+			default:
+				note(&y[0])
+				y = y[1:]
 			}
-			least = min(least, free)
 		}
-		out[x] = uint32(max(least, 0))
 	}
-	return out
+}
+
+// precedes is the order of the bars of a picture.
+func precedes(a, b *service.Bar) bool {
+	switch {
+	case a.First != b.First:
+		return a.First < b.First
+	case a.Start != b.Start:
+		return a.Start < b.Start
+	}
+	return a.Number < b.Number
 }

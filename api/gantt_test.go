@@ -168,25 +168,30 @@ func TestPicturesOfBadWindows(t *testing.T) {
 // Cells and the strip are what counting PE by PE and second by second gives.
 func TestCellsAreCounted(t *testing.T) {
 	w := newWorld(t, api.Options{Limits: unlimited})
+	generation := uint64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 7
 		from := berth.Time(rapid.IntRange(0, 119).Draw(t, "from")) + 1_795_219_200
-		p := &service.Picture{PEs: size, Generation: 5}
+		generation++
+		p := &service.Picture{PEs: size, Generation: generation, Pages: make([][]service.Bar, 1)}
 		for range rapid.IntRange(0, 6).Draw(t, "bars") {
 			start := from + berth.Time(rapid.IntRange(-200, 400).Draw(t, "start"))
 			first := rapid.IntRange(0, size-1).Draw(t, "first")
-			p.Bars = append(p.Bars, service.Bar{
+			p.Pages[0] = append(p.Pages[0], service.Bar{
 				Start: start, End: start + berth.Time(rapid.IntRange(1, 300).Draw(t, "length")), First: berth.PE(first),
 				PEs: berth.Count(rapid.IntRange(1, size-first).Draw(t, "PEs")), Class: service.Class(rapid.IntRange(1, 4).Draw(t, "class")),
 			})
 		}
-		slices.SortFunc(p.Bars, func(a, b service.Bar) int { return int(a.First - b.First) }) // as the service has them
+		slices.SortFunc(p.Pages[0], func(a, b service.Bar) int { return int(a.First - b.First) }) // as the service has them
 		lo := rapid.IntRange(0, size-1).Draw(t, "lo")
 		w.fake.picture = p
 		a := w.do("vera", "GET", fmt.Sprintf("/v1/gantt?site=cm5&from=%s&to=%s&most=0&lo=%d", form.TimeOf(from), form.TimeOf(from+300), lo), "")
 		got := readPicture(t, a.text)
-		if some := slices.ContainsFunc(p.Bars, func(b service.Bar) bool { return int(b.First)+int(b.PEs) > lo }); some != (got.Form == 2) {
-			t.Fatalf("form %d of %+v", got.Form, p.Bars)
+		if some := slices.ContainsFunc(p.Pages[0], func(b service.Bar) bool {
+			end := berth.Time(got.T0) + berth.Time(got.Width*got.Step)
+			return int(b.First)+int(b.PEs) > lo && b.Start < end && b.End > berth.Time(got.T0)
+		}); some != (got.Form == 2) {
+			t.Fatalf("form %d of %+v", got.Form, p.Pages)
 		}
 		for x := range int(got.Width) {
 			least := size
@@ -195,7 +200,7 @@ func TestCellsAreCounted(t *testing.T) {
 				at, free := berth.Time(got.T0)+berth.Time(x*int(got.Step)+s), 0
 				for pe := range berth.PE(size) {
 					held := false
-					for _, b := range p.Bars {
+					for _, b := range p.Pages[0] {
 						if b.First <= pe && pe < b.First+berth.PE(b.PEs) && b.Start <= at && at < b.End {
 							held = true
 							if int(pe) >= lo {
@@ -246,7 +251,7 @@ func plainCell(seconds [5]int64, whole int64) byte {
 func TestLargePictures(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	w.fake.picture = &service.Picture{
-		PEs: 5000, Bars: []service.Bar{{Start: 0, End: berth.Forever, First: 4000, PEs: 1000, Class: service.ClassOutage, Number: 1<<31 | 1, Flags: service.OpenEnd}},
+		PEs: 5000, Pages: [][]service.Bar{{{Start: 0, End: berth.Forever, First: 4000, PEs: 1000, Class: service.ClassOutage, Number: 1<<31 | 1, Flags: service.OpenEnd}}},
 		Unplaced: []service.Bar{{Start: 1_795_219_200, End: 1_795_222_800, PEs: 2, Number: 4, Class: service.ClassPromise}},
 	}
 	const years = "/v1/gantt?site=cm5&from=2026-01-01T00:00:00Z&to=2035-01-01T00:00:00Z"
@@ -270,7 +275,7 @@ func TestLargePictures(t *testing.T) {
 // Large answers are packed for who takes that.
 func TestLargeAnswersArePacked(t *testing.T) {
 	w := newWorld(t, api.Options{})
-	w.fake.picture = &service.Picture{PEs: 5000, Bars: []service.Bar{{Start: 1_795_219_200, End: 1_795_222_800, PEs: 2, Number: 4, Class: service.ClassPromise}}}
+	w.fake.picture = &service.Picture{PEs: 5000, Pages: [][]service.Bar{{{Start: 1_795_219_200, End: 1_795_222_800, PEs: 2, Number: 4, Class: service.ClassPromise}}}}
 	const cells = "/v1/gantt?site=cm5&from=2026-01-01T00:00:00Z&to=2035-01-01T00:00:00Z&most=0"
 	plain := w.do("vera", "GET", cells, "")
 	for coding, want := range map[string]bool{"gzip": true, "br, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0": false, "br": false, "": false} {
@@ -319,4 +324,54 @@ func TestPoolsThatChangeAreTold(t *testing.T) {
 		t.Errorf("%q: who did not ask is told of pools", text)
 	}
 	wantProblem(t, w.do("vera", "GET", "/v1/events?occupied=yes", ""), 422, "occupied: ")
+}
+
+// What is kept of a picture is only a shortcut: after changes the answer is what somebody
+// gets who asks for the first time, packed and plain.
+func TestPicturesThatFollowAreThoseDrawnAnew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const window = "/v1/gantt?site=cm5&from=2026-11-21T12:00:00Z&to=2026-11-27T04:32:00Z&most=100"
+		p := fullPool(rapid.IntRange(0, 900).Draw(t, "bars"))
+		var kept api.Gallery
+		for round := range 5 {
+			p.Generation++
+			p.Event++
+			next := *p
+			next.Pages = slices.Clone(p.Pages)
+			for range rapid.IntRange(0, 4).Draw(t, "changes") {
+				n := rapid.IntRange(0, len(next.Pages)-1).Draw(t, "page")
+				page := slices.Clone(next.Pages[n])
+				if len(page) > 0 && rapid.Bool().Draw(t, "take") {
+					page = slices.Delete(page, len(page)/2, len(page)/2+1)
+				} else {
+					page = append(page, service.Bar{Start: start + berth.Time(rapid.IntRange(0, 400_000).Draw(t, "at")), End: start + 500_000, First: berth.PE(2 * n), PEs: berth.Count(rapid.IntRange(1, 500-2*n).Draw(t, "PEs")), Class: service.ClassJob})
+					slices.SortFunc(page, func(a, b service.Bar) int { return int(2*(a.First-b.First)) + int(min(1, max(-1, a.Start-b.Start))) })
+				}
+				next.Pages[n] = page
+			}
+			p = &next
+			var anew api.Gallery
+			for _, packed := range []bool{true, false} {
+				got, want := kept.Answer(t, window, p, packed), anew.Answer(t, window, p, packed)
+				if !bytes.Equal(got, want) {
+					t.Fatalf("round %d, packed %t: %d bytes that followed are not those drawn anew, %d", round, packed, len(got), len(want))
+				}
+			}
+		}
+	})
+}
+
+// However many windows are asked for, what is kept of them is bounded.
+func TestKeptPicturesAreBounded(t *testing.T) {
+	p := fullPool(100_000)
+	p.Generation = 1
+	var g api.Gallery
+	for i := range 30 {
+		if data := g.Answer(t, fmt.Sprintf("/v1/gantt?from=2026-11-21T12:00:00Z&to=2026-11-27T04:32:00Z&most=%d", i), p, true); len(data) < 10_000 {
+			t.Fatal(len(data))
+		}
+	}
+	if size, answers := g.KeptBytes(); size > 96<<20 || answers < 2 || answers == 30 {
+		t.Errorf("%d bytes in %d answers", size, answers)
+	}
 }

@@ -22,6 +22,11 @@ func (c *call) history() error {
 	if past.Since != 0 {
 		f.Since = form.TimeOf(past.Since)
 	}
+	if d := past.Delivered; d != nil {
+		f.Delivered = &form.Delivered{
+			Start: form.TimeOf(d.Start), End: form.TimeOf(d.End), NPE: d.NPE, Made: form.TimeOf(d.Made), Whole: form.TimeOf(d.Whole), ShortPESeconds: d.Short,
+		}
+	}
 	return c.answer(http.StatusOK, &f)
 }
 
@@ -29,6 +34,7 @@ func happened(h *service.Happening) form.Happening {
 	f := form.Happening{
 		At: form.TimeOf(h.At), What: string(h.What), By: h.By.User, Role: string(h.By.Role), Token: h.By.Token, Address: h.By.Address, Call: h.By.Request,
 	}
+	f.Site = h.Site
 	if len(h.Allotments) > 0 {
 		places(&f.Place, &f.Parts, h.Allotments)
 	}
@@ -36,7 +42,11 @@ func happened(h *service.Happening) form.Happening {
 		f.End = form.TimeOf(h.Until)
 	}
 	if h.Refusal != nil {
-		f.Reason = h.Refusal.Reason
+		f.Reason, f.Detail = h.Refusal.Reason, h.Refusal.Words
 	}
+	if h.Task != nil {
+		f.Task = new(taskReport(h.Task))
+	}
+	f.Trouble = h.Trouble
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
 )
 
 // FuzzBody has the reader of bodies agree with encoding/json about what an
@@ -74,5 +75,26 @@ func sameItems(t *testing.T, v value) {
 		if !bytes.Equal(items[i], want[i]) {
 			t.Fatalf("%s: item %d is %s, want %s", v, i, items[i], want[i])
 		}
+	}
+}
+
+// The deadline of what was extended beyond it is its end, and what is modified keeps the length
+// that it has by then.
+func TestExtendedReservationKeepsItsLength(t *testing.T) {
+	was := service.Reservation{
+		ID: "a", State: service.Confirmed, Request: berth.Rigid("a", 0, 1000, 1600, 2, 600), Extended: 900,
+		Allotments: []berth.Allotment{{Resource: berth.PoolID("s", "p"), Start: 1000, End: 2500, NPE: 2}},
+	}
+	if got := reservation(&was); got.Deadline != got.End || got.End == 0 {
+		t.Errorf("its deadline is %v, its end %v", got.Deadline, got.End)
+	}
+	var a asked
+	a.Request = was.Request
+	r, err := a.modified(&was, 500)
+	if err != nil || r.Parts[0].Variants[0].Duration != 1500 || r.Deadline != 2500 {
+		t.Errorf("modified it is %+v, %v; want 1500 s until 2500", r, err)
+	}
+	if d := was.Request.Parts[0].Variants[0].Duration; d != 600 {
+		t.Errorf("the request itself is for %d s now", d)
 	}
 }

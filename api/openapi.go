@@ -163,7 +163,9 @@ func (e *endpoint) operation(registry huma.Registry, problems *huma.Response) *h
 			done.Headers = map[string]*huma.Param{"ETag": {Description: "The version of the reservation.", Schema: text(`"3"`)}}
 		}
 	}
-	if e.media != "" {
+	if e.media != "" && e.answer != nil { // the answer on each line
+		done.Content = map[string]*huma.MediaType{e.media: {Schema: registry.Schema(reflect.TypeOf(e.answer), true, "")}}
+	} else if e.media != "" {
 		done.Content = map[string]*huma.MediaType{e.media: {Schema: &schema{Type: "string", Format: "binary"}}}
 	}
 	op.Responses[strconv.Itoa(e.status)] = done

@@ -295,6 +295,11 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 		r.Ready = *a.ready
 	}
 	r.Ready = max(now, r.Ready)
+	if e := was.Extended; e > 0 && len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1 { // what is not given stays as it is by now
+		r.Parts = []berth.Part{{Variants: slices.Clone(r.Parts[0].Variants), Eligible: r.Parts[0].Eligible}}
+		r.Parts[0].Variants[0].Duration += e
+		r.Deadline = max(r.Deadline, was.Allotments[0].End)
+	}
 	if a.deadline != nil {
 		r.Deadline = *a.deadline
 	}

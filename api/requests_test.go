@@ -110,6 +110,15 @@ func TestArraysAreAnsweredPartByPart(t *testing.T) {
 	wantProblem(t, w.do("vera", "POST", "/v1/requests", array("2")), 403, "viewer")
 }
 
+// A large body counts for each part of an array: each is decided about all that it says.
+func TestALargeArrayCountsByItsBodyToo(t *testing.T) {
+	w := newWorld(t, api.Options{Limits: rate(1, 10)})
+	array := strings.TrimSuffix(askFor, "}") + strings.Repeat(" ", 40<<10) + `,"array":3}` // three requests, each with 2 more for its size
+	into[form.Answer](t, w.do("alice", "POST", "/v1/requests", array), 201)
+	into[form.Answer](t, w.do("alice", "POST", "/v1/requests", askFor), 201)
+	wantProblem(t, w.do("alice", "POST", "/v1/requests", askFor), 429, "too many requests of alice")
+}
+
 // The parts of an array count like so many requests.
 func TestArraysCountByTheirParts(t *testing.T) {
 	w := newWorld(t, api.Options{Limits: rate(1, 10)})

@@ -87,6 +87,7 @@ func (c *call) requestArray(ask service.Ask, r *berth.Request, parts int) error 
 	if !c.rates.allow(c.asker(), parts-1) {
 		return tooFast(c.asker())
 	}
+	c.rates.charge(c.asker(), (parts-1)*(len(c.body)/bytesAtOnce)) // each part has all that the body says
 	answers, err := c.SubmitArray(c.r.Context(), ask, *r, parts)
 	if err != nil {
 		return err

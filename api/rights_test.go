@@ -64,6 +64,9 @@ var rights = []right{
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/quotas", "", 401, 403, 200, 200, 200},
 	{"GET", "/v1/quotas?user=alice", "", 401, 403, 403, 200, 200},
+	{"GET", "/v1/outages", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/outbox", "", 401, 403, 403, 403, 200},
+	{"POST", "/v1/workflows/plans", planFor, 401, 403, 200, 200, 200},
 	{"GET", "/v1/events", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/tokens", `{"user":"zoe"}`, 401, 403, 403, 403, 201},
@@ -254,6 +257,29 @@ func TestADoctorsFindingsAreToldAsTheyAre(t *testing.T) {
 		t.Error(got)
 	}
 	wantProblem(t, w.do("root", "GET", "/v1/sites/other/doctor", ""), 404, "no managed site")
+}
+
+// What sites have not done is told with the site's words, and what is out of use with what
+// is known of its time alone.
+func TestOutboxAndOutages(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	box := into[form.Outbox](t, w.do("root", "GET", "/v1/outbox", ""), 200)
+	want := form.Outbox{Errands: []form.Errand{
+		{Number: 3, Site: "cm5", Reservation: "R000001", What: "make", State: "confirmed", Since: form.TimeOf(start), Trouble: "no such licence"},
+		{Number: 4, Site: "cm5", Reservation: "R000000", What: "remove"},
+	}}
+	if diff := cmp.Diff(want, box); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	a := w.do("vera", "GET", "/v1/outages", "")
+	const text = `{"outages":[{"number":2147483652,"site":"cm5","pool":"batch","pes":"2-4","npe":3,"nodes":["n1","n2"],"from":"2026-11-21T12:01:00Z"}]}`
+	if a.Code != 200 || strings.TrimSpace(a.text) != text {
+		t.Errorf("%d %s, want %s", a.Code, a.text, text)
+	}
+	if a := w.do("root", "GET", "/v1/outages", ""); !strings.Contains(a.text, `"name":"pumps"`) {
+		t.Errorf("an operator reads %s", a.text)
+	}
+	wantProblem(t, w.do("root", "GET", "/v1/outbox?site=cm5", ""), 422, "site: ")
 }
 
 func TestShadow(t *testing.T) {

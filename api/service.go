@@ -61,7 +61,7 @@ type watcher interface {
 type harbour interface {
 	Sites(ctx context.Context, by service.Principal) ([]service.SiteView, error)
 	Occupation(ctx context.Context, by service.Principal, site string, from, to berth.Time, after service.Mark, limit int) ([]service.Span, error)
-	Gantt(ctx context.Context, by service.Principal, pool berth.ResourceID, from, to berth.Time) (service.Picture, error)
+	Gantt(ctx context.Context, by service.Principal, pool berth.ResourceID) (service.Picture, error)
 	GanttGeneration(by service.Principal, pool berth.ResourceID) (uint64, error)
 	Rows(ctx context.Context, by service.Principal, pool berth.ResourceID) (service.PoolRows, error)
 	Spans(ctx context.Context, by service.Principal, site string, number uint32) ([]service.Span, error)
@@ -69,5 +69,7 @@ type harbour interface {
 	UpdateForecast(ctx context.Context, ask service.Ask, f service.Forecast) error
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
+	Outages(ctx context.Context, by service.Principal) ([]service.PoolOutage, error)
+	Outbox(ctx context.Context, by service.Principal) ([]service.Errand, error)
 	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)
 }

@@ -18,23 +18,23 @@ import (
 type early struct {
 	size    berth.Count
 	tree    tree
-	seams   seams
 	all     words
 	found   proof
 	scratch scratch
 }
 
 // proof remembers the answer to a Find: to book it needs no second look whether
-// that block is free. A change of the bookings forgets it.
+// that block is free, nor where. A change of the bookings forgets it.
 type proof struct {
 	start, end berth.Time
 	pes        *berth.Run // of the set, which is immutable; nil for no proof
 	runs       int
+	ready      place // of the query's ready time, which is not after start
 }
 
-func (c *early) prove(fit Fit) Fit {
+func (c *early) prove(fit Fit, ready place) Fit {
 	if runs := fit.PEs.Runs(); len(runs) > 0 {
-		c.found = proof{fit.Start, fit.End, &runs[0], len(runs)}
+		c.found = proof{fit.Start, fit.End, &runs[0], len(runs), ready}
 	}
 	return fit
 }
@@ -48,7 +48,7 @@ func (p *proof) stretch(c *early, b *Block) (stretch, bool) {
 	if c.tree.empty() {
 		return stretch{}, true
 	}
-	return c.tree.stretch(berth.Interval{Start: b.Start, End: b.End}), true
+	return c.tree.stretch(c.tree.onwards(p.ready, b.Start), b.End), true
 }
 
 // scratch is memory for one operation. A sweep is taken from here while it runs,
@@ -114,7 +114,10 @@ func (c *early) Remove(b Block) error {
 	if !ok {
 		return berth.Errorf(berth.Conflict, "pes", "some of the %d PEs are not booked during %s", b.NPE, c.offending(iv, set, true))
 	}
-	from, to, at, isParted := c.seams.across(iv, set)
+	probe := c.scratch.probe
+	probe.join(set)
+	at, isParted := c.tree.across(iv, st, probe)
+	probe.without(set)
 	if isParted {
 		return parted(&b, at)
 	}
@@ -122,15 +125,13 @@ func (c *early) Remove(b Block) error {
 	start := c.unchanged(buffers[0][:0], iv.Start, st.from, set)
 	end := c.unchanged(buffers[1][:0], iv.End, st.to, set)
 	switch {
-	case !start.within(c.seams.set(from)):
+	case !c.tree.leaf(st.from).sewn(iv.Start, start):
 		return notBegun(&b)
-	case !end.within(c.seams.set(to)):
+	case !c.tree.leaf(st.to).sewn(iv.End, end):
 		return notEnded(&b)
 	}
-	c.unpick(to, iv.End, end)
-	if len(start) > 0 {
-		c.unpick(c.seams.place(iv.Start), iv.Start, start)
-	}
+	c.tree.leaf(st.from).flipSeam(iv.Start, start)
+	c.tree.leaf(st.to).flipSeam(iv.End, end)
 	c.tree.flip(iv, st, set, -int32(b.NPE))
 	c.found.pes = nil
 	return nil
@@ -138,7 +139,7 @@ func (c *early) Remove(b Block) error {
 
 func (c *early) Prune(now berth.Time) {
 	c.tree.prune(now)
-	c.seams.prune(now)
+	c.found.pes = nil
 }
 
 // steady reports whether all PEs of the set are busy, or all free, throughout
@@ -148,7 +149,7 @@ func (c *early) steady(iv berth.Interval, set pieces, busy bool) (stretch, bool)
 	if t.empty() {
 		return stretch{}, !busy
 	}
-	st := t.stretch(iv)
+	st := t.stretch(t.locate(iv.Start), iv.End)
 	at, l, w := st.from, t.leaf(st.from), c.scratch.busy
 	if !busy || !l.begins(at.r, iv.Start, set) {
 		base, flips := t.nearest(at)
@@ -170,9 +171,7 @@ func (c *early) steady(iv berth.Interval, set pieces, busy bool) (stretch, bool)
 	}
 	// They are at the start, and stay so if none of them changes.
 	probe := c.scratch.probe
-	for i := range set {
-		probe[set[i].word] = set[i].mask
-	}
+	probe.join(set)
 	same := true
 	for same && (at.p != st.to.p || at.l != st.to.l) {
 		same = !probe.meets(l.set[l.from(at.r+1):])
@@ -186,9 +185,7 @@ func (c *early) steady(iv berth.Interval, set pieces, busy bool) (stretch, bool)
 		}
 		same = to <= at.r || !probe.meets(l.set[l.from(at.r+1):l.ends[to]])
 	}
-	for i := range set {
-		probe[set[i].word] = 0
-	}
+	probe.without(set)
 	return st, same
 }
 
@@ -253,7 +250,11 @@ func (c *early) Free(iv berth.Interval) (berth.Count, berth.PESet) {
 		clear(busy)
 		return c.freeSet(busy)
 	}
-	c.tree.union(busy, iv)
+	if c.tree.empty() {
+		clear(busy)
+	} else {
+		c.tree.union(busy, c.tree.locate(iv.Start), iv.End)
+	}
 	return c.freeSet(busy)
 }
 

@@ -15,8 +15,8 @@ import (
 //     number; level is the number of busy PEs at each record, less before;
 //   - first, least and most of every leaf and page are right;
 //   - after the last record nothing is busy; no PE beyond the size ever is;
-//   - seams ascend in chunks that are neither empty nor overfull, each of PEs that
-//     are busy before and after it and do not change there, with the right mark;
+//   - seams ascend in their leaf, each of PEs that are busy before and after it and do
+//     not change there;
 //   - scratch memory that is to be 0 is.
 func (c *early) check() error {
 	t := &c.tree
@@ -32,6 +32,9 @@ func (c *early) check() error {
 		least, most := pg.least[0], pg.most[0]
 		for i := range int(pg.n) {
 			if err := c.checkLeaf(pg.leaves[i], w, last); err != nil {
+				return fmt.Errorf("page %d leaf %d: %w", p, i, err)
+			}
+			if err := c.checkSeams(place{p, i, 0}); err != nil {
 				return fmt.Errorf("page %d leaf %d: %w", p, i, err)
 			}
 			last = pg.leaves[i].last()
@@ -53,34 +56,24 @@ func (c *early) check() error {
 	if c.scratch.probe.count() != 0 {
 		return fmt.Errorf("the probe was left set")
 	}
-	return c.checkSeams()
+	return nil
 }
 
-func (c *early) checkSeams() error {
-	if len(c.seams.first) != len(c.seams.chunks) {
-		return fmt.Errorf("%d chunks of seams with %d times", len(c.seams.chunks), len(c.seams.first))
-	}
+// checkSeams checks the seams of a leaf.
+func (c *early) checkSeams(at place) error {
+	l := c.tree.leaf(at)
+	_, end := c.tree.following(at)
 	w := make(words, c.tree.words)
-	last := -berth.Forever
-	for i, k := range c.seams.chunks {
-		if k.n < 1 || k.n > seamsInChunk || c.seams.first[i] != k.times[0] {
-			return fmt.Errorf("chunk %d of %d seams from %d says %d", i, k.n, k.times[0], c.seams.first[i])
+	last, word := -berth.Forever, uint32(0)
+	for _, s := range l.seams {
+		if s.time < l.times[0] || s.time >= end || s.time < last || s.time == last && s.word <= word || s.mask == 0 {
+			return fmt.Errorf("seam at %d of word %d after %d of word %d, before %d", s.time, s.word, last, word, end)
 		}
-		for j, t := range k.times[:k.n] {
-			if t <= last || len(k.sets[j]) == 0 || k.marks[j] != k.sets[j].mark() {
-				return fmt.Errorf("seam at %d after %d of %d pieces", t, last, len(k.sets[j]))
-			}
-			last = t
-			at := c.tree.locate(t)
-			c.tree.busyAt(w, at)
-			if !k.sets[j].within(appendWords(nil, w, nil)) || k.sets[j].meets(c.tree.changesAt(t, at)) {
-				return fmt.Errorf("seam at %d of PEs that are not busy before and after", t)
-			}
-		}
-		for _, set := range k.sets[k.n:] {
-			if set != nil {
-				return fmt.Errorf("chunk %d keeps the sets of seams that are gone", i)
-			}
+		last, word = s.time, s.word
+		to := c.tree.locate(s.time)
+		c.tree.busyAt(w, to)
+		if s.mask&^w[word] != 0 || c.tree.changesAt(s.time, to).meets(pieces{{s.mask, word}}) {
+			return fmt.Errorf("seam at %d of PEs that are not busy before and after", s.time)
 		}
 	}
 	return nil

@@ -17,11 +17,11 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	}
 	order := rule.Order()
 	if order == (Order{By: ByStart}) {
-		start, ok := c.first(&q)
+		start, ready, ok := c.first(&q)
 		if !ok {
 			return Fit{}, false
 		}
-		return c.prove(Fit{Start: start, End: start.Add(q.Duration), PEs: c.take(c.scratch.busy, q.NPE), Key: int64(start)}), true
+		return c.prove(Fit{Start: start, End: start.Add(q.Duration), PEs: c.take(c.scratch.busy, q.NPE), Key: int64(start)}, ready), true
 	}
 	if q.NPE > c.size {
 		return Fit{}, false
@@ -48,7 +48,7 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	if !w.found {
 		return Fit{}, false
 	}
-	return c.prove(Fit{Start: w.start, End: w.start.Add(q.Duration), PEs: c.take(w.free, q.NPE), Key: w.key}), true
+	return c.prove(Fit{Start: w.start, End: w.start.Add(q.Duration), PEs: c.take(w.free, q.NPE), Key: w.key}, s.rim.ready), true
 }
 
 // winner is the best candidate so far.
@@ -94,7 +94,7 @@ func (w *winner) fewest(s *sweep) {
 // most is over where every eligible PE is free.
 func (w *winner) most(s *sweep) {
 	everything := s.everything()
-	for ok := true; ok; ok = s.advance() {
+	for ok := true; ok; ok = s.advanceToGain() {
 		if s.free < s.query.NPE || !w.better(-int64(s.free)) {
 			continue
 		}
@@ -120,7 +120,7 @@ func (w *winner) smallest(s *sweep, area bool) {
 			continue
 		}
 		end := s.start.Add(s.query.Duration)
-		if !w.better(measure(s.free, end.Sub(s.beginBound()))) {
+		if !w.better(measure(s.free, end.Sub(s.rim.bound))) {
 			continue
 		}
 		begin := s.findBegin()
@@ -179,7 +179,7 @@ func (c *early) MostFree(q Query) (berth.Count, berth.Time) {
 	s := c.newSweep(&q)
 	defer c.giveBack(s)
 	most, start, everything := s.free, s.start, s.everything()
-	for most < everything && s.advance() {
+	for most < everything && s.advanceToGain() {
 		if s.free > most {
 			most, start = s.free, s.start
 		}

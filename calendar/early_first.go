@@ -6,23 +6,19 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// union makes w the set of PEs that are busy at some time within iv, which is
-// not empty: what is busy at its start, and whatever changes later.
-func (t *tree) union(w words, iv berth.Interval) {
-	if t.empty() {
-		clear(w)
-		return
-	}
-	at := t.locate(iv.Start)
+// union makes w the set of PEs that are busy at some time from the place, which may be
+// before the first record, to a time after it: what is busy there, and whatever changes
+// later.
+func (t *tree) union(w words, at place, until berth.Time) {
 	l := t.leaf(at)
 	t.busyAt(w, at)
 	next, end := t.following(at)
-	for end < iv.End {
+	for end < until {
 		w.join(l.set[l.from(at.r+1):])
 		at, l = next, t.leaf(next)
 		next, end = t.following(at)
 	}
-	w.join(l.set[l.from(at.r+1):l.from(l.onwards(at.r, iv.End-1, end)+1)])
+	w.join(l.set[l.from(at.r+1):l.from(l.onwards(at.r, until-1, end)+1)])
 }
 
 // eligible returns the PEs that a query may use. The words are not to be
@@ -69,31 +65,37 @@ func enough(busy, eligible words, n berth.Count) bool {
 // crowded says how many busy PEs leave no room for the query.
 func (c *early) crowded(q *Query) int32 { return int32(c.size - q.NPE) }
 
-// first returns the earliest feasible start. The lowest words of
-// c.scratch.busy then hold the free PEs, enough of them.
+// first returns the earliest feasible start, and the place of the ready time. The lowest
+// words of c.scratch.busy then hold the free PEs, enough of them.
 //
 // It tries a window from its end towards its start and stops where too few PEs
 // are left, as Boyer and Moore search text: no start before that point can
 // succeed, since its window would hold all that was just seen. Segments
 // crowded by their number alone are found without looking at sets.
-func (c *early) first(q *Query) (berth.Time, bool) {
+func (c *early) first(q *Query) (start berth.Time, ready place, ok bool) {
 	if q.NPE > c.size {
-		return 0, false
+		return 0, place{}, false
 	}
 	t, eligible, free := &c.tree, c.eligible(q), c.scratch.busy
-	start, last := q.Ready, berth.Forever
+	last := berth.Forever
 	if q.Deadline < berth.Forever {
 		last = q.Deadline - berth.Time(q.Duration)
 	}
-	t.union(free, berth.Interval{Start: start, End: start.Add(q.Duration)})
-	if enough(free, eligible, q.NPE) {
-		return start, true
+	start = q.Ready
+	if t.empty() {
+		clear(free)
+		return start, place{}, enough(free, eligible, q.NPE)
 	}
-	if t.empty() || eligible.count() < q.NPE {
-		return 0, false
+	ready = t.locate(start)
+	t.union(free, ready, start.Add(q.Duration))
+	if enough(free, eligible, q.NPE) {
+		return start, ready, true
+	}
+	if eligible.count() < q.NPE {
+		return 0, ready, false
 	}
 	most := c.crowded(q)
-	end := t.locate(start)
+	end := ready
 	known := place{p: -1}
 	for start <= last {
 		end = t.onwards(end, start.Add(q.Duration)-1)
@@ -113,11 +115,11 @@ func (c *early) first(q *Query) (berth.Time, bool) {
 			for i := range free {
 				free[i] = ^free[i]
 			}
-			return start, true
+			return start, ready, true
 		}
 		start = blocked
 	}
-	return 0, false
+	return 0, ready, false
 }
 
 // onwards returns the last record not after a time at or after the place.

@@ -16,10 +16,11 @@ const leafRecords = 96
 // records however many lie under it. From base, and the changes up to a
 // record, follows what is busy there.
 type leaf struct {
-	base   words             // busy before the first record
 	before int32             // number of PEs in base
 	n      int32             // records
 	set    pieces            // the changes of record 0, of record 1, …
+	seams  []wordSeam        // from its first record up to the next leaf
+	base   words             // busy before the first record
 	inside [nearWords]uint64 // base of a calendar with so few words
 	times  [leafRecords]berth.Time
 	level  [leafRecords]int32 // number of busy PEs from the record on, minus before
@@ -55,17 +56,17 @@ func (l *leaf) changes(i int) pieces { return l.set[l.from(i):l.ends[i]] }
 func (l *leaf) index(t berth.Time) int { return upTo(l.times[:l.n], t) - 1 }
 
 // upTo returns how many of the ascending values are ≤ t. The loop has no branch
-// that depends on them, for a processor could not foresee it.
-func upTo[T ~int32 | ~int64](times []T, t T) int {
-	base := 0
-	for n := len(times); n > 0; {
+// that depends on them, for a processor could not foresee it: the sign of a difference
+// says whether to go on behind. No difference of two values must be too large for 64 bits.
+func upTo[T ~int32 | ~int64](values []T, t T) int {
+	base := uint(0)
+	for n := uint(len(values)); n > 0; {
 		half := (n + 1) / 2
-		if times[base+half-1] <= t {
-			base += half
-		}
+		isBehind := (int64(values[base+half-1]) - int64(t) - 1) >> 63 // −1, or 0
+		base += half & uint(isBehind)
 		n -= half
 	}
-	return base
+	return int(base)
 }
 
 // onwards returns the last record not after a time, at or after record i, which
@@ -189,6 +190,9 @@ func (l *leaf) split(i int) *leaf {
 		right.ends[k] = l.ends[i+k] - int32(from)
 	}
 	l.set = append(make(pieces, 0, from*5/4+4), l.set[:from]...)
+	sewn := l.seamsFrom(right.times[0])
+	right.seams = append(right.seams, l.seams[sewn:]...)
+	l.seams = l.seams[:sewn]
 	l.n = int32(i)
 	return right
 }
@@ -203,6 +207,7 @@ func (l *leaf) absorb(right *leaf) {
 		l.ends[n+k] = right.ends[k] + from
 	}
 	l.n += right.n
+	l.seams = append(l.seams, right.seams...)
 }
 
 // span returns the least and the greatest number of busy PEs at the records.

@@ -92,19 +92,6 @@ func appendMinus(dst, a, b pieces) pieces {
 	return dst
 }
 
-// within reports whether all PEs of s are in b.
-func (s pieces) within(b pieces) bool {
-	for _, p := range s {
-		for len(b) > 0 && b[0].word < p.word {
-			b = b[1:]
-		}
-		if len(b) == 0 || b[0].word != p.word || p.mask&^b[0].mask != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // meets reports whether a PE is in both s and b.
 func (s pieces) meets(b pieces) bool {
 	for len(s) > 0 && len(b) > 0 {
@@ -154,6 +141,13 @@ func (w words) toggle(s pieces) {
 func (w words) join(s pieces) {
 	for i := range s {
 		w[s[i].word] |= s[i].mask
+	}
+}
+
+// without drops all PEs of the words that have a piece.
+func (w words) without(s pieces) {
+	for i := range s {
+		w[s[i].word] = 0
 	}
 }
 

@@ -7,101 +7,60 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// TestSeamsAreAMap treats seams like a map from times to sets, with many chunks that
-// come, divide, are joined and go.
-func TestSeamsAreAMap(t *testing.T) {
+// TestSeamsOfALeafAreAMap treats the seams of one leaf like a map from times to sets.
+func TestSeamsOfALeafAreAMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	const span = 3000
-	var s seams
+	const span = 60
+	l := newLeaf(wordsFor(6000))
 	want := map[berth.Time]pieces{}
 	set := func() pieces {
 		pe := berth.PE(rng.IntN(5000))
 		return appendPieces(nil, berth.NewPESet(berth.Run{Lo: pe, Hi: pe + 1 + berth.PE(rng.IntN(200))}))
 	}
-	most := 0
-	for i := range 60_000 {
-		at := berth.Time(rng.IntN(span))
-		p := s.place(at)
-		if _, there := want[at]; p.found != there {
-			t.Fatalf("operation %d: a seam at %d: %t, want %t", i, at, p.found, there)
-		}
-		switch grow := i/10_000%2 == 0; {
-		case rng.IntN(5) > 0 == grow:
-			want[at] = set()
-			s.put(p, at, want[at])
-		case p.found:
+	flip := func(at berth.Time, set pieces) {
+		l.flipSeam(at, set)
+		if want[at] = appendXor(nil, want[at], set); len(want[at]) == 0 {
 			delete(want, at)
-			s.drop(p)
-		case rng.IntN(2000) == 0:
-			s.prune(at / 4)
+		}
+	}
+	sewn, most := 0, 0
+	for i := range 20_000 {
+		at := berth.Time(rng.IntN(span))
+		switch grow := i/1000%2 == 0; {
+		case rng.IntN(5) > 0 == grow:
+			flip(at, set())
+		case rng.IntN(100) == 0:
+			l.dropSeams(at / 4)
 			for t := range want {
 				if t <= at/4 {
 					delete(want, t)
 				}
 			}
+		default:
+			flip(at, want[at])
 		}
-		most = max(most, len(s.chunks))
-		if i%50 == 0 {
-			compareSeams(t, &s, want, span)
-		}
-		iv := berth.Interval{Start: at, End: at + 1 + berth.Time(rng.IntN(span/10))}
-		other := set()
-		from, to, first, ok := s.across(iv, other)
-		for t := iv.Start + 1; t < iv.End && (!ok || first != t); t++ {
-			if want[t].meets(other) {
-				first, ok = -1, false
-				break
+		most = max(most, len(l.seams))
+		n := 0
+		for at, set := range want {
+			if !l.sewn(at, set) {
+				t.Fatalf("operation %d: the seam at %d is not %v", i, at, set)
 			}
+			n += len(set)
 		}
-		_, start := want[iv.Start]
-		_, end := want[iv.End]
-		if first == -1 || ok && !want[first].meets(other) || from.found != start || !ok && (to.found != end || s.place(iv.End) != to) {
-			t.Fatalf("operation %d: across %s: %v %v %d %t", i, iv, from, to, first, ok)
+		if n != len(l.seams) {
+			t.Fatalf("operation %d: %d words, want %d", i, len(l.seams), n)
 		}
-	}
-	if most < 30 {
-		t.Errorf("only %d chunks", most)
-	}
-}
-
-func compareSeams(t *testing.T, s *seams, want map[berth.Time]pieces, span berth.Time) {
-	n := 0
-	for i, k := range s.chunks {
-		if k.n < 1 || s.first[i] != k.times[0] {
-			t.Fatalf("chunk %d has %d seams from %d, not %d", i, k.n, k.times[0], s.first[i])
+		part := set()
+		if there := want[at]; len(there) > 0 && rng.IntN(2) == 0 {
+			part = pieces{there[rng.IntN(len(there))]}
 		}
-		for j, at := range k.times[:k.n] {
-			if set, there := want[at]; !there || !set.within(k.sets[j]) || !k.sets[j].within(set) || k.marks[j] != set.mark() {
-				t.Fatalf("seam %v at %d, want %v", k.sets[j], at, want[at])
-			}
-			n++
+		if got, want := l.sewn(at, part), len(appendMinus(nil, part, want[at])) == 0; got != want {
+			t.Fatalf("operation %d: %v at %d: %t, want %t", i, part, at, got, want)
+		} else if got {
+			sewn++
 		}
 	}
-	if n != len(want) {
-		t.Fatalf("%d seams, want %d of %d s", n, len(want), span)
-	}
-}
-
-// The marks of sets that have a PE in common have a bit in common; those of other
-// words and of other quarters of a word have none, up to 1,024 PEs.
-func TestMarks(t *testing.T) {
-	of := func(lo, hi berth.PE) uint64 {
-		return appendPieces(nil, berth.NewPESet(berth.Run{Lo: lo, Hi: hi})).mark()
-	}
-	var all uint64
-	for quarter := range berth.PE(64) {
-		mark := of(quarter*16, quarter*16+16)
-		for pe := quarter * 16; pe < quarter*16+16; pe++ {
-			if of(pe, pe+1) != mark {
-				t.Fatalf("PE %d has the mark %x, not %x", pe, of(pe, pe+1), mark)
-			}
-		}
-		if mark == 0 || mark&(mark-1) != 0 || all&mark != 0 {
-			t.Fatalf("quarter %d has the mark %x, earlier ones %x", quarter, mark, all)
-		}
-		all |= mark
-	}
-	if of(1000, 1100) != of(1000, 1024)|of(1024, 1100) || of(0, 1<<20) != all {
-		t.Error("the mark of a set is not that of its parts")
+	if sewn < 1000 || most < 100 {
+		t.Errorf("only %d sets found, %d words at most", sewn, most)
 	}
 }

@@ -41,7 +41,8 @@ type sweep struct {
 	next   place // the leaf to gather next
 	more   bool
 
-	left, middle, right int // records: the first after start, the border, the first not before the window's end
+	left, middle, right int        // records: the first after start, the border, the first not before the window's end
+	arrive, leave       berth.Time // the start at which the window comes to the one on the left, and from which it reaches the one on the right
 
 	rim  rim
 	best words // the free PEs of the best candidate so far
@@ -79,9 +80,9 @@ func (s *sweep) begin(q *Query, eligible words) {
 	s.left, s.middle, s.right = 0, 0, 0
 	clear(s.cells)
 	s.more = !t.empty()
-	s.rim.begin(s)
+	at := place{}
 	if s.more {
-		at := t.locate(q.Ready)
+		at = t.locate(q.Ready)
 		base, flips := t.nearest(at)
 		for i := range s.cells {
 			s.cells[i].busy = base[i]
@@ -89,10 +90,10 @@ func (s *sweep) begin(q *Query, eligible words) {
 		for i := range flips {
 			s.cells[flips[i].word].busy ^= flips[i].mask
 		}
-		s.rim.past = at
 		s.next = at
 		s.gather()
 	}
+	s.rim.begin(s, at)
 	for end := q.Ready.Add(q.Duration); s.time(s.right) < end; {
 		s.right++
 	}
@@ -106,6 +107,7 @@ func (s *sweep) begin(q *Query, eligible words) {
 		}
 		s.free = berth.Count(free)
 	})
+	s.arrive, s.leave = s.time(s.left), s.leaving()
 }
 
 // gatherRecords is how many records are gathered at once: a quarter of a leaf,
@@ -166,77 +168,90 @@ func (s *sweep) turn(full func()) {
 
 // advance moves to the next candidate, if there is one.
 func (s *sweep) advance() bool {
-	end := s.start.Add(s.query.Duration)
-	if s.time(s.right) == end { // the present window ends there, every later one reaches beyond
+	if s.start == s.leave { // the present window ends there, every later one reaches beyond
 		s.pass()
 	}
-	next := s.last
-	if next == s.start {
-		return false
-	}
-	enter := s.time(s.left)
-	next = min(next, enter)
-	if leave := s.time(s.right); leave < berth.Forever {
-		next = min(next, leave-berth.Time(s.query.Duration))
-	}
-	if next >= berth.Forever {
+	next := min(s.last, s.arrive, s.leave)
+	if next == s.start || next >= berth.Forever {
 		return false
 	}
 	s.start = next
-	if next == enter {
+	if next == s.arrive {
 		s.enter()
 	}
 	return true
 }
 
+// advanceToGain moves to the next candidate at which PEs may have come free, if
+// there is one. No other has more of them than the one before it.
+func (s *sweep) advanceToGain() bool {
+	if s.arrive > s.last || s.arrive >= berth.Forever {
+		return false
+	}
+	for s.leave < s.arrive {
+		s.pass()
+	}
+	s.start = s.arrive
+	s.enter()
+	return true
+}
+
 // pass lets the window's end pass the record on the right.
 func (s *sweep) pass() {
-	var lost int
-	cells, set := s.cells, s.changes(s.right)
+	right := s.right
+	lost := 0
+	cells, set := s.cells, s.set[s.ends[right]:s.ends[right+1]]
 	for i := range set {
 		cell, mask := &cells[set[i].word], set[i].mask
 		cell.ahead |= mask
-		gone := cell.free & mask
-		cell.free ^= gone
-		lost += bits.OnesCount64(gone)
+		if gone := cell.free & mask; gone != 0 {
+			cell.free ^= gone
+			lost += bits.OnesCount64(gone)
+		}
 	}
-	s.free -= berth.Count(lost)
-	if s.rim.end == s.right {
+	if lost > 0 {
+		s.free -= berth.Count(lost)
+		s.rim.begun = false
+	}
+	if s.rim.end == right {
 		s.rim.end, s.rim.sure = unknown, false
 	}
-	s.right++
+	s.right = right + 1
+	s.leave = s.leaving()
 }
 
 // enter lets the window's start come to the record on the left.
 func (s *sweep) enter() {
-	if s.left == s.middle {
+	left := s.left
+	if left == s.middle {
 		s.turn(nil)
 	}
 	gained := 0
-	from, to := s.ends[s.left], s.ends[s.left+1]
+	from, to := s.ends[left], s.ends[left+1]
 	cells, set, shadow := s.cells, s.set[from:to], s.shadow[from:to]
 	for i := range set {
 		cell, mask := &cells[set[i].word], set[i].mask
 		cell.busy ^= mask
-		came := mask &^ (cell.busy | cell.ahead | shadow[i] | cell.shut)
-		cell.free |= came
-		gained += bits.OnesCount64(came)
+		if came := mask &^ (cell.busy | cell.ahead | shadow[i] | cell.shut); came != 0 {
+			cell.free |= came
+			gained += bits.OnesCount64(came)
+		}
 	}
 	if gained > 0 {
 		s.free += berth.Count(gained)
-		s.rim.begins, s.rim.sure = s.left, false
+		s.gained()
 	}
-	s.left++
+	s.left = left + 1
+	s.arrive = s.time(left + 1)
 }
 
-// meets reports whether a PE of the present set changes at a record.
-func (s *sweep) meets(i int) bool {
-	var common uint64
-	cells, set := s.cells, s.changes(i)
-	for i := range set {
-		common |= cells[set[i].word].free & set[i].mask
+// leaving returns the start from which on the window reaches the record on the
+// right: Forever if there is none.
+func (s *sweep) leaving() berth.Time {
+	if at := s.time(s.right); at < berth.Forever {
+		return at - berth.Time(s.query.Duration)
 	}
-	return common != 0
+	return berth.Forever
 }
 
 // copyFree makes w the present set.

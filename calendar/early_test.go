@@ -210,19 +210,24 @@ func (w *earlyWorld) changed(what string, errA, errB error) error {
 
 // sameSeams compares where PEs are given back and taken again.
 func sameSeams(a *plain[bitset.Set], b *early) error {
-	k := 0
-	for _, chunk := range b.seams.chunks {
-		for i, t := range chunk.times[:chunk.n] {
-			w := make(words, b.tree.words)
-			w.toggle(chunk.sets[i])
-			if k == len(a.seams) || a.seams[k].time != t || !slices.Equal(a.seams[k].amount, bitset.Set(w)) {
-				return fmt.Errorf("seam of %v at %d, not %v", w.pes(b.size), t, a.seams)
+	got := map[berth.Time]words{}
+	for _, pg := range b.tree.pages {
+		for _, l := range pg.leaves[:pg.n] {
+			for _, s := range l.seams {
+				if got[s.time] == nil {
+					got[s.time] = make(words, b.tree.words)
+				}
+				got[s.time].toggle(pieces{{s.mask, s.word}})
 			}
-			k++
 		}
 	}
-	if k < len(a.seams) {
-		return fmt.Errorf("no seam at %d", a.seams[k].time)
+	for _, want := range a.seams {
+		if w := got[want.time]; !slices.Equal(bitset.Set(w), want.amount) {
+			return fmt.Errorf("seam of %v at %d, not %v", w.pes(b.size), want.time, want.amount)
+		}
+	}
+	if len(got) != len(a.seams) {
+		return fmt.Errorf("%d seams, not %d", len(got), len(a.seams))
 	}
 	return nil
 }

@@ -93,16 +93,15 @@ func near(times []berth.Time, t, end berth.Time) int {
 // not after its start, and the last one not after its end.
 type stretch struct{ from, to place }
 
-// stretch returns the stretch of iv. The tree is not empty.
-func (t *tree) stretch(iv berth.Interval) stretch {
-	from := t.locate(iv.Start)
+// stretch returns the stretch that begins at the place, up to a time.
+func (t *tree) stretch(from place, until berth.Time) stretch {
 	to := from
 	next, end := t.following(to)
-	for end <= iv.End {
+	for end <= until {
 		to = next
 		next, end = t.following(to)
 	}
-	to.r = t.leaf(to).onwards(to.r, iv.End, end)
+	to.r = t.leaf(to).onwards(to.r, until, end)
 	return stretch{from, to}
 }
 

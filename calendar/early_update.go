@@ -20,7 +20,7 @@ func (t *tree) flip(iv berth.Interval, st stretch, set pieces, by int32) {
 	if !t.roomy(t.leaf(st.from)) || !t.roomy(t.leaf(st.to)) {
 		t.makeRoom(iv.Start)
 		t.makeRoom(iv.End)
-		st = t.stretch(iv)
+		st = t.stretch(t.locate(iv.Start), iv.End)
 	}
 	// A new record takes its level from the one before, which must not have
 	// gone. So a new start comes first, and one that may go comes last.
@@ -70,6 +70,9 @@ func (t *tree) change(to place, at berth.Time, set pieces) bool {
 		return true
 	}
 	l.drop(to.r, to.r+1)
+	if to.r == 0 {
+		t.passSeams(to)
+	}
 	if l.n == 0 {
 		t.deleteLeaf(to)
 	}
@@ -166,6 +169,7 @@ func (t *tree) prune(now berth.Time) {
 		return
 	}
 	at := t.locate(now)
+	t.leaf(at).dropSeams(now)
 	if at == (place{}) {
 		t.leaf(at).times[0] = now
 		t.pages[0].first[0], t.first[0] = now, now

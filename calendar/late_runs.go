@@ -179,15 +179,15 @@ func (r *lateRuns) move(i int, src *lateRuns, j, count int) {
 // [lo, hi), before whose first point before PEs are free.
 func (l *lateLeaf) runs(lo, hi berth.Time, before, threshold berth.Count) lateRun {
 	var head, best berth.Time
-	start, v := lo, before
+	start, spare := lo, before-threshold
 	for _, p := range l.points() {
-		was := v >= threshold
-		v += p.delta()
-		if was == (v >= threshold) {
+		was := spare
+		spare += p.delta()
+		if was^spare >= 0 { // of one sign
 			continue
 		}
 		t := l.time(p)
-		if was {
+		if was >= 0 {
 			if start == lo && before >= threshold {
 				head = t - lo
 			}
@@ -196,7 +196,7 @@ func (l *lateLeaf) runs(lo, hi berth.Time, before, threshold berth.Count) lateRu
 		start = t
 	}
 	var tail berth.Time
-	if v >= threshold {
+	if spare >= 0 {
 		tail = hi - start
 		best = max(best, tail)
 		if start == lo && before >= threshold {

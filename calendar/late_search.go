@@ -146,50 +146,44 @@ func (s *lateSearch) pass(nd *lateNode, i int, v berth.Count, lo, end berth.Time
 // leaf searches a leaf whose span ends at end, from ready on if first.
 func (s *lateSearch) leaf(l *lateLeaf, v berth.Count, end berth.Time, first bool) lateVerdict {
 	s.leaves++
-	pts := l.points()
+	pts, i := l.points(), 0
 	if first {
-		i, key := 0, l.after(s.ready)
-		for i < len(pts) && pts[i] < key {
+		key := l.after(s.ready)
+		for ; i < len(pts) && pts[i] < key; i++ {
 			v += pts[i].delta()
-			i++
 		}
-		pts = pts[i:]
 		s.c = s.ready
 	}
 	for {
 		if v >= s.n {
 			// In a run: it breaks at the first point that brings v below n.
 			enough := l.key(s.c + s.d)
-			for {
-				if len(pts) == 0 {
-					if end-s.c >= s.d {
-						return lateFound
-					}
-					return lateGoOn
-				}
-				p := pts[0]
-				if p >= enough {
-					return lateFound
-				}
-				pts = pts[1:]
-				v += p.delta()
-				if v < s.n {
+			for ; i < len(pts) && pts[i] < enough; i++ {
+				if v += pts[i].delta(); v < s.n {
 					break
 				}
 			}
-		}
-		for {
-			if len(pts) == 0 {
+			if i == len(pts) {
+				if end-s.c >= s.d {
+					return lateFound
+				}
 				return lateGoOn
 			}
-			p := pts[0]
-			pts = pts[1:]
-			v += p.delta()
 			if v >= s.n {
-				s.c, s.sure = l.time(p), true
+				return lateFound
+			}
+			i++
+		}
+		for ; i < len(pts); i++ {
+			if v += pts[i].delta(); v >= s.n {
 				break
 			}
 		}
+		if i == len(pts) {
+			return lateGoOn
+		}
+		s.c, s.sure = l.time(pts[i]), true
+		i++
 		if s.c > s.last {
 			return lateNever
 		}

@@ -212,6 +212,8 @@ func (e *Engine) apply(event *Event) error {
 		return e.checkIn(event.ID)
 	case EventRelocate:
 		return e.relocate(event)
+	case EventReject:
+		return e.reject(event.ID, event.Refusal)
 	case EventFinish:
 		return e.finish(event.ID)
 	case EventDown:

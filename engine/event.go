@@ -20,6 +20,7 @@ const (
 	EventExtend         EventKind = "extend"
 	EventCheckIn        EventKind = "check_in"
 	EventRelocate       EventKind = "relocate"
+	EventReject         EventKind = "reject"
 	EventFinish         EventKind = "finish"
 	EventDown           EventKind = "down"
 	EventUp             EventKind = "up"
@@ -31,7 +32,7 @@ const (
 func EventKinds() []EventKind {
 	return []EventKind{
 		EventWake, EventSubmit, EventCancel, EventConfirm, EventModify, EventExtend, EventCheckIn, EventRelocate,
-		EventFinish, EventDown, EventUp, EventUpdateForecast, EventSettle,
+		EventReject, EventFinish, EventDown, EventUp, EventUpdateForecast, EventSettle,
 	}
 }
 
@@ -51,6 +52,7 @@ type Event struct {
 	From     berth.Time       `json:"from,omitempty"`  // Down, 0 for now
 	Until    berth.Time       `json:"until,omitempty"` // Extend; Down, 0 if the end is not known
 	Forecast *berth.Forecast  `json:"forecast,omitempty"`
+	Refusal  *berth.Refusal   `json:"refusal,omitempty"` // Reject
 	// Role is that of who asks, by which limits are chosen: Extend. Submit and Modify
 	// have it in the request.
 	Role string `json:"role,omitempty"`
@@ -108,6 +110,13 @@ func CheckIn(id string) Event { return Event{Kind: EventCheckIn, ID: id} }
 // free ones.
 func Relocate(id string, pool berth.ResourceID, pes berth.PESet) Event {
 	return Event{Kind: EventRelocate, ID: id, Resource: pool, PEs: pes}
+}
+
+// Reject says that a site will not have a reservation, wherever in it that would be and
+// however often it is asked: the reservation fails for that reason, and what is left of its
+// time is free again.
+func Reject(id string, why *berth.Refusal) Event {
+	return Event{Kind: EventReject, ID: id, Refusal: why}
 }
 
 // Finish says that an active reservation ended, early or at its limit.

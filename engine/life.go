@@ -87,6 +87,21 @@ func (e *Engine) cancel(id string) error {
 	return nil
 }
 
+// reject ends a reservation that its site will not have.
+func (e *Engine) reject(id string, why *berth.Refusal) error {
+	d := e.state.Entry(id)
+	switch {
+	case why == nil:
+		return berth.Errorf(berth.Invalid, "refusal", "missing; give the reason of the site")
+	case d == nil:
+		return berth.Errorf(berth.NotFound, "id", "no live reservation %q", id)
+	}
+	refusal := *why // the event is the caller's
+	e.emitOf(d, change.Change{Kind: change.Rejected, Refusal: &refusal})
+	e.freed()
+	return nil
+}
+
 // confirm makes a held reservation a confirmed one; one whose start has passed starts
 // then.
 func (e *Engine) confirm(id string) error {

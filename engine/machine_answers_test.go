@@ -25,6 +25,8 @@ func (m *model) mistaken(event *engine.Event, e *engine.Engine) answer {
 			return yes
 		}
 		return m.mistakenRequest(r, false)
+	case engine.EventReject:
+		wrong = p == nil
 	case engine.EventCancel:
 		wrong = p == nil && !pending
 	case engine.EventConfirm:

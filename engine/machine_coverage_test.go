@@ -54,7 +54,7 @@ var outcomeNames = [outcomes]string{
 // outcomeOf says what each kind of change is for the table.
 var outcomeOf = map[change.Kind]outcome{
 	change.Accepted: outAccepted, change.Refused: outRefused, change.QueuedAsJob: outDemoted, change.Started: outStarted, change.Ended: outEnded,
-	change.Cancelled: outCancelled, change.Withdrawn: outCancelled, change.Expired: outLapsed, change.NoShow: outLapsed, change.Failed: outFailed,
+	change.Cancelled: outCancelled, change.Withdrawn: outCancelled, change.Rejected: outCancelled, change.Expired: outLapsed, change.NoShow: outLapsed, change.Failed: outFailed,
 	change.Lost: outLost, change.Moved: outMoved, change.Resized: outResized, change.Modified: outModified, change.Extended: outExtended,
 	change.ChangeRefused: outKept, change.CheckedIn: outUsed, change.Confirmed: outUsed, change.Planned: outPlanned, change.Requeued: outRequeued,
 	change.Preempted: outRequeued, change.Shortened: outShortened, change.Staged: outStaged,
@@ -156,7 +156,7 @@ var featureNames = [features]string{
 
 // eventFeature says what each kind of event is for the table.
 var eventFeature = map[engine.EventKind]feature{
-	engine.EventWake: onTimer, engine.EventSubmit: onSubmit, engine.EventCancel: onCancel, engine.EventConfirm: onConfirm, engine.EventModify: onModify, engine.EventExtend: onProlong,
+	engine.EventWake: onTimer, engine.EventSubmit: onSubmit, engine.EventCancel: onCancel, engine.EventReject: onCancel, engine.EventConfirm: onConfirm, engine.EventModify: onModify, engine.EventExtend: onProlong,
 	engine.EventCheckIn: onShow, engine.EventRelocate: onAvoid, engine.EventFinish: onFinish, engine.EventDown: onDown, engine.EventUp: onUp, engine.EventUpdateForecast: onForecast, engine.EventSettle: onSettle,
 }
 

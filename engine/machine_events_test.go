@@ -206,7 +206,9 @@ func (d *drawer) eventOf(kind engine.EventKind, at berth.Time) engine.Event {
 			return engine.Event{Kind: kind, Request: d.job(d.newID("j"), at)}
 		}
 		return engine.Event{Kind: kind, Request: d.request(d.newID("r"), at)}
-	case engine.EventCancel, engine.EventConfirm, engine.EventCheckIn, engine.EventFinish:
+	case engine.EventCancel:
+		return d.over(id)
+	case engine.EventConfirm, engine.EventCheckIn, engine.EventFinish:
 		return engine.Event{Kind: kind, ID: id}
 	case engine.EventModify:
 		return d.modify(id, at)
@@ -228,6 +230,15 @@ func (d *drawer) eventOf(kind engine.EventKind, at berth.Time) engine.Event {
 		}
 	}
 	return engine.Event{Kind: engine.EventWake}
+}
+
+// over draws an event that ends a reservation, by its owner or by its site. To both the same
+// happens but for the reason. It takes no dice, so that histories are what they were.
+func (d *drawer) over(id string) engine.Event {
+	if p := d.m.byID[id]; p == nil || p.start()%3 != 0 {
+		return engine.Event{Kind: engine.EventCancel, ID: id}
+	}
+	return engine.Reject(id, &berth.Refusal{Reason: berth.SiteRefused, Wanted: 1, Words: "no such user"})
 }
 
 // suits reports whether an event of a kind can mean a reservation.

@@ -376,6 +376,10 @@ func (m *model) leave(o *occasion, c *change.Change, p *promise) {
 		if o.event.Kind != engine.EventCancel || o.event.ID != c.ID {
 			m.fault("told", "%q is cancelled, which its owner did not ask for", c.ID)
 		}
+	case change.Rejected:
+		if o.event.Kind != engine.EventReject || o.event.ID != c.ID || c.Refusal == nil || *c.Refusal != *o.event.Refusal {
+			m.fault("told", "%q is rejected for %+v, which its site did not say", c.ID, c.Refusal)
+		}
 	case change.Expired:
 		if p.state != berth.Held || m.now < p.expires {
 			m.fault("expiry", "%q, %s until %d, expires at %d", c.ID, p.state, p.expires, m.now)

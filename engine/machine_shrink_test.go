@@ -273,7 +273,7 @@ func changeLine(c *change.Change) string {
 		return fmt.Sprintf("%s until %d", line, c.Until)
 	case change.Emitted:
 		return fmt.Sprintf("effect %s/%s/%d", c.Effect.Site, c.Effect.Reservation, c.Effect.Generation)
-	case change.WentDown, change.CameUp, change.Staged, change.Refused, change.ChangeRefused, change.Lost:
+	case change.WentDown, change.CameUp, change.Staged, change.Refused, change.ChangeRefused, change.Lost, change.Rejected:
 		written, _ := json.Marshal([]any{c.Outage, c.Transfers, c.Refusal})
 		return line + " " + string(written)
 	}

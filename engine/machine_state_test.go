@@ -401,7 +401,7 @@ func (o *occasion) gaveBack() bool {
 			if !o.changes[i].Reservation.Request.IsJob() {
 				promised++
 			}
-		case change.Vacated, change.NoShow, change.Expired, change.Failed, change.Lost, change.Cancelled, change.CameUp, change.Resized:
+		case change.Vacated, change.NoShow, change.Expired, change.Failed, change.Lost, change.Cancelled, change.Rejected, change.CameUp, change.Resized:
 			return true
 		case change.Ended, change.Preempted:
 			ended++

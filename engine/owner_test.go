@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +114,37 @@ func TestRelocate(t *testing.T) {
 	wantCode(t, err, berth.Invalid, "pes")
 	_, _, err = late.Apply(1, engine.Event{Kind: engine.EventRelocate, ID: "x"})
 	wantCode(t, err, berth.NotFound, "id")
+}
+
+// What its site will not have is gone in whatever state it is, with the reason, and what waits
+// for its PEs gets them.
+func TestReject(t *testing.T) {
+	config := onePool(4, berth.Early)
+	config.Sites[0].Managed, config.Jobs = true, "easy"
+	for _, now := range []berth.Time{5, 15} { // confirmed, active
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("a", 0, 10, 30, 4, 20))
+		submit(t, e, 0, berth.Job("waits", 0, 4, 25))
+		no := berth.Refusal{Reason: berth.SiteRefused, Wanted: 4, Words: "no such user"}
+		changes := apply(t, e, now, engine.Reject("a", &no))
+		at := slices.IndexFunc(changes, func(c change.Change) bool { return c.Kind == change.Rejected })
+		if at < 0 || changes[at].ID != "a" || *changes[at].Refusal != no || changes[at].Refusal == &no {
+			t.Fatalf("at %d: %s", now, kinds(changes))
+		}
+		if s, live := e.Status("a"); live {
+			t.Errorf("at %d a is %+v", now, s)
+		}
+		if r, runs := e.Reservation("waits"); !runs || r.Start() != now {
+			t.Errorf("at %d the job that waits for its PEs does not run: %s", now, kinds(changes))
+		}
+		if err := e.Check(); err != nil {
+			t.Error(err)
+		}
+		_, _, err := e.Apply(now, engine.Reject("a", &no))
+		wantCode(t, err, berth.NotFound, "id")
+		_, _, err = e.Apply(now, engine.Reject("waits", nil))
+		wantCode(t, err, berth.Invalid, "refusal")
+	}
 }
 
 // A reservation can be made longer on the PEs that it has, before it starts and

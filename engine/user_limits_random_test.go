@@ -141,7 +141,7 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 		binding := rapid.SampledFrom(bindings()).Draw(t, "binding")
 		for i := range rapid.IntRange(1, 2).Draw(t, "sites") {
 			w.config.Sites = append(w.config.Sites, berth.Site{
-				Name: fmt.Sprintf("s%d", i), Pools: []berth.Pool{{Name: "p", PEs: berth.Count(rapid.IntRange(2, 12).Draw(t, "pes")), Binding: binding}},
+				Name: fmt.Sprintf("s%d", i), Managed: rapid.Bool().Draw(t, "managed"), Pools: []berth.Pool{{Name: "p", PEs: berth.Count(rapid.IntRange(2, 12).Draw(t, "pes")), Binding: binding}},
 			})
 		}
 		w.config.Limits = drawLimits(t)
@@ -152,6 +152,9 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
 			w.step()
+			if err := w.e.Check(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 	t.Log("limits that refused:", bound)
@@ -181,9 +184,21 @@ func (w *limited) step() {
 	before := w.e.Snapshot()
 	var event func() engine.Event
 	added, until := false, berth.Time(0)
-	switch what := rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "modify", "extend", "cancel", "offer"}).Draw(t, "what"); what {
+	switch what := rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "modify", "extend", "cancel", "offer", "down", "up"}).Draw(t, "what"); what {
 	case "cancel":
 		_, _, _ = w.e.Apply(w.now, engine.Cancel(id)) // of what is over there is nothing to cancel
+		return
+	case "down", "up":
+		site := rapid.SampledFrom(w.config.Sites).Draw(t, "site")
+		at, pe := berth.PoolID(site.Name, "p"), rapid.IntRange(0, int(site.Pools[0].PEs)-1).Draw(t, "pe")
+		pes := berth.PEsOf(berth.PE(pe))
+		out := engine.Up(at, pes)
+		if what == "down" {
+			out = engine.Down(berth.Outage{Resource: at, PEs: pes})
+		}
+		if _, _, err := w.e.Apply(w.now, out); err != nil {
+			t.Fatal(err)
+		}
 		return
 	case "extend":
 		r, is := w.e.Reservation(id)

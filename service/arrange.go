@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -20,7 +21,12 @@ type wanted struct {
 	// moved are the promises that are not over and of which a reservation is at the
 	// site that is not wanted, with their ids.
 	moved map[promise]string
+	// over are the promises of which a reservation is at the site that is not wanted, and why.
+	over map[promise]unwanted
 }
+
+// unwanted says why a promise is not, or not so, at a site any more.
+type unwanted struct{ id, cause string }
 
 // wish is one promise as it should be at a site.
 type wish struct {
@@ -30,6 +36,7 @@ type wish struct {
 	generation uint64
 	active     bool
 	launch     []site.Share // what it gets when it is launched
+	cause      string       // why it is as it is
 }
 
 func (w *wanted) reservations() []site.Reservation {
@@ -67,6 +74,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 			wish.Name = name
 		}
 		k.mine[wish.promise], k.ids[wish.promise] = true, wish.id
+		wish.cause = h.causeAt(wish.id)
 		w.wishes = append(w.wishes, wish)
 	}
 	wished := map[promise]bool{}
@@ -82,6 +90,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	slices.SortStableFunc(w.wishes, func(a, b wish) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id)) })
 	w.effect = h.core.lastEffect()
 	w.moved = h.moved(k, state, &w)
+	w.over = h.over(k, state, &w)
 	return w
 }
 
@@ -162,7 +171,14 @@ type done struct {
 	failed  map[promise]string // in words
 	order   []promise          // of failed
 	refused []*wish            // what the site would not have where it is
+	never   []never            // what it will not have at all
 	silent  int                // how often the site did not answer
+}
+
+// never is a promise that a site will not have, with its words.
+type never struct {
+	*wish
+	words string
 }
 
 // fail notes that something is not as it should be.
@@ -197,7 +213,8 @@ type arranging struct {
 	launcher site.Launcher   // nil if it starts things by itself
 	carrier  site.Carrier    // nil if jobs come through the service alone
 	have     map[site.Name]*site.Booking
-	emptying []site.Name // reservations of promises that are elsewhere by now, with jobs in them
+	there    map[promise]bool // something of it is there
+	emptying []site.Name      // reservations of promises that are elsewhere by now, with jobs in them
 	done     *done
 }
 
@@ -212,12 +229,13 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 		return did
 	}
 	began := time.Now()
-	a := &arranging{h: h, k: k, booker: booker, have: map[site.Name]*site.Booking{}, done: &did}
+	a := &arranging{h: h, k: k, booker: booker, have: map[site.Name]*site.Booking{}, there: map[promise]bool{}, done: &did}
 	a.many, _ = k.manager.Adapter.(site.ManyBooker)
 	a.launcher, _ = k.manager.Adapter.(site.Launcher)
 	a.carrier, _ = k.manager.Adapter.(site.Carrier)
 	for i := range state.Ours {
 		a.have[site.Name(state.Ours[i].Name)] = &state.Ours[i]
+		a.there[k.promiseOf(site.Name(state.Ours[i].Name))] = true
 	}
 	a.releaseAll(ctx, state, want)
 	a.realise(ctx, want.wishes, want.now)
@@ -268,12 +286,13 @@ func (a *arranging) releaseAll(ctx context.Context, state *site.State, want *wan
 		}
 		a.done.changed = true
 		p := a.k.promiseOf(name)
-		if _, moved := want.moved[p]; moved && a.carrier != nil {
-			a.retire(ctx, p, name)
+		if id, moved := want.moved[p]; moved && a.carrier != nil {
+			a.retire(ctx, p, id, name)
 			continue
 		}
-		a.sayEnded(state, name)
-		a.try(ctx, p, string(name), func() error { return a.booker.Release(ctx, name) })
+		if a.try(ctx, p, string(name), func() error { return a.booker.Release(ctx, name) }) {
+			a.h.log.Info("a reservation was released at a site", "site", a.k.name, "reservation", name, "id", want.over[p].id, "jobs ended", jobsIn(state, name), "cause", want.over[p].cause)
+		}
 	}
 }
 
@@ -354,10 +373,26 @@ func (a *arranging) booked(ctx context.Context, w *wish, o site.Outcome, err err
 		a.done.refused = append(a.done.refused, w)
 		err = errors.New("the site refused it: " + o.Words)
 	}
+	if site.IsFinal(err) && !a.there[w.promise] {
+		a.done.never = append(a.done.never, never{w, err.Error()})
+	}
 	if a.well(ctx, w.promise, w.id, err) {
 		a.done.made[w.promise] = made{w.Name, w.generation}
 	}
+	if o.Verdict == site.Made {
+		what := "a reservation was made at a site"
+		attributes := []any{
+			"site", a.k.name, "reservation", w.Name, "id", w.id, "users", w.Users, "start", instant(w.Start), "end", instant(w.End), "nodes", site.NodesOf(w.Shares), "cause", w.cause,
+		}
+		if have := a.have[w.Name]; have != nil {
+			what = "a reservation was updated at a site"
+			attributes = append(attributes, "was", strings.Join(w.Differences(have, a.h.Now()), "; "))
+		}
+		a.h.log.Info(what, attributes...)
+	}
 }
+
+func instant(t berth.Time) string { return time.Unix(int64(t), 0).UTC().Format(time.RFC3339) }
 
 // try does something, unless the site does not answer, and reports whether it
 // went well.

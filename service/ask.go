@@ -217,6 +217,8 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 	if err != nil { // the engine did not take it
 		delete(h.undecided, r.ID)
 		h.whenDurable(func(failed error) { w.answer(nil, cmp.Or(failed, err)) })
+	} else if h.isDue() {
+		h.gathered.requests++
 	}
 	return err
 }

@@ -15,7 +15,7 @@ const aside berth.Duration = 300 * 24 * 3600
 
 // retire takes down a reservation whose promise is elsewhere by now. One with jobs
 // stays until they are there too.
-func (a *arranging) retire(ctx context.Context, p promise, name site.Name) {
+func (a *arranging) retire(ctx context.Context, p promise, id string, name site.Name) {
 	if a.done.silent >= site.Patience {
 		a.well(ctx, p, string(name), site.ErrNotTried)
 		return
@@ -25,7 +25,9 @@ func (a *arranging) retire(ctx context.Context, p promise, name site.Name) {
 		a.emptying = append(a.emptying, name)
 		return
 	}
-	a.well(ctx, p, string(name), err)
+	if a.well(ctx, p, string(name), err) {
+		a.h.log.Info("a reservation was released at a site", "site", a.k.name, "reservation", name, "id", id, "cause", "its promise is elsewhere")
+	}
 }
 
 // empty carries jobs to where their promises are by now, and takes down the
@@ -72,12 +74,7 @@ func (a *arranging) carry(ctx context.Context, p promise, id string, from, to si
 		return true
 	}
 	if fresh {
-		_, _ = call(ctx, a.h, "", func(answer func(struct{}, error)) { // the error is that the service stops
-			if k := a.h.core.card(id); k != nil {
-				a.h.hearers.tellBeside(news{at: a.h.clock(), what: TaskLeft, card: *k, trouble: err.Error()})
-			}
-			answer(struct{}{}, nil)
-		})
+		a.h.tellLeft(ctx, a.k.name, id, err.Error())
 	}
 	return false
 }
@@ -112,8 +109,8 @@ func (a *arranging) unstick(ctx context.Context, stuck []*wish) {
 	}
 }
 
-// sayEnded writes down which jobs end with a promise that is over.
-func (a *arranging) sayEnded(state *site.State, name site.Name) {
+// jobsIn returns the jobs that wait or run in a reservation.
+func jobsIn(state *site.State, name site.Name) []site.JobID {
 	var jobs []site.JobID
 	for _, list := range [][]site.Job{state.Pending, state.Running} {
 		for i := range list {
@@ -122,7 +119,5 @@ func (a *arranging) sayEnded(state *site.State, name site.Name) {
 			}
 		}
 	}
-	if len(jobs) > 0 {
-		a.h.log.Warn("a promise is over, and the jobs in its reservation end with it", "site", a.k.name, "reservation", name, "jobs", jobs)
-	}
+	return jobs
 }

@@ -42,6 +42,11 @@ type Core struct {
 
 	shadows map[string]*shadow                  // by site
 	tasks   map[string]map[site.JobID]knownTask // by site and job, of those that the site lists
+	// delivered are the generations of live promises that sites have, by site and id; 0 where
+	// a site has none.
+	delivered map[string]map[string]uint64
+
+	asks func(*berth.Reservation) bool // whether a site is asked before a promise is told; nil if none is
 
 	// What a display follows, if one does: then the cards of earlier records are not
 	// written any more.
@@ -61,6 +66,8 @@ type Core struct {
 	written []byte
 	event   []byte
 	sealer  journal.Sealer
+
+	diarist diarist // of what is drawn
 }
 
 // card is what is known of one request: live, or over and still remembered. One without a
@@ -77,6 +84,11 @@ type card struct {
 	created berth.Time
 	changed berth.Time
 	written uint64 // the record that wrote it last
+	// asking says that its site is asked before what is promised is told. A service that
+	// was restarted meanwhile does not know it any more, and tells what was promised.
+	asking bool
+	// cause says for people why what was promised is as it is; empty since a restart.
+	cause string
 }
 
 func newCore(config engine.Config, version string, keep int) (*Core, error) {
@@ -84,7 +96,7 @@ func newCore(config engine.Config, version string, keep int) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}}, nil
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{}}, nil
 }
 
 func newCards() *btree.BTreeG[*card] {
@@ -251,6 +263,8 @@ func (c *Core) followPast(p *past) error {
 		c.see(p.at, in.sighting)
 	case in.tasks != nil:
 		c.noteTasks(in.tasks)
+	case in.delivery != nil:
+		c.noteDelivered(in.delivery)
 	case in.config == nil:
 		c.heard(p.at, &in.asked)
 	}
@@ -292,7 +306,7 @@ func sameConfig(a, b *engine.Config) bool {
 // ends says how a request ended if the last change to it is of that kind.
 var ends = map[change.Kind]State{
 	change.Refused: Refused, change.Withdrawn: Cancelled, change.Cancelled: Cancelled, change.Expired: Expired,
-	change.NoShow: NoShow, change.Failed: Failed, change.Lost: Failed, change.Ended: Finished,
+	change.NoShow: NoShow, change.Failed: Failed, change.Lost: Failed, change.Rejected: Failed, change.Ended: Finished,
 }
 
 // noticeBits is how far a record's number stands above that of a notice in it:
@@ -305,6 +319,9 @@ const noticeBits = 20
 func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []news {
 	c.found.id, c.found.promise = "", nil
 	list := again(c.news)
+	if told {
+		c.diarist.begin(number)
+	}
 	for i := range changes {
 		x := &changes[i]
 		switch x.Kind {
@@ -334,7 +351,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
-		c.update(k, changes[i:], now)
+		was := k.ink()
+		c.update(k, changes[i:], now, told)
+		c.diarist.note(number, was, k.ink())
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
@@ -382,7 +401,7 @@ func arrival(transfers []berth.Transfer) berth.Time {
 }
 
 // update brings a card up to date with the first of some changes.
-func (c *Core) update(k *card, changes []change.Change, now berth.Time) {
+func (c *Core) update(k *card, changes []change.Change, now berth.Time, told bool) {
 	x := &changes[0]
 	k.version, k.changed = k.version+1, now
 	switch x.Kind {
@@ -395,8 +414,14 @@ func (c *Core) update(k *card, changes []change.Change, now berth.Time) {
 		k.request = x.Request
 	case change.QueuedAsJob, change.Requeued, change.Preempted:
 		k.request, k.promise = x.Request, nil
-	case change.Refused, change.Lost:
+	case change.Refused, change.Lost, change.Rejected:
 		k.refusal = x.Refusal
+	}
+	if told {
+		k.cause = causeOf(x.Kind, c.deciding, k.cause)
+	}
+	if x.Kind == change.Accepted && told && c.asks != nil {
+		k.asking = c.asks(x.Reservation)
 	}
 	if p := c.promise(k.id, changes); p != nil {
 		k.promise, k.request = p, p.Request
@@ -442,6 +467,9 @@ func (c *Core) finish(k *card, end State) {
 		return
 	}
 	k.end = end
+	for _, known := range c.delivered {
+		delete(known, k.id)
+	}
 	c.over = append(c.over, k.id)
 	c.overCost += k.cost()
 	if len(c.over) > c.keep+c.keep/8 || c.overCost > maxOver {
@@ -469,6 +497,7 @@ func requestCost(r *berth.Request) int64 {
 // rare.
 func (c *Core) forget() {
 	n := 0
+	c.diarist.stop()
 	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver/8*7); n++ {
 		k, _ := c.cards.Delete(&card{id: c.over[n]})
 		c.overCost -= k.cost()
@@ -486,8 +515,9 @@ func (k *card) view() Reservation {
 		ID: k.id, State: k.state(), Version: k.version, Request: *k.request,
 		Refusal: k.refusal, Created: k.created, Changed: k.changed,
 	}
-	if p := k.promise; p != nil {
+	if p := k.promise; p != nil && k.state() != Pending {
 		r.Allotments, r.Data, r.Missing, r.Expires, r.CheckedIn = p.Allotments, p.Transfers, p.Missing, p.Expires, p.CheckedIn
+		r.Extended = p.Terms.Extended
 	}
 	if k.end != "" {
 		r.Expires = 0
@@ -500,6 +530,8 @@ func (k *card) state() State {
 	switch {
 	case k.end != "":
 		return k.end
+	case k.asking:
+		return Pending
 	case k.promise != nil:
 		return State(k.promise.State)
 	}
@@ -515,6 +547,8 @@ type saved struct {
 
 	Shadows []savedShadow // by site
 	Tasks   []savedTasks  // by site
+
+	Delivered []delivery // by site
 }
 
 type savedCard struct {
@@ -550,6 +584,7 @@ func (s *saved) code(c *wire.Coder) {
 	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) { k.code(c) })
 	wire.List(c, 5, &s.Shadows, codeShadow)
 	wire.List(c, 6, &s.Tasks, func(c *wire.Coder, t *savedTasks) { t.code(c) })
+	wire.List(c, 7, &s.Delivered, func(c *wire.Coder, d *delivery) { d.code(c) })
 	c.End()
 }
 
@@ -563,7 +598,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks()}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered()}
 	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
@@ -600,7 +635,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	}
 	c := &Core{
 		config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(),
-		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{},
+		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{},
 	}
 	c.restoreTasks(s.Tasks)
 	var failed error
@@ -635,6 +670,9 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 		if !k.take(c.engine) {
 			return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
 		}
+	}
+	for i := range s.Delivered {
+		c.noteDelivered(&s.Delivered[i])
 	}
 	return c, c.restoreShadows(s.Shadows)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/service"
 )
 
 // crowded is three pools, in the largest of which 20,000 reservations begin tomorrow.
@@ -27,6 +28,47 @@ func crowded(t *testing.T) *engine.Engine {
 		}
 	}
 	return e
+}
+
+// One who has had many parts promised, and has no more of the pool's share for a while, is
+// answered soon too: combinations of variants that the share does not leave room for are
+// not tried one by one. (One wake of the service took six seconds.)
+func TestPartsBeyondAShareAreDecidedSoon(t *testing.T) {
+	e, err := engine.New(engine.Config{
+		Sites:  []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "batch", PEs: 4096, Binding: berth.Late}}}},
+		Limits: service.DefaultLimits(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := berth.Request{Kind: berth.KindRequest, User: "ann", Role: string(service.User), Ready: 3600, Deadline: 5400}
+	for i := range 31 {
+		var p berth.Part
+		for k := range 31 {
+			p.Variants = append(p.Variants, berth.Variant{NPE: berth.Count(1 + (i+k)%64), Duration: berth.Duration(60 + i + k)})
+		}
+		r.Parts = append(r.Parts, p)
+	}
+	refused, longest := 0, time.Duration(0)
+	for i := 0; refused < 3; i++ {
+		one := *r.Clone()
+		one.ID = fmt.Sprint(i)
+		began := time.Now()
+		if _, _, err := e.Apply(0, engine.Submit(&one)); err != nil {
+			t.Fatal(err)
+		}
+		if _, promised := e.Reservation(one.ID); !promised {
+			refused++
+			if _, err := e.Offers(&one, 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		longest = max(longest, time.Since(began))
+	}
+	t.Logf("the longest took %s", longest)
+	if longest > 2*time.Second { // it takes a tenth of that, beside much else
+		t.Errorf("the longest took %s", longest)
+	}
 }
 
 // However many parts and variants a request has, it is decided soon: others wait for it.

@@ -2,13 +2,16 @@ package service
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// Outbox returns the effects that have not been settled.
-func (h *Host) Outbox(ctx context.Context) ([]change.Effect, error) {
+// Effects returns the effects that have not been settled.
+func (h *Host) Effects(ctx context.Context) ([]change.Effect, error) {
 	return call(ctx, h, "", func(answer func([]change.Effect, error)) { answer(h.core.engine.Outbox(), nil) })
 }
 
@@ -23,6 +26,11 @@ func (h *Host) Check(ctx context.Context) error {
 func look(ctx context.Context, h *Host, f func() error) error {
 	_, err := call(ctx, h, "", func(answer func(struct{}, error)) { answer(struct{}{}, f()) })
 	return err
+}
+
+// TellLeft tells that tasks cannot follow a promise at a site.
+func (h *Host) TellLeft(ctx context.Context, site, id, trouble string) {
+	h.tellLeft(ctx, site, id, trouble)
 }
 
 // Records returns how many records there are.
@@ -43,3 +51,36 @@ func LetGo(jobs int) (remembered, counted int) {
 
 // ReadConfig reads a configuration from a record or a snapshot.
 var ReadConfig = readConfig
+
+// CheckPicture compares the picture of a pool, as it follows what changes, with one that is
+// drawn from everything, and reports whether it followed.
+func (h *Host) CheckPicture(id berth.ResourceID) (followed bool, err error) {
+	m, pool, err := h.pool(Principal{User: "root", Role: Operator}, id)
+	if err != nil {
+		return false, err
+	}
+	h.drawings.mu.Lock()
+	k := h.drawings.of[id]
+	h.drawings.mu.Unlock()
+	if k != nil && k.drawing != nil {
+		_, known := m.diary.since(k.drawing.number, m.number)
+		followed = known && k.drawing.generation != m.generation(id)
+	}
+	d, _ := h.drawings.get(m, pool, id, "")
+	if d.number != m.number {
+		return followed, nil // nothing changed since
+	}
+	p := painter{m: m, pool: pool, id: id, owners: maps.Clone(h.drawings.of[id].owners)}
+	plain := p.draw()
+	for name, of := range map[string][2][][]Bar{"fixed": {d.fixed, plain.fixed}, "all": {d.pages, plain.pages}, "unplaced": {{d.unplaced}, {plain.unplaced}}} {
+		for i := range of[0] {
+			if !slices.Equal(of[0][i], of[1][i]) {
+				return followed, fmt.Errorf("page %d of %s is %+v, want %+v", i, name, of[0][i], of[1][i])
+			}
+		}
+	}
+	if !slices.Equal(d.late, plain.late) {
+		return followed, fmt.Errorf("late are %+v, want %+v", d.late, plain.late)
+	}
+	return followed, nil
+}

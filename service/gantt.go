@@ -1,11 +1,9 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
@@ -49,12 +47,15 @@ type Bar struct {
 	Number     uint32 // names the promise, the job or the outage; see Host.Spans
 	Class      Class
 	Flags      Flags
+	owner      uint32 // numbers the user, from 1 on; 0 of an outage
 }
 
-// Picture is what holds the PEs of one pool in a window of time.
+// Picture is what holds the PEs of one pool. Its bars are shared and must not be written.
 type Picture struct {
-	PEs  berth.Count // of the pool
-	Bars []Bar       // by First, Start and Number
+	PEs berth.Count // of the pool
+	// Pages are all bars by First, Start and Number. A page without changes is the same slice
+	// in the next picture, so that who keeps something made of it sees what to make anew.
+	Pages [][]Bar
 	// Unplaced are promises to which no PE can be assigned now, although they hold some:
 	// under late binding, while too many PEs are out of use. First is 0.
 	Unplaced []Bar
@@ -62,6 +63,18 @@ type Picture struct {
 	Generation uint64
 	// Event is the event behind which changes of the picture are told.
 	Event uint64
+	// Yours says whether some of the bars may be of the user who asked. Pictures of others
+	// are the same for all of them.
+	Yours bool
+	you   uint32
+}
+
+// Shown returns the flags of a bar for the user who asked for the picture.
+func (p *Picture) Shown(b *Bar) Flags {
+	if p.you != 0 && b.owner == p.you {
+		return b.Flags | IsMine
+	}
+	return b.Flags
 }
 
 // Row is a node of a pool and its PEs.
@@ -79,64 +92,20 @@ type PoolRows struct {
 	Rows []Row
 }
 
-// bar is a Bar with its user.
-type bar struct {
-	Bar
-	user string
-}
-
-// drawing is the whole picture of a pool at one generation. It is not written any more.
-type drawing struct {
-	generation uint64
-	bars       []bar
-	unplaced   []bar
-}
-
-// drawings keeps the latest drawing of each pool, so that all who look at one generation
-// share the work. The zero value is empty.
-type drawings struct {
-	mu sync.Mutex
-	of map[berth.ResourceID]*shelf
-}
-
-type shelf struct {
-	mu      sync.Mutex // one draws, the others wait for it
-	drawing *drawing
-}
-
-// get returns the drawing of a pool that the model shows.
-func (d *drawings) get(m *model, pool *berth.Pool, id berth.ResourceID) *drawing {
-	d.mu.Lock()
-	if d.of == nil {
-		d.of = map[berth.ResourceID]*shelf{}
-	}
-	k := d.of[id]
-	if k == nil {
-		k = &shelf{}
-		d.of[id] = k
-	}
-	d.mu.Unlock()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if generation := m.generation(id); k.drawing == nil || k.drawing.generation != generation {
-		k.drawing = m.draw(pool, id)
-	}
-	return k.drawing
-}
-
-// Gantt returns what holds PEs of a pool at some time in [from, to), as far as it is
-// remembered. All may see that; whose it is the picture says of one's own alone. The error
-// is NotFound if there is no such pool. Cost: O(n log n) for n requests that are live or
-// remembered, once for each generation, and then O(n); beside the loop.
-func (h *Host) Gantt(ctx context.Context, by Principal, id berth.ResourceID, from, to berth.Time) (Picture, error) {
+// Gantt returns what holds PEs of a pool, as far as it is remembered. All may see that;
+// whose it is the picture says of one's own alone. The error is NotFound if there is no such
+// pool. Cost: O(c p) for c changes since it was asked for last, each of one of at most
+// maxPages pages of p bars, or O(n log n) for n requests that are live or remembered; beside
+// the loop.
+func (h *Host) Gantt(ctx context.Context, by Principal, id berth.ResourceID) (Picture, error) {
 	m, pool, err := h.pool(by, id)
 	if err != nil {
 		return Picture{}, err
 	}
-	d := h.drawings.get(m, pool, id)
-	p := Picture{PEs: pool.PEs, Generation: d.generation, Event: m.number<<noticeBits | (1<<noticeBits - 1)}
-	p.Bars, p.Unplaced = window(d.bars, by.User, from, to), window(d.unplaced, by.User, from, to)
-	return p, ctx.Err()
+	d, you := h.drawings.get(m, pool, id, by.User)
+	return Picture{
+		PEs: pool.PEs, Pages: d.pages, Unplaced: d.unplaced, Generation: d.generation, Event: m.number<<noticeBits | (1<<noticeBits - 1), Yours: you != 0, you: you,
+	}, ctx.Err()
 }
 
 // GanttGeneration returns the generation of the picture of a pool, without drawing it.
@@ -189,7 +158,7 @@ func (h *Host) Spans(ctx context.Context, by Principal, siteName string, number 
 		return nil, err
 	}
 	spans := m.occupation(by, siteName, math.MinInt64, math.MaxInt64, Mark{Start: math.MinInt64})
-	spans = slices.DeleteFunc(spans, func(s Span) bool { return numbered(s.Mark) != number })
+	spans = slices.DeleteFunc(spans, func(s Span) bool { return s.Mark.InPictures() != number })
 	if len(spans) == 0 {
 		return nil, berth.Errorf(berth.NotFound, "number", "%d: nothing of that number is remembered at %q; ask for /v1/gantt again", number, siteName)
 	}
@@ -197,8 +166,8 @@ func (h *Host) Spans(ctx context.Context, by Principal, siteName string, number 
 	return spans, ctx.Err()
 }
 
-// numbered returns the number in pictures of what has a mark.
-func numbered(m Mark) uint32 {
+// InPictures returns the number that bars of what has a mark have in pictures.
+func (m Mark) InPictures() uint32 {
 	if m.Accepted {
 		return uint32(m.Number) &^ OutageBit
 	}
@@ -234,113 +203,4 @@ func (h *Host) pool(by Principal, id berth.ResourceID) (*model, *berth.Pool, err
 		}
 	}
 	return nil, nil, berth.Errorf(berth.NotFound, "pool", "no pool %q at %q", id.Name, id.Site)
-}
-
-// window returns the bars of a window, with those of a user marked.
-func window(all []bar, user string, from, to berth.Time) []Bar {
-	bars := make([]Bar, 0, len(all))
-	for i := range all {
-		b := all[i].Bar
-		if b.Start >= to || b.End <= from {
-			continue
-		}
-		if all[i].user != "" && all[i].user == user {
-			b.Flags |= IsMine
-		}
-		bars = append(bars, b)
-	}
-	return bars
-}
-
-// draw draws a pool.
-func (m *model) draw(pool *berth.Pool, id berth.ResourceID) *drawing {
-	d := &drawing{generation: m.generation(id)}
-	var late []unbound
-	for i := range m.outages {
-		o := &m.outages[i]
-		if o.Resource == id && o.From < o.Until {
-			b := Bar{Start: o.From, End: o.Until, Number: uint32(o.Number) | OutageBit, Class: ClassOutage}
-			if o.From == 0 {
-				b.Flags |= OpenStart
-			}
-			if o.Until >= berth.Forever {
-				b.Flags |= OpenEnd
-			}
-			d.bars = appendRuns(d.bars, bar{Bar: b}, o.PEs)
-		}
-	}
-	m.cards.Scan(func(k *card) bool {
-		if k.promise == nil {
-			return true
-		}
-		for part := range k.promise.Allotments {
-			a := k.promise.Allotments[part]
-			if a.Resource != id {
-				continue
-			}
-			if k.end != "" {
-				a.End = min(a.End, k.changed)
-			}
-			if a.Start >= a.End {
-				continue
-			}
-			b := bar{Bar{Start: a.Start, End: a.End, PEs: a.NPE, Number: uint32(k.promise.Sequence) &^ OutageBit, Class: k.class(), Flags: k.flags()}, k.request.User}
-			if a.End >= berth.Forever {
-				b.Flags |= OpenEnd
-			}
-			if a.PEs.Empty() {
-				late = append(late, unbound{b, k.promise.Sequence, part})
-				continue
-			}
-			d.bars = appendRuns(d.bars, b, a.PEs)
-		}
-		return true
-	})
-	d.layOut(pool, late)
-	slices.SortFunc(d.bars, compareBars)
-	slices.SortFunc(d.unplaced, compareBars)
-	return d
-}
-
-func compareBars(a, b bar) int {
-	return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Number, b.Number), cmp.Compare(a.PEs, b.PEs))
-}
-
-// appendRuns appends one bar for each run of PEs.
-func appendRuns(bars []bar, b bar, pes berth.PESet) []bar {
-	for _, r := range pes.Runs() {
-		b.First, b.PEs = r.Lo, berth.Count(r.Hi-r.Lo)
-		bars = append(bars, b)
-	}
-	return bars
-}
-
-// class returns what the bars of a card are.
-func (k *card) class() Class {
-	switch {
-	case k.request.IsJob():
-		return ClassJob
-	case k.end == "" && (k.promise.State == berth.Degraded || k.promise.Missing > 0):
-		return ClassDegraded
-	}
-	return ClassPromise
-}
-
-func (k *card) flags() Flags {
-	switch {
-	case k.end != "":
-		return IsOver
-	case k.promise.State == berth.Held:
-		return IsHeld
-	case k.promise.State == berth.Active:
-		return IsActive
-	}
-	return 0
-}
-
-// unbound is a bar without PEs, and its place in the order of starts.
-type unbound struct {
-	bar
-	sequence uint64
-	part     int
 }

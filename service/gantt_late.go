@@ -1,9 +1,7 @@
 package service
 
 import (
-	"cmp"
 	"container/heap"
-	"slices"
 
 	"github.com/berth-hpc/berth"
 )
@@ -13,37 +11,34 @@ import (
 // the lowest idle PEs. What comes meanwhile may bind them otherwise, so their bars are
 // provisional. A promise for which not enough PEs are idle gets the others unplaced: PEs
 // that are out of use now may be back by its start. Cost: O((n + o) log n + n r) for n
-// promises, o outages and r runs of idle PEs.
-func (d *drawing) layOut(pool *berth.Pool, late []unbound) {
-	if len(late) == 0 {
-		return
-	}
-	slices.SortFunc(late, func(a, b unbound) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.part, b.part))
-	})
+// promises, o outages and r runs of idle PEs. The promises are in that order.
+func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced []Bar) {
 	l := layout{idle: berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})}
-	for i := range d.bars {
-		switch b := &d.bars[i].Bar; {
-		case b.Class == ClassOutage:
-			l.outages = append(l.outages, b)
-		case b.Flags&IsOver == 0:
-			l.take(berth.NewPESet(berth.Run{Lo: b.First, Hi: b.First + berth.PE(b.PEs)}), b.End)
+	for _, page := range fixed {
+		for i := range page {
+			switch b := &page[i]; {
+			case b.Class == ClassOutage:
+				l.outages = append(l.outages, b)
+			case b.Flags&IsOver == 0:
+				l.take(berth.NewPESet(berth.Run{Lo: b.First, Hi: b.First + berth.PE(b.PEs)}), b.End)
+			}
 		}
 	}
 	for i := range late {
-		u := &late[i]
-		u.Flags |= Provisional
-		l.advance(u.Start)
+		b := late[i].Bar
+		b.Flags |= Provisional
+		l.advance(b.Start)
 		pes := l.idle.Minus(l.down)
-		pes = pes.Lowest(min(u.PEs, pes.Count()))
-		l.take(pes, u.End)
-		if short := u.PEs - pes.Count(); short > 0 {
-			b := u.bar
-			b.PEs = short
-			d.unplaced = append(d.unplaced, b)
+		pes = pes.Lowest(min(b.PEs, pes.Count()))
+		l.take(pes, b.End)
+		if short := b.PEs - pes.Count(); short > 0 {
+			lacking := b
+			lacking.PEs = short
+			unplaced = append(unplaced, lacking)
 		}
-		d.bars = appendRuns(d.bars, u.bar, pes)
+		eachRun(b, pes, func(b Bar) { placed = append(placed, b) })
 	}
+	return placed, unplaced
 }
 
 // layout is which PEs are idle as time passes.

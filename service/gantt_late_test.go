@@ -1,6 +1,7 @@
 package service
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -14,11 +15,11 @@ import (
 func TestProvisionalBars(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := &berth.Pool{PEs: berth.Count(rapid.IntRange(1, 12).Draw(t, "PEs"))}
-		d := &drawing{}
+		var fixed, bars, unplaced []Bar
 		for i := range rapid.IntRange(0, 3).Draw(t, "outages") {
 			first := rapid.IntRange(0, int(pool.PEs)-1).Draw(t, "first")
 			from := berth.Time(rapid.IntRange(0, 20).Draw(t, "from"))
-			d.bars = append(d.bars, bar{Bar: Bar{Start: from, End: from + 5, First: berth.PE(first), PEs: 1, Class: ClassOutage, Number: uint32(i)}})
+			fixed = append(fixed, Bar{Start: from, End: from + 5, First: berth.PE(first), PEs: 1, Class: ClassOutage, Number: uint32(i)})
 		}
 		var late []unbound
 		owed := map[uint32]berth.Count{}
@@ -26,15 +27,17 @@ func TestProvisionalBars(t *testing.T) {
 			start := berth.Time(rapid.IntRange(0, 20).Draw(t, "start"))
 			npe := berth.Count(rapid.IntRange(1, int(pool.PEs)).Draw(t, "npe"))
 			number := uint32(100 + i)
-			late = append(late, unbound{bar{Bar: Bar{Start: start, End: start + berth.Time(rapid.IntRange(1, 9).Draw(t, "length")), PEs: npe, Number: number, Class: ClassPromise}}, uint64(number), 0})
+			late = append(late, unbound{Bar{Start: start, End: start + berth.Time(rapid.IntRange(1, 9).Draw(t, "length")), PEs: npe, Number: number, Class: ClassPromise}, uint64(number), 0})
 			owed[number] = npe
 		}
-		d.layOut(pool, late)
-		for _, u := range d.unplaced {
+		slices.SortFunc(late, compareUnbound)
+		bars, unplaced = layOut(pool, [][]Bar{nil, fixed}, late)
+		bars = append(bars, fixed...)
+		for _, u := range unplaced {
 			owed[u.Number] -= u.PEs
 		}
 		starts := map[uint32]berth.Time{}
-		for _, b := range d.bars {
+		for _, b := range bars {
 			if b.Class == ClassOutage {
 				continue
 			}
@@ -54,7 +57,7 @@ func TestProvisionalBars(t *testing.T) {
 		}
 		// The plain form: at the start of each promise, who has each PE?
 		has := func(pe berth.PE, at berth.Time) (promises []uint32, down bool) {
-			for _, b := range d.bars {
+			for _, b := range bars {
 				if b.First <= pe && pe < b.First+berth.PE(b.PEs) && b.Start <= at && at < b.End {
 					if b.Class == ClassOutage {
 						down = true
@@ -83,7 +86,7 @@ func TestProvisionalBars(t *testing.T) {
 					t.Fatalf("%d gets PE %d at %d, and %d is idle", number, highest, start, pe)
 				}
 			}
-			for _, u := range d.unplaced {
+			for _, u := range unplaced {
 				if u.Number != number {
 					continue
 				}

@@ -11,12 +11,30 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
+// view is what of a picture is in a window of time.
+type view struct {
+	Bars, Unplaced []service.Bar
+	Generation     uint64
+}
+
 // picture returns the bars of the harbour's pool as text, with times since begin.
-func (w *harbour) picture(by service.Principal, from, to berth.Time) (service.Picture, []string) {
+func (w *harbour) picture(by service.Principal, from, to berth.Time) (view, []string) {
 	w.t.Helper()
-	p, err := w.host.Gantt(w.t.Context(), by, w.pool(), from, to)
+	all, err := w.host.Gantt(w.t.Context(), by, w.pool())
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	p := view{Generation: all.Generation}
+	for i, page := range append(slices.Clone(all.Pages), all.Unplaced) {
+		for _, b := range page {
+			switch b.Flags = all.Shown(&b); {
+			case b.Start >= to || b.End <= from:
+			case i == len(all.Pages):
+				p.Unplaced = append(p.Unplaced, b)
+			default:
+				p.Bars = append(p.Bars, b)
+			}
+		}
 	}
 	var list []string
 	for _, b := range p.Bars {
@@ -118,7 +136,7 @@ func TestSpansOfANumber(t *testing.T) {
 		}
 		none := service.Principal{User: "x", Role: service.Operator, Sites: service.NewSiteSet([]string{"elsewhere"})}
 		_, spans := w.host.Spans(t.Context(), none, "harbour", 1)
-		_, picture := w.host.Gantt(t.Context(), none, w.pool(), 0, 1)
+		_, picture := w.host.Gantt(t.Context(), none, w.pool())
 		_, rows := w.host.Rows(t.Context(), none, w.pool())
 		_, generation := w.host.GanttGeneration(none, w.pool())
 		for i, err := range []error{spans, picture, rows, generation} {
@@ -126,7 +144,7 @@ func TestSpansOfANumber(t *testing.T) {
 				t.Errorf("%d: who does not see the site is told %v", i, err)
 			}
 		}
-		if _, err := w.host.Gantt(t.Context(), ann.By, berth.PoolID("harbour", "nowhere"), 0, 1); err == nil {
+		if _, err := w.host.Gantt(t.Context(), ann.By, berth.PoolID("harbour", "nowhere")); err == nil {
 			t.Error("no error about an unknown pool")
 		}
 	})

@@ -102,6 +102,9 @@ func goldenOf(t *testing.T, store journal.Store) (g golden) {
 	if a, b := core.savedTasks(), whole.savedTasks(); !reflect.DeepEqual(a, b) {
 		t.Errorf("from the first record the tasks are %+v, from the snapshot %+v", b, a)
 	}
+	if a, b := core.savedDelivered(), whole.savedDelivered(); !reflect.DeepEqual(a, b) {
+		t.Errorf("from the first record what sites have is %+v, from the snapshot %+v", b, a)
+	}
 	if _, err := Verify(ctx, store, nil); err != nil {
 		g.Verified = err.Error()
 	}
@@ -213,8 +216,8 @@ func TestGoldenJournalsAreReadAsEver(t *testing.T) {
 			}
 		})
 	}
-	if len(inputs) != tasksInput {
-		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), tasksInput)
+	if len(inputs) != madeInput {
+		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), madeInput)
 	}
 }
 
@@ -330,6 +333,9 @@ func (w *goldenWriter) write() {
 		}
 		if round == 1 { // so that records follow a snapshot
 			w.task(site.Running, TaskStarted)
+			for _, id := range w.ids {
+				w.append(w.core.deliver(w.now, &delivery{site: "managed", news: []delivered{{id, 1}}}))
+			}
 			data, err := w.core.Snapshot()
 			if err == nil {
 				err = w.store.SaveSnapshot(context.Background(), w.core.position, data)
@@ -343,6 +349,7 @@ func (w *goldenWriter) write() {
 		w.append(w.core.See(w.now, sighting{site: "plain", job: &ShadowJob{ID: "seen", Job: "17", User: "eve", NPE: 2, Limit: 600, Asked: w.now, Ready: w.now}, gone: gone}))
 	}
 	w.task(site.Ended, TaskEnded)
+	w.append(w.core.deliver(w.now, &delivery{site: "managed", news: []delivered{{w.id(), 3}, {w.id(), 0}}}))
 	w.wakeAll()
 }
 
@@ -437,7 +444,7 @@ func (w *goldenWriter) request(id string) *berth.Request {
 func (w *goldenWriter) draw() engine.Event {
 	early, late := berth.PoolID("managed", "early"), berth.PoolID("plain", "late")
 	pes := berth.NewPESet(berth.Run{Lo: berth.PE(w.rng.IntN(3)), Hi: berth.PE(4 + w.rng.IntN(3))})
-	switch w.rng.IntN(25) {
+	switch w.rng.IntN(26) {
 	case 0, 1, 2, 3, 4:
 		w.ids = append(w.ids, fmt.Sprint("r", len(w.ids)))
 		return engine.Submit(w.request(w.ids[len(w.ids)-1]))
@@ -447,6 +454,8 @@ func (w *goldenWriter) draw() engine.Event {
 		return engine.Submit(&r)
 	case 7:
 		return engine.Cancel(w.id())
+	case 25:
+		return engine.Reject(w.id(), &berth.Refusal{Reason: berth.SiteRefused, Resource: early, Wanted: 2, Words: "no such user"})
 	case 8, 23:
 		return engine.Confirm(w.id())
 	case 9, 10:

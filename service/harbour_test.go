@@ -307,7 +307,7 @@ func (w *harbour) inLine() error {
 	if err := w.untouched(state); err != nil {
 		return err
 	}
-	box, err := w.host.Outbox(w.t.Context())
+	box, err := w.host.Effects(w.t.Context())
 	if err != nil || len(box) > 0 {
 		return fmt.Errorf("still to do: %+v, %w", box, err)
 	}

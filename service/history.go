@@ -11,10 +11,11 @@ import (
 	"github.com/berth-hpc/berth/journal/record"
 )
 
-// Happening is one thing that has happened to a reservation, as it is on record.
+// Happening is one thing that has happened to a reservation, or to a task in it, as it is
+// on record.
 type Happening struct {
 	At   berth.Time
-	What change.Kind
+	What change.Kind // or TaskStarted, TaskEnded or TaskLeft
 	// By is who asked for it; the zero value if nobody did: its time had come, or it
 	// follows from something else. Its token, address and call are there for operators.
 	By Origin
@@ -22,6 +23,12 @@ type Happening struct {
 	Allotments []berth.Allotment
 	Until      berth.Time // of an extension
 	Refusal    *berth.Refusal
+	// Task is the one that has started or ended, as it was then.
+	Task *Task
+	// Trouble says which task could not follow a promise that moved, and what its owner
+	// can do.
+	Trouble string
+	Site    string // of Made and Unmade
 }
 
 // untold are the changes that are steps of others, or of no interest to people.
@@ -33,6 +40,9 @@ type History struct {
 	// Since is when the records begin that are still kept, where older ones were dropped
 	// and some of them may have been about the reservation; else 0.
 	Since berth.Time
+	// Delivered is what was given of the last promise; nil if it was at no managed site, or
+	// its time has not come.
+	Delivered *Delivered
 }
 
 // History returns what has happened to a reservation, as far as the journal goes back,
@@ -68,6 +78,7 @@ func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from ui
 	past.Since = h.Now()
 	var decoder record.Decoder
 	name := []byte(id)
+	given := tally{managed: func(site string) bool { return h.sites[site] != nil }, id: id, there: map[string]bool{}}
 	for rec, err := range h.options.Journal.Read(ctx, from) {
 		if err != nil {
 			return past, looked, err
@@ -75,15 +86,18 @@ func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from ui
 		if looked++; looked == 1 {
 			past.Since = rec.At
 		}
-		if !bytes.Contains(rec.Changes, name) {
+		isOfSite := len(rec.Event) > 0 && (rec.Event[0] == tasksInput || rec.Event[0] == madeInput)
+		if !bytes.Contains(rec.Changes, name) && !(isOfSite && bytes.Contains(rec.Event, name)) {
 			continue
 		}
 		p, err := parsePast(&rec, &decoder)
 		if err != nil {
 			return past, looked, err
 		}
-		past.List = append(past.List, p.about(id, by)...)
+		past.List = append(append(past.List, p.about(id, by)...), p.aboutTasks(id, by)...)
+		given.follow(&p)
 	}
+	past.Delivered = given.result(h.Now())
 	return past, looked, ctx.Err()
 }
 
@@ -96,6 +110,13 @@ func (p *past) about(id string, by Principal) (list []Happening) {
 		if !by.Can(Operator) {
 			who = Origin{User: who.User, Role: who.Role}
 		}
+	}
+	if news, is := p.in.delivery.about(id); is && by.Sites.Has(p.in.delivery.site) {
+		h := Happening{At: p.at, What: Unmade, Site: p.in.delivery.site}
+		if news.generation > 0 {
+			h.What = Made
+		}
+		list = append(list, h)
 	}
 	for i := range p.changes {
 		x := &p.changes[i]
@@ -114,6 +135,21 @@ func (p *past) about(id string, by Principal) (list []Happening) {
 			continue // it was at a site that they may not see
 		}
 		list = append(list, h)
+	}
+	return list
+}
+
+// aboutTasks returns what a record says about the tasks of a reservation.
+func (p *past) aboutTasks(id string, by Principal) (list []Happening) {
+	look := p.in.tasks
+	if look == nil || !by.Sites.Has(look.site) {
+		return nil
+	}
+	for i := range look.events {
+		if e := &look.events[i]; e.reservation == id && e.what != "" {
+			n := e.news()
+			list = append(list, Happening{At: p.at, What: change.Kind(e.what), Task: n.task, Trouble: n.trouble})
+		}
 	}
 	return list
 }

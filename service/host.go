@@ -80,7 +80,10 @@ type Host struct {
 		event engine.Event
 		asked asked
 	}
-	keepers struct {
+	gathered  gathered             // of the loop
+	questions map[string]*question // by id; of the loop
+	quiet     string               // id of which nothing is told for now; of the loop
+	keepers   struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
 	}
@@ -121,7 +124,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h := &Host{
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
-		undecided: map[string][]waiting{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
+		undecided: map[string][]waiting{}, questions: map[string]*question{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{},
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())
@@ -132,6 +135,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		return nil, err
 	}
 	h.occupancy.guard = h.Guard
+	core.diarist.read = &h.drawings.readers
 	h.durable.number = core.position.Number
 	h.display.begin(core)
 	h.snapshots.begin(core.stored)
@@ -145,6 +149,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		h.persist(rec, consequences{})
 	}
 	h.startManagers()
+	core.asks = h.asks
 	go h.run()
 	return h, nil
 }
@@ -218,7 +223,10 @@ func (h *Host) serve() {
 	h.wakeIfDue()
 	until := time.Now().Add(slice)
 	for do, ok := h.line.pop(); ok; do, ok = h.line.pop() {
-		if do(); !time.Now().Before(until) {
+		if do(); h.gathered.full() {
+			h.wakeIfDue()
+		}
+		if !time.Now().Before(until) {
 			h.line.rest()
 			break
 		}
@@ -228,12 +236,15 @@ func (h *Host) serve() {
 
 // wakeIfDue lets everything happen that is due by now, if anything is.
 func (h *Host) wakeIfDue() {
-	if _, believed := h.timekeeper.now(); !believed {
-		return
-	}
-	if at, due := h.core.engine.Next(); due && at <= h.clock() {
+	if _, believed := h.timekeeper.now(); believed && h.isDue() {
 		h.wake()
 	}
+}
+
+// isDue reports whether the engine wants to be woken by now.
+func (h *Host) isDue() bool {
+	at, due := h.core.engine.Next()
+	return due && at <= h.clock()
 }
 
 // arm sets the timer to when the engine wants to be woken.
@@ -275,7 +286,9 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (o
 // decide is step with memory that it may keep until the next one.
 func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error) (outcome, bool)) error {
 	s := h.core.apply(h.clock(), event)
-	list := h.public(s.news)
+	all := h.public(s.news)
+	h.ask(all)
+	list := h.told(all)
 	decided := h.decided(list)
 	if conclude != nil {
 		if result, is := conclude(list, s.err); is && a.key != (Key{}) {
@@ -296,7 +309,7 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 		return s.err
 	}
 	h.persist(rec, consequences{news: list, decided: decided})
-	h.wakeManagers(list)
+	h.wakeManagers(all)
 	return s.err
 }
 
@@ -311,6 +324,8 @@ func (h *Host) remember(a asked, o outcome) {
 
 // wake lets everything happen that is due by now.
 func (h *Host) wake() {
+	began := time.Now()
+	defer func() { h.gathered.decided(time.Since(began)) }()
 	if err := h.step(engine.Wake(), asked{}, nil); err != nil {
 		h.log.Error("the engine cannot be woken", "error", err)
 	}

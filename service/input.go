@@ -18,6 +18,7 @@ const (
 	seenInput   = 4 // what was seen at a site that is only watched; nothing is decided
 	askedInput  = 5 // who asked for what under which key, the answers given with it, and an event
 	tasksInput  = 6 // what was seen of tasks at a site; nothing is decided
+	madeInput   = 7 // what a site has of promises; nothing is decided
 )
 
 // Origin says who asked for something, and how he came in.
@@ -82,6 +83,7 @@ type input struct {
 	config   *engine.Config
 	sighting *sighting
 	tasks    *taskLook
+	delivery *delivery
 }
 
 // appendInput appends an event and who asked for it.
@@ -117,7 +119,14 @@ func appendTasks(dst []byte, l *taskLook) []byte {
 	return w.Bytes()
 }
 
-// parseInput reads what appendInput, appendConfig, appendSighting or appendTasks wrote.
+func appendDelivery(dst []byte, d *delivery) []byte {
+	w := wire.Writer(append(dst, madeInput))
+	d.code(w)
+	return w.Bytes()
+}
+
+// parseInput reads what appendInput, appendConfig, appendSighting, appendTasks or
+// appendDelivery wrote.
 func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 	if len(payload) == 0 {
 		return in, berth.Errorf(berth.Invalid, "event", "an empty one")
@@ -139,6 +148,11 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		r := wire.Reader(rest)
 		in.tasks = new(taskLook)
 		in.tasks.code(r)
+		return in, r.Done()
+	case madeInput:
+		r := wire.Reader(rest)
+		in.delivery = new(delivery)
+		in.delivery.code(r)
 		return in, r.Done()
 	case askedInput:
 		r := wire.Reader(rest)
@@ -163,7 +177,7 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		rest = rest[copy(in.asked.key.Body[:], rest):]
 	case plainInput:
 	default:
-		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 6, a newer one may read it", form)
+		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 7, a newer one may read it", form)
 	}
 	event, err := decoder.Event(rest)
 	in.event = &event

@@ -59,6 +59,7 @@ type keeper struct {
 	// early are the ids of promises that are at the site before the horizon; of
 	// the loop.
 	early  map[promise]string
+	away   bool // the last look at it failed; of the keeper's goroutine
 	skewed bool // the last look told that its clock is off; of the keeper's goroutine
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
@@ -221,13 +222,19 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 // round looks at a site once and does what is to be done there. It says whether
 // the site was changed, so that it is worth another look at once.
 func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
-	k.asks(time.Now())
+	began := time.Now()
+	k.asks(began)
 	state, err := k.agent.Observe(ctx)
 	k.asks(time.Time{})
 	if err == nil {
+		if k.away || time.Since(began) > 2*k.manager.Every {
+			h.log.Info("site is back", "site", k.name)
+		}
+		k.away = false
 		h.saySkew(k, state.Skew)
 	}
 	if err != nil {
+		k.away = ctx.Err() == nil
 		if k.unreachable(err) && ctx.Err() == nil {
 			h.log.Warn("site cannot be looked at", "site", k.name, "error", err)
 		}
@@ -244,6 +251,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		h.tellUsed(k, state)
 		h.countIdle(k, state)
 		h.tellTasks(k, state)
+		h.renew(k)
 		want := h.wanted(k, state)
 		h.whenDurable(func(err error) { answer(want, err) })
 	})
@@ -259,7 +267,9 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		k.agent.Forget()
 	}
 	k.reached(state, &want, &did)
+	h.tellDelivered(ctx, k, &want, &did)
 	h.settle(ctx, k, &want, &did)
+	h.reject(ctx, k, did.never)
 	h.replace(ctx, k, did.refused)
 	return did.changed && len(did.failed) == 0
 }

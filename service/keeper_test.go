@@ -58,7 +58,7 @@ func TestFaultsHeal(t *testing.T) {
 				if trouble := w.view().Trouble; c.shows != (trouble != "") && c.shows {
 					t.Errorf("trouble shown: %q", trouble)
 				}
-				box, err := w.host.Outbox(t.Context())
+				box, err := w.host.Effects(t.Context())
 				if err != nil || c.shows && len(box) == 0 {
 					t.Errorf("nothing is left to be done while it does not work, %v", err)
 				}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/wire"
@@ -79,7 +80,7 @@ func (ks *keys) add(now berth.Time, key Key, id string) {
 // given.
 func (ks *keys) answer(name keyName, outcome []byte) {
 	if k := ks.known[name]; k != nil && len(k.answer) == 0 {
-		k.answer = outcome
+		k.answer = slices.Clone(outcome) // without the room in which it was written: it stays for a day
 		ks.charge(name, len(outcome))
 	}
 }

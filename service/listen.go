@@ -62,11 +62,6 @@ func (h *hearers) tell(list []news) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.add(list)
-}
-
-// add is tell of who has the lock.
-func (h *hearers) add(list []news) {
 	h.log = append(h.log, list)
 	h.kept += len(list)
 	h.last = list[len(list)-1].number
@@ -85,16 +80,6 @@ func (h *hearers) wake() {
 		close(h.more)
 		h.more = nil
 	}
-}
-
-// tellBeside tells everybody what is on no record, behind what was told last: there is
-// room for it before the number of the next record. Those who listen after a restart do not
-// hear it.
-func (h *hearers) tellBeside(n news) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n.number = h.last + 1 // the journal's writer tells too, from its own goroutine
-	h.add([]news{n})
 }
 
 // forget forgets the oldest, some more than has to be. Who reads them goes on with the

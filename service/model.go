@@ -23,6 +23,7 @@ type model struct {
 	// it is at most base.
 	generations map[berth.ResourceID]uint64
 	base        uint64
+	diary       diary
 }
 
 // shown is what a record changes of what clients see.
@@ -32,6 +33,7 @@ type shown struct {
 	config  *engine.Config
 	outages []berth.Outage
 	touches []touch
+	diary   diary
 }
 
 // display is what those who only look see. It follows the durable records, one at a
@@ -51,7 +53,7 @@ type display struct {
 // its records change from then on.
 func (d *display) begin(c *Core) {
 	c.shows = true
-	d.now = model{cards: c.cards.Copy(), config: c.shownConfig(), outages: c.shownOutages(), number: c.position.Number, base: c.position.Number}
+	d.now = model{cards: c.cards.Copy(), config: c.shownConfig(), outages: c.shownOutages(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
 }
 
 // show takes in what a record has changed. Cost: O(log n) for each card.
@@ -67,7 +69,7 @@ func (d *display) show(s *shown) {
 		}
 		m.cards.SetHint(k, &d.hint)
 	}
-	m.number, m.config, m.outages = s.number, s.config, s.outages
+	m.number, m.config, m.outages, m.diary = s.number, s.config, s.outages, s.diary
 	if len(s.touches) == 0 {
 		return
 	}
@@ -120,7 +122,7 @@ func (c *Core) shownOutages() []berth.Outage {
 func (c *Core) takeShown() shown {
 	s := shown{
 		number: c.position.Number, cards: slices.Clone(c.fresh),
-		config: c.shownConfig(), outages: c.shownOutages(), touches: slices.Clone(c.touches),
+		config: c.shownConfig(), outages: c.shownOutages(), touches: slices.Clone(c.touches), diary: c.diarist.diary,
 	}
 	clear(c.fresh)
 	c.fresh, c.touches = c.fresh[:0], c.touches[:0]

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -97,6 +98,9 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 		}
 		r.Arrival, r.Ready = now, max(r.Ready, now)
 		list, err := h.core.engine.Offers(&r, most)
+		if err == nil && len(list) == 0 {
+			err = h.unknownPartition(by, r.Partition)
+		}
 		if err != nil {
 			answer(nil, err)
 			return
@@ -104,6 +108,25 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 		result := h.offers.name(now, r.User, list)
 		h.whenDurable(func(err error) { answer(result, err) })
 	})
+}
+
+// unknownPartition returns an error if no site that somebody sees has a partition of a name.
+func (h *Host) unknownPartition(by Principal, name string) error {
+	var names []string
+	for i := range h.core.config.Sites {
+		s := &h.core.config.Sites[i]
+		if !by.Sites.Has(s.Name) {
+			continue
+		}
+		for k := range s.Partitions {
+			names = append(names, s.Partitions[k].Name)
+		}
+	}
+	slices.Sort(names)
+	if name == "" || slices.Contains(names, name) {
+		return nil
+	}
+	return berth.Errorf(berth.Invalid, "partition", "%q is at no site; there are %q", name, slices.Compact(names))
 }
 
 // take returns the request for what was offered to somebody. Code NotFound: there is

@@ -243,7 +243,7 @@ func (w *shadow) follow(c *change.Change) {
 		j.Refusal = c.Refusal.Reason
 	case change.Moved, change.Resized:
 		j.Moved = true
-	case change.Lost, change.Failed:
+	case change.Lost, change.Failed, change.Rejected:
 		j.Broken = true
 	}
 }

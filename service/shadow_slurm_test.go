@@ -103,7 +103,7 @@ func TestSlurmIsWatched(t *testing.T) {
 	if score.Compared != 4 || score.Same != 1 || score.Later != 3 || score.Promised != 6 || score.BeforeLimit != 4 || score.Moved != 0 {
 		t.Errorf("%+v", score.Figures)
 	}
-	if n, err := l.host.Outbox(t.Context()); err != nil || len(n) > 0 {
+	if n, err := l.host.Effects(t.Context()); err != nil || len(n) > 0 {
 		t.Errorf("still to do: %+v, %v", n, err)
 	}
 	if _, err := l.host.Submit(t.Context(), l.by, berth.Rigid("mine", 0, 0, berth.TimeLimit-1, 1, 60)); err == nil {

@@ -105,7 +105,7 @@ func inWatch(t *testing.T, test func(t *testing.T, w *watch)) {
 			if w.writes.Load() > 0 {
 				t.Errorf("%d writes at a site that is only watched", w.writes.Load())
 			}
-			if box, err := w.host.Outbox(t.Context()); err != nil || len(box) > 0 {
+			if box, err := w.host.Effects(t.Context()); err != nil || len(box) > 0 {
 				t.Errorf("still to do: %+v, %v", box, err)
 			}
 			if err := errors.Join(w.host.Check(t.Context()), w.host.Close()); err != nil {

@@ -57,6 +57,12 @@ PartitionName=few Nodes=n[3-4] MaxTime=1-00:00:00 AllowGroups=daemon State=UP`})
 			t.Errorf("%s: %+v, %v, want a promise", user, a, err)
 		}
 	}
+	_, err = l.host.Offers(t.Context(), l.by.By, berth.Request{
+		Deadline: l.host.Now() + 9000, Parts: []berth.Part{{Variants: []berth.Variant{{NPE: 1, Duration: 60}}}}, Requirements: berth.Requirements{Partition: "gpuu"},
+	}, 3)
+	if wantCode(t, err, berth.Invalid); !strings.Contains(err.Error(), `"down" "few" "first" "main"`) {
+		t.Errorf("offers in a partition that does not exist: %v", err)
+	}
 	l.administer("update", "PartitionName=down", "State=UP")
 	l.looked()
 	l.looked()

@@ -3,6 +3,7 @@ package service_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/user"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/heardlog"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
@@ -27,6 +29,7 @@ type lab struct {
 	sites   []berth.Site
 	others  int // reservations that others have made
 	by      service.Ask
+	log     heardlog.Log
 }
 
 // newLab starts both. If the cluster is only watched, nothing is to be made real
@@ -74,6 +77,7 @@ func (l *lab) open() {
 	var err error
 	l.host, err = service.Open(l.t.Context(), service.Options{
 		Config: engine.Config{Sites: l.sites}, Journal: l.store, Version: "test", Managers: map[string]service.Manager{"lab": l.manager},
+		Log: slog.New(slog.NewTextHandler(&l.log, nil)),
 	})
 	if err != nil {
 		l.t.Fatal(err)

@@ -52,11 +52,38 @@ func (h *Host) replace(ctx context.Context, k *keeper, refused []*wish) {
 	}
 }
 
+// reject fails promises that their site will not have, wherever in it: nothing could change
+// that but its operator, and their PEs are for others.
+func (h *Host) reject(ctx context.Context, k *keeper, refused []never) {
+	for _, w := range refused {
+		if _, err := call(ctx, h, "", func(answer func(struct{}, error)) {
+			if r, live := h.core.engine.Reservation(w.id); live && r.Generation == w.generation {
+				h.log.Warn("a promise has failed, because its site refuses it for good", "site", k.name, "id", w.id, "user", r.Request.User, "error", w.words)
+				h.tell(k, engine.Reject(w.id, k.refusal(&r, w.words)))
+			}
+			answer(struct{}{}, nil)
+		}); err != nil {
+			return // the service stops
+		}
+	}
+}
+
+// refusal is the no of a site to a promise, in its words.
+func (k *keeper) refusal(r *berth.Reservation, words string) *berth.Refusal {
+	no := &berth.Refusal{Reason: berth.SiteRefused, Words: words}
+	for i := range r.Allotments {
+		if a := &r.Allotments[i]; a.Resource.Site == k.name {
+			no.Resource, no.Wanted = a.Resource, no.Wanted+a.NPE
+		}
+	}
+	return no
+}
+
 // avoid has one promise placed anew, if it still is where it was refused.
 func (h *Host) avoid(k *keeper, w *wish, s *standoff) {
 	now := h.clock()
 	r, live := h.core.engine.Reservation(w.id)
-	if !live || r.Generation != w.generation || r.State == berth.Active && r.CheckedIn || now < s.rest {
+	if !live || h.questions[w.id] != nil || r.Generation != w.generation || r.State == berth.Active && r.CheckedIn || now < s.rest {
 		return
 	}
 	at := slices.IndexFunc(r.Allotments, func(a berth.Allotment) bool { return a.Resource.Site == k.name && !a.PEs.Empty() })

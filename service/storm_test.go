@@ -32,6 +32,9 @@ func TestStorm(t *testing.T) {
 					if err := w.host.Check(t.Context()); err != nil {
 						t.Fatal(err)
 					}
+					if _, err := w.host.CheckPicture(w.pool()); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if err := w.untouched(w.state()); err != nil {
 					t.Fatal(err)

@@ -35,7 +35,10 @@ func (w *harbour) taskTales(by service.Principal, after uint64) func() []string 
 		cancel()
 		<-ended
 		for i := range heard {
-			if n := &heard[i]; n.Task != nil {
+			switch n := &heard[i]; {
+			case n.What == service.TaskLeft:
+				tales = append(tales, fmt.Sprintf("%s %s %s", n.Reservation.ID, n.What, n.Trouble))
+			case n.Task != nil:
 				tales = append(tales, fmt.Sprintf("%s %s %s %s %v", n.Reservation.ID, n.Task.ID, n.What, n.Task.Stage, n.Task.Result))
 			}
 		}
@@ -131,4 +134,49 @@ func TestTaskEventsAreToldOnceOverRestarts(t *testing.T) {
 		wantTales(t, "what ended while the service was down", got,
 			fmt.Sprintf("r %s task_ended ended {failed 3 0}", first), fmt.Sprintf("s %s task_ended ended {failed 3 0}", second))
 	})
+}
+
+// The history of a reservation tells of its tasks too, with how they ended, in its order,
+// and of those that could not follow it, over restarts.
+func TestHistoryTellsOfTasks(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.outcome = failsAfter(30)
+		w.reserve("r", 2, 0, 3600)
+		w.reserve("other", 1, 0, 3600)
+		w.pass(10)
+		job := string(w.run("r"))
+		w.run("other")
+		w.pass(60)
+		tales := w.taskTales(ann.By, 0)
+		w.host.TellLeft(t.Context(), "harbour", "r", "job 7 waits")
+		w.host.TellLeft(t.Context(), "harbour", "none", "job 8 waits")
+		wantTales(t, "those who listen are told", tales(), "r task_left job 7 waits")
+		want := []string{
+			"task_started " + job + " running { 0 0}", "task_ended " + job + " ended {failed 3 0}", "task_left job 7 waits",
+		}
+		for _, what := range []string{"at once", "after a restart"} {
+			for _, by := range []service.Principal{ann.By, root.By} {
+				wantTales(t, what+" "+by.User+" is told", w.tasksPast(by, "r"), want...)
+			}
+			w.stopFor(5)()
+		}
+	})
+}
+
+// tasksPast returns what the history of a reservation tells of its tasks.
+func (w *harbour) tasksPast(by service.Principal, id string) (tales []string) {
+	w.t.Helper()
+	past, _, err := w.host.History(w.t.Context(), by, id)
+	if err != nil {
+		w.t.Error(err)
+	}
+	for _, h := range past.List {
+		switch {
+		case h.Task != nil:
+			tales = append(tales, fmt.Sprintf("%s %s %s %v", h.What, h.Task.ID, h.Task.Stage, h.Task.Result))
+		case h.Trouble != "":
+			tales = append(tales, fmt.Sprintf("%s %s", h.What, h.Trouble))
+		}
+	}
+	return tales
 }

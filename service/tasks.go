@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -22,9 +23,19 @@ const (
 type taskEvent struct {
 	reservation string
 	task        Task
-	what        string // TaskStarted or TaskEnded; empty if it is not told
+	what        string // TaskStarted, TaskEnded or TaskLeft; empty if it is not told
 	// gone says that the site lists the task no more, or that it waits again.
-	gone bool
+	gone    bool
+	trouble string // of TaskLeft, which has no task
+}
+
+// news returns what is told of an event of a task.
+func (e *taskEvent) news() news {
+	n := news{what: e.what, trouble: e.trouble}
+	if e.what != TaskLeft {
+		n.task = &e.task
+	}
+	return n
 }
 
 // taskLook is what a look at a site has shown of tasks.
@@ -113,7 +124,9 @@ func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []news
 		if e.what == "" || k == nil {
 			continue
 		}
-		list = append(list, news{number: rec.Number<<noticeBits | uint64(len(list)), at: now, what: e.what, card: *k, task: &e.task})
+		n := e.news()
+		n.number, n.at, n.card = rec.Number<<noticeBits|uint64(len(list)), now, *k
+		list = append(list, n)
 	}
 	return rec, list
 }
@@ -126,9 +139,11 @@ func (c *Core) noteTasks(look *taskLook) {
 		c.tasks[look.site] = known
 	}
 	for i := range look.events {
-		if e := &look.events[i]; e.gone {
+		switch e := &look.events[i]; {
+		case e.what == TaskLeft: // what is known of tasks stays
+		case e.gone:
 			delete(known, e.task.ID)
-		} else {
+		default:
 			known[e.task.ID] = knownTask{e.reservation, e.task}
 		}
 	}
@@ -142,10 +157,25 @@ const tasksAtOnce = 1000
 func (h *Host) tellTasks(k *keeper, state *site.State) {
 	events := h.core.newTasks(k.name, state, func(j *site.Job) string { return h.ownerOf(k, state, j) })
 	for some := range slices.Chunk(events, tasksAtOnce) {
-		rec, list := h.core.seeTasks(h.clock(), &taskLook{site: k.name, events: some})
-		h.counts.add(list)
-		h.persist(rec, consequences{news: list})
+		h.recordTasks(&taskLook{site: k.name, events: some})
 	}
+}
+
+// recordTasks puts events of tasks on record, and tells them.
+func (h *Host) recordTasks(look *taskLook) {
+	rec, list := h.core.seeTasks(h.clock(), look)
+	h.counts.add(list)
+	h.persist(rec, consequences{news: list})
+}
+
+// tellLeft tells that tasks cannot follow a promise at a site.
+func (h *Host) tellLeft(ctx context.Context, at, id, trouble string) {
+	_, _ = call(ctx, h, "", func(answer func(struct{}, error)) { // the error is that the service stops
+		if h.core.card(id) != nil {
+			h.recordTasks(&taskLook{site: at, events: []taskEvent{{reservation: id, what: TaskLeft, trouble: trouble}}})
+		}
+		answer(struct{}{}, nil)
+	})
 }
 
 // ownerOf returns the id of the promise in whose reservation a job is, empty if that is
@@ -181,6 +211,7 @@ func (l *taskLook) code(c *wire.Coder) {
 		codeTask(c, 2, &e.task)
 		wire.Name(c, 3, &e.what)
 		wire.Bool(c, 4, &e.gone)
+		wire.String(c, 5, &e.trouble)
 		if c.End(); c.Reading() {
 			e.task.Site = l.site
 		}
@@ -188,9 +219,9 @@ func (l *taskLook) code(c *wire.Coder) {
 	c.End()
 }
 
-// codeTask writes or reads what is told of a task; its site is known.
+// codeTask writes or reads what is told of a task, if there is one; its site is known.
 func codeTask(c *wire.Coder, number byte, t *Task) {
-	wire.Struct(c, number, t, false, func(c *wire.Coder, t *Task) {
+	wire.Struct(c, number, t, t.ID == "", func(c *wire.Coder, t *Task) {
 		wire.String(c, 1, &t.ID)
 		wire.Name(c, 2, &t.Array)
 		wire.String(c, 3, &t.Key)

@@ -21,7 +21,7 @@ func (h *Host) tell(k *keeper, event engine.Event) {
 func (h *Host) sayResized(list []news) {
 	for i := range list {
 		switch r := list[i].card.promise; {
-		case change.Kind(list[i].what) != change.Resized || r == nil || len(r.Allotments) == 0:
+		case change.Kind(list[i].what) != change.Resized || r == nil || list[i].card.state() == Pending || len(r.Allotments) == 0:
 		case r.Missing > 0:
 			h.log.Warn("a promise lacks PEs, because nodes are out of use and none are free instead", "site", r.Allotments[0].Resource.Site, "id", list[i].card.id, "missing", r.Missing, "left", r.Allotments[0].NPE)
 		default:

@@ -82,6 +82,7 @@ type Reservation struct {
 	// Data says when its data are moved to each of its sites.
 	Data      []berth.Transfer `json:"data,omitempty"`
 	Missing   berth.Count      `json:"missing,omitempty"` // PEs promised that are out of use
+	Extended  berth.Duration   `json:"-"`                 // by how much it is longer than was asked for
 	Expires   berth.Time       `json:"expires,omitempty"` // of a held one
 	CheckedIn bool             `json:"checked_in,omitempty"`
 	Refusal   *berth.Refusal   `json:"refusal,omitempty"` // of a refused or failed one
@@ -199,7 +200,7 @@ type Notice struct {
 	// Number grows from notice to notice; those who listen can go on behind it.
 	Number      uint64      `json:"number"`
 	At          berth.Time  `json:"at"`
-	What        string      `json:"what"` // a kind of change.Change, TaskStarted or TaskEnded
+	What        string      `json:"what"` // a kind of change.Change, TaskStarted, TaskEnded or TaskLeft
 	Reservation Reservation `json:"reservation"`
 	// Later is by how many seconds later its data are expected than before, if
 	// What is "staged"; negative is sooner.

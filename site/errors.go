@@ -27,6 +27,9 @@ type Error struct {
 	Msg  string // what happened, in the site's words where it gave any
 	Hint string // what the operator can do; may be empty
 	Err  error  // the cause; may be nil
+	// Final says that the site will not do it for these users, accounts or in this
+	// partition, wherever and whenever it is asked to.
+	Final bool
 }
 
 // Error returns the operation, what happened and the hint.
@@ -66,6 +69,12 @@ func (e *Error) Code() berth.Code {
 // Errorf returns an Error without hint or cause.
 func Errorf(kind Kind, op, format string, args ...any) *Error {
 	return &Error{Kind: kind, Op: op, Msg: fmt.Sprintf(format, args...)}
+}
+
+// IsFinal reports whether an error of a site is final, also behind other errors.
+func IsFinal(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Final
 }
 
 // KindOf returns the kind of an error of a site, also behind other errors, and

@@ -193,15 +193,30 @@ type Happening struct {
 	Address string `json:"address,omitempty"`
 	Call    string `json:"call,omitempty"` // its X-Request-Id
 	Place
-	Parts  []Place      `json:"parts,omitempty"`
-	Reason berth.Reason `json:"reason,omitempty"`
+	Parts   []Place      `json:"parts,omitempty"`
+	Reason  berth.Reason `json:"reason,omitempty"`
+	Task    *TaskReport  `json:"task,omitempty"`    // the one that has started or ended, if What says so
+	Trouble string       `json:"trouble,omitempty"` // why a task could not follow, if What is task_left
+	Detail  string       `json:"detail,omitempty"`  // in the words of the site, with site_refused
 }
 
 // History is what has happened to a reservation, in order.
 type History struct {
 	History []Happening `json:"history"`
 	// Since is when the journal begins, where earlier records were dropped.
-	Since Time `json:"since,omitzero"`
+	Since     Time       `json:"since,omitzero"`
+	Delivered *Delivered `json:"delivered,omitempty"`
+}
+
+// Delivered is what the sites gave of a promise whose time has come: when they had it as
+// promised first, from when on it was whole within its time, and what was missing of it.
+type Delivered struct {
+	Start          Time        `json:"start"`
+	End            Time        `json:"end"`
+	NPE            berth.Count `json:"npe"`
+	Made           Time        `json:"made,omitzero"`
+	Whole          Time        `json:"whole,omitzero"`
+	ShortPESeconds int64       `json:"short_pe_seconds"`
 }
 
 // TaskReport is a task in a reservation and what became of it.

@@ -75,6 +75,8 @@ type Span struct {
 	State string      `json:"state,omitempty"`
 	ID    string      `json:"id,omitempty"`
 	User  string      `json:"user,omitempty"`
+	// Number is that of its bars in pictures of the pool.
+	Number uint32 `json:"number,omitempty"`
 }
 
 // Occupation is one page of what holds PEs of a site, by start. Next is the
@@ -82,6 +84,40 @@ type Span struct {
 type Occupation struct {
 	Spans []Span `json:"spans"`
 	Next  string `json:"next,omitempty"`
+}
+
+// Outbox is what sites have not done yet, the oldest first.
+type Outbox struct {
+	Errands []Errand `json:"errands"`
+}
+
+// Errand is something that a site has not done yet about a promise.
+type Errand struct {
+	Number      uint64 `json:"number"`
+	Site        string `json:"site"`
+	Reservation string `json:"reservation"`
+	What        string `json:"what" enum:"make,remove"` // at the site
+	State       string `json:"state,omitempty"`         // of the reservation
+	Since       Time   `json:"since,omitzero"`          // when the reservation last changed
+	Trouble     string `json:"trouble,omitempty"`       // why it could not be done when last tried, in the site's words
+}
+
+// Outages is what is out of use, and what is announced to be.
+type Outages struct {
+	Outages []Outage `json:"outages"`
+}
+
+// Outage is PEs of a pool that cannot be used.
+type Outage struct {
+	Number uint32      `json:"number"`         // as in pictures
+	Name   string      `json:"name,omitempty"` // at the site, for operators
+	Site   string      `json:"site"`
+	Pool   string      `json:"pool"`
+	PEs    berth.PESet `json:"pes"`
+	NPE    berth.Count `json:"npe"`
+	Nodes  []string    `json:"nodes,omitempty"`
+	From   Time        `json:"from,omitzero"`  // of one that has not begun
+	Until  Time        `json:"until,omitzero"` // none if nobody knows
 }
 
 // Me is who asks.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,7 @@ type ask struct {
 	form.Request
 	ready, start, deadline moment
 	lasts, noShow          span
+	length                 berth.Duration // with start, if no duration is given
 }
 
 // askFlags adds the flags that say what is wanted.
@@ -60,11 +62,11 @@ func (a *app) settle(cmd *cobra.Command, q *ask) error {
 		switch {
 		case q.ready.given() || q.deadline.given():
 			return usagef(cmd, "--start: given beside --ready or --deadline; want one of the two ways")
-		case q.Duration == 0:
+		case q.Duration == 0 && q.length == 0:
 			return usagef(cmd, "--start: without --duration its end is unknown; give --duration")
 		}
 		q.Ready = form.Time(q.start.at.Unix())
-		q.Deadline = q.Ready + form.Time(q.Duration)
+		q.Deadline = q.Ready + form.Time(cmp.Or(q.Duration, q.length))
 	}
 	if q.ready.given() {
 		q.Ready = form.Time(q.ready.at.Unix())

@@ -40,6 +40,9 @@ from which address.`,
 			for i := range h.History {
 				text.WriteString(sentence(&h.History[i]) + "\n")
 			}
+			if h.Delivered != nil {
+				text.WriteString(given(h.Delivered) + "\n")
+			}
 			return a.show(text.String())
 		},
 	}
@@ -52,9 +55,25 @@ from which address.`,
 var happened = map[string]string{
 	"queued": "asked for", "accepted": "promised", "refused": "refused", "withdrawn": "cancelled before it was decided", "queued_as_job": "waits as a job",
 	"confirmed": "confirmed", "expired": "not confirmed in time, and gone", "started": "started", "failed": "failed: its PEs went out of use",
-	"requeued": "waits again", "lost": "lost: there is no other place", "extended": "extended", "shortened": "shortened", "preempted": "stopped, and waits again",
+	"requeued": "waits again", "rejected": "failed: its site will not have it", "lost": "lost: there is no other place", "extended": "extended", "shortened": "shortened", "preempted": "stopped, and waits again",
 	"moved": "moved", "resized": "has other PEs", "modified": "modified", "change_refused": "a change was refused", "checked_in": "in use",
+	"made": "there as promised", "unmade": "not there as promised",
 	"no_show": "not used in time, and gone", "ended": "ended", "cancelled": "cancelled", "staged": "its data are expected at another time",
+	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place",
+}
+
+// given says in words what was delivered of a promise.
+func given(d *form.Delivered) string {
+	text := fmt.Sprintf("delivered: %d PEs promised from %s to %s", d.NPE, localTime(d.Start), localTime(d.End))
+	if d.Made == 0 {
+		text += ", never there as promised"
+	} else {
+		text += ", there as promised since " + localTime(d.Made)
+	}
+	if d.Whole != 0 {
+		text += ", whole from " + localTime(d.Whole)
+	}
+	return text + fmt.Sprintf(", short by %d PE-seconds", d.ShortPESeconds)
 }
 
 // sentence tells one thing.
@@ -66,6 +85,15 @@ func sentence(h *form.Happening) string {
 	text := localTime(h.At) + ": " + what
 	if h.By != "" {
 		text += " by " + h.By
+	}
+	if t := h.Task; t != nil {
+		text += taskSentence(t)
+	}
+	if h.Trouble != "" {
+		text += ": " + h.Trouble
+	}
+	if h.What == "made" || h.What == "unmade" {
+		return text + ", at " + h.Site
 	}
 	if h.Site != "" {
 		text += fmt.Sprintf(", %d PEs at %s/%s", h.NPE, h.Site, h.Pool)
@@ -80,8 +108,27 @@ func sentence(h *form.Happening) string {
 	if h.Reason != "" {
 		text += fmt.Sprintf(" (%s)", h.Reason)
 	}
+	if h.Detail != "" {
+		text += ": " + h.Detail
+	}
 	if h.Token != "" {
 		text += fmt.Sprintf(" [token %s, %s, call %s]", h.Token, h.Address, h.Call)
+	}
+	return text
+}
+
+// taskSentence says which task it was, where, and how it ended.
+func taskSentence(t *form.TaskReport) string {
+	text := ": " + t.Job
+	if t.Name != "" {
+		text += " (" + t.Name + ")"
+	}
+	text += " at " + t.Site
+	if t.Over() {
+		text += ", " + taskState(t)
+	}
+	if t.Reason != "" {
+		text += " (" + t.Reason + ")"
 	}
 	return text
 }

@@ -211,8 +211,11 @@ is not given stays. If it is refused (exit code 3) the reservation is as it was.
 		Example: `  berth modify 01KA2B3C4D5E6F7G8H9JKMNPQR --npe 32 --deadline "tomorrow 20:00"`,
 		Args:    wantID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.settle(cmd, q); err != nil {
-				return err
+			asLong := q.start.given() && q.Duration == 0 && q.Variants == nil // as it lasts now
+			if !asLong {
+				if err := a.settle(cmd, q); err != nil {
+					return err
+				}
 			}
 			if unchanged(cmd) {
 				return usagef(cmd, "nothing to change; want at least one flag that says what")
@@ -222,6 +225,16 @@ is not given stays. If it is refused (exit code 3) the reservation is as it was.
 				return err
 			}
 			defer stop()
+			if asLong {
+				was, err := c.Get(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				q.length = berth.Duration(was.End - was.Start)
+				if err := a.settle(cmd, q); err != nil {
+					return err
+				}
+			}
 			answer, err := c.Modify(ctx, args[0], &q.Request, client.Action{Key: rand.Text()})
 			if err != nil {
 				return err

@@ -103,7 +103,7 @@ func (a *app) request(ctx context.Context, c *client.Client, r *remote, q *form.
 		return answer, err
 	}
 	answer.Decision, answer.Reservation = form.Accepted, &reservation
-	if reservation.State == form.Refused {
+	if reservation.State == form.Refused || reservation.State == string(service.Failed) {
 		answer.Decision, answer.Reservation, answer.Reason, answer.Refusal = form.Refused, nil, reservation.Reason, reservation.Refusal
 	}
 	return answer, nil

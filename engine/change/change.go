@@ -25,6 +25,7 @@ const (
 	OutageBegan   Kind = "outage_began"   // the announced Outage has begun
 	CameUp        Kind = "came_up"        // the PEs of Outage are not part of that outage any more
 	Failed        Kind = "failed"         // reservation ID lost its PEs and has ended
+	Rejected      Kind = "rejected"       // reservation ID is gone: its site will not have it, for the reason Refusal
 	Requeued      Kind = "requeued"       // the vacated job ID is pending again as Request
 	Lost          Kind = "lost"           // the vacated reservation ID is gone for the reason Refusal
 	Extended      Kind = "extended"       // reservation ID ends at Until, later than before
@@ -49,7 +50,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		Advanced, Queued, Scheduled, Planned, Accepted, Refused, Withdrawn, QueuedAsJob, Confirmed, Expired, Started,
-		WentDown, OutageBegan, CameUp, Failed, Requeued, Lost, Extended, Shortened, Preempted, Vacated, Moved, Resized,
+		WentDown, OutageBegan, CameUp, Failed, Rejected, Requeued, Lost, Extended, Shortened, Preempted, Vacated, Moved, Resized,
 		Modified, ChangeRefused, CheckedIn, NoShow, Ended, Cancelled, Forecasted, Staged, Emitted, Settled,
 	}
 }

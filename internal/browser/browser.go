@@ -172,6 +172,8 @@ type Page struct {
 	mu      sync.Mutex
 	faults  []string
 	loaded  chan struct{}
+
+	dark, paper bool // what the page is to believe
 }
 
 // Size is that of a window.
@@ -327,19 +329,24 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// Key presses a key, as KeyboardEvent.key names it, with Shift if the name begins with Shift+.
+// Key presses a key, as KeyboardEvent.key names it, with Shift or Control if the name begins
+// with Shift+ or Control+.
 func (p *Page) Key(name string) {
 	p.t.Helper()
 	name, shift := strings.CutPrefix(name, "Shift+")
+	name, control := strings.CutPrefix(name, "Control+")
 	text, modifiers := "", 0
 	switch {
-	case len(name) > 0 && !shift && len([]rune(name)) == 1:
+	case len(name) > 0 && !shift && !control && len([]rune(name)) == 1:
 		text = name
 	case name == "Enter":
 		text = "\r"
 	}
 	if shift {
 		modifiers = 8
+	}
+	if control {
+		modifiers |= 2
 	}
 	codes := map[string]int{"Enter": 13, "Tab": 9, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, " ": 32}
 	params := map[string]any{"type": "keyDown", "key": name, "text": text, "modifiers": modifiers, "windowsVirtualKeyCode": codes[name], "code": name}
@@ -375,20 +382,36 @@ func (p *Page) Click(at Point) {
 	p.Mouse("mouseReleased", at)
 }
 
-// Press clicks the button, link or field with a name.
+// Press clicks the button, link or field with a name, to which it scrolls as a person would.
 func (p *Page) Press(name string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
 	p.Wait(find)
-	at, _ := p.Eval(`(() => { const r = ` + find + `.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
+	at, _ := p.Eval(`(() => { const e = ` + find + `; e.scrollIntoView({ block: 'nearest' }); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
 	p.Click(Point{at[0].(float64), at[1].(float64)})
 }
 
 // Dark has the page believe that the system is dark, or light, and wants nothing to move.
 func (p *Page) Dark(dark bool) {
 	p.t.Helper()
-	scheme := map[bool]string{true: "dark", false: "light"}[dark]
-	p.must("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+	p.dark = dark
+	p.media()
+}
+
+// Paper has the page believe that it is printed.
+func (p *Page) Paper(paper bool) {
+	p.t.Helper()
+	p.paper = paper
+	p.media()
+}
+
+func (p *Page) media() {
+	p.t.Helper()
+	scheme := map[bool]string{true: "dark", false: "light"}[p.dark]
+	p.must("Emulation.setEmulatedMedia", map[string]any{
+		"media":    map[bool]string{true: "print", false: ""}[p.paper],
+		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}},
+	}, nil)
 }
 
 // Shot writes a picture of the window to a file, and returns it.
@@ -410,4 +433,54 @@ func (p *Page) Shot(path string) []byte {
 func (p *Page) Close() {
 	p.t.Helper()
 	p.must("Page.close", nil, nil)
+}
+
+// Metrics returns what the browser counts of the page, with times as CPU seconds of its main
+// thread; TaskDuration is all that this has done.
+func (p *Page) Metrics() map[string]float64 {
+	p.t.Helper()
+	var got struct {
+		Metrics []struct {
+			Name  string
+			Value float64
+		}
+	}
+	p.must("Performance.enable", map[string]any{"timeDomain": "threadTicks"}, nil)
+	p.must("Performance.getMetrics", nil, &got)
+	all := map[string]float64{}
+	for _, m := range got.Metrics {
+		all[m.Name] = m.Value
+	}
+	return all
+}
+
+// Collect has the page give back what it does not use any more.
+func (p *Page) Collect() {
+	p.t.Helper()
+	p.must("HeapProfiler.enable", nil, nil)
+	p.must("HeapProfiler.collectGarbage", nil, nil)
+}
+
+// Slow has the page's connection be of so many bits in a second and so many milliseconds.
+func (p *Page) Slow(bitsPerSecond, milliseconds float64) {
+	p.t.Helper()
+	p.must("Network.enable", nil, nil)
+	p.must("Network.emulateNetworkConditions", map[string]any{"offline": false, "latency": milliseconds, "downloadThroughput": bitsPerSecond / 8, "uploadThroughput": bitsPerSecond / 8}, nil)
+}
+
+// Touch sends one event of fingers: touchStart, touchMove or touchEnd, with those that touch.
+func (p *Page) Touch(kind string, at ...Point) {
+	p.t.Helper()
+	points := make([]map[string]any, len(at))
+	for i := range at {
+		points[i] = map[string]any{"x": at[i].X, "y": at[i].Y, "id": i}
+	}
+	p.must("Input.dispatchTouchEvent", map[string]any{"type": kind, "touchPoints": points}, nil)
+}
+
+// Cold has the page keep nothing of what it loads, and forget what it has.
+func (p *Page) Cold() {
+	p.t.Helper()
+	p.must("Network.enable", nil, nil)
+	p.must("Network.setCacheDisabled", map[string]any{"cacheDisabled": true}, nil)
 }

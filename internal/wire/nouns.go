@@ -181,6 +181,7 @@ func Refusal(c *Coder, r *berth.Refusal) {
 	Int(c, 5, &r.Possible)
 	Pointer(c, 6, &r.Nearest, Nearest)
 	Pointer(c, 7, &r.Exceeded, Exceeded)
+	String(c, 8, &r.Words)
 	c.End()
 }
 

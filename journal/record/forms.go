@@ -14,6 +14,7 @@ var (
 	eventKinds = []engine.EventKind{
 		engine.EventWake, engine.EventSubmit, engine.EventCancel, engine.EventFinish, engine.EventDown, engine.EventUp, engine.EventSettle,
 		engine.EventConfirm, engine.EventModify, engine.EventExtend, engine.EventCheckIn, engine.EventRelocate, engine.EventUpdateForecast,
+		engine.EventReject,
 	}
 	changeKinds = []change.Kind{
 		change.Advanced, change.Queued, change.Planned, change.Accepted, change.Refused, change.Withdrawn,
@@ -21,7 +22,7 @@ var (
 		change.Extended, change.Moved, change.Ended, change.Cancelled, change.Emitted, change.Settled,
 		change.Scheduled, change.QueuedAsJob, change.Confirmed, change.Expired,
 		change.Shortened, change.Preempted, change.Resized, change.Modified, change.ChangeRefused, change.CheckedIn, change.NoShow,
-		change.Forecasted, change.Staged, change.Vacated, change.OutageBegan,
+		change.Forecasted, change.Staged, change.Vacated, change.OutageBegan, change.Rejected,
 	}
 )
 
@@ -37,6 +38,7 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.Pointer(c, 9, &e.Forecast, wire.Forecast)
 	wire.Name(c, 10, &e.Name)
 	wire.Name(c, 11, &e.Role)
+	wire.Pointer(c, 12, &e.Refusal, wire.Refusal)
 	c.End()
 }
 

@@ -20,7 +20,8 @@ var jobFields = []string{
 	"StartTime", "EndTime", "SubmitTime", "EligibleTime", "NumNodes", "OverSubscribe", "TimeLimit", "exit_code", "STDOUT", "Comment", "Name",
 }
 
-// exclusive is the field that says since Slurm 25 what OverSubscribe said before.
+// exclusive is the field that says since Slurm 25 what OverSubscribe said before: NODE, or TOPO
+// for all nodes of a block. With USER and MCS other jobs may come to the same nodes.
 const exclusive = "Exclusive"
 
 // newMark returns what stands behind each field. Users choose names and comments, and may
@@ -175,7 +176,7 @@ func (j jobRecord) asked(out *site.Job) {
 	out.Nodes = berth.Count(min(max(j.number("NumNodes"), 0), berth.MaxPEs))
 	out.Exclusive = j["OverSubscribe"] == "NO"
 	if says, is := j[exclusive]; is {
-		out.Exclusive = says == "YES"
+		out.Exclusive = says == "NODE" || says == "TOPO"
 	}
 }
 

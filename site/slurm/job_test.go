@@ -108,6 +108,16 @@ func TestJobs(t *testing.T) {
 			pending,
 			func(j *site.Job) { j.Reason, j.Submitted, j.Begin, j.Nodes, j.Exclusive = "Priority", 50, 60, 3, true },
 		},
+		"exclusive in Slurm 26": {
+			jobRecord{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "NODE"},
+			pending,
+			func(j *site.Job) { j.Reason, j.Begin, j.Exclusive = "Priority", 60, true },
+		},
+		"exclusive for a user in Slurm 26": {
+			jobRecord{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "USER"},
+			pending,
+			func(j *site.Job) { j.Reason, j.Begin = "Priority", 60 },
+		},
 		"shared in Slurm 26": {
 			jobRecord{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "NO"},
 			pending,

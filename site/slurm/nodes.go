@@ -35,6 +35,36 @@ func (s *Site) turn(ctx context.Context, op, node string, args ...string) error 
 	return explain(op, "scontrol", firstLine(result))
 }
 
+// mayReserve reports whether a user may have the right to make reservations. It only reads: of
+// users without the right slurmctld logs each attempt as a security violation, at which sites
+// raise alarms.
+func (s *Site) mayReserve(ctx context.Context, user string) (bool, error) {
+	settings, err := s.settings(ctx)
+	if err != nil {
+		return false, err
+	}
+	slurmUser, _, _ := strings.Cut(settings["SlurmUser"], "(")
+	if user == "root" || user == slurmUser {
+		return true, nil
+	}
+	if !strings.Contains(settings["AccountingStorageType"], "slurmdbd") {
+		return false, nil // nobody has a level, which is kept there
+	}
+	result, err := s.run(ctx, "describe", "sacctmgr", "--noheader", "--parsable2", "show", "user", "name="+user, "format=AdminLevel")
+	if err != nil || result.Exit != 0 {
+		return true, nil //nolint:nilerr // it is not known without trying
+	}
+	level := strings.TrimSpace(string(result.Stdout))
+	return level != "" && level != "None", nil
+}
+
+// newProbe returns a name that nothing has.
+func newProbe() string {
+	random := make([]byte, 8)
+	_, _ = rand.Read(random) // never fails
+	return "berth-probe-" + hex.EncodeToString(random)
+}
+
 // rights finds out what Berth may do, as Describe says.
 func (s *Site) rights(ctx context.Context) (site.Rights, error) {
 	rights := site.Rights{Submit: true}
@@ -43,9 +73,10 @@ func (s *Site) rights(ctx context.Context) (site.Rights, error) {
 		return rights, err
 	}
 	rights.As = strings.TrimSpace(string(who))
-	random := make([]byte, 8)
-	_, _ = rand.Read(random) // never fails
-	nobody := "berth-probe-" + hex.EncodeToString(random)
+	if may, err := s.mayReserve(ctx, rights.As); err != nil || !may {
+		return rights, err
+	}
+	nobody := newProbe()
 	for _, probe := range []struct {
 		may  *bool
 		args []string
@@ -61,6 +92,7 @@ func (s *Site) rights(ctx context.Context) (site.Rights, error) {
 		case site.NotFound:
 			*probe.may = true
 		case site.Denied:
+			return rights, nil // who may not make reservations may not drain nodes either
 		default:
 			return rights, err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,6 +137,11 @@ func TestWithoutRights(t *testing.T) {
 	}
 	if want := (site.Rights{As: "daemon", Submit: true}); d.Rights != want {
 		t.Errorf("rights %+v, want %+v", d.Rights, want)
+	}
+	// Sites raise alarms when slurmctld speaks of security.
+	log, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(cluster.Conf)), "log", "slurmctld.log"))
+	if err != nil || len(log) == 0 || strings.Contains(string(log), "Security violation") {
+		t.Errorf("%v; finding out about rights has left this in the log of slurmctld:\n%s", err, log)
 	}
 	r := far(t, 1, "n1")
 	if got, err := s.Reserve(t.Context(), r); site.KindOf(err) != site.Denied || got.Verdict != "" || !strings.Contains(err.Error(), "operator") {

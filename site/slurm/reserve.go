@@ -144,6 +144,10 @@ func (s *Site) try(ctx context.Context, a *attempt) {
 		err = explain(opReserve, "scontrol", a.said)
 	}
 	a.err = err
+	if err != nil && !unfinished(err) && strings.Contains(a.said, unspecified) {
+		a.answer.Err = s.explainUnspecified(ctx, a.want, err)
+		return
+	}
 	switch {
 	case err != nil && !unfinished(err) && site.KindOf(err) != site.Conflict:
 		a.answer.Err = s.explainUser(ctx, err)
@@ -247,6 +251,26 @@ func (s *Site) faults(want *site.Reservation, have *site.Booking, bookings []sit
 	return ""
 }
 
+// unspecified is what Slurm 26 says of a user whom slurmctld does not know, and of who knows
+// what else.
+const unspecified = "Unspecified error"
+
+// explainUnspecified finds out whether users or accounts are what Slurm refuses without a
+// word: it looks at them before it looks for nodes, so that with nodes that cannot exist it
+// says the same again.
+func (s *Site) explainUnspecified(ctx context.Context, want *site.Reservation, err error) error {
+	probe := *want
+	probe.Shares, probe.Nodes, probe.Cores = []site.Share{{Node: newProbe()}}, 0, 0
+	result, failed := s.run(ctx, opReserve, "scontrol", s.createArgs(&probe)...)
+	if failed != nil || result.Exit == 0 || !strings.Contains(firstLine(result), unspecified) {
+		return err
+	}
+	return &site.Error{
+		Kind: site.Invalid, Op: opReserve, Final: true, Msg: "Slurm will not have a reservation for " + strings.Join(append(slices.Clone(want.Users), want.Accounts...), ", ") + ": " + unspecified,
+		Hint: "slurmctld knows no such user, or the accounting database no such association",
+	}
+}
+
 // explainUser tells apart the two cases in which Slurm speaks of an invalid user
 // id: that Berth has no right, and that the reservation is for a user whom
 // slurmctld does not know.
@@ -255,8 +279,12 @@ func (s *Site) explainUser(ctx context.Context, err error) error {
 	if !errors.As(err, &e) || e.Kind != site.Denied {
 		return err
 	}
-	if rights, asked := s.rights(ctx); asked == nil && rights.Reserve {
-		return &site.Error{Kind: site.Invalid, Op: e.Op, Msg: e.Msg, Hint: "slurmctld knows no such user; Berth itself has the right"}
+	rights, asked := s.rights(ctx)
+	if asked != nil {
+		return &site.Error{Kind: e.Kind, Op: e.Op, Msg: e.Msg, Hint: e.Hint} // what is meant is not known, so it is not final
 	}
-	return &site.Error{Kind: site.Denied, Op: e.Op, Msg: e.Msg, Hint: "make Berth's user SlurmUser or an operator"}
+	if rights.Reserve {
+		return &site.Error{Kind: site.Invalid, Op: e.Op, Msg: e.Msg, Hint: "slurmctld knows no such user; Berth itself has the right", Final: e.Final}
+	}
+	return &site.Error{Kind: site.Denied, Op: e.Op, Msg: e.Msg, Hint: "make Berth's user SlurmUser or an operator", Final: e.Final}
 }

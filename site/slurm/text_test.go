@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -151,4 +152,31 @@ func FuzzText(f *testing.F) {
 		}
 		_ = parseConfig(text)
 	})
+}
+
+// What Slurm says tells what it refuses for good from what it refuses for now, and both from
+// having said nothing.
+func TestRefusalsForGood(t *testing.T) {
+	for said, want := range map[string]bool{
+		"Error creating the reservation: Invalid user id":                                                  true,
+		"Error creating the reservation: Access/permission denied":                                         true,
+		"Error creating the reservation: Invalid partition name specified":                                 true,
+		"Error creating the reservation: Invalid account or account/partition combination specified":       true,
+		"Error creating the reservation: Invalid qos specification":                                        true,
+		"Error creating the reservation: Invalid license specification":                                    true,
+		"Error creating the reservation: Invalid group id":                                                 true,
+		"Error creating the reservation: Job violates accounting/QOS policy (job submit limit, user's …)":  true,
+		"Error creating the reservation: Requested nodes are busy":                                         false,
+		"Error creating the reservation: Requested node configuration is not available":                    false,
+		"Error creating the reservation: Invalid node name specified":                                      false,
+		"Error creating the reservation: Requested reservation overlaps with another reservation":          false,
+		"slurm_load_reservations error: Unable to contact slurm controller (connect failure)":              false,
+		"Error creating the reservation: Socket timed out on send/recv operation":                          false,
+		"Error creating the reservation: a word of a Slurm that is not written yet":                        false,
+		"Error creating the reservation: Protocol authentication error, because munged does not run there": false,
+	} {
+		if got := site.IsFinal(fmt.Errorf("behind another error: %w", explain("reserve", "scontrol", said))); got != want {
+			t.Errorf("%s: for good is %t, want %t", said, got, want)
+		}
+	}
 }

@@ -14,6 +14,7 @@ var sayings = []struct {
 	reason berth.Reason
 	kind   site.Kind
 	doubt  bool // what was asked for may have been done all the same
+	final  bool // it is refused for good: no other nodes and no other time would do
 	hint   string
 }{
 	{words: "Duplicate reservation name", reason: berth.RefusedConflict},
@@ -27,14 +28,18 @@ var sayings = []struct {
 	{words: "Requested reservation is in use", kind: site.Conflict},
 	{words: "Requested reservation is invalid", kind: site.NotFound},
 	{words: "Invalid node name specified", kind: site.NotFound, hint: "the nodes of the cluster have changed; import the site anew"},
-	{words: "Invalid partition name specified", kind: site.NotFound, hint: "the partitions of the cluster have changed; import the site anew"},
+	{words: "Invalid partition name specified", kind: site.NotFound, final: true, hint: "the partitions of the cluster have changed; import the site anew"},
 	{words: "invalid partition specified", kind: site.NotFound, hint: "sinfo lists the partitions"}, // sbatch
 	{words: "Invalid job id specified", kind: site.NotFound},
 	{words: "Access denied to requested reservation", kind: site.Denied, hint: "only the users and accounts of the reservation may use it"},
-	{words: "Access/permission denied", kind: site.Denied, hint: "make Berth's user SlurmUser or an operator"},
-	{words: "Invalid user id", kind: site.Denied, hint: "make Berth's user SlurmUser or an operator; or a user of the reservation is unknown to slurmctld"},
-	{words: "Invalid account or account/partition combination", kind: site.Invalid, hint: "the accounting database has no such association; add it with sacctmgr"},
-	{words: "Invalid account", kind: site.Invalid, hint: "the accounting database has no such account; add it with sacctmgr"},
+	{words: "Access/permission denied", kind: site.Denied, final: true, hint: "make Berth's user SlurmUser or an operator"},
+	{words: "Invalid user id", kind: site.Denied, final: true, hint: "make Berth's user SlurmUser or an operator; or a user of the reservation is unknown to slurmctld"},
+	{words: "Invalid account or account/partition combination", kind: site.Invalid, final: true, hint: "the accounting database has no such association; add it with sacctmgr"},
+	{words: "Invalid qos specification", kind: site.Invalid, final: true, hint: "the accounting database has no such QOS; add it with sacctmgr"},
+	{words: "Invalid license specification", kind: site.Invalid, final: true, hint: "the licences of the cluster have changed; import the site anew"},
+	{words: "Invalid group id", kind: site.Invalid, final: true, hint: "slurmctld knows no such group"},
+	{words: "Job violates accounting/QOS policy", kind: site.Invalid, final: true, hint: "sacctmgr shows the limits of the association and of the QOS"},
+	{words: "Invalid account", kind: site.Invalid, final: true, hint: "the accounting database has no such account; add it with sacctmgr"},
 	{words: "resolve_ctls_from_dns_srv", kind: site.Unreachable, hint: "there is no slurm.conf here; say where it is"},
 	{words: "Unable to contact slurm controller (connect failure)", kind: site.Unreachable, hint: "slurmctld is down or not at the address that slurm.conf gives"},
 	// Without a slurm.conf the commands look for one in the DNS.
@@ -58,7 +63,7 @@ func explain(op, command, said string) error {
 		if !strings.Contains(said, s.words) {
 			continue
 		}
-		e.Kind, e.Hint = s.kind, s.hint
+		e.Kind, e.Hint, e.Final = s.kind, s.hint, s.final
 		if s.kind == "" {
 			e.Kind = site.Conflict
 		}

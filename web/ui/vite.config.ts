@@ -35,7 +35,8 @@ export default defineConfig({
   build: {
     outDir: '../dist',
     emptyOutDir: true,
-    modulePreload: false,
+    // The page names all that its first file imports, so that nothing waits for another file to be read. Other pages bring what they need themselves.
+    modulePreload: { polyfill: false, resolveDependencies: (_, deps, { hostType }) => (hostType === 'html' ? deps : []) },
     target: 'es2023',
     chunkSizeWarningLimit: 900,
     rolldownOptions: {

@@ -43,6 +43,7 @@ type Finder struct {
 
 	candidates []policy.Candidate // scratch space of ranked
 	searched   search             // scratch space of Place
+	ends       []berth.Time       // scratch space of whenOver
 }
 
 // pool is what the configuration says of a pool.

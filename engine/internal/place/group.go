@@ -39,6 +39,7 @@ type group struct {
 	corners []berth.Time
 	fewest  *demand  // of all parts, in all pools that they can use
 	bound   []demand // of the parts that can use one pool alone, by pool
+	shares  []reach  // what the user's shares leave, by pool
 }
 
 // demand is the fewest PEs that some parts need, and the shortest time for which any of
@@ -77,7 +78,10 @@ type choice struct {
 func (x *search) group(t *state.Trial, nearest bool) *group {
 	n := len(x.r.Parts)
 	g := &group{search: x, t: t, budget: groupBudget, steps: groupSteps}
-	g.shapes, g.alike, g.least = make([][]shape, n), make([]bool, n), make([]int64, n+1)
+	g.shapes, g.alike, g.least, g.shares = make([][]shape, n), make([]bool, n), make([]int64, n+1), make([]reach, len(x.pools))
+	for i := range x.pools {
+		g.shares[i].share = x.shareIn(&x.pools[i])
+	}
 	for part := range x.r.Parts {
 		for i, p := range x.order(part, nearest) {
 			own := nearest && i == 0
@@ -172,6 +176,9 @@ func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 // at places all parts at a start; ok is false if they do not fit there together.
 func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 	g.deepest, g.stocked = 0, berth.Forever
+	for i := range g.shares {
+		g.shares[i].begin(start)
+	}
 	for part := range g.shapes {
 		if !g.spend(len(g.shapes[part])) {
 			return nil, false
@@ -200,6 +207,10 @@ func (s *shape) look(g *group, start berth.Time) {
 		}
 		s.free = s.pes.Count()
 	}
+	// Parts side by side take from the share what they take of the pool.
+	if left, limited := g.shares[s.pool.index].left(end); limited && left < s.free {
+		s.free, g.search.bound = left, true
+	}
 	s.fits = s.free >= s.variant.NPE
 }
 
@@ -217,6 +228,9 @@ func (g *group) choose(start berth.Time) bool {
 	part := len(g.chosen)
 	g.deepest = max(g.deepest, min(part, len(g.shapes)-1))
 	if part == len(g.shapes) {
+		if !g.spend(2 * part) {
+			return false
+		}
 		at, ok := g.sharedFrom(g.allotments(start), start)
 		if ok {
 			at, ok = g.stockedFrom(g.t, g.allotments(start), at)
@@ -440,7 +454,11 @@ func (g *group) sumUp() {
 func (g *group) carries(start berth.Time) bool {
 	wanted := g.fewest.npe
 	for _, p := range g.fewest.pools {
-		free, _ := g.view(p).Free(berth.Interval{Start: start, End: start.Add(g.fewest.least)})
+		end := start.Add(g.fewest.least)
+		free, _ := g.view(p).Free(berth.Interval{Start: start, End: end})
+		if s := g.shares[p.index].share; s != nil {
+			free = min(free, s.most-s.peak(start, end))
+		}
 		wanted -= max(0, free)
 	}
 	return wanted <= 0
@@ -460,6 +478,9 @@ func (g *group) changes() []berth.Time {
 			times = append(times, s.after)
 			for record := range g.view(s.pool).Records() {
 				times = append(times, record.Time)
+			}
+			if share := g.shares[s.pool.index].share; share != nil {
+				times = append(times, share.drops()...)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -96,17 +95,47 @@ func (x *search) isPending() bool {
 // whenOver returns when so many of the user's reservations will be over, 0 if there are
 // fewer; jobs that run count too if they are asked for.
 func (x *search) whenOver(n int, jobs bool) berth.Time {
-	var ends []berth.Time
+	ends := x.ends[:0]
 	for _, e := range x.state.Owned(x.r.User) {
 		if jobs || !e.Request().IsJob() {
 			ends = append(ends, e.End())
 		}
 	}
-	slices.Sort(ends)
+	x.ends = ends
 	if n < 1 || n > len(ends) {
 		return 0
 	}
-	return ends[n-1]
+	return nth(ends, n-1)
+}
+
+// nth returns what stands at a place in order, and leaves the times in another order:
+// Hoare's selection, since each part of an array that is refused asks for it. Cost: O(n)
+// on average.
+func nth(times []berth.Time, at int) berth.Time {
+	for lo, hi := 0, len(times)-1; lo < hi; {
+		pivot, i, j := times[lo+(hi-lo)/2], lo, hi
+		for i <= j {
+			for times[i] < pivot {
+				i++
+			}
+			for times[j] > pivot {
+				j--
+			}
+			if i <= j {
+				times[i], times[j] = times[j], times[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case at <= j:
+			hi = j
+		case at >= i:
+			lo = i
+		default:
+			return times[at]
+		}
+	}
+	return times[at]
 }
 
 // limited returns the refusal of a limit that a variant, scaled already, exceeds in a
@@ -173,13 +202,7 @@ func (x *search) inTime(deadline berth.Time, d berth.Duration) berth.Time {
 // share is how many PEs of a pool are promised to a user over time.
 type share struct {
 	most  berth.Count
-	steps []usedFrom // ascending; before the first nothing is
-}
-
-// usedFrom is how many PEs are used from a time on.
-type usedFrom struct {
-	at  berth.Time
-	npe berth.Count
+	steps state.Promised
 }
 
 // shareIn returns what a user's share of a pool leaves; nil if that is no limit.
@@ -198,23 +221,14 @@ func (f *Finder) Peak(user string, pool berth.ResourceID) berth.Count {
 
 // used returns what is promised to a user in a pool, but for one reservation.
 func (f *Finder) used(user string, but *state.Entry, pool berth.ResourceID, most berth.Count) *share {
-	s := &share{most: most}
-	for _, e := range f.state.Owned(user) {
-		if e == but || e.Request().IsJob() {
-			continue
-		}
-		for part := range e.Parts() {
-			if a := e.Part(part); a.Resource == pool && a.NPE > 0 && a.End > f.state.Now() && e.Holds(part) {
-				s.steps = append(s.steps, usedFrom{max(a.Start, f.state.Now()), a.NPE}, usedFrom{a.End, -a.NPE})
-			}
-		}
+	s := &share{most: most, steps: f.state.Promised(user, pool)}
+	if but == nil || but.Request().IsJob() {
+		return s
 	}
-	// What ends goes before what begins then, so that nothing is counted twice.
-	slices.SortFunc(s.steps, func(a, b usedFrom) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.npe, b.npe)) })
-	used := berth.Count(0)
-	for i := range s.steps {
-		used += s.steps[i].npe
-		s.steps[i].npe = used
+	for part := range but.Parts() {
+		if a := but.Part(part); a.Resource == pool && a.NPE > 0 && a.Start < a.End && but.Holds(part) {
+			s.steps = slices.Clone(s.steps).Add(a.Start, a.End, -a.NPE)
+		}
 	}
 	return s
 }
@@ -222,17 +236,57 @@ func (f *Finder) used(user string, but *state.Entry, pool berth.ResourceID, most
 // from returns the first start from a time on at which the share leaves n PEs for a
 // duration.
 func (s *share) from(start berth.Time, n berth.Count, d berth.Duration) berth.Time {
-	for i := range s.steps {
-		last := i+1 == len(s.steps)
-		if !last && s.steps[i+1].at <= start || s.steps[i].npe+n <= s.most || last {
-			continue // it is over before, or there is room; the last step uses nothing
+	for i := max(0, s.steps.At(start)); i+1 < len(s.steps) && s.steps[i].At < start.Add(d); i++ { // the last step uses nothing
+		if s.steps[i].NPE+n > s.most {
+			start = s.steps[i+1].At
 		}
-		if s.steps[i].at >= start.Add(d) {
-			break
-		}
-		start = s.steps[i+1].at
 	}
 	return start
+}
+
+// drops returns when less is promised than before, when something may fit that did not.
+func (s *share) drops() (times []berth.Time) {
+	for i := 1; i < len(s.steps); i++ {
+		if s.steps[i].NPE < s.steps[i-1].NPE {
+			times = append(times, s.steps[i].At)
+		}
+	}
+	return times
+}
+
+// reach is what a share leaves from a start on, until each later time.
+type reach struct {
+	*share // nil if there is no limit
+	start  berth.Time
+	first  int
+	peaks  []berth.Count // from the first step on, the most so far
+}
+
+// begin looks from a start on.
+func (r *reach) begin(start berth.Time) {
+	if r.share != nil {
+		r.start, r.first, r.peaks = start, max(0, r.steps.At(start)), r.peaks[:0]
+	}
+}
+
+// left returns the most PEs that the share leaves throughout until an end; limited is
+// false if there is none. Cost: O(log n), and O(n) in all for the ends behind one start.
+func (r *reach) left(end berth.Time) (n berth.Count, limited bool) {
+	if r.share == nil {
+		return 0, false
+	}
+	last := r.steps.At(end-1) - r.first
+	for i := len(r.peaks); i <= last; i++ {
+		most := r.steps[r.first+i].NPE
+		if i > 0 {
+			most = max(most, r.peaks[i-1])
+		}
+		r.peaks = append(r.peaks, most)
+	}
+	if last < 0 {
+		return r.most, true
+	}
+	return r.most - r.peaks[last], true
 }
 
 // takesFor returns what a variant, scaled already, would take in a pool beside PEs: the
@@ -375,8 +429,8 @@ func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) berth.
 	start, end := allotments[0].Start, lastEnd(allotments)
 	at(start, start+1, s.peak(start, start+1))
 	for i := range s.steps {
-		if from := s.steps[i].at; from > start && from < end && (i+1 == len(s.steps) || s.steps[i+1].at > from) {
-			at(from, from+1, s.steps[i].npe)
+		if from := s.steps[i].At; from > start && from < end {
+			at(from, from+1, s.steps[i].NPE)
 		}
 	}
 	return most
@@ -385,10 +439,8 @@ func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) berth.
 // peak returns the most PEs that are used at once in an interval.
 func (s *share) peak(from, to berth.Time) berth.Count {
 	most := berth.Count(0)
-	for i := range s.steps {
-		if s.steps[i].at < to && (i+1 == len(s.steps) || s.steps[i+1].at > from) {
-			most = max(most, s.steps[i].npe)
-		}
+	for i := max(0, s.steps.At(from)); i < len(s.steps) && s.steps[i].At < to; i++ {
+		most = max(most, s.steps[i].NPE)
 	}
 	return most
 }

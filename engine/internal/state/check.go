@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth/calendar"
@@ -50,6 +51,14 @@ func (s *State) Check(config Config) error {
 	}
 	if len(s.ledger.usage) != len(again.ledger.usage) {
 		return fmt.Errorf("%d users hold something, in the ledger %d", len(s.ledger.usage), len(again.ledger.usage))
+	}
+	for _, user := range slices.Sorted(maps.Keys(s.ledger.promised)) {
+		for i := range s.pools {
+			id := s.pools[i].id
+			if p, counted := s.ledger.promised[user][id]; counted && !slices.Equal(p, s.ledger.promisedNow(user, id)) {
+				return fmt.Errorf("user %q is promised %v of %v, in the ledger %v", user, p, id, s.ledger.promisedNow(user, id))
+			}
+		}
 	}
 	for _, e := range s.ledger.inOrder() {
 		user := e.r.Request.User

@@ -129,7 +129,7 @@ func (s *State) foldLive(c *change.Change, e *Entry) error {
 		return s.stage(e, c)
 	case change.Ended:
 		return s.end(e, c.Part)
-	case change.Cancelled, change.Expired, change.NoShow, change.Failed:
+	case change.Cancelled, change.Expired, change.NoShow, change.Failed, change.Rejected:
 		return s.cancel(e)
 	case change.Preempted:
 		generation := e.r.Generation

@@ -16,6 +16,8 @@ type ledger struct {
 	// owned is the live reservations and running jobs of each user, in no particular
 	// order; nil where users have no limits.
 	owned map[string][]*Entry
+	// promised is how many PEs users have over time in pools, of those that were asked for.
+	promised map[string]map[berth.ResourceID]Promised // by user
 }
 
 // Usage is what a user's live reservations come to, as promised. Running jobs are
@@ -169,7 +171,7 @@ func (e *Entry) allot(to []berth.Allotment) { e.r.Allotments = append(e.own[:0],
 func newLedger(limited bool) ledger {
 	l := ledger{live: map[string]*Entry{}, usage: map[string]Usage{}}
 	if limited {
-		l.owned = map[string][]*Entry{}
+		l.owned, l.promised = map[string][]*Entry{}, map[string]map[berth.ResourceID]Promised{}
 	}
 	return l
 }
@@ -179,7 +181,7 @@ func (l *ledger) add(e *Entry, r *berth.Reservation) {
 	e.r, e.running = *r, int32(len(r.Allotments))
 	e.allot(r.Allotments)
 	l.live[r.Request.ID] = e
-	l.use(e, 1)
+	l.count(e, 1)
 	if user := r.Request.User; l.owned != nil && user != "" {
 		e.owned = int32(len(l.owned[user]))
 		l.owned[user] = append(l.owned[user], e)
@@ -200,11 +202,13 @@ func (l *ledger) forget(e *Entry) {
 	list[last] = nil
 	if l.owned[user] = list[:last]; last == 0 {
 		delete(l.owned, user)
+		delete(l.promised, user)
 	}
 }
 
 // dropPart ends one part's hold; with the last one the reservation leaves.
 func (l *ledger) dropPart(e *Entry, part int) {
+	l.hold(e, part, -1)
 	if e.running--; e.running == 0 {
 		l.forget(e)
 		l.use(e, -1)

@@ -139,7 +139,7 @@ func (s *State) extend(e *Entry, until berth.Time) error {
 	if len(e.r.Allotments) > 1 || until <= a.End || e.vacant {
 		return fmt.Errorf("it cannot be extended to %d", until)
 	}
-	s.ledger.use(e, -1)
+	s.ledger.count(e, -1)
 	if err := s.rebook(a, until); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *State) extend(e *Entry, until berth.Time) error {
 	}
 	a.End = until
 	e.r.Generation++
-	s.ledger.use(e, 1)
+	s.ledger.count(e, 1)
 	if e.r.State == berth.Active {
 		s.timers.reset(e.timer(0), endOf(e, 0))
 		return nil
@@ -199,7 +199,7 @@ func (s *State) vacate(e *Entry) error {
 		return fmt.Errorf("it has no place that it can leave")
 	}
 	s.timers.drop(&e.first)
-	s.ledger.use(e, -1)
+	s.ledger.count(e, -1)
 	for i := range e.r.Allotments {
 		a := &e.r.Allotments[i]
 		from := max(a.Start, s.now)
@@ -244,7 +244,7 @@ func (s *State) move(e *Entry, c *change.Change) error {
 	if err := s.takeBeside(e, every); err != nil {
 		return err
 	}
-	s.ledger.use(e, 1)
+	s.ledger.count(e, 1)
 	s.timers.add(s.waitFor(e))
 	return nil
 }
@@ -276,7 +276,7 @@ func (s *State) resize(e *Entry, to []berth.Allotment) error {
 	}
 	was, a := e.r.Allotments[0], to[0]
 	from := max(a.Start, s.now)
-	s.ledger.use(e, -1)
+	s.ledger.count(e, -1)
 	if from < a.End {
 		if err := s.unbook(&was, from); err != nil {
 			return err
@@ -304,7 +304,7 @@ func (s *State) resize(e *Entry, to []berth.Allotment) error {
 	}
 	e.r.Generation++
 	s.setMissing(e)
-	s.ledger.use(e, 1)
+	s.ledger.count(e, 1)
 	return nil
 }
 
@@ -320,7 +320,7 @@ func (s *State) stay(e *Entry, to []berth.Allotment) error {
 		}
 	}
 	s.setMissing(e)
-	s.ledger.use(e, 1)
+	s.ledger.count(e, 1)
 	s.timers.add(s.waitFor(e))
 	return s.takeBeside(e, s.waiting)
 }

@@ -23,7 +23,7 @@ export interface Site {
 }
 export interface Row { name: string; first: number; pes: number }
 export interface Rows { site: string; pool: string; pes: number; binding: string; rows: Row[] }
-export interface Span { kind: string; pool: string; start: string; end?: string; npe: number; pes?: string; state?: string; id?: string; user?: string }
+export interface Span { kind: string; pool: string; start: string; end?: string; npe: number; pes?: string; state?: string; id?: string; user?: string; number: number }
 export interface Occupied { site: string; pool: string; from: string; to?: string; generation: number }
 
 /** ahead is by how many milliseconds the service's clock is ahead of the browser's. */
@@ -70,6 +70,15 @@ export async function post<T>(path: string, body: string, how: { signal?: AbortS
   if (how.key) headers['Idempotency-Key'] = how.key;
   const answer = await send(path, { method: 'POST', headers, body: body === '' ? undefined : body, signal: how.signal });
   return answer.json() as Promise<T>;
+}
+
+/** act sends what changes something, to the version that was seen. What has no answer returns null. */
+export async function act<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body: object | null, version?: number): Promise<T | null> {
+  const headers: Record<string, string> = { 'Idempotency-Key': crypto.randomUUID() };
+  if (body) headers['Content-Type'] = 'application/json';
+  if (version !== undefined) headers['If-Match'] = `"${version}"`;
+  const answer = await send(path, { method, headers, body: body ? JSON.stringify(body) : undefined });
+  return answer.status === 204 ? null : ((await answer.json()) as T);
 }
 
 export async function login(how: { token: string } | { code: string }): Promise<Me> {

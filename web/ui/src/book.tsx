@@ -204,6 +204,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
 
 function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadline, onDeadline }: { site: Site; pool: Site['pools'][number]; zone: string; theme: Theme; clock: number; stale: number; ghosts: Ghost[]; ready: number | null; deadline: number | null; onDeadline: (at: number) => void }) {
   const [view, setView] = useState({ from: Math.floor(now()) - 3600, to: Math.floor(now()) + 23 * 3600 });
+  const [begin, setBegin] = useState<number | null>(null);
   const { picture, rows, failure, retry } = usePool(site.name, pool.name, view.from, view.to, stale);
   // A window that does not show the deadline is of no use here; what was chosen by hand stays otherwise.
   const shows = deadline === null || (deadline > view.from && deadline < view.to);
@@ -220,7 +221,7 @@ function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadli
       <Group gap="xs" mb={4}><Text fw={600} size="sm" className="named">{site.name}, {pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
       {failure && <Alert color="red" variant="light" title={failure.problem.title}>{failure.problem.detail} <Button size="compact-sm" variant="default" onClick={retry}>{text.retry}</Button></Alert>}
       {picture && (
-        <Gantt picture={picture} rows={rows} pes={pool.pes} from={view.from} to={view.to} now={clock} zone={zone} theme={theme} mineOnly={false} stale={failure !== null} selected={-1} name={`${site.name}, ${pool.name}`}
+        <Gantt picture={picture} rows={rows} pes={pool.pes} from={view.from} to={view.to} now={clock} zone={zone} theme={theme} mask={null} begin={begin} onBegin={setBegin} stale={failure !== null} selected={-1} name={`${site.name}, ${pool.name}`}
           ghosts={ghosts} ready={ready ?? undefined} deadline={deadline ?? undefined} onDeadline={onDeadline}
           onWindow={(from, to) => setView({ from: Math.round(from), to: Math.round(Math.max(to, from + 300)) })} onSelect={() => undefined} onOpen={() => undefined} onKey={(k) => k === '0' && fit()} />
       )}

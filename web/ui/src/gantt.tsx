@@ -4,7 +4,7 @@ import { aheadOfUTC, hour, length, ticks, time } from './clock.js';
 import { type Rows } from './api.js';
 import { fills, ground, pixel, type Theme } from './palette.js';
 import { Class, Flag, type Picture } from './picture.js';
-import { beside, boxOf, hit, raster, shown, type Port } from './raster.js';
+import { aligned, beside, boxOf, hit, pan, raster, shifted, shown, type Port } from './raster.js';
 import { text } from './text.js';
 
 const side = 116; // pixels of the names
@@ -23,7 +23,8 @@ export interface GanttProps {
   now: number;
   zone: string;
   theme: Theme;
-  mineOnly: boolean;
+  mask: Uint8Array | null;
+  begin: number | null; // the first PE shown if rows are tall, null if all are shown
   stale: boolean;
   selected: number; // the number of a bar, -1 for none
   name: string; // of site and pool
@@ -31,6 +32,7 @@ export interface GanttProps {
   onSelect: (number: number) => void;
   onOpen: () => void;
   onKey: (key: string) => void;
+  onBegin: (pe: number | null) => void;
   ghosts?: Ghost[];
   ready?: number; // of what is asked for: what is outside of its window is shaded
   deadline?: number;
@@ -78,6 +80,12 @@ export function names(rows: Rows | null, pes: number, rowHeight: number): { labe
     out.push({ label: i === j ? list[i]!.name : `${list[i]!.name}–${short(list[i]!.name, list[j]!.name)}`, from: list[i]!.first, to });
     i = j + 1;
   }
+  const [before, last] = out.slice(-2);
+  if (before && last && (last.to - last.from) * rowHeight < 10) { // what is left is too thin for a name of its own
+    before.label = `${list.find((r) => r.first === before.from)!.name}–${short(list[0]!.name, list[list.length - 1]!.name)}`;
+    before.to = last.to;
+    out.pop();
+  }
   return out;
 }
 
@@ -88,7 +96,7 @@ function short(a: string, b: string): string {
 }
 
 export function Gantt(props: GanttProps) {
-  const { picture, rows, pes, from, to, zone, theme, mineOnly, selected } = props;
+  const { picture, rows, pes, zone, theme, mask, selected } = props;
   const box = useRef<HTMLDivElement>(null);
   const pixels = useRef<HTMLCanvasElement>(null);
   const over = useRef<HTMLCanvasElement>(null);
@@ -96,7 +104,9 @@ export function Gantt(props: GanttProps) {
   const [hover, setHover] = useState<{ i: number; x: number; y: number } | null>(null);
   const [said, setSaid] = useState('');
   const [drag, setDrag] = useState<{ x: number; from: number; to: number; moved: boolean; zoom: boolean; deadline: boolean; at: number } | null>(null);
-  const [top, setTop] = useState(0);
+  const touches = useRef(new Map<number, number>()); // where fingers are
+  const pinch = useRef<{ from: number; to: number; middle: number; apart: number } | null>(null); // how two of them began
+  const drawn = useRef<{ port: Port; picture: Picture | null; zone: string; image: ImageData; out: Uint32Array } | null>(null);
 
   useLayoutEffect(() => {
     const el = box.current!;
@@ -113,15 +123,19 @@ export function Gantt(props: GanttProps) {
     return n;
   }, [picture]);
   const shownPEs = pes + extra;
-  const [tall, setTall] = useState(false);
+  const tall = props.begin !== null;
   const rowHeight = tall ? 14 : Math.min(20, Math.max(520 / shownPEs, shownPEs <= 90 ? 6 : 0));
   const full = Math.max(24, Math.round(shownPEs * rowHeight));
   const height = Math.min(full, 560);
   const plot = Math.max(1, width - side);
+  const top = Math.max(0, Math.min(props.begin ?? 0, shownPEs - height / rowHeight));
+  const setTop = (pe: number) => props.onBegin(pe);
   const port: Port = useMemo(
-    () => ({ width: plot, height, from, perPixel: (to - from) / plot, top, rowHeight, theme, mineOnly }),
-    [plot, height, from, to, top, rowHeight, theme, mineOnly],
+    () => aligned({ width: plot, height, from: props.from, perPixel: (props.to - props.from) / plot, top, rowHeight, theme, mask }),
+    [plot, height, props.from, props.to, top, rowHeight, theme, mask],
   );
+  const from = port.from; // what is drawn, half a pixel from what is asked for
+  const to = port.from + plot * port.perPixel;
   const index = useMemo(() => {
     if (!picture || selected < 0) return -1;
     return picture.number.indexOf(selected);
@@ -133,19 +147,25 @@ export function Gantt(props: GanttProps) {
     if (canvas.width !== port.width || canvas.height !== port.height) {
       canvas.width = port.width;
       canvas.height = port.height;
+      drawn.current = null;
     }
     const context = canvas.getContext('2d')!;
-    const image = context.createImageData(port.width, port.height);
-    const out = new Uint32Array(image.data.buffer);
-    raster(picture, port, out);
+    const last = drawn.current;
+    const by = last && last.picture === picture && last.zone === zone ? shifted(last.port, port) : null;
+    const image = last && last.port.width === port.width && last.port.height === port.height ? last.image : context.createImageData(port.width, port.height);
+    const out = last?.image === image ? last.out : new Uint32Array(image.data.buffer);
+    let [x0, x1] = [0, port.width];
+    if (by === null) raster(picture, port, out);
+    else [x0, x1] = pan(picture, port, out, by);
     const paper = pixel(ground[theme], ground[theme], 1);
     const line = pixel(fills[theme].outage, ground[theme], 0.13);
-    for (const t of ticks(from, to, port.perPixel * 84, zone)) { // behind the bars
+    for (const t of ticks(from - port.perPixel, to + port.perPixel, port.perPixel * 84, zone)) { // behind the bars
       const x = Math.round((t.at - from) / port.perPixel);
-      for (let y = 0; y < port.height; y++) if (x < port.width && out[y * port.width + x] === paper) out[y * port.width + x] = line;
+      if (x >= x0 && x < x1) for (let y = 0; y < port.height; y++) if (out[y * port.width + x] === paper) out[y * port.width + x] = line;
     }
     context.putImageData(image, 0, 0);
-  }, [picture, port, width, from, to, zone, theme]);
+    drawn.current = { port, picture, zone, image, out };
+  }, [picture, port, width, zone, theme]);
 
   useLayoutEffect(() => {
     if (width === 0) return;
@@ -163,6 +183,11 @@ export function Gantt(props: GanttProps) {
     c.font = '12px system-ui, sans-serif';
     c.textBaseline = 'middle';
     const xOf = (at: number) => side + (at - from) / port.perPixel;
+    const nowLabel = `now ${hour(props.now, zone)}`;
+    c.font = '600 11px system-ui, sans-serif';
+    const nowRoom = c.measureText(nowLabel).width;
+    const nowX = Math.round(xOf(props.now)) + 0.5;
+    const nowAt = nowX > side && nowX < w ? Math.min(Math.max(nowX - nowRoom / 2, side), w - nowRoom - 2) : Infinity;
     for (const t of ticks(from, to, port.perPixel * 84, zone)) {
       const x = Math.round(xOf(t.at)) + 0.5;
       c.strokeStyle = soft;
@@ -174,7 +199,8 @@ export function Gantt(props: GanttProps) {
       c.fillStyle = t.strong ? ink : faint;
       c.font = `${t.strong ? '600 ' : ''}12px system-ui, sans-serif`;
       const room = c.measureText(t.label).width;
-      if (x - room / 2 > side - 20 && x + room / 2 < w) c.fillText(t.label, x - room / 2, axis / 2 - 2);
+      const clear = x + room / 2 + 4 < nowAt || x - room / 2 - 4 > nowAt + nowRoom; // now is told instead
+      if (clear && x - room / 2 > side - 20 && x + room / 2 < w) c.fillText(t.label, x - room / 2, axis / 2 - 2);
     }
     // The strip: free PEs as a step line.
     const base = axis + stripHeight - 4;
@@ -216,7 +242,9 @@ export function Gantt(props: GanttProps) {
       let drawn = 0;
       const pins = new Set<number>();
       for (let i = 0; i < picture.count && drawn < 4000; i++) {
-        if (!shown(picture, i, port)) continue;
+        const start = picture.t0 + picture.start[i]!;
+        const long = picture.length[i]! / port.perPixel >= 43;
+        if (start >= to || start + picture.length[i]! <= from || (!long && picture.class[i] !== Class.degraded) || !shown(picture, i, port)) continue;
         const b = boxOf(picture, i, port);
         if (!b) continue;
         const bold = (picture.flags[i]! & Flag.mine) !== 0 && picture.class[i] === Class.promise;
@@ -309,7 +337,7 @@ export function Gantt(props: GanttProps) {
       c.fillStyle = soft;
       c.fillRect(Math.min(drag.x, drag.at), axis, Math.abs(drag.at - drag.x), stripHeight + height);
     }
-    const x = Math.round(xOf(props.now)) + 0.5;
+    const x = nowX;
     c.strokeStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
     c.lineWidth = 1.5;
     c.beginPath();
@@ -320,13 +348,7 @@ export function Gantt(props: GanttProps) {
     if (x > side && x < w) {
       c.fillStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
       c.font = '600 11px system-ui, sans-serif';
-      const label = `now ${hour(props.now, zone)}`;
-      const room = c.measureText(label).width;
-      const at = Math.min(Math.max(x - room / 2, side), w - room - 2);
-      c.fillStyle = theme === 'dark' ? '#14171c' : '#ffffff';
-      c.fillRect(at - 4, 0, room + 8, axis - 7);
-      c.fillStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
-      c.fillText(label, at, axis / 2 - 2);
+      c.fillText(nowLabel, nowAt, axis / 2 - 2);
     }
     // Names of rows.
     c.save();
@@ -428,7 +450,7 @@ export function Gantt(props: GanttProps) {
     } else if (e.key === '+' || e.key === '=') zoomAt(0.7, 0.5);
     else if (e.key === '-') zoomAt(1 / 0.7, 0.5);
     else if (e.key === 'Enter' && index >= 0) props.onOpen();
-    else if (['0', 'n', 'm', 't', '?', 'Escape'].includes(e.key)) props.onKey(e.key);
+    else if (['0', 'n', 'm', 't', 'g', '/', '?', 'Escape'].includes(e.key)) props.onKey(e.key);
     else return;
     e.preventDefault();
   };
@@ -438,7 +460,7 @@ export function Gantt(props: GanttProps) {
     {(tall || rowHeight < 6) && (
       <Group justify="space-between" gap="xs">
         <Text size="xs" c="dimmed">{full > height ? `PEs ${Math.ceil(top)} to ${Math.min(pes, Math.floor(top + height / rowHeight)) - 1} of ${pes}; the wheel scrolls.` : 'Rows are thinner than their names: a name is that of several.'}</Text>
-        <Button size="compact-xs" variant="default" onClick={() => { setTall(!tall); setTop(0); }}>{tall ? 'All rows' : 'Taller rows'}</Button>
+        <Button size="compact-xs" variant="default" onClick={() => props.onBegin(tall ? null : 0)}>{tall ? 'All rows' : 'Taller rows'}</Button>
       </Group>
     )}
     <div className="gantt" ref={box} style={{ height: axis + stripHeight + height }}>
@@ -455,11 +477,27 @@ export function Gantt(props: GanttProps) {
           if (e.button !== 0) return;
           const at = point(e);
           e.currentTarget.setPointerCapture(e.pointerId);
+          touches.current.set(e.pointerId, at.x);
+          if (touches.current.size === 2) { // two fingers zoom
+            const [a, b] = [...touches.current.values()] as [number, number];
+            pinch.current = { from, to, middle: (a + b) / 2 - side, apart: Math.max(20, Math.abs(a - b)) };
+            setDrag(null);
+            return;
+          }
           const deadline = props.deadline !== undefined && props.onDeadline !== undefined && Math.abs(at.x - side - (props.deadline - from) / port.perPixel) <= 8;
           setDrag({ x: at.x, from, to, moved: false, zoom: at.y < axis && !deadline, deadline, at: at.x });
         }}
         onPointerMove={(e) => {
           const at = point(e);
+          if (touches.current.has(e.pointerId)) touches.current.set(e.pointerId, at.x);
+          const began = pinch.current;
+          if (began) {
+            const [a, b] = [...touches.current.values()] as [number, number];
+            const scale = ((began.to - began.from) / plot) * (began.apart / Math.max(20, Math.abs(a - b)));
+            const left = began.from + (began.middle * (began.to - began.from)) / plot - ((a + b) / 2 - side) * scale;
+            props.onWindow(left, left + scale * plot);
+            return;
+          }
           if (drag) {
             const moved = drag.moved || Math.abs(at.x - drag.x) > 3;
             setDrag({ ...drag, moved, at: at.x });
@@ -473,7 +511,14 @@ export function Gantt(props: GanttProps) {
           const i = under(at);
           setHover(i >= 0 ? { i, ...at } : null);
         }}
+        onPointerCancel={(e) => {
+          touches.current.delete(e.pointerId);
+          pinch.current = null;
+          setDrag(null);
+        }}
         onPointerUp={(e) => {
+          touches.current.delete(e.pointerId);
+          pinch.current = null;
           if (!drag) return;
           setDrag(null);
           const at = point(e);

@@ -1,13 +1,16 @@
-import { ActionIcon, Alert, Badge, Button, Checkbox, Drawer, Group, Kbd, Modal, Paper, ScrollArea, Select, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core';
+import { ActionIcon, Alert, Anchor, Badge, Button, Drawer, Group, Kbd, Modal, Paper, Popover, ScrollArea, Select, Skeleton, Stack, Table, Text, TextInput, Title, Tooltip } from '@mantine/core';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { bytes, Failure, get, now, type Me, type Occupied, type Rows, type Site, type Span } from './api.js';
 import { length, time } from './clock.js';
+import { csvOf, type Sheet, svgOf } from './export.js';
+import { filters, maskOf, type State, states } from './filter.js';
 import { capital, Gantt, about } from './gantt.js';
+import { parseTime } from './grammar.js';
 import { listen } from './live.js';
 import { fills, type Theme } from './palette.js';
 import { Flag, parse, type Picture } from './picture.js';
 import { text } from './text.js';
-import { least, most, normal, readView, writeView, type View } from './view.js';
+import { frozen, least, most, moving, normal, readView, writeView, type View } from './view.js';
 
 /** useView keeps what is looked at in the address of the page. */
 function useView(): [View, (change: Partial<View>) => void, string[]] {
@@ -137,7 +140,10 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
   const [view, change, wrong] = useView();
   const { sites, live, stale, failure, look, clock } = useLive(onEnded);
   const [open, setOpen] = useState(view.selected !== '');
-  const [help, setHelp] = useState(false);
+  const [dialog, setDialog] = useState<'' | 'keys' | 'time' | 'find'>('');
+  const [said, setSaid] = useState('');
+  const words = useRef<HTMLInputElement>(null);
+  const sheets = useRef(new Map<string, Sheet>());
   const zone = view.zone || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
 
   useEffect(() => onLive(live), [live, onLive]);
@@ -146,9 +152,9 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
   const to = view.following ? clock + view.to : view.to;
   const window_ = useCallback(
     (a: number, b: number) => {
-      const span = Math.max(least, Math.min(most, b - a));
-      const middle = (a + b) / 2;
-      change({ following: false, from: Math.round(middle - span / 2), to: Math.round(middle + span / 2) });
+      const span = Math.round(Math.max(least, Math.min(most, b - a)));
+      const start = Math.round((a + b) / 2 - span / 2);
+      change({ following: false, from: start, to: start + span }); // of the same length when it moves, so that pixels can be moved
     },
     [change],
   );
@@ -164,13 +170,39 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
   const key = (k: string) => {
     if (k === '0') change({ following: true, from: normal.from, to: normal.to });
     else if (k === 'n') goNow();
-    else if (k === 'm') change({ mine: !view.mine });
+    else if (k === 'm') change({ owner: view.owner === 'mine' ? '' : 'mine' });
     else if (k === 't') change({ table: !view.table });
-    else if (k === '?') setHelp(true);
+    else if (k === 'g') setDialog('time');
+    else if (k === '/') words.current?.focus();
+    else if (k === '?') setDialog('keys');
     else if (k === 'Escape') {
       setOpen(false);
       change({ selected: '' });
     }
+  };
+
+  useEffect(() => { // anywhere on the page
+    const find = (e: KeyboardEvent) => {
+      if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === 'k') {
+        e.preventDefault();
+        setDialog('find');
+      }
+    };
+    addEventListener('keydown', find);
+    return () => removeEventListener('keydown', find);
+  }, []);
+
+  const save = (kind: 'svg' | 'csv') => {
+    const list = chosen.flatMap((s) => s.pools.map((p) => sheets.current.get(`${s.name}/${p.name}`))).filter((s): s is Sheet => s !== undefined);
+    const frame = { from, to, zone, now: clock };
+    const data = kind === 'svg' ? svgOf(list, frame) : csvOf(list, frame);
+    const a = document.createElement('a');
+    a.href = URL.createObjectURL(new Blob([data], { type: kind === 'svg' ? 'image/svg+xml' : 'text/csv' }));
+    a.download = `berth-${new Date(clock * 1000).toISOString().slice(0, 16).replace(':', '')}.${kind}`;
+    a.click();
+    URL.revokeObjectURL(a.href);
+    const bars = list.reduce((sum, s) => sum + s.picture.count, 0);
+    setSaid(list.some((s) => s.picture.cells) && kind === 'csv' ? text.share.cells : text.share.saved(a.download, bars));
   };
 
   const zones = useMemo(() => {
@@ -201,12 +233,15 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
           </Group>
           <Select size="xs" w={150} aria-label="Site" data={[{ value: '', label: text.allSites }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={view.site} onChange={(v) => change({ site: v ?? '' })} allowDeselect={false} comboboxProps={{ withinPortal: true }} />
           <Select size="xs" w={170} aria-label="Time zone" searchable limit={60} data={zones} value={zone} onChange={(v) => v && change({ zone: v })} />
-          <Checkbox size="xs" label="Mine only" checked={view.mine} onChange={(e) => change({ mine: e.currentTarget.checked })} />
+          <Filters view={view} change={change} words={words} />
           <Button size="compact-sm" variant="default" aria-pressed={view.table} onClick={() => change({ table: !view.table })}>{view.table ? 'Picture' : 'Table'}</Button>
-          <Tool label="Keys" sign="?" act={() => setHelp(true)} />
+          <Share view={view} clock={clock} onSaid={setSaid} onSave={save} />
+          <Tool label="Keys" sign="?" act={() => setDialog('keys')} />
         </Group>
       </Group>
       <Legend theme={theme} />
+      {said && <Text size="sm" role="status" data-testid="said">{said}</Text>}
+      <p className="print-only">Berth, {time(from, zone)} to {time(to, zone)}, {zone}. Printed at {time(clock, zone)}.</p>
       {wrong.length > 0 && <Alert color="yellow" variant="light">{text.badLink(wrong.join(', '))}</Alert>}
       {!live && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
       {failure && (
@@ -235,7 +270,7 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
             {s.pools.map((p) => (
               <PoolPanel key={p.name} site={s} pool={p} me={me} view={view} from={from} to={to} clock={clock} zone={zone} theme={theme}
                 stale={(stale[`${s.name}/${p.name}`] ?? 0) + (stale[''] ?? 0)} selected={selected?.site === s.name ? selected.number : -1}
-                onWindow={window_} onSelect={(n) => change({ selected: n < 0 ? '' : `${s.name}/${n}` })} onOpen={() => setOpen(true)} onKey={key} change={change} />
+                onWindow={window_} onSelect={(n) => change({ selected: n < 0 ? '' : `${s.name}/${n}` })} onOpen={() => setOpen(true)} onKey={key} change={change} sheets={sheets.current} />
             ))}
           </Stack>
         </section>
@@ -244,10 +279,142 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
       <Drawer lockScroll={false} opened={open && selected !== null} onClose={() => setOpen(false)} position="right" size="md" title="Details" overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
         {selected && <Details site={selected.site} number={selected.number} zone={zone} stale={stale} me={me} />}
       </Drawer>
-      <Modal lockScroll={false} opened={help} onClose={() => setHelp(false)} title="Keys, while the picture has the focus" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal lockScroll={false} opened={dialog === 'time'} onClose={() => setDialog('')} title={text.goTo.title} closeButtonProps={{ 'aria-label': 'Close' }}>
+        <GoTo clock={clock} zone={zone} onTime={(at) => { setDialog(''); window_(at - (to - from) / 2, at + (to - from) / 2); }} />
+      </Modal>
+      <Modal lockScroll={false} opened={dialog === 'find'} onClose={() => setDialog('')} title={text.find.title} closeButtonProps={{ 'aria-label': 'Close' }}>
+        <Find sites={sites ?? []} onFound={(c, details) => { setDialog(''); change(c); if (details && c.selected) setOpen(true); }} />
+      </Modal>
+      <Modal lockScroll={false} opened={dialog === 'keys'} onClose={() => setDialog('')} title="Keys, while the picture has the focus" closeButtonProps={{ 'aria-label': 'Close' }}>
         <Table><Table.Tbody>{text.help.map(([k, what]) => <Table.Tr key={k}><Table.Td><Kbd>{k}</Kbd></Table.Td><Table.Td>{what}</Table.Td></Table.Tr>)}</Table.Tbody></Table>
       </Modal>
     </Stack>
+  );
+}
+
+/** Filters are what is left out: owner, states, words. */
+function Filters({ view, change, words }: { view: View; change: (c: Partial<View>) => void; words: React.RefObject<HTMLInputElement | null> }) {
+  const toggle = (s: State) => change({ states: view.states.includes(s) ? view.states.filter((x) => x !== s) : states.filter((x) => x === s || view.states.includes(x)) });
+  return (
+    <>
+      <TextInput ref={words} size="xs" w={150} aria-label={text.filter.words} placeholder={text.filter.hint} value={view.words} onChange={(e) => change({ words: e.currentTarget.value.slice(0, 200) })}
+        onKeyDown={(e) => e.key === 'Escape' && change({ words: '' })} />
+      <Popover position="bottom-end" withArrow shadow="md">
+        <Popover.Target><Button size="compact-sm" variant={view.owner !== '' || view.states.length > 0 ? 'light' : 'default'}>{text.filter.button((view.owner === '' ? 0 : 1) + view.states.length)}</Button></Popover.Target>
+        <Popover.Dropdown>
+          <Stack gap="xs">
+            <fieldset className="bare"><legend>{text.filter.owner}</legend>
+              {(['', 'mine', 'others'] as const).map((o) => <label key={o} className="choice"><input type="radio" name="owner" checked={view.owner === o} onChange={() => change({ owner: o })} /> {text.filter.owners[o]}</label>)}
+            </fieldset>
+            <fieldset className="bare"><legend>{text.filter.state}</legend>
+              {states.map((s) => <label key={s} className="choice"><input type="checkbox" checked={view.states.includes(s)} onChange={() => toggle(s)} /> {text.filter.states[s]}</label>)}
+            </fieldset>
+            <Button size="compact-sm" variant="default" disabled={!filters(view)} onClick={() => change({ owner: '', states: [], words: '' })}>{text.filter.clear}</Button>
+          </Stack>
+        </Popover.Dropdown>
+      </Popover>
+    </>
+  );
+}
+
+/** Share takes the view elsewhere: as a link, a file, on paper. */
+function Share({ view, clock, onSaid, onSave }: { view: View; clock: number; onSaid: (text: string) => void; onSave: (kind: 'svg' | 'csv') => void }) {
+  const [open, setOpen] = useState(false);
+  const copy = (v: View) => {
+    const link = location.origin + location.pathname + writeView(v);
+    const done = () => onSaid(text.share.copied(link));
+    if (navigator.clipboard) navigator.clipboard.writeText(link).then(done, () => onSaid(text.share.byHand(link)));
+    else onSaid(text.share.byHand(link)); // of a page without https there is no clipboard
+    setOpen(false);
+  };
+  const act = (what: () => void) => () => {
+    setOpen(false);
+    what();
+  };
+  return (
+    <Popover position="bottom-end" withArrow shadow="md" opened={open} onChange={setOpen}>
+      <Popover.Target><Button size="compact-sm" variant="default" onClick={() => setOpen(!open)}>{text.share.button}</Button></Popover.Target>
+      <Popover.Dropdown>
+        <Stack gap={6}>
+          <Button size="compact-sm" variant="default" onClick={() => copy(moving(view, clock))}>{text.share.moving}</Button>
+          <Button size="compact-sm" variant="default" onClick={() => copy(frozen(view, clock))}>{text.share.frozen}</Button>
+          <Button size="compact-sm" variant="default" onClick={act(() => onSave('svg'))}>{text.share.svg}</Button>
+          <Button size="compact-sm" variant="default" onClick={act(() => onSave('csv'))}>{text.share.csv}</Button>
+          <Button size="compact-sm" variant="default" onClick={act(() => setTimeout(print, 100))}>{text.share.print}</Button>
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+/** GoTo takes a time as the command line reads it. */
+function GoTo({ clock, zone, onTime }: { clock: number; zone: string; onTime: (at: number) => void }) {
+  const [typed, setTyped] = useState('');
+  const at = parseTime(typed, clock, zone);
+  return (
+    <form onSubmit={(e) => { e.preventDefault(); if (at !== null) onTime(at); }}>
+      <TextInput label={text.goTo.label} data-autofocus value={typed} onChange={(e) => setTyped(e.currentTarget.value)} description={at === null ? text.goTo.hint : `${time(at, zone)} ${zone}`} error={typed !== '' && at === null && text.book.badTime(typed)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
+      <Button type="submit" mt="sm" size="compact-md" disabled={at === null}>{text.goTo.go}</Button>
+    </form>
+  );
+}
+
+interface Found { label: string; act: () => void }
+
+/** Find finds sites, pools, nodes and promises by what they are called. */
+function Find({ sites, onFound }: { sites: Site[]; onFound: (change: Partial<View>, open: boolean) => void }) {
+  const [typed, setTyped] = useState('');
+  const [own, setOwn] = useState<{ id: string; site: string; number: number }[]>([]);
+  const [at, setAt] = useState(0);
+  const want = typed.trim().toLowerCase();
+  useEffect(() => {
+    if (want === '') return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => { // an id is known to the service alone
+      get<{ id: string; start: string; site: string }>(`v1/reservations/${encodeURIComponent(typed.trim())}`, abort.signal).then(
+        async (r) => {
+          if (!r.start) return;
+          const list = await get<{ spans: Span[] }>(`v1/sites/${encodeURIComponent(r.site)}/occupation?from=${encodeURIComponent(r.start)}&to=${encodeURIComponent(new Date(Date.parse(r.start) + 1000).toISOString().slice(0, 19) + 'Z')}&limit=10000`, abort.signal);
+          const span = list.spans.find((s) => s.id === r.id);
+          setOwn([{ id: r.id, site: r.site, number: span?.number ?? -1 }]);
+        },
+        () => setOwn([]),
+      );
+    }, 150);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [typed, want]);
+  const found: Found[] = [];
+  if (want !== '') {
+    for (const o of own) found.push({ label: `${o.id}, ${o.site}`, act: () => onFound({ site: o.site, owner: '', states: [], words: '', ...(o.number >= 0 ? { selected: `${o.site}/${o.number}` } : {}) }, true) });
+    for (const s of sites) {
+      if (s.name.toLowerCase().includes(want)) found.push({ label: `Site ${s.name}`, act: () => onFound({ site: s.name }, false) });
+      for (const p of s.pools) if (p.name.toLowerCase().includes(want)) found.push({ label: `Pool ${p.name} at ${s.name}`, act: () => onFound({ site: s.name, words: p.name }, false) });
+      for (const n of s.nodes ?? []) {
+        if (found.length >= 40) break;
+        if (n.name.toLowerCase().includes(want)) found.push({ label: `Node ${n.name} at ${s.name}`, act: () => onFound({ site: s.name, words: n.name }, false) });
+      }
+    }
+  }
+  const chosen = Math.min(at, found.length - 1);
+  return (
+    <>
+      <TextInput label={text.find.label} data-autofocus value={typed} role="combobox" aria-expanded={found.length > 0} aria-controls="found" aria-activedescendant={found.length > 0 ? `found-${chosen}` : undefined}
+        onChange={(e) => { setTyped(e.currentTarget.value); setAt(0); }}
+        onKeyDown={(e) => {
+          if (e.key === 'ArrowDown') setAt(Math.min(chosen + 1, found.length - 1));
+          else if (e.key === 'ArrowUp') setAt(Math.max(chosen - 1, 0));
+          else if (e.key === 'Enter') found[chosen]?.act();
+          else return;
+          e.preventDefault();
+        }} />
+      <ul id="found" role="listbox" className="found" aria-label={text.find.results}>
+        {found.map((f, i) => <li key={f.label} id={`found-${i}`} role="option" aria-selected={i === chosen} onClick={f.act}>{f.label}</li>)}
+      </ul>
+      {want !== '' && found.length === 0 && <Text size="sm">{text.find.nothing}</Text>}
+    </>
   );
 }
 
@@ -290,29 +457,32 @@ function Legend({ theme }: { theme: Theme }) {
 
 interface PanelProps {
   site: Site; pool: Site['pools'][number]; me: Me; view: View; from: number; to: number; clock: number; zone: string; theme: Theme; stale: number; selected: number;
-  onWindow: (a: number, b: number) => void; onSelect: (n: number) => void; onOpen: () => void; onKey: (k: string) => void; change: (c: Partial<View>) => void;
+  onWindow: (a: number, b: number) => void; onSelect: (n: number) => void; onOpen: () => void; onKey: (k: string) => void; change: (c: Partial<View>) => void; sheets: Map<string, Sheet>;
 }
 
-function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, selected, onWindow, onSelect, onOpen, onKey, change }: PanelProps) {
+function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, selected, onWindow, onSelect, onOpen, onKey, change, sheets }: PanelProps) {
   const { picture, rows, failure, seen, retry } = usePool(site.name, pool.name, from, to, stale);
-  const inWindow = useMemo(() => {
-    if (!picture) return { any: false, mine: false };
-    let any = picture.cells !== null;
-    let mine = any;
-    for (let i = 0; i < picture.count && !(any && mine); i++) {
+  const name = `${site.name}/${pool.name}`;
+  const mask = useMemo(() => (picture ? maskOf(picture, rows, name, { owner: view.owner, states: view.states, words: view.words }) : null), [picture, rows, name, view.owner, view.states, view.words]);
+  const any = useMemo(() => {
+    if (!picture || picture.cells) return true;
+    for (let i = 0; i < picture.count; i++) {
       const a = picture.t0 + picture.start[i]!;
-      if (a >= to || a + picture.length[i]! <= from) continue;
-      any = true;
-      if (picture.flags[i]! & Flag.mine) mine = true;
+      if (a < to && a + picture.length[i]! > from && (mask ? mask[i] !== 0 && (view.owner !== 'mine' || (picture.flags[i]! & Flag.mine) !== 0) : true)) return true;
     }
-    return { any, mine };
-  }, [picture, from, to]);
-  const empty = picture && (view.mine ? !inWindow.mine : !inWindow.any);
+    return false;
+  }, [picture, mask, view.owner, from, to]);
+  const empty = picture && !any;
+  useEffect(() => {
+    if (picture) sheets.set(name, { site: site.name, pool: pool.name, pes: pool.pes, picture, rows, mask });
+    return () => void sheets.delete(name);
+  }, [sheets, name, site.name, pool.name, pool.pes, picture, rows, mask]);
+  const begin = view.rows.startsWith(name + ':') ? Number(view.rows.slice(name.length + 1)) : null;
   return (
     <Paper withBorder radius="sm" p="xs">
       <Group justify="space-between" mb={4} gap="xs">
         <Group gap="xs"><Text fw={600} size="sm" className="named">{pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
-        {picture?.cells && <Text size="xs" c="dimmed">Too many bars to draw each: the shade is how much is held. Zoom in for single bars.</Text>}
+        {picture?.cells && <Text size="xs" c="dimmed">Too many bars to draw each: the shade is how much is held. Zoom in for single bars{filters(view) ? ', and for the filter' : ''}.</Text>}
       </Group>
       {failure && (
         <Alert color="red" variant="light" title={failure.problem.title} mb="xs">
@@ -322,15 +492,15 @@ function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, 
       )}
       {!picture && !failure && <Waiting />}
       {picture && !view.table && (
-        <Gantt picture={picture} rows={rows} pes={pool.pes} from={from} to={to} now={clock} zone={zone} theme={theme} mineOnly={view.mine} stale={failure !== null} selected={selected}
+        <Gantt picture={picture} rows={rows} pes={pool.pes} from={from} to={to} now={clock} zone={zone} theme={theme} mask={mask} begin={begin} onBegin={(pe) => change({ rows: pe === null ? '' : `${name}:${Math.round(pe * 10) / 10}` })} stale={failure !== null} selected={selected}
           name={`${site.name}, ${pool.name}`} onWindow={onWindow} onSelect={onSelect} onOpen={onOpen} onKey={onKey} />
       )}
-      {picture && view.table && <Twin picture={picture} rows={rows} from={from} to={to} zone={zone} mine={view.mine} name={`${site.name}, ${pool.name}`} onSelect={(n) => { onSelect(n); onOpen(); }} />}
+      {picture && view.table && <Twin picture={picture} rows={rows} from={from} to={to} zone={zone} mask={mask} name={`${site.name}, ${pool.name}`} onSelect={(n) => { onSelect(n); onOpen(); }} />}
       {empty && (
         <Text size="sm" mt="xs" data-testid="empty">
-          <strong>{view.mine ? text.emptyMine.title : text.emptyWindow.title}.</strong>{' '}
-          {view.mine ? text.emptyMine.text : me.role === 'viewer' ? text.emptyWindow.viewer : text.emptyWindow.user}{' '}
-          {view.mine && <Button size="compact-xs" variant="default" onClick={() => change({ mine: false })}>{text.emptyMine.act}</Button>}
+          <strong>{view.owner === 'mine' ? text.emptyMine.title : filters(view) ? text.emptyFilter.title : text.emptyWindow.title}.</strong>{' '}
+          {view.owner === 'mine' ? text.emptyMine.text : filters(view) ? text.emptyFilter.text : me.role === 'viewer' ? text.emptyWindow.viewer : text.emptyWindow.user}{' '}
+          {filters(view) && <Button size="compact-xs" variant="default" onClick={() => change({ owner: '', states: [], words: '' })}>{text.emptyMine.act}</Button>}
         </Text>
       )}
     </Paper>
@@ -340,15 +510,15 @@ function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, 
 const tableRows = 500;
 
 /** Twin is the picture as a table: the same window, the same filter. */
-function Twin({ picture, rows, from, to, zone, mine, name, onSelect }: { picture: Picture; rows: Rows | null; from: number; to: number; zone: string; mine: boolean; name: string; onSelect: (n: number) => void }) {
+function Twin({ picture, rows, from, to, zone, mask, name, onSelect }: { picture: Picture; rows: Rows | null; from: number; to: number; zone: string; mask: Uint8Array | null; name: string; onSelect: (n: number) => void }) {
   const list = useMemo(() => {
     const out: number[] = [];
     for (let i = 0; i < picture.count; i++) {
       const a = picture.t0 + picture.start[i]!;
-      if (a < to && a + picture.length[i]! > from && (!mine || picture.flags[i]! & Flag.mine)) out.push(i);
+      if (a < to && a + picture.length[i]! > from && (mask === null || mask[i] !== 0)) out.push(i);
     }
     return out.sort((a, b) => picture.start[a]! - picture.start[b]! || picture.first[a]! - picture.first[b]!);
-  }, [picture, from, to, mine]);
+  }, [picture, from, to, mask]);
   if (picture.cells) return <Text size="sm">Too many bars for a table; zoom in.</Text>;
   return (
     <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, 'aria-label': `Table of ${name}` }}>
@@ -419,7 +589,7 @@ function Details({ site, number, zone, stale, me }: { site: string; number: numb
       <Table variant="vertical" layout="fixed">
         <Table.Tbody>{lines.map(([k, v], i) => <Table.Tr key={i}><Table.Th w={120}>{k}</Table.Th><Table.Td className="named">{v}</Table.Td></Table.Tr>)}</Table.Tbody>
       </Table>
-      {first.id && <Text size="sm">As a command: <code>berth show {first.id}</code></Text>}
+      {first.id && <Text size="sm"><Anchor href={`promises?sel=${encodeURIComponent(first.id)}`} size="sm">All about it, and what can be done</Anchor> As a command: <code>berth show {first.id}</code></Text>}
       {!first.id && first.kind !== 'outage' && <Text size="sm" c="dimmed">Whose it is only its owner and operators see.</Text>}
     </Stack>
   );

@@ -6,6 +6,12 @@ import type { Occupied } from './api.js';
 
 export type Heard = { kind: 'occupied'; occupied: Occupied } | { kind: 'changed' } | { kind: 'open' } | { kind: 'lost' } | { kind: 'ended' } | { kind: 'who' };
 
+/** told are the events about one's own reservations and tasks, which streams name by what happened. */
+const told = [
+  'queued', 'accepted', 'refused', 'withdrawn', 'queued_as_job', 'confirmed', 'expired', 'started', 'failed', 'requeued', 'lost', 'extended', 'shortened', 'preempted',
+  'moved', 'resized', 'modified', 'change_refused', 'checked_in', 'no_show', 'ended', 'cancelled', 'staged', 'task_started', 'task_ended', 'task_left',
+];
+
 export function listen(hear: (h: Heard) => void): () => void {
   const channel = new BroadcastChannel('berth-events:' + document.baseURI);
   const over = new AbortController();
@@ -37,6 +43,7 @@ export function listen(hear: (h: Heard) => void): () => void {
           if (source.readyState === EventSource.CLOSED) again = setTimeout(open, 5000); // an answer that is no stream
         };
         source.addEventListener('occupied', (e) => say({ kind: 'occupied', occupied: JSON.parse((e as MessageEvent<string>).data) as Occupied }));
+        for (const what of told) source.addEventListener(what, () => say({ kind: 'changed' }));
         source.addEventListener('gap', () => say({ kind: 'open' }));
         source.addEventListener('end', (e) => {
           const code = (JSON.parse((e as MessageEvent<string>).data) as { code?: string }).code;

@@ -1,11 +1,13 @@
 import '@mantine/core/styles.css';
 import './page.css';
-import { Alert, AppShell, Badge, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
-import { useCallback, useEffect, useState } from 'react';
+import { Alert, Anchor, AppShell, Badge, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
+import { Component, lazy, Suspense, useCallback, useEffect, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { createRoot } from 'react-dom/client';
 import { Failure, get, login, logout, type Me } from './api.js';
 import { Book } from './book.js';
 import { Harbour } from './harbour.js';
+import { Waiting } from './parts.js';
 import { text } from './text.js';
 
 const theme = createTheme({ respectReducedMotion: true, primaryColor: 'blue', primaryShade: 8, fontFamily: 'system-ui, sans-serif', defaultRadius: 'sm', cursorType: 'pointer' });
@@ -25,8 +27,36 @@ const variables: CSSVariablesResolver = () => ({
   dark: { '--mantine-color-dimmed': '#a5a29a', '--mantine-color-body': '#14171c' },
 });
 
+// What is not looked at first is loaded when it is opened.
+const Promises = lazy(() => import('./promises.js'));
+const Workflow = lazy(() => import('./workflow.js'));
+const Operate = lazy(() => import('./operate.js'));
+
+/** roles are those that a page takes at least, in the order in which pages are offered. */
+const roles = { harbour: 'viewer', book: 'user', promises: 'user', workflow: 'user', operate: 'operator' } as const;
+type Name = keyof typeof roles;
+const names = Object.keys(roles) as Name[];
+const rank = ['viewer', 'user', 'operator'];
+const may = (me: Me, page: Name) => rank.indexOf(me.role) >= rank.indexOf(roles[page]);
+
 /** pageOf returns which page the address is of. */
-const pageOf = (): 'harbour' | 'book' => (location.pathname.endsWith('/book') ? 'book' : 'harbour');
+const pageOf = (): Name => names.find((n) => location.pathname.endsWith('/' + n)) ?? 'harbour';
+const addressOf = (page: Name) => (page === 'harbour' ? document.baseURI : new URL(page, document.baseURI).href);
+
+/** Whole shows what to do where a page cannot be loaded or has a fault, and leaves the others as they are. */
+class Whole extends Component<{ children: React.ReactNode }, { fault: string }> {
+  state = { fault: '' };
+  static getDerivedStateFromError = (e: unknown) => ({ fault: String(e) });
+  render() {
+    if (this.state.fault === '') return this.props.children;
+    return (
+      <Alert color="red" variant="light" title={text.upgraded.title} role="alert">
+        <Text size="sm">{text.upgraded.about} <code className="named">{this.state.fault}</code></Text>
+        <Button mt="xs" size="compact-sm" variant="default" onClick={() => location.reload()}>{text.upgraded.act}</Button>
+      </Alert>
+    );
+  }
+}
 
 function Page() {
   const [me, setMe] = useState<Me | null>(null);
@@ -40,11 +70,14 @@ function Page() {
     addEventListener('popstate', back);
     return () => removeEventListener('popstate', back);
   }, []);
-  const go = (to: 'harbour' | 'book') => {
-    history.pushState(null, '', to === 'book' ? new URL('book', document.baseURI).href : document.baseURI);
+  const go = (e: React.MouseEvent, to: Name) => {
+    if (e.button !== 0 || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return; // to another tab or window
+    e.preventDefault();
+    history.pushState(null, '', addressOf(to));
     setPage(to);
+    scrollTo(0, 0);
   };
-  const books = me !== null && me.role !== 'viewer'; // a viewer has nothing to book
+  const offered = me ? names.filter((n) => may(me, n)) : [];
   const { setColorScheme } = useMantineColorScheme();
 
   const ask = useCallback(() => {
@@ -80,16 +113,20 @@ function Page() {
   }, []);
 
   return (
-    <AppShell header={{ height: 48 }} padding="md">
+    <AppShell header={{ height: me && offered.length > 1 ? { base: 80, sm: 48 } : 48 }} padding="md">
       <AppShell.Header px="md">
-        <Group h="100%" justify="space-between" wrap="nowrap">
+        <Group mih={{ sm: 48 }} gap="0 10px" justify="space-between" className="head">
           <Group gap="xs" wrap="nowrap">
             <svg width="22" height="22" style={{ flexShrink: 0 }} viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" rx="3" fill="#123f7a" /><path d="M3 4h6v2H3zm4 3h6v2H7zm-2 3h5v2H5z" fill="#fff" /></svg>
             <Text fw={700}>Berth</Text>
             {me && <Badge variant={live ? 'light' : 'filled'} color={live ? 'green' : 'orange'} autoContrast style={{ flexShrink: 0 }} data-testid="live">{live ? text.live : text.off}</Badge>}
           </Group>
+          {offered.length > 1 && (
+            <nav aria-label={text.pagesOf} className="pages">
+              {offered.map((p) => <Anchor key={p} href={addressOf(p)} size="sm" underline="never" aria-current={page === p ? 'page' : undefined} onClick={(e: React.MouseEvent) => go(e, p)}>{text.pages[p]}</Anchor>)}
+            </nav>
+          )}
           <Group gap="xs" wrap="nowrap">
-            {books && (['harbour', 'book'] as const).map((p) => <Button key={p} size="compact-sm" variant={page === p ? 'light' : 'subtle'} aria-current={page === p ? 'page' : undefined} onClick={() => go(p)}>{text.pages[p]}</Button>)}
             <Button size="compact-sm" variant="default" onClick={() => setColorScheme(shade === 'dark' ? 'light' : 'dark')}>{shade === 'dark' ? 'Light' : 'Dark'}</Button>
             {me && <Text size="sm" truncate maw={220} visibleFrom="xs">{me.user}, {me.role}</Text>}
             {me && <Button size="compact-sm" variant="default" onClick={() => logout().then(ended, ended)}>Log out</Button>}
@@ -97,9 +134,18 @@ function Page() {
         </Group>
       </AppShell.Header>
       <AppShell.Main>
-        {me && page === 'book' && books && <Book theme={shade} onLive={setLive} onEnded={ended} />}
-        {me && page === 'book' && !books && <Alert color="gray" title={text.notPermitted}>{text.notPermittedAbout}</Alert>}
-        {me && page === 'harbour' && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
+        {me && !may(me, page) && <Alert color="gray" title={text.notPermitted(me.role)}>{text.notPermittedAbout(roles[page])}</Alert>}
+        {me && may(me, page) && (
+          <Whole key={page}>
+            <Suspense fallback={<Waiting />}>
+              {page === 'harbour' && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
+              {page === 'book' && <Book theme={shade} onLive={setLive} onEnded={ended} />}
+              {page === 'promises' && <Promises me={me} onLive={setLive} onEnded={ended} />}
+              {page === 'workflow' && <Workflow onLive={setLive} onEnded={ended} />}
+              {page === 'operate' && <Operate onLive={setLive} onEnded={ended} />}
+            </Suspense>
+          </Whole>
+        )}
         {!me && out && <Login failure={failure} onDone={ask} />}
       </AppShell.Main>
     </AppShell>
@@ -138,9 +184,21 @@ function Login({ failure, onDone }: { failure: { title: string; failure: Failure
   );
 }
 
+/** Root is light on paper, whatever it is on the screen. */
+function Root() {
+  const [printing, setPrinting] = useState(false);
+  useEffect(() => {
+    const paper = matchMedia('print');
+    const change = () => flushSync(() => setPrinting(paper.matches)); // the page is printed as it is when this returns
+    paper.addEventListener('change', change);
+    return () => paper.removeEventListener('change', change);
+  }, []);
+  return (
+    <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" forceColorScheme={printing ? 'light' : undefined} getStyleNonce={() => nonce}>
+      <Page />
+    </MantineProvider>
+  );
+}
+
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="nonce"]')?.content ?? '';
-createRoot(document.getElementById('root')!).render(
-  <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-    <Page />
-  </MantineProvider>,
-);
+createRoot(document.getElementById('root')!).render(<Root />);

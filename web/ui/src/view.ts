@@ -1,18 +1,23 @@
 // What of the harbour is looked at, as it stands in the address of the page, so that a link
 // brings the same view back.
 
+import { states, type State } from './filter.js';
+
 export interface View {
   site: string; // empty is all
   from: number; // seconds; behind now if following
   to: number;
   following: boolean; // relative to now
   zone: string; // an IANA name, or empty for the browser's
-  mine: boolean;
+  owner: '' | 'mine' | 'others';
+  states: State[]; // none is all
+  words: string; // in names of nodes or pools
+  rows: string; // "site/pool:PE" if the rows of a pool are tall and begin there; empty otherwise
   table: boolean;
   selected: string; // "site/number" or empty
 }
 
-export const normal: View = { site: '', from: -7200, to: 79200, following: true, zone: '', mine: false, table: false, selected: '' };
+export const normal: View = { site: '', from: -7200, to: 79200, following: true, zone: '', owner: '', states: [], words: '', rows: '', table: false, selected: '' };
 
 const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
 
@@ -50,7 +55,16 @@ export function readView(search: string): { view: View; wrong: string[] } {
   const view = { ...normal };
   const wrong: string[] = [];
   view.site = query.get('site') ?? '';
-  view.mine = query.get('mine') === '1';
+  const owner = query.get('owner') ?? (query.get('mine') === '1' ? 'mine' : ''); // mine=1 is of older links
+  if (owner === '' || owner === 'mine' || owner === 'others') view.owner = owner;
+  else wrong.push('owner');
+  const chosen = (query.get('state') ?? '').split(',').filter(Boolean);
+  if (chosen.every((s) => (states as readonly string[]).includes(s))) view.states = states.filter((s) => chosen.includes(s));
+  else wrong.push('state');
+  view.words = (query.get('q') ?? '').slice(0, 200);
+  const rows = query.get('rows') ?? '';
+  if (rows === '' || /^.+\/.+:\d{1,7}(\.\d)?$/.test(rows)) view.rows = rows;
+  else wrong.push('rows');
   view.table = query.get('table') === '1';
   const selected = query.get('sel') ?? '';
   if (selected === '' || /^.+\/\d{1,10}$/.test(selected)) view.selected = selected;
@@ -78,10 +92,13 @@ export function writeView(v: View): string {
   const t = v.following ? `${relative(v.from)}..${relative(v.to)}` : `${stamp(v.from)}..${stamp(v.to)}`;
   if (!v.following || v.from !== normal.from || v.to !== normal.to) query.set('t', t);
   if (v.zone) query.set('tz', v.zone);
-  if (v.mine) query.set('mine', '1');
+  if (v.owner) query.set('owner', v.owner);
+  if (v.states.length > 0) query.set('state', v.states.join(','));
+  if (v.words) query.set('q', v.words);
+  if (v.rows) query.set('rows', v.rows);
   if (v.table) query.set('table', '1');
   if (v.selected) query.set('sel', v.selected);
-  const text = query.toString().replaceAll('%2F', '/').replaceAll('%3A', ':').replaceAll('%2B', '%2B');
+  const text = query.toString().replaceAll('%2F', '/').replaceAll('%3A', ':').replaceAll('%2C', ',');
   return text ? '?' + text : '';
 }
 
@@ -93,3 +110,7 @@ export function isZone(name: string): boolean {
     return false;
   }
 }
+
+/** frozen returns a view of the same times that does not move on with the clock, or one that does. */
+export const frozen = (v: View, now: number): View => (v.following ? { ...v, following: false, from: Math.round(now + v.from), to: Math.round(now + v.to) } : v);
+export const moving = (v: View, now: number): View => (v.following ? v : { ...v, following: true, from: Math.round((v.from - now) / 60) * 60, to: Math.round((v.to - now) / 60) * 60 });

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createHash } from 'node:crypto';
 import { aheadOfUTC, length, period, ticks, time } from '../src/clock.js';
+import { maskOf } from '../src/filter.js';
 import { fills, ground, rgb, type Theme } from '../src/palette.js';
 import { parse, type Picture } from '../src/picture.js';
-import { beside, hit, raster, type Port } from '../src/raster.js';
-import { offset, readView, relative, writeView, normal } from '../src/view.js';
+import { aligned, beside, hit, pan, raster, shifted, type Port } from '../src/raster.js';
+import { frozen, moving, offset, readView, relative, writeView, normal, type View } from '../src/view.js';
 
 interface Bar { start: number; length: number; first: number; size: number; number?: number; class?: number; flags?: number }
 
@@ -32,7 +34,7 @@ function encode(bars: Bar[], free: number[], pes: number): ArrayBuffer {
   return data;
 }
 
-const port = (change: Partial<Port> = {}): Port => ({ width: 40, height: 20, from: 1000, perPixel: 60, top: 0, rowHeight: 4, theme: 'light', mineOnly: false, ...change });
+const port = (change: Partial<Port> = {}): Port => ({ width: 40, height: 20, from: 1000, perPixel: 60, top: 0, rowHeight: 4, theme: 'light', mask: null, ...change });
 
 function drawn(p: Picture | null, v: Port): (x: number, y: number) => number[] {
   const image = new Uint8ClampedArray(4 * v.width * v.height);
@@ -84,14 +86,91 @@ test('kinds differ by more than their colour', () => {
 
 test('mine only leaves others out, but not what is out of use', () => {
   const p = parse(encode([{ start: 0, length: 600, first: 0, size: 1 }, { start: 0, length: 600, first: 1, size: 1, flags: 32 }, { start: 0, length: 600, first: 2, size: 1, class: 4 }], Array(40).fill(0), 5));
-  const at = drawn(p, port({ mineOnly: true }));
+  const mine = maskOf(p, null, 'pool', { owner: 'mine', states: [], words: '' });
+  const at = drawn(p, port({ mask: mine }));
   assert.deepEqual(at(3, 2), [255, 255, 255]);
   assert.deepEqual(at(3, 6), rgb(fills.light.mine));
   assert.notDeepEqual(at(3, 9), [255, 255, 255]);
-  assert.equal(hit(p, port({ mineOnly: true }), 3, 2), -1);
+  assert.equal(hit(p, port({ mask: mine }), 3, 2), -1);
   assert.equal(hit(p, port(), 3, 2), 0);
   assert.equal(hit(p, port(), 3, 6), 1);
   assert.equal(hit(p, port(), 30, 6), -1);
+});
+
+/** scene returns a picture that has everything, always the same. */
+function scene(): Picture {
+  let seed = 7;
+  const next = (n: number) => (seed = (seed * 48271) % 2147483647) % n; // Park and Miller
+  const bars: Bar[] = [];
+  for (let i = 0; i < 400; i++) bars.push({ start: next(90_000) - 5000, length: 60 + next(9000), first: next(60), size: 1 + next(4), class: 1 + next(4), flags: next(128), number: i + 1 });
+  return parse(encode(bars, Array(1400).fill(9), 64));
+}
+
+const hashOf = (out: Uint32Array) => createHash('sha256').update(new Uint8Array(out.buffer)).digest('hex').slice(0, 16);
+
+test('pixels are those that they were: no font, so everywhere the same', () => {
+  const p = scene();
+  const cells: Picture = { ...p, count: 0, cells: Uint8Array.from({ length: p.width * p.height }, (_, i) => (i * 7 + (i >> 8)) % 80), height: 64 };
+  const got: Record<string, string> = {};
+  for (const theme of ['light', 'dark'] as Theme[]) {
+    for (const [name, change] of Object.entries({ rows: { rowHeight: 6.25 }, thin: { rowHeight: 0.7 }, tall: { rowHeight: 14, top: 3.5 }, near: { perPixel: 7.5, rowHeight: 9 } })) {
+      const v = aligned(port({ width: 300, height: 180, from: 3000, perPixel: 240, theme, ...change }));
+      for (const [what, picture] of Object.entries({ bars: p, cells, none: null })) {
+        if (what !== 'bars' && name !== 'rows') continue;
+        const out = new Uint32Array(v.width * v.height);
+        raster(picture, v, out);
+        got[`${theme} ${name} ${what}`] = hashOf(out);
+      }
+    }
+  }
+  assert.deepEqual(got, {
+    'light rows bars': '882441227d12b9bf', 'light rows cells': '14da6736808a9307', 'light rows none': '40ade8e90993efc9', 'light thin bars': '5d40380a964aaaa3', 'light tall bars': '88176d71fa533b97',
+    'light near bars': 'b046617ba26c0b22', 'dark rows bars': '4489f93352f7448e', 'dark rows cells': '9ae768f4f56f4861', 'dark rows none': '107f1f72f1b135cd', 'dark thin bars': '2a65b666cd8f72c9',
+    'dark tall bars': 'c015d2d35a2abaf9', 'dark near bars': '6bb363b95c0f6365',
+  });
+});
+
+test('what is moved by pixels is what is drawn anew', () => {
+  const p = scene();
+  const cells: Picture = { ...p, count: 0, cells: Uint8Array.from({ length: p.width * 64 }, (_, i) => (i * 7 + (i >> 8)) % 80), height: 64 };
+  for (const picture of [p, cells, null]) {
+    for (const by of [0, 1, -1, 17, -40, 299, -299]) {
+      const a = aligned(port({ width: 300, height: 180, from: 3000, perPixel: 240, rowHeight: 6.25 }));
+      const b = aligned({ ...a, from: a.from + by * a.perPixel + 1 }); // a second is less than a pixel
+      const out = new Uint32Array(a.width * a.height);
+      raster(picture, a, out);
+      assert.equal(shifted(a, b), by);
+      const [x0, x1] = pan(picture, b, out, by);
+      assert.equal(x1 - x0, Math.abs(by));
+      const want = new Uint32Array(a.width * a.height);
+      raster(picture, b, want);
+      assert.equal(hashOf(out), hashOf(want), `by ${by}`);
+    }
+  }
+  const a = port();
+  for (const change of [{ width: 41 }, { perPixel: 61 }, { top: 1 }, { theme: 'dark' as Theme }, { mask: new Uint8Array(1) }, { from: 1000 + 40 * 60 }]) assert.equal(shifted(a, { ...a, ...change }), null, JSON.stringify(change));
+});
+
+test('filters leave out what is not asked for', () => {
+  const p = parse(encode([
+    { start: 0, length: 60, first: 0, size: 1, flags: 32 }, { start: 0, length: 60, first: 1, size: 1, flags: 8 }, { start: 0, length: 60, first: 2, size: 1, class: 2, flags: 16 },
+    { start: 0, length: 60, first: 3, size: 1, class: 3 }, { start: 0, length: 60, first: 4, size: 1, class: 4 }, { start: 0, length: 60, first: 0, size: 4, flags: 64, number: 77 },
+  ], [1], 5));
+  const rows = { site: 's', pool: 'p', pes: 5, binding: 'early', rows: ['alpha1', 'alpha2', 'beta1', 'beta2', 'beta10'].map((name, i) => ({ name, first: i, pes: 1 })) };
+  const mask = (owner: '' | 'mine' | 'others', states: ('promise' | 'held' | 'running' | 'job' | 'degraded' | 'outage' | 'over')[], words = '') => [...(maskOf(p, rows, 'site/pool', { owner, states, words }) ?? ['all'])].join('');
+  assert.equal(mask('', []), 'all');
+  assert.equal(mask('mine', []), '100010');
+  assert.equal(mask('others', []), '011111');
+  assert.equal(mask('', ['held', 'job']), '011000');
+  assert.equal(mask('', ['promise']), '100000');
+  assert.equal(mask('', ['over', 'running']), '001001');
+  assert.equal(mask('', ['degraded', 'outage']), '000110');
+  assert.equal(mask('', [], 'alpha2'), '010001');
+  assert.equal(mask('', [], ' BETA1'), '001011');
+  assert.equal(mask('', [], '77'), '000001');
+  assert.equal(mask('', [], 'nowhere'), '000000');
+  assert.equal(mask('', [], 'pool'), '111111');
+  assert.equal(mask('mine', ['held'], 'alpha'), '000000');
 });
 
 test('keys go to the nearest bar', () => {
@@ -109,14 +188,18 @@ test('keys go to the nearest bar', () => {
 
 test('a view comes back from its address', () => {
   for (const v of [
-    normal, { ...normal, site: 'a b/ü', mine: true, selected: 'a b/ü/12' }, { ...normal, following: false, from: 1795219200, to: 1795305600, zone: 'Europe/Berlin', table: true }, { ...normal, from: -90 * 60, to: 86400 * 7 },
+    normal as View, { ...normal, site: 'a b/ü', owner: 'mine', selected: 'a b/ü/12' } as View, { ...normal, owner: 'others', states: ['held', 'outage'], words: 'n1 & <b>+', rows: 'a/b c:17' } as View, { ...normal, following: false, from: 1795219200, to: 1795305600, zone: 'Europe/Berlin', table: true }, { ...normal, from: -90 * 60, to: 86400 * 7 },
   ]) {
     assert.deepEqual(readView(writeView(v)), { view: v, wrong: [] }, writeView(v));
   }
   assert.equal(writeView(normal), '');
-  for (const [query, wrong] of [['?t=now..now', 't'], ['?t=now+1h..now', 't'], ['?t=now-1y..now', 't'], ['?t=2026-11-21..now', 't'], ['?t=a..b..c', 't'], ['?tz=Mars/Olympus', 'tz'], ['?sel=7', 'sel'], ['?t=now..2026-11-21T00:00:00Z', 't']]) {
+  for (const [query, wrong] of [['?t=now..now', 't'], ['?t=now+1h..now', 't'], ['?t=now-1y..now', 't'], ['?t=2026-11-21..now', 't'], ['?t=a..b..c', 't'], ['?tz=Mars/Olympus', 'tz'], ['?sel=7', 'sel'], ['?owner=bob', 'owner'], ['?state=held,x', 'state'], ['?rows=7', 'rows'], ['?t=now..2026-11-21T00:00:00Z', 't']]) {
     assert.deepEqual(readView(query!), { view: normal, wrong: [wrong] }, query);
   }
+  assert.equal(readView('?mine=1').view.owner, 'mine');
+  const now = 1795219213;
+  assert.deepEqual(frozen(normal, now), { ...normal, following: false, from: now - 7200, to: now + 79200 });
+  assert.deepEqual(moving(frozen(normal, now), now), normal);
   assert.equal(offset('now-2h'), -7200);
   assert.equal(offset('2h'), null);
   assert.equal(relative(79200), 'now+22h');

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/browser"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/fake"
+)
+
+// part waits until a part of the page for operators has a text.
+func part(p *browser.Page, id, text string) {
+	p.Wait(`document.querySelector('#` + id + `')?.innerText.includes('` + text + `')`)
+}
+
+// A node is drained by an operator; the promise on it is seen to degrade where it is listed,
+// by its owner too, and to be whole again once the node is back.
+func TestDrainInABrowser(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour", "record")
+	q.reserve("alice", "harbour", "all", 16, 60, 20_000, 0)
+	p := b.Open(wide)
+	p.Visit(q.link("olga", service.Operator, ""))
+	painted(p, 2)
+	owner := b.Open(wide)
+	owner.Visit(q.link("alice", service.User, ""))
+	painted(owner, 2)
+	owner.Eval(`document.querySelector('.gantt canvas[role=application]').focus()`)
+	owner.Key("ArrowRight")
+	owner.Wait(`/sel=harbour/.test(location.search)`)
+	p.Press("Operate")
+	p.Wait(`location.pathname === '/operate'`)
+	part(p, "degraded", "Every promise has all its PEs")
+	p.Press("16 nodes, all up of harbour")
+	p.Press("n3")
+	p.Press("Drain 1 node")
+	enter(p, "Reason", "fan's broken")
+	p.Wait(`document.body.innerText.includes("berth sites drain harbour n3 --reason 'fan'\\''s broken'")`)
+	shot(p, "operate-drain-light")
+	p.Eval(`document.querySelector('form').requestSubmit()`)
+	p.Wait(`document.querySelector('[data-testid=drained]')?.innerText.includes('1 drained')`)
+	part(p, "degraded", "1 of 16 PEs")
+	part(p, "outages", "n3")
+	p.Wait(`document.querySelector('table[aria-label="Nodes of harbour"]').innerText.includes("fan's broken")`)
+	shot(p, "operate-degraded-light")
+	owner.Wait(`(() => { const d = ` + pixelsOf + `; for (let i = 0; i < d.length; i += 4) if (d[i] === 0xc2 && d[i+1] === 0x41 && d[i+2] === 0x0c) return true; return false })()`)
+	if at := owner.Eval(`location.search + document.activeElement.getAttribute('role')`).(string); !strings.Contains(at, "sel=harbour") || !strings.HasSuffix(at, "application") {
+		t.Errorf("an update changed the view to %s", at)
+	}
+	shot(owner, "harbour-degraded")
+	owner.Press("My promises")
+	owner.Wait(`document.querySelector('table.list')?.innerText.includes('1 missing')`)
+	shot(owner, "promises-degraded")
+	p.Press("n3")
+	p.Press("Resume 1 node")
+	p.Eval(`document.querySelector('form').requestSubmit()`)
+	part(p, "degraded", "Every promise has all its PEs")
+	owner.Wait(`!document.querySelector('table.list').innerText.includes('missing')`)
+	p.Press("All 16 shown")
+	p.Press("Drain 16 nodes")
+	enter(p, "Reason", "all of them")
+	if p.Eval(`document.querySelector('form button[type=submit]').disabled`) != true {
+		t.Error("16 nodes can be drained without the name of their site")
+	}
+	enter(p, "These are many: type harbour to go on", "harbour")
+	p.Wait(`!document.querySelector('form button[type=submit]').disabled`)
+	noFaults(t, p)
+	noFaults(t, owner)
+}
+
+// What operators look after is on one page, in both themes and on a phone, and is for them.
+func TestOperateShowsWhatThereIs(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour", "record")
+	q.load()
+	faults, err := fake.ParseFaults("reserve * deny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.site.Inject(faults...)
+	q.reserve("dora", "harbour", "denied", 1, 10, 600, 0)
+	q.site.Book(site.Booking{Name: "pumps", Start: q.host.Now().Add(50_000), End: q.host.Now().Add(60_000), Shares: []site.Share{{Node: "n9"}}, Flags: []string{"MAINT"}})
+	ask := q.ask("erin")
+	now := q.host.Now()
+	wish := berth.Rigid("erin-asks", now, now, now.Add(3600), 64, 3600)
+	wish.Site = "harbour"
+	if a, err := q.host.Submit(t.Context(), ask, wish); err != nil || a.Reservation.State != service.Refused {
+		t.Fatal(a, err)
+	}
+	for _, dark := range []bool{false, true} {
+		scheme := map[bool]string{false: "light", true: "dark"}[dark]
+		p := b.Open(browser.Size{Width: 1440, Height: 1800})
+		p.Dark(dark)
+		p.Visit(q.link("olga", service.Operator, "operate"))
+		part(p, "sites", "reachable")
+		part(p, "outbox", "no right to do this")
+		part(p, "refusals", "64 PEs are wanted")
+		part(p, "limits", "bob")
+		part(p, "outages", "n9")
+		p.Press("Examine harbour")
+		p.Wait(`document.querySelector('[data-testid=found]')`)
+		shot(p, "operate-"+scheme)
+		noFaults(t, p)
+		p.Close()
+	}
+	phone := b.Open(browser.Size{Width: 420, Height: 900})
+	phone.Visit(q.link("olga", service.Operator, "operate"))
+	part(phone, "limits", "bob")
+	if wide := phone.Eval(`document.documentElement.scrollWidth`).(float64); wide > 420 {
+		t.Errorf("the page is %v pixels wide on a phone", wide)
+	}
+	shot(phone, "operate-phone")
+	phone.Close()
+	user := b.Open(wide)
+	user.Visit(q.link("alice", service.User, "operate"))
+	user.Wait(`document.body.innerText.includes('This page is for operators')`)
+	if user.Eval(`document.querySelector('nav').innerText.includes('Operate')`) == true {
+		t.Error("a user is offered the page for operators")
+	}
+	shot(user, "operate-user")
+	noFaults(t, user)
+}

@@ -1,0 +1,89 @@
+package service
+
+import (
+	"slices"
+	"sort"
+	"sync/atomic"
+
+	"github.com/berth-hpc/berth"
+)
+
+// ink is what of a card is drawn. What it points to is not written any more.
+type ink struct {
+	request *berth.Request
+	promise *berth.Reservation // nil if nothing is drawn
+	end     State
+	changed berth.Time
+}
+
+func (k *card) ink() ink { return ink{k.request, k.promise, k.end, k.changed} }
+
+// redrawn is one change of what is drawn of a card.
+type redrawn struct {
+	number      uint64 // of the record
+	was, became ink
+}
+
+// maxDiary bounds the diary: half of it is dropped when it is full. Who follows reads it
+// four times a second, and a service decides some thousand times in that time.
+const maxDiary = 16_384
+
+// diary is how what is drawn has changed since a record, so that a picture follows without
+// looking at all cards again. It is kept while somebody looks at pictures. Entries are only
+// appended, so that models share them.
+type diary struct {
+	kept    bool
+	from    uint64 // it has all changes behind this record
+	entries []redrawn
+}
+
+// since returns what changed behind one record up to another one; false if the diary does
+// not have all of it.
+func (d *diary) since(number, until uint64) ([]redrawn, bool) {
+	if !d.kept || number < d.from {
+		return nil, false
+	}
+	behind := func(number uint64) int {
+		return sort.Search(len(d.entries), func(i int) bool { return d.entries[i].number > number })
+	}
+	return d.entries[behind(number):behind(until)], true
+}
+
+// diarist writes the diary beside the cards. The zero value keeps none until wanted is set.
+type diarist struct {
+	diary
+	read *readers
+}
+
+// readers is what drawing tells the diarist.
+type readers struct {
+	wanted atomic.Bool
+	newest atomic.Uint64 // the newest record that was drawn
+}
+
+// note notes a change of a card. It costs a comparison while nobody looks at pictures.
+func (d *diarist) note(number uint64, was, became ink) {
+	if !d.kept || was.promise == nil && became.promise == nil {
+		return
+	}
+	if len(d.entries) == maxDiary {
+		d.entries = slices.Clone(d.entries[maxDiary/2:])
+		d.from = d.entries[0].number // of whose entries some may be gone
+		if d.read.newest.Load() < d.from {
+			d.read.wanted.Store(false)
+			d.stop()
+			return
+		}
+	}
+	d.entries = append(d.entries, redrawn{number, was, became})
+}
+
+// begin has the diary begin in front of a record if it is wanted.
+func (d *diarist) begin(number uint64) {
+	if !d.kept && d.read != nil && d.read.wanted.Load() {
+		d.diary = diary{kept: true, from: number - 1}
+	}
+}
+
+// stop drops the diary, after changes that it does not have.
+func (d *diarist) stop() { d.diary = diary{} }

@@ -1,0 +1,65 @@
+package service
+
+import (
+	"testing"
+
+	"github.com/berth-hpc/berth"
+)
+
+// The diary says what changed between two records or that it does not know; it is not kept
+// while nobody looks, and is bounded.
+func TestDiary(t *testing.T) {
+	some := ink{promise: &berth.Reservation{}}
+	var read readers
+	d := diarist{read: &read}
+	note := func(number uint64) {
+		d.begin(number)
+		d.note(number, ink{}, some)
+		d.note(number, some, ink{})
+		d.note(number, ink{}, ink{}) // nothing is drawn before or after it
+	}
+	since := func(what string, number, until uint64, want int) {
+		t.Helper()
+		entries, known := d.since(number, until)
+		if !known {
+			entries = make([]redrawn, 0)
+		}
+		if known != (want >= 0) || len(entries) != max(0, want) {
+			t.Errorf("%s: since %d until %d: %d entries, known is %t; want %d", what, number, until, len(entries), known, want)
+		}
+	}
+	note(1)
+	since("nobody looks", 0, 1, -1)
+	read.wanted.Store(true)
+	note(2)
+	note(3)
+	since("from before it began", 0, 3, -1)
+	since("all", 1, 3, 4)
+	since("some", 2, 3, 2)
+	since("of an older model", 1, 2, 2)
+	since("nothing", 3, 3, 0)
+	old := d.diary
+	d.stop()
+	since("after changes that are not in it", 2, 3, -1)
+	note(4)
+	since("begun again", 3, 4, 2)
+	since("not from before", 2, 4, -1)
+	if entries, known := old.since(1, 3); !known || len(entries) != 4 {
+		t.Errorf("what a model shares changed: %d entries", len(entries))
+	}
+	for number := uint64(5); number <= maxDiary/2+4; number++ {
+		read.newest.Store(number)
+		note(number)
+	}
+	if len(d.entries) > maxDiary || len(d.entries) < maxDiary/2 {
+		t.Errorf("%d entries", len(d.entries))
+	}
+	since("dropped", 3, maxDiary/2+4, -1)
+	since("the newest", maxDiary/2, maxDiary/2+4, 8)
+	for number := uint64(maxDiary); number < 2*maxDiary; number++ {
+		note(number)
+	}
+	if read.wanted.Load() || len(d.entries) != 0 {
+		t.Errorf("nobody has looked for long, and the diary has %d entries", len(d.entries))
+	}
+}

@@ -1,0 +1,338 @@
+package service
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/berth-hpc/berth"
+)
+
+// drawing is the whole picture of a pool after a record. It is not written any more.
+type drawing struct {
+	generation uint64
+	number     uint64 // of the record; all until then is drawn
+	outages    []berth.Outage
+	fixed      [][]Bar   // with PEs of their own, a page for each block of PEs
+	late       []unbound // without, in the order in which they get PEs
+	pages      [][]Bar   // all
+	unplaced   []Bar
+}
+
+// maxPages is into how many blocks of PEs a pool is divided: of 200,000 bars a page has
+// 400, which are copied when one of them changes.
+const maxPages = 512
+
+// unbound is a bar without PEs, and its place in the order of starts.
+type unbound struct {
+	Bar
+	sequence uint64
+	part     int
+}
+
+func compareUnbound(a, b unbound) int {
+	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.part, b.part))
+}
+
+func compareBars(a, b Bar) int {
+	return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Number, b.Number), cmp.Compare(a.PEs, b.PEs))
+}
+
+// drawings keeps the latest drawing of each pool, so that all who look at one generation
+// share the work. The zero value is empty.
+type drawings struct {
+	readers
+	mu sync.Mutex
+	of map[berth.ResourceID]*shelf
+}
+
+type shelf struct {
+	mu      sync.Mutex // one draws, the others wait for it
+	drawing *drawing
+	owners  map[string]uint32
+}
+
+// get returns the drawing of a pool that the model shows, and the number of a user in it:
+// 0 of those who have nothing there.
+func (d *drawings) get(m *model, pool *berth.Pool, id berth.ResourceID, user string) (*drawing, uint32) {
+	d.mu.Lock()
+	if d.of == nil {
+		d.of = map[berth.ResourceID]*shelf{}
+	}
+	k := d.of[id]
+	if k == nil {
+		k = &shelf{owners: map[string]uint32{}}
+		d.of[id] = k
+	}
+	d.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.drawing == nil || k.drawing.generation < m.generation(id) {
+		d.wanted.Store(true)
+		p := painter{m: m, pool: pool, id: id, owners: k.owners}
+		if k.drawing = p.follow(k.drawing); k.drawing == nil {
+			k.drawing = p.draw()
+		}
+		for newest := d.newest.Load(); newest < m.number && !d.newest.CompareAndSwap(newest, m.number); {
+			newest = d.newest.Load()
+		}
+	}
+	return k.drawing, k.owners[user]
+}
+
+// painter makes a drawing.
+type painter struct {
+	m      *model
+	pool   *berth.Pool
+	id     berth.ResourceID
+	owners map[string]uint32
+	*drawing
+	own []bool // pages that nobody has seen
+}
+
+// draw draws a pool from all cards.
+func (p *painter) draw() *drawing {
+	p.drawing = &drawing{fixed: make([][]Bar, maxPages)}
+	for i := range p.m.outages {
+		p.eachOfOutage(&p.m.outages[i], func(b Bar) {
+			page := p.page(b.First)
+			p.fixed[page] = append(p.fixed[page], b)
+		})
+	}
+	p.m.cards.Scan(func(k *card) bool {
+		p.eachOf(k.ink(), func(b Bar) {
+			page := p.page(b.First)
+			p.fixed[page] = append(p.fixed[page], b)
+		}, func(u unbound) { p.late = append(p.late, u) })
+		return true
+	})
+	for _, page := range p.fixed {
+		slices.SortFunc(page, compareBars)
+	}
+	slices.SortFunc(p.late, compareUnbound)
+	return p.finish(nil)
+}
+
+// follow draws what has changed since a drawing; nil if that is not known or not worth it.
+func (p *painter) follow(last *drawing) *drawing {
+	if last == nil {
+		return nil
+	}
+	entries, known := p.m.diary.since(last.number, p.m.number)
+	if !known {
+		return nil
+	}
+	p.drawing = &drawing{fixed: slices.Clone(last.fixed), late: last.late}
+	p.own = make([]bool, maxPages)
+	all, lateChanged := true, false
+	for _, of := range []struct {
+		outages []berth.Outage
+		change  func(Bar) bool
+	}{{last.outages, p.remove}, {p.m.outages, p.insert}} {
+		if len(last.outages) == len(p.m.outages) && (len(last.outages) == 0 || &last.outages[0] == &p.m.outages[0]) {
+			break // the same list
+		}
+		for i := range of.outages {
+			p.eachOfOutage(&of.outages[i], func(b Bar) { all = of.change(b) && all })
+		}
+	}
+	for i := range entries {
+		for _, of := range []struct {
+			ink    ink
+			change func(Bar) bool
+			late   func([]unbound, unbound) ([]unbound, bool)
+		}{{entries[i].was, p.remove, removeUnbound}, {entries[i].became, p.insert, insertUnbound}} {
+			p.eachOf(of.ink, func(b Bar) { all = of.change(b) && all }, func(u unbound) {
+				if !lateChanged {
+					p.late, lateChanged = slices.Clone(p.late), true
+				}
+				var done bool
+				p.late, done = of.late(p.late, u)
+				all = all && done
+			})
+		}
+	}
+	if !all {
+		return nil // the diary is not about that drawing
+	}
+	return p.finish(last)
+}
+
+// finish completes a drawing of which the fixed bars and the late ones are there. Pages that
+// are equal to those of the last one, which may be nil, are these.
+func (p *painter) finish(last *drawing) *drawing {
+	p.generation, p.number, p.outages = p.m.generation(p.id), p.m.number, p.m.outages
+	if p.pages = p.fixed; len(p.late) == 0 {
+		return p.drawing
+	}
+	var placed []Bar
+	placed, p.unplaced = layOut(p.pool, p.fixed, p.late)
+	slices.SortFunc(placed, compareBars)
+	slices.SortFunc(p.unplaced, compareBars)
+	p.pages = make([][]Bar, maxPages)
+	for i := range p.pages {
+		n := 0
+		for n < len(placed) && p.page(placed[n].First) == i {
+			n++
+		}
+		p.pages[i] = mergeBars(p.fixed[i], placed[:n])
+		placed = placed[n:]
+		if last != nil && slices.Equal(p.pages[i], last.pages[i]) {
+			p.pages[i] = last.pages[i]
+		}
+	}
+	return p.drawing
+}
+
+// mergeBars returns two sorted lists as one.
+func mergeBars(a, b []Bar) []Bar {
+	if len(b) == 0 {
+		return a
+	}
+	all := make([]Bar, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if compareBars(a[0], b[0]) <= 0 {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}
+
+// page returns the page of bars that begin at a PE.
+func (p *painter) page(first berth.PE) int {
+	return int(min(int64(first)*maxPages/int64(p.pool.PEs), maxPages-1))
+}
+
+// insert puts a bar on its page.
+func (p *painter) insert(b Bar) bool {
+	n := p.page(b.First)
+	at, _ := slices.BinarySearchFunc(p.fixed[n], b, compareBars)
+	p.fixed[n] = slices.Insert(p.owned(n), at, b)
+	return true
+}
+
+// remove takes a bar from its page, and reports whether it was there.
+func (p *painter) remove(b Bar) bool {
+	n := p.page(b.First)
+	at, found := slices.BinarySearchFunc(p.fixed[n], b, compareBars)
+	for found && p.fixed[n][at] != b { // several may be equal in what they are sorted by
+		at++
+		found = at < len(p.fixed[n]) && compareBars(p.fixed[n][at], b) == 0
+	}
+	if found {
+		p.fixed[n] = slices.Delete(p.owned(n), at, at+1)
+	}
+	return found
+}
+
+// owned returns a page that may be written.
+func (p *painter) owned(n int) []Bar {
+	if !p.own[n] {
+		p.own[n] = true
+		p.fixed[n] = append(make([]Bar, 0, len(p.fixed[n])+4), p.fixed[n]...)
+	}
+	return p.fixed[n]
+}
+
+func insertUnbound(list []unbound, u unbound) ([]unbound, bool) {
+	at, _ := slices.BinarySearchFunc(list, u, compareUnbound)
+	return slices.Insert(list, at, u), true
+}
+
+func removeUnbound(list []unbound, u unbound) ([]unbound, bool) {
+	at, found := slices.BinarySearchFunc(list, u, compareUnbound)
+	if !found || list[at] != u {
+		return list, false
+	}
+	return slices.Delete(list, at, at+1), true
+}
+
+// eachOfOutage calls yield with each bar of an outage, if it is one of the pool.
+func (p *painter) eachOfOutage(o *berth.Outage, yield func(Bar)) {
+	if o.Resource != p.id || o.From >= o.Until {
+		return
+	}
+	b := Bar{Start: o.From, End: o.Until, Number: uint32(o.Number) | OutageBit, Class: ClassOutage}
+	if o.From == 0 {
+		b.Flags |= OpenStart
+	}
+	if o.Until >= berth.Forever {
+		b.Flags |= OpenEnd
+	}
+	eachRun(b, o.PEs, yield)
+}
+
+// eachOf calls placed with each bar of what is drawn of a card in the pool, or late with
+// what has no PEs yet.
+func (p *painter) eachOf(k ink, placed func(Bar), late func(unbound)) {
+	if k.promise == nil {
+		return
+	}
+	for part := range k.promise.Allotments {
+		a := k.promise.Allotments[part]
+		if a.Resource != p.id {
+			continue
+		}
+		if k.end != "" {
+			a.End = min(a.End, k.changed)
+		}
+		if a.Start >= a.End {
+			continue
+		}
+		b := Bar{Start: a.Start, End: a.End, PEs: a.NPE, Number: uint32(k.promise.Sequence) &^ OutageBit, Class: k.class(), Flags: k.flags(), owner: p.owner(k.request.User)}
+		if a.End >= berth.Forever {
+			b.Flags |= OpenEnd
+		}
+		if a.PEs.Empty() {
+			late(unbound{b, k.promise.Sequence, part})
+			continue
+		}
+		eachRun(b, a.PEs, placed)
+	}
+}
+
+// owner returns the number of a user.
+func (p *painter) owner(user string) uint32 {
+	if user == "" {
+		return 0
+	}
+	n := p.owners[user]
+	if n == 0 {
+		n = uint32(len(p.owners)) + 1
+		p.owners[user] = n
+	}
+	return n
+}
+
+// eachRun calls yield with one bar for each run of PEs.
+func eachRun(b Bar, pes berth.PESet, yield func(Bar)) {
+	for _, r := range pes.Runs() {
+		b.First, b.PEs = r.Lo, berth.Count(r.Hi-r.Lo)
+		yield(b)
+	}
+}
+
+// class returns what the bars of a card are.
+func (k *ink) class() Class {
+	switch {
+	case k.request.IsJob():
+		return ClassJob
+	case k.end == "" && (k.promise.State == berth.Degraded || k.promise.Missing > 0):
+		return ClassDegraded
+	}
+	return ClassPromise
+}
+
+func (k *ink) flags() Flags {
+	switch {
+	case k.end != "":
+		return IsOver
+	case k.promise.State == berth.Held:
+		return IsHeld
+	case k.promise.State == berth.Active:
+		return IsActive
+	}
+	return 0
+}

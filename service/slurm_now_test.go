@@ -1,0 +1,103 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/slurm/slurmtest"
+)
+
+// What starts at once is told when Slurm has made it, not by the last look at the cluster: if
+// Slurm has started a job on the nodes since then, it is placed anew within its window, else
+// refused with what Slurm says. History has when it was there.
+func TestWhatStartsAtOnceIsAskedOfSlurm(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	l := newLabOf(t, slurmtest.Start(t, slurmtest.Options{}), site.UnitNode, false)
+	if err := l.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.manager.Every = 20 * time.Second // so that the jobs are not seen
+	l.open()
+	l.until("it is looked at", func() bool {
+		views, err := l.host.Sites(t.Context(), l.by.By)
+		return err == nil && views[0].Reachable
+	})
+	now := func(id string, npe berth.Count, length, slack berth.Duration) service.Reservation {
+		t.Helper()
+		from := l.host.Now()
+		r := berth.Rigid(id, 0, from, from.Add(length+slack), npe, length)
+		return submit(t, l.host, l.by, r).Reservation
+	}
+	runs := func() {
+		t.Helper()
+		job := string(l.batch("sleep 1000", "-N1", "--exclusive", "-t2"))
+		l.until("a job runs", func() bool { return strings.Contains(l.shown("job", job), "JobState=RUNNING") })
+	}
+	runs()
+	if no := now("never", 4, 60, 0); no.State != service.Failed || no.Refusal == nil || no.Refusal.Reason != berth.NoCapacity || !strings.Contains(no.Refusal.Words, "Requested nodes are busy") {
+		t.Errorf("what has no room is %+v, %+v", no, no.Refusal)
+	}
+	runs()
+	beside := now("beside", 2, 10, 600)
+	if beside.State != service.Active && beside.State != service.Confirmed || strings.Join(l.get("beside").Nodes[0], ",") != "n3,n4" {
+		t.Errorf("beside the jobs is %+v", beside)
+	}
+	if all := l.shown("reservation"); !strings.Contains(all, string(l.get("beside").Sites[0].Name)) {
+		t.Errorf("what was promised is not there:\n%s", all)
+	}
+	from := l.host.Now()
+	if after := now("after", 3, 60, 3600); after.State != service.Confirmed || after.Allotments[0].Start < from+60 {
+		t.Errorf("what needs the nodes of the jobs is %+v at %d", after, from)
+	}
+	l.until("its time is over", func() bool { return l.get("beside").State == service.Finished })
+	past, _, err := l.host.History(t.Context(), l.by.By, "beside")
+	if d := past.Delivered; err != nil || d == nil || d.NPE != 2 || d.Made == 0 || d.Whole != d.Made || d.Made > d.Start+5 || d.Short != 2*int64(d.Made-d.Start) {
+		t.Errorf("delivered: %+v, %v", d, err)
+	}
+	if err := l.host.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// While Slurm does not answer, what starts at once is answered as pending after a while, and
+// is promised when Slurm has made it.
+func TestWhatStartsAtOnceIsPendingWhileSlurmIsSilent(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	l := newLab(t, false)
+	l.looked()
+	told := l.listen(string(change.Accepted))
+	l.cluster.KillController()
+	from := l.host.Now()
+	began := time.Now()
+	a := submit(t, l.host, l.by, berth.Rigid("now", 0, from, from+600, 2, 100))
+	if took := time.Since(began); a.Reservation.State != service.Pending || len(a.Reservation.Allotments) > 0 || took > 25*time.Second {
+		t.Errorf("after %s it is %+v", took, a.Reservation)
+	}
+	if r := l.get("now"); r.State != service.Pending {
+		t.Errorf("it is shown as %s", r.State)
+	}
+	select {
+	case n := <-told:
+		t.Errorf("told is %+v", n)
+	default:
+	}
+	l.cluster.StartController()
+	l.until("it is promised", func() bool { return l.get("now").State == service.Active })
+	if all := l.shown("reservation"); !strings.Contains(all, string(l.get("now").Sites[0].Name)) {
+		t.Errorf("what was promised is not there:\n%s", all)
+	}
+	if n := <-told; n.Reservation.ID != "now" || len(n.Reservation.Allotments) == 0 {
+		t.Errorf("told is %+v", n)
+	}
+}

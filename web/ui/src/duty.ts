@@ -1,0 +1,35 @@
+// What operators are told and do, as far as it is no picture. Pure.
+
+import { length } from './clock.js';
+import { words } from './words.js';
+
+export interface Node { name: string; condition: string; reason?: string; since?: string; busy?: number }
+export interface Limit { limit: string; unit: string; site?: string; pool?: string; allowed?: number; used?: number; about: string }
+export interface Quota { user: string; role: string; limits: Limit[] }
+
+/** quoted writes a word so that a shell takes it as it is. */
+export const quoted = (t: string) => (/^[\w.,:/@%+=-]+$/.test(t) ? t : `'${t.replaceAll("'", "'\\''")}'`);
+
+/** drainLine is how the command line drains nodes, or brings them back if there is no reason. */
+export function drainLine(site: string, nodes: string[], reason: string | null): string {
+  const what = `berth sites ${reason === null ? 'resume' : 'drain'} ${quoted(site)}`;
+  const why = reason ? ` --reason ${quoted(reason)}` : '';
+  return nodes.length === 1 ? `${what} ${quoted(nodes[0]!)}${why}` : `for n in ${nodes.map(quoted).join(' ')}; do ${what} "$n"${why}; done`;
+}
+
+/** amount writes a value of a limit for people. */
+export function amount(l: Limit, value: number): string {
+  if (l.unit === 'seconds') return length(value);
+  if (l.unit === 'bytes') return value >= 1e6 ? `${(value / 1e6).toFixed(1)} MB` : `${value} B`;
+  if (l.unit === 'PE-hours') return `${value.toFixed(1)} PE-hours`;
+  return l.unit === 'count' ? String(value) : `${value} ${l.unit}`;
+}
+
+/** share is how much of a limit is used, from 0 to 1; null if nobody counts. */
+export const share = (l: Limit) => (l.used === undefined || l.allowed === undefined ? null : l.allowed > 0 ? Math.min(1, l.used / l.allowed) : l.used > 0 ? 1 : 0);
+
+/** stateOf says how a site is, in words. */
+export const stateOf = (s: { adapter?: string; starting?: boolean; reachable: boolean; shadow?: boolean }) => (!s.adapter ? words.operate.recorded : s.starting ? words.operate.starting : !s.reachable ? words.operate.unreachable : s.shadow ? words.operate.watched : words.operate.reachable);
+
+/** many is from how many nodes on the name of the site is asked for. */
+export const many = 10;

@@ -1,0 +1,63 @@
+// Which bars of a picture are shown.
+
+import type { Rows } from './api.js';
+import { Class, Flag, type Picture } from './picture.js';
+import type { View } from './view.js';
+
+/** states are what bars can be told apart by, in the order of the menu. */
+export const states = ['promise', 'held', 'running', 'job', 'degraded', 'outage', 'over', 'provisional'] as const;
+export type State = (typeof states)[number];
+
+/** has reports whether a bar is in a state. */
+function has(p: Picture, i: number, state: State): boolean {
+  const f = p.flags[i]!;
+  switch (state) {
+    case 'promise': return p.class[i] === Class.promise && (f & (Flag.held | Flag.over)) === 0;
+    case 'held': return (f & Flag.held) !== 0;
+    case 'running': return (f & Flag.active) !== 0;
+    case 'job': return p.class[i] === Class.job;
+    case 'degraded': return p.class[i] === Class.degraded;
+    case 'outage': return p.class[i] === Class.outage;
+    case 'over': return (f & Flag.over) !== 0;
+    case 'provisional': return (f & Flag.provisional) !== 0;
+  }
+}
+
+export type Filter = Pick<View, 'owner' | 'states' | 'words'>;
+
+/** filters reports whether a filter leaves anything out. */
+export const filters = (f: Filter) => f.owner !== '' || f.states.length > 0 || f.words !== '';
+
+/** stripes returns the PEs of the nodes whose name has a text, as [first, behind the last); null if the text is no part of any. */
+export function stripes(rows: Rows | null, words: string): [number, number][] {
+  const want = words.trim().toLowerCase();
+  const list: [number, number][] = [];
+  for (const r of rows?.rows ?? []) {
+    if (!r.name.toLowerCase().includes(want)) continue;
+    const last = list[list.length - 1];
+    if (last && last[1] === r.first) last[1] = r.first + r.pes;
+    else list.push([r.first, r.first + r.pes]);
+  }
+  return list;
+}
+
+/**
+ * maskOf returns 1 for each bar that is shown. What is out of use stays beside one's own or
+ * others', since it says why nothing else is there. Words are looked for in the names of
+ * nodes and in the number of a bar; a pool whose name has them is shown whole.
+ */
+export function maskOf(p: Picture, rows: Rows | null, pool: string, filter: Filter): Uint8Array | null {
+  if (!filters(filter) || p.cells) return null;
+  const words = filter.words.trim().toLowerCase();
+  const named = words !== '' && !pool.toLowerCase().includes(words);
+  const nodes = named ? stripes(rows, words) : [];
+  const mask = new Uint8Array(p.count);
+  for (let i = 0; i < p.count; i++) {
+    const mine = (p.flags[i]! & Flag.mine) !== 0;
+    if (filter.owner !== '' && p.class[i] !== Class.outage && mine !== (filter.owner === 'mine')) continue;
+    if (filter.states.length > 0 && !filter.states.some((s) => has(p, i, s))) continue;
+    if (named && String(p.number[i]) !== words && !nodes.some(([a, b]) => p.first[i]! < b && p.first[i]! + p.size[i]! > a)) continue;
+    mask[i] = 1;
+  }
+  return mask;
+}

@@ -1,0 +1,285 @@
+import { Alert, Anchor, Button, Checkbox, Group, Paper, ScrollArea, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+import { act, Failure, get, type Site } from './api.js';
+import { period, time } from './clock.js';
+import { amount, drainLine, many, share, stateOf, type Node, type Quota } from './duty.js';
+import { useAsked, useChanges, useGot } from './follow.js';
+import { at, where, type Reservation } from './life.js';
+import { Command, State, Trouble, usualZone, Waiting } from './parts.js';
+import { text } from './text.js';
+import { words } from './words.js';
+
+const w = words.operate;
+
+interface Outage { number: number; name?: string; site: string; pool: string; pes: string; npe: number; nodes?: string[]; from?: string; until?: string }
+interface Errand { number: number; site: string; reservation: string; what: 'make' | 'remove'; state?: string; since?: string; trouble?: string }
+interface Finding { check: string; level: string; text: string; hint?: string }
+type Watched = Site & { nodes?: Node[]; drift?: { kind: string; name: string; what?: string[] }[] };
+
+const refusalPages = 10;
+const shownRefusals = 50;
+const shownNodes = 100;
+const one = (id: string) => `promises?everybody=1&sel=${encodeURIComponent(id)}`;
+const inHarbour = (site: string, number?: number) => `harbour?site=${encodeURIComponent(site)}${number === undefined ? '' : `&sel=${encodeURIComponent(site)}/${number}`}`;
+
+export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) => void; onEnded: () => void }) {
+  const zone = usualZone();
+  const { changes, live, clock } = useChanges(onLive, onEnded);
+  const sites = useGot<{ sites: Watched[] }>('v1/sites', changes, onEnded);
+  const degraded = useGot<{ reservations: Reservation[] }>('v1/reservations?state=degraded&limit=999', changes, onEnded);
+  const outages = useGot<{ outages: Outage[] }>('v1/outages', changes, onEnded);
+  const outbox = useGot<{ errands: Errand[] }>('v1/outbox', changes, onEnded);
+  const limits = useGot<{ quotas: Quota[] }>('v1/quotas', Math.floor(clock / 30), onEnded);
+  const refusals = useAsked<{ list: Reservation[]; whole: boolean }>(
+    async (signal) => {
+      const list: Reservation[] = [];
+      let next: string | undefined = '';
+      for (let n = 0; n < refusalPages && next !== undefined; n++) {
+        const page: { reservations: Reservation[]; next?: string } = await get(`v1/reservations?state=refused&limit=999${next ? `&cursor=${encodeURIComponent(next)}` : ''}`, signal);
+        list.push(...page.reservations);
+        next = page.next;
+      }
+      return { list: list.sort((a, b) => at(b.created ?? '') - at(a.created ?? '')), whole: next === undefined };
+    },
+    'refusals', Math.floor(clock / 30), onEnded, // they are many, and nobody waits for them
+  );
+  const [every, setEvery] = useState(false);
+  const away = sites.value?.sites.filter((s) => !s.reachable).length ?? 0;
+  const counts: Record<keyof typeof w.parts, string> = {
+    sites: sites.value ? `${sites.value.sites.length}${away ? `, ${away} not reachable` : ''}` : '',
+    degraded: degraded.value ? String(degraded.value.reservations.length) : '',
+    outages: outages.value ? String(outages.value.outages.length) : '',
+    outbox: outbox.value ? String(outbox.value.errands.length) : '',
+    refusals: refusals.value ? String(refusals.value.list.length) : '',
+    limits: '',
+  };
+  const stamp = (t: string) => time(at(t), zone);
+  const quotas = (limits.value?.quotas ?? []).flatMap((q) => q.limits.filter((l) => every || (l.used ?? 0) > 0).map((l) => ({ q, l }))).sort((a, b) => (share(b.l) ?? -1) - (share(a.l) ?? -1));
+
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" align="end" gap="sm">
+        <div>
+          <Title order={1} size="h3">{w.title}</Title>
+          <Text size="sm" c="dimmed">{zone}</Text>
+        </div>
+        <nav aria-label="Parts of this page" className="pages">
+          {(Object.keys(w.parts) as (keyof typeof w.parts)[]).map((p) => <a key={p} href={`${location.pathname}${location.search}#${p}`}>{w.parts[p]}{counts[p] && <> <span className="faint">{counts[p]}</span></>}</a>)}
+        </nav>
+      </Group>
+      {!live && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
+
+      <Part id="sites" got={sites} zone={zone} empty={sites.value?.sites.length === 0 ? w.noSites : null}>
+        <Stack gap="sm">{sites.value?.sites.map((s) => <OneSite key={s.name} site={s} zone={zone} onEnded={onEnded} onDone={() => { sites.again(); outages.again(); }} />)}</Stack>
+      </Part>
+
+      <Part id="degraded" got={degraded} zone={zone} empty={degraded.value?.reservations.length === 0 ? w.noDegraded : null}>
+        <Scroll name={w.parts.degraded} head={['Promise', 'User', 'Missing', 'Where', 'When', 'Trouble']}
+          rows={(degraded.value?.reservations ?? []).map((r) => [
+            <Anchor key="a" size="sm" href={one(r.id)} className="named">{r.id}</Anchor>, r.user, w.missing(r.missing ?? 0, (r.npe ?? 0) + (r.missing ?? 0)), where(r), r.start && r.end ? period(at(r.start), at(r.end), zone) : '–',
+            r.sites?.map((s) => s.trouble).filter(Boolean).join('; '),
+          ])} />
+      </Part>
+
+      <Part id="outages" got={outages} zone={zone} empty={outages.value?.outages.length === 0 ? w.noOutages : null}>
+        <Scroll name={w.parts.outages} head={['Where', 'Nodes', 'PEs', 'From', 'Until', 'What', '']}
+          rows={(outages.value?.outages ?? []).map((o) => [
+            `${o.site}, ${o.pool}`, o.nodes?.join(', ') ?? '–', `${o.npe} (${o.pes})`, o.from ? `${stamp(o.from)}, ${w.announced}` : w.now, o.until ? stamp(o.until) : w.unknown, o.name,
+            <Anchor key="a" size="sm" href={inHarbour(o.site, o.number)} aria-label={`${w.harbour}: ${o.name ?? o.pes}`}>{w.harbour}</Anchor>,
+          ])} />
+      </Part>
+
+      <Part id="outbox" got={outbox} zone={zone} about={w.outboxAbout} empty={outbox.value?.errands.length === 0 ? w.noOutbox : null}>
+        <Scroll name={w.parts.outbox} head={['Promise', 'Site', 'To do', 'State', 'Changed', 'Why not']}
+          rows={(outbox.value?.errands ?? []).map((e) => [
+            <Anchor key="a" size="sm" href={one(e.reservation)} className="named">{e.reservation}</Anchor>, e.site, w[e.what], e.state && <State of={e.state} words={e.state.replaceAll('_', ' ')} />, e.since ? stamp(e.since) : '–', e.trouble || w.waits,
+          ])} />
+      </Part>
+
+      <Part id="refusals" got={refusals} zone={zone} empty={refusals.value?.list.length === 0 ? w.noRefusals : null}>
+        <Scroll name={w.parts.refusals} head={['When', 'User', 'Wanted', 'Reason', 'Why']}
+          rows={(refusals.value?.list ?? []).slice(0, shownRefusals).map((r) => [
+            r.created ? stamp(r.created) : '–', r.user, <Anchor key="a" size="sm" href={one(r.id)}>{text.pes(r.npe ?? 0)}</Anchor>, (r.reason ?? '').replaceAll('_', ' '), r.refusal?.detail,
+          ])} />
+        {refusals.value && !refusals.value.whole && <Text size="sm" c="dimmed">{w.notAll}</Text>}
+      </Part>
+
+      <Part id="limits" got={limits} zone={zone} empty={limits.value && quotas.length === 0 ? w.noLimits : null}
+        extra={<Checkbox size="xs" label={w.everyLimit} checked={every} onChange={(e) => setEvery(e.currentTarget.checked)} />}>
+        <Scroll name={w.parts.limits} head={['User', 'Limit', 'Where', 'Used', 'Allowed', '']}
+          rows={quotas.map(({ q, l }) => {
+            const part = share(l);
+            return [
+              <span key="u">{q.user} <span className="faint">{q.role}</span></span>, <span key="l" title={l.about}>{l.limit}</span>, l.site ? `${l.site}, ${l.pool}` : '–', l.used === undefined ? '–' : amount(l, l.used),
+              l.allowed === undefined ? w.noLimit : amount(l, l.allowed), part === null ? '' : <span key="p" className="used"><span style={{ width: `${part * 100}%` }} className={part >= 0.9 ? 'full' : undefined} /><b>{Math.round(part * 100)} %</b></span>,
+            ];
+          })} />
+      </Part>
+    </Stack>
+  );
+}
+
+function Part({ id, got, zone, empty, about, extra, children }: { id: keyof typeof w.parts; got: { value: unknown; failure: Failure | null; seen: number; again: () => void }; zone: string; empty: string | null; about?: string; extra?: React.ReactNode; children: React.ReactNode }) {
+  return (
+    <section id={id} aria-labelledby={`${id}-title`} className="part">
+      <Group justify="space-between" mb={6}><Title order={2} size="h4" id={`${id}-title`}>{w.parts[id]}</Title>{extra}</Group>
+      <Trouble failure={got.failure} seen={got.seen} zone={zone} again={got.again} />
+      {!got.value && !got.failure && <Waiting height={60} />}
+      {empty !== null && <Text size="sm" c="dimmed">{empty}</Text>}
+      {Boolean(got.value) && empty === null && <>{about && <Text size="sm" c="dimmed" mb={4}>{about}</Text>}{children}</>}
+    </section>
+  );
+}
+
+/** Scroll is a table that can be scrolled by keys where it is longer or wider than there is room. */
+function Scroll({ name, head, rows }: { name: string; head: string[]; rows: React.ReactNode[][] }) {
+  return (
+    <Paper withBorder radius="sm">
+      <ScrollArea.Autosize mah={360} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': name }}>
+        <Table stickyHeader verticalSpacing={4} aria-label={name} className="facts">
+          <Table.Thead><Table.Tr>{head.map((h, i) => <Table.Th key={i}>{h || <span className="unseen">Link</span>}</Table.Th>)}</Table.Tr></Table.Thead>
+          <Table.Tbody>{rows.map((r, i) => <Table.Tr key={i}>{r.map((c, k) => <Table.Td key={k} className="named">{c}</Table.Td>)}</Table.Tr>)}</Table.Tbody>
+        </Table>
+      </ScrollArea.Autosize>
+    </Paper>
+  );
+}
+
+function OneSite({ site, zone, onEnded, onDone }: { site: Watched; zone: string; onEnded: () => void; onDone: () => void }) {
+  const [open, setOpen] = useState(false);
+  const [found, setFound] = useState<Finding[] | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [busy, setBusy] = useState(false);
+  const nodes = site.nodes ?? [];
+  const down = nodes.filter((n) => n.condition !== 'up').length;
+  const examine = () => {
+    setBusy(true);
+    setFailure(null);
+    get<{ findings: Finding[] }>(`v1/sites/${encodeURIComponent(site.name)}/doctor`)
+      .then((f) => setFound(f.findings), (e: Failure) => { if (e.problem?.status === 401) onEnded(); setFailure(e); })
+      .finally(() => setBusy(false));
+  };
+  return (
+    <Paper withBorder radius="sm" p="sm" component="article" aria-label={`Site ${site.name}`}>
+      <Group justify="space-between" gap="xs" align="start">
+        <Group gap="xs">
+          <Title order={3} size="h5" className="named">{site.name}</Title>
+          {site.adapter && <Text size="sm" c="dimmed">{site.adapter}</Text>}
+          <State of={!site.adapter ? 'recorded' : site.reachable ? (site.shadow ? 'watched' : 'ok') : site.starting ? 'waiting' : 'warning'} words={stateOf(site)} />
+          {site.seen && <Text size="sm" c="dimmed">{w.seen(time(at(site.seen), zone))}</Text>}
+        </Group>
+        <Group gap="xs">
+          <Anchor size="sm" href={inHarbour(site.name)} aria-label={`${w.harbour}: ${site.name}`}>{w.harbour}</Anchor>
+          {site.adapter && <Button size="compact-sm" variant="default" loading={busy} onClick={examine} aria-label={`${w.doctor} ${site.name}`}>{w.doctor}</Button>}
+        </Group>
+      </Group>
+      {site.trouble && <Alert color="orange" variant="light" mt="xs" p="xs" className="named">{site.trouble}</Alert>}
+      <Text size="sm" mt={4}>{site.pools.map((p) => <span key={p.name} className="pool named">{p.name}: {text.freeNow(p.free, p.pes)}</span>)}</Text>
+      {(site.drift?.length ?? 0) > 0 && (
+        <div><Text size="sm" fw={600} mt={4}>{w.drift}</Text><ul className="plain">{site.drift!.map((d, i) => <li key={i}><Text size="sm" className="named">{d.kind.replaceAll('_', ' ')} {d.name} {d.what?.join('; ')}</Text></li>)}</ul></div>
+      )}
+      <Trouble failure={failure} />
+      {found && (
+        <Paper withBorder p="xs" mt="xs" role="status" data-testid="found">
+          <Text size="sm" fw={600}>{found.length > 0 ? w.examined(site.name) : w.fine}</Text>
+          <ul className="plain">{found.map((f, i) => <li key={i}><Text size="sm" className="named"><State of={f.level} /> {f.check}: {f.text}{f.hint && <span className="faint"> {f.hint}</span>}</Text></li>)}</ul>
+        </Paper>
+      )}
+      {nodes.length > 0 && (
+        <Button mt="xs" size="compact-sm" variant="subtle" aria-expanded={open} onClick={() => setOpen(!open)} aria-label={`${w.nodes(nodes.length, down)} of ${site.name}`}>{open ? '▾' : '▸'} {w.nodes(nodes.length, down)}</Button>
+      )}
+      {open && <Nodes site={site.name} nodes={nodes} zone={zone} onEnded={onEnded} onDone={onDone} />}
+    </Paper>
+  );
+}
+
+function Nodes({ site, nodes, zone, onEnded, onDone }: { site: string; nodes: Node[]; zone: string; onEnded: () => void; onDone: () => void }) {
+  const [find, setFind] = useState('');
+  const [notUp, setNotUp] = useState(false);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [form, setForm] = useState<'drain' | 'resume' | null>(null);
+  const [reason, setReason] = useState('');
+  const [typed, setTyped] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [done, setDone] = useState<{ title: string; line: string; failed: string[] } | null>(null);
+  const matching = nodes.filter((n) => n.name.includes(find.trim()) && (!notUp || n.condition !== 'up'));
+  const shown = matching.slice(0, shownNodes);
+  const names = nodes.filter((n) => chosen.has(n.name)).map((n) => n.name);
+  const choose = (list: string[], on: boolean) => setChosen((s) => {
+    const next = new Set(s);
+    for (const n of list) if (on) next.add(n); else next.delete(n);
+    return next;
+  });
+  const ready = names.length > 0 && (form === 'resume' || reason.trim() !== '') && (names.length <= many || typed === site);
+  const send = async () => {
+    setBusy(true);
+    const failed: string[] = [];
+    const did: string[] = [];
+    for (const n of names) {
+      try {
+        await act('POST', `v1/sites/${encodeURIComponent(site)}/nodes/${encodeURIComponent(n)}/${form}`, form === 'drain' ? { reason: reason.trim() } : null);
+        did.push(n);
+      } catch (e) {
+        if (!(e instanceof Failure)) throw e;
+        if (e.problem.status === 401) onEnded();
+        failed.push(w.failed(n, e.message));
+      }
+    }
+    setBusy(false);
+    setDone({ title: form === 'drain' ? w.drained(did.length) : w.resumed(did.length), line: did.length ? drainLine(site, did, form === 'drain' ? reason.trim() : null) : '', failed });
+    if (failed.length === 0) {
+      setForm(null);
+      setChosen(new Set());
+      setTyped('');
+    }
+    onDone();
+  };
+  return (
+    <Stack gap="xs" mt="xs">
+      <Group gap="sm" align="end">
+        <TextInput size="xs" label={w.find} value={find} onChange={(e) => setFind(e.currentTarget.value)} />
+        <Checkbox size="xs" label={w.notUp} checked={notUp} onChange={(e) => setNotUp(e.currentTarget.checked)} mb={6} />
+        <Group gap="xs" role="group" aria-label="With those that are chosen">
+          {(['drain', 'resume'] as const).map((a) => <Button key={a} size="compact-sm" variant="default" disabled={names.length === 0 || busy} onClick={() => { setForm(a); setDone(null); }}>{a === 'drain' ? w.drainThese(names.length) : w.resumeThese(names.length)}</Button>)}
+        </Group>
+      </Group>
+      {form && (
+        <Paper withBorder p="sm" component="form" aria-label={w[form]} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (ready && !busy) void send(); }}>
+          <Stack gap="xs">
+            <Text size="sm" className="named">{names.slice(0, 20).join(', ')}{names.length > 20 && ` and ${names.length - 20} more`}. {form === 'drain' ? w.drainAbout : w.resumeAbout}</Text>
+            {form === 'drain' && <TextInput label={w.reason} value={reason} autoFocus onChange={(e) => setReason(e.currentTarget.value)} description={reason.trim() === '' ? w.noReason : undefined} inputWrapperOrder={['label', 'input', 'description', 'error']} />}
+            {names.length > many && <TextInput label={w.typeName(site)} value={typed} onChange={(e) => setTyped(e.currentTarget.value)} autoComplete="off" />}
+            {names.length > 0 && (form === 'resume' || reason.trim() !== '') && <Command line={drainLine(site, names, form === 'drain' ? reason.trim() : null)} />}
+            <Group gap="xs"><Button type="submit" size="compact-sm" color={form === 'drain' ? 'red' : undefined} loading={busy} disabled={!ready}>{w[form]}</Button><Button size="compact-sm" variant="default" onClick={() => setForm(null)}>{w.leave}</Button></Group>
+          </Stack>
+        </Paper>
+      )}
+      {done && (
+        <Alert color={done.failed.length ? 'orange' : 'green'} variant="light" title={done.title} role="alert" data-testid="drained">
+          {done.failed.map((f) => <Text key={f} size="sm" className="named">{f}</Text>)}
+          {done.line && <Command line={done.line} />}
+        </Alert>
+      )}
+      <ScrollArea.Autosize mah={360} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': `Nodes of ${site}` }}>
+        <Table stickyHeader verticalSpacing={3} aria-label={`Nodes of ${site}`} className="facts">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th w={36}><Checkbox size="xs" aria-label={w.all(shown.length)} checked={shown.length > 0 && shown.every((n) => chosen.has(n.name))} onChange={(e) => choose(shown.map((n) => n.name), e.currentTarget.checked)} /></Table.Th>
+              <Table.Th>Node</Table.Th><Table.Th>Condition</Table.Th><Table.Th ta="right">Busy cores</Table.Th><Table.Th>Since</Table.Th><Table.Th>Reason</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {shown.map((n) => (
+              <Table.Tr key={n.name}>
+                <Table.Td><Checkbox size="xs" aria-label={n.name} checked={chosen.has(n.name)} onChange={(e) => choose([n.name], e.currentTarget.checked)} /></Table.Td>
+                <Table.Td className="named">{n.name}</Table.Td><Table.Td><State of={n.condition} /></Table.Td><Table.Td ta="right">{n.busy ?? 0}</Table.Td>
+                <Table.Td>{n.since ? time(at(n.since), zone) : '–'}</Table.Td><Table.Td className="named">{n.reason || '–'}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </ScrollArea.Autosize>
+      {matching.length > shown.length && <Text size="sm" c="dimmed">{w.moreNodes(matching.length - shown.length)}</Text>}
+    </Stack>
+  );
+}

@@ -1,0 +1,51 @@
+// What several pages are made of.
+
+import { Alert, Button, CopyButton, Group, Skeleton, Text } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import type { Failure } from './api.js';
+import { time } from './clock.js';
+import { text } from './text.js';
+
+/** Waiting has the shape of what comes, and is seen only if that takes long. */
+export function Waiting({ height = 180 }: { height?: number }) {
+  const [visible, setVisible] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setVisible(true), 150);
+    return () => clearTimeout(timer);
+  }, []);
+  return <div aria-busy="true" role="status" aria-label={text.loading} style={{ minHeight: height }}>{visible && <Skeleton height={height} radius="sm" />}</div>;
+}
+
+/** Trouble says what could not be asked, and that what is shown is old. */
+export function Trouble({ failure, seen, zone, again }: { failure: Failure | null; seen?: number; zone?: string; again?: () => void }) {
+  if (!failure) return null;
+  return (
+    <Alert color="red" variant="light" title={failure.problem.title} role="alert">
+      <Text size="sm" className="named">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>} {seen && zone ? text.asOf(time(seen, zone)) : ''}</Text>
+      {again && <Button mt="xs" size="compact-sm" variant="default" onClick={again}>{text.retry}</Button>}
+    </Alert>
+  );
+}
+
+/** Command is a line to copy. */
+export function Command({ line, label = 'As a command' }: { line: string; label?: string }) {
+  return (
+    <Group gap={6} wrap="nowrap" align="start">
+      <Text size="sm" style={{ minWidth: 0 }}><span className="faint">{label}:</span> <code className="named">{line}</code></Text>
+      <CopyButton value={line}>
+        {({ copied, copy }) => <Button size="compact-xs" variant="default" style={{ flexShrink: 0 }} aria-label={`Copy: ${line}`} onClick={copy}>{copied ? 'Copied' : 'Copy'}</Button>}
+      </CopyButton>
+    </Group>
+  );
+}
+
+const kinds: Record<string, string> = {
+  held: 'blue', confirmed: 'blue', active: 'green', degraded: 'orange', failed: 'red', refused: 'red', lost: 'red',
+  running: 'green', completed: 'green', timeout: 'orange', node_fail: 'red', ok: 'green', up: 'green', warning: 'orange', draining: 'orange', drained: 'orange', error: 'red', down: 'red',
+};
+
+/** State is a word in a box of its colour; the word alone says it. */
+export const State = ({ of, words = of }: { of: string; words?: string }) => <span className={`state ${kinds[of] ?? 'gray'}`}>{words}</span>;
+
+/** usualZone is the zone of the page's address, else the browser's. */
+export const usualZone = () => new URLSearchParams(location.search).get('tz') || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';

@@ -1,0 +1,53 @@
+// Plans of a workflow, which the service tells line by line as soon as each is made.
+
+import { Failure, type Problem } from './api.js';
+import type { Plan, PlannedWorkflow } from './dag.js';
+
+export interface Line { workflow?: PlannedWorkflow; plan?: Plan; problem?: Problem; done?: boolean }
+
+/** lines hands on the lines of an answer in JSON lines. */
+export async function lines(body: ReadableStream<Uint8Array>, hear: (l: Line) => void): Promise<void> {
+  const reader = body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>).getReader();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    rest += value ?? '';
+    const whole = rest.split('\n');
+    rest = whole.pop()!;
+    for (const l of whole) if (l.trim() !== '') hear(JSON.parse(l) as Line);
+    if (done) return;
+  }
+}
+
+/** plans asks for plans, and throws what went wrong, also on the way. */
+export async function plans(body: string, signal: AbortSignal, hear: (l: Line) => void): Promise<void> {
+  let answer: Response;
+  try {
+    answer = await fetch('v1/workflows/plans', { method: 'POST', credentials: 'same-origin', headers: { 'Content-Type': 'application/json' }, body, signal });
+  } catch (e) {
+    if (signal.aborted) throw e;
+    throw new Failure({ status: 0, title: 'The service does not answer', detail: 'It may be stopped, or the connection is lost.', code: 'unavailable' });
+  }
+  if (!answer.ok) {
+    let problem: Problem = { status: answer.status, title: answer.statusText || `Status ${answer.status}`, detail: '', code: '' };
+    try {
+      problem = { ...problem, ...((await answer.json()) as Problem) };
+    } catch {
+      // A proxy answers in its own way; the status says enough.
+    }
+    throw new Failure(problem);
+  }
+  let whole = false;
+  await lines(answer.body!, (l) => {
+    if (l.problem) throw new Failure(l.problem);
+    whole ||= Boolean(l.done);
+    hear(l);
+  });
+  if (!whole) throw new Failure({ status: 0, title: 'The answer was cut off', detail: 'The service stopped, or the connection was lost, while it planned.', code: 'unavailable' });
+}
+
+/** read returns the text of a file, which may be packed. */
+export async function read(file: File): Promise<string> {
+  if (!file.name.endsWith('.gz')) return file.text();
+  return new Response(file.stream().pipeThrough(new DecompressionStream('gzip') as unknown as ReadableWritablePair<Uint8Array, Uint8Array>)).text();
+}
