@@ -14,7 +14,7 @@ type fastLate struct {
 	// seams are the PEs that are given back at a time and taken again there.
 	seams lateSeams
 
-	low []lateLow // scratch of the walk over candidates
+	walk *lateStarts // scratch: a walk over candidates that has ended, nil while one goes on
 
 	// fit is a window in which the last search found fitPEs free: to book it
 	// needs no second look. A change of the bookings forgets it: fitPEs is 0.

@@ -37,8 +37,11 @@ type lateLow struct {
 
 // starts returns the candidates of a valid query from the candidate at on.
 func (c *fastLate) starts(q *Query, at berth.Time) *lateStarts {
-	s := &lateStarts{q: q, tree: &c.free, last: q.last(), low: c.low}
-	c.low = nil // a rule or a caller may ask again meanwhile
+	s := c.walk
+	if c.walk = nil; s == nil { // a rule or a caller may ask again meanwhile
+		s = new(lateStarts)
+	}
+	*s = lateStarts{q: q, tree: &c.free, last: q.last(), low: s.low}
 	s.enter(at)
 	return s
 }
@@ -106,7 +109,7 @@ func (c *fastLate) each(q *Query, order Order, yield func(berth.Rectangle) bool)
 	}
 	poor := 0
 	s := c.starts(q, q.Ready)
-	defer func() { c.low = s.low[:0] }()
+	defer func() { s.q, c.walk = nil, s }()
 	for ; s.ok; s.step() {
 		low := &s.low[s.head]
 		if low.free < q.NPE {

@@ -53,9 +53,14 @@ func (e *Engine) Offers(r *berth.Request, most int) ([]Offer, error) {
 	if r.IsJob() {
 		return nil, berth.Errorf(berth.Invalid, "kind", "%q; offers are for requests", r.Kind)
 	}
-	var offers []Offer
-	for _, o := range e.finder.Offers(r, most) {
-		offers = append(offers, Offer{Difference: differences[o.Difference], Request: o.Request, Allotments: o.Allotments, Idle: o.Idle})
+	list := e.finder.Offers(r, most)
+	if len(list) == 0 {
+		return nil, nil
+	}
+	offers := make([]Offer, len(list))
+	for i := range list {
+		o := &list[i]
+		offers[i] = Offer{Difference: differences[o.Difference], Request: o.Request, Allotments: o.Allotments, Idle: o.Idle}
 	}
 	return offers, nil
 }

@@ -204,6 +204,13 @@ func TestAnswersDoNotChange(t *testing.T) {
 			{71, engine.Finish("a")},
 		} {
 			answers := append(everything(t, e), changes)
+			for _, id := range []string{"a", "b"} {
+				promise, live := e.Promise(id)
+				if state, is := e.State(id); is != live || state != promise.State {
+					t.Errorf("%s: %q is %s, %t; promised is %s, %t", binding, id, state, is, promise.State, live)
+				}
+				answers = append(answers, promise)
+			}
 			before := encoded(t, answers)
 			changes = append(changes, apply(t, e, c.now, c.event)...)
 			if after := encoded(t, answers); after != before {

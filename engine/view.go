@@ -70,6 +70,26 @@ func (e *Engine) Reservation(id string) (berth.Reservation, bool) {
 	return d.Reservation(), true
 }
 
+// State returns the state of a live reservation.
+func (e *Engine) State(id string) (s berth.State, ok bool) {
+	d := e.state.Entry(id)
+	if d == nil {
+		return s, false
+	}
+	return d.State(), true
+}
+
+// Promise returns a live reservation as Reservation does, but for what the engine does
+// not write any more: its request, and the slices of its terms, stocks and transfers, are
+// shared and must not be written. It is for those who keep many.
+func (e *Engine) Promise(id string) (berth.Reservation, bool) {
+	d := e.state.Entry(id)
+	if d == nil {
+		return berth.Reservation{}, false
+	}
+	return d.Promise(), true
+}
+
 // Reservations yields the live reservations in the order of acceptance. Cost:
 // O(n log n).
 func (e *Engine) Reservations() iter.Seq[berth.Reservation] {

@@ -24,7 +24,7 @@ var errBody = errors.New("not a record in canonical form")
 // the effects, each with its length before it, all numbers as the shortest
 // varints. Equal records have equal bodies, and the other way round.
 func (r *Record) AppendBody(dst []byte) []byte {
-	dst = slices.Grow(dst, 32+len(r.Version)+len(r.Event)+len(r.Changes)+len(r.Effects))
+	dst = slices.Grow(dst, r.bodySize())
 	dst = append(dst, format)
 	dst = binary.AppendUvarint(dst, r.Number)
 	dst = binary.AppendVarint(dst, int64(r.At))
@@ -33,6 +33,12 @@ func (r *Record) AppendBody(dst []byte) []byte {
 		dst = append(binary.AppendUvarint(dst, uint64(len(payload))), payload...)
 	}
 	return dst
+}
+
+// bodySize returns the most bytes that the body takes: 45 of format, numbers and lengths
+// beside what they are about.
+func (r *Record) bodySize() int {
+	return 45 + len(r.Version) + len(r.Event) + len(r.Changes) + len(r.Effects)
 }
 
 // ParseBody reads what AppendBody wrote. The payloads alias body; what is empty
@@ -91,9 +97,23 @@ func (b *parser) bytes() []byte {
 // Seal gives the record its number and hash as the one after a place, and
 // returns its own place. The hash is the SHA-256 of the previous hash followed
 // by the body.
-func (r *Record) Seal(after Position) Position {
+func (r *Record) Seal(after Position) Position { return new(Sealer).Seal(r, after) }
+
+// Sealer seals records one after the other in the same memory. The zero value works;
+// it is not safe for concurrent use.
+type Sealer struct{ buffer []byte }
+
+// keptBuffer is the most memory that a Sealer keeps: of more than nearly all records.
+const keptBuffer = 1 << 16
+
+// Seal is Record.Seal. It keeps nothing of the record.
+func (s *Sealer) Seal(r *Record, after Position) Position {
 	r.Number = after.Number + 1
-	r.Hash = after.hash(r.AppendBody(nil))
+	s.buffer = r.AppendBody(append(s.buffer[:0], after.Hash[:]...))
+	r.Hash = sha256.Sum256(s.buffer)
+	if cap(s.buffer) > keptBuffer {
+		s.buffer = nil
+	}
 	return r.Position()
 }
 
@@ -108,10 +128,15 @@ func (p Position) hash(body []byte) Hash {
 }
 
 // Encode checks that records follow one another from a place on and returns
-// their bodies. The error is of code Conflict if the first does not follow, of
-// code Invalid for the others.
+// their bodies, which share memory. The error is of code Conflict if the first does not
+// follow, of code Invalid for the others.
 func Encode(after Position, records []Record) ([][]byte, error) {
 	bodies := make([][]byte, len(records))
+	size := 0
+	for i := range records {
+		size += len(after.Hash) + records[i].bodySize()
+	}
+	all := make([]byte, 0, size) // each hash with the body that follows it
 	for i := range records {
 		r := &records[i]
 		code := berth.Invalid
@@ -121,11 +146,13 @@ func Encode(after Position, records []Record) ([][]byte, error) {
 		if r.Number != after.Number+1 {
 			return nil, berth.Errorf(code, "number", "record %d after record %d; it must be %d", r.Number, after.Number, after.Number+1)
 		}
-		bodies[i] = r.AppendBody(nil)
+		begin := len(all)
+		all = r.AppendBody(append(all, after.Hash[:]...))
+		bodies[i] = all[begin+len(after.Hash) : len(all) : len(all)]
 		if len(bodies[i]) > MaxBody {
 			return nil, berth.Errorf(berth.Invalid, "record", "record %d is of %d bytes; the limit is %d", r.Number, len(bodies[i]), MaxBody)
 		}
-		if after.hash(bodies[i]) != r.Hash {
+		if sha256.Sum256(all[begin:]) != r.Hash {
 			return nil, berth.Errorf(code, "hash", "record %d does not continue the history that ends with record %d (%.8s…)",
 				r.Number, after.Number, after.Hash)
 		}

@@ -30,6 +30,36 @@ func TestTheFormOfABodyStaysAsItIs(t *testing.T) {
 	}
 }
 
+// Records that are sealed in the same memory, large ones and small ones in turn, are
+// those that are sealed each by itself, and their bodies in one batch are theirs.
+func TestRecordsSealedInTheSameMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var sealer Sealer
+		var after Position
+		var list []Record
+		for range rapid.IntRange(1, 20).Draw(t, "records") {
+			r := records(t)
+			if rapid.IntRange(0, 9).Draw(t, "large") == 0 {
+				r.Changes = make([]byte, keptBuffer+1)
+			}
+			alone := r
+			if at, want := sealer.Seal(&r, after), alone.Seal(after); at != want || r.Number != alone.Number {
+				t.Fatalf("sealed at %v, by itself at %v", at, want)
+			}
+			list, after = append(list, r), r.Position()
+		}
+		bodies, err := Encode(Position{}, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			if body := list[i].AppendBody(nil); !bytes.Equal(bodies[i], body) || cap(bodies[i]) != len(bodies[i]) {
+				t.Fatalf("the body of record %d is %q with room for %d, want %q", i+1, bodies[i], cap(bodies[i]), body)
+			}
+		}
+	})
+}
+
 func records(t *rapid.T) Record {
 	r := Record{
 		Number:  rapid.Uint64().Draw(t, "number"),

@@ -77,7 +77,8 @@ type Log interface {
 	// nil they survive the loss of power. Records that are there already, with
 	// the same hash, are passed over, so that a batch whose fate is unknown can
 	// be appended again. Once a batch is under way, the end of ctx does not
-	// stop it.
+	// stop it. The slice, but not what its records refer to, may be written again
+	// afterwards.
 	//
 	// Errors: Conflict, the records do not follow the last one, which is a gap,
 	// another history, or another server that leads; Exhausted, there is no

@@ -33,6 +33,8 @@ type Writer struct {
 
 	mu      sync.Mutex
 	waiting []addition
+	spare   []addition // empty; its memory is for what waits next
+	records []Record   // of run alone, likewise
 	closed  bool
 	err     error // for all that comes later, once a batch was given up
 
@@ -108,6 +110,7 @@ func (w *Writer) run() {
 		for _, a := range batch {
 			a.done(err)
 		}
+		w.reuse(batch)
 	}
 }
 
@@ -121,11 +124,31 @@ func (w *Writer) take() (batch []addition, closed bool) {
 		size += len(r.Event) + len(r.Changes) + len(r.Effects)
 		n++
 	}
-	batch = w.waiting[:n:n]
-	if w.waiting = w.waiting[n:]; len(w.waiting) == 0 {
-		w.waiting = nil // nothing keeps the batch's memory
+	if n == len(w.waiting) {
+		batch, w.waiting, w.spare = w.waiting, w.spare, nil
+		return batch, w.closed
 	}
+	batch, w.waiting = w.waiting[:n:n], w.waiting[n:]
 	return batch, w.closed
+}
+
+// kept is the most records for which memory is kept from one batch to the next: more
+// than clients have on their way at once.
+const kept = 1024
+
+// reuse keeps the memory of a batch for what waits next.
+func (w *Writer) reuse(batch []addition) {
+	clear(batch)
+	clear(w.records)
+	if w.records = w.records[:0]; cap(w.records) > kept {
+		w.records = nil
+	}
+	if cap(batch) > kept {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.spare = batch[:0]
 }
 
 // append makes a batch durable, in as many attempts as it is allowed.
@@ -136,12 +159,11 @@ func (w *Writer) append(batch []addition) error {
 	if err != nil {
 		return err
 	}
-	records := make([]Record, len(batch))
 	for i := range batch {
-		records[i] = batch[i].record
+		w.records = append(w.records, batch[i].record)
 	}
 	for {
-		err := w.log.Append(context.Background(), records...)
+		err := w.log.Append(context.Background(), w.records...)
 		if err == nil {
 			return nil
 		}

@@ -175,3 +175,38 @@ func TestABatchIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// keeping is a log that keeps what it is given as it was then.
+type keeping struct{ numbers []uint64 }
+
+func (k *keeping) Append(_ context.Context, records ...Record) error {
+	for i := range records {
+		k.numbers = append(k.numbers, records[i].Number)
+	}
+	return nil
+}
+
+// The memory of a batch is used again for what comes later, some of which is added while
+// a batch is on its way: each record is appended once and answered once, in order.
+func TestBatchesInTheSameMemoryAreNotMixed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &keeping{}
+		w := NewWriter(log, nil)
+		list := chain(20_000)
+		var told answers
+		rest := list
+		for i := 0; len(rest) > 0; i++ {
+			n := min(len(rest), 1+i*i%97)
+			told.add(w, rest[:n])
+			if rest = rest[n:]; i%3 == 0 {
+				synctest.Wait() // all is appended
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if want := numbers(1, 20_000); !slices.Equal(log.numbers, want) || !slices.Equal(told.numbers, want) {
+			t.Errorf("%d records are appended, %d answered, of %d; or not in order", len(log.numbers), len(told.numbers), len(want))
+		}
+	})
+}

@@ -97,14 +97,17 @@ func (p Principal) sees(r *berth.Request, allotments []berth.Allotment, refusal 
 // visible passes an answer on that was given, or asked for, under a key: of what the
 // principal may not see by now, because their role or its sites have changed since, it
 // says that there is none, and leaves offers out.
-func (p Principal) visible(answer func(Answer, error)) func(Answer, error) {
-	return func(a Answer, err error) {
-		if r := &a.Reservation; err == nil && p.User != "" {
+func (p Principal) visible(answer answering) answering {
+	return func(a *Answer, err error) {
+		if err == nil && p.User != "" {
+			r := &a.Reservation
 			if !p.sees(&r.Request, r.Allotments, r.Refusal) {
-				answer(Answer{}, noReservation(r.ID))
+				answer(nil, noReservation(r.ID))
 				return
 			}
-			a.Offers = slices.DeleteFunc(slices.Clone(a.Offers), func(o Offer) bool { return !p.sees(&o.Request, o.Allotments, nil) })
+			own := *a
+			own.Offers = slices.DeleteFunc(slices.Clone(a.Offers), func(o Offer) bool { return !p.sees(&o.Request, o.Allotments, nil) })
+			a = &own
 		}
 		answer(a, err)
 	}

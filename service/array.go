@@ -52,7 +52,7 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 					// the journal has not written yet.
 					h.whenDurable(func(failed error) {
 						if failed != nil {
-							a.part(i)(Answer{}, failed)
+							a.part(i)(nil, failed)
 							return
 						}
 						h.line.push(ask.By.User, func() { from(i) })
@@ -103,8 +103,8 @@ type array struct {
 
 // part returns what takes the answer to a part. The first error is the answer to
 // all.
-func (a *array) part(i int) func(Answer, error) {
-	return func(answer Answer, err error) {
+func (a *array) part(i int) answering {
+	return func(answer *Answer, err error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		switch {
@@ -113,7 +113,7 @@ func (a *array) part(i int) func(Answer, error) {
 			a.left = 0
 			a.done(nil, err)
 		default:
-			a.answers[i] = answer
+			a.answers[i] = *answer
 			if a.left--; a.left == 0 {
 				a.done(a.answers, nil)
 			}

@@ -14,6 +14,12 @@ import (
 
 // call has the loop do something for somebody and waits for its answer.
 func call[T any](ctx context.Context, h *Host, who string, f func(answer func(T, error))) (T, error) {
+	return callUntil(ctx, h, who, nil, f)
+}
+
+// callUntil is call, which waits no longer than until there is something in a channel:
+// then the error is errPatience.
+func callUntil[T any](ctx context.Context, h *Host, who string, until <-chan time.Time, f func(answer func(T, error))) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -31,6 +37,8 @@ func call[T any](ctx context.Context, h *Host, who string, f func(answer func(T,
 		return r.value, r.err
 	case <-ctx.Done():
 		return none, ctx.Err()
+	case <-until:
+		return none, errPatience
 	case <-h.closed:
 	}
 	select {
@@ -55,8 +63,8 @@ func (a *Ask) asked() asked {
 }
 
 // Submit decides about a request, or answers again what was decided under the
-// same key. A request without an ID gets one; one without a user is the asker's.
-// What is not decided soon, for it waits for a period, is Pending. Errors:
+// same key. A request without an ID gets one; one without a user is the asker's. What
+// the request points to is the service's from then on and must not be written. What is not decided soon, for it waits for a period, is Pending. Errors:
 // Denied, and those of engine.EventSubmit.
 func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, error) {
 	err := h.mayAsk(&ask, &r)
@@ -69,11 +77,22 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
-	answer, err := patiently(ctx, h, ask.By.User, func(answer func(Answer, error)) { _ = h.submit(ask.asked(), &r, waiting{answer: answer}) })
-	if !errors.Is(err, errPatience) {
-		return answer, err
+	answer, err := patiently(ctx, h, ask.By.User, func(answer answering) { _ = h.submit(ask.asked(), &r, waiting{answer: answer}) })
+	if errors.Is(err, errPatience) {
+		answer, err = h.soFar(ctx, &ask, func() string { return r.ID })
 	}
-	return h.soFar(ctx, &ask, func() string { return r.ID })
+	return answer.value(), err
+}
+
+// answering takes an answer, which is not written any more, or an error.
+type answering = func(*Answer, error)
+
+// value returns an answer, the zero value of none.
+func (a *Answer) value() Answer {
+	if a == nil {
+		return Answer{}
+	}
+	return *a
 }
 
 // answeredBefore returns what was answered under the key of what may not be asked now, for some
@@ -90,17 +109,17 @@ func (h *Host) answeredBefore(ctx context.Context, ask Ask, why error) (Answer, 
 }
 
 // soFar answers that something is not decided yet, or what was decided meanwhile.
-func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (Answer, error) {
-	return call(ctx, h, ask.By.User, func(answer func(Answer, error)) { h.soFarOf(ask.asked(), id(), answer) })
+func (h *Host) soFar(ctx context.Context, ask *Ask, id func() string) (*Answer, error) {
+	return call(ctx, h, ask.By.User, func(answer answering) { h.soFarOf(ask.asked(), id(), answer) })
 }
 
 // soFarOf is soFar of the loop.
-func (h *Host) soFarOf(a asked, id string, answer func(Answer, error)) {
+func (h *Host) soFarOf(a asked, id string, answer answering) {
 	answer = a.asker.visible(answer)
 	known, err := h.known(&a)
 	switch {
 	case err != nil:
-		answer(Answer{}, err)
+		answer(nil, err)
 		return
 	case known != nil && len(known.answer) > 0:
 		h.repeat(known, answer)
@@ -110,13 +129,13 @@ func (h *Host) soFarOf(a asked, id string, answer func(Answer, error)) {
 	}
 	k := h.core.card(id)
 	if k == nil {
-		answer(Answer{}, errBusy)
+		answer(nil, errBusy)
 		return
 	}
 	so := Answer{Reservation: k.view()}
 	a.id = id
 	h.remember(a, outcome{Answer: so})
-	h.whenDurable(func(err error) { answer(so, err) })
+	h.whenDurable(func(err error) { answer(&so, err) })
 }
 
 // patience is for how long somebody waits for a decision before he is told that
@@ -132,13 +151,9 @@ var (
 // patiently is call for what is decided later perhaps: the error is errPatience
 // if it is not decided for so long.
 func patiently[T any](ctx context.Context, h *Host, who string, f func(answer func(T, error))) (T, error) {
-	short, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
-	defer cancel()
-	answer, err := call(short, h, who, f)
-	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = context.Cause(short)
-	}
-	return answer, err
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	return callUntil(ctx, h, who, timer.C, f)
 }
 
 // idUnder returns the id of what was asked under a key, or another one if nothing
@@ -170,7 +185,7 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 // waiting is somebody who waits for a decision.
 type waiting struct {
 	key    Key // under which he asked, if any
-	answer func(Answer, error)
+	answer answering
 	// offered says that another part of the array has been offered something
 	// else already; nil of a request by itself.
 	offered *bool
@@ -207,7 +222,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken; give another one, or none", r.ID), w.answer)
 	}
 	h.undecided[r.ID] = append(h.undecided[r.ID], w)
-	err := h.step(engine.Submit(r), a, func(_ []Notice, err error) (outcome, bool) {
+	err := h.step(engine.SubmitGiven(r), a, func(_ []news, err error) (outcome, bool) {
 		if err == nil {
 			return outcome{}, false // which follows
 		}
@@ -215,7 +230,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 	})
 	if err != nil { // the engine did not take it
 		delete(h.undecided, r.ID)
-		h.whenDurable(func(failed error) { w.answer(Answer{}, cmp.Or(failed, err)) })
+		h.whenDurable(func(failed error) { w.answer(nil, cmp.Or(failed, err)) })
 	} else if h.isDue() {
 		h.gathered.requests++
 	}
@@ -223,19 +238,19 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 }
 
 // deny answers with an error, which is remembered.
-func (h *Host) deny(a asked, err error, answer func(Answer, error)) error {
+func (h *Host) deny(a asked, err error, answer answering) error {
 	if o, is := outcomeOf(Answer{}, err); is {
 		h.remember(a, o)
 	}
-	h.whenDurable(func(failed error) { answer(Answer{}, cmp.Or(failed, err)) })
+	h.whenDurable(func(failed error) { answer(nil, cmp.Or(failed, err)) })
 	return err
 }
 
 // repeat answers what was answered before.
-func (h *Host) repeat(k *keyed, answer func(Answer, error)) {
+func (h *Host) repeat(k *keyed, answer answering) {
 	o, err := readOutcome(k.answer)
 	err = cmp.Or(err, o.err())
-	h.whenDurable(func(failed error) { answer(o.Answer, cmp.Or(failed, err)) })
+	h.whenDurable(func(failed error) { answer(&o.Answer, cmp.Or(failed, err)) })
 }
 
 // again answers what was asked before under the same key; known is false if
@@ -244,7 +259,7 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 	was, err := h.known(&a)
 	switch {
 	case err != nil:
-		w.answer(Answer{}, err)
+		w.answer(nil, err)
 		return true, err
 	case was == nil:
 		return false, nil
@@ -272,7 +287,8 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 		result.Offers = h.alternatives(k.request)
 	}
 	h.remember(a, outcome{Answer: result})
-	h.whenDurable(func(failed error) { w.answer(result, failed) })
+	answer := w.answer
+	h.whenDurable(func(failed error) { answer(&result, failed) })
 	return true, nil
 }
 
@@ -322,7 +338,7 @@ func noReservation(id string) error {
 // change applies an event to a reservation of somebody who may do so, once for
 // each key.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
-	return call(ctx, h, ask.By.User, func(answer func(Answer, error)) {
+	answer, err := call(ctx, h, ask.By.User, func(answer answering) {
 		a := ask.asked()
 		a.id = id
 		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
@@ -339,7 +355,7 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 			return
 		}
 		var result Answer
-		conclude := func(notices []Notice, err error) (outcome, bool) {
+		conclude := func(list []news, err error) (outcome, bool) {
 			if err != nil {
 				return outcomeOf(result, err)
 			}
@@ -347,9 +363,9 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 				k = is
 			}
 			result.Reservation = k.view()
-			for i := range notices {
-				if n := &notices[i]; n.Reservation.ID == id && n.Refusal != nil {
-					result.Refusal = n.Refusal
+			for i := range list {
+				if n := &list[i]; n.card.id == id && n.refusal != nil {
+					result.Refusal = n.refusal
 				}
 			}
 			if result.Refusal != nil && e.Request != nil {
@@ -358,8 +374,9 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 			return outcome{Answer: result}, true
 		}
 		err = h.step(e, a, conclude)
-		h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
+		h.whenDurable(func(failed error) { answer(&result, cmp.Or(failed, err)) })
 	})
+	return answer.value(), err
 }
 
 // Confirm makes a held reservation a confirmed one.

@@ -76,23 +76,23 @@ func (h *Host) askAgain(k *card) bool {
 }
 
 // ask notes which promises their sites are asked about from now on, and has them asked.
-func (h *Host) ask(notices []Notice) {
-	for i := range notices {
-		if n := &notices[i]; n.Reservation.State == Pending && change.Kind(n.What) == change.Accepted {
-			if q := h.question(n.Reservation.ID); q != nil {
+func (h *Host) ask(list []news) {
+	for i := range list {
+		if n := &list[i]; n.card.state() == Pending && change.Kind(n.what) == change.Accepted {
+			if q := h.question(n.card.id); q != nil {
 				q.keeper.poke()
 			}
 		}
 	}
 }
 
-// told returns the notices that are told: nothing of what a site is asked about.
-func (h *Host) told(all []Notice) []Notice {
+// told returns the news that are told: nothing of what a site is asked about.
+func (h *Host) told(all []news) []news {
 	if len(h.questions) == 0 && h.quiet == "" {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(n Notice) bool {
-		return n.Reservation.ID == h.quiet || n.Reservation.State == Pending && h.questions[n.Reservation.ID] != nil
+	return slices.DeleteFunc(slices.Clone(all), func(n news) bool {
+		return n.card.id == h.quiet || n.card.state() == Pending && h.questions[n.card.id] != nil
 	})
 }
 
@@ -208,8 +208,8 @@ func (h *Host) answered(k *keeper, want *wanted, did *done) (ids []string) {
 
 // agree tells promises that their sites were asked about, with the record of a number, which
 // is not durable yet.
-func (h *Host) agree(number uint64, ids []string) []Notice {
-	var notices []Notice
+func (h *Host) agree(number uint64, ids []string) []news {
+	var list []news
 	for _, id := range ids {
 		delete(h.questions, id)
 		k := h.core.agree(number, id)
@@ -218,21 +218,20 @@ func (h *Host) agree(number uint64, ids []string) []Notice {
 			kinds = kinds[:2]
 		}
 		for _, kind := range kinds {
-			notices = append(notices, Notice{Number: number<<noticeBits | uint64(len(notices)), At: h.clock(), What: string(kind), Reservation: k.view()})
+			list = append(list, news{number: number<<noticeBits | uint64(len(list)), at: h.clock(), what: string(kind), card: *k})
 		}
 	}
-	return notices
+	return list
 }
 
 // agree notes that a promise can be told.
 func (c *Core) agree(number uint64, id string) *card {
 	k := c.card(id)
-	if c.shown > 0 && k.written <= c.shown { // others may look at it
+	if c.shows && k.written != number { // others may look at it
 		own := *k
 		k = &own
-		c.cards.Set(k)
-		c.last = k
+		c.write(k, number)
 	}
-	k.asking, k.written, k.version = false, number, k.version+1
+	k.asking, k.version = false, k.version+1
 	return k
 }

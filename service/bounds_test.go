@@ -52,17 +52,45 @@ func TestNoticesAreBoundedInBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 200 {
-		h.tell([]Notice{{Number: uint64(i + 1), Reservation: Reservation{Request: wide}}})
+		h.tell([]news{{number: uint64(i + 1), card: card{request: &wide}}})
 	}
-	if h.cost > maxRecentCost || len(h.log) < 20 || h.lost == 0 {
-		t.Errorf("%d notices of %d bytes, %d are lost", len(h.log), h.cost, h.lost)
+	sum, kept := int64(0), 0
+	for _, list := range h.log {
+		for i := range list {
+			sum, kept = sum+list[i].cost(), kept+1
+		}
+	}
+	if sum != h.cost || kept != h.kept {
+		t.Errorf("%d notices of %d bytes are kept, %d of %d counted", kept, sum, h.kept, h.cost)
+	}
+	if h.cost > maxRecentCost || h.kept < 20 || h.lost == 0 {
+		t.Errorf("%d notices of %d bytes, %d are lost", h.kept, h.cost, h.lost)
 	}
 	if _, _, err := h.read(slow); err == nil {
 		t.Error("who is too far behind goes on")
 	}
 	a, _, errA := h.read(h.lost)
 	b, _, errB := h.read(h.lost + 1)
-	if errA != nil || errB != nil || len(a) != len(h.log) || len(b) != len(a)-1 || &a[1] != &b[0] {
-		t.Errorf("%d and %d notices of %d, %v %v", len(a), len(b), len(h.log), errA, errB)
+	if errA != nil || errB != nil || len(a) != h.kept || len(b) != len(a)-1 || &a[1] != &b[0] {
+		t.Errorf("%d and %d notices of %d, %v %v", len(a), len(b), h.kept, errA, errB)
+	}
+}
+
+// Of a record that tells more than may be kept the oldest are forgotten too, and who
+// listens goes on behind any of the others.
+func TestOneRecordOfManyNoticesIsBounded(t *testing.T) {
+	h := newHearers(0)
+	list := make([]news, 2*maxRecent)
+	for i := range list {
+		list[i].number = 1<<noticeBits | uint64(i)
+	}
+	h.tell(list[:10:10])
+	h.tell(list[10:])
+	if h.kept != maxRecent || h.lost != list[maxRecent-1].number {
+		t.Errorf("%d notices are kept, %d; the last that is not is %d, want %d", h.kept, maxRecent, h.lost, list[maxRecent-1].number)
+	}
+	told, _, err := h.read(h.lost)
+	if err != nil || len(told) != 1 || len(told[0]) != maxRecent || told[0][0].number != h.lost+1 {
+		t.Errorf("%d records are read, %v", len(told), err)
 	}
 }

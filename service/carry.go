@@ -69,11 +69,11 @@ func (a *arranging) carry(ctx context.Context, p promise, id string, from, to si
 	if a.done.silent < site.Patience {
 		err = a.carrier.Carry(ctx, from, to)
 	}
-	news := err != nil && site.KindOf(err) != site.Unreachable && ctx.Err() == nil && a.k.isNews(p, err)
+	fresh := err != nil && site.KindOf(err) != site.Unreachable && ctx.Err() == nil && a.k.isNews(p, err)
 	if a.well(ctx, p, string(from), err) {
 		return true
 	}
-	if news {
+	if fresh {
 		a.h.tellLeft(ctx, a.k.name, id, err.Error())
 	}
 	return false

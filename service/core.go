@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/tidwall/btree"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
-	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/site"
@@ -30,7 +28,10 @@ type Core struct {
 	stored   uint64           // the record of the snapshot that Recover began with, 0 if with none
 
 	cards *btree.BTreeG[*card] // by id
-	last  *card                // the one last asked for: changes to a request come together
+	hint  btree.PathHint       // where the last one was: new ones come behind it
+	key   card                 // with which cards are looked for
+	asked string               // the id last asked for: changes to a request come together
+	last  *card                // what is known of it
 	over  []string             // ids of those that are over, in the order in which they ended
 
 	overCost int64 // what they take, in bytes
@@ -45,17 +46,30 @@ type Core struct {
 
 	asks func(*berth.Reservation) bool // whether a site is asked before a promise is told; nil if none is
 
-	shown   uint64         // the last record that a model shows: its cards are not written any more
+	// What a display follows, if one does: then the cards of earlier records are not
+	// written any more.
+	shows   bool
+	fresh   []*card        // cards written since takeShown, in order; one without a request is forgotten
+	touches []touch        // what holds PEs otherwise since then
 	outages []berth.Outage // as they are; nil if they have to be asked for
+	public  *engine.Config // a copy of config; nil if there is none yet
 
-	touches     []touch                     // what holds PEs otherwise, since the last record
-	generations map[berth.ResourceID]uint64 // of pictures, see model; not written any more
-	base        uint64
+	found struct { // the promise that was asked of the engine last, for one list of changes
+		id      string
+		promise *berth.Reservation
+	}
+	// Memory that is used again for the next record.
+	done    step
+	news    []news
+	written []byte
+	event   []byte
+	sealer  journal.Sealer
 
 	diarist diarist // of what is drawn
 }
 
-// card is what is known of one request: live, or over and still remembered.
+// card is what is known of one request: live, or over and still remembered. One without a
+// request says that it is forgotten.
 type card struct {
 	id      string
 	request *berth.Request
@@ -89,8 +103,9 @@ func newCards() *btree.BTreeG[*card] {
 
 // card returns what is known of an id, nil if nothing is.
 func (c *Core) card(id string) *card {
-	if c.last == nil || c.last.id != id {
-		c.last, _ = c.cards.Get(&card{id: id})
+	if c.asked != id || id == "" {
+		c.asked, c.key.id = id, id
+		c.last, _ = c.cards.GetHint(&c.key, &c.hint)
 	}
 	return c.last
 }
@@ -101,7 +116,10 @@ func (c *Core) card(id string) *card {
 // anybody before the record is durable.
 func (c *Core) Step(now berth.Time, event *engine.Event, key Key) (rec *journal.Record, notices []Notice, err error) {
 	s := c.apply(now, event)
-	return c.seal(s, &asked{key: key, id: subject(event)}), s.notices, s.err
+	for i := range s.news {
+		notices = append(notices, s.news[i].notice())
+	}
+	return c.seal(s, &asked{key: key, id: subject(event)}), notices, s.err
 }
 
 // step is an event that has been applied and is not on record yet.
@@ -110,19 +128,34 @@ type step struct {
 	event   *engine.Event // nil if nothing was decided
 	changes []change.Change
 	effects []change.Effect
-	notices []Notice
+	news    []news
 	err     error // of the event
 }
 
-// apply applies an event. The step must be sealed next.
+// apply applies an event. The step must be sealed next, and is another one after the
+// next apply; its news are the caller's.
 func (c *Core) apply(now berth.Time, event *engine.Event) *step {
-	s := &step{now: now, event: event}
+	if c.deciding != nil {
+		panic("service: a step within a step")
+	}
+	s := &c.done
+	*s = step{now: now, event: event, changes: again(s.changes), effects: again(s.effects)}
 	c.deciding = event
-	if s.changes, s.effects, s.err = c.engine.Apply(now, *event); s.err != nil && len(s.changes) == 0 {
+	if s.changes, s.effects, s.err = c.engine.AppendApply(s.changes, s.effects, now, *event); s.err != nil && len(s.changes) == 0 {
 		s.event = nil
 	}
-	s.notices = c.follow(c.position.Number+1, now, s.changes, true)
+	s.news = c.follow(c.position.Number+1, now, s.changes, true)
 	return s
+}
+
+// again empties a list whose memory is for the next one.
+func again[T any](list []T) []T {
+	const most = 1024 // items for which memory is kept: more than nearly all records have
+	if cap(list) > most {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }
 
 // seal returns the record of a step with who asked for it and the answers that are
@@ -135,13 +168,30 @@ func (c *Core) seal(s *step, a *asked) *journal.Record {
 	if len(s.changes) == 0 && a.key == (Key{}) && len(a.told) == 0 {
 		return nil
 	}
-	rec := &journal.Record{
-		At: s.now, Version: c.version, Event: appendInput(nil, s.event, a),
-		Changes: record.AppendChanges(nil, s.changes), Effects: record.AppendEffects(nil, s.effects),
-	}
-	c.position = rec.Seal(c.position)
+	rec := &journal.Record{At: s.now, Version: c.version}
+	c.payloads(rec, s, a)
+	c.position = c.sealer.Seal(rec, c.position)
 	c.heard(s.now, a)
 	return rec
+}
+
+// payloads writes what a record says, in one piece of memory.
+func (c *Core) payloads(rec *journal.Record, s *step, a *asked) {
+	const most = 1 << 16 // bytes that are kept for the next record: more than nearly all take
+	a.event = c.event[:0]
+	all := appendInput(c.written[:0], s.event, a)
+	if c.event = a.event; cap(c.event) > most {
+		c.event = nil
+	}
+	event := len(all)
+	all = record.AppendChanges(all, s.changes)
+	changes := len(all)
+	all = record.AppendEffects(all, s.effects)
+	if c.written = all; cap(all) > most {
+		c.written = nil
+	}
+	all = slices.Clone(all)
+	rec.Event, rec.Changes, rec.Effects = all[:event:event], all[event:changes:changes], all[changes:]
 }
 
 // heard remembers what was asked under a key, and the answers.
@@ -241,7 +291,7 @@ func (c *Core) configure(config engine.Config) error {
 	if err != nil {
 		return err
 	}
-	c.engine, c.config = e, config
+	c.engine, c.config, c.public = e, config, nil
 	return nil
 }
 
@@ -263,9 +313,10 @@ const noticeBits = 20
 
 // follow brings the cards up to date with changes that the engine has made, and
 // says what is new if it is to be told. Of several changes to one request each is
-// told, with the request as it is after all of them.
-func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []Notice {
-	var notices []Notice
+// told.
+func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []news {
+	c.found.id, c.found.promise = "", nil
+	list := again(c.news)
 	if told {
 		c.diarist.begin(number)
 	}
@@ -286,23 +337,20 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			if x.Kind != change.Queued {
 				continue // forgotten: nobody can ask for it any more
 			}
-			k = &card{id: x.ID, request: x.Request, created: now, written: number}
-			c.cards.Set(k)
-			c.last = k
+			k = &card{id: x.ID, request: x.Request, created: now}
+			c.write(k, number)
 		}
-		if c.shown > 0 && k.written <= c.shown { // others may look at it
+		if c.shows && k.written != number { // others may look at it
 			own := *k
 			k = &own
-			k.written = number
-			c.cards.Set(k)
-			c.last = k
+			c.write(k, number)
 		}
 		later := k.later(x)
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
 		was := k.ink()
-		c.update(k, x, now, told)
+		c.update(k, changes[i:], now, told)
 		c.diarist.note(number, was, k.ink())
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
@@ -313,14 +361,24 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		if !told || x.Kind == change.Vacated || x.Kind == change.Queued && k.promise != nil {
 			continue // a step of something that is told
 		}
-		n := Notice{Number: number<<noticeBits | uint64(len(notices)), At: now, What: string(x.Kind), Reservation: k.view()}
-		n.Later = later
+		n := news{number: number<<noticeBits | uint64(len(list)), at: now, what: string(x.Kind), card: *k, later: later}
 		if x.Kind == change.ChangeRefused {
-			n.Refusal = x.Refusal
+			n.refusal = x.Refusal
 		}
-		notices = append(notices, n)
+		list = append(list, n)
 	}
-	return notices
+	c.news = list
+	return slices.Clone(list)
+}
+
+// write puts a card in the place of the one of its id, with a record.
+func (c *Core) write(k *card, number uint64) {
+	k.written = number
+	c.cards.SetHint(k, &c.hint)
+	c.last, c.asked = k, k.id
+	if c.shows {
+		c.fresh = append(c.fresh, k)
+	}
 }
 
 // later returns by how much later data are expected than before.
@@ -340,8 +398,9 @@ func arrival(transfers []berth.Transfer) berth.Time {
 	return last
 }
 
-// update brings a card up to date with one change.
-func (c *Core) update(k *card, x *change.Change, now berth.Time, told bool) {
+// update brings a card up to date with the first of some changes.
+func (c *Core) update(k *card, changes []change.Change, now berth.Time, told bool) {
+	x := &changes[0]
 	k.version, k.changed = k.version+1, now
 	switch x.Kind {
 	case change.Queued:
@@ -362,12 +421,8 @@ func (c *Core) update(k *card, x *change.Change, now berth.Time, told bool) {
 	if x.Kind == change.Accepted && told && c.asks != nil {
 		k.asking = c.asks(x.Reservation)
 	}
-	if r, live := c.engine.Reservation(k.id); live {
-		if x.Kind == change.Accepted && r.State != berth.Active {
-			k.promise, k.request = x.Reservation, x.Reservation.Request
-		} else {
-			k.promise, k.request = &r, r.Request
-		}
+	if p := c.promise(k.id, changes); p != nil {
+		k.promise, k.request = p, p.Request
 		return
 	}
 	if x.Kind == change.Accepted { // over in the same step
@@ -376,6 +431,31 @@ func (c *Core) update(k *card, x *change.Change, now berth.Time, told bool) {
 	if end, is := ends[x.Kind]; is {
 		c.finish(k, end)
 	}
+}
+
+// promise returns the promise of an id after a list of changes, of which some have been
+// followed; nil if there is none. It is not written any more, and where the changes
+// bring it whole it is that.
+func (c *Core) promise(id string, changes []change.Change) *berth.Reservation {
+	if c.found.id == id && changes[0].Kind != change.Accepted {
+		return c.found.promise
+	}
+	state, live := c.engine.State(id)
+	if !live {
+		return nil
+	}
+	const most = 4 // changes of a request that is promised when it arrives
+	if state != berth.Active {
+		if x := &changes[0]; x.Kind == change.Accepted {
+			return x.Reservation
+		}
+		if last := &changes[len(changes)-1]; len(changes) <= most && last.Kind == change.Accepted && last.ID == id {
+			return last.Reservation
+		}
+	}
+	r, _ := c.engine.Promise(id)
+	c.found.id, c.found.promise = id, &r
+	return &r
 }
 
 // finish notes how a request ended, and forgets the oldest that are over.
@@ -419,8 +499,11 @@ func (c *Core) forget() {
 	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver/8*7); n++ {
 		k, _ := c.cards.Delete(&card{id: c.over[n]})
 		c.overCost -= k.cost()
+		if c.shows {
+			c.fresh = append(c.fresh, &card{id: k.id})
+		}
 	}
-	c.last = nil
+	c.asked, c.last = "", nil
 	c.over = slices.Clone(c.over[n:])
 }
 
@@ -451,160 +534,6 @@ func (k *card) state() State {
 		return State(k.promise.State)
 	}
 	return Pending
-}
-
-// saved is a core in its written form.
-type saved struct {
-	Config []byte // in JSON
-	Engine []byte
-	Cards  []savedCard // live ones by id, then those that are over in their order
-	Keys   []savedKey
-
-	Shadows []savedShadow // by site
-	Tasks   []savedTasks  // by site
-
-	Delivered []delivery // by site
-}
-
-type savedCard struct {
-	ID      string
-	Request *berth.Request     // of one that is over
-	Promise *berth.Reservation // of one that is over
-	End     State
-	Refusal *berth.Refusal
-	Version uint64
-	Created berth.Time
-	Changed berth.Time
-}
-
-// coreFormat begins every snapshot of a core.
-const coreFormat = 1
-
-// code writes or reads a saved core. The numbers of fields are the form of
-// snapshots that exist.
-func (s *saved) code(c *wire.Coder) {
-	wire.Raw(c, 1, &s.Config)
-	wire.Raw(c, 2, &s.Engine)
-	wire.List(c, 3, &s.Cards, func(c *wire.Coder, k *savedCard) {
-		wire.String(c, 1, &k.ID)
-		wire.Pointer(c, 2, &k.Request, wire.Request)
-		wire.Pointer(c, 3, &k.Promise, wire.Reservation)
-		wire.Name(c, 4, &k.End)
-		wire.Pointer(c, 5, &k.Refusal, wire.Refusal)
-		wire.Uint(c, 6, &k.Version)
-		wire.Int(c, 7, &k.Created)
-		wire.Int(c, 8, &k.Changed)
-		c.End()
-	})
-	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) { k.code(c) })
-	wire.List(c, 5, &s.Shadows, codeShadow)
-	wire.List(c, 6, &s.Tasks, func(c *wire.Coder, t *savedTasks) { t.code(c) })
-	wire.List(c, 7, &s.Delivered, func(c *wire.Coder, d *delivery) { d.code(c) })
-	c.End()
-}
-
-// Snapshot writes everything down.
-func (c *Core) Snapshot() ([]byte, error) {
-	config, err := json.Marshal(&c.config)
-	if err != nil {
-		return nil, err
-	}
-	shadows, err := c.savedShadows()
-	if err != nil {
-		return nil, err
-	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered()}
-	s.Cards = make([]savedCard, 0, c.cards.Len())
-	c.cards.Scan(func(k *card) bool {
-		if k.end == "" {
-			s.Cards = append(s.Cards, savedCard{ID: k.id, Version: k.version, Created: k.created, Changed: k.changed})
-		}
-		return true
-	})
-	for _, id := range c.over {
-		k, _ := c.cards.Get(&card{id: id})
-		s.Cards = append(s.Cards, savedCard{
-			ID: k.id, Request: k.request, Promise: k.promise, End: k.end, Refusal: k.refusal,
-			Version: k.version, Created: k.created, Changed: k.changed,
-		})
-	}
-	w := wire.Writer(append(make([]byte, 0, len(s.Engine)+64*len(s.Cards)), coreFormat))
-	s.code(w)
-	return w.Bytes(), nil
-}
-
-// restoreCore reads what Snapshot wrote.
-func restoreCore(data []byte, at journal.Position, version string, keep int) (*Core, error) {
-	var s saved
-	if len(data) == 0 || data[0] != coreFormat {
-		return nil, berth.Errorf(berth.Invalid, "snapshot", "of another format; a newer program may read it")
-	}
-	in := wire.Reader(data[1:])
-	s.code(in)
-	if err := in.Done(); err != nil {
-		return nil, err
-	}
-	config, err := readConfig(s.Config)
-	if err != nil {
-		return nil, berth.Errorf(berth.Invalid, "snapshot", "its configuration: %v", err)
-	}
-	c := &Core{
-		config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(),
-		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{},
-	}
-	c.restoreTasks(s.Tasks)
-	var failed error
-	var restoring sync.WaitGroup
-	restoring.Go(func() {
-		failed = caught(at.Number, following, func() (err error) {
-			c.engine, err = engine.Restore(config, s.Engine)
-			return err
-		})
-	})
-	live := make([]*card, 0, len(s.Cards))
-	for i := range s.Cards {
-		in := &s.Cards[i]
-		k := &card{
-			id: in.ID, request: in.Request, promise: in.Promise, end: in.End, refusal: in.Refusal,
-			version: in.Version, created: in.Created, changed: in.Changed,
-		}
-		if k.end == "" {
-			live = append(live, k)
-		} else {
-			c.over = append(c.over, k.id)
-		}
-		c.cards.Load(k)
-	}
-	c.keys.restore(s.Keys)
-	if restoring.Wait(); failed != nil {
-		return nil, failed
-	}
-	for _, k := range live {
-		if !k.take(c.engine) {
-			return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
-		}
-	}
-	for i := range s.Delivered {
-		c.noteDelivered(&s.Delivered[i])
-	}
-	return c, c.restoreShadows(s.Shadows)
-}
-
-// take fills a card of what is live from the engine; false if it is not.
-func (k *card) take(e *engine.Engine) bool {
-	if r, promised := e.Reservation(k.id); promised {
-		if r.State == berth.Active {
-			r.Allotments = slices.Clone(r.Allotments) // the engine goes on writing its own
-		}
-		k.request, k.promise = r.Request, &r
-		return true
-	}
-	status, live := e.Status(k.id)
-	if live {
-		r := status.Request
-		k.request = &r
-	}
-	return live
 }
 
 // Check recomputes everything that follows from something else, and reports the

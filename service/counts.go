@@ -42,24 +42,24 @@ func newCounts() counts {
 	}
 }
 
-func (c *counts) add(notices []Notice) {
-	for i := range notices {
-		n := &notices[i]
-		c.changes.WithLabelValues(n.What).Inc()
-		switch change.Kind(n.What) {
+func (c *counts) add(list []news) {
+	for i := range list {
+		n := &list[i]
+		c.changes.WithLabelValues(n.what).Inc()
+		switch change.Kind(n.what) {
 		case change.Accepted:
 			c.decisions.WithLabelValues("accepted", "").Inc()
 		case change.Refused:
 			reason := ""
-			if n.Reservation.Refusal != nil {
-				reason = string(n.Reservation.Refusal.Reason)
+			if n.card.refusal != nil {
+				reason = string(n.card.refusal.Reason)
 			}
 			c.decisions.WithLabelValues("refused", reason).Inc()
 		case change.Staged:
-			c.surprise.Observe(math.Abs(float64(n.Later)))
+			c.surprise.Observe(math.Abs(float64(n.later)))
 		case change.Started:
-			if len(n.Reservation.Allotments) > 0 {
-				c.delay.Observe(float64(n.At - n.Reservation.Allotments[0].Start))
+			if p := n.card.promise; p != nil && len(p.Allotments) > 0 {
+				c.delay.Observe(float64(n.at - p.Allotments[0].Start))
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 
 func (g *gauges) collect(out chan<- prometheus.Metric) {
 	s := standing{states: map[State]int{}, shadows: map[string]*standingShadow{}}
-	g.host.model.Load().cards.Scan(func(k *card) bool {
+	g.host.display.look().cards.Scan(func(k *card) bool {
 		if k.end != "" || g.host.shadowed(k.request) {
 			return true
 		}

@@ -117,18 +117,14 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 			return
 		}
 		rec := h.core.deliver(h.clock(), &news)
-		notices := h.agree(rec.Number, agreed)
-		decided := h.decided(notices)
-		h.counts.add(notices)
-		h.persist(rec, func(failed error) {
-			if failed == nil {
-				h.hearers.tell(notices)
-			}
-		})
+		told := h.agree(rec.Number, agreed)
+		decided := h.decided(told)
+		h.counts.add(told)
+		h.persist(rec, consequences{news: told})
 		for i := range decided {
 			d := &decided[i]
 			if !h.core.keys.answered(d.waiting.key.name()) {
-				h.remember(asked{key: d.waiting.key, id: d.answer.Reservation.ID}, outcome{Answer: d.answer})
+				h.remember(asked{key: d.waiting.key, id: d.answer.Reservation.ID}, outcome{Answer: *d.answer})
 			}
 			h.whenDurable(func(failed error) { d.waiting.answer(d.answer, failed) })
 		}

@@ -257,14 +257,15 @@ func TestAPanicOfAScrapeStopsNobody(t *testing.T) {
 	if err := h.Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	right := h.model.Swap(&model{})
+	right := h.display.look()
+	h.display.given.Store(&model{})
 	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "while counting") {
 		t.Errorf("it was answered %v", err)
 	}
 	if f := keptFault(t, folder); f.Doing != "counting" || !strings.Contains(f.Stack, "collect") {
 		t.Errorf("%+v", f)
 	}
-	h.model.Store(right)
+	h.display.given.Store(right)
 	if _, err := registry.Gather(); err != nil {
 		t.Error(err)
 	}

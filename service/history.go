@@ -147,8 +147,8 @@ func (p *past) aboutTasks(id string, by Principal) (list []Happening) {
 	}
 	for i := range look.events {
 		if e := &look.events[i]; e.reservation == id && e.what != "" {
-			n := e.notice()
-			list = append(list, Happening{At: p.at, What: change.Kind(e.what), Task: n.Task, Trouble: n.Trouble})
+			n := e.news()
+			list = append(list, Happening{At: p.at, What: change.Kind(e.what), Task: n.task, Trouble: n.trouble})
 		}
 	}
 	return list

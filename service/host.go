@@ -61,7 +61,7 @@ type Host struct {
 
 	timekeeper *timekeeper
 	line       line // what the loop is to do
-	model      atomic.Pointer[model]
+	display    display
 	stop       chan struct{}
 	stopped    chan struct{} // the loop does nothing any more
 	closed     chan struct{} // and everybody has been answered
@@ -76,6 +76,10 @@ type Host struct {
 	counts    counts
 	sites     map[string]*keeper
 	undecided map[string][]waiting // by id; of the loop
+	deciding  struct {             // what is being decided; of the loop
+		event engine.Event
+		asked asked
+	}
 	gathered  gathered             // of the loop
 	questions map[string]*question // by id; of the loop
 	quiet     string               // id of which nothing is told for now; of the loop
@@ -133,7 +137,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h.occupancy.guard = h.Guard
 	core.diarist.read = &h.drawings.readers
 	h.durable.number = core.position.Number
-	h.model.Store(core.model())
+	h.display.begin(core)
 	h.snapshots.begin(core.stored)
 	h.writer = journal.NewWriter(guarded{options.Journal}, h.appendFailed)
 	rec, err := core.Configure(h.clock(), options.Config)
@@ -142,7 +146,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		return nil, unplaced(err)
 	}
 	if rec != nil {
-		h.persist(rec, nil)
+		h.persist(rec, consequences{})
 	}
 	h.startManagers()
 	core.asks = h.asks
@@ -270,43 +274,41 @@ func (h *Host) do(who string, f func()) error {
 // says what is answered at once; the outcome is on record under the key that was
 // asked under. The error concerns the event alone, as Core.Step has it. Whoever tells
 // anybody of either waits until the core's position is durable.
-func (h *Host) step(event engine.Event, a asked, conclude func([]Notice, error) (outcome, bool)) error {
+func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (outcome, bool)) error {
 	if a.id == "" {
 		a.id = subject(&event)
 	}
-	h.foresee(&event)
-	s := h.core.apply(h.clock(), &event)
-	all := h.public(s.notices)
+	h.foresee(&event) // which is steps of its own
+	h.deciding.event, h.deciding.asked = event, a
+	return h.decide(&h.deciding.event, &h.deciding.asked, conclude)
+}
+
+// decide is step with memory that it may keep until the next one.
+func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error) (outcome, bool)) error {
+	s := h.core.apply(h.clock(), event)
+	all := h.public(s.news)
 	h.ask(all)
-	notices := h.told(all)
-	decided := h.decided(notices)
+	list := h.told(all)
+	decided := h.decided(list)
 	if conclude != nil {
-		if o, is := conclude(notices, s.err); is && a.key != (Key{}) {
+		if result, is := conclude(list, s.err); is && a.key != (Key{}) {
+			o := result
 			a.told = append(a.told, told{outcome: o.bytes()})
 		}
 	}
 	for i := range decided {
 		d := &decided[i]
 		if name := d.waiting.key.name(); name != (keyName{}) && !h.core.keys.answered(name) {
-			a.told = append(a.told, told{name, (&outcome{Answer: d.answer}).bytes()})
+			a.told = append(a.told, told{name, (&outcome{Answer: *d.answer}).bytes()})
 		}
 	}
-	h.counts.add(notices)
-	h.sayResized(notices)
-	rec := h.core.seal(s, &a)
+	h.counts.add(list)
+	h.sayResized(list)
+	rec := h.core.seal(s, a)
 	if rec == nil {
 		return s.err
 	}
-	touches := h.core.takeTouches(rec.Number)
-	h.persist(rec, func(failed error) {
-		if failed == nil {
-			h.hearers.tell(notices)
-			h.occupancy.tell(touches, rec.Number)
-		}
-		for i := range decided {
-			decided[i].waiting.answer(decided[i].answer, failed)
-		}
-	})
+	h.persist(rec, consequences{news: list, decided: decided})
 	h.wakeManagers(all)
 	return s.err
 }
@@ -317,7 +319,7 @@ func (h *Host) remember(a asked, o outcome) {
 		return
 	}
 	a.told = append(a.told, told{outcome: o.bytes()})
-	h.persist(h.core.seal(&step{now: h.clock()}, &a), nil)
+	h.persist(h.core.seal(&step{now: h.clock()}, &a), consequences{})
 }
 
 // wake lets everything happen that is due by now.
@@ -338,22 +340,22 @@ func (h *Host) whenDurable(answer func(failed error)) {
 // decision is the answer to somebody who waits for it.
 type decision struct {
 	waiting waiting
-	answer  Answer
+	answer  *Answer // shared by those who asked the same
 }
 
 // decided returns the answers to those whose requests have been decided.
-func (h *Host) decided(notices []Notice) []decision {
+func (h *Host) decided(list []news) []decision {
 	var decisions []decision
-	for i := range notices {
-		r := &notices[i].Reservation
-		asked, is := h.undecided[r.ID]
-		if !is || r.State == Pending && !r.Request.IsJob() {
+	for i := range list {
+		k := &list[i].card
+		asked, is := h.undecided[k.id]
+		if !is || k.state() == Pending && !k.request.IsJob() {
 			continue
 		}
-		delete(h.undecided, r.ID)
-		answer := Answer{Reservation: *r}
-		if r.State == Refused && asked[0].wantsOffers() {
-			answer.Offers = h.alternatives(&r.Request)
+		delete(h.undecided, k.id)
+		answer := &Answer{Reservation: k.view()}
+		if k.end == Refused && asked[0].wantsOffers() {
+			answer.Offers = h.alternatives(k.request)
 		}
 		for _, w := range asked { // under one key, and so the same
 			decisions = append(decisions, decision{w, answer})
@@ -362,28 +364,44 @@ func (h *Host) decided(notices []Notice) []decision {
 	return decisions
 }
 
+// consequences are what follows once a record is durable.
+type consequences struct {
+	host    *Host
+	shown   shown
+	news    []news
+	decided []decision
+}
+
 // persist hands a record to the writer. Once it is durable those who only look see
-// what it says.
-func (h *Host) persist(rec *journal.Record, done func(error)) {
-	number, m := rec.Number, h.core.model()
-	h.writer.Add(*rec, func(err error) {
-		defer h.boundary("answering")
-		if faultOf(err) != nil {
-			err = errFaulty
+// what it says, and the rest of what follows from it comes about.
+func (h *Host) persist(rec *journal.Record, follows consequences) {
+	follows.host, follows.shown = h, h.core.takeShown()
+	h.writer.Add(*rec, (&follows).come)
+}
+
+// come is called when the record is durable, or cannot become so.
+func (c *consequences) come(err error) {
+	h := c.host
+	defer h.boundary("answering")
+	if faultOf(err) != nil {
+		err = errFaulty
+	}
+	if err != nil {
+		h.die(err)
+	} else {
+		h.display.show(&c.shown)
+		if h.failing.CompareAndSwap(true, false) {
+			h.log.Info("the journal is written again")
 		}
-		if err != nil {
-			h.die(err)
-		} else {
-			h.model.Store(m)
-			if h.failing.CompareAndSwap(true, false) {
-				h.log.Info("the journal is written again")
-			}
-		}
-		h.durable.reach(number, err)
-		if done != nil {
-			done(err)
-		}
-	})
+	}
+	h.durable.reach(c.shown.number, err)
+	if err == nil {
+		h.hearers.tell(c.news)
+		h.occupancy.tell(c.shown.touches, c.shown.number)
+	}
+	for i := range c.decided {
+		c.decided[i].waiting.answer(c.decided[i].answer, err)
+	}
 }
 
 // appendFailed is told by the writer that a batch could not be appended; it says
@@ -448,7 +466,7 @@ func (h *Host) abandon(err error) {
 	for id, asked := range h.undecided {
 		delete(h.undecided, id)
 		for _, w := range asked {
-			w.answer(Answer{}, err)
+			w.answer(nil, err)
 		}
 	}
 }

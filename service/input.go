@@ -92,7 +92,7 @@ func appendInput(dst []byte, event *engine.Event, a *asked) []byte {
 		return record.AppendEvent(append(dst, plainInput), event)
 	}
 	if event != nil {
-		a.event = record.AppendEvent(nil, event)
+		a.event = record.AppendEvent(a.event[:0], event)
 	}
 	w := wire.Writer(append(dst, askedInput))
 	a.code(w)

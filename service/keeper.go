@@ -151,15 +151,19 @@ func (h *Host) stopManagers() {
 
 // wakeManagers has the sites looked after where something happened that is real
 // there by now, or should be.
-func (h *Host) wakeManagers(notices []Notice) {
+func (h *Host) wakeManagers(list []news) {
 	if len(h.sites) == 0 {
 		return
 	}
 	now := h.clock()
-	for i := range notices {
-		for _, a := range notices[i].Reservation.Allotments {
+	for i := range list {
+		p := list[i].card.promise
+		if p == nil {
+			continue
+		}
+		for _, a := range p.Allotments {
 			if k := h.sites[a.Resource.Site]; k != nil && !k.manager.Shadow &&
-				(a.Start <= now.Add(k.manager.Horizon) || k.isEarly(notices[i].Reservation.ID)) {
+				(a.Start <= now.Add(k.manager.Horizon) || k.isEarly(list[i].card.id)) {
 				k.poke()
 			}
 		}

@@ -16,76 +16,113 @@ const (
 	maxRecentCost = 128 << 20
 )
 
+// news is what a Notice tells, in the form in which it is kept: the notice is made when
+// somebody hears it. It is not written any more once it is told.
+type news struct {
+	number  uint64
+	at      berth.Time
+	what    string
+	card    card // as it was then
+	later   berth.Duration
+	refusal *berth.Refusal
+	task    *Task
+	trouble string
+}
+
+// notice returns what is told.
+func (n *news) notice() Notice {
+	return Notice{
+		Number: n.number, At: n.at, What: n.what, Reservation: n.card.view(),
+		Later: n.later, Refusal: n.refusal, Task: n.task, Trouble: n.trouble,
+	}
+}
+
 // hearers tells what happened to those who listen.
 type hearers struct {
 	mu     *sync.Mutex
-	log    []Notice // the latest, in order; what was told is not written any more
-	cost   int64    // what they take, in bytes
-	last   uint64   // number of the last one that was told
-	lost   uint64   // number of the last one that is no longer kept
-	more   chan struct{}
+	log    [][]news      // the latest, in order and as they were told, none empty
+	kept   int           // how many they are
+	cost   int64         // what they take, in bytes
+	last   uint64        // number of the last one that was told
+	lost   uint64        // number of the last one that is no longer kept
+	more   chan struct{} // nil while nobody waits
 	closed bool
 }
 
 // newHearers begins behind the record of a number.
 func newHearers(number uint64) hearers {
 	begin := number << noticeBits
-	return hearers{mu: new(sync.Mutex), more: make(chan struct{}), last: begin, lost: begin}
+	return hearers{mu: new(sync.Mutex), last: begin, lost: begin}
 }
 
-// tell tells everybody.
-func (h *hearers) tell(notices []Notice) {
-	if len(notices) == 0 {
+// tell tells everybody. The slice is the hearers' own from then on.
+func (h *hearers) tell(list []news) {
+	if len(list) == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.log = append(h.log, notices...)
-	h.last = notices[len(notices)-1].Number
-	for i := range notices {
-		h.cost += notices[i].cost()
+	h.log = append(h.log, list)
+	h.kept += len(list)
+	h.last = list[len(list)-1].number
+	for i := range list {
+		h.cost += list[i].cost()
 	}
-	if len(h.log) > maxRecent+maxRecent/4 || h.cost > maxRecentCost {
+	if h.kept > maxRecent+maxRecent/4 || h.cost > maxRecentCost {
 		h.forget()
 	}
-	close(h.more)
-	h.more = make(chan struct{})
+	h.wake()
+}
+
+// wake lets those look who wait.
+func (h *hearers) wake() {
+	if h.more != nil {
+		close(h.more)
+		h.more = nil
+	}
 }
 
 // forget forgets the oldest, some more than has to be. Who reads them goes on with the
 // log as it was.
 func (h *hearers) forget() {
-	n := 0
-	for ; n < len(h.log)-1 && (len(h.log)-n > maxRecent || h.cost > maxRecentCost/4*3); n++ {
-		h.cost -= h.log[n].cost()
+	log, first := h.log, []news(nil)
+	for h.kept > 1 && (h.kept > maxRecent || h.cost > maxRecentCost/4*3) {
+		if len(first) == 0 {
+			first, log = log[0], log[1:]
+		}
+		h.cost -= first[0].cost()
+		h.lost, h.kept = first[0].number, h.kept-1
+		first = first[1:]
 	}
-	if n > 0 {
-		h.lost = h.log[n-1].Number
-		h.log = slices.Clone(h.log[n:])
+	if len(first) > 0 {
+		h.log = append([][]news{slices.Clone(first)}, log...)
+		return
 	}
+	h.log = slices.Clone(log)
 }
 
-// cost returns about how many bytes a notice takes with its request.
-func (n *Notice) cost() int64 {
-	cost := 512 + requestCost(&n.Reservation.Request)
-	if t := n.Task; t != nil {
+// cost returns about how many bytes a notice takes with its request and its promise.
+func (n *news) cost() int64 {
+	cost := int64(512)
+	if n.card.request != nil {
+		cost += requestCost(n.card.request)
+	}
+	if t := n.task; t != nil {
 		cost += 512 + int64(len(t.Key)+len(t.Name)+len(t.Reason)+len(t.Output))
 	}
 	return cost
 }
 
 // seenBy reports whether a notice is for somebody.
-func (n *Notice) seenBy(by Principal) bool {
-	r := &n.Reservation
-	return by.sees(&r.Request, r.Allotments, r.Refusal) && (n.Task == nil || by.Sites.Has(n.Task.Site))
+func (n *news) seenBy(by Principal) bool {
+	return n.card.seenBy(by) && (n.task == nil || by.Sites.Has(n.task.Site))
 }
 
 func (h *hearers) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
-	close(h.more)
-	h.more = make(chan struct{})
+	h.wake()
 }
 
 // place returns the notice behind which somebody begins, who has seen one; 0 is from
@@ -104,25 +141,29 @@ func (h *hearers) place(after uint64) (uint64, error) {
 	return after, nil
 }
 
-// read returns what is behind a notice, which must not be written, or a channel that is
-// closed once there may be something. The error says that there will be no more.
-func (h *hearers) read(after uint64) (notices []Notice, more <-chan struct{}, err error) {
+// read returns what is behind a notice, as it was told, which must not be written, or a
+// channel that is closed once there may be something. The error says that there will be
+// no more.
+func (h *hearers) read(after uint64) (told [][]news, more <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if after < h.lost {
 		return nil, nil, berth.Errorf(berth.Unavailable, "events", "too far behind; go on behind the last one")
 	}
-	from, _ := slices.BinarySearchFunc(h.log, after+1, func(n Notice, number uint64) int {
-		if n.Number < number {
+	from, _ := slices.BinarySearchFunc(h.log, after, func(list []news, after uint64) int {
+		if list[len(list)-1].number <= after {
 			return -1
 		}
 		return 1
 	})
-	switch notices = h.log[from:len(h.log):len(h.log)]; {
-	case len(notices) > 0:
-		return notices, nil, nil
+	switch told = h.log[from:len(h.log):len(h.log)]; {
+	case len(told) > 0:
+		return told, nil, nil
 	case h.closed:
 		return nil, nil, berth.Errorf(berth.Unavailable, "events", "the service stops; go on behind the last one")
+	}
+	if h.more == nil {
+		h.more = make(chan struct{})
 	}
 	return nil, h.more, nil
 }
@@ -136,18 +177,24 @@ func (h *Host) Listen(ctx context.Context, by Principal, after uint64) iter.Seq2
 	at, err := h.hearers.place(after)
 	return func(yield func(Notice, error) bool) {
 		for err == nil {
-			var notices []Notice
+			var told [][]news
 			var more <-chan struct{}
-			if notices, more, err = h.hearers.read(at); err != nil {
+			if told, more, err = h.hearers.read(at); err != nil {
 				break
 			}
-			for i := range notices {
-				at = notices[i].Number
-				if notices[i].seenBy(by) && (ctx.Err() != nil || !yield(notices[i], nil)) {
-					return
+			for _, list := range told {
+				for i := range list {
+					n := &list[i]
+					if n.number <= at {
+						continue // what was told together with the last one
+					}
+					at = n.number
+					if n.seenBy(by) && (ctx.Err() != nil || !yield(n.notice(), nil)) {
+						return
+					}
 				}
 			}
-			if len(notices) > 0 {
+			if len(told) > 0 {
 				continue
 			}
 			select {

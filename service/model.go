@@ -1,7 +1,10 @@
 package service
 
 import (
+	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -9,8 +12,8 @@ import (
 	"github.com/berth-hpc/berth/engine"
 )
 
-// model is what clients may see after a record. Nothing in it is written any more, so
-// that everybody may look at it beside the loop.
+// model is what clients may see after a record. Once it is given out nothing in it is
+// written any more, so that everybody may look at it beside the loop.
 type model struct {
 	cards   *btree.BTreeG[*card] // by id
 	config  *engine.Config
@@ -23,17 +26,107 @@ type model struct {
 	diary       diary
 }
 
-// model returns what is to be seen now. Cost: O(1), and for each card that is written
-// next a copy of it and of its path in the tree.
-func (c *Core) model() *model {
+// shown is what a record changes of what clients see.
+type shown struct {
+	number  uint64
+	cards   []*card // as they are after it; not written any more
+	config  *engine.Config
+	outages []berth.Outage
+	touches []touch
+	diary   diary
+}
+
+// display is what those who only look see. It follows the durable records, one at a
+// time, and is copied only when somebody looks who has not seen the last one: a
+// service that answers many requests and is looked at now and then copies next to
+// nothing. It is safe for concurrent use.
+type display struct {
+	given atomic.Pointer[model] // a copy of now; nil if there is none
+
+	mu   sync.Mutex
+	now  model
+	hint btree.PathHint // where the last card was: new ones come behind it
+	lent bool           // the generations are those of a copy too
+}
+
+// begin shows what a core holds, all of which is durable, and has the core tell what
+// its records change from then on.
+func (d *display) begin(c *Core) {
+	c.shows = true
+	d.now = model{cards: c.cards.Copy(), config: c.shownConfig(), outages: c.shownOutages(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
+}
+
+// show takes in what a record has changed. Cost: O(log n) for each card.
+func (d *display) show(s *shown) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.given.Store(nil)
+	m := &d.now
+	for _, k := range s.cards {
+		if k.request == nil {
+			m.cards.DeleteHint(k, &d.hint)
+			continue
+		}
+		m.cards.SetHint(k, &d.hint)
+	}
+	m.number, m.config, m.outages, m.diary = s.number, s.config, s.outages, s.diary
+	if len(s.touches) == 0 {
+		return
+	}
+	if d.lent || m.generations == nil {
+		m.generations, d.lent = maps.Clone(m.generations), false
+		if m.generations == nil {
+			m.generations = map[berth.ResourceID]uint64{}
+		}
+	}
+	for i := range s.touches {
+		m.generations[s.touches[i].pool] = s.number
+	}
+}
+
+// look returns what is to be seen now. Cost: O(1), and for each card that is written
+// next a copy of its path in the tree.
+func (d *display) look() *model {
+	if m := d.given.Load(); m != nil {
+		return m
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m := d.given.Load(); m != nil { // somebody was faster
+		return m
+	}
+	m := d.now
+	m.cards, d.lent = m.cards.Copy(), true
+	d.given.Store(&m)
+	return &m
+}
+
+// shownConfig returns the configuration as clients see it.
+func (c *Core) shownConfig() *engine.Config {
+	if c.public == nil {
+		config := c.config
+		c.public = &config
+	}
+	return c.public
+}
+
+// shownOutages returns the outages as clients see them.
+func (c *Core) shownOutages() []berth.Outage {
 	if c.outages == nil {
 		c.outages = slices.AppendSeq([]berth.Outage{}, c.engine.Outages())
 	}
-	if c.shown == 0 {
-		c.base = c.position.Number
+	return c.outages
+}
+
+// takeShown returns what the records since it was asked last have changed.
+func (c *Core) takeShown() shown {
+	s := shown{
+		number: c.position.Number, cards: slices.Clone(c.fresh),
+		config: c.shownConfig(), outages: c.shownOutages(), touches: slices.Clone(c.touches), diary: c.diarist.diary,
 	}
-	c.shown = c.position.Number
-	return &model{cards: c.cards.Copy(), config: &c.config, outages: c.outages, number: c.position.Number, generations: c.generations, base: c.base, diary: c.diarist.diary}
+	clear(c.fresh)
+	c.fresh, c.touches = c.fresh[:0], c.touches[:0]
+	return s
 }
 
 // seen returns what is durable, also while the journal cannot be written.
@@ -42,6 +135,6 @@ func (h *Host) seen() (*model, error) {
 	case <-h.closed:
 		return nil, berth.Errorf(berth.Unavailable, "service", "it has stopped")
 	default:
-		return h.model.Load(), nil
+		return h.display.look(), nil
 	}
 }

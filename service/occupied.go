@@ -76,24 +76,6 @@ func (c *Core) late(id berth.ResourceID) bool {
 	return false
 }
 
-// takeTouches returns what has changed since it was asked last, which is shown with the
-// record of a number from then on.
-func (c *Core) takeTouches(number uint64) []touch {
-	if len(c.touches) == 0 {
-		return nil
-	}
-	touches := c.touches
-	c.touches = nil
-	c.generations = maps.Clone(c.generations) // models show the former
-	if c.generations == nil {
-		c.generations = map[berth.ResourceID]uint64{}
-	}
-	for _, t := range touches {
-		c.generations[t.pool] = number
-	}
-	return touches
-}
-
 // generation returns the record with which the picture of a pool changed last, as far as
 // this start of the service knows: all before it is one generation.
 func (m *model) generation(id berth.ResourceID) uint64 { return max(m.base, m.generations[id]) }

@@ -28,7 +28,7 @@ type offers struct {
 }
 
 type named struct {
-	request berth.Request
+	request *berth.Request // of the offer, which is not written any more
 	user    string
 	expires berth.Time
 	id      string // of the reservation that it becomes; another one after a refusal
@@ -43,11 +43,13 @@ func (o *offers) name(now berth.Time, user string, list []engine.Offer) []Offer 
 		o.order = o.order[1:]
 	}
 	result := make([]Offer, len(list))
+	const bytes = 12 // of a name
+	random := make([]byte, bytes*len(list))
+	_, _ = rand.Read(random) // never fails
 	for i := range list {
-		var id [12]byte
-		_, _ = rand.Read(id[:]) // never fails
-		result[i] = Offer{ID: hex.EncodeToString(id[:]), Expires: now.Add(offerLife), Offer: list[i]}
-		o.known[result[i].ID] = named{request: list[i].Request, user: user, expires: result[i].Expires}
+		id := hex.EncodeToString(random[bytes*i : bytes*(i+1)])
+		result[i] = Offer{ID: id, Expires: now.Add(offerLife), Offer: list[i]}
+		o.known[result[i].ID] = named{request: &result[i].Request, user: user, expires: result[i].Expires}
 		o.order = append(o.order, result[i].ID)
 	}
 	return result
@@ -65,7 +67,8 @@ func (h *Host) alternatives(r *berth.Request) []Offer {
 	return h.offers.name(now, r.User, list)
 }
 
-// Offers returns what could be promised for a request now. Nothing is held.
+// Offers returns what could be promised for a request now. Nothing is held. What is
+// returned must not be written.
 func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most int) ([]Offer, error) {
 	if !by.Can(User) {
 		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", by.Role)
@@ -142,7 +145,7 @@ func (h *Host) take(offer string, ask *Ask) (berth.Request, error) {
 	case k != nil:
 		return berth.Request{}, berth.Errorf(berth.Conflict, "offer", "%q was taken as reservation %s; an offer is taken once, ask for others", offer, o.id)
 	}
-	r := o.request
+	r := *o.request
 	if late := now.Sub(r.Ready); late > 0 {
 		r.Ready, r.Deadline = r.Ready.Add(late), r.Deadline.Add(late)
 	}
@@ -159,7 +162,7 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 	if !ask.By.Can(User) {
 		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
 	}
-	answer, err := patiently(ctx, h, ask.By.User, func(answer func(Answer, error)) {
+	answer, err := patiently(ctx, h, ask.By.User, func(answer answering) {
 		a := ask.asked()
 		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
 			return
@@ -174,8 +177,8 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 		}
 		_ = h.submit(a, &r, waiting{answer: answer})
 	})
-	if !errors.Is(err, errPatience) {
-		return answer, err
+	if errors.Is(err, errPatience) {
+		answer, err = h.soFar(ctx, &ask, func() string { return h.offers.known[offer].id })
 	}
-	return h.soFar(ctx, &ask, func() string { return h.offers.known[offer].id })
+	return answer.value(), err
 }

@@ -118,12 +118,12 @@ func (h *Host) checkShadows() error {
 	return nil
 }
 
-// public returns the notices that are told: those of reservations that are.
-func (h *Host) public(notices []Notice) []Notice {
+// public returns the news that are told: those of reservations that are.
+func (h *Host) public(list []news) []news {
 	if len(h.core.shadows) == 0 {
-		return notices
+		return list
 	}
-	return slices.DeleteFunc(notices, func(n Notice) bool { return h.shadowed(&n.Reservation.Request) })
+	return slices.DeleteFunc(list, func(n news) bool { return h.shadowed(n.card.request) })
 }
 
 var (

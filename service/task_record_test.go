@@ -76,14 +76,14 @@ func TestTasksAreToldInOrderAndFromRecords(t *testing.T) {
 			}
 			state := w.state()
 			if events := core.newTasks("s", state, owner); len(events) > 0 {
-				rec, notices := core.seeTasks(w.now, &taskLook{site: "s", events: events})
+				rec, list := core.seeTasks(w.now, &taskLook{site: "s", events: events})
 				records = append(records, rec)
-				for k := range notices {
-					n := &notices[k]
-					if n.What == TaskEnded && n.Task.Stage != site.Ended || n.What == TaskStarted && (n.Task.Stage != site.Running || runs[n.Task.ID]) {
-						t.Fatalf("%s is told as %s in %+v, it runs: %t", n.Task.ID, n.What, n.Task, runs[n.Task.ID])
+				for k := range list {
+					n := &list[k]
+					if n.what == TaskEnded && n.task.Stage != site.Ended || n.what == TaskStarted && (n.task.Stage != site.Running || runs[n.task.ID]) {
+						t.Fatalf("%s is told as %s in %+v, it runs: %t", n.task.ID, n.what, n.task, runs[n.task.ID])
 					}
-					runs[n.Task.ID] = n.What == TaskStarted
+					runs[n.task.ID] = n.what == TaskStarted
 				}
 			}
 			for id, j := range w.jobs {

@@ -29,11 +29,11 @@ type taskEvent struct {
 	trouble string // of TaskLeft, which has no task
 }
 
-// notice returns what is told of an event of a task.
-func (e *taskEvent) notice() Notice {
-	n := Notice{What: e.what, Trouble: e.trouble}
+// news returns what is told of an event of a task.
+func (e *taskEvent) news() news {
+	n := news{what: e.what, trouble: e.trouble}
 	if e.what != TaskLeft {
-		n.Task = &e.task
+		n.task = &e.task
 	}
 	return n
 }
@@ -113,22 +113,22 @@ func (c *Core) newTasks(at string, state *site.State, owner func(*site.Job) stri
 
 // seeTasks notes what a look at a site has shown of tasks, and returns the record of it
 // and what is new for those who listen.
-func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []Notice) {
+func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []news) {
 	rec := &journal.Record{At: now, Version: c.version, Event: appendTasks(nil, look)}
 	c.position = rec.Seal(c.position)
 	c.noteTasks(look)
-	var notices []Notice
+	var list []news
 	for i := range look.events {
 		e := &look.events[i]
 		k := c.card(e.reservation)
 		if e.what == "" || k == nil {
 			continue
 		}
-		n := e.notice()
-		n.Number, n.At, n.Reservation = rec.Number<<noticeBits|uint64(len(notices)), now, k.view()
-		notices = append(notices, n)
+		n := e.news()
+		n.number, n.at, n.card = rec.Number<<noticeBits|uint64(len(list)), now, *k
+		list = append(list, n)
 	}
-	return rec, notices
+	return rec, list
 }
 
 // noteTasks remembers how tasks were last seen.
@@ -163,13 +163,9 @@ func (h *Host) tellTasks(k *keeper, state *site.State) {
 
 // recordTasks puts events of tasks on record, and tells them.
 func (h *Host) recordTasks(look *taskLook) {
-	rec, notices := h.core.seeTasks(h.clock(), look)
-	h.counts.add(notices)
-	h.persist(rec, func(failed error) {
-		if failed == nil {
-			h.hearers.tell(notices)
-		}
-	})
+	rec, list := h.core.seeTasks(h.clock(), look)
+	h.counts.add(list)
+	h.persist(rec, consequences{news: list})
 }
 
 // tellLeft tells that tasks cannot follow a promise at a site.

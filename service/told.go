@@ -18,14 +18,14 @@ func (h *Host) tell(k *keeper, event engine.Event) {
 }
 
 // sayResized writes down which promises lack PEs from now on, or lack none any more.
-func (h *Host) sayResized(notices []Notice) {
-	for i := range notices {
-		switch r := &notices[i].Reservation; {
-		case change.Kind(notices[i].What) != change.Resized || len(r.Allotments) == 0:
+func (h *Host) sayResized(list []news) {
+	for i := range list {
+		switch r := list[i].card.promise; {
+		case change.Kind(list[i].what) != change.Resized || r == nil || list[i].card.state() == Pending || len(r.Allotments) == 0:
 		case r.Missing > 0:
-			h.log.Warn("a promise lacks PEs, because nodes are out of use and none are free instead", "site", r.Allotments[0].Resource.Site, "id", r.ID, "missing", r.Missing, "left", r.Allotments[0].NPE)
+			h.log.Warn("a promise lacks PEs, because nodes are out of use and none are free instead", "site", r.Allotments[0].Resource.Site, "id", list[i].card.id, "missing", r.Missing, "left", r.Allotments[0].NPE)
 		default:
-			h.log.Info("a promise has all of its PEs", "site", r.Allotments[0].Resource.Site, "id", r.ID)
+			h.log.Info("a promise has all of its PEs", "site", r.Allotments[0].Resource.Site, "id", list[i].card.id)
 		}
 	}
 }

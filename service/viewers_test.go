@@ -22,20 +22,20 @@ type theatre struct {
 	core      *Core
 	drawings  drawings
 	occupancy occupancy
-	shown     atomic.Pointer[model]
+	display   display
 	asked     int
 }
 
 var stage = berth.PoolID("site", "p")
 
 func (w *theatre) step(now berth.Time, event engine.Event) {
-	rec, _, err := w.core.Step(now, &event, Key{})
+	_, _, err := w.core.Step(now, &event, Key{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	touches := w.core.takeTouches(rec.Number)
-	w.shown.Store(w.core.model())
-	w.occupancy.tell(touches, rec.Number)
+	s := w.core.takeShown()
+	w.display.show(&s)
+	w.occupancy.tell(s.touches, s.number)
 }
 
 func submission(id string, ready, deadline berth.Time, npe berth.Count, length berth.Duration) engine.Event {
@@ -71,7 +71,7 @@ func (w *theatre) follow(viewers int) (stop func() int64) {
 					return
 				}
 				if at += uint64(len(list)); len(list) > 0 {
-					m := w.shown.Load()
+					m := w.display.look()
 					w.drawings.get(m, &m.config.Sites[0].Pools[0], stage, fmt.Sprint("viewer", v))
 					if seen.Add(1) == 1 {
 						close(first)
@@ -111,6 +111,7 @@ func TestViewersCostTheLoopLittle(t *testing.T) {
 	}
 	w := &theatre{t: t, core: core}
 	core.diarist.read = &w.drawings.readers
+	w.display.begin(core)
 	w.occupancy.guard = func(_ string, f func()) { f() }
 	defer w.occupancy.close()
 	for i := range promises {

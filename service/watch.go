@@ -94,7 +94,7 @@ func (c *Core) live(id string) bool {
 func (h *Host) see(at string, j *ShadowJob, gone bool) {
 	seen := *j
 	seen.Said = Said{}
-	h.persist(h.core.See(h.clock(), sighting{site: at, job: &seen, gone: gone}), nil)
+	h.persist(h.core.See(h.clock(), sighting{site: at, job: &seen, gone: gone}), consequences{})
 }
 
 // askShadow asks the engine for a job.
@@ -135,7 +135,7 @@ func (h *Host) finishShadows(k *keeper) {
 func (h *Host) compare(k *keeper, state *site.State) looked {
 	now := h.clock()
 	if h.core.shadows[k.name] == nil {
-		h.persist(h.core.See(now, sighting{site: k.name}), nil)
+		h.persist(h.core.See(now, sighting{site: k.name}), consequences{})
 	}
 	w := h.core.shadows[k.name]
 	l := looked{state: *state, listed: map[string]bool{}}

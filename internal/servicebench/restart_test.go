@@ -69,7 +69,10 @@ func restart(t *testing.T, size *sizes, lines *table) {
 	if err := errors.Join(h.Close(), store.Close()); err != nil { // with a snapshot at the end
 		t.Fatal(err)
 	}
+	h, store = nil, nil
+	before := heap()
 	h, store, stopped := again()
+	held := heap() - before
 	now := count(t, h)
 	if now < live {
 		t.Fatalf("%d reservations after two restarts, there were %d before", now, live)
@@ -80,10 +83,21 @@ func restart(t *testing.T, size *sizes, lines *table) {
 	work := fmt.Sprintf("restart with %d reservations", now)
 	lines.add(work+", after a stop", "5 s", "%s", stopped)
 	lines.add(fmt.Sprintf("%s, killed %d records after a snapshot", work, size.tail), "5 s", "%s", killed)
+	lines.add("  memory of the service", "", "%d bytes a reservation", held/int64(now))
 	quiet := answersWhile(t, size, dir, config, d, never)
 	lines.add("  answers with as many live, 64 clients, no snapshot", "", "%s", quiet)
 	busy := answersWhile(t, size, dir, config, d, 1)
 	lines.add("  the same, one snapshot after the other all the time", "p99 60 ms", "%s", busy)
+}
+
+// heap returns the memory of what is reachable, in bytes. What pools hold goes with the
+// second collection.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // count returns how many reservations are live, all of one part.

@@ -75,14 +75,15 @@ type Options struct {
 
 // Store is an open journal.
 type Store struct {
-	dir     string
-	options Options
-	lock    *os.File // nil if read-only
-	mark    *os.File
-	writing *sql.DB // one connection; nil if read-only
-	reading *sql.DB
-	insert  *sql.Stmt
-	torn    *journal.Damage
+	dir        string
+	options    Options
+	lock       *os.File // nil if read-only
+	mark       *os.File
+	writing    *sql.DB // one connection; nil if read-only
+	reading    *sql.DB
+	insert     *sql.Stmt // of one record
+	insertMany *sql.Stmt // of rowsAtOnce
+	torn       *journal.Damage
 
 	turn chan struct{} // whoever holds its one place may write
 
@@ -382,7 +383,11 @@ func (s *Store) prepare() error {
 	if err != nil {
 		return err
 	}
-	s.insert, err = s.writing.PrepareContext(context.Background(), "INSERT INTO record (number, hash, body) VALUES (?, ?, ?)")
+	const insert, row = "INSERT INTO record (number, hash, body) VALUES ", "(?, ?, ?)"
+	s.insert, err = s.writing.PrepareContext(context.Background(), insert+row)
+	if err == nil {
+		s.insertMany, err = s.writing.PrepareContext(context.Background(), insert+row+strings.Repeat(", "+row, rowsAtOnce-1))
+	}
 	if err != nil {
 		return s.world("open", err)
 	}

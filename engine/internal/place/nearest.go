@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
@@ -43,7 +44,7 @@ func (x *search) earliest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 	var refusal *berth.Refusal
 	for _, candidate := range x.ranked(0) {
 		p := &x.pools[candidate.Index]
-		o, ok := x.firstIn(p, func(a, b *offer) bool { return a.fit.Start < b.fit.Start })
+		o, ok := x.firstIn(p, func(fit calendar.Fit) berth.Time { return fit.Start })
 		switch {
 		case ok && (best.pool == nil || o.fit.Start < best.fit.Start):
 			best = o
@@ -59,9 +60,9 @@ func (x *search) earliest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 	return []berth.Allotment{best.allotment()}, nil
 }
 
-// firstIn returns the best of the earliest fits of the only part in a pool, one for
-// each variant that is admitted there.
-func (x *search) firstIn(p *pool, better func(a, b *offer) bool) (best offer, found bool) {
+// firstIn returns the earliest by a time of the earliest fits of the only part in a
+// pool, one for each variant that is admitted there; the first of equals.
+func (x *search) firstIn(p *pool, by func(calendar.Fit) berth.Time) (best offer, found bool) {
 	view, takes, share := x.view(p), x.takes(p), x.shareIn(p)
 	eligible := x.eligibleCount(0, p)
 	for _, v := range x.variants(0) {
@@ -72,8 +73,8 @@ func (x *search) firstIn(p *pool, better func(a, b *offer) bool) (best offer, fo
 		q := x.query(0, v, p)
 		fit, ok := view.Earliest(q)
 		fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
-		if o := (offer{pool: p, variant: v, fit: fit}); ok && fit.End.Valid() && (!found || better(&o, &best)) {
-			best, found = o, true
+		if ok && fit.End.Valid() && (!found || by(fit) < by(best.fit)) {
+			best, found = offer{pool: p, variant: v, fit: fit}, true
 		}
 	}
 	return best, found

@@ -43,7 +43,7 @@ func (f *Finder) Offers(r *berth.Request, most int) []Offer {
 	f.clear(t, nil)
 	asked := *r
 	asked.Ready = max(asked.Ready, f.state.Now())
-	o := offering{Finder: f, most: most}
+	o := offering{Finder: f, most: most, list: make([]Offer, 0, max(0, min(most, int(Shorter)+len(f.pools))))}
 	x := f.search(&asked, nil)
 	x.admission()
 	allotments, refusal := x.find(t)
@@ -84,8 +84,13 @@ type offering struct {
 // what it admits in a longer one; then what was asked for is offered as it is, and
 // nothing else.
 func (o *offering) add(d Difference, as *berth.Request, allotments []berth.Allotment) {
-	if len(o.list) >= o.most || slices.ContainsFunc(o.list, func(x Offer) bool { return samePlace(x.Allotments, allotments) }) {
+	if len(o.list) >= o.most {
 		return
+	}
+	for i := range o.list {
+		if samePlace(o.list[i].Allotments, allotments) {
+			return
+		}
 	}
 	offer := o.offered(d, as, allotments)
 	if o.Eager != nil && !o.admits(&offer) {
@@ -114,15 +119,18 @@ func samePlace(a, b []berth.Allotment) bool {
 // offered completes an offer. The request of an offer of one part asks for exactly that
 // place and window.
 func (o *offering) offered(d Difference, as *berth.Request, allotments []berth.Allotment) Offer {
-	r := *as.Clone()
+	offer := Offer{Difference: d, Allotments: allotments}
+	r := &offer.Request
 	if len(allotments) == 1 {
 		a := &allotments[0]
 		x := o.search(as, nil)
+		*r = shaped(as, x.chosen(0, a))
+		r.Sites = slices.Clone(as.Sites)
 		r.Site, r.Pool = a.Resource.Site, a.Resource.Name
-		r.Parts[0].Variants = []berth.Variant{x.chosen(0, a)}
+	} else {
+		*r = *as.Clone()
 	}
 	r.Ready, r.Deadline = allotments[0].Start, lastEnd(allotments)
-	offer := Offer{Difference: d, Request: r, Allotments: allotments}
 	for i := range allotments {
 		offer.Idle += o.idle(&allotments[i])
 	}
@@ -182,7 +190,7 @@ func (o *offering) soonest(r *berth.Request, p *pool) (best offer, found bool) {
 	if obstacle := x.obstacle(0, p, x.state.Now()); obstacle.reason != "" {
 		return best, false
 	}
-	return x.firstIn(p, func(a, b *offer) bool { return a.fit.End < b.fit.End })
+	return x.firstIn(p, func(fit calendar.Fit) berth.Time { return fit.End })
 }
 
 // earlier offers the earliest end if it need not wait for the ready time.
@@ -235,33 +243,41 @@ func (o *offering) fewer(r *berth.Request) {
 // pool, since what is free for long is free for less.
 func (o *offering) shorter(r *berth.Request) {
 	wanted := r.Parts[0].Variants[0]
+	shorter := shaped(r, wanted)
+	length := &shorter.Parts[0].Variants[0].Duration
 	var best offer
-	var request berth.Request
+	var longest berth.Duration
 	for i := range o.pools {
 		p := &o.pools[i]
 		low, high := berth.Duration(0), wanted.Duration // high is not asked for
 		if best.pool != nil {
-			low = request.Parts[0].Variants[0].Duration // there is as much elsewhere
+			low = longest // there is as much elsewhere
 		}
 		for middle := min(low+1, high-1); high-low > 1; middle = low + (high-low)/2 {
-			shorter := shaped(r, berth.Variant{NPE: wanted.NPE, Duration: middle})
+			*length = middle
 			found, ok := o.soonest(&shorter, p)
 			if !ok {
 				high = middle
 				continue
 			}
-			low, best, request = middle, found, shorter
+			low, best, longest = middle, found, middle
 		}
 	}
 	if best.pool != nil {
-		o.add(Shorter, &request, []berth.Allotment{best.allotment()})
+		*length = longest
+		o.add(Shorter, &shorter, []berth.Allotment{best.allotment()})
 	}
 }
 
 // shaped returns the request with another shape.
 func shaped(r *berth.Request, v berth.Variant) berth.Request {
-	other, part := *r, r.Parts[0]
-	part.Variants = []berth.Variant{v}
-	other.Parts = []berth.Part{part}
+	own := &struct {
+		part    [1]berth.Part
+		variant [1]berth.Variant
+	}{variant: [1]berth.Variant{v}}
+	other := *r
+	own.part[0] = r.Parts[0]
+	own.part[0].Variants = own.variant[:]
+	other.Parts = own.part[:]
 	return other
 }

@@ -140,6 +140,14 @@ func (e *Entry) At(site string) bool {
 // Reservation returns a copy of it.
 func (e *Entry) Reservation() berth.Reservation { return e.r.Clone() }
 
+// Promise returns a copy of it that shares what is not written any more: all but its
+// allotments.
+func (e *Entry) Promise() berth.Reservation {
+	r := e.r
+	r.Allotments = slices.Clone(r.Allotments)
+	return r
+}
+
 // timer returns the timer of a part; that of the first part is also the one of
 // the start.
 func (e *Entry) timer(part int) *timer {
