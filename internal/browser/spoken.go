@@ -42,22 +42,23 @@ func (n *spoken) is(property string) bool {
 
 // String is what is said about the node: role, name, value, description, state.
 func (n *spoken) String() string {
-	text := n.Role.Value
+	var text strings.Builder
+	text.WriteString(n.Role.Value)
 	if n.Name.Value != "" {
-		text += fmt.Sprintf(" %q", n.Name.Value)
+		fmt.Fprintf(&text, " %q", n.Name.Value)
 	}
 	if n.Value.Value != nil && n.Value.Value != "" {
-		text += fmt.Sprintf(" = %q", fmt.Sprint(n.Value.Value))
+		fmt.Fprintf(&text, " = %q", fmt.Sprint(n.Value.Value))
 	}
 	if n.Description.Value != "" {
-		text += fmt.Sprintf(" (%s)", n.Description.Value)
+		fmt.Fprintf(&text, " (%s)", n.Description.Value)
 	}
 	for _, state := range []string{"invalid", "disabled", "busy", "checked", "expanded", "pressed"} {
 		if n.is(state) {
-			text += ", " + state
+			text.WriteString(", " + state)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Focused returns what a screen reader says of what has the focus.
@@ -90,7 +91,8 @@ func (p *Page) Tree(role string) []string {
 	var walk func(n *spoken, depth int, above string)
 	walk = func(n *spoken, depth int, above string) {
 		name := n.Name.Value
-		if !n.Ignored && !slices.Contains(silent, n.Role.Value) && !(n.Role.Value == "StaticText" && (strings.TrimSpace(name) == "" || strings.Contains(above, strings.TrimSpace(name)))) {
+		known := n.Role.Value == "StaticText" && strings.Contains(above, strings.TrimSpace(name)) // as the name of what it is in
+		if !n.Ignored && !known && !slices.Contains(silent, n.Role.Value) {
 			indent := strings.Repeat("  ", depth)
 			if n.Role.Value != "StaticText" {
 				lines = append(lines, indent+n.String())
