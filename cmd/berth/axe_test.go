@@ -142,7 +142,7 @@ func TestAxeFindsNothing(t *testing.T) {
 				painted(p, 2)
 			}
 			p.Key("Control+k")
-			p.Wait(`document.querySelector('.mantine-Modal-body input')`)
+			p.Wait(`document.activeElement?.getAttribute('role') === 'combobox'`)
 			p.Type("n1")
 			p.Wait(`document.querySelector('#found [role=option]')`)
 			x.examine(p, at("harbour find"))
