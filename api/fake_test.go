@@ -39,7 +39,8 @@ type fake struct {
 	drained  map[string]string
 	tasks    []site.Task
 	reported service.Tasks
-	fails    error // what everything answers, if not nil
+	outages  []service.Span // that hold PEs beside what was made
+	fails    error          // what everything answers, if not nil
 	panics   bool
 	// streamPanics has Listen panic while it is read.
 	streamPanics bool
@@ -427,7 +428,7 @@ func (f *fake) Occupation(_ context.Context, by service.Principal, name string, 
 	if name != "cm5" {
 		return nil, berth.Errorf(berth.NotFound, "site", "no site %q", name)
 	}
-	var spans []service.Span
+	spans := slices.Clone(f.outages)
 	for i, r := range f.made {
 		mark := service.Mark{Start: r.Allotments[0].Start, Accepted: true, Number: uint64(i + 1)}
 		s := service.Span{Kind: berth.KindRequest, Allotment: r.Allotments[0], State: r.State, Mark: mark}

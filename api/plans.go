@@ -214,7 +214,7 @@ func (c *call) planningAt(w *wanted, file *workload.WorkflowFile, now berth.Time
 		if s.Kind != berth.KindOutage {
 			begin = min(begin, s.Start)
 		}
-		all = append(all, workload.Booking{NPE: s.NPE, Start: max(from, s.Start), End: s.End})
+		all = append(all, workload.Booking{NPE: s.NPE, Start: max(from, s.Start), End: min(s.End, berth.TimeLimit-1)})
 	}
 	p := &planning.Planning{Name: file.Name, Flow: file.Flow, PEs: pool.PEs, Now: now, Bookings: planning.Held(all, pool.PEs), Past: workload.Past(begin, now)}
 	if pool.Speed != 0 && pool.Speed != berth.StandardSpeed {
@@ -242,7 +242,11 @@ func (c *call) planningAt(w *wanted, file *workload.WorkflowFile, now berth.Time
 	}
 	for i := range p.Bookings {
 		if b := &p.Bookings[i]; b.End > now {
-			about.Held = append(about.Held, form.Holding{NPE: b.NPE, Start: form.TimeOf(max(now, b.Start)), End: form.TimeOf(b.End)})
+			h := form.Holding{NPE: b.NPE, Start: form.TimeOf(max(now, b.Start))}
+			if b.End < berth.TimeLimit-1 { // else nobody knows
+				h.End = form.TimeOf(b.End)
+			}
+			about.Held = append(about.Held, h)
 		}
 	}
 	return p, about, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -75,6 +76,24 @@ func TestPlansOfAWorkflow(t *testing.T) {
 	}
 	if len(w.fake.made) != 1 {
 		t.Errorf("%d reservations, want bob's alone", len(w.fake.made))
+	}
+}
+
+// An outage of which nobody knows the end is planned around, and what lies under it is not
+// counted twice.
+func TestPlansAroundAnOutage(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	w.fake.outages = []service.Span{{Kind: berth.KindOutage, Allotment: berth.Allotment{Resource: berth.PoolID("cm5", "batch"), End: berth.Forever, NPE: 99}}}
+	w.do("bob", "POST", "/v1/requests", `{"npe":100,"duration":600,"deadline":"2026-11-22T12:00:00Z"}`)
+	lines := plansOf(t, w.do("alice", "POST", "/v1/workflows/plans", planFor))
+	want := []form.Holding{{NPE: 100, Start: form.TimeOf(start), End: form.TimeOf(start + 600)}, {NPE: 99, Start: form.TimeOf(start + 600)}}
+	if held := lines[0].Workflow.Held; !slices.Equal(held, want) {
+		t.Errorf("held: %+v, want %+v", held, want)
+	}
+	for _, task := range lines[1].Plan.Tasks {
+		if task.NPE != 1 || task.Start < form.TimeOf(start+600) {
+			t.Errorf("%+v, want one PE once bob's promise is over", task)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func TestBookByMouse(t *testing.T) {
 	if n := len(q.of("alice", service.Held, service.Confirmed)); n != 0 {
 		t.Errorf("%d reservations after a refusal", n)
 	}
-	p.Press("Hold: Later")
+	p.Press("Hold for 10 min: Later")
 	p.Wait(`document.querySelector('[data-testid=held]')?.innerText.includes('left to confirm')`)
 	shot(p, "book-held")
 	if list := q.of("alice", service.Held); len(list) != 1 {

@@ -65,6 +65,7 @@ func TestPromisesInABrowser(t *testing.T) {
 	enter(p, "By how much longer", "soon")
 	p.Wait(`document.body.innerText.includes('soon: want a length of time')`)
 	enter(p, "By how much longer", "45m")
+	p.Wait(`document.querySelector('form').innerText.includes('--by 45m')`)
 	before := q.one("alice-held").Allotments[0].End
 	p.Eval(`document.activeElement.closest('form').requestSubmit()`)
 	p.Wait(`document.querySelector('[data-testid=done]')?.innerText.includes('berth extend alice-held --by 45m')`)
@@ -121,6 +122,7 @@ func TestPromisesThatChangeMeanwhile(t *testing.T) {
 	}
 	p.Press("Change")
 	enter(p, "PEs", "9")
+	p.Wait(`document.body.innerText.includes('berth modify hers --npe 9')`)
 	p.Eval(`document.querySelector('form').requestSubmit()`)
 	p.Wait(`document.querySelector('[data-testid=no]')?.innerText.includes('9 PEs are wanted')`)
 	shot(p, "promise-refused-dark")

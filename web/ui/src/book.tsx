@@ -194,7 +194,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
                     <Text size="sm" className="named">{text.pes(o.npe)} at {o.site}, {o.pool}</Text>
                     <Text size="sm">{spell(o)}</Text>
                     <Text size="xs" c="dimmed">{length(o.duration)}{deadline !== null && (end <= deadline ? `, ${length(deadline - end)} before the deadline` : `, ${length(end - deadline)} after the deadline`)}; leaves {Math.round(o.idle_pe_seconds / 3600)} PE hours idle around it</Text>
-                    <Button mt={6} size="compact-xs" variant="default" disabled={busy} onClick={() => void hold(o)} aria-label={`Hold: ${text.book.differences[o.difference] ?? o.difference}`}>Hold for 10 min</Button>
+                    <Button mt={6} size="compact-xs" variant="default" disabled={busy} onClick={() => void hold(o)} aria-label={`Hold for 10 min: ${text.book.differences[o.difference] ?? o.difference}`}>Hold for 10 min</Button>
                   </Paper>
                 );
               })}

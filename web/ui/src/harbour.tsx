@@ -302,7 +302,7 @@ const Toolbar = memo(function Toolbar({ view, sites, zone, zones, act, words }: 
             <Tool label="Later" sign="›" act={() => act.move(0.5)} />
             <Tool label="Zoom in" sign="+" act={() => act.zoom(0.5)} />
             <Tool label="Zoom out" sign="−" act={() => act.zoom(2)} />
-            <Tool label="A day" sign="0" act={() => act.key('0')} />
+            <Tool label="A day, 0" sign="0" act={() => act.key('0')} />
           </Group>
           <Select size="xs" w={150} aria-label="Site" data={[{ value: '', label: text.allSites }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={view.site} onChange={(v) => act.change({ site: v ?? '' })} allowDeselect={false} comboboxProps={{ withinPortal: true }} />
           <Select size="xs" w={170} aria-label="Time zone" searchable limit={60} data={zones} value={zone} onChange={(v) => v && act.change({ zone: v })} />
@@ -453,7 +453,7 @@ function Waiting() {
     const timer = setTimeout(() => setVisible(true), 150);
     return () => clearTimeout(timer);
   }, []);
-  return <div aria-busy="true" aria-label={text.loading} style={{ minHeight: 180 }}>{visible && <Skeleton height={180} radius="sm" />}</div>;
+  return <div aria-busy="true" role="status" aria-label={text.loading} style={{ minHeight: 180 }}>{visible && <Skeleton height={180} radius="sm" />}</div>;
 }
 
 const Legend = memo(function Legend({ theme }: { theme: Theme }) {
@@ -544,7 +544,7 @@ function Twin({ picture, rows, from, to, zone, mask, name, onSelect }: { picture
   return (
     <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, 'aria-label': `Table of ${name}` }}>
       <Table striped stickyHeader aria-label={`Table of ${name}`}>
-        <Table.Thead><Table.Tr><Table.Th>What</Table.Th><Table.Th>PEs</Table.Th><Table.Th>Begins ({zone})</Table.Th><Table.Th>Ends</Table.Th><Table.Th>Length</Table.Th><Table.Th aria-label="Details" /></Table.Tr></Table.Thead>
+        <Table.Thead><Table.Tr><Table.Th>What</Table.Th><Table.Th>PEs</Table.Th><Table.Th>Begins ({zone})</Table.Th><Table.Th>Ends</Table.Th><Table.Th>Length</Table.Th><Table.Th><span className="unseen">Details</span></Table.Th></Table.Tr></Table.Thead>
         <Table.Tbody>
           {list.slice(0, tableRows).map((i) => (
             <Table.Tr key={i}>

@@ -1,16 +1,18 @@
 import '@mantine/core/styles.css';
 import './page.css';
-import { Alert, Anchor, AppShell, Badge, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
+import { Alert, Anchor, AppShell, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { Component, lazy, Suspense, useCallback, useEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { createRoot } from 'react-dom/client';
 import { Failure, get, login, logout, type Me } from './api.js';
 import { Book } from './book.js';
 import { Harbour } from './harbour.js';
-import { Waiting } from './parts.js';
+import { State, Waiting } from './parts.js';
 import { text } from './text.js';
 
-const theme = createTheme({ respectReducedMotion: true, primaryColor: 'blue', primaryShade: 8, fontFamily: 'system-ui, sans-serif', defaultRadius: 'sm', cursorType: 'pointer' });
+// The heads of dialogs are no banners of the page.
+const plainHead = { defaultProps: { attributes: { header: { role: 'presentation' } } } };
+const theme = createTheme({ components: { Drawer: plainHead, Modal: plainHead }, respectReducedMotion: true, primaryColor: 'blue', primaryShade: 8, fontFamily: 'system-ui, sans-serif', defaultRadius: 'sm', cursorType: 'pointer' });
 
 /** takeCode returns the code of a login link. It stands in the fragment, which no server and no log sees, and is gone from the address at once. */
 function takeCode(): string | null {
@@ -20,11 +22,11 @@ function takeCode(): string | null {
   return code;
 }
 
-// The library's dimmed text and its dark ground have too little contrast for small text.
+// The library's dimmed text, its errors and its dark ground have too little contrast for small text.
 const variables: CSSVariablesResolver = () => ({
   variables: {},
-  light: { '--mantine-color-dimmed': '#5f5c56' },
-  dark: { '--mantine-color-dimmed': '#a5a29a', '--mantine-color-body': '#14171c' },
+  light: { '--mantine-color-dimmed': '#5f5c56', '--mantine-color-error': '#c01c28' },
+  dark: { '--mantine-color-dimmed': '#a5a29a', '--mantine-color-error': '#ff8f8f', '--mantine-color-body': '#14171c' },
 });
 
 // What is not looked at first is loaded when it is opened.
@@ -119,7 +121,7 @@ function Page() {
           <Group gap="xs" wrap="nowrap">
             <svg width="22" height="22" style={{ flexShrink: 0 }} viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" rx="3" fill="#123f7a" /><path d="M3 4h6v2H3zm4 3h6v2H7zm-2 3h5v2H5z" fill="#fff" /></svg>
             <Text fw={700}>Berth</Text>
-            {me && <Badge variant={live ? 'light' : 'filled'} color={live ? 'green' : 'orange'} autoContrast style={{ flexShrink: 0 }} data-testid="live">{live ? text.live : text.off}</Badge>}
+            {me && <span data-testid="live" className="whole"><State of={live ? 'ok' : 'warning'} words={live ? text.live : text.off} /></span>}
           </Group>
           {offered.length > 1 && (
             <nav aria-label={text.pagesOf} className="pages">
@@ -134,7 +136,12 @@ function Page() {
         </Group>
       </AppShell.Header>
       <AppShell.Main>
-        {me && !may(me, page) && <Alert color="gray" title={text.notPermitted(me.role)}>{text.notPermittedAbout(roles[page])}</Alert>}
+        {me && !may(me, page) && (
+          <Stack gap="sm">
+            <Title order={1} size="h3">{text.pages[page]}</Title>
+            <Alert color="gray" title={text.notPermitted(me.role)}>{text.notPermittedAbout(roles[page])}</Alert>
+          </Stack>
+        )}
         {me && may(me, page) && (
           <Whole key={page}>
             <Suspense fallback={<Waiting />}>

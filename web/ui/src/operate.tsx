@@ -135,7 +135,7 @@ function Part({ id, got, zone, empty, about, extra, children }: { id: keyof type
 function Scroll({ name, head, rows }: { name: string; head: string[]; rows: React.ReactNode[][] }) {
   return (
     <Paper withBorder radius="sm">
-      <ScrollArea.Autosize mah={360} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': name }}>
+      <ScrollArea.Autosize mah={360} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': name }}>
         <Table stickyHeader verticalSpacing={4} aria-label={name} className="facts">
           <Table.Thead><Table.Tr>{head.map((h, i) => <Table.Th key={i}>{h || <span className="unseen">Link</span>}</Table.Th>)}</Table.Tr></Table.Thead>
           <Table.Tbody>{rows.map((r, i) => <Table.Tr key={i}>{r.map((c, k) => <Table.Td key={k} className="named">{c}</Table.Td>)}</Table.Tr>)}</Table.Tbody>
@@ -260,18 +260,18 @@ function Nodes({ site, nodes, zone, onEnded, onDone }: { site: string; nodes: No
           {done.line && <Command line={done.line} />}
         </Alert>
       )}
-      <ScrollArea.Autosize mah={360} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': `Nodes of ${site}` }}>
-        <Table stickyHeader verticalSpacing={3} aria-label={`Nodes of ${site}`} className="facts">
+      <ScrollArea.Autosize mah={360} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': `Nodes of ${site}` }}>
+        <Table verticalSpacing={4} aria-label={`Nodes of ${site}`} className="facts">
           <Table.Thead>
             <Table.Tr>
-              <Table.Th w={36}><Checkbox size="xs" aria-label={w.all(shown.length)} checked={shown.length > 0 && shown.every((n) => chosen.has(n.name))} onChange={(e) => choose(shown.map((n) => n.name), e.currentTarget.checked)} /></Table.Th>
+              <Table.Th w={36}><Checkbox size="sm" aria-label={w.all(shown.length)} checked={shown.length > 0 && shown.every((n) => chosen.has(n.name))} onChange={(e) => choose(shown.map((n) => n.name), e.currentTarget.checked)} /></Table.Th>
               <Table.Th>Node</Table.Th><Table.Th>Condition</Table.Th><Table.Th ta="right">Busy cores</Table.Th><Table.Th>Since</Table.Th><Table.Th>Reason</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
             {shown.map((n) => (
               <Table.Tr key={n.name}>
-                <Table.Td><Checkbox size="xs" aria-label={n.name} checked={chosen.has(n.name)} onChange={(e) => choose([n.name], e.currentTarget.checked)} /></Table.Td>
+                <Table.Td><Checkbox size="sm" aria-label={n.name} checked={chosen.has(n.name)} onChange={(e) => choose([n.name], e.currentTarget.checked)} /></Table.Td>
                 <Table.Td className="named">{n.name}</Table.Td><Table.Td><State of={n.condition} /></Table.Td><Table.Td ta="right">{n.busy ?? 0}</Table.Td>
                 <Table.Td>{n.since ? time(at(n.since), zone) : '–'}</Table.Td><Table.Td className="named">{n.reason || '–'}</Table.Td>
               </Table.Tr>

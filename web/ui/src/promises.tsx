@@ -240,7 +240,7 @@ function OnePromise({ id, sites, zone, clock, changes, onEnded, onDone }: { id: 
   if (r.refusal) lines.push(['Refused', r.refusal.detail]);
   else if (r.reason) lines.push(['Reason', r.reason]);
   const before = placedBefore(past.value?.history ?? []);
-  const stamps = r.start && r.end && r.site ? `harbour?site=${encodeURIComponent(r.site)}&t=${hourBack(r.start)}..${hourOn(r.end)}&mine=1${zone === usualZoneOfBrowser() ? '' : `&tz=${encodeURIComponent(zone)}`}` : null;
+  const stamps = r.start && r.end && r.site ? `harbour?site=${encodeURIComponent(r.site)}&t=${hourBack(r.start)}..${hourOn(r.end)}&owner=mine${zone === usualZoneOfBrowser() ? '' : `&tz=${encodeURIComponent(zone)}`}` : null;
 
   return (
     <Stack gap="sm" data-testid="one">

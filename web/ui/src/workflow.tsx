@@ -194,7 +194,7 @@ const hours = (p: Plan) => w.hours((p.pe_seconds ?? 0) / 3600);
 function Compared({ list, zone, shown, onShow, busy }: { list: Plan[]; zone: string; shown: number; onShow: (n: number) => void; busy: boolean }) {
   return (
     <Paper withBorder radius="sm">
-      <ScrollArea.Autosize mah={330} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': w.compared }}>
+      <ScrollArea.Autosize mah={330} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': w.compared }}>
         <Table stickyHeader verticalSpacing={3} aria-label={w.compared} aria-busy={busy} className="list">
           <Table.Thead><Table.Tr><Table.Th>Planner</Table.Th><Table.Th>Ends ({zone})</Table.Th><Table.Th>Takes</Table.Th><Table.Th ta="right">CPU-hours</Table.Th></Table.Tr></Table.Thead>
           <Table.Tbody>
@@ -282,7 +282,7 @@ function Drawn({ flow, plan, zone }: { flow: PlannedWorkflow; plan: Plan; zone: 
       <Text size="sm" mb="xs" data-testid="plan">{w.ends(`${time(at(plan.end!), zone)} ${zone}`, length(plan.turnaround!), hours(plan))}</Text>
       {table ? (
         <Paper withBorder radius="sm">
-          <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': w.plan }}>
+          <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': w.plan }}>
             <Table stickyHeader verticalSpacing={3} aria-label={w.plan}>
               <Table.Thead><Table.Tr><Table.Th>Task</Table.Th><Table.Th ta="right">PEs</Table.Th><Table.Th>Starts ({zone})</Table.Th><Table.Th>Ends</Table.Th><Table.Th>Takes</Table.Th><Table.Th>Waits for</Table.Th></Table.Tr></Table.Thead>
               <Table.Tbody>
@@ -314,7 +314,7 @@ function Drawn({ flow, plan, zone }: { flow: PlannedWorkflow; plan: Plan; zone: 
                   <line x1="0" x2="100%" y1={tall + 0.5} y2={tall + 0.5} className="rule" />
                 </svg>
               </div>
-              <ScrollArea.Autosize mah={420} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': w.plan }}>
+              <ScrollArea.Autosize mah={420} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': w.plan }}>
                 {rows.map((d, n) => (
                   <div key={n} className="rows">
                     <span className="named" title={d.label}>{d.label}{d.tasks.length > 1 && <span className="faint"> ×{d.tasks.length}</span>}</span>
@@ -349,7 +349,7 @@ function Graph({ list, critical }: { list: ReturnType<typeof dots>; critical: Se
   return (
     <Paper withBorder radius="sm" p="xs">
       <Title order={3} size="h6" mb={4}>{w.graph}</Title>
-      <ScrollArea.Autosize mah={580} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': w.graph }}>
+      <ScrollArea.Autosize mah={580} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': w.graph }}>
         <svg width="100%" height={down * levelTall} className="graph" role="img" aria-label={`${list.length} ${list.length === 1 ? 'box' : 'boxes'} on ${down} ${down === 1 ? 'level' : 'levels'}`}>
           {list.map((d, i) => d.parents.map((p) => <line key={`${p}-${i}`} x1={`${x(list[p]!)}%`} y1={y(list[p]!) + 7} x2={`${x(d)}%`} y2={y(d) - 7} className="edge" />))}
           {list.map((d, i) => (

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/internal/browser"
+	"github.com/berth-hpc/berth/service"
+)
+
+// axeSource returns axe-core as web/ui/package-lock.json has it: of the folder of the pages if
+// it is installed there, else fetched by npm. Where there is no npm the test is skipped, or
+// fails if $BERTH_REQUIRE, a list separated by commas, has "node".
+func axeSource(t *testing.T) string {
+	t.Helper()
+	ui := filepath.Join("..", "..", "web", "ui")
+	var lock struct {
+		Packages map[string]struct{ Version string }
+	}
+	text, err := os.ReadFile(filepath.Join(ui, "package-lock.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &lock)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := lock.Packages["node_modules/axe-core"].Version
+	if want == "" {
+		t.Fatal("web/ui/package-lock.json has no axe-core")
+	}
+	read := func(folder string) string {
+		var is struct{ Version string }
+		about, err := os.ReadFile(filepath.Join(folder, "node_modules", "axe-core", "package.json"))
+		if err != nil || json.Unmarshal(about, &is) != nil || is.Version != want {
+			return ""
+		}
+		source, err := os.ReadFile(filepath.Join(folder, "node_modules", "axe-core", "axe.min.js"))
+		if err != nil {
+			return ""
+		}
+		return string(source)
+	}
+	if source := read(ui); source != "" {
+		return source
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		data, err := os.ReadFile(filepath.Join(ui, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	cmd.Dir = folder
+	out, err := cmd.CombinedOutput()
+	if source := read(folder); err == nil && source != "" {
+		return source
+	}
+	message := fmt.Sprintf("node: no axe-core %s: npm ci: %v: %.500s", want, err, out)
+	if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "node") {
+		t.Fatal(message)
+	}
+	t.Skip(message)
+	return ""
+}
+
+// examiner has axe-core look at pages.
+type examiner struct {
+	t      *testing.T
+	source string
+	seen   int
+}
+
+// examine reports what axe finds wrong with a page as it is now. WCAG 2.2 at levels A and AA
+// is the claim; axe's own good practices are held as well. The dark theme changes colours
+// alone, so those are what is looked at there.
+func (x *examiner) examine(p *browser.Page, state string) {
+	x.t.Helper()
+	x.seen++
+	rules := `['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']`
+	if strings.HasSuffix(state, "dark") {
+		rules = `['color-contrast']`
+	}
+	p.Eval(`window.axe || ` + x.source + `; 0`)
+	found, _ := p.Eval(`axe.run(document, { runOnly: ` + rules + ` }).then((r) =>
+		r.violations.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ': ' + n.html.slice(0, 160) + ' ' + (n.any[0] || n.all[0] || n.none[0] || {}).message)))`).([]any)
+	for _, f := range found {
+		x.t.Errorf("%s: %v", state, f)
+	}
+	shot(p, "axe-"+strings.ReplaceAll(state, " ", "-"))
+}
+
+// visit goes to a page by its link, as a person does, so that what was done to the window stays.
+func visit(p *browser.Page, page string) {
+	p.Press(page)
+	p.Wait(`document.querySelector('nav a[aria-current=page]')?.innerText === '` + page + `'`)
+}
+
+// A page is examined in both themes, for each role that has it, empty, full, while it waits,
+// with what went wrong, and with each of its forms and messages.
+func TestAxeFindsNothing(t *testing.T) {
+	x := &examiner{t: t, source: axeSource(t)}
+	b := browser.Start(t)
+	full := newQuay(t, "harbour", "record")
+	full.load()
+	full.reserve("alice", "harbour", "running", 1, 0, 3000, 0)
+	full.site.Fail("n16", "fire")
+	empty := newQuay(t, "harbour")
+	themes, roles := []bool{false, true}, service.Roles()
+	if testing.Short() {
+		themes, roles = themes[:1], roles[2:] // operators have every page
+	}
+	for _, dark := range themes {
+		scheme := map[bool]string{false: "light", true: "dark"}[dark]
+		for _, role := range roles {
+			who := map[service.Role]string{service.Viewer: "vera", service.User: "alice", service.Operator: "olga"}[role]
+			at := func(state string) string { return state + " " + string(role) + " " + scheme }
+			p := b.Open(wide)
+			p.Dark(dark)
+			p.Visit(full.link(who, role, ""))
+			painted(p, 2)
+			x.examine(p, at("harbour"))
+			p.Press("Table")
+			p.Wait(`document.querySelector('table tbody tr')`)
+			x.examine(p, at("harbour table"))
+			p.Press("Picture")
+			for _, open := range []string{"Filter", "Share"} {
+				p.Press(open)
+				p.Wait(`document.querySelector('.mantine-Popover-dropdown')`)
+				x.examine(p, at("harbour "+strings.ToLower(open)))
+				p.Visit(full.url + "/")
+				painted(p, 2)
+			}
+			p.Key("Control+k")
+			p.Wait(`document.activeElement?.getAttribute('role') === 'combobox'`)
+			p.Type("n1")
+			p.Wait(`document.querySelector('#found [role=option]')`)
+			x.examine(p, at("harbour find"))
+			p.Key("Escape")
+			p.Wait(`!document.querySelector('.mantine-Modal-body')`)
+			p.Press("Keys")
+			p.Wait(`document.querySelector('.mantine-Modal-body table')`)
+			x.examine(p, at("harbour keys"))
+			p.Key("Escape")
+			p.Wait(`!document.querySelector('.mantine-Modal-body')`)
+			p.Eval(`document.querySelector('.gantt canvas[role=application]').focus()`)
+			p.Key("ArrowRight")
+			p.Key("Enter")
+			p.Wait(`document.querySelector('.mantine-Drawer-body table')`)
+			x.examine(p, at("harbour details"))
+			p.Key("Escape")
+			p.Wait(`!document.querySelector('.mantine-Drawer-body')`)
+			if role == service.Viewer {
+				p.Visit(full.url + "/operate")
+				p.Wait(`document.body.innerText.includes('may only look')`)
+				x.examine(p, at("not permitted"))
+			} else {
+				x.userPages(p, at)
+			}
+			if role == service.Operator {
+				visit(p, "Operate")
+				part(p, "limits", "bob")
+				p.Press("16 nodes, 1 not up of harbour")
+				p.Press("n16")
+				p.Press("Resume 1 node")
+				p.Wait(`document.querySelector('form')`)
+				x.examine(p, at("operate"))
+			}
+			x.trouble(p, role, at)
+			p.Close()
+			p = b.Open(wide)
+			p.Dark(dark)
+			p.Visit(empty.link(who, role, ""))
+			painted(p, 1)
+			p.Wait(`document.querySelector('[data-testid=empty]')`)
+			x.examine(p, at("empty harbour"))
+			if role != service.Viewer {
+				visit(p, "My promises")
+				p.Wait(`document.querySelector('[data-testid=none]')`)
+				x.examine(p, at("empty promises"))
+				visit(p, "Workflow")
+				p.Wait(`document.querySelector('.drop')`)
+				x.examine(p, at("empty workflow"))
+			}
+			if role == service.Operator {
+				visit(p, "Operate")
+				part(p, "limits", "No user has anything")
+				x.examine(p, at("empty operate"))
+			}
+			p.Close()
+		}
+		p := b.Open(wide)
+		p.Dark(dark)
+		p.Visit(full.url + "/")
+		p.Wait(`document.querySelector('input[type=password]')`)
+		x.examine(p, "login "+scheme)
+		p.Eval(`document.querySelector('input[type=password]').focus()`)
+		p.Type("berth_wrong")
+		p.Key("Enter")
+		p.Wait(`document.querySelector('[role=alert]')`)
+		x.examine(p, "login wrong "+scheme)
+		p.Close()
+		_, e, err := full.tokens.Add(token.Wanted{User: "alice", Role: service.User, Sites: service.NewSiteSet([]string{"elsewhere"})}, full.host.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = b.Open(browser.Size{Width: 420, Height: 860})
+		p.Dark(dark)
+		p.Visit(full.url + "/?t=yesterday#login=" + full.links.Make(e.ID, full.host.Now()))
+		p.Wait(`document.body.innerText.includes('No site is open to you')`)
+		x.examine(p, "no site on a phone "+scheme)
+		p.Close()
+	}
+	t.Logf("%d states examined", x.seen)
+}
+
+// userPages examines what users and operators have.
+func (x *examiner) userPages(p *browser.Page, at func(string) string) {
+	visit(p, "Book")
+	offered(p, "As asked")
+	x.examine(p, at("book"))
+	enter(p, "PEs", "many")
+	p.Wait(`document.body.innerText.includes('want a number of PEs')`)
+	x.examine(p, at("book with a mistake"))
+	enter(p, "PEs", "17")
+	enter(p, "Deadline", "now+2h")
+	p.Press("Promise it")
+	p.Wait(`document.querySelector('[data-testid=promised], [data-testid=refused]')`)
+	x.examine(p, at("book answered"))
+	visit(p, "My promises")
+	if strings.Contains(at(""), "operator") {
+		p.Press("Of everybody")
+	}
+	p.Wait(`document.querySelectorAll('table.list tbody tr').length > 3`)
+	x.examine(p, at("promises"))
+	p.Press("Details of alice-later")
+	p.Wait(`document.querySelector('[data-testid=history]')?.innerText.includes('promised')`)
+	x.examine(p, at("promise"))
+	for _, form := range []string{"Change", "Extend", "Run a script", "Cancel it"} {
+		p.Press(form)
+		p.Wait(`document.querySelector('[data-testid=one] form, [data-testid=one] [aria-label="Cancel it"]')`)
+		x.examine(p, at("promise "+strings.ToLower(form)))
+		leave := "Leave it as it is"
+		if form == "Cancel it" {
+			leave = "Keep it"
+		}
+		p.Press(leave)
+	}
+	p.Key("Escape")
+	p.Wait(`!document.querySelector('.mantine-Drawer-body')`)
+	visit(p, "Workflow")
+	p.Press("Take an example")
+	curved(p)
+	x.examine(p, at("workflow"))
+	p.Press("As a table")
+	p.Wait(`document.querySelector('table[aria-label="The plan"]')`)
+	x.examine(p, at("workflow table"))
+	drop(p, "x.json", "{]")
+	p.Wait(`document.querySelector('[data-testid=bad]')`)
+	x.examine(p, at("workflow of a bad file"))
+}
+
+// trouble examines pages that wait for the service, and whose service does not answer.
+func (x *examiner) trouble(p *browser.Page, role service.Role, at func(string) string) {
+	pages := []string{"Harbour", "Book", "My promises", "Workflow"}
+	switch role {
+	case service.Viewer:
+		return // there is nowhere to go to
+	case service.Operator:
+		pages = append(pages, "Operate")
+	}
+	for _, page := range pages {
+		visit(p, page) // so that it is loaded
+	}
+	for _, state := range []struct{ name, fetch string }{{"waiting", `() => new Promise(() => {})`}, {"broken", `() => Promise.reject(new TypeError('gone'))`}} {
+		p.Eval(`window.fetch = ` + state.fetch + `; 0`)
+		visit(p, "Book")
+		for _, page := range pages {
+			visit(p, page)
+			if state.name == "broken" {
+				p.Wait(`document.querySelector('main').innerText.includes('The service does not answer')`)
+			} else if page != "Book" { // of which the form is there at once
+				p.Wait(`document.querySelector('[aria-busy=true] .mantine-Skeleton-root')`)
+			}
+			x.examine(p, at(state.name+" "+strings.ToLower(page)))
+		}
+	}
+}
