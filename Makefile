@@ -65,13 +65,13 @@ race:
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
 	else set -x; go test -race -short $(TESTFLAGS) $$racy; fi
 
-slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05
-	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); \
-	for suite in trixie forky; do \
+slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 side by side, since most of them wait
+	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); logs=$$(mktemp -d); \
+	for suite in trixie forky; do ( \
 	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
-	  set -x && go test -count=1 -timeout 30m ./site/slurm && go test -count=1 -timeout 30m ./service -run "^($$service)\$$" || exit 1; \
-	  { set +x; } 2>/dev/null; \
-	done
+	  set -x && go test -count=1 -timeout 30m ./site/slurm && go test -count=1 -timeout 30m ./service -run "^($$service)\$$" \
+	) >$$logs/$$suite 2>&1 & eval $$suite=$$!; done; \
+	failed=0; for suite in trixie forky; do eval "wait \$$$$suite" || failed=1; cat $$logs/$$suite; done; rm -r $$logs; exit $$failed
 
 # The last flags make a million finds of each rule, against the plain form, for each binding.
 test-long: lint build ## the same with far more random cases, and every fuzz target for FUZZTIME
