@@ -86,7 +86,12 @@ func near(times []berth.Time, t, end berth.Time) int {
 	if times[lo] > t || (hi < len(times) && times[hi] <= t) {
 		return upTo(times, t)
 	}
-	return lo + upTo(times[lo:hi], t)
+	// None of these waits for another, as halving would.
+	n := uint64(lo)
+	for _, x := range times[lo:hi] {
+		n += uint64(x-t-1) >> 63
+	}
+	return int(n)
 }
 
 // stretch is where an interval begins and ends among the records: the last one
