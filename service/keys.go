@@ -231,6 +231,7 @@ func codeReservation(c *wire.Coder, r *Reservation) {
 	wire.Pointer(c, 10, &r.Refusal, wire.Refusal)
 	wire.Int(c, 11, &r.Created)
 	wire.Int(c, 12, &r.Changed)
+	wire.Int(c, 13, &r.Extended)
 	c.End()
 }
 
