@@ -21,15 +21,22 @@ var (
 	outageInk  = [3]int{0x17, 0x19, 0x1d}
 )
 
-// Filters leave out what is not asked for, stand in the address, and a link that was copied
-// brings the same view back, rows and all.
-func TestHarbourFiltersAndLinks(t *testing.T) {
+// fullHarbour returns the harbour of a service with promises, as a user of it sees it.
+func fullHarbour(t *testing.T) *browser.Page {
+	t.Helper()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
 	p := b.Open(wide)
 	p.Visit(q.link("alice", service.User, ""))
 	painted(p, 2)
+	return p
+}
+
+// Filters leave out what is not asked for, stand in the address, and a link that was copied
+// brings the same view back, rows and all.
+func TestHarbourFiltersAndLinks(t *testing.T) {
+	p := fullHarbour(t)
 	if colours(p, mineBlue) == 0 || colours(p, othersBlue) == 0 {
 		t.Fatal("there is nothing to filter")
 	}
@@ -83,12 +90,7 @@ func TestHarbourFiltersAndLinks(t *testing.T) {
 
 // Ctrl+K finds a site, a node and, of whoever may see it, a promise by its id.
 func TestHarbourFind(t *testing.T) {
-	b := browser.Start(t)
-	q := newQuay(t, "harbour", "record")
-	q.load()
-	p := b.Open(wide)
-	p.Visit(q.link("alice", service.User, ""))
-	painted(p, 2)
+	p := fullHarbour(t)
 	find := func(words, want string) {
 		t.Helper()
 		p.Key("Control+k")
@@ -113,12 +115,7 @@ func TestHarbourFind(t *testing.T) {
 // What is looked at is saved as a table and as a drawing, with every bar of the window, and
 // names with commas and formulas do no harm.
 func TestHarbourIsSaved(t *testing.T) {
-	b := browser.Start(t)
-	q := newQuay(t, "harbour", "record")
-	q.load()
-	p := b.Open(wide)
-	p.Visit(q.link("alice", service.User, ""))
-	painted(p, 2)
+	p := fullHarbour(t)
 	p.Eval(`(() => { globalThis.saved = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { globalThis.saved.push(blob.text()); return make(blob) } })()`)
 	p.Press("Share")
 	p.Press("Save as CSV")
@@ -180,12 +177,7 @@ func TestHarbourOnPaper(t *testing.T) {
 
 // Two fingers zoom at the place between them.
 func TestHarbourPinch(t *testing.T) {
-	b := browser.Start(t)
-	q := newQuay(t, "harbour", "record")
-	q.load()
-	p := b.Open(wide)
-	p.Visit(q.link("alice", service.User, ""))
-	painted(p, 2)
+	p := fullHarbour(t)
 	p.Touch("touchStart", browser.Point{X: 600, Y: 300}, browser.Point{X: 700, Y: 300})
 	for i := range 5 {
 		by := float64(20 * (i + 1))
