@@ -41,22 +41,15 @@ func (r *rim) begin(s *sweep, ready place) {
 			r.horizon = max(r.horizon, s.tree.end())
 		}
 	}
-	r.turnPast(s.tree)
-}
-
-// turnPast makes the past begin at the ready time again.
-func (r *rim) turnPast(t *tree) {
-	if r.past = r.ready; !t.empty() {
-		r.pastBack = t.leaf(r.past).from(r.past.r + 1)
+	if r.past = ready; !isEmpty {
+		r.pastBack = s.tree.leaf(ready).from(ready.r + 1)
 	}
 }
 
-// gained says that PEs came free at the record on the left.
+// gained says that PEs came free at the record on the left. What of the past was passed
+// stays passed: as long as one of them is in the set, the begin is not before that record.
 func (s *sweep) gained() {
 	r := &s.rim
-	if r.back == 0 {
-		r.turnPast(s.tree)
-	}
 	r.bound, r.begun, r.sure = s.times[s.left], true, false
 	r.back, r.last = s.ends[s.left+1], s.left
 }
