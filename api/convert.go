@@ -21,7 +21,7 @@ func reservation(r *service.Reservation) form.Reservation {
 	f.Kind, f.User = q.Kind, q.User
 	f.Arrival, f.Ready, f.Deadline = form.TimeOf(q.Arrival), form.TimeOf(q.Ready), form.TimeOf(q.Deadline)
 	if r.Extended > 0 && len(r.Allotments) == 1 {
-		f.Deadline = max(f.Deadline, form.TimeOf(r.Allotments[0].End)) // whoever extended it has moved it
+		f.Deadline = max(f.Deadline, form.TimeOf(r.Allotments[0].End)) // an extension moves the deadline too
 	}
 	f.Requirements, f.NoShow = q.Requirements, q.NoShow
 	shape(&f, q, len(r.Allotments) == 0)

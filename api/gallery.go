@@ -36,7 +36,7 @@ type sheet struct {
 	generation uint64
 	plain      []byte
 	packed     []byte
-	pages      [][]service.Bar // of which cells are
+	pages      [][]service.Bar // the pages that the cells were drawn from
 	cells      []byte          // a part of plain; nil if it has bars
 	bands      [][]byte        // cells, packed
 
@@ -110,7 +110,7 @@ func (g *gallery) answer(s *subject, p *service.Picture, pack bool) (data []byte
 
 const headerSize = 64
 
-// draw draws a picture, of which only what has changed since the last one needs new cells.
+// draw draws a picture. Only rows that have changed since the last one get new cells.
 func (k *sheet) draw(s *subject, p *service.Picture) {
 	v := &s.canvas
 	n := v.count(p, s.most)
@@ -163,7 +163,7 @@ func (k *sheet) draw(s *subject, p *service.Picture) {
 // that changes has all of them packed again.
 const bandHeight = 32
 
-// pack packs the answer, of which bands without changes are packed already.
+// pack packs the answer. Bands that have not changed are packed already.
 func (k *sheet) pack(v *canvas) ([]byte, error) {
 	if k.cells == nil {
 		return packed(k.plain, nil)

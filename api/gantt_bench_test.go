@@ -12,8 +12,8 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// fullPool returns a picture of 500 PEs that are held for 1,024 steps of 480 seconds, each
-// by one at a time, by so many bars.
+// fullPool returns a picture of 500 PEs over 1,024 steps of 480 seconds with n bars. No two
+// bars hold a PE at the same time.
 func fullPool(n int) *service.Picture {
 	const pes, window = 500, 1024 * 480
 	r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -33,9 +33,8 @@ func fullPool(n int) *service.Picture {
 	return p
 }
 
-// BenchmarkGantt is the feed of the harbour: bars up to 50,000, cells of more, packed. A
-// picture is asked for that nobody has asked for, again once one bar has changed, and again
-// without changes.
+// BenchmarkGantt is the feed of the harbour: bars up to 50,000, cells of more, packed. Each
+// picture is requested for the first time, after one bar has changed, and without changes.
 func BenchmarkGantt(b *testing.B) {
 	for _, n := range []int{500, 5_000, 50_000, 200_000} {
 		for _, asked := range []string{"first", "changed", "again"} {

@@ -40,7 +40,7 @@ type WorkflowTask struct {
 type Holding struct {
 	NPE   berth.Count `json:"npe"`
 	Start Time        `json:"start,omitzero"`
-	End   Time        `json:"end,omitzero"` // none if nobody knows
+	End   Time        `json:"end,omitzero"` // missing where the end is not known
 }
 
 // Plan is a plan by one planner, or none, if there is a reason.

@@ -69,7 +69,7 @@ type Span struct {
 	Kind  berth.Kind  `json:"kind"` // request, job or outage
 	Pool  string      `json:"pool"`
 	Start Time        `json:"start,omitzero"` // none of an outage that had begun when it was first seen
-	End   Time        `json:"end,omitzero"`   // none if nobody knows
+	End   Time        `json:"end,omitzero"`   // missing where the end is not known
 	NPE   berth.Count `json:"npe"`
 	PEs   berth.PESet `json:"pes,omitzero"` // empty until they are known
 	State string      `json:"state,omitempty"`
@@ -117,7 +117,7 @@ type Outage struct {
 	NPE    berth.Count `json:"npe"`
 	Nodes  []string    `json:"nodes,omitempty"`
 	From   Time        `json:"from,omitzero"`  // of one that has not begun
-	Until  Time        `json:"until,omitzero"` // none if nobody knows
+	Until  Time        `json:"until,omitzero"` // missing where the end is not known
 }
 
 // Me is who asks.
