@@ -163,8 +163,10 @@ func TestProbing(t *testing.T) {
 	})
 }
 
-// On an empty site the first request is granted, and the plan is bd-cpar's.
+// On an empty site that is wide enough for the tasks that run together, every
+// first request is granted, and the plan is bd-cpar's.
 func TestProbingAnEmptySite(t *testing.T) {
+	plans, granted := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		problem := drawProblem(t, 10)
 		problem.Calendar = calendar.NewPlain(1000, berth.Late)
@@ -173,8 +175,40 @@ func TestProbingAnEmptySite(t *testing.T) {
 		plan, probes, _, err := probing.Plan()
 		bd, _ := workflow.PlannerNamed("bd-cpar")
 		want, _ := must(t, problem).Try(bd, berth.Forever)
-		if err != nil || probes != len(plan.Tasks) || !slices.Equal(plan.Tasks, want.Tasks) {
-			t.Fatalf("%d probes, %+v, want %+v; %v", probes, plan, want, err)
+		if err != nil || probes < len(plan.Tasks) {
+			t.Fatalf("%d probes, %+v; %v", probes, plan, err)
+		}
+		plans++
+		if probes > len(plan.Tasks) {
+			return // tasks that run together had to share
+		}
+		granted++
+		if !slices.Equal(plan.Tasks, want.Tasks) {
+			t.Fatalf("%+v, want %+v", plan, want)
+		}
+	})
+	if !t.Failed() && granted < plans/2 {
+		t.Errorf("first requests were all granted in %d of %d plans; want at least half, or this shows nothing", granted, plans)
+	}
+}
+
+// No task holds PEs that do not make it shorter.
+func TestProbingAsksForNoPEInVain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		problem := drawProblem(t, 10)
+		site := &closed{t: t, calendar: copied(problem.Calendar)}
+		probing := workflow.Probing{Problem: problem, Size: problem.Calendar.Size(), Site: site}
+		plan, _, gaveUp, err := probing.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gaveUp != nil {
+			return
+		}
+		for _, task := range plan.Tasks {
+			if task.NPE > 1 && problem.Workflow.Task(task.Task).Duration(task.NPE-1) == berth.Duration(task.End-task.Start) {
+				t.Fatalf("task %d holds %d PEs for %d s; one less would take no longer", task.Task, task.NPE, task.End-task.Start)
+			}
 		}
 	})
 }
