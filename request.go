@@ -27,6 +27,9 @@ type Part struct {
 	// Eligible restricts a part to these PEs of its pool; empty means all.
 	// It needs a pool of early binding.
 	Eligible PESet `json:"eligible,omitzero"`
+	// Constraint is of this part alone, beside that of the request: two parts ask for
+	// some PEs of one class and some of another.
+	Constraint string `json:"constraint,omitempty"`
 }
 
 // Requirements say what a place must offer beside PEs. The zero value requires
@@ -44,6 +47,8 @@ type Requirements struct {
 	StorageMB    int64  `json:"storage_mb,omitempty"`
 	Accelerators int    `json:"accelerators,omitempty"` // of one PE
 	Partition    string `json:"partition,omitempty"`    // by name, as in Partition
+	// Constraint is features that each PE has, as ParseConstraint reads it.
+	Constraint string `json:"constraint,omitempty"`
 }
 
 // MaxMegabytes bounds every size in megabytes (exclusive).
@@ -72,7 +77,15 @@ func (r *Requirements) validate() error {
 	case r.Accelerators < 0 || r.Accelerators > MaxAccelerators:
 		return Errorf(Invalid, "accelerators", "%d; a PE has 0 to %d", r.Accelerators, MaxAccelerators)
 	}
-	return nil
+	return validConstraint(r.Constraint)
+}
+
+func validConstraint(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := ParseConstraint(text)
+	return err
 }
 
 // Request asks for PEs within a window: every part must run inside
@@ -202,7 +215,7 @@ func (p *Part) validate() error {
 			return Errorf(Invalid, "duration", "%d is beyond 2^42 s", v.Duration)
 		}
 	}
-	return nil
+	return validConstraint(p.Constraint)
 }
 
 // IsJob reports whether the request is an ordinary job.

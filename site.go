@@ -45,13 +45,20 @@ type Site struct {
 	Managed bool `json:"managed,omitempty"`
 }
 
-// Pool is a set of interchangeable PEs with one calendar.
+// Pool is a set of PEs with one calendar, on which whatever runs is equally fast.
 type Pool struct {
 	Name    string  `json:"name"`
 	PEs     Count   `json:"pes"`
 	Binding Binding `json:"binding"`
 	Speed   Speed   `json:"speed,omitempty"` // 0 is the standard speed
-	Node    Node    `json:"node,omitzero"`
+	// Node is what all PEs are made of, unless the pool has classes.
+	Node Node `json:"node,omitzero"`
+	// Classes say which PEs are made of what, each PE in one class; without any, all PEs
+	// are alike. They need early binding, since which PEs a promise gets decides whether
+	// others find theirs.
+	Classes []Class `json:"classes,omitempty"`
+	// Features are what a constraint may ask for where there are no classes.
+	Features []string `json:"features,omitempty"`
 }
 
 // Node says what one PE of a pool is made of. Zero fields are unknown and are

@@ -37,6 +37,7 @@ func Request(c *Coder, r *berth.Request) {
 func Part(c *Coder, p *berth.Part) {
 	List(c, 1, &p.Variants, Variant)
 	PESet(c, 2, &p.Eligible)
+	Name(c, 3, &p.Constraint)
 	c.End()
 }
 
@@ -55,6 +56,7 @@ func Requirements(c *Coder, r *berth.Requirements) {
 	Int(c, 5, &r.StorageMB)
 	Int(c, 6, &r.Accelerators)
 	Name(c, 7, &r.Partition)
+	Name(c, 8, &r.Constraint)
 	c.End()
 }
 

@@ -63,7 +63,7 @@ func (x *search) runs(p *pool) berth.Duration {
 // serves reports whether a pool could serve a request if nothing were in use.
 func (x *search) serves(p *pool) bool {
 	v := x.r.Parts[0].Variants[0]
-	return v.NPE <= x.eligibleCount(0, p) && x.unmet(p) == "" && x.suits(p, v)
+	return v.NPE <= x.widest(0, p) && x.unmet(p) == "" && x.suits(p, v)
 }
 
 // left returns the free amount of each stock of a site, by kind. Of a program with
@@ -157,17 +157,22 @@ func (f *Finder) Assign(r *berth.Request, pool int, unaware bool) (place Place, 
 	if refusal := x.denies(p, v); refusal != nil {
 		return place, false, refusal
 	}
-	q := x.query(0, v, p)
-	if q.Deadline = q.Ready.Add(v.Duration); q.Deadline > r.Deadline {
-		return place, false, nil
+	view, takes := x.view(p), x.takesFor(x.takes(p), x.shareIn(p), v)
+	for x.way = range x.ways(0) {
+		if v.NPE > x.eligibleCount(0, p) {
+			continue
+		}
+		q := x.query(0, v, p)
+		if q.Deadline = q.Ready.Add(v.Duration); q.Deadline > r.Deadline {
+			return place, false, nil
+		}
+		fit, found := view.Earliest(q)
+		if fit, found = x.withStocks(view, takes, q, fit, found); found {
+			o := offer{pool: p, variant: v, fit: fit}
+			return x.complete(t, []berth.Allotment{o.allotment()}), true, nil
+		}
 	}
-	view := x.view(p)
-	fit, found := view.Earliest(q)
-	if fit, found = x.withStocks(view, x.takesFor(x.takes(p), x.shareIn(p), v), q, fit, found); !found {
-		return place, false, nil
-	}
-	o := offer{pool: p, variant: v, fit: fit}
-	return x.complete(t, []berth.Allotment{o.allotment()}), true, nil
+	return place, false, nil
 }
 
 // Denied returns why no pool that could serve a rigid request admits it; nil if one

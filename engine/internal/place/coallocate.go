@@ -78,7 +78,7 @@ func (x *search) least(part int) (int64, *berth.Refusal) {
 		if o := x.obstacle(part, p, x.state.Now()); o.reason != "" {
 			continue
 		}
-		eligible := x.eligibleCount(part, p)
+		eligible := x.widest(part, p)
 		for _, v := range x.variants(part) {
 			if v = x.scaled(p, v); v.NPE > eligible || !x.permits(p, v) {
 				continue

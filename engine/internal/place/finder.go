@@ -218,6 +218,10 @@ type search struct {
 	latest    berth.Time     // the latest start that the user's lead allows; 0 is any
 	bound     bool           // a limit has narrowed the search
 	over      *berth.Refusal // of a limit that does not depend on the place
+	// Of classes of PEs:
+	way         int           // of those in which the constraints can be met
+	constraints []constrained // of each part; nil until they are needed
+	suiting     suiting
 }
 
 func (f *Finder) search(r *berth.Request, again *state.Entry) search {
@@ -353,20 +357,23 @@ func (o *offer) allotment() berth.Allotment {
 // that are admitted there, or the reason against it.
 func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 	view := x.view(p)
-	eligible, takes, share := x.eligibleCount(0, p), x.takes(p), x.shareIn(p)
+	takes, share := x.takes(p), x.shareIn(p)
 	var denied *berth.Refusal
 	admitted := false
-	for _, v := range policy.Undominated(x.admitted(p, eligible, &denied)) {
-		v = x.scaled(p, v)
-		if v.NPE > eligible || !x.permits(p, v) {
-			continue
-		}
-		admitted = true
-		q := x.query(0, v, p)
-		fit, ok := view.Find(q, x.Placement)
-		fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
-		if ok && (best.pool == nil || x.Choice.Better(v, fit, best.variant, best.fit)) {
-			best = offer{pool: p, variant: v, fit: fit}
+	for x.way = range x.ways(0) {
+		eligible := x.eligibleCount(0, p)
+		for _, v := range policy.Undominated(x.admitted(p, eligible, &denied)) {
+			v = x.scaled(p, v)
+			if v.NPE > eligible || !x.permits(p, v) {
+				continue
+			}
+			admitted = true
+			q := x.query(0, v, p)
+			fit, ok := view.Find(q, x.Placement)
+			fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
+			if ok && (best.pool == nil || x.Choice.Better(v, fit, best.variant, best.fit)) {
+				best = offer{pool: p, variant: v, fit: fit}
+			}
 		}
 	}
 	switch {
@@ -422,6 +429,7 @@ func lastEnd(allotments []berth.Allotment) berth.Time {
 // Explain it names the most PEs that are free for the duration of the narrowest
 // variant.
 func (x *search) noCapacity(part int, p *pool) *berth.Refusal {
+	x.widest(part, p)
 	narrowest := x.narrowest(part, p)
 	refusal := &berth.Refusal{Reason: berth.NoCapacity, Resource: p.id, Wanted: narrowest.NPE}
 	if t := x.scarce(p, x.query(part, narrowest, p)); t != nil {

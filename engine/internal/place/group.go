@@ -54,6 +54,7 @@ type demand struct {
 type shape struct {
 	pool      *pool
 	variant   berth.Variant // its duration is that in the pool
+	way       int           // in which the constraints are met
 	eligible  berth.PESet   // empty is all
 	preferred berth.PESet
 	after     berth.Time // when its data are there
@@ -89,7 +90,7 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 		}
 		if part > 0 && x.pinned == nil {
 			a, b := &x.r.Parts[part], &x.r.Parts[part-1]
-			g.alike[part] = slices.Equal(a.Variants, b.Variants) && a.Eligible.Equal(b.Eligible)
+			g.alike[part] = slices.Equal(a.Variants, b.Variants) && a.Eligible.Equal(b.Eligible) && a.Constraint == b.Constraint
 		}
 	}
 	for part := n - 1; part >= 0; part-- {
@@ -132,18 +133,22 @@ func (x *search) appendShapes(list []shape, part int, p *pool, own bool) []shape
 	if x.unmet(p) != "" {
 		return list
 	}
-	s := shape{pool: p, eligible: x.eligible(part, p), after: max(x.notBefore, x.arrival(p))}
+	s := shape{pool: p, after: max(x.notBefore, x.arrival(p))}
 	if own {
 		s.preferred = x.again.Part(part).PEs
 	}
-	eligible := x.eligibleCount(part, p)
-	for _, v := range x.variants(part) {
-		v = x.scaled(p, v)
-		if v.NPE > eligible || !x.permits(p, v) || x.denies(p, v) != nil {
-			continue
+	for s.way = range x.ways(part) {
+		x.way = s.way
+		s.eligible = x.eligible(part, p)
+		eligible := x.eligibleCount(part, p)
+		for _, v := range x.variants(part) {
+			v = x.scaled(p, v)
+			if v.NPE > eligible || !x.permits(p, v) || x.denies(p, v) != nil {
+				continue
+			}
+			s.variant = v
+			list = append(list, s)
 		}
-		s.variant = v
-		list = append(list, s)
 	}
 	return list
 }
@@ -158,6 +163,7 @@ func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 		earliest, found := berth.Time(0), false
 		for i := range g.shapes[part] {
 			s := &g.shapes[part][i]
+			g.way = s.way
 			q := g.query(part, s.variant, s.pool)
 			q.Ready = max(start, s.after)
 			fit, ok := g.view(s.pool).Earliest(q)

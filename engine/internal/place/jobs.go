@@ -33,12 +33,17 @@ func (x *search) jobBy(j *state.Job, deadline func(berth.Duration) berth.Time) (
 	for _, candidate := range x.ranked(0) {
 		p := &x.pools[candidate.Index]
 		v := x.scaled(p, j.Variant())
-		q := x.query(0, v, p)
-		q.Deadline = deadline(v.Duration)
-		fit, ok := x.view(p).Earliest(q)
-		if ok && fit.End.Valid() && (!found || x.sooner(fit, bestFit)) {
-			o := offer{pool: p, variant: v, fit: fit}
-			best, bestFit, found = o.allotment(), fit, true
+		for x.way = range x.ways(0) {
+			if v.NPE > x.eligibleCount(0, p) {
+				continue
+			}
+			q := x.query(0, v, p)
+			q.Deadline = deadline(v.Duration)
+			fit, ok := x.view(p).Earliest(q)
+			if ok && fit.End.Valid() && (!found || x.sooner(fit, bestFit)) {
+				o := offer{pool: p, variant: v, fit: fit}
+				best, bestFit, found = o.allotment(), fit, true
+			}
 		}
 	}
 	return best, found
@@ -58,18 +63,23 @@ func (x *search) meanwhile(j *state.Job) (best berth.Allotment, found bool) {
 	for _, candidate := range x.ranked(0) {
 		p := &x.pools[candidate.Index]
 		v := x.scaled(p, j.Variant())
-		for low, high := berth.Duration(0), v.Duration; high-low > 1; {
-			d := low + (high-low)/2
-			q := x.query(0, berth.Variant{NPE: v.NPE, Duration: d}, p)
-			q.Deadline = now.Add(d)
-			fit, ok := x.view(p).Earliest(q)
-			if !ok {
-				high = d
+		for x.way = range x.ways(0) {
+			if v.NPE > x.eligibleCount(0, p) {
 				continue
 			}
-			if low = d; !found || d > best.End.Sub(best.Start) {
-				o := offer{pool: p, variant: v, fit: fit}
-				best, found = o.allotment(), true
+			for low, high := berth.Duration(0), v.Duration; high-low > 1; {
+				d := low + (high-low)/2
+				q := x.query(0, berth.Variant{NPE: v.NPE, Duration: d}, p)
+				q.Deadline = now.Add(d)
+				fit, ok := x.view(p).Earliest(q)
+				if !ok {
+					high = d
+					continue
+				}
+				if low = d; !found || d > best.End.Sub(best.Start) {
+					o := offer{pool: p, variant: v, fit: fit}
+					best, found = o.allotment(), true
+				}
 			}
 		}
 	}

@@ -64,17 +64,19 @@ func (x *search) earliest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 // pool, one for each variant that is admitted there; the first of equals.
 func (x *search) firstIn(p *pool, by func(calendar.Fit) berth.Time) (best offer, found bool) {
 	view, takes, share := x.view(p), x.takes(p), x.shareIn(p)
-	eligible := x.eligibleCount(0, p)
-	for _, v := range x.variants(0) {
-		v = x.scaled(p, v)
-		if v.NPE > eligible || !x.permits(p, v) || x.denies(p, v) != nil {
-			continue
-		}
-		q := x.query(0, v, p)
-		fit, ok := view.Earliest(q)
-		fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
-		if ok && fit.End.Valid() && (!found || by(fit) < by(best.fit)) {
-			best, found = offer{pool: p, variant: v, fit: fit}, true
+	for x.way = range x.ways(0) {
+		eligible := x.eligibleCount(0, p)
+		for _, v := range x.variants(0) {
+			v = x.scaled(p, v)
+			if v.NPE > eligible || !x.permits(p, v) || x.denies(p, v) != nil {
+				continue
+			}
+			q := x.query(0, v, p)
+			fit, ok := view.Earliest(q)
+			fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
+			if ok && fit.End.Valid() && (!found || by(fit) < by(best.fit)) {
+				best, found = offer{pool: p, variant: v, fit: fit}, true
+			}
 		}
 	}
 	return best, found
@@ -121,6 +123,7 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 		}
 	}
 	x := f.search(d.Request(), d)
+	x.wayOf(0, p, a.PEs)
 	kept := a.PEs.Minus(lost)
 	more := max(0, owed-kept.Count())
 	free, pes := f.view(p).Free(berth.Interval{Start: from, End: a.End})
@@ -135,8 +138,8 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 		return a
 	}
 	pes = pes.Minus(lost)
-	if eligible := x.eligible(0, p); !eligible.Empty() {
-		pes = pes.And(eligible)
+	if x.restricted(0, p) {
+		pes = pes.And(x.eligible(0, p))
 	}
 	if active {
 		a.PEs = kept.Or(pes.Lowest(more))

@@ -76,7 +76,7 @@ func (o *obstacle) refusal() *berth.Refusal {
 // Its duration is tested last, because that is the most expensive test.
 func (x *search) obstacle(part int, p *pool, from berth.Time) obstacle {
 	o := obstacle{resource: p.id, wanted: fewest(x.variants(part))}
-	eligible := x.eligibleCount(part, p)
+	eligible := x.widest(part, p)
 	suits := func(v berth.Variant) bool { return v.NPE <= eligible && x.suits(p, v) }
 	unmet := x.unmet(p)
 	switch {
@@ -111,15 +111,14 @@ func (x *search) obstacle(part int, p *pool, from berth.Time) obstacle {
 // the entry has 0. Present use of licences and storage is not considered. Jobs take no
 // stocks, so counted stocks exclude them.
 func (x *search) unmet(p *pool) berth.Reason {
-	need, node := &x.r.Requirements, &p.config.Node
+	need := &x.r.Requirements
 	switch {
 	case !x.meant(p), !x.partitioned(p):
 		return berth.NoSuitableSite
 	case *need == (berth.Requirements{}):
 		return ""
-	case node.MemoryMB > 0 && need.MemoryMB > node.MemoryMB,
+	case !p.config.Suits(need),
 		p.site.StorageMB > 0 && need.StorageMB > p.site.StorageMB,
-		need.Accelerators > node.Accelerators,
 		x.r.IsJob() && x.state.Storage(p.siteAt).Counted() && need.StorageMB > 0:
 		return berth.NoSuitableSite
 	case need.Software == "":
@@ -228,24 +227,35 @@ func (x *search) eligible(part int, p *pool) berth.PESet {
 	return set.Minus(x.avoid)
 }
 
-// named returns the PEs that a part and the partition of its request name.
+// named returns the PEs that a part and the partition of its request name, of those that
+// have what it requires.
 func (x *search) named(part int, p *pool) berth.PESet {
-	eligible := x.r.Parts[part].Eligible
-	partition := x.partition(p)
-	switch {
-	case partition == nil || partition.PEs.Empty():
-		return eligible
-	case eligible.Empty():
-		return partition.PEs
+	set, some := x.classed(part, p)
+	if eligible := x.r.Parts[part].Eligible; !eligible.Empty() {
+		if some {
+			eligible = eligible.And(set)
+		}
+		set, some = eligible, true
 	}
-	return eligible.And(partition.PEs)
+	if partition := x.partition(p); partition != nil && !partition.PEs.Empty() {
+		if !some {
+			return partition.PEs
+		}
+		return set.And(partition.PEs)
+	}
+	return set
 }
 
-// restricted reports whether a part or the partition of its request names PEs of the
-// pool. The intersection of both may be empty.
+// restricted reports whether a part may not use all PEs of the pool: it or the partition
+// of its request names some, or only some have what it requires. What is left may be
+// empty.
 func (x *search) restricted(part int, p *pool) bool {
 	partition := x.partition(p)
-	return !x.r.Parts[part].Eligible.Empty() || partition != nil && !partition.PEs.Empty()
+	if !x.r.Parts[part].Eligible.Empty() || partition != nil && !partition.PEs.Empty() {
+		return true
+	}
+	_, some := x.classed(part, p)
+	return some
 }
 
 // eligibleCount returns how many PEs of the pool a part may use.

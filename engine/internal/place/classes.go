@@ -1,0 +1,133 @@
+package place
+
+import (
+	"github.com/berth-hpc/berth"
+)
+
+// What a request requires of hardware and features decides which PEs of a pool it may
+// use: those of the classes that suit it, or all or none where the pool has none. A
+// constraint with alternatives is met in several ways, each with PEs of its own; the
+// search looks at each in turn, and x.way is the one that it looks at.
+
+// constrained is what a part requires of features.
+type constrained struct {
+	request, part berth.Constraint
+}
+
+// ways returns how many ways there are to meet the constraints of a part. Cost: O(1)
+// without any.
+func (x *search) ways(part int) int {
+	if x.r.Constraint == "" && x.r.Parts[part].Constraint == "" {
+		return 1
+	}
+	c := x.constrained(part)
+	return c.request.Alternatives() * c.part.Alternatives()
+}
+
+// constrained returns the constraints of a part, which are valid.
+func (x *search) constrained(part int) *constrained {
+	if x.constraints == nil {
+		x.constraints = make([]constrained, len(x.r.Parts))
+		for i := range x.constraints {
+			x.constraints[i] = constrained{parsed(x.r.Constraint), parsed(x.r.Parts[i].Constraint)}
+		}
+	}
+	return &x.constraints[part]
+}
+
+func parsed(text string) berth.Constraint {
+	if text == "" {
+		return berth.Constraint{}
+	}
+	c, err := berth.ParseConstraint(text)
+	if err != nil {
+		panic("engine: a constraint that validation lets through: " + text)
+	}
+	return c
+}
+
+// met reports whether what has some features meets the constraints of a part in the way
+// that is looked at.
+func (x *search) met(part int, has func(string) bool) bool {
+	if x.r.Constraint == "" && x.r.Parts[part].Constraint == "" {
+		return true
+	}
+	c := x.constrained(part)
+	n := c.request.Alternatives()
+	return c.request.Met(x.way%n, has) && c.part.Met(x.way/n, has)
+}
+
+// classed returns the PEs of a pool that have what a part requires of hardware and
+// features; some is false if that is no restriction. Which they are is remembered for the
+// part and pool asked about last.
+func (x *search) classed(part int, p *pool) (set berth.PESet, some bool) {
+	if len(p.config.Classes) == 0 {
+		return berth.PESet{}, !x.met(part, p.config.Has)
+	}
+	if !x.demanding(part) {
+		return berth.PESet{}, false
+	}
+	if at := (askedOf{part, x.way, p}); x.suiting.of != at {
+		x.suiting = suiting{of: at}
+		for i := range p.config.Classes {
+			c := &p.config.Classes[i]
+			if c.Suits(&x.r.Requirements) && x.met(part, func(feature string) bool { return c.Has(feature) || feature == p.config.Name }) {
+				x.suiting.pes = x.suiting.pes.Or(c.PEs)
+			} else {
+				x.suiting.some = true
+			}
+		}
+	}
+	return x.suiting.pes, x.suiting.some
+}
+
+// demanding reports whether a part requires anything that only some PEs may have.
+func (x *search) demanding(part int) bool {
+	return x.r.MemoryMB > 0 || x.r.Accelerators > 0 || x.r.Constraint != "" || x.r.Parts[part].Constraint != ""
+}
+
+// suiting is which PEs of a pool have what a part requires.
+type suiting struct {
+	of   askedOf
+	pes  berth.PESet
+	some bool
+}
+
+type askedOf struct {
+	part, way int
+	pool      *pool
+}
+
+// widest looks at the way to meet the constraints of a part in which it may use the most
+// PEs of a pool, the first of equals, and returns how many.
+func (x *search) widest(part int, p *pool) berth.Count {
+	n := x.ways(part)
+	if n == 1 {
+		x.way = 0
+		return x.eligibleCount(part, p)
+	}
+	best, most := 0, berth.Count(-1)
+	for x.way = range n {
+		if eligible := x.eligibleCount(part, p); eligible > most {
+			best, most = x.way, eligible
+		}
+	}
+	x.way = best
+	return most
+}
+
+// wayOf looks at the way to meet the constraints of a part in which most of some PEs of a
+// pool may be used.
+func (x *search) wayOf(part int, p *pool, pes berth.PESet) {
+	best, most := 0, berth.Count(-1)
+	for x.way = range x.ways(part) {
+		set := x.eligible(part, p)
+		if n := set.Overlap(pes); set.Empty() && x.eligibleCount(part, p) > 0 {
+			best = x.way
+			break
+		} else if n > most {
+			best, most = x.way, n
+		}
+	}
+	x.way = best
+}
