@@ -45,9 +45,9 @@ type setup struct {
 
 // wishes says, in percent, how often a request asks for something.
 type wishes struct {
-	parts, variants, eligible, site, pool, hold, noShow, user, limit               int
-	software, version, licences, memory, storage, accelerators, partition, foolish int
-	immediate, endless, wide, whole, known, announced, past, named                 int
+	parts, variants, eligible, site, pool, hold, noShow, user, limit                           int
+	software, version, licences, memory, storage, accelerators, partition, constraint, foolish int
+	immediate, endless, wide, whole, known, announced, past, named                             int
 }
 
 // theme is what a history is mostly about, so that what is rare comes often enough.
@@ -83,7 +83,7 @@ func (d dice) newSetup() *setup {
 	s.wishes = wishes{
 		parts: pick(d, 0, 30, 60), variants: often(), eligible: often(), site: often(), pool: often(), hold: pick(d, 0, 30, 60), noShow: often(),
 		user: pick(d, 30, 80, 100), limit: often(), software: often(), version: 75, licences: 70, memory: often(), storage: pick(d, 0, 40, 70),
-		accelerators: often(), partition: often(), foolish: pick(d, 0, 3, 10), immediate: pick(d, 10, 60), endless: pick(d, 0, 0, 0, 2),
+		accelerators: often(), partition: often(), constraint: often(), foolish: pick(d, 0, 3, 10), immediate: pick(d, 10, 60), endless: pick(d, 0, 0, 0, 2),
 		wide: pick(d, 10, 40), whole: 10, known: pick(d, 30, 80), announced: pick(d, 0, 50), past: 10, named: pick(d, 0, 50),
 	}
 	for _, kind := range eventKinds {
@@ -274,6 +274,9 @@ func (d dice) newSite(name string, managed bool) berth.Site {
 		if d.chance(50) {
 			p.Node.Accelerators = d.between(1, 2)
 			p.Node.AcceleratorSpeed = pick(d, speeds...)
+		}
+		if p.Binding == berth.Early && p.PEs > 1 && d.chance(40) {
+			d.divide(&p)
 		}
 		if d.chance(60) {
 			s.Partitions = append(s.Partitions, d.newPartition(p, pick(d, "x", "y")))

@@ -72,6 +72,7 @@ const (
 	hasManaged
 	hasSpeed
 	hasAcceleratorSpeed
+	hasClasses
 	hasLink
 	hasOrder
 	hasOrderOptions
@@ -119,6 +120,7 @@ const (
 	isStorage
 	isAccelerators
 	isPartition
+	isConstraint
 	// Of the reservation.
 	atLate
 	atManaged
@@ -144,11 +146,11 @@ const (
 )
 
 var featureNames = [features]string{
-	"sites", "pools", "managed", "speed", "accelerator-speed", "link", "order", "order-options", "users", "match", "batch", "unaware", "placement",
+	"sites", "pools", "managed", "speed", "accelerator-speed", "classes", "link", "order", "order-options", "users", "match", "batch", "unaware", "placement",
 	"choice", "unbounded", "instant", "period", "eager", "grid", "refuse-all", "quota-count", "quota-area", "before", "hold-while", "uplink",
 	"immediate", "conservative", "other-pass", "compress", "preempt", "extend", "delay", "class-order", "explain",
 	"job", "limited", "parts", "moldable", "eligible", "sited", "pooled", "held", "no-show", "user", "software", "version", "licences", "memory",
-	"storage", "accelerators", "partition",
+	"storage", "accelerators", "partition", "constraint",
 	"at-late", "at-managed", "degraded", "prolonged",
 	"on-timer", "on-other", "on-submit", "on-cancel", "on-confirm", "on-modify", "on-prolong", "on-show", "on-avoid", "on-finish", "on-down", "on-announced",
 	"on-up", "on-forecast", "on-settle",
@@ -183,6 +185,7 @@ func configFeatures(c *engine.Config) []feature {
 	add(hasManaged, anySite(func(s *berth.Site) bool { return s.Managed }))
 	add(hasSpeed, anyPool(func(p *berth.Pool) bool { return p.Speed != 0 && p.Speed != berth.StandardSpeed }))
 	add(hasAcceleratorSpeed, anyPool(func(p *berth.Pool) bool { return p.Node.AcceleratorSpeed != 0 }))
+	add(hasClasses, anyPool(func(p *berth.Pool) bool { return len(p.Classes) > 1 }))
 	add(hasLink, anySite(func(s *berth.Site) bool { return s.Link != (berth.Link{}) }))
 	add(hasOrder, row.Gathers)
 	add(hasOrderOptions, c.Options != (policy.OrderOptions{}))
@@ -239,6 +242,7 @@ func requestFeatures(list []feature, r *berth.Request) []feature {
 	add(isStorage, r.StorageMB > 0)
 	add(isAccelerators, r.Accelerators > 0)
 	add(isPartition, r.Partition != "")
+	add(isConstraint, r.Constraint != "" || slices.ContainsFunc(r.Parts, func(p berth.Part) bool { return p.Constraint != "" }))
 	return list
 }
 

@@ -388,6 +388,9 @@ func (d *drawer) part(pool int) berth.Part {
 			part.Eligible = berth.PEsOf(berth.PE(d.IntN(size)), berth.PE(d.IntN(size)))
 		}
 	}
+	if d.chance(d.wishes.constraint / 2) {
+		part.Constraint = pick(d.dice, constraints...).text
+	}
 	return part
 }
 
@@ -409,6 +412,15 @@ func (d *drawer) require(r *berth.Request, pool int) {
 	}
 	if d.chance(ws.accelerators) {
 		r.Accelerators = p.pool.Node.Accelerators
+		if n := len(p.pool.Classes); n > 0 {
+			r.Accelerators = p.pool.Classes[d.IntN(n)].Node.Accelerators
+		}
+	}
+	if d.chance(ws.constraint) {
+		r.Constraint = pick(d.dice, constraints...).text
+		if n := len(p.pool.Classes); n > 0 && d.chance(50) {
+			r.Constraint = p.pool.Classes[d.IntN(n)].Name
+		}
 	}
 	if d.chance(ws.storage) {
 		r.StorageMB = int64(d.between(1, 4))

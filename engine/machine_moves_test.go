@@ -344,7 +344,7 @@ func (m *model) judgeResized(o *occasion, c *change.Change, p *promise) {
 	case gone&^m.outages.during(pool, from, was.End)&^m.takenBy(o, pool, from, was.End) != 0:
 		m.fault("resized", "%q loses PEs %v that are in use throughout [%d,%d)", p.id, setOf(gone), from, was.End)
 	}
-	if bits(is.PEs)&^m.eligible(p.request, &p.request.Parts[0], pool) != 0 && m.pools[pool].early() {
+	if m.pools[pool].early() && !m.may(p.request, &p.request.Parts[0], pool, is.PEs) {
 		m.fault("requirements", "%q gets PEs %v, which it may not use", p.id, is.PEs)
 	}
 	if is.NPE < was.NPE && o.event.Kind != engine.EventDown && o.event.Kind != engine.EventRelocate && !o.timer {
@@ -604,10 +604,12 @@ func (m *model) judgeKept(o *occasion, c *change.Change, p *promise) {
 // does not give it because there are no others.
 func (m *model) judgeNoExchange(w *want, p *promise) {
 	a := &p.allotments[0]
-	pes := m.eligible(p.request, &p.request.Parts[0], w.from) &^ w.apart
 	r := m.fill(&m.scratch[0], nil, false)
-	if left := bits(a.PEs) &^ w.apart; left != 0 || r.free(m.world, w.from, pes, m.now, a.End) > 0 {
-		m.fault("complete-again", "%q keeps PEs %v, and need not: it has %v, others are free", p.id, a.PEs, setOf(left))
+	left := bits(a.PEs) &^ w.apart
+	for _, mask := range m.beside(p.request, &p.request.Parts[0], w.from, left) {
+		if left != 0 || r.free(m.world, w.from, mask&^w.apart, m.now, a.End) > 0 {
+			m.fault("complete-again", "%q keeps PEs %v, and need not: it has %v, others are free", p.id, a.PEs, setOf(left))
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (d dice) addScene(s *setup) {
 	often := func() int { return pick(d, 30, 60) }
 	ws := &s.wishes
 	ws.foolish, ws.endless = 0, 0
-	ws.variants, ws.eligible, ws.partition, ws.software, ws.accelerators, ws.hold, ws.storage = often(), often(), often(), often(), often(), often(), often()
+	ws.variants, ws.eligible, ws.partition, ws.constraint, ws.software, ws.accelerators, ws.hold, ws.storage = often(), often(), often(), often(), often(), often(), often(), often()
 	s.scene = &scenes[at]
 	s.cast = s.scene.set(d, &s.config)
 }

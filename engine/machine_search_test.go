@@ -99,23 +99,24 @@ func (m *model) options(w *want, part int) []option {
 		variants = []berth.Variant{{NPE: w.again.owed[part], Duration: w.again.standard[part]}}
 	}
 	for pool := range m.pools {
-		mask := m.eligible(w.r, &w.r.Parts[part], pool)
-		if pool == w.from {
-			mask &^= w.apart
-		}
 		if w.only >= 0 && pool != w.only || !m.meets(w.r, pool) {
 			continue
 		}
-		for _, v := range variants {
-			length, known := m.lengthOf(w, part, v, pool)
-			if !known || int(v.NPE) > mathbits.OnesCount64(mask) || !m.permits(w.r, v.NPE, length, pool) {
-				continue
+		for _, mask := range m.ways(w.r, &w.r.Parts[part], pool) {
+			if pool == w.from {
+				mask &^= w.apart
 			}
-			o := option{pool: pool, npe: v.NPE, length: length, mask: mask, after: max(m.now, w.ready)}
-			if m.config.Staging == engine.StagingBefore {
-				o.after = max(o.after, m.now.Add(m.arrives(w, m.pools[pool].site)))
+			for _, v := range variants {
+				length, known := m.lengthOf(w, part, v, pool)
+				if !known || int(v.NPE) > mathbits.OnesCount64(mask) || !m.permits(w.r, v.NPE, length, pool) {
+					continue
+				}
+				o := option{pool: pool, npe: v.NPE, length: length, mask: mask, after: max(m.now, w.ready)}
+				if m.config.Staging == engine.StagingBefore {
+					o.after = max(o.after, m.now.Add(m.arrives(w, m.pools[pool].site)))
+				}
+				list = append(list, o)
 			}
-			list = append(list, o)
 		}
 	}
 	return list

@@ -129,6 +129,7 @@ func simplerConfigs(c *engine.Config) []engine.Config {
 				add(func(c *engine.Config) { c.Sites[i].Pools = slices.Delete(c.Sites[i].Pools, k, k+1) })
 			}
 			add(func(c *engine.Config) { c.Sites[i].Pools[k].Speed = 0 })
+			add(func(c *engine.Config) { c.Sites[i].Pools[k].Classes = nil })
 			add(func(c *engine.Config) { c.Sites[i].Pools[k].Node = berth.Node{} })
 			add(func(c *engine.Config) { c.Sites[i].Pools[k].Node.AcceleratorSpeed = 0 })
 		}
@@ -184,6 +185,7 @@ func simplerRequests(r *berth.Request) []*berth.Request {
 		add(func(r *berth.Request) { r.Parts[i].Variants = r.Parts[i].Variants[:1] })
 		add(func(r *berth.Request) { r.Parts[i].Variants = r.Parts[i].Variants[len(r.Parts[i].Variants)-1:] })
 		add(func(r *berth.Request) { r.Parts[i].Eligible = berth.PESet{} })
+		add(func(r *berth.Request) { r.Parts[i].Constraint = "" })
 	}
 	add(func(r *berth.Request) { r.Requirements = berth.Requirements{} })
 	add(func(r *berth.Request) { r.Software, r.Version, r.Licences = "", "", 0 })
@@ -192,6 +194,7 @@ func simplerRequests(r *berth.Request) []*berth.Request {
 	add(func(r *berth.Request) { r.StorageMB = 0 })
 	add(func(r *berth.Request) { r.Accelerators = 0 })
 	add(func(r *berth.Request) { r.Partition = "" })
+	add(func(r *berth.Request) { r.Constraint = "" })
 	add(func(r *berth.Request) { r.Site, r.Pool = "", "" })
 	add(func(r *berth.Request) { r.Hold = 0 })
 	add(func(r *berth.Request) { r.NoShow = 0 })
@@ -230,6 +233,7 @@ func eventLine(event *engine.Event) string {
 		if !r.Parts[i].Eligible.Empty() {
 			parts += " on " + r.Parts[i].Eligible.String()
 		}
+		parts += r.Parts[i].Constraint
 		parts += ","
 	}
 	window := fmt.Sprintf("[%d,%d)", r.Ready, r.Deadline)

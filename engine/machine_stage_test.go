@@ -18,6 +18,9 @@ func inSite(d dice, c *engine.Config) (site *berth.Site, first int) {
 	}
 	site = &c.Sites[at]
 	site.Managed = true
+	for k := range site.Pools {
+		site.Pools[k].Classes = nil // scenes set how many PEs there are, and how they are bound
+	}
 	return site, first
 }
 

@@ -323,8 +323,10 @@ func (m *model) judgeDegraded(o *occasion) {
 		}
 		pool := m.poolNamed(a.Resource)
 		r := m.fill(&m.scratch[0], nil, false)
-		if free := r.free(m.world, pool, m.eligible(p.request, &p.request.Parts[0], pool)&^p.refused, from, a.End); free > 0 && m.idleIn(p, pool) {
-			m.fault("repair", "%q lacks %d PEs throughout [%d,%d), and %d are free", p.id, p.missing(), from, a.End, free)
+		for _, mask := range m.beside(p.request, &p.request.Parts[0], pool, bits(a.PEs)) {
+			if free := r.free(m.world, pool, mask&^p.refused, from, a.End); free > 0 && m.idleIn(p, pool) {
+				m.fault("repair", "%q lacks %d PEs throughout [%d,%d), and %d are free", p.id, p.missing(), from, a.End, free)
+			}
 		}
 		w := m.renewed(p)
 		if p.state == berth.Active || a.Start < m.now || !m.decidable(w) {

@@ -74,7 +74,7 @@ func (m *model) judgeJob(p *promise) {
 	whole := m.scaled(p.request, v.Duration, pool)
 	length := a.End.Sub(a.Start)
 	switch {
-	case !m.meets(p.request, pool), bits(a.PEs)&^m.eligible(p.request, &p.request.Parts[0], pool) != 0:
+	case !m.meets(p.request, pool), !m.may(p.request, &p.request.Parts[0], pool, a.PEs):
 		m.fault("requirements", "job %q runs on %v %v, which does not serve it", p.id, a.Resource, a.PEs)
 	case a.NPE != v.NPE, length > whole, length < whole && !m.config.Preempt:
 		m.fault("shape", "job %q runs on %d PEs for %d s, want %d for %d s", p.id, a.NPE, length, v.NPE, whole)
@@ -99,8 +99,7 @@ func (m *model) fits(p *promise, w *want) {
 			m.fault(several+"requirements", "%q is on %v, which does not meet its requirements", p.id, a.Resource)
 			continue
 		}
-		named := bits(a.PEs)
-		if m.pools[pool].early() && (named&^m.eligible(r, &r.Parts[i], pool) != 0 || a.PEs.Count() != a.NPE) {
+		if m.pools[pool].early() && (!m.may(r, &r.Parts[i], pool, a.PEs) || a.PEs.Count() != a.NPE) {
 			m.fault("requirements", "%q has PEs %v of %v, %d of them, which it may not use", p.id, a.PEs, a.Resource, a.NPE)
 		}
 		if a.Start < r.Ready || a.Start < m.now || a.End > p.deadline || a.Start != p.start() {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,8 +132,8 @@ func (w *world) meets(r *berth.Request, pool int) bool {
 	switch {
 	case r.Site != "" && r.Site != site.Name, r.Pool != "" && r.Pool != p.pool.Name,
 		r.Partition != "" && w.partition(r, pool) == nil,
-		node.MemoryMB > 0 && r.MemoryMB > node.MemoryMB,
-		r.Accelerators > node.Accelerators,
+		len(p.pool.Classes) == 0 && !has(node, r),
+		len(p.pool.Classes) > 0 && !slices.ContainsFunc(p.pool.Classes, func(c berth.Class) bool { return has(&c.Node, r) }),
 		site.StorageMB > 0 && (r.StorageMB > site.StorageMB || r.IsJob() && r.StorageMB > 0):
 		return false
 	case r.Software == "":
@@ -178,23 +179,6 @@ func older(a, b string) bool {
 		}
 	}
 	return false
-}
-
-// eligible returns the PEs of a pool that a part may use. Where PEs have no
-// numbers before they start, a part that names some may use none.
-func (w *world) eligible(r *berth.Request, part *berth.Part, pool int) uint64 {
-	p := &w.pools[pool]
-	mask, named := p.all, false
-	if !part.Eligible.Empty() {
-		mask, named = mask&bits(part.Eligible), true
-	}
-	if partition := w.partition(r, pool); r.Partition != "" && partition != nil && !partition.PEs.Empty() {
-		mask, named = mask&bits(partition.PEs), true
-	}
-	if named && !p.early() {
-		return 0
-	}
-	return mask
 }
 
 // scaled returns how long work takes in a pool: at the speed of its PEs or, with

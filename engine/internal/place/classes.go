@@ -116,18 +116,26 @@ func (x *search) widest(part int, p *pool) berth.Count {
 	return most
 }
 
-// wayOf looks at the way to meet the constraints of a part in which most of some PEs of a
+// waysOf returns the ways to meet the constraints of a part in which most of some PEs of a
 // pool may be used.
-func (x *search) wayOf(part int, p *pool, pes berth.PESet) {
-	best, most := 0, berth.Count(-1)
-	for x.way = range x.ways(part) {
-		set := x.eligible(part, p)
-		if n := set.Overlap(pes); set.Empty() && x.eligibleCount(part, p) > 0 {
-			best = x.way
-			break
-		} else if n > most {
-			best, most = x.way, n
+func (x *search) waysOf(part int, p *pool, pes berth.PESet) []int {
+	n := x.ways(part)
+	if n == 1 {
+		return []int{0}
+	}
+	var best []int
+	most := berth.Count(0)
+	for x.way = range n {
+		may := pes.Count()
+		if x.restricted(part, p) {
+			may = x.eligible(part, p).Overlap(pes)
+		}
+		if may > most {
+			best, most = best[:0], may
+		}
+		if may == most {
+			best = append(best, x.way)
 		}
 	}
-	x.way = best
+	return best
 }

@@ -123,7 +123,6 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 		}
 	}
 	x := f.search(d.Request(), d)
-	x.wayOf(0, p, a.PEs)
 	kept := a.PEs.Minus(lost)
 	more := max(0, owed-kept.Count())
 	free, pes := f.view(p).Free(berth.Interval{Start: from, End: a.End})
@@ -138,9 +137,10 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 		return a
 	}
 	pes = pes.Minus(lost)
-	if x.restricted(0, p) {
-		pes = pes.And(x.eligible(0, p))
+	if !active {
+		kept = kept.And(pes) // not those that are out of use
 	}
+	pes = x.mostEligible(p, pes, kept)
 	if active {
 		a.PEs = kept.Or(pes.Lowest(more))
 	} else {
@@ -148,6 +148,23 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 	}
 	a.NPE = a.PEs.Count()
 	return a
+}
+
+// mostEligible returns those of some PEs that the only part may use beside the PEs that it
+// keeps; where its constraints can be met in several ways, the most of any, the first of
+// equals.
+func (x *search) mostEligible(p *pool, pes, kept berth.PESet) berth.PESet {
+	var most berth.PESet
+	for i, way := range x.waysOf(0, p, kept) {
+		set := pes
+		if x.way = way; x.restricted(0, p) {
+			set = pes.And(x.eligible(0, p))
+		}
+		if i == 0 || set.Count() > most.Count() {
+			most = set
+		}
+	}
+	return most
 }
 
 func (f *Finder) poolOf(id berth.ResourceID) *pool {
