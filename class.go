@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -148,6 +149,20 @@ func (n *Node) meets(r *Requirements) bool {
 // Suits reports whether a PE of the class has the hardware that is required.
 func (c *Class) Suits(r *Requirements) bool { return c.Node.meets(r) }
 
+// Nodes returns what PEs of the pool are made of, for each class.
+func (p *Pool) Nodes() iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		if len(p.Classes) == 0 {
+			yield(&p.Node)
+		}
+		for i := range p.Classes {
+			if !yield(&p.Classes[i].Node) {
+				return
+			}
+		}
+	}
+}
+
 // Suits reports whether some PE of the pool has the hardware that is required.
 func (p *Pool) Suits(r *Requirements) bool {
 	if len(p.Classes) == 0 {
@@ -162,9 +177,10 @@ func (p *Pool) Has(feature string) bool {
 	return p.Name == feature || slices.Contains(p.Features, feature)
 }
 
-// checkClasses reports what cannot be right with the classes of a pool: each PE is of
-// exactly one, and they have names of their own.
-func (p *Pool) checkClasses() error {
+// CheckClasses reports what cannot be right with the classes of a pool, as an error of
+// code Invalid: each PE is of exactly one, and they have names of their own. Cost: their
+// PE sets.
+func (p *Pool) CheckClasses() *Error {
 	if len(p.Classes) == 0 {
 		return nil
 	}
@@ -189,17 +205,6 @@ func (p *Pool) checkClasses() error {
 	}
 	if all.Count() != p.PEs {
 		return Errorf(Invalid, "classes", "%d of the %d PEs of pool %q; want each PE in one class", all.Count(), p.PEs, p.Name)
-	}
-	return nil
-}
-
-// Check reports what cannot be right with the classes of the site's pools, as an *Error
-// of code Invalid. Cost: their PE sets.
-func (s *Site) CheckClasses() error {
-	for i := range s.Pools {
-		if err := s.Pools[i].checkClasses(); err != nil {
-			return err
-		}
 	}
 	return nil
 }

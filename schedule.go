@@ -76,17 +76,19 @@ type Wanted struct {
 	WantSite string `json:"want_site,omitempty"`
 	WantPool string `json:"want_pool,omitempty"`
 	Eligible PESet  `json:"eligible,omitzero"`
+	// PartConstraint is features that the PEs of this part have, beside Constraint.
+	PartConstraint string `json:"part_constraint,omitempty"`
 	Requirements
 }
 
 // WantedOf returns what the request of a part asks for beside PEs and time, nil if
 // nothing.
 func WantedOf(r *Request, part int) *Wanted {
-	eligible := r.Parts[part].Eligible
-	if r.Site == "" && r.Pool == "" && eligible.Empty() && r.Requirements == (Requirements{}) {
+	p := &r.Parts[part]
+	if r.Site == "" && r.Pool == "" && p.Eligible.Empty() && p.Constraint == "" && r.Requirements == (Requirements{}) {
 		return nil
 	}
-	return &Wanted{WantSite: r.Site, WantPool: r.Pool, Eligible: eligible, Requirements: r.Requirements}
+	return &Wanted{WantSite: r.Site, WantPool: r.Pool, Eligible: p.Eligible, PartConstraint: p.Constraint, Requirements: r.Requirements}
 }
 
 // Wants returns what the request of the line asked for beside PEs and time; the zero

@@ -211,6 +211,10 @@ func kinds(q *berth.Request) []string {
 	say(q.Site != "", "the name %s", q.Site)
 	say(q.Pool != "", "a pool %s", q.Pool)
 	say(q.Partition != "", "a partition %s that takes it", q.Partition)
+	say(q.Constraint != "", "the features %s", q.Constraint)
+	for i := range q.Parts {
+		say(q.Parts[i].Constraint != "", "a part with the features %s", q.Parts[i].Constraint)
+	}
 	say(q.MemoryMB > 0, "%d MB of memory a PE", q.MemoryMB)
 	say(q.Accelerators > 0, "%d accelerators a PE", q.Accelerators)
 	say(q.StorageMB > 0, "room for %d MB of data", q.StorageMB)

@@ -29,6 +29,7 @@ type block struct {
 	duration *berth.Duration
 	variants []berth.Variant
 	pes      *berth.PESet
+	of       string // a constraint of this part
 }
 
 // shapeFields are what says how large and how long a part is.
@@ -74,7 +75,27 @@ var variantBody = body[berth.Variant]{
 	}},
 }
 
-var partBody = shapeFields(func(b *block) *block { return b })
+var partBody = append(shapeFields(func(b *block) *block { return b }), field[block]{
+	"constraint", "Features that the PEs of this part have, beside those that all parts require.", text("gpu"), func(b *block, v value) (err error) {
+		b.of, err = constraint(v)
+		return err
+	},
+})
+
+// constraint reads an expression over features.
+func constraint(v value) (string, error) {
+	if v.null() {
+		return "", nil
+	}
+	text, err := v.word()
+	if err != nil || text == "" {
+		return "", err
+	}
+	if _, err := berth.ParseConstraint(text); err != nil {
+		return "", fmt.Errorf("%q; want %s", text, berth.WantConstraint)
+	}
+	return text, nil
+}
 
 // maxList bounds the parts of one request, and the variants of all of them together.
 const maxList = 1000
@@ -163,6 +184,10 @@ var requestBody = append(shapeFields(func(a *asked) *block { return &a.part }), 
 	named("software", "A program that the site must have.", func(a *asked) *string { return &a.Software }),
 	named("version", "The least version of the software.", func(a *asked) *string { return &a.Version }),
 	named("partition", "A partition of the site.", func(a *asked) *string { return &a.Partition }),
+	{"constraint", "Features that its PEs have, such as intel&ib, or alternatives such as [rack1|rack2], of which all of them have the same.", text("intel&ib"), func(a *asked, v value) (err error) {
+		a.Constraint, err = constraint(v)
+		return err
+	}},
 	counted("licences", "How many licences of the software it takes.", berth.MaxLicences, func(a *asked, n int64) { a.Licences = berth.Count(n) }),
 	counted("memory_mb", "Memory of one PE in 10^6 bytes.", berth.MaxMegabytes-1, func(a *asked, n int64) { a.MemoryMB = n }),
 	counted("storage_mb", "Size of its data in 10^6 bytes, which must be moved to the site and find room there.", berth.MaxMegabytes-1, func(a *asked, n int64) { a.StorageMB = n }),
@@ -239,7 +264,7 @@ func (b *block) given() bool {
 // part makes a part of a shape.
 func (b *block) part(wrong *faults, below string) berth.Part {
 	var p berth.Part
-	if b.pes != nil {
+	if p.Constraint = b.of; b.pes != nil {
 		p.Eligible = *b.pes
 	}
 	if b.variants != nil {
@@ -296,7 +321,7 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 	}
 	r.Ready = max(now, r.Ready)
 	if e := was.Extended; e > 0 && len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1 { // what is not given stays as it is by now
-		r.Parts = []berth.Part{{Variants: slices.Clone(r.Parts[0].Variants), Eligible: r.Parts[0].Eligible}}
+		r.Parts = []berth.Part{{Variants: slices.Clone(r.Parts[0].Variants), Eligible: r.Parts[0].Eligible, Constraint: r.Parts[0].Constraint}}
 		r.Parts[0].Variants[0].Duration += e
 		r.Deadline = max(r.Deadline, was.Allotments[0].End)
 	}
@@ -340,7 +365,7 @@ func (a *asked) reshape(r *berth.Request, wrong *faults) {
 		if full.pes == nil {
 			full.pes = &part.Eligible
 		}
-		if full.npe == nil && full.variants == nil {
+		if full.of = part.Constraint; full.npe == nil && full.variants == nil {
 			full.variants = part.Variants
 		}
 		r.Parts = []berth.Part{full.part(wrong, "")}

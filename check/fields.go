@@ -152,6 +152,18 @@ func objectOf(field string, raw []byte, names []string, f func(inner string, val
 	return given, err
 }
 
+// constraint reads an expression over features.
+func (p *parser) constraint(name string, value []byte) (string, error) {
+	text, err := p.shared(name, value)
+	if err != nil || text == "" {
+		return "", err
+	}
+	if _, err := berth.ParseConstraint(text); err != nil {
+		return "", berth.Errorf(berth.Invalid, name, "%s; want %s", shorten(value), berth.WantConstraint)
+	}
+	return text, nil
+}
+
 // need takes one field of what the line asks for beside PEs.
 func (p *parser) need(rec *record, f field, name string, value []byte) (err error) {
 	if rec.needs == nil {
@@ -164,6 +176,10 @@ func (p *parser) need(rec *record, f field, name string, value []byte) (err erro
 		n.version, err = p.shared(name, value)
 	case fPartition:
 		n.partition, err = p.shared(name, value)
+	case fConstraint:
+		n.constraint, err = p.constraint(name, value)
+	case fPartConstraint:
+		n.ofPart, err = p.constraint(name, value)
 	case fWantSite:
 		n.site, err = p.shared(name, value)
 	case fWantPool:

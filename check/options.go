@@ -27,9 +27,9 @@ type Options struct {
 	Speed func(site, pool string, accelerated bool) berth.Speed
 	// Fastest is the highest speed of any pool; 0 is the standard speed.
 	Fastest berth.Speed
-	// Node returns what one PE of a pool has. Memory of 0 is not known and not
-	// checked. A nil function leaves memory and accelerators unchecked.
-	Node func(site, pool string) berth.Node
+	// Pool returns what a pool is made of. Memory of 0 is not known and not
+	// checked. A nil function leaves memory, accelerators and features unchecked.
+	Pool func(site, pool string) berth.Pool
 	// Partitions returns the partitions of a site. A nil function leaves all
 	// sites' unchecked.
 	Partitions func(site string) []berth.Partition
@@ -52,7 +52,7 @@ func Against(sites []berth.Site, uplink int64) Options {
 	known := catalogue(sites)
 	return Options{
 		Fastest: known.fastest(),
-		Sizes:   known.size, Names: known.names, Speed: known.speed, Node: known.node, Partitions: known.partitions,
+		Sizes:   known.size, Names: known.names, Speed: known.speed, Pool: known.made, Partitions: known.partitions,
 		Software: known.software, Storage: known.storage, Uplink: uplink,
 	}
 }
@@ -123,11 +123,11 @@ func (c catalogue) speed(site, pool string, accelerated bool) berth.Speed {
 	return p.Speed
 }
 
-func (c catalogue) node(site, pool string) berth.Node {
+func (c catalogue) made(site, pool string) berth.Pool {
 	if p := c.pool(site, pool); p != nil {
-		return p.Node
+		return *p
 	}
-	return berth.Node{}
+	return berth.Pool{}
 }
 
 func (c catalogue) partitions(site string) []berth.Partition {

@@ -78,6 +78,8 @@ const (
 	fMemory
 	fStorage
 	fPartition
+	fConstraint
+	fPartConstraint
 	fWantSite
 	fWantPool
 	fEligible
@@ -91,7 +93,7 @@ var fieldNames = [...]string{
 	fLimit: "limit", fPromisedEnd: "promised_end", fTransfer: "transfer", fExtended: "extended", fMovedFrom: "moved_from",
 	fStretches: "stretches", fPoolPEs: "pool_pes",
 	fSoftware: "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fMemory: "memory_mb",
-	fStorage: "storage_mb", fPartition: "partition", fWantSite: "want_site", fWantPool: "want_pool", fEligible: "eligible",
+	fStorage: "storage_mb", fPartition: "partition", fConstraint: "constraint", fPartConstraint: "part_constraint", fWantSite: "want_site", fWantPool: "want_pool", fEligible: "eligible",
 }
 
 var fieldsByName = func() map[string]field {
@@ -116,13 +118,14 @@ type variant struct{ npe, duration int64 }
 
 // needs is what a line asks for beside PEs.
 type needs struct {
-	software, version string
-	licences          int64
-	accelerators      int64 // of one PE
-	memory, storage   int64 // in 10^6 bytes, memory of one PE
-	partition         string
-	site, pool        string // no other ones
-	eligible          []run  // no other PEs, if there are some
+	software, version  string
+	licences           int64
+	accelerators       int64 // of one PE
+	memory, storage    int64 // in 10^6 bytes, memory of one PE
+	partition          string
+	constraint, ofPart string // as berth.ParseConstraint reads them
+	site, pool         string // no other ones
+	eligible           []run  // no other PEs, if there are some
 }
 
 // record is one line of the file.

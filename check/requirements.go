@@ -1,5 +1,13 @@
 package check
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+)
+
 // partitionAt is a partition as a line asks for it at a pool.
 type partitionAt struct {
 	place int32
@@ -63,25 +71,108 @@ func (c *checker) checkPlace(i int, rec *record, n *needs) {
 	if !at.known {
 		return
 	}
-	if c.opts.Node != nil {
-		c.checkNode(i, at, n)
+	if c.opts.Pool != nil {
+		c.checkHardware(i, rec, n)
 	}
 	if c.opts.Partitions != nil {
 		c.checkPartition(i, rec, n)
 	}
 }
 
-func (c *checker) checkNode(i int, at *place, n *needs) {
-	if at.node == nil {
-		node := c.opts.Node(at.site, at.pool)
-		at.node = &node
+// checkHardware compares what the PEs of a line are made of with what it asks for.
+func (c *checker) checkHardware(i int, rec *record, n *needs) {
+	at := &c.places[rec.place]
+	if at.made == nil {
+		made := c.opts.Pool(at.site, at.pool)
+		at.made = &made
 	}
-	if has := at.node.MemoryMB; has > 0 && n.memory > has {
+	if n.constraint == "" && n.ofPart == "" && n.memory == 0 && n.accelerators == 0 {
+		return
+	}
+	if len(at.made.Classes) > 0 {
+		c.checkClasses(i, rec, n)
+		return
+	}
+	if has := at.made.Node.MemoryMB; has > 0 && n.memory > has {
 		c.add1(Hardware, i, "%d MB for each PE; %s has %d", n.memory, at, has)
 	}
-	if has := int64(at.node.Accelerators); n.accelerators > has {
+	if has := int64(at.made.Node.Accelerators); n.accelerators > has {
 		c.add1(Hardware, i, "%d accelerators for each PE; %s has %d", n.accelerators, at, has)
 	}
+	if !slices.ContainsFunc(n.ways(), func(w way) bool { return w.met(at.made.Has) }) {
+		c.add1(Hardware, i, "%s is asked for; %s has not those features", n.features(), at)
+	}
+}
+
+// checkClasses is checkHardware in a pool of several classes: all PEs that the line has at
+// any time are of classes that have what it asks for, in one way to meet its constraints.
+func (c *checker) checkClasses(i int, rec *record, n *needs) {
+	at := &c.places[rec.place]
+	var wrong int32
+	for _, w := range n.ways() {
+		var pes berth.PESet
+		for k := range at.made.Classes {
+			class := &at.made.Classes[k]
+			enough := (class.Node.MemoryMB == 0 || n.memory <= class.Node.MemoryMB) && n.accelerators <= int64(class.Node.Accelerators)
+			if enough && w.met(func(feature string) bool { return class.Has(feature) || feature == at.made.Name }) {
+				pes = pes.Or(class.PEs)
+			}
+		}
+		var runs []run
+		for _, r := range pes.Runs() {
+			runs = append(runs, run{int32(r.Lo), int32(r.Hi)})
+		}
+		pe, outside := rec.outside(runs)
+		if !outside {
+			return
+		}
+		wrong = pe
+	}
+	c.add1(Hardware, i, "PE %d of %s has not what is asked for: %s", wrong, at, n.features())
+}
+
+// way is one way to meet the constraints of a line.
+type way struct {
+	request, part  berth.Constraint
+	common, itsOwn int
+}
+
+func (w way) met(has func(string) bool) bool {
+	return w.request.Met(w.common, has) && w.part.Met(w.itsOwn, has)
+}
+
+// ways returns the ways to meet the constraints of a line, which were read.
+func (n *needs) ways() (list []way) {
+	var w way
+	if n.constraint != "" {
+		w.request, _ = berth.ParseConstraint(n.constraint)
+	}
+	if n.ofPart != "" {
+		w.part, _ = berth.ParseConstraint(n.ofPart)
+	}
+	for w.common = range w.request.Alternatives() {
+		for w.itsOwn = range w.part.Alternatives() {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// features says what is asked for of each PE.
+func (n *needs) features() string {
+	var all []string
+	if n.memory > 0 {
+		all = append(all, strconv.FormatInt(n.memory, 10)+" MB")
+	}
+	if n.accelerators > 0 {
+		all = append(all, strconv.FormatInt(n.accelerators, 10)+" accelerators")
+	}
+	for _, text := range []string{n.constraint, n.ofPart} {
+		if text != "" {
+			all = append(all, printable(text))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 func (c *checker) checkPartition(i int, rec *record, n *needs) {

@@ -38,7 +38,7 @@ type place struct {
 	// In thousandths, 0 being the standard speed; accelerated is that of what
 	// asks for accelerators.
 	speed, accelerated int64
-	node               *berth.Node // nil until it is asked for
+	made               *berth.Pool // nil until it is asked for
 	known              bool
 }
 

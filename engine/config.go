@@ -300,8 +300,10 @@ func checkSite(s *berth.Site) error {
 			return berth.Errorf(berth.Invalid, "licences", "%d of %s at site %q; it must lie between 0, which is no limit, and %d", program.Licences, program.Name, s.Name, berth.MaxLicences)
 		}
 	}
-	if err := s.CheckClasses(); err != nil {
-		return err
+	for i := range s.Pools {
+		if err := s.Pools[i].CheckClasses(); err != nil {
+			return err
+		}
 	}
 	assumed := ""
 	for _, part := range s.Partitions {

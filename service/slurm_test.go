@@ -56,6 +56,7 @@ func newLabOf(t *testing.T, cluster *slurmtest.Cluster, unit site.Unit, watched 
 	if err != nil {
 		t.Fatal(err)
 	}
+	description.Together = true // as a service has it that begins
 	s, layout, err := site.Import("lab", description, unit, berth.Early)
 	if err != nil {
 		t.Fatal(err)

@@ -229,8 +229,9 @@ func (h *Host) size(k *keeper, j *ShadowJob, job *site.Job) {
 	}
 	least := berth.Count(berth.MaxPEs)
 	for i := range s.Pools {
-		node := &s.Pools[i].Node
-		least = min(least, berth.Count(max(1, node.Sockets)*max(1, node.Cores)))
+		for node := range s.Pools[i].Nodes() {
+			least = min(least, berth.Count(max(1, node.Sockets)*max(1, node.Cores)))
+		}
 	}
 	j.Partial = !job.Exclusive && int64(job.Cores) < int64(j.NPE)*int64(least)
 }

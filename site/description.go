@@ -1,6 +1,10 @@
 package site
 
-import "github.com/berth-hpc/berth"
+import (
+	"strconv"
+
+	"github.com/berth-hpc/berth"
+)
 
 // Unit is what a site hands out one by one, so what a PE is.
 type Unit string
@@ -21,6 +25,9 @@ type Description struct {
 	Nodes      []Node      `json:"nodes"`
 	Partitions []Partition `json:"partitions,omitempty"`
 	Rights     Rights      `json:"rights"`
+	// Together says that all nodes are one pool, in which each kind of nodes is a class;
+	// else each kind is a pool.
+	Together bool `json:"together,omitempty"`
 }
 
 // Node is a machine of a site.
@@ -71,31 +78,42 @@ type Rights struct {
 
 // After returns the description with the nodes of an earlier one of the same site
 // in their old order, so that PEs keep their numbers and promises their nodes:
-// what is new comes behind, and what is gone, or of other hardware now, stays as
-// Gone. changes says both in words. Neither description is written. Cost: O(n)
+// what is new comes behind, and what is gone, or is so different now that it has another
+// place, stays as Gone. A node whose kind is a pool has another place if it is of another
+// kind; one of several kinds in a pool if it has another number of cores. changes says all
+// in words. Neither description is written. Cost: O(n)
 // for n nodes.
 func (d *Description) After(before *Description) (now *Description, changes []string) {
 	type key struct{ name, class string }
+	keyOf := func(n *Node) key {
+		if before.Together {
+			return key{n.Name, strconv.Itoa(int(n.Cores))}
+		}
+		return key{n.Name, n.class()}
+	}
 	fresh := make(map[key]*Node, len(d.Nodes))
 	names := make(map[string]bool, len(d.Nodes))
 	for i := range d.Nodes {
 		node := &d.Nodes[i]
-		fresh[key{node.Name, node.class()}], names[node.Name] = node, true
+		fresh[keyOf(node)], names[node.Name] = node, true
 	}
 	out := *d
+	out.Together = before.Together
 	out.Nodes = make([]Node, 0, len(d.Nodes))
 	for i := range before.Nodes {
 		old := before.Nodes[i]
-		k := key{old.Name, old.class()}
+		k := keyOf(&old)
 		node := fresh[k]
 		delete(fresh, k)
 		switch {
 		case node != nil && old.Gone:
 			changes = append(changes, "node "+old.Name+" is back")
 		case node == nil && !old.Gone && names[old.Name]:
-			changes = append(changes, "node "+old.Name+" is no longer "+k.class)
+			changes = append(changes, "node "+old.Name+" is no longer "+old.class())
 		case node == nil && !old.Gone:
 			changes = append(changes, "node "+old.Name+" is gone")
+		case node != nil && node.class() != old.class():
+			changes = append(changes, "node "+old.Name+" is "+node.class()+" now, and no longer "+old.class())
 		}
 		if node != nil {
 			old = *node
@@ -105,7 +123,7 @@ func (d *Description) After(before *Description) (now *Description, changes []st
 	}
 	for i := range d.Nodes {
 		node := &d.Nodes[i]
-		if fresh[key{node.Name, node.class()}] == node {
+		if fresh[keyOf(node)] == node {
 			changes = append(changes, "node "+node.Name+" is new, "+node.class())
 			out.Nodes = append(out.Nodes, *node)
 		}

@@ -3,6 +3,7 @@ package site
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -19,17 +20,24 @@ type Layout struct {
 
 type poolLayout struct {
 	nodes []*Node
-	cores berth.Count // PEs of one node
+	first []berth.PE // of each node, and behind the last one how many there are
 }
+
+// cores returns how many PEs a node is.
+func (p *poolLayout) cores(node int) berth.PE { return p.first[node+1] - p.first[node] }
 
 type nodePlace struct {
-	pool  string
-	first berth.PE
+	pool string
+	node int // its place among those of the pool
 }
 
+// Together is the name of the pool of a site whose nodes are all in one.
+const Together = "nodes"
+
 // Import makes pools and partitions of a description, for a site called name
-// whose PEs are the units given. Nodes of the same hardware and features are one
-// pool, named after them, such as 64c-256000mb-gpu4; PEs follow the order of the
+// whose PEs are the units given. Nodes of the same hardware and features are one class,
+// named after them, such as 64c-256000mb-gpu4. If the description says so, all nodes are
+// one pool of these classes; else each class is a pool. PEs follow the order of the
 // nodes. A partition with nodes in several pools is a partition of each, under
 // the same name. Errors are of code Invalid: a description without nodes, or a
 // pool too large.
@@ -39,32 +47,52 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 	}
 	s := berth.Site{Name: name, Managed: true}
 	layout := &Layout{unit: unit, pools: map[string]*poolLayout{}, place: make(map[string]nodePlace, len(d.Nodes)), gone: map[string][]berth.Run{}}
+	classes := map[string][]berth.Run{} // of the only pool
 	for i := range d.Nodes {
 		node := &d.Nodes[i]
-		pool := layout.pools[node.class()]
+		class, size := node.class(), berth.Count(1)
+		if unit == UnitCore {
+			size = node.Cores
+		}
+		in := class
+		if d.Together {
+			in = Together
+		}
+		pool := layout.pools[in]
 		if pool == nil {
-			pool = &poolLayout{cores: 1}
-			if unit == UnitCore {
-				pool.cores = node.Cores
+			pool = &poolLayout{first: []berth.PE{0}}
+			layout.pools[in] = pool
+			s.Pools = append(s.Pools, berth.Pool{Name: in, Binding: binding})
+			if !d.Together {
+				s.Pools[len(s.Pools)-1].Node, s.Pools[len(s.Pools)-1].Features = node.perPE(unit), node.words()
 			}
-			layout.pools[node.class()] = pool
-			s.Pools = append(s.Pools, berth.Pool{Name: node.class(), Binding: binding, Node: node.perPE(unit)})
 		}
-		if int64(len(pool.nodes)+1)*int64(pool.cores) > berth.MaxPEs || pool.cores < 1 {
-			return berth.Site{}, nil, berth.Errorf(berth.Invalid, "nodes", "pool %s of site %s: %d nodes of %d cores; want 1 to %d PEs",
-				node.class(), name, len(pool.nodes)+1, node.Cores, berth.MaxPEs)
+		first := pool.first[len(pool.nodes)]
+		if int64(first)+int64(size) > berth.MaxPEs || size < 1 {
+			return berth.Site{}, nil, berth.Errorf(berth.Invalid, "nodes", "pool %s of site %s: %d nodes, the last one of %d cores; want 1 to %d PEs",
+				in, name, len(pool.nodes)+1, node.Cores, berth.MaxPEs)
 		}
-		first := berth.PE(len(pool.nodes)) * berth.PE(pool.cores)
+		run := berth.Run{Lo: first, Hi: first + berth.PE(size)}
 		if node.Gone {
-			layout.gone[node.class()] = append(layout.gone[node.class()], berth.Run{Lo: first, Hi: first + berth.PE(pool.cores)})
+			layout.gone[in] = append(layout.gone[in], run)
 		} else {
-			layout.place[node.Name] = nodePlace{pool: node.class(), first: first}
+			layout.place[node.Name] = nodePlace{pool: in, node: len(pool.nodes)}
 		}
-		pool.nodes = append(pool.nodes, node)
+		pool.nodes, pool.first = append(pool.nodes, node), append(pool.first, run.Hi)
+		if d.Together {
+			if classes[class] == nil {
+				s.Pools[0].Classes = append(s.Pools[0].Classes, berth.Class{Name: class, Node: node.perPE(unit), Features: node.words()})
+			}
+			classes[class] = append(classes[class], run)
+		}
 	}
 	for i := range s.Pools {
 		pool := layout.pools[s.Pools[i].Name]
-		s.Pools[i].PEs = berth.Count(len(pool.nodes)) * pool.cores
+		s.Pools[i].PEs = berth.Count(pool.first[len(pool.nodes)])
+		for k := range s.Pools[i].Classes {
+			c := &s.Pools[i].Classes[k]
+			c.PEs = berth.NewPESet(classes[c.Name]...)
+		}
 	}
 	s.Partitions = layout.partitions(s.Pools, d.Partitions)
 	return s, layout, nil
@@ -103,6 +131,17 @@ func (n *Node) class() string {
 	}, text)
 }
 
+// words returns the features of the node that a constraint can name.
+func (n *Node) words() []string {
+	var words []string
+	for _, f := range slices.Compact(slices.Sorted(slices.Values(n.Features))) {
+		if c, err := berth.ParseConstraint(f); err == nil && c.Alternatives() == 1 && !strings.ContainsAny(f, "&|()[]") {
+			words = append(words, f)
+		}
+	}
+	return words
+}
+
 // perPE is what one PE of the node is made of.
 func (n *Node) perPE(unit Unit) berth.Node {
 	if unit == UnitCore {
@@ -133,12 +172,21 @@ func (l *Layout) partitions(pools []berth.Pool, partitions []Partition) []berth.
 				out.PEs = pes
 			}
 			if p.MaxNodes > 0 {
-				out.MaxNPE = p.MaxNodes * l.pools[pools[k].Name].cores
+				out.MaxNPE = l.pools[pools[k].Name].most(p.MaxNodes)
 			}
 			all = append(all, out)
 		}
 	}
 	return all
+}
+
+// most returns the most PEs that so many nodes of the pool are.
+func (p *poolLayout) most(nodes berth.Count) berth.Count {
+	largest := berth.PE(0)
+	for i := range p.nodes {
+		largest = max(largest, p.cores(i))
+	}
+	return berth.Count(min(int64(nodes)*int64(largest), berth.MaxPEs))
 }
 
 func (p *Partition) shares() []Share {
@@ -158,13 +206,14 @@ func (l *Layout) PEs(shares []Share) map[string]berth.PESet {
 		if !known {
 			continue
 		}
-		size := berth.PE(l.pools[at.pool].cores)
+		pool := l.pools[at.pool]
+		first, size := pool.first[at.node], pool.cores(at.node)
 		if l.unit == UnitNode || share.Cores.Empty() {
-			runs[at.pool] = append(runs[at.pool], berth.Run{Lo: at.first, Hi: at.first + size})
+			runs[at.pool] = append(runs[at.pool], berth.Run{Lo: first, Hi: first + size})
 			continue
 		}
 		for _, r := range share.Cores.Runs() {
-			runs[at.pool] = append(runs[at.pool], berth.Run{Lo: at.first + min(r.Lo, size), Hi: at.first + min(r.Hi, size)})
+			runs[at.pool] = append(runs[at.pool], berth.Run{Lo: first + min(r.Lo, size), Hi: first + min(r.Hi, size)})
 		}
 	}
 	sets := make(map[string]berth.PESet, len(runs))
@@ -179,26 +228,28 @@ func (l *Layout) PEs(shares []Share) map[string]berth.PESet {
 // meant is a share of the whole node.
 func (l *Layout) Shares(pool string, pes berth.PESet) ([]Share, bool) {
 	p := l.pools[pool]
-	if p == nil || int64(pes.Max()) >= int64(len(p.nodes))*int64(p.cores) {
+	if p == nil || pes.Max() >= p.first[len(p.nodes)] {
 		return nil, false
 	}
-	size := berth.PE(p.cores)
 	var shares []Share
+	var whole []bool // all cores of a share's node are meant
 	for _, r := range pes.Runs() {
-		for lo := r.Lo; lo < r.Hi; {
-			node := lo / size
-			hi := min(r.Hi, (node+1)*size)
-			part := berth.NewPESet(berth.Run{Lo: lo - node*size, Hi: hi - node*size})
-			if last := len(shares) - 1; last >= 0 && shares[last].Node == p.nodes[node].Name {
-				shares[last].Cores = berth.NewPESet(append(slices.Clone(shares[last].Cores.Runs()), part.Runs()...)...)
-			} else {
-				shares = append(shares, Share{Node: p.nodes[node].Name, Cores: part})
+		node := sort.Search(len(p.nodes), func(i int) bool { return p.first[i+1] > r.Lo })
+		for lo := r.Lo; lo < r.Hi; node++ {
+			first, size := p.first[node], p.cores(node)
+			hi := min(r.Hi, first+size)
+			part := berth.NewPESet(berth.Run{Lo: lo - first, Hi: hi - first})
+			last := len(shares) - 1
+			if last >= 0 && shares[last].Node == p.nodes[node].Name {
+				part = shares[last].Cores.Or(part)
+				shares, whole = shares[:last], whole[:last]
 			}
+			shares, whole = append(shares, Share{Node: p.nodes[node].Name, Cores: part}), append(whole, part.Count() == berth.Count(size))
 			lo = hi
 		}
 	}
 	for i := range shares {
-		if shares[i].Cores.Count() == p.cores {
+		if whole[i] {
 			shares[i].Cores = berth.PESet{}
 		}
 	}

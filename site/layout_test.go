@@ -36,7 +36,7 @@ func TestImportByNodes(t *testing.T) {
 		Name: "lab", Managed: true,
 		Pools: []berth.Pool{
 			{Name: "2c-1000mb", PEs: 1, Binding: berth.Early, Node: berth.Node{Sockets: 1, Cores: 2, MemoryMB: 1000}},
-			{Name: plain, PEs: 3, Binding: berth.Early, Node: berth.Node{Sockets: 2, Cores: 2, MemoryMB: 8000}},
+			{Name: plain, PEs: 3, Binding: berth.Early, Node: berth.Node{Sockets: 2, Cores: 2, MemoryMB: 8000}, Features: []string{"avx", "ib"}},
 			{Name: gpu, PEs: 1, Binding: berth.Early, Node: berth.Node{Sockets: 2, Cores: 2, MemoryMB: 8000, Accelerators: 4}},
 		},
 		Partitions: []berth.Partition{

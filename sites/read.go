@@ -77,7 +77,7 @@ func (r *reader) site(v *value, path string, site *berth.Site, names unique) {
 	} else {
 		// The site is its only pool: the pool reads the same group, in which
 		// the keys of the site are none of its business.
-		keys = append(keys, key{"pes", "", ignore}, key{"nodes", "", ignore}, key{"binding", "", ignore}, key{"speed", "", ignore}, key{"node", "", ignore})
+		keys = append(keys, key{"pes", "", ignore}, key{"nodes", "", ignore}, key{"binding", "", ignore}, key{"speed", "", ignore}, key{"node", "", ignore}, key{"classes", "", ignore}, key{"features", "", ignore})
 	}
 	keys = append(keys,
 		key{"partitions", "", func(v *value, path string) { r.partitions(v, path, &p) }},
@@ -108,7 +108,7 @@ func (r *reader) offered(site *berth.Site) []key {
 func ignore(*value, string) {}
 
 // poolKeys are the keys that a site has in place of a list of pools.
-var poolKeys = []string{"pes", "nodes", "binding", "speed", "node"}
+var poolKeys = []string{"pes", "nodes", "binding", "speed", "node", "classes", "features"}
 
 // has reports whether a group has the key.
 func (v *value) has(name string) bool {
@@ -132,12 +132,15 @@ func (r *reader) pool(v *value, path, what string, p *pools) {
 	before := len(r.errs) + r.more
 	pool := berth.Pool{Binding: berth.Early}
 	var names []string
+	var classes *value
 	keys := []key{
 		{"nodes", "", scanned(r, &names, nodesExample, hostlist.Expand)},
 		{"pes", "", whole(r, &pool.PEs, 1, berth.MaxPEs)},
 		{"binding", "", r.binding(&pool.Binding)},
 		{"node", "", func(v *value, path string) { r.node(v, path, &pool.Node) }},
 		{"speed", "", func(v *value, path string) { r.speed(v, path, &pool) }},
+		{"features", "", func(v *value, path string) { r.features(v, path, &pool.Features) }},
+		{"classes", "", func(v *value, path string) { classes = v }},
 	}
 	if what == "a pool" {
 		keys = append([]key{{"name", "a pool needs a name", r.named(&pool.Name, "pool", p.names)}}, keys...)
@@ -159,6 +162,9 @@ func (r *reader) pool(v *value, path, what string, p *pools) {
 		for i, name := range names {
 			p.nodes[pool.Name][name] = berth.PE(i)
 		}
+	}
+	if classes != nil {
+		r.classes(classes, path+".classes", &pool, p.nodes[pool.Name])
 	}
 	p.bad[pool.Name] = len(r.errs)+r.more > before
 	p.site.Pools = append(p.site.Pools, pool)
@@ -210,6 +216,71 @@ func (r *reader) binding(to *berth.Binding) func(v *value, path string) {
 		}
 		return "", berth.Errorf(berth.Invalid, "", "want early or late")
 	})
+}
+
+// features reads what a constraint may ask for.
+func (r *reader) features(v *value, path string, to *[]string) {
+	r.list(v, path, "features", func(v *value, path string) {
+		var feature string
+		scanned(r, &feature, "a word such as ib", featureName)(v, path)
+		*to = append(*to, feature)
+	})
+}
+
+// featureName reads a name that can stand in a constraint.
+func featureName(text string) (string, error) {
+	if text == "" || len(text) > maxName || strings.Trim(text, nameLetters+":=+@%/") != "" {
+		return "", berth.Errorf(berth.Invalid, "", "want a word of letters, digits and . _ - : = + @ %% /")
+	}
+	return text, nil
+}
+
+// classes reads the classes of a pool whose nodes may have names.
+func (r *reader) classes(v *value, path string, pool *berth.Pool, known map[string]berth.PE) {
+	before := len(r.errs) + r.more
+	names := make(unique)
+	r.list(v, path, "classes", func(v *value, path string) {
+		var c berth.Class
+		var listed []string
+		r.group(v, path, "a class",
+			key{"name", "a class needs a name", r.named(&c.Name, "class", names)},
+			key{"pes", "", func(v *value, path string) { r.peList(v, path, &c.PEs) }},
+			key{"nodes", "", scanned(r, &listed, nodesExample, hostlist.Expand)},
+			key{"node", "", func(v *value, path string) { r.node(v, path, &c.Node) }},
+			key{"features", "", func(v *value, path string) { r.features(v, path, &c.Features) }},
+		)
+		if v.kind == isMap && v.has("pes") == v.has("nodes") {
+			r.fail(v.place, path+".pes", "a class names its PEs by pes or by nodes, one of both")
+		}
+		if listed != nil {
+			c.PEs = r.nodesIn(path+".nodes", listed, pool.Name, known)
+		}
+		pool.Classes = append(pool.Classes, c)
+	})
+	if len(r.errs)+r.more > before || pool.PEs == 0 {
+		return
+	}
+	if err := pool.CheckClasses(); err != nil {
+		r.fail(v.place, path, "%s", err.Msg)
+	}
+}
+
+// nodesIn turns the names of nodes of a pool into PE numbers.
+func (r *reader) nodesIn(at string, listed []string, pool string, known map[string]berth.PE) berth.PESet {
+	if known == nil {
+		r.fail(r.places[at], at, "the nodes of pool %s have no names; give the pool nodes, or name PEs by pes", pool)
+		return berth.PESet{}
+	}
+	pes := make([]berth.PE, 0, len(listed))
+	for _, name := range listed {
+		pe, is := known[name]
+		if !is {
+			r.fail(r.places[at], at, "%q: no such node in pool %s", name, pool)
+			return berth.PESet{}
+		}
+		pes = append(pes, pe)
+	}
+	return berth.PEsOf(pes...)
 }
 
 // named reads a name that is unique among its kind.
@@ -311,19 +382,8 @@ func (r *reader) placePartition(v *value, path string, partition *berth.Partitio
 			at = nodesAt
 		}
 		r.fail(r.places[at], at, "pool %s binds late, so its PEs cannot be named; limit the partition by max_npe, or bind the pool early", pool.Name)
-	case listed != nil && known == nil:
-		r.fail(r.places[nodesAt], nodesAt, "the nodes of pool %s have no names; give the pool nodes, or name PEs by pes", pool.Name)
 	case listed != nil:
-		pes := make([]berth.PE, 0, len(listed))
-		for _, name := range listed {
-			pe, is := known[name]
-			if !is {
-				r.fail(r.places[nodesAt], nodesAt, "%q: no such node in pool %s", name, pool.Name)
-				return
-			}
-			pes = append(pes, pe)
-		}
-		partition.PEs = berth.PEsOf(pes...)
+		partition.PEs = r.nodesIn(nodesAt, listed, pool.Name, known)
 	case partition.PEs.Max() >= berth.PE(pool.PEs):
 		r.fail(r.places[pesAt], pesAt, "%q: pool %s has no PE %d; it has 0-%d", partition.PEs, pool.Name, partition.PEs.Max(), pool.PEs-1)
 	}

@@ -168,6 +168,7 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 		{"storage_mb", countText(first.StorageMB), countText(request.StorageMB)},
 		{"accelerators", countText(first.Accelerators), countText(request.Accelerators)},
 		{"partition", first.Partition, request.Partition},
+		{"constraint", first.Constraint, request.Constraint},
 		{"want_site", first.Site, request.Site},
 		{"want_pool", first.Pool, request.Pool},
 	} {

@@ -23,7 +23,8 @@ type jsonLine struct {
 	needs      berth.Requirements
 	site, pool string // the only ones that will do
 	eligible   berth.PESet
-	precedence bool // "after" names an id
+	constraint string // of this part
+	precedence bool   // "after" names an id
 	given      fieldSet
 }
 
@@ -54,7 +55,7 @@ func (j *jsonLine) request() (berth.Request, BadLine) {
 	request := berth.Request{
 		ID: j.id, User: j.user, Site: j.site, Pool: j.pool,
 		Arrival: berth.Time(j.arrival), Ready: berth.Time(j.ready), Deadline: berth.Time(j.deadline),
-		Parts: []berth.Part{{Variants: variants, Eligible: j.eligible}}, Requirements: j.needs,
+		Parts: []berth.Part{{Variants: variants, Eligible: j.eligible, Constraint: j.constraint}}, Requirements: j.needs,
 	}
 	if j.kind == berth.KindJob {
 		request.Kind = berth.KindJob
@@ -100,13 +101,15 @@ func (j *jsonLine) missing() BadLine {
 }
 
 // namesOf returns the texts of a request by field.
-func namesOf(r *berth.Request) [7]struct{ field, text string } {
+func namesOf(r *berth.Request) [9]struct{ field, text string } {
 	return [...]struct{ field, text string }{
 		{"id", r.ID},
 		{"user", r.User},
 		{"software", r.Software},
 		{"version", r.Version},
 		{"partition", r.Partition},
+		{"constraint", r.Constraint},
+		{"part_constraint", r.Parts[0].Constraint},
 		{"want_site", r.Site},
 		{"want_pool", r.Pool},
 	}
@@ -221,6 +224,10 @@ func (j *jsonLine) setNeed(f field, value []byte) (bad BadLine) {
 		j.needs.Version = unquote(value)
 	case fieldPartition:
 		j.needs.Partition = unquote(value)
+	case fieldConstraint:
+		j.needs.Constraint = unquote(value)
+	case fieldPartConstraint:
+		j.constraint = unquote(value)
 	case fieldWantSite:
 		j.site = unquote(value)
 	case fieldWantPool:

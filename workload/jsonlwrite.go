@@ -26,6 +26,7 @@ type requestLine struct {
 	WantSite string          `json:"want_site,omitempty"`
 	WantPool string          `json:"want_pool,omitempty"`
 	Eligible berth.PESet     `json:"eligible,omitzero"`
+	OfPart   string          `json:"part_constraint,omitempty"`
 	berth.Requirements
 }
 
@@ -50,7 +51,7 @@ func WriteJSONL(w io.Writer, requests []berth.Request) error {
 			line := requestLine{
 				ID: r.ID, Kind: berth.KindRequest, User: r.User,
 				Arrival: r.Arrival, Ready: r.Ready, Deadline: &r.Deadline,
-				WantSite: r.Site, WantPool: r.Pool, Eligible: r.Parts[p].Eligible, Requirements: r.Requirements,
+				WantSite: r.Site, WantPool: r.Pool, Eligible: r.Parts[p].Eligible, OfPart: r.Parts[p].Constraint, Requirements: r.Requirements,
 			}
 			if r.IsJob() {
 				line.Kind = berth.KindJob

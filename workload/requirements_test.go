@@ -85,9 +85,9 @@ func TestJSONLReadsEveryField(t *testing.T) {
 		Reason: berth.Expired, Start: &start, End: &end, PEs: berth.PEsOf(0), PromisedStart: &start, ActualEnd: &end, PromisedEnd: &end,
 		Limit: &end, Transfer: 1, Extended: 1, MovedFrom: []berth.FormerPlace{{At: 1, Staged: &start}}, Stretches: []berth.Stretch{{From: 1}},
 		Kilobytes: 1, PoolPEs: 9, Wanted: &berth.Wanted{
-			WantSite: "s", WantPool: "p", Eligible: berth.PEsOf(0, 1),
+			WantSite: "s", WantPool: "p", Eligible: berth.PEsOf(0, 1), PartConstraint: "ib",
 			Requirements: berth.Requirements{
-				Software: "NAMD", Version: "2.12", Licences: 4, MemoryMB: 2048, StorageMB: 20000, Accelerators: 2, Partition: "debug",
+				Software: "NAMD", Version: "2.12", Licences: 4, MemoryMB: 2048, StorageMB: 20000, Accelerators: 2, Partition: "debug", Constraint: "intel|amd",
 			},
 		},
 	}
@@ -107,7 +107,7 @@ func TestJSONLReadsEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := berth.Rigid("a", 1, 10, 100, 8, 60)
-	want.User, want.Site, want.Pool, want.Requirements, want.Parts[0].Eligible = "u", "s", "p", line.Requirements, line.Eligible
+	want.User, want.Site, want.Pool, want.Requirements, want.Parts[0].Eligible, want.Parts[0].Constraint = "u", "s", "p", line.Requirements, line.Eligible, line.PartConstraint
 	if diff := cmp.Diff(want, w.Requests[0]); diff != "" {
 		t.Error(diff)
 	}

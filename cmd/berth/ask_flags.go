@@ -45,6 +45,7 @@ func askFlags(cmd *cobra.Command) *ask {
 	f.StringVar(&q.Site, "site", "", "the only `SITE` that will do")
 	f.StringVar(&q.Pool, "pool", "", "the only `POOL` that will do")
 	f.StringVar(&q.Partition, "partition", "", "a `PARTITION` of the site")
+	f.StringVar(&q.Constraint, "constraint", "", "`FEATURES` that its PEs have, such as \"intel&ib\", or \"[rack1|rack2]\" where all are to have the same")
 	f.Var(&peList{&q.PEs}, "pes", "only these PEs will do, such as 0-31,64-95")
 	f.StringVar(&q.Software, "software", "", "a `PROGRAM` that the site must have")
 	f.StringVar(&q.Version, "software-version", "", "its least `VERSION`")

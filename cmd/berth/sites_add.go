@@ -145,7 +145,9 @@ func (a *app) introduce(ctx context.Context, name string, adapter *sites.Adapter
 // describeCluster says what a cluster is as a site of Berth.
 func describeCluster(name string, a *sites.Adapter, d *site.Description) (string, error) {
 	unit := adapters.Unit(a)
-	s, _, err := site.Import(name, d, unit, berth.Early)
+	whole := *d
+	whole.Together = true // as the service has a site that is new to it
+	s, _, err := site.Import(name, &whole, unit, berth.Early)
 	if err != nil {
 		return "", err
 	}
@@ -154,6 +156,7 @@ func describeCluster(name string, a *sites.Adapter, d *site.Description) (string
 	f.add("nodes", strconv.Itoa(len(d.Nodes)))
 	for i := range s.Pools {
 		f.add("pool "+s.Pools[i].Name, fmt.Sprintf("%d PEs, each a %s", s.Pools[i].PEs, unit))
+		addClasses(&f, &s.Pools[i])
 	}
 	for i := range d.Partitions {
 		p := &d.Partitions[i]

@@ -102,6 +102,24 @@ func (a *app) sitesShow() *cobra.Command {
 	return cmd
 }
 
+// addClasses adds what the PEs of a pool are made of, where they differ.
+func addClasses(f *facts, p *berth.Pool) {
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		text := fmt.Sprintf("%d PEs, %v", c.PEs.Count(), c.PEs)
+		if n := c.Node.Accelerators; n > 0 {
+			text += fmt.Sprintf("; %d accelerators a PE", n)
+		}
+		if n := c.Node.MemoryMB; n > 0 {
+			text += fmt.Sprintf("; %d MB a PE", n)
+		}
+		if len(c.Features) > 0 {
+			text += "; " + strings.Join(c.Features, " ")
+		}
+		f.add("class "+c.Name, text)
+	}
+}
+
 func describeSite(s *form.Site) string {
 	var f facts
 	f.add("adapter", s.Adapter)
@@ -127,7 +145,11 @@ func describeSite(s *form.Site) string {
 		if n := p.Node.MemoryMB; n > 0 {
 			text += fmt.Sprintf("; %d MB a PE", n)
 		}
+		if len(p.Features) > 0 {
+			text += "; " + strings.Join(p.Features, " ")
+		}
 		f.add("pool "+p.Name, text)
+		addClasses(&f, &p.Pool)
 	}
 	for i := range s.Partitions {
 		p := &s.Partitions[i]

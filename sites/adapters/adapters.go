@@ -194,6 +194,7 @@ func (h *Set) describe(ctx context.Context, name, kind string, adapter site.Obse
 		h.Log.Error("site cannot be reached; the service starts with what it knows of it, and goes on asking", "site", name, "error", err)
 		return known, false, nil
 	}
+	d.Together = true // unless promises have other numbers of PEs already
 	if known != nil {
 		var changes []string
 		d, changes = d.After(known)
