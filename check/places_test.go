@@ -181,3 +181,54 @@ func TestTheOnlyPoolIsTheOneAskedFor(t *testing.T) {
 		t.Error(report.Violations)
 	}
 }
+
+// What asks for memory, accelerators or features runs on PEs of classes that have them,
+// and on those of one alternative.
+func TestClassesAreChecked(t *testing.T) {
+	sites := []berth.Site{{Name: "s", Pools: []berth.Pool{{
+		Name: "p", PEs: 8, Binding: berth.Early, Classes: []berth.Class{
+			{Name: "old", PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 4}), Node: berth.Node{MemoryMB: 4000}, Features: []string{"rack1"}},
+			{Name: "new", PEs: berth.NewPESet(berth.Run{Lo: 4, Hi: 6}), Node: berth.Node{MemoryMB: 8000}, Features: []string{"rack2", "avx"}},
+			{Name: "gpu", PEs: berth.NewPESet(berth.Run{Lo: 6, Hi: 8}), Node: berth.Node{Accelerators: 2}, Features: []string{"rack2", "avx"}},
+		},
+	}, {Name: "q", PEs: 4, Binding: berth.Late, Features: []string{"rack2"}}}}}
+	for _, tt := range []struct {
+		pool, pes, asks string
+		hardware        int
+	}{
+		{"p", "0-7", "", 0},
+		{"p", "0-7", `"memory_mb":4000`, 0},
+		{"p", "0-7", `"memory_mb":4001`, 1},
+		{"p", "4-7", `"memory_mb":8000`, 0},
+		{"p", "5-6", `"accelerators":2`, 1},
+		{"p", "6-7", `"accelerators":2`, 0},
+		{"p", "4-7", `"constraint":"rack2&avx"`, 0},
+		{"p", "3-7", `"constraint":"rack2&avx"`, 1},
+		{"p", "0-7", `"constraint":"rack1|avx"`, 0},
+		{"p", "0-3", `"constraint":"[rack1|rack2]"`, 0},
+		{"p", "4-7", `"constraint":"[rack1|rack2]"`, 0},
+		{"p", "3-4", `"constraint":"[rack1|rack2]"`, 1},
+		{"p", "4-5", `"constraint":"rack2","part_constraint":"new"`, 0},
+		{"p", "4-6", `"constraint":"rack2","part_constraint":"new"`, 1},
+		{"p", "0-1", `"constraint":"p"`, 0},
+		{"q", "0-1", `"constraint":"rack2"`, 0},
+		{"q", "0-1", `"constraint":"avx"`, 1},
+	} {
+		set, err := berth.ParsePESet(tt.pes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asks := tt.asks
+		if asks != "" {
+			asks = "," + asks
+		}
+		line := fmt.Sprintf(`{"id":"a","site":"s","pool":%q,"arrival":0,"ready":0,"deadline":90,"duration":10,"npe":%d,"accepted":true,"start":0,"end":10,"pes":%q%s}`, tt.pool, set.Count(), tt.pes, asks)
+		short, long := onSites(t, line+"\n", sites)
+		if len(short) != tt.hardware || len(short) > 0 && !strings.HasPrefix(short[0], "hardware [a]") {
+			t.Errorf("%s of %s with %s: %v, want %d of hardware", tt.pes, tt.pool, tt.asks, long, tt.hardware)
+		}
+	}
+	if _, err := check.File(strings.NewReader(`{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":false,"constraint":"a&"}`+"\n"), "f.jsonl", check.Options{Strict: true}); err == nil || !strings.Contains(err.Error(), "constraint") {
+		t.Errorf("half a constraint: %v", err)
+	}
+}

@@ -1,6 +1,9 @@
 package site_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,6 +98,11 @@ func TestSharesAndPEsAreInverse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sharesAreInverse(t, &imported, layout)
+}
+
+func sharesAreInverse(t *testing.T, imported *berth.Site, layout *site.Layout) {
+	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		pool := rapid.SampledFrom(imported.Pools).Draw(t, "pool")
 		var pes []berth.PE
@@ -112,4 +120,57 @@ func TestSharesAndPEsAreInverse(t *testing.T) {
 			t.Fatalf("%s became %+v became %s", set, shares, back)
 		}
 	})
+}
+
+// All nodes of a site are one pool, in which each kind of nodes is a class.
+func TestImportTogether(t *testing.T) {
+	d := description()
+	d.Together = true
+	for unit, want := range map[site.Unit]string{
+		site.UnitNode: "nodes 5: 2s-4c-8000mb-avx-ib 1-2,4 avx,ib; 2s-4c-8000mb-gpua1004 3 ; 2c-1000mb 0 ",
+		site.UnitCore: "nodes 18: 2s-4c-8000mb-avx-ib 2-9,14-17 avx,ib; 2s-4c-8000mb-gpua1004 10-13 ; 2c-1000mb 0-1 ",
+	} {
+		got, layout, err := site.Import("lab", d, unit, berth.Early)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		pool := &got.Pools[0]
+		for _, c := range pool.Classes {
+			said = append(said, fmt.Sprintf("%s %v %s", c.Name, c.PEs, strings.Join(c.Features, ",")))
+		}
+		slices.Sort(said)
+		wanted := strings.Split(strings.TrimPrefix(want, fmt.Sprintf("%s %d: ", pool.Name, pool.PEs)), "; ")
+		slices.Sort(wanted)
+		if diff := cmp.Diff(wanted, said); diff != "" || len(got.Pools) != 1 {
+			t.Errorf("by %s: %d pools, (-want +got)\n%s", unit, len(got.Pools), diff)
+		}
+		if err := pool.CheckClasses(); err != nil {
+			t.Error(err)
+		}
+		for _, p := range got.Partitions {
+			if p.Pool != site.Together || strings.HasPrefix(p.Name, "small") && p.MaxNPE != map[site.Unit]berth.Count{site.UnitNode: 1, site.UnitCore: 4}[unit] {
+				t.Errorf("partition %+v", p)
+			}
+		}
+		sharesAreInverse(t, &got, layout)
+	}
+}
+
+// A node whose features change keeps its place among nodes of several kinds; one with
+// another number of cores does not.
+func TestRetaggedNodesKeepTheirNumbers(t *testing.T) {
+	node := func(name string, cores berth.Count, features ...string) site.Node {
+		return site.Node{Name: name, Cores: cores, Features: features}
+	}
+	before := &site.Description{Together: true, Nodes: []site.Node{node("n1", 4), node("n2", 4, "ib"), node("n3", 4)}}
+	now := &site.Description{Nodes: []site.Node{node("n1", 4, "ib"), node("n2", 4), node("n3", 8)}}
+	got, changes := now.After(before)
+	if !got.Together || len(got.Nodes) != 4 || got.Nodes[0].Features == nil || got.Nodes[1].Features != nil || !got.Nodes[2].Gone || got.Nodes[3].Cores != 8 {
+		t.Errorf("%+v", got)
+	}
+	want := []string{"node n1 is 4c-0mb-ib now, and no longer 4c-0mb", "node n2 is 4c-0mb now, and no longer 4c-0mb-ib", "node n3 is no longer 4c-0mb", "node n3 is new, 8c-0mb"}
+	if diff := cmp.Diff(want, changes); diff != "" {
+		t.Error(diff)
+	}
 }

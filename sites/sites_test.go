@@ -323,6 +323,13 @@ var bad = []struct {
 	{name: "negative delay", text: site("pes: 4\n  link: {delay: -1ms}"), place: "4:17", field: "sites[0].link.delay", want: "want a delay"},
 	{name: "managed by whom", text: site("pes: 4\n  managed: slurm"), place: "4:12", field: "sites[0].managed", want: "want true or false"},
 
+	{name: "classes that lack a PE", text: site("pes: 4\n  classes: [{name: a, pes: 0-2}]"), place: "4:12", field: "sites[0].classes", want: "3 of the 4 PEs", untold: true},
+	{name: "classes of one PE", text: site("pes: 4\n  classes: [{name: a, pes: 0-3}, {name: b, pes: 3-3}]"), place: "4:12", field: "sites[0].classes", want: "of another class too", untold: true},
+	{name: "classes of a late pool", text: site("pes: 4\n  binding: late\n  classes: [{name: a, pes: 0-3}]"), place: "5:12", field: "sites[0].classes", want: "binds late", untold: true},
+	{name: "class without PEs", text: site("pes: 4\n  classes: [{name: a}]"), place: "4:13", field: "sites[0].classes[0].pes", want: "by pes or by nodes"},
+	{name: "class of unknown nodes", text: site("nodes: n[1-2]\n  classes: [{name: a, nodes: \"n[1-3]\"}]"), place: "4:23", field: "sites[0].classes[0].nodes", want: `"n3": no such node`, untold: true},
+	{name: "class twice", text: site("pes: 4\n  classes: [{name: a, pes: 0-1}, {name: a, pes: 2-3}]"), place: "4:41", field: "sites[0].classes[1].name", want: "a second class", untold: true},
+	{name: "feature of two words", text: site("pes: 4\n  features: [a&b]"), place: "4:14", field: "sites[0].features[0]", want: "a word"},
 	{name: "partition of unknown pool", text: site("pes: 4\n  partitions: [{name: p, pool: gpu}]"), place: "4:26", field: "sites[0].partitions[0].pool", want: `"gpu": no such pool; the site has pool`, untold: true},
 	{name: "partition of which pool", text: site("pools: [{name: x, pes: 4}, {name: y, pes: 4}]\n  partitions: [{name: p}]"), place: "4:16", field: "sites[0].partitions[0].pool", want: "several pools", untold: true},
 	{name: "partition of unknown PEs", text: site("pes: 4\n  partitions: [{name: p, pes: 2-4}]"), place: "4:26", field: "sites[0].partitions[0].pes", want: `"2-4": pool pool has no PE 4; it has 0-3`, untold: true},
