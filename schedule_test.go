@@ -1,6 +1,7 @@
 package berth_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,4 +46,38 @@ func TestWantedOf(t *testing.T) {
 	if got := new(berth.Line).Wants(); got == nil || got.WantSite != "" {
 		t.Errorf("a line of a request that wants nothing: %+v", got)
 	}
+}
+
+// The size of a pool stands on its first line that is no staging. Where there is but
+// one pool, the first line of all says it, wherever that line is.
+func TestSizesStandOnTheFirstLineOfEachPool(t *testing.T) {
+	line := func(site, pool string, kind berth.Kind) berth.Line {
+		return berth.Line{ID: "a", Kind: kind, Site: site, Pool: pool}
+	}
+	fleet := []berth.Site{
+		{Name: "north", Pools: []berth.Pool{{Name: "cpu", PEs: 16}, {Name: "gpu", PEs: 4}}},
+		{Name: "south", Pools: []berth.Pool{{Name: "pool", PEs: 8}}},
+	}
+	lines := []berth.Line{
+		line("north", "gpu", berth.KindStaging), line("north", "gpu", berth.KindRequest), line("", "", berth.KindRequest),
+		line("north", "gpu", berth.KindRequest), line("south", "", berth.KindRequest), line("west", "", berth.KindRequest),
+	}
+	for name, c := range map[string]struct {
+		on   []berth.Site
+		want []berth.Count
+	}{
+		"two sites":             {fleet, []berth.Count{0, 4, 0, 0, 8, 0}},
+		"one site of two pools": {fleet[:1], []berth.Count{0, 4, 0, 0, 0, 0}},
+		"one pool":              {fleet[1:], []berth.Count{8, 0, 0, 0, 0, 0}},
+		"no site":               {nil, []berth.Count{0, 0, 0, 0, 0, 0}},
+	} {
+		told := slices.Clone(lines)
+		berth.TellSizes(told, c.on)
+		for i, want := range c.want {
+			if told[i].PoolPEs != want {
+				t.Errorf("%s: line %d says %d PEs, want %d", name, i, told[i].PoolPEs, want)
+			}
+		}
+	}
+	berth.TellSizes(nil, fleet[1:])
 }

@@ -363,6 +363,83 @@ func TestLateSearchPassesOverShortRuns(t *testing.T) {
 	}
 }
 
+// A run whose end lies within the span of a leaf is found, also if every value of the leaf
+// is too low and the points before the end are gone: the span begins before the first
+// point then. Wherever the leaf is divided, the 100 s before 2000 are the answer.
+func TestLateRunEndsInALeafWithoutRuns(t *testing.T) {
+	seen := false
+	for shift := range berth.Time(2 * lateLeafCap) {
+		c := newFastLate(64).(*fastLate)
+		book := func(n berth.Count, start, end berth.Time) Block {
+			b := Block{NPE: n, Start: start, End: end}
+			if err := c.Add(b); err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		book(40, 0, 1900)
+		book(32, 1900, 2000)
+		book(33, 2000, 9000)
+		for k := range 200 + shift {
+			book(1, 2*k, 2*k+1)
+		}
+		var gone []Block
+		for k := range berth.Time(50) {
+			gone = append(gone, book(1, 1900+2*k, 1901+2*k))
+		}
+		for k := range berth.Time(500) {
+			book(1, 2000+2*k, 2001+2*k)
+		}
+		for _, b := range gone {
+			if err := c.Remove(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := latePath{}
+		leaf := c.free.lead(&path, 1999)
+		lo := path[0].nd.sep[path[0].i]
+		seen = seen || lo > 1900 && leaf.time(leaf.points()[0]) == 2000
+		if start, ok := c.free.firstFit(32, 100, 0, berth.Forever); !ok || start != 1900 {
+			t.Errorf("with a leaf from %d on: %d %t, want 1900", lo, start, ok)
+		}
+	}
+	if !seen {
+		t.Error("no leaf begins within the run and has its first point at the end of it")
+	}
+}
+
+// A search for the best rectangle is over at one that cannot be beaten.
+func TestLateFindEndsAtTheIdeal(t *testing.T) {
+	busy := map[bool][]Block{ // by whether the largest is wanted
+		false: {{NPE: 3, Start: 0, End: 5}, {NPE: 4, Start: 5, End: 10}, {NPE: 2, Start: 20, End: 30}},
+		true:  {{NPE: 3, Start: 0, End: 5}, {NPE: 2, Start: 20, End: 30}},
+	}
+	for _, order := range []Order{{By: ByFree}, {By: ByLength}, {By: ByArea}, {By: ByLength, Largest: true}, {By: ByArea, Largest: true}} {
+		c := newFastLate(4).(*fastLate)
+		for _, b := range busy[order.Largest] {
+			if err := c.Add(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rule := countingRule{criterionRule{order}, new(int)}
+		fit, ok := c.Find(Query{Duration: 5, NPE: 1, Deadline: berth.Forever, Horizon: Unbounded}, rule)
+		if !ok || fit.Start != 0 || *rule.keys != 1 {
+			t.Errorf("%+v: the fit is %+v, %t, after %d rectangles; want 0 after the first", order, fit, ok, *rule.keys)
+		}
+	}
+}
+
+// countingRule counts the rectangles that are compared.
+type countingRule struct {
+	criterionRule
+	keys *int
+}
+
+func (r countingRule) Key(b berth.Rectangle) int64 {
+	*r.keys++
+	return r.criterionRule.Key(b)
+}
+
 // shortRuns returns a calendar of 64 PEs with the given number of blocks of some PEs and
 // 5 s, one every 10 s from 5 on.
 func shortRuns(t *testing.T, times berth.Time, busy berth.Count) *fastLate {

@@ -284,10 +284,29 @@ func TestBadConfig(t *testing.T) {
 		{"choice", func(c *engine.Config) { c.Choice = "any" }, "choice"},
 		{"horizon", func(c *engine.Config) { c.Horizon = "far" }, "horizon"},
 		{"calendar", func(c *engine.Config) { c.Calendar = "abacus" }, "calendar"},
+		{"too many PEs", func(c *engine.Config) { c.Sites[0].Pools[0].PEs = berth.MaxPEs + 1 }, "pes"},
+		{"negative speed", func(c *engine.Config) { c.Sites[0].Pools[0].Speed = -1 }, "speed"},
+		{"negative speed of accelerators", func(c *engine.Config) { c.Sites[0].Pools[0].Node.AcceleratorSpeed = -1 }, "speed"},
 		{"negative storage", func(c *engine.Config) { c.Sites[0].StorageMB = -1 }, "storage_mb"},
+		{"too much storage", func(c *engine.Config) { c.Sites[0].StorageMB = berth.MaxMegabytes }, "storage_mb"},
 		{"negative bandwidth", func(c *engine.Config) { c.Sites[0].Link.KilobytesPerSecond = -1 }, "kb_per_second"},
+		{"too much bandwidth", func(c *engine.Config) { c.Sites[0].Link.KilobytesPerSecond = berth.MaxMegabytes }, "kb_per_second"},
+		{"negative delay", func(c *engine.Config) { c.Sites[0].Link.DelayMS = -1 }, "delay_ms"},
+		{"too long a delay", func(c *engine.Config) { c.Sites[0].Link.DelayMS = berth.TimeLimit }, "delay_ms"},
 		{"endless delay", func(c *engine.Config) { c.Sites[0].Link.DelayMS = math.MaxInt64 }, "delay_ms"},
 		{"negative licences", func(c *engine.Config) { c.Sites[0].Software = []berth.Software{{Name: "a", Licences: -1}} }, "licences"},
+		{"too many licences", func(c *engine.Config) {
+			c.Sites[0].Software = []berth.Software{{Name: "a", Licences: berth.MaxLicences + 1}}
+		}, "licences"},
+		{"user twice", func(c *engine.Config) { c.Users = []berth.User{{ID: "u"}, {ID: "u"}} }, "users"},
+		{"priority too high", func(c *engine.Config) { c.Users = []berth.User{{ID: "u", Priority: policy.MaxPriority + 1}} }, "priority"},
+		{"priority too low", func(c *engine.Config) { c.Users = []berth.User{{ID: "u", Priority: -policy.MaxPriority - 1}} }, "priority"},
+		{"unknown trigger", func(c *engine.Config) { c.Trigger = "noon" }, "trigger"},
+		{"a period of nothing", func(c *engine.Config) { c.Trigger = engine.TriggerOnPeriod }, "period"},
+		{"too long a period", func(c *engine.Config) { c.Trigger, c.Period = engine.TriggerOnPeriod, berth.TimeLimit }, "period"},
+		{"a period without its trigger", func(c *engine.Config) { c.Period = 1 }, "period"},
+		{"negative extension", func(c *engine.Config) { c.Extension = -1 }, "extension"},
+		{"too long an extension", func(c *engine.Config) { c.Extension = berth.TimeLimit }, "extension"},
 		{"partition of no pool", func(c *engine.Config) { c.Sites[0].Partitions = []berth.Partition{{Name: "x", Pool: "y"}} }, "partitions"},
 		{"partition beyond its pool", func(c *engine.Config) {
 			c.Sites[0].Partitions = []berth.Partition{{Name: "x", Pool: "pool", PEs: berth.PEsOf(4)}}
@@ -305,6 +324,37 @@ func TestBadConfig(t *testing.T) {
 			_, err := engine.New(config)
 			wantCode(t, err, berth.Invalid, c.field)
 		})
+	}
+}
+
+// Each figure of a configuration may be what its error says that it may be at most, or at
+// least.
+func TestConfigAtItsLimits(t *testing.T) {
+	for name, change := range map[string]func(*engine.Config){
+		"PEs": func(c *engine.Config) {
+			c.Sites[0].Pools[0].PEs, c.Sites[0].Pools[0].Binding = berth.MaxPEs, berth.Late
+		},
+		"one PE":    func(c *engine.Config) { c.Sites[0].Pools[0].PEs = 1 },
+		"storage":   func(c *engine.Config) { c.Sites[0].StorageMB = berth.MaxMegabytes - 1 },
+		"bandwidth": func(c *engine.Config) { c.Sites[0].Link.KilobytesPerSecond = berth.MaxMegabytes - 1 },
+		"delay":     func(c *engine.Config) { c.Sites[0].Link.DelayMS = berth.TimeLimit - 1 },
+		"licences": func(c *engine.Config) {
+			c.Sites[0].Software = []berth.Software{{Name: "a", Licences: berth.MaxLicences}}
+		},
+		"highest priority": func(c *engine.Config) { c.Users = []berth.User{{ID: "u", Priority: policy.MaxPriority}} },
+		"lowest priority":  func(c *engine.Config) { c.Users = []berth.User{{ID: "u", Priority: -policy.MaxPriority}} },
+		"longest period":   func(c *engine.Config) { c.Trigger, c.Period = engine.TriggerOnPeriod, berth.TimeLimit-1 },
+		"shortest period":  func(c *engine.Config) { c.Trigger, c.Period = engine.TriggerOnPeriod, 1 },
+		"extension":        func(c *engine.Config) { c.Extension = berth.TimeLimit - 1 },
+		"the last of its PEs": func(c *engine.Config) {
+			c.Sites[0].Partitions = []berth.Partition{{Name: "x", Pool: "pool", PEs: berth.PEsOf(3)}}
+		},
+	} {
+		config := onePool(4, berth.Early)
+		change(&config)
+		if _, err := engine.New(config); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -143,6 +143,22 @@ func TestJobsYieldToAnExtension(t *testing.T) {
 	}
 }
 
+// An outage of which another one covers a part takes more PEs when that is over. A job
+// for which there is room beside the first of them goes on until PEs are short.
+func TestJobsYieldWhereAnOutageIsShortFirst(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Preempt = true
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("a", 0, 30, 40, 1, 10))
+	submit(t, e, 0, job("j", 0, 2, 100))
+	apply(t, e, 1, takenDown(cm5(), 2, 3, 0, 20))
+	changes := apply(t, e, 1, takenDown(cm5(), 2, 4, 0, 40))
+	if j, _ := e.Reservation("j"); j.End() != 30 {
+		t.Errorf("j ends at %d, want 30: %s", j.End(), kinds(changes))
+	}
+	wantShape(t, e, "a", "confirmed cm5:1x[30,40)")
+}
+
 // A promise that lacks PEs when a job is about to start on the others gets them as soon
 // as another promise makes the job stop before: what the job gives up later is free now.
 func TestPEsThatAJobGivesUpLaterRepair(t *testing.T) {

@@ -276,3 +276,37 @@ func TestWholeOfALargeStockCanBeTaken(t *testing.T) {
 		})
 	}
 }
+
+// A job that needs a stock which every pool counts is refused, and the error is about the
+// stock that it needs: its storage where that is counted, else its licences.
+func TestJobsTakeNoStocksThatAreCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		storage  int64       // of the site, 0 is not counted
+		licences berth.Count // of the site
+		job      berth.Requirements
+		field    string
+	}{
+		"storage":                      {storage: 9, job: berth.Requirements{StorageMB: 1}, field: "storage_mb"},
+		"licences":                     {licences: 9, job: berth.Requirements{Software: "solver", Licences: 1}, field: "licences"},
+		"licences where both count":    {9, 9, berth.Requirements{Software: "solver", Licences: 1}, "licences"},
+		"storage where both count":     {9, 9, berth.Requirements{Software: "solver", StorageMB: 1}, "storage_mb"},
+		"both where licences count":    {0, 9, berth.Requirements{Software: "solver", Licences: 1, StorageMB: 1}, "licences"},
+		"both where storage counts":    {9, 0, berth.Requirements{Software: "solver", Licences: 1, StorageMB: 1}, "storage_mb"},
+		"none of them":                 {9, 9, berth.Requirements{Software: "solver"}, ""},
+		"what the site does not count": {0, 0, berth.Requirements{Software: "solver", Licences: 1, StorageMB: 1}, ""},
+	} {
+		config := onePool(4, berth.Late)
+		config.Sites[0].StorageMB = c.storage
+		config.Sites[0].Software = []berth.Software{{Name: "solver", Licences: c.licences}}
+		j := job("j", 0, 1, 10)
+		j.Requirements = c.job
+		_, _, err := newEngine(t, config).Apply(0, engine.Submit(&j))
+		field := ""
+		if wrong, is := errors.AsType[*berth.Error](err); is {
+			field = wrong.Field
+		}
+		if field != c.field {
+			t.Errorf("%s: %v; want an error of field %q", name, err, c.field)
+		}
+	}
+}

@@ -158,6 +158,27 @@ func TestUplinkAndStorage(t *testing.T) {
 	}
 }
 
+// Storage is taken for a transfer that waits from when it begins, also when another one
+// puts it off and the promise itself cannot follow.
+func TestStorageFollowsATransferThatIsPutOff(t *testing.T) {
+	config := centre(engine.StagingBefore, 100_000, 100_000)
+	config.Sites[1].StorageMB = 3000
+	e := newEngine(t, config)
+	submit(t, e, 0, to("s0", "a", 0, 1000, 2000))
+	submit(t, e, 0, to("s1", "b", 0, 145, 2000)) // at 45 at the latest
+	since := func() berth.Time {
+		b, _ := e.Reservation("b")
+		return b.Stocks[0].Start
+	}
+	if got := moves(e, "b"); got != "20-40 then 40" || since() != 20 {
+		t.Fatalf("b: %s, with storage from %d", got, since())
+	}
+	apply(t, e, 10, engine.Event{Kind: engine.EventUpdateForecast, Forecast: &berth.Forecast{Site: "s0", From: 10, Period: 1, Kilobytes: []int64{40_000}}})
+	if got := moves(e, "b"); got != "35-55 then 40" || since() != 35 {
+		t.Errorf("b, behind slower data: %s, with storage from %d; want it from 35", got, since())
+	}
+}
+
 // A forecast that says the same again changes nothing. When a link slows down,
 // what is on its way keeps its place and what waits makes room for it, with the
 // promises that hang on it; a faster one is used as far as there is room.

@@ -253,7 +253,7 @@ func (o *offering) shorter(r *berth.Request) {
 		if best.pool != nil {
 			low = longest // there is as much elsewhere
 		}
-		for middle := min(low+1, high-1); high-low > 1; middle = low + (high-low)/2 {
+		for middle := low + 1; high-low > 1; middle = low + (high-low)/2 {
 			*length = middle
 			found, ok := o.soonest(&shorter, p)
 			if !ok {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -50,6 +51,7 @@ func TestChangesThatContradictTheState(t *testing.T) {
 	for _, pool := range []string{"early", "late"} {
 		storage := []berth.Allotment{{Resource: berth.StorageID("s"), Start: 25, End: 30, NPE: 100}}
 		vacated := change.Change{Kind: change.Vacated, ID: "a"}
+		pending := change.Change{Kind: change.Queued, ID: "c", Request: new(berth.Rigid("c", 0, 0, 100, 4, 5))}
 		for name, changes := range map[string][]change.Change{
 			"extended into another": {{Kind: change.Extended, ID: "a", Until: 21}},
 			"extended into storage of another": {
@@ -78,6 +80,14 @@ func TestChangesThatContradictTheState(t *testing.T) {
 			"an unknown change":              {{Kind: "pardoned", ID: "a"}},
 			"planned without being pending":  {{Kind: change.Planned, ID: "a"}},
 			"accepted twice":                 {{Kind: change.Accepted, ID: "a", Reservation: &berth.Reservation{Request: new(berth.Rigid("a", 0, 0, 100, 4, 5)), Allotments: []berth.Allotment{place(pool, 40, 45)}}}},
+			"accepted without a reservation": {pending, {Kind: change.Accepted, ID: "c"}},
+			"accepted without a request":     {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Allotments: []berth.Allotment{place(pool, 40, 45)}}}},
+			"accepted without a place":       {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request}}},
+			"accepted on an unknown pool":    {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request, Allotments: []berth.Allotment{place("other", 40, 45)}}}},
+			"accepted where another is":      {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request, Allotments: []berth.Allotment{place(pool, 25, 30)}}}},
+			"accepted with storage of another": {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{
+				Request: pending.Request, Allotments: []berth.Allotment{place(pool, 40, 45)}, Stocks: storage,
+			}}},
 			"accepted without an allotment":  {{Kind: change.Accepted, ID: "a", Reservation: &berth.Reservation{Request: new(berth.Rigid("a", 0, 0, 100, 4, 5))}}},
 			"settled without being emitted":  {{Kind: change.Settled, EffectID: 1}},
 			"requeued with a place":          {{Kind: change.Requeued, ID: "a", Request: new(berth.Job("a", 0, 1, 1))}},
@@ -114,5 +124,65 @@ func TestChangesThatAgreeWithTheState(t *testing.T) {
 				t.Errorf("%s, %s: afterwards %v", pool, name, err)
 			}
 		}
+	}
+}
+
+// A change that gives up PEs which the calendar does not hold is an error, and so is one
+// that takes PEs where it leads: the fault of the calendar is not passed over.
+func TestChangesOfWhatTheCalendarDoesNotHold(t *testing.T) {
+	for _, pool := range []string{"early", "late"} {
+		var pes []berth.PESet
+		if pool == "late" {
+			pes = []berth.PESet{place("early", 0, 1).PEs}
+		}
+		started := change.Change{Kind: change.Started, ID: "a", PEs: pes}
+		smaller := place(pool, 5, 10)
+		smaller.NPE, smaller.PEs = 2, smaller.PEs.Lowest(2)
+		for name, changes := range map[string][]change.Change{
+			"extended":           {{Kind: change.Extended, ID: "a", Until: 15}},
+			"vacated":            {{Kind: change.Vacated, ID: "a"}},
+			"moved":              {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 40, 45)}}},
+			"modified":           {{Kind: change.Modified, ID: "a", Request: new(berth.Rigid("a", 0, 0, 100, 4, 6)), Moved: []berth.Allotment{place(pool, 40, 46)}}},
+			"resized":            {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{smaller}}},
+			"ended":              {{Kind: change.Ended, ID: "a"}},
+			"cancelled":          {{Kind: change.Cancelled, ID: "a"}},
+			"shortened":          {{Kind: change.Advanced, Now: 5}, started, {Kind: change.Shortened, ID: "a", Until: 7}},
+			"ended when it runs": {{Kind: change.Advanced, Now: 5}, started, {Kind: change.Ended, ID: "a"}},
+			"preempted":          {{Kind: change.Advanced, Now: 5}, started, {Kind: change.Preempted, ID: "a", Request: new(berth.Job("a", 0, 4, 5))}},
+		} {
+			s := folded(t, pool)
+			i, _ := s.Index(berth.PoolID("s", pool))
+			lost := blockOf(new(place(pool, 5, 10)), 5)
+			if err := s.pools[i].calendar.Remove(lost); err != nil {
+				t.Fatal(err)
+			}
+			for k := range changes {
+				err := s.Fold(&changes[k], Ref{})
+				if last := k == len(changes)-1; (err != nil) != last {
+					t.Errorf("%s, %s: change %d gives %v", pool, name, k+1, err)
+				}
+			}
+		}
+	}
+}
+
+// A modification on record without terms has those of its new place: nothing is left of
+// those that it had, but for when its hold expires.
+func TestModificationWithoutTerms(t *testing.T) {
+	s := folded(t, "late")
+	for _, c := range []change.Change{
+		{Kind: change.Extended, ID: "a", Until: 15},
+		{Kind: change.Modified, ID: "a", Request: new(berth.Rigid("a", 0, 0, 90, 2, 7)), Moved: []berth.Allotment{{Resource: berth.PoolID("s", "late"), Start: 40, End: 47, NPE: 2}}},
+	} {
+		if err := s.Fold(&c, Ref{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := berth.Terms{Variants: []berth.Variant{{NPE: 2, Duration: 7}}, Deadline: 90}
+	if got := s.Entry("a").r; got.State != berth.Confirmed || got.Missing != 0 || !reflect.DeepEqual(got.Terms, want) {
+		t.Errorf("it is %s, lacks %d PEs and has the terms %+v; want %+v", got.State, got.Missing, got.Terms, want)
+	}
+	if err := s.Check(smallConfig()); err != nil {
+		t.Error(err)
 	}
 }
