@@ -121,7 +121,7 @@ func (h *Host) soFarOf(a asked, id string, answer answering) {
 	case err != nil:
 		answer(nil, err)
 		return
-	case known != nil && len(known.answer) > 0:
+	case known != nil && known.answered():
 		h.repeat(known, answer)
 		return
 	case known != nil:
@@ -248,7 +248,7 @@ func (h *Host) deny(a asked, err error, answer answering) error {
 
 // repeat answers what was answered before.
 func (h *Host) repeat(k *keyed, answer answering) {
-	o, err := readOutcome(k.answer)
+	o, err := k.outcome()
 	err = cmp.Or(err, o.err())
 	h.whenDurable(func(failed error) { answer(&o.Answer, cmp.Or(failed, err)) })
 }
@@ -264,7 +264,7 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 	case was == nil:
 		return false, nil
 	}
-	if w.answer = a.asker.visible(w.answer); len(was.answer) > 0 {
+	if w.answer = a.asker.visible(w.answer); was.answered() {
 		h.repeat(was, w.answer)
 		return true, nil
 	}
@@ -304,7 +304,7 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 		for i := range parts {
 			a := ask.part(i)
 			was, err := h.known(&a)
-			if err != nil || was == nil || len(was.answer) == 0 && h.undecided[was.id] != nil {
+			if err != nil || was == nil || !was.answered() && h.undecided[was.id] != nil {
 				answer(nil, err)
 				return
 			}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -87,6 +88,8 @@ type card struct {
 	asking bool
 	// cause says for people why what was promised is as it is; empty since a restart.
 	cause string
+	// answers is the key whose answer is the card as it is, if one is.
+	answers *keyed
 }
 
 func newCore(config engine.Config, version string, keep int) (*Core, error) {
@@ -194,15 +197,49 @@ func (c *Core) payloads(rec *journal.Record, s *step, a *asked) {
 	rec.Event, rec.Changes, rec.Effects = all[:event:event], all[event:changes:changes], all[changes:]
 }
 
-// heard remembers what was asked under a key, and the answers.
-func (c *Core) heard(now berth.Time, a *asked) {
-	c.keys.add(now, a.key, a.id)
-	for i := range a.told {
-		name := a.told[i].name
-		if name == (keyName{}) {
-			name = a.key.name()
+// tell has an answer, or the error that is it, go on record with the step that has been
+// applied, under a key; under the one that was asked under if the name is empty.
+func (c *Core) tell(a *asked, name keyName, answer *Answer, failed *berth.Error) {
+	if name == a.key.name() {
+		name = keyName{}
+	}
+	t := told{name: name}
+	if failed == nil && c.leaves(answer) {
+		if t.version = answer.Reservation.Version; name != (keyName{}) || answer.Reservation.ID != a.id {
+			t.id = answer.Reservation.ID
 		}
-		c.keys.answer(name, a.told[i].outcome)
+	} else {
+		t.outcome = (&outcome{Answer: *answer, Failed: failed}).bytes()
+	}
+	a.told = append(a.told, t)
+}
+
+// leaves reports whether an answer is a reservation as the step leaves it. What is over may be
+// forgotten before its key is, and of what the step does not change others may be looking
+// at the card.
+func (c *Core) leaves(answer *Answer) bool {
+	r := &answer.Reservation
+	if answer.Refusal != nil || len(answer.Offers) > 0 {
+		return false
+	}
+	k := c.card(r.ID)
+	return k != nil && k.promise != nil && k.end == "" && !k.asking && k.version == r.Version && k.written == c.position.Number+1
+}
+
+// heard remembers what was asked under a key, and the answers, after what the record
+// changes.
+func (c *Core) heard(now berth.Time, a *asked) {
+	own := c.keys.add(now, a.key, a.id)
+	for i := range a.told {
+		t, k := &a.told[i], own
+		if t.name != (keyName{}) {
+			k = c.keys.of(t.name)
+		}
+		if len(t.outcome) > 0 {
+			c.keys.answer(k, t.outcome)
+		} else {
+			c.keys.refer(k, c.card(cmp.Or(t.id, a.id)), t.version)
+		}
 	}
 }
 
@@ -263,10 +300,11 @@ func (c *Core) followPast(p *past) error {
 		c.noteTasks(in.tasks)
 	case in.delivery != nil:
 		c.noteDelivered(in.delivery)
-	case in.config == nil:
-		c.heard(p.at, &in.asked)
 	}
 	c.follow(p.number, p.at, p.changes, false)
+	if in.sighting == nil && in.tasks == nil && in.delivery == nil && in.config == nil {
+		c.heard(p.at, &in.asked)
+	}
 	return nil
 }
 
@@ -344,6 +382,10 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			own := *k
 			k = &own
 			c.write(k, number)
+		}
+		if k.answers != nil {
+			c.keys.settle(k.answers)
+			k.answers = nil
 		}
 		later := k.later(x)
 		if told && k.promise != nil {

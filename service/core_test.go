@@ -70,9 +70,53 @@ func someEvent(t *rapid.T, config *engine.Config, now berth.Time) engine.Event {
 	return event
 }
 
+// answeredUnder steps as a service does that answers what was asked under a key with what became
+// of it, as was answered last under another one, or with an error, and returns the answer.
+func answeredUnder(t *rapid.T, core *Core, now berth.Time, event *engine.Event, key Key, last *keyName) (rec *journal.Record, answer []byte) {
+	s := core.apply(now, event)
+	a := asked{key: key, id: subject(event)}
+	var answered Answer
+	var failed *berth.Error
+	if k := core.card(a.id); k != nil {
+		answered.Reservation = k.view()
+	} else {
+		failed = berth.Errorf(berth.NotFound, "id", "%q", a.id)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
+		answered.Refusal = &berth.Refusal{Reason: berth.NoCapacity, Wanted: 3}
+	}
+	core.tell(&a, keyName{}, &answered, failed)
+	if failed == nil && *last != (keyName{}) && !core.keys.answered(&Key{User: last.user, Name: last.name}) {
+		core.tell(&a, *last, &answered, nil) // others wait for the same
+	}
+	if rapid.Bool().Draw(t, "waits") {
+		*last = key.name()
+		a.told = a.told[:0]
+	}
+	rec = core.seal(s, &a)
+	return rec, (&outcome{Answer: answered, Failed: failed}).bytes()
+}
+
+// remembered checks what a core has under each key, which all are as young as a day, and what
+// it counts for them.
+func remembered(t *rapid.T, what string, c *Core, answers map[keyName][]byte) {
+	for name, want := range answers {
+		if got := c.keys.of(name).written(); !bytes.Equal(got, want) {
+			t.Fatalf("%s: under %s is answered\n%q, was\n%q", what, name.name, got, want)
+		}
+	}
+	var bytes int64
+	for k := c.keys.first; k != nil; k = k.next {
+		bytes += k.cost()
+	}
+	if bytes != c.keys.bytes || bytes != c.keys.used("u") {
+		t.Fatalf("%s: the keys take %d bytes, counted are %d, %d of the user", what, bytes, c.keys.bytes, c.keys.used("u"))
+	}
+}
+
 // Whatever comes in: the records, followed by another core without deciding
 // anything, lead to the same core; a snapshot on the way does; and the records
-// decided again say the same.
+// decided again say the same. What was answered under a key is remembered by all.
 func TestRecordsAreAllThatCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := someConfig(t)
@@ -92,6 +136,9 @@ func TestRecordsAreAllThatCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		take(first)
+		core.shows = rapid.Bool().Draw(t, "shows")
+		answers := map[keyName][]byte{}
+		var waits keyName
 		var snapshot []byte
 		var at journal.Position
 		var now berth.Time
@@ -102,8 +149,20 @@ func TestRecordsAreAllThatCounts(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "keyed") == 0 {
 				key = Key{User: "u", Name: fmt.Sprint(step), Body: [32]byte{byte(step)}}
 			}
-			rec, _, _ := core.Step(now, &event, key)
-			take(rec)
+			if key == (Key{}) {
+				rec, _, _ := core.Step(now, &event, key)
+				take(rec)
+			} else {
+				had := waits
+				rec, answer := answeredUnder(t, core, now, &event, key, &waits)
+				take(rec)
+				for _, name := range []keyName{key.name(), had} {
+					if k := core.keys.of(name); k != nil && k.answered() && answers[name] == nil {
+						answers[name] = answer
+					}
+				}
+			}
+			core.takeShown()
 			if err := core.Check(); err != nil {
 				t.Fatalf("after %s at %d: %v", event.Kind, now, err)
 			}
@@ -135,15 +194,28 @@ func TestRecordsAreAllThatCounts(t *testing.T) {
 			if !bytes.Equal(got, want) || c.position != core.position {
 				t.Fatalf("%s leads to\n%s, want\n%s", what, got, want)
 			}
+			remembered(t, what, c, answers)
 			if err := c.Check(); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
+		remembered(t, "what was answered", core, answers)
 		again, err := newCore(config, "v1", keep)
 		if err != nil {
 			t.Fatal(err)
 		}
 		follow("the whole journal", again)
+		forgetful, err := newCore(config, "v1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var forgotten record.Decoder
+		for i := range records {
+			if err := forgetful.Follow(&records[i], &forgotten); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remembered(t, "where less is kept", forgetful, answers)
 		if snapshot != nil {
 			restored, err := restoreCore(snapshot, at, "v1", keep)
 			if err != nil {

@@ -123,7 +123,7 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 		h.persist(rec, consequences{news: told})
 		for i := range decided {
 			d := &decided[i]
-			if !h.core.keys.answered(d.waiting.key.name()) {
+			if !h.core.keys.answered(&d.waiting.key) {
 				h.remember(asked{key: d.waiting.key, id: d.answer.Reservation.ID}, outcome{Answer: *d.answer})
 			}
 			h.whenDurable(func(failed error) { d.waiting.answer(d.answer, failed) })

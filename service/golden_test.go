@@ -22,6 +22,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/journal/sqlite"
@@ -39,6 +40,9 @@ type golden struct {
 	Last    journal.Position `json:"last"`
 	// Cards is the hash of all that is known of requests, in the form of an export.
 	Cards string `json:"cards"`
+	// Keys is the hash of what is remembered under keys; empty in what was noted before answers
+	// could refer to reservations.
+	Keys string `json:"keys,omitempty"`
 	// State is the hash of the engine's state, and Export that of the records as lines:
 	// what this version says of them.
 	State  string `json:"state"`
@@ -95,7 +99,10 @@ func goldenOf(t *testing.T, store journal.Store) (g golden) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.State, g.Cards = core.engine.Hash(), cardsHash(t, core)
+	g.State, g.Cards, g.Keys = core.engine.Hash(), cardsHash(t, core), keysHash(core)
+	if keys := keysHash(whole); keys != g.Keys {
+		t.Errorf("from the first record what is remembered under keys is %s, from the snapshot %s", keys, g.Keys)
+	}
 	if state, cards := whole.engine.Hash(), cardsHash(t, whole); state != g.State || cards != g.Cards {
 		t.Errorf("from the first record the state is %s and %s, from the snapshot %s and %s", state, cards, g.State, g.Cards)
 	}
@@ -137,6 +144,16 @@ func cardsHash(t *testing.T, c *Core) string {
 		}
 		return true
 	})
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+func keysHash(c *Core) string {
+	sum := sha256.New()
+	for _, k := range c.keys.saved() {
+		w := wire.Writer(nil)
+		k.code(w)
+		_, _ = sum.Write(w.Bytes()) // a hash takes everything
+	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
@@ -193,6 +210,9 @@ func TestGoldenJournalsAreReadAsEver(t *testing.T) {
 			}
 			defer store.Close()
 			got := goldenOf(t, store)
+			if want.Keys == "" {
+				got.Keys = ""
+			}
 			if got != want {
 				t.Errorf("it is read as\n%+v, was\n%+v", got, want)
 			}
@@ -294,6 +314,7 @@ func (w *goldenWriter) append(rec *journal.Record) {
 	if rec == nil {
 		return
 	}
+	w.core.takeShown()
 	if err := w.store.Append(context.Background(), *rec); err != nil {
 		w.t.Fatal(err)
 	}
@@ -319,6 +340,7 @@ func (w *goldenWriter) write() {
 	if w.core, err = newCore(w.configs()[0], "golden", 1<<30); err != nil {
 		w.t.Fatal(err)
 	}
+	w.core.shows = true // as in a service, where answers refer to what is shown
 	for round, config := range w.configs() {
 		rec, err := w.core.Configure(w.now, config)
 		if err != nil {
@@ -385,12 +407,17 @@ func (w *goldenWriter) step() {
 	w.now += berth.Time(w.rng.IntN(90))
 	event := w.draw()
 	a := asked{id: subject(&event)}
+	done := w.core.apply(w.now, &event)
 	if w.rng.IntN(3) == 0 {
 		a.by = Origin{User: "ann", Role: User, Token: "t1", Address: "192.0.2.1", Request: fmt.Sprint("call-", len(w.ids))}
 		a.key = Key{User: "ann", Name: fmt.Sprint("key-", w.now), Body: [32]byte{1, 2, 3}}
-		a.told = []told{{outcome: (&outcome{Failed: berth.Errorf(berth.Conflict, "id", "an answer")}).bytes()}}
+		if k := w.core.card(a.id); k != nil {
+			w.core.tell(&a, keyName{}, &Answer{Reservation: k.view()}, nil)
+		} else {
+			w.core.tell(&a, keyName{}, &Answer{}, berth.Errorf(berth.Conflict, "id", "an answer"))
+		}
 	}
-	w.append(w.core.seal(w.core.apply(w.now, &event), &a))
+	w.append(w.core.seal(done, &a))
 	if next, due := w.core.engine.Next(); due && next <= w.now {
 		event := engine.Wake()
 		w.append(w.core.seal(w.core.apply(w.now, &event), &asked{}))

@@ -79,6 +79,7 @@ type Host struct {
 	deciding  struct {             // what is being decided; of the loop
 		event engine.Event
 		asked asked
+		told  []told // whose memory is used again
 	}
 	gathered  gathered             // of the loop
 	questions map[string]*question // by id; of the loop
@@ -280,7 +281,10 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (o
 	}
 	h.foresee(&event) // which is steps of its own
 	h.deciding.event, h.deciding.asked = event, a
-	return h.decide(&h.deciding.event, &h.deciding.asked, conclude)
+	h.deciding.asked.told = again(h.deciding.told)
+	err := h.decide(&h.deciding.event, &h.deciding.asked, conclude)
+	h.deciding.told = h.deciding.asked.told
+	return err
 }
 
 // decide is step with memory that it may keep until the next one.
@@ -292,14 +296,13 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 	decided := h.decided(list)
 	if conclude != nil {
 		if result, is := conclude(list, s.err); is && a.key != (Key{}) {
-			o := result
-			a.told = append(a.told, told{outcome: o.bytes()})
+			h.core.tell(a, keyName{}, &result.Answer, result.Failed)
 		}
 	}
 	for i := range decided {
 		d := &decided[i]
-		if name := d.waiting.key.name(); name != (keyName{}) && !h.core.keys.answered(name) {
-			a.told = append(a.told, told{name, (&outcome{Answer: *d.answer}).bytes()})
+		if d.waiting.key != (Key{}) && !h.core.keys.answered(&d.waiting.key) {
+			h.core.tell(a, d.waiting.key.name(), d.answer, nil)
 		}
 	}
 	h.counts.add(list)

@@ -30,10 +30,15 @@ type Origin struct {
 	Request string // id of the call
 }
 
-// told is an answer under a key. The names are empty if it is the record's own.
+// told is an answer under a key. The names are empty if it is the record's own. The answer
+// is an outcome in its written form or, if that is empty, the reservation of an id, or of what
+// was asked about, as the record leaves it: then nothing is written twice. Its version is
+// told, for a reservation that is asked about at its site has other versions after a restart.
 type told struct {
 	name    keyName
 	outcome []byte
+	id      string
+	version uint64
 }
 
 // asked is what somebody asked for, with the answers that are given from its record
@@ -70,6 +75,8 @@ func (a *asked) code(c *wire.Coder) {
 		wire.Name(c, 1, &t.name.user)
 		wire.String(c, 2, &t.name.name)
 		wire.Raw(c, 3, &t.outcome)
+		wire.String(c, 4, &t.id)
+		wire.Uint(c, 5, &t.version)
 		c.End()
 	})
 	wire.Raw(c, 7, &a.event)

@@ -33,71 +33,180 @@ const (
 
 // keys remembers what was asked under which key, and what was answered.
 type keys struct {
-	known map[keyName]*keyed
-	order []keyName // by time
-	bytes int64
-	users map[string]int64 // bytes by user
+	users       map[string]*userKeys
+	first, last *keyed // by time
+	bytes       int64
 }
 
 type keyName struct{ user, name string }
 
+// userKeys are the keys of a user, and how many bytes they take.
+type userKeys struct {
+	user  string
+	known map[string]*keyed
+	bytes int64
+}
+
 // keyed is what is known of a key.
 type keyed struct {
+	of     *userKeys // nil once it is forgotten
+	name   string
 	body   [32]byte
 	id     string // of the request or reservation that it was about
 	at     berth.Time
-	answer []byte // an outcome in its written form; empty until one is due
+	next   *keyed // by time
+	answer []byte // an outcome in its written form; empty until one is due, and while card is the answer
+	// card is the answer if that was the reservation as it is, at version; nil otherwise. The
+	// card is not written any more until the answer has been written down, or another one
+	// has taken its place.
+	card    *card
+	version uint64
 }
 
-func newKeys() keys { return keys{known: map[keyName]*keyed{}, users: map[string]int64{}} }
+func newKeys() keys { return keys{users: map[string]*userKeys{}} }
 
-func (ks *keys) charge(name keyName, bytes int) {
-	ks.bytes += int64(bytes)
-	if ks.users[name.user] += int64(bytes); ks.users[name.user] == 0 {
-		delete(ks.users, name.user)
+// answered reports whether there is an answer.
+func (k *keyed) answered() bool { return k.card != nil || len(k.answer) > 0 }
+
+// outcome returns the answer.
+func (k *keyed) outcome() (outcome, error) {
+	if k.card == nil {
+		return readOutcome(k.answer)
+	}
+	r := k.card.view()
+	r.Version = k.version
+	return outcome{Answer: Answer{Reservation: r}}, nil
+}
+
+// written returns the written form of the answer, empty if there is none.
+func (k *keyed) written() []byte {
+	if k.card == nil {
+		return k.answer
+	}
+	o, _ := k.outcome() // of a card there is no error
+	return slices.Clone(o.bytes())
+}
+
+// cost returns about how many bytes a key takes with its answer. One that is a card is
+// counted as it will be once it is written down, so that no key outgrows what was asked of
+// the bounds.
+func (k *keyed) cost() int64 {
+	cost := keyCost + len(k.name) + len(k.answer)
+	if k.card != nil {
+		r := k.card.request
+		cost += 128 + len(r.ID) + 32*len(k.card.promise.Allotments)
+		for i := range r.Parts {
+			cost += 8 + 8*len(r.Parts[i].Variants) + 8*len(r.Parts[i].Eligible.Runs())
+		}
+	}
+	return int64(cost)
+}
+
+// set changes what is known of a key, and counts what it takes.
+func (ks *keys) set(k *keyed, change func()) {
+	before := k.cost()
+	change()
+	ks.charge(k.of, k.cost()-before)
+}
+
+func (ks *keys) charge(u *userKeys, bytes int64) {
+	ks.bytes += bytes
+	if u.bytes += bytes; u.bytes == 0 {
+		delete(ks.users, u.user)
 	}
 }
 
-// add remembers a key and what it was about.
-func (ks *keys) add(now berth.Time, key Key, id string) {
+// of returns what is known of a key, nil if nothing is.
+func (ks *keys) of(name keyName) *keyed {
+	if u := ks.users[name.user]; u != nil {
+		return u.known[name.name]
+	}
+	return nil
+}
+
+// answered reports whether there is an answer under a key.
+func (ks *keys) answered(key *Key) bool {
+	k := ks.of(key.name())
+	return k != nil && k.answered()
+}
+
+// used returns how many bytes the keys of a user take with their answers.
+func (ks *keys) used(user string) int64 {
+	if u := ks.users[user]; u != nil {
+		return u.bytes
+	}
+	return 0
+}
+
+// add remembers a key and what it was about. It is nil if there is no key.
+func (ks *keys) add(now berth.Time, key Key, id string) *keyed {
 	ks.forget(now)
 	if key == (Key{}) {
-		return
+		return nil
 	}
-	name := key.name()
-	k := ks.known[name]
+	u := ks.users[key.User]
+	if u == nil {
+		u = &userKeys{user: key.User, known: map[string]*keyed{}}
+		ks.users[key.User] = u
+	}
+	k := u.known[key.Name]
 	if k == nil {
-		k = &keyed{body: key.Body, at: now}
-		ks.known[name], ks.order = k, append(ks.order, name)
-		ks.charge(name, keyCost+len(name.name))
+		k = &keyed{of: u, name: key.Name, body: key.Body, at: now}
+		u.known[key.Name] = k
+		if ks.last == nil {
+			ks.first = k
+		} else {
+			ks.last.next = k
+		}
+		ks.last = k
+		ks.charge(u, k.cost())
 	}
 	if id != "" {
 		k.id = id
 	}
+	return k
 }
 
 // answer remembers the answer to what was asked under a key: the first that was
 // given.
-func (ks *keys) answer(name keyName, outcome []byte) {
-	if k := ks.known[name]; k != nil && len(k.answer) == 0 {
-		k.answer = slices.Clone(outcome) // without the room in which it was written: it stays for a day
-		ks.charge(name, len(outcome))
+func (ks *keys) answer(k *keyed, outcome []byte) {
+	if k != nil && !k.answered() {
+		// Without the room in which it was written: it stays for a day.
+		ks.set(k, func() { k.answer = slices.Clone(outcome) })
 	}
 }
 
-// answered reports whether there is an answer under a key.
-func (ks *keys) answered(name keyName) bool {
-	k := ks.known[name]
-	return k != nil && len(k.answer) > 0
+// refer remembers that the answer is a card as it is, but for its version, which is told.
+// It is written down when the card changes, if the key is still remembered then: most
+// promises last longer than their keys.
+func (ks *keys) refer(k *keyed, card *card, version uint64) {
+	if k == nil || card == nil || card.promise == nil || k.answered() {
+		return
+	}
+	ks.set(k, func() { k.card, k.version = card, version })
+	if card.answers == nil {
+		card.answers = k
+	} else { // of another key
+		ks.settle(k)
+	}
+}
+
+// settle writes down an answer that is a card, before that changes.
+func (ks *keys) settle(k *keyed) {
+	if k.of != nil && k.card != nil {
+		ks.set(k, func() { k.answer, k.card = k.written(), nil })
+	}
 }
 
 // forget forgets the keys that are too old.
 func (ks *keys) forget(now berth.Time) {
-	for len(ks.order) > 0 && ks.known[ks.order[0]].at.Add(remember) < now {
-		name := ks.order[0]
-		ks.charge(name, -keyCost-len(name.name)-len(ks.known[name].answer))
-		delete(ks.known, name)
-		ks.order = ks.order[1:]
+	for k := ks.first; k != nil && k.at.Add(remember) < now; k = ks.first {
+		if ks.first = k.next; ks.first == nil {
+			ks.last = nil
+		}
+		delete(k.of.known, k.name)
+		ks.charge(k.of, -k.cost())
+		k.of, k.card, k.next = nil, nil, nil
 	}
 }
 
@@ -108,12 +217,12 @@ func (ks *keys) find(key Key, most int64) (*keyed, error) {
 	if key == (Key{}) {
 		return nil, nil
 	}
-	switch was := ks.known[key.name()]; {
+	switch was := ks.of(key.name()); {
 	case was != nil && was.body != key.Body:
 		return nil, berth.Errorf(berth.Conflict, "idempotency_key", "%q was used for something else; take a new one", key.Name)
-	case was == nil && ks.users[key.User] >= most:
+	case was == nil && ks.used(key.User) >= most:
 		return nil, berth.Errorf(berth.Exhausted, "idempotency_key",
-			"your keys of the last day and their answers take %d MB, of %d; ask without a key, or later", ks.users[key.User]>>20, most>>20)
+			"your keys of the last day and their answers take %d MB, of %d; ask without a key, or later", ks.used(key.User)>>20, most>>20)
 	case was == nil && ks.bytes >= maxKeys:
 		return nil, berth.Errorf(berth.Exhausted, "idempotency_key", "all keys of the last day and their answers take %d MB, of %d; ask without a key, or later",
 			ks.bytes>>20, maxKeys>>20)
@@ -144,9 +253,8 @@ func (k *savedKey) code(c *wire.Coder) {
 
 func (ks *keys) saved() []savedKey {
 	var list []savedKey
-	for _, name := range ks.order {
-		k := ks.known[name]
-		list = append(list, savedKey{User: name.user, Name: name.name, Body: k.body[:], ID: k.id, At: k.at, Answer: k.answer})
+	for k := ks.first; k != nil; k = k.next {
+		list = append(list, savedKey{User: k.of.user, Name: k.name, Body: k.body[:], ID: k.id, At: k.at, Answer: k.written()})
 	}
 	return list
 }
@@ -156,8 +264,7 @@ func (ks *keys) restore(list []savedKey) {
 		in := &list[i]
 		key := Key{User: in.User, Name: in.Name}
 		copy(key.Body[:], in.Body)
-		ks.add(in.At, key, in.ID)
-		ks.answer(key.name(), in.Answer)
+		ks.answer(ks.add(in.At, key, in.ID), in.Answer)
 	}
 }
 

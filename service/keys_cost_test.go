@@ -30,8 +30,7 @@ func TestAKeyTakesWhatIsCountedForIt(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		for i := range n {
 			key := Key{User: "alice", Name: fmt.Sprintf("%036d", i)}
-			ks.add(1_780_000_000, key, accepted.ID)
-			ks.answer(key.name(), o.bytes())
+			ks.answer(ks.add(1_780_000_000, key, accepted.ID), o.bytes())
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)

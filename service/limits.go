@@ -112,7 +112,7 @@ func (h *Host) quota(by, of Principal) Quota {
 		case policy.LimitPESeconds:
 			a.Counted, a.Used = true, usage.PESeconds
 		case policy.LimitRemembered:
-			a.Counted, a.Used = true, h.core.keys.users[of.User]
+			a.Counted, a.Used = true, h.core.keys.used(of.User)
 		case policy.LimitShare:
 			for _, p := range usage.Pools {
 				if !by.Sites.Has(p.Resource.Site) {
