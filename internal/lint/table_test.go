@@ -20,6 +20,7 @@ var table = []room{
 	{path: "internal/wholefile", imports: []string{"."}},
 	{path: "internal/hpctime", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
+	{path: "internal/yamltree", imports: []string{"."}},
 	{path: "internal/realdata"},   // imported by tests only
 	{path: "internal/withparent"}, // imported by tests only
 	{path: "internal/heardlog"},   // imported by tests only
@@ -49,7 +50,7 @@ var table = []room{
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
 	{path: "workload", imports: []string{".", "workflow", "forecast", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "site/hostlist", pure: true, imports: []string{"."}},
-	{path: "sites", imports: []string{".", "policy", "site/hostlist", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
+	{path: "sites", imports: []string{".", "policy", "site/hostlist", "internal/nearest", "internal/hpctime", "internal/bytesize", "internal/yamltree"}},
 	{path: "site", imports: []string{".", "site/hostlist"}},
 	{path: "site/sitetest", imports: []string{".", "site"}}, // imported by tests only
 	{path: "site/fake", imports: []string{".", "site"}},
