@@ -126,10 +126,10 @@ func (c *curve) thrift(m, more berth.Count) float64 {
 // thrifty rule an eighth more, at most all. That takes half the steps, for about
 // a thousandth more turn-around and CPU-hours. Of a task that was measured the
 // thrifty rule takes the next measurement at least, for up to there nothing is
-// gained.
+// gained. No task grows beyond what it can use.
 func (r rule) more(c *curve, m, limit berth.Count) berth.Count {
 	if r == thrifty {
-		return min(limit, max(c.next(m), m+1+m/8))
+		return min(limit, c.most(), max(c.next(m), m+1+m/8))
 	}
 	return m + 1
 }
@@ -166,7 +166,7 @@ func (g *growth) sized(i int32) {
 	if g.rule == thrifty {
 		// What more are worth follows from the number alone.
 		v.time = g.curve[i].time(v.npe)
-		if v.npe < g.limit {
+		if v.npe < min(g.limit, g.curve[i].most()) {
 			g.gain[i] = bits(g.curve[i].thrift(v.npe, g.rule.more(&g.curve[i], v.npe, g.limit)))
 		}
 		return
@@ -175,7 +175,7 @@ func (g *growth) sized(i int32) {
 	v.after = g.curve[i].time(v.npe + 1)
 	over := v.per
 	v.per = v.after / float64(v.npe+1)
-	if v.npe < g.limit && !g.full(i) {
+	if v.npe < min(g.limit, g.curve[i].most()) && !g.full(i) {
 		g.gain[i] = bits(over - v.per)
 	}
 }

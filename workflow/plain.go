@@ -183,7 +183,7 @@ func (s *plain) alloc(q berth.Count, part []bool, by rule) []berth.Count {
 			if by == thrifty {
 				gain = s.in.curves[at].thrift(m, by.more(&s.in.curves[at], m, q))
 			}
-			if m < q && gain > best && (by != levelled || s.width(depth, npe, depth[at]) < q) {
+			if m < min(q, s.in.curves[at].most()) && gain > best && (by != levelled || s.width(depth, npe, depth[at]) < q) {
 				grow, best = at, gain
 			}
 			next := int32(-1)

@@ -64,6 +64,14 @@ func (c *curve) few() berth.Count {
 	return c.sizes.few
 }
 
+// most returns the most PEs that the task can use.
+func (c *curve) most() berth.Count {
+	if c.sizes == nil {
+		return berth.MaxPEs
+	}
+	return c.sizes.most
+}
+
 // next returns the next number of PEs above m that may be faster.
 func (c *curve) next(m berth.Count) berth.Count {
 	if c.sizes == nil || c.sizes.measured == nil {
