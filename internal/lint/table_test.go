@@ -50,6 +50,7 @@ var table = []room{
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
 	{path: "workload", imports: []string{".", "workflow", "forecast", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "workflow/flowfile", imports: []string{".", "workflow", "workload", "internal/nearest", "internal/hpctime", "internal/bytesize", "internal/yamltree"}},
+	{path: "workflow/foreign", imports: []string{".", "workflow/flowfile", "internal/hpctime"}},
 	{path: "site/hostlist", pure: true, imports: []string{"."}},
 	{path: "sites", imports: []string{".", "policy", "site/hostlist", "internal/nearest", "internal/hpctime", "internal/bytesize", "internal/yamltree"}},
 	{path: "site", imports: []string{".", "site/hostlist"}},
@@ -81,7 +82,7 @@ var table = []room{
 	}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/sqlite",
+		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
