@@ -52,7 +52,7 @@ func (r *reader) is(v *value, path string, want kind, example string) bool {
 	case want == isNumber && v.kind == isText:
 		r.wrong(v, path, "a text; want %s, without quotes", example)
 	default:
-		r.wrong(v, path, "%s; want %s", kindNames[v.kind], example)
+		r.wrong(v, path, "%s; want %s", v.kind, example)
 	}
 	return false
 }

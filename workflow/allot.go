@@ -151,6 +151,8 @@ func (in *Instance) Allocate(a Allocation, q berth.Count) ([]berth.Count, error)
 	switch {
 	case q < 1 || q > berth.MaxPEs:
 		return nil, berth.Errorf(berth.Invalid, "q", "%d; want 1 to %d PEs", q, berth.MaxPEs)
+	case q < in.widest():
+		return nil, berth.Errorf(berth.Invalid, "q", "%d; a task needs at least %d PEs", q, in.widest())
 	case a != CPA && a != MCPA && a != Thrift:
 		return nil, berth.Errorf(berth.Invalid, "allocation", "%q; it is %q, %q or %q", a, CPA, MCPA, Thrift)
 	case in.problem.Plain:
@@ -161,6 +163,15 @@ func (in *Instance) Allocate(a Allocation, q berth.Count) ([]berth.Count, error)
 	default:
 		return in.own(q, a.rule()), nil
 	}
+}
+
+// widest returns the most PEs that a task must have.
+func (in *Instance) widest() berth.Count {
+	most := berth.Count(1)
+	for i := range in.curves {
+		most = max(most, in.curves[i].few())
+	}
+	return most
 }
 
 // Map schedules the workflow on q PEs without bookings by CPA: the allocation,

@@ -7,11 +7,14 @@ import (
 )
 
 // curve is how a task's time falls with the number of its PEs, by Amdahl's law:
-// T·(α + (1−α)/m).
-type curve struct{ total, serial, parallel float64 } // T, α and 1−α
+// T·(α + (1−α)/m), or as sizes says.
+type curve struct {
+	total, serial, parallel float64 // T, α and 1−α
+	sizes                   *sizes  // nil if any number of PEs will do
+}
 
 func (t *Task) curve() curve {
-	return curve{total: t.Sequential, serial: t.Alpha, parallel: 1 - t.Alpha}
+	return curve{total: t.Sequential, serial: t.Alpha, parallel: 1 - t.Alpha, sizes: t.sizes()}
 }
 
 // Time returns the time of the task on m PEs in seconds, not rounded: what the
@@ -31,6 +34,13 @@ func (t Task) Duration(m berth.Count) berth.Duration {
 }
 
 func (c *curve) time(m berth.Count) float64 {
+	if c.sizes != nil {
+		return c.sizes.time(c, m)
+	}
+	return c.amdahl(m)
+}
+
+func (c *curve) amdahl(m berth.Count) float64 {
 	return float64(c.total * (c.serial + c.parallel/float64(m)))
 }
 
@@ -43,8 +53,11 @@ func (c *curve) duration(m berth.Count) berth.Duration {
 // dominated count, is therefore never returned. Cost: O(1) where Amdahl's law
 // can be turned round, O(log limit) near the time that no count falls below.
 func (c *curve) least(d berth.Duration, limit berth.Count) (berth.Count, bool) {
-	if limit < 1 || c.duration(limit) > d {
+	if limit < c.few() || c.duration(limit) > d {
 		return 0, false
+	}
+	if c.sizes != nil {
+		return c.sizes.least(c, d, limit), true
 	}
 	// The guess need not be right, only near: lo is too few, hi is enough.
 	guess := limit

@@ -18,6 +18,20 @@ type Task struct {
 	Name       string // for people; may be empty
 	Sequential float64
 	Alpha      float64
+
+	// Few and Most are the fewest and the most PEs that the task runs on; 0 is
+	// no bound. With Few = Most it is rigid.
+	Few, Most berth.Count
+	// Measured, if given, is how long the task took on some numbers of PEs, and
+	// replaces Sequential, Alpha, Few and Most: it runs on these numbers only.
+	// PEs ascend and times fall. The slice must not be changed.
+	Measured []Measurement
+}
+
+// Measurement is how long a task took on so many PEs, in seconds.
+type Measurement struct {
+	NPE     berth.Count
+	Seconds float64
 }
 
 // Edge says that the task Child may start when the task Parent has ended.
@@ -45,8 +59,9 @@ func (a *adjacency) of(i int32) []int32 { return a.list[a.from[i]:a.from[i+1]] }
 // New returns the workflow of these tasks and edges. The slices are not kept.
 // An edge given twice counts once. Errors, all of code Invalid: no tasks or too
 // many, a missing id or one used twice, a time that is negative, not a number
-// or too long, an alpha outside [0,1], an edge from or to an unknown task, and
-// a cycle, which is named task by task. Cost: O((n + e) log(n + e)).
+// or too long, an alpha outside [0,1], numbers of PEs or measurements that
+// contradict themselves, an edge from or to an unknown task, and a cycle, which
+// is named task by task. Cost: O((n + e) log(n + e)).
 func New(tasks []Task, edges []Edge) (*Workflow, error) {
 	index, err := indexed(tasks)
 	if err != nil {
@@ -123,9 +138,13 @@ func indexed(tasks []Task) (map[string]int32, error) {
 		if math.IsNaN(t.Alpha) || t.Alpha < 0 || t.Alpha > 1 {
 			return nil, berth.Errorf(berth.Invalid, "alpha", "task %q has %v; want a number from 0 to 1", t.ID, t.Alpha)
 		}
+		if err := t.checkSizes(); err != nil {
+			return nil, err
+		}
 		// One after another all tasks must fit the times that a calendar has.
-		if total += t.Sequential + 1; total >= berth.TimeLimit {
-			return nil, berth.Errorf(berth.Invalid, "sequential", "task %q has %v s, and all tasks so far %.0f s; less than 2^42 s can be planned", t.ID, t.Sequential, total)
+		longest := max(t.Sequential, t.Time(1))
+		if total += longest + 1; total >= berth.TimeLimit {
+			return nil, berth.Errorf(berth.Invalid, "sequential", "task %q has %v s, and all tasks so far %.0f s; less than 2^42 s can be planned", t.ID, longest, total)
 		}
 	}
 	return index, nil

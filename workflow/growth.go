@@ -7,7 +7,7 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// growth is phase 1 of CPA: all tasks begin with one PE, and step by step one
+// growth is phase 1 of CPA: all tasks begin with the fewest PEs they run on, mostly one, and step by step one
 // task of the critical path gets one more, until the critical path is no longer
 // than the average area. It works on the first n tasks of an order in which
 // parents come before their children.
@@ -90,8 +90,8 @@ func newGrowth(w *Workflow, curves []curve, order []int32, limit berth.Count, ru
 	}
 	if rule == levelled {
 		g.depth, g.width = depths(w), make([]int32, n)
-		for _, d := range g.depth {
-			g.width[d]++
+		for i, d := range g.depth {
+			g.width[d] += int32(min(curves[i].few(), berth.Count(math.MaxInt32-g.width[d])))
 		}
 	}
 	return g
@@ -113,6 +113,9 @@ const (
 // of the task, if it has any. The twentieth was chosen by experiment; from a
 // fiftieth to a tenth the outcome differs little.
 func (c *curve) thrift(m, more berth.Count) float64 {
+	if c.sizes != nil {
+		return c.sizes.thrift(c, m, more)
+	}
 	if c.total == 0 {
 		return 0
 	}
@@ -121,10 +124,12 @@ func (c *curve) thrift(m, more berth.Count) float64 {
 
 // more returns how many PEs a task of m gets when it grows: one more, and by the
 // thrifty rule an eighth more, at most all. That takes half the steps, for about
-// a thousandth more turn-around and CPU-hours.
-func (r rule) more(m, limit berth.Count) berth.Count {
+// a thousandth more turn-around and CPU-hours. Of a task that was measured the
+// thrifty rule takes the next measurement at least, for up to there nothing is
+// gained. No task grows beyond what it can use.
+func (r rule) more(c *curve, m, limit berth.Count) berth.Count {
 	if r == thrifty {
-		return min(limit, m+1+m/8)
+		return min(limit, c.most(), max(c.next(m), m+1+m/8))
 	}
 	return m + 1
 }
@@ -134,10 +139,13 @@ func (g *growth) refresh() {
 	g.stale = false
 	for i := range g.nodes {
 		g.nodes[i] = node{npe: 1, next: -1}
+		if i < g.w.Len() {
+			g.nodes[i].npe = g.curve[i].few()
+		}
 	}
 	for _, task := range g.chosen {
 		v := &g.nodes[task]
-		v.npe = g.rule.more(v.npe, g.limit)
+		v.npe = g.rule.more(&g.curve[task], v.npe, g.limit)
 	}
 	for _, i := range slices.Backward(g.order[:g.n]) {
 		v := &g.nodes[i]
@@ -158,8 +166,8 @@ func (g *growth) sized(i int32) {
 	if g.rule == thrifty {
 		// What more are worth follows from the number alone.
 		v.time = g.curve[i].time(v.npe)
-		if v.npe < g.limit {
-			g.gain[i] = bits(g.curve[i].thrift(v.npe, g.rule.more(v.npe, g.limit)))
+		if v.npe < min(g.limit, g.curve[i].most()) {
+			g.gain[i] = bits(g.curve[i].thrift(v.npe, g.rule.more(&g.curve[i], v.npe, g.limit)))
 		}
 		return
 	}
@@ -167,7 +175,7 @@ func (g *growth) sized(i int32) {
 	v.after = g.curve[i].time(v.npe + 1)
 	over := v.per
 	v.per = v.after / float64(v.npe+1)
-	if v.npe < g.limit && !g.full(i) {
+	if v.npe < min(g.limit, g.curve[i].most()) && !g.full(i) {
 		g.gain[i] = bits(over - v.per)
 	}
 }
@@ -285,7 +293,7 @@ func (g *growth) step() bool {
 	task := g.way[place]
 	v := &g.nodes[task]
 	area := float64(float64(v.npe) * v.time)
-	v.npe = g.rule.more(v.npe, g.limit)
+	v.npe = g.rule.more(&g.curve[task], v.npe, g.limit)
 	g.sized(task)
 	if g.rule == levelled {
 		g.widen(g.depth[task])
@@ -346,7 +354,7 @@ func (g *growth) full(i int32) bool {
 func (g *growth) until(q berth.Count, e Epsilon, npe []berth.Count) bool {
 	share := 1 / e.divisor(q, g.n)
 	for i := range npe {
-		npe[i] = 1
+		npe[i] = g.curve[i].few()
 	}
 	for s := 0; ; s++ {
 		if s == len(g.path) {
@@ -359,7 +367,7 @@ func (g *growth) until(q berth.Count, e Epsilon, npe []berth.Count) bool {
 		if npe[task] >= q && q < g.limit {
 			return false
 		}
-		npe[task] = g.rule.more(npe[task], g.limit)
+		npe[task] = g.rule.more(&g.curve[task], npe[task], g.limit)
 	}
 }
 
@@ -405,10 +413,10 @@ func (g *growth) stops(s int, share float64) bool {
 func (g *growth) sum(s int) float64 {
 	npe := make([]berth.Count, g.root)
 	for _, i := range g.order[:g.n] {
-		npe[i] = 1
+		npe[i] = g.curve[i].few()
 	}
 	for _, task := range g.chosen[:s] {
-		npe[task] = g.rule.more(npe[task], g.limit)
+		npe[task] = g.rule.more(&g.curve[task], npe[task], g.limit)
 	}
 	total := 0.0
 	for i, m := range npe {

@@ -82,7 +82,7 @@ func (integrated) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) 
 			if first < 0 {
 				first = task
 			}
-			now.npe[task]++
+			now.npe[task] = in.curves[task].next(now.npe[task])
 			left--
 			if now.schedule(in, fit, bl); now.end < ahead.end {
 				ahead.copyFrom(&now)
@@ -127,10 +127,11 @@ func (t *trial) choose(in *Instance, tried []bool, first bool) int32 {
 	best, most, beside := int32(-1), 0.0, 0.0
 	for _, i := range critical(in.w, t.out) {
 		m := t.npe[i]
-		if m >= in.size || first && tried[i] {
+		more := in.curves[i].next(m)
+		if more > in.size || first && tried[i] {
 			continue
 		}
-		fall := in.curves[i].time(m) - in.curves[i].time(m+1)
+		fall := in.curves[i].time(m) - in.curves[i].time(more)
 		if fall < most || fall == 0 {
 			continue
 		}

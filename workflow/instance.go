@@ -15,7 +15,8 @@ type Problem struct {
 
 	// Free is the number of PEs that were free on average in the past (q in
 	// the paper), on which the planners named CPAR base their allocations.
-	// It is brought into 1..size; 0 stands for the size.
+	// It is brought into 1..size, and is no less than the most PEs that a task
+	// must have; 0 stands for the size.
 	Free    berth.Count
 	Epsilon Epsilon
 
@@ -92,8 +93,20 @@ const (
 
 // Prepare checks a problem. Errors, all of code Invalid: no workflow or no
 // calendar, a calendar of early binding, a time beyond berth.TimeLimit, a
-// negative number of free PEs. Cost: O(n + e + records).
+// negative number of free PEs, a task that needs more PEs than there are. Cost: O(n + e + records).
 func Prepare(p Problem) (*Instance, error) {
+	in, err := prepare(p)
+	if err == nil {
+		err = in.tooLarge()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// prepare is Prepare for a site that may be too small for some of the tasks.
+func prepare(p Problem) (*Instance, error) {
 	switch {
 	case p.Workflow == nil:
 		return nil, berth.Errorf(berth.Invalid, "workflow", "missing; there is nothing to plan")
@@ -119,9 +132,22 @@ func Prepare(p Problem) (*Instance, error) {
 	}
 	for i := range in.curves {
 		in.curves[i] = in.w.tasks[i].curve()
+		// CPA's own schedule must have room for each task.
+		in.q = max(in.q, min(in.curves[i].few(), in.size))
 	}
 	in.bound = in.lowerBound()
 	return in, nil
+}
+
+// tooLarge returns an error about the first task that needs more PEs than there
+// are.
+func (in *Instance) tooLarge() error {
+	for i := range in.curves {
+		if few := in.curves[i].few(); few > in.size {
+			return berth.Errorf(berth.Invalid, "pes", "task %q needs at least %d PEs, but there are %d", in.w.tasks[i].ID, few, in.size)
+		}
+	}
+	return nil
 }
 
 // Size returns the PEs of the site, Free how many were free on average.
@@ -145,10 +171,11 @@ func (in *Instance) lowerBound() berth.Time {
 	return in.now.Add(longest)
 }
 
+// uniform gives each task n PEs, or the fewest it runs on if those are more.
 func (in *Instance) uniform(n berth.Count) []berth.Count {
 	npe := make([]berth.Count, in.w.Len())
 	for i := range npe {
-		npe[i] = n
+		npe[i] = max(n, in.curves[i].few())
 	}
 	return npe
 }

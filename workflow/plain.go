@@ -83,10 +83,12 @@ func (s *plain) latest(ready, due berth.Time, d berth.Duration, n berth.Count) (
 	return 0, false
 }
 
-// dominated reports whether one PE less is as fast.
+// dominated reports whether one PE less is as fast, or the task does not run on
+// so few.
 func (s *plain) dominated(i int32, m berth.Count) bool {
 	t := s.in.w.tasks[i]
-	return m > 1 && t.Duration(m) >= t.Duration(m-1)
+	few := t.Fewest()
+	return m < few || m > few && t.Duration(m) >= t.Duration(m-1)
 }
 
 // levels is b.1.
@@ -179,9 +181,9 @@ func (s *plain) alloc(q berth.Count, part []bool, by rule) []berth.Count {
 			m := npe[at]
 			gain := w.tasks[at].Time(m)/float64(m) - w.tasks[at].Time(m+1)/float64(m+1)
 			if by == thrifty {
-				gain = s.in.curves[at].thrift(m, by.more(m, q))
+				gain = s.in.curves[at].thrift(m, by.more(&s.in.curves[at], m, q))
 			}
-			if m < q && gain > best && (by != levelled || s.width(depth, npe, depth[at]) < q) {
+			if m < min(q, s.in.curves[at].most()) && gain > best && (by != levelled || s.width(depth, npe, depth[at]) < q) {
 				grow, best = at, gain
 			}
 			next := int32(-1)
@@ -195,7 +197,7 @@ func (s *plain) alloc(q berth.Count, part []bool, by rule) []berth.Count {
 		if grow < 0 {
 			return npe
 		}
-		npe[grow] = by.more(npe[grow], q)
+		npe[grow] = by.more(&s.in.curves[grow], npe[grow], q)
 	}
 }
 

@@ -31,6 +31,9 @@ func TestFastEqualsPlain(t *testing.T) {
 	for seed := range compared(t) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
 		problem := randomProblem(rng, 12)
+		if seed%3 == 1 {
+			problem = sized(rng, problem)
+		}
 		fast, plain := prepare(t, problem), prepare(t, plainOf(problem))
 		bd, _ := workflow.PlannerNamed("bd-cpar")
 		base, _, err := plain.Plan(bd, berth.Forever)
@@ -70,6 +73,9 @@ func TestTightestEqualsPlain(t *testing.T) {
 	for seed := range max(1, compared(t)/20) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 2))
 		problem := randomProblem(rng, 6)
+		if seed%3 == 1 {
+			problem = sized(rng, problem)
+		}
 		fast, plain := prepare(t, problem), prepare(t, plainOf(problem))
 		for _, p := range workflow.Planners {
 			gotAt, got, gotOK := fast.Tightest(p)
@@ -87,9 +93,14 @@ func TestAllocationsEqualPlain(t *testing.T) {
 	for seed := range compared(t) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 3))
 		problem := randomProblem(rng, 12)
+		least := berth.Count(1)
+		if seed%3 == 1 {
+			problem = sized(rng, problem)
+			least = widest(problem.Workflow)
+		}
 		fast, plain := prepare(t, problem), prepare(t, plainOf(problem))
 		for _, a := range []workflow.Allocation{workflow.CPA, workflow.MCPA, workflow.Thrift} {
-			q := berth.Count(1 + rng.IntN(2*int(fast.Size())))
+			q := least + berth.Count(rng.IntN(2*int(fast.Size())))
 			got, err := fast.Map(a, q)
 			want, wantErr := plain.Map(a, q)
 			if err != nil || wantErr != nil || !slices.Equal(got, want) {
@@ -102,6 +113,15 @@ func TestAllocationsEqualPlain(t *testing.T) {
 	wantField(t, err, "q")
 	_, err = in.Map("cpu", 4)
 	wantField(t, err, "allocation")
+}
+
+// widest returns the most PEs that a task must have.
+func widest(w *workflow.Workflow) berth.Count {
+	most := berth.Count(1)
+	for i := range w.Len() {
+		most = max(most, w.Task(i).Fewest())
+	}
+	return most
 }
 
 // A task of no time gains nothing from PEs, whatever the rule.

@@ -47,7 +47,7 @@ const defaultBudget = 32
 //
 // Tasks go in the order of bd-cpar and within its bound. Each asks for a start
 // when its parents have ended, with the bound, half of that, and so on down to
-// one PE, each time with no more PEs than that run time needs; if all are refused, later and later, at distances that double, for as
+// one PE (or the fewest it runs on), each time with no more PEs than that run time needs; if all are refused, later and later, at distances that double, for as
 // many PEs as the bound and for one in turn. What is left of the budget is spent
 // on moving the start forward by halves towards the last one refused.
 func (b *Probing) Plan() (plan Plan, probes int, failed *GaveUp, err error) {
@@ -113,7 +113,8 @@ func (t *prober) ask(start berth.Time, n berth.Count) bool {
 }
 
 func (t *prober) search(ready berth.Time, bound berth.Count) {
-	for n := bound; n >= 1; n /= 2 {
+	few := t.curve.few()
+	for n := bound; n >= few; n /= 2 {
 		n, _ = t.curve.least(t.curve.duration(n), n)
 		if t.ask(ready, n) {
 			return // fewer PEs would end later
@@ -123,7 +124,7 @@ func (t *prober) search(ready berth.Time, bound berth.Count) {
 	refused := ready
 	for step := t.curve.duration(bound); t.left > 0; step *= 2 {
 		start := ready.Add(step)
-		if !start.Valid() || t.ask(start, bound) || bound > 1 && t.ask(start, 1) {
+		if !start.Valid() || t.ask(start, bound) || bound > few && t.ask(start, few) {
 			break
 		}
 		refused = start

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"math"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 )
@@ -19,7 +20,11 @@ func (w *Workflow) Scaled(factor float64) (*Workflow, error) {
 	total := 0.0
 	for i, t := range w.tasks {
 		t.Sequential = float64(t.Sequential * factor)
-		if total += t.Sequential + 1; total >= berth.TimeLimit {
+		t.Measured = slices.Clone(t.Measured)
+		for k := range t.Measured {
+			t.Measured[k].Seconds = float64(t.Measured[k].Seconds * factor)
+		}
+		if total += max(t.Sequential, t.Time(1)) + 1; total >= berth.TimeLimit {
 			return nil, berth.Errorf(berth.Invalid, "factor", "%v makes all tasks together %.0f s long; less than 2^42 s can be planned", factor, total)
 		}
 		scaled.tasks[i] = t

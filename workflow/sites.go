@@ -127,6 +127,9 @@ func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
 	for k, s := range in.sites {
 		power += math.Floor(float64(s.q) * (g.Sites[k].speed() / slowest))
 	}
+	if err := in.tooLarge(); err != nil {
+		return nil, nil, err
+	}
 	empty := calendar.NewFast(berth.Count(min(power, berth.MaxPEs)), berth.Late)
 	reference, err := g.at(empty, 0, slowest)
 	if err != nil {
@@ -134,6 +137,18 @@ func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
 	}
 	in.reference = reference
 	return in, in.bounds(), nil
+}
+
+// tooLarge returns an error about the first task that needs more PEs than any
+// site has.
+func (g *grid) tooLarge() error {
+	largest := g.sites[0]
+	for _, s := range g.sites {
+		if s.size > largest.size {
+			largest = s
+		}
+	}
+	return largest.tooLarge()
 }
 
 func (s *Site) speed() float64 {
@@ -153,7 +168,7 @@ func (g *Grid) at(c calendar.Reader, free berth.Count, speed float64) (*Instance
 		}
 		w = scaled
 	}
-	return Prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon})
+	return prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon})
 }
 
 // bound is GridPlan.Bound.
@@ -163,7 +178,9 @@ func (g *grid) bound() berth.Time {
 	for _, i := range slices.Backward(g.w.topological) {
 		shortest := berth.Endless
 		for _, s := range g.sites {
-			shortest = min(shortest, s.curves[i].duration(s.size))
+			if s.curves[i].few() <= s.size {
+				shortest = min(shortest, s.curves[i].duration(s.size))
+			}
 		}
 		for _, child := range g.w.children.of(i) {
 			levels[i] = max(levels[i], levels[child])
@@ -183,7 +200,7 @@ func (g *grid) bounds() [][]berth.Count {
 		for i, n := range allotted {
 			least, ok := s.curves[i].least(g.reference.curves[i].duration(n), s.size)
 			if !ok {
-				least = s.size
+				least = s.size // too few where the task needs more: it gets no place there
 			}
 			bounds[k][i] = least
 		}

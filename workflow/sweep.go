@@ -24,7 +24,7 @@ var noRecord = cursor{-1, 0}
 func (p *profile) earliest(task *curve, ready berth.Time, limit berth.Count) (fit, bool) {
 	best := fit{end: berth.Forever}
 	shortest := task.duration(limit)
-	need := berth.Count(1) // fewer PEs cannot beat best from here on
+	need := task.few() // fewer PEs cannot beat best from here on
 	at, start := p.at(ready), ready
 	for need <= limit && start.Add(shortest) < best.end {
 		n := min(p.blocks[at.b].free[at.i], limit)
@@ -124,7 +124,7 @@ func (p *profile) rise(at cursor, need berth.Count) (cursor, bool) {
 func (p *profile) latest(task *curve, lo, due berth.Time, limit berth.Count) (fit, bool) {
 	best := fit{start: lo - 1}
 	shortest := berth.Time(task.duration(limit))
-	need := berth.Count(1)
+	need := task.few()
 	at, end := p.before(p.at(due), due), due
 	for need <= limit && end-shortest > best.start {
 		n := min(p.blocks[at.b].free[at.i], limit)

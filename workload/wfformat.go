@@ -20,6 +20,25 @@ func WfVersions() []string { return []string{"1.3", "1.4", "1.5", "1.6"} }
 type WorkflowOptions struct {
 	// Alpha is the serial fraction of the tasks that have none in the file.
 	Alpha float64
+	// Draw, if given, is asked instead for those tasks, by their place in the file.
+	Draw func(task int) float64
+	// Runs asks for what the tasks run.
+	Runs bool
+}
+
+// of returns the serial fraction of a task that has none in the file.
+func (o *WorkflowOptions) of(task int) float64 {
+	if o.Draw != nil {
+		return o.Draw(task)
+	}
+	return o.Alpha
+}
+
+// WorkflowRun is what a task ran, as far as the file tells.
+type WorkflowRun struct {
+	Line            int      // of the task in the file
+	Command         []string // program and arguments; empty if the file does not tell
+	Inputs, Outputs []string // names of files
 }
 
 // WorkflowFile is what a workflow file held.
@@ -28,6 +47,7 @@ type WorkflowFile struct {
 	Version string // of WfFormat
 	System  string // that ran it, such as Pegasus; may be empty
 	Flow    *workflow.Workflow
+	Runs    []WorkflowRun // of each task; nil unless asked for
 	Report  WorkflowReport
 }
 
@@ -95,7 +115,9 @@ func OpenWorkflow(path string, opt WorkflowOptions) (*WorkflowFile, error) {
 //
 // A task's sequential time is its run time, runtimeInSeconds or runtime; with
 // coreCount, or cores, above 1 it is multiplied by that, as if the cores had
-// been used fully. alpha in the task is its serial fraction. What is odd, but
+// been used fully. alpha in the task is its serial fraction. What it ran is its command,
+// with program and arguments, and its files: inputFiles and outputFiles, or up to
+// 1.4 files with their link, input or output. What is odd, but
 // can be understood, is counted in the report. Properties that are not needed
 // are read over, for the format allows any.
 //

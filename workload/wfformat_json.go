@@ -18,6 +18,8 @@ import (
 type document struct {
 	name string
 	text []byte
+
+	counted, lines int // the lines that end before a byte, see lineFrom
 }
 
 // node is a value of a document: text[at:end].
@@ -26,19 +28,19 @@ type node struct{ at, end int }
 // given reports whether there is such a value; null counts as none.
 func (d *document) given(n node) bool { return n.end > n.at && d.text[n.at] != 'n' }
 
-// maxDocument bounds the memory that a file may take, unpacked.
-const maxDocument = 1 << 28
+// MaxWorkflowBytes bounds the memory that a file may take, unpacked.
+const MaxWorkflowBytes = 1 << 28
 
 // readDocument reads a file to its end and checks that it is JSON in UTF-8 with
 // an object at its root.
 func readDocument(l *lines) (*document, node, error) {
-	text, err := io.ReadAll(io.LimitReader(l.buf, maxDocument+1))
+	text, err := io.ReadAll(io.LimitReader(l.buf, MaxWorkflowBytes+1))
 	if err != nil {
 		l.number = 1 + bytes.Count(text, []byte{'\n'})
 		return nil, node{}, l.failure(err)
 	}
 	d := &document{name: l.name, text: text}
-	if len(text) > maxDocument {
+	if len(text) > MaxWorkflowBytes {
 		return nil, node{}, d.badAt(0, "", "longer than 256 MiB, unpacked")
 	}
 	if at := invalidUTF8(text); at >= 0 {
@@ -96,6 +98,17 @@ func invalidUTF8(text []byte) int {
 func (d *document) place(at int) (line, column int) {
 	before := d.text[:at]
 	return 1 + bytes.Count(before, []byte{'\n'}), at - bytes.LastIndexByte(before, '\n')
+}
+
+// lineFrom returns the line of a byte, quickly if bytes are asked for in the
+// order of the file.
+func (d *document) lineFrom(at int) int {
+	if at < d.counted {
+		d.counted, d.lines = 0, 0
+	}
+	d.lines += bytes.Count(d.text[d.counted:at], []byte{'\n'})
+	d.counted = at
+	return 1 + d.lines
 }
 
 // badAt is a mistake in the file.

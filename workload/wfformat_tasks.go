@@ -178,7 +178,7 @@ func (w *wfReader) assemble() error {
 		t := &w.tasks[i]
 		tasks[i] = workflow.Task{ID: t.id, Name: t.name, Sequential: t.run, Alpha: t.alpha}
 		if !t.hasAlpha {
-			tasks[i].Alpha = w.opt.Alpha
+			tasks[i].Alpha = w.opt.of(i)
 			r.NoAlpha++
 		}
 		switch {
@@ -199,6 +199,9 @@ func (w *wfReader) assemble() error {
 		return err
 	}
 	r.Tasks, r.Edges = w.Flow.Len(), w.Flow.Edges()
+	if w.opt.Runs {
+		return w.runs()
+	}
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 func (a *app) planCommand() *cobra.Command {
 	flags := newPlanFlags()
 	cmd := &cobra.Command{
-		Use:   "plan WORKFLOW.json --pes N|--sites FILE.yaml",
+		Use:   "plan WORKFLOW --pes N|--sites FILE.yaml",
 		Short: "Plan a workflow into reservations around existing bookings",
 		Long:  planLong(),
 		Example: `  berth plan workflow.json --pes 430 --algorithm bd-cpar
@@ -24,11 +24,11 @@ func (a *app) planCommand() *cobra.Command {
   berth plan workflow.json --pes 430 --bookings bookings.jsonl --algorithm dl-rcbd-cpar-lambda --deadline 90000
   berth plan workflow.json --pes 430 --bookings bookings.jsonl --tightest --schedule out.jsonl --plot out.svg
   berth plan workflow.json --pes 430 --bookings later.jsonl --repair out.jsonl
-  berth plan workflow.json --sites sites.yaml --bookings bookings.jsonl
+  berth plan workflow.yaml --sites sites.yaml --bookings bookings.jsonl
   berth check out.jsonl --pes 430`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef(cmd, "want one WORKFLOW.json (or - for stdin), got %d", len(args))
+				return usagef(cmd, "want one WORKFLOW (or - for stdin), got %d", len(args))
 			}
 			return nil
 		},

@@ -29,7 +29,7 @@ func (flags *planFlags) fileOf(path string, planner workflow.Planner) string {
 // that is planned on.
 func (flags *planFlags) claims(cmd *cobra.Command, path string, pools []poolOutput) *claims {
 	files := &claims{cmd: cmd}
-	files.reads("WORKFLOW.json", path)
+	files.reads("WORKFLOW", path)
 	files.reads("--bookings", flags.bookings)
 	files.reads("--repair", flags.repair)
 	files.reads("--sites", flags.sites)

@@ -84,19 +84,20 @@ func addPlanFlags(cmd *cobra.Command, flags *planFlags) {
 	_ = cmd.MarkFlagFilename("plot", "svg", "png")
 	_ = cmd.MarkFlagFilename("schedule", "jsonl", "gz")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"json", "gz"}, cobra.ShellCompDirectiveFilterFileExt
+		return []string{"json", "yaml", "yml", "gz"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 }
 
 // planLong is the text over the flags.
 func planLong() string {
 	var text strings.Builder
-	text.WriteString(`Reads a workflow of moldable tasks in WfFormat (1.3 to 1.6; - is stdin) and
-decides for each task how many PEs it reserves and when, around what others have
+	text.WriteString(`Reads a workflow of moldable tasks in WfFormat (1.3 to 1.6) or in YAML as
+examples/workflow.yaml has it (- is stdin), and decides for each task how many PEs it reserves and when, around what others have
 booked: for the earliest end, or by a deadline with few CPU-hours.
 
 A task takes T·(α + (1−α)/n) seconds on n PEs. T is its run time in the file; α
-its serial fraction, which is alpha in the task, or else what --alpha says.
+its serial fraction, which is in the task, or else what --alpha says. In YAML a
+task may have bounds on its PEs, or a table of run times instead.
 Times are whole seconds of the bookings' clock.
 
 Algorithms for the earliest end, which with --deadline refuse to end later:

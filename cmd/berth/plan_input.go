@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/berth-hpc/berth/internal/stream"
 	"github.com/berth-hpc/berth/planning"
 	"github.com/berth-hpc/berth/workflow"
+	"github.com/berth-hpc/berth/workflow/flowfile"
 	"github.com/berth-hpc/berth/workload"
 )
 
@@ -46,6 +45,9 @@ func (a *app) openPlanning(cmd *cobra.Command, path string, flags *planFlags) (*
 	}
 	if err := workload.CheckFit(p.Bookings, p.PEs); err != nil {
 		return nil, fmt.Errorf("%s: %w", flags.bookings, err)
+	}
+	if err := file.Larger(p.PEs, "the site"); err != nil {
+		return nil, err
 	}
 	free := flags.free
 	switch {
@@ -88,20 +90,20 @@ func (a *app) openBookings(cmd *cobra.Command, p *planInput, flags *planFlags) e
 }
 
 // openWorkflow reads a workflow; - is stdin.
-func (a *app) openWorkflow(path string, flags *planFlags) (*workload.WorkflowFile, error) {
-	read := func(alpha float64) (*workload.WorkflowFile, error) {
-		return workload.OpenWorkflow(path, workload.WorkflowOptions{Alpha: alpha})
+func (a *app) openWorkflow(path string, flags *planFlags) (*flowfile.File, error) {
+	options := flowfile.Options{Alpha: flags.alpha.x}
+	if flags.alpha.drawn {
+		// Draw i of the stream is task i's, whether it needs one or not.
+		draws := stream.New(flags.seed, "alpha")
+		options.Draw = func(task int) float64 { return flags.alpha.x * draws.Float64(uint64(task)) }
 	}
+	var file *flowfile.File
+	var err error
 	if path == "-" {
-		text, err := io.ReadAll(a.stdin)
-		if err != nil {
-			return nil, fmt.Errorf("read stdin: %w", err)
-		}
-		read = func(alpha float64) (*workload.WorkflowFile, error) {
-			return workload.ReadWorkflow(bytes.NewReader(text), "stdin", workload.WorkflowOptions{Alpha: alpha})
-		}
+		file, err = flowfile.Read(a.stdin, "stdin", options)
+	} else {
+		file, err = flowfile.Open(path, options)
 	}
-	file, err := read(flags.alpha.x)
 	if err != nil {
 		return nil, err
 	}
@@ -109,44 +111,11 @@ func (a *app) openWorkflow(path string, flags *planFlags) (*workload.WorkflowFil
 	for _, note := range report.Notes() {
 		a.say("berth: %s", note)
 	}
-	if report.NoAlpha == 0 {
-		if flags.alpha.given {
-			a.say("berth: %s: every task has its alpha; --alpha does nothing", report.Name)
-		}
-		return file, nil
+	switch {
+	case report.NoAlpha > 0:
+		a.say("berth: %s: %d of %d tasks without alpha; taken: %s", report.Name, report.NoAlpha, report.Tasks, &flags.alpha)
+	case flags.alpha.given:
+		a.say("berth: %s: every task has its alpha; --alpha does nothing", report.Name)
 	}
-	a.say("berth: %s: %d of %d tasks without alpha; taken: %s", report.Name, report.NoAlpha, report.Tasks, &flags.alpha)
-	if flags.alpha.drawn {
-		file.Flow, err = drawAlphas(read, flags)
-	}
-	return file, err
-}
-
-// drawAlphas reads a workflow and draws the serial fractions that its file does
-// not have: draw i of the stream is task i's, whether it needs one or not.
-func drawAlphas(read func(alpha float64) (*workload.WorkflowFile, error), flags *planFlags) (*workflow.Workflow, error) {
-	zero, err := read(0)
-	if err != nil {
-		return nil, err
-	}
-	one, err := read(1)
-	if err != nil {
-		return nil, err
-	}
-	draws := stream.New(flags.seed, "alpha")
-	var (
-		tasks []workflow.Task
-		edges []workflow.Edge
-	)
-	for i := range zero.Flow.Len() {
-		task := zero.Flow.Task(i)
-		if one.Flow.Task(i).Alpha != task.Alpha { // the file does not say
-			task.Alpha = flags.alpha.x * draws.Float64(uint64(i))
-		}
-		tasks = append(tasks, task)
-		for _, parent := range zero.Flow.Parents(i) {
-			edges = append(edges, workflow.Edge{Parent: zero.Flow.Task(int(parent)).ID, Child: task.ID})
-		}
-	}
-	return workflow.New(tasks, edges)
+	return file, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -170,7 +171,8 @@ func (a *app) openGridPlanning(path string, flags *planFlags) (*gridPlanning, er
 			}
 		}
 	}
-	return p, nil
+	largest := slices.MaxFunc(p.pools, func(a, b poolOutput) int { return cmp.Compare(a.PEs, b.PEs) })
+	return p, flow.Larger(largest.PEs, flags.sites)
 }
 
 // addPool makes a pool with its bookings a candidate.

@@ -20,6 +20,7 @@ var table = []room{
 	{path: "internal/wholefile", imports: []string{"."}},
 	{path: "internal/hpctime", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
+	{path: "internal/yamltree", imports: []string{"."}},
 	{path: "internal/realdata"},   // imported by tests only
 	{path: "internal/withparent"}, // imported by tests only
 	{path: "internal/heardlog"},   // imported by tests only
@@ -48,8 +49,10 @@ var table = []room{
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
 	{path: "workload", imports: []string{".", "workflow", "forecast", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
+	{path: "workflow/flowfile", imports: []string{".", "workflow", "workload", "internal/nearest", "internal/hpctime", "internal/bytesize", "internal/yamltree"}},
+	{path: "workflow/foreign", imports: []string{".", "workflow/flowfile", "internal/hpctime"}},
 	{path: "site/hostlist", pure: true, imports: []string{"."}},
-	{path: "sites", imports: []string{".", "policy", "site/hostlist", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
+	{path: "sites", imports: []string{".", "policy", "site/hostlist", "internal/nearest", "internal/hpctime", "internal/bytesize", "internal/yamltree"}},
 	{path: "site", imports: []string{".", "site/hostlist"}},
 	{path: "site/sitetest", imports: []string{".", "site"}}, // imported by tests only
 	{path: "site/fake", imports: []string{".", "site"}},
@@ -79,7 +82,7 @@ var table = []room{
 	}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/sqlite",
+		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/sqlite",
 		"site", "site/hostlist", "site/slurm", "service", "api", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
