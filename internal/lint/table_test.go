@@ -34,10 +34,10 @@ var table = []room{
 	{path: "calendar/calendartest", imports: []string{".", "calendar", "policy"}}, // imported by tests only
 	{path: "engine/change", pure: true, imports: []string{"."}},
 	{path: "engine/internal/state", pure: true, imports: []string{".", "internal/bitset", "internal/wire", "calendar", "policy", "engine/change"}},
-	{path: "engine/internal/place", pure: true, imports: []string{".", "internal/stream", "calendar", "policy", "engine/internal/state"}},
+	{path: "engine/internal/place", pure: true, imports: []string{".", "internal/stream", "calendar", "policy", "workflow", "engine/internal/state"}},
 	{path: "engine/internal/jobs", pure: true, imports: []string{".", "engine/change", "engine/internal/state", "engine/internal/place"}},
 	{path: "engine", pure: true, imports: []string{
-		".", "internal/stream", "calendar", "policy", "engine/change", "engine/internal/state", "engine/internal/place", "engine/internal/jobs",
+		".", "internal/nearest", "internal/stream", "calendar", "policy", "workflow", "engine/change", "engine/internal/state", "engine/internal/place", "engine/internal/jobs",
 	}},
 	{path: "journal", imports: []string{"."}},
 	{path: "journal/record", imports: []string{".", "engine", "engine/change", "journal", "internal/wire"}},
