@@ -52,7 +52,14 @@ type WorkflowTask struct {
 	ID      string  `json:"id"`
 	Seconds float64 `json:"seconds"` // on one PE
 	Alpha   float64 `json:"alpha"`   // the part of it that does not run in parallel
-	After   []int   `json:"after,omitempty"`
+	// Few and Most are the fewest and the most PEs that it runs on; 0 is no bound.
+	Few  Count `json:"few,omitempty"`
+	Most Count `json:"most,omitempty"`
+	// Measured, if given, is how long it took on some numbers of PEs, which ascend as the times
+	// fall, and replaces the fields above: it runs on these numbers only.
+	Measured []Measurement `json:"measured,omitempty"`
+	// After lists the tasks that must have succeeded, by their places in the workflow.
+	After []int `json:"after,omitempty"`
 	// Retries is how often the task is tried again if it fails.
 	Retries int `json:"retries,omitempty"`
 	// Done says that the task has succeeded already, in an earlier life of the workflow,
@@ -61,6 +68,12 @@ type WorkflowTask struct {
 	Tries int  `json:"tries,omitempty"`
 	Work  Work `json:"work,omitzero"`
 	Requirements
+}
+
+// Measurement is how long a task took on so many PEs of standard speed.
+type Measurement struct {
+	NPE     Count   `json:"npe"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Work is what a task does. It means nothing to those who plan.
@@ -120,7 +133,7 @@ func (w *Workflow) Clone() *Workflow {
 	c.Sites, c.Free, c.Tasks = slices.Clone(w.Sites), slices.Clone(w.Free), slices.Clone(w.Tasks)
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
-		t.After, t.Work.Command, t.Work.Env = slices.Clone(t.After), slices.Clone(t.Work.Command), slices.Clone(t.Work.Env)
+		t.After, t.Measured, t.Work.Command, t.Work.Env = slices.Clone(t.After), slices.Clone(t.Measured), slices.Clone(t.Work.Command), slices.Clone(t.Work.Env)
 	}
 	return &c
 }

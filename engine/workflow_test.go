@@ -150,6 +150,7 @@ func TestMistakenWorkflows(t *testing.T) {
 		"it would be the reservation of task": change(func(w *berth.Workflow) { w.ID = "u" }),
 		"-1 s; want 0 or more":                change(func(w *berth.Workflow) { w.Tasks[2].Seconds = -1 }),
 		"want 0 to 100":                       change(func(w *berth.Workflow) { w.Tasks[2].Retries = 101 }),
+		"2 to 1 PEs":                          change(func(w *berth.Workflow) { w.Tasks[2].Few, w.Tasks[2].Most = 2, 1 }),
 		"wants 5 MB moved":                    change(func(w *berth.Workflow) { w.Tasks[2].StorageMB = 5 }),
 		"at most 10000 tasks":                 change(func(w *berth.Workflow) { w.Tasks = make([]berth.WorkflowTask, 10_001) }),
 	} {
@@ -335,7 +336,11 @@ func TestWorkflowsArePromisedAsPlanned(t *testing.T) {
 		var tasks []workflow.Task
 		var edges []workflow.Edge
 		for _, x := range w.Tasks {
-			tasks = append(tasks, workflow.Task{ID: x.ID, Sequential: x.Seconds, Alpha: x.Alpha})
+			k := workflow.Task{ID: x.ID, Sequential: x.Seconds, Alpha: x.Alpha, Few: x.Few, Most: x.Most}
+			for _, m := range x.Measured {
+				k.Measured = append(k.Measured, workflow.Measurement{NPE: m.NPE, Seconds: m.Seconds})
+			}
+			tasks = append(tasks, k)
 			for _, parent := range x.After {
 				edges = append(edges, workflow.Edge{Parent: w.Tasks[parent].ID, Child: x.ID})
 			}
@@ -344,13 +349,12 @@ func TestWorkflowsArePromisedAsPlanned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := workflow.Prepare(workflow.Problem{Workflow: g, Calendar: c, Free: free})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var plan workflow.Plan
 		ok := false
-		if w.Deadline == berth.Forever && planner.Goal == workflow.Deadline {
+		in, err := workflow.Prepare(workflow.Problem{Workflow: g, Calendar: c, Free: free})
+		if err != nil {
+			// a task needs more PEs than there are
+		} else if w.Deadline == berth.Forever && planner.Goal == workflow.Deadline {
 			_, plan, ok = in.Tightest(planner)
 		} else {
 			plan, ok = in.Try(planner, w.Deadline)
@@ -388,6 +392,13 @@ func drawFlow(t *rapid.T, id string, now berth.Time) *berth.Workflow {
 		x := berth.WorkflowTask{
 			ID: fmt.Sprint("t", i), Seconds: float64(rapid.IntRange(0, 600).Draw(t, "tenths")) / 10,
 			Alpha: float64(rapid.IntRange(0, 4).Draw(t, "alpha")) / 4, Retries: rapid.IntRange(0, 2).Draw(t, "retries"),
+		}
+		switch rapid.IntRange(0, 5).Draw(t, "sizes") {
+		case 0:
+			x.Few = berth.Count(rapid.IntRange(1, 3).Draw(t, "few"))
+			x.Most = x.Few + berth.Count(rapid.IntRange(0, 2).Draw(t, "more"))
+		case 1:
+			x.Measured = []berth.Measurement{{NPE: 1, Seconds: 30.5}, {NPE: 2, Seconds: 17.25}}
 		}
 		for parent := range i {
 			if rapid.IntRange(0, 2).Draw(t, "edge") == 0 {

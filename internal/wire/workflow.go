@@ -53,5 +53,12 @@ func workflowTask(c *Coder, t *berth.WorkflowTask) {
 		c.End()
 	})
 	Struct(c, 9, &t.Requirements, t.Requirements == berth.Requirements{}, Requirements)
+	Int(c, 10, &t.Few)
+	Int(c, 11, &t.Most)
+	List(c, 12, &t.Measured, func(c *Coder, m *berth.Measurement) {
+		Int(c, 1, &m.NPE)
+		Float(c, 2, &m.Seconds)
+		c.End()
+	})
 	c.End()
 }

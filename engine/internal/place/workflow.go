@@ -94,13 +94,7 @@ func (f *Finder) graph(w *berth.Workflow, p *pool) (*workflow.Workflow, []int, e
 		if t.Done {
 			continue
 		}
-		seconds := t.Seconds
-		if p != nil {
-			if speed := p.config.SpeedFor(&t.Requirements); speed != 0 && speed != berth.StandardSpeed {
-				seconds = float64(seconds * (float64(berth.StandardSpeed) / float64(speed)))
-			}
-		}
-		tasks, at = append(tasks, workflow.Task{ID: t.ID, Sequential: seconds, Alpha: t.Alpha}), append(at, i)
+		tasks, at = append(tasks, planned(t, p)), append(at, i)
 		for _, parent := range t.After {
 			if !w.Tasks[parent].Done {
 				edges = append(edges, workflow.Edge{Parent: w.Tasks[parent].ID, Child: t.ID})
@@ -109,6 +103,21 @@ func (f *Finder) graph(w *berth.Workflow, p *pool) (*workflow.Workflow, []int, e
 	}
 	g, err := workflow.New(tasks, edges)
 	return g, at, err
+}
+
+// planned returns a task with the times that it takes in a pool, or at the standard speed.
+func planned(t *berth.WorkflowTask, p *pool) workflow.Task {
+	factor := 1.0
+	if p != nil {
+		if speed := p.config.SpeedFor(&t.Requirements); speed != 0 && speed != berth.StandardSpeed {
+			factor = float64(berth.StandardSpeed) / float64(speed)
+		}
+	}
+	task := workflow.Task{ID: t.ID, Sequential: float64(t.Seconds * factor), Alpha: t.Alpha, Few: t.Few, Most: t.Most}
+	for _, m := range t.Measured {
+		task.Measured = append(task.Measured, workflow.Measurement{NPE: m.NPE, Seconds: float64(m.Seconds * factor)})
+	}
+	return task
 }
 
 // CheckWorkflow reports what cannot be right with the tasks of a workflow together: two of one
@@ -204,11 +213,14 @@ func (f *Finder) unfit(w *berth.Workflow, p *pool) *berth.Refusal {
 		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
 	}
 	now := f.state.Now()
+	var last berth.Count
 	for i := range w.Tasks {
-		if i > 0 && w.Tasks[i].Requirements == w.Tasks[i-1].Requirements {
+		few := planned(&w.Tasks[i], nil).Fewest()
+		if i > 0 && few == last && w.Tasks[i].Requirements == w.Tasks[i-1].Requirements {
 			continue
 		}
-		r := request(w, i, p, berth.Variant{NPE: 1, Duration: 1}, now, now)
+		last = few
+		r := request(w, i, p, berth.Variant{NPE: few, Duration: 1}, now, now)
 		x := f.search(&r, nil)
 		if o := x.obstacle(0, p, now); o.reason != "" {
 			return o.refusal()
@@ -270,11 +282,11 @@ func (f *Finder) prepare(t *state.Trial, w *berth.Workflow, p *pool) (*grounds, 
 // deadline so.
 func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *workflow.Plan) *WorkflowPlan {
 	p, at := g.pool, g.at
-	type planned struct {
+	type placement struct {
 		workflow.Placement
 		rank int // parents before children
 	}
-	order := make([]planned, len(plan.Tasks))
+	order := make([]placement, len(plan.Tasks))
 	for i := range plan.Tasks {
 		order[i].Placement = plan.Tasks[i]
 	}
@@ -282,7 +294,7 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *w
 	for rank, i := range topological(w, at) {
 		order[i].rank = rank
 	}
-	slices.SortFunc(order, func(a, b planned) int {
+	slices.SortFunc(order, func(a, b placement) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.rank, b.rank))
 	})
 	now := f.state.Now()
