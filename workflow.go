@@ -120,11 +120,12 @@ const (
 	Skipped          Outcome = "skipped"   // a task before it failed
 	OutcomeCancelled Outcome = "cancelled" // by its owner
 	OutcomeExpired   Outcome = "expired"   // it was held, and not confirmed in time
+	StillRunning     Outcome = "running"   // none yet: it will need longer than it has
 )
 
 // Outcomes lists the outcomes.
 func Outcomes() []Outcome {
-	return []Outcome{Succeeded, FailedForGood, TriedAgain, Skipped, OutcomeCancelled, OutcomeExpired}
+	return []Outcome{Succeeded, FailedForGood, TriedAgain, Skipped, OutcomeCancelled, OutcomeExpired, StillRunning}
 }
 
 // Clone returns a copy that shares no memory with the workflow.

@@ -27,7 +27,9 @@ func CancelWorkflow(id string) Event { return Event{Kind: EventCancelWorkflow, I
 
 // Report says that the work of a task has ended, of which the reservation is active: with
 // berth.Succeeded or berth.FailedForGood, after which it may be tried again. why is that in
-// words, for people. At sites that are not managed a task succeeds when its time is over.
+// words, for people. berth.StillRunning says that it will soon have had its time and needs
+// longer: told before the end it may go on, where else its site might end it. At sites that
+// are not managed a task succeeds when its time is over.
 func Report(reservation string, outcome berth.Outcome, why string) Event {
 	return Event{Kind: EventReport, ID: reservation, Outcome: outcome, Why: why}
 }
@@ -167,8 +169,8 @@ func (e *Engine) endWorkflow(f *state.Flow, outcome berth.Outcome, kind change.K
 func (e *Engine) report(event *Event) error {
 	d := e.state.Entry(event.ID)
 	switch {
-	case event.Outcome != berth.Succeeded && event.Outcome != berth.FailedForGood:
-		return berth.Errorf(berth.Invalid, "outcome", "%q; it is %q or %q", event.Outcome, berth.Succeeded, berth.FailedForGood)
+	case event.Outcome != berth.Succeeded && event.Outcome != berth.FailedForGood && event.Outcome != berth.StillRunning:
+		return berth.Errorf(berth.Invalid, "outcome", "%q; it is %q, %q or %q", event.Outcome, berth.Succeeded, berth.FailedForGood, berth.StillRunning)
 	case d == nil:
 		return berth.Errorf(berth.NotFound, "id", "no live reservation %q", event.ID)
 	case d.Request().Task == nil:
@@ -177,9 +179,15 @@ func (e *Engine) report(event *Event) error {
 		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not active; only what runs can end", event.ID, d.State())
 	}
 	f, i := e.state.FlowOf(d)
-	if event.Outcome == berth.Succeeded {
+	switch event.Outcome {
+	case berth.StillRunning:
+		if e.taskRunsOn(d, f) {
+			e.freed()
+		}
+		return nil
+	case berth.Succeeded:
 		e.taskOver(f, i, berth.Succeeded, event.Why)
-	} else {
+	default:
 		e.taskFailed(f, i, event.Why)
 	}
 	e.emitOf(d, change.Change{Kind: change.Ended})

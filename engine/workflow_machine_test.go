@@ -151,7 +151,7 @@ func (x *flows) event() engine.Event {
 	case n < 16:
 		return engine.SubmitWorkflow(x.workflow())
 	case n < 50 && len(active) > 0:
-		return engine.Report(pick(active), []berth.Outcome{berth.Succeeded, berth.Succeeded, berth.Succeeded, berth.FailedForGood}[x.rng.IntN(4)], "it did")
+		return engine.Report(pick(active), []berth.Outcome{berth.Succeeded, berth.Succeeded, berth.Succeeded, berth.FailedForGood, berth.StillRunning}[x.rng.IntN(5)], "it did")
 	case n < 56 && len(ids) > 0:
 		return engine.ConfirmWorkflow(pick(ids))
 	case n < 58 && len(ids) > 0:
@@ -454,7 +454,7 @@ var flowCells = []string{
 	"down accepted", "down modified", "down moved", "down over failed", "down replanned displaced", "down replanned failed", "down replanned late", "down resized",
 	"down task failed", "down task retried", "down task skipped", "extend extended", "extend modified", "extend replanned late",
 	"finish task failed", "finish task succeeded", "finish task skipped", "reject accepted", "reject task retried", "reject task failed", "relocate moved",
-	"report accepted", "report modified", "report over failed", "report over succeeded", "report replanned early", "report replanned failed",
+	"report accepted", "report extended", "report modified", "report over failed", "report over succeeded", "report replanned early", "report replanned failed",
 	"report task failed", "report task retried", "report task skipped", "report task succeeded",
 	"submit_workflow promised", "submit_workflow refused deadline_missed", "submit_workflow refused no_capacity", "submit_workflow refused quota",
 	"up resized", "wake accepted", "wake extended", "wake modified", "wake moved", "wake over expired", "wake over failed", "wake over succeeded",
