@@ -118,6 +118,8 @@ type Request struct {
 	// NoShow is how long after its start an unused promise is given up; 0 keeps
 	// it.
 	NoShow Duration `json:"no_show,omitempty"`
+	// Task says of which workflow this is a task; nil of a request by itself.
+	Task *TaskRef `json:"task,omitempty"`
 	Requirements
 }
 

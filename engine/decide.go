@@ -13,6 +13,8 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 		return berth.Errorf(berth.Invalid, "request", "missing")
 	case r.Arrival > e.state.Now():
 		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
+	case r.Task != nil:
+		return berth.Errorf(berth.Invalid, "task", "%q of workflow %q; tasks are promised with their workflow", r.Task.Task, r.Task.Workflow)
 	}
 	if err := r.Validate(); err != nil {
 		return err

@@ -74,6 +74,9 @@ func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
 		moved = false
 		var left []*state.Entry
 		for _, d := range displaced {
+			if e.settledWithOthers(d) {
+				continue
+			}
 			if d.Request().IsJob() {
 				e.emitOf(d, change.Change{Kind: change.Requeued, Request: d.Request()})
 				continue
@@ -94,7 +97,9 @@ func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
 		displaced = left
 	}
 	for _, d := range displaced {
-		keeping = without(keeping, d)
+		if keeping = without(keeping, d); e.settledWithOthers(d) {
+			continue
+		}
 		if found, refusal := e.finder.Place(place.Want{Again: d, Beside: numbered(keeping), Overdue: overdue}); refusal == nil {
 			e.move(d, &found)
 			continue
@@ -110,8 +115,17 @@ func (e *Engine) replace(displaced []*state.Entry, overdue bool) {
 			e.move(d, &found)
 			continue
 		}
+		if e.displacedTask(d) {
+			continue
+		}
 		e.emitOf(d, change.Change{Kind: change.Lost, Refusal: refusal})
 	}
+}
+
+// settledWithOthers reports whether a reservation that was vacated has another place already,
+// or is gone: tasks of workflows get theirs with those before them.
+func (e *Engine) settledWithOthers(d *state.Entry) bool {
+	return !d.Vacant() || e.state.Entry(d.ID()) != d
 }
 
 // move gives a reservation another place.

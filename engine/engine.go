@@ -75,7 +75,7 @@ func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, n
 	e.advance(now)
 	e.askSites() // for what was due, as if that had been an Apply of its own
 	err := e.apply(&event)
-	e.settle()
+	e.conclude()
 	e.askSites()
 	changes, effects = e.changes, e.effects
 	e.changes, e.effects = nil, nil
@@ -123,7 +123,7 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 		default:
 			panic("engine: no handler for timer class")
 		}
-		e.settle()
+		e.conclude()
 	}
 }
 
@@ -222,6 +222,14 @@ func (e *Engine) apply(event *Event) error {
 		return e.up(event)
 	case EventUpdateForecast:
 		return e.updateForecast(event.Forecast)
+	case EventSubmitWorkflow:
+		return e.submitWorkflow(event.Workflow)
+	case EventConfirmWorkflow:
+		return e.confirmWorkflow(event.ID)
+	case EventCancelWorkflow:
+		return e.cancelWorkflow(event.ID)
+	case EventReport:
+		return e.report(event)
 	case EventSettle:
 		for effect := range e.state.Outbox() {
 			if effect.Number == event.Effect {

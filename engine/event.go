@@ -26,6 +26,11 @@ const (
 	EventUp             EventKind = "up"
 	EventUpdateForecast EventKind = "update_forecast"
 	EventSettle         EventKind = "settle"
+
+	EventSubmitWorkflow  EventKind = "submit_workflow"
+	EventConfirmWorkflow EventKind = "confirm_workflow"
+	EventCancelWorkflow  EventKind = "cancel_workflow"
+	EventReport          EventKind = "report"
 )
 
 // EventKinds lists every kind of event.
@@ -33,6 +38,7 @@ func EventKinds() []EventKind {
 	return []EventKind{
 		EventWake, EventSubmit, EventCancel, EventConfirm, EventModify, EventExtend, EventCheckIn, EventRelocate,
 		EventReject, EventFinish, EventDown, EventUp, EventUpdateForecast, EventSettle,
+		EventSubmitWorkflow, EventConfirmWorkflow, EventCancelWorkflow, EventReport,
 	}
 }
 
@@ -56,6 +62,11 @@ type Event struct {
 	// Role is that of who asks, by which limits are chosen: Extend. Submit and Modify
 	// have it in the request.
 	Role string `json:"role,omitempty"`
+	// Workflow is what SubmitWorkflow asks for. Of Report, Outcome is how a task ended, and Why
+	// that in words.
+	Workflow *berth.Workflow `json:"workflow,omitempty"`
+	Outcome  berth.Outcome   `json:"outcome,omitempty"`
+	Why      string          `json:"why,omitempty"`
 
 	given bool // the request is the engine's
 }
@@ -185,7 +196,7 @@ func newRanks(names []string) (state.Ranks, error) {
 // happen.
 func (e *Event) class() state.Class {
 	switch e.Kind {
-	case EventFinish:
+	case EventFinish, EventReport:
 		return state.ClassEnd
 	case EventDown, EventUp, EventUpdateForecast:
 		return state.ClassCapacity

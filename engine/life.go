@@ -63,6 +63,9 @@ func (e *Engine) finish(id string) error {
 	case d.State() != berth.Active:
 		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not active; only what runs can finish", id, d.State())
 	}
+	if f, i := e.state.FlowOf(d); f != nil && e.state.Managed(d.Part(0).Resource.Site) {
+		e.failForGood(f, i, "its reservation was given back before it ended")
+	}
 	for part := range d.Parts() {
 		if d.Holds(part) {
 			e.emitOf(d, change.Change{Kind: change.Ended, Part: part})

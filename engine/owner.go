@@ -31,6 +31,8 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 		return err
 	case d.State() == berth.Active:
 		return berth.Errorf(berth.Conflict, "id", "reservation %q has started; it can be extended or released", id)
+	case d.Request().Task != nil:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is a task of workflow %q, which moves it; cancel the workflow and submit another", id, d.Request().Task.Workflow)
 	case r.ID != id || r.IsJob() || r.User != d.Request().User:
 		return berth.Errorf(berth.Invalid, "request", "%q of user %q; a modification keeps id, kind and user", r.ID, r.User)
 	case r.Arrival > e.state.Now():

@@ -36,6 +36,7 @@ func (e *Engine) Fold(changes []change.Change) error {
 		}
 	}
 	e.state.Unsettled() // what the changes ask of sites is among them
+	e.state.Disturbed() // and how workflows were mended
 	return nil
 }
 

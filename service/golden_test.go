@@ -308,6 +308,7 @@ type goldenWriter struct {
 	core  *Core
 	now   berth.Time
 	ids   []string
+	flows int // workflows so far
 }
 
 func (w *goldenWriter) append(rec *journal.Record) {
@@ -468,10 +469,53 @@ func (w *goldenWriter) request(id string) *berth.Request {
 	return &r
 }
 
+// workflow draws a workflow of three tasks, of which the second depends on the first.
+func (w *goldenWriter) workflow() *berth.Workflow {
+	f := &berth.Workflow{
+		ID: fmt.Sprint("w", w.flows), Name: "three", User: "ann", Role: "user", Arrival: w.now, Deadline: berth.Forever, Algorithm: berth.BestAlgorithm,
+		Repair: berth.Repairs()[w.rng.IntN(3)], Free: []berth.Average{{Resource: berth.PoolID("plain", "late"), NPE: 4}},
+		Tasks: []berth.WorkflowTask{
+			{ID: "first", Seconds: 100.25, Alpha: .125, Retries: 1, Work: berth.Work{Command: []string{"echo", "one"}, Dir: "/home/ann", Env: []string{"A=b"}, Output: "one.out"}},
+			{ID: "second", Seconds: 200, Alpha: 1, After: []int{0}, Work: berth.Work{Script: "#!/bin/sh\ntrue\n"}},
+			{ID: "third", Seconds: 30, Alpha: .5, Requirements: berth.Requirements{MemoryMB: 10}},
+		},
+	}
+	switch w.rng.IntN(5) {
+	case 0:
+		f.Hold = 200
+	case 1:
+		f.Deadline = w.now + berth.Time(150+150*w.rng.IntN(2))
+	case 2:
+		f.Tasks[0].Done, f.Tasks[0].Tries = true, 1
+	case 3:
+		f.Site, f.Sites = "managed", []string{"managed", "plain"}
+	}
+	w.flows++
+	return f
+}
+
+// report says how a task that runs has ended.
+func (w *goldenWriter) report() engine.Event {
+	for r := range w.core.engine.Reservations() {
+		if r.Request.Task != nil && r.State == berth.Active && w.rng.IntN(2) == 0 {
+			return engine.Report(r.Request.ID, []berth.Outcome{berth.Succeeded, berth.Succeeded, berth.FailedForGood}[w.rng.IntN(3)], "exit code 0 or not")
+		}
+	}
+	return engine.Report(w.id(), berth.Succeeded, "")
+}
+
 func (w *goldenWriter) draw() engine.Event {
 	early, late := berth.PoolID("managed", "early"), berth.PoolID("plain", "late")
 	pes := berth.NewPESet(berth.Run{Lo: berth.PE(w.rng.IntN(3)), Hi: berth.PE(4 + w.rng.IntN(3))})
-	switch w.rng.IntN(26) {
+	switch w.rng.IntN(36) {
+	case 26, 27, 28:
+		return engine.SubmitWorkflow(w.workflow())
+	case 29, 30, 31, 32, 33:
+		return w.report()
+	case 34:
+		return engine.ConfirmWorkflow(fmt.Sprint("w", max(0, w.flows-1-w.rng.IntN(3))))
+	case 35:
+		return engine.CancelWorkflow(fmt.Sprint("w", max(0, w.flows-1-w.rng.IntN(3))))
 	case 0, 1, 2, 3, 4:
 		w.ids = append(w.ids, fmt.Sprint("r", len(w.ids)))
 		return engine.Submit(w.request(w.ids[len(w.ids)-1]))

@@ -44,6 +44,12 @@ const (
 	Staged        Kind = "staged"         // the data of reservation ID are moved as Transfers say
 	Emitted       Kind = "emitted"        // Effect is in the outbox
 	Settled       Kind = "settled"        // the effect of number EffectID left the outbox
+
+	WorkflowPromised  Kind = "workflow_promised"  // Workflow is promised: its tasks are accepted next
+	WorkflowRefused   Kind = "workflow_refused"   // Workflow got Refusal
+	TaskOver          Kind = "task_over"          // the task of Flow has come out as it says
+	WorkflowReplanned Kind = "workflow_replanned" // tasks of Flow were moved, for its cause
+	WorkflowOver      Kind = "workflow_over"      // Flow has come out as it says
 )
 
 // Kinds lists every kind, in the order above.
@@ -52,6 +58,7 @@ func Kinds() []Kind {
 		Advanced, Queued, Scheduled, Planned, Accepted, Refused, Withdrawn, QueuedAsJob, Confirmed, Expired, Started,
 		WentDown, OutageBegan, CameUp, Failed, Rejected, Requeued, Lost, Extended, Shortened, Preempted, Vacated, Moved, Resized,
 		Modified, ChangeRefused, CheckedIn, NoShow, Ended, Cancelled, Forecasted, Staged, Emitted, Settled,
+		WorkflowPromised, WorkflowRefused, TaskOver, WorkflowReplanned, WorkflowOver,
 	}
 }
 
@@ -77,6 +84,40 @@ type Change struct {
 	Forecast    *berth.Forecast    `json:"forecast,omitempty"`
 	Effect      *Effect            `json:"effect,omitempty"`
 	EffectID    uint64             `json:"effect_id,omitempty"`
+	Workflow    *berth.Workflow    `json:"workflow,omitempty"`
+	Flow        *Flow              `json:"flow,omitempty"`
+}
+
+// Flow is what becomes of a live workflow, or of one of its tasks.
+type Flow struct {
+	Workflow string        `json:"workflow"`       // its id
+	Task     int           `json:"task,omitempty"` // TaskOver: its place in the workflow, from 0
+	Outcome  berth.Outcome `json:"outcome,omitempty"`
+	Why      string        `json:"why,omitempty"` // in words
+	// Cause is what a new plan follows from, and Repair the rule by which it was made.
+	Cause  Cause        `json:"cause,omitempty"`
+	Repair berth.Repair `json:"repair,omitempty"`
+	// Moved is how many tasks have another place, End when the workflow is expected to end, and
+	// Before when it was until then.
+	Moved  int        `json:"moved,omitempty"`
+	End    berth.Time `json:"end,omitempty"`
+	Before berth.Time `json:"before,omitempty"`
+}
+
+// Cause is why a workflow has another plan.
+type Cause string
+
+// The causes.
+const (
+	CauseEarly     Cause = "early"     // a task ended early
+	CauseLate      Cause = "late"      // a task is late
+	CauseFailed    Cause = "failed"    // a task failed
+	CauseDisplaced Cause = "displaced" // others needed the place of a task, or it went out of use
+)
+
+// Causes lists the causes.
+func Causes() []Cause {
+	return []Cause{CauseEarly, CauseLate, CauseFailed, CauseDisplaced}
 }
 
 // Effect says that a site has to bring a reservation in line with the state: what

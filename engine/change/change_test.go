@@ -58,6 +58,8 @@ func full(kind change.Kind) change.Change {
 		Until:   8, Moved: []berth.Allotment{allotment}, Terms: &terms, Stocks: []berth.Allotment{allotment}, Transfers: []berth.Transfer{transfer},
 		PEs: []berth.PESet{allotment.PEs}, Forecast: &berth.Forecast{Site: "s", From: 1, Period: 60, Kilobytes: []int64{5, 6}},
 		Effect: &change.Effect{Number: 1, Site: "s", Reservation: "a", Generation: 2}, EffectID: 1,
+		Workflow: &berth.Workflow{ID: "w", Deadline: 9, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "t", Seconds: 1.5, Alpha: .5, After: []int{0}}}},
+		Flow:     &change.Flow{Workflow: "w", Task: 1, Outcome: berth.Skipped, Why: "x", Cause: change.CauseLate, Repair: berth.RepairLate, Moved: 1, End: 9, Before: 8},
 	}
 }
 

@@ -34,10 +34,10 @@ var table = []room{
 	{path: "calendar/calendartest", imports: []string{".", "calendar", "policy"}}, // imported by tests only
 	{path: "engine/change", pure: true, imports: []string{"."}},
 	{path: "engine/internal/state", pure: true, imports: []string{".", "internal/bitset", "internal/wire", "calendar", "policy", "engine/change"}},
-	{path: "engine/internal/place", pure: true, imports: []string{".", "internal/stream", "calendar", "policy", "engine/internal/state"}},
+	{path: "engine/internal/place", pure: true, imports: []string{".", "internal/stream", "calendar", "policy", "workflow", "engine/internal/state"}},
 	{path: "engine/internal/jobs", pure: true, imports: []string{".", "engine/change", "engine/internal/state", "engine/internal/place"}},
 	{path: "engine", pure: true, imports: []string{
-		".", "internal/stream", "calendar", "policy", "engine/change", "engine/internal/state", "engine/internal/place", "engine/internal/jobs",
+		".", "internal/nearest", "internal/stream", "calendar", "policy", "workflow", "engine/change", "engine/internal/state", "engine/internal/place", "engine/internal/jobs",
 	}},
 	{path: "journal", imports: []string{"."}},
 	{path: "journal/record", imports: []string{".", "engine", "engine/change", "journal", "internal/wire"}},
@@ -126,6 +126,7 @@ var owned = []owner{{
 	types: []string{
 		"State", "pool", "stock", "ledger", "Entry", "multipart", "queue", "users", "Backlog", "Block", "Job", "outage", "timers", "timer", "timerSlot",
 		"promisesOnly", "layered", "flat", "Profile", "step", "touch", "Trial", "undoable",
+		"workflows", "Flow", "flowTask",
 	},
 	writers: []string{
 		"fold.go", "life.go", "outages.go", "snapshot.go", "trial.go", "planned.go", "profile.go", "New", "(*State).newStock",
@@ -137,12 +138,13 @@ var owned = []owner{{
 		// Looks that make the calendars complete and forget what is over.
 		"(*State).View", "(*State).prune", "Stock.View", "Stock.prune", "(*State).Check", "(*State).Hash",
 		"(*State).Promised", // counts once what is kept from then on
+		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).Disturbed", "(*workflows)", "newFlow",
 	},
 	doors: []string{
 		"New", "Restore", "(*State).Fold",
 		"(*State).Try", "(*State).TryPlans", "(*Trial).Book", "(*Trial).Give", "(*Trial).Shorten", "(*Trial).Release", "(*Trial).Unplan",
 		"(*Trial).View", "(*Trial).Undo", "(*Trial).Close",
-		"(*State).Unsettled", // asks once for what has changed since it was asked last
+		"(*State).Unsettled", "(*State).Disturbed", // ask once for what has changed since they were asked last
 		// Looks, as above, or with a memory of where they looked last.
 		"(*State).View", "Stock.View", "(*State).Check", "(*State).Hash", "(*State).FitsBesidePlans", "(*State).Profile", "(*State).Promised",
 		"(*Profile).Index", "(*Profile).Earliest", "(*Profile).Earlier", "(*Profile).Most", "(*Profile).Fits",

@@ -30,6 +30,7 @@ func Request(c *Coder, r *berth.Request) {
 		Name(c, 1, name)
 		c.End()
 	})
+	Pointer(c, 15, &r.Task, TaskRef)
 	c.End()
 }
 

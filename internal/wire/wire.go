@@ -178,6 +178,15 @@ func BareInt[T ~int | ~int32 | ~int64](c *Coder, v *T) {
 	}
 }
 
+// Float is a field of a number with a fraction, written as its bits, so that it is the same
+// when it is read.
+func Float(c *Coder, number byte, v *float64) {
+	bits := math.Float64bits(*v)
+	if Uint(c, number, &bits); c.Reading() {
+		*v = math.Float64frombits(bits)
+	}
+}
+
 // Bool is a field of a truth value.
 func Bool(c *Coder, number byte, v *bool) {
 	if c.Field(number, *v) && c.reading {

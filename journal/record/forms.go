@@ -14,7 +14,7 @@ var (
 	eventKinds = []engine.EventKind{
 		engine.EventWake, engine.EventSubmit, engine.EventCancel, engine.EventFinish, engine.EventDown, engine.EventUp, engine.EventSettle,
 		engine.EventConfirm, engine.EventModify, engine.EventExtend, engine.EventCheckIn, engine.EventRelocate, engine.EventUpdateForecast,
-		engine.EventReject,
+		engine.EventReject, engine.EventSubmitWorkflow, engine.EventConfirmWorkflow, engine.EventCancelWorkflow, engine.EventReport,
 	}
 	changeKinds = []change.Kind{
 		change.Advanced, change.Queued, change.Planned, change.Accepted, change.Refused, change.Withdrawn,
@@ -23,7 +23,11 @@ var (
 		change.Scheduled, change.QueuedAsJob, change.Confirmed, change.Expired,
 		change.Shortened, change.Preempted, change.Resized, change.Modified, change.ChangeRefused, change.CheckedIn, change.NoShow,
 		change.Forecasted, change.Staged, change.Vacated, change.OutageBegan, change.Rejected,
+		change.WorkflowPromised, change.WorkflowRefused, change.TaskOver, change.WorkflowReplanned, change.WorkflowOver,
 	}
+	outcomes = berth.Outcomes()
+	repairs  = berth.Repairs()
+	causes   = change.Causes()
 )
 
 func event(c *wire.Coder, e *engine.Event) {
@@ -39,6 +43,9 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.Name(c, 10, &e.Name)
 	wire.Name(c, 11, &e.Role)
 	wire.Pointer(c, 12, &e.Refusal, wire.Refusal)
+	wire.Pointer(c, 13, &e.Workflow, wire.Workflow)
+	wire.Enum(c, 14, &e.Outcome, outcomes)
+	wire.Name(c, 15, &e.Why)
 	c.End()
 }
 
@@ -63,6 +70,8 @@ func step(c *wire.Coder, x *change.Change) {
 	wire.Pointer(c, 18, &x.Forecast, wire.Forecast)
 	wire.Pointer(c, 19, &x.Terms, wire.Terms)
 	wire.List(c, 20, &x.Transfers, wire.Transfer)
+	wire.Pointer(c, 21, &x.Workflow, wire.Workflow)
+	wire.Pointer(c, 22, &x.Flow, flow)
 	c.End()
 	if c.Reading() && x.Kind == change.Moved && len(x.Moved) == 0 {
 		x.Kind = change.Vacated // which format 1 wrote as a move to no place
@@ -76,5 +85,18 @@ func effect(c *wire.Coder, e *change.Effect) {
 	wire.Name(c, 3, &e.Site)
 	wire.String(c, 4, &e.Reservation)
 	wire.Uint(c, 5, &e.Generation)
+	c.End()
+}
+
+func flow(c *wire.Coder, f *change.Flow) {
+	wire.Name(c, 1, &f.Workflow)
+	wire.Int(c, 2, &f.Task)
+	wire.Enum(c, 3, &f.Outcome, outcomes)
+	wire.Name(c, 4, &f.Why)
+	wire.Enum(c, 5, &f.Cause, causes)
+	wire.Enum(c, 6, &f.Repair, repairs)
+	wire.Int(c, 7, &f.Moved)
+	wire.Int(c, 8, &f.End)
+	wire.Int(c, 9, &f.Before)
 	c.End()
 }

@@ -51,6 +51,8 @@ func fill(v reflect.Value, rng *rand.Rand, full bool) {
 			n = -3
 		}
 		v.SetInt(n)
+	case reflect.Float64:
+		v.SetFloat(float64(rng.Int64N(1<<40)+1) / 3)
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Uint64:

@@ -55,6 +55,7 @@ func codeSaved(c *wire.Coder, s *saved) {
 		}
 		wire.Forecast(c, *f)
 	})
+	wire.List(c, 15, &s.Workflows, codeWorkflow)
 	c.End()
 }
 

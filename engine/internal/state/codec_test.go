@@ -30,6 +30,8 @@ func fill(v reflect.Value, n *int64) {
 		v.SetString(string(rune('a' + *n%26)))
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(float64(*n) / 3)
 	case reflect.Uint64:
 		v.SetUint(uint64(*n))
 	default:

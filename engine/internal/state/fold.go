@@ -84,6 +84,8 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 		return s.endOutage(c.Outage)
 	case change.Forecasted:
 		return s.takeForecast(c.Forecast)
+	case change.WorkflowPromised, change.WorkflowRefused, change.TaskOver, change.WorkflowReplanned, change.WorkflowOver:
+		return s.foldWorkflow(c)
 	}
 	e := about.Entry
 	if e == nil {
@@ -99,6 +101,7 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 	if err := s.foldLive(c, e); err != nil {
 		return fmt.Errorf("reservation %q: %w", c.ID, err)
 	}
+	s.followTask(c.Kind, e)
 	return nil
 }
 
@@ -212,7 +215,7 @@ func (s *State) accept(c *change.Change, about Ref) error {
 	s.sequence = r.Sequence
 	s.decided++
 	s.timers.add(s.waitFor(e))
-	return nil
+	return s.acceptTask(e)
 }
 
 // takeBeside takes what a reservation holds beside its PEs: its stocks, and the

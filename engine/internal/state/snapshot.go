@@ -27,6 +27,7 @@ type saved struct {
 	Outages      []*berth.Outage    `json:"outages,omitempty"`
 	OutageNumber uint64             `json:"outage_number,omitempty"`
 	Forecasts    []*berth.Forecast  `json:"forecasts,omitempty"` // by site
+	Workflows    []savedWorkflow    `json:"workflows,omitempty"` // in the order in which they were promised
 }
 
 type savedPending struct {
@@ -80,6 +81,7 @@ func (s *State) Snapshot() []byte {
 		}
 		out.Reservations = append(out.Reservations, r)
 	}
+	out.Workflows = s.workflows.saved()
 	return encodeSaved(&out)
 }
 
@@ -127,6 +129,9 @@ func (s *State) restore(in *saved) error {
 		s.users.sequence(user)
 	}
 	if err := s.restoreReservations(in.Reservations); err != nil {
+		return err
+	}
+	if err := s.restoreWorkflows(in.Workflows, in.Reservations); err != nil {
 		return err
 	}
 	taken := taken{}

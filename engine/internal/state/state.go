@@ -57,6 +57,7 @@ type State struct {
 	outages   []*outage // by number
 	outage    uint64    // number of the last
 	outbox    []change.Effect
+	workflows workflows
 
 	trial   Trial // the one that is open, or the room for the next
 	touched []touch
@@ -85,6 +86,7 @@ func New(config Config) *State {
 		users:     newUsers(config.Users),
 		ledger:    newLedger(config.Limited),
 		degraded:  map[string]*Entry{},
+		workflows: workflows{byID: map[string]*Flow{}},
 		timers:    timers{ranks: config.Ranks},
 	}
 	s.trial.state = s

@@ -1,0 +1,614 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/workflow"
+)
+
+// Workflows are planned by the planners of package workflow, on the calendar of one pool as
+// it is with what a trial has released, and then placed task by task on that trial: where a
+// plan has a task, and later where it cannot be there. A planner knows counts of PEs and
+// nothing else, so in a pool of late binding, for tasks without licences, the places are
+// those of the plan; numbers of PEs and licences may ask for later ones.
+
+// bestFinish and bestDeadline are the planners that are tried for berth.BestAlgorithm, in
+// this order: those that do best in docs/results/workflows-own-planner.md and take
+// milliseconds for a hundred tasks.
+var (
+	bestFinish   = []string{"bd-cpar", "bd-thrift"}
+	bestDeadline = []string{"dl-rc-cpar", "dl-rcbd-cpar-lambda", "dl-thrift-lambda", "bd-cpar", "bd-thrift"}
+)
+
+// Planners returns the planners for the algorithm of a workflow; ok is false if it is none.
+func Planners(w *berth.Workflow) (list []workflow.Planner, ok bool) {
+	names := []string{w.Algorithm}
+	if w.Algorithm == berth.BestAlgorithm {
+		if names = bestFinish; w.Deadline != berth.Forever {
+			names = bestDeadline
+		}
+	}
+	for _, name := range names {
+		p, known := workflow.PlannerNamed(name)
+		if !known {
+			return nil, false
+		}
+		list = append(list, p)
+	}
+	return list, true
+}
+
+// TaskPlace is a task with its place.
+type TaskPlace struct {
+	Task    int
+	Request berth.Request
+	Place   Place
+}
+
+// WorkflowPlan is where all tasks of a workflow can be, by start, parents before children.
+type WorkflowPlan struct {
+	Planner   string // that found it
+	Tasks     []TaskPlace
+	End       berth.Time
+	PESeconds int64
+	// Moved is how many tasks are not where the planner had them.
+	Moved int
+}
+
+// late is a view of a calendar as counts, which is all that planners look at.
+type late struct{ calendar.Reader }
+
+func (late) Binding() berth.Binding { return berth.Late }
+
+// grounds is a workflow made ready for planning on a pool.
+type grounds struct {
+	pool  *pool
+	in    *workflow.Instance
+	graph *workflow.Workflow
+	at    []int // of its tasks, their places in the workflow
+}
+
+// critical returns the critical path of a plan as places in the workflow.
+func (g *grounds) critical(plan *workflow.Plan) []int {
+	path := plan.Critical(g.graph)
+	for i := range path {
+		path[i] = g.at[path[i]]
+	}
+	return path
+}
+
+// graph returns the open tasks of a workflow as a graph with the times that they take in a
+// pool at its speeds, and their places in the workflow. The error, of code Invalid, names
+// tasks that cannot be right together.
+func (f *Finder) graph(w *berth.Workflow, p *pool) (*workflow.Workflow, []int, error) {
+	var tasks []workflow.Task
+	var edges []workflow.Edge
+	var at []int
+	for i := range w.Tasks {
+		t := &w.Tasks[i]
+		if t.Done {
+			continue
+		}
+		tasks, at = append(tasks, planned(t, p)), append(at, i)
+		for _, parent := range t.After {
+			if !w.Tasks[parent].Done {
+				edges = append(edges, workflow.Edge{Parent: w.Tasks[parent].ID, Child: t.ID})
+			}
+		}
+	}
+	g, err := workflow.New(tasks, edges)
+	return g, at, err
+}
+
+// planned returns a task with the times that it takes in a pool, or at the standard speed.
+func planned(t *berth.WorkflowTask, p *pool) workflow.Task {
+	factor := 1.0
+	if p != nil {
+		if speed := p.config.SpeedFor(&t.Requirements); speed != 0 && speed != berth.StandardSpeed {
+			factor = float64(berth.StandardSpeed) / float64(speed)
+		}
+	}
+	task := workflow.Task{ID: t.ID, Sequential: float64(t.Seconds * factor), Alpha: t.Alpha, Few: t.Few, Most: t.Most}
+	for _, m := range t.Measured {
+		task.Measured = append(task.Measured, workflow.Measurement{NPE: m.NPE, Seconds: float64(m.Seconds * factor)})
+	}
+	return task
+}
+
+// CheckWorkflow reports what cannot be right with the tasks of a workflow together: two of one
+// id, a cycle, nothing left to do. The error is of code Invalid.
+func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
+	ids := make(map[string]bool, len(w.Tasks))
+	for i := range w.Tasks {
+		if ids[w.Tasks[i].ID] {
+			return berth.Errorf(berth.Invalid, "id", "%q belongs to two tasks; every task needs its own", w.Tasks[i].ID)
+		}
+		ids[w.Tasks[i].ID] = true
+	}
+	whole := *w
+	whole.Tasks = slices.Clone(w.Tasks)
+	for i := range whole.Tasks {
+		whole.Tasks[i].Done = false
+	}
+	if _, _, err := f.graph(&whole, nil); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done }) {
+		return berth.Errorf(berth.Invalid, "tasks", "all %d are done; a workflow needs a task to run", len(w.Tasks))
+	}
+	return nil
+}
+
+// Workflow finds places for all open tasks of a workflow, in the pool in which it does best:
+// it ends earliest or, by a deadline, takes the fewest PE-seconds; the earliest end, the first
+// pool, and the planner that is listed first break ties. The refusal is that of the pool that
+// got furthest. The state is as it was afterwards.
+func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
+	planners, known := Planners(w)
+	if !known {
+		panic("engine: a workflow without a planner")
+	}
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	var best *WorkflowPlan
+	var refusal *berth.Refusal
+	for i := range f.pools {
+		p := &f.pools[i]
+		no := f.unfit(w, p)
+		if no == nil {
+			var found *WorkflowPlan
+			if found, no = f.workflowIn(t, w, p, planners); found != nil && found.better(best, w.Deadline) {
+				best = found
+			}
+		}
+		if no != nil && (refusal == nil || no.Reason.Rank() > refusal.Reason.Rank()) {
+			refusal = no
+		}
+	}
+	if best == nil {
+		return nil, refusal
+	}
+	if over := f.overWorkflow(w, best); over != nil {
+		return nil, over
+	}
+	return best, nil
+}
+
+// better reports whether a plan is better than another, which may be nil.
+func (p *WorkflowPlan) better(o *WorkflowPlan, deadline berth.Time) bool {
+	if o == nil {
+		return true
+	}
+	if deadline == berth.Forever {
+		return cmp.Or(cmp.Compare(p.End, o.End), cmp.Compare(p.PESeconds, o.PESeconds)) < 0
+	}
+	return cmp.Or(cmp.Compare(p.PESeconds, o.PESeconds), cmp.Compare(p.End, o.End)) < 0
+}
+
+// due returns by when the tasks of a workflow must end: a workflow without a deadline may take
+// as long as there is time.
+func due(w *berth.Workflow) berth.Time { return min(w.Deadline, berth.TimeLimit-1) }
+
+// request returns what asks for a task of a workflow in a pool, on so many PEs for so many
+// standard seconds, not before a time.
+func request(w *berth.Workflow, task int, p *pool, v berth.Variant, ready, now berth.Time) berth.Request {
+	t := &w.Tasks[task]
+	return berth.Request{
+		User: w.User, Role: w.Role, Arrival: now, Ready: ready, Deadline: max(due(w), ready+1), Hold: w.Hold,
+		Parts: []berth.Part{{Variants: []berth.Variant{v}}}, Site: p.id.Site, Pool: p.id.Name, Requirements: t.Requirements,
+	}
+}
+
+// unfit returns why a pool is no place for some task of a workflow, whatever is free there.
+func (f *Finder) unfit(w *berth.Workflow, p *pool) *berth.Refusal {
+	wanted := w.Site == "" || w.Site == p.id.Site
+	wanted = wanted && (w.Pool == "" || w.Pool == p.id.Name) && (len(w.Sites) == 0 || slices.Contains(w.Sites, p.id.Site))
+	if !wanted {
+		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
+	}
+	now := f.state.Now()
+	var last berth.Count
+	for i := range w.Tasks {
+		few := planned(&w.Tasks[i], nil).Fewest()
+		if i > 0 && few == last && w.Tasks[i].Requirements == w.Tasks[i-1].Requirements {
+			continue
+		}
+		last = few
+		r := request(w, i, p, berth.Variant{NPE: few, Duration: 1}, now, now)
+		x := f.search(&r, nil)
+		if o := x.obstacle(0, p, now); o.reason != "" {
+			return o.refusal()
+		}
+	}
+	return nil
+}
+
+// workflowIn plans a workflow in a pool with each of some planners and places the best plan.
+func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, p *pool, planners []workflow.Planner) (*WorkflowPlan, *berth.Refusal) {
+	g, refusal := f.prepare(t, w, p)
+	if refusal != nil {
+		return nil, refusal
+	}
+	var best *WorkflowPlan
+	for _, planner := range planners {
+		var plan workflow.Plan
+		var ok bool
+		if w.Deadline == berth.Forever && planner.Goal == workflow.Deadline {
+			_, plan, ok = g.in.Tightest(planner)
+		} else {
+			plan, ok = g.in.Try(planner, w.Deadline)
+		}
+		if !ok {
+			continue
+		}
+		mark := t.Mark()
+		found := f.placeAll(t, w, g, &plan)
+		t.Undo(mark)
+		if found != nil && found.better(best, w.Deadline) {
+			best = found
+		}
+	}
+	if best != nil {
+		return best, nil
+	}
+	no := &berth.Refusal{Reason: berth.NoCapacity, Resource: p.id, Wanted: 1, Possible: g.in.Bound()}
+	if w.Deadline < g.in.Bound() {
+		no.Reason = berth.DeadlineMissed
+	}
+	return nil, no
+}
+
+// prepare makes a workflow ready for planning on a pool as a trial has it.
+func (f *Finder) prepare(t *state.Trial, w *berth.Workflow, p *pool) (*grounds, *berth.Refusal) {
+	graph, at, err := f.graph(w, p)
+	if err != nil { // at the speed of this pool it takes longer than any calendar has
+		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
+	}
+	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: late{t.View(p.index)}, Now: f.state.Now(), Free: w.FreeIn(p.id)})
+	if err != nil {
+		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
+	}
+	return &grounds{pool: p, in: in, graph: graph, at: at}, nil
+}
+
+// placeAll books all tasks of a plan on a trial, by start: each where the plan has it, or as
+// soon after that as it and its parents allow. It returns nil if the workflow would miss its
+// deadline so.
+func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *workflow.Plan) *WorkflowPlan {
+	p, at := g.pool, g.at
+	type placement struct {
+		workflow.Placement
+		rank int // parents before children
+	}
+	order := make([]placement, len(plan.Tasks))
+	for i := range plan.Tasks {
+		order[i].Placement = plan.Tasks[i]
+	}
+	ends := make([]berth.Time, len(w.Tasks))
+	for rank, i := range topological(w, at) {
+		order[i].rank = rank
+	}
+	slices.SortFunc(order, func(a, b placement) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.rank, b.rank))
+	})
+	now := f.state.Now()
+	found := &WorkflowPlan{Planner: plan.Planner, End: now}
+	for _, o := range order {
+		task := at[o.Task]
+		ready := o.Start
+		for _, parent := range w.Tasks[task].After {
+			ready = max(ready, ends[parent])
+		}
+		v, extended := standard(p.config.SpeedFor(&w.Tasks[task].Requirements), o.NPE, o.End.Sub(o.Start))
+		placed, ok := f.placeTask(t, nil, request(w, task, p, v, ready, now), p, extended)
+		if !ok {
+			return nil
+		}
+		a := &placed.Place.Allotments[0]
+		if a.Start != o.Start || a.End != o.End {
+			found.Moved++
+		}
+		placed.Task, ends[task] = task, a.End
+		found.Tasks = append(found.Tasks, placed)
+		found.End = max(found.End, a.End)
+		found.PESeconds += berth.Area(a.NPE, a.End.Sub(a.Start))
+		t.Book(a)
+		for i := range placed.Place.Stocks {
+			t.Book(&placed.Place.Stocks[i])
+		}
+	}
+	return found
+}
+
+// topological returns the open tasks as planned, parents before children.
+func topological(w *berth.Workflow, at []int) []int {
+	index := make(map[int]int, len(at))
+	waits := make([]int, len(at))
+	children := make([][]int, len(at))
+	for i, task := range at {
+		index[task] = i
+	}
+	for i, task := range at {
+		for _, parent := range w.Tasks[task].After {
+			if k, open := index[parent]; open {
+				waits[i]++
+				children[k] = append(children[k], i)
+			}
+		}
+	}
+	var order []int
+	for i := range at {
+		if waits[i] == 0 {
+			order = append(order, i)
+		}
+	}
+	for k := 0; k < len(order); k++ {
+		for _, child := range children[order[k]] {
+			if waits[child]--; waits[child] == 0 {
+				order = append(order, child)
+			}
+		}
+	}
+	return order
+}
+
+// standard returns the variant, in standard seconds, of a reservation that lasts so long at a
+// speed, and by how much it lasts longer than that variant: not every length is that of whole
+// standard seconds.
+func standard(speed berth.Speed, npe berth.Count, d berth.Duration) (v berth.Variant, extended berth.Duration) {
+	v = berth.Variant{NPE: npe, Duration: max(1, speed.Work(d))}
+	return v, max(0, d-speed.Scale(v.Duration))
+}
+
+// placeTask finds the earliest place of a task in a pool from its ready time on. again is its
+// reservation if it has one, which counts as free where it has been released.
+func (f *Finder) placeTask(t *state.Trial, again *state.Entry, r berth.Request, p *pool, extended berth.Duration) (TaskPlace, bool) {
+	x := f.search(&r, again)
+	x.extended = extended
+	found, ok := x.firstIn(p, func(fit calendar.Fit) berth.Time { return fit.Start })
+	if !ok {
+		return TaskPlace{}, false
+	}
+	r.Ready = found.fit.Start
+	return TaskPlace{Request: r, Place: x.complete(t, []berth.Allotment{found.allotment()})}, true
+}
+
+// overWorkflow returns the refusal of a limit that a plan exceeds beside what its user has;
+// nil if it exceeds none. The eager filter is for single requests and is not asked.
+func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refusal {
+	if w.User == "" || len(f.Limits) == 0 {
+		return nil
+	}
+	allowed := f.Limits.Of(w.Role, w.User)
+	if allowed.Unlimited() {
+		return nil
+	}
+	n, usage := len(plan.Tasks), f.state.Usage(w.User)
+	over := cmp.Or(
+		allowed.Exceeds(policy.LimitHold, int64(w.Hold)),
+		allowed.Exceeds(policy.LimitReservations, int64(f.state.Open(w.User)+n)),
+		allowed.Exceeds(policy.LimitActive, int64(usage.Reservations+n)),
+		allowed.Exceeds(policy.LimitPESeconds, usage.PESeconds+plan.PESeconds),
+	)
+	wanted := berth.Count(1)
+	resource := plan.Tasks[0].Place.Allotments[0].Resource
+	for i := range plan.Tasks {
+		if over != nil {
+			break
+		}
+		a := &plan.Tasks[i].Place.Allotments[0]
+		wanted, resource = a.NPE, a.Resource
+		over = cmp.Or(
+			allowed.Exceeds(policy.LimitLength, int64(a.End.Sub(a.Start))),
+			allowed.Exceeds(policy.LimitLead, int64(a.Start.Sub(f.state.Now()))),
+		)
+	}
+	if over == nil {
+		over = f.overShareOf(w, plan, &allowed)
+	}
+	if over == nil {
+		return nil
+	}
+	return &berth.Refusal{Reason: berth.Quota, Resource: resource, Wanted: wanted, Exceeded: over}
+}
+
+// overShareOf says that a plan takes more PEs of its pool at once than its user may have.
+func (f *Finder) overShareOf(w *berth.Workflow, plan *WorkflowPlan, allowed *policy.Allowance) *berth.Exceeded {
+	id := plan.Tasks[0].Place.Allotments[0].Resource
+	most, limited := allowed.ShareOf(f.poolOf(id).config.PEs)
+	if !limited {
+		return nil
+	}
+	s := f.used(w.User, nil, id, most)
+	s.steps = slices.Clone(s.steps)
+	for i := range plan.Tasks {
+		a := &plan.Tasks[i].Place.Allotments[0]
+		s.steps = s.steps.Add(a.Start, a.End, a.NPE)
+	}
+	if peak := s.peak(f.state.Now(), berth.Forever); peak > most {
+		return &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(peak)}
+	}
+	return nil
+}
+
+// Again finds another place for a task that has not started: the earliest from a time on, in
+// its pool, as many PEs for as long, also after the deadline of its workflow. before, if it is
+// not berth.Forever, is when it must start at the latest. Those aside count as gone.
+func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, before berth.Time, aside []*state.Entry) (TaskPlace, bool) {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, d)
+	f.setAside(t, aside)
+	v := d.Variant(0)
+	p := f.poolOf(d.Part(0).Resource)
+	r := *d.Request().Clone()
+	r.Arrival, r.Ready, r.Deadline = f.state.Now(), ready, berth.TimeLimit-1
+	r.Parts = []berth.Part{{Variants: []berth.Variant{v}}}
+	if before < berth.Forever {
+		r.Deadline = before.Add(p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended())
+	}
+	if r.Deadline <= r.Ready {
+		return TaskPlace{}, false
+	}
+	placed, ok := f.placeTask(t, d, r, p, d.Extended())
+	if ok {
+		a := &placed.Place.Allotments[0]
+		placed.Request.Deadline = max(due(w), a.End)
+		placed.Place.Terms.Deadline = placed.Request.Deadline
+	}
+	placed.Task = task
+	return placed, ok
+}
+
+// Retry finds the earliest place from a time on for a task whose reservation is over: in the pool
+// where it was, or else in one of the workflow's, as many PEs for as long. Those aside count as gone.
+func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, ready berth.Time, aside []*state.Entry) (TaskPlace, bool) {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	f.setAside(t, aside)
+	now, v := f.state.Now(), was.Terms.Variants[0]
+	home := f.poolOf(was.Allotments[0].Resource)
+	pools := []*pool{home}
+	for i := range f.pools {
+		if p := &f.pools[i]; p != home && f.unfit(w, p) == nil {
+			pools = append(pools, p)
+		}
+	}
+	for _, p := range pools {
+		r := request(w, task, p, v, ready, now)
+		r.Hold, r.Deadline = 0, berth.TimeLimit-1
+		placed, ok := f.placeTask(t, nil, r, p, 0)
+		if !ok {
+			continue
+		}
+		a := &placed.Place.Allotments[0]
+		placed.Request.Deadline = max(due(w), a.End)
+		placed.Place.Terms.Deadline = placed.Request.Deadline
+		placed.Task = task
+		return placed, true
+	}
+	return TaskPlace{}, false
+}
+
+func (f *Finder) setAside(t *state.Trial, aside []*state.Entry) {
+	for _, d := range aside {
+		t.Release(d)
+	}
+}
+
+// Yielding returns which of some reservations that have not started, all of one workflow, must
+// give up their places so that an allotment is free, those that start first; ok is false if
+// that is not enough.
+func (f *Finder) Yielding(extra *berth.Allotment, own []*state.Entry) (list []*state.Entry, ok bool) {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	view := t.View(f.poolOf(extra.Resource).index)
+	own = slices.Clone(own)
+	slices.SortFunc(own, state.ByStart)
+	for _, d := range own {
+		if view.Takes(extra) {
+			break
+		}
+		if a := d.Part(0); d.Vacant() || a.Resource != extra.Resource || a.Start >= extra.End || a.End <= extra.Start {
+			continue
+		}
+		t.Release(d)
+		list = append(list, d)
+	}
+	return list, view.Takes(extra)
+}
+
+// WorkflowOffer is what a deadline costs: the plan that takes the fewest PE-seconds by it.
+type WorkflowOffer struct {
+	Deadline  berth.Time
+	Planner   string
+	End       berth.Time
+	PESeconds int64
+	Critical  []int // tasks of its critical path, in order of time
+}
+
+// WorkflowOffers returns at most so many points of the curve of deadlines against PE-seconds:
+// first the tightest deadline for which any of the planners finds a plan in any pool, then
+// deadlines that are further and further off, each with the cheapest plan. It is empty if no
+// planner finds any.
+func (f *Finder) WorkflowOffers(w *berth.Workflow, most int) []WorkflowOffer {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	var all []*grounds
+	for i := range f.pools {
+		if f.unfit(w, &f.pools[i]) != nil {
+			continue
+		}
+		if g, no := f.prepare(t, w, &f.pools[i]); no == nil {
+			all = append(all, g)
+		}
+	}
+	asked := *w
+	asked.Algorithm, asked.Deadline = berth.BestAlgorithm, berth.TimeLimit-1
+	planners, _ := Planners(&asked)
+	// cheapest returns the best of the plans that a way to plan finds.
+	cheapest := func(deadline berth.Time, soonest bool, plan func(*grounds, workflow.Planner) (workflow.Plan, bool)) *WorkflowOffer {
+		var best *WorkflowOffer
+		asked.Deadline = deadline
+		for _, g := range all {
+			for _, planner := range planners {
+				made, ok := plan(g, planner)
+				if !ok {
+					continue
+				}
+				mark := t.Mark()
+				found := f.placeAll(t, &asked, g, &made)
+				t.Undo(mark)
+				if found == nil {
+					continue
+				}
+				o := &WorkflowOffer{Deadline: min(deadline, found.End), Planner: planner.Name, End: found.End, PESeconds: found.PESeconds, Critical: g.critical(&made)}
+				if !soonest {
+					o.Deadline = deadline
+				}
+				if best == nil || o.better(best, soonest) {
+					best = o
+				}
+			}
+		}
+		return best
+	}
+	first := cheapest(berth.TimeLimit-1, true, func(g *grounds, planner workflow.Planner) (workflow.Plan, bool) {
+		_, plan, ok := g.in.Tightest(planner)
+		return plan, ok
+	})
+	if first == nil || most < 1 {
+		return nil
+	}
+	offers, now := []WorkflowOffer{*first}, f.state.Now()
+	span := first.End.Sub(now)
+	for k := range most - 1 {
+		// 1.25, 1.5, 2, 3 and 5 times the turn-around of the tightest, and so on.
+		deadline := now.Add(span + max(1, span*berth.Duration(int64(1)<<k)/4))
+		if !deadline.Valid() || deadline >= berth.TimeLimit-1 {
+			break
+		}
+		if o := cheapest(deadline, false, func(g *grounds, planner workflow.Planner) (workflow.Plan, bool) { return g.in.Try(planner, deadline) }); o != nil {
+			offers = append(offers, *o)
+		}
+	}
+	return offers
+}
+
+// better reports whether an offer is better than another: sooner, or else cheaper.
+func (o *WorkflowOffer) better(other *WorkflowOffer, soonest bool) bool {
+	end, cost := cmp.Compare(o.End, other.End), cmp.Compare(o.PESeconds, other.PESeconds)
+	if soonest {
+		return cmp.Or(end, cost) < 0
+	}
+	return cmp.Or(cost, end) < 0
+}

@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/place"
+	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/internal/nearest"
+	"github.com/berth-hpc/berth/workflow"
+)
+
+// Workflows: all tasks are promised in one step, or none is. From then on each task is a
+// reservation like others, which whatever displaces reservations displaces too; workflow_mend.go
+// brings a workflow in order again after that.
+
+// SubmitWorkflow brings a workflow. It is decided when it arrives, whatever the trigger is.
+func SubmitWorkflow(w *berth.Workflow) Event { return Event{Kind: EventSubmitWorkflow, Workflow: w} }
+
+// ConfirmWorkflow makes all held tasks of a workflow confirmed ones. Those that should have
+// started meanwhile are moved.
+func ConfirmWorkflow(id string) Event { return Event{Kind: EventConfirmWorkflow, ID: id} }
+
+// CancelWorkflow ends a workflow: what runs and what was to run.
+func CancelWorkflow(id string) Event { return Event{Kind: EventCancelWorkflow, ID: id} }
+
+// Report says that the work of a task has ended, of which the reservation is active: with
+// berth.Succeeded or berth.FailedForGood, after which it may be tried again. why is that in
+// words, for people. berth.StillRunning says that it will soon have had its time and needs
+// longer: told before the end it may go on, where else its site might end it. At sites that
+// are not managed a task succeeds when its time is over.
+func Report(reservation string, outcome berth.Outcome, why string) Event {
+	return Event{Kind: EventReport, ID: reservation, Outcome: outcome, Why: why}
+}
+
+// TaskID returns the id of the reservation of a task, by its place in the workflow from 0 and
+// how often it was tried with it: names of tasks may be anything, those of reservations may not.
+func TaskID(workflow string, task, try int) string {
+	id := workflow + "." + strconv.Itoa(task+1)
+	if try > 1 {
+		id += "-" + strconv.Itoa(try)
+	}
+	return id
+}
+
+func (e *Engine) submitWorkflow(w *berth.Workflow) error {
+	switch {
+	case w == nil:
+		return berth.Errorf(berth.Invalid, "workflow", "missing")
+	case w.Arrival > e.state.Now():
+		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", w.Arrival, e.state.Now())
+	}
+	if err := e.checkWorkflow(w); err != nil {
+		return err
+	}
+	own := w.Clone()
+	found, refusal := e.finder.Workflow(own)
+	if refusal != nil {
+		e.emit(change.Change{Kind: change.WorkflowRefused, Workflow: own, Refusal: refusal})
+		return nil
+	}
+	e.emit(change.Change{Kind: change.WorkflowPromised, Workflow: own, Flow: &change.Flow{Workflow: own.ID, End: found.End, Why: found.Planner}})
+	for i := range found.Tasks {
+		e.promiseTask(own, &found.Tasks[i], own.Tasks[found.Tasks[i].Task].Tries+1)
+	}
+	e.jobs.Plan()
+	return nil
+}
+
+// checkWorkflow reports what cannot be right with a workflow.
+func (e *Engine) checkWorkflow(w *berth.Workflow) error {
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	if _, known := place.Planners(w); !known {
+		names := []string{berth.BestAlgorithm}
+		for i := range workflow.Planners {
+			names = append(names, workflow.Planners[i].Name)
+		}
+		return berth.Errorf(berth.Invalid, "algorithm", "%s", nearest.Unknown("planner", w.Algorithm, names))
+	}
+	if e.state.Flow(w.ID) != nil || e.state.Entry(w.ID) != nil || e.isPending(w.ID) {
+		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", w.ID)
+	}
+	for i := range w.Tasks {
+		id := TaskID(w.ID, i, w.Tasks[i].Tries+1)
+		if !w.Tasks[i].Done && (e.state.Entry(id) != nil || e.isPending(id)) {
+			return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already; it would be the reservation of task %q", id, w.Tasks[i].ID)
+		}
+	}
+	return e.finder.CheckWorkflow(w)
+}
+
+// promiseTask makes a task a reservation.
+func (e *Engine) promiseTask(w *berth.Workflow, t *place.TaskPlace, try int) {
+	r := t.Request
+	r.ID = TaskID(w.ID, t.Task, try)
+	r.Task = &berth.TaskRef{Workflow: w.ID, Task: w.Tasks[t.Task].ID, Try: try}
+	e.emit(change.Change{Kind: change.Queued, ID: r.ID, Request: &r})
+	e.promise(&r, &t.Place)
+}
+
+// flow returns the live workflow of an id.
+func (e *Engine) flow(id string) (*state.Flow, error) {
+	f := e.state.Flow(id)
+	if f == nil {
+		return nil, berth.Errorf(berth.NotFound, "id", "no live workflow %q; if it was held, it has expired", id)
+	}
+	return f, nil
+}
+
+// confirmWorkflow confirms what is held of a workflow.
+func (e *Engine) confirmWorkflow(id string) error {
+	f, err := e.flow(id)
+	if err != nil {
+		return err
+	}
+	var held []*state.Entry
+	for _, i := range f.Order() {
+		d := e.state.Entry(f.Reservation(int(i)))
+		if d == nil || d.State() != berth.Held {
+			continue
+		}
+		if d.FirstEnd() <= e.state.Now() {
+			return berth.Errorf(berth.Conflict, "id", "task %q of workflow %q is over at this moment", f.Task(int(i)).ID, id)
+		}
+		held = append(held, d)
+	}
+	if len(held) == 0 {
+		return berth.Errorf(berth.Conflict, "id", "workflow %q is not held", id)
+	}
+	for _, d := range held {
+		if now := e.state.Now(); d.Start() < now {
+			e.placeAgain(f, f.At(d.ID()), d, max(now, e.ready(f, f.At(d.ID()))), berth.Forever)
+		}
+	}
+	e.placeVacant(f)
+	for _, d := range held {
+		if e.state.Entry(d.ID()) == d {
+			e.emitOf(d, change.Change{Kind: change.Confirmed})
+		}
+	}
+	return nil
+}
+
+// cancelWorkflow ends all that is live of a workflow.
+func (e *Engine) cancelWorkflow(id string) error {
+	f, err := e.flow(id)
+	if err != nil {
+		return err
+	}
+	e.endWorkflow(f, berth.OutcomeCancelled, change.Cancelled, "cancelled by its owner")
+	e.freed()
+	return nil
+}
+
+// endWorkflow ends a workflow with all that is live of it.
+func (e *Engine) endWorkflow(f *state.Flow, outcome berth.Outcome, kind change.Kind, why string) {
+	e.emit(change.Change{Kind: change.WorkflowOver, Flow: &change.Flow{Workflow: f.ID(), Outcome: outcome, Why: why}})
+	for _, i := range f.Order() {
+		if d := e.state.Entry(f.Reservation(int(i))); d != nil {
+			e.emitOf(d, change.Change{Kind: kind})
+		}
+	}
+}
+
+// report notes how the work of a task has ended.
+func (e *Engine) report(event *Event) error {
+	d := e.state.Entry(event.ID)
+	switch {
+	case event.Outcome != berth.Succeeded && event.Outcome != berth.FailedForGood && event.Outcome != berth.StillRunning:
+		return berth.Errorf(berth.Invalid, "outcome", "%q; it is %q, %q or %q", event.Outcome, berth.Succeeded, berth.FailedForGood, berth.StillRunning)
+	case d == nil:
+		return berth.Errorf(berth.NotFound, "id", "no live reservation %q", event.ID)
+	case d.Request().Task == nil:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is no task of a workflow", event.ID)
+	case d.State() != berth.Active:
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not active; only what runs can end", event.ID, d.State())
+	}
+	f, i := e.state.FlowOf(d)
+	switch event.Outcome {
+	case berth.StillRunning:
+		if e.taskRunsOn(d, f) {
+			e.freed()
+		}
+		return nil
+	case berth.Succeeded:
+		e.taskOver(f, i, berth.Succeeded, event.Why)
+	default:
+		e.taskFailed(f, i, event.Why)
+	}
+	e.emitOf(d, change.Change{Kind: change.Ended})
+	e.freed()
+	return nil
+}
+
+// WorkflowStatus is what is known of a live workflow.
+type WorkflowStatus struct {
+	Workflow berth.Workflow
+	Tasks    []TaskStatus // in the order of the workflow
+	End      berth.Time   // when it is expected to end
+}
+
+// TaskStatus is how far a task is.
+type TaskStatus struct {
+	Reservation string // that it has, or had last; empty if it had none
+	Tries       int
+	Outcome     berth.Outcome // empty while it is open
+	Ended       berth.Time    // when it had its outcome
+}
+
+// WorkflowStatus returns how far a live workflow is; ok is false if there is none of that id.
+func (e *Engine) WorkflowStatus(id string) (s WorkflowStatus, ok bool) {
+	f := e.state.Flow(id)
+	if f == nil {
+		return s, false
+	}
+	s = WorkflowStatus{Workflow: *f.Workflow().Clone(), End: e.expectedEnd(f)}
+	for i := range s.Workflow.Tasks {
+		t := TaskStatus{Reservation: f.Reservation(i), Tries: f.Tries(i)}
+		t.Outcome, t.Ended = f.Outcome(i)
+		s.Tasks = append(s.Tasks, t)
+	}
+	return s, true
+}
+
+// Workflows returns the ids of the live workflows in the order in which they were promised.
+func (e *Engine) Workflows() []string {
+	var ids []string
+	for _, f := range e.state.Flows() {
+		ids = append(ids, f.ID())
+	}
+	return ids
+}
+
+// WorkflowOffer is what a deadline costs: what would be promised now if Workflow was
+// submitted. It holds nothing.
+type WorkflowOffer struct {
+	Workflow  berth.Workflow
+	End       berth.Time
+	PESeconds int64
+	// Critical lists the tasks of its critical path, in order of time: those that bind.
+	Critical []string
+}
+
+// WorkflowOffers returns at most so many deadlines with what they cost: first the tightest for
+// which a plan is found, then deadlines further and further off. It is empty if no plan is
+// found for any. The engine does not change. The error is of code Invalid and concerns the
+// workflow. The planners are heuristics: there may be tighter and cheaper plans than they find.
+func (e *Engine) WorkflowOffers(w *berth.Workflow, most int) ([]WorkflowOffer, error) {
+	if w == nil {
+		return nil, berth.Errorf(berth.Invalid, "workflow", "missing")
+	}
+	if err := w.Validate(); err != nil {
+		return nil, err
+	}
+	if err := e.finder.CheckWorkflow(w); err != nil {
+		return nil, err
+	}
+	var offers []WorkflowOffer
+	for _, o := range e.finder.WorkflowOffers(w, most) {
+		offer := WorkflowOffer{Workflow: *w.Clone(), End: o.End, PESeconds: o.PESeconds}
+		offer.Workflow.Deadline, offer.Workflow.Algorithm = o.Deadline, o.Planner
+		for _, i := range o.Critical {
+			offer.Critical = append(offer.Critical, w.Tasks[i].ID)
+		}
+		offers = append(offers, offer)
+	}
+	return offers, nil
+}

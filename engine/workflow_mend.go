@@ -1,0 +1,377 @@
+package engine
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/place"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// What happens to tasks of workflows is noted by the state, whatever it was: a report, an end,
+// an outage, another promise, their owner. Before an Apply returns, and before time moves on,
+// the workflows concerned are mended: it is decided how tasks have come out, those that
+// failed are tried again or take those behind them along, and no task is left to start before
+// its parents have ended. So a task that starts has parents that have all succeeded.
+
+// conclude brings what waits, and workflows, in order after a step.
+func (e *Engine) conclude() {
+	e.settle()
+	for e.mendWorkflows() {
+		e.settle()
+	}
+}
+
+// mendWorkflows mends the workflows of which tasks have ended or moved. It reports whether
+// there were any.
+func (e *Engine) mendWorkflows() bool {
+	list := e.state.Disturbed()
+	for i := range list {
+		if f := list[i].Flow; e.state.Flow(f.ID()) == f {
+			e.mendWorkflow(f, list[i].Moved)
+		}
+	}
+	return len(list) > 0
+}
+
+// mendWorkflow mends a workflow, of which moved says which tasks have come out or have another
+// place since it was mended last.
+func (e *Engine) mendWorkflow(f *state.Flow, moved []bool) {
+	changes := len(e.changes)
+	defer func() {
+		if len(e.changes) > changes {
+			e.freed()
+		}
+	}()
+	if e.judgeGone(f) {
+		return
+	}
+	r := repair{engine: e, f: f, moved: moved}
+	r.run()
+	if f.Open() == 0 {
+		e.workflowDone(f)
+		return
+	}
+	if end := e.expectedEnd(f); r.count > 0 || end != f.End() {
+		e.emit(change.Change{Kind: change.WorkflowReplanned, Flow: &change.Flow{
+			Workflow: f.ID(), Cause: r.cause(), Repair: f.Workflow().Repair, Moved: r.count, Before: f.End(), End: end,
+		}})
+	}
+}
+
+// repair gives tasks of a workflow that need it another place, parents before children, and
+// the others none.
+type repair struct {
+	engine *Engine
+	f      *state.Flow
+	// moved says which tasks have come out or have another place since the workflow was
+	// mended last.
+	moved  []bool
+	count  int // of the tasks that got another place
+	failed bool
+	late   bool
+	early  bool
+}
+
+// cause returns why tasks have other places: the gravest reason that there is.
+func (r *repair) cause() change.Cause {
+	late := r.late
+	for i, moved := range r.moved {
+		if d := r.engine.state.Entry(r.f.Reservation(i)); moved && d != nil && d.State() == berth.Active {
+			late = true // it goes on
+		}
+	}
+	switch {
+	case r.failed:
+		return change.CauseFailed
+	case late:
+		return change.CauseLate
+	case r.early:
+		return change.CauseEarly
+	}
+	return change.CauseDisplaced
+}
+
+func (r *repair) run() {
+	e, f := r.engine, r.f
+	for _, at := range f.Order() {
+		i := int(at)
+		ready := e.ready(f, i)
+		switch d := e.waitingTask(f, i); {
+		case f.Again(i):
+			if e.tryAgain(f, i) {
+				r.failed, r.moved[i] = true, true
+				r.count++
+			}
+		case d == nil:
+		case d.Vacant() || d.Start() < ready:
+			r.late = r.late || d.Start() < ready
+			if !e.placeAgain(f, i, d, max(ready, d.Start()), berth.Forever) {
+				e.failForGood(f, i, "there is no place for it")
+				e.emitOf(d, change.Change{Kind: change.Cancelled})
+				continue
+			}
+			r.moved[i] = true
+			r.count++
+		case r.mayComeForward(i, d):
+			if from := max(ready, e.state.Now()); from < d.Start() && e.placeAgain(f, i, d, from, d.Start()-1) {
+				r.early, r.moved[i] = true, true
+				r.count++
+			}
+		}
+	}
+}
+
+// mayComeForward reports whether a task that has not started may be moved to an earlier start:
+// under a repair that does so, where a parent ended or was moved.
+func (r *repair) mayComeForward(i int, d *state.Entry) bool {
+	if r.f.Workflow().Repair != berth.RepairBoth || d.State() == berth.Held || d.Missing() > 0 {
+		return false
+	}
+	for _, parent := range r.f.Task(i).After {
+		if r.moved[parent] {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeGone decides how tasks have come out of which the reservations are over. It reports
+// whether the workflow is over with that.
+func (e *Engine) judgeGone(f *state.Flow) bool {
+	for _, at := range f.Order() {
+		i := int(at)
+		switch kind := f.Gone(i); kind {
+		case "":
+		case change.Expired:
+			e.endWorkflow(f, berth.OutcomeExpired, change.Expired, "it was not confirmed in time")
+			return true
+		case change.Ended:
+			if e.state.Managed(f.Was(i).Request().Site) {
+				e.taskFailed(f, i, "its time was over before it was")
+			} else {
+				e.taskOver(f, i, berth.Succeeded, "")
+			}
+		case change.Cancelled:
+			e.failForGood(f, i, "its reservation was cancelled")
+		default:
+			e.taskFailed(f, i, "its reservation is gone: "+string(kind))
+		}
+	}
+	return false
+}
+
+// waitingTask returns the reservation of an open task that has not started, nil if there is
+// none.
+func (e *Engine) waitingTask(f *state.Flow, i int) *state.Entry {
+	if outcome, _ := f.Outcome(i); outcome != "" {
+		return nil
+	}
+	d := e.state.Entry(f.Reservation(i))
+	if d == nil || d.State() == berth.Active {
+		return nil
+	}
+	return d
+}
+
+// ready returns when the parents of a task have ended, or will have.
+func (e *Engine) ready(f *state.Flow, i int) (ready berth.Time) {
+	ready = -berth.Forever
+	for _, parent := range f.Task(i).After {
+		ready = max(ready, e.endOfTask(f, parent))
+	}
+	return ready
+}
+
+// endOfTask returns when a task has ended, or is expected to.
+func (e *Engine) endOfTask(f *state.Flow, i int) berth.Time {
+	if outcome, ended := f.Outcome(i); outcome != "" {
+		return ended
+	}
+	if d := e.state.Entry(f.Reservation(i)); d != nil {
+		return d.End()
+	}
+	return e.state.Now()
+}
+
+// expectedEnd returns when a workflow is expected to end.
+func (e *Engine) expectedEnd(f *state.Flow) berth.Time {
+	end := f.Workflow().Arrival
+	for i := range f.Workflow().Tasks {
+		end = max(end, e.endOfTask(f, i))
+	}
+	return end
+}
+
+// behind returns the reservations of tasks that depend on a task and have not started.
+func (e *Engine) behind(f *state.Flow, i int) (list []*state.Entry) {
+	seen := make([]bool, len(f.Workflow().Tasks))
+	next := append([]int32(nil), f.Children(i)...)
+	for len(next) > 0 {
+		at := int(next[0])
+		if next = next[1:]; seen[at] {
+			continue
+		}
+		seen[at] = true
+		next = append(next, f.Children(at)...)
+		if d := e.waitingTask(f, at); d != nil && !d.Vacant() {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// placeAgain gives a task that has not started the earliest place from a time on, if it can
+// start by another one. What depends on it gives way, and is placed again after it.
+func (e *Engine) placeAgain(f *state.Flow, i int, d *state.Entry, from, by berth.Time) bool {
+	behind := e.behind(f, i)
+	found, ok := e.finder.Again(f.Workflow(), i, d, max(from, e.state.Now()), by, behind)
+	if !ok {
+		return false
+	}
+	if !d.Vacant() {
+		e.emitOf(d, change.Change{Kind: change.Vacated})
+	}
+	e.giveWay(&found.Place.Allotments[0], behind)
+	e.putTask(d, &found)
+	return true
+}
+
+// giveWay vacates those behind a task that start before it ends where it is now: they cannot
+// stay, and what they hold, of whatever kind, may be what it takes.
+func (e *Engine) giveWay(a *berth.Allotment, behind []*state.Entry) {
+	for _, d := range behind {
+		if d.Start() < a.End {
+			e.emitOf(d, change.Change{Kind: change.Vacated})
+		}
+	}
+}
+
+// putTask gives the reservation of a task another place.
+func (e *Engine) putTask(d *state.Entry, to *place.TaskPlace) {
+	if !d.Vacant() {
+		e.emitOf(d, change.Change{Kind: change.Vacated})
+	}
+	e.makeRoom(to.Place.Allotments)
+	terms := to.Place.Terms
+	terms.Expires = d.Terms().Expires
+	e.emitOf(d, change.Change{
+		Kind: change.Modified, Request: &to.Request, Moved: to.Place.Allotments, Terms: &terms, Stocks: to.Place.Stocks, Transfers: to.Place.Transfers,
+	})
+}
+
+// displacedTask gives a vacated task that has no place in its window one after that, and those
+// behind it after it. It reports false if d is no task, or there is no such place.
+func (e *Engine) displacedTask(d *state.Entry) bool {
+	f, i := e.state.FlowOf(d)
+	if f == nil || !e.placeAgain(f, i, d, e.ready(f, i), berth.Forever) {
+		return false
+	}
+	e.placeVacant(f)
+	return true
+}
+
+// placeVacant gives the vacated tasks of a workflow other places, before anything else gets
+// their old ones.
+func (e *Engine) placeVacant(f *state.Flow) {
+	r := repair{engine: e, f: f, moved: make([]bool, len(f.Workflow().Tasks))}
+	r.run()
+}
+
+// taskOver notes how a task has come out.
+func (e *Engine) taskOver(f *state.Flow, i int, outcome berth.Outcome, why string) {
+	e.emit(change.Change{Kind: change.TaskOver, Flow: &change.Flow{Workflow: f.ID(), Task: i, Outcome: outcome, Why: why}})
+}
+
+// taskFailed has a task that failed tried again, if it may be.
+func (e *Engine) taskFailed(f *state.Flow, i int, why string) {
+	if t := f.Task(i); f.Tries(i)-t.Tries <= t.Retries {
+		e.taskOver(f, i, berth.TriedAgain, why)
+		return
+	}
+	e.failForGood(f, i, why)
+}
+
+// failForGood ends a task, and what depends on it and nothing else.
+func (e *Engine) failForGood(f *state.Flow, i int, why string) {
+	e.taskOver(f, i, berth.FailedForGood, why)
+	behind := append([]int32(nil), f.Children(i)...)
+	for len(behind) > 0 {
+		at := int(behind[0])
+		behind = behind[1:]
+		if outcome, _ := f.Outcome(at); outcome != "" {
+			continue
+		}
+		behind = append(behind, f.Children(at)...)
+		e.taskOver(f, at, berth.Skipped, "task "+f.Task(i).ID+" failed")
+		if d := e.state.Entry(f.Reservation(at)); d != nil {
+			e.emitOf(d, change.Change{Kind: change.Cancelled})
+		}
+	}
+}
+
+// tryAgain promises a task that failed another reservation. Without a place for it the task
+// has failed for good.
+func (e *Engine) tryAgain(f *state.Flow, i int) bool {
+	was, behind := f.Was(i).Reservation(), e.behind(f, i)
+	found, ok := e.finder.Retry(f.Workflow(), i, &was, max(e.ready(f, i), e.state.Now()), behind)
+	if !ok {
+		e.failForGood(f, i, "there is no place for another try")
+		return false
+	}
+	e.giveWay(&found.Place.Allotments[0], behind)
+	e.promiseTask(f.Workflow(), &found, f.Tries(i)+1)
+	return true
+}
+
+// workflowDone ends a workflow whose tasks have all come out.
+func (e *Engine) workflowDone(f *state.Flow) {
+	over := change.Flow{Workflow: f.ID(), Outcome: berth.Succeeded}
+	for i := range f.Workflow().Tasks {
+		if outcome, _ := f.Outcome(i); outcome == berth.FailedForGood {
+			over.Outcome, over.Why = berth.FailedForGood, "task "+f.Task(i).ID+" failed"
+			break
+		}
+	}
+	e.emit(change.Change{Kind: change.WorkflowOver, Flow: &over})
+}
+
+// least step and budget of a task that runs longer than planned: a look at a site takes
+// seconds, and estimates of short tasks miss by more than those of long ones.
+const (
+	leastStep   berth.Duration = 5
+	leastBudget berth.Duration = 60
+)
+
+// taskRunsOn lets a task at a managed site go on whose time is over: a tenth longer, where its
+// PEs are free for that or held by tasks of its own workflow that have not started, which are
+// moved. In all it may take twice as long as planned.
+func (e *Engine) taskRunsOn(over *state.Entry, f *state.Flow) bool {
+	if f.Workflow().Repair == berth.RepairHold || !e.state.Managed(over.Part(0).Resource.Site) {
+		return false
+	}
+	extra := over.Part(0)
+	planned := extra.End.Sub(extra.Start) - over.Extended()
+	step := max(leastStep, planned/10)
+	if over.Extended()+step > max(leastBudget, planned) {
+		return false
+	}
+	extra.Start, extra.End = extra.End, extra.End.Add(step)
+	if !extra.End.Valid() || extra.NPE == 0 || e.finder.StockShort(over, extra.End) != nil || len(e.state.Claimed(&extra)) > 0 {
+		return false
+	}
+	var own []*state.Entry
+	for _, i := range f.Order() {
+		if d := e.waitingTask(f, int(i)); d != nil {
+			own = append(own, d)
+		}
+	}
+	yielding, ok := e.finder.Yielding(&extra, own)
+	if !ok {
+		return false
+	}
+	e.vacate(yielding)
+	e.makeRoom([]berth.Allotment{extra})
+	e.emitOf(over, change.Change{Kind: change.Extended, Until: extra.End})
+	e.placeVacant(f)
+	return true
+}

@@ -1,0 +1,210 @@
+package berth
+
+import (
+	"math"
+	"slices"
+)
+
+// MaxWorkflowTasks bounds the tasks of a workflow that is promised. Recorded workflows
+// have 10 to 10,000 tasks; each is a reservation with changes of its own, which all are
+// in one record.
+const MaxWorkflowTasks = 10_000
+
+// Workflow asks for a reservation for each of its tasks, for all of them or for none:
+// each starts when its parents have ended. Its planner decides when, and on how many PEs.
+type Workflow struct {
+	ID      string `json:"id"`
+	Name    string `json:"name,omitempty"` // for people
+	User    string `json:"user,omitempty"`
+	Role    string `json:"role,omitempty"` // of who asks, by which limits are chosen
+	Arrival Time   `json:"arrival"`
+	// Deadline is by when all must have ended; Forever is as early as possible.
+	Deadline Time `json:"deadline"`
+	// Algorithm names the planner, or is BestAlgorithm.
+	Algorithm string `json:"algorithm"`
+	// Repair says what is done about tasks that end early or late.
+	Repair Repair `json:"repair"`
+	// Site and Pool, if given, are the only place that will do; Sites the only sites.
+	Site  string   `json:"site,omitempty"`
+	Pool  string   `json:"pool,omitempty"`
+	Sites []string `json:"sites,omitempty"`
+	// Hold asks for promises that are only held, and expire so long after the decision
+	// unless they are confirmed.
+	Hold Duration `json:"hold,omitempty"`
+	// Free says how many PEs of pools were free on average in the past (q of the planners).
+	// Of a pool that is not named all were.
+	Free  []Average      `json:"free,omitempty"`
+	Tasks []WorkflowTask `json:"tasks"`
+}
+
+// BestAlgorithm is the name of no planner: several are tried, and the best plan is taken.
+const BestAlgorithm = "best"
+
+// Average is how many PEs of a pool were free on average in the past.
+type Average struct {
+	Resource ResourceID `json:"resource"`
+	NPE      Count      `json:"npe"`
+}
+
+// WorkflowTask is one moldable task: it takes Seconds·(Alpha + (1−Alpha)/m) on m PEs of
+// standard speed (Amdahl's law).
+type WorkflowTask struct {
+	ID      string  `json:"id"`
+	Seconds float64 `json:"seconds"` // on one PE
+	Alpha   float64 `json:"alpha"`   // the part of it that does not run in parallel
+	// Few and Most are the fewest and the most PEs that it runs on; 0 is no bound.
+	Few  Count `json:"few,omitempty"`
+	Most Count `json:"most,omitempty"`
+	// Measured, if given, is how long it took on some numbers of PEs, which ascend as the times
+	// fall, and replaces the fields above: it runs on these numbers only.
+	Measured []Measurement `json:"measured,omitempty"`
+	// After lists the tasks that must have succeeded, by their places in the workflow.
+	After []int `json:"after,omitempty"`
+	// Retries is how often the task is tried again if it fails.
+	Retries int `json:"retries,omitempty"`
+	// Done says that the task has succeeded already, in an earlier life of the workflow,
+	// and Tries how often it was tried there.
+	Done  bool `json:"done,omitempty"`
+	Tries int  `json:"tries,omitempty"`
+	Work  Work `json:"work,omitzero"`
+	Requirements
+}
+
+// Measurement is how long a task took on so many PEs of standard speed.
+type Measurement struct {
+	NPE     Count   `json:"npe"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Work is what a task does. It means nothing to those who plan.
+type Work struct {
+	Command []string `json:"command,omitempty"` // program and arguments; no shell reads them
+	Script  string   `json:"script,omitempty"`  // or a batch script, which begins with #!
+	Dir     string   `json:"dir,omitempty"`
+	Env     []string `json:"env,omitempty"` // NAME=value
+	Output  string   `json:"output,omitempty"`
+}
+
+// Empty reports whether there is nothing to run.
+func (r *Work) Empty() bool { return len(r.Command) == 0 && r.Script == "" }
+
+// TaskRef says of which workflow a reservation is a task, and how often that was tried
+// with it. It is not written any more.
+type TaskRef struct {
+	Workflow string `json:"workflow"`
+	Task     string `json:"task"`
+	Try      int    `json:"try"` // from 1
+}
+
+// Repair is what is done about tasks of a workflow that end early or late.
+type Repair string
+
+// The repairs. Under each of them a task that has lost its place gets another one.
+const (
+	RepairHold Repair = "hold" // the plan stands: what is not done when its time is over has failed
+	RepairLate Repair = "late" // what is late goes on where that is possible, and what follows is moved
+	RepairBoth Repair = "both" // beside that, what follows on a task that ended early is moved forward
+)
+
+// Repairs lists the repairs.
+func Repairs() []Repair { return []Repair{RepairHold, RepairLate, RepairBoth} }
+
+// Outcome is how a task of a workflow, or all of it, ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Succeeded        Outcome = "succeeded"
+	FailedForGood    Outcome = "failed"    // of a workflow: one of its tasks
+	TriedAgain       Outcome = "retried"   // of a task that failed and is tried again
+	Skipped          Outcome = "skipped"   // a task before it failed
+	OutcomeCancelled Outcome = "cancelled" // by its owner
+	OutcomeExpired   Outcome = "expired"   // it was held, and not confirmed in time
+	StillRunning     Outcome = "running"   // none yet: it will need longer than it has
+)
+
+// Outcomes lists the outcomes.
+func Outcomes() []Outcome {
+	return []Outcome{Succeeded, FailedForGood, TriedAgain, Skipped, OutcomeCancelled, OutcomeExpired, StillRunning}
+}
+
+// Clone returns a copy that shares no memory with the workflow.
+func (w *Workflow) Clone() *Workflow {
+	c := *w
+	c.Sites, c.Free, c.Tasks = slices.Clone(w.Sites), slices.Clone(w.Free), slices.Clone(w.Tasks)
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		t.After, t.Measured, t.Work.Command, t.Work.Env = slices.Clone(t.After), slices.Clone(t.Measured), slices.Clone(t.Work.Command), slices.Clone(t.Work.Env)
+	}
+	return &c
+}
+
+// FreeIn returns how many PEs of a pool were free on average, 0 if that is not known.
+func (w *Workflow) FreeIn(id ResourceID) Count {
+	for _, f := range w.Free {
+		if f.Resource == id {
+			return f.NPE
+		}
+	}
+	return 0
+}
+
+// Validate reports the first field that cannot be right, as an *Error with code Invalid.
+// It does not look for cycles, and knows no planners.
+func (w *Workflow) Validate() error {
+	switch {
+	case w.ID == "":
+		return Errorf(Invalid, "id", "missing; every workflow needs a name")
+	case !w.Arrival.Valid():
+		return Errorf(Invalid, "arrival", "%d is beyond ±2^42 s", w.Arrival)
+	case w.Deadline != Forever && !w.Deadline.Valid():
+		return Errorf(Invalid, "deadline", "%d is beyond ±2^42 s", w.Deadline)
+	case w.Deadline <= w.Arrival:
+		return Errorf(Invalid, "deadline", "%d is not after the arrival %d", w.Deadline, w.Arrival)
+	case !slices.Contains(Repairs(), w.Repair):
+		return Errorf(Invalid, "repair", "%q; it is one of %q", w.Repair, Repairs())
+	case w.Hold < 0 || w.Hold >= TimeLimit:
+		return Errorf(Invalid, "hold", "%d s; it must lie between 0 and 2^42", w.Hold)
+	case len(w.Tasks) == 0:
+		return Errorf(Invalid, "tasks", "none; a workflow needs at least one task")
+	case len(w.Tasks) > MaxWorkflowTasks:
+		return Errorf(Invalid, "tasks", "%d; a workflow has at most %d tasks", len(w.Tasks), MaxWorkflowTasks)
+	}
+	for _, f := range w.Free {
+		if f.NPE < 0 || f.NPE > MaxPEs {
+			return Errorf(Invalid, "free", "%d PEs of %s of %s; want 0 to %d", f.NPE, f.Resource.Name, f.Resource.Site, MaxPEs)
+		}
+	}
+	for i := range w.Tasks {
+		if err := w.Tasks[i].validate(i, len(w.Tasks)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *WorkflowTask) validate(at, tasks int) error {
+	switch {
+	case t.ID == "":
+		return Errorf(Invalid, "id", "missing at task %d of the workflow; every task needs one", at+1)
+	case math.IsNaN(t.Seconds) || t.Seconds < 0 || t.Seconds >= TimeLimit:
+		return Errorf(Invalid, "seconds", "task %q has %v s; want 0 or more, and less than 2^42", t.ID, t.Seconds)
+	case math.IsNaN(t.Alpha) || t.Alpha < 0 || t.Alpha > 1:
+		return Errorf(Invalid, "alpha", "task %q has %v; want a number from 0 to 1", t.ID, t.Alpha)
+	case t.Retries < 0 || t.Retries > MaxRetries:
+		return Errorf(Invalid, "retries", "task %q has %d; want 0 to %d", t.ID, t.Retries, MaxRetries)
+	case t.Tries < 0:
+		return Errorf(Invalid, "tries", "task %q has %d; want 0 or more", t.ID, t.Tries)
+	case t.StorageMB > 0:
+		return Errorf(Invalid, "storage_mb", "task %q wants %d MB moved; tasks of a workflow share the files of their site, so leave it out", t.ID, t.StorageMB)
+	}
+	for _, parent := range t.After {
+		if parent < 0 || parent >= tasks || parent == at {
+			return Errorf(Invalid, "after", "task %q is after task number %d; want another one from 0 to %d", t.ID, parent, tasks-1)
+		}
+	}
+	return t.Requirements.validate()
+}
+
+// MaxRetries bounds how often a task is tried again.
+const MaxRetries = 100
