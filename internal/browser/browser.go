@@ -454,6 +454,25 @@ func (p *Page) Metrics() map[string]float64 {
 	return all
 }
 
+// Processes returns the browser's processes that show pages.
+func (b *Browser) Processes() []int {
+	b.t.Helper()
+	var got struct {
+		ProcessInfo []struct {
+			Type string
+			ID   int
+		}
+	}
+	b.must("", "SystemInfo.getProcessInfo", nil, &got)
+	var ids []int
+	for _, p := range got.ProcessInfo {
+		if p.Type == "renderer" {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
 // Collect has the page give back what it does not use any more.
 func (p *Page) Collect() {
 	p.t.Helper()
