@@ -167,6 +167,14 @@ func TestStartsAreThoseThatAreOffered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := drawConfig(t)
 		config.Limits, config.Trigger, config.Period = drawLimits(t), engine.TriggerOnArrival, 0
+		scarce := rapid.Bool().Draw(t, "scarce")
+		if scarce { // licences, storage and the uplink bind, and no PEs
+			config.Limits, config.Preempt = nil, false
+			config.Staging, config.Uplink = rapid.SampledFrom([]engine.Staging{engine.StagingBefore, engine.StagingHold}).Draw(t, "staged"), rapid.SampledFrom([]int64{0, 600, 1500}).Draw(t, "narrow uplink")
+			for i := range config.Sites {
+				config.Sites[i].Pools[0].PEs, config.Sites[i].StorageMB, config.Sites[i].Software[0].Licences = 300, rapid.Int64Range(5, 9).Draw(t, "little storage"), 2
+			}
+		}
 		e, err := engine.New(config)
 		if err != nil {
 			t.Fatal(err)
@@ -186,6 +194,10 @@ func TestStartsAreThoseThatAreOffered(t *testing.T) {
 				event = engine.Down(berth.Outage{Name: fmt.Sprint("o", i), Resource: berth.PoolID("s0", "p"), PEs: berth.NewPESet(berth.Run{Hi: 1}), From: from, Until: from + 9})
 			} else {
 				r := drawRequest(t, fmt.Sprint(i), now)
+				if scarce {
+					r.Software, r.Version, r.Licences = "solver", "", 1
+					r.StorageMB = rapid.Int64Range(0, 4).Draw(t, "data of it")
+				}
 				event = engine.Submit(&r)
 			}
 			if _, _, err := e.Apply(now, event); err != nil {
@@ -196,6 +208,10 @@ func TestStartsAreThoseThatAreOffered(t *testing.T) {
 		r.Parts, r.Hold = r.Parts[:1], 0
 		for i := range r.Parts[0].Variants { // most are too large else
 			r.Parts[0].Variants[i].NPE = min(r.Parts[0].Variants[i].NPE, berth.Count(rapid.IntRange(1, 9).Draw(t, "narrow")))
+		}
+		if scarce {
+			r.Software, r.Version, r.Licences = "solver", "", berth.Count(rapid.IntRange(0, 2).Draw(t, "licences of it"))
+			r.StorageMB = rapid.Int64Range(0, 5).Draw(t, "data")
 		}
 		site := config.Sites[rapid.IntRange(0, len(config.Sites)-1).Draw(t, "site")].Name
 		r.Site, r.Pool = site, "p"

@@ -45,10 +45,8 @@ func (f *Finder) Starts(r *berth.Request, look Look) Starts {
 	s := starting{search: &x, pool: f.poolOf(look.Pool)}
 	s.view, s.variant = x.view(s.pool), x.scaled(s.pool, x.pinned[0])
 	found := Starts{Variant: s.variant}
-	o := x.obstacle(0, s.pool, x.state.Now())
-	switch never := o.reason == berth.DeadlineMissed && !o.possible.Valid(); {
-	case o.reason != "" && (o.reason != berth.DeadlineMissed || never):
-		found.Refusal = o.refusal()
+	if o := x.obstacle(0, s.pool, x.state.Now()); o.reason != "" && (o.reason != berth.DeadlineMissed || !o.possible.Valid()) {
+		found.Refusal = o.refusal() // what only ends after its deadline is told start by start
 		return found
 	}
 	if found.Refusal = x.denies(s.pool, s.variant); found.Refusal != nil {
@@ -155,7 +153,6 @@ func (s *starting) short(q calendar.Query, at, soon berth.Time) *berth.Refusal {
 func (s *starting) lasts(t *take, at, until berth.Time) berth.Time {
 	d := s.variant.Duration
 	begin, length := at.Add(-t.lead), d+t.lead // of what is taken at the start
-	stock, n := t.stock, t.n
 	switch {
 	case t.share != nil:
 		for i := max(0, t.share.steps.At(at)); i < len(t.share.steps); i++ {
@@ -164,48 +161,33 @@ func (s *starting) lasts(t *take, at, until berth.Time) berth.Time {
 			}
 		}
 		return until
-	case t.moves != nil: // the data come as soon as there is room for them until the end
-		begin, length = s.since(t.moves, s.takes, at.Add(d)), at.Add(d).Sub(s.since(t.moves, s.takes, at.Add(d)))
-		room := s.state.Storage(t.moves.siteAt)
-		if stock, n = room, 0; room.Counted() {
-			for i := range s.takes {
-				if s.takes[i].stock == room {
-					n = s.takes[i].n
-				}
-			}
-		}
-		if n == 0 {
-			return until
-		}
-	case t.fromNow:
-		begin = s.state.Now()
-		length = at.Add(d).Sub(begin)
+	case t.moves != nil: // what ends it is the room for the data, which is a take of its own
+		return until
 	case t.length > 0:
 		length = t.length
 	}
 	by := at.Sub(begin.Add(length)) // from the end of what is taken to the start
 	end := extent(begin.Add(length), until.Add(-by), func(end berth.Time) bool {
-		free, _ := stock.View().Free(berth.Interval{Start: begin, End: end})
-		return free >= n
+		free, _ := t.stock.View().Free(berth.Interval{Start: begin, End: end})
+		return free >= t.n
 	})
 	return min(until, end.Add(by))
 }
 
 // extent returns the last time, from one at which something is so on and at most until
-// another one, up to which it is. Cost: O(log of how far that is) questions.
+// another one, up to which it is. It looks ahead in growing steps, since to look far costs
+// more. Cost: O(log of how far that is) questions.
 func extent(from, until berth.Time, is func(berth.Time) bool) berth.Time {
-	if until <= from || is(until) {
-		return max(from, until)
-	}
-	low, high := from, until // it is so at low, and not at high
-	for step := berth.Duration(64); low.Add(step) < high; step *= 4 {
-		if !is(low.Add(step)) {
-			high = low.Add(step)
+	low, high := from, max(from, until)+1 // it is so at low, and not at high, which is never asked
+	for step := berth.Duration(64); low < until; step *= 4 {
+		ahead := min(low.Add(step), until)
+		if !is(ahead) {
+			high = ahead
 			break
 		}
-		low = low.Add(step)
+		low = ahead
 	}
-	for high-low > 1 {
+	for high-low > 1 && low < until {
 		if middle := low + (high-low)/2; is(middle) {
 			low = middle
 		} else {
