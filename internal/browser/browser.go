@@ -294,6 +294,12 @@ func (p *Page) Visit(url string) {
 	}
 }
 
+// Before has a script run in each document that the page visits from now on, before all others.
+func (p *Page) Before(script string) {
+	p.t.Helper()
+	p.must("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
+}
+
 // Eval returns the value of an expression in the page.
 func (p *Page) Eval(expression string) any {
 	p.t.Helper()
