@@ -185,7 +185,7 @@ func TestStartsAreThoseThatAreOffered(t *testing.T) {
 		}
 		for i := range rapid.IntRange(0, 8).Draw(t, "steps") {
 			now += berth.Time(rapid.IntRange(0, 4).Draw(t, "pause"))
-			event := engine.Wake()
+			var event engine.Event
 			if rapid.IntRange(0, 5).Draw(t, "outage") == 0 {
 				from := now
 				if config.Sites[0].Pools[0].Binding == berth.Early { // else it begins at once
@@ -234,7 +234,7 @@ func TestStartsAreThoseThatAreOffered(t *testing.T) {
 			if s.Refusal == nil {
 				possible++
 			} else {
-				name := string(s.Refusal.Reason) + " " + string(s.Refusal.Resource.Kind)
+				name := string(s.Refusal.Reason) + " " + s.Refusal.Resource.Kind
 				if s.Refusal.Exceeded != nil {
 					name += s.Refusal.Exceeded.Limit
 				}

@@ -187,7 +187,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 	q.reserve("alice", "harbour", "all", 16, 60, 20_000, 0)
 	names := []string{
 		`<img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script>`,
-		"מאוורר שבור ‮fan‬",
+		"מאוורר שבור \u202efan\u202c",
 		"🔥🧯 👩‍🚒 broken",
 		strings.Repeat("long", 2500),
 	}
