@@ -47,6 +47,12 @@ var endpoints = []endpoint{
 		body:  object(requestBody), params: []param{mostParam}, status: http.StatusOK, answer: form.Offers{}, do: (*call).offers,
 	},
 	{
+		method: http.MethodPost, path: "/v1/rectangles", id: "rectangles", role: service.User,
+		about: "List when a request of one part would be promised now, by pool and variant, and what is short at other times and until when, without making it. " +
+			"Nothing is held, and what others are promised meanwhile may be in it or not.",
+		body: object(requestBody), params: rectanglesParams, status: http.StatusOK, answer: form.Rectangles{}, do: (*call).rectangles,
+	},
+	{
 		method: http.MethodPost, path: "/v1/offers/{id}/hold", id: "hold", role: service.User,
 		about: "Hold an offer until it is confirmed or the hold expires, at the latest at the end of the reservation. An offer can be taken once, and not if another request has taken its place.",
 		body:  object(holdBody), bare: true, keyed: true, status: http.StatusCreated, answer: form.Answer{}, do: (*call).hold,

@@ -24,6 +24,7 @@ var _ api.Service = (*fake)(nil)
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
 	pictured
+	window   service.Window // of the starts that were asked about last
 	foreseen []berth.Forecast
 	allowed  []service.Allowed // to everyone
 	starting bool              // the site was not looked at yet
@@ -238,6 +239,24 @@ func (f *fake) offer(r berth.Request) []service.Offer {
 		Difference: engine.OfferLater, Request: later, Idle: 77,
 		Allotments: []berth.Allotment{{Resource: berth.PoolID("cm5", "batch"), Start: later.Ready, End: later.Deadline, NPE: v.NPE}},
 	}}}
+}
+
+func (f *fake) Starts(_ context.Context, by service.Principal, r berth.Request, w service.Window) ([]service.Starts, error) {
+	defer f.lock()()
+	switch {
+	case !by.Can(service.User):
+		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look", by.Role)
+	case r.User != "" && !by.Owns(r.User):
+		return nil, berth.Errorf(berth.Denied, "user", "may not ask in the name of %q", r.User)
+	}
+	f.window = w
+	v := r.Parts[0].Variants[0]
+	s := service.Starts{Pool: berth.PoolID("cm5", "batch"), Starts: engine.Starts{NPE: v.NPE, Duration: v.Duration}}
+	s.Stretches = []engine.Stretch{
+		{First: w.First, Last: w.First + 9},
+		{First: w.First + 10, Last: w.Last, Refusal: &berth.Refusal{Reason: berth.NoCapacity, Resource: s.Pool, Wanted: v.NPE, Nearest: &berth.Nearest{NPE: 1, Duration: v.Duration, Start: w.First + 20}}},
+	}
+	return []service.Starts{s}, f.fails
 }
 
 func (f *fake) Offers(_ context.Context, by service.Principal, r berth.Request, most int) ([]service.Offer, error) {

@@ -32,6 +32,8 @@ var rights = []right{
 	{"POST", "/v1/requests", `{"user":"alice",` + askFor[1:], 401, 403, 403, 201, 201},
 	{"POST", "/v1/offers", askFor, 401, 403, 200, 200, 200},
 	{"POST", "/v1/offers", `{"user":"alice",` + askFor[1:], 401, 403, 403, 200, 200},
+	{"POST", "/v1/rectangles", askFor, 401, 403, 200, 200, 200},
+	{"POST", "/v1/rectangles", `{"user":"alice",` + askFor[1:], 401, 403, 403, 200, 200},
 	{"POST", "/v1/offers/OFFER/hold", `{}`, 401, 403, 404, 201, 201},
 	{"GET", "/v1/reservations", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/reservations/ID", "", 401, 404, 404, 200, 200},

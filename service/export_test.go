@@ -10,6 +10,9 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 )
 
+// StretchesAtOnce is how many stretches the loop finds in one go.
+const StretchesAtOnce = stretchesAtOnce
+
 // Effects returns the effects that have not been settled.
 func (h *Host) Effects(ctx context.Context) ([]change.Effect, error) {
 	return call(ctx, h, "", func(answer func([]change.Effect, error)) { answer(h.core.engine.Outbox(), nil) })

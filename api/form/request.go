@@ -152,6 +152,32 @@ type Offers struct {
 	Offers []Offer `json:"offers"`
 }
 
+// Rectangles is when a request would be promised: with each start it would hold its PEs
+// from then on, so that the starts of a stretch and what follows them are a rectangle.
+type Rectangles struct {
+	From  Time     `json:"from"`        // the first start that is told about
+	To    Time     `json:"to,omitzero"` // the last one, if it was asked for; else the last with which it ends by its deadline
+	Pools []Starts `json:"pools"`       // in the order of the sites, and of the variants
+}
+
+// Starts is when one shape can start in a pool.
+type Starts struct {
+	Site      string         `json:"site"`
+	Pool      string         `json:"pool"`
+	NPE       berth.Count    `json:"npe"`
+	Duration  berth.Duration `json:"duration"`          // in that pool
+	Refusal   *Refusal       `json:"refusal,omitempty"` // why it can start there at no time
+	Stretches []Stretch      `json:"stretches"`         // one behind the other; fewer than asked about if they are too many
+}
+
+// Stretch is starts that are alike.
+type Stretch struct {
+	First   Time     `json:"first"`
+	Last    Time     `json:"last"`
+	End     Time     `json:"end,omitzero"`      // after the last start; of possible starts
+	Refusal *Refusal `json:"refusal,omitempty"` // what is short at these starts; none of possible ones
+}
+
 // Event is one thing that happened to a reservation, or to a task in it.
 type Event struct {
 	ID          uint64      `json:"id"`

@@ -172,3 +172,55 @@ func TestBookShapesAndSoftware(t *testing.T) {
 	}
 	noFaults(t, p)
 }
+
+// The page shows when what is asked for can start. Where it cannot, the pointer and a click
+// say what is missing and until when; where it can, a click takes that start. The list says
+// the same to those who use no pointer.
+func TestBookWhyNot(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	q.reserve("bob", "harbour", "b", 12, 7200, 6*3600, 0)
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, "book"))
+	offered(p, "As asked")
+	p.Eval(`(() => { const e = [...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === 'PEs'); e.focus(); e.select() })()`)
+	p.Type("8")
+	p.Wait(`[...document.querySelectorAll('button')].some((b) => b.innerText.includes('When it can start'))`)
+	// hours is where a start so many hours from now stands in the lane below the axis.
+	hours := func(n float64) browser.Point {
+		at, _ := p.Eval(fmt.Sprintf(`(() => {
+			const c = document.querySelector('.gantt canvas[role=application]'), r = c.getBoundingClientRect();
+			return [r.x + 116 + (1 + %g) / 24 * (r.width - 116), r.y + 30 + 7];
+		})()`, n)).([]any)
+		return browser.Point{X: at[0].(float64), Y: at[1].(float64)}
+	}
+	p.Mouse("mouseMoved", hours(3))
+	p.Wait(`document.querySelector('.tip')?.innerText.includes('8 PEs for 1 h cannot start') && document.querySelector('.tip').innerText.includes('4 of 8 PEs are missing: at most 4 are free for 1 h. That is so until')`)
+	shot(p, "book-why-not")
+	p.Click(hours(3))
+	p.Wait(`document.querySelector('[data-testid=why]')?.innerText.includes('4 of 8 PEs are missing')`)
+	if ready := value(p, "Not before"); ready != "now" {
+		t.Errorf("a start that is impossible was taken: %q", ready)
+	}
+	p.Click(hours(9))
+	p.Wait(`document.querySelector('[data-testid=why]')?.innerText.includes('can start at')`)
+	if ready := value(p, "Not before"); !strings.HasSuffix(ready, "Z") {
+		t.Errorf("not before %q, want what was clicked", ready)
+	}
+	p.Press("When it can start: harbour, 1c-4096mb")
+	p.Wait(`document.querySelectorAll('table tbody tr').length === 3`)
+	first := p.Eval(`[...document.querySelectorAll('table tbody tr')].map((r) => r.cells[2].innerText).join('|')`)
+	if first != "possible|4 of 8 PEs are missing: at most 4 are free for 1 h|possible" {
+		t.Errorf("the list says %q", first)
+	}
+	shot(p, "book-when")
+	p.Eval(`[...document.querySelectorAll('table tbody button')].at(-1).click()`)
+	p.Wait(`document.querySelectorAll('table tbody tr').length === 3`) // of the new start
+	p.Wait(`document.querySelector('ul[aria-label=Offers] li')?.innerText.startsWith('As asked')`)
+	q.reserve("carol", "harbour", "c", 16, 9*3600, 20*3600, 0) // what others are promised meanwhile is seen
+	p.Wait(`[...document.querySelectorAll('table tbody tr')].map((r) => r.cells[2].innerText).join('|').includes('8 of 8 PEs are missing')`)
+	p.Eval(`(() => { const e = [...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === 'PEs'); e.focus(); e.select() })()`)
+	p.Type("17")
+	p.Wait(`document.body.innerText.includes('17 PEs for 1 h can start here at no time: 17 PEs are wanted; at harbour/1c-4096mb there are 16')`)
+	noFaults(t, p)
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/browser"
@@ -19,7 +20,7 @@ import (
 )
 
 // In front of a real Slurm a promise is booked on the page and made real at the cluster, and
-// when a node of it goes down there the page shows it without being asked.
+// when a node of it goes away there the page shows it without being asked.
 func TestHarbourOnSlurm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")
@@ -83,6 +84,44 @@ func TestHarbourOnSlurm(t *testing.T) {
 	if n := colours(p, mineBlue); n < 100 { // it is moved to other nodes
 		t.Errorf("%d pixels of one's own when a node is gone", n)
 	}
+	shot(p, "slurm-drained")
+
+	// A promise that needs every node has nowhere else to go, so it is degraded, and whole again
+	// when the node is back.
+	administer := func(args ...string) {
+		t.Helper()
+		if said, err := cluster.Command("scontrol", args...); err != nil {
+			t.Fatal(args, said, err)
+		}
+	}
+	lost := cluster.Nodes()[0]
+	administer("update", "nodename="+lost, "state=resume")
+	f.until(t, "the node is back", func(v map[string]service.SiteView) bool { return v["cluster"].Loads[0].Free == 4 })
+	by := service.Ask{By: service.Principal{User: "root", Role: service.Operator}} // no user may have all of a pool
+	if _, err := f.host.Release(t.Context(), by, list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	now := f.host.Now()
+	whole, err := f.host.Submit(t.Context(), by, berth.Rigid("whole", now, now+600, now+4200, 4, 3600))
+	if err != nil || whole.Reservation.State != service.Confirmed {
+		t.Fatalf("%+v, %v", whole.Reservation, err)
+	}
+	f.until(t, "all of it is made real", func(map[string]service.SiteView) bool {
+		r, err := f.host.Get(t.Context(), by.By, "whole")
+		return err == nil && len(r.Sites) == 1 && r.Sites[0].Made
+	})
+	administer("update", "nodename="+lost, "state=down", "reason=x")
+	f.until(t, "it is degraded", func(map[string]service.SiteView) bool {
+		r, err := f.host.Get(t.Context(), by.By, "whole")
+		return err == nil && r.State == service.Degraded && r.Missing == 1
+	})
+	orange := fmt.Sprintf(`(() => { const d = %s; let n = 0; for (let i = 0; i < d.length; i += 4) if (d[i] === %d && d[i+1] === %d && d[i+2] === %d) n++; return n })()`, pixelsOf, degradedOrange[0], degradedOrange[1], degradedOrange[2])
+	p.Wait(orange + ` > 200`)
 	shot(p, "slurm-down")
+	administer("update", "nodename="+lost, "state=resume")
+	p.Wait(orange + ` === 0`)
+	if n := colours(p, mineBlue); n < 100 {
+		t.Errorf("%d pixels of one's own when the node is back", n)
+	}
 	noFaults(t, p)
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/browser"
+	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
@@ -34,6 +37,20 @@ type quay struct {
 	links  *api.Links
 	url    string
 	stop   func() // the server, with all its connections
+	full   *fullDisk
+}
+
+// fullDisk is a journal that has no room at times.
+type fullDisk struct {
+	*sqlite.Store
+	full atomic.Bool
+}
+
+func (f *fullDisk) Append(ctx context.Context, records ...journal.Record) error {
+	if f.full.Load() {
+		return berth.Errorf(berth.Exhausted, "journal", "no space left on device")
+	}
+	return f.Store.Append(ctx, records...)
 }
 
 func newQuay(t *testing.T, sites ...string) *quay {
@@ -42,8 +59,8 @@ func newQuay(t *testing.T, sites ...string) *quay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &quay{t: t, links: &api.Links{}}
-	options := service.Options{Config: engine.Config{Explain: true}, Journal: store, Version: "test", Managers: map[string]service.Manager{}}
+	q := &quay{t: t, links: &api.Links{}, full: &fullDisk{Store: store}}
+	options := service.Options{Config: engine.Config{Explain: true}, Journal: q.full, Version: "test", Managers: map[string]service.Manager{}}
 	for _, name := range sites {
 		if name == "tools" {
 			options.Config.Sites = append(options.Config.Sites, berth.Site{Name: name, Software: []berth.Software{{Name: "namd"}}, Pools: []berth.Pool{{Name: "batch", PEs: 8, Binding: berth.Early}}})
@@ -69,15 +86,7 @@ func newQuay(t *testing.T, sites ...string) *quay {
 	if q.tokens, err = token.Open(t.TempDir(), "olga", q.host.Now()); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(api.New(api.Options{
-		Service: q.host, Tokens: q.tokens, Links: q.links, Root: web.Handler("", http.HandlerFunc(api.NotFound)), Log: slog.New(slog.DiscardHandler),
-	}))
-	server.Start()
-	q.url = server.URL
-	q.stop = func() {
-		server.CloseClientConnections()
-		server.Close()
-	}
+	q.serve("127.0.0.1:0", web.Handler("", http.HandlerFunc(api.NotFound)))
 	t.Cleanup(func() {
 		if err := q.host.Close(); err != nil {
 			t.Error(err)
@@ -88,6 +97,24 @@ func newQuay(t *testing.T, sites ...string) *quay {
 		}
 	})
 	return q
+}
+
+// serve starts the server at an address, with its pages.
+func (q *quay) serve(address string, pages http.Handler) {
+	q.t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(q.t.Context(), "tcp", address)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(api.New(api.Options{Service: q.host, Tokens: q.tokens, Links: q.links, Root: pages, Log: slog.New(slog.DiscardHandler)}))
+	_ = server.Listener.Close() // it is to have that one
+	server.Listener = listener
+	server.Start()
+	q.url = server.URL
+	q.stop = func() {
+		server.CloseClientConnections()
+		server.Close()
+	}
 }
 
 // link returns the address of a page with a login for somebody.

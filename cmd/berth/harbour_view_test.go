@@ -19,6 +19,8 @@ var (
 	mineBlue   = [3]int{0x12, 0x3f, 0x7a}
 	othersBlue = [3]int{0x3d, 0x8f, 0xd1}
 	outageInk  = [3]int{0x17, 0x19, 0x1d}
+
+	degradedOrange = [3]int{0xc2, 0x41, 0x0c}
 )
 
 // fullHarbour returns the harbour of a service with promises, as a user of it sees it.

@@ -67,6 +67,7 @@ func TestBookingIsSpoken(t *testing.T) {
 	tabTo(`link "Book"`)
 	p.Key("Enter")
 	offered(p, "As asked")
+	p.Wait(`[...document.querySelectorAll('button')].some((b) => b.innerText.includes('When it can start'))`)
 	said = append(said, "", "Enter opens the page. Its form and what could be had:", "")
 	tree := p.Tree("main")
 	for _, line := range tree {

@@ -294,6 +294,12 @@ func (p *Page) Visit(url string) {
 	}
 }
 
+// Before has a script run in each document that the page visits from now on, before all others.
+func (p *Page) Before(script string) {
+	p.t.Helper()
+	p.must("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
+}
+
 // Eval returns the value of an expression in the page.
 func (p *Page) Eval(expression string) any {
 	p.t.Helper()
@@ -452,6 +458,25 @@ func (p *Page) Metrics() map[string]float64 {
 		all[m.Name] = m.Value
 	}
 	return all
+}
+
+// Processes returns the browser's processes that show pages.
+func (b *Browser) Processes() []int {
+	b.t.Helper()
+	var got struct {
+		ProcessInfo []struct {
+			Type string
+			ID   int
+		}
+	}
+	b.must("", "SystemInfo.getProcessInfo", nil, &got)
+	var ids []int
+	for _, p := range got.ProcessInfo {
+		if p.Type == "renderer" {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
 }
 
 // Collect has the page give back what it does not use any more.

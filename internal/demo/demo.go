@@ -5,6 +5,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,8 @@ type Options struct {
 	Folder string // for its data
 	Listen string // such as 127.0.0.1:7117
 	Seed   uint64
-	Log    *slog.Logger // nil is none
+	Log    *slog.Logger  // nil is none
+	Pace   time.Duration // between two movements of the load; 0 is a second
 	// Instead returns what is shown instead of the service, for measurements; nil shows it.
 	Instead func(*service.Host) api.Service
 }
@@ -74,6 +76,7 @@ type Demo struct {
 	records []workload.Record
 	next    int
 	random  *rand.Rand
+	pace    time.Duration
 	offset  atomic.Int64 // of the demonstration's clock behind the machine's, in nanoseconds
 	running sync.WaitGroup
 	made    []promise
@@ -84,7 +87,7 @@ func Start(ctx context.Context, o Options) (d *Demo, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	d = &Demo{links: &api.Links{}, random: rand.New(rand.NewPCG(o.Seed, 1))}
+	d = &Demo{links: &api.Links{}, random: rand.New(rand.NewPCG(o.Seed, 1)), pace: cmp.Or(o.Pace, time.Second)}
 	d.offset.Store(int64(past))
 	if d.store, err = sqlite.Open(o.Folder, sqlite.Options{}); err != nil {
 		return nil, err
@@ -208,10 +211,10 @@ func (d *Demo) ask(ctx context.Context, soon bool) error {
 	return err
 }
 
-// Run has the load move until ctx ends: promises are made and given back each second or two,
+// Run has the load move until ctx ends: promises are made and given back at each pace or two,
 // nodes fail and come back.
 func (d *Demo) Run(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(d.pace)
 	defer tick.Stop()
 	for n := 1; ; n++ {
 		select {

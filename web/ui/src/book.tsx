@@ -1,4 +1,4 @@
-import { Alert, Button, Grid, Group, Paper, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Button, Grid, Group, Paper, ScrollArea, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Failure, get, now, post, type Site } from './api.js';
 import { length, period, time } from './clock.js';
@@ -6,6 +6,7 @@ import { Gantt, type Ghost } from './gantt.js';
 import { parseLength, parseTime, parseVariants, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
+import { said as startSaid, lanesOf, type Lane, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
 
 interface Place { site: string; pool: string; npe: number; duration: number; start: string; end: string; pes?: string }
@@ -202,7 +203,8 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           )}
           </div>
           {shownPools.map((p) => (
-            <BookPool key={p.name} site={p.site} pool={p.pool} zone={zone} theme={theme} clock={clock} stale={(stale[p.name] ?? 0) + (stale[''] ?? 0)} ghosts={ghosts(p.name)} ready={ready} deadline={deadline}
+            <BookPool key={p.name} site={p.site} pool={p.pool} zone={zone} theme={theme} clock={clock} stale={(stale[p.name] ?? 0) + (stale[''] ?? 0)} ghosts={ghosts(p.name)} ready={ready} deadline={deadline} asked={asked} onEnded={onEnded}
+              onReady={(at) => change({ ready: stampOf(Math.ceil(at / 60) * 60) })}
               onDeadline={(at) => change({ deadline: stampOf(Math.round(at / 60) * 60) })} />
           ))}
         </Stack>
@@ -211,10 +213,56 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   );
 }
 
-function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadline, onDeadline }: { site: Site; pool: Site['pools'][number]; zone: string; theme: Theme; clock: number; stale: number; ghosts: Ghost[]; ready: number | null; deadline: number | null; onDeadline: (at: number) => void }) {
+/** useStarts asks when what is asked for can start in a pool, while the window is looked at. */
+function useStarts(site: string, pool: string, asked: Asked | null, from: number, to: number, stale: number, onEnded: () => void): Lane[] {
+  const [state, set] = useState<{ body: string; lanes: Lane[] }>({ body: '', lanes: [] });
+  const body = asked && (!asked.site || asked.site === site) ? JSON.stringify({ ...asked, site, pool }) : '';
+  const fetched = useRef({ body: '', stale: 0, from: 0, to: 0 });
+  useEffect(() => {
+    const f = fetched.current;
+    if (body === '' || (f.body === body && f.stale === stale && from >= f.from && to <= f.to)) return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      const begin = Math.max(from - (to - from) / 2, now()); // what is over is no start
+      const end = to + (to - from) / 2;
+      if (end <= begin) return;
+      post<{ pools: Starts[] }>(`v1/rectangles?from=${stampOf(begin)}&to=${stampOf(Math.floor(end))}&most=400`, body, { signal: abort.signal }).then(
+        (a) => {
+          fetched.current = { body, stale, from: from - (to - from) / 2, to: end };
+          set({ body, lanes: lanesOf(a.pools, Math.floor(end)) });
+        },
+        (e: Failure) => {
+          if (abort.signal.aborted) return;
+          if (e.problem?.status === 401) onEnded();
+          set({ body, lanes: [] }); // the offers say what is wrong
+        },
+      );
+    }, f.body === body ? 500 : 80); // what others do is looked at twice a second
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [body, from, to, stale, onEnded]);
+  return state.body === body ? state.lanes : none;
+}
+
+const none: Lane[] = [];
+const shownStretches = 100;
+
+interface BookPoolProps {
+  site: Site; pool: Site['pools'][number]; zone: string; theme: Theme; clock: number; stale: number; ghosts: Ghost[]; ready: number | null; deadline: number | null; asked: Asked | null;
+  onReady: (at: number) => void; onDeadline: (at: number) => void; onEnded: () => void;
+}
+
+function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadline, asked, onReady, onDeadline, onEnded }: BookPoolProps) {
   const [view, setView] = useState({ from: Math.floor(now()) - 3600, to: Math.floor(now()) + 23 * 3600 });
   const [begin, setBegin] = useState<number | null>(null);
   const { picture, rows, failure, retry } = usePool(site.name, pool.name, view.from, view.to, stale);
+  const lanes = useStarts(site.name, pool.name, asked, view.from, view.to, stale, onEnded);
+  const [asks, setAsks] = useState<{ lane: number; at: number } | null>(null); // of which start it was asked why not
+  const [listed, setListed] = useState(false);
+  const drawn = useMemo(() => lanes.filter((l) => !l.refusal), [lanes]);
+  const asking = asks && drawn[asks.lane];
   // A window that does not show the deadline is of no use here; what was chosen by hand stays otherwise.
   const shows = deadline === null || (deadline > view.from && deadline < view.to);
   const fit = useCallback(() => {
@@ -231,8 +279,28 @@ function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadli
       {failure && <Alert color="red" variant="light" title={failure.problem.title}>{failure.problem.detail} <Button size="compact-sm" variant="default" onClick={retry}>{text.retry}</Button></Alert>}
       {picture && (
         <Gantt picture={picture} rows={rows} pes={pool.pes} from={view.from} to={view.to} now={clock} zone={zone} theme={theme} mask={null} begin={begin} onBegin={setBegin} stale={failure !== null} selected={-1} name={`${site.name}, ${pool.name}`}
-          ghosts={ghosts} ready={ready ?? undefined} deadline={deadline ?? undefined} onDeadline={onDeadline}
+          ghosts={ghosts} lanes={drawn} onStart={(lane, at) => { setAsks({ lane, at }); const s = drawn[lane]?.stretches[stretchAt(drawn[lane]!, at)]; if (s && !s.refusal) onReady(at); }} ready={ready ?? undefined} deadline={deadline ?? undefined} onDeadline={onDeadline}
           onWindow={(from, to) => setView({ from: Math.round(from), to: Math.round(Math.max(to, from + 300)) })} onSelect={() => undefined} onOpen={() => undefined} onKey={(k) => k === '0' && fit()} />
+      )}
+      {lanes.filter((l) => l.refusal).map((l, i) => <Text key={i} size="sm" mt={4} className="named">{startSaid(l, 0, zone)}</Text>)}
+      {asking && <Text size="sm" mt={4} className="named" data-testid="why">{startSaid(asking, asks.at, zone)}</Text>}
+      {drawn.length > 0 && <Button mt={4} size="compact-xs" variant="default" aria-expanded={listed} onClick={() => setListed(!listed)} aria-label={`${text.book.when}: ${site.name}, ${pool.name}`}>{listed ? '▾' : '▸'} {text.book.when}</Button>}
+      {listed && (
+        <ScrollArea.Autosize mah={260} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': `${text.book.when}: ${site.name}, ${pool.name}` }}>
+          <Table aria-label={`${text.book.when}: ${site.name}, ${pool.name}`} verticalSpacing={3}>
+            <Table.Thead><Table.Tr><Table.Th>What</Table.Th><Table.Th>Starts ({zone})</Table.Th><Table.Th>Possible</Table.Th><Table.Th><span className="unseen">Take</span></Table.Th></Table.Tr></Table.Thead>
+            <Table.Tbody>
+              {drawn.flatMap((l, k) => l.stretches.filter((s) => s.first < view.to && s.last >= view.from).slice(0, shownStretches).map((s) => (
+                <Table.Tr key={`${k} ${s.first}`}>
+                  <Table.Td>{text.pes(l.npe)} for {length(l.duration)}</Table.Td>
+                  <Table.Td>{period(s.first, s.last, zone)}</Table.Td>
+                  <Table.Td className="named">{s.refusal ? why(l, s.refusal) : text.book.possible}</Table.Td>
+                  <Table.Td>{!s.refusal && <Button size="compact-xs" variant="default" onClick={() => onReady(s.first)} aria-label={`${text.book.from} ${time(s.first, zone)}`}>{text.book.from}</Button>}</Table.Td>
+                </Table.Tr>
+              )))}
+            </Table.Tbody>
+          </Table>
+        </ScrollArea.Autosize>
       )}
     </Paper>
   );

@@ -5,11 +5,13 @@ import { type Rows } from './api.js';
 import { fills, ground, pixel, type Theme } from './palette.js';
 import { Class, Flag, type Picture } from './picture.js';
 import { aligned, beside, boxOf, hit, pan, raster, shifted, shown, type Port } from './raster.js';
+import { type Lane, said as startSaid, stretchAt } from './starts.js';
 import { text } from './text.js';
 
 const side = 116; // pixels of the names
 const axis = 30;
 const stripHeight = 34;
+const laneHeight = 14; // of the starts of one shape
 
 /** Ghost is something that could be had. Without runs its PEs are not chosen yet. */
 export interface Ghost { start: number; end: number; npe: number; runs: { first: number; size: number }[]; label: string }
@@ -37,6 +39,8 @@ export interface GanttProps {
   ready?: number; // of what is asked for: what is outside of its window is shaded
   deadline?: number;
   onDeadline?: (at: number) => void;
+  lanes?: Lane[]; // when what is asked for can start, a lane for each shape
+  onStart?: (lane: number, at: number) => void;
 }
 
 /** about says what a bar is, for those who cannot see it and in its tip. */
@@ -95,6 +99,8 @@ function short(a: string, b: string): string {
   return head && b.startsWith(head) ? b.slice(head.length) : b;
 }
 
+const noLanes: Lane[] = [];
+
 export function Gantt(props: GanttProps) {
   const { picture, rows, pes, zone, theme, mask, selected } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -103,6 +109,7 @@ export function Gantt(props: GanttProps) {
   const [width, setWidth] = useState(0);
   const [hover, setHover] = useState<{ i: number; x: number; y: number } | null>(null);
   const [said, setSaid] = useState('');
+  const [start, setStart] = useState<{ lane: number; at: number; x: number; y: number } | null>(null); // under the pointer
   const [drag, setDrag] = useState<{ x: number; from: number; to: number; moved: boolean; zoom: boolean; deadline: boolean; at: number } | null>(null);
   const touches = useRef(new Map<number, number>()); // where fingers are
   const pinch = useRef<{ from: number; to: number; middle: number; apart: number } | null>(null); // how two of them began
@@ -127,6 +134,8 @@ export function Gantt(props: GanttProps) {
   const rowHeight = tall ? 14 : Math.min(20, Math.max(520 / shownPEs, shownPEs <= 90 ? 6 : 0));
   const full = Math.max(24, Math.round(shownPEs * rowHeight));
   const height = Math.min(full, 560);
+  const lanes = props.lanes ?? noLanes;
+  const roof = axis + lanes.length * laneHeight; // above the strip
   const plot = Math.max(1, width - side);
   const top = Math.max(0, Math.min(props.begin ?? 0, shownPEs - height / rowHeight));
   const setTop = (pe: number) => props.onBegin(pe);
@@ -172,7 +181,7 @@ export function Gantt(props: GanttProps) {
     const canvas = over.current!;
     const scale = window.devicePixelRatio || 1;
     const w = width;
-    const h = axis + stripHeight + height;
+    const h = roof + stripHeight + height;
     canvas.width = w * scale;
     canvas.height = h * scale;
     const c = canvas.getContext('2d')!;
@@ -194,7 +203,7 @@ export function Gantt(props: GanttProps) {
       c.lineWidth = t.strong ? 2 : 1;
       c.beginPath();
       c.moveTo(x, axis - 6);
-      c.lineTo(x, axis + stripHeight);
+      c.lineTo(x, roof + stripHeight);
       c.stroke();
       c.fillStyle = t.strong ? ink : faint;
       c.font = `${t.strong ? '600 ' : ''}12px system-ui, sans-serif`;
@@ -203,17 +212,36 @@ export function Gantt(props: GanttProps) {
       if (clear && x - room / 2 > side - 20 && x + room / 2 < w) c.fillText(t.label, x - room / 2, axis / 2 - 2);
     }
     // The strip: free PEs as a step line.
-    const base = axis + stripHeight - 4;
+    const base = roof + stripHeight - 4;
     const tall2 = stripHeight - 10;
     c.fillStyle = faint;
     c.font = '11px system-ui, sans-serif';
-    c.fillText('free PEs', 8, axis + stripHeight / 2 - 1);
-    c.fillText(String(pes), side - 8 - c.measureText(String(pes)).width, axis + 8);
+    c.fillText('free PEs', 8, roof + stripHeight / 2 - 1);
+    c.fillText(String(pes), side - 8 - c.measureText(String(pes)).width, roof + 8);
     c.fillText('0', side - 8 - c.measureText('0').width, base - 2);
     c.save();
     c.beginPath();
-    c.rect(side, axis, plot, stripHeight + height);
+    c.rect(side, axis, plot, h - axis);
     c.clip();
+    lanes.forEach((l, row) => { // where it can start, and where it cannot
+      const y = axis + row * laneHeight;
+      for (const s of l.stretches) {
+        const x0 = Math.max(side, xOf(s.first));
+        const x1 = Math.min(w, Math.max(x0 + 1, xOf(s.last + 1)));
+        if (x1 <= side || x0 >= w) continue;
+        if (s.refusal) {
+          c.fillStyle = soft;
+          c.fillRect(x0, y + laneHeight / 2 - 1, x1 - x0, 2);
+        } else {
+          c.fillStyle = fills[theme].promise;
+          c.fillRect(x0, y + 3, x1 - x0, laneHeight - 6);
+        }
+      }
+    });
+    if (start !== null && lanes[start.lane]) {
+      c.fillStyle = ink;
+      c.fillRect(Math.round(xOf(start.at)) - 1, axis + start.lane * laneHeight, 2, laneHeight);
+    }
     if (picture) {
       c.beginPath();
       let begun = false;
@@ -236,7 +264,7 @@ export function Gantt(props: GanttProps) {
     }
     c.strokeStyle = soft;
     c.lineWidth = 1;
-    c.strokeRect(side - 0.5, axis + stripHeight - 0.5, plot + 1, height + 1);
+    c.strokeRect(side - 0.5, roof + stripHeight - 0.5, plot + 1, height + 1);
     // Words on bars, and what must be seen at every zoom.
     if (picture && !picture.cells) {
       let drawn = 0;
@@ -250,7 +278,7 @@ export function Gantt(props: GanttProps) {
         const bold = (picture.flags[i]! & Flag.mine) !== 0 && picture.class[i] === Class.promise;
         const wide = b.x1 - b.x0;
         const deep = b.y1 - b.y0;
-        const y = axis + stripHeight + (b.y0 + b.y1) / 2;
+        const y = roof + stripHeight + (b.y0 + b.y1) / 2;
         const near = -1 - (((b.x0 >> 3) << 12) | (b.y0 >> 3)); // not one upon the other
         const pinned = picture.class[i] === Class.degraded && !pins.has(picture.number[i]!) && !pins.has(near); // one for each promise
         if (pinned) {
@@ -291,7 +319,7 @@ export function Gantt(props: GanttProps) {
       c.strokeStyle = fills[theme].mine;
       c.fillStyle = theme === 'dark' ? 'rgba(168,216,255,0.22)' : 'rgba(18,63,122,0.16)';
       const boxes = g.runs.length > 0
-        ? g.runs.map((r) => [axis + stripHeight + (r.first - top) * rowHeight, r.size * rowHeight] as const)
+        ? g.runs.map((r) => [roof + stripHeight + (r.first - top) * rowHeight, r.size * rowHeight] as const)
         : [[base - (Math.min(pes, g.npe) / Math.max(1, pes)) * tall2, Math.max(3, (Math.min(pes, g.npe) / Math.max(1, pes)) * tall2)] as const]; // in the strip: which PEs is chosen later
       for (const [y, deep] of boxes) {
         c.fillRect(x0, y, x1 - x0, deep);
@@ -308,8 +336,8 @@ export function Gantt(props: GanttProps) {
     if (props.deadline !== undefined) {
       c.fillStyle = theme === 'dark' ? 'rgba(233,231,225,0.10)' : 'rgba(23,25,29,0.07)';
       const right = xOf(props.deadline);
-      c.fillRect(right, axis, w - right, stripHeight + height);
-      if (props.ready !== undefined) c.fillRect(side, axis, xOf(props.ready) - side, stripHeight + height);
+      c.fillRect(right, axis, w - right, h - axis);
+      if (props.ready !== undefined) c.fillRect(side, axis, xOf(props.ready) - side, h - axis);
       c.strokeStyle = ink;
       c.lineWidth = 2;
       c.beginPath();
@@ -317,9 +345,9 @@ export function Gantt(props: GanttProps) {
       c.lineTo(right, h);
       c.stroke();
       c.fillStyle = ink;
-      c.fillRect(right - 5, axis + stripHeight + height / 2 - 14, 10, 28); // to take hold of
+      c.fillRect(right - 5, roof + stripHeight + height / 2 - 14, 10, 28); // to take hold of
       c.fillStyle = theme === 'dark' ? '#14171c' : '#ffffff';
-      for (const off of [-2, 1]) c.fillRect(right + off, axis + stripHeight + height / 2 - 7, 1, 14);
+      for (const off of [-2, 1]) c.fillRect(right + off, roof + stripHeight + height / 2 - 7, 1, 14);
     }
     const outline = (i: number, color: string, weight: number) => {
       if (!picture || i < 0) return;
@@ -329,14 +357,14 @@ export function Gantt(props: GanttProps) {
         if (!b) continue;
         c.strokeStyle = color;
         c.lineWidth = weight;
-        c.strokeRect(side + b.x0 - 0.5, axis + stripHeight + b.y0 - 0.5, b.x1 - b.x0 + 1, b.y1 - b.y0 + 1);
+        c.strokeRect(side + b.x0 - 0.5, roof + stripHeight + b.y0 - 0.5, b.x1 - b.x0 + 1, b.y1 - b.y0 + 1);
       }
     };
     if (hover) outline(hover.i, ink, 1.5);
     outline(index, ink, 3);
     if (drag?.zoom && drag.moved) {
       c.fillStyle = soft;
-      c.fillRect(Math.min(drag.x, drag.at), axis, Math.abs(drag.at - drag.x), stripHeight + height);
+      c.fillRect(Math.min(drag.x, drag.at), axis, Math.abs(drag.at - drag.x), h - axis);
     }
     const x = nowX;
     c.strokeStyle = theme === 'dark' ? '#ff6b8b' : '#c01048';
@@ -351,16 +379,19 @@ export function Gantt(props: GanttProps) {
       c.font = '600 11px system-ui, sans-serif';
       c.fillText(nowLabel, nowAt, axis / 2 - 2);
     }
+    c.font = '11px system-ui, sans-serif';
+    c.fillStyle = faint;
+    lanes.forEach((l, row) => c.fillText(lanes.length === 1 ? text.book.lane : text.book.laneOf(l.npe, length(l.duration)), 8, axis + (row + 0.5) * laneHeight, side - 12));
     // Names of rows.
     c.save();
     c.beginPath();
-    c.rect(0, axis + stripHeight, side - 4, height);
+    c.rect(0, roof + stripHeight, side - 4, height);
     c.clip();
     c.font = '12px system-ui, sans-serif';
     for (const n of names(rows, pes, rowHeight)) {
-      const y0 = axis + stripHeight + (n.from - top) * rowHeight;
-      const y1 = axis + stripHeight + (n.to - top) * rowHeight;
-      if (y1 < axis + stripHeight || y0 > h) continue;
+      const y0 = roof + stripHeight + (n.from - top) * rowHeight;
+      const y1 = roof + stripHeight + (n.to - top) * rowHeight;
+      if (y1 < roof + stripHeight || y0 > h) continue;
       c.fillStyle = faint;
       c.fillText(n.label, 8, (y0 + y1) / 2);
       c.strokeStyle = soft;
@@ -369,9 +400,9 @@ export function Gantt(props: GanttProps) {
       c.lineTo(side, Math.round(y0) - 0.5);
       c.stroke();
     }
-    if (extra > 0) c.fillText(text.unplaced, 8, axis + stripHeight + (pes - top + extra / 2) * rowHeight);
+    if (extra > 0) c.fillText(text.unplaced, 8, roof + stripHeight + (pes - top + extra / 2) * rowHeight);
     c.restore();
-  }, [picture, port, width, hover, index, props.now, zone, rows, drag, extra, props.ghosts, props.ready, props.deadline]);
+  }, [picture, port, width, hover, index, props.now, zone, rows, drag, extra, props.ghosts, props.ready, props.deadline, lanes, roof, start]);
 
   // What has the focus is said, but not each of several that are passed quickly.
   useEffect(() => {
@@ -414,6 +445,14 @@ export function Gantt(props: GanttProps) {
   const point = (e: React.PointerEvent) => {
     const r = over.current!.getBoundingClientRect();
     return { x: e.clientX - r.left, y: e.clientY - r.top };
+  };
+  /** laneUnder returns which start is at a point, null if none is. */
+  const laneUnder = (at: { x: number; y: number }) => {
+    const lane = Math.floor((at.y - axis) / laneHeight);
+    if (lane < 0 || lane >= lanes.length || at.x < side) return null;
+    const time = Math.round((from + (at.x - side) * port.perPixel) / 60) * 60;
+    const s = lanes[lane]!.stretches[stretchAt(lanes[lane]!, time)];
+    return { lane, at: s && !s.refusal ? Math.max(time, s.first) : time, ...at };
   };
   const under = (at: { x: number; y: number }) => {
     const x = at.x - side;
@@ -464,15 +503,15 @@ export function Gantt(props: GanttProps) {
         <Button size="compact-xs" variant="default" onClick={() => props.onBegin(tall ? null : 0)}>{tall ? 'All rows' : 'Taller rows'}</Button>
       </Group>
     )}
-    <div className="gantt" ref={box} style={{ height: axis + stripHeight + height }}>
-      <canvas ref={pixels} aria-hidden="true" style={{ left: side, top: axis + stripHeight, width: plot, height }} className={props.stale ? 'stale' : undefined} />
+    <div className="gantt" ref={box} style={{ height: roof + stripHeight + height }}>
+      <canvas ref={pixels} aria-hidden="true" style={{ left: side, top: roof + stripHeight, width: plot, height }} className={props.stale ? 'stale' : undefined} />
       <canvas
         ref={over}
         tabIndex={0}
         role="application"
         aria-label={`Picture of ${props.name}`}
         aria-describedby="gantt-help"
-        style={{ width, height: axis + stripHeight + height, cursor: drag?.moved ? 'grabbing' : hover ? 'pointer' : 'grab' }}
+        style={{ width, height: roof + stripHeight + height, cursor: drag?.moved ? 'grabbing' : hover ? 'pointer' : 'grab' }}
         onKeyDown={keys}
         onPointerDown={(e) => {
           if (e.button !== 0) return;
@@ -511,6 +550,7 @@ export function Gantt(props: GanttProps) {
           }
           const i = under(at);
           setHover(i >= 0 ? { i, ...at } : null);
+          setStart(laneUnder(at));
         }}
         onPointerCancel={(e) => {
           touches.current.delete(e.pointerId);
@@ -523,7 +563,11 @@ export function Gantt(props: GanttProps) {
           if (!drag) return;
           setDrag(null);
           const at = point(e);
-          if (!drag.moved) {
+          const begin = drag.moved ? null : laneUnder(at);
+          if (begin) {
+            setSaid(startSaid(lanes[begin.lane]!, begin.at, zone));
+            props.onStart?.(begin.lane, begin.at);
+          } else if (!drag.moved) {
             const i = under(at);
             props.onSelect(i >= 0 ? picture!.number[i]! : -1);
             if (i >= 0) props.onOpen();
@@ -533,7 +577,7 @@ export function Gantt(props: GanttProps) {
             props.onWindow(a, b);
           }
         }}
-        onPointerLeave={() => setHover(null)}
+        onPointerLeave={() => { setHover(null); setStart(null); }}
       />
       {hover && picture && hover.i < picture.count && !drag && (
         <div className="tip" role="presentation" style={{ left: Math.min(hover.x + 14, width - 320), top: hover.y + 14 }}>
@@ -553,6 +597,9 @@ export function Gantt(props: GanttProps) {
             {picture.flags[hover.i]! & Flag.provisional ? ` · ${text.provisional}` : ''}
           </small>
         </div>
+      )}
+      {start && lanes[start.lane] && !drag && (
+        <div className="tip" role="presentation" style={{ left: Math.min(start.x + 14, Math.max(0, width - 320)), top: start.y + 14 }}>{startSaid(lanes[start.lane]!, start.at, zone)}</div>
       )}
       <div className="unseen" role="status" aria-live="polite">{said}</div>
     </div>

@@ -109,6 +109,10 @@ export function useLive(onEnded: () => void) {
     const tick = setInterval(() => setClock(now()), 5000);
     return () => clearInterval(tick);
   }, []);
+  useEffect(() => { // that a site answers no more, or again, is no event
+    const tick = setInterval(() => document.visibilityState === 'visible' && look(), 15000);
+    return () => clearInterval(tick);
+  }, [look]);
   useEffect(() => {
     const touch = (key: string) => setStale((s) => ({ ...s, [key]: (s[key] ?? 0) + 1 }));
     const changed = (o: Occupied) => {

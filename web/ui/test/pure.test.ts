@@ -6,6 +6,7 @@ import { maskOf } from '../src/filter.js';
 import { fills, ground, rgb, type Theme } from '../src/palette.js';
 import { parse, type Picture } from '../src/picture.js';
 import { aligned, beside, hit, pan, raster, shifted, type Port } from '../src/raster.js';
+import { lanesOf, said, stretchAt } from '../src/starts.js';
 import { frozen, moving, offset, readView, relative, writeView, normal, type View } from '../src/view.js';
 
 interface Bar { start: number; length: number; first: number; size: number; number?: number; class?: number; flags?: number }
@@ -239,4 +240,19 @@ test('every colour stands out from the ground', () => {
       assert.ok(contrast >= 3.3, `${theme} ${name}: ${contrast.toFixed(2)}`);
     }
   }
+});
+
+test('a start is found in its stretch, and what stands against it is said with its end', () => {
+  const iso = (at: number) => new Date(at * 1000).toISOString();
+  const [lane] = lanesOf([{ site: 's', pool: 'p', npe: 8, duration: 3600, stretches: [
+    { first: iso(0), last: iso(59), end: iso(3659) },
+    { first: iso(60), last: iso(119), refusal: { reason: 'no_capacity', detail: 'd', wanted: 8, nearest: { npe: 3, duration: 3600, start: iso(60) } } },
+    { first: iso(120), last: iso(179), refusal: { reason: 'quota', detail: 'your limit share is 9', wanted: 8 } },
+  ] }], 179);
+  assert.deepEqual([-1, 0, 59, 60, 119, 120, 179, 180].map((at) => stretchAt(lane!, at)), [-1, 0, 0, 1, 1, 2, 2, -1]);
+  assert.equal(said(lane!, 30, 'UTC'), '8 PEs for 1 h can start at Thu 1970-01-01 00:00, and at any time until Thu 1970-01-01 00:00.');
+  assert.equal(said(lane!, 60, 'UTC'), '8 PEs for 1 h cannot start at Thu 1970-01-01 00:01: 5 of 8 PEs are missing: at most 3 are free for 1 h. That is so until Thu 1970-01-01 00:01.');
+  assert.match(said(lane!, 130, 'UTC'), /your limit share is 9. That is so for all later times/);
+  assert.equal(said(lane!, 999, 'UTC'), 'Not known yet.');
+  assert.match(said({ ...lane!, refusal: { reason: 'too_large', detail: '9 PEs', wanted: 9 } }, 0, 'UTC'), /at no time: 9 PEs\./);
 });
