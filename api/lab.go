@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -371,7 +370,7 @@ func (w *wantedComparison) flags() []string {
 
 // past returns what writes down what was requested of the service, as far as who asks may see
 // it, and the sites as they are now.
-func (c *call) past(w *wantedComparison) func(context.Context, string) ([]string, error) {
+func (c *call) past(w *wantedComparison) func(context.Context, func(string) (io.WriteCloser, error)) ([]string, error) {
 	from, to := berth.Time(0), berth.Forever
 	if w.past != nil && w.past.from != nil {
 		from = *w.past.from
@@ -384,7 +383,7 @@ func (c *call) past(w *wantedComparison) func(context.Context, string) ([]string
 		preset = nil
 	}
 	by, s, rates, who := c.by, c.Service, c.rates, c.asker()
-	return func(ctx context.Context, folder string) ([]string, error) {
+	return func(ctx context.Context, create func(string) (io.WriteCloser, error)) ([]string, error) {
 		views, err := s.Sites(ctx, by)
 		if err != nil {
 			return nil, err
@@ -401,21 +400,19 @@ func (c *call) past(w *wantedComparison) func(context.Context, string) ([]string
 		for i := range views {
 			list[i] = views[i].Site
 		}
+		write := func(name string, how func(io.Writer) error) error {
+			file, err := create(name)
+			if err != nil {
+				return err
+			}
+			return errors.Join(how(file), file.Close())
+		}
 		err = errors.Join(
-			written(filepath.Join(folder, laboratory.HistoryFile), func(w io.Writer) error { return workload.WriteJSONL(w, requests) }),
-			written(filepath.Join(folder, laboratory.SitesFile), func(w io.Writer) error { return sites.Write(w, list) }),
+			write(laboratory.HistoryFile, func(w io.Writer) error { return workload.WriteJSONL(w, requests) }),
+			write(laboratory.SitesFile, func(w io.Writer) error { return sites.Write(w, list) }),
 		)
 		return append([]string{"--workload", laboratory.HistoryFile, "--sites", laboratory.SitesFile}, preset...), err
 	}
-}
-
-// written writes a file.
-func written(path string, how func(io.Writer) error) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(how(file), file.Close())
 }
 
 func (c *call) comparison() error {

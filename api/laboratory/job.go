@@ -55,9 +55,9 @@ type Wanted struct {
 	User string
 	// Upload is the log that is replayed; empty if Prepare writes one.
 	Upload string
-	// Prepare writes what is replayed into a folder, and returns the flags about it. It is
-	// called when its turn has come.
-	Prepare func(ctx context.Context, folder string) ([]string, error)
+	// Prepare writes what is replayed to files that it creates by their names, and returns the
+	// flags about it. It is called when its turn has come.
+	Prepare func(ctx context.Context, create func(name string) (io.WriteCloser, error)) ([]string, error)
 	// Flags are those of berth lab, but for what is replayed and --out.
 	Flags []string
 }
@@ -217,7 +217,7 @@ func (l *Laboratory) compare(ctx context.Context, j *job) error {
 	flags := []string{"--workload", j.Source}
 	if j.wanted.Upload == "" {
 		var err error
-		if flags, err = j.wanted.Prepare(ctx, j.folder); err != nil {
+		if flags, err = j.wanted.Prepare(ctx, j.create); err != nil {
 			return err
 		}
 	}
@@ -261,6 +261,11 @@ func (l *Laboratory) compare(ctx context.Context, j *job) error {
 		return berth.Errorf(berth.Exhausted, "", "it ended early (%v), as it does where it needs more than %d GiB of memory; take fewer jobs, or use berth lab on a machine of your own", err, MaxMemory>>30)
 	}
 	return &berth.Error{Code: berth.Invalid, Msg: trouble}
+}
+
+// create creates a file for what is replayed.
+func (j *job) create(name string) (io.WriteCloser, error) {
+	return os.OpenFile(filepath.Join(j.folder, name), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 }
 
 // follow notes how far the program is, until it has closed its output.

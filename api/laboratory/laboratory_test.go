@@ -345,9 +345,15 @@ func TestNamesOfLogs(t *testing.T) {
 // What prepares the past may fail, or be cancelled.
 func TestThePastIsPreparedWhenItsTurnHasCome(t *testing.T) {
 	l := open(t)
-	prepare := func(_ context.Context, folder string) ([]string, error) {
+	type creator = func(string) (io.WriteCloser, error)
+	prepare := func(_ context.Context, create creator) ([]string, error) {
 		for _, name := range []string{laboratory.HistoryFile, laboratory.SitesFile} {
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600); err != nil {
+			file, err := create(name)
+			if err != nil {
+				return nil, err
+			}
+			_, err = io.WriteString(file, name)
+			if err = errors.Join(err, file.Close()); err != nil {
 				return nil, err
 			}
 		}
@@ -360,7 +366,7 @@ func TestThePastIsPreparedWhenItsTurnHasCome(t *testing.T) {
 	if j = l.until(t, j.ID, over); j.State != laboratory.Done || !slices.Contains(j.Files, laboratory.HistoryFile) || l.text(t, j.ID, laboratory.SitesFile) != laboratory.SitesFile {
 		t.Errorf("it is %+v", j)
 	}
-	j, err = l.Start(laboratory.Wanted{User: "ann", Prepare: func(context.Context, string) ([]string, error) {
+	j, err = l.Start(laboratory.Wanted{User: "ann", Prepare: func(context.Context, creator) ([]string, error) {
 		return nil, berth.Errorf(berth.NotFound, "journal", "nothing")
 	}})
 	if err != nil {
@@ -370,7 +376,7 @@ func TestThePastIsPreparedWhenItsTurnHasCome(t *testing.T) {
 		t.Errorf("it is %+v", j)
 	}
 	entered := make(chan struct{})
-	j, err = l.Start(laboratory.Wanted{User: "ann", Prepare: func(ctx context.Context, _ string) ([]string, error) {
+	j, err = l.Start(laboratory.Wanted{User: "ann", Prepare: func(ctx context.Context, _ creator) ([]string, error) {
 		close(entered)
 		<-ctx.Done()
 		return nil, ctx.Err()
