@@ -273,7 +273,7 @@ func (c *call) sendLog() error {
 	_ = control.SetWriteDeadline(time.Now().Add(logTime + time.Minute))
 	u, err := l.Upload(c.by.User, name, &sent{from: c.r.Body})
 	_ = control.SetReadDeadline(time.Time{})
-	if coded, is := errors.AsType[*berth.Error](err); is && coded.Msg == laboratory.TooLarge().(*berth.Error).Msg {
+	if coded, is := errors.AsType[*berth.Error](err); is && coded.Field == laboratory.TooLarge().Field {
 		return tooLargeLog()
 	}
 	if err != nil {
@@ -285,7 +285,7 @@ func (c *call) sendLog() error {
 }
 
 func tooLargeLog() error {
-	return &statusError{http.StatusRequestEntityTooLarge, laboratory.TooLarge().(*berth.Error)}
+	return &statusError{http.StatusRequestEntityTooLarge, laboratory.TooLarge()}
 }
 
 // sent tells what goes wrong with a sender apart from what goes wrong with us.
@@ -334,7 +334,7 @@ func (c *call) compare() error {
 	if err != nil {
 		return err
 	}
-	c.api.log.Info("comparison", "id", j.ID, "user", j.User)
+	c.log.Info("comparison", "id", j.ID, "user", j.User)
 	f := comparisonOf(&j)
 	return c.answer(http.StatusCreated, &f)
 }

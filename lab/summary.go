@@ -83,7 +83,7 @@ func (r *Results) writeSummaryJSON(w io.Writer, drawings []Drawing) error {
 		s.Rows = append(s.Rows, row)
 	}
 	for _, b := range p.Best {
-		s.Best = append(s.Best, SummaryBest{b.Title, b.Where, b.Value, b.Change})
+		s.Best = append(s.Best, SummaryBest(b))
 	}
 	for i := range drawings {
 		s.Drawings = append(s.Drawings, SummaryDrawing{drawings[i].Name, drawings[i].Title, drawings[i].Caption})

@@ -160,8 +160,8 @@ func (j *job) told() Job {
 	return told
 }
 
-// change changes a comparison under the lock.
-func (l *Laboratory) change(j *job, how func()) {
+// change changes comparisons under the lock.
+func (l *Laboratory) change(how func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	how()
@@ -169,7 +169,7 @@ func (l *Laboratory) change(j *job, how func()) {
 
 // run makes a comparison.
 func (l *Laboratory) run(ctx context.Context, j *job) {
-	err := ctx.Err()
+	var err error
 	select {
 	case l.turns <- struct{}{}:
 		err = l.compare(ctx, j)
@@ -181,7 +181,7 @@ func (l *Laboratory) run(ctx context.Context, j *job) {
 	if err == nil {
 		files, err = j.files()
 	}
-	l.change(j, func() {
+	l.change(func() {
 		j.Ended = l.options.Now()
 		j.Expires = j.Ended.Add(Keep)
 		switch {
@@ -209,7 +209,7 @@ func (l *Laboratory) compare(ctx context.Context, j *job) error {
 	defer stop(nil)
 	ctx, cancel := context.WithTimeoutCause(ctx, MaxTime, berth.Errorf(berth.Exhausted, "", "not done within %s; take fewer combinations, replications or jobs, or use berth lab on a machine of your own", MaxTime))
 	defer cancel()
-	l.change(j, func() {
+	l.change(func() {
 		if j.State == Waiting {
 			j.State, j.Started = Running, l.options.Now()
 		}
@@ -222,7 +222,7 @@ func (l *Laboratory) compare(ctx context.Context, j *job) error {
 		}
 	}
 	flags = append(flags, j.wanted.Flags...)
-	l.change(j, func() { j.Command = slices.Concat([]string{"berth", "lab"}, flags, []string{"--out", reportFolder}) })
+	l.change(func() { j.Command = slices.Concat([]string{"berth", "lab"}, flags, []string{"--out", reportFolder}) })
 	line := slices.Concat(l.options.Program, flags, []string{"--out", reportFolder})
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = j.folder
@@ -251,7 +251,7 @@ func (l *Laboratory) compare(ctx context.Context, j *job) error {
 	l.follow(j, steps, stop)
 	err = cmd.Wait()
 	text, trouble := said.divided(err != nil)
-	l.change(j, func() { j.Notes = text })
+	l.change(func() { j.Notes = text })
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -276,7 +276,7 @@ func (l *Laboratory) follow(j *job, steps io.Reader, stop context.CancelCauseFun
 		if json.Unmarshal(lines.Bytes(), &s) != nil || s.Runs <= 0 {
 			continue
 		}
-		l.change(j, func() { j.Step = s })
+		l.change(func() { j.Step = s })
 		if s.Runs > MaxRuns {
 			stop(berth.Errorf(berth.Exhausted, "", "%d runs; want at most %d: take fewer values or replications, or use berth lab on a machine of your own", s.Runs, MaxRuns))
 		}

@@ -176,9 +176,10 @@ func (l *Laboratory) Upload(user, name string, from io.Reader) (Upload, error) {
 	return *u, nil
 }
 
-// TooLarge is the error about a log that is larger than MaxUpload.
-func TooLarge() error {
-	return berth.Errorf(berth.Invalid, "body", "larger than %d MiB; pack the log by gzip, leave columns out, or use berth lab, which has no bound", MaxUpload>>20)
+// TooLarge is the error about a log that is larger than MaxUpload. Its field is bytes, which
+// no other error of Upload has.
+func TooLarge() *berth.Error {
+	return berth.Errorf(berth.Invalid, "bytes", "larger than %d MiB; pack the log by gzip, leave columns out, or use berth lab, which has no bound", MaxUpload>>20)
 }
 
 func (l *Laboratory) pathOf(u *Upload) string { return filepath.Join(l.options.Folder, "log-"+u.ID) }
