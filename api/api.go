@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
@@ -46,6 +47,8 @@ type Options struct {
 	Public *url.URL
 	// Links are those that open sessions; nil is none yet.
 	Links *Links
+	// Laboratory compares schedulers for users; nil is none.
+	Laboratory *laboratory.Laboratory
 	// Heartbeat is how often a stream of events that is silent says that it is
 	// there; 0 is 15 s, as proxies cut off what is silent for 30 to 60 s.
 	Heartbeat time.Duration
@@ -65,6 +68,7 @@ type api struct {
 	boot    string // of this start of the program
 	gallery gallery
 	door    door
+	lab     *laboratory.Laboratory // nil if there is none
 }
 
 // New returns what answers the requests. It may be used at once by any number of
@@ -73,7 +77,7 @@ func New(o Options) http.Handler {
 	if o.Limits == nil {
 		o.Limits = service.DefaultLimits()
 	}
-	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links)}
+	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links), lab: o.Laboratory}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

@@ -15,6 +15,7 @@ type endpoint struct {
 	role         service.Role // the least that will do; empty lets everybody
 	body         *schema      // nil if there is none
 	bare         bool         // does without the body too
+	sends        string       // the media type of a body that is no JSON, which it reads itself
 	params       []param
 	status       int
 	media        string // of an answer that is not JSON
@@ -205,6 +206,41 @@ var endpoints = []endpoint{
 		about: "Plan a workflow among what is held at a pool, with several planners or for several deadlines, without booking anything. " +
 			"The answer is a line of JSON for the workflow, then one for each plan as soon as it is made; a problem in a line ends it early.",
 		body: object(plansBody), status: http.StatusOK, media: form.PlansType, answer: form.PlanLine{}, costly: true, do: (*call).plans,
+	},
+	{
+		method: http.MethodGet, path: "/v1/lab", id: "laboratory", role: service.User,
+		about:  "List your comparisons of schedulers and the logs that you have sent; for operators the comparisons of all users.",
+		status: http.StatusOK, answer: form.Laboratory{}, do: (*call).laboratory,
+	},
+	{
+		method: http.MethodPost, path: "/v1/lab/logs", id: "send-log", role: service.User,
+		about: "Send a log for comparisons, packed by gzip or not: SWF, JSON Lines, JDL or what sacct -P prints. It is kept for a day.",
+		sends: logType, params: logParams, status: http.StatusCreated, answer: form.Log{}, do: (*call).sendLog,
+	},
+	{
+		method: http.MethodPost, path: "/v1/lab/comparisons", id: "compare", role: service.User,
+		about: "Compare schedulers on a log that was sent, or on what was requested of this service, as berth lab does. It runs at low priority, one of a user at a time.",
+		body:  object(compareBody), status: http.StatusCreated, answer: form.Comparison{}, do: (*call).compare,
+	},
+	{
+		method: http.MethodGet, path: "/v1/lab/comparisons/{id}", id: "comparison", role: service.User,
+		about:  "Get how far a comparison is.",
+		status: http.StatusOK, answer: form.Comparison{}, do: (*call).comparison,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/lab/comparisons/{id}", id: "cancel-comparison", role: service.User,
+		about:  "Cancel a comparison. One that is over stays as it is.",
+		status: http.StatusOK, answer: form.Comparison{}, do: (*call).cancelComparison,
+	},
+	{
+		method: http.MethodGet, path: "/v1/lab/comparisons/{id}/results", id: "comparison-results", role: service.User,
+		about:  "Get what came of a comparison.",
+		status: http.StatusOK, answer: form.ComparisonResults{}, do: (*call).comparisonResults,
+	},
+	{
+		method: http.MethodGet, path: "/v1/lab/comparisons/{id}/files/{name}", id: "comparison-file", role: service.User,
+		about:  "Get a file of the report of a comparison: report.html, drawings as SVG and CSV, all figures and runs.",
+		status: http.StatusOK, media: "application/octet-stream", do: (*call).comparisonFile,
 	},
 	{
 		method: http.MethodGet, path: "/v1/events", id: "events", role: service.Viewer,

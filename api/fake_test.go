@@ -394,6 +394,16 @@ func (f *fake) History(_ context.Context, by service.Principal, id string) (serv
 	return service.History{List: []service.Happening{{At: r.Created, What: change.Queued, By: service.Origin{User: r.Request.User}}}}, 1, nil
 }
 
+func (f *fake) Asked(_ context.Context, by service.Principal, from, to berth.Time) (requests []berth.Request, looked int, err error) {
+	defer f.lock()()
+	for _, r := range f.made {
+		if by.Owns(r.Request.User) && from <= r.Created && r.Created < to {
+			requests = append(requests, r.Request)
+		}
+	}
+	return requests, len(f.made), f.fails
+}
+
 func (f *fake) Tasks(_ context.Context, by service.Principal, id string) (service.Tasks, error) {
 	defer f.lock()()
 	_, err := f.find(&service.Ask{By: by}, id)

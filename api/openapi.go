@@ -151,6 +151,9 @@ func (e *endpoint) operation(registry huma.Registry, problems *huma.Response) *h
 	if e.body != nil {
 		op.RequestBody = &huma.RequestBody{Required: !e.bare, Content: map[string]*huma.MediaType{"application/json": {Schema: e.body}}}
 	}
+	if e.sends != "" {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{e.sends: {Schema: &schema{Type: "string", Format: "binary"}}}}
+	}
 	done := &huma.Response{Description: "Done."}
 	if e.answer != nil {
 		kind := "application/json"

@@ -69,6 +69,14 @@ var rights = []right{
 	{"GET", "/v1/outages", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/outbox", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/workflows/plans", planFor, 401, 403, 200, 200, 200},
+	{"GET", "/v1/lab", "", 401, 403, 200, 200, 200},
+	{"POST", "/v1/lab/logs?name=a.swf", "1 0 -1 60 8\n", 401, 403, 201, 201, 201},
+	{"POST", "/v1/lab/comparisons", compareThis, 401, 403, 201, 409, 201},
+	{"POST", "/v1/lab/comparisons", `{"log":"LOG",` + compareThis[1:], 401, 403, 404, 409, 404},
+	{"GET", "/v1/lab/comparisons/LAB", "", 401, 403, 404, 200, 200},
+	{"DELETE", "/v1/lab/comparisons/LAB", "", 401, 403, 404, 200, 200},
+	{"GET", "/v1/lab/comparisons/DONE/results", "", 401, 403, 404, 200, 200},
+	{"GET", "/v1/lab/comparisons/DONE/files/report.html", "", 401, 403, 404, 200, 200},
 	{"GET", "/v1/events", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/tokens", `{"user":"zoe"}`, 401, 403, 403, 403, 201},
@@ -89,13 +97,25 @@ func TestRoleEndpointOwner(t *testing.T) {
 				tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
 				at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
 				before := *w.fake.made[0]
-				path := strings.NewReplacer("ID", id, "OFFER", offer, "TOKEN", tokens[at].ID).Replace(row.path)
+				replacer := strings.NewReplacer("ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
+				var headers []string
+				if strings.Contains(row.path, "/lab") {
+					log, done, running := w.fillLaboratory(t, "alice")
+					replacer = strings.NewReplacer("LOG", log, "DONE", done, "LAB", running)
+				}
+				path, body := replacer.Replace(row.path), row.body
+				if strings.Contains(body, "LOG") {
+					body = replacer.Replace(body)
+				}
+				if strings.Contains(path, "/lab/logs") {
+					headers = []string{"Content-Type", "application/octet-stream"}
+				}
 				var code int
 				var text string
 				if strings.HasSuffix(path, "/events") {
 					code, text = w.firstEvent(t, user)
 				} else {
-					a := w.do(user, row.method, path, row.body)
+					a := w.do(user, row.method, path, body, headers...)
 					code, text = a.Code, a.text
 				}
 				if code != want {
@@ -120,7 +140,7 @@ func TestEveryEndpointHasItsRights(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	inPath := regexp.MustCompile(`\{\w+\}|ID|OFFER|TOKEN|cm5|n1|\b1$`)
+	inPath := regexp.MustCompile(`\{\w+\}|ID|OFFER|TOKEN|LAB|DONE|report\.html|cm5|n1|\b1$`)
 	listed := map[string]bool{}
 	for _, row := range rights {
 		path, _, _ := strings.Cut(row.path, "?")

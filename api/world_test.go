@@ -45,6 +45,9 @@ func newWorld(t testing.TB, options api.Options) *world {
 		options.Service = w.fake
 	}
 	options.Tokens = store
+	if options.Laboratory == nil {
+		options.Laboratory = newLaboratory(t)
+	}
 	w.Handler = api.New(options)
 	return w
 }

@@ -21,7 +21,7 @@ type File struct {
 }
 
 // Files returns the report: runs.csv with a row for each run, summary.csv with the
-// estimates and differences, every drawing as .svg and .csv, cells.jsonl in the
+// estimates and differences, summary.json with a Summary, every drawing as .svg and .csv, cells.jsonl in the
 // form of Options.File, and report.html, which needs none of the others. Equal
 // results give equal bytes. Command is the line that repeats it, for the page.
 func (r *Results) Files(command string) ([]File, error) {
@@ -49,6 +49,9 @@ func (r *Results) Files(command string) ([]File, error) {
 		if err := write(d.Name+".svg", d.WriteSVG); err != nil {
 			return nil, err
 		}
+	}
+	if err := write("summary.json", func(w io.Writer) error { return r.writeSummaryJSON(w, drawings) }); err != nil {
+		return nil, err
 	}
 	files = append(files, File{"cells.jsonl", r.Measurements()})
 	if err := write("report.html", func(w io.Writer) error { return r.writeHTML(w, command, drawings) }); err != nil {

@@ -162,7 +162,7 @@ func (o *opener) file() (*Scenario, error) {
 		return nil, err
 	}
 	s := &Scenario{Name: filepath.Base(o.Workload), PEs: o.PEs}
-	if work.Form != workload.SWF {
+	if !work.Form.IsLog() {
 		s.Origin = OfRequests
 		if s.PEs == 0 {
 			return nil, &OptionError{"pes", "missing; a file of requests does not tell the size of the machine"}
@@ -173,6 +173,9 @@ func (o *opener) file() (*Scenario, error) {
 	}
 	if s.PEs == 0 {
 		s.PEs = work.PEs()
+	}
+	if s.PEs == 0 && work.Form == workload.Sacct {
+		return nil, &OptionError{"pes", fmt.Sprintf("missing; %s, an export of Slurm, does not tell the size of the machine", o.Workload)}
 	}
 	if s.PEs == 0 {
 		return nil, &OptionError{"pes", fmt.Sprintf("missing; the header of %s has no MaxProcs", o.Workload)}

@@ -23,10 +23,14 @@ const (
 	SWF   Form = "swf"   // Standard Workload Format: jobs without windows
 	JSONL Form = "jsonl" // JSON Lines: requests with windows, and ordinary jobs
 	JDL   Form = "jdl"   // Job Description Language: requests with waiting limits
+	Sacct Form = "sacct" // accounting of Slurm as sacct -P prints it: jobs without windows
 )
 
-// Workload is what a file held: records if its form is SWF, requests if it is
-// another. The other slice is nil.
+// IsLog reports whether a file of the form holds records of jobs, and no requests.
+func (f Form) IsLog() bool { return f == SWF || f == Sacct }
+
+// Workload is what a file held: records if its form is that of a log, requests if it
+// is another. The other slice is nil.
 type Workload struct {
 	Form     Form
 	Header   Header          // of a log
@@ -42,9 +46,10 @@ type Workload struct {
 func (w *Workload) PEs() berth.Count { return w.Header.PEs() }
 
 // Open reads a workload file of any form, gzip-compressed or not. A name that
-// ends in .swf, .jsonl or .jdl, or in one of them and .gz, decides the form;
+// ends in .swf, .jsonl, .jdl or .sacct, or in one of them and .gz, decides the form;
 // under any other name the first byte that is not blank does, where an opening
-// brace means JSON Lines and an opening bracket JDL. Compression is told by the
+// brace means JSON Lines and an opening bracket JDL, and bars in the first line mean
+// an export of Slurm. Compression is told by the
 // content alone.
 //
 // A file that is missing or may not be read, or that is a directory, is an
@@ -94,6 +99,8 @@ func Read(r io.Reader, name string, opt Options) (*Workload, error) {
 		return readJSONL(lines, opt)
 	case JDL:
 		return readJDL(lines, opt)
+	case Sacct:
+		return readSacct(lines, opt)
 	}
 	return readSWF(lines, opt)
 }
@@ -134,6 +141,8 @@ func formOf(l *lines, name string) (Form, error) {
 		return JSONL, nil
 	case strings.HasSuffix(base, ".jdl"):
 		return JDL, nil
+	case strings.HasSuffix(base, ".sacct"):
+		return Sacct, nil
 	}
 	first, err := l.peekNonBlank()
 	if err != nil {
@@ -144,6 +153,9 @@ func formOf(l *lines, name string) (Form, error) {
 		return JSONL, nil
 	case '[':
 		return JDL, nil
+	}
+	if l.looksLikeSacct() {
+		return Sacct, nil
 	}
 	return SWF, nil
 }

@@ -34,6 +34,7 @@ type Cause string
 // The causes.
 const (
 	NoRunTime    Cause = "no run time"       // column 4 is 0 or negative
+	NotOver      Cause = "not over"          // a job of Slurm that waits or runs
 	NoProcessors Cause = "no processors"     // columns 5 and 8 are 0 or unknown
 	PartialRun   Cause = "partial execution" // a burst of a job that has its own line
 	Filtered     Cause = "filtered"          // Options.Keep said no
@@ -45,7 +46,7 @@ const (
 
 // Causes lists every cause in the order in which reports tell them.
 func Causes() []Cause {
-	return []Cause{NoRunTime, NoProcessors, PartialRun, Filtered, NotARequest, NotABooking, NotAnOutage, Overbooked}
+	return []Cause{NoRunTime, NotOver, NoProcessors, PartialRun, Filtered, NotARequest, NotABooking, NotAnOutage, Overbooked}
 }
 
 // Report says what became of the records of a file. Every record is in exactly

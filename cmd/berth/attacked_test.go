@@ -25,6 +25,8 @@ type attacked struct {
 	server *exec.Cmd
 	client *http.Client
 	tokens map[string]string // by user
+	data   string
+	line   []string // that serves
 }
 
 const attackedSites = `
@@ -40,41 +42,49 @@ func newAttacked(t *testing.T) *attacked {
 	if err := os.WriteFile(config, []byte(attackedSites), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &attacked{t: t, url: "http://" + address, tokens: map[string]string{}}
+	w := &attacked{t: t, url: "http://" + address, tokens: map[string]string{}, data: data}
 	w.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2048}}
-	w.server = exec.CommandContext(t.Context(), "berth", "serve", "--config", config, "--data", data, "--listen", address)
-	w.server.Stderr, w.server.Stdout = log, log
-	if err := w.server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = w.server.Process.Kill()
-		_ = w.server.Wait() // it was killed
-		if t.Failed() {
-			text, _ := os.ReadFile(log.Name()) // for people
-			t.Logf("%.4000s", text)
-		}
-	})
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for began := time.Now(); ; <-tick.C {
-		if status, _ := w.do(t.Context(), "", http.MethodGet, "/readyz", ""); status == http.StatusOK {
-			break
-		}
-		if time.Since(began) > time.Minute {
-			t.Fatal("it does not start")
-		}
-	}
+	w.line = []string{"serve", "--config", config, "--data", data, "--listen", address}
+	w.serve()
 	secret, err := os.ReadFile(filepath.Join(data, "operator.token"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.tokens["root"] = strings.TrimSpace(string(secret))
 	return w
+}
+
+// serve starts the service, and again where it was killed.
+func (w *attacked) serve() {
+	w.t.Helper()
+	log, err := os.CreateTemp(w.t.TempDir(), "log")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	server := exec.CommandContext(w.t.Context(), "berth", w.line...)
+	w.server = server
+	server.Stderr, server.Stdout = log, log
+	if err := server.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait() // it was killed
+		if w.t.Failed() {
+			text, _ := os.ReadFile(log.Name()) // for people
+			w.t.Logf("%.4000s", text)
+		}
+	})
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); ; <-tick.C {
+		if status, _ := w.do(w.t.Context(), "", http.MethodGet, "/readyz", ""); status == http.StatusOK {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			w.t.Fatal("it does not start")
+		}
+	}
 }
 
 // user makes a user of a role who has a token.

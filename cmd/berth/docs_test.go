@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -54,11 +55,15 @@ func docServer(t *testing.T) (url, secret string) {
 	if err := host.Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.New(api.Options{Service: host, Tokens: known, Registry: registry}))
+	bench, err := openLaboratory(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(api.New(api.Options{Service: host, Tokens: known, Registry: registry, Laboratory: bench}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
-		if err := errors.Join(host.Close(), store.Close()); err != nil {
+		if err := errors.Join(bench.Close(), host.Close(), store.Close()); err != nil {
 			t.Error(err)
 		}
 	})

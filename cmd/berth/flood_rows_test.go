@@ -44,6 +44,7 @@ type row struct {
 	what         string // of its body or query
 	query        string
 	body         string
+	kind         string // of a body that is no JSON
 }
 
 func (r *row) String() string { return strings.TrimSpace(r.method + " " + r.path + " " + r.what) }
@@ -70,6 +71,8 @@ func legal(path string) map[string]any {
 		return map[string]any{"command": []string{"true"}, "dir": "/"}
 	case "/v1/sites/{name}/forecast":
 		return map[string]any{"period": 60, "kilobytes": []int{1000}}
+	case "/v1/lab/comparisons":
+		return map[string]any{"sweep": []map[string]any{{"name": "policy", "values": []string{"first-fit", "pe-worst"}}}}
 	case "/v1/tokens":
 		return map[string]any{"user": "zoe"}
 	}
@@ -118,6 +121,12 @@ func rowsOf(d *described) []row {
 					if len(query) > 0 {
 						add(what, query.Encode(), nil)
 					}
+				}
+				continue
+			}
+			if _, plain := op.RequestBody.Content["application/octet-stream"]; plain {
+				for what, body := range map[string]string{"small": "1 0 -1 60 8", "large": strings.Repeat("1 0 -1 60 8\n", largestBody/12)} {
+					rows = append(rows, row{method: strings.ToUpper(method), path: path, what: what, query: asShown.Encode(), body: body, kind: "application/octet-stream"})
 				}
 				continue
 			}

@@ -196,6 +196,9 @@ func (w *attacked) send(ctx context.Context, user string, r *row, path string) i
 	if err != nil {
 		return 0
 	}
+	if r.kind != "" {
+		q.Header.Set("Content-Type", r.kind)
+	}
 	got, err := w.client.Do(q)
 	if err != nil {
 		return 0

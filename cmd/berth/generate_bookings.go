@@ -91,14 +91,17 @@ func (a *app) generateBookings(cmd *cobra.Command, flags *generateBookingsFlags)
 	switch {
 	case err != nil:
 		return err
-	case log.Form != workload.SWF:
-		return berth.Errorf(berth.Invalid, "workload", "%s: requests, not a log; want a file in the Standard Workload Format", flags.workload)
+	case !log.Form.IsLog():
+		return berth.Errorf(berth.Invalid, "workload", "%s: requests, not a log; want a file in the Standard Workload Format or an export of Slurm", flags.workload)
 	}
 	tagging := workload.Tagging{
 		Share: flags.share, Thinning: workload.Thinning(flags.method), Now: berth.Time(flags.now), PEs: flags.pes, Seed: flags.seed,
 	}
 	if tagging.PEs == 0 {
 		tagging.PEs = log.PEs()
+	}
+	if tagging.PEs == 0 && log.Form == workload.Sacct {
+		return usagef(cmd, "--pes: missing; %s, an export of Slurm, does not tell the size of the machine", flags.workload)
 	}
 	if tagging.PEs == 0 {
 		return usagef(cmd, "--pes: missing; the header of %s has no MaxProcs", flags.workload)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ type labFlags struct {
 	out      string
 	cells    string
 	shard    string
+	worker   bool // of the service
 }
 
 // noBaseline is the baseline of those who want none.
@@ -51,6 +53,8 @@ func (a *app) labCommand() *cobra.Command {
 	flags.reportFlags(f)
 	f.StringVar(&flags.cells, "cells", "", "keep finished runs in `FILE`.jsonl as they come, and go on from what it holds")
 	f.StringVar(&flags.shard, "shard", "", "do the I-th of N parts of the runs, `I/N`, into the file of --cells; no report")
+	f.BoolVar(&flags.worker, "worker", false, "")
+	_ = f.MarkHidden("worker")        // fails for unknown flags only
 	cmd.SetFlagErrorFunc(flagMistake) // of this command, though it holds another
 	groups := flags.sim.groupFlags()
 	simulates := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -131,6 +135,15 @@ Nothing is simulated, and the workload need not be there.`,
 // lab runs the command.
 func (a *app) lab(cmd *cobra.Command, flags *labFlags) error {
 	options := lab.Options{File: flags.cells, Simulate: a.simulate}
+	ctx := cmd.Context()
+	if flags.worker {
+		var end func()
+		var err error
+		if ctx, end, err = asWorker(ctx, a.stdin); err != nil {
+			return err
+		}
+		defer end()
+	}
 	for _, name := range []string{"cells", "shard"} {
 		if cmd.Flags().Changed(name) && cmd.Flags().Lookup(name).Value.String() == "" {
 			return usagef(cmd, "--%s: empty", name)
@@ -166,9 +179,14 @@ func (a *app) lab(cmd *cobra.Command, flags *labFlags) error {
 		return err
 	}
 	defer report.drop()
-	ctx, stop := untilInterrupt(cmd.Context())
+	ctx, stop := untilInterrupt(ctx)
 	defer stop()
-	bar := a.labProgress(&options)
+	bar := func() {}
+	if flags.worker {
+		a.tellSteps(&options)
+	} else {
+		bar = a.labProgress(&options)
+	}
 	results, err := lab.Run(ctx, plan, options)
 	bar()
 	switch {
@@ -179,6 +197,9 @@ func (a *app) lab(cmd *cobra.Command, flags *labFlags) error {
 	case options.Shard.N > 1:
 		a.say("berth: shard %s is done; %s holds %d of %d runs", flags.shard, flags.cells, results.Done, len(plan.Points())*plan.Replications)
 		return nil
+	}
+	if flags.worker {
+		report.app = &app{stdout: io.Discard, stderr: io.Discard}
 	}
 	return report.write(results)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ import (
 // TestMain lets the scripts run the real main as a process of its own, and services in
 // the process of a test start it as the shepherd of a task.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "shepherd" {
+	if len(os.Args) > 1 && (os.Args[1] == "shepherd" || slices.Contains(os.Args, "--worker")) {
 		main()
 		return
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/sqlite"
@@ -189,10 +190,15 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if err := host.Register(registry); err != nil {
 		return err
 	}
+	bench, err := openLaboratory(set.data, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bench.Close()) }()
 	links := &api.Links{}
 	server := api.Server(api.New(api.Options{
 		Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken,
-		Root: web.Handler(strings.TrimSuffix(set.publicPath(), "/"), http.HandlerFunc(api.NotFound)), Public: set.public, Links: links,
+		Root: web.Handler(strings.TrimSuffix(set.publicPath(), "/"), http.HandlerFunc(api.NotFound)), Public: set.public, Links: links, Laboratory: bench,
 	}))
 	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
@@ -221,6 +227,15 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	go func() { stopped <- server.Shutdown(limit) }()
 	closeErr := host.Close()
 	return errors.Join(err, closeErr, <-stopped)
+}
+
+// openLaboratory opens what compares schedulers for users, by this program itself.
+func openLaboratory(data string, log *slog.Logger) (*laboratory.Laboratory, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program for comparisons: %w", err)
+	}
+	return laboratory.Open(laboratory.Options{Folder: filepath.Join(data, "laboratory"), Program: []string{program, "lab", "--worker"}, Log: log})
 }
 
 const (

@@ -45,8 +45,18 @@ var suites = []suite{
 	{"sim", []tests{{"sim", false}}},
 }
 
-// chosen returns the suites of packages, divided by commas; none are all. A
-// package without a suite is tested by its own tests alone.
+// further lists packages that are mutated only where -packages names them. Their whole
+// tests start clusters and wait for clocks, for minutes.
+var further = []suite{
+	{"service", []tests{{"service", false}, {"api", false}}},
+	{"journal", []tests{{"journal", false}, {"journal/sqlite", false}, {"service", false}}},
+	{"journal/sqlite", []tests{{"journal/sqlite", false}, {"service", false}}},
+	{"api", []tests{{"api", false}}},
+	{"site/local", []tests{{"site/local", false}}},
+}
+
+// chosen returns the suites of packages, divided by commas; none are all of the first
+// table. A package without a suite is tested by its own tests alone.
 func chosen(table []suite, packages string, folders []string) ([]suite, error) {
 	if packages == "" {
 		return table, nil
@@ -57,8 +67,9 @@ func chosen(table []suite, packages string, folders []string) ([]suite, error) {
 		if !slices.Contains(folders, folder) {
 			return nil, fmt.Errorf("-packages: no package %q; give folders such as policy, and . for the root", folder)
 		}
-		if i := slices.IndexFunc(table, func(s suite) bool { return s.folder == folder }); i >= 0 {
-			some = append(some, table[i])
+		rows := slices.Concat(table, further)
+		if i := slices.IndexFunc(rows, func(s suite) bool { return s.folder == folder }); i >= 0 {
+			some = append(some, rows[i])
 		} else {
 			some = append(some, suite{folder, own(folder)})
 		}
