@@ -64,9 +64,13 @@ type keeper struct {
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
-	mine      map[promise]bool
-	ids       map[promise]string // of promises with names that were seen, empty of those of others; of the loop
-	served    bool
+	mine   map[promise]bool
+	ids    map[promise]string // of promises with names that were seen, empty of those of others; of the loop
+	served bool
+	// shared is who was let in by hand, and told what else was last told to be changed by
+	// hand, of promises; of the loop.
+	shared    map[promise]sharing
+	told      map[promise]string
 	strangers []string
 	// standoffs are the promises that the site refuses; of the keeper's goroutine.
 	standoffs map[promise]*standoff
@@ -118,6 +122,7 @@ func (h *Host) startManagers() {
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
 			wake: make(chan struct{}, 1), late: map[string]bool{}, early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
+			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"

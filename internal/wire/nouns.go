@@ -30,6 +30,12 @@ func Request(c *Coder, r *berth.Request) {
 		Name(c, 1, name)
 		c.End()
 	})
+	Name(c, 15, &r.Account)
+	List(c, 16, &r.Users, func(c *Coder, name *string) {
+		Name(c, 1, name)
+		c.End()
+	})
+	Name(c, 17, &r.Group)
 	c.End()
 }
 
