@@ -153,7 +153,7 @@ func TestNothingIsPromisedBeyondLimitsOfSlurm(t *testing.T) {
 		case c.want == "" && a.Reservation.Allotments[0].NPE != c.npe[len(c.npe)-1]:
 			t.Errorf("%s: %d nodes", name, a.Reservation.Allotments[0].NPE)
 		case c.want != "":
-			if wantCode(t, err, berth.Denied); !strings.Contains(err.Error(), c.want) {
+			if wantCode(t, err, berth.Denied); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want %q", name, err, c.want)
 			}
 			continue
