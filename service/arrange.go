@@ -182,6 +182,7 @@ type done struct {
 type never struct {
 	*wish
 	words string
+	fails berth.Time // before that it is only refused what was not told yet
 }
 
 // fail notes that something is not as it should be.
@@ -377,7 +378,7 @@ func (a *arranging) booked(ctx context.Context, w *wish, o site.Outcome, err err
 		err = errors.New("the site refused it: " + o.Words)
 	}
 	if site.IsFinal(err) && !a.there[w.promise] {
-		a.done.never = append(a.done.never, never{w, err.Error()})
+		a.done.never = append(a.done.never, never{wish: w, words: err.Error()})
 	}
 	if a.well(ctx, w.promise, w.id, err) {
 		a.done.made[w.promise] = made{w.Name, w.generation}

@@ -31,6 +31,9 @@ type Manager struct {
 	// from other data, become this service's at the first look: those of no promise
 	// here are taken down, with the jobs in them.
 	Adopt bool
+	// GiveUpAfter is how long the site may refuse for good what was promised before the
+	// promise fails: the cause may be a moment's. 0 is at once.
+	GiveUpAfter berth.Duration
 	// Meanwhile, if it is not nil, is done beside all that, until it returns or the
 	// context ends, which it does when the service stops.
 	Meanwhile func(ctx context.Context)
@@ -86,6 +89,8 @@ type keeper struct {
 	made     map[promise]made // what is at the site as it is promised
 	// trouble is what is wrong, in words, of promises and of what should be gone.
 	trouble map[promise]string
+	// doomed says when the promises fail that the site refuses for good, if it goes on to.
+	doomed map[promise]berth.Time
 }
 
 // promise is the name of a promise at a site, the same for all its generations.
@@ -274,6 +279,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	if did.changed {
 		k.agent.Forget()
 	}
+	k.endure(h.Now(), &did)
 	k.reached(state, &want, &did)
 	h.tellDelivered(ctx, k, &want, &did)
 	h.settle(ctx, k, &want, &did)
@@ -385,6 +391,9 @@ func (k *keeper) at(id string, generation uint64) Materialised {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	m := Materialised{Site: k.name, Name: site.NameOf(k.name, id, generation), Trouble: k.trouble[p]}
+	if at, doomed := k.doomed[p]; doomed {
+		m.Trouble += "; it fails at " + instant(at) + " if the site still refuses it then"
+	}
 	if is, there := k.made[p]; there && is.generation == generation {
 		m.Name, m.Made = is.name, true
 	}

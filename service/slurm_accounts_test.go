@@ -246,3 +246,54 @@ func (l *lab) hear(told <-chan service.Notice) service.Notice {
 		return service.Notice{}
 	}
 }
+
+// What Slurm refuses for good stays promised for as long as the cause may be a moment's: an
+// account that is gone for a while. Meanwhile what fails when is shown.
+func TestRefusedForGoodForAMoment(t *testing.T) {
+	t.Parallel()
+	l := accounts(t)
+	if err := l.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.manager.GiveUpAfter = 15
+	l.open()
+	l.looked()
+	manages := func(line string) {
+		t.Helper()
+		if out, err := l.cluster.Command("sacctmgr", append([]string{"--immediate"}, strings.Fields(line)...)...); err != nil {
+			t.Fatal(line, err, out)
+		}
+	}
+	promised := func(in berth.Duration) string {
+		a, err := l.askAs("games", berth.Sharing{Account: "course"}, in, 60, 1)
+		if err != nil || a.Reservation.State != service.Confirmed {
+			t.Fatal(a, err)
+		}
+		return a.Reservation.ID
+	}
+	back, gone := promised(horizon+5), promised(horizon+30)
+	manages("delete account course")
+	l.until("Slurm refuses it", func() bool { return l.get(back).Sites[0].Trouble != "" })
+	if r := l.get(back); r.State != service.Confirmed || !strings.Contains(r.Sites[0].Trouble, "it fails at ") {
+		t.Errorf("refused for good it is %s: %s", r.State, r.Sites[0].Trouble)
+	}
+	manages("add account course parent=project")
+	manages("add user games account=course")
+	l.made(back)
+	if r := l.get(back); r.State != service.Confirmed || strings.Contains(r.Sites[0].Trouble, "fails") {
+		t.Errorf("made it is %s: %s", r.State, r.Sites[0].Trouble)
+	}
+	if _, err := l.host.Release(t.Context(), l.by, back); err != nil {
+		t.Fatal(err)
+	}
+	l.until("it is gone", func() bool { return strings.Contains(l.shown("reservation"), "No reservations") })
+	manages("delete account course")
+	l.until("the other one is refused too", func() bool { return l.get(gone).Sites[0].Trouble != "" })
+	l.until("it has failed", func() bool { return l.get(gone).State == service.Failed })
+	if no := l.get(gone).Refusal; no == nil || no.Reason != berth.SiteRefused || !strings.Contains(no.Words, "nvalid account") {
+		t.Errorf("it has failed for %+v", no)
+	}
+	if late := l.get(gone).Changed - (l.get(gone).Request.Ready - horizon); late < 15 {
+		t.Errorf("it failed %d s after it was due at the site, want 15 at least", late)
+	}
+}
