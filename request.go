@@ -88,6 +88,42 @@ func validConstraint(text string) error {
 	return err
 }
 
+// Sharing says in which account a request is, and who beside its user may run in it. The
+// zero value is a request of its user alone, in whatever account they run.
+type Sharing struct {
+	Account string `json:"account,omitempty"` // of the site; only jobs in it may run
+	// Users may run in it beside the request's own user. EveryUser alone, which needs an
+	// account, lets everybody run who may run in that.
+	Users []string `json:"users,omitempty"`
+	// Group is one of the site's, whose members may run in it; the user has to be one of
+	// them. It excludes Users.
+	Group string `json:"group,omitempty"`
+}
+
+// EveryUser stands in Sharing.Users for all users of the account.
+const EveryUser = "*"
+
+// Alone reports whether a request is of its user alone.
+func (s *Sharing) Alone() bool { return s.Account == "" && len(s.Users) == 0 && s.Group == "" }
+
+func (s *Sharing) validate() error {
+	every := slices.Contains(s.Users, EveryUser)
+	switch {
+	case every && s.Account == "":
+		return Errorf(Invalid, "users", "%q of no account; name the account too, or the users", EveryUser)
+	case every && len(s.Users) > 1:
+		return Errorf(Invalid, "users", "%q beside others; it stands for all of them", EveryUser)
+	case s.Group != "" && len(s.Users) > 0:
+		return Errorf(Invalid, "group", "%q beside users; a site takes one of the two", s.Group)
+	case len(s.Users) > MaxUsers:
+		return Errorf(Invalid, "users", "%d users; want at most %d, or a group", len(s.Users), MaxUsers)
+	}
+	return nil
+}
+
+// MaxUsers bounds who may run in one promise beside its user.
+const MaxUsers = 100
+
 // Request asks for PEs within a window: every part must run inside
 // [Ready, Deadline), and all parts start together. The requirements hold for
 // each part; licences and storage are taken once.
@@ -121,6 +157,7 @@ type Request struct {
 	// Task says of which workflow this is a task; nil of a request by itself.
 	Task *TaskRef `json:"task,omitempty"`
 	Requirements
+	Sharing
 }
 
 // Job returns an ordinary job without an owner and without a deadline.
@@ -147,7 +184,7 @@ func (r *Request) Clone() *Request {
 		part    [1]Part
 		variant [1]Variant
 	}{Request: *r}
-	c.Sites = slices.Clone(r.Sites)
+	c.Sites, c.Users = slices.Clone(r.Sites), slices.Clone(r.Users)
 	c.Parts = append(c.part[:0], r.Parts...)
 	for i := range c.Parts {
 		variants := []Variant(nil)
@@ -196,6 +233,9 @@ func (r *Request) Validate() error {
 	}
 	if r.Deadline <= r.Ready {
 		return Errorf(Invalid, "deadline", "%d is not after the ready time %d", r.Deadline, r.Ready)
+	}
+	if err := r.Sharing.validate(); err != nil {
+		return err
 	}
 	needs := &r.Requirements
 	return needs.validate()

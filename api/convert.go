@@ -23,7 +23,7 @@ func reservation(r *service.Reservation) form.Reservation {
 	if r.Extended > 0 && len(r.Allotments) == 1 {
 		f.Deadline = max(f.Deadline, form.TimeOf(r.Allotments[0].End)) // an extension moves the deadline too
 	}
-	f.Requirements, f.NoShow = q.Requirements, q.NoShow
+	f.Requirements, f.Sharing, f.NoShow = q.Requirements, q.Sharing, q.NoShow
 	shape(&f, q, len(r.Allotments) == 0)
 	for i := range r.Nodes {
 		if len(f.Parts) > i {

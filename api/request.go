@@ -188,6 +188,22 @@ var requestBody = append(shapeFields(func(a *asked) *block { return &a.part }), 
 		a.Constraint, err = constraint(v)
 		return err
 	}},
+	word("account", "An account of the site. Only jobs in it may run there.", func(a *asked) *string { return &a.Account }),
+	word("group", "A group of the site, whose members may run in it; who asks has to be one of them. Excludes users.", func(a *asked) *string { return &a.Group }),
+	{"users", "Who may run in it too, beside the user. [\"*\"], with an account, are all who may run in that.", listOf(text("bob")), func(a *asked, v value) error {
+		a.Users = nil
+		if v.null() {
+			return nil
+		}
+		return each(v, func(item value, wrong *faults) {
+			name, err := item.word()
+			if err == nil && name != berth.EveryUser && !site.ValidWord(name) {
+				err = fmt.Errorf("%q; want 1 to 64 letters, digits, dashes, underscores and points", name)
+			}
+			wrong.add("", err)
+			a.Users = append(a.Users, name)
+		})
+	}},
 	counted("licences", "How many licences of the software it takes.", berth.MaxLicences, func(a *asked, n int64) { a.Licences = berth.Count(n) }),
 	counted("memory_mb", "Memory of one PE in 10^6 bytes.", berth.MaxMegabytes-1, func(a *asked, n int64) { a.MemoryMB = n }),
 	counted("storage_mb", "Size of its data in 10^6 bytes, which must be moved to the site and find room there.", berth.MaxMegabytes-1, func(a *asked, n int64) { a.StorageMB = n }),
@@ -211,6 +227,20 @@ func named(name, about string, of func(*asked) *string) field[asked] {
 			return nil
 		}
 		*of(a), err = v.word()
+		return err
+	}}
+}
+
+// word is named for a name that is handed to a site.
+func word(name, about string, of func(*asked) *string) field[asked] {
+	return field[asked]{name, about, text(""), func(a *asked, v value) (err error) {
+		if v.null() {
+			*of(a) = ""
+			return nil
+		}
+		if *of(a), err = v.word(); err == nil && !site.ValidWord(*of(a)) {
+			return fmt.Errorf("%q; want 1 to 64 letters, digits, dashes, underscores and points", *of(a))
+		}
 		return err
 	}}
 }

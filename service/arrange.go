@@ -75,6 +75,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 		}
 		k.mine[wish.promise], k.ids[wish.promise] = true, wish.id
 		wish.cause = h.causeAt(wish.id)
+		h.byHand(k, &wish, state)
 		w.wishes = append(w.wishes, wish)
 	}
 	wished := map[promise]bool{}
@@ -88,6 +89,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 		add(&r)
 	}
 	slices.SortStableFunc(w.wishes, func(a, b wish) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id)) })
+	k.forgetShared(h)
 	w.effect = h.core.lastEffect()
 	w.moved = h.moved(k, state, &w)
 	w.over = h.over(k, state, &w)
@@ -133,8 +135,9 @@ func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok b
 	w = wish{id: r.Request.ID, promise: k.promise(r.Request.ID), generation: r.Generation, active: r.State == berth.Active}
 	w.Reservation = site.Reservation{
 		Name: site.NameOf(k.name, r.Request.ID, r.Generation), Start: r.Start(), End: r.End(),
-		Partition: r.Request.Partition, Users: []string{r.Request.User},
+		Partition: r.Request.Partition,
 	}
+	share(&w.Reservation, r.Request)
 	if name := r.Request.Software; r.Request.Licences > 0 && slices.ContainsFunc(counts, func(l site.Licence) bool { return l.Name == name }) {
 		w.Licences = []site.Licence{{Name: name, Count: r.Request.Licences}}
 	}
@@ -179,6 +182,7 @@ type done struct {
 type never struct {
 	*wish
 	words string
+	fails berth.Time // before that it is only refused what was not told yet
 }
 
 // fail notes that something is not as it should be.
@@ -374,7 +378,7 @@ func (a *arranging) booked(ctx context.Context, w *wish, o site.Outcome, err err
 		err = errors.New("the site refused it: " + o.Words)
 	}
 	if site.IsFinal(err) && !a.there[w.promise] {
-		a.done.never = append(a.done.never, never{w, err.Error()})
+		a.done.never = append(a.done.never, never{wish: w, words: err.Error()})
 	}
 	if a.well(ctx, w.promise, w.id, err) {
 		a.done.made[w.promise] = made{w.Name, w.generation}

@@ -86,7 +86,7 @@ func (a *arranging) unstick(ctx context.Context, stuck []*wish) {
 	for _, w := range stuck {
 		have := a.have[w.Name]
 		away := site.Reservation{
-			Name: w.Name, Start: have.Start.Add(aside), End: have.End.Add(aside), Partition: have.Partition, Users: have.Users, Accounts: have.Accounts, Licences: have.Licences,
+			Name: w.Name, Start: have.Start.Add(aside), End: have.End.Add(aside), Partition: have.Partition, Users: have.Users, Accounts: have.Accounts, Groups: have.Groups, Licences: have.Licences,
 		}
 		if len(w.Shares) > 0 && !w.Shares[0].Cores.Empty() || w.Cores > 0 {
 			away.Cores = have.Cores

@@ -31,6 +31,9 @@ type Manager struct {
 	// from other data, become this service's at the first look: those of no promise
 	// here are taken down, with the jobs in them.
 	Adopt bool
+	// GiveUpAfter is how long the site may refuse for good what was promised before the
+	// promise fails: the cause may be a moment's. 0 is at once.
+	GiveUpAfter berth.Duration
 	// Meanwhile, if it is not nil, is done beside all that, until it returns or the
 	// context ends, which it does when the service stops.
 	Meanwhile func(ctx context.Context)
@@ -64,9 +67,13 @@ type keeper struct {
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
-	mine      map[promise]bool
-	ids       map[promise]string // of promises with names that were seen, empty of those of others; of the loop
-	served    bool
+	mine   map[promise]bool
+	ids    map[promise]string // of promises with names that were seen, empty of those of others; of the loop
+	served bool
+	// shared is who was let in by hand, and told what else was last told to be changed by
+	// hand, of promises; of the loop.
+	shared    map[promise]sharing
+	told      map[promise]string
 	strangers []string
 	// standoffs are the promises that the site refuses; of the keeper's goroutine.
 	standoffs map[promise]*standoff
@@ -82,6 +89,8 @@ type keeper struct {
 	made     map[promise]made // what is at the site as it is promised
 	// trouble is what is wrong, in words, of promises and of what should be gone.
 	trouble map[promise]string
+	// doomed says when the promises fail that the site refuses for good, if it goes on to.
+	doomed map[promise]berth.Time
 }
 
 // promise is the name of a promise at a site, the same for all its generations.
@@ -118,6 +127,7 @@ func (h *Host) startManagers() {
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
 			wake: make(chan struct{}, 1), late: map[string]bool{}, early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
+			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
@@ -269,6 +279,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	if did.changed {
 		k.agent.Forget()
 	}
+	k.endure(h.Now(), &did)
 	k.reached(state, &want, &did)
 	h.tellDelivered(ctx, k, &want, &did)
 	h.settle(ctx, k, &want, &did)
@@ -380,6 +391,9 @@ func (k *keeper) at(id string, generation uint64) Materialised {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	m := Materialised{Site: k.name, Name: site.NameOf(k.name, id, generation), Trouble: k.trouble[p]}
+	if at, doomed := k.doomed[p]; doomed {
+		m.Trouble += "; it fails at " + instant(at) + " if the site still refuses it then"
+	}
 	if is, there := k.made[p]; there && is.generation == generation {
 		m.Name, m.Made = is.name, true
 	}

@@ -16,12 +16,21 @@ import (
 func (h *Host) admit(ctx context.Context, r *berth.Request) error {
 	var open []string
 	var first error
+	asked := func(name string) bool {
+		return (r.Site == "" || r.Site == name) && (len(r.Sites) == 0 || slices.Contains(r.Sites, name))
+	}
+	several := 0
+	for i := range h.core.config.Sites {
+		if asked(h.core.config.Sites[i].Name) {
+			several++
+		}
+	}
 	for i := range h.core.config.Sites {
 		name := h.core.config.Sites[i].Name
-		if r.Site != "" && r.Site != name || len(r.Sites) > 0 && !slices.Contains(r.Sites, name) {
+		if !asked(name) {
 			continue
 		}
-		err := h.closedTo(ctx, &h.core.config.Sites[i], r)
+		err := h.closedTo(ctx, &h.core.config.Sites[i], r, several == 1)
 		if first = cmp.Or(first, err); err == nil {
 			open = append(open, name)
 		}
@@ -33,8 +42,8 @@ func (h *Host) admit(ctx context.Context, r *berth.Request) error {
 }
 
 // closedTo returns why a site takes nothing from a request's user in the partition that the
-// request would come to.
-func (h *Host) closedTo(ctx context.Context, on *berth.Site, r *berth.Request) error {
+// request would come to. If trim is set, variants that are beyond their limits are left out.
+func (h *Host) closedTo(ctx context.Context, on *berth.Site, r *berth.Request, trim bool) error {
 	k := h.sites[on.Name]
 	if k == nil {
 		return nil
@@ -49,24 +58,12 @@ func (h *Host) closedTo(ctx context.Context, on *berth.Site, r *berth.Request) e
 	p := k.partition(name)
 	switch {
 	case p == nil:
-		return nil
+		p = &site.Partition{}
 	case !p.Up:
 		return berth.Errorf(berth.Unavailable, "partition", "%s of site %s is %s and takes no work now; name another partition, or ask again when it is up",
 			p.Name, k.name, cmp.Or(p.State, "not up"))
 	}
-	gate, has := k.manager.Adapter.(site.Gate)
-	if !has || r.User == "" {
-		return nil
-	}
-	why, err := gate.Admits(ctx, p, r.User)
-	if err != nil {
-		h.log.Warn("a site does not tell who may use a partition", "site", k.name, "partition", p.Name, "error", err)
-		return nil
-	}
-	if why != "" {
-		return berth.Errorf(berth.Denied, "partition", "%s of site %s is closed to user %s: %s; name another partition", p.Name, k.name, r.User, why)
-	}
-	return nil
+	return h.gated(ctx, k, p, r, trim)
 }
 
 // partition returns a partition as last seen, nil if the site was seen without it.

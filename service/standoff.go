@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/site"
 )
 
 // standoff is a promise that its site refuses where it is.
@@ -52,12 +53,35 @@ func (h *Host) replace(ctx context.Context, k *keeper, refused []*wish) {
 	}
 }
 
-// reject fails promises that their site will not have, wherever in it: nothing could change
-// that but its operator, and their PEs are for others.
+// endure notes when promises fail that their site will not have. Those that were not tried in
+// this round keep the time that they had.
+func (k *keeper) endure(now berth.Time, did *done) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before := k.doomed
+	k.doomed = map[promise]berth.Time{}
+	for p, at := range before {
+		if did.failed[p] == site.ErrNotTried.Error() {
+			k.doomed[p] = at
+		}
+	}
+	for i := range did.never {
+		w := &did.never[i]
+		at, known := before[w.promise]
+		if !known {
+			at = now.Add(k.manager.GiveUpAfter)
+		}
+		k.doomed[w.promise], w.fails = at, at
+	}
+}
+
+// reject fails promises that their site will not have, wherever in it, and has not had for
+// long: nothing could change that but its operator, and their PEs are for others. What its
+// site is asked about before it is told is refused at once.
 func (h *Host) reject(ctx context.Context, k *keeper, refused []never) {
 	for _, w := range refused {
 		if _, err := call(ctx, h, "", func(answer func(struct{}, error)) {
-			if r, live := h.core.engine.Reservation(w.id); live && r.Generation == w.generation {
+			if r, live := h.core.engine.Reservation(w.id); live && r.Generation == w.generation && (h.questions[w.id] != nil || h.clock() >= w.fails) {
 				h.log.Warn("a promise has failed, because its site refuses it for good", "site", k.name, "id", w.id, "user", r.Request.User, "error", w.words)
 				h.tell(k, engine.Reject(w.id, k.refusal(&r, w.words)))
 			}

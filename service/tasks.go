@@ -23,16 +23,16 @@ const (
 type taskEvent struct {
 	reservation string
 	task        Task
-	what        string // TaskStarted, TaskEnded or TaskLeft; empty if it is not told
+	what        string // TaskStarted, TaskEnded, TaskLeft or SiteChanged; empty if it is not told
 	// gone says that the site lists the task no more, or that it waits again.
 	gone    bool
-	trouble string // of TaskLeft, which has no task
+	trouble string // of TaskLeft and SiteChanged, which have no task
 }
 
 // news returns what is told of an event of a task.
 func (e *taskEvent) news() news {
 	n := news{what: e.what, trouble: e.trouble}
-	if e.what != TaskLeft {
+	if e.what != TaskLeft && e.what != SiteChanged {
 		n.task = &e.task
 	}
 	return n
@@ -140,7 +140,7 @@ func (c *Core) noteTasks(look *taskLook) {
 	}
 	for i := range look.events {
 		switch e := &look.events[i]; {
-		case e.what == TaskLeft: // what is known of tasks stays
+		case e.what == TaskLeft || e.what == SiteChanged: // what is known of tasks stays
 		case e.gone:
 			delete(known, e.task.ID)
 		default:

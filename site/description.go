@@ -64,7 +64,8 @@ type Partition struct {
 	QOS            []string       `json:"qos,omitempty"`
 	DeniedAccounts []string       `json:"denied_accounts,omitempty"`
 	DeniedQOS      []string       `json:"denied_qos,omitempty"`
-	MaxTime        berth.Duration `json:"max_time,omitempty"` // of one job
+	LimitsQOS      string         `json:"limits_qos,omitempty"` // whose limits hold for all jobs in it
+	MaxTime        berth.Duration `json:"max_time,omitempty"`   // of one job
 	MaxNodes       berth.Count    `json:"max_nodes,omitempty"`
 }
 

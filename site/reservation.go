@@ -24,6 +24,7 @@ type Reservation struct {
 	Partition string      `json:"partition,omitempty"`
 	Users     []string    `json:"users,omitempty"` // who may use it; a user or an account is needed
 	Accounts  []string    `json:"accounts,omitempty"`
+	Groups    []string    `json:"groups,omitempty"`   // whose members may use it, in the place of users
 	Licences  []Licence   `json:"licences,omitempty"` // held with it, by name
 }
 
@@ -63,8 +64,10 @@ func (r *Reservation) Check() error {
 		return berth.Errorf(berth.Invalid, "shares", "%d shares, %d nodes, %d cores; want one of the three", len(r.Shares), r.Nodes, r.Cores)
 	case r.Partition != "" && !ValidWord(r.Partition):
 		return berth.Errorf(berth.Invalid, "partition", "%q; want a name of letters, digits, dashes, underscores and points", r.Partition)
-	case len(r.Users)+len(r.Accounts) == 0:
-		return berth.Errorf(berth.Invalid, "users", "nobody; want at least one user or account")
+	case len(r.Users)+len(r.Accounts)+len(r.Groups) == 0:
+		return berth.Errorf(berth.Invalid, "users", "nobody; want at least one user, account or group")
+	case len(r.Users) > 0 && len(r.Groups) > 0:
+		return berth.Errorf(berth.Invalid, "groups", "%s beside users; want one of the two", strings.Join(r.Groups, ","))
 	}
 	seen := make(map[string]bool, len(r.Shares))
 	for i := range r.Shares {
@@ -79,7 +82,7 @@ func (r *Reservation) Check() error {
 			return berth.Errorf(berth.Invalid, "licences", "%q, %d of them; want a name of letters, digits, dashes, underscores and points, and at least 1", l.Name, l.Count)
 		}
 	}
-	for _, who := range slices.Concat(r.Users, r.Accounts) {
+	for _, who := range slices.Concat(r.Users, r.Accounts, r.Groups) {
 		if !ValidWord(who) {
 			return berth.Errorf(berth.Invalid, "users", "%q; want a name of letters, digits, dashes, underscores and points", who)
 		}
@@ -124,6 +127,9 @@ func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
 	}
 	if want, have := sortedText(r.Accounts), sortedText(have.Accounts); want != have {
 		differ("accounts", want, have)
+	}
+	if want, have := sortedText(r.Groups), sortedText(have.Groups); want != have {
+		differ("groups", want, have)
 	}
 	if want, have := licencesText(r.Licences), licencesText(have.Licences); want != have {
 		differ("licences", want, have)

@@ -118,10 +118,32 @@ type Launcher interface {
 	Launch(ctx context.Context, name Name, shares []Share) error
 }
 
-// Gate is a site that lets only some users into some partitions.
+// Gate is a site that lets only some users into some partitions and accounts, with limits.
 type Gate interface {
-	// Admits returns why a user may not use a partition, in words; nothing if they may.
-	Admits(ctx context.Context, partition *Partition, user string) (why string, err error)
+	// Admits tells whether somebody may do what they ask for in a partition, whose zero value
+	// stands for none in particular. It looks at what always holds, not at what runs now.
+	Admits(ctx context.Context, partition *Partition, entry *Entry) (Admission, error)
+}
+
+// Entry is what somebody wants to do in a partition: to run one job, of one of the shapes.
+type Entry struct {
+	User string
+	berth.Sharing
+	Shapes []Shape
+}
+
+// Shape is the size of a job: whole nodes, or cores.
+type Shape struct {
+	Nodes        berth.Count
+	Cores        berth.Count // where Nodes is 0
+	Accelerators int         // of all together
+	Duration     berth.Duration
+}
+
+// Admission is the answer of a Gate, in words that stand for themselves. The zero value lets everything in.
+type Admission struct {
+	No      string   // why nothing may
+	TooMuch []string // of each shape, which limit it exceeds; empty if none, and nil if no shape does
 }
 
 // Drainer takes nodes out of use and puts them back.

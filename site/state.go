@@ -167,6 +167,7 @@ type Booking struct {
 	Partition string      `json:"partition,omitempty"`
 	Users     []string    `json:"users,omitempty"`
 	Accounts  []string    `json:"accounts,omitempty"`
+	Groups    []string    `json:"groups,omitempty"`
 	Licences  []Licence   `json:"licences,omitempty"`
 	Flags     []string    `json:"flags,omitempty"` // in the site's words
 	Active    bool        `json:"active"`          // its time has come

@@ -28,6 +28,8 @@ type Adapter struct {
 	Unit    string         // what a PE is: "node" or "core"
 	Margin  berth.Duration // how much earlier than needed a promise is made real
 	NoLimit berth.Duration // how long jobs are taken to last in partitions without a limit
+	// GiveUpAfter is how long it may refuse a promise for good before that fails.
+	GiveUpAfter berth.Duration
 
 	// Of this machine.
 	Node  string            // what it is called
@@ -89,6 +91,7 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 			{"unit", "", scanned(r, &a.Unit, "node or core", oneOf("node", "core"))},
 			{"margin", "", measured(r, &a.Margin, durationExample, duration)},
 			{"no_limit", "", measured(r, &a.NoLimit, durationExample, duration)},
+			{"give_up_after", "", measured(r, &a.GiveUpAfter, durationExample, duration)},
 			{"watch", "", r.switched(&a.Watch)},
 		},
 		Local: {

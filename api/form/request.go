@@ -25,6 +25,7 @@ type Request struct {
 	// only a new request may.
 	Array int `json:"array,omitempty"`
 	berth.Requirements
+	berth.Sharing
 }
 
 // Part is one block of PEs of a request.
@@ -64,6 +65,7 @@ type Reservation struct {
 	Variants []berth.Variant `json:"variants,omitempty"` // that were asked for, of a moldable one
 	Parts    []Place         `json:"parts,omitempty"`
 	berth.Requirements
+	berth.Sharing
 	Data      *Transfer      `json:"data,omitempty"` // when its data are moved to the site
 	NoShow    berth.Duration `json:"no_show,omitempty"`
 	Expires   Time           `json:"expires,omitzero"` // of a held one
@@ -186,7 +188,7 @@ type Event struct {
 	Reservation Reservation `json:"reservation"`
 	Refusal     *Refusal    `json:"refusal,omitempty"` // of what was asked of it, if it was kept as it is
 	Task        *TaskReport `json:"task,omitempty"`    // the one that has started or ended, if What says so
-	Trouble     string      `json:"trouble,omitempty"` // which task could not follow it, and what its owner can do
+	Trouble     string      `json:"trouble,omitempty"` // which task could not follow it, or what somebody has changed at its site
 }
 
 // Task is a command or a script to run in a reservation.
@@ -222,7 +224,7 @@ type Happening struct {
 	Parts   []Place      `json:"parts,omitempty"`
 	Reason  berth.Reason `json:"reason,omitempty"`
 	Task    *TaskReport  `json:"task,omitempty"`    // the one that has started or ended, if What says so
-	Trouble string       `json:"trouble,omitempty"` // why a task could not follow, if What is task_left
+	Trouble string       `json:"trouble,omitempty"` // why a task could not follow, if What is task_left, or what was changed, if it is site_changed
 	Detail  string       `json:"detail,omitempty"`  // in the words of the site, with site_refused
 }
 

@@ -59,7 +59,7 @@ var happened = map[string]string{
 	"moved": "moved", "resized": "has other PEs", "modified": "modified", "change_refused": "a change was refused", "checked_in": "in use",
 	"made": "there as promised", "unmade": "not there as promised",
 	"no_show": "not used in time, and gone", "ended": "ended", "cancelled": "cancelled", "staged": "its data are expected at another time",
-	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place",
+	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place", "site_changed": "somebody changed it at its site",
 }
 
 // given says in words what was delivered of a promise.

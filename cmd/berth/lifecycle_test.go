@@ -136,6 +136,12 @@ func TestLinesForSlurm(t *testing.T) {
 		"StartTime=2030-01-02T10:00:00 EndTime=2030-01-02T11:30:00 CoreCnt=8 PartitionName=gpu Users=alice": {
 			NPE: 8, Duration: 5400, Ready: start, Deadline: start + 5400, User: "alice", Requirements: berth.Requirements{Partition: "gpu"},
 		},
+		"StartTime=2030-01-02T10:00:00 Duration=90 NodeCnt=8 Users=alice,bob Accounts=physics": {
+			NPE: 8, Duration: 5400, Ready: start, Deadline: start + 5400, User: "alice", Sharing: berth.Sharing{Account: "physics", Users: []string{"bob"}},
+		},
+		"StartTime=2030-01-02T10:00:00 Duration=90 NodeCnt=8 Groups=phys": {
+			NPE: 8, Duration: 5400, Ready: start, Deadline: start + 5400, Sharing: berth.Sharing{Group: "phys"},
+		},
 		"starttime=2030-01-02T10:00:00 duration=1-00:00:00 tres=node=4,gres/gpu=8,license/matlab=3 flags=PURGE_COMP=10 ReservationName=x": {
 			NPE: 4, Duration: 86400, Ready: start, Deadline: start + 86400, NoShow: 600,
 			Requirements: berth.Requirements{Accelerators: 2, Software: "matlab", Licences: 3},
@@ -156,7 +162,7 @@ func TestLinesForSlurm(t *testing.T) {
 		"NodeCnt=0":                             "NodeCnt: ",
 		"NodeCnt=4 CoreCnt=8":                   "several of NodeCnt, CoreCnt and TRES",
 		"Nodes=node[01-04]":                     "Nodes: no word here for named nodes",
-		"Accounts=physics":                      "Accounts: no word here for accounts",
+		"Accounts=physics,chemistry":            "Accounts: ",
 		"Flags=MAINT,IGNORE_JOBS":               `Flags: no word here for the flag "MAINT"`,
 		"Duration=UNLIMITED":                    "Duration: ",
 		"Duration=2h":                           "Duration: ",
@@ -164,7 +170,7 @@ func TestLinesForSlurm(t *testing.T) {
 		"EndTime=2030-01-02T11:30:00 NodeCnt=1": "EndTime: without StartTime",
 		"StartTime=2030-01-02T10:00:00 EndTime=2030-01-02T10:00:00": "is not after StartTime",
 		"StartTime=now EndTime=tomorrow Duration=5":                 "EndTime: given beside Duration",
-		"Users=alice,bob":                               "Users: ",
+		"Users=alice,,bob":                              "Users: ",
 		"TRES=node=4,gres/gpu=6 Duration=5":             "TRES: 6 GPUs for 4 PEs",
 		"TRES=bb/cray=4":                                `TRES: no count here of "bb/cray"`,
 		"Licenses=a:1,b:2":                              "Licenses: ",

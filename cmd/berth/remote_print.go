@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,10 +81,23 @@ func (f *facts) String() string {
 	return text.String()
 }
 
+// sharedWith says who may run in a reservation beside its user.
+func sharedWith(r *form.Reservation) string {
+	switch {
+	case r.Group != "":
+		return "members of " + r.Group
+	case slices.Contains(r.Users, berth.EveryUser):
+		return "all users of the account"
+	}
+	return strings.Join(r.Users, ", ")
+}
+
 // describeReservation writes a reservation for people.
 func describeReservation(r *form.Reservation) string {
 	var f facts
 	f.add("user", r.User)
+	f.add("account", r.Account)
+	f.add("also for", sharedWith(r))
 	placeFacts(&f, &r.Place)
 	for i := range r.Parts {
 		p := &r.Parts[i]

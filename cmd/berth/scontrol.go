@@ -58,6 +58,10 @@ func (q *ask) add(line *slurm.Asked) {
 	fill(&q.Licences, line.Licences)
 	fill(&q.Accelerators, line.Accelerators)
 	fill(&q.User, line.User)
+	fill(&q.Account, line.Account)
+	if q.Group == "" && len(q.Users) == 0 {
+		q.Group, q.Users = line.Group, line.Users
+	}
 	fill(&q.NoShow, line.NoShow)
 }
 

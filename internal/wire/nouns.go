@@ -31,6 +31,12 @@ func Request(c *Coder, r *berth.Request) {
 		c.End()
 	})
 	Pointer(c, 15, &r.Task, TaskRef)
+	Name(c, 16, &r.Account)
+	List(c, 17, &r.Users, func(c *Coder, name *string) {
+		Name(c, 1, name)
+		c.End()
+	})
+	Name(c, 18, &r.Group)
 	c.End()
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/berth-hpc/berth/site"
 )
@@ -30,7 +32,7 @@ func (d database) Run(_ context.Context, c Command) (Result, error) {
 // Who may use a partition is decided by groups, and by accounts and QOS where Slurm enforces
 // associations.
 func TestAdmits(t *testing.T) {
-	const enforced = "associations,limits,qos"
+	const enforced = "associations,qos"
 	for name, c := range map[string]struct {
 		line string // of the partition
 		user string
@@ -42,25 +44,64 @@ func TestAdmits(t *testing.T) {
 		"of no group":       {"AllowGroups=phys", "ada", database{groups: "users chem"}, "it is for the members of phys"},
 		"SlurmUser":         {"AllowGroups=phys", "slurm", database{}, ""},
 		"an odd name":       {"AllowGroups=phys", "-a b", database{}, "no such user"},
-		"account allowed":   {"AllowAccounts=b", "ada", database{enforce: enforced, rows: "a|normal\nb|normal\n"}, ""},
-		"account missing":   {"AllowAccounts=b", "ada", database{enforce: enforced, rows: "a|normal\n"}, "it does not take their account a"},
-		"account denied":    {"DenyAccounts=a", "ada", database{enforce: enforced, rows: "a|normal\n"}, "it does not take their account a"},
+		"account allowed":   {"AllowAccounts=b", "ada", database{enforce: enforced, rows: "ada|a|||normal\nada|b|||normal\n"}, ""},
+		"account missing":   {"AllowAccounts=b", "ada", database{enforce: enforced, rows: "ada|a|||normal\n"}, "it does not take their account a"},
+		"account denied":    {"DenyAccounts=a", "ada", database{enforce: enforced, rows: "ada|a|||normal\n"}, "it does not take their account a"},
 		"no account":        {"AllowAccounts=b", "ada", database{enforce: enforced}, "they have no account there"},
 		"nothing enforced":  {"AllowAccounts=b", "ada", database{enforce: "none"}, ""},
-		"QOS allowed":       {"AllowAccounts=ALL AllowQos=long", "ada", database{enforce: enforced, rows: "a|normal,long\n"}, ""},
-		"QOS missing":       {"AllowQos=long", "ada", database{enforce: enforced, rows: "a|normal\nb|\n"}, "it does not take their QOS"},
-		"every QOS denied":  {"DenyQos=normal", "ada", database{enforce: enforced, rows: "a|normal\n"}, "it does not take their QOS normal"},
-		"one QOS is denied": {"DenyQos=normal", "ada", database{enforce: enforced, rows: "a|normal,long\n"}, ""},
+		"QOS allowed":       {"AllowAccounts=ALL AllowQos=long", "ada", database{enforce: enforced, rows: "ada|a|||normal,long\n"}, ""},
+		"QOS missing":       {"AllowQos=long", "ada", database{enforce: enforced, rows: "ada|a|||normal\nada|b|||\n"}, "it does not take their QOS"},
+		"every QOS denied":  {"DenyQos=normal", "ada", database{enforce: enforced, rows: "ada|a|||normal\n"}, "it does not take their QOS normal"},
+		"one QOS is denied": {"DenyQos=normal", "ada", database{enforce: enforced, rows: "ada|a|||normal,long\n"}, ""},
 	} {
 		partitions, err := parsePartitions("PartitionName=p " + c.line + " MaxNodes=UNLIMITED MaxTime=UNLIMITED Nodes=n1 State=UP\n")
 		if err != nil {
 			t.Fatal(err)
 		}
-		why, err := New(Options{Site: "lab", Exec: c.at}).Admits(t.Context(), &partitions[0], c.user)
+		admission, err := New(Options{Site: "lab", Exec: c.at}).Admits(t.Context(), &partitions[0], &site.Entry{User: c.user})
+		why := admission.No
 		if err != nil || !strings.HasPrefix(why, c.want) || c.want == "" && why != "" {
 			t.Errorf("%s: %q, %v, want %q", name, why, err, c.want)
 		}
 	}
+}
+
+// mute is a site whose accounting database does not answer, which is asked so many times.
+type mute struct {
+	database
+	asked *int
+}
+
+func (m mute) Run(ctx context.Context, c Command) (Result, error) {
+	if c.Argv[0] != "sacctmgr" {
+		return m.database.Run(ctx, c)
+	}
+	*m.asked++
+	<-ctx.Done()
+	return Result{}, ctx.Err()
+}
+
+// An accounting database that does not answer holds nobody up for long, and is not asked by
+// everybody.
+func TestAdmitsWaitsForNoDatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		s := New(Options{Site: "lab", Exec: mute{database{enforce: "associations,limits"}, &asked}})
+		began := time.Now()
+		for range 3 {
+			if _, err := s.Admits(t.Context(), &site.Partition{}, &site.Entry{User: "ada"}); site.KindOf(err) != site.Unreachable {
+				t.Errorf("%v, want that it does not answer", err)
+			}
+		}
+		if took := time.Since(began); asked != 1 || took > 4*time.Second {
+			t.Errorf("asked %d times within %v", asked, took)
+		}
+		time.Sleep(6 * time.Second) // of the bubble's clock
+		_, _ = s.Admits(t.Context(), &site.Partition{}, &site.Entry{User: "ada"})
+		if asked != 2 {
+			t.Errorf("asked %d times, want again after some seconds", asked)
+		}
+	})
 }
 
 var _ site.Gate = (*Site)(nil)

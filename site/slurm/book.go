@@ -47,6 +47,9 @@ func (s *Site) createArgs(want *site.Reservation) []string {
 	if len(want.Accounts) > 0 {
 		args = append(args, "Accounts="+strings.Join(want.Accounts, ","))
 	}
+	if len(want.Groups) > 0 {
+		args = append(args, "Groups="+strings.Join(want.Groups, ","))
+	}
 	if len(want.Licences) > 0 {
 		args = append(args, licencesArg(want.Licences))
 	}
@@ -166,7 +169,7 @@ func (s *Site) Change(ctx context.Context, want site.Reservation) (site.Outcome,
 // asWanted is a reservation that wants what is there.
 func asWanted(b *site.Booking) *site.Reservation {
 	want := &site.Reservation{
-		Name: site.Name(b.Name), Start: b.Start, End: b.End, Partition: b.Partition, Users: b.Users, Accounts: b.Accounts, Shares: b.Shares, Licences: b.Licences,
+		Name: site.Name(b.Name), Start: b.Start, End: b.End, Partition: b.Partition, Users: b.Users, Accounts: b.Accounts, Groups: b.Groups, Shares: b.Shares, Licences: b.Licences,
 	}
 	return want
 }
@@ -197,6 +200,9 @@ func (s *Site) updateArgs(want *site.Reservation, have *site.Booking) []string {
 	}
 	if differs(func() { trial.Accounts = want.Accounts }) {
 		args = append(args, "Accounts="+strings.Join(want.Accounts, ","))
+	}
+	if differs(func() { trial.Groups = want.Groups }) {
+		args = append(args, "Groups="+strings.Join(want.Groups, ","))
 	}
 	if differs(func() { trial.Licences = want.Licences }) {
 		args = append(args, licencesArg(want.Licences))

@@ -22,9 +22,10 @@ type Asked struct {
 	Partition    string
 	Software     string
 	Licences     berth.Count
-	User         string
-	NoShow       berth.Duration
-	LeftOut      []string // keys that mean nothing here, each with the reason
+	User         string // the first of several
+	berth.Sharing
+	NoShow  berth.Duration
+	LeftOut []string // keys that mean nothing here, each with the reason
 }
 
 // ParseAsked reads the keys and values of scontrol create reservation, with Slurm's
@@ -81,8 +82,8 @@ var askingKeys = []struct {
 	{"Flags", (*asking).flags},
 	{"ReservationName", leftOut("ReservationName: Berth names reservations itself")},
 	{"Nodes", noWord("named nodes; want NodeCnt, or --pes with the numbers of PEs")},
-	{"Accounts", noWord("accounts; leave it out, and ask as the user")},
-	{"Groups", noWord("groups; leave it out, and ask as the user")},
+	{"Accounts", func(p *asking, value string) error { return one(&p.Account, value, "one account") }},
+	{"Groups", func(p *asking, value string) error { return one(&p.Group, value, "one group") }},
 	{"QOS", noWord("qualities of service; leave it out")},
 	{"Features", noWord("features; want --site or --pool")},
 	{"BurstBuffer", noWord("burst buffers; leave it out")},
@@ -174,10 +175,24 @@ func (p *asking) licence(text, between string) (err error) {
 }
 
 func (p *asking) users(value string) error {
-	if strings.ContainsAny(value, ",+-=") {
-		return fmt.Errorf("%q; a reservation has one user, want one name", value)
+	names := strings.Split(value, ",")
+	for _, name := range names {
+		if strings.ContainsAny(name, "+-=") || name == "" {
+			return fmt.Errorf("%q; want names with commas between them", value)
+		}
 	}
-	p.User = value
+	if p.User = names[0]; len(names) > 1 {
+		p.Users = names[1:]
+	}
+	return nil
+}
+
+// one takes a single name.
+func one(into *string, value, want string) error {
+	if strings.ContainsAny(value, ",+-=") || value == "" {
+		return fmt.Errorf("%q; a promise has %s, want one name", value, want)
+	}
+	*into = value
 	return nil
 }
 
@@ -210,6 +225,9 @@ func (p *asking) finish() error {
 	}
 	for _, n := range p.counts {
 		p.NPE = n
+	}
+	if p.Account != "" && p.User == "" && p.Group == "" {
+		p.Users = []string{berth.EveryUser} // as Slurm has it
 	}
 	if p.gpus > 0 {
 		if p.NPE == 0 || p.gpus%p.NPE != 0 {

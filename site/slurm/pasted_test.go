@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site/slurm"
 )
 
@@ -22,6 +23,9 @@ func TestAskedIsWhatALineOfScontrolSays(t *testing.T) {
 		"duration=1-00:00:00 tres=node=4,gres/gpu=8,license/matlab=3 flags=PURGE_COMP=10": {
 			Duration: 86400, NPE: 4, Accelerators: 2, Software: "matlab", Licences: 3, NoShow: 600,
 		},
+		"Users=alice,bob Accounts=physics":                {NPE: 3, User: "alice", Sharing: berth.Sharing{Account: "physics", Users: []string{"bob"}}},
+		"Accounts=physics":                                {NPE: 3, Sharing: berth.Sharing{Account: "physics", Users: []string{"*"}}},
+		"Groups=phys":                                     {NPE: 3, Sharing: berth.Sharing{Group: "phys"}},
 		"TRES=gres/gpu=6 Licenses=ansys Flags=PURGE_COMP": {NPE: 3, Accelerators: 2, Software: "ansys", Licences: 1, NoShow: 300},
 	} {
 		got, err := slurm.ParseAsked(strings.Fields(line), 3, now)
@@ -47,7 +51,9 @@ func TestAskedRefusesWhatBerthHasNoWordFor(t *testing.T) {
 		"TRES=gres/gpu=6":         "TRES: 6 GPUs for 0 PEs",
 		"TRES=bb/cray=4":          `TRES: no count here of "bb/cray"`,
 		"Licenses=a:0":            `Licenses: "0"; want a whole number from 1 to 1073741824`,
-		"Users=alice,bob":         "Users: ",
+		"Users=alice,-bob":        "Users: ",
+		"Accounts=a,b":            "Accounts: ",
+		"Groups=":                 "Groups: ",
 		"EndTime=now NodeCnt=1":   "EndTime: without StartTime",
 		"StartTime=2030-01-02T10:00:00 EndTime=2030-01-02T10:00:00": "is not after StartTime",
 		"StartTime=now EndTime=tomorrow Duration=5":                 "EndTime: given beside Duration",

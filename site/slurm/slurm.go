@@ -55,6 +55,10 @@ type Site struct {
 
 	coresMu sync.Mutex
 	cores   map[string]berth.Count // of each node, as last heard
+	cpus    map[string]berth.Count // hardware threads, as well
+
+	config atomic.Pointer[map[string]string] // as last heard
+	heard  recent
 }
 
 var (
@@ -194,7 +198,9 @@ func (s *Site) settings(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseConfig(string(out)), nil
+	settings := parseConfig(string(out))
+	s.config.Store(&settings)
+	return settings, nil
 }
 
 // skew returns by how much slurmctld's clock is ahead, by what it said when it was asked
@@ -219,13 +225,13 @@ func (s *Site) nodes(ctx context.Context) ([]nodeRecord, error) {
 	if err != nil {
 		return nil, odd("observe", "scontrol show node", err)
 	}
-	cores := make(map[string]berth.Count, len(nodes))
+	cores, cpus := make(map[string]berth.Count, len(nodes)), make(map[string]berth.Count, len(nodes))
 	for i := range nodes {
-		cores[nodes[i].Name] = nodes[i].cores()
+		cores[nodes[i].Name], cpus[nodes[i].Name] = nodes[i].cores(), berth.Count(nodes[i].CPUs)
 	}
 	s.coresMu.Lock()
 	defer s.coresMu.Unlock()
-	s.cores = cores
+	s.cores, s.cpus = cores, cpus
 	return nodes, nil
 }
 

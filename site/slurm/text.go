@@ -145,6 +145,9 @@ func parsePartitions(text string) ([]site.Partition, error) {
 				*list.to = wordList(text)
 			}
 		}
+		if qos := value("QoS"); !null(qos) {
+			p.LimitsQOS = qos
+		}
 		var errs [3]error
 		p.Nodes, errs[0] = nodeList(value("Nodes"))
 		p.MaxTime, errs[1] = parseLimit(value("MaxTime"))
@@ -220,7 +223,7 @@ func parseReservation(line string) (site.Booking, error) {
 	if p := value("PartitionName"); !null(p) {
 		b.Partition = p
 	}
-	b.Users, b.Accounts, b.Flags = wordList(value("Users")), wordList(value("Accounts")), wordList(value("Flags"))
+	b.Users, b.Accounts, b.Groups, b.Flags = wordList(value("Users")), wordList(value("Accounts")), wordList(value("Groups")), wordList(value("Flags"))
 	if b.Licences, err = parseLicences(value("Licenses")); err != nil {
 		return b, err
 	}

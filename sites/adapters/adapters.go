@@ -53,6 +53,9 @@ func (h *Set) Close() {
 	}
 }
 
+// giveUpAfter is as long as a directory of users may be away while it is put right.
+const giveUpAfter berth.Duration = 600
+
 const (
 	// margin is how much earlier than needed promises are made real at a site, so
 	// that no job started before can reach into them.
@@ -110,6 +113,7 @@ func (h *Set) open(ctx context.Context, on []berth.Site, by map[string]sites.Ada
 		interval := cmp.Or(time.Duration(a.Every)*time.Second, every[a.Kind])
 		manager := service.Manager{
 			Kind: a.Kind, Adapter: adapter, Layout: layout, Every: interval, Horizon: Horizon(description, &a), Shadow: a.Watch, Adopt: h.Adopt,
+			GiveUpAfter: cmp.Or(a.GiveUpAfter, giveUpAfter),
 		}
 		if !answered {
 			name, kind := to.Name, a.Kind

@@ -36,6 +36,9 @@ type Options struct {
 	// of all nodes with a limit of a day.
 	Partitions string
 	Extra      string // further lines of slurm.conf
+	// Accounting starts slurmdbd too, on a MariaDB of its own, and has Slurm enforce
+	// associations, limits and QOS. Nobody but root has an association at first.
+	Accounting bool
 }
 
 // Cluster is a running cluster.
@@ -47,6 +50,8 @@ type Cluster struct {
 	options Options
 	keeper  *keeper
 	daemons map[string]*exec.Cmd
+
+	database int // port of its database
 }
 
 // readyWithin is how long a cluster may take to start; measured are 0.3 s for 4
@@ -64,7 +69,7 @@ const readyWithin = 60 * time.Second
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	other()
-	install(t)
+	install(t, o.Accounting)
 	if o.Nodes == 0 {
 		o.Nodes = 4
 	}
@@ -103,14 +108,27 @@ var other = sync.OnceFunc(func() {
 	}
 })
 
-// needed are the programs of a cluster and the packages that have them.
-var needed = []struct{ program, pack string }{
-	{"munged", "munge"}, {"slurmctld", "slurmctld"}, {"slurmd", "slurmd"}, {"scontrol", "slurm-client"}, {"sbatch", "slurm-client"},
+// needed are the programs of a cluster and the packages that have them, the last ones for
+// accounting.
+var needed = []struct {
+	program, pack string
+	accounting    bool
+}{
+	{"munged", "munge", false},
+	{"slurmctld", "slurmctld", false},
+	{"slurmd", "slurmd", false},
+	{"scontrol", "slurm-client", false},
+	{"sbatch", "slurm-client", false},
+	{"slurmdbd", "slurmdbd", true},
+	{"mariadbd", "mariadb-server", true},
 }
 
-func missing() []string {
+func missing(accounting bool) []string {
 	var packs []string
 	for _, n := range needed {
+		if n.accounting && !accounting {
+			continue
+		}
 		if _, err := exec.LookPath(n.program); err != nil && !slices.Contains(packs, n.pack) {
 			packs = append(packs, n.pack)
 		}
@@ -118,16 +136,16 @@ func missing() []string {
 	return packs
 }
 
-func install(t testing.TB) {
+func install(t testing.TB, accounting bool) {
 	t.Helper()
-	packs := missing()
+	packs := missing(accounting)
 	if len(packs) == 0 {
 		return
 	}
 	why := "CI is not true"
 	if os.Getenv("CI") == "true" {
-		if why = aptInstall(); why == "" {
-			if packs = missing(); len(packs) == 0 {
+		if why = aptInstall(accounting); why == "" {
+			if packs = missing(accounting); len(packs) == 0 {
 				return
 			}
 			why = "installing them did not help"
@@ -141,7 +159,7 @@ func install(t testing.TB) {
 }
 
 // aptInstall installs the packages and says why it could not.
-func aptInstall() string {
+func aptInstall(accounting bool) string {
 	if os.Getuid() != 0 {
 		return "only root can install them"
 	}
@@ -157,14 +175,18 @@ func aptInstall() string {
 	if err := waitFor(lock); err != nil {
 		return err.Error()
 	}
-	if len(missing()) == 0 {
+	if len(missing(accounting)) == 0 {
 		return ""
+	}
+	packs := []string{"slurm-wlm", "munge"}
+	if accounting {
+		packs = append(packs, "slurmdbd", "mariadb-server")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for _, args := range [][]string{
 		{"update"},
-		{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240", "slurm-wlm", "munge"},
+		append([]string{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240"}, packs...),
 	} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
@@ -193,6 +215,11 @@ func (c *Cluster) start() error {
 	}
 	if !c.eventually(func() bool { _, err := os.Stat(c.path("run/munge.socket")); return err == nil }) {
 		return errors.New("munged does not answer")
+	}
+	if c.options.Accounting {
+		if err := c.startAccounting(); err != nil {
+			return err
+		}
 	}
 	if err := c.startController(); err != nil {
 		return err
@@ -300,6 +327,12 @@ func (c *Cluster) configure() error {
 	if err != nil {
 		return err
 	}
+	accounting := "AccountingStorageType=accounting_storage/none"
+	if c.options.Accounting {
+		if accounting, err = c.configureAccounting(me.Username); err != nil {
+			return err
+		}
+	}
 	conf := fmt.Sprintf(`ClusterName=lab
 SlurmctldHost=localhost
 SlurmctldPort=%d
@@ -327,14 +360,14 @@ SchedulerParameters=bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_d
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 DefMemPerCPU=128
-AccountingStorageType=accounting_storage/none
+%s
 JobCompType=jobcomp/none
 SlurmctldTimeout=30
 SlurmdTimeout=60
 InactiveLimit=0
 KillWait=2
 MinJobAge=300
-`, ports[0], me.Username, me.Username, c.dir)
+`, ports[0], me.Username, me.Username, c.dir, accounting)
 	if c.options.Cloud {
 		conf += fmt.Sprintf(`SuspendTime=INFINITE
 SuspendProgram=/bin/true
@@ -507,7 +540,7 @@ func (c *Cluster) stopDaemons() {
 	}
 }
 
-var stopLast = []string{"slurmctld", "munged"}
+var stopLast = []string{"slurmctld", "slurmdbd", "mariadbd", "munged"}
 
 func (c *Cluster) stop() {
 	if c.t.Failed() {
