@@ -98,7 +98,7 @@ func (h *Host) Starts(ctx context.Context, by Principal, r berth.Request, w Wind
 
 // closedFor returns the refusal of a site that takes nothing of a request now, nil if it does.
 func (h *Host) closedFor(ctx context.Context, on *berth.Site, r *berth.Request) (*berth.Refusal, error) {
-	err := h.closedTo(ctx, on, r)
+	err := h.closedTo(ctx, on, r, false)
 	no, is := errors.AsType[*berth.Error](err)
 	if err != nil && !is {
 		return nil, err
