@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	mathbits "math/bits"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 )
@@ -81,12 +82,7 @@ func (w *world) ways(r *berth.Request, part *berth.Part, pool int) []uint64 {
 		for _, common := range waysOf(r.Constraint) {
 			meets := func(name string, features []string) bool {
 				is := func(feature string) bool {
-					for _, f := range features {
-						if f == feature {
-							return true
-						}
-					}
-					return feature == name || feature == p.pool.Name
+					return feature == name || feature == p.pool.Name || slices.Contains(features, feature)
 				}
 				return own(is) && common(is)
 			}
