@@ -34,6 +34,7 @@ var notRun = map[string]string{
 	"# With Slurm":                  "it needs a cluster; the commands are run by TestServeSlurm where there is one",
 	"# With logs of the archive":    "the logs are not ours to ship, and some runs take hours",
 	"# In your own module":          "it needs another Go module and the network",
+	"# In a project of theirs":      "it needs Snakemake or Nextflow, and a workflow of theirs",
 	"# In the repository":           "it compiles or tests what is being tested",
 	"# After a damaged journal":     "it loses what is behind the damage",
 	"# When what is booked differs": "it needs a file that only the reader has",
