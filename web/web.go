@@ -25,7 +25,7 @@ import (
 var dist embed.FS
 
 // pages are the paths of the page application, which finds out itself what to show.
-var pages = []string{"/", "/harbour", "/book", "/promises", "/workflow", "/operate"}
+var pages = []string{"/", "/harbour", "/book", "/promises", "/workflow", "/operate", "/laboratory"}
 
 // Handler serves the pages. prefix is the path below which browsers reach the service, such
 // as /berth; empty if they reach it at its root. What is no page is for notFound.

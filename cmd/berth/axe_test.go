@@ -79,6 +79,7 @@ type examiner struct {
 	t      *testing.T
 	source string
 	seen   int
+	log    string // a large one
 }
 
 // examine reports what axe finds wrong with a page as it is now. WCAG 2.2 at levels A and AA
@@ -109,7 +110,7 @@ func visit(p *browser.Page, page string) {
 // A page is examined in both themes, for each role that has it, empty, full, while it waits,
 // with what went wrong, and with each of its forms and messages.
 func TestAxeFindsNothing(t *testing.T) {
-	x := &examiner{t: t, source: axeSource(t)}
+	x := &examiner{t: t, source: axeSource(t), log: string(modelLog(t, 3000))}
 	b := browser.Start(t)
 	full := newQuay(t, "harbour", "record")
 	full.load()
@@ -191,6 +192,9 @@ func TestAxeFindsNothing(t *testing.T) {
 				visit(p, "Workflow")
 				p.Wait(`document.querySelector('.drop')`)
 				x.examine(p, at("empty workflow"))
+				visit(p, "Laboratory")
+				p.Wait(`document.querySelector('[data-testid=none]')`)
+				x.examine(p, at("empty laboratory"))
 			}
 			if role == service.Operator {
 				visit(p, "Operate")
@@ -268,11 +272,39 @@ func (x *examiner) userPages(p *browser.Page, at func(string) string) {
 	drop(p, "x.json", "{]")
 	p.Wait(`document.querySelector('[data-testid=bad]')`)
 	x.examine(p, at("workflow of a bad file"))
+	visit(p, "Laboratory")
+	p.Press("Compare")
+	finished(p)
+	x.examine(p, at("laboratory"))
+	drop(p, "jobs.sacct", slurmLog)
+	p.Wait(`document.querySelector('input[value^="jobs.sacct"]')`)
+	enter(p, "Replications", "none")
+	p.Wait(`document.body.innerText.includes('Want a whole number from 1 to 100')`)
+	x.examine(p, at("laboratory with a mistake"))
+	enter(p, "Replications", "8")
+	p.Press("Compare")
+	p.Wait(`document.querySelector('[data-testid=one] [role=alert]')?.innerText.includes('does not tell the size')`)
+	x.examine(p, at("laboratory failed"))
+	enter(p, "PEs of the machine", "64")
+	enter(p, "Slack: deadline factors", "0.1, 4")
+	p.Press("Compare")
+	p.Wait(`document.querySelector('[data-testid=notes]')`)
+	finished(p)
+	x.examine(p, at("laboratory of a log"))
+	drop(p, "log.swf.gz", x.log)
+	p.Wait(`document.querySelector('input[value^="log.swf.gz"]')`)
+	enter(p, "Replications", "100")
+	p.Key("Enter")
+	p.Wait(`/[1-9]\d* of \d+ runs/.test(document.querySelector('[data-testid=progress]')?.innerText)`)
+	x.examine(p, at("laboratory running"))
+	p.Press("Cancel")
+	p.Wait(`document.querySelector('[data-testid=one]').innerText.includes('It was cancelled')`)
+	x.examine(p, at("laboratory cancelled"))
 }
 
 // trouble examines pages that wait for the service, and whose service does not answer.
 func (x *examiner) trouble(p *browser.Page, role service.Role, at func(string) string) {
-	pages := []string{"Harbour", "Book", "My promises", "Workflow"}
+	pages := []string{"Harbour", "Book", "My promises", "Workflow", "Laboratory"}
 	switch role {
 	case service.Viewer:
 		return // there is nowhere to go to

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/browser"
@@ -35,6 +37,7 @@ type quay struct {
 	site   *fake.Site
 	tokens *token.Store
 	links  *api.Links
+	lab    *laboratory.Laboratory
 	url    string
 	stop   func() // the server, with all its connections
 	full   *fullDisk
@@ -86,9 +89,12 @@ func newQuay(t *testing.T, sites ...string) *quay {
 	if q.tokens, err = token.Open(t.TempDir(), "olga", q.host.Now()); err != nil {
 		t.Fatal(err)
 	}
+	if q.lab, err = openLaboratory(t.TempDir(), slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
 	q.serve("127.0.0.1:0", web.Handler("", http.HandlerFunc(api.NotFound)))
 	t.Cleanup(func() {
-		if err := q.host.Close(); err != nil {
+		if err := errors.Join(q.lab.Close(), q.host.Close()); err != nil {
 			t.Error(err)
 		}
 		q.stop()
@@ -106,7 +112,7 @@ func (q *quay) serve(address string, pages http.Handler) {
 	if err != nil {
 		q.t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(api.New(api.Options{Service: q.host, Tokens: q.tokens, Links: q.links, Root: pages, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewUnstartedServer(api.New(api.Options{Service: q.host, Tokens: q.tokens, Links: q.links, Laboratory: q.lab, Root: pages, Log: slog.New(slog.DiscardHandler)}))
 	_ = server.Listener.Close() // it is to have that one
 	server.Listener = listener
 	server.Start()

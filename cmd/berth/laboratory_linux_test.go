@@ -78,21 +78,6 @@ func (w *attacked) file(user, id, name string) []byte {
 	return data
 }
 
-// modelLog returns a log of so many jobs.
-func modelLog(t *testing.T, jobs int) []byte {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "log.swf.gz")
-	out, err := exec.CommandContext(t.Context(), "berth", "generate", "swf", "--model", "lublin:typeless", "--jobs", fmt.Sprint(jobs), "--pes", "128", "--seed", "1", "--out", path).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 const long = `"sweep":[{"name":"policy","values":["all"]},{"name":"deadline-factor","values":["1","2","3","5"]}],"replications":20}`
 
 // The command that is shown does the same, byte for byte.

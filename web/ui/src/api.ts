@@ -72,6 +72,11 @@ export async function post<T>(path: string, body: string, how: { signal?: AbortS
   return answer.json() as Promise<T>;
 }
 
+/** sendFile sends a file as it is. */
+export async function sendFile<T>(path: string, file: File): Promise<T> {
+  return (await send(path, { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: file })).json() as Promise<T>;
+}
+
 /** act sends what changes something, to the version that was seen. What has no answer returns null. */
 export async function act<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body: object | null, version?: number): Promise<T | null> {
   const headers: Record<string, string> = { 'Idempotency-Key': crypto.randomUUID() };

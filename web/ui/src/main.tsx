@@ -33,9 +33,10 @@ const variables: CSSVariablesResolver = () => ({
 const Promises = lazy(() => import('./promises.js'));
 const Workflow = lazy(() => import('./workflow.js'));
 const Operate = lazy(() => import('./operate.js'));
+const Laboratory = lazy(() => import('./laboratory.js'));
 
 /** roles are those that a page takes at least, in the order in which pages are offered. */
-const roles = { harbour: 'viewer', book: 'user', promises: 'user', workflow: 'user', operate: 'operator' } as const;
+const roles = { harbour: 'viewer', book: 'user', promises: 'user', workflow: 'user', operate: 'operator', laboratory: 'user' } as const;
 type Name = keyof typeof roles;
 const names = Object.keys(roles) as Name[];
 const rank = ['viewer', 'user', 'operator'];
@@ -150,6 +151,7 @@ function Page() {
               {page === 'promises' && <Promises me={me} onLive={setLive} onEnded={ended} />}
               {page === 'workflow' && <Workflow onLive={setLive} onEnded={ended} />}
               {page === 'operate' && <Operate onLive={setLive} onEnded={ended} />}
+              {page === 'laboratory' && <Laboratory me={me} onLive={setLive} onEnded={ended} />}
             </Suspense>
           </Whole>
         )}

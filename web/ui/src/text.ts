@@ -16,7 +16,7 @@ export const text = {
     unknown: 'The service does not know this token: look whether it is whole, or have an operator make another one with berth token add.',
     linkFailed: 'The login link did not work',
   },
-  pages: { harbour: 'Harbour', book: 'Book', promises: 'My promises', workflow: 'Workflow', operate: 'Operate' },
+  pages: { harbour: 'Harbour', book: 'Book', promises: 'My promises', workflow: 'Workflow', operate: 'Operate', laboratory: 'Laboratory' },
   pagesOf: 'Pages',
   upgraded: { title: 'This page could not be shown', about: 'Berth may have been upgraded meanwhile, or the connection is lost.', act: 'Reload' },
   book: {
