@@ -38,8 +38,8 @@ run: build ## start the service on this machine, with its data in out/data; Ctrl
 	@mkdir -p out
 	bin/berth serve --data out/data --link
 
-demo: ## the service in front of a simulated site of 1,000 nodes under a load that moves; Ctrl-C stops it
-	go run ./internal/demo/demo
+demo: build ## the service in front of a simulated site of 1,000 nodes under a load that moves; Ctrl-C stops it
+	go run ./internal/demo/demo -berth bin/berth
 
 pictures: ## make the pictures of the pages in docs anew (needs Chromium)
 	BERTH_REQUIRE=browser go test -count=1 ./internal/demo -run Picture -demo.picture $(CURDIR)/docs/harbour.png

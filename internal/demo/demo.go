@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/sqlite"
@@ -38,6 +40,9 @@ type Options struct {
 	Seed   uint64
 	Log    *slog.Logger  // nil is none
 	Pace   time.Duration // between two movements of the load; 0 is a second
+	// Compare begins the command line that compares schedulers, as berth lab does; without it
+	// there is no laboratory.
+	Compare []string
 	// Instead returns what is shown instead of the service, for measurements; nil shows it.
 	Instead func(*service.Host) api.Service
 }
@@ -72,6 +77,7 @@ type Demo struct {
 	store   *sqlite.Store
 	tokens  *token.Store
 	links   *api.Links
+	bench   *laboratory.Laboratory // nil if there is none
 	server  *http.Server
 	records []workload.Record
 	next    int
@@ -138,12 +144,17 @@ func (d *Demo) serve(ctx context.Context, o *Options) error {
 	if err != nil {
 		return berth.Errorf(berth.Invalid, "listen", "%v; give another address, such as 127.0.0.1:0", err)
 	}
+	if o.Compare != nil {
+		if d.bench, err = laboratory.Open(laboratory.Options{Folder: filepath.Join(o.Folder, "laboratory"), Program: o.Compare, Log: o.Log}); err != nil {
+			return errors.Join(err, listener.Close())
+		}
+	}
 	shown := api.Service(d.Host)
 	if o.Instead != nil {
 		shown = o.Instead(d.Host)
 	}
 	d.server = api.Server(api.New(api.Options{
-		Service: shown, Tokens: d.tokens, Log: o.Log, Version: "demo", Links: d.links, Root: web.Handler("", http.HandlerFunc(api.NotFound)), Limits: generous,
+		Service: shown, Tokens: d.tokens, Log: o.Log, Version: "demo", Links: d.links, Laboratory: d.bench, Root: web.Handler("", http.HandlerFunc(api.NotFound)), Limits: generous,
 	}))
 	d.URL = "http://" + listener.Addr().String()
 	d.running.Go(func() { _ = d.server.Serve(listener) }) // it ends with Close
@@ -258,6 +269,9 @@ func (d *Demo) Close() error {
 	}
 	if d.server != nil {
 		err = errors.Join(err, d.server.Close())
+	}
+	if d.bench != nil {
+		err = errors.Join(err, d.bench.Close())
 	}
 	d.running.Wait()
 	if d.store != nil {
