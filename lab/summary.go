@@ -18,6 +18,8 @@ type Summary struct {
 	Count   string `json:"count"` // how much was simulated
 	Drawn   string `json:"drawn"` // what the intervals are about
 	Against string `json:"against"`
+	// Intervals says that figures have them, so that a clear difference can be told from chance.
+	Intervals bool `json:"intervals"`
 	// Sentence says what the main result is, empty if nothing differs clearly.
 	Sentence string           `json:"sentence"`
 	Figures  []SummaryFigure  `json:"figures"` // columns of the rows
@@ -68,7 +70,7 @@ func (r *Results) writeSummaryJSON(w io.Writer, drawings []Drawing) error {
 	p := page{Results: r}
 	r.tabulate(&p)
 	s := Summary{
-		Title: r.Plan.Title, Count: r.counted(), Drawn: r.drawn(), Against: r.Plan.Against(), Sentence: r.sentence(),
+		Title: r.Plan.Title, Count: r.counted(), Drawn: r.drawn(), Against: r.Plan.Against(), Intervals: r.Plan.Replications > 1 && !r.Alike(), Sentence: r.sentence(),
 		Figures: []SummaryFigure{}, Rows: []SummaryRow{}, Best: []SummaryBest{}, Drawings: []SummaryDrawing{},
 	}
 	for _, f := range r.Main() {

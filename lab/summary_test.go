@@ -27,7 +27,7 @@ func summaryOf(t *testing.T, r *Results) Summary {
 func TestTheSummaryIsThePageAsData(t *testing.T) {
 	r := run(t, twoByThree(3), Options{})
 	s := summaryOf(t, r)
-	if s.Title != "made <up>" || s.Count != "6 combinations, 18 runs" || s.Against != "first-fit" || s.Drawn != r.drawn() || len(s.Rows) != 6 || len(s.Figures) != len(r.Main()) {
+	if s.Title != "made <up>" || s.Count != "6 combinations, 18 runs" || s.Against != "first-fit" || s.Drawn != r.drawn() || !s.Intervals || len(s.Rows) != 6 || len(s.Figures) != len(r.Main()) {
 		t.Errorf("%+v", s)
 	}
 	for i, point := range r.Plan.Points() {
@@ -63,7 +63,7 @@ func TestTheSentenceIsAboutWhatDiffers(t *testing.T) {
 	} {
 		p := twoByThree(c.replications)
 		p.Baseline = []Setting{c.baseline}
-		if s := summaryOf(t, run(t, p, Options{})); s.Sentence != c.want {
+		if s := summaryOf(t, run(t, p, Options{})); s.Sentence != c.want || s.Intervals != (c.replications > 1) {
 			t.Errorf("against %v, %d replications: %q, want %q", c.baseline, c.replications, s.Sentence, c.want)
 		}
 	}

@@ -42,15 +42,16 @@ type Comparison struct {
 // ComparisonResults is what came of a comparison, in words for people. The numbers are in
 // its files.
 type ComparisonResults struct {
-	Title    string             `json:"title"`
-	Count    string             `json:"count"`
-	Drawn    string             `json:"drawn"` // what the intervals are about
-	Against  string             `json:"against"`
-	Sentence string             `json:"sentence"` // the main result; empty if nothing differs clearly
-	Figures  []ComparedFigure   `json:"figures"`
-	Rows     []ComparedRow      `json:"rows"`
-	Best     []ComparedBest     `json:"best"`
-	Drawings []ComparisonSketch `json:"drawings"`
+	Title     string             `json:"title"`
+	Count     string             `json:"count"`
+	Drawn     string             `json:"drawn"` // what the intervals are about
+	Against   string             `json:"against"`
+	Intervals bool               `json:"intervals"` // figures have them
+	Sentence  string             `json:"sentence"`  // the main result; empty if nothing differs clearly
+	Figures   []ComparedFigure   `json:"figures"`
+	Rows      []ComparedRow      `json:"rows"`
+	Best      []ComparedBest     `json:"best"`
+	Drawings  []ComparisonSketch `json:"drawings"`
 }
 
 // ComparedFigure is a column of the rows.

@@ -110,6 +110,7 @@ func TestLaboratoryInABrowser(t *testing.T) {
 			got != "berth lab --workload history.jsonl --sites sites.yaml --preset=default --sweep=policy=first-fit,pe-worst --sweep=bind=early,late --out report" {
 			t.Errorf("the command is %s", got)
 		}
+		p.Wait(`document.querySelectorAll('dl.best dd').length === 5 && !document.querySelector('[data-testid=sentence]')`)
 		shot(p, "laboratory-past-"+scheme)
 		drop(p, "jobs of march.sacct", slurmLog)
 		p.Wait(`document.querySelector('input[value^="jobs_of_march.sacct"]')`)
@@ -123,6 +124,7 @@ func TestLaboratoryInABrowser(t *testing.T) {
 		p.Press("Compare")
 		p.Wait(`document.querySelector('[data-testid=notes]')?.innerText.includes('jobs_of_march.sacct:7: Submit: "<b>yesterday</b>"')`)
 		finished(p)
+		p.Wait(`document.querySelector('[data-testid=sentence]')?.innerText === 'Nothing is clearly better than first-fit.'`)
 		p.Wait(`document.querySelectorAll('.drawings figure').length >= 1`)
 		shot(p, "laboratory-"+scheme)
 		// What is chosen stands in the address.

@@ -8,7 +8,7 @@ export interface Comparison {
 export interface Lab { comparisons: Comparison[]; logs: Log[]; max_bytes: number; kept_seconds: number }
 export interface Cell { value: string; change: string; verdict: string }
 export interface Results {
-  title: string; count: string; drawn: string; against: string; sentence: string;
+  title: string; count: string; drawn: string; against: string; intervals: boolean; sentence: string;
   figures: { name: string; title: string; unit: string }[]; rows: { name: string; baseline: boolean; cells: Cell[] }[];
   best: { title: string; where: string; value: string; change: string }[]; drawings: { name: string; title: string; caption: string }[];
 }

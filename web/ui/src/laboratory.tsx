@@ -270,8 +270,13 @@ function Came({ c, took, zone, onEnded }: { c: Comparison; took: string; zone: s
   return (
     <Stack gap="sm">
       {r.sentence !== '' && <Text fw={600} data-testid="sentence" className="named">{r.sentence}</Text>}
-      {r.sentence === '' && <Text data-testid="sentence">{r.against === '' ? '' : w.noDifference(r.against)}</Text>}
+      {r.sentence === '' && r.intervals && r.against !== '' && <Text data-testid="sentence">{w.noDifference(r.against)}</Text>}
       <Text size="sm" c="dimmed" className="named">{r.title}; {r.count}{took && took !== '0 s' && `; ${w.took(took)}`}. {r.drawn}</Text>
+      {r.best.length > 0 && (
+        <dl className="best" aria-label={w.best}>
+          {r.best.map((b) => <div key={b.title}><dt>{w.bestBy(b.title)}</dt><dd><strong>{b.value}</strong> {w.with(b.where)}{b.change && <span className="faint"> ({b.change})</span>}</dd></div>)}
+        </dl>
+      )}
       <Paper withBorder radius="sm">
         <ScrollArea viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': w.results }}>
           <Table verticalSpacing={3} aria-label={w.results} className="list compared">

@@ -182,6 +182,7 @@ export const words = {
     results: 'Every combination', combination: 'Combination', isBaseline: 'baseline',
     noDifference: (against: string) => `Nothing is clearly better than ${against}.`,
     changes: (against: string) => `Below each figure is its change against ${against}; better or worse where its interval does not hold 0.`,
+    best: 'What does best', bestBy: (figure: string) => `Best ${figure}`, with: (where: string) => `with ${where}`,
     took: (t: string) => `took ${t}`,
     figure: 'Drawings of', downloads: 'Download',
     until: (when: string) => `kept until ${when}`,
