@@ -47,6 +47,7 @@ func TestAskedIsWhatWasRequested(t *testing.T) {
 			{root.By, 1001, berth.Forever, []string{"c"}},
 			{root.By, 0, 5000, []string{"a", "b"}},
 			{root.By, 1000, 1001, []string{"a", "b"}},
+			{service.Principal{User: "root", Role: service.Operator, Sites: service.NewSiteSet([]string{"site"})}, 0, 5000, []string{"a", "b"}},
 			{service.Principal{User: "ann", Role: service.Viewer}, 0, berth.Forever, nil},
 		} {
 			if got := asked(h, row.by, row.from, row.to); !slices.Equal(got, row.want) {
