@@ -12,12 +12,12 @@ import (
 )
 
 // maxAsked bounds what Asked returns: a simulation of more is for a machine of its own.
-const maxAsked = 500_000
+const maxAsked = 200_000
 
 // Asked returns the requests that have arrived in [from, to), as they were asked for and by
 // order of arrival, as far as the journal goes back and the principal may see them: users their
 // own, operators all. What was changed later is as it was first. It returns how many records
-// were looked at too. The error is Exhausted if there are more than 500,000, the context's if
+// were looked at too. The error is Exhausted if there are more than 200,000, the context's if
 // that has ended. Cost: O(records that are kept), beside the loop.
 func (h *Host) Asked(ctx context.Context, by Principal, from, to berth.Time) (requests []berth.Request, looked int, err error) {
 	for {

@@ -181,6 +181,9 @@ func (l *Laboratory) run(ctx context.Context, j *job) {
 	if err == nil {
 		files, err = j.files()
 	}
+	if j.wanted.Upload != "" {
+		err = errors.Join(err, os.Remove(filepath.Join(j.folder, j.Source))) // which the user has, and can send again
+	}
 	l.change(func() {
 		j.Ended = l.options.Now()
 		j.Expires = j.Ended.Add(Keep)

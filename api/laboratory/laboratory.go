@@ -67,8 +67,9 @@ type Laboratory struct {
 
 	mu      sync.Mutex
 	number  int
-	uploads []*Upload // by age
-	jobs    []*job    // by age
+	uploads []*Upload       // by age
+	jobs    []*job          // by age
+	sending map[string]bool // users whose logs are coming in
 }
 
 // Upload is a log that a user has sent.
@@ -94,7 +95,7 @@ func Open(o Options) (*Laboratory, error) {
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the laboratory: %w", err)
 	}
-	l := &Laboratory{options: o, boot: strings.ToLower(rand.Text()[:8]), turns: make(chan struct{}, max(1, runtime.NumCPU()/4))}
+	l := &Laboratory{options: o, boot: strings.ToLower(rand.Text()[:8]), turns: make(chan struct{}, max(1, runtime.NumCPU()/4)), sending: map[string]bool{}}
 	l.context, l.stop = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -127,7 +128,7 @@ func (l *Laboratory) unknown(what, id string) error {
 func hours(d time.Duration) string { return fmt.Sprintf("%d hours", int(d.Hours())) }
 
 // Upload keeps a log. Its name decides its form, as it does for berth lab. Errors are of code
-// Invalid, Exhausted where no room is left, or of the file system or the sender.
+// Invalid, Conflict where another one of the user is coming in, Exhausted where no room is left, or of the file system or the sender.
 func (l *Laboratory) Upload(user, name string, from io.Reader) (Upload, error) {
 	u := &Upload{User: user, Name: fileName(name)}
 	l.mu.Lock()
@@ -139,7 +140,20 @@ func (l *Laboratory) Upload(user, name string, from io.Reader) (Upload, error) {
 			kept += other.Bytes
 		}
 	}
+	busy := l.sending[user]
+	kept += int64(len(l.sending)) * MaxUpload
+	if !busy && kept+MaxUpload <= maxKept {
+		l.sending[user] = true
+		defer func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			delete(l.sending, user)
+		}()
+	}
 	l.mu.Unlock()
+	if busy {
+		return Upload{}, berth.Errorf(berth.Conflict, "body", "another log of yours is coming in; send one at a time")
+	}
 	if kept+MaxUpload > maxKept {
 		return Upload{}, berth.Errorf(berth.Exhausted, "body", "the logs of other users take all %d MiB; they are kept for %s", maxKept>>20, hours(Keep))
 	}

@@ -161,6 +161,9 @@ func TestAComparisonRunsInAFolderOfItsOwn(t *testing.T) {
 	if env := l.text(t, id, "env.txt"); strings.Contains(env, "SECRET") || !strings.Contains(env, "GOMAXPROCS=") {
 		t.Errorf("environment %s", env)
 	}
+	if _, err := os.Stat(filepath.Join(l.folder, id, "a.swf")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the log stays beside the report: %v", err)
+	}
 	for _, name := range []string{"a.swf", "../a.swf", "report/env.txt", ""} {
 		_, err := l.File("ann", false, id, name)
 		wantCode(t, err, berth.NotFound, "has no file")
@@ -327,6 +330,26 @@ func TestLogsThatAreNotTaken(t *testing.T) {
 	if left, err := os.ReadDir(l.folder); err != nil || len(left) != 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
+}
+
+// A log that comes in slowly keeps neither others nor too much room.
+func TestOneLogOfAUserComesInAtATime(t *testing.T) {
+	l := open(t)
+	slow, more := io.Pipe()
+	sent := make(chan error)
+	go func() { sent <- second(l.Upload("ann", "slow.swf", slow)) }()
+	if _, err := more.Write([]byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, second(l.Upload("ann", "a.swf", strings.NewReader("x"))), berth.Conflict, "one at a time")
+	l.send(t, "bob", "b.swf")
+	if err := more.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	l.send(t, "ann", "a.swf")
 }
 
 func TestNamesOfLogs(t *testing.T) {
