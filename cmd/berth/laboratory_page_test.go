@@ -29,7 +29,7 @@ func TestThePageLaboratoryOffersWhatThereIs(t *testing.T) {
 		if line == nil {
 			t.Fatalf("compare.ts has no list %s", name)
 		}
-		for _, quoted := range strings.SplitSeq(string(line[1]), ", ") {
+		for quoted := range strings.SplitSeq(string(line[1]), ", ") {
 			names = append(names, strings.Trim(quoted, "'"))
 		}
 		return names
