@@ -42,7 +42,7 @@ func (h *Host) asks(r *berth.Reservation) bool {
 		return false
 	}
 	_, others := k.manager.Adapter.(site.Carrier)
-	return others && r.Start() <= h.core.engine.Now()+berth.Time(k.manager.Every/time.Second)
+	return others && r.Start() <= h.core.engine.Now()+berth.Time(k.pace()/time.Second)
 }
 
 // question returns what is asked about a request that is pending for that, nil if nothing is.
