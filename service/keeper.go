@@ -195,8 +195,9 @@ func (k *keeper) poke() {
 // in that time.
 const restPart = 20
 
-// lookShare is which part of a core looks at a site may use on average: 5 %.
-const lookShare = 20
+// lookShare is which part of a core the commands of looks may use on average: with what Berth
+// does with their answers, half as much again in front of Slurm, that is 5 %.
+const lookShare = 30
 
 // pace returns how often the site is looked at, less often than configured where a look costs
 // much.
