@@ -42,7 +42,7 @@ func (h *Host) asks(r *berth.Reservation) bool {
 		return false
 	}
 	_, others := k.manager.Adapter.(site.Carrier)
-	return others && r.Start() <= h.core.engine.Now()+berth.Time(k.manager.Every/time.Second)
+	return others && r.Start() <= h.core.engine.Now()+berth.Time(k.pace()/time.Second)
 }
 
 // question returns what is asked about a request that is pending for that, nil if nothing is.
@@ -62,8 +62,11 @@ func (h *Host) question(id string) *question {
 }
 
 // askAgain has a promise asked about that its site has not made, and whose owner was not told
-// before the service stopped.
+// before the service stopped, and reports whether it is asked about.
 func (h *Host) askAgain(k *card) bool {
+	if k.asking && h.question(k.id) != nil {
+		return true // since the start
+	}
 	if k.promise == nil || k.end != "" || k.asking || !h.asks(k.promise) || h.core.delivered[k.promise.Allotments[0].Resource.Site][k.id] > 0 {
 		return false
 	}
@@ -73,6 +76,25 @@ func (h *Host) askAgain(k *card) bool {
 	h.core.last = &own
 	h.question(k.id).keeper.poke()
 	return true
+}
+
+// askAfterRestart has all promises asked about that were being asked about when the service
+// stopped: those that were to start at once and that no round has seen at their site, nor
+// missed there. Nobody was told of them. It is called before the loop runs.
+func (h *Host) askAfterRestart() {
+	for _, at := range slices.Sorted(maps.Keys(h.sites)) {
+		soon := berth.Duration(h.sites[at].pace() / time.Second)
+		for r := range h.core.engine.Due(at, berth.Forever) {
+			k := h.core.card(r.Request.ID)
+			if k == nil {
+				continue
+			}
+			if _, seen := h.core.delivered[at][k.id]; !seen && r.Start() <= k.created.Add(soon) {
+				h.askAgain(k)
+			}
+		}
+	}
+	h.display.beginAgain(h.core)
 }
 
 // ask notes which promises their sites are asked about from now on, and has them asked.

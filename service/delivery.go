@@ -108,7 +108,7 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 			switch {
 			case made && was != w.generation:
 				news.news = append(news.news, delivered{w.id, w.generation})
-			case !made && (was > 0 || w.active && !seen):
+			case !made && (was > 0 || w.active && !seen && h.questions[w.id] == nil):
 				news.news = append(news.news, delivered{w.id, 0})
 			}
 		}

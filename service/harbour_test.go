@@ -28,6 +28,7 @@ type harbour struct {
 	store   *sqlite.Store
 	options service.Options
 	foreign []site.Booking // that others have made
+	cost    atomic.Int64   // CPU time of a look at the site, in nanoseconds
 	unknown atomic.Bool    // the manager knows of no node whether it is up
 	looks   atomic.Int64   // how often it was looked at
 	// outcome says for how long a task runs and how it ends, if it is not nil.
@@ -60,7 +61,7 @@ func (s timed) Observe(ctx context.Context) (*site.State, error) {
 	s.w.looks.Add(1)
 	state, err := timely(s, func() (*site.State, error) { return s.Site.Observe(ctx) })
 	if err == nil {
-		state.Skew = berth.Duration(s.w.skew.Load())
+		state.Skew, state.Cost = berth.Duration(s.w.skew.Load()), time.Duration(s.w.cost.Load())
 	}
 	if err == nil && s.w.unknown.Load() {
 		for i := range state.Nodes {

@@ -151,6 +151,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	}
 	h.startManagers()
 	core.asks = h.asks
+	h.askAfterRestart()
 	go h.run()
 	return h, nil
 }

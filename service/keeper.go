@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -62,8 +63,9 @@ type keeper struct {
 	// early are the ids of promises that are at the site before the horizon; of
 	// the loop.
 	early  map[promise]string
-	away   bool // the last look at it failed; of the keeper's goroutine
-	skewed bool // the last look told that its clock is off; of the keeper's goroutine
+	cost   atomic.Int64 // CPU time of the last look, in nanoseconds
+	away   bool         // the last look at it failed; of the keeper's goroutine
+	skewed bool         // the last look told that its clock is off; of the keeper's goroutine
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
@@ -193,6 +195,16 @@ func (k *keeper) poke() {
 // in that time.
 const restPart = 20
 
+// lookShare is which part of a core the commands of looks may use on average: with what Berth
+// does with their answers, half as much again in front of Slurm, that is 5 %.
+const lookShare = 30
+
+// pace returns how often the site is looked at, less often than configured where a look costs
+// much.
+func (k *keeper) pace() time.Duration {
+	return max(k.manager.Every, time.Duration(lookShare*k.cost.Load()))
+}
+
 // keep looks after a site until ctx ends.
 func (h *Host) keep(ctx context.Context, k *keeper) {
 	timer := time.NewTimer(0)
@@ -214,7 +226,7 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 			poked = true
 		}
 		again = h.round(ctx, k) && !again // once, or a site that never has it right is never left in peace
-		rest, wait := k.manager.Every/restPart, k.manager.Every
+		rest, wait := k.pace()/restPart, k.pace()
 		switch {
 		case again:
 			wait = 0
@@ -240,6 +252,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	state, err := k.agent.Observe(ctx)
 	k.asks(time.Time{})
 	if err == nil {
+		k.cost.Store(int64(state.Cost))
 		if k.away || time.Since(began) > 2*k.manager.Every {
 			h.log.Info("site is back", "site", k.name)
 		}

@@ -412,6 +412,38 @@ func TestFirstLook(t *testing.T) {
 	})
 }
 
+// Looks that cost much come less often, so that they take 5 % of a core on average, and come
+// as configured again when they are cheap. What is promised is made meanwhile all the same.
+func TestLooksTakeTheirShareOfACore(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		looks := func(seconds int) int64 {
+			before := w.looks.Load()
+			w.pass(seconds)
+			return w.looks.Load() - before
+		}
+		w.cost.Store(int64(100 * time.Millisecond))
+		w.pass(10)
+		if n := looks(100); n < 19 || n > 21 {
+			t.Errorf("%d cheap looks in 100 s, want one every 5 s", n)
+		}
+		w.cost.Store(int64(time.Second))
+		w.pass(10)
+		if n := looks(120); n < 3 || n > 5 {
+			t.Errorf("%d looks of a second in two minutes, want one every 30 s", n)
+		}
+		w.reserve("a", 1, 100, 100)
+		w.pass(5)
+		if r := w.get("a"); !r.Sites[0].Made {
+			t.Errorf("promised it is %+v", r.Sites)
+		}
+		w.cost.Store(0)
+		w.pass(50)
+		if n := looks(100); n < 17 || n > 21 { // beside those for what begins and ends
+			t.Errorf("%d looks in 100 s, want one every 5 s again", n)
+		}
+	})
+}
+
 // A site that does not answer is not asked for one promise after the other, and
 // shows as one that does not answer before the adapter has given up.
 func TestSilentSiteIsLeftInPeace(t *testing.T) {

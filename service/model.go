@@ -56,6 +56,14 @@ func (d *display) begin(c *Core) {
 	d.now = model{cards: c.cards.Copy(), config: c.shownConfig(), outages: c.shownOutages(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
 }
 
+// beginAgain takes in what has changed in cards since begin without a record.
+func (d *display) beginAgain(c *Core) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.given.Store(nil)
+	d.now.cards = c.cards.Copy()
+}
+
 // show takes in what a record has changed. Cost: O(log n) for each card.
 func (d *display) show(s *shown) {
 	d.mu.Lock()

@@ -191,10 +191,14 @@ func TestWhatStartsAtOnceIsAskedOfSlurmAgain(t *testing.T) {
 		}
 	}
 	go ask()
-	l.until("it is pending", func() bool {
-		r, err := l.host.Get(t.Context(), l.by.By, "now")
+	go func() { // without a key, so nobody asks again
+		_, _ = l.host.Submit(t.Context(), l.by, berth.Rigid("plain", 0, from, from+600, 1, 100))
+	}()
+	pending := func(id string) bool {
+		r, err := l.host.Get(t.Context(), l.by.By, id)
 		return err == nil && r.State == service.Pending
-	})
+	}
+	l.until("both are pending", func() bool { return pending("now") && pending("plain") })
 	l.mortal.dead.Store(true)
 	_ = l.host.Close() // it cannot say goodbye
 	l.mortal = &mortal{Store: l.store}
@@ -205,10 +209,14 @@ func TestWhatStartsAtOnceIsAskedOfSlurmAgain(t *testing.T) {
 		t.Fatalf("while Slurm is silent the answer is %+v", r)
 	case <-time.After(2 * time.Second):
 	}
+	if r := l.get("plain"); r.State != service.Pending || len(r.Allotments) > 0 {
+		t.Errorf("what nobody was told of is shown as %+v", r)
+	}
 	l.cluster.StartController()
 	if r := <-answers; r.State != service.Active {
 		t.Errorf("the answer is %+v", r)
 	}
+	l.until("the other one is promised", func() bool { return l.get("plain").State == service.Active && l.get("plain").Sites[0].Made })
 	if all := l.shown("reservation"); !strings.Contains(all, string(l.get("now").Sites[0].Name)) {
 		t.Errorf("what was promised is not there:\n%s", all)
 	}

@@ -81,8 +81,8 @@ func (h *Host) Starts(ctx context.Context, by Principal, r berth.Request, w Wind
 			meant = true
 			for v := range r.Parts[0].Variants {
 				s := Starts{Pool: berth.PoolID(on.Name, on.Pools[k].Name), Variant: v}
-				if closed != nil {
-					s.NPE, s.Duration, s.Refusal = r.Parts[0].Variants[v].NPE, r.Parts[0].Variants[v].Duration, closed
+				if closed[v] != nil {
+					s.NPE, s.Duration, s.Refusal = r.Parts[0].Variants[v].NPE, r.Parts[0].Variants[v].Duration, closed[v]
 				} else if err := h.starts(ctx, by, &r, w, &s); err != nil {
 					return nil, err
 				}
@@ -96,17 +96,23 @@ func (h *Host) Starts(ctx context.Context, by Principal, r berth.Request, w Wind
 	return list, nil
 }
 
-// closedFor returns the refusal of a site that takes nothing of a request now, nil if it does.
-func (h *Host) closedFor(ctx context.Context, on *berth.Site, r *berth.Request) (*berth.Refusal, error) {
-	err := h.closedTo(ctx, on, r, false)
-	no, is := errors.AsType[*berth.Error](err)
-	if err != nil && !is {
-		return nil, err
+// closedFor returns, for each variant of a request of one part, the refusal of a site that takes
+// nothing of it now, nil if it does.
+func (h *Host) closedFor(ctx context.Context, on *berth.Site, r *berth.Request) ([]*berth.Refusal, error) {
+	closed := make([]*berth.Refusal, len(r.Parts[0].Variants))
+	for v := range closed {
+		one := r.Clone()
+		one.Parts[0].Variants = one.Parts[0].Variants[v : v+1]
+		err := h.closedTo(ctx, on, one, false)
+		no, is := errors.AsType[*berth.Error](err)
+		if err != nil && !is {
+			return nil, err
+		}
+		if is {
+			closed[v] = &berth.Refusal{Reason: berth.SiteRefused, Resource: berth.PoolID(on.Name, ""), Words: no.Msg}
+		}
 	}
-	if is {
-		return &berth.Refusal{Reason: berth.SiteRefused, Resource: berth.PoolID(on.Name, ""), Words: no.Msg}, nil
-	}
-	return nil, nil
+	return closed, nil
 }
 
 // starts works out the starts of one shape in a pool, piece by piece.

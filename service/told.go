@@ -201,7 +201,7 @@ func (h *Host) countIdle(k *keeper, state *site.State) {
 	const most = 4 // looks left out
 	since := k.looked
 	k.looked = state.At
-	if since == 0 || state.At <= since || state.At-since > berth.Time(most*max(1, int64(k.manager.Every.Seconds()))) {
+	if since == 0 || state.At <= since || state.At-since > berth.Time(most*max(1, int64(k.pace().Seconds()))) {
 		return
 	}
 	used := k.used(state.Running)

@@ -3,6 +3,7 @@ package site
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/berth-hpc/berth"
 )
@@ -24,6 +25,9 @@ type State struct {
 	Skew berth.Duration `json:"skew,omitempty"`
 	// Licences are those that the site counts itself, with how many there are.
 	Licences []Licence `json:"licences,omitempty"`
+	// Cost is the CPU time that it took to ask, on this machine; 0 where that is not known. The
+	// manager has used about as much.
+	Cost time.Duration `json:"cost_ns,omitempty"`
 	// Partitions are as they are now; nil if the site has none or does not tell.
 	Partitions []Partition `json:"partitions,omitempty"`
 }

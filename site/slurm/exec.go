@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-hpc/berth/site"
@@ -27,6 +28,7 @@ type Command struct {
 type Result struct {
 	Stdout, Stderr []byte
 	Exit           int
+	CPU            time.Duration // that it has used, where that is known
 }
 
 // Exec runs commands. It returns an error if the program did not run to its
@@ -67,6 +69,9 @@ func (h Host) Run(ctx context.Context, c Command) (Result, error) {
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	result := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+	if cmd.ProcessState != nil {
+		result.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -126,10 +131,11 @@ type commands struct {
 	bin     string
 	env     []string
 	timeout time.Duration
+	spent   *atomic.Int64 // CPU time of all commands so far, in nanoseconds
 }
 
 func newCommands(o Options) commands {
-	c := commands{exec: o.Exec, bin: o.Bin, timeout: o.Timeout}
+	c := commands{exec: o.Exec, bin: o.Bin, timeout: o.Timeout, spent: new(atomic.Int64)}
 	if c.exec == nil {
 		c.exec = Host{}
 	}
@@ -158,6 +164,7 @@ func (c *commands) runWith(ctx context.Context, op string, command Command) (Res
 		command.Argv[0] = filepath.Join(c.bin, name)
 	}
 	result, err := c.exec.Run(ctx, command)
+	c.spent.Add(int64(result.CPU))
 	switch {
 	case err == nil:
 		return result, nil

@@ -37,8 +37,26 @@ func jobsArgs(mark string, list []string) []string {
 	return []string{"--noheader", "--all", "--states=all", "--Format=" + strings.Join(list, ":"+mark+",") + ":" + mark}
 }
 
-// jobRecord is a job as squeue shows it: its fields, by their names.
-type jobRecord map[string]string
+// jobRecord is a job as squeue shows it: its fields, in the order of jobFields, and then
+// exclusive where that is asked for. A queue may hold 50,000 of them.
+type jobRecord []string
+
+// column has where each field is.
+var column = func() map[string]int {
+	at := map[string]int{exclusive: len(jobFields)}
+	for i, name := range jobFields {
+		at[name] = i
+	}
+	return at
+}()
+
+// at returns a field, and nothing if it was not asked for.
+func (j jobRecord) at(name string) string {
+	if i := column[name]; i < len(j) {
+		return j[i]
+	}
+	return ""
+}
 
 // parseJobs reads what squeue writes with a mark behind each field.
 func parseJobs(text, mark string, list []string) ([]jobRecord, error) {
@@ -46,20 +64,16 @@ func parseJobs(text, mark string, list []string) ([]jobRecord, error) {
 	if rest := strings.TrimSpace(parts[len(parts)-1]); rest != "" || (len(parts)-1)%len(list) != 0 {
 		return nil, fmt.Errorf("%d fields and then %.40q; want %d for each job", len(parts)-1, rest, len(list))
 	}
-	var jobs []jobRecord
+	jobs := make([]jobRecord, 0, len(parts)/len(list))
 	for record := range slices.Chunk(parts[:len(parts)-1], len(list)) {
-		job := make(jobRecord, len(list))
-		for i, name := range list {
-			job[name] = record[i]
-		}
-		job["JobID"] = strings.TrimSpace(job["JobID"]) // the end of the line before
-		jobs = append(jobs, job)
+		record[0] = strings.TrimSpace(record[0]) // the end of the line before
+		jobs = append(jobs, record)
 	}
 	return jobs, nil
 }
 
 func (j jobRecord) text(name string) string {
-	if value := j[name]; !null(value) {
+	if value := j.at(name); !null(value) {
 		return value
 	}
 	return ""
@@ -67,13 +81,17 @@ func (j jobRecord) text(name string) string {
 
 // number returns a number, 0 if there is none.
 func (j jobRecord) number(name string) int64 {
-	n, _ := strconv.ParseInt(j[name], 10, 64)
+	n, _ := strconv.ParseInt(j.at(name), 10, 64)
 	return n
 }
 
 // time returns a time, 0 if there is none.
 func (j jobRecord) time(name string) berth.Time {
-	t, err := parseTime(j[name])
+	text := j.at(name)
+	if null(text) || text == "Unknown" {
+		return 0
+	}
+	t, err := parseTime(text)
 	if err != nil {
 		return 0
 	}
@@ -82,7 +100,7 @@ func (j jobRecord) time(name string) berth.Time {
 
 // limit returns the time limit, 0 if there is none.
 func (j jobRecord) limit() berth.Duration {
-	text := j["TimeLimit"]
+	text := j.at("TimeLimit")
 	if minutes, seconds, both := strings.Cut(text, ":"); both && !strings.Contains(seconds, ":") {
 		text = "00:" + strings.Repeat("0", max(0, 2-len(minutes))) + text
 	}
@@ -95,7 +113,7 @@ func (j jobRecord) limit() berth.Duration {
 
 // result returns with what a job ended: code:signal or, before Slurm 24, as wait(2) has it.
 func (j jobRecord) result(ending site.Ending) site.Result {
-	code, signal, both := strings.Cut(j["exit_code"], ":")
+	code, signal, both := strings.Cut(j.at("exit_code"), ":")
 	n, _ := strconv.Atoi(code) // none is 0
 	if !both {
 		return site.Result{Ending: ending, Code: n >> 8 & 0xff, Signal: n & 0x7f}
@@ -127,20 +145,20 @@ var waiting = []string{"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RE
 // job reads a record. cores are those that it has of some of its nodes, by node; of the
 // others it has all.
 func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
-	id, err := strconv.ParseUint(j["JobID"], 10, 63)
+	id, err := strconv.ParseUint(j.at("JobID"), 10, 63)
 	out := site.Job{
-		ID: site.JobID(j["JobID"]), Name: j["Name"], User: j.text("UserName"), Account: j.text("Account"), Partition: j.text("Partition"),
+		ID: site.JobID(j.at("JobID")), Name: j.at("Name"), User: j.text("UserName"), Account: j.text("Account"), Partition: j.text("Partition"),
 		Output: j.text("STDOUT"), Reservation: j.text("Reservation"), Start: j.time("StartTime"), End: j.time("EndTime"),
 		Cores: berth.Count(min(max(j.number("NumCPUs"), 0), berth.MaxPEs)),
 	}
-	if err != nil || id < 1 || j["State"] == "" {
-		return out, running, fmt.Errorf("job %.40q in state %.40q", j["JobID"], j["State"])
+	if err != nil || id < 1 || j.at("State") == "" {
+		return out, running, fmt.Errorf("job %.40q in state %.40q", j.at("JobID"), j.at("State"))
 	}
-	if key, _, ours := parseComment(j["Comment"]); ours {
+	if key, _, ours := parseComment(j.at("Comment")); ours {
 		out.Key = key
 	}
 	if index := j.text("ArrayTaskID"); index != "" {
-		out.Array = site.JobID(j["ArrayJobID"])
+		out.Array = site.JobID(j.at("ArrayJobID"))
 		if _, err := strconv.ParseUint(index, 10, 31); err == nil {
 			out.ID = out.Array + "_" + site.JobID(index)
 		} else {
@@ -149,14 +167,14 @@ func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
 		}
 	}
 	j.asked(&out)
-	if ending, ended := endings[j["State"]]; ended {
+	if ending, ended := endings[j.at("State")]; ended {
 		out.Result = j.result(ending)
 		if why := j.text("Reason"); why != "None" {
 			out.Reason = why
 		}
 		return out, over, j.shares(&out, cores)
 	}
-	if slices.Contains(waiting, j["State"]) {
+	if slices.Contains(waiting, j.at("State")) {
 		out.Reason, out.Held = j.text("Reason"), out.Begin == 0
 		return out, pending, nil
 	}
@@ -164,7 +182,7 @@ func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
 		out.End = berth.Forever
 	}
 	if out.Start == 0 {
-		return out, running, fmt.Errorf("job %s is %.40q since %.40q", out.ID, j["State"], j["StartTime"])
+		return out, running, fmt.Errorf("job %s is %.40q since %.40q", out.ID, j.at("State"), j.at("StartTime"))
 	}
 	return out, running, j.shares(&out, cores)
 }
@@ -174,8 +192,9 @@ func (j jobRecord) asked(out *site.Job) {
 	out.Submitted, out.Begin = j.time("SubmitTime"), j.time("EligibleTime")
 	out.Limit = j.limit()
 	out.Nodes = berth.Count(min(max(j.number("NumNodes"), 0), berth.MaxPEs))
-	out.Exclusive = j["OverSubscribe"] == "NO"
-	if says, is := j[exclusive]; is {
+	out.Exclusive = j.at("OverSubscribe") == "NO"
+	if len(j) > len(jobFields) {
+		says := j.at(exclusive)
 		out.Exclusive = says == "NODE" || says == "TOPO"
 	}
 }
@@ -227,7 +246,7 @@ const maxIndex = 1 << 22
 // shares reads what a job holds: the cores of its nodes where they are known, else the whole
 // nodes.
 func (j jobRecord) shares(out *site.Job, cores map[string]berth.PESet) error {
-	nodes, err := nodeList(j["NodeList"])
+	nodes, err := nodeList(j.at("NodeList"))
 	if err != nil {
 		return fmt.Errorf("job %s: %w", out.ID, err)
 	}
@@ -239,7 +258,7 @@ func (j jobRecord) shares(out *site.Job, cores map[string]berth.PESet) error {
 
 // partial reports whether a job that holds nodes has fewer processors than they have.
 func (j jobRecord) partial(nodes map[string]*nodeRecord) bool {
-	held, err := nodeList(j["NodeList"])
+	held, err := nodeList(j.at("NodeList"))
 	all := int64(0)
 	for _, name := range held {
 		if n := nodes[name]; n != nil {

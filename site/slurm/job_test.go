@@ -70,95 +70,109 @@ func TestOtherFormsAreNotUnderstood(t *testing.T) {
 			t.Errorf("jobs %.80q: %+v", text, jobs)
 		}
 	}
-	if jobs, err := parseJobs("1#a\n2|b#\n3##\n", "#", list); err != nil || len(jobs) != 2 || jobs[0]["Name"] != "a\n2|b" || jobs[1]["JobID"] != "3" {
+	if jobs, err := parseJobs("1#a\n2|b#\n3##\n", "#", list); err != nil || len(jobs) != 2 || jobs[0][1] != "a\n2|b" || jobs[1][0] != "3" {
 		t.Errorf("%q %v, want a name of two lines and one of none", jobs, err)
 	}
 }
 
+// said is what squeue says of a job, by the names of fields.
+type said map[string]string
+
+func (s said) record() jobRecord {
+	record := make(jobRecord, len(jobFields), len(jobFields)+1)
+	for i, name := range jobFields {
+		record[i] = s[name]
+	}
+	if says, is := s[exclusive]; is {
+		record = append(record, says)
+	}
+	return record
+}
+
 func TestJobs(t *testing.T) {
-	common := jobRecord{
+	common := said{
 		"JobID": "7", "ArrayJobID": "7", "ArrayTaskID": "N/A", "UserName": "ada", "Account": "(null)", "Partition": "main", "Name": "wrap", "NumCPUs": "4", "TimeLimit": "5:00",
 		"StartTime": "1970-01-01T00:01:40", "EndTime": "1970-01-01T00:06:40", "Reason": "None", "Reservation": "(null)", "OverSubscribe": "OK",
 	}
 	held := site.Job{ID: "7", User: "ada", Partition: "main", Name: "wrap", Cores: 4, Start: 100, End: 400, Limit: 300}
 	n2 := []site.Share{{Node: "n2"}}
 	for name, c := range map[string]struct {
-		says  jobRecord
+		says  said
 		phase phase
 		want  func(*site.Job)
 	}{
 		"running": {
-			jobRecord{"State": "RUNNING", "NodeList": "n[1-2]", "Comment": "berth:k"},
+			said{"State": "RUNNING", "NodeList": "n[1-2]", "Comment": "berth:k"},
 			running,
 			func(j *site.Job) {
 				j.Shares, j.Key = []site.Share{{Node: "n1", Cores: berth.PEsOf(0, 5)}, {Node: "n2"}}, "k"
 			},
 		},
-		"completing": {jobRecord{"State": "COMPLETING", "NodeList": "n2"}, running, func(j *site.Job) { j.Shares = n2 }},
-		"endless":    {jobRecord{"State": "RUNNING", "NodeList": "n2", "TimeLimit": "UNLIMITED", "EndTime": "NONE"}, running, func(j *site.Job) { j.Shares, j.End, j.Limit = n2, berth.Forever, 0 }},
-		"days":       {jobRecord{"State": "RUNNING", "NodeList": "n2", "TimeLimit": "1-00:00:00"}, running, func(j *site.Job) { j.Shares, j.Limit = n2, 86400 }},
-		"strange":    {jobRecord{"State": "DANCING", "NodeList": "n2"}, running, func(j *site.Job) { j.Shares = n2 }},
+		"completing": {said{"State": "COMPLETING", "NodeList": "n2"}, running, func(j *site.Job) { j.Shares = n2 }},
+		"endless":    {said{"State": "RUNNING", "NodeList": "n2", "TimeLimit": "UNLIMITED", "EndTime": "NONE"}, running, func(j *site.Job) { j.Shares, j.End, j.Limit = n2, berth.Forever, 0 }},
+		"days":       {said{"State": "RUNNING", "NodeList": "n2", "TimeLimit": "1-00:00:00"}, running, func(j *site.Job) { j.Shares, j.Limit = n2, 86400 }},
+		"strange":    {said{"State": "DANCING", "NodeList": "n2"}, running, func(j *site.Job) { j.Shares = n2 }},
 		"pending": {
-			jobRecord{"State": "PENDING", "Reason": "Reservation", "Reservation": "r", "StartTime": "N/A", "EndTime": "N/A"},
+			said{"State": "PENDING", "Reason": "Reservation", "Reservation": "r", "StartTime": "N/A", "EndTime": "N/A"},
 			pending,
 			func(j *site.Job) { j.Start, j.End, j.Reason, j.Reservation, j.Held = 0, 0, "Reservation", "r", true },
 		},
 		"asked": {
-			jobRecord{"State": "PENDING", "Reason": "Priority", "SubmitTime": "1970-01-01T00:00:50", "EligibleTime": "1970-01-01T00:01:00", "NumNodes": "3", "OverSubscribe": "NO"},
+			said{"State": "PENDING", "Reason": "Priority", "SubmitTime": "1970-01-01T00:00:50", "EligibleTime": "1970-01-01T00:01:00", "NumNodes": "3", "OverSubscribe": "NO"},
 			pending,
 			func(j *site.Job) { j.Reason, j.Submitted, j.Begin, j.Nodes, j.Exclusive = "Priority", 50, 60, 3, true },
 		},
 		"exclusive in Slurm 26": {
-			jobRecord{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "NODE"},
+			said{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "NODE"},
 			pending,
 			func(j *site.Job) { j.Reason, j.Begin, j.Exclusive = "Priority", 60, true },
 		},
 		"exclusive for a user in Slurm 26": {
-			jobRecord{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "USER"},
+			said{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "USER"},
 			pending,
 			func(j *site.Job) { j.Reason, j.Begin = "Priority", 60 },
 		},
 		"shared in Slurm 26": {
-			jobRecord{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "NO"},
+			said{"State": "PENDING", "Reason": "Priority", "EligibleTime": "1970-01-01T00:01:00", "OverSubscribe": "NO", exclusive: "NO"},
 			pending,
 			func(j *site.Job) { j.Reason, j.Begin = "Priority", 60 },
 		},
-		"held": {jobRecord{"State": "RESV_DEL_HOLD", "EligibleTime": "Unknown"}, pending, func(j *site.Job) { j.Reason, j.Held = "None", true }},
+		"held": {said{"State": "RESV_DEL_HOLD", "EligibleTime": "Unknown"}, pending, func(j *site.Job) { j.Reason, j.Held = "None", true }},
 		"array": {
-			jobRecord{"State": "PENDING", "ArrayTaskID": "0,3-9:3", "EligibleTime": "1970-01-01T00:01:00"},
+			said{"State": "PENDING", "ArrayTaskID": "0,3-9:3", "EligibleTime": "1970-01-01T00:01:00"},
 			pending,
 			func(j *site.Job) {
 				j.ID, j.Array, j.Begin, j.Elements, j.Reason = "7_[0,3-9:3]", "7", 60, berth.PEsOf(0, 3, 6, 9), "None"
 			},
 		},
 		"index": {
-			jobRecord{"State": "COMPLETED", "ArrayJobID": "5", "ArrayTaskID": "2", "NodeList": "n2", "exit_code": "0"},
+			said{"State": "COMPLETED", "ArrayJobID": "5", "ArrayTaskID": "2", "NodeList": "n2", "exit_code": "0"},
 			over,
 			func(j *site.Job) {
 				j.ID, j.Array, j.Shares, j.Result = "5_2", "5", n2, site.Result{Ending: site.Completed}
 			},
 		},
 		"failed": {
-			jobRecord{"State": "FAILED", "exit_code": "768", "Reason": "NonZeroExitCode"},
+			said{"State": "FAILED", "exit_code": "768", "Reason": "NonZeroExitCode"},
 			over,
 			func(j *site.Job) { j.Reason, j.Result = "NonZeroExitCode", site.Result{Ending: site.Failed, Code: 3} },
 		},
-		"failed in Slurm 24": {jobRecord{"State": "FAILED", "exit_code": "3:0"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.Failed, Code: 3} }},
-		"killed":             {jobRecord{"State": "CANCELLED", "exit_code": "0:15"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.Cancelled, Signal: 15} }},
-		"too long":           {jobRecord{"State": "TIMEOUT", "exit_code": "0:0"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.TimedOut} }},
-		"node":               {jobRecord{"State": "NODE_FAIL"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.NodeLost} }},
+		"failed in Slurm 24": {said{"State": "FAILED", "exit_code": "3:0"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.Failed, Code: 3} }},
+		"killed":             {said{"State": "CANCELLED", "exit_code": "0:15"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.Cancelled, Signal: 15} }},
+		"too long":           {said{"State": "TIMEOUT", "exit_code": "0:0"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.TimedOut} }},
+		"node":               {said{"State": "NODE_FAIL"}, over, func(j *site.Job) { j.Result = site.Result{Ending: site.NodeLost} }},
 	} {
 		record := maps.Clone(common)
 		maps.Copy(record, c.says)
 		want := held
 		c.want(&want)
-		got, phase, err := record.job(map[string]berth.PESet{"n1": berth.PEsOf(0, 5)})
+		got, phase, err := record.record().job(map[string]berth.PESet{"n1": berth.PEsOf(0, 5)})
 		if diff := cmp.Diff(want, got); err != nil || phase != c.phase || diff != "" {
 			t.Errorf("%s: phase %d, want %d, %v (-want +got)\n%s", name, phase, c.phase, err, diff)
 		}
 	}
-	for _, wrong := range []jobRecord{{}, {"JobID": "x", "State": "PENDING"}, {"JobID": "1"}, {"JobID": "1", "State": "RUNNING", "StartTime": "soon", "TimeLimit": "5:00"}} {
-		if got, _, err := wrong.job(nil); err == nil {
+	for _, wrong := range []said{{}, {"JobID": "x", "State": "PENDING"}, {"JobID": "1"}, {"JobID": "1", "State": "RUNNING", "StartTime": "soon", "TimeLimit": "5:00"}} {
+		if got, _, err := wrong.record().job(nil); err == nil {
 			t.Errorf("%v: %+v, want an error", wrong, got)
 		}
 	}
@@ -198,7 +212,9 @@ func TestElements(t *testing.T) {
 func FuzzNodesAndJobs(f *testing.F) {
 	f.Add(oneNode + "Reason=x [root@1970-01-01T00:00:07]")
 	f.Add("JobId=1 Nodes=n1 CPU_IDs=0-1 Mem=128")
-	f.Add("1#RUNNING#n[1-2]#5:00#1970-01-01T00:01:40#3:0#0-9%2#")
+	f.Add(strings.Join(said{
+		"JobID": "1", "State": "RUNNING", "NodeList": "n[1-2]", "TimeLimit": "5:00", "StartTime": "1970-01-01T00:01:40", "exit_code": "3:0", "ArrayTaskID": "0-9%2",
+	}.record(), "#") + "#")
 	f.Fuzz(func(t *testing.T, text string) {
 		nodes, err := parseNodes(text)
 		known := map[string]*nodeRecord{}
@@ -210,9 +226,9 @@ func FuzzNodesAndJobs(f *testing.F) {
 			known[nodes[i].Name] = &nodes[i]
 		}
 		cores := coresOf(text, known)
-		jobs, _ := parseJobs(text, "#", []string{"JobID", "State", "NodeList", "TimeLimit", "StartTime", "exit_code", "ArrayTaskID"})
+		jobs, _ := parseJobs(text, "#", jobFields)
 		for i := range jobs {
-			if j, _, err := jobs[i].job(cores[jobs[i]["JobID"]]); err == nil && (j.Cores < 0 || !j.Start.Valid() || j.Limit < 0) {
+			if j, _, err := jobs[i].job(cores[jobs[i].at("JobID")]); err == nil && (j.Cores < 0 || !j.Start.Valid() || j.Limit < 0) {
 				t.Fatalf("%+v", j)
 			}
 		}

@@ -29,6 +29,9 @@ type Options struct {
 	Zone    string        // of the site's people, as in the tz database; empty is that of this machine
 	Timeout time.Duration // of one command; 0 is 30 s, three times what Slurm's own take to give up
 	Exec    Exec          // who runs the commands; nil is this process, as its own user
+	// WholeNodes says that nobody wants to know which cores of its nodes a job has: to tell it
+	// Slurm writes all that it knows of every job.
+	WholeNodes bool
 	// Watch is for a cluster that is only watched: nobody tries what Berth may do
 	// there, and it may do nothing.
 	Watch bool
@@ -37,10 +40,11 @@ type Options struct {
 // Site is a cluster seen with the rights to make reservations.
 type Site struct {
 	commands
-	name string
-	zone string
-	bare bool // Options.Watch
-	now  func() time.Time
+	name   string
+	zone   string
+	bare   bool // Options.Watch
+	coarse bool // Options.WholeNodes
+	now    func() time.Time
 
 	// books holds back all but one writer. Slurm checks for room and books in
 	// one step, but for reservations of cores it can book twice, and what it
@@ -79,7 +83,7 @@ func New(o Options) *Site {
 	if zone == "" {
 		zone = localZone()
 	}
-	return &Site{commands: newCommands(o), name: o.Site, zone: zone, bare: o.Watch, now: time.Now}
+	return &Site{commands: newCommands(o), name: o.Site, zone: zone, bare: o.Watch, coarse: o.WholeNodes, now: time.Now}
 }
 
 func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }
@@ -88,6 +92,8 @@ func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }
 // was started, its nodes, partitions, jobs and reservations.
 func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	state := &site.State{At: s.unix()}
+	before := s.spent.Load()
+	defer func() { state.Cost = time.Duration(s.spent.Load() - before) }()
 	settings, err := s.settings(ctx)
 	if err != nil {
 		return nil, err
@@ -131,7 +137,7 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 		return nil, err
 	}
 	for i := range jobs {
-		job, phase, err := jobs[i].job(cores[jobs[i]["JobID"]])
+		job, phase, err := jobs[i].job(cores[jobs[i].at("JobID")])
 		if err != nil {
 			return nil, odd("observe", "squeue", err)
 		}
@@ -293,15 +299,26 @@ func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
 		return nil, odd("observe", "squeue", err)
 	}
 	// In the order in which they were submitted: squeue's own is by priority.
-	slices.SortStableFunc(jobs, func(a, b jobRecord) int { return cmp.Compare(a.number("JobID"), b.number("JobID")) })
+	type numbered struct {
+		id  int64
+		job jobRecord
+	}
+	order := make([]numbered, len(jobs))
+	for i := range jobs {
+		order[i] = numbered{jobs[i].number("JobID"), jobs[i]}
+	}
+	slices.SortStableFunc(order, func(a, b numbered) int { return cmp.Compare(a.id, b.id) })
+	for i := range order {
+		jobs[i] = order[i].job
+	}
 	return jobs, nil
 }
 
 // coresOf returns which cores the jobs have that hold parts of nodes, by job and node. It
 // asks only if there are any.
 func (s *Site) coresOf(ctx context.Context, jobs []jobRecord, nodes map[string]*nodeRecord) (map[string]map[string]berth.PESet, error) {
-	if !slices.ContainsFunc(jobs, func(j jobRecord) bool {
-		return endings[j["State"]] == "" && !slices.Contains(waiting, j["State"]) && j.partial(nodes)
+	if s.coarse || !slices.ContainsFunc(jobs, func(j jobRecord) bool {
+		return endings[j.at("State")] == "" && !slices.Contains(waiting, j.at("State")) && j.partial(nodes)
 	}) {
 		return nil, nil //nolint:nilnil // none is a map without entries
 	}

@@ -89,7 +89,7 @@ type field struct{ key, value string }
 // fields reads a record that "scontrol -o" writes on one line: Key=Value parted
 // by spaces. A word without "=" belongs to the value before it.
 func fields(line string) []field {
-	var all []field
+	all := make([]field, 0, strings.Count(line, "="))
 	for word := range strings.FieldsSeq(line) {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || !isKey(key) {

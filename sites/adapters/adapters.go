@@ -165,7 +165,10 @@ const SlurmConf = "SLURM_CONF"
 // SlurmOptions returns how a cluster is reached: where the adapter does not say which
 // slurm.conf, as SLURM_CONF says.
 func SlurmOptions(name string, a *sites.Adapter) slurm.Options {
-	return slurm.Options{Site: name, Conf: cmp.Or(a.Conf, os.Getenv(SlurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch}
+	return slurm.Options{
+		Site: name, Conf: cmp.Or(a.Conf, os.Getenv(SlurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch,
+		WholeNodes: cmp.Or(a.Unit, string(site.UnitNode)) == string(site.UnitNode),
+	}
 }
 
 // Folder is the folder of the data directory with how sites described themselves.
