@@ -68,7 +68,7 @@ var table = []room{
 	{path: "internal/cputime"},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
-	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "engine/change", "workload", "measure"}},
+	{path: "sim", imports: []string{".", "internal/stream", "calendar", "policy", "workflow", "engine", "engine/change", "workload", "measure"}},
 	{path: "planning", imports: []string{".", "calendar", "workflow", "workload", "sim"}},
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
