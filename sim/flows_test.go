@@ -63,7 +63,8 @@ func TestWorkflowsAmongRequests(t *testing.T) {
 		"a try that fails":  {berth.RepairBoth, nil, []int{0, 1, 0, 0}, "w succeeded kept:true planned:500 end:497 pe-s:796 retries:1 lost:0"},
 		"both tries fail":   {berth.RepairBoth, nil, []int{0, 2, 0, 0}, "w failed kept:false planned:500 end:398 pe-s:598 retries:1 lost:2"},
 	} {
-		r := play(t, 4, sim.Workload{Flows: []sim.Flow{{Workflow: diamond("w", 0, 600, c.repair), Factors: c.factors, Fails: c.fails}}})
+		far := berth.Rigid("far", 5000, 5000, 6000, 1, 10) // nothing that is due before waits for it
+		r := play(t, 4, sim.Workload{Requests: []berth.Request{far}, Flows: []sim.Flow{{Workflow: diamond("w", 0, 600, c.repair), Factors: c.factors, Fails: c.fails}}})
 		if got := told(r); got[0] != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got[0], c.want)
 		}
