@@ -257,6 +257,15 @@ func swappedList(t *testing.T, p *Paper, o Options, folder string) string {
 		return verdictList("application-aware, AJSM and Min-Min swapped", awareClaims(d.swapped(awareAJSM, plainMinMin))) +
 			verdictList("application-aware, AJSM and MGA swapped", awareClaims(d.swapped(awareAJSM, plainMGA)))
 	}
+	if p.Name == "deviating-workflows" {
+		d := &deviatingData{scale: quickDeviating, values: values}
+		if d.logs = make([]*openLog, len(mixedLogs)); len(e.cells) != len(mixedLogs)*len(deviatingMisses)*len(quickDeviating.loads)*quickDeviating.repetitions {
+			t.Fatalf("%d cells", len(e.cells))
+		}
+		return verdictList("deviating-workflows, bd-cpar and dl-bd-cpar swapped", deviatingClaims(d.swapped(byForward, byBackward))) +
+			verdictList("deviating-workflows, hold and late swapped", deviatingClaims(d.repairsSwapped(0, 1))) +
+			verdictList("deviating-workflows, late and both swapped", deviatingClaims(d.repairsSwapped(1, 2)))
+	}
 	t.Fatalf("nothing of %s is swapped", p.Name)
 	return ""
 }

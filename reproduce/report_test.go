@@ -51,6 +51,10 @@ func reports(t *testing.T) []*Report {
 			Setting: awareRows(madeAware, madeMeasured), Notes: awareNotes(madeMeasured), Claims: awareClaims(aware),
 			Figures: awareFigures(aware), Tables: awareTables(aware),
 		},
+		"deviating-workflows": {
+			Setting: deviatingRows(quickDeviating, allLogs()), Notes: deviatingNotes, Claims: deviatingClaims(deviatingAs()),
+			Figures: deviatingFigures(deviatingAs()), Tables: []Table{deviatingTable(deviatingAs())},
+		},
 	}
 	var all []*Report
 	for i := range Papers {

@@ -67,6 +67,13 @@ var Papers = []Paper{
 		Quick: quickAware.repetitions, Full: fullAware.repetitions,
 		Version: 1, prepare: applicationAware,
 	},
+	{
+		Name:  "deviating-workflows",
+		About: "promised workflows whose tasks take other times than planned, by planner and repair, on real logs (ours)",
+		Title: "Berth: workflows among jobs whose run times are wrong, after section 6 of Aida and Casanova, HPDC 2008",
+		Quick: quickDeviating.repetitions, Full: fullDeviating.repetitions,
+		Version: 1, prepare: deviatingWorkflows,
+	},
 }
 
 // PaperNamed returns the row of that name.

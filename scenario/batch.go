@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,9 @@ type Result struct {
 	Run     Run
 	Metrics measure.Metrics
 	Hash    string // of the decisions
-	Wall    time.Duration
+	// Flows is what became of the workflows.
+	Flows *sim.FlowSummary // nil without
+	Wall  time.Duration
 }
 
 // Batch is the simulations of a scenario.
@@ -66,7 +69,7 @@ type Batch struct {
 	// when its last run has ended. If there is no other replication Do sets Scenario.Work
 	// to nil, so that what was read of a file is dropped too.
 	First *sim.Workload
-	// Simulate is sim.Replay, or what a test puts in its place; nil is sim.Replay.
+	// Simulate is what a test puts in the place of sim.Play, without workflows; nil is that.
 	Simulate func(ctx context.Context, config engine.Config, work sim.Workload, progress func(done int)) ([]berth.Line, error)
 	// Progress, if not nil, is told of each run that begins how many requests it has, and
 	// returns what is told how many of them are decided, or nil. Keep, if not nil, gets the
@@ -201,9 +204,18 @@ func (b *Batch) one(ctx context.Context, i int, share *shared) (*Result, error) 
 	if run.Backfill != "" {
 		config.Jobs = run.Backfill
 	}
+	var flows *sim.FlowSummary
+	tasks := -1 // where the lines of tasks begin
 	simulate, progress := b.Simulate, func(int) func(int) { return nil }
 	if simulate == nil {
-		simulate = sim.Replay
+		simulate = func(ctx context.Context, config engine.Config, work sim.Workload, progress func(done int)) ([]berth.Line, error) {
+			result, err := sim.Play(ctx, config, work, progress)
+			if err != nil {
+				return nil, err
+			}
+			flows, tasks = sim.SummarizeFlows(result.Flows), len(result.Lines)
+			return appendTasks(result), nil
+		}
 	}
 	if b.Progress != nil {
 		progress = b.Progress
@@ -219,7 +231,19 @@ func (b *Batch) one(ctx context.Context, i int, share *shared) (*Result, error) 
 			return nil, err
 		}
 	}
+	asked := lines
+	if tasks >= 0 {
+		asked = lines[:tasks] // workflows are summed up by themselves
+	}
 	return &Result{
-		Run: run, Metrics: measure.OfRuns(lines, b.Scenario.PEs, sim.WantedRuns(work, config.Sites, lines)), Hash: measure.Hash(lines), Wall: wall,
+		Run: run, Metrics: measure.OfRuns(asked, b.Scenario.PEs, sim.WantedRuns(work, config.Sites, asked)), Hash: measure.Hash(lines), Wall: wall, Flows: flows,
 	}, nil
+}
+
+// appendTasks returns the lines of a result, those of tasks of workflows at the end.
+func appendTasks(r *sim.Result) []berth.Line {
+	if len(r.Tasks) == 0 {
+		return r.Lines
+	}
+	return append(slices.Clip(r.Lines), r.Tasks...)
 }

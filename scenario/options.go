@@ -51,6 +51,8 @@ type Options struct {
 	Unaware   bool
 	Calendar  string
 
+	Workflows Workflows
+
 	RunTimes  string
 	Noise     float64
 	Overrun   string
@@ -72,7 +74,7 @@ func NewOptions() Options {
 		ReserveShare: 0.2, ArrivalFactor: 1, ArtimeFactor: 3, DeadlineFactor: 3,
 		Preset: "li", Policies: []string{policy.Placements[0].Name}, Binds: []string{string(berth.Early)},
 		Horizon: Horizons()[0], Choice: Choices()[0], Calendar: Calendars()[0],
-		Compress: true, Replications: 1, Seed: 1,
+		Compress: true, Replications: 1, Seed: 1, Workflows: NewWorkflows(),
 	}
 }
 

@@ -130,6 +130,9 @@ func (o *opener) open(m *Machine) (*Scenario, *sim.Workload, error) {
 	if s.Work, err = o.withFailures(m.Sites(s.PEs, berth.Early), s.Work); err != nil {
 		return nil, nil, err
 	}
+	if s.Work, err = o.withWorkflows(largestPool(m.Sites(s.PEs, berth.Early)), s.Work); err != nil {
+		return nil, nil, err
+	}
 	first, err := s.Work(1)
 	if err != nil {
 		return nil, nil, err
@@ -139,6 +142,17 @@ func (o *opener) open(m *Machine) (*Scenario, *sim.Workload, error) {
 	}
 	s.look(first)
 	return s, first, nil
+}
+
+// largestPool returns the PEs of the largest pool.
+func largestPool(sites []berth.Site) berth.Count {
+	most := berth.Count(0)
+	for i := range sites {
+		for k := range sites[i].Pools {
+			most = max(most, sites[i].Pools[k].PEs)
+		}
+	}
+	return most
 }
 
 // look notes what the first replication holds. Cost: O(n) for n requests.

@@ -29,6 +29,7 @@ type driver struct {
 	broken   bool             // what runs may fail, for there are outages
 	checksIn bool             // some promises are given up unless they are used
 	ranks    [sources + 1]int // at one instant the lower comes first
+	flows    *flowRun         // nil without workflows
 }
 
 // end is when something that runs ends by itself.
@@ -86,6 +87,15 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	if w.Runs == nil {
 		config.Overrun = "" // everything ends at its limit by itself
 	}
+	if len(w.Flows) > 0 {
+		if err := checkFlows(w); err != nil {
+			return nil, err
+		}
+		config.Sites = slices.Clone(config.Sites)
+		for i := range config.Sites {
+			config.Sites[i].Managed = true
+		}
+	}
 	e, err := engine.New(*config)
 	if err != nil {
 		return nil, err
@@ -104,6 +114,11 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	d.ranks[falls] = slices.Index(order, "capacity")
 	d.ranks[reports] = d.ranks[falls]
 	d.ranks[arrives] = slices.Index(order, "arrival")
+	d.ranks[tells], d.ranks[submits] = d.ranks[finishes], d.ranks[arrives]
+	if len(w.Flows) > 0 {
+		d.flows = newFlowRun(d, config, w)
+		d.recorder.tasks = map[string]bool{}
+	}
 	return d, nil
 }
 
@@ -122,7 +137,9 @@ const (
 	finishes source = iota // something that runs ends by itself
 	falls                  // an outage begins
 	reports                // the monitor has something to say
+	tells                  // something is told of a task of a workflow
 	arrives                // a request arrives
+	submits                // a workflow arrives
 	sources
 )
 
@@ -136,7 +153,7 @@ func (d *driver) step() (more bool, err error) {
 	}
 	// Whatever comes lets the engine catch up, so it is to be woken only at the
 	// end, or where something that starts meanwhile may end before, or must be used.
-	if due, ok := d.engine.Next(); ok && (from == sources || (due < at && (d.workload.Runs != nil || d.checksIn || from != arrives))) {
+	if due, ok := d.engine.Next(); ok && (from == sources || (due < at && (d.workload.Runs != nil || d.checksIn || d.flows != nil || from != arrives))) {
 		return true, d.apply(due, engine.Wake())
 	}
 	switch from {
@@ -158,8 +175,12 @@ func (d *driver) step() (more bool, err error) {
 		event := d.workload.Monitor.Report(d.engine)
 		d.broken = d.broken || event.Kind == engine.EventDown
 		return true, d.apply(at, event)
+	case tells:
+		return true, d.flows.report(at)
 	case arrives:
 		return true, d.arrive(at)
+	case submits:
+		return true, d.flows.arrive(at)
 	}
 	return false, nil
 }
@@ -182,6 +203,11 @@ func (d *driver) next(s source) (at berth.Time, ok bool) {
 		return max(at, d.engine.Now()), ok
 	case s == arrives && d.arrived < len(w.Requests):
 		return max(w.Requests[d.arrived].Arrival, d.engine.Now()), true
+	case s == tells && d.flows != nil:
+		at, ok = d.flows.nextReport()
+		return max(at, d.engine.Now()), ok
+	case s == submits && d.flows != nil && d.flows.next < len(w.Flows):
+		return max(w.Flows[d.flows.next].Workflow.Arrival, d.engine.Now()), true
 	}
 	return 0, false
 }
@@ -206,6 +232,13 @@ func (d *driver) arrive(now berth.Time) error {
 		return requestError(request, err)
 	}
 	d.arrived++
+	if d.flows != nil {
+		area := int64(0)
+		for i := range request.Parts {
+			area += request.Parts[i].Variants[0].Area()
+		}
+		d.flows.load.add(now, area)
+	}
 	return nil
 }
 
@@ -215,12 +248,19 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 	d.changes, d.effects, err = d.engine.AppendApply(d.changes[:0], d.effects[:0], now, event)
 	changes := d.changes
 	d.recorder.record(changes)
+	if d.flows != nil {
+		d.flows.follow(changes)
+	}
 	if d.workload.Runs != nil {
 		for i := range changes {
-			if changes[i].Kind == change.Started {
+			if changes[i].Kind == change.Started && !d.recorder.tasks[changes[i].ID] {
 				d.start(changes[i].ID)
 			}
 		}
+	}
+	if err == nil && d.flows != nil && len(d.effects) > 0 {
+		changes = slices.Clone(changes)
+		err = d.settle(now)
 	}
 	if err != nil || !d.checksIn {
 		return err
@@ -228,12 +268,22 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 	return d.checkIn(now, changes)
 }
 
+// settle says that the sites are in line with what the last step asked of them.
+func (d *driver) settle(now berth.Time) error {
+	for _, effect := range slices.Clone(d.effects) {
+		if err := d.apply(now, engine.Settle(effect.Number)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkIn says of every promise that has started, and is given up unless it is used,
 // that it is used.
 func (d *driver) checkIn(now berth.Time, changes []change.Change) error {
 	var started []string
 	for i := range changes {
-		if c := &changes[i]; c.Kind == change.Started && d.workload.Requests[d.recorder.find(c.ID)].NoShow > 0 {
+		if c := &changes[i]; c.Kind == change.Started && !d.recorder.tasks[c.ID] && d.workload.Requests[d.recorder.find(c.ID)].NoShow > 0 {
 			started = append(started, c.ID)
 		}
 	}
@@ -253,6 +303,9 @@ func (d *driver) checkIn(now berth.Time, changes []change.Change) error {
 // data that never come ends at its limit.
 func (d *driver) start(id string) {
 	request := d.recorder.find(id)
+	if d.recorder.line(id, 0).Start == nil {
+		return // a task that goes on took its PEs in the same step
+	}
 	run, arrival := d.workload.Runs[request], d.recorder.arrival(id)
 	at, last := -berth.Forever, -berth.Forever
 	for part := range d.workload.Requests[request].Parts {

@@ -31,6 +31,7 @@ type recorder struct {
 	expects map[delivery]berth.Time     // when they were expected when their request got its place
 	pieces  map[string]pieces           // by job that was stopped
 
+	tasks   map[string]bool     // reservations of tasks of workflows, which have no lines here; nil without
 	cause   string              // id of the outage or overrun of this step to which promises yield
 	late    map[string]bool     // requests whose data are expected at another time since this step
 	lacking map[string][]string // by reservation that lacks PEs: the outages that took some
@@ -90,6 +91,14 @@ func (r *recorder) record(changes []change.Change) {
 	clear(r.late)
 	for i := range changes {
 		c := &changes[i]
+		if r.tasks != nil {
+			if c.Kind == change.Queued && c.Request.Task != nil {
+				r.tasks[c.ID] = true
+			}
+			if r.tasks[c.ID] {
+				continue
+			}
+		}
 		switch c.Kind {
 		case change.Advanced:
 			r.now = c.Now

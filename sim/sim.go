@@ -43,6 +43,10 @@ type Workload struct {
 	// none. A simulation asks for each when the one before has begun, and goes through
 	// them once; several simulations may do so at the same time.
 	Outages iter.Seq[Outage]
+	// Flows, sorted by arrival, are workflows among the requests. With them the sites are
+	// taken for managed ones: what is told of tasks decides how they end, and promises outlive
+	// the loss of PEs.
+	Flows []Flow
 	// Monitor, if not nil, says what sites and links are like as time goes on.
 	Monitor Monitor
 }
@@ -86,6 +90,22 @@ func Run(ctx context.Context, config engine.Config, requests []berth.Request, pr
 // Replay ends early, with the context's error, when the context does; any other
 // error is of code Invalid and concerns the configuration or a request.
 func Replay(ctx context.Context, config engine.Config, w Workload, progress func(done int)) ([]berth.Line, error) {
+	result, err := Play(ctx, config, w, progress)
+	if err != nil {
+		return nil, err
+	}
+	return append(result.Lines, result.Tasks...), nil
+}
+
+// Result is what became of a workload.
+type Result struct {
+	Lines []berth.Line // as Replay has them, without tasks of workflows
+	Tasks []berth.Line // of the tasks that ran, a line for each try
+	Flows []FlowResult // in the order of the workload
+}
+
+// Play is Replay with what became of the workflows.
+func Play(ctx context.Context, config engine.Config, w Workload, progress func(done int)) (*Result, error) {
 	d, err := newDriver(&config, &w)
 	if err != nil {
 		return nil, err
@@ -112,5 +132,9 @@ func Replay(ctx context.Context, config engine.Config, w Workload, progress func
 	if progress != nil {
 		progress(len(w.Requests))
 	}
-	return d.recorder.schedule(), nil
+	result := &Result{Lines: d.recorder.schedule()}
+	if d.flows != nil {
+		result.Tasks, result.Flows = d.flows.taskLines(), d.flows.results
+	}
+	return result, nil
 }

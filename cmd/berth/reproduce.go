@@ -104,7 +104,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 
 // paperNeeds is the table of what flags need of a paper.
 func paperNeeds(paper string) []need {
-	logs := []string{"availability", "mixed-parallel", "application-aware"}
+	logs := []string{"availability", "mixed-parallel", "application-aware", "deviating-workflows"}
 	return []need{
 		{paper == "mixed-parallel", "mixed-parallel", []string{"instances"}},
 		{slices.Contains(logs, paper), strings.Join(logs, ", ") + "; " + paper + " reads no data", []string{"data"}},

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/measure"
 	"github.com/berth-hpc/berth/scenario"
+	"github.com/berth-hpc/berth/sim"
 )
 
 // simOutput is what sim -o json writes.
@@ -30,8 +31,9 @@ type runOutput struct {
 	Replication int           `json:"replication"`
 	Seed        uint64        `json:"seed"`
 	measure.Metrics
-	DecisionHash string  `json:"decision_hash"`
-	WallSeconds  float64 `json:"wall_seconds"`
+	Workflows    *sim.FlowSummary `json:"workflows,omitempty"`
+	DecisionHash string           `json:"decision_hash"`
+	WallSeconds  float64          `json:"wall_seconds"`
 }
 
 // summaryOutput is one policy, binding and pass for jobs over its replications.
@@ -102,7 +104,7 @@ func printJSON(w io.Writer, results []*result) error {
 	for _, r := range results {
 		out.Runs = append(out.Runs, runOutput{
 			Policy: r.Run.Policy, Bind: r.Run.Bind, Backfill: r.Run.Backfill, Replication: r.Run.Replication, Seed: r.Run.Seed,
-			Metrics: r.Metrics, DecisionHash: r.Hash, WallSeconds: r.Wall.Seconds(),
+			Metrics: r.Metrics, Workflows: r.Flows, DecisionHash: r.Hash, WallSeconds: r.Wall.Seconds(),
 		})
 	}
 	encoder := json.NewEncoder(w)
@@ -129,6 +131,9 @@ func printTable(w io.Writer, flags *simFlags, src *scenario.Scenario, results []
 	}
 	if src.Jobs {
 		tables = append(tables, queueTable(flags, results))
+	}
+	if t, some := workflowTable(flags, results); some {
+		tables = append(tables, t)
 	}
 	if flags.bySize {
 		tables = append(tables, sizeTable(flags, results))

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-hpc/berth/internal/nearest"
-	"github.com/berth-hpc/berth/sim"
 	"github.com/berth-hpc/berth/workload"
 )
 
@@ -24,14 +23,14 @@ type app struct {
 	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	simulate       simulator
+	simulate       simulator // what a test puts in the place of the simulation; nil is that
 	// logs are workloads that were read, by path and options; nil keeps none.
 	logs map[string]*workload.Workload
 }
 
 // run executes one command line and returns its exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{args: args, stdin: stdin, stdout: stdout, stderr: stderr, simulate: sim.Replay}
+	a := &app{args: args, stdin: stdin, stdout: stdout, stderr: stderr}
 	return a.run()
 }
 

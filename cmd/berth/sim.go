@@ -40,6 +40,9 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 	files.reads("--workload", flags.Workload)
 	files.reads("--sites", flags.sites)
 	files.reads("--outages", flags.Outages)
+	if from := flags.Workflows.From; from != "" && !scenario.DrawnWorkflows(from) {
+		files.reads("--workflows", from)
+	}
 	files.writes("--schedule", flags.scheduleNames()...)
 	files.writes("--plot", flags.plot)
 	files.shows()
@@ -90,6 +93,11 @@ func (flags *simFlags) validate(cmd *cobra.Command) error {
 		return usagef(cmd, "--workload: missing; want FILE.swf, FILE.jsonl or lublin:NAME")
 	case flags.Seed > math.MaxUint64-uint64(flags.Replications):
 		return usagef(cmd, "--seed: %d and %d replications go beyond the largest seed", flags.Seed, flags.Replications)
+	}
+	if err := refuseIdle(cmd, []need{{flags.Workflows.From != "", "--workflows", []string{
+		"workflow-count", "workflow-slack", "workflow-algorithm", "workflow-repair", "workflow-noise", "workflow-failures", "workflow-retries",
+	}}}); err != nil {
+		return err
 	}
 	flags.Waits = cmd.Flags().Changed("waiting-limit")
 	if flags.plot != "" {

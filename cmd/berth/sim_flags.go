@@ -119,6 +119,18 @@ func (flags *simFlags) runFlags(f *pflag.FlagSet) {
 	f.Var(&length{&flags.Extension, 1}, "extension", "with --overrun extend, delay: by D at a time (default 60 s)")
 }
 
+func (flags *simFlags) workflowFlags(f *pflag.FlagSet) {
+	w := &flags.Workflows
+	f.StringVar(&w.From, "workflows", "", "put workflows among the requests: of a `FILE` as berth plan takes it, or daggen:N for N tasks, drawn")
+	f.Var(&whole[int]{&w.Count, 1, 1_000_000}, "workflow-count", "how many, at equal distances over the time of the requests")
+	f.Var(&factor{&w.Slack, false}, "workflow-slack", "a deadline leaves X times the time that a workflow takes on the empty machine; 0 is none")
+	f.Var(&choice{&w.Algorithm, "planner", scenario.Algorithms()}, "workflow-algorithm", "planner of workflows, or best")
+	f.Var(&choice{&w.Repair, "repair", scenario.Repairs()}, "workflow-repair", "what is done about tasks that end early or late: "+strings.Join(scenario.Repairs(), ", "))
+	f.StringVar(&w.Miss, "workflow-noise", w.Miss, "tasks take up to the part `X` longer or shorter than planned, or heavy for a heavy tail")
+	f.Var(&portion{&w.Fail}, "workflow-failures", "part of the tries of tasks that fail, halfway through")
+	f.Var(&whole[int]{&w.Retries, 0, berth.MaxRetries}, "workflow-retries", "how often a task that failed is tried again, where its file does not tell")
+}
+
 func (flags *simFlags) repetitionFlags(f *pflag.FlagSet) {
 	f.Var(&whole[int]{&flags.Replications, 1, maxReplications}, "replications", "repeat with N seeds, for 95 % intervals")
 	f.Var(&whole[uint64]{&flags.Seed, 0, math.MaxUint64}, "seed", "seed of the first replication; the next ones count up")
@@ -138,7 +150,11 @@ func addSimFlags(cmd *cobra.Command, flags *simFlags) {
 	last := newGroup("Repetition and output")
 	flags.repetitionFlags(last.FlagSet)
 	flags.outputFlags(last.FlagSet)
-	addGroups(cmd, append(flags.groupFlags(), last))
+	flows := newGroup("Workflows")
+	flags.workflowFlags(flows.FlagSet)
+	addGroups(cmd, append(flags.groupFlags(), flows, last))
+	complete(cmd, "workflow-algorithm", scenario.Algorithms())
+	complete(cmd, "workflow-repair", scenario.Repairs())
 }
 
 // addGroups gives the command flags of sim, in groups.
@@ -201,6 +217,10 @@ A file of outages has lines such as
 Without end they last, without pes they are of the whole pool; one site or pool
 need not be named. Times are seconds of the log's own clock. Lengths D are
 seconds, or read like 90m, 1d12h, 02:30:00 or PT2H30M.
+
+With --workflows the sites are taken for managed ones, where promises outlive the
+loss of PEs; each workflow is promised whole or refused, and mended by the engine
+as it is in a service. Its tasks have lines of their own in the schedule.
 
 - as the name of a file is stdin, or stdout for --schedule and --plot; the figures
 then go to stderr. No output may be an input or another output.

@@ -58,6 +58,29 @@ func used(u *measure.Used) *float64 {
 // first returns at most the first n bytes of a text.
 func first(text string, n int) string { return text[:min(n, len(text))] }
 
+// workflowTable tells of the workflows; some is false if there are none. Of several
+// replications it has a row each.
+func workflowTable(flags *simFlags, results []*result) (out table.Writer, some bool) {
+	out = newTable("workflows of " + flags.Workflows.From + ", by " + flags.Workflows.Algorithm + ", repair " + flags.Workflows.Repair)
+	out.AppendHeader(table.Row{"workflows by", "promised", "kept", "of promised", "turn-around", "CPU-hours", "promised first", "replans", "retries", "lost tasks"})
+	for _, r := range results {
+		w := r.Flows
+		if w == nil {
+			continue
+		}
+		some = true
+		title := queueTitle(&r.Run, flags)
+		if flags.Replications > 1 {
+			title += " " + strconv.Itoa(r.Run.Replication)
+		}
+		out.AppendRow(table.Row{
+			title, fmt.Sprintf("%d of %d", w.Promised, w.Workflows), w.Kept, percent(w.KeptRate), clock(w.MeanTurnaround),
+			fmt.Sprintf("%.1f", w.CPUHours), fmt.Sprintf("%.1f", w.PlannedCPUHours), w.Replans, w.Retries, w.LostTasks,
+		})
+	}
+	return out, some
+}
+
 // refusalTable tells how many requests were refused for which reason, in the
 // first replication; some is false where there was no other than that others held
 // the PEs.

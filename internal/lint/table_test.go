@@ -68,7 +68,7 @@ var table = []room{
 	{path: "internal/cputime"},
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
-	{path: "sim", imports: []string{".", "calendar", "policy", "engine", "engine/change", "workload", "measure"}},
+	{path: "sim", imports: []string{".", "internal/stream", "calendar", "policy", "workflow", "engine", "engine/change", "workload", "measure"}},
 	{path: "planning", imports: []string{".", "calendar", "workflow", "workload", "sim"}},
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
@@ -78,7 +78,7 @@ var table = []room{
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/laboratory", "api/token", "web"}},
 	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
-	{path: "scenario", imports: []string{".", "calendar", "policy", "engine", "workload", "measure", "sim", "sites", "internal/nearest"}},
+	{path: "scenario", imports: []string{".", "calendar", "policy", "workflow", "workflow/flowfile", "engine", "workload", "measure", "sim", "sites", "internal/nearest"}},
 	{path: "reproduce", imports: []string{
 		".", "internal/cputime", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "internal/chart",
 	}},
