@@ -10,6 +10,7 @@ import (
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/wire"
+	"github.com/berth-hpc/berth/site"
 )
 
 // FlowState is where a workflow is in its life.
@@ -445,9 +446,37 @@ func (h *Host) decideFlow(a asked, w *berth.Workflow, answer func(FlowAnswer, er
 		}
 	}
 	if err == nil {
+		err = h.withinRunners(w)
+	}
+	if err == nil {
 		err = h.step(engine.SubmitWorkflow(w), a, nil)
 	}
 	h.answerFlow(h.core.flows.byID[w.ID], err, answer)
+}
+
+// withinRunners keeps a workflow that has something to run at the sites that run tasks by
+// themselves. The error is of code Conflict: there is none where it may be.
+func (h *Host) withinRunners(w *berth.Workflow) error {
+	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done && !t.Work.Empty() }) {
+		return nil
+	}
+	var names []string
+	for i := range h.core.config.Sites {
+		name := h.core.config.Sites[i].Name
+		if len(w.Sites) > 0 && !slices.Contains(w.Sites, name) || w.Site != "" && w.Site != name {
+			continue
+		}
+		if k := h.sites[name]; k != nil && !k.manager.Shadow {
+			if _, runs := k.manager.Adapter.(site.Runner); runs {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return berth.Errorf(berth.Conflict, "site", "no site that it may use runs tasks by itself; leave the commands out, and hand the tasks in to their reservations with berth submit --reservation")
+	}
+	w.Sites = names
+	return nil
 }
 
 // mayFlow returns the workflow that somebody wants to act on, or why they may not. What is
