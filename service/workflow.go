@@ -457,8 +457,9 @@ func (h *Host) decideFlow(a asked, w *berth.Workflow, answer func(FlowAnswer, er
 // withinRunners keeps a workflow that has something to run at the sites that run tasks by
 // themselves. The error is of code Conflict: there is none where it may be.
 func (h *Host) withinRunners(w *berth.Workflow) error {
-	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done && !t.Work.Empty() }) {
-		return nil
+	known := func(s berth.Site) bool { return s.Name == w.Site }
+	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done && !t.Work.Empty() }) || w.Site != "" && !slices.ContainsFunc(h.core.config.Sites, known) {
+		return nil // a site that is not there is refused like one of a request
 	}
 	var names []string
 	for i := range h.core.config.Sites {
