@@ -98,7 +98,16 @@ func New(o Options) http.Handler {
 		methods[e.path] = append(methods[e.path], e.method)
 	}
 	for path, allowed := range methods {
-		mux.HandleFunc(path, notAllowed(allowed))
+		// By method, because a path such as /v1/workflows/plans is also one of /v1/workflows/{id}.
+		for _, method := range everyMethod {
+			served := method
+			if method == http.MethodHead { // which GET serves
+				served = http.MethodGet
+			}
+			if !slices.Contains(allowed, method) && !slices.Contains(allowed, served) {
+				mux.HandleFunc(method+" "+path, notAllowed(slices.Clone(allowed)))
+			}
+		}
 	}
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: nil, ErrorHandling: promhttp.ContinueOnError})
 	if o.MetricsToken {
@@ -124,6 +133,11 @@ func Server(handler http.Handler) *http.Server {
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 1 << 15,
 	}
+}
+
+// everyMethod is the methods of HTTP.
+var everyMethod = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
 func notAllowed(methods []string) http.HandlerFunc {

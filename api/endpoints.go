@@ -243,6 +243,41 @@ var endpoints = []endpoint{
 		status: http.StatusOK, media: "application/octet-stream", do: (*call).comparisonFile,
 	},
 	{
+		method: http.MethodPost, path: "/v1/workflows", id: "submitWorkflow", role: service.User,
+		about: "Submit a workflow: all of its tasks are promised, or none is. A refusal is an answer too: it has a reason, and offers, which are deadlines with what they cost.",
+		body:  object(workflowBody), keyed: true, status: http.StatusCreated, answer: form.WorkflowAnswer{}, do: (*call).submitWorkflow,
+	},
+	{
+		method: http.MethodPost, path: "/v1/workflows/offers", id: "offerWorkflow", role: service.User,
+		about: "List offers for a workflow without submitting it: the tightest deadline that was found, and later ones with what they cost.",
+		body:  object(workflowBody), status: http.StatusOK, answer: form.WorkflowOffers{}, costly: true, do: (*call).offerWorkflow,
+	},
+	{
+		method: http.MethodGet, path: "/v1/workflows", id: "workflows", role: service.User,
+		about:  "List workflows without their tasks, ordered by id, in pages.",
+		params: workflowsParams, status: http.StatusOK, answer: form.Workflows{}, costly: true, do: (*call).listWorkflows,
+	},
+	{
+		method: http.MethodGet, path: "/v1/workflows/{id}", id: "workflow", role: service.User,
+		about:  "Get one workflow with its tasks.",
+		status: http.StatusOK, answer: form.Workflow{}, do: (*call).getWorkflow,
+	},
+	{
+		method: http.MethodPost, path: "/v1/workflows/{id}/confirm", id: "confirmWorkflow", role: service.User,
+		about: "Confirm all tasks of a held workflow. Those that should have started meanwhile are moved.",
+		keyed: true, conditional: true, status: http.StatusOK, answer: form.WorkflowAnswer{}, do: (*call).confirmWorkflow,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/workflows/{id}", id: "cancelWorkflow", role: service.User,
+		about: "Cancel a workflow: stop what runs, and give back what was to run.",
+		keyed: true, conditional: true, status: http.StatusOK, answer: form.WorkflowAnswer{}, do: (*call).cancelWorkflow,
+	},
+	{
+		method: http.MethodPost, path: "/v1/workflows/{id}/retry", id: "retryWorkflow", role: service.User,
+		about: "Submit again what has not succeeded of a workflow that is over, under the same id.",
+		body:  object(retryBody), bare: true, keyed: true, conditional: true, status: http.StatusOK, answer: form.WorkflowAnswer{}, do: (*call).retryWorkflow,
+	},
+	{
 		method: http.MethodGet, path: "/v1/events", id: "events", role: service.Viewer,
 		about: "Listen to what happens to reservations and to the tasks in them, as server-sent events, from now on or behind the Last-Event-ID. " +
 			"An event gap says that what followed is no longer kept: look at everything anew.",

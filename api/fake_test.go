@@ -24,6 +24,7 @@ var _ api.Service = (*fake)(nil)
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
 	pictured
+	flows    flows
 	window   service.Window // of the starts that were asked about last
 	foreseen []berth.Forecast
 	allowed  []service.Allowed // to everyone

@@ -77,6 +77,14 @@ var rights = []right{
 	{"DELETE", "/v1/lab/comparisons/LAB", "", 401, 403, 404, 200, 200},
 	{"GET", "/v1/lab/comparisons/DONE/results", "", 401, 403, 404, 200, 200},
 	{"GET", "/v1/lab/comparisons/DONE/files/report.html", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/workflows", flowFor, 401, 403, 201, 201, 201},
+	{"POST", "/v1/workflows", `{"user":"alice",` + flowFor[1:], 401, 403, 403, 201, 201},
+	{"POST", "/v1/workflows/offers", flowFor, 401, 403, 200, 200, 200},
+	{"GET", "/v1/workflows", "", 401, 403, 200, 200, 200},
+	{"GET", "/v1/workflows/FLOW", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/workflows/FLOW/confirm", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/workflows/FLOW/retry", "{}", 401, 403, 404, 200, 200},
+	{"DELETE", "/v1/workflows/FLOW", "", 401, 403, 404, 200, 200},
 	{"GET", "/v1/events", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/tokens", `{"user":"zoe"}`, 401, 403, 403, 403, 201},
@@ -94,10 +102,11 @@ func TestRoleEndpointOwner(t *testing.T) {
 				w := newWorld(t, api.Options{})
 				id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"hold":true,`+askFor[1:]), 201).ID
 				offer := into[form.Offers](t, w.do("alice", "POST", "/v1/offers", askFor), 200).Offers[0].ID
+				flow := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", flowFor), 201).Workflow.ID
 				tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
 				at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
 				before := *w.fake.made[0]
-				replacer := strings.NewReplacer("ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
+				replacer := strings.NewReplacer("FLOW", flow, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
 				var headers []string
 				if strings.Contains(row.path, "/lab") {
 					log, done, running := w.fillLaboratory(t, "alice")
@@ -140,7 +149,7 @@ func TestEveryEndpointHasItsRights(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	inPath := regexp.MustCompile(`\{\w+\}|ID|OFFER|TOKEN|LAB|DONE|report\.html|cm5|n1|\b1$`)
+	inPath := regexp.MustCompile(`\{\w+\}|FLOW|ID|OFFER|TOKEN|LAB|DONE|report\.html|cm5|n1|\b1$`)
 	listed := map[string]bool{}
 	for _, row := range rights {
 		path, _, _ := strings.Cut(row.path, "?")

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
@@ -14,6 +15,7 @@ import (
 // are *berth.Error.
 type Service interface {
 	requester
+	workflower
 	keeper
 	watcher
 	harbour
@@ -29,6 +31,17 @@ type requester interface {
 	Starts(ctx context.Context, by service.Principal, r berth.Request, w service.Window) ([]service.Starts, error)
 	Recall(ctx context.Context, ask service.Ask, parts int) ([]service.Answer, error)
 	Hold(ctx context.Context, ask service.Ask, offer string, hold berth.Duration) (service.Answer, error)
+}
+
+// workflower decides about workflows and knows how far they are.
+type workflower interface {
+	SubmitWorkflow(ctx context.Context, ask service.Ask, w berth.Workflow) (service.FlowAnswer, error)
+	WorkflowOffers(ctx context.Context, ask service.Ask, w berth.Workflow) ([]engine.WorkflowOffer, error)
+	ConfirmWorkflow(ctx context.Context, ask service.Ask, id string) (service.FlowAnswer, error)
+	CancelWorkflow(ctx context.Context, ask service.Ask, id string) (service.FlowAnswer, error)
+	RetryWorkflow(ctx context.Context, ask service.Ask, id string, deadline berth.Time) (service.FlowAnswer, error)
+	Workflow(ctx context.Context, by service.Principal, id string) (service.Workflow, error)
+	Workflows(ctx context.Context, by service.Principal, f service.FlowFilter) ([]service.Workflow, error)
 }
 
 // keeper changes what was promised.

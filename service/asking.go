@@ -32,9 +32,10 @@ type question struct {
 const maxTries = 10
 
 // asks reports whether a promise is told only when its site has made it: one that starts
-// before the site is looked at again, at a site at which others start jobs by themselves.
+// before the site is looked at again, at a site at which others start jobs by themselves. A task
+// of a workflow is promised with the others: if its site refuses it, it is moved or tried again.
 func (h *Host) asks(r *berth.Reservation) bool {
-	if len(r.Allotments) != 1 || r.State == berth.Held || r.Request.IsJob() {
+	if len(r.Allotments) != 1 || r.State == berth.Held || r.Request.IsJob() || r.Request.Task != nil {
 		return false
 	}
 	k := h.sites[r.Allotments[0].Resource.Site]

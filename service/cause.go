@@ -20,8 +20,14 @@ func causeOf(kind change.Kind, event *engine.Event, before string) string {
 	case change.Resized:
 		words = "other PEs"
 	case change.Modified:
+		if event != nil && event.Kind != engine.EventModify {
+			return "moved with its workflow"
+		}
 		return "modified by its owner"
 	case change.Extended:
+		if event != nil && event.Kind != engine.EventExtend {
+			return "extended, because it is late"
+		}
 		return "extended by its owner"
 	default:
 		return before

@@ -44,6 +44,7 @@ type Core struct {
 	// delivered are the generations of live promises that sites have, by site and id; 0 where
 	// a site has none.
 	delivered map[string]map[string]uint64
+	flows     flows
 
 	asks func(*berth.Reservation) bool // whether a site is asked before a promise is told; nil if none is
 
@@ -60,11 +61,12 @@ type Core struct {
 		promise *berth.Reservation
 	}
 	// Memory that is used again for the next record.
-	done    step
-	news    []news
-	written []byte
-	event   []byte
-	sealer  journal.Sealer
+	done     step
+	news     []news
+	flowNews []flowNews
+	written  []byte
+	event    []byte
+	sealer   journal.Sealer
 
 	diarist diarist // of what is drawn
 }
@@ -97,7 +99,7 @@ func newCore(config engine.Config, version string, keep int) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{}}, nil
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{}, flows: newFlows()}, nil
 }
 
 func newCards() *btree.BTreeG[*card] {
@@ -125,6 +127,12 @@ func (c *Core) Step(now berth.Time, event *engine.Event, key Key) (rec *journal.
 	return c.seal(s, &asked{key: key, id: subject(event)}), notices, s.err
 }
 
+// flowNews is what a change says of a workflow.
+type flowNews struct {
+	what string
+	flow *FlowNews
+}
+
 // step is an event that has been applied and is not on record yet.
 type step struct {
 	now     berth.Time
@@ -132,7 +140,8 @@ type step struct {
 	changes []change.Change
 	effects []change.Effect
 	news    []news
-	err     error // of the event
+	flows   []news // of workflows, whose numbers are behind those of news
+	err     error  // of the event
 }
 
 // apply applies an event. The step must be sealed next, and is another one after the
@@ -147,7 +156,13 @@ func (c *Core) apply(now berth.Time, event *engine.Event) *step {
 	if s.changes, s.effects, s.err = c.engine.AppendApply(s.changes, s.effects, now, *event); s.err != nil && len(s.changes) == 0 {
 		s.event = nil
 	}
-	s.news = c.follow(c.position.Number+1, now, s.changes, true)
+	number := c.position.Number + 1
+	c.flowNews = c.flowNews[:0]
+	s.news = c.follow(number, now, s.changes, true)
+	for i := range c.flowNews {
+		n := &c.flowNews[i]
+		s.flows = append(s.flows, news{number: number<<noticeBits | uint64(len(s.news)+i), at: now, what: n.what, flow: n.flow})
+	}
 	return s
 }
 
@@ -366,6 +381,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			if told {
 				c.touchOutage(x, now)
 			}
+		}
+		if flow := c.followFlow(now, x); flow != nil && told {
+			c.flowNews = append(c.flowNews, flowNews{what: string(x.Kind), flow: flow})
 		}
 		if x.ID == "" && x.Kind != change.Accepted {
 			continue

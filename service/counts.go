@@ -18,10 +18,14 @@ type counts struct {
 	delay     prometheus.Histogram   // of starts
 	idle      *prometheus.CounterVec // by site
 	surprise  prometheus.Histogram   // of forecasts
+	workflows *prometheus.CounterVec // that are over, by state and deadline
 }
 
 func newCounts() counts {
 	return counts{
+		workflows: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_workflows_total", Help: "Workflows that are over, by state, and by whether they had a deadline and kept it.",
+		}, []string{"state", "deadline"}),
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_decisions_total", Help: "Requests decided, by decision and reason of the refusal.",
 		}, []string{"decision", "reason"}),
@@ -65,9 +69,28 @@ func (c *counts) add(list []news) {
 	}
 }
 
+// addFlows counts what happened to workflows.
+func (c *counts) addFlows(list []news) {
+	for i := range list {
+		n := &list[i]
+		c.changes.WithLabelValues(n.what).Inc()
+		if f := n.flow; f.Task == "" && f.State.Over() {
+			met := "none"
+			switch {
+			case f.Deadline == berth.Forever:
+			case f.State == FlowSucceeded && f.End <= f.Deadline:
+				met = "kept"
+			default:
+				met = "missed"
+			}
+			c.workflows.WithLabelValues(string(f.State), met).Inc()
+		}
+	}
+}
+
 // Register makes what the host counts known to a registry.
 func (h *Host) Register(registry prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, h.counts.idle, h.counts.surprise, &gauges{host: h}} {
+	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, h.counts.idle, h.counts.surprise, h.counts.workflows, &gauges{host: h}} {
 		if err := registry.Register(collector); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,6 +84,8 @@ type Host struct {
 	}
 	gathered  gathered             // of the loop
 	questions map[string]*question // by id; of the loop
+	handing   map[string]bool      // tasks of workflows that are being handed in; of the loop
+	tasksEnd  context.Context      //nolint:containedctx // ends with the service, for what is handed in beside the loop
 	quiet     string               // id of which nothing is told for now; of the loop
 	keepers   struct {
 		cancel  []context.CancelFunc
@@ -126,7 +129,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
 		undecided: map[string][]waiting{}, questions: map[string]*question{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
-		sites: map[string]*keeper{},
+		sites: map[string]*keeper{}, handing: map[string]bool{},
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())
 	if err := h.timekeeper.err(); err != nil {
@@ -150,6 +153,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		h.persist(rec, consequences{})
 	}
 	h.startManagers()
+	h.startTasks()
 	core.asks = h.asks
 	h.askAfterRestart()
 	go h.run()
@@ -312,8 +316,10 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 	if rec == nil {
 		return s.err
 	}
-	h.persist(rec, consequences{news: list, decided: decided})
+	h.counts.addFlows(s.flows)
+	h.persist(rec, consequences{news: slices.Concat(list, s.flows), decided: decided})
 	h.wakeManagers(all)
+	h.runTasks(all)
 	return s.err
 }
 

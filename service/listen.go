@@ -27,10 +27,14 @@ type news struct {
 	refusal *berth.Refusal
 	task    *Task
 	trouble string
+	flow    *FlowNews // of a workflow, and then there is no card
 }
 
 // notice returns what is told.
 func (n *news) notice() Notice {
+	if n.flow != nil {
+		return Notice{Number: n.number, At: n.at, What: n.what, Workflow: n.flow}
+	}
 	return Notice{
 		Number: n.number, At: n.at, What: n.what, Reservation: n.card.view(),
 		Later: n.later, Refusal: n.refusal, Task: n.task, Trouble: n.trouble,
@@ -115,6 +119,9 @@ func (n *news) cost() int64 {
 
 // seenBy reports whether a notice is for somebody.
 func (n *news) seenBy(by Principal) bool {
+	if n.flow != nil {
+		return by.Owns(n.flow.User) && by.Sites.All()
+	}
 	return n.card.seenBy(by) && (n.task == nil || by.Sites.Has(n.task.Site))
 }
 

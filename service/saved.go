@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"encoding/json"
 	"sync"
 
@@ -22,6 +23,8 @@ type saved struct {
 	Tasks   []savedTasks  // by site
 
 	Delivered []delivery // by site
+
+	Workflows []savedFlow // live ones by id, then those that are over in their order
 }
 
 type savedCard struct {
@@ -58,6 +61,7 @@ func (s *saved) code(c *wire.Coder) {
 	wire.List(c, 5, &s.Shadows, codeShadow)
 	wire.List(c, 6, &s.Tasks, func(c *wire.Coder, t *savedTasks) { t.code(c) })
 	wire.List(c, 7, &s.Delivered, func(c *wire.Coder, d *delivery) { d.code(c) })
+	wire.List(c, 8, &s.Workflows, func(c *wire.Coder, f *savedFlow) { f.code(c) })
 	c.End()
 }
 
@@ -71,7 +75,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered()}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered(), Workflows: c.savedFlows()}
 	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
@@ -108,7 +112,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	}
 	c := &Core{
 		config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(),
-		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{},
+		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{}, flows: newFlows(),
 	}
 	c.restoreTasks(s.Tasks)
 	var failed error
@@ -147,7 +151,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	for i := range s.Delivered {
 		c.noteDelivered(&s.Delivered[i])
 	}
-	return c, c.restoreShadows(s.Shadows)
+	return c, cmp.Or(c.restoreFlows(s.Workflows), c.restoreShadows(s.Shadows))
 }
 
 // promised is a card of what is live with its promise, in one piece of memory.

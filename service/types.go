@@ -209,6 +209,9 @@ type Notice struct {
 	Refusal *berth.Refusal `json:"refusal,omitempty"`
 	// Task is the one that has started or ended, as it was then.
 	Task *Task `json:"task,omitempty"`
+	// Workflow is what happened to a workflow; then there is no reservation, and What is a
+	// kind of change of a workflow.
+	Workflow *FlowNews `json:"workflow,omitempty"`
 	// Trouble says which task could not follow, and what its owner can do, if What is
 	// TaskLeft.
 	Trouble string `json:"trouble,omitempty"`

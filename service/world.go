@@ -62,6 +62,11 @@ func (h *Host) loadsNow() []engine.Load {
 // of its reservation from its environment. Under one key of its owner and reservation
 // a task runs once; another task under that key is site.ErrKeyTaken.
 func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (site.JobID, error) {
+	return h.runAs(ctx, ask, id, task, site.Variables{})
+}
+
+// runAs is Run of a task that learns of its workflow too.
+func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of site.Variables) (site.JobID, error) {
 	type place struct {
 		keeper    *keeper
 		runner    site.Runner
@@ -93,7 +98,7 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 		}
 		is := k.at(id, r.Generation)
 		answer(place{k, runner, is.Name, is.Made, r.Request.User, site.Variables{
-			ID: id, Site: k.name, Reservation: is.Name, Start: r.Start(), End: r.End(), Deadline: r.Request.Deadline,
+			ID: id, Site: k.name, Reservation: is.Name, Start: r.Start(), End: r.End(), Deadline: r.Request.Deadline, Workflow: of.Workflow, Task: of.Task,
 		}}, nil)
 	}
 	at, err := call(ctx, h, ask.By.User, find)

@@ -185,10 +185,12 @@ type Event struct {
 	ID          uint64      `json:"id"`
 	At          Time        `json:"at"`
 	What        string      `json:"what"`
-	Reservation Reservation `json:"reservation"`
-	Refusal     *Refusal    `json:"refusal,omitempty"` // of what was asked of it, if it was kept as it is
-	Task        *TaskReport `json:"task,omitempty"`    // the one that has started or ended, if What says so
-	Trouble     string      `json:"trouble,omitempty"` // which task could not follow it, or what somebody has changed at its site
+	Reservation Reservation `json:"reservation,omitzero"` // missing in an event of a workflow
+	Refusal     *Refusal    `json:"refusal,omitempty"`    // of what was asked of it, if it was kept as it is
+	Task        *TaskReport `json:"task,omitempty"`       // the one that has started or ended, if What says so
+	Trouble     string      `json:"trouble,omitempty"`    // which task could not follow it, or what somebody has changed at its site
+	// Workflow is the one that it happened to, or to a task of which.
+	Workflow *WorkflowEvent `json:"workflow,omitempty"`
 }
 
 // Task is a command or a script to run in a reservation.

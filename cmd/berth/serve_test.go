@@ -27,6 +27,11 @@ func TestServeLocal(t *testing.T) {
 	serves(t, "testdata/serve/local.txtar", "")
 }
 
+// What docs/workflows.md says of workflows that are promised and run.
+func TestServeRunsWorkflows(t *testing.T) {
+	serves(t, "testdata/serve/workflow.txtar", "")
+}
+
 // TestServeCompacts has a running service drop its history.
 func TestServeCompacts(t *testing.T) {
 	serves(t, "testdata/serve/compact.txtar", "")

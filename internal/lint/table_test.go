@@ -74,7 +74,7 @@ var table = []room{
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "api/laboratory", imports: []string{"."}},
-	{path: "api", imports: []string{".", "policy", "internal/hpctime", "internal/nearest", "site", "service", "workflow", "workload", "planning", "sites", "lab", "api/form", "api/laboratory", "api/token"}},
+	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "service", "workflow", "workload", "planning", "sites", "lab", "api/form", "api/laboratory", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/laboratory", "api/token", "web"}},
 	{path: "internal/demo/demo", imports: []string{"internal/demo"}},

@@ -1,0 +1,688 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/wire"
+	"github.com/berth-hpc/berth/site"
+)
+
+// FlowState is where a workflow is in its life.
+type FlowState string
+
+// The states of a workflow.
+const (
+	FlowHeld      FlowState = "held"
+	FlowPromised  FlowState = "promised" // and nothing has started
+	FlowRunning   FlowState = "running"
+	FlowSucceeded FlowState = "succeeded"
+	FlowFailed    FlowState = "failed"
+	FlowCancelled FlowState = "cancelled"
+	FlowExpired   FlowState = "expired"
+	FlowRefused   FlowState = "refused"
+)
+
+// Over reports whether nothing more can become of it.
+func (s FlowState) Over() bool { return s != FlowHeld && s != FlowPromised && s != FlowRunning }
+
+// Workflow is all that is known of a workflow.
+type Workflow struct {
+	Workflow berth.Workflow
+	State    FlowState
+	Version  uint64 // grows with every change
+	Planner  string // that found the plan
+	// End is when it ended, or is expected to; Planned when it was to end when it was promised.
+	End, Planned berth.Time
+	// Replanned is how often tasks were moved, and Cause why last.
+	Replanned int
+	Cause     change.Cause
+	Why       string         // it is over as it is, in words
+	Refusal   *berth.Refusal // of a refused one
+	Created   berth.Time
+	Changed   berth.Time
+	Tasks     []FlowTask // in the order of the workflow
+}
+
+// FlowTask is how far a task of a workflow is. Its times and PEs are those of its
+// reservation; a task that had none, or of which the reservation is forgotten, has none.
+type FlowTask struct {
+	Reservation string
+	State       State // of the reservation; empty if there is none
+	Tries       int
+	Outcome     berth.Outcome // empty while it is open
+	Why         string        // it has come out so, in words
+	Ended       berth.Time
+	Start, End  berth.Time
+	NPE         berth.Count
+	Resource    berth.ResourceID
+	// PlannedStart and PlannedEnd are those of the first plan.
+	PlannedStart, PlannedEnd berth.Time
+}
+
+// flowCard is what is known of a workflow: live, or over and still remembered. It is of
+// the loop.
+type flowCard struct {
+	w         *berth.Workflow
+	outcome   berth.Outcome // empty while it is live
+	why       string
+	refusal   *berth.Refusal
+	planner   string
+	end       berth.Time
+	planned   berth.Time
+	replanned int
+	cause     change.Cause
+	version   uint64
+	created   berth.Time
+	changed   berth.Time
+	tasks     []flowTask
+	index     map[string]int // of tasks by id
+}
+
+type flowTask struct {
+	reservation string
+	tries       int
+	outcome     berth.Outcome
+	why         string
+	ended       berth.Time
+	first       berth.Interval // where it was promised first
+}
+
+// flows is what is known of workflows.
+type flows struct {
+	byID map[string]*flowCard
+	over []string // ids of those that are over, in the order in which they ended
+	live int
+}
+
+// keepFlows is how many workflows that are over are remembered, and keepFlowTasks how many
+// tasks of those in all: each is some hundred bytes and its command.
+const (
+	keepFlows     = 10_000
+	keepFlowTasks = 200_000
+)
+
+func newFlows() flows { return flows{byID: map[string]*flowCard{}} }
+
+// FlowNews is one thing that happened to a workflow.
+type FlowNews struct {
+	ID    string
+	Name  string
+	User  string
+	State FlowState
+	// Task is the task that it happened to, empty if it was all of it, and Outcome how that
+	// came out.
+	Task     string
+	Outcome  berth.Outcome
+	Why      string
+	Cause    change.Cause
+	Moved    int
+	End      berth.Time // when it is expected to end, or has ended
+	Deadline berth.Time
+	// Late says that the deadline can no longer be met.
+	Late bool
+}
+
+// followFlow brings what is known of workflows up to date with a change; nil if it is about
+// none.
+func (c *Core) followFlow(now berth.Time, x *change.Change) *FlowNews {
+	switch x.Kind {
+	case change.WorkflowPromised, change.WorkflowRefused:
+		return c.newFlow(now, x)
+	case change.TaskOver, change.WorkflowReplanned, change.WorkflowOver:
+	case change.Accepted:
+		c.flowTaskPromised(x)
+		return nil
+	default:
+		return nil
+	}
+	f := c.flows.byID[x.Flow.Workflow]
+	if f == nil {
+		return nil
+	}
+	f.version, f.changed = f.version+1, now
+	news := &FlowNews{Outcome: x.Flow.Outcome, Why: x.Flow.Why, Cause: x.Flow.Cause, Moved: x.Flow.Moved}
+	switch x.Kind {
+	case change.TaskOver:
+		t := &f.tasks[x.Flow.Task]
+		t.why, news.Task = x.Flow.Why, f.w.Tasks[x.Flow.Task].ID
+		if x.Flow.Outcome != berth.TriedAgain {
+			t.outcome, t.ended = x.Flow.Outcome, now
+		}
+	case change.WorkflowReplanned:
+		f.end, f.cause = x.Flow.End, x.Flow.Cause
+		f.replanned++
+	case change.WorkflowOver:
+		f.outcome, f.why, f.end = x.Flow.Outcome, x.Flow.Why, now
+		c.flowOver(f)
+	}
+	c.fillFlowNews(news, f)
+	return news
+}
+
+// fillFlowNews says of which workflow something is news.
+func (c *Core) fillFlowNews(news *FlowNews, f *flowCard) {
+	news.ID, news.Name, news.User, news.End, news.Deadline = f.w.ID, f.w.Name, f.w.User, f.end, f.w.Deadline
+	news.State, news.Late = c.flowState(f), f.outcome == "" && f.end > f.w.Deadline
+}
+
+// newFlow notes a workflow that was promised or refused.
+func (c *Core) newFlow(now berth.Time, x *change.Change) *FlowNews {
+	version := uint64(0)
+	created := now
+	if was := c.flows.byID[x.Workflow.ID]; was != nil { // it is retried, or the id is used again
+		version, created = was.version, was.created
+		c.flows.over = slices.DeleteFunc(c.flows.over, func(id string) bool { return id == was.w.ID })
+	}
+	f := &flowCard{w: x.Workflow, refusal: x.Refusal, version: version + 1, created: created, changed: now, tasks: make([]flowTask, len(x.Workflow.Tasks))}
+	f.number()
+	c.flows.byID[f.w.ID] = f
+	news := &FlowNews{}
+	if x.Kind == change.WorkflowRefused {
+		f.outcome = refusedFlow
+		c.flows.over = append(c.flows.over, f.w.ID)
+		c.forgetFlows()
+	} else {
+		c.flows.live++
+		if x.Flow != nil {
+			f.end, f.planned, f.planner = x.Flow.End, x.Flow.End, x.Flow.Why
+		}
+		for i := range f.tasks {
+			if k := &f.w.Tasks[i]; k.Done {
+				f.tasks[i].outcome, f.tasks[i].tries, f.tasks[i].ended = berth.Succeeded, k.Tries, now
+			}
+		}
+	}
+	c.fillFlowNews(news, f)
+	return news
+}
+
+// refusedFlow is the outcome of a workflow that was refused, here alone.
+const refusedFlow berth.Outcome = "refused"
+
+func (f *flowCard) number() {
+	f.index = make(map[string]int, len(f.w.Tasks))
+	for i := range f.w.Tasks {
+		f.index[f.w.Tasks[i].ID] = i
+	}
+}
+
+// flowTaskPromised notes the reservation of a task.
+func (c *Core) flowTaskPromised(x *change.Change) {
+	ref := x.Reservation.Request.Task
+	if ref == nil {
+		return
+	}
+	f := c.flows.byID[ref.Workflow]
+	if f == nil {
+		return
+	}
+	t := &f.tasks[f.index[ref.Task]]
+	t.reservation, t.tries = x.ID, ref.Try
+	if t.first == (berth.Interval{}) {
+		t.first = x.Reservation.Allotments[0].Interval()
+	}
+}
+
+// flowOver notes that a workflow is over, and forgets the oldest that are.
+func (c *Core) flowOver(f *flowCard) {
+	c.flows.live--
+	c.flows.over = append(c.flows.over, f.w.ID)
+	c.forgetFlows()
+}
+
+func (c *Core) forgetFlows() {
+	tasks := 0
+	for _, id := range c.flows.over {
+		tasks += len(c.flows.byID[id].tasks)
+	}
+	for len(c.flows.over) > keepFlows || tasks > keepFlowTasks && len(c.flows.over) > 1 {
+		id := c.flows.over[0]
+		tasks -= len(c.flows.byID[id].tasks)
+		delete(c.flows.byID, id)
+		c.flows.over = c.flows.over[1:]
+	}
+}
+
+// flowState returns where a workflow is in its life.
+func (c *Core) flowState(f *flowCard) FlowState {
+	switch f.outcome {
+	case "":
+	case berth.Succeeded:
+		return FlowSucceeded
+	case berth.OutcomeCancelled:
+		return FlowCancelled
+	case berth.OutcomeExpired:
+		return FlowExpired
+	case refusedFlow:
+		return FlowRefused
+	default:
+		return FlowFailed
+	}
+	state := FlowPromised
+	for i := range f.tasks {
+		t := &f.tasks[i]
+		if t.outcome != "" && !f.w.Tasks[i].Done || t.tries > f.w.Tasks[i].Tries+1 {
+			return FlowRunning
+		}
+		if k := c.card(t.reservation); k != nil && k.promise != nil && k.end == "" {
+			switch k.promise.State {
+			case berth.Active:
+				return FlowRunning
+			case berth.Held:
+				state = FlowHeld
+			}
+		}
+	}
+	return state
+}
+
+// viewFlow shows a workflow to clients.
+func (c *Core) viewFlow(f *flowCard) Workflow {
+	v := Workflow{
+		Workflow: *f.w, State: c.flowState(f), Version: f.version, Planner: f.planner, End: f.end, Planned: f.planned, Replanned: f.replanned, Cause: f.cause,
+		Why: f.why, Refusal: f.refusal, Created: f.created, Changed: f.changed, Tasks: make([]FlowTask, len(f.tasks)),
+	}
+	for i := range f.tasks {
+		t := &f.tasks[i]
+		w := &v.Tasks[i]
+		*w = FlowTask{
+			Reservation: t.reservation, Tries: t.tries, Outcome: t.outcome, Why: t.why, Ended: t.ended, PlannedStart: t.first.Start, PlannedEnd: t.first.End,
+		}
+		k := c.card(t.reservation)
+		if k == nil || k.promise == nil || t.reservation == "" {
+			continue
+		}
+		a := &k.promise.Allotments[0]
+		w.State, w.Start, w.End, w.NPE, w.Resource = k.state(), a.Start, a.End, a.NPE, a.Resource
+		if t.outcome != "" && k.end == Finished {
+			w.End = min(a.End, max(t.ended, a.Start))
+		}
+	}
+	return v
+}
+
+// seesFlow reports whether somebody may see a workflow.
+func (c *Core) seesFlow(by Principal, f *flowCard) bool {
+	if !by.Owns(f.w.User) {
+		return false
+	}
+	if by.Sites.All() {
+		return true
+	}
+	for i := range f.tasks {
+		if k := c.card(f.tasks[i].reservation); k != nil && !k.seenBy(by) {
+			return false
+		}
+	}
+	return f.w.Site == "" || by.Sites.Has(f.w.Site)
+}
+
+// FlowAnswer is the answer to a workflow.
+type FlowAnswer struct {
+	Workflow Workflow
+	// Offers are deadlines with what they cost, the tightest first, of one that was refused.
+	Offers []engine.WorkflowOffer
+}
+
+// flowOffers is how many offers a refusal comes with.
+const flowOffers = 8
+
+func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
+	switch {
+	case !ask.By.Can(User):
+		return berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
+	case ask.By.Sites == noSites:
+		return berth.Errorf(berth.Denied, "sites", "no site is open to this token and role; an operator can open some")
+	case w.User == "":
+		w.User = ask.By.User
+	case !ask.By.Owns(w.User):
+		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, w.User)
+	}
+	w.Role, w.Sites = string(ask.By.Role), ask.By.Sites.Names()
+	r := berth.Request{Site: w.Site, Pool: w.Pool}
+	return h.bookable(&r)
+}
+
+// SubmitWorkflow decides about a workflow, or answers again what was decided under the same
+// key: all of its tasks are promised, or none is, and then there are offers. A workflow without
+// an ID gets one; one without a user is the asker's. It is the service's from then on. Errors:
+// Denied, and those of engine.EventSubmitWorkflow.
+func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (FlowAnswer, error) {
+	if err := h.mayAskFlow(&ask, &w); err != nil {
+		return FlowAnswer{}, err
+	}
+	if w.ID == "" {
+		w.ID = h.newID()
+	}
+	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
+		a := ask.asked()
+		if f, err := h.flowUnder(&a); f != nil || err != nil {
+			h.answerFlow(f, err, answer)
+			return
+		}
+		h.decideFlow(a, &w, answer)
+	})
+}
+
+// WorkflowOffers returns what deadlines cost, the tightest first, without promising anything.
+// Errors: Denied, and those of engine.WorkflowOffers.
+func (h *Host) WorkflowOffers(ctx context.Context, ask Ask, w berth.Workflow) ([]engine.WorkflowOffer, error) {
+	if err := h.mayAskFlow(&ask, &w); err != nil {
+		return nil, err
+	}
+	w.ID = cmp.Or(w.ID, "offer")
+	return call(ctx, h, ask.By.User, func(answer func([]engine.WorkflowOffer, error)) {
+		w.Arrival = h.clock()
+		offers, err := h.core.engine.WorkflowOffers(&w, flowOffers)
+		h.whenDurable(func(failed error) { answer(offers, cmp.Or(failed, err)) })
+	})
+}
+
+// TaskOutput returns the file for the output of a task of a workflow, from its folder, by its
+// place in the workflow and which try it is.
+func TaskOutput(w *berth.Workflow, task, try int) string {
+	if out := w.Tasks[task].Work.Output; out != "" {
+		return out
+	}
+	return "berth-" + engine.TaskID(w.ID, task, try) + ".out"
+}
+
+// flowUnder returns the workflow that was asked about under the same key, nil if nothing was.
+func (h *Host) flowUnder(a *asked) (*flowCard, error) {
+	was, err := h.known(a)
+	if err != nil || was == nil {
+		return nil, err
+	}
+	f := h.core.flows.byID[was.id]
+	if f == nil || !h.core.seesFlow(a.asker, f) {
+		return nil, berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under it is no longer remembered")
+	}
+	return f, nil
+}
+
+// answerFlow answers with a workflow as it is, once that is durable.
+func (h *Host) answerFlow(f *flowCard, err error, answer func(FlowAnswer, error)) {
+	var result FlowAnswer
+	if err == nil {
+		result.Workflow = h.core.viewFlow(f)
+		if f.outcome == refusedFlow {
+			result.Offers = h.flowOffers(f.w)
+		}
+	}
+	h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
+}
+
+func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
+	own := w.Clone()
+	own.Arrival = h.clock()
+	own.Deadline = berth.Forever
+	offers, err := h.core.engine.WorkflowOffers(own, flowOffers)
+	if err != nil {
+		return nil // it was taken a moment ago, so there is nothing wrong with it
+	}
+	return offers
+}
+
+// decideFlow has the engine decide about a workflow.
+func (h *Host) decideFlow(a asked, w *berth.Workflow, answer func(FlowAnswer, error)) {
+	w.Arrival = h.clock()
+	a.id = w.ID
+	var err error
+	switch was := h.core.flows.byID[w.ID]; {
+	case was != nil && was.outcome != refusedFlow && !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return t.Tries > 0 }):
+		err = berth.Errorf(berth.Conflict, "id", "workflow %q is taken; give another id, or none", w.ID)
+	default:
+		for i := range w.Tasks {
+			if id := engine.TaskID(w.ID, i, w.Tasks[i].Tries+1); !w.Tasks[i].Done && h.core.card(id) != nil {
+				err = berth.Errorf(berth.Conflict, "id", "%q is the id of a reservation; workflow %q needs it for task %q, so give it another id, or none", id, w.ID, w.Tasks[i].ID)
+				break
+			}
+		}
+	}
+	if err == nil {
+		err = h.withinRunners(w)
+	}
+	if err == nil {
+		err = h.step(engine.SubmitWorkflow(w), a, nil)
+	}
+	h.answerFlow(h.core.flows.byID[w.ID], err, answer)
+}
+
+// withinRunners keeps a workflow that has something to run at the sites that run tasks by
+// themselves. The error is of code Conflict: there is none where it may be.
+func (h *Host) withinRunners(w *berth.Workflow) error {
+	known := func(s berth.Site) bool { return s.Name == w.Site }
+	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done && !t.Work.Empty() }) || w.Site != "" && !slices.ContainsFunc(h.core.config.Sites, known) {
+		return nil // a site that is not there is refused like one of a request
+	}
+	var names []string
+	for i := range h.core.config.Sites {
+		name := h.core.config.Sites[i].Name
+		if len(w.Sites) > 0 && !slices.Contains(w.Sites, name) || w.Site != "" && w.Site != name {
+			continue
+		}
+		if k := h.sites[name]; k != nil && !k.manager.Shadow {
+			if _, runs := k.manager.Adapter.(site.Runner); runs {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return berth.Errorf(berth.Conflict, "site", "no site that it may use runs tasks by itself; leave the commands out, and hand the tasks in to their reservations with berth submit --reservation")
+	}
+	w.Sites = names
+	return nil
+}
+
+// mayFlow returns the workflow that somebody wants to act on, or why they may not. What is
+// not theirs they are not told of.
+func (h *Host) mayFlow(ask *Ask, id string) (*flowCard, error) {
+	f := h.core.flows.byID[id]
+	if f == nil || !h.core.seesFlow(ask.By, f) {
+		return nil, berth.Errorf(berth.NotFound, "id", "no workflow %q", id)
+	}
+	if ask.IfVersion != 0 && ask.IfVersion != f.version {
+		return nil, berth.Errorf(berth.Conflict, "version", "%d; it is %d by now, so look again", ask.IfVersion, f.version)
+	}
+	return f, nil
+}
+
+// changeFlow does something about a workflow of somebody who may, once for each key.
+func (h *Host) changeFlow(ctx context.Context, ask Ask, id string, do func(a asked, f *flowCard, answer func(FlowAnswer, error))) (FlowAnswer, error) {
+	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
+		a := ask.asked()
+		a.id = id
+		if f, err := h.flowUnder(&a); f != nil || err != nil {
+			h.answerFlow(f, err, answer)
+			return
+		}
+		f, err := h.mayFlow(&ask, id)
+		if err != nil {
+			h.answerFlow(nil, err, answer)
+			return
+		}
+		do(a, f, answer)
+	})
+}
+
+// ConfirmWorkflow confirms all held tasks of a workflow.
+func (h *Host) ConfirmWorkflow(ctx context.Context, ask Ask, id string) (FlowAnswer, error) {
+	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
+		err := h.step(engine.ConfirmWorkflow(id), a, nil)
+		h.answerFlow(h.core.flows.byID[id], err, answer)
+	})
+}
+
+// CancelWorkflow ends a workflow: what runs is stopped, what was to run is given back. Of one
+// that is over there is nothing to cancel, which is no error.
+func (h *Host) CancelWorkflow(ctx context.Context, ask Ask, id string) (FlowAnswer, error) {
+	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
+		event := engine.CancelWorkflow(id)
+		if f.outcome != "" {
+			event = engine.Wake()
+		}
+		err := h.step(event, a, nil)
+		h.answerFlow(h.core.flows.byID[id], err, answer)
+	})
+}
+
+// RetryWorkflow promises what has not succeeded of a workflow that failed, expired or was
+// cancelled or refused, under the same id. deadline is the new one; 0 keeps that of the
+// workflow if it is not over, and has none else.
+func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline berth.Time) (FlowAnswer, error) {
+	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
+		switch f.outcome {
+		case "":
+			h.answerFlow(nil, berth.Errorf(berth.Conflict, "id", "workflow %q is %s; retry it when it is over, or cancel it", id, h.core.flowState(f)), answer)
+			return
+		case berth.Succeeded:
+			h.answerFlow(nil, berth.Errorf(berth.Conflict, "id", "workflow %q has succeeded; there is nothing to retry", id), answer)
+			return
+		}
+		w := f.w.Clone()
+		w.Hold = 0
+		if w.Role = string(ask.By.Role); deadline != 0 {
+			w.Deadline = deadline
+		} else if w.Deadline <= h.clock() {
+			w.Deadline = berth.Forever
+		}
+		for i := range w.Tasks {
+			w.Tasks[i].Tries, w.Tasks[i].Done = f.tasks[i].tries, f.tasks[i].outcome == berth.Succeeded
+		}
+		h.decideFlow(a, w, answer)
+	})
+}
+
+// FlowFilter chooses workflows. Empty fields choose all.
+type FlowFilter struct {
+	User   string
+	States []FlowState
+	After  string // the id that the page begins behind
+	Limit  int
+}
+
+// Workflow returns a workflow to somebody who may see it.
+func (h *Host) Workflow(ctx context.Context, by Principal, id string) (Workflow, error) {
+	return call(ctx, h, by.User, func(answer func(Workflow, error)) {
+		f, err := h.mayFlow(&Ask{By: by}, id)
+		if err != nil {
+			answer(Workflow{}, err)
+			return
+		}
+		v := h.core.viewFlow(f)
+		h.whenDurable(func(failed error) { answer(v, failed) })
+	})
+}
+
+// Workflows returns the workflows that somebody may see and that the filter chooses, by id.
+func (h *Host) Workflows(ctx context.Context, by Principal, filter FlowFilter) ([]Workflow, error) {
+	limit := filter.Limit
+	if limit <= 0 || limit > maxPage {
+		limit = maxPage
+	}
+	return call(ctx, h, by.User, func(answer func([]Workflow, error)) {
+		var list []Workflow
+		for _, id := range slices.Sorted(maps.Keys(h.core.flows.byID)) {
+			f := h.core.flows.byID[id]
+			if id <= filter.After || !h.core.seesFlow(by, f) || filter.User != "" && f.w.User != filter.User ||
+				len(filter.States) > 0 && !slices.Contains(filter.States, h.core.flowState(f)) {
+				continue
+			}
+			if list = append(list, h.core.viewFlow(f)); len(list) == limit {
+				break
+			}
+		}
+		h.whenDurable(func(failed error) { answer(list, failed) })
+	})
+}
+
+// savedFlow is what is known of a workflow in its written form.
+type savedFlow struct {
+	Workflow  *berth.Workflow
+	Outcome   berth.Outcome
+	Why       string
+	Refusal   *berth.Refusal
+	Planner   string
+	End       berth.Time
+	Planned   berth.Time
+	Replanned int
+	Cause     change.Cause
+	Version   uint64
+	Created   berth.Time
+	Changed   berth.Time
+	Tasks     []flowTask
+}
+
+func (s *savedFlow) code(c *wire.Coder) {
+	wire.Pointer(c, 1, &s.Workflow, wire.Workflow)
+	wire.Name(c, 2, &s.Outcome)
+	wire.String(c, 3, &s.Why)
+	wire.Pointer(c, 4, &s.Refusal, wire.Refusal)
+	wire.Name(c, 5, &s.Planner)
+	wire.Int(c, 6, &s.End)
+	wire.Int(c, 7, &s.Planned)
+	wire.Int(c, 8, &s.Replanned)
+	wire.Name(c, 9, &s.Cause)
+	wire.Uint(c, 10, &s.Version)
+	wire.Int(c, 11, &s.Created)
+	wire.Int(c, 12, &s.Changed)
+	wire.List(c, 13, &s.Tasks, func(c *wire.Coder, t *flowTask) {
+		wire.String(c, 1, &t.reservation)
+		wire.Int(c, 2, &t.tries)
+		wire.Name(c, 3, &t.outcome)
+		wire.String(c, 4, &t.why)
+		wire.Int(c, 5, &t.ended)
+		wire.Int(c, 6, &t.first.Start)
+		wire.Int(c, 7, &t.first.End)
+		c.End()
+	})
+	c.End()
+}
+
+// savedFlows returns what is known of workflows: the live ones by id, then those that are over
+// in their order.
+func (c *Core) savedFlows() []savedFlow {
+	var live []string
+	for id, f := range c.flows.byID {
+		if f.outcome == "" {
+			live = append(live, id)
+		}
+	}
+	slices.Sort(live)
+	var all []savedFlow
+	for _, id := range slices.Concat(live, c.flows.over) {
+		f := c.flows.byID[id]
+		all = append(all, savedFlow{
+			Workflow: f.w, Outcome: f.outcome, Why: f.why, Refusal: f.refusal, Planner: f.planner, End: f.end, Planned: f.planned, Replanned: f.replanned,
+			Cause: f.cause, Version: f.version, Created: f.created, Changed: f.changed, Tasks: f.tasks,
+		})
+	}
+	return all
+}
+
+// restoreFlows reads what savedFlows wrote.
+func (c *Core) restoreFlows(all []savedFlow) error {
+	for i := range all {
+		s := &all[i]
+		if s.Workflow == nil || len(s.Tasks) != len(s.Workflow.Tasks) {
+			return berth.Errorf(berth.Invalid, "snapshot", "workflow %d is none", i)
+		}
+		f := &flowCard{
+			w: s.Workflow, outcome: s.Outcome, why: s.Why, refusal: s.Refusal, planner: s.Planner, end: s.End, planned: s.Planned, replanned: s.Replanned,
+			cause: s.Cause, version: s.Version, created: s.Created, changed: s.Changed, tasks: s.Tasks,
+		}
+		f.number()
+		if c.flows.byID[f.w.ID] = f; f.outcome == "" {
+			c.flows.live++
+		} else {
+			c.flows.over = append(c.flows.over, f.w.ID)
+		}
+	}
+	return nil
+}

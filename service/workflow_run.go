@@ -1,0 +1,251 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Tasks of workflows are handed to their sites when their reservations begin, which the engine
+// lets happen only when their parents have succeeded. They are handed in under a key of their
+// reservation, so that a task that may have been handed in before, by a service that was
+// stopped meanwhile, runs once. How they end is what their sites say, and is looked for in
+// what is on record, not only in what is new: a report that was lost is made again.
+
+// flowKey is the key of a task in its reservation, which is that of one try.
+const flowKey = "workflow"
+
+// runTasks has the tasks run whose reservations have begun.
+func (h *Host) runTasks(list []news) {
+	for i := range list {
+		n := &list[i]
+		if change.Kind(n.what) == change.Started && n.card.request.Task != nil {
+			h.runTask(n.card.id)
+			if n.card.promise != nil && n.card.promise.End().Sub(h.clock()) <= lateLead { // too short for the next look
+				h.line.push("", h.sayLate)
+			}
+		}
+	}
+}
+
+// runTask hands a task to its site beside the loop, until the site has taken it or its
+// reservation is over. It is of the loop.
+func (h *Host) runTask(id string) {
+	k := h.core.card(id)
+	if k == nil || k.end != "" || k.promise == nil || k.promise.State != berth.Active || h.handing[id] {
+		return
+	}
+	f := h.core.flows.byID[k.request.Task.Workflow]
+	if f == nil || h.sites[k.promise.Allotments[0].Resource.Site] == nil {
+		return
+	}
+	at := f.index[k.request.Task.Task]
+	work := f.w.Tasks[at].Work
+	if work.Empty() {
+		return // its owner hands in what runs there
+	}
+	task := site.Task{
+		Key: flowKey, Name: oneLine(f.w.Tasks[at].ID), Command: work.Command, Script: work.Script, Dir: work.Dir, Env: work.Env,
+		Output: TaskOutput(f.w, at, k.request.Task.Try),
+	}
+	ask := Ask{By: Principal{User: k.request.User, Role: User}}
+	variables := site.Variables{Workflow: f.w.ID, Task: f.w.Tasks[at].ID}
+	h.handing[id] = true
+	h.keepers.running.Go(func() {
+		defer h.boundary("handing in a task of a workflow")
+		h.handIn(ask, id, task, variables)
+	})
+}
+
+// oneLine returns a name that a site takes: names of tasks may have line breaks.
+func oneLine(name string) string {
+	runes := []rune(name)
+	for i, r := range runes {
+		if r < ' ' || r == 0x7f {
+			runes[i] = ' '
+		}
+	}
+	const most = 64
+	return string(runes[:min(len(runes), most)])
+}
+
+// handEvery is how long it takes until a site that did not take a task is asked again.
+const handEvery = time.Second
+
+// handIn hands a task in.
+func (h *Host) handIn(ask Ask, id string, task site.Task, variables site.Variables) {
+	defer func() {
+		_, _ = call(context.Background(), h, "", func(answer func(struct{}, error)) { // the error is that the service stops
+			delete(h.handing, id)
+			answer(struct{}{}, nil)
+		})
+	}()
+	for {
+		_, err := h.runAs(h.tasksEnd, ask, id, task, variables)
+		coded, is := errors.AsType[*berth.Error](err)
+		switch {
+		case err == nil, h.tasksEnd.Err() != nil:
+			return
+		case is && (coded.Code == berth.NotFound || coded.Code == berth.Conflict && coded.Field == "id"):
+			return // its reservation is over
+		case is && (coded.Code == berth.Invalid || coded.Code == berth.Conflict || coded.Code == berth.Denied), refusedForGood(err):
+			h.log.Warn("a task of a workflow cannot be run", "id", id, "error", err)
+			_, _ = call(h.tasksEnd, h, "", func(answer func(struct{}, error)) {
+				h.reportTask(id, berth.FailedForGood, "it cannot be run: "+err.Error())
+				answer(struct{}{}, nil)
+			})
+			return
+		}
+		h.log.Info("a task of a workflow is not taken by its site; it is asked again", "id", id, "error", err)
+		select {
+		case <-time.After(handEvery):
+		case <-h.tasksEnd.Done():
+			return
+		}
+	}
+}
+
+// refusedForGood reports whether a site will not take a task however often it is asked.
+func refusedForGood(err error) bool {
+	switch site.KindOf(err) {
+	case site.Denied, site.Invalid:
+		return true
+	}
+	return false
+}
+
+// reportTask tells the engine how a task is. It is of the loop.
+func (h *Host) reportTask(id string, outcome berth.Outcome, why string) {
+	state, live := h.core.engine.State(id)
+	if !live || state != berth.Active {
+		return
+	}
+	if err := h.step(engine.Report(id, outcome, why), asked{}, nil); err != nil {
+		h.log.Error("the engine does not take how a task ended", "id", id, "error", err)
+	}
+}
+
+// reportTasks reports the tasks of workflows that a site says have ended and that the engine
+// has running, hands in those that began without being handed in, and says which will need
+// longer than they have. It is of the loop, after each look at the site.
+func (h *Host) reportTasks(k *keeper) {
+	if h.core.flows.live == 0 {
+		return
+	}
+	ended := map[string]*Task{}
+	known := map[string]bool{}
+	for _, t := range h.core.tasks[k.name] {
+		if t.task.Key != flowKey {
+			continue
+		}
+		if known[t.reservation] = true; t.task.Stage == site.Ended {
+			ended[t.reservation] = &t.task
+		}
+	}
+	for _, id := range h.runningTasks(k.name) {
+		if t := ended[id]; t != nil {
+			outcome, why := outcomeOfTask(t)
+			h.reportTask(id, outcome, why)
+		} else if !known[id] {
+			h.runTask(id)
+		}
+	}
+}
+
+// runningTasks returns the reservations of tasks of workflows that run at a site.
+func (h *Host) runningTasks(at string) []string {
+	var ids []string
+	for _, name := range h.core.engine.Workflows() {
+		f := h.core.flows.byID[name]
+		if f == nil {
+			continue
+		}
+		for i := range f.tasks {
+			id := f.tasks[i].reservation
+			if k := h.core.card(id); f.tasks[i].outcome == "" && k != nil && k.end == "" && k.promise != nil && k.promise.State == berth.Active && k.promise.Allotments[0].Resource.Site == at {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// outcomeOfTask says how a task has ended.
+func outcomeOfTask(t *Task) (berth.Outcome, string) {
+	r := t.Result
+	switch {
+	case r.Ending == site.Completed && r.Code == 0 && r.Signal == 0:
+		return berth.Succeeded, "exit code 0"
+	case r.Signal != 0:
+		return berth.FailedForGood, fmt.Sprintf("signal %d", r.Signal)
+	case r.Ending == site.Failed || r.Ending == site.Completed:
+		return berth.FailedForGood, fmt.Sprintf("exit code %d", r.Code)
+	case t.Reason != "":
+		return berth.FailedForGood, t.Reason
+	}
+	return berth.FailedForGood, "it ended as " + string(r.Ending)
+}
+
+// startTasks begins to look after the tasks of workflows.
+func (h *Host) startTasks() {
+	ctx, cancel := context.WithCancel(context.Background())
+	h.tasksEnd = ctx
+	h.keepers.cancel = append(h.keepers.cancel, cancel)
+	if len(h.sites) == 0 {
+		return
+	}
+	h.keepers.running.Go(func() {
+		defer h.boundary("looking after tasks of workflows")
+		h.watchTasks(ctx)
+	})
+}
+
+// lateLead is how long before the end of its time a task that still runs is said to need
+// longer: enough for its site to be told in time.
+const lateLead berth.Duration = 2
+
+// watchTasks says each second which tasks will need longer than they have, until ctx ends.
+func (h *Host) watchTasks(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		_, _ = call(ctx, h, "", func(answer func(struct{}, error)) { // the error is that the service stops
+			h.sayLate()
+			answer(struct{}{}, nil)
+		})
+	}
+}
+
+// sayLate tells the engine which tasks will need longer than they have.
+func (h *Host) sayLate() {
+	if h.core.flows.live == 0 {
+		return
+	}
+	names := make([]string, 0, len(h.sites))
+	for name, k := range h.sites {
+		if !k.manager.Shadow {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	now := h.clock()
+	for _, name := range names {
+		for _, id := range h.runningTasks(name) {
+			if k := h.core.card(id); k.promise.End().Sub(now) <= lateLead {
+				h.reportTask(id, berth.StillRunning, "")
+			}
+		}
+	}
+}
