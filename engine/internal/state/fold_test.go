@@ -8,13 +8,19 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// folded is the state small with requests a and b queued, accepted on all PEs of a
+// folded is the state small with requests a and b of user u queued, accepted on all PEs of a
 // pool, a throughout [5,10) with 60 MB of storage, b throughout [20,30) with all of
 // it from 25 on.
 func folded(t *testing.T, pool string) *State {
 	t.Helper()
-	s := small()
+	return foldedBy(t, smallConfig(), pool)
+}
+
+func foldedBy(t *testing.T, config Config, pool string) *State {
+	t.Helper()
+	s := New(config)
 	for i, r := range []berth.Request{berth.Rigid("a", 0, 0, 100, 4, 5), berth.Rigid("b", 0, 0, 100, 4, 10)} {
+		r.User = "u"
 		reservation := &berth.Reservation{
 			Request: &r, State: berth.Confirmed, Sequence: uint64(i + 1),
 			Allotments: []berth.Allotment{place(pool, 5, 10)},
@@ -127,8 +133,8 @@ func TestChangesThatAgreeWithTheState(t *testing.T) {
 	}
 }
 
-// A change that gives up PEs which the calendar does not hold is an error, and so is one
-// that takes PEs where it leads: the fault of the calendar is not passed over.
+// A change that gives up PEs or storage which the calendar does not hold is an error: the
+// fault of the calendar is not passed over.
 func TestChangesOfWhatTheCalendarDoesNotHold(t *testing.T) {
 	for _, pool := range []string{"early", "late"} {
 		var pes []berth.PESet
@@ -144,22 +150,31 @@ func TestChangesOfWhatTheCalendarDoesNotHold(t *testing.T) {
 			"moved":              {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 40, 45)}}},
 			"modified":           {{Kind: change.Modified, ID: "a", Request: new(berth.Rigid("a", 0, 0, 100, 4, 6)), Moved: []berth.Allotment{place(pool, 40, 46)}}},
 			"resized":            {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{smaller}}},
+			"staged":             {{Kind: change.Staged, ID: "a", Stocks: []berth.Allotment{{Resource: berth.StorageID("s"), Start: 7, End: 10, NPE: 60}}}},
 			"ended":              {{Kind: change.Ended, ID: "a"}},
 			"cancelled":          {{Kind: change.Cancelled, ID: "a"}},
 			"shortened":          {{Kind: change.Advanced, Now: 5}, started, {Kind: change.Shortened, ID: "a", Until: 7}},
 			"ended when it runs": {{Kind: change.Advanced, Now: 5}, started, {Kind: change.Ended, ID: "a"}},
 			"preempted":          {{Kind: change.Advanced, Now: 5}, started, {Kind: change.Preempted, ID: "a", Request: new(berth.Job("a", 0, 4, 5))}},
 		} {
-			s := folded(t, pool)
-			i, _ := s.Index(berth.PoolID("s", pool))
-			lost := blockOf(new(place(pool, 5, 10)), 5)
-			if err := s.pools[i].calendar.Remove(lost); err != nil {
-				t.Fatal(err)
-			}
-			for k := range changes {
-				err := s.Fold(&changes[k], Ref{})
-				if last := k == len(changes)-1; (err != nil) != last {
-					t.Errorf("%s, %s: change %d gives %v", pool, name, k+1, err)
+			for _, lost := range []berth.Allotment{place(pool, 5, 10), {Resource: berth.StorageID("s"), Start: 5, End: 10, NPE: 60}} {
+				ofStorage := lost.Resource.Kind == berth.StorageKind
+				if ofStorage && (name == "resized" || name == "shortened") || !ofStorage && name == "staged" {
+					continue // what it has of that stays
+				}
+				s := folded(t, pool)
+				c := s.Storage(0).calendar
+				if i, is := s.Index(lost.Resource); is {
+					c = s.pools[i].calendar
+				}
+				if err := c.Remove(blockOf(&lost, 5)); err != nil {
+					t.Fatal(err)
+				}
+				for k := range changes {
+					err := s.Fold(&changes[k], Ref{})
+					if last := k == len(changes)-1; (err != nil) != last {
+						t.Errorf("%s without %v, %s: change %d gives %v", pool, lost.Resource, name, k+1, err)
+					}
 				}
 			}
 		}
