@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/change"
 )
 
@@ -63,34 +64,35 @@ func TestChangesThatContradictTheState(t *testing.T) {
 			"extended into storage of another": {
 				{Kind: change.Moved, ID: "b", Moved: []berth.Allotment{place(pool, 40, 50)}, Stocks: storage}, {Kind: change.Extended, ID: "a", Until: 26},
 			},
-			"extended to its end":            {{Kind: change.Extended, ID: "a", Until: 10}},
-			"extended without a place":       {vacated, {Kind: change.Extended, ID: "a", Until: 15}},
-			"moved into another":             {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 25, 35)}}},
-			"moved to storage of another":    {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 30, 35)}, Stocks: storage}},
-			"moved to nowhere":               {{Kind: change.Moved, ID: "a"}},
-			"moved to an unknown pool":       {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place("other", 30, 35)}}},
-			"modified to nothing":            {{Kind: change.Modified, ID: "a", Moved: []berth.Allotment{place(pool, 30, 35)}}},
-			"resized to no part":             {{Kind: change.Resized, ID: "a"}},
-			"resized to another pool":        {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place("other", 5, 10)}}},
-			"resized into another":           {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 21)}}},
-			"resized where another now is":   {vacated, {Kind: change.Moved, ID: "b", Moved: []berth.Allotment{place(pool, 5, 15)}}, {Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 10)}}},
-			"vacated twice":                  {vacated, vacated},
-			"lost with a place":              {{Kind: change.Lost, ID: "a"}},
-			"confirmed without a hold":       {{Kind: change.Confirmed, ID: "a"}},
-			"shortened before its start":     {{Kind: change.Shortened, ID: "a", Until: 7}},
-			"a part that it has not":         {{Kind: change.Ended, ID: "a", Part: 1}},
-			"a part before the first":        {{Kind: change.Ended, ID: "a", Part: -1}},
-			"ended without a place":          {vacated, {Kind: change.Ended, ID: "a"}},
-			"ended twice":                    {{Kind: change.Ended, ID: "a"}, {Kind: change.Ended, ID: "a"}},
-			"an unknown reservation":         {{Kind: change.CheckedIn, ID: "c"}},
-			"an unknown change":              {{Kind: "pardoned", ID: "a"}},
-			"planned without being pending":  {{Kind: change.Planned, ID: "a"}},
-			"accepted twice":                 {{Kind: change.Accepted, ID: "a", Reservation: &berth.Reservation{Request: new(berth.Rigid("a", 0, 0, 100, 4, 5)), Allotments: []berth.Allotment{place(pool, 40, 45)}}}},
-			"accepted without a reservation": {pending, {Kind: change.Accepted, ID: "c"}},
-			"accepted without a request":     {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Allotments: []berth.Allotment{place(pool, 40, 45)}}}},
-			"accepted without a place":       {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request}}},
-			"accepted on an unknown pool":    {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request, Allotments: []berth.Allotment{place("other", 40, 45)}}}},
-			"accepted where another is":      {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request, Allotments: []berth.Allotment{place(pool, 25, 30)}}}},
+			"extended to its end":             {{Kind: change.Extended, ID: "a", Until: 10}},
+			"extended without a place":        {vacated, {Kind: change.Extended, ID: "a", Until: 15}},
+			"moved into another":              {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 25, 35)}}},
+			"moved to storage of another":     {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place(pool, 30, 35)}, Stocks: storage}},
+			"moved to nowhere":                {{Kind: change.Moved, ID: "a"}},
+			"moved to an unknown pool":        {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place("other", 30, 35)}}},
+			"moved to PEs of an unknown pool": {{Kind: change.Moved, ID: "a", Moved: []berth.Allotment{{Resource: berth.PoolID("s", "other"), Start: 30, End: 35, NPE: 4, PEs: berth.PEsOf(0, 1, 2, 3)}}}},
+			"modified to nothing":             {{Kind: change.Modified, ID: "a", Moved: []berth.Allotment{place(pool, 30, 35)}}},
+			"resized to no part":              {{Kind: change.Resized, ID: "a"}},
+			"resized to another pool":         {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place("other", 5, 10)}}},
+			"resized into another":            {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 21)}}},
+			"resized where another now is":    {vacated, {Kind: change.Moved, ID: "b", Moved: []berth.Allotment{place(pool, 5, 15)}}, {Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 10)}}},
+			"vacated twice":                   {vacated, vacated},
+			"lost with a place":               {{Kind: change.Lost, ID: "a"}},
+			"confirmed without a hold":        {{Kind: change.Confirmed, ID: "a"}},
+			"shortened before its start":      {{Kind: change.Shortened, ID: "a", Until: 7}},
+			"a part that it has not":          {{Kind: change.Ended, ID: "a", Part: 1}},
+			"a part before the first":         {{Kind: change.Ended, ID: "a", Part: -1}},
+			"ended without a place":           {vacated, {Kind: change.Ended, ID: "a"}},
+			"ended twice":                     {{Kind: change.Ended, ID: "a"}, {Kind: change.Ended, ID: "a"}},
+			"an unknown reservation":          {{Kind: change.CheckedIn, ID: "c"}},
+			"an unknown change":               {{Kind: "pardoned", ID: "a"}},
+			"planned without being pending":   {{Kind: change.Planned, ID: "a"}},
+			"accepted twice":                  {{Kind: change.Accepted, ID: "a", Reservation: &berth.Reservation{Request: new(berth.Rigid("a", 0, 0, 100, 4, 5)), Allotments: []berth.Allotment{place(pool, 40, 45)}}}},
+			"accepted without a reservation":  {pending, {Kind: change.Accepted, ID: "c"}},
+			"accepted without a request":      {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Allotments: []berth.Allotment{place(pool, 40, 45)}}}},
+			"accepted without a place":        {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request}}},
+			"accepted on an unknown pool":     {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request, Allotments: []berth.Allotment{place("other", 40, 45)}}}},
+			"accepted where another is":       {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request, Allotments: []berth.Allotment{place(pool, 25, 30)}}}},
 			"accepted with storage of another": {pending, {Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{
 				Request: pending.Request, Allotments: []berth.Allotment{place(pool, 40, 45)}, Stocks: storage,
 			}}},
@@ -199,5 +201,38 @@ func TestModificationWithoutTerms(t *testing.T) {
 	}
 	if err := s.Check(smallConfig()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Data whose share of the uplink is not booked are an error where the share is given back,
+// whether they are on their way or not.
+func TestChangesOfSharesThatTheUplinkDoesNotHold(t *testing.T) {
+	for name, changes := range map[string][]change.Change{
+		"sent at another time":     {{Kind: change.Staged, ID: "a", Transfers: []berth.Transfer{}}},
+		"vacated before":           {{Kind: change.Vacated, ID: "a"}},
+		"moved on their way":       {{Kind: change.Advanced, Now: 3}, {Kind: change.Moved, ID: "a", Moved: []berth.Allotment{place("late", 40, 45)}}},
+		"lost on their way":        {{Kind: change.Advanced, Now: 3}, {Kind: change.Vacated, ID: "a"}, {Kind: change.Lost, ID: "a"}},
+		"ended while they are not": {{Kind: change.Ended, ID: "a"}},
+	} {
+		for _, booked := range []bool{true, false} {
+			config := smallConfig()
+			config.Uplink = 100
+			s := foldedBy(t, config, "late")
+			sent := change.Change{Kind: change.Staged, ID: "a", Transfers: []berth.Transfer{{Site: "s", Start: 2, Since: 2, End: 5, Kilobytes: 9, Rate: 3}}}
+			if err := s.Fold(&sent, Ref{}); err != nil {
+				t.Fatal(err)
+			}
+			if !booked {
+				if err := s.uplink.calendar.Remove(calendar.Block{Start: 2, End: 5, NPE: 3}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for k := range changes {
+				err := s.Fold(&changes[k], Ref{})
+				if last := k == len(changes)-1; (err != nil) != (last && !booked) {
+					t.Errorf("%s, booked: %t: change %d gives %v", name, booked, k+1, err)
+				}
+			}
+		}
 	}
 }
