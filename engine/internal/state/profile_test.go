@@ -1,12 +1,14 @@
 package state
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
 )
 
 // A profile keeps what an array of seconds keeps, in as few steps as can be.
@@ -53,5 +55,23 @@ func TestProfileIgnoresEmptyIntervals(t *testing.T) {
 	p.give(5, 5, 1)
 	if err := p.take(5, 5, 9); err != nil || !slices.Equal(p.steps, steps) || p.version != version || p.grown != grown {
 		t.Errorf("it is %+v, error %v", p, err)
+	}
+}
+
+// The records of a profile are those of a calendar with the same blocks, from now on: where
+// everything is free from the beginning there is none for that.
+func TestRecordsOfAProfileAreThoseOfACalendar(t *testing.T) {
+	p := &Profile{size: 4, steps: []step{{beginning, 4}}}
+	c := calendar.NewPlain(4, berth.Late)
+	for _, b := range []calendar.Block{{Start: 3, End: 9, NPE: 2}, {Start: 5, End: 7, NPE: 1}, {Start: 11, End: 12, NPE: 4}} {
+		if err := cmp.Or(p.take(b.Start, b.End, b.NPE), c.Add(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for now := range berth.Time(14) {
+		c.Prune(now)
+		if err := sameRecords(p.records(now), c.Records()); err != nil {
+			t.Errorf("from %d on: %v", now, err)
+		}
 	}
 }
