@@ -302,6 +302,19 @@ func TestViolationReads(t *testing.T) {
 	}
 }
 
+// A long id is cut in the text of a violation behind 80 bytes, with dots for the rest.
+func TestLongIDsAreCut(t *testing.T) {
+	plain, blank := strings.Repeat("a", 80), "b "+strings.Repeat("a", 78)
+	for id, want := range map[string]string{
+		plain: plain, plain + "a": plain + "...", blank: `"` + blank + `"`, blank + "a": `"` + blank + `..."`,
+	} {
+		report := on(t, 4, `{"id":"`+id+`","kind":"booking","npe":5,"start":0,"end":10,"pes":"0-4"}`)
+		if len(report.Violations) == 0 || !strings.HasSuffix(report.Violations[0].String(), "(id "+want+")") {
+			t.Errorf("%d bytes: %v, want the id %s", len(id), report.Violations, want)
+		}
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	const line = `{"id":"1","kind":"request","arrival":0,"ready":10,"deadline":900,"duration":300,"npe":64,"accepted":true,"start":20,"end":320,"pes":"0-63"}`
 	for _, tt := range []struct{ name, old, new, want string }{

@@ -220,6 +220,18 @@ func TestRefusalIsAboutTheSiteThatCameClosest(t *testing.T) {
 	}
 }
 
+// Where no PE is free for long enough, the refusal says that none is.
+func TestRefusalSaysThatNoPEIsFree(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Explain = true
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("in the way", 0, 0, 50, 4, 50))
+	got := refused(t, submit(t, e, 0, berth.Rigid("r", 0, 0, 50, 1, 10)))
+	if got.Reason != berth.NoCapacity || got.Nearest == nil || got.Nearest.NPE != 0 {
+		t.Errorf("the refusal is %+v, nearest %+v; want that of 0 PEs", got, got.Nearest)
+	}
+}
+
 // PEs that a part names and PEs of its partition that have none in common are none,
 // also where the site refuses some of them.
 func TestNoCommonPEsAreNone(t *testing.T) {
@@ -236,8 +248,8 @@ func TestNoCommonPEsAreNone(t *testing.T) {
 	submit(t, e, 0, r)
 	before, _ := e.Reservation("r")
 	changes := apply(t, e, 1, engine.Relocate("r", berth.PoolID("a", "q"), berth.PEsOf(3)))
-	if got := kinds(changes); got != "advanced change_refused:r" {
-		t.Errorf("%s", got)
+	if got := kinds(changes); got != "advanced change_refused:r" || changes[1].Refusal.Resource != berth.PoolID("a", "q") {
+		t.Errorf("%s, refused %+v; want a refusal about the pool that is named", got, changes[1].Refusal)
 	}
 	if after, _ := e.Reservation("r"); !after.Allotments[0].PEs.Equal(before.Allotments[0].PEs) || after.Allotments[0].Resource != berth.PoolID("b", "p") {
 		t.Errorf("it has %+v", after.Allotments)
