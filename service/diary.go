@@ -61,6 +61,15 @@ type readers struct {
 	newest atomic.Uint64 // the newest record that was drawn
 }
 
+// saw notes that what is shown with a record has been looked at: from now on the diary is
+// wanted.
+func (r *readers) saw(number uint64) {
+	for newest := r.newest.Load(); newest < number && !r.newest.CompareAndSwap(newest, number); {
+		newest = r.newest.Load()
+	}
+	r.wanted.Store(true)
+}
+
 // note notes a change of a card. It costs a comparison while nobody looks at pictures.
 func (d *diarist) note(number uint64, was, became ink) {
 	if !d.kept || was.promise == nil && became.promise == nil {

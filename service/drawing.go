@@ -68,14 +68,11 @@ func (d *drawings) get(m *model, pool *berth.Pool, id berth.ResourceID, user str
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.drawing == nil || k.drawing.generation < m.generation(id) {
-		d.wanted.Store(true)
 		p := painter{m: m, pool: pool, id: id, owners: k.owners}
 		if k.drawing = p.follow(k.drawing); k.drawing == nil {
 			k.drawing = p.draw()
 		}
-		for newest := d.newest.Load(); newest < m.number && !d.newest.CompareAndSwap(newest, m.number); {
-			newest = d.newest.Load()
-		}
+		d.saw(m.number)
 	}
 	return k.drawing, k.owners[user]
 }

@@ -157,7 +157,7 @@ func (h *Host) Spans(ctx context.Context, by Principal, siteName string, number 
 	if err := m.knows(by, siteName); err != nil {
 		return nil, err
 	}
-	spans := m.occupation(by, siteName, math.MinInt64, math.MaxInt64, Mark{Start: math.MinInt64})
+	spans := m.occupation(by, window{siteName, math.MinInt64, math.MaxInt64, Mark{Start: math.MinInt64}})
 	spans = slices.DeleteFunc(spans, func(s Span) bool { return s.Mark.InPictures() != number })
 	if len(spans) == 0 {
 		return nil, berth.Errorf(berth.NotFound, "number", "%d: nothing of that number is remembered at %q; ask for /v1/gantt again", number, siteName)

@@ -74,6 +74,7 @@ type Host struct {
 	hearers   hearers
 	occupancy occupancy
 	drawings  drawings
+	agenda    agenda
 	counts    counts
 	sites     map[string]*keeper
 	undecided map[string][]waiting // by id; of the loop

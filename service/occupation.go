@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tidwall/btree"
+
 	"github.com/berth-hpc/berth"
 )
 
@@ -43,50 +45,90 @@ func (m Mark) Compare(o Mark) int {
 // Occupation returns what holds PEs of a site at some time in [from, to), as far
 // as it is remembered, behind a mark and at most so many, in order. Anybody may
 // see that; whose it is only the owner and operators see. The error is NotFound
-// if there is no such site. Cost: O(n log n) for n requests that are live or
-// remembered.
+// if there is no such site. Cost: O(log n) for each change since it was asked for last and for
+// each that holds PEs then, for n requests that are live or remembered; O(n log n) for the first.
 func (h *Host) Occupation(ctx context.Context, by Principal, site string, from, to berth.Time, after Mark, limit int) ([]Span, error) {
 	if !by.Can(Viewer) {
 		return nil, berth.Errorf(berth.Denied, "role", "%q is no role; want viewer, user or operator", by.Role)
 	}
-	m, err := h.seen()
+	m, spots, err := h.agenda.follow(h)
 	if err != nil {
 		return nil, err
 	}
 	if !by.Sites.Has(site) || !slices.ContainsFunc(m.config.Sites, func(s berth.Site) bool { return s.Name == site }) {
 		return nil, noSite(site)
 	}
-	spans := m.occupation(by, site, from, to, after)
-	slices.SortFunc(spans, func(a, b Span) int { return a.Mark.Compare(b.Mark) })
-	return spans[:min(limit, len(spans))], ctx.Err()
+	return m.occupied(by, window{site, from, to, after}, spots, limit), ctx.Err()
 }
 
-func (m *model) occupation(by Principal, site string, from, to berth.Time, after Mark) []Span {
+// occupied returns what a window has, in order and at most so many.
+func (m *model) occupied(by Principal, w window, spots *btree.BTreeG[spot], limit int) []Span {
 	var spans []Span
-	add := func(s Span) {
-		if s.Resource.Site == site && s.Start < s.End && s.Start < to && s.End > from && s.Mark.Compare(after) > 0 {
+	for i := range m.outages {
+		if s := spanOf(&m.outages[i]); w.has(&s) {
 			spans = append(spans, s)
 		}
 	}
-	for _, o := range m.outages {
-		add(Span{
-			Kind: berth.KindOutage, Mark: Mark{Start: o.From, Number: o.Number},
-			Allotment: berth.Allotment{Resource: o.Resource, Start: o.From, End: o.Until, NPE: o.PEs.Count(), PEs: o.PEs},
-		})
+	most := limit + len(spans) // outages stand somewhere in between
+	w.eachSpot(spots, func(s *spot) bool {
+		if k, _ := m.cards.Get(&card{id: s.id}); k != nil {
+			if s := k.span(by, s.part); w.has(&s) {
+				spans = append(spans, s)
+			}
+		}
+		return len(spans) < most
+	})
+	slices.SortFunc(spans, func(a, b Span) int { return a.Mark.Compare(b.Mark) })
+	return spans[:min(limit, len(spans))]
+}
+
+// window is what of a site's occupation is asked for.
+type window struct {
+	site     string
+	from, to berth.Time
+	after    Mark
+}
+
+func (w *window) has(s *Span) bool {
+	return s.Resource.Site == w.site && s.Start < s.End && s.Start < w.to && s.End > w.from && s.Mark.Compare(w.after) > 0
+}
+
+func spanOf(o *berth.Outage) Span {
+	return Span{
+		Kind: berth.KindOutage, Mark: Mark{Start: o.From, Number: o.Number},
+		Allotment: berth.Allotment{Resource: o.Resource, Start: o.From, End: o.Until, NPE: o.PEs.Count(), PEs: o.PEs},
+	}
+}
+
+// span returns a part of what is promised, as somebody sees it.
+func (k *card) span(by Principal, part int) Span {
+	a := k.promise.Allotments[part]
+	if k.end != "" {
+		a.End = min(a.End, k.changed)
+	}
+	s := Span{Kind: cmp.Or(k.request.Kind, berth.KindRequest), Allotment: a, State: k.state(), Mark: Mark{a.Start, true, k.promise.Sequence, part}}
+	if k.seenBy(by) {
+		s.ID, s.User = k.id, k.request.User
+	}
+	return s
+}
+
+// occupation returns all that a window has of what is remembered, in no order. Cost: O(n).
+func (m *model) occupation(by Principal, w window) []Span {
+	var spans []Span
+	for i := range m.outages {
+		if s := spanOf(&m.outages[i]); w.has(&s) {
+			spans = append(spans, s)
+		}
 	}
 	m.cards.Scan(func(k *card) bool {
 		if k.promise == nil {
 			return true
 		}
-		for part, a := range k.promise.Allotments {
-			if k.end != "" {
-				a.End = min(a.End, k.changed)
+		for part := range k.promise.Allotments {
+			if s := k.span(by, part); w.has(&s) {
+				spans = append(spans, s)
 			}
-			s := Span{Kind: cmp.Or(k.request.Kind, berth.KindRequest), Allotment: a, State: k.state(), Mark: Mark{a.Start, true, k.promise.Sequence, part}}
-			if k.seenBy(by) {
-				s.ID, s.User = k.id, k.request.User
-			}
-			add(s)
 		}
 		return true
 	})
