@@ -36,6 +36,7 @@ const crashCompact = "BERTH_SERVICETEST_COMPACT"
 func TestMain(m *testing.M) {
 	place := os.Getenv(crashPlace)
 	if place == "" {
+		beginDay()
 		os.Exit(m.Run())
 	}
 	fmt.Fprintln(os.Stderr, serveForever(place))

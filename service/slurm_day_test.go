@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/user"
 	"slices"
 	"strconv"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
@@ -67,6 +70,59 @@ type dayInTheLife struct {
 	nights   int
 }
 
+// dayBeside is the process in which TestADayInTheLife runs when all tests do.
+var dayBeside struct {
+	output bytes.Buffer
+	ended  chan error // nil if there is no such process
+}
+
+// dayItself is set in that process.
+const dayItself = "BERTH_SERVICETEST_DAY"
+
+// beginDay begins a day in the life beside the tests that run one after another, if all tests
+// are to be run. It takes minutes, of which it waits for most, and a test that is parallel
+// begins only after all that are not.
+func beginDay() {
+	flag.Parse()
+	for _, name := range []string{"run", "skip", "list", "fuzz"} {
+		if flag.Lookup("test."+name).Value.String() != "" {
+			return
+		}
+	}
+	if os.Getenv(dayItself) != "" || testing.Short() {
+		return
+	}
+	cmd := exec.Command(os.Args[0], append(os.Args[1:], "-test.run", "^TestADayInTheLife$", "-test.v", "-test.count", "1")...)
+	for i, word := range cmd.Args { // of the parent alone
+		if strings.HasPrefix(word, "-test.coverprofile") || strings.HasPrefix(word, "-test.v=test2json") {
+			cmd.Args[i] = "-test.v"
+		}
+	}
+	cmd.Env = append(os.Environ(), dayItself+"=yes")
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &dayBeside.output, &dayBeside.output, withparent.Attr()
+	if cmd.Start() != nil {
+		return // then it is a test like others
+	}
+	dayBeside.ended = make(chan error, 1)
+	go func() { dayBeside.ended <- cmd.Wait() }()
+}
+
+// awaitDay waits for the day that has begun before.
+func awaitDay(t *testing.T) {
+	t.Helper()
+	err := <-dayBeside.ended
+	dayBeside.ended <- err // for the same test again
+	switch {
+	case err != nil:
+		t.Fatalf("%v\n%s", err, &dayBeside.output)
+	case bytes.Contains(dayBeside.output.Bytes(), []byte("--- SKIP: TestADayInTheLife")):
+		t.Skip(dayBeside.output.String())
+	case !bytes.Contains(dayBeside.output.Bytes(), []byte("--- PASS: TestADayInTheLife")):
+		t.Fatalf("it neither passed nor failed:\n%s", &dayBeside.output)
+	}
+	t.Logf("%s", &dayBeside.output)
+}
+
 // A day in the life of a cluster: streams of jobs, promises that are made, moved, extended and
 // released, drains, deaths, maintenance, controllers and the service killed. Afterwards every
 // job and every promise is accounted for: nothing was cancelled but with a promise that is
@@ -78,6 +134,10 @@ func TestADayInTheLife(t *testing.T) {
 	}
 	if os.Getuid() != 0 {
 		t.Skip("only root can be three people")
+	}
+	if dayBeside.ended != nil {
+		awaitDay(t)
+		return
 	}
 	length := *dayLength
 	if length == 0 {
