@@ -222,7 +222,8 @@ func (w *timekeeper) skew() time.Duration {
 }
 
 // AcceptClock believes the machine's clock as it is: promises whose time is over by it
-// end now. The error is of code Denied unless an operator says so.
+// end now. Of a clock that is believed nothing is done: the time is written down under a
+// lock that every decision needs. The error is of code Denied unless an operator says so.
 func (h *Host) AcceptClock(_ context.Context, ask Ask) error {
 	if !ask.By.Can(Operator) {
 		return berth.Errorf(berth.Denied, "role", "only an operator says that the clock is right; ask with an operator's token")
@@ -230,9 +231,11 @@ func (h *Host) AcceptClock(_ context.Context, ask Ask) error {
 	if !ask.By.Sites.All() {
 		return berth.Errorf(berth.Denied, "sites", "only an operator of all sites says that the clock is right")
 	}
-	if skew := h.timekeeper.skew(); skew != 0 {
-		h.log.Warn("the clock is accepted as it is", "by", ask.By.User, "skew", skew)
+	skew := h.timekeeper.skew()
+	if skew == 0 {
+		return nil
 	}
+	h.log.Warn("the clock is accepted as it is", "by", ask.By.User, "skew", skew)
 	h.timekeeper.accept()
 	h.line.push(ask.By.User, func() {}) // there may be something due
 	return nil

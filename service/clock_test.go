@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -197,4 +198,30 @@ func TestAClockThatIsRightIsBelieved(t *testing.T) {
 	m.pass(t, h, 10)
 	ready("and it goes on")
 	stop()
+}
+
+// Accepting a clock that is right writes nothing: who says so again and again holds up no
+// decision.
+func TestAcceptingAClockThatIsRightWritesNothing(t *testing.T) {
+	m, dir := new(machine), t.TempDir()
+	h, stop := m.open(t, dir)
+	defer stop()
+	path := filepath.Join(dir, "clock.json")
+	written := func() string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	m.pass(t, h, 1)
+	before := written()
+	m.pass(t, h, 1)
+	if err := h.AcceptClock(t.Context(), root); err != nil || written() != before {
+		t.Errorf("%v; written down is %s, was %s", err, written(), before)
+	}
+	m.off.Add(3600)
+	if err := h.AcceptClock(t.Context(), root); err != nil || written() == before {
+		t.Errorf("of a clock that was off: %v; written down is %s still", err, written())
+	}
 }
