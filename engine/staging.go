@@ -52,9 +52,18 @@ func (e *Engine) updateForecast(f *berth.Forecast) error {
 		return berth.Errorf(berth.NotFound, "site", "no site %q", f.Site)
 	}
 	var list []transfer
-	for _, d := range e.state.Select(func(d *state.Entry) bool { return d.State() != berth.Active }) {
+	comes := func(x *berth.Transfer) bool { return x.Site == f.Site && x.End > e.state.Now() }
+	waits := func(d *state.Entry) bool { // few do of all, which are put in order
 		for x := range d.Transfers() {
-			if x.Site == f.Site && x.End > e.state.Now() {
+			if comes(&x) {
+				return d.State() != berth.Active
+			}
+		}
+		return false
+	}
+	for _, d := range e.state.Select(waits) {
+		for x := range d.Transfers() {
+			if comes(&x) {
 				list = append(list, transfer{d, x.Site, max(1, x.Kilobytes-e.movedOf(&x))})
 			}
 		}
