@@ -90,6 +90,32 @@ func TestHarbourFiltersAndLinks(t *testing.T) {
 	noFaults(t, p)
 }
 
+// Escape closes what the buttons Filter and Share have opened, at once and wherever the focus
+// is, gives the focus back, and leaves what is selected alone.
+func TestHarbourEscape(t *testing.T) {
+	p := fullHarbour(t)
+	p.Eval(gantt + `.focus()`)
+	p.Key("ArrowRight")
+	p.Wait(`/sel=harbour/.test(location.search)`)
+	for _, name := range []string{"Filter", "Share"} {
+		for _, inside := range []bool{false, true} {
+			p.Press(name)
+			p.Wait(`[...document.querySelectorAll('.mantine-Popover-dropdown')].some((e) => e.offsetHeight > 0)`)
+			if inside {
+				p.Key("Tab")
+			} else {
+				p.Eval(`document.activeElement.blur()`)
+			}
+			p.Key("Escape")
+			p.Wait(fmt.Sprintf(`![...document.querySelectorAll('.mantine-Popover-dropdown')].some((e) => e.offsetHeight > 0) && document.activeElement.innerText.trim() === %q`, name))
+		}
+	}
+	if at := p.Eval(`location.search`).(string); !strings.Contains(at, "sel=harbour") {
+		t.Errorf("the selection is gone: %s", at)
+	}
+	noFaults(t, p)
+}
+
 // Ctrl+K finds a site, a node and, of whoever may see it, a promise by its id.
 func TestHarbourFind(t *testing.T) {
 	p := fullHarbour(t)

@@ -93,6 +93,18 @@ func TestWorkflowFiles(t *testing.T) {
 	if !strings.Contains(p.Eval(`document.body.innerText`).(string), "Workflow") {
 		t.Error("the page is gone")
 	}
+	p.Eval(`(() => { // what is larger than any workflow is not even read
+		const f = new File(['x'], 'huge.json');
+		Object.defineProperty(f, 'size', { value: 500e6 });
+		globalThis.wasRead = false;
+		f.text = f.arrayBuffer = f.stream = () => { globalThis.wasRead = true; throw new Error('read') };
+		const d = new DataTransfer();
+		d.items.add(f);
+		const e = new DragEvent('drop', { bubbles: true, cancelable: true });
+		Object.defineProperty(e, 'dataTransfer', { value: { files: [f], items: [], types: ['Files'] } });
+		document.querySelector('.drop').dispatchEvent(e);
+	})()`)
+	p.Wait(`document.querySelector('[data-testid=bad]')?.innerText.includes('500 MB') && !globalThis.wasRead`)
 	data, err := os.ReadFile(realdata.File(t, "workflows", "seismology-chameleon-100p-001.json"))
 	if err != nil {
 		t.Fatal(err)

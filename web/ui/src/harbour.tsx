@@ -318,15 +318,34 @@ const Toolbar = memo(function Toolbar({ view, sites, zone, zones, act, words }: 
   );
 });
 
+/** useEscape has Escape close what a button has opened, wherever the focus is, which goes back to the button. */
+function useEscape(open: boolean, setOpen: (open: boolean) => void) {
+  const opener = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    const escape = (e: KeyboardEvent) => {
+      if (e.key !== 'Escape') return;
+      e.stopPropagation();
+      setOpen(false);
+      opener.current?.focus();
+    };
+    addEventListener('keydown', escape, true);
+    return () => removeEventListener('keydown', escape, true);
+  }, [open, setOpen]);
+  return opener;
+}
+
 /** Filters are what is left out: owner, states, words. */
 function Filters({ view, change, words }: { view: Shown; change: (c: Partial<View>) => void; words: React.RefObject<HTMLInputElement | null> }) {
+  const [open, setOpen] = useState(false);
+  const opener = useEscape(open, setOpen);
   const toggle = (s: State) => change({ states: view.states.includes(s) ? view.states.filter((x) => x !== s) : states.filter((x) => x === s || view.states.includes(x)) });
   return (
     <>
       <TextInput ref={words} size="xs" w={150} aria-label={text.filter.words} placeholder={text.filter.hint} value={view.words} onChange={(e) => change({ words: e.currentTarget.value.slice(0, 200) })}
         onKeyDown={(e) => e.key === 'Escape' && change({ words: '' })} />
-      <Popover position="bottom-end" withArrow shadow="md">
-        <Popover.Target><Button size="compact-sm" variant={view.owner !== '' || view.states.length > 0 ? 'light' : 'default'}>{text.filter.button((view.owner === '' ? 0 : 1) + view.states.length)}</Button></Popover.Target>
+      <Popover position="bottom-end" withArrow shadow="md" opened={open} onChange={setOpen}>
+        <Popover.Target><Button ref={opener} size="compact-sm" variant={view.owner !== '' || view.states.length > 0 ? 'light' : 'default'} onClick={() => setOpen(!open)}>{text.filter.button((view.owner === '' ? 0 : 1) + view.states.length)}</Button></Popover.Target>
         <Popover.Dropdown>
           <Stack gap="xs">
             <fieldset className="bare"><legend>{text.filter.owner}</legend>
@@ -346,6 +365,7 @@ function Filters({ view, change, words }: { view: Shown; change: (c: Partial<Vie
 /** Share takes the view elsewhere: as a link, a file, on paper. */
 function Share({ act }: { act: Acts }) {
   const [open, setOpen] = useState(false);
+  const opener = useEscape(open, setOpen);
   const copy = (how: 'moving' | 'frozen') => {
     const link = act.link(how);
     if (navigator.clipboard) navigator.clipboard.writeText(link).then(() => act.said(text.share.copied(link)), () => act.said(text.share.byHand(link)));
@@ -358,7 +378,7 @@ function Share({ act }: { act: Acts }) {
   };
   return (
     <Popover position="bottom-end" withArrow shadow="md" opened={open} onChange={setOpen}>
-      <Popover.Target><Button size="compact-sm" variant="default" onClick={() => setOpen(!open)}>{text.share.button}</Button></Popover.Target>
+      <Popover.Target><Button ref={opener} size="compact-sm" variant="default" onClick={() => setOpen(!open)}>{text.share.button}</Button></Popover.Target>
       <Popover.Dropdown>
         <Stack gap={6}>
           <Button size="compact-sm" variant="default" onClick={() => copy('moving')}>{text.share.moving}</Button>
