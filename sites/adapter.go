@@ -42,6 +42,7 @@ type Adapter struct {
 type Service struct {
 	Data   string // its directory
 	Listen string // the address
+	Public string // where browsers reach it through a proxy
 	Log    string // form of the log: "text" or "json"
 	// Metrics says who may read /metrics: "open" is everybody, "token" who has one.
 	Metrics string
@@ -161,6 +162,7 @@ func (r *reader) service(v *value, path string) {
 	r.group(v, path, "the service",
 		key{"data", "", scanned(r, &s.Data, "the service's directory", filePath)},
 		key{"listen", "", scanned(r, &s.Listen, "an address such as 127.0.0.1:7117", label)},
+		key{"public", "", scanned(r, &s.Public, "an address such as https://hpc.example.org/berth/", filePath)},
 		key{"log", "", scanned(r, &s.Log, "text or json", oneOf("text", "json"))},
 		key{"metrics", "", scanned(r, &s.Metrics, "open or token", oneOf("open", "token"))},
 		key{"keep", "", whole(r, &s.Keep, 1, maxKeep)},

@@ -24,6 +24,7 @@ sites:
 service:
   data: /var/lib/berth
   listen: 127.0.0.1:0
+  public: https://hpc.example.org/berth/
   log: json
   metrics: token
   keep: 17
@@ -43,7 +44,7 @@ service:
 		t.Error(diff)
 	}
 	service := sites.Service{
-		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Log: "json", Metrics: "token", Keep: 17, KeepHistory: 90 * 86_400,
+		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Public: "https://hpc.example.org/berth/", Log: "json", Metrics: "token", Keep: 17, KeepHistory: 90 * 86_400,
 	}
 	if diff := cmp.Diff(service, f.Service); diff != "" {
 		t.Error(diff)

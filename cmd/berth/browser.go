@@ -12,20 +12,25 @@ import (
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/sites"
 )
 
-// publicURL reads the address at which browsers reach the service through a proxy; nil if
-// there is none.
-func publicURL(text string) (*url.URL, error) {
+// publicURL reads the address at which browsers reach the service through a proxy, that of the
+// file if no flag says it; nil if there is none.
+func (flags *serveFlags) publicURL(cmd *cobra.Command, file *sites.File) (*url.URL, error) {
+	text, at := flags.public, "--public"
+	if file != nil && !cmd.Flags().Changed("public") {
+		text, at = file.Service.Public, file.Where("service.public")
+	}
 	if text == "" {
 		return nil, nil //nolint:nilnil // none is no mistake
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, berth.Errorf(berth.Invalid, "public", "%.200q; want the address of a proxy, such as https://hpc.example.org/berth/", text)
+		return nil, berth.Errorf(berth.Invalid, "public", "%s: %.200q; want the address of a proxy, such as https://hpc.example.org/berth/", at, text)
 	}
 	if strings.Contains(u.Path, "//") || strings.Contains(u.Path, "..") || u.EscapedPath() != u.Path {
-		return nil, berth.Errorf(berth.Invalid, "public", "%.200q; want a plain path, such as /berth/", text)
+		return nil, berth.Errorf(berth.Invalid, "public", "%s: %.200q; want a plain path, such as /berth/", at, text)
 	}
 	return u, nil
 }

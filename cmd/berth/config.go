@@ -53,7 +53,7 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 	if err := checkAddress(at, s.listen); err != nil {
 		return nil, err
 	}
-	if s.public, err = publicURL(flags.public); err != nil {
+	if s.public, err = flags.publicURL(cmd, file); err != nil {
 		return nil, err
 	}
 	if s.config, err = serviceConfig(file); err != nil {

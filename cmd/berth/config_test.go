@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,7 +21,7 @@ import (
 func TestFlagsFileAndDefaults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "berth.yaml")
 	if err := os.WriteFile(path, []byte(`
-service: {data: d, listen: "127.0.0.1:1", log: json, keep: 17}
+service: {data: d, listen: "127.0.0.1:1", public: "https://hpc.example.org/berth/", log: json, keep: 17}
 sites:
 - {name: here, adapter: {kind: local, cores: 5}, storage: 1TB}
 - {name: plain, pes: 4}
@@ -36,7 +37,7 @@ limits: [{role: user, active: 3, sites: [plain]}]
 			t.Fatal(err)
 		}
 		text := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-		flags := &serveFlags{data: text("data"), listen: text("listen"), log: text("log"), config: text("config"), slurm: text("slurm")}
+		flags := &serveFlags{data: text("data"), listen: text("listen"), log: text("log"), config: text("config"), slurm: text("slurm"), public: text("public")}
 		if text("cores") == "2" {
 			flags.cores = 2
 		}
@@ -47,7 +48,7 @@ limits: [{role: user, active: 3, sites: [plain]}]
 		return set
 	}
 	want := &setup{
-		data: "d", listen: "127.0.0.1:1", log: "json", keep: 17,
+		data: "d", listen: "127.0.0.1:1", log: "json", keep: 17, public: &url.URL{Scheme: "https", Host: "hpc.example.org", Path: "/berth/"},
 		access:   []service.Access{{Scope: policy.Scope{Role: "user"}, Sites: service.NewSiteSet([]string{"plain"})}},
 		adapters: map[string]sites.Adapter{"here": {Kind: sites.Local, Cores: 5}},
 		config: engine.Config{Place: "pe-worst", Sites: []berth.Site{
@@ -67,7 +68,8 @@ limits: [{role: user, active: 3, sites: [plain]}]
 	}
 	compare(load("--config", path))
 	want.data, want.listen, want.log = "e", "127.0.0.1:2", "text"
+	want.public = &url.URL{Scheme: "http", Host: "elsewhere"}
 	want.adapters = map[string]sites.Adapter{"here": {Kind: sites.Local, Cores: 2}, "far": {Kind: sites.Slurm}}
 	want.config.Sites = append(want.config.Sites, berth.Site{Name: "far", Managed: true})
-	compare(load("--config", path, "--data", "e", "--listen", "127.0.0.1:2", "--log", "text", "--cores", "2", "--slurm", "far"))
+	compare(load("--config", path, "--data", "e", "--listen", "127.0.0.1:2", "--log", "text", "--public", "http://elsewhere", "--cores", "2", "--slurm", "far"))
 }
