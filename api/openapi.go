@@ -99,11 +99,29 @@ func describe(version string) []byte {
 	for i := range endpoints {
 		doc.AddOperation(endpoints[i].operation(registry, problems))
 	}
+	for _, s := range registry.Map() {
+		neverNull(s)
+	}
 	data, err := json.Marshal(doc)
 	if err != nil {
 		panic("api: the description cannot be written: " + err.Error())
 	}
 	return data
+}
+
+// neverNull takes from a description of answers that arrays may be null, which the library says
+// of every slice. None is: TestArraysAreNeverNull.
+func neverNull(s *schema) {
+	if s == nil {
+		return
+	}
+	if s.Type == huma.TypeArray {
+		s.Nullable = false
+		neverNull(s.Items)
+	}
+	for _, p := range s.Properties {
+		neverNull(p)
+	}
 }
 
 // schemaName names the types of this room as they are, and others with their
