@@ -29,8 +29,8 @@ func (v *canvas) turns(p *service.Picture, scratch *turning) []turn {
 	add := func(bars []service.Bar, placed, begins bool) {
 		for i := range bars {
 			b := &bars[i]
-			if !v.during(b) || !begins && b.End >= end {
-				continue
+			if !v.during(b) || !begins && b.End >= end || !placed && b.Flags&service.Provisional == 0 {
+				continue // what a promise lacks it does not hold
 			}
 			t := turn{at: uint32(max(b.Start, v.t0) - v.t0), first: -1, pes: int32(b.PEs)}
 			if placed {

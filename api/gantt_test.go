@@ -252,7 +252,10 @@ func TestLargePictures(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	w.fake.picture = &service.Picture{
 		PEs: 5000, Pages: [][]service.Bar{{{Start: 0, End: berth.Forever, First: 4000, PEs: 1000, Class: service.ClassOutage, Number: 1<<31 | 1, Flags: service.OpenEnd}}},
-		Unplaced: []service.Bar{{Start: 1_795_219_200, End: 1_795_222_800, PEs: 2, Number: 4, Class: service.ClassPromise}},
+		Unplaced: []service.Bar{
+			{Start: 1_795_219_200, End: 1_795_222_800, PEs: 2, Number: 4, Class: service.ClassPromise, Flags: service.Provisional},
+			{Start: 1_795_219_200, End: 1_795_222_800, PEs: 9, Number: 5, Class: service.ClassDegraded}, // lacks them, so they are free
+		},
 	}
 	const years = "/v1/gantt?site=cm5&from=2026-01-01T00:00:00Z&to=2035-01-01T00:00:00Z"
 	p := readPicture(t, w.do("vera", "GET", years+"&most=0", "").text)
@@ -263,7 +266,7 @@ func TestLargePictures(t *testing.T) {
 		t.Errorf("the last cell is %#x, want an outage", c)
 	}
 	p = readPicture(t, w.do("vera", "GET", years, "").text)
-	if p.Form != 1 || p.Count != 2 || p.flags[0] != 6 || int64(p.start[0])+int64(p.length[0]) != int64(p.Width)*int64(p.Step)+1<<30 || p.start[0] != -1<<30 || p.first[1] != 5000 || p.pes[1] != 2 {
+	if p.Form != 1 || p.Count != 3 || p.flags[0] != 6 || int64(p.start[0])+int64(p.length[0]) != int64(p.Width)*int64(p.Step)+1<<30 || p.start[0] != -1<<30 || p.first[1] != 5000 || p.pes[1] != 2 {
 		t.Errorf("%+v", p)
 	}
 	day := readPicture(t, w.do("vera", "GET", wideView, "").text)

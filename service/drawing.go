@@ -15,6 +15,7 @@ type drawing struct {
 	outages    []berth.Outage
 	fixed      [][]Bar   // with PEs of their own, a page for each block of PEs
 	late       []unbound // without, in the order in which they get PEs
+	lacking    []Bar     // PEs that degraded promises lack
 	pages      [][]Bar   // all
 	unplaced   []Bar
 }
@@ -104,8 +105,10 @@ func (p *painter) draw() *drawing {
 			page := p.page(b.First)
 			p.fixed[page] = append(p.fixed[page], b)
 		}, func(u unbound) { p.late = append(p.late, u) })
+		p.eachLacking(k.ink(), func(b Bar) { p.lacking = append(p.lacking, b) })
 		return true
 	})
+	slices.SortFunc(p.lacking, compareBars)
 	for _, page := range p.fixed {
 		slices.SortFunc(page, compareBars)
 	}
@@ -122,9 +125,9 @@ func (p *painter) follow(last *drawing) *drawing {
 	if !known {
 		return nil
 	}
-	p.drawing = &drawing{fixed: slices.Clone(last.fixed), late: last.late}
+	p.drawing = &drawing{fixed: slices.Clone(last.fixed), late: last.late, lacking: last.lacking}
 	p.own = make([]bool, maxPages)
-	all, lateChanged := true, false
+	all, lateChanged, lackingChanged := true, false, false
 	for _, of := range []struct {
 		outages []berth.Outage
 		change  func(Bar) bool
@@ -141,7 +144,16 @@ func (p *painter) follow(last *drawing) *drawing {
 			ink    ink
 			change func(Bar) bool
 			late   func([]unbound, unbound) ([]unbound, bool)
-		}{{entries[i].was, p.remove, removeUnbound}, {entries[i].became, p.insert, insertUnbound}} {
+			lacks  func([]Bar, Bar) ([]Bar, bool)
+		}{{entries[i].was, p.remove, removeUnbound, removeBar}, {entries[i].became, p.insert, insertUnbound, insertBar}} {
+			p.eachLacking(of.ink, func(b Bar) {
+				if !lackingChanged {
+					p.lacking, lackingChanged = slices.Clone(p.lacking), true
+				}
+				var done bool
+				p.lacking, done = of.lacks(p.lacking, b)
+				all = all && done
+			})
 			p.eachOf(of.ink, func(b Bar) { all = of.change(b) && all }, func(u unbound) {
 				if !lateChanged {
 					p.late, lateChanged = slices.Clone(p.late), true
@@ -162,13 +174,16 @@ func (p *painter) follow(last *drawing) *drawing {
 // are equal to those of the last one, which may be nil, are these.
 func (p *painter) finish(last *drawing) *drawing {
 	p.generation, p.number, p.outages = p.m.generation(p.id), p.m.number, p.m.outages
+	p.unplaced = p.lacking
 	if p.pages = p.fixed; len(p.late) == 0 {
 		return p.drawing
 	}
-	var placed []Bar
-	placed, p.unplaced = layOut(p.pool, p.fixed, p.late)
+	placed, unplaced := layOut(p.pool, p.fixed, p.late)
 	slices.SortFunc(placed, compareBars)
-	slices.SortFunc(p.unplaced, compareBars)
+	if len(unplaced) > 0 {
+		p.unplaced = append(unplaced, p.lacking...)
+		slices.SortFunc(p.unplaced, compareBars)
+	}
 	p.pages = make([][]Bar, maxPages)
 	for i := range p.pages {
 		n := 0
@@ -249,6 +264,19 @@ func removeUnbound(list []unbound, u unbound) ([]unbound, bool) {
 	return slices.Delete(list, at, at+1), true
 }
 
+func insertBar(list []Bar, b Bar) ([]Bar, bool) {
+	at, _ := slices.BinarySearchFunc(list, b, compareBars)
+	return slices.Insert(list, at, b), true
+}
+
+func removeBar(list []Bar, b Bar) ([]Bar, bool) {
+	at := slices.Index(list, b) // they are few
+	if at < 0 {
+		return list, false
+	}
+	return slices.Delete(list, at, at+1), true
+}
+
 // eachOfOutage calls yield with each bar of an outage, if it is one of the pool.
 func (p *painter) eachOfOutage(o *berth.Outage, yield func(Bar)) {
 	if o.Resource != p.id || o.From >= o.Until {
@@ -278,18 +306,41 @@ func (p *painter) eachOf(k ink, placed func(Bar), late func(unbound)) {
 		if k.end != "" {
 			a.End = min(a.End, k.changed)
 		}
-		if a.Start >= a.End {
+		if a.Start >= a.End || a.NPE == 0 {
 			continue
 		}
-		b := Bar{Start: a.Start, End: a.End, PEs: a.NPE, Number: uint32(k.promise.Sequence) &^ OutageBit, Class: k.class(), Flags: k.flags(), owner: p.owner(k.request.User)}
-		if a.End >= berth.Forever {
-			b.Flags |= OpenEnd
-		}
+		b := p.bar(k, &a)
 		if a.PEs.Empty() {
 			late(unbound{b, k.promise.Sequence, part})
 			continue
 		}
 		eachRun(b, a.PEs, placed)
+	}
+}
+
+// bar returns a bar of a card, still without PEs.
+func (p *painter) bar(k ink, a *berth.Allotment) Bar {
+	b := Bar{Start: a.Start, End: a.End, PEs: a.NPE, Number: uint32(k.promise.Sequence) &^ OutageBit, Class: k.class(), Flags: k.flags(), owner: p.owner(k.request.User)}
+	if a.End >= berth.Forever {
+		b.Flags |= OpenEnd
+	}
+	return b
+}
+
+// eachLacking calls yield with what a degraded promise lacks in the pool, of each part: PEs
+// that it was promised and does not hold. Who has lost all would not be seen otherwise.
+func (p *painter) eachLacking(k ink, yield func(Bar)) {
+	if k.promise == nil || k.end != "" || k.class() != ClassDegraded {
+		return
+	}
+	for part := range k.promise.Allotments {
+		a := k.promise.Allotments[part]
+		if a.Resource != p.id || a.Start >= a.End || part >= len(k.promise.Terms.Variants) {
+			continue
+		}
+		if a.NPE = k.promise.Terms.Variants[part].NPE - a.NPE; a.NPE > 0 {
+			yield(p.bar(k, &a))
+		}
 	}
 }
 

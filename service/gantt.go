@@ -56,8 +56,9 @@ type Picture struct {
 	// Pages are all bars by First, Start and Number. A page without changes is the same slice
 	// in the next picture, so that who keeps something made of it sees what to make anew.
 	Pages [][]Bar
-	// Unplaced are promises to which no PE can be assigned now, although they hold some:
-	// under late binding, while too many PEs are out of use. First is 0.
+	// Unplaced are promises to which no PE can be assigned now. Under late binding, while too
+	// many PEs are out of use, they hold some and are provisional; others are the PEs that
+	// degraded promises lack, which hold nothing. First is 0.
 	Unplaced []Bar
 	// Generation grows whenever the picture may have changed.
 	Generation uint64

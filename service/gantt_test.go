@@ -108,6 +108,67 @@ func TestPictureHoldsWhatTheSpansHold(t *testing.T) {
 	}
 }
 
+// What a degraded promise lacks is drawn beside what it has, so that one that has lost all is
+// seen too, and is gone when the promise is whole again or over.
+func TestWhatPromisesLackIsDrawn(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		begin := w.now()
+		lacks := func() (lacking []string) {
+			if _, err := w.host.CheckPicture(w.pool()); err != nil {
+				t.Error(err)
+			}
+			p, _ := w.picture(ann.By, begin, begin+5000)
+			for _, b := range p.Unplaced {
+				lacking = append(lacking, fmt.Sprintf("%d of c%d f%d for %d", b.PEs, b.Class, b.Flags&^service.IsMine, b.End-b.Start))
+			}
+			return lacking
+		}
+		all := berth.Count(len(w.state().Nodes))
+		w.reserve("all", all, 100, 1000)
+		w.pass(30)
+		if got := lacks(); len(got) != 0 {
+			t.Errorf("a whole promise lacks %v", got)
+		}
+		w.site.Fail("n1", "fire")
+		w.pass(30)
+		if got, want := lacks(), []string{"1 of c3 f0 for 1000"}; !slices.Equal(got, want) {
+			t.Errorf("it lacks %v, want %v", got, want)
+		}
+		for i := range all {
+			w.site.Fail(fmt.Sprint("n", i+1), "fire")
+		}
+		w.pass(10)
+		want := []string{fmt.Sprintf("%d of c3 f0 for 1000", all)}
+		if got := lacks(); !slices.Equal(got, want) {
+			t.Errorf("it lacks %v, want %v", got, want)
+		}
+		p, _ := w.picture(ann.By, begin, begin+5000)
+		spans, err := w.host.Spans(t.Context(), ann.By, "harbour", p.Unplaced[0].Number)
+		if err != nil || len(spans) != 1 || spans[0].ID != "all" {
+			t.Errorf("its number stands for %+v, %v", spans, err)
+		}
+		for i := range all {
+			w.site.Repair(fmt.Sprint("n", i+1))
+		}
+		w.pass(30)
+		if got := lacks(); len(got) != 0 {
+			t.Errorf("whole again it lacks %v", got)
+		}
+		w.site.Fail("n1", "fire")
+		w.pass(10)
+		if got := lacks(); len(got) != 1 {
+			t.Errorf("degraded again it lacks %v", got)
+		}
+		if _, err := w.host.Release(t.Context(), ann, "all"); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(5)
+		if got := lacks(); len(got) != 0 {
+			t.Errorf("over, it lacks %v", got)
+		}
+	})
+}
+
 // What a number stands for everybody who sees the site may ask; whose it is the owner and
 // operators alone are told.
 func TestSpansOfANumber(t *testing.T) {

@@ -218,7 +218,7 @@ func TestBookWhyNot(t *testing.T) {
 	p.Wait(`document.querySelectorAll('table tbody tr').length === 3`) // of the new start
 	p.Wait(`document.querySelector('ul[aria-label=Offers] li')?.innerText.startsWith('As asked')`)
 	q.reserve("carol", "harbour", "c", 16, 9*3600, 20*3600, 0) // what others are promised meanwhile is seen
-	p.Wait(`[...document.querySelectorAll('table tbody tr')].map((r) => r.cells[2].innerText).join('|').includes('8 of 8 PEs are missing')`)
+	p.Wait(`[...document.querySelectorAll('table tbody tr')].map((r) => r.cells[2].innerText).join('|').includes('no PE is free for 1 h')`)
 	p.Eval(`(() => { const e = [...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === 'PEs'); e.focus(); e.select() })()`)
 	p.Type("17")
 	p.Wait(`document.body.innerText.includes('17 PEs for 1 h can start here at no time: 17 PEs are wanted; at harbour/1c-4096mb there are 16')`)

@@ -248,6 +248,29 @@ func TestTwoConfirmOneHold(t *testing.T) {
 	}
 }
 
+// A promise that has lost all its PEs is seen as degraded below the others, and can be looked at.
+func TestPromiseThatLostAllIsSeen(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	q.reserve("alice", "harbour", "all", 16, 3600, 20_000, 0)
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, ""))
+	painted(p, 1)
+	for i := range 16 {
+		q.site.Fail(fmt.Sprint("n", i+1), "power")
+	}
+	p.Wait(fmt.Sprintf(`(() => { const d = %s; let n = 0; for (let i = 0; i < d.length; i += 4) if (d[i] === %d && d[i+1] === %d && d[i+2] === %d) n++; return n > 500 })()`, pixelsOf, degradedOrange[0], degradedOrange[1], degradedOrange[2]))
+	shot(p, "lost-all")
+	p.Eval(gantt + `.focus()`)
+	for range 18 { // down all rows to the last
+		p.Key("ArrowDown")
+	}
+	p.Wait(`/degraded promise, 16 PEs, no PEs now/.test(document.querySelector('.gantt [role=status]').innerText)`)
+	p.Key("Enter")
+	p.Wait(`document.querySelector('.mantine-Drawer-body')?.innerText.includes('Missing') && document.querySelector('.mantine-Drawer-body').innerText.includes('16 PEs')`)
+	noFaults(t, p)
+}
+
 // A site that goes away while its picture is open keeps its rows, with its own words and the
 // time, and comes back by itself.
 func TestSiteGoesAwayUnderThePage(t *testing.T) {

@@ -6,13 +6,13 @@ import { Gantt, type Ghost } from './gantt.js';
 import { parseLength, parseTime, parseVariants, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
-import { said as startSaid, lanesOf, type Lane, type Starts, stretchAt, why } from './starts.js';
+import { said as startSaid, lanesOf, type Lane, type Refusal, refused, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
 
 interface Place { site: string; pool: string; npe: number; duration: number; start: string; end: string; pes?: string }
 interface Offer extends Place { id: string; expires: string; difference: string; idle_pe_seconds: number; parts?: Place[] }
 interface Reservation extends Place { id: string; state: string; version: number; expires?: string }
-interface Answer { id: string; decision: string; reservation?: Reservation; reason?: string; refusal?: { detail: string }; offers?: Offer[] }
+interface Answer { id: string; decision: string; reservation?: Reservation; reason?: string; refusal?: Refusal; offers?: Offer[] }
 
 /** asked is a request as the API takes it. */
 interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: string; deadline: string; site?: string; software?: string }
@@ -172,7 +172,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
             </Alert>
           )}
           {answer?.decision === 'pending' && <Alert color="blue" variant="light" title={text.book.pending} role="alert">{text.book.pendingAbout} <code>berth show {answer.id}</code></Alert>}
-          {answer?.decision === 'refused' && <Alert color="orange" variant="light" title={text.book.refused} role="alert" data-testid="refused">{answer.refusal?.detail} <code>{answer.reason}</code></Alert>}
+          {answer?.decision === 'refused' && <Alert color="orange" variant="light" title={text.book.refused} role="alert" data-testid="refused">{answer.refusal && refused(answer.refusal, zone)} <code>{answer.reason}</code></Alert>}
           {held && (
             <Alert color="blue" variant="light" title={text.book.held} role="alert" data-testid="held">
               <Text size="sm">{text.pes(held.npe)} at {held.site}, {spell(held)} {zone}. {held.expires && text.book.left(length(Math.max(0, Date.parse(held.expires) / 1000 - clock)))}</Text>

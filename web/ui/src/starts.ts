@@ -4,7 +4,7 @@
 import { length, time } from './clock.js';
 import { text } from './text.js';
 
-export interface Refusal { reason: string; detail: string; wanted: number; nearest?: { npe: number; duration: number; start: string } }
+export interface Refusal { reason: string; detail: string; site?: string; pool?: string; wanted: number; nearest?: { npe: number; duration: number; start: string } }
 export interface Stretch { first: string; last: string; end?: string; refusal?: Refusal }
 export interface Starts { site: string; pool: string; npe: number; duration: number; refusal?: Refusal; stretches: Stretch[] }
 
@@ -31,6 +31,13 @@ export function why(l: Lane, no: Refusal): string {
   const n = no.nearest;
   if (no.reason === 'no_capacity' && n) return text.book.short(l.npe, n.npe, length(l.duration));
   return no.detail;
+}
+
+/** refused says why a request was refused, with times in a zone. */
+export function refused(no: Refusal, zone: string): string {
+  const n = no.nearest;
+  if (no.reason !== 'no_capacity' || !n) return no.detail;
+  return `${no.site ? `${no.site}, ${no.pool}: ` : ''}${text.book.short(no.wanted, n.npe, length(n.duration))}${n.npe > 0 ? `, ${text.book.fromOn(`${time(Date.parse(n.start) / 1000, zone)} ${zone}`)}` : ''}`;
 }
 
 /** said says in a sentence whether a lane's start at a time is possible. */

@@ -6,7 +6,7 @@ import { maskOf } from '../src/filter.js';
 import { fills, ground, rgb, type Theme } from '../src/palette.js';
 import { parse, type Picture } from '../src/picture.js';
 import { aligned, beside, hit, pan, raster, shifted, type Port } from '../src/raster.js';
-import { lanesOf, said, stretchAt } from '../src/starts.js';
+import { lanesOf, refused, said, stretchAt } from '../src/starts.js';
 import { frozen, moving, offset, readView, relative, writeView, normal, type View } from '../src/view.js';
 
 interface Bar { start: number; length: number; first: number; size: number; number?: number; class?: number; flags?: number }
@@ -255,4 +255,11 @@ test('a start is found in its stretch, and what stands against it is said with i
   assert.match(said(lane!, 130, 'UTC'), /your limit share is 9. That is so for all later times/);
   assert.equal(said(lane!, 999, 'UTC'), 'Not known yet.');
   assert.match(said({ ...lane!, refusal: { reason: 'too_large', detail: '9 PEs', wanted: 9 } }, 0, 'UTC'), /at no time: 9 PEs\./);
+});
+
+test('a refusal says what is missing, in the zone of the page', () => {
+  const no = { reason: 'no_capacity', detail: 'd', site: 's', pool: 'p', wanted: 8, nearest: { npe: 3, duration: 3600, start: '2026-07-01T10:00:00Z' } };
+  assert.equal(refused(no, 'Europe/Berlin'), 's, p: 5 of 8 PEs are missing: at most 3 are free for 1 h, from Wed 2026-07-01 12:00 Europe/Berlin on');
+  assert.equal(refused({ ...no, nearest: { ...no.nearest, npe: 0 } }, 'UTC'), 's, p: no PE is free for 1 h');
+  assert.equal(refused({ reason: 'quota', detail: 'your limit', wanted: 8 }, 'UTC'), 'your limit');
 });
