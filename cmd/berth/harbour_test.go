@@ -81,7 +81,7 @@ func newQuay(t *testing.T, sites ...string) *quay {
 		}
 		imported.Managed = true
 		options.Config.Sites = append(options.Config.Sites, imported)
-		options.Managers[name] = service.Manager{Kind: "fake", Adapter: q.site, Layout: layout, Every: 50 * time.Millisecond, Horizon: 3600}
+		options.Managers[name] = service.Manager{Kind: "fake", Adapter: q.site, Layout: layout, Every: 50 * time.Millisecond, Horizon: 3600, Shadow: name == "watched"}
 	}
 	if q.host, err = service.Open(context.Background(), options); err != nil {
 		t.Fatal(err)

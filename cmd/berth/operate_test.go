@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/browser"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
@@ -102,7 +103,23 @@ func TestOperateShowsWhatThereIs(t *testing.T) {
 		part(p, "outages", "n9")
 		p.Press("Examine harbour")
 		p.Wait(`document.querySelector('[data-testid=found]')`)
+		part(p, "tokens", "olga")
 		shot(p, "operate-"+scheme)
+		if !dark { // a token is revoked by the second press
+			if _, _, err := q.tokens.Add(token.Wanted{User: "zoe", Role: service.User, Note: "laptop"}, q.host.Now()); err != nil {
+				t.Fatal(err)
+			}
+			p.Visit(q.link("olga", service.Operator, "operate?again"))
+			part(p, "tokens", "laptop")
+			p.Press("Revoke: zoe, user laptop")
+			p.Press("Revoke it for good: zoe, user laptop")
+			p.Wait(`!document.querySelector('#tokens').innerText.includes('laptop')`)
+			for _, e := range q.tokens.List() {
+				if e.User == "zoe" {
+					t.Errorf("%+v is still there", e)
+				}
+			}
+		}
 		noFaults(t, p)
 		p.Close()
 	}
@@ -122,4 +139,16 @@ func TestOperateShowsWhatThereIs(t *testing.T) {
 	}
 	shot(user, "operate-user")
 	noFaults(t, user)
+}
+
+// Of a site that is only watched operators read what would have been promised.
+func TestOperateShowsTheScore(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "watched")
+	q.site.Occupy("ann", []site.Share{{Node: "n1"}}, 600, 900)
+	p := b.Open(wide)
+	p.Visit(q.link("olga", service.Operator, "operate"))
+	p.Wait(`/Of \d+ jobs asked for, \d+ would have been promised/.test(document.querySelector('[data-testid=score]')?.innerText)`)
+	shot(p, "operate-watched")
+	noFaults(t, p)
 }

@@ -1,7 +1,7 @@
 import { Alert, Anchor, Button, Checkbox, Group, Paper, ScrollArea, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { act, Failure, get, type Site } from './api.js';
-import { period, time } from './clock.js';
+import { length, period, time } from './clock.js';
 import { amount, drainLine, many, share, stateOf, type Node, type Quota } from './duty.js';
 import { useAsked, useChanges, useGot } from './follow.js';
 import { at, where, type Reservation } from './life.js';
@@ -13,6 +13,8 @@ const w = words.operate;
 
 interface Outage { number: number; name?: string; site: string; pool: string; pes: string; npe: number; nodes?: string[]; from?: string; until?: string }
 interface Errand { number: number; site: string; reservation: string; what: 'make' | 'remove'; state?: string; since?: string; trouble?: string }
+interface Token { id: string; user: string; role: string; note?: string; created: string; expires?: string; sites?: string[] }
+interface Score { jobs: { asked: number; promised: number; refused?: Record<string, number>; compared: number; earlier: number; same: number; later: number }; promised_wait: { mean: number }; actual_wait: { mean: number } }
 interface Finding { check: string; level: string; text: string; hint?: string }
 type Watched = Site & { nodes?: Node[]; drift?: { kind: string; name: string; what?: string[] }[] };
 
@@ -30,6 +32,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
   const outages = useGot<{ outages: Outage[] }>('v1/outages', changes, onEnded);
   const outbox = useGot<{ errands: Errand[] }>('v1/outbox', changes, onEnded);
   const limits = useGot<{ quotas: Quota[] }>('v1/quotas', Math.floor(clock / 30), onEnded);
+  const tokens = useGot<{ tokens: Token[] }>('v1/tokens', Math.floor(clock / 30), onEnded);
   const refusals = useAsked<{ list: Reservation[]; whole: boolean }>(
     async (signal) => {
       const list: Reservation[] = [];
@@ -52,6 +55,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
     outbox: outbox.value ? String(outbox.value.errands.length) : '',
     refusals: refusals.value ? String(refusals.value.list.length) : '',
     limits: '',
+    tokens: tokens.value ? String(tokens.value.tokens.length) : '',
   };
   const stamp = (t: string) => time(at(t), zone);
   const quotas = (limits.value?.quotas ?? []).flatMap((q) => q.limits.filter((l) => every || (l.used ?? 0) > 0).map((l) => ({ q, l }))).sort((a, b) => (share(b.l) ?? -1) - (share(a.l) ?? -1));
@@ -70,7 +74,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
       {!live && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
 
       <Part id="sites" got={sites} zone={zone} empty={sites.value?.sites.length === 0 ? w.noSites : null}>
-        <Stack gap="sm">{sites.value?.sites.map((s) => <OneSite key={s.name} site={s} zone={zone} onEnded={onEnded} onDone={() => { sites.again(); outages.again(); }} />)}</Stack>
+        <Stack gap="sm">{sites.value?.sites.map((s) => <OneSite key={s.name} site={s} zone={zone} changes={Math.floor(clock / 30)} onEnded={onEnded} onDone={() => { sites.again(); outages.again(); }} />)}</Stack>
       </Part>
 
       <Part id="degraded" got={degraded} zone={zone} empty={degraded.value?.reservations.length === 0 ? w.noDegraded : null}>
@@ -115,7 +119,44 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
             ];
           })} />
       </Part>
+
+      <Part id="tokens" got={tokens} zone={zone} about={w.tokensAbout} empty={tokens.value?.tokens.length === 0 ? w.noTokens : null}>
+        <Scroll name={w.parts.tokens} head={['User', 'Role', 'Note', 'Made', 'Expires', 'Sites', '']}
+          rows={(tokens.value?.tokens ?? []).map((k) => [
+            k.user, k.role, k.note, stamp(k.created), k.expires ? stamp(k.expires) : w.always, k.sites?.join(', ') ?? text.allSites, <Revoke key="r" token={k} onDone={tokens.again} onEnded={onEnded} />,
+          ])} />
+      </Part>
     </Stack>
+  );
+}
+
+/** Revoke takes a second press: what uses the token stops at once. */
+function Revoke({ token, onDone, onEnded }: { token: Token; onDone: () => void; onEnded: () => void }) {
+  const [sure, setSure] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const send = () => {
+    if (!sure) return setSure(true);
+    setSure(false);
+    act('DELETE', `v1/tokens/${encodeURIComponent(token.id)}`, null).then(onDone, (e: Failure) => { if (e.problem?.status === 401) onEnded(); else setFailure(e); });
+  };
+  return (
+    <>
+      <Button size="compact-xs" variant="default" color="red" onClick={send} onBlur={() => setSure(false)} aria-label={`${sure ? w.sure : w.revoke}: ${token.user}, ${token.role} ${token.note ?? ''}`.trim()}>{sure ? w.sure : w.revoke}</Button>
+      {failure && <span role="alert"> {failure.message}</span>}
+    </>
+  );
+}
+
+/** Watching is what would have been promised at a site that is only watched. */
+function Watching({ site, changes }: { site: string; changes: number }) {
+  const got = useGot<Score>(`v1/sites/${encodeURIComponent(site)}/shadow?latest=0`, changes);
+  if (!got.value) return <Trouble failure={got.failure} again={got.again} />;
+  const { jobs, promised_wait, actual_wait } = got.value;
+  return (
+    <Text size="sm" mt={4} data-testid="score">
+      {w.score(jobs.asked, jobs.promised, Object.values(jobs.refused ?? {}).reduce((a, b) => a + b, 0))}{' '}
+      {jobs.compared > 0 && <>{w.compared(jobs.compared, jobs.earlier, jobs.same, jobs.later)} {w.waited(length(promised_wait.mean), length(actual_wait.mean))}</>}
+    </Text>
   );
 }
 
@@ -145,7 +186,7 @@ function Scroll({ name, head, rows }: { name: string; head: string[]; rows: Reac
   );
 }
 
-function OneSite({ site, zone, onEnded, onDone }: { site: Watched; zone: string; onEnded: () => void; onDone: () => void }) {
+function OneSite({ site, zone, changes, onEnded, onDone }: { site: Watched; zone: string; changes: number; onEnded: () => void; onDone: () => void }) {
   const [open, setOpen] = useState(false);
   const [found, setFound] = useState<Finding[] | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -178,6 +219,7 @@ function OneSite({ site, zone, onEnded, onDone }: { site: Watched; zone: string;
       {(site.drift?.length ?? 0) > 0 && (
         <div><Text size="sm" fw={600} mt={4}>{w.drift}</Text><ul className="plain">{site.drift!.map((d, i) => <li key={i}><Text size="sm" className="named">{d.kind.replaceAll('_', ' ')} {d.name} {d.what?.join('; ')}</Text></li>)}</ul></div>
       )}
+      {site.shadow && <Watching site={site.name} changes={changes} />}
       <Trouble failure={failure} />
       {found && (
         <Paper withBorder p="xs" mt="xs" role="status" data-testid="found">
