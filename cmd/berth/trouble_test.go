@@ -19,6 +19,7 @@ import (
 // deadlineHandle is where the deadline that is twelve hours from now can be taken hold of on
 // the page Book, and how many pixels an hour is.
 func deadlineHandle(p *browser.Page) (at browser.Point, hour float64) {
+	p.Wait(gantt)
 	found, _ := p.Eval(`(() => {
 		const c = document.querySelector('.gantt canvas[role=application]'), r = c.getBoundingClientRect();
 		return [r.x + 116 + 13 / 24 * (r.width - 116), r.y + r.height / 2, (r.width - 116) / 24];
