@@ -188,6 +188,7 @@ func TestBookWhyNot(t *testing.T) {
 	p.Wait(`[...document.querySelectorAll('button')].some((b) => b.innerText.includes('When it can start'))`)
 	// hours is where a start so many hours from now stands in the lane below the axis.
 	hours := func(n float64) browser.Point {
+		p.Wait(gantt)
 		at, _ := p.Eval(fmt.Sprintf(`(() => {
 			const c = document.querySelector('.gantt canvas[role=application]'), r = c.getBoundingClientRect();
 			return [r.x + 116 + (1 + %g) / 24 * (r.width - 116), r.y + 30 + 7];
