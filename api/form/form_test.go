@@ -10,8 +10,8 @@ import (
 )
 
 func TestTimesAreWrittenInUTCAndReadInAnyZone(t *testing.T) {
-	text, err := json.Marshal(form.Event{ID: 7, At: 1_795_262_400})
-	if want := `{"id":7,"at":"2026-11-21T12:00:00Z","what":"","reservation":{"id":"","state":""}}`; err != nil || string(text) != want {
+	text, err := json.Marshal(form.Event{ID: 7, At: 1_795_262_400, Reservation: form.Reservation{ID: "r"}})
+	if want := `{"id":7,"at":"2026-11-21T12:00:00Z","what":"","reservation":{"id":"r","state":""}}`; err != nil || string(text) != want {
 		t.Errorf("%s %v", text, err)
 	}
 	var at form.Time
