@@ -480,12 +480,13 @@ func (a *app) drawWorkflow(w *form.Workflow) error {
 	used := map[berth.Time]berth.Count{}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
-		if t.Start.IsZero() || t.End <= t.Start {
+		if t.Start.IsZero() || t.End < t.Start {
 			continue
 		}
+		end := max(t.End, t.Start+1) // what ended within its first second can be seen too
 		used[berth.Time(t.Start)] += t.NPE
-		used[berth.Time(t.End)] -= t.NPE
-		figure.Tasks = append(figure.Tasks, plot.Bar{Label: printable(t.ID), NPE: t.NPE, Start: berth.Time(t.Start), End: berth.Time(t.End), Critical: t.Critical})
+		used[berth.Time(end)] -= t.NPE
+		figure.Tasks = append(figure.Tasks, plot.Bar{Label: printable(t.ID), NPE: t.NPE, Start: berth.Time(t.Start), End: berth.Time(end), Critical: t.Critical})
 	}
 	if len(figure.Tasks) == 0 {
 		return berth.Errorf(berth.Invalid, "output", "workflow %s has no task with a place that could be drawn", w.ID)
