@@ -257,6 +257,10 @@ func TestAPanicOfAScrapeStopsNobody(t *testing.T) {
 	if err := h.Register(registry); err != nil {
 		t.Fatal(err)
 	}
+	now := h.Now()
+	if _, err := h.Submit(t.Context(), somebody, berth.Rigid("r", 0, now+1000, now+5000, 2, 100)); err != nil {
+		t.Fatal(err)
+	} // what follows from the start is over
 	right := h.display.look()
 	h.display.given.Store(&model{})
 	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "while counting") {
