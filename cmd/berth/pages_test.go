@@ -46,6 +46,7 @@ type page struct {
 	server string            // what it speaks to: "", "api" (64 PEs) or "local" (this machine)
 	data   map[string]string // file that the page names: folder of the real data it is in
 	long   bool              // it measures for long, with what other tests watch for races
+	python bool              // it needs Python, which finds the client
 }
 
 // pages is every document with blocks to run.
@@ -56,6 +57,7 @@ var pages = []page{
 	{path: "docs/jdl.md"},
 	{path: "docs/lab.md"},
 	{path: "docs/operating.md", server: "local"},
+	{path: "docs/python.md", server: "local", python: true},
 	{path: "docs/reproduce.md", long: true},
 	{path: "docs/simulate.md"},
 	{path: "docs/workflow-files.md", data: map[string]string{"SDSC-BLUE-2000-4.2-cln.swf.gz": "swf"}},
@@ -112,6 +114,9 @@ func TestPages(t *testing.T) {
 			if p.long && testing.Short() {
 				t.Skip("measures for long; TestInterruptedReproductionGoesOn does so under the race detector")
 			}
+			if p.python {
+				needsPython(t)
+			}
 			t.Parallel()
 			p.check(t)
 		})
@@ -149,6 +154,13 @@ func (p *page) check(t *testing.T) {
 		}
 	}
 	env := append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(dir, "settings"), tokenVar+"=", "no_proxy=127.0.0.1", "TZ=UTC", "GORACE=atexit_sleep_ms=0")
+	if p.python {
+		folder, err := filepath.Abs(pythonClient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = append(env, "PYTHONPATH="+folder, "PYTHONDONTWRITEBYTECODE=1")
+	}
 	commands := script.String()
 	switch p.server {
 	case "api":

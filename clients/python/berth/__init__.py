@@ -1,0 +1,46 @@
+"""Client of a Berth service over HTTP, with the standard library only.
+
+It sends what it is told and turns answers into values and exceptions; it decides
+nothing and keeps nothing.
+"""
+
+from .client import Client
+from .errors import BerthError, Conflict, Denied, Exhausted, Fault, Internal, Invalid, NotFound, Unavailable
+from .events import Events
+from .forms import (
+    Answer,
+    Delivered,
+    Event,
+    Exceeded,
+    Happening,
+    History,
+    Materialised,
+    Me,
+    Measurement,
+    Nearest,
+    Offer,
+    Part,
+    Place,
+    Refusal,
+    Request,
+    Reservation,
+    Task,
+    TaskReport,
+    TaskToRun,
+    Transfer,
+    Variant,
+    Workflow,
+    WorkflowAnswer,
+    WorkflowEvent,
+    WorkflowOffer,
+    WorkflowRequest,
+    WorkflowStep,
+)
+
+__all__ = [
+    "Answer", "BerthError", "Client", "Conflict", "Delivered", "Denied", "Event", "Events", "Exceeded", "Exhausted",
+    "Fault", "Happening", "History", "Internal", "Invalid", "Materialised", "Me", "Measurement", "Nearest", "NotFound",
+    "Offer", "Part", "Place", "Refusal", "Request", "Reservation", "Task", "TaskReport", "TaskToRun", "Transfer",
+    "Unavailable", "Variant", "Workflow", "WorkflowAnswer", "WorkflowEvent", "WorkflowOffer", "WorkflowRequest",
+    "WorkflowStep",
+]
