@@ -70,7 +70,7 @@ type WorkflowTask struct {
 	Requirements
 }
 
-// Measurement is how long a task took on so many PEs of standard speed.
+// Measurement is the run time of a task, measured on a number of PEs of standard speed.
 type Measurement struct {
 	NPE     Count   `json:"npe"`
 	Seconds float64 `json:"seconds"`

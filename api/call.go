@@ -103,7 +103,7 @@ func (c *call) ask() (service.Ask, error) {
 }
 
 // digest returns the SHA-256 of what is asked under a key. Processors have instructions for
-// this hash: another one that nobody can find collisions of, or fewer bytes of it, would not be cheaper.
+// this hash. Another hash without known collisions is not cheaper, nor is a shorter digest.
 func digest(method, path string, body []byte) (sum [sha256.Size]byte) {
 	var room [1024]byte // on the stack; most bodies fit into it
 	begin := append(append(append(append(room[:0], method...), ' '), path...), '\n')

@@ -194,7 +194,7 @@ func (c *call) opened() (*laboratory.Laboratory, error) {
 	return c.lab, nil
 }
 
-// all reports whether somebody sees the comparisons of others.
+// all reports whether the caller may see the comparisons of other users.
 func (c *call) all() bool { return c.by.Can(service.Operator) && c.by.Sites.All() }
 
 func (c *call) laboratory() error {
@@ -368,8 +368,8 @@ func (w *wantedComparison) flags() []string {
 	return flags
 }
 
-// past returns what writes down what was requested of the service, as far as who asks may see
-// it, and the sites as they are now.
+// past returns a function that writes two files for a comparison: the requests that the
+// service was asked for, as far as the caller may see them, and its present sites.
 func (c *call) past(w *wantedComparison) func(context.Context, func(string) (io.WriteCloser, error)) ([]string, error) {
 	from, to := berth.Time(0), berth.Forever
 	if w.past != nil && w.past.from != nil {

@@ -204,19 +204,8 @@ func (c *call) planningAt(w *wanted, file *workload.WorkflowFile, now berth.Time
 	if err != nil {
 		return nil, nil, err
 	}
-	begin := now
-	var all []workload.Booking
-	for i := range spans {
-		s := &spans[i]
-		if s.Resource.Name != w.pool {
-			continue
-		}
-		if s.Kind != berth.KindOutage {
-			begin = min(begin, s.Start)
-		}
-		all = append(all, workload.Booking{NPE: s.NPE, Start: max(from, s.Start), End: min(s.End, berth.TimeLimit-1)})
-	}
-	p := &planning.Planning{Name: file.Name, Flow: file.Flow, PEs: pool.PEs, Now: now, Bookings: planning.Held(all, pool.PEs), Past: workload.Past(begin, now)}
+	held, past := heldIn(spans, pool, from, now)
+	p := &planning.Planning{Name: file.Name, Flow: file.Flow, PEs: pool.PEs, Now: now, Bookings: held, Past: past}
 	if pool.Speed != 0 && pool.Speed != berth.StandardSpeed {
 		if p.Flow, err = file.Flow.Scaled(float64(berth.StandardSpeed) / float64(pool.Speed)); err != nil {
 			return nil, nil, err

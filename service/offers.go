@@ -70,19 +70,7 @@ func (h *Host) alternatives(r *berth.Request) []Offer {
 // Offers returns what could be promised for a request now. Nothing is held. What is
 // returned must not be written.
 func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most int) ([]Offer, error) {
-	if !by.Can(User) {
-		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", by.Role)
-	}
-	if r.User == "" {
-		r.User = by.User
-	}
-	if !by.Owns(r.User) {
-		return nil, berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", by.User, r.User)
-	}
-	if err := by.within(&r); err != nil {
-		return nil, err
-	}
-	if err := h.bookable(&r); err != nil {
+	if err := h.mayAsk(&Ask{By: by}, &r); err != nil {
 		return nil, err
 	}
 	if err := h.admit(ctx, &r); err != nil {

@@ -35,19 +35,7 @@ const stretchesAtOnce = 32
 // answered, so that a piece may know of what has been promised since the one before. The
 // errors are those of Offers; of code NotFound, that no pool is meant.
 func (h *Host) Starts(ctx context.Context, by Principal, r berth.Request, w Window) ([]Starts, error) {
-	if !by.Can(User) {
-		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", by.Role)
-	}
-	if r.User == "" {
-		r.User = by.User
-	}
-	if !by.Owns(r.User) {
-		return nil, berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", by.User, r.User)
-	}
-	if err := by.within(&r); err != nil {
-		return nil, err
-	}
-	if err := h.bookable(&r); err != nil {
+	if err := h.mayAsk(&Ask{By: by}, &r); err != nil {
 		return nil, err
 	}
 	if r.ID == "" {

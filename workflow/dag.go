@@ -28,7 +28,7 @@ type Task struct {
 	Measured []Measurement
 }
 
-// Measurement is how long a task took on so many PEs, in seconds.
+// Measurement is the run time of a task in seconds, measured on a number of PEs.
 type Measurement struct {
 	NPE     berth.Count
 	Seconds float64

@@ -1,6 +1,6 @@
 package form
 
-// Laboratory is what somebody has in the laboratory of the service, and its bounds.
+// Laboratory lists one's comparisons and logs, and tells the bounds of both.
 type Laboratory struct {
 	Comparisons []Comparison `json:"comparisons"` // the oldest first
 	Logs        []Log        `json:"logs"`        // one's own, the oldest first

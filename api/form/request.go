@@ -188,8 +188,9 @@ type Event struct {
 	Reservation Reservation `json:"reservation,omitzero"` // missing in an event of a workflow
 	Refusal     *Refusal    `json:"refusal,omitempty"`    // of what was asked of it, if it was kept as it is
 	Task        *TaskReport `json:"task,omitempty"`       // the one that has started or ended, if What says so
-	Trouble     string      `json:"trouble,omitempty"`    // which task could not follow it, or what somebody has changed at its site
-	// Workflow is the one that it happened to, or to a task of which.
+	// Trouble names the task that could not follow the reservation, or says what was changed by hand at its site.
+	Trouble string `json:"trouble,omitempty"`
+	// Workflow is what the event is about, or the workflow of the task that it is about.
 	Workflow *WorkflowEvent `json:"workflow,omitempty"`
 }
 

@@ -40,7 +40,7 @@ type TaskToRun struct {
 	Partition    string        `json:"partition,omitempty"`
 }
 
-// Measurement is how long a task took on so many PEs.
+// Measurement is the run time of a task, measured on a number of PEs.
 type Measurement struct {
 	NPE     berth.Count `json:"npe"`
 	Seconds float64     `json:"seconds"`
