@@ -74,7 +74,7 @@ func (r *reader) describedSite(v *value, path string, site *berth.Site, names un
 	}
 	for _, name := range slices.Concat(poolKeys, []string{"pools", "partitions", "managed"}) {
 		keys = append(keys, key{name, "", func(v *value, path string) {
-			r.fail(v.place, path, "the site's adapter tells it; leave out this key, or the adapter")
+			r.fail(v.Place, path, "the site's adapter tells it; leave out this key, or the adapter")
 		}})
 	}
 	r.group(v, path, "a site", append(keys, r.offered(site)...)...)
@@ -107,14 +107,14 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 		{"zone", "", scanned(r, &a.Zone, "a time zone such as Europe/Berlin", label)},
 		{"every", "", measured(r, &a.Every, secondsExample, duration)},
 	}
-	kind := v.word("kind")
+	kind := word(v, "kind")
 	if _, known := own[kind]; !known { // whatever it says then may belong to either
 		kind = ""
 	}
 	for _, k := range []string{Slurm, Local} {
 		for _, one := range own[k] {
 			if kind != "" && k != kind {
-				one.read = func(v *value, path string) { r.fail(v.place, path, "for adapters of kind %s; this one is %s", k, kind) }
+				one.read = func(v *value, path string) { r.fail(v.Place, path, "for adapters of kind %s; this one is %s", k, kind) }
 			}
 			keys = append(keys, one)
 		}
@@ -123,10 +123,10 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 }
 
 // word returns the text of a key, or "".
-func (v *value) word(name string) string {
-	for _, m := range v.members {
-		if m.key == name {
-			return m.value.text
+func word(v *value, name string) string {
+	for _, m := range v.Members {
+		if m.Key == name {
+			return m.Value.Text
 		}
 	}
 	return ""
@@ -138,21 +138,21 @@ func (r *reader) accounts(v *value, path string, a *Adapter) {
 	if !r.is(v, path, isMap, example) {
 		return
 	}
-	if len(v.members) == 0 || len(v.members) > maxUsers {
-		r.fail(v.place, path, "%d users; want 1 to %d, or leave the key out", len(v.members), maxUsers)
+	if len(v.Members) == 0 || len(v.Members) > maxUsers {
+		r.fail(v.Place, path, "%d users; want 1 to %d, or leave the key out", len(v.Members), maxUsers)
 	}
 	a.Users = map[string]string{}
-	for _, m := range v.members {
-		if _, twice := a.Users[m.key]; twice {
-			r.fail(m.place, path+"."+m.key, "the key is given twice")
+	for _, m := range v.Members {
+		if _, twice := a.Users[m.Key]; twice {
+			r.fail(m.Place, path+"."+m.Key, "the key is given twice")
 			continue
 		}
 		account := ""
-		scanned(r, &account, "the name of an account", name)(m.value, path+"."+m.key)
-		if _, err := label(m.key); err != nil {
-			r.fail(m.place, path+"."+m.key, "%s", message(err))
+		scanned(r, &account, "the name of an account", name)(m.Value, path+"."+m.Key)
+		if _, err := label(m.Key); err != nil {
+			r.fail(m.Place, path+"."+m.Key, "%s", message(err))
 		}
-		a.Users[m.key] = account
+		a.Users[m.Key] = account
 	}
 }
 

@@ -53,17 +53,17 @@ func behindSites(text []byte, name string) (at int, indent string, err error) {
 	lines := bytes.SplitAfter(text, []byte{'\n'})
 	end := len(lines) // the line behind the list, from 0
 	var list *value
-	for _, m := range tree.members {
+	for _, m := range tree.Members {
 		switch {
-		case m.key == "sites":
-			list = m.value
+		case m.Key == "sites":
+			list = m.Value
 		case list != nil:
-			end = min(end, m.line-1)
+			end = min(end, m.Line-1)
 		}
 	}
-	dash := string(lines[list.line-1])
+	dash := string(lines[list.Line-1])
 	if indent = dash[:len(dash)-len(strings.TrimLeft(dash, " "))]; !strings.HasPrefix(dash[len(indent):], "-") {
-		return 0, "", berth.Errorf(berth.Invalid, "sites", "%s:%d:%d: the sites are written in brackets; write them as a list with dashes, or add the site by hand", name, list.line, list.column)
+		return 0, "", berth.Errorf(berth.Invalid, "sites", "%s:%d:%d: the sites are written in brackets; write them as a list with dashes, or add the site by hand", name, list.Line, list.Column)
 	}
 	// What stands before the next key at the margin is about that key.
 	for end > 0 && (blank(lines[end-1]) && !bytes.HasPrefix(lines[end-1], []byte(" "))) {

@@ -177,5 +177,5 @@ func (f *File) Where(key string) string {
 	if !found {
 		return f.Name
 	}
-	return fmt.Sprintf("%s:%d:%d", f.Name, at.line, at.column)
+	return fmt.Sprintf("%s:%d:%d", f.Name, at.Line, at.Column)
 }

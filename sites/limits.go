@@ -36,13 +36,13 @@ func (r *reader) limits(v *value, path string) {
 			keys = append(keys, key{string(kind.Name), "", r.limit(kind.Unit, &values[i], &given[i])})
 		}
 		r.group(v, path, "a limit", keys...)
-		if v.kind == isMap && !v.has("role") && !v.has("user") {
-			r.fail(v.place, path, "for nobody; name a role, such as role: user, or a user")
+		if v.Kind == isMap && !has(v, "role") && !has(v, "user") {
+			r.fail(v.Place, path, "for nobody; name a role, such as role: user, or a user")
 		}
 		if first, twice := scopes[scope]; twice {
-			r.fail(v.place, path, "for the same as the row in line %d; write both in one", first)
+			r.fail(v.Place, path, "for the same as the row in line %d; write both in one", first)
 		}
-		scopes[scope] = v.line
+		scopes[scope] = v.Line
 		for i := range given {
 			if given[i] {
 				r.Limits = append(r.Limits, policy.Limit{Scope: scope, Name: policy.LimitKinds[i].Name, Value: values[i]})
@@ -58,7 +58,7 @@ func (r *reader) limits(v *value, path string) {
 func (r *reader) limit(unit policy.Unit, to *int64, given *bool) func(v *value, path string) {
 	return func(v *value, path string) {
 		*given = true
-		if v.kind == isText && v.text == noLimit {
+		if v.Kind == isText && v.Text == noLimit {
 			*to = policy.NoLimit
 			return
 		}
@@ -115,11 +115,11 @@ func siteNames(list []berth.Site) []string {
 // that key.
 func (r *reader) moved(v *value, path, name, example string) *value {
 	rest := *v
-	rest.members = slices.DeleteFunc(slices.Clone(v.members), func(m member) bool {
-		if m.key != name {
+	rest.Members = slices.DeleteFunc(slices.Clone(v.Members), func(m member) bool {
+		if m.Key != name {
 			return false
 		}
-		r.fail(m.place, path+"."+name, "limits have a table of their own; write it there, such as limits: [%s]", example)
+		r.fail(m.Place, path+"."+name, "limits have a table of their own; write it there, such as limits: [%s]", example)
 		return true
 	})
 	return &rest

@@ -57,7 +57,7 @@ type pools struct {
 }
 
 func (r *reader) site(v *value, path string, site *berth.Site, names unique) {
-	if v.has("adapter") {
+	if has(v, "adapter") {
 		r.describedSite(v, path, site, names)
 		return
 	}
@@ -68,10 +68,10 @@ func (r *reader) site(v *value, path string, site *berth.Site, names unique) {
 			r.list(v, path, "pools", func(v *value, path string) { r.pool(v, path, "a pool", &p) })
 		}},
 	}
-	if v.has("pools") {
+	if has(v, "pools") {
 		for _, name := range poolKeys {
 			keys = append(keys, key{name, "", func(v *value, path string) {
-				r.fail(v.place, path, "belongs to a pool; where pools are listed, write it there")
+				r.fail(v.Place, path, "belongs to a pool; where pools are listed, write it there")
 			}})
 		}
 	} else {
@@ -85,8 +85,8 @@ func (r *reader) site(v *value, path string, site *berth.Site, names unique) {
 		key{"adapter", "", ignore}, // it is not there: for those who mistype it
 	)
 	keys = append(keys, r.offered(site)...)
-	if v.kind == isMap && !v.has("pools") {
-		r.pool(v.only(poolKeys), path, "a site", &p)
+	if v.Kind == isMap && !has(v, "pools") {
+		r.pool(only(v, poolKeys), path, "a site", &p)
 	}
 	r.group(v, path, "a site", keys...)
 }
@@ -111,18 +111,18 @@ func ignore(*value, string) {}
 var poolKeys = []string{"pes", "nodes", "binding", "speed", "node", "classes", "features"}
 
 // has reports whether a group has the key.
-func (v *value) has(name string) bool {
-	return slices.ContainsFunc(v.members, func(m member) bool { return m.key == name })
+func has(v *value, name string) bool {
+	return slices.ContainsFunc(v.Members, func(m member) bool { return m.Key == name })
 }
 
 // only returns a group with only the keys of these names, each once: of keys
 // given twice the whole group tells.
-func (v *value) only(names []string) *value {
+func only(v *value, names []string) *value {
 	part := *v
-	part.members = nil
-	for _, m := range v.members {
-		if slices.Contains(names, m.key) && !part.has(m.key) {
-			part.members = append(part.members, m)
+	part.Members = nil
+	for _, m := range v.Members {
+		if slices.Contains(names, m.Key) && !has(&part, m.Key) {
+			part.Members = append(part.Members, m)
 		}
 	}
 	return &part
@@ -148,12 +148,12 @@ func (r *reader) pool(v *value, path, what string, p *pools) {
 		pool.Name = DefaultPool
 	}
 	r.group(v, path, what, keys...)
-	if v.kind == isMap && !v.has("pes") && !v.has("nodes") {
-		r.fail(v.place, path+".pes", "missing; %s needs its number of PEs, pes, or their names, nodes%s", what, orPools(what))
+	if v.Kind == isMap && !has(v, "pes") && !has(v, "nodes") {
+		r.fail(v.Place, path+".pes", "missing; %s needs its number of PEs, pes, or their names, nodes%s", what, orPools(what))
 	}
 	if names != nil {
 		switch {
-		case !v.has("pes"):
+		case !has(v, "pes"):
 			pool.PEs = berth.Count(len(names)) // at most maxNodes
 		case pool.PEs > 0 && int(pool.PEs) != len(names):
 			r.fail(r.places[path+".nodes"], path+".nodes", "%d names for %d PEs; leave pes out, or make them agree", len(names), pool.PEs)
@@ -191,8 +191,8 @@ func (r *reader) node(v *value, path string, n *berth.Node) {
 }
 
 func (r *reader) speed(v *value, path string, pool *berth.Pool) {
-	if v.kind != isText || v.text != "derived" {
-		if v.kind == isText {
+	if v.Kind != isText || v.Text != "derived" {
+		if v.Kind == isText {
 			r.wrong(v, path, "want a number such as 1.33, or derived")
 			return
 		}
@@ -249,8 +249,8 @@ func (r *reader) classes(v *value, path string, pool *berth.Pool, known map[stri
 			key{"node", "", func(v *value, path string) { r.node(v, path, &c.Node) }},
 			key{"features", "", func(v *value, path string) { r.features(v, path, &c.Features) }},
 		)
-		if v.kind == isMap && v.has("pes") == v.has("nodes") {
-			r.fail(v.place, path+".pes", "a class names its PEs by pes or by nodes, one of both")
+		if v.Kind == isMap && has(v, "pes") == has(v, "nodes") {
+			r.fail(v.Place, path+".pes", "a class names its PEs by pes or by nodes, one of both")
 		}
 		if listed != nil {
 			c.PEs = r.nodesIn(path+".nodes", listed, pool.Name, known)
@@ -261,7 +261,7 @@ func (r *reader) classes(v *value, path string, pool *berth.Pool, known map[stri
 		return
 	}
 	if err := pool.CheckClasses(); err != nil {
-		r.fail(v.place, path, "%s", err.Msg)
+		r.fail(v.Place, path, "%s", err.Msg)
 	}
 }
 
@@ -328,7 +328,7 @@ func (r *reader) partitions(v *value, path string, p *pools) {
 			key{"max_npe", "", whole(r, &partition.MaxNPE, 1, berth.MaxPEs)},
 			key{"max_duration", "", measured(r, &partition.MaxDuration, durationExample, duration)},
 		)
-		if v.kind == isMap && v.has("pes") && v.has("nodes") {
+		if v.Kind == isMap && has(v, "pes") && has(v, "nodes") {
 			r.fail(r.places[path+".nodes"], path+".nodes", "pes and nodes both; name the PEs one way")
 		} else {
 			r.placePartition(v, path, &partition, listed, p)
@@ -340,8 +340,8 @@ func (r *reader) partitions(v *value, path string, p *pools) {
 // peList reads a list of PE numbers.
 func (r *reader) peList(v *value, path string, to *berth.PESet) {
 	const example = "a list of PE numbers such as 0-31,64-95"
-	if v.kind == isNumber {
-		if n, ok := integer(v.text); ok && n > 0 && n < berth.MaxPEs {
+	if v.Kind == isNumber {
+		if n, ok := integer(v.Text); ok && n > 0 && n < berth.MaxPEs {
 			r.wrong(v, path, "could be a count or a PE; write 0-%d for the first %d PEs or %d-%d for PE %d", n-1, n, n, n, n)
 			return
 		}
@@ -376,9 +376,9 @@ func (r *reader) placePartition(v *value, path string, partition *berth.Partitio
 	nodesAt, pesAt := path+".nodes", path+".pes"
 	known := p.nodes[pool.Name]
 	switch {
-	case pool.Binding == berth.Late && v.kind == isMap && (v.has("pes") || v.has("nodes")):
+	case pool.Binding == berth.Late && v.Kind == isMap && (has(v, "pes") || has(v, "nodes")):
 		at := pesAt
-		if v.has("nodes") {
+		if has(v, "nodes") {
 			at = nodesAt
 		}
 		r.fail(r.places[at], at, "pool %s binds late, so its PEs cannot be named; limit the partition by max_npe, or bind the pool early", pool.Name)
@@ -401,9 +401,9 @@ func (r *reader) software(v *value, path string, site *berth.Site) {
 		if s.Name != "" {
 			text := fmt.Sprintf("%q, version %q", s.Name, s.Version)
 			if first, taken := versions[text]; taken {
-				r.fail(v.place, path, "%s: the site has it already, in line %d", text, first)
+				r.fail(v.Place, path, "%s: the site has it already, in line %d", text, first)
 			} else {
-				versions[text] = v.line
+				versions[text] = v.Line
 			}
 		}
 		site.Software = append(site.Software, s)

@@ -30,29 +30,29 @@ func (r *reader) fail(at place, path, format string, args ...any) {
 		r.more++
 		return
 	}
-	r.errs = append(r.errs, berth.Errorf(berth.Invalid, path, "%s:%d:%d: %s", r.Name, at.line, at.column, fmt.Sprintf(format, args...)))
+	r.errs = append(r.errs, berth.Errorf(berth.Invalid, path, "%s:%d:%d: %s", r.Name, at.Line, at.Column, fmt.Sprintf(format, args...)))
 }
 
 // wrong tells what is wrong about a value.
 func (r *reader) wrong(v *value, path, format string, args ...any) {
-	r.fail(v.place, path, "%s%s", v.shown(), fmt.Sprintf(format, args...))
+	r.fail(v.Place, path, "%s%s", v.Shown(), fmt.Sprintf(format, args...))
 }
 
 // is reports whether the value is of the kind, and complains if it is not.
 func (r *reader) is(v *value, path string, want kind, example string) bool {
 	switch {
-	case v.kind == want:
+	case v.Kind == want:
 		return true
-	case v.kind == isNull:
-		r.fail(v.place, path, "no value; want %s, or leave the key out", example)
-	case want == isText && v.kind == isNumber:
+	case v.Kind == isNull:
+		r.fail(v.Place, path, "no value; want %s, or leave the key out", example)
+	case want == isText && v.Kind == isNumber:
 		r.wrong(v, path, "a number; want %s, in quotes if it looks like a number", example)
-	case want == isText && v.kind == isBool:
+	case want == isText && v.Kind == isBool:
 		r.wrong(v, path, "true or false; want %s, in quotes if it looks like that", example)
-	case want == isNumber && v.kind == isText:
+	case want == isNumber && v.Kind == isText:
 		r.wrong(v, path, "a text; want %s, without quotes", example)
 	default:
-		r.wrong(v, path, "%s; want %s", v.kind, example)
+		r.wrong(v, path, "%s; want %s", v.Kind, example)
 	}
 	return false
 }
@@ -78,25 +78,25 @@ func (r *reader) group(v *value, path, what string, keys ...key) {
 	for i := range keys {
 		names[i] = keys[i].name
 	}
-	lines := make(map[string]int, len(v.members))
-	for _, m := range v.members {
-		if first, twice := lines[m.key]; twice {
-			r.fail(m.place, prefix+m.key, "the key is given twice, first in line %d", first)
+	lines := make(map[string]int, len(v.Members))
+	for _, m := range v.Members {
+		if first, twice := lines[m.Key]; twice {
+			r.fail(m.Place, prefix+m.Key, "the key is given twice, first in line %d", first)
 			continue
 		}
-		lines[m.key] = m.line
-		if !slices.Contains(names, m.key) {
-			r.fail(m.place, prefix+m.key, "unknown key%s; %s has %s", nearest.Hint(m.key, names), what, strings.Join(names, ", "))
+		lines[m.Key] = m.Line
+		if !slices.Contains(names, m.Key) {
+			r.fail(m.Place, prefix+m.Key, "unknown key%s; %s has %s", nearest.Hint(m.Key, names), what, strings.Join(names, ", "))
 		}
 	}
 	for _, k := range keys {
-		at := slices.IndexFunc(v.members, func(m member) bool { return m.key == k.name })
+		at := slices.IndexFunc(v.Members, func(m member) bool { return m.Key == k.name })
 		switch {
 		case at >= 0:
-			r.places[prefix+k.name] = v.members[at].place
-			k.read(v.members[at].value, prefix+k.name)
+			r.places[prefix+k.name] = v.Members[at].Place
+			k.read(v.Members[at].Value, prefix+k.name)
 		case k.required != "":
-			r.fail(v.place, prefix+k.name, "missing; %s", k.required)
+			r.fail(v.Place, prefix+k.name, "missing; %s", k.required)
 		}
 	}
 }
@@ -106,10 +106,10 @@ func (r *reader) list(v *value, path, what string, read func(v *value, path stri
 	if !r.is(v, path, isList, "a list of "+what) {
 		return
 	}
-	if len(v.items) == 0 {
-		r.fail(v.place, path, "an empty list; name at least one, or leave the key out")
+	if len(v.Items) == 0 {
+		r.fail(v.Place, path, "an empty list; name at least one, or leave the key out")
 	}
-	for i, item := range v.items {
+	for i, item := range v.Items {
 		read(item, fmt.Sprintf("%s[%d]", path, i))
 	}
 }
@@ -122,7 +122,7 @@ func (u unique) add(r *reader, v *value, path, what, name string) {
 		r.wrong(v, path, "a second %s of this name, the first is in line %d", what, first)
 		return
 	}
-	u[name] = v.line
+	u[name] = v.Line
 }
 
 // switched reads true or false.
@@ -131,11 +131,11 @@ func (r *reader) switched(to *bool) func(v *value, path string) {
 		if !r.is(v, path, isBool, "true or false") {
 			return
 		}
-		if v.text != "true" && v.text != "false" {
+		if v.Text != "true" && v.Text != "false" {
 			r.wrong(v, path, "want true or false")
 			return
 		}
-		*to = v.text == "true"
+		*to = v.Text == "true"
 	}
 }
 
@@ -145,7 +145,7 @@ func scanned[T any](r *reader, to *T, example string, scan func(text string) (T,
 		if !r.is(v, path, isText, example) {
 			return
 		}
-		got, err := scan(v.text)
+		got, err := scan(v.Text)
 		if err != nil {
 			r.wrong(v, path, "%s", message(err))
 			return
@@ -158,8 +158,8 @@ func scanned[T any](r *reader, to *T, example string, scan func(text string) (T,
 // to refuse, which knows what it could have meant.
 func measured[T any](r *reader, to *T, example string, scan func(text string) (T, error)) func(v *value, path string) {
 	return func(v *value, path string) {
-		if v.kind == isNumber {
-			if _, err := scan(v.text); err != nil {
+		if v.Kind == isNumber {
+			if _, err := scan(v.Text); err != nil {
 				r.wrong(v, path, "%s", message(err))
 				return
 			}
@@ -175,7 +175,7 @@ func decimal[T ~int | ~int32 | ~int64](r *reader, to *T, low, high int64) func(v
 		if !r.is(v, path, isNumber, limits) {
 			return
 		}
-		n, ok := thousandths(v.text)
+		n, ok := thousandths(v.Text)
 		switch {
 		case !ok:
 			r.wrong(v, path, "want %s in plain digits, with at most three behind the point", limits)
@@ -194,7 +194,7 @@ func whole[T ~int | ~int32 | ~int64 | ~uint64](r *reader, to *T, low, high int64
 		if !r.is(v, path, isNumber, limits) {
 			return
 		}
-		n, ok := integer(v.text)
+		n, ok := integer(v.Text)
 		if !ok || n < low || n > high {
 			r.wrong(v, path, "want %s, in plain digits", limits)
 			return
