@@ -3,6 +3,8 @@ package berth
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // MaxWorkflowTasks bounds the tasks of a workflow that is promised. Recorded workflows
@@ -20,7 +22,7 @@ type Workflow struct {
 	Arrival Time   `json:"arrival"`
 	// Deadline is by when all must have ended; Forever is as early as possible.
 	Deadline Time `json:"deadline"`
-	// Algorithm names the planner, or is BestAlgorithm.
+	// Algorithm names the planner, or is BestAlgorithm, or that with a slack (see Best).
 	Algorithm string `json:"algorithm"`
 	// Repair says what is done about tasks that end early or late.
 	Repair Repair `json:"repair"`
@@ -37,8 +39,31 @@ type Workflow struct {
 	Tasks []WorkflowTask `json:"tasks"`
 }
 
-// BestAlgorithm is the name of no planner: several are tried, and the best plan is taken.
+// BestAlgorithm is the name of no planner: several are tried, and the best plan is taken. By a
+// deadline it leaves BestSlack; "best-40" leaves 40 percent, and "best-0" nothing.
 const BestAlgorithm = "best"
+
+// BestSlack is the part, in percent, of the time until the deadline that BestAlgorithm leaves
+// for tasks that take longer than planned, where it finds a plan so. It is the slack that does
+// best in docs/results/deviating-workflows.md. MaxSlack is the largest that may be asked for.
+const (
+	BestSlack = 25
+	MaxSlack  = 90
+)
+
+// Best reports whether an algorithm is BestAlgorithm, and the slack that it leaves in percent.
+func Best(algorithm string) (slack int, ok bool) {
+	rest, ok := strings.CutPrefix(algorithm, BestAlgorithm)
+	if !ok || rest == "" {
+		return BestSlack, ok
+	}
+	digits, ok := strings.CutPrefix(rest, "-")
+	slack, err := strconv.Atoi(digits)
+	if !ok || err != nil || slack < 0 || slack > MaxSlack || strconv.Itoa(slack) != digits {
+		return 0, false
+	}
+	return slack, true
+}
 
 // Average is how many PEs of a pool were free on average in the past.
 type Average struct {

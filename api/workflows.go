@@ -45,7 +45,7 @@ var workflowBody = body[wish]{
 		w.Deadline, err = v.instant(down)
 		return err
 	}},
-	{"algorithm", "The planner, as berth plan --help lists them, or best, which tries several.", text("best"), func(w *wish, v value) (err error) {
+	{"algorithm", "The planner, as berth plan --help lists them, or best, which tries several and leaves part of the time until the deadline; best-N leaves N percent.", text("best"), func(w *wish, v value) (err error) {
 		w.Algorithm, err = v.word()
 		return err
 	}},

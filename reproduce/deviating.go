@@ -43,8 +43,8 @@ var deviatingMisses = []struct {
 }
 
 // deviatingPlanners are those that are compared: two that end as early as they can, two that
-// go backwards from the deadline, and what the service does by itself.
-var deviatingPlanners = []string{"bd-cpar", "bd-thrift", "dl-bd-cpar", "dl-rc-cpar", berth.BestAlgorithm}
+// go backwards from the deadline, and the cheapest of several with more and more slack.
+var deviatingPlanners = []string{"bd-cpar", "bd-thrift", "dl-bd-cpar", "dl-rc-cpar", "best-0", "best-10", "best-25", "best-50"}
 
 // The figures of a run under one planner and repair.
 const (
@@ -52,10 +52,11 @@ const (
 	promisesMade          // percent of all workflows
 	hoursHeld             // CPU-hours of a promised workflow
 	turnsAround           // mean hours of those that succeeded
+	meetsOfAll            // percent of all workflows, whose deadlines were promised and kept
 	deviatingKept         // how many figures there are
 )
 
-var deviatingFigureNames = [deviatingKept]string{"kept", "promised", "cpu-hours", "turn-around"}
+var deviatingFigureNames = [deviatingKept]string{"kept", "promised", "cpu-hours", "turn-around", "met"}
 
 // deviatingWorkflows prepares the study.
 func deviatingWorkflows(s *session) (*experiment, error) {
@@ -182,6 +183,7 @@ func deviatingOutcome(s *sim.FlowSummary) []float64 {
 	}
 	return []float64{
 		float64(100 * share(s.Kept, s.Promised)), float64(100 * share(s.Promised, s.Workflows)), s.CPUHours / float64(max(1, s.Promised)), turnaround,
+		float64(100 * share(s.Kept, s.Workflows)),
 	}
 }
 

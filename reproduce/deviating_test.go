@@ -57,7 +57,7 @@ func TestDeviatingValuesAreFound(t *testing.T) {
 		}
 	}
 	for i, name := range names {
-		planner, repair, figure := i/12, berth.Repairs()[i/4%3], i%4
+		planner, repair, figure := i/15, berth.Repairs()[i/5%3], i%5
 		if want := deviatingPlanners[planner] + " " + string(repair) + " " + deviatingFigureNames[figure]; name != want {
 			t.Fatalf("value %d is %s, want %s", i, name, want)
 		}
@@ -83,7 +83,11 @@ func deviatingAs() *deviatingData {
 					if miss > 0 {
 						kept = float64(20*repair + 30 + r - p)
 					}
-					v = append(v, kept, 80, 50, 10-float64(repair)-float64(r)/10)
+					met := float64(20 + r)
+					if p == bySlack {
+						met += 30
+					}
+					v = append(v, kept, 80, 50, 10-float64(repair)-float64(r)/10, met)
 				}
 			}
 			d.values = append(d.values, v)
@@ -100,7 +104,7 @@ func TestDeviatingClaimsAreJudged(t *testing.T) {
 			t.Errorf("%s is %s: %s", c.ID, v, c.Ours)
 		}
 	}
-	for id, other := range map[string]*deviatingData{"D2": d.repairsSwapped(0, 1), "D3": d.repairsSwapped(1, 2), "D4": d.swapped(byForward, byBackward)} {
+	for id, other := range map[string]*deviatingData{"D2": d.repairsSwapped(0, 1), "D3": d.repairsSwapped(1, 2), "D4": d.swapped(byForward, byBackward), "D5": d.swapped(bySlack, byCheapest)} {
 		for _, c := range deviatingClaims(other) {
 			if v := worst(c.Parts); c.ID == id && v != NotHeld {
 				t.Errorf("%s is %s in data that is swapped", id, v)

@@ -84,13 +84,13 @@ func (o *opener) withWorkflows(pes berth.Count, made func(int) (*sim.Workload, e
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []struct {
-		what, word string
-		names      []string
-	}{{"algorithm", w.Algorithm, Algorithms()}, {"repair", w.Repair, Repairs()}} {
-		if err := oneOf(name.what, name.word, name.names); err != nil {
+	if _, best := berth.Best(w.Algorithm); !best {
+		if err := oneOf("algorithm", w.Algorithm, Algorithms()); err != nil {
 			return nil, err
 		}
+	}
+	if err := oneOf("repair", w.Repair, Repairs()); err != nil {
+		return nil, err
 	}
 	one, err := w.maker(pes)
 	if err != nil {

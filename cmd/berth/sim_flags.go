@@ -124,7 +124,7 @@ func (flags *simFlags) workflowFlags(f *pflag.FlagSet) {
 	f.StringVar(&w.From, "workflows", "", "put workflows among the requests: of a `FILE` as berth plan takes it, or daggen:N for N tasks, drawn")
 	f.Var(&whole[int]{&w.Count, 1, 1_000_000}, "workflow-count", "how many, at equal distances over the time of the requests")
 	f.Var(&factor{&w.Slack, false}, "workflow-slack", "a deadline leaves X times the time that a workflow takes on the empty machine; 0 is none")
-	f.Var(&choice{&w.Algorithm, "planner", scenario.Algorithms()}, "workflow-algorithm", "planner of workflows, or best")
+	f.StringVar(&w.Algorithm, "workflow-algorithm", w.Algorithm, "planner of workflows by its `NAME`, best (several are tried), or best-N, which leaves N percent of the time until the deadline")
 	f.Var(&choice{&w.Repair, "repair", scenario.Repairs()}, "workflow-repair", "what is done about tasks that end early or late: "+strings.Join(scenario.Repairs(), ", "))
 	f.StringVar(&w.Miss, "workflow-noise", w.Miss, "tasks take up to the part `X` longer or shorter than planned, or heavy for a heavy tail")
 	f.Var(&portion{&w.Fail}, "workflow-failures", "part of the tries of tasks that fail, halfway through")

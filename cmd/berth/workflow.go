@@ -51,7 +51,7 @@ func (q *flowAsk) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(&q.deadline, "deadline", "by when it must have ended (default: as early as possible)")
-	f.StringVar(&q.Algorithm, "algorithm", "best", "`NAME` of the planner, as berth plan --help lists them, or best: several are tried")
+	f.StringVar(&q.Algorithm, "algorithm", "best", "`NAME` of the planner, as berth plan --help lists them, or best: several are tried, and part of the time until the deadline is left; best-N leaves N percent")
 	f.Var(&choice{&q.Repair, "repair", []string{"both", "late", "hold"}}, "repair", "when tasks end early or late: both (move what follows forward or back), late (back only), hold (neither)")
 	f.StringVar(&q.Site, "site", "", "only at this `SITE`")
 	f.StringVar(&q.Pool, "pool", "", "only in this `POOL`")

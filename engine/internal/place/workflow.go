@@ -28,7 +28,7 @@ var (
 // Planners returns the planners for the algorithm of a workflow; ok is false if it is none.
 func Planners(w *berth.Workflow) (list []workflow.Planner, ok bool) {
 	names := []string{w.Algorithm}
-	if w.Algorithm == berth.BestAlgorithm {
+	if _, best := berth.Best(w.Algorithm); best {
 		if names = bestFinish; w.Deadline != berth.Forever {
 			names = bestDeadline
 		}
@@ -146,8 +146,9 @@ func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
 
 // Workflow finds places for all open tasks of a workflow, in the pool in which it does best:
 // it ends earliest or, by a deadline, takes the fewest PE-seconds; the earliest end, the first
-// pool, and the planner that is listed first break ties. The refusal is that of the pool that
-// got furthest. The state is as it was afterwards.
+// pool, and the planner that is listed first break ties. Where slack is to be left, plans that
+// leave all of it are preferred to those that leave half, and these to all others. The refusal is
+// that of the pool that got furthest. The state is as it was afterwards.
 func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
 	planners, known := Planners(w)
 	if !known {
@@ -156,22 +157,39 @@ func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	var best *WorkflowPlan
+	var fit []*grounds
 	var refusal *berth.Refusal
-	for i := range f.pools {
-		p := &f.pools[i]
-		no := f.unfit(w, p)
-		if no == nil {
-			var found *WorkflowPlan
-			if found, no = f.workflowIn(t, w, p, planners); found != nil && found.better(best, w.Deadline) {
-				best = found
-			}
-		}
+	refuse := func(no *berth.Refusal) {
 		if no != nil && (refusal == nil || no.Reason.Rank() > refusal.Reason.Rank()) {
 			refusal = no
 		}
 	}
+	for i := range f.pools {
+		p := &f.pools[i]
+		no := f.unfit(w, p)
+		if no == nil {
+			var g *grounds
+			if g, no = f.prepare(t, w, p); g != nil {
+				fit = append(fit, g)
+			}
+		}
+		refuse(no)
+	}
+	var best *WorkflowPlan
+	for _, by := range f.aims(w) {
+		for _, g := range fit {
+			if found := f.workflowIn(t, w, g, planners, by); found != nil && found.better(best, w.Deadline) {
+				best = found
+			}
+		}
+		if best != nil {
+			break
+		}
+	}
 	if best == nil {
+		for _, g := range fit {
+			refuse(g.refusal(w.Deadline))
+		}
 		return nil, refusal
 	}
 	if over := f.overWorkflow(w, best); over != nil {
@@ -229,20 +247,35 @@ func (f *Finder) unfit(w *berth.Workflow, p *pool) *berth.Refusal {
 	return nil
 }
 
-// workflowIn plans a workflow in a pool with each of some planners and places the best plan.
-func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, p *pool, planners []workflow.Planner) (*WorkflowPlan, *berth.Refusal) {
-	g, refusal := f.prepare(t, w, p)
-	if refusal != nil {
-		return nil, refusal
+// aims returns the deadlines that are planned for, one after the other until there is a plan:
+// the workflow's own, and before it those that leave its slack and half of that.
+func (f *Finder) aims(w *berth.Workflow) []berth.Time {
+	slack, best := berth.Best(w.Algorithm)
+	now := f.state.Now()
+	if !best || w.Deadline == berth.Forever || w.Deadline <= now {
+		return []berth.Time{w.Deadline}
 	}
-	var best *WorkflowPlan
+	left := int64(w.Deadline.Sub(now)) // at most 2^43, so its percents fit
+	var aims []berth.Time
+	for _, percent := range []int{slack, slack / 2} {
+		if percent > 0 {
+			aims = append(aims, now.Add(berth.Duration(left-left*int64(percent)/100)))
+		}
+	}
+	return append(aims, w.Deadline)
+}
+
+// workflowIn plans a workflow in a pool by a deadline with each of some planners, and places
+// the best plan; nil if there is none. What a place asks for beyond the plan may take it beyond
+// that deadline, but not beyond the workflow's own.
+func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, planners []workflow.Planner, by berth.Time) (best *WorkflowPlan) {
 	for _, planner := range planners {
 		var plan workflow.Plan
 		var ok bool
-		if w.Deadline == berth.Forever && planner.Goal == workflow.Deadline {
+		if by == berth.Forever && planner.Goal == workflow.Deadline {
 			_, plan, ok = g.in.Tightest(planner)
 		} else {
-			plan, ok = g.in.Try(planner, w.Deadline)
+			plan, ok = g.in.Try(planner, by)
 		}
 		if !ok {
 			continue
@@ -254,14 +287,16 @@ func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, p *pool, planners
 			best = found
 		}
 	}
-	if best != nil {
-		return best, nil
-	}
-	no := &berth.Refusal{Reason: berth.NoCapacity, Resource: p.id, Wanted: 1, Possible: g.in.Bound()}
-	if w.Deadline < g.in.Bound() {
+	return best
+}
+
+// refusal says why there is no plan by a deadline.
+func (g *grounds) refusal(deadline berth.Time) *berth.Refusal {
+	no := &berth.Refusal{Reason: berth.NoCapacity, Resource: g.pool.id, Wanted: 1, Possible: g.in.Bound()}
+	if deadline < g.in.Bound() {
 		no.Reason = berth.DeadlineMissed
 	}
-	return nil, no
+	return no
 }
 
 // prepare makes a workflow ready for planning on a pool as a trial has it.
