@@ -214,6 +214,7 @@ func TestViolations(t *testing.T) {
 		{"no PEs for a refused request", `"npe":99`, `"npe":0`, []string{"request 7"}},
 		{"no PEs for an outage", `"npe":2,"start":52`, `"npe":0,"start":52`, []string{"request down"}},
 		{"no time", `"duration":1,"npe":99`, `"duration":0,"npe":99`, []string{"request 7"}},
+		{"no time of what was promised", `"duration":5,"npe":2`, `"duration":0,"npe":2`, []string{"request 3", "length 3"}},
 		{"variant of nothing", `{"npe":8,"duration":5}`, `{"npe":0,"duration":5}`, []string{"request 5"}},
 		{"deadline", `"deadline":9`, `"deadline":8`, []string{"deadline 2"}},
 		{

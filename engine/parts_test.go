@@ -221,3 +221,26 @@ func TestPartsWaitForTheirDataAtEverySite(t *testing.T) {
 		}
 	}
 }
+
+// A hundred parts that begin together in a pool of late binding get PEs of their own.
+func TestManyPartsGetPEs(t *testing.T) {
+	e := newEngine(t, onePool(128, berth.Late))
+	r := berth.Request{ID: "co", User: "ada", Deadline: 100}
+	for range 100 {
+		r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: 1, Duration: 10}}})
+	}
+	submit(t, e, 0, r)
+	apply(t, e, 1, engine.Wake())
+	co, _ := e.Reservation("co")
+	if len(co.Allotments) != 100 {
+		t.Fatalf("%d parts, want 100", len(co.Allotments))
+	}
+	var taken berth.PESet
+	for i := range co.Allotments {
+		pes := co.Allotments[i].PEs
+		if pes.Count() != 1 || !taken.And(pes).Empty() {
+			t.Fatalf("part %d got %v, and others %v", i, pes, taken)
+		}
+		taken = taken.Or(pes)
+	}
+}

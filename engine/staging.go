@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -161,7 +162,7 @@ func (e *Engine) reroute(list []transfer) {
 			late[t] = e.speedUp(t, lift)
 		}
 	}
-	slices.SortStableFunc(waiting, func(a, b *transfer) int { return compareSequence(a.entry, b.entry) })
+	slices.SortStableFunc(waiting, func(a, b *transfer) int { return cmp.Compare(a.entry.Sequence(), b.entry.Sequence()) })
 	for _, t := range waiting {
 		is, stocks := e.finder.Resend(t.entry, t.current())
 		e.stage(t, is, stocks)
@@ -178,16 +179,6 @@ func (e *Engine) reroute(list []transfer) {
 			e.postpone(t)
 		}
 	}
-}
-
-func compareSequence(a, b *state.Entry) int {
-	switch {
-	case a.Sequence() < b.Sequence():
-		return -1
-	case a.Sequence() > b.Sequence():
-		return 1
-	}
-	return 0
 }
 
 // flowing reports whether data are being moved now over a shared uplink.

@@ -131,3 +131,21 @@ func TestPartsBeginWhenTheShareAloneHasRoom(t *testing.T) {
 		t.Errorf("it is promised: %t, %+v; want it from 10 on, when the share has room", is, r.Allotments)
 	}
 }
+
+// What parts take together counts only variants that fit: one that is wider than the pool
+// is no way to take less.
+func TestPartsCountWhatFits(t *testing.T) {
+	config := onePool(8, berth.Late)
+	config.Limits = policy.Limits{{Name: policy.LimitPESeconds, Value: 300}}
+	e := newEngine(t, config)
+	r := parts("co", 1000, berth.Variant{}, berth.Variant{})
+	r.User = "u"
+	for i := range r.Parts {
+		r.Parts[i].Variants = []berth.Variant{{NPE: 9, Duration: 10}, {NPE: 2, Duration: 100}}
+	}
+	changes := submit(t, e, 0, r)
+	no := changes[len(changes)-1].Refusal
+	if no == nil || no.Reason != berth.Quota || no.Exceeded == nil || no.Exceeded.Asked != 400 {
+		t.Fatalf("400 PE-seconds of 300: %+v, refused for %+v", shape(e, "co"), no)
+	}
+}

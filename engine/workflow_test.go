@@ -12,6 +12,7 @@ import (
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -417,4 +418,37 @@ func drawFlow(t *rapid.T, id string, now berth.Time) *berth.Workflow {
 		w.Deadline = now + berth.Time(rapid.IntRange(1, 400).Draw(t, "deadline"))
 	}
 	return w
+}
+
+// A workflow that takes more PEs at once than its user may have is refused, and told of which
+// limit.
+func TestWorkflowsAreRefusedByTheShare(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 250}}
+	e := newEngine(t, config)
+	changes := apply(t, e, 0, engine.SubmitWorkflow(diamond("w", 0, 200)))
+	wantFlow(t, changes, "workflow_refused:w")
+	want := berth.Exceeded{Limit: string(policy.LimitShare), Allowed: 1, Asked: 2}
+	if no := changes[len(changes)-1].Refusal; no.Reason != berth.Quota || no.Exceeded == nil || *no.Exceeded != want {
+		t.Fatalf("%+v, exceeded %+v; want %+v", no, no.Exceeded, want)
+	}
+	wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(flow("v", 0, 200, task("a", 10), task("b", 10, 0)))), "workflow_promised:v v.1@0-10 v.2@10-20")
+}
+
+// The first offer ends soonest, and those with more time cost less the more they have.
+func TestWorkflowOffersGiveTimeForWork(t *testing.T) {
+	e := newEngine(t, onePool(64, berth.Late))
+	w := flow("w", 0, 100, task("a", 4000), task("b", 2000, 0), task("c", 7000, 0), task("d", 900, 1, 2), task("e", 3000, 0))
+	for i := range w.Tasks {
+		w.Tasks[i].Alpha = 0.05 + 0.05*float64(i)
+	}
+	offers, err := e.WorkflowOffers(w, 6)
+	if err != nil || len(offers) < 5 {
+		t.Fatalf("%+v %v", offers, err)
+	}
+	for i := 1; i < len(offers); i++ {
+		if offers[i].End <= offers[0].End || offers[i].PESeconds >= offers[i-1].PESeconds {
+			t.Errorf("offer %d ends at %d and costs %d, the one before at %d and %d, the first at %d", i, offers[i].End, offers[i].PESeconds, offers[i-1].End, offers[i-1].PESeconds, offers[0].End)
+		}
+	}
 }

@@ -307,7 +307,7 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 	}
 	for i := range decided {
 		d := &decided[i]
-		if d.waiting.key != (Key{}) && !h.core.keys.answered(&d.waiting.key) {
+		if h.due(a, &d.waiting.key) {
 			h.core.tell(a, d.waiting.key.name(), d.answer, nil)
 		}
 	}
@@ -322,6 +322,12 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 	h.wakeManagers(all)
 	h.runTasks(all)
 	return s.err
+}
+
+// due reports whether an answer is still to be remembered under a key. What was asked now
+// is not answered yet, or it would not have been decided.
+func (h *Host) due(a *asked, key *Key) bool {
+	return *key != (Key{}) && (*key == a.key || !h.core.keys.answered(key))
 }
 
 // remember puts an answer on record under the key that it was asked for under.

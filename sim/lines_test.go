@@ -140,6 +140,9 @@ func TestPEsThatAreBackBeforeOthers(t *testing.T) {
 		if l.ActualEnd != nil {
 			until = fmt.Sprint(*l.ActualEnd)
 		}
+		if l.Arrival != 5 || l.Ready != *l.Start {
+			t.Errorf("%s arrives at %d and is ready at %d; want 5 and %d", l.ID, l.Arrival, l.Ready, *l.Start)
+		}
 		got = append(got, fmt.Sprintf("%s %s %d from %d until %s", l.ID, l.PEs, l.NPE, *l.Start, until))
 	}
 	want := []string{"outage-1 1 1 from 5 until 8", "outage-1 3 1 from 5 until 9", "outage-1 0 1 from 5 until 90"}

@@ -47,7 +47,7 @@ func (x *search) coallocate(t *state.Trial) ([]berth.Allotment, *berth.Refusal) 
 // overGroup refuses a request if the smallest variants of its parts together exceed a
 // limit of its user, or one part does so wherever it is placed.
 func (x *search) overGroup() *berth.Refusal {
-	if !x.admit || x.allowed.Unlimited() {
+	if x.allowed.Unlimited() { // as is what was admitted before
 		return nil
 	}
 	if x.over != nil {
