@@ -30,6 +30,9 @@ type Workflow struct {
 	Site  string   `json:"site,omitempty"`
 	Pool  string   `json:"pool,omitempty"`
 	Sites []string `json:"sites,omitempty"`
+	// Spread allows tasks at several sites: their files are brought there by somebody else. Else
+	// all are at one.
+	Spread bool `json:"spread,omitempty"`
 	// Hold asks for promises that are only held, and expire so long after the decision
 	// unless they are confirmed.
 	Hold Duration `json:"hold,omitempty"`
@@ -87,6 +90,9 @@ type WorkflowTask struct {
 	After []int `json:"after,omitempty"`
 	// Retries is how often the task is tried again if it fails.
 	Retries int `json:"retries,omitempty"`
+	// Site, if given, is the only one that will do. A workflow with such a task may be at
+	// several sites.
+	Site string `json:"site,omitempty"`
 	// Done says that the task has succeeded already, in an earlier life of the workflow,
 	// and Tries how often it was tried there.
 	Done  bool `json:"done,omitempty"`
@@ -152,6 +158,15 @@ const (
 func Outcomes() []Outcome {
 	return []Outcome{Succeeded, FailedForGood, TriedAgain, Skipped, OutcomeCancelled, OutcomeExpired, StillRunning}
 }
+
+// IsSpread reports whether the tasks may be at several sites.
+func (w *Workflow) IsSpread() bool {
+	return w.Spread || slices.ContainsFunc(w.Tasks, func(t WorkflowTask) bool { return t.Site != "" })
+}
+
+// SpreadAlgorithms lists the planners that plan over several pools, for the earliest end and by
+// a deadline.
+func SpreadAlgorithms() []string { return []string{"bd-cpar", "dl-bd-cpar"} }
 
 // Clone returns a copy that shares no memory with the workflow.
 func (w *Workflow) Clone() *Workflow {

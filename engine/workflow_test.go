@@ -340,22 +340,7 @@ func TestWorkflowsArePromisedAsPlanned(t *testing.T) {
 		w.Free = []berth.Average{{Resource: berth.PoolID("cm5", "pool"), NPE: free}}
 		planner := rapid.SampledFrom(workflow.Planners).Draw(t, "planner")
 		w.Algorithm = planner.Name
-		var tasks []workflow.Task
-		var edges []workflow.Edge
-		for _, x := range w.Tasks {
-			k := workflow.Task{ID: x.ID, Sequential: x.Seconds, Alpha: x.Alpha, Few: x.Few, Most: x.Most}
-			for _, m := range x.Measured {
-				k.Measured = append(k.Measured, workflow.Measurement{NPE: m.NPE, Seconds: m.Seconds})
-			}
-			tasks = append(tasks, k)
-			for _, parent := range x.After {
-				edges = append(edges, workflow.Edge{Parent: w.Tasks[parent].ID, Child: x.ID})
-			}
-		}
-		g, err := workflow.New(tasks, edges)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := graphOf(t, w)
 		var plan workflow.Plan
 		ok := false
 		in, err := workflow.Prepare(workflow.Problem{Workflow: g, Calendar: c, Free: free})

@@ -15,7 +15,15 @@ type Site struct {
 	Calendar calendar.Reader // of late binding
 	Free     berth.Count     // as Problem.Free
 	Speed    float64         // of a PE: 2 halves the times of the workflow; 0 stands for 1
+	// Workflow is the workflow with the times that its tasks take here, if Speed does not say
+	// them: some tasks may use what is faster. It has the same tasks in the same order.
+	Workflow *Workflow
+	// Unfit tells the tasks that cannot run here; nil is none.
+	Unfit []bool
 }
+
+// suits reports whether a task can run at the site.
+func (s *Site) suits(task int32) bool { return s.Unfit == nil || !s.Unfit[task] }
 
 // Grid is a workflow to be planned on several sites.
 type Grid struct {
@@ -100,6 +108,7 @@ func (g *Grid) Plan(deadline berth.Time) (GridPlan, bool, error) {
 type grid struct {
 	now       berth.Time
 	w         *Workflow
+	of        []Site
 	sites     []*Instance
 	reference *Instance
 }
@@ -109,14 +118,21 @@ func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
 	if len(g.Sites) == 0 {
 		return nil, nil, berth.Errorf(berth.Invalid, "sites", "none; there is nothing to plan on")
 	}
-	in := &grid{now: g.Now, w: g.Workflow}
+	in := &grid{now: g.Now, w: g.Workflow, of: g.Sites}
 	slowest := math.Inf(1)
 	for _, s := range g.Sites {
 		if math.IsNaN(s.Speed) || s.Speed < 0 || math.IsInf(s.Speed, 1) {
 			return nil, nil, berth.Errorf(berth.Invalid, "speed", "%v of site %q; want a positive number", s.Speed, s.Resource.Site)
 		}
 		slowest = min(slowest, s.speed())
-		one, err := g.at(s.Calendar, s.Free, s.speed())
+		here := s.Workflow
+		if here == nil {
+			var err error
+			if here, err = g.scaled(s.speed()); err != nil {
+				return nil, nil, err
+			}
+		}
+		one, err := g.at(here, s.Calendar, s.Free)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -131,7 +147,11 @@ func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
 		return nil, nil, err
 	}
 	empty := calendar.NewFast(berth.Count(min(power, berth.MaxPEs)), berth.Late)
-	reference, err := g.at(empty, 0, slowest)
+	standard, err := g.scaled(slowest)
+	if err != nil {
+		return nil, nil, err
+	}
+	reference, err := g.at(standard, empty, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,16 +178,20 @@ func (s *Site) speed() float64 {
 	return s.Speed
 }
 
-// at prepares the workflow for a calendar whose PEs have that speed.
-func (g *Grid) at(c calendar.Reader, free berth.Count, speed float64) (*Instance, error) {
-	w := g.Workflow
-	if w != nil && speed != 1 {
-		scaled, err := w.Scaled(1 / speed)
-		if err != nil {
-			return nil, berth.Errorf(berth.Invalid, "speed", "%v makes the workflow too long to plan", speed)
-		}
-		w = scaled
+// scaled returns the workflow with the times that it takes on PEs of a speed.
+func (g *Grid) scaled(speed float64) (*Workflow, error) {
+	if g.Workflow == nil || speed == 1 {
+		return g.Workflow, nil
 	}
+	scaled, err := g.Workflow.Scaled(1 / speed)
+	if err != nil {
+		return nil, berth.Errorf(berth.Invalid, "speed", "%v makes the workflow too long to plan", speed)
+	}
+	return scaled, nil
+}
+
+// at prepares a workflow for a calendar.
+func (g *Grid) at(w *Workflow, c calendar.Reader, free berth.Count) (*Instance, error) {
 	return prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon})
 }
 
@@ -177,8 +201,8 @@ func (g *grid) bound() berth.Time {
 	levels := make([]berth.Duration, g.w.Len())
 	for _, i := range slices.Backward(g.w.topological) {
 		shortest := berth.Endless
-		for _, s := range g.sites {
-			if s.curves[i].few() <= s.size {
+		for k, s := range g.sites {
+			if g.of[k].suits(i) && s.curves[i].few() <= s.size {
 				shortest = min(shortest, s.curves[i].duration(s.size))
 			}
 		}
@@ -219,6 +243,9 @@ func (g *grid) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadl
 	}
 	best, site := fit{}, -1
 	for k, s := range g.sites {
+		if !g.of[k].suits(i) {
+			continue
+		}
 		var at fit
 		var ok, better bool
 		if deadline == berth.Forever {

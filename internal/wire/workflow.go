@@ -33,6 +33,7 @@ func Workflow(c *Coder, w *berth.Workflow) {
 		c.End()
 	})
 	List(c, 14, &w.Tasks, workflowTask)
+	Bool(c, 15, &w.Spread)
 	c.End()
 }
 
@@ -60,5 +61,6 @@ func workflowTask(c *Coder, t *berth.WorkflowTask) {
 		Float(c, 2, &m.Seconds)
 		c.End()
 	})
+	Name(c, 13, &t.Site)
 	c.End()
 }

@@ -60,28 +60,6 @@ type WorkflowPlan struct {
 	Moved int
 }
 
-// late is a view of a calendar as counts, which is all that planners look at.
-type late struct{ calendar.Reader }
-
-func (late) Binding() berth.Binding { return berth.Late }
-
-// grounds is a workflow made ready for planning on a pool.
-type grounds struct {
-	pool  *pool
-	in    *workflow.Instance
-	graph *workflow.Workflow
-	at    []int // of its tasks, their places in the workflow
-}
-
-// critical returns the critical path of a plan as places in the workflow.
-func (g *grounds) critical(plan *workflow.Plan) []int {
-	path := plan.Critical(g.graph)
-	for i := range path {
-		path[i] = g.at[path[i]]
-	}
-	return path
-}
-
 // graph returns the open tasks of a workflow as a graph with the times that they take in a
 // pool at its speeds, and their places in the workflow. The error, of code Invalid, names
 // tasks that cannot be right together.
@@ -144,41 +122,21 @@ func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
 	return nil
 }
 
-// Workflow finds places for all open tasks of a workflow, in the pool in which it does best:
-// it ends earliest or, by a deadline, takes the fewest PE-seconds; the earliest end, the first
-// pool, and the planner that is listed first break ties. Where slack is to be left, plans that
-// leave all of it are preferred to those that leave half, and these to all others. The refusal is
-// that of the pool that got furthest. The state is as it was afterwards.
+// Workflow finds places for all open tasks of a workflow, in the pool in which it does best, or
+// spread over several where that is better: it ends earliest or, by a deadline, takes the fewest
+// PE-seconds; the earliest end, the first pool, and the planner that is listed first break ties.
+// Where slack is to be left, plans that leave all of it are preferred to those that leave half,
+// and these to all others. The refusal is that of the pool that got furthest. The state is as it
+// was afterwards.
 func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
-	planners, known := Planners(w)
-	if !known {
-		panic("engine: a workflow without a planner")
-	}
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	var fit []*grounds
-	var refusal *berth.Refusal
-	refuse := func(no *berth.Refusal) {
-		if no != nil && (refusal == nil || no.Reason.Rank() > refusal.Reason.Rank()) {
-			refusal = no
-		}
-	}
-	for i := range f.pools {
-		p := &f.pools[i]
-		no := f.unfit(w, p)
-		if no == nil {
-			var g *grounds
-			if g, no = f.prepare(t, w, p); g != nil {
-				fit = append(fit, g)
-			}
-		}
-		refuse(no)
-	}
+	fit, refusal := f.groundsOf(t, w)
 	var best *WorkflowPlan
 	for _, by := range f.aims(w) {
 		for _, g := range fit {
-			if found := f.workflowIn(t, w, g, planners, by); found != nil && found.better(best, w.Deadline) {
+			if found := f.workflowIn(t, w, g, by); found != nil && found.better(best, w.Deadline) {
 				best = found
 			}
 		}
@@ -188,7 +146,7 @@ func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
 	}
 	if best == nil {
 		for _, g := range fit {
-			refuse(g.refusal(w.Deadline))
+			refusal = further(refusal, g.refusal(w.Deadline))
 		}
 		return nil, refusal
 	}
@@ -196,6 +154,14 @@ func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
 		return nil, over
 	}
 	return best, nil
+}
+
+// further returns the refusal, of two that may be nil, that got further.
+func further(a, b *berth.Refusal) *berth.Refusal {
+	if a == nil || b != nil && b.Reason.Rank() > a.Reason.Rank() {
+		return b
+	}
+	return a
 }
 
 // better reports whether a plan is better than another, which may be nil.
@@ -223,30 +189,6 @@ func request(w *berth.Workflow, task int, p *pool, v berth.Variant, ready, now b
 	}
 }
 
-// unfit returns why a pool is no place for some task of a workflow, whatever is free there.
-func (f *Finder) unfit(w *berth.Workflow, p *pool) *berth.Refusal {
-	wanted := w.Site == "" || w.Site == p.id.Site
-	wanted = wanted && (w.Pool == "" || w.Pool == p.id.Name) && (len(w.Sites) == 0 || slices.Contains(w.Sites, p.id.Site))
-	if !wanted {
-		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
-	}
-	now := f.state.Now()
-	var last berth.Count
-	for i := range w.Tasks {
-		few := planned(&w.Tasks[i], nil).Fewest()
-		if i > 0 && few == last && w.Tasks[i].Requirements == w.Tasks[i-1].Requirements {
-			continue
-		}
-		last = few
-		r := request(w, i, p, berth.Variant{NPE: few, Duration: 1}, now, now)
-		x := f.search(&r, nil)
-		if o := x.obstacle(0, p, now); o.reason != "" {
-			return o.refusal()
-		}
-	}
-	return nil
-}
-
 // aims returns the deadlines that are planned for, one after the other until there is a plan:
 // the workflow's own, and before it those that leave its slack and half of that.
 func (f *Finder) aims(w *berth.Workflow) []berth.Time {
@@ -265,18 +207,12 @@ func (f *Finder) aims(w *berth.Workflow) []berth.Time {
 	return append(aims, w.Deadline)
 }
 
-// workflowIn plans a workflow in a pool by a deadline with each of some planners, and places
+// workflowIn plans a workflow on its grounds by a deadline with each of its planners, and places
 // the best plan; nil if there is none. What a place asks for beyond the plan may take it beyond
 // that deadline, but not beyond the workflow's own.
-func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, planners []workflow.Planner, by berth.Time) (best *WorkflowPlan) {
-	for _, planner := range planners {
-		var plan workflow.Plan
-		var ok bool
-		if by == berth.Forever && planner.Goal == workflow.Deadline {
-			_, plan, ok = g.in.Tightest(planner)
-		} else {
-			plan, ok = g.in.Try(planner, by)
-		}
+func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, by berth.Time) (best *WorkflowPlan) {
+	for _, planner := range g.planners {
+		plan, ok := g.plan(planner, by)
 		if !ok {
 			continue
 		}
@@ -290,40 +226,18 @@ func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, plann
 	return best
 }
 
-// refusal says why there is no plan by a deadline.
-func (g *grounds) refusal(deadline berth.Time) *berth.Refusal {
-	no := &berth.Refusal{Reason: berth.NoCapacity, Resource: g.pool.id, Wanted: 1, Possible: g.in.Bound()}
-	if deadline < g.in.Bound() {
-		no.Reason = berth.DeadlineMissed
-	}
-	return no
-}
-
-// prepare makes a workflow ready for planning on a pool as a trial has it.
-func (f *Finder) prepare(t *state.Trial, w *berth.Workflow, p *pool) (*grounds, *berth.Refusal) {
-	graph, at, err := f.graph(w, p)
-	if err != nil { // at the speed of this pool it takes longer than any calendar has
-		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
-	}
-	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: late{t.View(p.index)}, Now: f.state.Now(), Free: w.FreeIn(p.id)})
-	if err != nil {
-		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
-	}
-	return &grounds{pool: p, in: in, graph: graph, at: at}, nil
-}
-
 // placeAll books all tasks of a plan on a trial, by start: each where the plan has it, or as
 // soon after that as it and its parents allow. It returns nil if the workflow would miss its
 // deadline so.
-func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *workflow.Plan) *WorkflowPlan {
-	p, at := g.pool, g.at
+func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *sketch) *WorkflowPlan {
+	at := g.at
 	type placement struct {
-		workflow.Placement
+		workflow.GridPlacement
 		rank int // parents before children
 	}
-	order := make([]placement, len(plan.Tasks))
-	for i := range plan.Tasks {
-		order[i].Placement = plan.Tasks[i]
+	order := make([]placement, len(plan.tasks))
+	for i := range plan.tasks {
+		order[i].GridPlacement = plan.tasks[i]
 	}
 	ends := make([]berth.Time, len(w.Tasks))
 	for rank, i := range topological(w, at) {
@@ -333,9 +247,9 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *w
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.rank, b.rank))
 	})
 	now := f.state.Now()
-	found := &WorkflowPlan{Planner: plan.Planner, End: now}
+	found := &WorkflowPlan{Planner: plan.planner, End: now}
 	for _, o := range order {
-		task := at[o.Task]
+		task, p := at[o.Task], g.pools[o.Site]
 		ready := o.Start
 		for _, parent := range w.Tasks[task].After {
 			ready = max(ready, ends[parent])
@@ -445,7 +359,10 @@ func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refu
 		)
 	}
 	if over == nil {
-		over = f.overShareOf(w, plan, &allowed)
+		if over, where := f.overShareOf(w, plan, &allowed); over != nil {
+			return &berth.Refusal{Reason: berth.Quota, Resource: where, Wanted: wanted, Exceeded: over}
+		}
+		return nil
 	}
 	if over == nil {
 		return nil
@@ -453,23 +370,28 @@ func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refu
 	return &berth.Refusal{Reason: berth.Quota, Resource: resource, Wanted: wanted, Exceeded: over}
 }
 
-// overShareOf says that a plan takes more PEs of its pool at once than its user may have.
-func (f *Finder) overShareOf(w *berth.Workflow, plan *WorkflowPlan, allowed *policy.Allowance) *berth.Exceeded {
-	id := plan.Tasks[0].Place.Allotments[0].Resource
-	most, limited := allowed.ShareOf(f.poolOf(id).config.PEs)
-	if !limited {
-		return nil
-	}
-	s := f.used(w.User, nil, id, most)
-	s.steps = slices.Clone(s.steps)
+// overShareOf says that a plan takes more PEs of a pool at once than its user may have there.
+func (f *Finder) overShareOf(w *berth.Workflow, plan *WorkflowPlan, allowed *policy.Allowance) (*berth.Exceeded, berth.ResourceID) {
+	seen := map[berth.ResourceID]bool{}
 	for i := range plan.Tasks {
-		a := &plan.Tasks[i].Place.Allotments[0]
-		s.steps = s.steps.Add(a.Start, a.End, a.NPE)
+		id := plan.Tasks[i].Place.Allotments[0].Resource
+		most, limited := allowed.ShareOf(f.poolOf(id).config.PEs)
+		if seen[id] || !limited {
+			continue
+		}
+		seen[id] = true
+		s := f.used(w.User, nil, id, most)
+		s.steps = slices.Clone(s.steps)
+		for k := range plan.Tasks {
+			if a := &plan.Tasks[k].Place.Allotments[0]; a.Resource == id {
+				s.steps = s.steps.Add(a.Start, a.End, a.NPE)
+			}
+		}
+		if peak := s.peak(f.state.Now(), berth.Forever); peak > most {
+			return &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(peak)}, id
+		}
 	}
-	if peak := s.peak(f.state.Now(), berth.Forever); peak > most {
-		return &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(peak)}
-	}
-	return nil
+	return nil, berth.ResourceID{}
 }
 
 // Again finds another place for a task that has not started: the earliest from a time on, in
@@ -501,8 +423,9 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	return placed, ok
 }
 
-// Retry finds the earliest place from a time on for a task whose reservation is over: in the pool
-// where it was, or else in one of the workflow's, as many PEs for as long. Those aside count as gone.
+// Retry finds a place from a time on for a task whose reservation is over, as many PEs for as
+// long: in the pool where it was or where it ends earlier, at its site, for what the others of the
+// workflow have written is there, unless that is spread over sites. Those aside count as gone.
 func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, ready berth.Time, aside []*state.Entry) (TaskPlace, bool) {
 	t := f.state.Try()
 	defer t.Close()
@@ -512,24 +435,27 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, read
 	home := f.poolOf(was.Allotments[0].Resource)
 	pools := []*pool{home}
 	for i := range f.pools {
-		if p := &f.pools[i]; p != home && f.unfit(w, p) == nil {
+		p := &f.pools[i]
+		if p != home && (p.id.Site == home.id.Site || w.IsSpread()) && allows(w, p) && f.unfit(w, task, p) == nil {
 			pools = append(pools, p)
 		}
 	}
+	var best TaskPlace
+	found := false
 	for _, p := range pools {
 		r := request(w, task, p, v, ready, now)
 		r.Hold, r.Deadline = 0, berth.TimeLimit-1
 		placed, ok := f.placeTask(t, nil, r, p, 0)
-		if !ok {
+		if !ok || found && placed.Place.Allotments[0].End >= best.Place.Allotments[0].End {
 			continue
 		}
-		a := &placed.Place.Allotments[0]
-		placed.Request.Deadline = max(due(w), a.End)
-		placed.Place.Terms.Deadline = placed.Request.Deadline
-		placed.Task = task
-		return placed, true
+		best, found = placed, true
 	}
-	return TaskPlace{}, false
+	if found {
+		best.Request.Deadline = max(due(w), best.Place.Allotments[0].End)
+		best.Place.Terms.Deadline, best.Task = best.Request.Deadline, task
+	}
+	return best, found
 }
 
 func (f *Finder) setAside(t *state.Trial, aside []*state.Entry) {
@@ -578,24 +504,15 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int) []WorkflowOffer {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	var all []*grounds
-	for i := range f.pools {
-		if f.unfit(w, &f.pools[i]) != nil {
-			continue
-		}
-		if g, no := f.prepare(t, w, &f.pools[i]); no == nil {
-			all = append(all, g)
-		}
-	}
 	asked := *w
 	asked.Algorithm, asked.Deadline = berth.BestAlgorithm, berth.TimeLimit-1
-	planners, _ := Planners(&asked)
+	all, _ := f.groundsOf(t, &asked)
 	// cheapest returns the best of the plans that a way to plan finds.
-	cheapest := func(deadline berth.Time, soonest bool, plan func(*grounds, workflow.Planner) (workflow.Plan, bool)) *WorkflowOffer {
+	cheapest := func(deadline berth.Time, soonest bool, plan func(*grounds, workflow.Planner) (sketch, bool)) *WorkflowOffer {
 		var best *WorkflowOffer
 		asked.Deadline = deadline
 		for _, g := range all {
-			for _, planner := range planners {
+			for _, planner := range g.planners {
 				made, ok := plan(g, planner)
 				if !ok {
 					continue
@@ -617,10 +534,7 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int) []WorkflowOffer {
 		}
 		return best
 	}
-	first := cheapest(berth.TimeLimit-1, true, func(g *grounds, planner workflow.Planner) (workflow.Plan, bool) {
-		_, plan, ok := g.in.Tightest(planner)
-		return plan, ok
-	})
+	first := cheapest(berth.TimeLimit-1, true, (*grounds).tightest)
 	if first == nil || most < 1 {
 		return nil
 	}
@@ -632,7 +546,7 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int) []WorkflowOffer {
 		if !deadline.Valid() || deadline >= berth.TimeLimit-1 {
 			break
 		}
-		if o := cheapest(deadline, false, func(g *grounds, planner workflow.Planner) (workflow.Plan, bool) { return g.in.Try(planner, deadline) }); o != nil {
+		if o := cheapest(deadline, false, func(g *grounds, planner workflow.Planner) (sketch, bool) { return g.plan(planner, deadline) }); o != nil {
 			offers = append(offers, *o)
 		}
 	}

@@ -1,0 +1,259 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/workflow"
+)
+
+// grounds is where a workflow is planned: a pool, or several over which its tasks are spread.
+// Any planner plans on a pool; over several there is one that plans forward and one that plans
+// backwards (workflow.Grid).
+type grounds struct {
+	pools    []*pool
+	planners []workflow.Planner
+	in       *workflow.Instance // of the only pool
+	grid     *workflow.Grid     // of several
+	bound    berth.Time         // no plan ends earlier
+	graph    *workflow.Workflow
+	at       []int // of its tasks, their places in the workflow
+}
+
+// sketch is a plan on grounds; the sites of its tasks are their pools.
+type sketch struct {
+	planner string
+	tasks   []workflow.GridPlacement
+}
+
+// late is a view of a calendar as counts, which is all that planners look at.
+type late struct{ calendar.Reader }
+
+func (late) Binding() berth.Binding { return berth.Late }
+
+// groundsOf returns the grounds of a workflow as a trial has them, those of one pool first,
+// and the refusal of the pool that got furthest of those that are none.
+func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow) (list []*grounds, refusal *berth.Refusal) {
+	planners, known := Planners(w)
+	if !known {
+		panic("engine: a workflow without a planner")
+	}
+	_, best := berth.Best(w.Algorithm)
+	type candidate struct {
+		pool  *pool
+		unfit []bool // tasks
+		fits  int    // how many do
+	}
+	var candidates []candidate
+	for i := range f.pools {
+		p := &f.pools[i]
+		if !allows(w, p) {
+			refusal = further(refusal, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1})
+			continue
+		}
+		c := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
+		var first *berth.Refusal
+		for k := range w.Tasks {
+			if w.Tasks[k].Done {
+				c.fits++
+				continue
+			}
+			if k > 0 && !w.Tasks[k-1].Done && alike(&w.Tasks[k], &w.Tasks[k-1]) {
+				c.unfit[k] = c.unfit[k-1]
+			} else if no := f.unfit(w, k, p); no != nil {
+				c.unfit[k] = true
+				if first == nil {
+					first = no
+				}
+			}
+			if !c.unfit[k] {
+				c.fits++
+			}
+		}
+		refusal = further(refusal, first)
+		if c.fits > 0 {
+			candidates = append(candidates, c)
+		}
+		if c.fits < len(w.Tasks) {
+			continue
+		}
+		g, no := f.onPool(t, w, p, planners)
+		if refusal = further(refusal, no); g != nil {
+			list = append(list, g)
+		}
+	}
+	var over []workflow.Planner // that plan over several pools
+	for _, name := range berth.SpreadAlgorithms() {
+		if p, known := workflow.PlannerNamed(name); known && (best || name == w.Algorithm && w.IsSpread()) {
+			over = append(over, p)
+		}
+	}
+	if len(over) == 0 {
+		return list, refusal
+	}
+	// A workflow that is not spread over sites may still be over the pools of one, which share
+	// their files.
+	for len(candidates) > 0 {
+		n := len(candidates)
+		if !w.IsSpread() {
+			site := candidates[0].pool.id.Site
+			if n = slices.IndexFunc(candidates, func(c candidate) bool { return c.pool.id.Site != site }); n < 0 {
+				n = len(candidates)
+			}
+		}
+		if n > 1 {
+			pools, unfit := make([]*pool, n), make([][]bool, n)
+			for i, c := range candidates[:n] {
+				pools[i], unfit[i] = c.pool, c.unfit
+			}
+			if g := f.overPools(t, w, pools, unfit); g != nil {
+				g.planners = over
+				list = append(list, g)
+			}
+		}
+		candidates = candidates[n:]
+	}
+	return list, refusal
+}
+
+// allows reports whether the tasks of a workflow may be in a pool.
+func allows(w *berth.Workflow, p *pool) bool {
+	return (w.Site == "" || w.Site == p.id.Site) && (w.Pool == "" || w.Pool == p.id.Name) && (len(w.Sites) == 0 || slices.Contains(w.Sites, p.id.Site))
+}
+
+// alike reports whether two tasks suit the same pools.
+func alike(a, b *berth.WorkflowTask) bool {
+	return a.Site == b.Site && a.Requirements == b.Requirements && planned(a, nil).Fewest() == planned(b, nil).Fewest()
+}
+
+// unfit returns why a pool is no place for a task of a workflow, whatever is free there.
+func (f *Finder) unfit(w *berth.Workflow, task int, p *pool) *berth.Refusal {
+	if site := w.Tasks[task].Site; site != "" && site != p.id.Site {
+		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
+	}
+	now := f.state.Now()
+	r := request(w, task, p, berth.Variant{NPE: planned(&w.Tasks[task], nil).Fewest(), Duration: 1}, now, now)
+	x := f.search(&r, nil)
+	if o := x.obstacle(0, p, now); o.reason != "" {
+		return o.refusal()
+	}
+	return nil
+}
+
+// onPool makes a workflow ready for planning on a pool as a trial has it.
+func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, planners []workflow.Planner) (*grounds, *berth.Refusal) {
+	graph, at, err := f.graph(w, p)
+	if err != nil { // at the speed of this pool it takes longer than any calendar has
+		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
+	}
+	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: late{t.View(p.index)}, Now: f.state.Now(), Free: w.FreeIn(p.id)})
+	if err != nil {
+		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
+	}
+	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at}, nil
+}
+
+// overPools makes a workflow ready for planning over several pools as a trial has them; nil if
+// some task fits in none, or takes longer at their speeds than any calendar has.
+func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool) *grounds {
+	for i := range w.Tasks {
+		if !w.Tasks[i].Done && !slices.ContainsFunc(unfit, func(tasks []bool) bool { return !tasks[i] }) {
+			return nil
+		}
+	}
+	graph, at, err := f.graph(w, nil)
+	if err != nil {
+		return nil
+	}
+	grid := &workflow.Grid{Workflow: graph, Now: f.state.Now()}
+	for k, p := range pools {
+		s := workflow.Site{Resource: p.id, Calendar: late{t.View(p.index)}, Free: w.FreeIn(p.id), Speed: 1}
+		speed := p.config.SpeedFor(&berth.Requirements{})
+		if speed != 0 {
+			s.Speed = float64(speed) / float64(berth.StandardSpeed)
+		}
+		s.Unfit = make([]bool, len(at))
+		unlike := false
+		for i, task := range at {
+			s.Unfit[i] = unfit[k][task]
+			unlike = unlike || p.config.SpeedFor(&w.Tasks[task].Requirements) != speed
+		}
+		if unlike {
+			if s.Workflow, _, err = f.graph(w, p); err != nil {
+				return nil
+			}
+		}
+		grid.Sites = append(grid.Sites, s)
+	}
+	g := &grounds{pools: pools, grid: grid, graph: graph, at: at}
+	soonest, ok, err := grid.Plan(berth.Forever)
+	if err != nil {
+		return nil
+	}
+	g.bound = f.state.Now()
+	if ok {
+		g.bound = soonest.Bound
+	}
+	return g
+}
+
+// plan has a planner plan by a deadline, or for the earliest end.
+func (g *grounds) plan(planner workflow.Planner, by berth.Time) (sketch, bool) {
+	switch {
+	case g.grid == nil && by == berth.Forever && planner.Goal == workflow.Deadline:
+		return g.tightest(planner)
+	case g.grid == nil:
+		plan, ok := g.in.Try(planner, by)
+		return sketchOf(&plan), ok
+	case planner.Goal == workflow.Deadline:
+		return g.spread(planner, by)
+	}
+	s, ok := g.spread(planner, berth.Forever)
+	return s, ok && !slices.ContainsFunc(s.tasks, func(t workflow.GridPlacement) bool { return t.End > by })
+}
+
+// tightest has a planner find the earliest end that it can.
+func (g *grounds) tightest(planner workflow.Planner) (sketch, bool) {
+	if g.grid != nil {
+		return g.spread(planner, berth.Forever)
+	}
+	_, plan, ok := g.in.Tightest(planner)
+	return sketchOf(&plan), ok
+}
+
+func (g *grounds) spread(planner workflow.Planner, by berth.Time) (sketch, bool) {
+	plan, ok, err := g.grid.Plan(by)
+	return sketch{planner.Name, plan.Tasks}, ok && err == nil
+}
+
+func sketchOf(plan *workflow.Plan) sketch {
+	s := sketch{planner: plan.Planner, tasks: make([]workflow.GridPlacement, len(plan.Tasks))}
+	for i := range plan.Tasks {
+		s.tasks[i].Placement = plan.Tasks[i]
+	}
+	return s
+}
+
+// critical returns the critical path of a plan as places in the workflow.
+func (g *grounds) critical(s *sketch) []int {
+	plan := workflow.Plan{Tasks: make([]workflow.Placement, len(s.tasks))}
+	for i := range s.tasks {
+		plan.Tasks[i] = s.tasks[i].Placement
+	}
+	path := plan.Critical(g.graph)
+	for i := range path {
+		path[i] = g.at[path[i]]
+	}
+	return path
+}
+
+// refusal says why there is no plan by a deadline.
+func (g *grounds) refusal(deadline berth.Time) *berth.Refusal {
+	no := &berth.Refusal{Reason: berth.NoCapacity, Resource: g.pools[0].id, Wanted: 1, Possible: g.bound}
+	if deadline < g.bound {
+		no.Reason = berth.DeadlineMissed
+	}
+	return no
+}
