@@ -219,3 +219,18 @@ func TestHoldBeyondTheEndOfTime(t *testing.T) {
 		t.Errorf("it is %s until %d, want held until 1110", a.State, a.Expires)
 	}
 }
+
+// What waits for the next round has a status.
+func TestGatheredRequestsArePending(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Trigger, config.Period = engine.TriggerOnPeriod, 10
+	e := newEngine(t, config)
+	submit(t, e, 1, berth.Rigid("r", 1, 20, 100, 2, 10))
+	if s, ok := e.Status("r"); !ok || s.Standing != engine.StandingPending || s.Request.ID != "r" || s.Reservation != nil {
+		t.Errorf("%+v, known: %t; want it to be pending", s, ok)
+	}
+	apply(t, e, 10, engine.Wake())
+	if s, ok := e.Status("r"); !ok || s.Standing != engine.StandingWaiting || s.Reservation == nil {
+		t.Errorf("%+v, known: %t; want it to be promised", s, ok)
+	}
+}

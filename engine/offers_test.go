@@ -189,3 +189,29 @@ func TestEarlierOfferKeepsTheArrival(t *testing.T) {
 		}
 	}
 }
+
+// The eager filter looks at the time until the deadline, and an offer has a nearer one than
+// what was searched for: parts that would then be taken at other sizes are not offered.
+func TestOffersOfPartsGiveWhatTheyShow(t *testing.T) {
+	for _, binding := range bindings() {
+		config := onePool(8, binding)
+		config.Eager = &policy.Eager{K1: 500, K2: 400}
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("busy", 0, 0, 10, 8, 10))
+		r := parts("co", 12, berth.Variant{}, berth.Variant{})
+		for i := range r.Parts {
+			r.Parts[i].Variants = []berth.Variant{{NPE: 2, Duration: 10}, {NPE: 4, Duration: 5}}
+		}
+		offers, err := e.Offers(&r, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range offers {
+			changes := submit(t, e, 0, o.Request)
+			got := changes[len(changes)-1]
+			if got.Kind != change.Accepted || got.Reservation.Allotments[0].NPE != o.Allotments[0].NPE {
+				t.Errorf("%s: %s offers %+v and gives %+v", binding, o.Difference, o.Allotments, got.Reservation)
+			}
+		}
+	}
+}

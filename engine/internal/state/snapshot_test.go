@@ -149,10 +149,18 @@ func TestSnapshotThatContradictsItselfIsRefused(t *testing.T) {
 	request, job := berth.Rigid("a", 0, 0, 100, 1, 10), berth.Job("a", 0, 1, 10)
 	pending := savedPending{Request: &request, Number: 2}
 	reservation := savedReservation{Reservation: *wellFormed()}
+	flow := berth.Workflow{ID: "w", Deadline: berth.Forever, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 1}}}
+	over, mistaken := []savedTask{{Outcome: berth.Skipped}}, flow
+	mistaken.Repair = "some"
 	for name, c := range map[string]struct {
 		in    saved
 		sound bool
 	}{
+		"a workflow":                  {saved{Workflows: []savedWorkflow{{Workflow: &flow, Tasks: over}}}, true},
+		"two workflows of one id":     {saved{Workflows: []savedWorkflow{{Workflow: &flow, Tasks: over}, {Workflow: &flow, Tasks: over}}}, false},
+		"a workflow without its own":  {saved{Workflows: []savedWorkflow{{Tasks: over}}}, false},
+		"a mistaken workflow":         {saved{Workflows: []savedWorkflow{{Workflow: &mistaken, Tasks: over}}}, false},
+		"a workflow without tasks":    {saved{Workflows: []savedWorkflow{{Workflow: &flow}}}, false},
 		"a request":                   {saved{Pending: []savedPending{pending}}, true},
 		"a job":                       {saved{Jobs: []savedJob{{Request: &job, Number: 3}}}, true},
 		"a reservation":               {saved{Reservations: []savedReservation{reservation}}, true},
