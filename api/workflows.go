@@ -64,6 +64,10 @@ var workflowBody = body[wish]{
 		w.Pool, err = v.word()
 		return err
 	}},
+	{"spread", "Its tasks may be at several sites: files that they share have to be at all of them.", truth(), func(w *wish, v value) (err error) {
+		w.Spread, err = v.truth()
+		return err
+	}},
 	{"hold", "Hold it instead of promising it: for so long, or true for half an hour.", holding(), func(w *wish, v value) (err error) {
 		w.Hold, err = v.hold()
 		return err
@@ -159,6 +163,7 @@ var stepBody = body[step]{
 	needed("software", "A program that the site must have.", func(s *step) *string { return &s.Software }),
 	needed("version", "The least version of the software.", func(s *step) *string { return &s.Version }),
 	needed("partition", "A partition of the site.", func(s *step) *string { return &s.Partition }),
+	needed("site", "The only site that will do for it. The others may then be elsewhere.", func(s *step) *string { return &s.Site }),
 	takes("licences", "How many licences of the software it takes.", berth.MaxLicences, func(s *step, n int64) { s.Licences = berth.Count(n) }),
 	takes("memory_mb", "Memory of one PE in 10^6 bytes.", berth.MaxMegabytes-1, func(s *step, n int64) { s.MemoryMB = n }),
 	takes("accelerators", "Accelerators of one PE.", berth.MaxAccelerators, func(s *step, n int64) { s.Accelerators = int(n) }),
@@ -200,6 +205,18 @@ func (v value) number() (float64, error) {
 		return 0, fmt.Errorf("%s; want a number of 0 or more", v.short())
 	}
 	return n, nil
+}
+
+func truth() *schema { return &schema{Type: "boolean"} }
+
+func (v value) truth() (bool, error) {
+	switch string(v) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s; want true or false", v.short())
 }
 
 // workflow makes a workflow of what was asked, with what was free on average in the past.

@@ -36,6 +36,10 @@ func TestWorkflowsOverHTTP(t *testing.T) {
 	if len(page.Workflows) != 1 || page.Next == "" || len(page.Workflows[0].Tasks) > 0 {
 		t.Errorf("%+v", page)
 	}
+	into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", `{"id":"over","spread":true,"tasks":[{"id":"a","seconds":10,"site":"cm5"},{"id":"b","seconds":10}]}`), http.StatusCreated)
+	if asked := w.fake.flows.made[len(w.fake.flows.made)-1].Workflow; !asked.Spread || asked.Tasks[0].Site != "cm5" || asked.Tasks[1].Site != "" {
+		t.Errorf("the service was asked for %+v", asked)
+	}
 	if held := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", `{"id":"held","hold":true,`+flowFor[1:]), http.StatusCreated); held.Decision != "held" {
 		t.Errorf("%+v", held)
 	}
@@ -55,6 +59,8 @@ func TestMistakenWorkflowsOverHTTP(t *testing.T) {
 		`{"tasks":[{"id":"a","retries":101}]}`:                      "101; want a whole number from 0 to 100",
 		`{"tasks":[{"id":"a","command":["true"],"dir":"here"}]}`:    "want an absolute path",
 		`{"tasks":[{"id":"a","script":"true","dir":"/"}]}`:          "want a first line such as #!/bin/sh",
+		`{"spread":1,"tasks":[{"id":"a"}]}`:                         "1; want true or false",
+		`{"tasks":[{"id":"a","site":7}]}`:                           "7; want a string",
 		`{"repair":"never","tasks":[{"id":"a"}]}`:                   "want one of hold, late, both",
 		`{"id":"a b","tasks":[{"id":"a"}]}`:                         "want 1 to 64 letters",
 		`{"deadline":"2026-11-21T11:59:00Z","tasks":[{"id":"a"}]}`:  "is over; it is",

@@ -346,7 +346,20 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 	}
 	w.Role, w.Sites = string(ask.By.Role), ask.By.Sites.Names()
 	r := berth.Request{Site: w.Site, Pool: w.Pool}
-	return h.bookable(&r)
+	if err := h.bookable(&r); err != nil {
+		return err
+	}
+	asked := map[string]bool{"": true}
+	for i := range w.Tasks {
+		if r.Site = w.Tasks[i].Site; asked[r.Site] {
+			continue
+		}
+		if err := h.bookable(&r); err != nil {
+			return err
+		}
+		asked[r.Site] = true
+	}
+	return nil
 }
 
 // SubmitWorkflow decides about a workflow, or answers again what was decided under the same

@@ -12,6 +12,7 @@ type WorkflowRequest struct {
 	Repair    string      `json:"repair,omitempty"`
 	Site      string      `json:"site,omitempty"`
 	Pool      string      `json:"pool,omitempty"`
+	Spread    bool        `json:"spread,omitempty"`
 	Hold      Hold        `json:"hold,omitzero"`
 	Tasks     []TaskToRun `json:"tasks"`
 }
@@ -38,6 +39,7 @@ type TaskToRun struct {
 	MemoryMB     int64         `json:"memory_mb,omitempty"`
 	Accelerators int           `json:"accelerators,omitempty"`
 	Partition    string        `json:"partition,omitempty"`
+	Site         string        `json:"site,omitempty"`
 }
 
 // Measurement is the run time of a task, measured on a number of PEs.

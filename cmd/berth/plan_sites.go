@@ -18,6 +18,7 @@ import (
 	"github.com/berth-hpc/berth/planning"
 	"github.com/berth-hpc/berth/sites"
 	"github.com/berth-hpc/berth/workflow"
+	"github.com/berth-hpc/berth/workflow/flowfile"
 	"github.com/berth-hpc/berth/workload"
 )
 
@@ -171,8 +172,37 @@ func (a *app) openGridPlanning(path string, flags *planFlags) (*gridPlanning, er
 			}
 		}
 	}
+	if err := p.keepAt(flow, flags.sites); err != nil {
+		return nil, err
+	}
 	largest := slices.MaxFunc(p.pools, func(a, b poolOutput) int { return cmp.Compare(a.PEs, b.PEs) })
 	return p, flow.Larger(largest.PEs, flags.sites)
+}
+
+// keepAt keeps the tasks that name a site there.
+func (p *gridPlanning) keepAt(flow *flowfile.File, source string) error {
+	for i := range flow.Tasks {
+		name := flow.Tasks[i].Site
+		if name == "" {
+			continue
+		}
+		there := false
+		for k := range p.grid.Sites {
+			s := &p.grid.Sites[k]
+			if s.Resource.Site == name {
+				there = true
+				continue
+			}
+			if s.Unfit == nil {
+				s.Unfit = make([]bool, len(flow.Tasks))
+			}
+			s.Unfit[i] = true
+		}
+		if !there {
+			return berth.Errorf(berth.Invalid, "site", "task %q is to run at site %q, which %s does not have", flow.Flow.Task(i).ID, name, source)
+		}
+	}
+	return nil
 }
 
 // addPool makes a pool with its bookings a candidate.

@@ -54,6 +54,7 @@ func (q *flowAsk) flags(cmd *cobra.Command) {
 	f.StringVar(&q.Algorithm, "algorithm", "best", "`NAME` of the planner, as berth plan --help lists them, or best: several are tried, and part of the time until the deadline is left; best-N leaves N percent")
 	f.Var(&choice{&q.Repair, "repair", []string{"both", "late", "hold"}}, "repair", "when tasks end early or late: both (move what follows forward or back), late (back only), hold (neither)")
 	f.StringVar(&q.Site, "site", "", "only at this `SITE`")
+	f.BoolVar(&q.Spread, "spread", false, "tasks may be at several sites; their files have to be at all of them")
 	f.StringVar(&q.Pool, "pool", "", "only in this `POOL`")
 	f.StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	f.Float64Var(&q.alpha, "alpha", defaultAlpha, "serial fraction `X` of tasks that may run on several numbers of PEs and say none")
@@ -98,7 +99,7 @@ func (q *flowAsk) read(a *app, cmd *cobra.Command, path string) error {
 		t, w := file.Flow.Task(i), &file.Tasks[i]
 		task := form.TaskToRun{
 			ID: t.ID, Seconds: t.Sequential, Alpha: t.Alpha, Few: t.Few, Most: t.Most, Retries: w.Retries, Command: w.Command, Script: w.Script,
-			Software: w.Needs.Software, Version: w.Needs.Version, Licences: w.Needs.Licences, MemoryMB: w.Needs.MemoryMB, Accelerators: w.Needs.Accelerators, Partition: w.Needs.Partition,
+			Software: w.Needs.Software, Version: w.Needs.Version, Licences: w.Needs.Licences, MemoryMB: w.Needs.MemoryMB, Accelerators: w.Needs.Accelerators, Partition: w.Needs.Partition, Site: w.Site,
 		}
 		for _, m := range t.Measured {
 			task.Measured = append(task.Measured, form.Measurement{NPE: m.NPE, Seconds: m.Seconds})

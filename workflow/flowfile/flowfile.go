@@ -67,6 +67,7 @@ type Task struct {
 	Inputs, Outputs []string // names of files, in the order of the file
 	Retries         int      // how often it may be tried again
 	Needs           berth.Requirements
+	Site            string // the only one where it can run, if one is named
 }
 
 // Runs reports whether the file tells what the task runs.

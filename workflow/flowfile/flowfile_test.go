@@ -295,11 +295,11 @@ func TestTasksThatFitNowhere(t *testing.T) {
 // and a time a default table.
 func TestDefaults(t *testing.T) {
 	f, err := read(`
-defaults: {time: 1h, pes: 2-8, software: namd, licences: 2, memory: 1GB}
+defaults: {time: 1h, pes: 2-8, software: namd, licences: 2, memory: 1GB, site: north}
 tasks:
 - {name: a, command: [x]}
 - {name: b, command: [x], times: {1: 30m}}
-- {name: c, command: [x], software: gromacs}
+- {name: c, command: [x], software: gromacs, site: south}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -310,6 +310,9 @@ tasks:
 	}
 	if len(b.Measured) != 1 || b.Few != 0 {
 		t.Errorf("%+v, want the table alone", b)
+	}
+	if f.Tasks[0].Site != "north" || f.Tasks[2].Site != "south" {
+		t.Errorf("sites %q and %q", f.Tasks[0].Site, f.Tasks[2].Site)
 	}
 	if f.Tasks[0].Needs != (berth.Requirements{Software: "namd", Licences: 2, MemoryMB: 1000}) || f.Tasks[2].Needs != (berth.Requirements{Software: "gromacs", MemoryMB: 1000}) {
 		t.Errorf("%+v and %+v", f.Tasks[0].Needs, f.Tasks[2].Needs)

@@ -207,6 +207,7 @@ func (r *reader) settings(d *draft, path string) []key {
 			r.count(v, path+"accelerators", &d.Needs.Accelerators, 0, berth.MaxAccelerators)
 		}},
 		{"partition", func(v *yamltree.Value) { r.text(v, path+"partition", "a name", maxName, &d.Needs.Partition) }},
+		{"site", func(v *yamltree.Value) { r.text(v, path+"site", "a name", maxName, &d.Site) }},
 	}
 }
 

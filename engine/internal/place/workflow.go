@@ -359,10 +359,7 @@ func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refu
 		)
 	}
 	if over == nil {
-		if over, where := f.overShareOf(w, plan, &allowed); over != nil {
-			return &berth.Refusal{Reason: berth.Quota, Resource: where, Wanted: wanted, Exceeded: over}
-		}
-		return nil
+		over, resource = f.overShareOf(w, plan, &allowed)
 	}
 	if over == nil {
 		return nil
