@@ -349,15 +349,10 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 	if err := h.bookable(&r); err != nil {
 		return err
 	}
-	asked := map[string]bool{"": true}
 	for i := range w.Tasks {
-		if r.Site = w.Tasks[i].Site; asked[r.Site] {
-			continue
+		if r.Site = w.Tasks[i].Site; r.Site != "" && h.bookable(&r) != nil {
+			return h.bookable(&r)
 		}
-		if err := h.bookable(&r); err != nil {
-			return err
-		}
-		asked[r.Site] = true
 	}
 	return nil
 }
