@@ -140,6 +140,13 @@ func Horizon(d *site.Description, a *sites.Adapter) berth.Duration {
 
 // adapter opens an adapter.
 func (h *Set) adapter(name string, a *sites.Adapter) (site.Observer, error) {
+	if a.Kind == sites.Slurm && a.RunAs == sites.RunAsOwner {
+		d, err := slurm.NewDeputy(SlurmOptions(name, a))
+		if err != nil {
+			return nil, fmt.Errorf("site %s: %w", name, err)
+		}
+		return d, nil
+	}
 	if a.Kind == sites.Slurm {
 		return slurm.New(SlurmOptions(name, a)), nil
 	}

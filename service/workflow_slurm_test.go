@@ -1,0 +1,229 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/slurm"
+	"github.com/berth-hpc/berth/site/slurm/slurmtest"
+)
+
+// flowLab is a service in front of a cluster at which it runs tasks as their owners, and one of
+// those, who is not there.
+type flowLab struct {
+	*lab
+	ask  service.Ask
+	home string // of the owner
+	dir  string // where the owner may write
+	file string // to which each task adds its name
+}
+
+// newFlowLab starts both.
+func newFlowLab(t *testing.T, o slurmtest.Options) *flowLab {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can run tasks as their owners")
+	}
+	const owner = "games" // Slurm 26.05 takes nobody for none
+	who, err := user.Lookup(owner)
+	if err != nil {
+		t.Skip(err)
+	}
+	l := &flowLab{lab: newLabOf(t, slurmtest.Start(t, o), site.UnitNode, false), home: who.HomeDir}
+	if err := l.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	deputy, err := slurm.NewDeputy(slurm.Options{Site: "lab", Conf: l.cluster.Conf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.manager.Adapter = deputy
+	l.mortal = &mortal{Store: l.store}
+	l.open()
+	l.ask.By = service.Principal{User: owner, Role: service.User}
+	l.dir, err = os.MkdirTemp("", "flow") // which others may enter, as they may not that of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(l.dir) }) // a late file of a task is no failure of the test
+	if err := os.Chmod(l.dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	l.file = filepath.Join(l.dir, "ran")
+	return l
+}
+
+// task returns a task that notes that it ran, and as whom, and then does something more.
+func (l *flowLab) task(id string, seconds float64, more string, after ...int) berth.WorkflowTask {
+	script := fmt.Sprintf("echo %s $(id -un) >> %s; %s", id, l.file, more)
+	return berth.WorkflowTask{ID: id, Seconds: seconds, Alpha: 1, After: after, Work: berth.Work{Command: []string{"sh", "-c", script}, Dir: l.dir}}
+}
+
+// flow returns a workflow of tasks that is to end soon.
+func (l *flowLab) flow(id string, tasks ...berth.WorkflowTask) berth.Workflow {
+	return berth.Workflow{ID: id, User: l.ask.By.User, Deadline: l.host.Now().Add(600), Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth, Tasks: tasks}
+}
+
+// submit has a workflow promised.
+func (l *flowLab) submit(w berth.Workflow) {
+	l.t.Helper()
+	a, err := l.host.SubmitWorkflow(l.t.Context(), l.ask, w)
+	if err != nil || a.Workflow.State.Over() {
+		l.t.Fatalf("%+v, %v", a, err)
+	}
+}
+
+// see returns a workflow as it is.
+func (l *flowLab) see(id string) service.Workflow {
+	l.t.Helper()
+	f, err := l.host.Workflow(l.t.Context(), l.ask.By, id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return f
+}
+
+// over waits until a workflow is over, and returns it.
+func (l *flowLab) over(id string, within time.Duration) service.Workflow {
+	l.t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(within); ; <-tick.C {
+		if f := l.see(id); f.State.Over() {
+			return f
+		} else if time.Now().After(end) {
+			queue, _ := l.cluster.Command("squeue", "--states=all", "--Format=JobID,State,Reason,Reservation:40,Name,Comment:60")
+			l.t.Fatalf("%s is not over: %+v\n%s\n%s\n%s", id, f.Tasks, queue, l.shown("reservation"), l.log.String())
+		}
+	}
+}
+
+// ran returns what the tasks have noted, in the order in which they did.
+func (l *flowLab) ran() []string {
+	l.t.Helper()
+	text, err := os.ReadFile(l.file)
+	if err != nil && !os.IsNotExist(err) {
+		l.t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(string(text), "\n"), func(s string) bool { return s == "" })
+}
+
+// wantRan fails the test unless the tasks have noted just this.
+func (l *flowLab) wantRan(want ...string) {
+	l.t.Helper()
+	if ran := l.ran(); !slices.Equal(ran, want) {
+		l.t.Errorf("ran: %q, want %q", ran, want)
+	}
+}
+
+// Tasks of a workflow run at a Slurm site as their owner, who is not there, one after the other.
+func TestSlurmRunsAWorkflowAsItsOwner(t *testing.T) {
+	t.Parallel()
+	l := newFlowLab(t, slurmtest.Options{})
+	script := l.task("third", 20, "", 1)
+	script.Work.Command, script.Work.Script = nil, "#!/bin/sh\necho third $(id -un) $HOME $BERTH_TASK_ID >> "+l.file+"\npwd\n"
+	l.submit(l.flow("chain", l.task("first", 20, "pwd"), l.task("second", 20, "exit 0", 0), script))
+	f := l.over("chain", 20*time.Second)
+	if f.State != service.FlowSucceeded {
+		t.Errorf("%+v\n%s", f, l.log.String())
+	}
+	l.wantRan("first games", "second games", "third games "+l.home+" third")
+	for _, name := range []string{"berth-chain.1.out", "berth-chain.3.out"} {
+		if text, err := os.ReadFile(filepath.Join(l.dir, name)); strings.TrimSpace(string(text)) != l.dir {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	if err := l.host.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// dying is a site at which the service is killed at a moment.
+type dying struct {
+	*slurm.Deputy
+	at   string
+	kill func()
+	dead chan struct{}
+}
+
+// die kills the service if it is the moment, and then does not return before it is buried.
+func (d *dying) die(ctx context.Context, at string) error {
+	if d.at != at {
+		return nil
+	}
+	d.kill()
+	close(d.dead)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (d *dying) Hand(ctx context.Context, task site.Task) (site.JobID, error) {
+	if err := d.die(ctx, "before it is handed in"); err != nil {
+		return "", err
+	}
+	job, err := d.Deputy.Hand(ctx, task)
+	if err == nil {
+		err = d.die(ctx, "before it is on record that it was")
+	}
+	return job, err
+}
+
+func (d *dying) Start(ctx context.Context, user string, job site.JobID) error {
+	if err := d.die(ctx, "before it is told to start"); err != nil {
+		return err
+	}
+	err := d.Deputy.Start(ctx, user, job)
+	if err == nil {
+		err = d.die(ctx, "when it was told to start")
+	}
+	return err
+}
+
+// However far the service has got with a task when it is killed, the task runs once.
+func TestKilledServiceRunsTasksAtSlurmOnce(t *testing.T) {
+	t.Parallel()
+	l := newFlowLab(t, slurmtest.Options{})
+	deputy := l.manager.Adapter.(*slurm.Deputy)
+	var want []string
+	for i, at := range []string{"before it is handed in", "before it is on record that it was", "before it is told to start", "when it was told to start"} {
+		journal := l.mortal
+		d := &dying{Deputy: deputy, at: at, kill: func() { journal.dead.Store(true) }, dead: make(chan struct{})}
+		if err := l.host.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l.manager.Adapter = d
+		l.open()
+		id, first, second := fmt.Sprint("w", i), fmt.Sprint("first", i), fmt.Sprint("second", i)
+		l.submit(l.flow(id, l.task(first, 30, "sleep 1"), l.task(second, 30, "", 0)))
+		select {
+		case <-d.dead:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("the service does not die %s: %s", at, l.log.String())
+		}
+		_ = l.host.Close() // it cannot say goodbye
+		l.mortal, l.manager.Adapter = &mortal{Store: l.store}, deputy
+		l.open()
+		if f := l.over(id, 30*time.Second); f.State != service.FlowSucceeded {
+			t.Errorf("%s: %+v\n%s", at, f, l.log.String())
+		}
+		want = append(want, first+" games", second+" games")
+		l.wantRan(want...)
+	}
+	out, err := l.cluster.Command("squeue", "--noheader", "--states=all", "--format=%j %T")
+	if jobs := strings.Fields(out); err != nil || len(jobs) != 2*len(want) || strings.Contains(out, "PENDING") {
+		t.Errorf("want a job for each task: %s, %v", out, err)
+	}
+}
