@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/user"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/slurm"
@@ -225,5 +228,135 @@ func TestKilledServiceRunsTasksAtSlurmOnce(t *testing.T) {
 	out, err := l.cluster.Command("squeue", "--noheader", "--states=all", "--format=%j %T")
 	if jobs := strings.Fields(out); err != nil || len(jobs) != 2*len(want) || strings.Contains(out, "PENDING") {
 		t.Errorf("want a job for each task: %s, %v", out, err)
+	}
+}
+
+// In front of a real cluster a node is drained in the midst of a workflow of thirty tasks, a task
+// takes longer than it was to, and slurmctld is killed. The deadline is kept, each task has run,
+// and of every reservation it is known what became of it.
+func TestSlurmWorkflowMeetsTheWorld(t *testing.T) {
+	t.Parallel()
+	l := newFlowLab(t, slurmtest.Options{Nodes: 8})
+	const levels, wide = 5, 6
+	var tasks []berth.WorkflowTask
+	for i := range levels * wide {
+		var after []int
+		if above := (i/wide - 1) * wide; above >= 0 {
+			after = []int{above + i%wide, above + (i+1)%wide}
+		}
+		more := fmt.Sprint("sleep ", 1+i%3)
+		if i == wide {
+			more = "sleep 25" // it was to take ten seconds
+		}
+		task := l.task(fmt.Sprint("t", i), 10, more, after...)
+		task.Retries = 2
+		tasks = append(tasks, task)
+	}
+	w := l.flow("thirty", tasks...)
+	w.Deadline = l.host.Now().Add(300)
+	l.submit(w)
+	done := func() (n int) {
+		f := l.see("thirty")
+		for i := range f.Tasks {
+			if f.Tasks[i].Outcome == berth.Succeeded {
+				n++
+			}
+		}
+		return n
+	}
+
+	l.until("some tasks are over", func() bool { return done() >= wide })
+	drained := ""
+	l.until("a task waits on a node", func() bool {
+		f := l.see("thirty")
+		for i := range f.Tasks {
+			if f.Tasks[i].State == service.Confirmed {
+				drained = l.nodes(f.Tasks[i].Reservation)
+				return true
+			}
+		}
+		return false
+	})
+	l.administer("update", "NodeName="+drained, "State=DRAIN", "Reason=disk")
+	l.until("nothing waits on the drained node", func() bool {
+		f := l.see("thirty")
+		return !slices.ContainsFunc(f.Tasks, func(k service.FlowTask) bool { return k.State == service.Confirmed && l.nodes(k.Reservation) == drained })
+	})
+	l.untilIn("half of the tasks are over", time.Minute, func() bool { return done() >= levels*wide/2 })
+	l.killController()
+	f := l.over("thirty", 3*time.Minute)
+
+	if f.State != service.FlowSucceeded || f.End > f.Workflow.Deadline {
+		t.Errorf("%s, %d s after its deadline: %+v\n%s", f.State, f.End.Sub(f.Workflow.Deadline), f.Tasks, l.log.String())
+	}
+	if f.Replanned == 0 || f.Tasks[wide].End.Sub(f.Tasks[wide].Start) < 20 {
+		t.Errorf("replanned %d times; the late task: %+v", f.Replanned, f.Tasks[wide])
+	}
+	times := map[string]int{}
+	for _, line := range l.ran() {
+		times[strings.TrimSuffix(line, " "+l.ask.By.User)]++
+	}
+	for i := range f.Tasks {
+		if n := times[w.Tasks[i].ID]; n < 1 || n > f.Tasks[i].Tries {
+			t.Errorf("%s ran %d times in %d tries", w.Tasks[i].ID, n, f.Tasks[i].Tries)
+		}
+	}
+	l.account()
+}
+
+// account fails the test unless nothing is left at the site, of every reservation it is on
+// record what became of it, and the record is a valid schedule.
+func (l *flowLab) account() {
+	l.t.Helper()
+	l.until("nothing is left at the site", func() bool {
+		queue, err := l.cluster.Command("squeue", "--noheader", "--format=%A")
+		return err == nil && queue == "" && !strings.Contains(l.shown("reservation"), "ReservationName=berth_")
+	})
+	list, _, err := l.host.List(l.t.Context(), l.by.By, service.Filter{})
+	if err != nil || len(list) == 0 {
+		l.t.Fatal(list, err)
+	}
+	for i := range list {
+		if r := &list[i]; !slices.Contains([]service.State{service.Finished, service.Cancelled, service.Failed}, r.State) {
+			l.t.Errorf("%s is %s", r.ID, r.State)
+		}
+	}
+	if err := l.host.Check(l.t.Context()); err != nil {
+		l.t.Error(err)
+	}
+	lines, err := service.Schedule(l.t.Context(), l.store)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var file bytes.Buffer
+	encoder := json.NewEncoder(&file)
+	for i := range lines {
+		if err := encoder.Encode(&lines[i]); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	if report, err := check.File(&file, "journal", check.Against(l.sites, 0)); err != nil || !report.Valid() {
+		l.t.Error(report, err)
+	}
+}
+
+// killController kills slurmctld when it has saved all jobs, since one that it forgets is
+// tried again, and starts it again.
+func (l *flowLab) killController() {
+	l.t.Helper()
+	marker := "marker"
+	out, err := l.cluster.Command("sbatch", "--parsable", "--hold", "--time=1", "--output=/dev/null", "--job-name="+marker, "--wrap=true")
+	if err != nil {
+		l.t.Fatal(err, out)
+	}
+	l.until("slurmctld has saved all jobs", func() bool { return l.cluster.SavedJob(marker) })
+	l.cluster.KillController()
+	l.until("the site is not reached", func() bool {
+		views, err := l.host.Sites(l.t.Context(), l.by.By)
+		return err == nil && !views[0].Reachable
+	})
+	l.cluster.RestartController()
+	if out, err := l.cluster.Command("scancel", strings.TrimSpace(out)); err != nil {
+		l.t.Error(err, out)
 	}
 }
