@@ -139,7 +139,7 @@ func TestSlurmRunsAWorkflowAsItsOwner(t *testing.T) {
 	script := l.task("third", 20, "", 1)
 	script.Work.Command, script.Work.Script = nil, "#!/bin/sh\necho third $(id -un) $HOME $BERTH_TASK_ID >> "+l.file+"\npwd\n"
 	l.submit(l.flow("chain", l.task("first", 20, "pwd"), l.task("second", 20, "exit 0", 0), script))
-	f := l.over("chain", 20*time.Second)
+	f := l.over("chain", 2*time.Minute)
 	if f.State != service.FlowSucceeded {
 		t.Errorf("%+v\n%s", f, l.log.String())
 	}
@@ -213,13 +213,13 @@ func TestKilledServiceRunsTasksAtSlurmOnce(t *testing.T) {
 		l.submit(l.flow(id, l.task(first, 30, "sleep 1"), l.task(second, 30, "", 0)))
 		select {
 		case <-d.dead:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("the service does not die %s: %s", at, l.log.String())
 		}
 		_ = l.host.Close() // it cannot say goodbye
 		l.mortal, l.manager.Adapter = &mortal{Store: l.store}, deputy
 		l.open()
-		if f := l.over(id, 30*time.Second); f.State != service.FlowSucceeded {
+		if f := l.over(id, 2*time.Minute); f.State != service.FlowSucceeded {
 			t.Errorf("%s: %+v\n%s", at, f, l.log.String())
 		}
 		want = append(want, first+" games", second+" games")
@@ -253,7 +253,7 @@ func TestSlurmWorkflowMeetsTheWorld(t *testing.T) {
 		tasks = append(tasks, task)
 	}
 	w := l.flow("thirty", tasks...)
-	w.Deadline = l.host.Now().Add(300)
+	w.Deadline = l.host.Now().Add(600)
 	l.submit(w)
 	done := func() (n int) {
 		f := l.see("thirty")
@@ -265,7 +265,7 @@ func TestSlurmWorkflowMeetsTheWorld(t *testing.T) {
 		return n
 	}
 
-	l.until("some tasks are over", func() bool { return done() >= wide })
+	l.untilIn("some tasks are over", 2*time.Minute, func() bool { return done() >= wide })
 	drained := ""
 	l.until("a task waits on a node", func() bool {
 		f := l.see("thirty")
@@ -280,11 +280,13 @@ func TestSlurmWorkflowMeetsTheWorld(t *testing.T) {
 	l.administer("update", "NodeName="+drained, "State=DRAIN", "Reason=disk")
 	l.until("nothing waits on the drained node", func() bool {
 		f := l.see("thirty")
-		return !slices.ContainsFunc(f.Tasks, func(k service.FlowTask) bool { return k.State == service.Confirmed && l.nodes(k.Reservation) == drained })
+		return !slices.ContainsFunc(f.Tasks, func(k service.FlowTask) bool {
+			return k.State == service.Confirmed && l.nodes(k.Reservation) == drained
+		})
 	})
-	l.untilIn("half of the tasks are over", time.Minute, func() bool { return done() >= levels*wide/2 })
+	l.untilIn("half of the tasks are over", 3*time.Minute, func() bool { return done() >= levels*wide/2 })
 	l.killController()
-	f := l.over("thirty", 3*time.Minute)
+	f := l.over("thirty", 5*time.Minute)
 
 	if f.State != service.FlowSucceeded || f.End > f.Workflow.Deadline {
 		t.Errorf("%s, %d s after its deadline: %+v\n%s", f.State, f.End.Sub(f.Workflow.Deadline), f.Tasks, l.log.String())
