@@ -253,6 +253,8 @@ func outcomeOfTask(t *Task) (berth.Outcome, string) {
 	switch {
 	case r.Ending == site.Completed && r.Code == 0 && r.Signal == 0:
 		return berth.Succeeded, "exit code 0"
+	case r.Signal != 0 && t.Reason != "":
+		return berth.FailedForGood, fmt.Sprintf("signal %d: %s", r.Signal, t.Reason)
 	case r.Signal != 0:
 		return berth.FailedForGood, fmt.Sprintf("signal %d", r.Signal)
 	case r.Ending == site.Failed || r.Ending == site.Completed:

@@ -49,7 +49,7 @@ func newFlowLab(t *testing.T, o slurmtest.Options) *flowLab {
 	if err := l.host.Close(); err != nil {
 		t.Fatal(err)
 	}
-	deputy, err := slurm.NewDeputy(slurm.Options{Site: "lab", Conf: l.cluster.Conf})
+	deputy, err := slurm.NewDeputy(slurm.Options{Site: "lab", Conf: l.cluster.Conf}, 0o027)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +148,15 @@ func TestSlurmRunsAWorkflowAsItsOwner(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(l.dir, name)); strings.TrimSpace(string(text)) != l.dir {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
+	}
+	if info, err := os.Stat(l.file); err != nil || info.Mode() != 0o640 {
+		t.Errorf("%v, %v; want what the umask 027 leaves", info.Mode(), err)
+	}
+	lost := l.task("lost", 20, "")
+	lost.Work.Dir = "/nonexistent/folder"
+	l.submit(l.flow("lost", lost))
+	if f := l.over("lost", 2*time.Minute); f.State != service.FlowFailed || !strings.Contains(f.Tasks[0].Why, "its folder or its output file") {
+		t.Errorf("%+v", f)
 	}
 	if err := l.host.Check(t.Context()); err != nil {
 		t.Error(err)

@@ -1,8 +1,10 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -21,6 +23,7 @@ import (
 type Deputy struct {
 	*Site
 	options Options
+	umask   int
 	become  func(ctx context.Context, user string) (*identity, error)
 }
 
@@ -28,11 +31,12 @@ var _ site.Deputy = (*Deputy)(nil)
 
 // NewDeputy returns a site at which tasks are handed in for their owners. The error says why
 // this process cannot.
-func NewDeputy(o Options) (*Deputy, error) {
+// The umask of tasks is not the service's, which keeps its files to itself; 0 is 022.
+func NewDeputy(o Options, umask int) (*Deputy, error) {
 	if os.Geteuid() != 0 {
 		return nil, berth.Errorf(berth.Invalid, "run_as", "owner: only root can become the owner of a task; run the service as root, or leave the key out")
 	}
-	d := &Deputy{Site: New(o), options: o}
+	d := &Deputy{Site: New(o), options: o, umask: cmp.Or(umask, 0o022)}
 	d.become = d.switched
 	return d, nil
 }
@@ -91,7 +95,7 @@ func (d *Deputy) switched(ctx context.Context, user string) (*identity, error) {
 	}
 	return &identity{
 		as:  credential(uint32(uid), uint32(gid), groups),
-		env: []string{"HOME=" + entry[5], "USER=" + user, "LOGNAME=" + user, "SHELL=" + shell},
+		env: []string{"HOME=" + entry[5], "USER=" + user, "LOGNAME=" + user, "SHELL=" + shell, fmt.Sprintf("SLURM_UMASK=%04o", d.umask)},
 	}, nil
 }
 
