@@ -277,7 +277,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		h.tellUsed(k, state)
 		h.countIdle(k, state)
 		h.tellTasks(k, state)
-		h.reportTasks(k)
+		h.reportTasks(k, state)
 		h.renew(k)
 		want := h.wanted(k, state)
 		h.whenDurable(func(err error) { answer(want, err) })

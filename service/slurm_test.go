@@ -144,9 +144,14 @@ func (l *lab) nodes(id string) string { return strings.Join(l.get(id).Nodes[0], 
 // until waits for a condition that nobody signals.
 func (l *lab) until(what string, holds func() bool) {
 	l.t.Helper()
+	l.untilIn(what, 30*time.Second, holds)
+}
+
+func (l *lab) untilIn(what string, within time.Duration, holds func() bool) {
+	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); !holds(); <-tick.C {
+	for end := time.Now().Add(within); !holds(); <-tick.C {
 		if time.Now().After(end) {
 			views, err := l.host.Sites(l.t.Context(), l.by.By)
 			l.t.Fatalf("in vain: %s; %+v, %v", what, views, err)

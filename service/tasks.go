@@ -75,7 +75,7 @@ func (c *Core) newTasks(at string, state *site.State, owner func(*site.Job) stri
 			}
 			task := Task{Site: at, Report: site.Report{Job: *j, Stage: stage}}
 			ran := stage == site.Running || len(j.Shares) > 0
-			if ran && (!is || ranAgain) {
+			if ran && (!is || ranAgain || was.task.Stage == site.Waiting) {
 				begun := task
 				begun.Stage = site.Running
 				if stage == site.Ended {
@@ -95,11 +95,19 @@ func (c *Core) newTasks(at string, state *site.State, owner func(*site.Job) stri
 		waits[state.Pending[i].ID] = true
 	}
 	for id, was := range known {
-		if listed[id] {
-			continue
+		if listed[id] || was.task.Stage == site.Waiting && (waits[id] || state.At <= was.task.Submitted) {
+			continue // or it was handed in after that look began
 		}
-		e := taskEvent{reservation: was.reservation, task: was.task, gone: true}
-		if was.task.Stage == site.Running && !waits[id] {
+		// A task of a workflow is remembered until its reservation is over, so that it is not
+		// handed in again.
+		flow := was.task.Key == flowKey && c.goesOn(was.reservation)
+		e := taskEvent{reservation: was.reservation, task: was.task, gone: !flow}
+		switch {
+		case flow && was.task.Stage == site.Ended:
+			continue
+		case waits[id]:
+			e.task.Stage, e.task.Start = site.Waiting, 0
+		case was.task.Stage != site.Ended:
 			e.what = TaskEnded
 			e.task.Stage, e.task.End, e.task.Reason = site.Ended, state.At, "the site no longer lists it"
 		}
@@ -129,6 +137,12 @@ func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []news
 		list = append(list, n)
 	}
 	return rec, list
+}
+
+// goesOn reports whether a reservation is not over yet.
+func (c *Core) goesOn(reservation string) bool {
+	k := c.card(reservation)
+	return k != nil && k.end == ""
 }
 
 // noteTasks remembers how tasks were last seen.

@@ -3,8 +3,10 @@ package service
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -368,14 +370,33 @@ func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (F
 	if w.ID == "" {
 		w.ID = h.newID()
 	}
+	unable := h.unable(ctx, ask.By.User, w.User)
 	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
 		a := ask.asked()
 		if f, err := h.flowUnder(&a); f != nil || err != nil {
 			h.answerFlow(f, err, answer)
 			return
 		}
-		h.decideFlow(a, &w, answer)
+		h.decideFlow(a, &w, unable, answer)
 	})
+}
+
+// unable returns why tasks of a user cannot be run at sites that run tasks as their owners, by
+// site. Commands that somebody else wrote are nobody's to run.
+func (h *Host) unable(ctx context.Context, asker, user string) map[string]string {
+	why := map[string]string{}
+	for name, k := range h.sites {
+		d, is := k.manager.Adapter.(site.Deputy)
+		if !is {
+			continue
+		}
+		if asker != user {
+			why[name] = fmt.Sprintf("tasks run there as %s, who has to submit them", user)
+		} else if err := d.Represents(ctx, user); err != nil {
+			why[name] = err.Error()
+		}
+	}
+	return why
 }
 
 // WorkflowOffers returns what deadlines cost, the tightest first, without promising anything.
@@ -438,7 +459,7 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 }
 
 // decideFlow has the engine decide about a workflow.
-func (h *Host) decideFlow(a asked, w *berth.Workflow, answer func(FlowAnswer, error)) {
+func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, answer func(FlowAnswer, error)) {
 	w.Arrival = h.clock()
 	a.id = w.ID
 	var err error
@@ -454,7 +475,7 @@ func (h *Host) decideFlow(a asked, w *berth.Workflow, answer func(FlowAnswer, er
 		}
 	}
 	if err == nil {
-		err = h.withinRunners(w)
+		err = h.withinRunners(w, unable)
 	}
 	if err == nil {
 		err = h.step(engine.SubmitWorkflow(w), a, nil)
@@ -463,26 +484,39 @@ func (h *Host) decideFlow(a asked, w *berth.Workflow, answer func(FlowAnswer, er
 }
 
 // withinRunners keeps a workflow that has something to run at the sites that run tasks by
-// themselves. The error is of code Conflict: there is none where it may be.
-func (h *Host) withinRunners(w *berth.Workflow) error {
+// themselves, or as its owner. The error is of code Conflict: there is none where it may be.
+func (h *Host) withinRunners(w *berth.Workflow, unable map[string]string) error {
 	known := func(s berth.Site) bool { return s.Name == w.Site }
 	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done && !t.Work.Empty() }) || w.Site != "" && !slices.ContainsFunc(h.core.config.Sites, known) {
 		return nil // a site that is not there is refused like one of a request
 	}
-	var names []string
+	var names, reasons []string
 	for i := range h.core.config.Sites {
 		name := h.core.config.Sites[i].Name
 		if len(w.Sites) > 0 && !slices.Contains(w.Sites, name) || w.Site != "" && w.Site != name {
 			continue
 		}
-		if k := h.sites[name]; k != nil && !k.manager.Shadow {
-			if _, runs := k.manager.Adapter.(site.Runner); runs {
-				names = append(names, name)
-			}
+		k := h.sites[name]
+		if k == nil || k.manager.Shadow {
+			continue
+		}
+		_, runs := k.manager.Adapter.(site.Runner)
+		_, represents := k.manager.Adapter.(site.Deputy)
+		switch why := unable[name]; {
+		case runs, represents && why == "":
+			names = append(names, name)
+		case represents:
+			reasons = append(reasons, name+": "+why)
+		case k.manager.Kind == "slurm":
+			reasons = append(reasons, name+": its adapter does not say run_as, so that the service may not run tasks as their owners")
 		}
 	}
 	if len(names) == 0 {
-		return berth.Errorf(berth.Conflict, "site", "no site that it may use runs tasks by itself; leave the commands out, and hand the tasks in to their reservations with berth submit --reservation")
+		why := ""
+		if len(reasons) > 0 {
+			why = " (" + strings.Join(reasons, "; ") + ")"
+		}
+		return berth.Errorf(berth.Conflict, "site", "no site that it may use runs tasks by itself%s; leave the commands out, and hand the tasks in to their reservations with berth submit --reservation", why)
 	}
 	w.Sites = names
 	return nil
@@ -544,6 +578,17 @@ func (h *Host) CancelWorkflow(ctx context.Context, ask Ask, id string) (FlowAnsw
 // cancelled or refused, under the same id. deadline is the new one; 0 keeps that of the
 // workflow if it is not over, and has none else.
 func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline berth.Time) (FlowAnswer, error) {
+	owner, err := call(ctx, h, ask.By.User, func(answer func(string, error)) {
+		if f, err := h.mayFlow(&Ask{By: ask.By}, id); err == nil {
+			answer(f.w.User, nil)
+			return
+		}
+		answer("", nil) // what is wrong is told below
+	})
+	if err != nil {
+		return FlowAnswer{}, err
+	}
+	unable := h.unable(ctx, owner, owner) // the commands are the owner's, whoever retries
 	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
 		switch f.outcome {
 		case "":
@@ -563,7 +608,7 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 		for i := range w.Tasks {
 			w.Tasks[i].Tries, w.Tasks[i].Done = f.tasks[i].tries, f.tasks[i].outcome == berth.Succeeded
 		}
-		h.decideFlow(a, w, answer)
+		h.decideFlow(a, w, unable, answer)
 	})
 }
 

@@ -57,11 +57,76 @@ func (h *Host) runTask(id string) {
 	}
 	ask := Ask{By: Principal{User: k.request.User, Role: User}}
 	variables := site.Variables{Workflow: f.w.ID, Task: f.w.Tasks[at].ID}
+	in := handingIn{ask: ask, id: id, task: task, variables: variables, keeper: h.sites[k.promise.Allotments[0].Resource.Site]}
+	in.deputy, _ = in.keeper.manager.Adapter.(site.Deputy)
+	if in.deputy != nil {
+		in.job = h.core.handedIn(in.keeper.name, id)
+	}
 	h.handing[id] = true
 	h.keepers.running.Go(func() {
 		defer h.boundary("handing in a task of a workflow")
-		h.handIn(ask, id, task, variables)
+		h.handIn(&in)
 	})
+}
+
+// handingIn is a task that is being handed in.
+type handingIn struct {
+	ask       Ask
+	id        string // of its reservation
+	task      site.Task
+	variables site.Variables
+	keeper    *keeper
+	deputy    site.Deputy // nil where the site runs tasks by itself
+	job       site.JobID  // at a deputy, once it is on record; it may have been told to start
+}
+
+// try hands a task in. A deputy is told to start it only when it is on record which job it
+// is: one that is not on record has not run.
+func (h *Host) try(in *handingIn) error {
+	if in.job == "" {
+		job, err := h.runAs(h.tasksEnd, in.ask, in.id, in.task, in.variables)
+		if err != nil || in.deputy == nil {
+			return err
+		}
+		if err := h.noteHandedIn(in, job); err != nil {
+			return err
+		}
+		in.job = job
+	}
+	err := in.deputy.Start(h.tasksEnd, in.ask.By.User, in.job)
+	if site.KindOf(err) == site.NotFound {
+		return nil // the next look tells that it is gone
+	}
+	return err
+}
+
+// noteHandedIn puts it on record which job a task is.
+func (h *Host) noteHandedIn(in *handingIn, job site.JobID) error {
+	_, err := call(h.tasksEnd, h, "", func(answer func(struct{}, error)) {
+		k := h.core.card(in.id)
+		if k == nil || k.end != "" {
+			answer(struct{}{}, berth.Errorf(berth.Conflict, "id", "%q is over", in.id))
+			return
+		}
+		task := Task{Site: in.keeper.name, Report: site.Report{
+			Job:   site.Job{ID: job, Key: flowKey, Name: in.task.Name, User: in.ask.By.User, Submitted: h.clock()},
+			Stage: site.Waiting,
+		}}
+		h.recordTasks(&taskLook{site: in.keeper.name, events: []taskEvent{{reservation: in.id, task: task}}})
+		h.whenDurable(func(err error) { answer(struct{}{}, err) })
+	})
+	return err
+}
+
+// handedIn returns the job of the task of a reservation at a site that is on record and has
+// not been seen to start, empty if there is none.
+func (c *Core) handedIn(at, id string) site.JobID {
+	for job, t := range c.tasks[at] {
+		if t.reservation == id && t.task.Key == flowKey && t.task.Stage == site.Waiting {
+			return job // there is one
+		}
+	}
+	return ""
 }
 
 // oneLine returns a name that a site takes: names of tasks may have line breaks.
@@ -80,7 +145,8 @@ func oneLine(name string) string {
 const handEvery = time.Second
 
 // handIn hands a task in.
-func (h *Host) handIn(ask Ask, id string, task site.Task, variables site.Variables) {
+func (h *Host) handIn(in *handingIn) {
+	id := in.id
 	defer func() {
 		_, _ = call(context.Background(), h, "", func(answer func(struct{}, error)) { // the error is that the service stops
 			delete(h.handing, id)
@@ -88,7 +154,7 @@ func (h *Host) handIn(ask Ask, id string, task site.Task, variables site.Variabl
 		})
 	}()
 	for {
-		_, err := h.runAs(h.tasksEnd, ask, id, task, variables)
+		err := h.try(in)
 		coded, is := errors.AsType[*berth.Error](err)
 		switch {
 		case err == nil, h.tasksEnd.Err() != nil:
@@ -135,14 +201,18 @@ func (h *Host) reportTask(id string, outcome berth.Outcome, why string) {
 // reportTasks reports the tasks of workflows that a site says have ended and that the engine
 // has running, hands in those that began without being handed in, and says which will need
 // longer than they have. It is of the loop, after each look at the site.
-func (h *Host) reportTasks(k *keeper) {
+func (h *Host) reportTasks(k *keeper, state *site.State) {
 	if h.core.flows.live == 0 {
 		return
 	}
 	ended := map[string]*Task{}
 	known := map[string]bool{}
-	for _, t := range h.core.tasks[k.name] {
-		if t.task.Key != flowKey {
+	held := map[site.JobID]bool{} // handed in and not told to start, if they are a deputy's
+	for i := range state.Pending {
+		held[state.Pending[i].ID] = state.Pending[i].Held
+	}
+	for job, t := range h.core.tasks[k.name] {
+		if t.task.Key != flowKey || t.task.Stage == site.Waiting && held[job] {
 			continue
 		}
 		if known[t.reservation] = true; t.task.Stage == site.Ended {
@@ -183,6 +253,8 @@ func outcomeOfTask(t *Task) (berth.Outcome, string) {
 	switch {
 	case r.Ending == site.Completed && r.Code == 0 && r.Signal == 0:
 		return berth.Succeeded, "exit code 0"
+	case r.Signal != 0 && t.Reason != "":
+		return berth.FailedForGood, fmt.Sprintf("signal %d: %s", r.Signal, t.Reason)
 	case r.Signal != 0:
 		return berth.FailedForGood, fmt.Sprintf("signal %d", r.Signal)
 	case r.Ending == site.Failed || r.Ending == site.Completed:

@@ -69,7 +69,7 @@ func (h *Host) Run(ctx context.Context, ask Ask, id string, task site.Task) (sit
 func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of site.Variables) (site.JobID, error) {
 	type place struct {
 		keeper    *keeper
-		runner    site.Runner
+		submit    func(context.Context, site.Task) (site.JobID, error)
 		name      site.Name
 		made      bool
 		user      string
@@ -91,13 +91,21 @@ func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of
 			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q has no adapter, so no task can be handed in there; use the site's own commands", r.Allotments[0].Resource.Site))
 			return
 		}
-		runner, can := k.manager.Adapter.(site.Runner)
-		if !can {
+		var submit func(context.Context, site.Task) (site.JobID, error)
+		switch a := k.manager.Adapter.(type) {
+		case site.Runner:
+			submit = a.Submit
+		case site.Deputy:
+			if of.Workflow != "" { // whoever hands in a task alone does so themselves
+				submit = a.Hand
+			}
+		}
+		if submit == nil {
 			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q runs what its users submit themselves: sbatch --reservation, or berth submit", k.name))
 			return
 		}
 		is := k.at(id, r.Generation)
-		answer(place{k, runner, is.Name, is.Made, r.Request.User, site.Variables{
+		answer(place{k, submit, is.Name, is.Made, r.Request.User, site.Variables{
 			ID: id, Site: k.name, Reservation: is.Name, Start: r.Start(), End: r.End(), Deadline: r.Request.Deadline, Workflow: of.Workflow, Task: of.Task,
 		}}, nil)
 	}
@@ -119,7 +127,7 @@ func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of
 	if err := task.Check(); err != nil {
 		return "", err
 	}
-	job, err := at.runner.Submit(ctx, task)
+	job, err := at.submit(ctx, task)
 	at.keeper.agent.Forget() // whoever asks for the tasks now finds this one among them
 	return job, err
 }

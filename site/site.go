@@ -92,6 +92,18 @@ type Runner interface {
 	Cancel(ctx context.Context, job JobID) error
 }
 
+// Deputy is a site at which users hand in tasks themselves, and which can do so for users
+// who are not there, as them.
+type Deputy interface {
+	// Represents says why tasks cannot be handed in as a user; nil if they can.
+	Represents(ctx context.Context, user string) error
+	// Hand hands in a task as its user, as Runner.Submit does, but for that it waits until it
+	// is told to start, so that whoever was stopped in between has not started it twice.
+	Hand(ctx context.Context, task Task) (JobID, error)
+	// Start lets a task of a user run that was handed in. One that runs or is over is started.
+	Start(ctx context.Context, user string, job JobID) error
+}
+
 // Reporter is a site that tells at once how tasks end. Of other sites that is known
 // from the last State.
 type Reporter interface {

@@ -13,6 +13,9 @@ const (
 	Slurm = "slurm" // a cluster under Slurm
 )
 
+// RunAsOwner has a service that is root's hand in the tasks of workflows as their owners.
+const RunAsOwner = "owner"
+
 // Adapter says how a site is reached that describes itself, and how it is taken
 // in. A zero field leaves the choice to whoever opens it.
 type Adapter struct {
@@ -28,6 +31,7 @@ type Adapter struct {
 	Unit    string         // what a PE is: "node" or "core"
 	Margin  berth.Duration // how much earlier than needed a promise is made real
 	NoLimit berth.Duration // how long jobs are taken to last in partitions without a limit
+	RunAs   string         // as whom tasks of workflows are handed in: RunAsOwner; empty is that they are not
 	// GiveUpAfter is how long it may refuse a promise for good before that fails.
 	GiveUpAfter berth.Duration
 
@@ -94,6 +98,7 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 			{"no_limit", "", measured(r, &a.NoLimit, durationExample, duration)},
 			{"give_up_after", "", measured(r, &a.GiveUpAfter, durationExample, duration)},
 			{"watch", "", r.switched(&a.Watch)},
+			{"run_as", "", scanned(r, &a.RunAs, "owner", oneOf(RunAsOwner))},
 		},
 		Local: {
 			{"node", "", scanned(r, &a.Node, "a name", name)},

@@ -15,7 +15,7 @@ func TestEveryKeyOfAdaptersAndTheService(t *testing.T) {
 	f, err := read(`
 sites:
 - name: a
-  adapter: {kind: slurm, zone: Europe/Berlin, every: 7s, conf: /etc/a.conf, bin: /opt/slurm/bin, timeout: 20s, unit: core, margin: 3m, no_limit: 7d, give_up_after: 1h}
+  adapter: {kind: slurm, zone: Europe/Berlin, every: 7s, conf: /etc/a.conf, bin: /opt/slurm/bin, timeout: 20s, unit: core, margin: 3m, no_limit: 7d, give_up_after: 1h, run_as: owner}
 - name: plain
   pes: 4
 - name: b
@@ -36,7 +36,7 @@ service:
 	adapters := map[string]sites.Adapter{
 		"a": {
 			Kind: sites.Slurm, Zone: "Europe/Berlin", Every: 7, Conf: "/etc/a.conf", Bin: "/opt/slurm/bin", Timeout: 20,
-			Unit: "core", Margin: 180, NoLimit: 7 * 86400, GiveUpAfter: 3600,
+			Unit: "core", Margin: 180, NoLimit: 7 * 86400, GiveUpAfter: 3600, RunAs: sites.RunAsOwner,
 		},
 		"b": {Kind: sites.Local, Zone: "UTC", Every: 2, Node: "desk", Cores: 3, Grace: 5, Users: map[string]string{"ann": "ann", "bob@x": "robert"}},
 	}

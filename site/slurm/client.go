@@ -18,6 +18,10 @@ type Client struct {
 	commands
 	name string
 	now  func() time.Time
+	// absent says that it acts for somebody who is not there: what it submits is held. login
+	// is what a login of theirs would set.
+	absent bool
+	login  []string
 }
 
 var _ site.Runner = (*Client)(nil)
@@ -82,12 +86,19 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 	if err != nil {
 		return "", err
 	}
-	script := task.Script
+	script, dir := task.Script, task.Dir
 	if script == "" {
 		script = wrapper
 	}
+	args := c.sbatchArgs(&task, b, size)
+	if c.absent { // this machine need not have the folder
+		dir = "/"
+		if task.Script == "" {
+			script = inDir
+		}
+	}
 	result, err := c.runWith(ctx, op, Command{
-		Argv: append([]string{"sbatch"}, c.sbatchArgs(&task, b, size)...), Env: c.jobEnv(task.Environment()), Stdin: []byte(script), Dir: task.Dir,
+		Argv: append([]string{"sbatch"}, args...), Env: c.jobEnv(task.Environment()), Stdin: []byte(script), Dir: dir,
 	})
 	if err != nil {
 		return "", err
@@ -109,7 +120,13 @@ type size struct{ nodes, processes, cores berth.Count }
 // each. Whole nodes the task asks for itself.
 func (c *Client) size(ctx context.Context, op string, task *site.Task, b *site.Booking) (size, error) {
 	as := size{nodes: task.Nodes, cores: task.Cores}
-	if task.Cores > 0 || task.Nodes > 0 && task.Nodes != berth.Count(len(b.Shares)) || !task.Array.Empty() || saysSize.MatchString(task.Script) || b.Cores == 0 {
+	if task.Cores > 0 || task.Nodes > 0 && task.Nodes != berth.Count(len(b.Shares)) || !task.Array.Empty() || saysSize.MatchString(task.Script) {
+		return as, nil
+	}
+	if b.Cores == 0 {
+		if c.absent {
+			as.nodes = wholeNodes(b)
+		}
 		return as, nil
 	}
 	out, err := c.read(ctx, op, nodesCommand[0], nodesCommand[1:]...)
@@ -128,6 +145,8 @@ func (c *Client) size(ctx context.Context, op string, task *site.Task, b *site.B
 		}
 	}
 	switch {
+	case b.Cores >= all && c.absent:
+		as.nodes = wholeNodes(b)
 	case b.Cores >= all:
 	case len(b.Shares) == 1:
 		as.nodes, as.cores = 1, b.Cores*max(1, threads)
@@ -163,7 +182,13 @@ func (c *Client) partitionFor(ctx context.Context, op string, b *site.Booking) (
 
 // jobEnv is the environment of sbatch, which it hands on to the job.
 func (c *Client) jobEnv(env []string) []string {
-	out := append([]string(nil), env...)
+	var out []string
+	for _, e := range c.login {
+		if name, _, _ := strings.Cut(e, "="); !hasName(env, name) {
+			out = append(out, e)
+		}
+	}
+	out = append(out, env...)
 	for _, e := range c.env {
 		if strings.HasPrefix(e, "SLURM_CONF=") {
 			out = append(out, e)
@@ -250,7 +275,13 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking, as size) []string 
 	number("cpus-per-task", int64(as.cores))
 	number("mem", (task.MemoryMB*1_000_000+(1<<20)-1)>>20)
 	number("time", c.minutes(task.Limit, b))
+	if c.absent {
+		args = append(args, "--hold", "--no-requeue")
+	}
 	args = append(args, "/dev/stdin")
+	if c.absent && task.Script == "" {
+		args = append(args, task.Dir)
+	}
 	return append(append(args, task.Command...), task.Args...)
 }
 

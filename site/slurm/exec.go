@@ -160,7 +160,7 @@ func (c *commands) runWith(ctx context.Context, op string, command Command) (Res
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	name := command.Argv[0]
-	if c.bin != "" && name != "id" { // which is not one of Slurm's
+	if c.bin != "" && name != "id" && name != "getent" { // which are not Slurm's
 		command.Argv[0] = filepath.Join(c.bin, name)
 	}
 	result, err := c.exec.Run(ctx, command)

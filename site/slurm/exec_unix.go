@@ -15,3 +15,7 @@ func runAs(cmd *exec.Cmd, as *Credential) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	return nil
 }
+
+func credential(uid, gid uint32, groups []uint32) *Credential {
+	return &Credential{Uid: uid, Gid: gid, Groups: groups}
+}

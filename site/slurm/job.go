@@ -138,6 +138,10 @@ var endings = map[string]site.Ending{
 	"TIMEOUT": site.TimedOut, "DEADLINE": site.TimedOut,
 }
 
+// neverBegan is what Slurm tells as the signal by which a job has ended of which it could not
+// open the output.
+const neverBegan = 53
+
 // waiting are the states of jobs that hold nothing yet. In every other state a
 // job holds its nodes, while COMPLETING too.
 var waiting = []string{"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
@@ -171,6 +175,9 @@ func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
 		out.Result = j.result(ending)
 		if why := j.text("Reason"); why != "None" {
 			out.Reason = why
+		}
+		if out.Result.Signal == neverBegan {
+			out.Reason = "Slurm could not begin it on its node: its folder or its output file is not there, or its user may not write there"
 		}
 		return out, over, j.shares(&out, cores)
 	}

@@ -33,7 +33,7 @@ type Options struct {
 	// Again is how often a site is asked that could not be reached at the start; 0 is
 	// every minute.
 	Again time.Duration
-	Umask int  // of the tasks of a local site; 0 is 022
+	Umask int  // of the tasks that the service starts; 0 is 022
 	Adopt bool // as service.Manager has it, for all sites
 }
 
@@ -140,6 +140,13 @@ func Horizon(d *site.Description, a *sites.Adapter) berth.Duration {
 
 // adapter opens an adapter.
 func (h *Set) adapter(name string, a *sites.Adapter) (site.Observer, error) {
+	if a.Kind == sites.Slurm && a.RunAs == sites.RunAsOwner {
+		d, err := slurm.NewDeputy(SlurmOptions(name, a), h.Umask)
+		if err != nil {
+			return nil, fmt.Errorf("site %s: %w", name, err)
+		}
+		return d, nil
+	}
 	if a.Kind == sites.Slurm {
 		return slurm.New(SlurmOptions(name, a)), nil
 	}

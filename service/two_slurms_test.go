@@ -1,0 +1,373 @@
+package service_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/user"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/heardlog"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/slurm"
+	"github.com/berth-hpc/berth/site/slurm/slurmtest"
+)
+
+// twoSlurms is a service in front of two real clusters of different sizes, west and east, each
+// of which does what is asked of it in steps.
+type twoSlurms struct {
+	t        *testing.T
+	clusters map[string]*slurmtest.Cluster
+	managers map[string]service.Manager
+	sites    []berth.Site
+	store    *sqlite.Store
+	mortal   *mortal
+	host     *service.Host
+	by       service.Ask
+	log      heardlog.Log
+	now      atomic.Pointer[mishap] // what is to go wrong
+}
+
+// The names of the sites, and how many nodes they have.
+const (
+	west, east           = "west", "east"
+	westNodes, eastNodes = 3, 5
+)
+
+func newTwoSlurms(t *testing.T) *twoSlurms {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts two clusters")
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := &twoSlurms{t: t, clusters: map[string]*slurmtest.Cluster{}, managers: map[string]service.Manager{}}
+	two.by.By = service.Principal{User: me.Username, Role: service.Operator}
+	for _, name := range []string{west, east} {
+		two.clusters[name] = slurmtest.Start(t, slurmtest.Options{Nodes: map[string]int{west: westNodes, east: eastNodes}[name]})
+		line := &link{two: two, of: name}
+		adapter := slurm.New(slurm.Options{Site: name, Conf: two.clusters[name].Conf, Exec: line})
+		description, err := adapter.Describe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		description.Together = true
+		s, layout, err := site.Import(name, description, site.UnitNode, berth.Early)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two.sites = append(two.sites, s)
+		two.managers[name] = service.Manager{
+			Kind: "slurm", Adapter: &stepwise{Site: adapter, name: name, two: two}, Layout: layout, Every: 500 * time.Millisecond, Horizon: horizon,
+		}
+	}
+	if two.store, err = sqlite.Open(t.TempDir(), sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	two.open()
+	t.Cleanup(func() {
+		if err := errors.Join(two.host.Close(), two.store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return two
+}
+
+func (two *twoSlurms) open() {
+	two.t.Helper()
+	two.mortal = &mortal{Store: two.store}
+	var err error
+	two.host, err = service.Open(two.t.Context(), service.Options{
+		Config: engine.Config{Sites: two.sites}, Journal: two.mortal, Version: "test", Managers: two.managers, Log: slog.New(slog.NewTextHandler(&two.log, nil)),
+	})
+	if err != nil {
+		two.t.Fatal(err)
+	}
+}
+
+// The victims.
+const (
+	theService    = "the service"
+	theController = "slurmctld"
+	theLink       = "the link"
+)
+
+// mishap is what goes wrong with one promise: at one step, once, a victim dies. West is asked
+// before east.
+type mishap struct {
+	step    string // such as "before west reserves"
+	victim  string
+	refuses string        // the site that does not want the promise; empty if there is none
+	once    sync.Once     // it dies
+	dead    chan struct{} // closed when it has
+	cut     atomic.Bool   // the link of the site of the step
+	done    map[string]*step
+}
+
+// step is closed when west has done something, for which east waits.
+type step struct {
+	once sync.Once
+	ch   chan struct{}
+}
+
+func (s *step) pass() { s.once.Do(func() { close(s.ch) }) }
+
+func newMishap(at, victim, refuses string) *mishap {
+	m := &mishap{step: at, victim: victim, refuses: refuses, dead: make(chan struct{}), done: map[string]*step{}}
+	for _, what := range []string{"reserves", "releases"} {
+		m.done[what] = &step{ch: make(chan struct{})}
+	}
+	return m
+}
+
+var errCut = &site.Error{Kind: site.Unreachable, Op: "test", Msg: "the link is cut"}
+
+// link carries the commands for a site, unless it is cut.
+type link struct {
+	slurm.Host
+	two *twoSlurms
+	of  string
+}
+
+func (l *link) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
+	if m := l.two.now.Load(); m != nil && m.cut.Load() && strings.Contains(m.step, " "+l.of+" ") {
+		return slurm.Result{}, errCut
+	}
+	return l.Host.Run(ctx, c)
+}
+
+// stepwise is a site at which something dies at a step.
+type stepwise struct {
+	*slurm.Site
+	name string
+	two  *twoSlurms
+}
+
+// die has the victim die if this is the step. A service that is dead does nothing more.
+func (s *stepwise) die(ctx context.Context, when, what string) error {
+	m := s.two.now.Load()
+	if m == nil || m.step != when+" "+s.name+" "+what {
+		return nil
+	}
+	err := error(nil)
+	m.once.Do(func() {
+		switch m.victim {
+		case theService:
+			s.two.mortal.dead.Store(true)
+			close(m.dead)
+			<-ctx.Done()
+			err = ctx.Err()
+			return
+		case theController:
+			s.two.clusters[s.name].KillController()
+			s.two.clusters[s.name].RestartController()
+		case theLink:
+			m.cut.Store(true)
+			err = errCut
+		}
+		close(m.dead)
+	})
+	return err
+}
+
+// do does something in steps: east waits for west.
+func (s *stepwise) do(ctx context.Context, what string, call func() error) error {
+	m := s.two.now.Load()
+	if m != nil && s.name == east && (strings.HasSuffix(m.step, " "+what) || m.refuses == east && what == "reserves") {
+		select {
+		case <-m.done[what].ch:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := s.die(ctx, "before", what); err != nil {
+		return err
+	}
+	err := call()
+	lost := s.die(ctx, "after", what)
+	if m != nil && s.name == west && ctx.Err() == nil {
+		m.done[what].pass()
+	}
+	return cmp.Or(lost, err)
+}
+
+func (s *stepwise) Reserve(ctx context.Context, want site.Reservation) (o site.Outcome, err error) {
+	if m := s.two.now.Load(); m != nil && m.refuses == s.name {
+		want.Users = []string{"berth-no-such-user"} // Slurm says no
+	}
+	var answered bool
+	err = s.do(ctx, "reserves", func() error {
+		var err error
+		o, err = s.Site.Reserve(ctx, want)
+		answered = err == nil
+		return err
+	})
+	if err != nil && answered {
+		o = site.Outcome{Verdict: site.Doubt}
+	}
+	return o, err
+}
+
+func (s *stepwise) Release(ctx context.Context, name site.Name) error {
+	return s.do(ctx, "releases", func() error { return s.Site.Release(ctx, name) })
+}
+
+// has returns the reservations of ours that a cluster has.
+func (two *twoSlurms) has(name string) []string {
+	two.t.Helper()
+	out, err := two.clusters[name].Command("scontrol", "--oneliner", "show", "reservation")
+	if err != nil {
+		return []string{"nobody answers: " + out}
+	}
+	var found []string
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "ReservationName=berth_") {
+			found = append(found, between(line, "StartTime=", " ")+" "+between(line, "NodeCnt=", " "))
+		}
+	}
+	return found
+}
+
+// agrees fails the test unless both clusters come to have just what is promised.
+func (two *twoSlurms) agrees(what, id string, state service.State) {
+	two.t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(60 * time.Second); ; <-tick.C {
+		r, err := two.host.Get(two.t.Context(), two.by.By, id)
+		want := map[string][]string{}
+		if err == nil && state == service.Confirmed {
+			for i := range r.Allotments {
+				a := &r.Allotments[i]
+				want[a.Resource.Site] = []string{time.Unix(int64(a.Start), 0).UTC().Format("2006-01-02T15:04:05") + " " + fmt.Sprint(a.NPE)}
+			}
+		}
+		westHas, eastHas := two.has(west), two.has(east)
+		if err == nil && r.State == state && slices.Equal(westHas, want[west]) && slices.Equal(eastHas, want[east]) {
+			return
+		}
+		if time.Now().After(end) {
+			two.t.Fatalf("%s: %s is %s, want %s; west has %q and east %q, want %q; %v\n%s", what, id, r.State, state, westHas, eastHas, want, err, two.log.String())
+		}
+	}
+}
+
+// goesWrong has something go wrong while something is done, and puts it right again.
+func (two *twoSlurms) goesWrong(m *mishap, do func()) {
+	two.t.Helper()
+	two.now.Store(m)
+	do()
+	select {
+	case <-m.dead:
+	case <-time.After(60 * time.Second):
+		two.t.Fatalf("%s does not die %s\n%s", m.victim, m.step, two.log.String())
+	}
+	switch m.victim {
+	case theService:
+		_ = two.host.Close() // it cannot say goodbye
+		if m.refuses == "" {
+			two.now.Store(nil)
+		} else {
+			still := newMishap("", "", m.refuses) // the site has not changed its mind
+			for _, s := range still.done {
+				s.pass()
+			}
+			two.now.Store(still)
+		}
+		two.open()
+	case theLink:
+		two.unreachable(strings.Fields(m.step)[1])
+		m.cut.Store(false)
+	}
+}
+
+// unreachable waits until the service has seen that a site cannot be reached.
+func (two *twoSlurms) unreachable(name string) {
+	two.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(30 * time.Second); ; <-tick.C {
+		views, err := two.host.Sites(two.t.Context(), two.by.By)
+		if err == nil && slices.ContainsFunc(views, func(v service.SiteView) bool { return v.Name == name && !v.Reachable }) {
+			return
+		}
+		if time.Now().After(end) {
+			two.t.Fatalf("%s is not seen to be away: %v", name, err)
+		}
+	}
+}
+
+// both is a request for nodes of both clusters at once.
+func (two *twoSlurms) both(id string) {
+	two.t.Helper()
+	start := two.host.Now().Add(400)
+	r := berth.Rigid(id, 0, start, start.Add(600), eastNodes-1, 60) // for which west is too small
+	r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: westNodes, Duration: 60}}})
+	if a := submit(two.t, two.host, two.by, r); a.Reservation.State != service.Confirmed || len(a.Reservation.Allotments) != 2 {
+		two.t.Fatalf("%s is %+v", id, a.Reservation)
+	}
+}
+
+// A promise of nodes of two clusters is kept by both or by none, whatever dies at whichever
+// step between the two: the service, a slurmctld or the link to a cluster.
+func TestTwoSlurmsHaveAllOrNothing(t *testing.T) {
+	t.Parallel()
+	two := newTwoSlurms(t)
+	release := func(id string) {
+		if _, err := two.host.Release(t.Context(), two.by, id); err != nil {
+			t.Error(err)
+		}
+	}
+	n := 0
+	for _, victim := range []string{theService, theController, theLink} {
+		for _, at := range []string{"before west reserves", "after west reserves", "before east reserves", "after east reserves"} {
+			id := fmt.Sprint("made", n)
+			n++
+			m := newMishap(at, victim, "")
+			two.goesWrong(m, func() { two.both(id) })
+			two.agrees(victim+" dies "+at, id, service.Confirmed)
+			two.now.Store(nil)
+			release(id)
+			two.agrees("released", id, service.Cancelled)
+		}
+		for _, at := range []string{"before east reserves", "after east reserves", "before west releases", "after west releases"} {
+			id := fmt.Sprint("refused", n)
+			n++
+			two.goesWrong(newMishap(at, victim, east), func() { two.both(id) })
+			two.agrees(victim+" dies "+at+" and east refuses", id, service.Failed)
+			r, err := two.host.Get(t.Context(), two.by.By, id)
+			if err != nil || r.Refusal == nil || r.Refusal.Reason != berth.SiteRefused || r.Refusal.Resource.Site != east {
+				t.Errorf("%s: %+v, %v", id, r.Refusal, err)
+			}
+			two.now.Store(nil)
+		}
+		for _, at := range []string{"before west releases", "after west releases", "before east releases", "after east releases"} {
+			id := fmt.Sprint("released", n)
+			n++
+			two.now.Store(nil)
+			two.both(id)
+			two.agrees("before "+at, id, service.Confirmed)
+			two.goesWrong(newMishap(at, victim, ""), func() { release(id) })
+			two.agrees(victim+" dies "+at, id, service.Cancelled)
+		}
+	}
+	if err := two.host.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := service.Verify(t.Context(), two.store, nil); err != nil {
+		t.Error(err)
+	}
+}
