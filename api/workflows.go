@@ -459,7 +459,7 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 	f := form.Workflow{
 		ID: q.ID, Name: q.Name, User: q.User, State: string(w.State), Version: w.Version, Deadline: form.TimeOf(q.Deadline), End: form.TimeOf(w.End),
 		PlannedEnd: form.TimeOf(w.Planned), Algorithm: q.Algorithm, Planner: w.Planner, Repair: string(q.Repair), Replanned: w.Replanned, Cause: string(w.Cause),
-		Why: w.Why, Refusal: refusal(w.Refusal, nil), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
+		Why: w.Why, Refusal: refusal(w.Refusal, askedPlace(w)), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
 	}
 	if q.Deadline < berth.Forever && w.End != 0 && w.State != service.FlowRefused {
 		f.Slack = new(int64(q.Deadline.Sub(w.End)))
@@ -492,6 +492,15 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 		f.Tasks = append(f.Tasks, s)
 	}
 	return f
+}
+
+// askedPlace returns the site and the pool that a workflow asked for, if its refusal is that there
+// are none.
+func askedPlace(w *service.Workflow) *berth.Request {
+	if w.Refusal == nil || w.Refusal.Resource != (berth.ResourceID{}) {
+		return nil
+	}
+	return &berth.Request{Site: w.Workflow.Site, Pool: w.Workflow.Pool}
 }
 
 // stepState says where a task is in its life.

@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
@@ -89,12 +90,17 @@ func (f *Finder) graph(w *berth.Workflow, p *pool) (*workflow.Workflow, []int, e
 	var tasks []workflow.Task
 	var edges []workflow.Edge
 	var at []int
+	limits := bounds{Finder: f, pool: p}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
 		if t.Done {
 			continue
 		}
-		tasks, at = append(tasks, planned(t, p)), append(at, i)
+		task := planned(t, p)
+		if p != nil && !limits.narrow(&task, w, i) {
+			return nil, nil, berth.Errorf(berth.Invalid, "pes", "task %q runs on no number of PEs that it may have in pool %q", t.ID, p.id.Name)
+		}
+		tasks, at = append(tasks, task), append(at, i)
 		for _, parent := range t.After {
 			if !w.Tasks[parent].Done {
 				edges = append(edges, workflow.Edge{Parent: w.Tasks[parent].ID, Child: t.ID})
@@ -118,6 +124,55 @@ func planned(t *berth.WorkflowTask, p *pool) workflow.Task {
 		task.Measured = append(task.Measured, workflow.Measurement{NPE: m.NPE, Seconds: float64(m.Seconds * factor)})
 	}
 	return task
+}
+
+// bounds is what tasks may have at most in a pool. It remembers that for what was required last.
+type bounds struct {
+	*Finder
+	pool    *pool
+	of      berth.Requirements
+	most    berth.Count
+	longest berth.Duration // 0 is no bound
+}
+
+// narrow keeps the numbers of PEs on which a task may be planned in the pool: no more than there
+// are of the nodes and the partition that it requires, and so many that it does not last longer
+// than the partition allows. It returns false if none is left. Planners know nothing of this:
+// what they give a task beyond it could not be placed.
+func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
+	if need := w.Tasks[at].Requirements; b.most == 0 || b.of != need {
+		now := b.state.Now()
+		r := request(w, at, b.pool, berth.Variant{NPE: 1, Duration: 1}, now, now)
+		x := b.search(&r, nil)
+		b.of, b.most, b.longest = need, x.widest(0, b.pool), 0
+		if partition := x.partition(b.pool); partition != nil {
+			b.longest = partition.MaxDuration
+			if partition.MaxNPE > 0 {
+				b.most = min(b.most, partition.MaxNPE)
+			}
+		}
+	}
+	fits := func(npe berth.Count) bool { return b.longest == 0 || t.Duration(npe) <= b.longest }
+	if len(t.Measured) > 0 {
+		n := sort.Search(len(t.Measured), func(k int) bool { return t.Measured[k].NPE > b.most })
+		first := sort.Search(n, func(k int) bool { return fits(t.Measured[k].NPE) })
+		t.Measured = t.Measured[first:n]
+		return first < n
+	}
+	few, most := t.Fewest(), b.most
+	if t.Most > 0 {
+		most = min(most, t.Most)
+	}
+	if few > most {
+		return false
+	}
+	if few += berth.Count(sort.Search(int(most-few)+1, func(k int) bool { return fits(few + berth.Count(k)) })); few > most {
+		return false
+	}
+	if b.most < b.pool.config.PEs || b.longest > 0 {
+		t.Few, t.Most = few, most
+	}
+	return true
 }
 
 // CheckWorkflow reports what cannot be right with the tasks of a workflow together: two of one
@@ -167,7 +222,8 @@ func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
 				best = found
 			}
 		}
-		if no != nil && (refusal == nil || no.Reason.Rank() > refusal.Reason.Rank()) {
+		nowhere := refusal == nil || refusal.Resource == berth.ResourceID{}
+		if no != nil && (nowhere || no.Resource != berth.ResourceID{} && no.Reason.Rank() > refusal.Reason.Rank()) {
 			refusal = no
 		}
 	}
@@ -205,25 +261,34 @@ func request(w *berth.Workflow, task int, p *pool, v berth.Variant, ready, now b
 	}
 }
 
-// unfit returns why a pool is no place for some task of a workflow, whatever is free there.
+// unfit returns why a pool is no place for some task of a workflow, whatever is free there. The
+// refusal names no pool if the workflow does not want this one.
 func (f *Finder) unfit(w *berth.Workflow, p *pool) *berth.Refusal {
 	wanted := w.Site == "" || w.Site == p.id.Site
 	wanted = wanted && (w.Pool == "" || w.Pool == p.id.Name) && (len(w.Sites) == 0 || slices.Contains(w.Sites, p.id.Site))
 	if !wanted {
-		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
+		no := &berth.Refusal{Reason: berth.NoSuitableSite}
+		for i := range w.Tasks {
+			no.Wanted = max(no.Wanted, planned(&w.Tasks[i], nil).Fewest())
+		}
+		return no
 	}
 	now := f.state.Now()
 	var last berth.Count
+	limits := bounds{Finder: f, pool: p}
 	for i := range w.Tasks {
-		few := planned(&w.Tasks[i], nil).Fewest()
-		if i > 0 && few == last && w.Tasks[i].Requirements == w.Tasks[i-1].Requirements {
-			continue
+		t := planned(&w.Tasks[i], p)
+		few := t.Fewest()
+		if i == 0 || few != last || w.Tasks[i].Requirements != w.Tasks[i-1].Requirements {
+			r := request(w, i, p, berth.Variant{NPE: few, Duration: 1}, now, now)
+			x := f.search(&r, nil)
+			if o := x.obstacle(0, p, now); o.reason != "" {
+				return o.refusal()
+			}
 		}
 		last = few
-		r := request(w, i, p, berth.Variant{NPE: few, Duration: 1}, now, now)
-		x := f.search(&r, nil)
-		if o := x.obstacle(0, p, now); o.reason != "" {
-			return o.refusal()
+		if !limits.narrow(&t, w, i) {
+			return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: few, Limit: limits.most}
 		}
 	}
 	return nil
