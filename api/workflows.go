@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -84,6 +85,9 @@ var workflowBody = body[wish]{
 			var one step
 			var wrong faults
 			stepBody.read(item, &one, &wrong)
+			if len(wrong) == 0 && !one.timed {
+				wrong.add("seconds", errors.New("missing; want how long it takes on one PE, or its times as measured"))
+			}
 			all.add("["+strconv.Itoa(i)+"]", wrong.err())
 			w.Tasks, w.after = append(w.Tasks, one.WorkflowTask), append(w.after, one.after)
 		}
@@ -95,6 +99,7 @@ var workflowBody = body[wish]{
 type step struct {
 	berth.WorkflowTask
 	after []string
+	timed bool // it says how long it takes
 }
 
 var stepBody = body[step]{
@@ -104,6 +109,7 @@ var stepBody = body[step]{
 	}},
 	{"seconds", "How long it takes on one PE.", number(), func(s *step, v value) (err error) {
 		s.Seconds, err = v.number()
+		s.timed = true
 		return err
 	}},
 	{"alpha", "The part of it that does not run in parallel, from 0 to 1.", number(), func(s *step, v value) (err error) {
@@ -121,6 +127,7 @@ var stepBody = body[step]{
 		return err
 	}},
 	{"measured", "How long it took on some numbers of PEs, on which alone it runs, in the place of the fields above.", listOf(object(measurementBody)), func(s *step, v value) error {
+		s.timed = true
 		return each(v, func(item value, wrong *faults) {
 			var m berth.Measurement
 			measurementBody.read(item, &m, wrong)
@@ -512,6 +519,8 @@ func stepState(t *service.FlowTask) string {
 		return "running"
 	case t.State == "":
 		return "none"
+	case t.State.Over():
+		return string(t.State) // with its workflow
 	}
 	return "waiting"
 }
