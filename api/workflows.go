@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -88,6 +89,9 @@ var workflowBody = body[wish]{
 			var one step
 			var wrong faults
 			stepBody.read(item, &one, &wrong)
+			if len(wrong) == 0 && !one.timed {
+				wrong.add("seconds", errors.New("missing; want how long it takes on one PE, or its times as measured"))
+			}
 			all.add("["+strconv.Itoa(i)+"]", wrong.err())
 			w.Tasks, w.after = append(w.Tasks, one.WorkflowTask), append(w.after, one.after)
 		}
@@ -99,6 +103,7 @@ var workflowBody = body[wish]{
 type step struct {
 	berth.WorkflowTask
 	after []string
+	timed bool // it says how long it takes
 }
 
 var stepBody = body[step]{
@@ -108,6 +113,7 @@ var stepBody = body[step]{
 	}},
 	{"seconds", "How long it takes on one PE.", number(), func(s *step, v value) (err error) {
 		s.Seconds, err = v.number()
+		s.timed = true
 		return err
 	}},
 	{"alpha", "The part of it that does not run in parallel, from 0 to 1.", number(), func(s *step, v value) (err error) {
@@ -125,6 +131,7 @@ var stepBody = body[step]{
 		return err
 	}},
 	{"measured", "How long it took on some numbers of PEs, on which alone it runs, in the place of the fields above.", listOf(object(measurementBody)), func(s *step, v value) error {
+		s.timed = true
 		return each(v, func(item value, wrong *faults) {
 			var m berth.Measurement
 			measurementBody.read(item, &m, wrong)
@@ -476,7 +483,7 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 	f := form.Workflow{
 		ID: q.ID, Name: q.Name, User: q.User, State: string(w.State), Version: w.Version, Deadline: form.TimeOf(q.Deadline), End: form.TimeOf(w.End),
 		PlannedEnd: form.TimeOf(w.Planned), Algorithm: q.Algorithm, Planner: w.Planner, Repair: string(q.Repair), Replanned: w.Replanned, Cause: string(w.Cause),
-		Why: w.Why, Refusal: refusal(w.Refusal, nil), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
+		Why: w.Why, Refusal: refusal(w.Refusal, askedPlace(w)), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
 	}
 	if q.Deadline < berth.Forever && w.End != 0 && w.State != service.FlowRefused {
 		f.Slack = new(int64(q.Deadline.Sub(w.End)))
@@ -511,6 +518,15 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 	return f
 }
 
+// askedPlace returns the site and the pool that a workflow asked for, if its refusal is that there
+// are none.
+func askedPlace(w *service.Workflow) *berth.Request {
+	if w.Refusal == nil || w.Refusal.Resource != (berth.ResourceID{}) {
+		return nil
+	}
+	return &berth.Request{Site: w.Workflow.Site, Pool: w.Workflow.Pool}
+}
+
 // stepState says where a task is in its life.
 func stepState(t *service.FlowTask) string {
 	switch {
@@ -520,6 +536,8 @@ func stepState(t *service.FlowTask) string {
 		return "running"
 	case t.State == "":
 		return "none"
+	case t.State.Over():
+		return string(t.State) // with its workflow
 	}
 	return "waiting"
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
 )
 
 const flowFor = `{"tasks":[{"id":"a","seconds":10,"alpha":1},{"id":"b","seconds":20.5,"alpha":1,"after":["a"],"command":["true"],"dir":"/"}]}`
@@ -50,21 +51,22 @@ func TestMistakenWorkflowsOverHTTP(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	many := strings.Repeat(`{"id":"x"},`, berth.MaxWorkflowTasks+1)
 	for body, want := range map[string]string{
-		`{}`:                                                        "missing; want 1 to 10000 tasks",
-		`{"tasks":[]}`:                                              "0 tasks; want 1 to 10000",
-		`{"tasks":[` + many[:len(many)-1] + `]}`:                    "10001 tasks; want 1 to 10000",
-		`{"tasks":[{"id":"a","after":["b"]}]}`:                      `\"b\" is no task of the workflow`,
-		`{"tasks":[{"id":"a","seconds":-1}]}`:                       "-1; want a number of 0 or more",
-		`{"tasks":[{"id":"a","second":1}]}`:                         "unknown field",
-		`{"tasks":[{"id":"a","retries":101}]}`:                      "101; want a whole number from 0 to 100",
-		`{"tasks":[{"id":"a","command":["true"],"dir":"here"}]}`:    "want an absolute path",
-		`{"tasks":[{"id":"a","script":"true","dir":"/"}]}`:          "want a first line such as #!/bin/sh",
-		`{"spread":1,"tasks":[{"id":"a"}]}`:                         "1; want true or false",
-		`{"tasks":[{"id":"a","site":7}]}`:                           "7; want a string",
-		`{"repair":"never","tasks":[{"id":"a"}]}`:                   "want one of hold, late, both",
-		`{"id":"a b","tasks":[{"id":"a"}]}`:                         "want 1 to 64 letters",
-		`{"deadline":"2026-11-21T11:59:00Z","tasks":[{"id":"a"}]}`:  "is over; it is",
-		`{"tasks":[{"id":"a","measured":[{"npe":0,"seconds":1}]}]}`: "0; want a whole number from 1",
+		`{"spread":1,"tasks":[{"id":"a","seconds":1}]}`: "1; want true or false",
+		`{"tasks":[{"id":"a","seconds":1,"site":7}]}`:   "7; want a string",
+		`{}`:                                     "missing; want 1 to 10000 tasks",
+		`{"tasks":[]}`:                           "0 tasks; want 1 to 10000",
+		`{"tasks":[` + many[:len(many)-1] + `]}`: "10001 tasks; want 1 to 10000",
+		`{"tasks":[{"id":"a","seconds":1,"after":["b"]}]}`:                     `\"b\" is no task of the workflow`,
+		`{"tasks":[{"id":"a","seconds":-1}]}`:                                  "-1; want a number of 0 or more",
+		`{"tasks":[{"id":"a"}]}`:                                               "tasks[0].seconds: missing; want how long it takes on one PE",
+		`{"tasks":[{"id":"a","second":1}]}`:                                    "unknown field",
+		`{"tasks":[{"id":"a","retries":101}]}`:                                 "101; want a whole number from 0 to 100",
+		`{"tasks":[{"id":"a","seconds":1,"command":["true"],"dir":"here"}]}`:   "want an absolute path",
+		`{"tasks":[{"id":"a","seconds":1,"script":"true","dir":"/"}]}`:         "want a first line such as #!/bin/sh",
+		`{"repair":"never","tasks":[{"id":"a"}]}`:                              "want one of hold, late, both",
+		`{"id":"a b","tasks":[{"id":"a"}]}`:                                    "want 1 to 64 letters",
+		`{"deadline":"2026-11-21T11:59:00Z","tasks":[{"id":"a","seconds":1}]}`: "is over; it is",
+		`{"tasks":[{"id":"a","measured":[{"npe":0,"seconds":1}]}]}`:            "0; want a whole number from 1",
 	} {
 		if a := w.do("alice", "POST", "/v1/workflows", body); a.Code != http.StatusBadRequest && a.Code != http.StatusUnprocessableEntity || !strings.Contains(a.text, want) {
 			t.Errorf("%.80s: %d %.300s; want %q", body, a.Code, a.text, want)
@@ -78,5 +80,26 @@ func TestMistakenWorkflowsOverHTTP(t *testing.T) {
 	}
 	if a := w.do("alice", "GET", "/v1/workflows/plans", ""); a.Code != http.StatusMethodNotAllowed {
 		t.Errorf("status %d, want that the method is not allowed", a.Code)
+	}
+}
+
+// A refusal says that there is no such site, and a task that ended with its workflow does not wait.
+func TestWorkflowsThatAreOverOverHTTP(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	made := func(id string, state service.FlowState, no *berth.Refusal, tasks ...service.FlowTask) {
+		v := &service.Workflow{State: state, Refusal: no, Tasks: tasks, Workflow: berth.Workflow{ID: id, User: "alice", Site: "mars", Tasks: make([]berth.WorkflowTask, len(tasks))}}
+		w.fake.flows.made = append(w.fake.flows.made, v)
+	}
+	made("none", service.FlowRefused, &berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 1})
+	if got := into[form.Workflow](t, w.do("alice", "GET", "/v1/workflows/none", ""), http.StatusOK); got.Refusal.Detail != "no site has all of this: the name mars" {
+		t.Errorf("%+v", got.Refusal)
+	}
+	made("over", service.FlowExpired, nil,
+		service.FlowTask{Reservation: "over.1", State: service.Expired}, service.FlowTask{Reservation: "over.2", State: service.Active}, service.FlowTask{Reservation: "over.3", State: service.Confirmed})
+	got := into[form.Workflow](t, w.do("alice", "GET", "/v1/workflows/over", ""), http.StatusOK)
+	for i, want := range []string{"expired", "running", "waiting"} {
+		if got.Tasks[i].State != want {
+			t.Errorf("task %d is %s; want %s", i+1, got.Tasks[i].State, want)
+		}
 	}
 }

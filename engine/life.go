@@ -114,6 +114,8 @@ func (e *Engine) confirm(id string) error {
 		return berth.Errorf(berth.NotFound, "id", "no live reservation %q; if it was held, it has expired", id)
 	case d.State() != berth.Held:
 		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not held", id, d.State())
+	case d.Request().Task != nil: // the workflow would expire with it all the same
+		return berth.Errorf(berth.Conflict, "id", "reservation %q is a task of workflow %q, which is promised as a whole; confirm the workflow", id, d.Request().Task.Workflow)
 	case d.FirstEnd() <= e.state.Now(): // where arrivals come before expiries
 		return berth.Errorf(berth.Conflict, "id", "reservation %q is over at this moment", id)
 	}

@@ -33,6 +33,7 @@ type flows struct {
 	ids    int
 	cells  map[string]int // what has happened on which event
 	down   map[string]bool
+	nodes  nodes
 }
 
 // flowSeen is what is known of a live workflow from the changes.
@@ -52,7 +53,7 @@ func (x *flows) fatalf(format string, args ...any) {
 }
 
 func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
-	x := &flows{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 18)), live: map[string]*flowSeen{}, cells: cells, down: map[string]bool{}}
+	x := &flows{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 18)), live: map[string]*flowSeen{}, cells: cells, down: map[string]bool{}, nodes: newNodes(seed)}
 	sites := 1 + x.rng.IntN(2)
 	for i := range sites {
 		site := berth.Site{Name: fmt.Sprint("s", i), Managed: x.chance(60), Software: []berth.Software{{Name: "cfd", Licences: 2}}}
@@ -64,6 +65,7 @@ func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
 			pool.Speed = berth.Speed(300 + x.rng.IntN(3000))
 		}
 		site.Pools = append(site.Pools, pool)
+		x.nodes.divide(&site)
 		x.config.Sites = append(x.config.Sites, site)
 	}
 	x.config.Overrun = []engine.Overrun{"", engine.OverrunKill, engine.OverrunRunOn, engine.OverrunDelay}[x.rng.IntN(4)]
@@ -117,6 +119,7 @@ func (x *flows) workflow() *berth.Workflow {
 		if x.chance(10) {
 			k.Software, k.Licences = "cfd", berth.Count(1+x.rng.IntN(2))
 		}
+		x.nodes.require(&k)
 		w.Tasks = append(w.Tasks, k)
 	}
 	for i := range w.Tasks {
@@ -234,6 +237,7 @@ func (x *flows) apply(at berth.Time, event engine.Event, told bool) {
 	}
 	if event.Kind == engine.EventWake || told {
 		x.judge()
+		x.suitable()
 	}
 	if err := x.e.Check(); err != nil {
 		x.fatalf("%s: %v", event.Kind, err)

@@ -319,7 +319,11 @@ func (e *Engine) tryAgain(f *state.Flow, i int) bool {
 		return false
 	}
 	e.giveWay(&found.Place.Allotments[0], behind)
-	e.promiseTask(f.Workflow(), &found, f.Tries(i)+1)
+	try := f.Tries(i) + 1
+	for id := TaskID(f.ID(), i, try); e.state.Entry(id) != nil || e.isPending(id); id = TaskID(f.ID(), i, try) {
+		try++ // the owner of something else was given that name
+	}
+	e.promiseTask(f.Workflow(), &found, try)
 	return true
 }
 

@@ -276,6 +276,9 @@ func TestWorkflowsHeldConfirmedCancelled(t *testing.T) {
 	if r, _ := e.Reservation("w.4"); r.State != berth.Held || r.Expires != 30 {
 		t.Fatalf("%+v is not held until 30", r)
 	}
+	if _, _, err := e.Apply(1, engine.Confirm("w.1")); err == nil || !strings.Contains(err.Error(), "confirm the workflow") {
+		t.Fatalf("%v; a task cannot be confirmed by itself, since it would expire with the others", err)
+	}
 	wantFlow(t, apply(t, e, 6, engine.ConfirmWorkflow("w")), "w.1@6-16 w.2@16-36 w.3@16-46 w.4@46-56 confirmed:w.1 confirmed:w.2 confirmed:w.3 confirmed:w.4 displaced:50→56")
 	_, _, err := e.Apply(6, engine.ConfirmWorkflow("w"))
 	wantCode(t, err, berth.Conflict, "id")

@@ -141,6 +141,7 @@ func (c *Core) followFlow(now berth.Time, x *change.Change) *FlowNews {
 		c.flowTaskPromised(x)
 		return nil
 	default:
+		c.flowTaskChanged(now, x)
 		return nil
 	}
 	f := c.flows.byID[x.Flow.Workflow]
@@ -231,6 +232,21 @@ func (c *Core) flowTaskPromised(x *change.Change) {
 	}
 }
 
+// flowTaskChanged notes that the reservation of a task is not what it was: with it the workflow
+// looks otherwise.
+func (c *Core) flowTaskChanged(now berth.Time, x *change.Change) {
+	if c.flows.live == 0 || x.ID == "" || x.Kind == change.Queued {
+		return
+	}
+	k := c.card(x.ID)
+	if k == nil || k.request == nil || k.request.Task == nil {
+		return
+	}
+	if f := c.flows.byID[k.request.Task.Workflow]; f != nil {
+		f.version, f.changed = f.version+1, now
+	}
+}
+
 // flowOver notes that a workflow is over, and forgets the oldest that are.
 func (c *Core) flowOver(f *flowCard) {
 	c.flows.live--
@@ -302,8 +318,12 @@ func (c *Core) viewFlow(f *flowCard) Workflow {
 		}
 		a := &k.promise.Allotments[0]
 		w.State, w.Start, w.End, w.NPE, w.Resource = k.state(), a.Start, a.End, a.NPE, a.Resource
-		if t.outcome != "" && k.end == Finished {
-			w.End = min(a.End, max(t.ended, a.Start))
+		if k.end != "" { // it has not held its PEs to the end of the promise, or not at all
+			over := t.ended
+			if t.outcome == "" {
+				over = f.end
+			}
+			w.End = min(a.End, max(over, a.Start))
 		}
 	}
 	return v

@@ -21,7 +21,7 @@ type WorkflowRequest struct {
 // one PE and alpha, within bounds, or as it was measured on some numbers of PEs.
 type TaskToRun struct {
 	ID           string        `json:"id"`
-	Seconds      float64       `json:"seconds,omitempty"`
+	Seconds      float64       `json:"seconds"`
 	Alpha        float64       `json:"alpha,omitempty"`
 	Few          berth.Count   `json:"few,omitempty"`
 	Most         berth.Count   `json:"most,omitempty"`
@@ -79,7 +79,7 @@ type WorkflowStep struct {
 	ID          string      `json:"id"`
 	After       []string    `json:"after,omitempty"`
 	Reservation string      `json:"reservation,omitempty"`
-	State       string      `json:"state"` // waiting, running, or its outcome
+	State       string      `json:"state"` // waiting, running, or its outcome; cancelled or expired with its workflow
 	Why         string      `json:"why,omitempty"`
 	Tries       int         `json:"tries,omitempty"`
 	Retries     int         `json:"retries,omitempty"`

@@ -9,19 +9,22 @@ import (
 // constraint with alternatives is met in several ways, each with PEs of its own; the
 // search looks at each in turn, and x.way is the one that it looks at.
 
-// constrained is what a part requires of features.
+// constrained is what a part requires of features, and the ways to meet it.
 type constrained struct {
 	request, part berth.Constraint
+	ways          []way
 }
 
-// ways returns how many ways there are to meet the constraints of a part. Cost: O(1)
+// way is one alternative of each constraint.
+type way struct{ request, part int }
+
+// ways returns how many ways there are to meet the constraints of a part, at least 1. Cost: O(1)
 // without any.
 func (x *search) ways(part int) int {
 	if x.r.Constraint == "" && x.r.Parts[part].Constraint == "" {
 		return 1
 	}
-	c := x.constrained(part)
-	return c.request.Alternatives() * c.part.Alternatives()
+	return len(x.constrained(part).ways)
 }
 
 // constrained returns the constraints of a part, which are valid.
@@ -29,10 +32,87 @@ func (x *search) constrained(part int) *constrained {
 	if x.constraints == nil {
 		x.constraints = make([]constrained, len(x.r.Parts))
 		for i := range x.constraints {
-			x.constraints[i] = constrained{parsed(x.r.Constraint), parsed(x.r.Parts[i].Constraint)}
+			c := constrained{request: parsed(x.r.Constraint), part: parsed(x.r.Parts[i].Constraint)}
+			c.ways = x.distinct(&c)
+			x.constraints[i] = c
 		}
 	}
 	return &x.constraints[part]
+}
+
+// distinct returns the ways to meet constraints that mean different PEs, the first of those that
+// mean the same; if none means any, just the first. Each way is searched by itself, and lists of
+// alternatives may be long and say the same again and again. Cost: alternatives × classes, and
+// the product of the different ones of both constraints.
+func (f *Finder) distinct(c *constrained) []way {
+	if c.request.Alternatives() == 1 && c.part.Alternatives() == 1 {
+		return []way{{}}
+	}
+	whole, own := f.meanings(&c.request), f.meanings(&c.part)
+	var ways []way
+	seen := map[string]bool{}
+	both := make([]byte, 0, 64)
+	for _, b := range own {
+		for _, a := range whole {
+			both = both[:0]
+			some := byte(0)
+			for i := range a.kinds {
+				both = append(both, a.kinds[i]&b.kinds[i])
+				some |= both[i]
+			}
+			if some != 0 && !seen[string(both)] {
+				seen[string(both)] = true
+				ways = append(ways, way{a.alternative, b.alternative})
+			}
+		}
+	}
+	if ways == nil {
+		return []way{{}}
+	}
+	return ways
+}
+
+// meaning is which PEs an alternative means: of each class of each pool, or of each pool without
+// classes, all (1) or none (0).
+type meaning struct {
+	alternative int
+	kinds       string
+}
+
+// meanings returns the alternatives of a constraint that mean different PEs.
+func (f *Finder) meanings(c *berth.Constraint) []meaning {
+	var list []meaning
+	seen := map[string]bool{}
+	kinds := make([]byte, 0, 64)
+	for i := range c.Alternatives() {
+		kinds = kinds[:0]
+		met := func(has func(string) bool) {
+			kind := byte(0)
+			if c.Met(i, has) {
+				kind = 1
+			}
+			kinds = append(kinds, kind)
+		}
+		for k := range f.pools {
+			p := f.pools[k].config
+			if len(p.Classes) == 0 {
+				met(p.Has)
+			}
+			for at := range p.Classes {
+				met(featuresOf(p, at))
+			}
+		}
+		if !seen[string(kinds)] {
+			seen[string(kinds)] = true
+			list = append(list, meaning{i, string(kinds)})
+		}
+	}
+	return list
+}
+
+// featuresOf says which features the PEs of a class of a pool have: the name of the pool is one.
+func featuresOf(p *berth.Pool, class int) func(string) bool {
+	return func(feature string) bool { return p.Classes[class].Has(feature) || feature == p.Name }
 }
 
 func parsed(text string) berth.Constraint {
@@ -53,8 +133,8 @@ func (x *search) met(part int, has func(string) bool) bool {
 		return true
 	}
 	c := x.constrained(part)
-	n := c.request.Alternatives()
-	return c.request.Met(x.way%n, has) && c.part.Met(x.way/n, has)
+	w := c.ways[x.way]
+	return c.request.Met(w.request, has) && c.part.Met(w.part, has)
 }
 
 // classed returns the PEs of a pool that have what a part requires of hardware and
@@ -71,7 +151,7 @@ func (x *search) classed(part int, p *pool) (set berth.PESet, some bool) {
 		x.suiting = suiting{of: at}
 		for i := range p.config.Classes {
 			c := &p.config.Classes[i]
-			if c.Suits(&x.r.Requirements) && x.met(part, func(feature string) bool { return c.Has(feature) || feature == p.config.Name }) {
+			if c.Suits(&x.r.Requirements) && x.met(part, featuresOf(p.config, i)) {
 				x.suiting.pes = x.suiting.pes.Or(c.PEs)
 			} else {
 				x.suiting.some = true

@@ -50,26 +50,22 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow) (list []*grounds, 
 	for i := range f.pools {
 		p := &f.pools[i]
 		if !allows(w, p) {
-			refusal = further(refusal, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1})
+			refusal = further(refusal, unwanted(w))
 			continue
 		}
 		c := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
+		limits, last := bounds{Finder: f, pool: p}, -1 // the last task that fits
 		var first *berth.Refusal
 		for k := range w.Tasks {
 			if w.Tasks[k].Done {
 				c.fits++
 				continue
 			}
-			if k > 0 && !w.Tasks[k-1].Done && alike(&w.Tasks[k], &w.Tasks[k-1]) {
-				c.unfit[k] = c.unfit[k-1]
-			} else if no := f.unfit(w, k, p); no != nil {
-				c.unfit[k] = true
-				if first == nil {
-					first = no
-				}
-			}
-			if !c.unfit[k] {
-				c.fits++
+			no := f.unfit(w, k, &limits, last >= 0 && alike(&w.Tasks[k], &w.Tasks[last]))
+			if c.unfit[k] = no != nil; no == nil {
+				c.fits, last = c.fits+1, k
+			} else if first == nil {
+				first = no
 			}
 		}
 		refusal = further(refusal, first)
@@ -123,28 +119,45 @@ func allows(w *berth.Workflow, p *pool) bool {
 	return (w.Site == "" || w.Site == p.id.Site) && (w.Pool == "" || w.Pool == p.id.Name) && (len(w.Sites) == 0 || slices.Contains(w.Sites, p.id.Site))
 }
 
-// alike reports whether two tasks suit the same pools.
+// unwanted is the refusal of a pool that a workflow does not want, which it does not name.
+func unwanted(w *berth.Workflow) *berth.Refusal {
+	no := &berth.Refusal{Reason: berth.NoSuitableSite}
+	for i := range w.Tasks {
+		no.Wanted = max(no.Wanted, planned(&w.Tasks[i], nil).Fewest())
+	}
+	return no
+}
+
+// alike reports whether two tasks require the same.
 func alike(a, b *berth.WorkflowTask) bool {
 	return a.Site == b.Site && a.Requirements == b.Requirements && planned(a, nil).Fewest() == planned(b, nil).Fewest()
 }
 
-// unfit returns why a pool is no place for a task of a workflow, whatever is free there.
-func (f *Finder) unfit(w *berth.Workflow, task int, p *pool) *berth.Refusal {
+// unfit returns why the pool of some bounds is no place for a task of a workflow, whatever is
+// free there. fits says that one that requires the same fits.
+func (f *Finder) unfit(w *berth.Workflow, task int, limits *bounds, fits bool) *berth.Refusal {
+	p := limits.pool
 	if site := w.Tasks[task].Site; site != "" && site != p.id.Site {
-		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
+		return &berth.Refusal{Reason: berth.NoSuitableSite, Wanted: planned(&w.Tasks[task], nil).Fewest()}
 	}
-	now := f.state.Now()
-	r := request(w, task, p, berth.Variant{NPE: planned(&w.Tasks[task], nil).Fewest(), Duration: 1}, now, now)
-	x := f.search(&r, nil)
-	if o := x.obstacle(0, p, now); o.reason != "" {
-		return o.refusal()
+	now, t := f.state.Now(), planned(&w.Tasks[task], p)
+	few := t.Fewest()
+	if !fits {
+		r := request(w, task, p, berth.Variant{NPE: few, Duration: 1}, now, now)
+		x := f.search(&r, nil)
+		if o := x.obstacle(0, p, now); o.reason != "" {
+			return o.refusal()
+		}
+	}
+	if !limits.narrow(&t, w, task) {
+		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: few, Limit: limits.most}
 	}
 	return nil
 }
 
 // onPool makes a workflow ready for planning on a pool as a trial has it.
 func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, planners []workflow.Planner) (*grounds, *berth.Refusal) {
-	graph, at, err := f.graph(w, p)
+	graph, at, err := f.graph(w, p, nil)
 	if err != nil { // at the speed of this pool it takes longer than any calendar has
 		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
 	}
@@ -163,27 +176,22 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 			return nil
 		}
 	}
-	graph, at, err := f.graph(w, nil)
+	graph, at, err := f.graph(w, nil, nil)
 	if err != nil {
 		return nil
 	}
 	grid := &workflow.Grid{Workflow: graph, Now: f.state.Now()}
 	for k, p := range pools {
 		s := workflow.Site{Resource: p.id, Calendar: late{t.View(p.index)}, Free: w.FreeIn(p.id), Speed: 1}
-		speed := p.config.SpeedFor(&berth.Requirements{})
-		if speed != 0 {
+		if speed := p.config.SpeedFor(&berth.Requirements{}); speed != 0 {
 			s.Speed = float64(speed) / float64(berth.StandardSpeed)
 		}
+		if s.Workflow, _, err = f.graph(w, p, unfit[k]); err != nil {
+			return nil
+		}
 		s.Unfit = make([]bool, len(at))
-		unlike := false
 		for i, task := range at {
 			s.Unfit[i] = unfit[k][task]
-			unlike = unlike || p.config.SpeedFor(&w.Tasks[task].Requirements) != speed
-		}
-		if unlike {
-			if s.Workflow, _, err = f.graph(w, p); err != nil {
-				return nil
-			}
 		}
 		grid.Sites = append(grid.Sites, s)
 	}

@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
@@ -61,18 +62,24 @@ type WorkflowPlan struct {
 }
 
 // graph returns the open tasks of a workflow as a graph with the times that they take in a
-// pool at its speeds, and their places in the workflow. The error, of code Invalid, names
-// tasks that cannot be right together.
-func (f *Finder) graph(w *berth.Workflow, p *pool) (*workflow.Workflow, []int, error) {
+// pool at its speeds, or at the standard speed, and their places in the workflow. unfit, if given,
+// tells the tasks that cannot be in the pool, which are in the graph all the same. The error, of
+// code Invalid, names tasks that cannot be right together.
+func (f *Finder) graph(w *berth.Workflow, p *pool, unfit []bool) (*workflow.Workflow, []int, error) {
 	var tasks []workflow.Task
 	var edges []workflow.Edge
 	var at []int
+	limits := bounds{Finder: f, pool: p}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
 		if t.Done {
 			continue
 		}
-		tasks, at = append(tasks, planned(t, p)), append(at, i)
+		task := planned(t, p)
+		if p != nil && (unfit == nil || !unfit[i]) && !limits.narrow(&task, w, i) {
+			return nil, nil, berth.Errorf(berth.Invalid, "pes", "task %q runs on no number of PEs that it may have in pool %q", t.ID, p.id.Name)
+		}
+		tasks, at = append(tasks, task), append(at, i)
 		for _, parent := range t.After {
 			if !w.Tasks[parent].Done {
 				edges = append(edges, workflow.Edge{Parent: w.Tasks[parent].ID, Child: t.ID})
@@ -98,6 +105,55 @@ func planned(t *berth.WorkflowTask, p *pool) workflow.Task {
 	return task
 }
 
+// bounds is what tasks may have at most in a pool. It remembers that for what was required last.
+type bounds struct {
+	*Finder
+	pool    *pool
+	of      berth.Requirements
+	most    berth.Count
+	longest berth.Duration // 0 is no bound
+}
+
+// narrow keeps the numbers of PEs on which a task may be planned in the pool: no more than there
+// are of the nodes and the partition that it requires, and so many that it does not last longer
+// than the partition allows. It returns false if none is left. Planners know nothing of this:
+// what they give a task beyond it could not be placed.
+func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
+	if need := w.Tasks[at].Requirements; b.most == 0 || b.of != need {
+		now := b.state.Now()
+		r := request(w, at, b.pool, berth.Variant{NPE: 1, Duration: 1}, now, now)
+		x := b.search(&r, nil)
+		b.of, b.most, b.longest = need, x.widest(0, b.pool), 0
+		if partition := x.partition(b.pool); partition != nil {
+			b.longest = partition.MaxDuration
+			if partition.MaxNPE > 0 {
+				b.most = min(b.most, partition.MaxNPE)
+			}
+		}
+	}
+	fits := func(npe berth.Count) bool { return b.longest == 0 || t.Duration(npe) <= b.longest }
+	if len(t.Measured) > 0 {
+		n := sort.Search(len(t.Measured), func(k int) bool { return t.Measured[k].NPE > b.most })
+		first := sort.Search(n, func(k int) bool { return fits(t.Measured[k].NPE) })
+		t.Measured = t.Measured[first:n]
+		return first < n
+	}
+	few, most := t.Fewest(), b.most
+	if t.Most > 0 {
+		most = min(most, t.Most)
+	}
+	if few > most {
+		return false
+	}
+	if few += berth.Count(sort.Search(int(most-few)+1, func(k int) bool { return fits(few + berth.Count(k)) })); few > most {
+		return false
+	}
+	if b.most < b.pool.config.PEs || b.longest > 0 {
+		t.Few, t.Most = few, most
+	}
+	return true
+}
+
 // CheckWorkflow reports what cannot be right with the tasks of a workflow together: two of one
 // id, a cycle, nothing left to do. The error is of code Invalid.
 func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
@@ -113,7 +169,7 @@ func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
 	for i := range whole.Tasks {
 		whole.Tasks[i].Done = false
 	}
-	if _, _, err := f.graph(&whole, nil); err != nil {
+	if _, _, err := f.graph(&whole, nil, nil); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done }) {
@@ -157,8 +213,13 @@ func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
 }
 
 // further returns the refusal, of two that may be nil, that got further.
+// One that names no pool says only that those there are were not asked for.
 func further(a, b *berth.Refusal) *berth.Refusal {
-	if a == nil || b != nil && b.Reason.Rank() > a.Reason.Rank() {
+	nowhere := func(no *berth.Refusal) bool { return no == nil || no.Resource == berth.ResourceID{} }
+	switch {
+	case b == nil:
+		return a
+	case a == nil || nowhere(a) || !nowhere(b) && b.Reason.Rank() > a.Reason.Rank():
 		return b
 	}
 	return a
@@ -433,7 +494,7 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, read
 	pools := []*pool{home}
 	for i := range f.pools {
 		p := &f.pools[i]
-		if p != home && (p.id.Site == home.id.Site || w.IsSpread()) && allows(w, p) && f.unfit(w, task, p) == nil {
+		if p != home && (p.id.Site == home.id.Site || w.IsSpread()) && allows(w, p) && f.unfit(w, task, &bounds{Finder: f, pool: p}, false) == nil {
 			pools = append(pools, p)
 		}
 	}

@@ -1,0 +1,102 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
+)
+
+// boundedPool is 20 PEs, of which 3 have accelerators, with a partition that limits what it serves.
+func boundedPool() engine.Config {
+	config := onePool(20, berth.Early)
+	site := &config.Sites[0]
+	site.Pools[0].Classes = []berth.Class{
+		{Name: "plain", PEs: berth.NewPESet(berth.Run{Hi: 17})},
+		{Name: "gpu", PEs: berth.NewPESet(berth.Run{Lo: 17, Hi: 20}), Node: berth.Node{Accelerators: 4}},
+	}
+	site.Partitions = []berth.Partition{{Name: "short", Pool: "pool", MaxNPE: 8, MaxDuration: 7200}}
+	return config
+}
+
+// A task gets as many PEs as its nodes, its partition and the longest time there leave it, not as many as it could use: a
+// plan that cannot be placed is no reason to refuse.
+func TestTasksKeepWithinTheirNodesAndPartitions(t *testing.T) {
+	for name, c := range map[string]struct {
+		task     berth.WorkflowTask
+		deadline berth.Time
+		most     berth.Count // it may get
+		longest  berth.Duration
+	}{
+		"accelerators": {berth.WorkflowTask{Requirements: berth.Requirements{Accelerators: 2}, Seconds: 36000}, berth.Forever, 3, berth.Endless},
+		"a partition":  {berth.WorkflowTask{Requirements: berth.Requirements{Partition: "short"}, Seconds: 36000}, berth.Forever, 8, 7200},
+		"a partition by a late deadline": {
+			berth.WorkflowTask{Requirements: berth.Requirements{Partition: "short"}, Seconds: 36000}, 1_000_000, 8, 7200,
+		},
+		"accelerators in a partition": {
+			berth.WorkflowTask{Requirements: berth.Requirements{Partition: "short", Accelerators: 1}, Seconds: 14400, Alpha: 0.2}, berth.Forever, 3, 7200,
+		},
+		"measured": {
+			berth.WorkflowTask{Requirements: berth.Requirements{Partition: "short"}, Measured: []berth.Measurement{{NPE: 1, Seconds: 9000}, {NPE: 4, Seconds: 7000}, {NPE: 16, Seconds: 100}}},
+			berth.Forever, 8, 7200,
+		},
+	} {
+		for _, algorithm := range []string{"bd-all", "dl-rc-cpar", berth.BestAlgorithm} {
+			e := newEngine(t, boundedPool())
+			c.task.ID = "a"
+			w := flow("w", 0, c.deadline, c.task)
+			w.Algorithm = algorithm
+			if offers, err := e.WorkflowOffers(w, 6); err != nil || len(offers) < 5 {
+				t.Errorf("%s, %s: %d offers, %v", name, algorithm, len(offers), err)
+			}
+			changes := apply(t, e, 0, engine.SubmitWorkflow(w))
+			if last := changes[len(changes)-1]; last.Kind == change.WorkflowRefused {
+				t.Errorf("%s, %s: refused: %+v", name, algorithm, last.Refusal)
+				continue
+			}
+			if r, _ := e.Reservation("w.1"); r.Allotments[0].NPE > c.most || r.Allotments[0].End.Sub(r.Allotments[0].Start) > c.longest {
+				t.Errorf("%s, %s: %+v; want at most %d PEs and %d s", name, algorithm, r.Allotments[0], c.most, c.longest)
+			}
+		}
+	}
+}
+
+// A refusal names the pool that was asked for, or none if there is no such pool.
+func TestWorkflowsAreRefusedByTheirPool(t *testing.T) {
+	config := onePool(20, berth.Late)
+	config.Sites = append(config.Sites, berth.Site{Name: "small", Pools: []berth.Pool{{Name: "p", PEs: 2, Binding: berth.Late}}})
+	wide := task("a", 10)
+	wide.Few = 5
+	for _, c := range []struct {
+		site string
+		want berth.Refusal
+	}{
+		{"small", berth.Refusal{Reason: berth.TooLarge, Resource: berth.PoolID("small", "p"), Wanted: 5, Limit: 2}},
+		{"nowhere", berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 5}},
+	} {
+		e := newEngine(t, config)
+		w := flow("w", 0, berth.Forever, task("b", 10), wide)
+		w.Site = c.site
+		changes := apply(t, e, 0, engine.SubmitWorkflow(w))
+		if no := changes[len(changes)-1].Refusal; no == nil || *no != c.want {
+			t.Errorf("at %s: %+v; want %+v", c.site, no, c.want)
+		}
+	}
+}
+
+// Somebody may have called a reservation what a task would be called that is tried again.
+func TestATakenNameIsNoOtherTry(t *testing.T) {
+	e := newEngine(t, managedPool(4, berth.Late))
+	again := task("a", 10)
+	again.Retries = 3
+	apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, berth.Forever, again)))
+	for _, id := range []string{"w.1-2", "w.1-3"} {
+		submit(t, e, 0, berth.Rigid(id, 0, 1000, 2000, 1, 60))
+	}
+	apply(t, e, 1, engine.Wake())
+	wantFlow(t, apply(t, e, 2, engine.Report("w.1", berth.FailedForGood, "")), "retried:1 ended:w.1 w.1-4@2-12 failed:10→12")
+	if s, _ := e.WorkflowStatus("w"); s.Tasks[0].Tries != 4 || s.Tasks[0].Reservation != "w.1-4" {
+		t.Fatalf("%+v", s.Tasks[0])
+	}
+}

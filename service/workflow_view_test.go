@@ -1,0 +1,80 @@
+package service_test
+
+import (
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+)
+
+func twoTasks(id string) berth.Workflow {
+	return berth.Workflow{
+		ID: id, Deadline: berth.Forever, Algorithm: "bd-cpar", Repair: berth.RepairBoth,
+		Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 100, Alpha: 1}, {ID: "b", Seconds: 50, Alpha: 1, After: []int{0}}},
+	}
+}
+
+// A workflow that looks otherwise has another version, whatever has changed of it, so that what
+// is done under a condition is done to what was seen.
+func TestVersionsOfWorkflowsGrowWithWhatTheyShow(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	h := start(t, dir, onePool(4), c)
+	w := twoTasks("w")
+	w.Hold = 60
+	if _, err := h.SubmitWorkflow(t.Context(), ann, w); err != nil {
+		t.Fatal(err)
+	}
+	seen := func() service.Workflow {
+		t.Helper()
+		v, err := h.Workflow(t.Context(), ann.By, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	held := seen()
+	if _, err := h.ConfirmWorkflow(t.Context(), ann, "w"); err != nil {
+		t.Fatal(err)
+	}
+	confirmed := seen()
+	if held.State != service.FlowHeld || confirmed.State == service.FlowHeld || confirmed.Version <= held.Version {
+		t.Errorf("held with version %d, and %s with version %d", held.Version, confirmed.State, confirmed.Version)
+	}
+	stale := ann
+	stale.IfVersion = held.Version
+	_, err := h.CancelWorkflow(t.Context(), stale, "w")
+	wantCode(t, err, berth.Conflict)
+	c.seconds.Store(1001)
+	if _, err := h.Extend(t.Context(), ann, "w.1", 1200); err != nil {
+		t.Fatal(err)
+	}
+	if longer := seen(); longer.Tasks[0].End != 1200 || longer.Version <= confirmed.Version {
+		t.Errorf("task a ends at %d with version %d; it was %d", longer.Tasks[0].End, longer.Version, confirmed.Version)
+	}
+}
+
+// What was given back before its time, or was never used, is no part of what a workflow took.
+func TestTasksOfACancelledWorkflowEndWithIt(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	h := start(t, dir, onePool(4), c)
+	if _, err := h.SubmitWorkflow(t.Context(), ann, twoTasks("w")); err != nil {
+		t.Fatal(err)
+	}
+	c.seconds.Store(1030)
+	if _, err := h.CancelWorkflow(t.Context(), ann, "w"); err != nil {
+		t.Fatal(err)
+	}
+	v, err := h.Workflow(t.Context(), ann.By, "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := v.Tasks[0], v.Tasks[1]
+	if a.Start != 1000 || a.End != 1030 || a.State != service.Cancelled {
+		t.Errorf("task a, which ran for 30 s, is %s from %d to %d", a.State, a.Start, a.End)
+	}
+	if b.End != b.Start || b.PlannedEnd != 1150 {
+		t.Errorf("task b, which never ran, is from %d to %d, and was planned to end at %d", b.Start, b.End, b.PlannedEnd)
+	}
+}
