@@ -208,6 +208,7 @@ func (h *Host) run() {
 		case <-timer.C:
 			h.wakeIfDue()
 		case <-h.stop:
+			h.line.forgive()
 			for do, ok := h.line.pop(); ok; do, ok = h.line.pop() {
 				do()
 			}
@@ -318,7 +319,7 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 		return s.err
 	}
 	h.counts.addFlows(s.flows)
-	h.persist(rec, consequences{news: slices.Concat(list, s.flows), decided: decided})
+	h.persist(rec, consequences{who: a.by.User, news: slices.Concat(list, s.flows), decided: decided})
 	h.wakeManagers(all)
 	h.runTasks(all)
 	return s.err
@@ -330,7 +331,7 @@ func (h *Host) remember(a asked, o outcome) {
 		return
 	}
 	a.told = append(a.told, told{outcome: o.bytes()})
-	h.persist(h.core.seal(&step{now: h.clock()}, &a), consequences{})
+	h.persist(h.core.seal(&step{now: h.clock()}, &a), consequences{who: a.by.User})
 }
 
 // wake lets everything happen that is due by now.
@@ -378,6 +379,8 @@ func (h *Host) decided(list []news) []decision {
 // consequences are what follows once a record is durable.
 type consequences struct {
 	host    *Host
+	who     string // asked for it
+	bytes   int    // of the record
 	shown   shown
 	news    []news
 	decided []decision
@@ -387,6 +390,8 @@ type consequences struct {
 // what it says, and the rest of what follows from it comes about.
 func (h *Host) persist(rec *journal.Record, follows consequences) {
 	follows.host, follows.shown = h, h.core.takeShown()
+	follows.bytes = len(rec.Event) + len(rec.Changes) + len(rec.Effects)
+	h.line.owe(follows.who, follows.bytes)
 	h.writer.Add(*rec, (&follows).come)
 }
 
@@ -394,6 +399,7 @@ func (h *Host) persist(rec *journal.Record, follows consequences) {
 func (c *consequences) come(err error) {
 	h := c.host
 	defer h.boundary("answering")
+	h.line.repay(c.who, c.bytes)
 	if faultOf(err) != nil {
 		err = errFaulty
 	}
