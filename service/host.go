@@ -303,13 +303,13 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 	decided := h.decided(list)
 	if conclude != nil {
 		if result, is := conclude(list, s.err); is && a.key != (Key{}) {
-			h.core.tell(a, keyName{}, &result.Answer, result.Failed)
+			h.core.tell(a, keyName{}, &result)
 		}
 	}
 	for i := range decided {
 		d := &decided[i]
 		if d.waiting.key != (Key{}) && !h.core.keys.answered(&d.waiting.key) {
-			h.core.tell(a, d.waiting.key.name(), d.answer, nil)
+			h.core.tell(a, d.waiting.key.name(), &outcome{Answer: *d.answer})
 		}
 	}
 	h.counts.add(list)
