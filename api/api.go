@@ -248,6 +248,7 @@ func (c *call) identify(least service.Role) error {
 	by.Sites = by.Sites.And(service.SitesOf(c.access, by))
 	c.by, c.secret, c.token, c.outdated = by, secret, entry, outdated
 	if !c.rates.allow(c.asker(), 1) {
+		c.slowDown()
 		return tooFast(c.asker())
 	}
 	if !by.Can(least) {

@@ -11,7 +11,30 @@ import (
 
 // flows are the workflows of the fake, which promises each at once, one task behind the
 // other, or refuses it if its deadline is before the end.
-type flows struct{ made []*service.Workflow }
+type flows struct {
+	made     []*service.Workflow
+	answered map[string]service.FlowAnswer // by user and key
+}
+
+// answer remembers the answer under a key.
+func (f *flows) answer(ask *service.Ask, a service.FlowAnswer) service.FlowAnswer {
+	if ask.Key != "" {
+		if f.answered == nil {
+			f.answered = map[string]service.FlowAnswer{}
+		}
+		f.answered[ask.By.User+"\x00"+ask.Key] = a
+	}
+	return a
+}
+
+func (f *fake) RecallWorkflow(_ context.Context, ask service.Ask) (*service.FlowAnswer, error) {
+	defer f.lock()()
+	a, known := f.flows.answered[ask.By.User+"\x00"+ask.Key]
+	if !known {
+		return nil, nil
+	}
+	return &a, nil
+}
 
 func (f *fake) flow(ask *service.Ask, id string) (*service.Workflow, error) {
 	if f.fails != nil {
@@ -58,10 +81,10 @@ func (f *fake) SubmitWorkflow(_ context.Context, ask service.Ask, w berth.Workfl
 	f.flows.made = append(f.flows.made, v)
 	if at > w.Deadline {
 		v.State, v.Tasks, v.Refusal = service.FlowRefused, make([]service.FlowTask, len(w.Tasks)), &berth.Refusal{Reason: berth.DeadlineMissed, Resource: berth.PoolID("cm5", "batch"), Wanted: 1, Possible: at}
-		return service.FlowAnswer{Workflow: *v, Offers: f.flowOffers(w, at)}, nil
+		return f.flows.answer(&ask, service.FlowAnswer{Workflow: *v, Offers: f.flowOffers(w, at)}), nil
 	}
 	f.notify(service.Notice{What: "workflow_promised", Workflow: &service.FlowNews{ID: w.ID, User: w.User, State: v.State, End: at, Deadline: w.Deadline}})
-	return service.FlowAnswer{Workflow: *v}, nil
+	return f.flows.answer(&ask, service.FlowAnswer{Workflow: *v}), nil
 }
 
 func (f *fake) flowOffers(w berth.Workflow, end berth.Time) []engine.WorkflowOffer {
@@ -85,7 +108,7 @@ func (f *fake) changeFlow(ask *service.Ask, id string, state service.FlowState) 
 	}
 	w.State = state
 	w.Version++
-	return service.FlowAnswer{Workflow: *w}, nil
+	return f.flows.answer(ask, service.FlowAnswer{Workflow: *w}), nil
 }
 
 func (f *fake) ConfirmWorkflow(_ context.Context, ask service.Ask, id string) (service.FlowAnswer, error) {

@@ -144,6 +144,20 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	ask(http.StatusOK, "DELETE", "/v1/reservations/"+taken, "")
 	ask(http.StatusOK, "DELETE", "/v1/reservations/"+taken, "") // again, under another key
 	ask(http.StatusOK, "DELETE", "/v1/reservations/"+a, "")
+	flow := func(id string, deadline int, more string) string {
+		return fmt.Sprintf(`{"id":%q,"deadline":%q%s,"tasks":[{"id":"a","seconds":3600,"most":1},{"id":"b","seconds":3600,"most":1,"after":["a"],"retries":2}]}`, id, at(deadline), more)
+	}
+	ask(http.StatusCreated, "POST", "/v1/workflows", flow("night", 18, `,"hold":"10m"`))
+	ask(http.StatusConflict, "POST", "/v1/workflows", flow("night", 18, ""))
+	ask(http.StatusOK, "POST", "/v1/workflows/night/confirm", "")
+	ask(http.StatusConflict, "POST", "/v1/workflows/night/retry", "")
+	ask(http.StatusOK, "DELETE", "/v1/workflows/night", "")
+	ask(http.StatusOK, "POST", "/v1/workflows/night/retry", `{"deadline":"`+at(15)+`"}`)
+	if narrow := ask(http.StatusCreated, "POST", "/v1/workflows", flow("narrow", 1, "")); !strings.Contains(narrow, `"refused"`) || !strings.Contains(narrow, `"critical"`) {
+		t.Errorf("a workflow without time for it is answered %s", narrow)
+	}
+	ask(http.StatusOK, "POST", "/v1/workflows/narrow/retry", `{"deadline":"`+at(19)+`"}`)
+	ask(http.StatusNotFound, "DELETE", "/v1/workflows/none", "")
 
 	again := func(when string) {
 		t.Helper()

@@ -69,6 +69,21 @@ func (r *rates) most(by asker) int {
 	return burst
 }
 
+// tooFastRest is after how long somebody is told that they ask too fast. Who asks again at
+// once, however often refused, then does so ten times a second on a connection, where
+// refusals alone would take all processors.
+const tooFastRest = 100 * time.Millisecond
+
+// slowDown waits for tooFastRest, or until nobody waits for the answer.
+func (c *call) slowDown() {
+	timer := time.NewTimer(tooFastRest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.r.Context().Done():
+	}
+}
+
 func tooFast(by asker) error {
 	return berth.Errorf(berth.Exhausted, "", "too many requests of %s; slow down", by.user)
 }

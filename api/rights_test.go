@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -229,6 +232,30 @@ var unlimited = policy.Limits{{Name: policy.LimitRate, Value: policy.NoLimit}}
 func rate(thousandths, burst int64) policy.Limits {
 	user := policy.Scope{Role: string(service.User)}
 	return policy.Limits{{Scope: user, Name: policy.LimitRate, Value: thousandths}, {Scope: user, Name: policy.LimitBurst, Value: burst}}
+}
+
+// Who is refused because they ask too fast, and asks again at once, does so ten times a second
+// on a connection: their refusals cost others nothing. Nobody else waits, and who has gone
+// is not waited for.
+func TestRefusalsOfTheTooFastAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, api.Options{Limits: rate(1, 1)})
+		codes, began := map[int]int{}, time.Now()
+		for calls := 0; calls < 100 && time.Since(began) < time.Second; calls++ {
+			codes[w.do("alice", "GET", "/v1/me", "").Code]++
+		}
+		if codes[200] != 1 || codes[429] != 10 || len(codes) != 2 {
+			t.Errorf("in a second the answers are %v, want one 200 and ten 429", codes)
+		}
+		began = time.Now()
+		into[form.Me](t, w.do("bob", "GET", "/v1/me", ""), 200)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		w.ServeHTTP(&discarded{header: http.Header{}}, w.ask("alice", "GET", "/v1/me", "").WithContext(ctx))
+		if took := time.Since(began); took != 0 {
+			t.Errorf("others, and those who have gone, wait for %s", took)
+		}
+	})
 }
 
 func TestRatesArePerPrincipal(t *testing.T) {

@@ -37,6 +37,7 @@ type requester interface {
 type workflower interface {
 	SubmitWorkflow(ctx context.Context, ask service.Ask, w berth.Workflow) (service.FlowAnswer, error)
 	WorkflowOffers(ctx context.Context, ask service.Ask, w berth.Workflow) ([]engine.WorkflowOffer, error)
+	RecallWorkflow(ctx context.Context, ask service.Ask) (*service.FlowAnswer, error)
 	ConfirmWorkflow(ctx context.Context, ask service.Ask, id string) (service.FlowAnswer, error)
 	CancelWorkflow(ctx context.Context, ask service.Ask, id string) (service.FlowAnswer, error)
 	RetryWorkflow(ctx context.Context, ask service.Ask, id string, deadline berth.Time) (service.FlowAnswer, error)

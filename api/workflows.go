@@ -326,7 +326,24 @@ func heldIn(spans []service.Span, pool *berth.Pool, from, now berth.Time) ([]wor
 	return planning.Held(all, pool.PEs), workload.Past(begin, now)
 }
 
+// recallWorkflow answers as was answered before under the same key; known is false if nothing
+// was. It comes before the body is looked at, of which times may be over by now.
+func (c *call) recallWorkflow(status int) (known bool, err error) {
+	ask, err := c.ask()
+	if err != nil || ask.Key == "" {
+		return err != nil, err
+	}
+	answer, err := c.RecallWorkflow(c.r.Context(), ask)
+	if err != nil || answer == nil {
+		return err != nil, err
+	}
+	return true, c.workflowDecided(status, answer)
+}
+
 func (c *call) submitWorkflow() error {
+	if known, err := c.recallWorkflow(http.StatusCreated); known {
+		return err
+	}
 	ask, w, err := c.workflow()
 	if err != nil {
 		return err
@@ -449,6 +466,9 @@ var retryBody = body[berth.Time]{
 }
 
 func (c *call) retryWorkflow() error {
+	if known, err := c.recallWorkflow(http.StatusOK); known {
+		return err
+	}
 	var deadline berth.Time
 	ask, err := read(c, retryBody, &deadline)
 	if err != nil {

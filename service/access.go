@@ -126,7 +126,7 @@ func (k *card) seenBy(p Principal) bool {
 // Denied if there are none.
 func (p Principal) within(r *berth.Request) error {
 	if p.Sites == noSites {
-		return berth.Errorf(berth.Denied, "sites", "no site is open to this token and role; an operator can open some")
+		return noneOpen()
 	}
 	r.Role, r.Sites = string(p.Role), p.Sites.Names()
 	return nil
@@ -149,6 +149,11 @@ func SitesOf(list []Access, p Principal) SiteSet {
 		}
 	}
 	return sites
+}
+
+// noneOpen is the error for somebody who may use no site.
+func noneOpen() error {
+	return berth.Errorf(berth.Denied, "sites", "no site is open to this token and role; an operator can open some")
 }
 
 // noSite is the error for a site that does not exist or that the user may not see.

@@ -212,19 +212,19 @@ func (c *Core) payloads(rec *journal.Record, s *step, a *asked) {
 	rec.Event, rec.Changes, rec.Effects = all[:event:event], all[event:changes:changes], all[changes:]
 }
 
-// tell has an answer, or the error that is it, go on record with the step that has been
-// applied, under a key; under the one that was asked under if the name is empty.
-func (c *Core) tell(a *asked, name keyName, answer *Answer, failed *berth.Error) {
+// tell has an outcome go on record with the step that has been applied, under a key; under the
+// one that was asked under if the name is empty.
+func (c *Core) tell(a *asked, name keyName, o *outcome) {
 	if name == a.key.name() {
 		name = keyName{}
 	}
-	t := told{name: name}
-	if failed == nil && c.leaves(answer) {
-		if t.version = answer.Reservation.Version; name != (keyName{}) || answer.Reservation.ID != a.id {
-			t.id = answer.Reservation.ID
+	t, r := told{name: name}, &o.Answer.Reservation
+	if o.Failed == nil && o.Flow == nil && c.leaves(&o.Answer) {
+		if t.version = r.Version; name != (keyName{}) || r.ID != a.id {
+			t.id = r.ID
 		}
 	} else {
-		t.outcome = (&outcome{Answer: *answer, Failed: failed}).bytes()
+		t.outcome = o.bytes()
 	}
 	a.told = append(a.told, t)
 }

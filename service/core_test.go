@@ -85,9 +85,9 @@ func answeredUnder(t *rapid.T, core *Core, now berth.Time, event *engine.Event, 
 	if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
 		answered.Refusal = &berth.Refusal{Reason: berth.NoCapacity, Wanted: 3}
 	}
-	core.tell(&a, keyName{}, &answered, failed)
+	core.tell(&a, keyName{}, &outcome{Answer: answered, Failed: failed})
 	if failed == nil && *last != (keyName{}) && !core.keys.answered(&Key{User: last.user, Name: last.name}) {
-		core.tell(&a, *last, &answered, nil) // others wait for the same
+		core.tell(&a, *last, &outcome{Answer: answered}) // others wait for the same
 	}
 	if rapid.Bool().Draw(t, "waits") {
 		*last = key.name()

@@ -309,6 +309,7 @@ type goldenWriter struct {
 	now   berth.Time
 	ids   []string
 	flows int // workflows so far
+	told  int // answers about them
 }
 
 func (w *goldenWriter) append(rec *journal.Record) {
@@ -374,6 +375,9 @@ func (w *goldenWriter) write() {
 	w.task(site.Ended, TaskEnded)
 	w.append(w.core.deliver(w.now, &delivery{site: "managed", news: []delivered{{w.id(), 3}, {w.id(), 0}}}))
 	w.wakeAll()
+	if w.told == 0 {
+		w.t.Error("no answer is about a workflow")
+	}
 }
 
 // task tells of a task at a site.
@@ -412,10 +416,19 @@ func (w *goldenWriter) step() {
 	if w.rng.IntN(3) == 0 {
 		a.by = Origin{User: "ann", Role: User, Token: "t1", Address: "192.0.2.1", Request: fmt.Sprint("call-", len(w.ids))}
 		a.key = Key{User: "ann", Name: fmt.Sprint("key-", w.now), Body: [32]byte{1, 2, 3}}
+		flow := w.core.flows.byID[a.id]
+		if event.Workflow != nil {
+			flow = w.core.flows.byID[event.Workflow.ID]
+		}
 		if k := w.core.card(a.id); k != nil {
-			w.core.tell(&a, keyName{}, &Answer{Reservation: k.view()}, nil)
+			w.core.tell(&a, keyName{}, &outcome{Answer: Answer{Reservation: k.view()}})
+		} else if flow != nil {
+			w.core.tell(&a, keyName{}, &outcome{Flow: &FlowAnswer{
+				Workflow: w.core.viewFlow(flow), Offers: []engine.WorkflowOffer{{Workflow: berth.Workflow{Deadline: w.now + 99, Algorithm: "bd-cpar"}, End: w.now + 98, PESeconds: 97, Critical: []string{"a"}}},
+			}})
+			w.told++
 		} else {
-			w.core.tell(&a, keyName{}, &Answer{}, berth.Errorf(berth.Conflict, "id", "an answer"))
+			w.core.tell(&a, keyName{}, &outcome{Failed: berth.Errorf(berth.Conflict, "id", "an answer")})
 		}
 	}
 	w.append(w.core.seal(done, &a))

@@ -208,6 +208,7 @@ func (h *Host) run() {
 		case <-timer.C:
 			h.wakeIfDue()
 		case <-h.stop:
+			h.line.forgive()
 			for do, ok := h.line.pop(); ok; do, ok = h.line.pop() {
 				do()
 			}
@@ -302,13 +303,13 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 	decided := h.decided(list)
 	if conclude != nil {
 		if result, is := conclude(list, s.err); is && a.key != (Key{}) {
-			h.core.tell(a, keyName{}, &result.Answer, result.Failed)
+			h.core.tell(a, keyName{}, &result)
 		}
 	}
 	for i := range decided {
 		d := &decided[i]
 		if h.due(a, &d.waiting.key) {
-			h.core.tell(a, d.waiting.key.name(), d.answer, nil)
+			h.core.tell(a, d.waiting.key.name(), &outcome{Answer: *d.answer})
 		}
 	}
 	h.counts.add(list)
@@ -318,7 +319,7 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 		return s.err
 	}
 	h.counts.addFlows(s.flows)
-	h.persist(rec, consequences{news: slices.Concat(list, s.flows), decided: decided})
+	h.persist(rec, consequences{who: a.by.User, news: slices.Concat(list, s.flows), decided: decided})
 	h.wakeManagers(all)
 	h.runTasks(all)
 	return s.err
@@ -336,7 +337,7 @@ func (h *Host) remember(a asked, o outcome) {
 		return
 	}
 	a.told = append(a.told, told{outcome: o.bytes()})
-	h.persist(h.core.seal(&step{now: h.clock()}, &a), consequences{})
+	h.persist(h.core.seal(&step{now: h.clock()}, &a), consequences{who: a.by.User})
 }
 
 // wake lets everything happen that is due by now.
@@ -384,6 +385,8 @@ func (h *Host) decided(list []news) []decision {
 // consequences are what follows once a record is durable.
 type consequences struct {
 	host    *Host
+	who     string // asked for it
+	bytes   int    // of the record
 	shown   shown
 	news    []news
 	decided []decision
@@ -393,6 +396,8 @@ type consequences struct {
 // what it says, and the rest of what follows from it comes about.
 func (h *Host) persist(rec *journal.Record, follows consequences) {
 	follows.host, follows.shown = h, h.core.takeShown()
+	follows.bytes = len(rec.Event) + len(rec.Changes) + len(rec.Effects)
+	h.line.owe(follows.who, follows.bytes)
 	h.writer.Add(*rec, (&follows).come)
 }
 
@@ -400,6 +405,7 @@ func (h *Host) persist(rec *journal.Record, follows consequences) {
 func (c *consequences) come(err error) {
 	h := c.host
 	defer h.boundary("answering")
+	h.line.repay(c.who, c.bytes)
 	if faultOf(err) != nil {
 		err = errFaulty
 	}

@@ -268,10 +268,11 @@ func (ks *keys) restore(list []savedKey) {
 	}
 }
 
-// outcome is what came of something that was asked: an answer, or an error of the
-// module's.
+// outcome is what came of something that was asked: an answer, one about a workflow, or an
+// error of the module's.
 type outcome struct {
 	Answer Answer
+	Flow   *FlowAnswer
 	Failed *berth.Error
 }
 
@@ -312,7 +313,7 @@ func readOutcome(data []byte) (o outcome, err error) {
 }
 
 func (o *outcome) code(c *wire.Coder) {
-	wire.Struct(c, 1, &o.Answer.Reservation, o.Failed != nil, codeReservation)
+	wire.Struct(c, 1, &o.Answer.Reservation, o.Failed != nil || o.Flow != nil, codeReservation)
 	wire.Pointer(c, 2, &o.Answer.Refusal, wire.Refusal)
 	wire.List(c, 3, &o.Answer.Offers, codeOffer)
 	wire.Pointer(c, 4, &o.Failed, func(c *wire.Coder, e *berth.Error) {
@@ -321,6 +322,7 @@ func (o *outcome) code(c *wire.Coder) {
 		wire.String(c, 3, &e.Msg)
 		c.End()
 	})
+	wire.Pointer(c, 5, &o.Flow, codeFlowAnswer)
 	c.End()
 }
 

@@ -20,7 +20,7 @@ func TestAnAnswerThatTheRecordSaysIsNotWrittenTwice(t *testing.T) {
 		s := core.apply(100, &event)
 		a := asked{key: Key{User: "u", Name: what}, id: "r"}
 		given := answer(core.card("r").view())
-		core.tell(&a, keyName{}, &given, nil)
+		core.tell(&a, keyName{}, &outcome{Answer: given})
 		if got := len(a.told[0].outcome) > 0; got != written {
 			t.Errorf("%s: it is written: %t, want %t", what, got, written)
 		}

@@ -3,15 +3,26 @@ package service
 import "sync"
 
 // line is what waits for the loop. Whoever asks waits behind himself only: all who
-// have something there are served in turn. It is safe for concurrent use.
+// have something there are served in turn, but for those who have much on its way to the
+// journal, behind which everybody's records would wait. It is safe for concurrent use.
 type line struct {
-	mu    sync.Mutex
-	of    map[string]*fifo[func()] // by who asks, of those who have something there
-	turn  fifo[string]             // who is next
-	ready chan struct{}            // holds one if anything may be there
+	mu       sync.Mutex
+	of       map[string]*fifo[func()] // by who asks, of those who have something there
+	turn     fifo[string]             // who is next
+	owed     map[string]int           // bytes of records that are not durable, by who asked
+	resting  fifo[string]             // who would be next, and is passed over for what they owe
+	forgiven bool                     // nobody is passed over any more
+	ready    chan struct{}            // holds one if anything may be there
 }
 
-func newLine() line { return line{of: map[string]*fifo[func()]{}, ready: make(chan struct{}, 1)} }
+// maxOwed is with how many bytes of records on their way somebody is passed over: what a
+// disk that writes 50 MB/s takes a slice for. Others' records wait for no more of one user,
+// and the last record.
+const maxOwed = 1 << 20
+
+func newLine() line {
+	return line{of: map[string]*fifo[func()]{}, owed: map[string]int{}, ready: make(chan struct{}, 1)}
+}
 
 // push puts something behind all that somebody has there.
 func (l *line) push(who string, do func()) {
@@ -32,6 +43,10 @@ func (l *line) pop() (do func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	who, ok := l.turn.pop()
+	for ok && l.owed[who] >= maxOwed && !l.forgiven {
+		l.resting.push(who)
+		who, ok = l.turn.pop()
+	}
 	if !ok {
 		return nil, false
 	}
@@ -43,6 +58,52 @@ func (l *line) pop() (do func(), ok bool) {
 		l.turn.push(who)
 	}
 	return do, true
+}
+
+// owe notes bytes of a record of what somebody asked for, which is on its way to the
+// journal. The service's own records, asked for by nobody, count for nothing.
+func (l *line) owe(who string, bytes int) {
+	if who == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owed[who] += bytes
+}
+
+// repay notes that the record is durable, or cannot become so.
+func (l *line) repay(who string, bytes int) {
+	if who == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owed[who] -= bytes; l.owed[who] <= 0 {
+		delete(l.owed, who)
+	}
+	if l.owed[who] < maxOwed {
+		l.recall()
+	}
+}
+
+// forgive has everybody served from now on, whatever they owe.
+func (l *line) forgive() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgiven = true
+	l.recall()
+}
+
+// recall has those take their turns again who were passed over; the next pop passes over
+// those who still owe too much.
+func (l *line) recall() {
+	if l.resting.empty() {
+		return
+	}
+	for who, ok := l.resting.pop(); ok; who, ok = l.resting.pop() {
+		l.turn.push(who)
+	}
+	l.wake()
 }
 
 // rest says that the rest is for another time.

@@ -62,3 +62,59 @@ func TestTheRestOfTheLineIsKnown(t *testing.T) {
 	default:
 	}
 }
+
+// Who has much on its way to the journal is not served until some of it is durable, and
+// others are; then it is known that they wait. In the end all are served.
+func TestTheLinePassesOverWhoWaitsForTheJournal(t *testing.T) {
+	l := newLine()
+	var got []string
+	serve := func() {
+		for do, ok := l.pop(); ok; do, ok = l.pop() {
+			do()
+		}
+	}
+	for _, who := range []string{"a", "b", "a", "b"} {
+		l.push(who, func() { got = append(got, who) })
+	}
+	<-l.ready
+	l.owe("a", maxOwed)
+	l.owe("", 10*maxOwed) // which is the service's own
+	l.push("", func() { got = append(got, "own") })
+	<-l.ready
+	if serve(); !slices.Equal(got, []string{"b", "own", "b"}) {
+		t.Errorf("%v are served", got)
+	}
+	l.push("a", func() { got = append(got, "a") })
+	got = nil
+	if serve(); got != nil {
+		t.Errorf("%v are served because they ask again", got)
+	}
+	for len(l.ready) > 0 {
+		<-l.ready
+	}
+	l.repay("a", 1)
+	select {
+	case <-l.ready:
+	default:
+		t.Error("they wait, and nobody knows")
+	}
+	if serve(); !slices.Equal(got, []string{"a", "a", "a"}) {
+		t.Errorf("%v are served once some is durable", got)
+	}
+	if l.repay("a", maxOwed-1); len(l.owed) != 0 {
+		t.Errorf("%v is owed", l.owed)
+	}
+
+	got = nil
+	l.owe("a", maxOwed)
+	l.push("a", func() { got = append(got, "a") })
+	if serve(); got != nil {
+		t.Errorf("%v are served", got)
+	}
+	l.forgive()
+	l.owe("a", maxOwed)
+	l.push("a", func() { got = append(got, "a") })
+	if serve(); len(got) != 2 {
+		t.Errorf("%v are served in the end, want both", got)
+	}
+}

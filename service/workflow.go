@@ -348,7 +348,8 @@ func (c *Core) seesFlow(by Principal, f *flowCard) bool {
 // FlowAnswer is the answer to a workflow.
 type FlowAnswer struct {
 	Workflow Workflow
-	// Offers are deadlines with what they cost, the tightest first, of one that was refused.
+	// Offers are deadlines with what they cost, the tightest first, of one that was refused; of
+	// their workflows the deadlines and algorithms.
 	Offers []engine.WorkflowOffer
 }
 
@@ -360,7 +361,7 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 	case !ask.By.Can(User):
 		return berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
 	case ask.By.Sites == noSites:
-		return berth.Errorf(berth.Denied, "sites", "no site is open to this token and role; an operator can open some")
+		return noneOpen()
 	case w.User == "":
 		w.User = ask.By.User
 	case !ask.By.Owns(w.User):
@@ -385,7 +386,14 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 // Denied, and those of engine.EventSubmitWorkflow.
 func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (FlowAnswer, error) {
 	if err := h.mayAskFlow(&ask, &w); err != nil {
-		return FlowAnswer{}, err
+		switch was, failed := h.RecallWorkflow(ctx, ask); {
+		case failed != nil:
+			return FlowAnswer{}, failed
+		case was == nil:
+			return FlowAnswer{}, err
+		default:
+			return *was, nil
+		}
 	}
 	if w.ID == "" {
 		w.ID = h.newID()
@@ -393,11 +401,9 @@ func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (F
 	unable := h.unable(ctx, ask.By.User, w.User)
 	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
 		a := ask.asked()
-		if f, err := h.flowUnder(&a); f != nil || err != nil {
-			h.answerFlow(f, err, answer)
-			return
+		if !h.flowAgain(a, answer) {
+			h.decideFlow(a, &w, unable, answer)
 		}
-		h.decideFlow(a, &w, unable, answer)
 	})
 }
 
@@ -442,31 +448,6 @@ func TaskOutput(w *berth.Workflow, task, try int) string {
 	return "berth-" + engine.TaskID(w.ID, task, try) + ".out"
 }
 
-// flowUnder returns the workflow that was asked about under the same key, nil if nothing was.
-func (h *Host) flowUnder(a *asked) (*flowCard, error) {
-	was, err := h.known(a)
-	if err != nil || was == nil {
-		return nil, err
-	}
-	f := h.core.flows.byID[was.id]
-	if f == nil || !h.core.seesFlow(a.asker, f) {
-		return nil, berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under it is no longer remembered")
-	}
-	return f, nil
-}
-
-// answerFlow answers with a workflow as it is, once that is durable.
-func (h *Host) answerFlow(f *flowCard, err error, answer func(FlowAnswer, error)) {
-	var result FlowAnswer
-	if err == nil {
-		result.Workflow = h.core.viewFlow(f)
-		if f.outcome == refusedFlow {
-			result.Offers = h.flowOffers(f.w)
-		}
-	}
-	h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
-}
-
 func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 	own := w.Clone()
 	own.Arrival = h.clock()
@@ -482,25 +463,29 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, answer func(FlowAnswer, error)) {
 	w.Arrival = h.clock()
 	a.id = w.ID
-	var err error
-	switch was := h.core.flows.byID[w.ID]; {
-	case was != nil && was.outcome != refusedFlow && !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return t.Tries > 0 }):
-		err = berth.Errorf(berth.Conflict, "id", "workflow %q is taken; give another id, or none", w.ID)
-	default:
-		for i := range w.Tasks {
-			if id := engine.TaskID(w.ID, i, w.Tasks[i].Tries+1); !w.Tasks[i].Done && h.core.card(id) != nil {
-				err = berth.Errorf(berth.Conflict, "id", "%q is the id of a reservation; workflow %q needs it for task %q, so give it another id, or none", id, w.ID, w.Tasks[i].ID)
-				break
-			}
-		}
-	}
+	err := h.flowTaken(w)
 	if err == nil {
 		err = h.withinRunners(w, unable)
 	}
-	if err == nil {
-		err = h.step(engine.SubmitWorkflow(w), a, nil)
+	if err != nil {
+		h.denyFlow(a, err, answer)
+		return
 	}
-	h.answerFlow(h.core.flows.byID[w.ID], err, answer)
+	h.stepFlow(engine.SubmitWorkflow(w), a, w.ID, answer)
+}
+
+// flowTaken returns an error if a workflow cannot have its id, or those of its tasks.
+func (h *Host) flowTaken(w *berth.Workflow) error {
+	was := h.core.flows.byID[w.ID]
+	if was != nil && was.outcome != refusedFlow && !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return t.Tries > 0 }) {
+		return berth.Errorf(berth.Conflict, "id", "workflow %q is taken; give another id, or none", w.ID)
+	}
+	for i := range w.Tasks {
+		if id := engine.TaskID(w.ID, i, w.Tasks[i].Tries+1); !w.Tasks[i].Done && h.core.card(id) != nil {
+			return berth.Errorf(berth.Conflict, "id", "%q is the id of a reservation; workflow %q needs it for task %q, so give it another id, or none", id, w.ID, w.Tasks[i].ID)
+		}
+	}
+	return nil
 }
 
 // withinRunners keeps a workflow that has something to run at the sites that run tasks by
@@ -547,7 +532,7 @@ func (h *Host) withinRunners(w *berth.Workflow, unable map[string]string) error 
 func (h *Host) mayFlow(ask *Ask, id string) (*flowCard, error) {
 	f := h.core.flows.byID[id]
 	if f == nil || !h.core.seesFlow(ask.By, f) {
-		return nil, berth.Errorf(berth.NotFound, "id", "no workflow %q", id)
+		return nil, noFlow(id)
 	}
 	if ask.IfVersion != 0 && ask.IfVersion != f.version {
 		return nil, berth.Errorf(berth.Conflict, "version", "%d; it is %d by now, so look again", ask.IfVersion, f.version)
@@ -560,13 +545,12 @@ func (h *Host) changeFlow(ctx context.Context, ask Ask, id string, do func(a ask
 	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
 		a := ask.asked()
 		a.id = id
-		if f, err := h.flowUnder(&a); f != nil || err != nil {
-			h.answerFlow(f, err, answer)
+		if h.flowAgain(a, answer) {
 			return
 		}
 		f, err := h.mayFlow(&ask, id)
 		if err != nil {
-			h.answerFlow(nil, err, answer)
+			h.denyFlow(a, err, answer)
 			return
 		}
 		do(a, f, answer)
@@ -576,8 +560,7 @@ func (h *Host) changeFlow(ctx context.Context, ask Ask, id string, do func(a ask
 // ConfirmWorkflow confirms all held tasks of a workflow.
 func (h *Host) ConfirmWorkflow(ctx context.Context, ask Ask, id string) (FlowAnswer, error) {
 	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
-		err := h.step(engine.ConfirmWorkflow(id), a, nil)
-		h.answerFlow(h.core.flows.byID[id], err, answer)
+		h.stepFlow(engine.ConfirmWorkflow(id), a, id, answer)
 	})
 }
 
@@ -589,8 +572,7 @@ func (h *Host) CancelWorkflow(ctx context.Context, ask Ask, id string) (FlowAnsw
 		if f.outcome != "" {
 			event = engine.Wake()
 		}
-		err := h.step(event, a, nil)
-		h.answerFlow(h.core.flows.byID[id], err, answer)
+		h.stepFlow(event, a, id, answer)
 	})
 }
 
@@ -612,14 +594,18 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
 		switch f.outcome {
 		case "":
-			h.answerFlow(nil, berth.Errorf(berth.Conflict, "id", "workflow %q is %s; retry it when it is over, or cancel it", id, h.core.flowState(f)), answer)
+			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q is %s; retry it when it is over, or cancel it", id, h.core.flowState(f)), answer)
 			return
 		case berth.Succeeded:
-			h.answerFlow(nil, berth.Errorf(berth.Conflict, "id", "workflow %q has succeeded; there is nothing to retry", id), answer)
+			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q has succeeded; there is nothing to retry", id), answer)
+			return
+		}
+		if ask.By.Sites == noSites {
+			h.denyFlow(a, noneOpen(), answer)
 			return
 		}
 		w := f.w.Clone()
-		w.Hold = 0
+		w.Hold, w.Sites = 0, ask.By.Sites.Names()
 		if w.Role = string(ask.By.Role); deadline != 0 {
 			w.Deadline = deadline
 		} else if w.Deadline <= h.clock() {

@@ -39,6 +39,7 @@ type asker struct {
 	calls  []*keyedCall
 	ids    []string // of reservations
 	offers []string
+	flows  []string       // ids of workflows
 	pairs  map[string]int // answers that were compared, by what was done, with what, and the status
 
 	// answered are the calls that have their answer, in the order in which it came.
@@ -75,12 +76,15 @@ func (a *asker) draw() *keyedCall {
 	defer a.mu.Unlock()
 	c := &keyedCall{method: http.MethodPost, key: fmt.Sprint("key-", len(a.calls)), user: []string{"operator", "alice", "vera"}[min(2, a.rng.IntN(20)/9)]}
 	a.calls = append(a.calls, c)
-	id, offer := "none", "none"
+	id, offer, flow := "none", "none", "none"
 	if len(a.ids) > 0 {
 		id = a.ids[max(0, len(a.ids)-1-a.rng.IntN(30))]
 	}
 	if len(a.offers) > 0 {
 		offer = a.offers[max(0, len(a.offers)-1-a.rng.IntN(5))]
+	}
+	if len(a.flows) > 0 {
+		flow = a.flows[max(0, len(a.flows)-1-a.rng.IntN(5))]
 	}
 	npe, hours := 1+a.rng.IntN(24), 1+a.rng.IntN(6) // of 16, 8 and 4 PEs
 	deadline := time.Now().Add(time.Duration(hours+a.rng.IntN(400)) * time.Hour).UTC().Format(time.RFC3339)
@@ -101,7 +105,7 @@ func (a *asker) draw() *keyedCall {
 			break
 		}
 	}
-	switch a.rng.IntN(14) {
+	switch a.rng.IntN(19) {
 	case 0, 1, 2:
 		c.path, c.body, c.pair = "/v1/requests", "{"+request+"}", "request "+shape
 	case 3, 4:
@@ -123,6 +127,22 @@ func (a *asker) draw() *keyedCall {
 		if a.rng.IntN(3) == 0 {
 			c.path, c.pair = "/v1/sites/here/nodes/n1/drain", "drain"
 		}
+	case 14, 15:
+		c.path, c.pair = "/v1/workflows", "workflow"
+		held, tasks, end := "", `{"id":"a","seconds":600,"most":2},{"id":"b","seconds":600,"after":["a"]}`, deadline
+		switch a.rng.IntN(4) {
+		case 0:
+			c.pair, held = "workflow held", `"hold":600,`
+		case 1:
+			c.pair, end = "workflow narrow", time.Now().Add(10*time.Minute).UTC().Format(time.RFC3339)
+		}
+		c.body = fmt.Sprintf(`{%s"deadline":%q,"tasks":[%s]}`, held, end, tasks)
+	case 16:
+		c.path, c.pair = "/v1/workflows/"+flow+"/confirm", "confirm a workflow"
+	case 17:
+		c.method, c.path, c.pair = http.MethodDelete, "/v1/workflows/"+flow, "cancel a workflow"
+	case 18:
+		c.path, c.body, c.pair = "/v1/workflows/"+flow+"/retry", fmt.Sprintf(`{"deadline":%q}`, deadline), "retry a workflow"
 	default:
 		c.path, c.body, c.pair = "/v1/offers/"+offer+"/hold", `{"hold":"1h"}`, "hold an offer"
 	}
@@ -133,18 +153,25 @@ func (a *asker) draw() *keyedCall {
 func (a *asker) learn(answer string) {
 	_, body, _ := strings.Cut(answer, "\n")
 	var said struct {
-		ID     string
-		Offers []struct{ ID string }
+		ID       string
+		Offers   []struct{ ID string }
+		Workflow struct{ ID string }
 	}
 	if json.Unmarshal([]byte(body), &said) != nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if said.Workflow.ID != "" {
+		a.flows = append(a.flows, said.Workflow.ID)
+	}
 	if said.ID != "" {
 		a.ids = append(a.ids, said.ID)
 	}
 	for _, o := range said.Offers {
+		if o.ID == "" { // of a workflow, which holds nothing
+			continue
+		}
 		a.offers = append(a.offers, o.ID)
 	}
 }

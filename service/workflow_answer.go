@@ -1,0 +1,167 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/wire"
+)
+
+// RecallWorkflow returns what was answered about a workflow under a key, as far as the asker may
+// see it by now, nil if nothing was. The error may be what was answered.
+func (h *Host) RecallWorkflow(ctx context.Context, ask Ask) (*FlowAnswer, error) {
+	if ask.Key == "" {
+		return nil, nil
+	}
+	return call(ctx, h, ask.By.User, func(answer func(*FlowAnswer, error)) {
+		if !h.flowAgain(ask.asked(), func(was FlowAnswer, err error) {
+			if err != nil {
+				answer(nil, err)
+				return
+			}
+			answer(&was, nil)
+		}) {
+			answer(nil, nil)
+		}
+	})
+}
+
+// flowAgain answers about a workflow as it was answered before under the same key, and reports
+// whether it does. What was asked before answers were remembered is answered as it is now.
+func (h *Host) flowAgain(a asked, answer func(FlowAnswer, error)) bool {
+	var o outcome
+	was, err := h.known(&a)
+	switch {
+	case err == nil && was == nil:
+		return false
+	case err == nil && was.answered():
+		if o, err = was.outcome(); err == nil {
+			err = o.err()
+		}
+	}
+	if err == nil && o.Flow == nil {
+		f := h.core.flows.byID[was.id]
+		if f == nil {
+			err = berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under it is no longer remembered")
+		} else {
+			o.Flow = h.flowAnswer(f)
+		}
+	}
+	var result FlowAnswer
+	if err == nil {
+		if result = *o.Flow; !a.asker.seesFlow(&result.Workflow) {
+			result, err = FlowAnswer{}, noFlow(result.Workflow.Workflow.ID)
+		}
+	}
+	h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
+	return true
+}
+
+// stepFlow applies an event to a workflow, or makes one of it, and answers with what it is then;
+// the answer is on record with the event, under the key.
+func (h *Host) stepFlow(event engine.Event, a asked, id string, answer func(FlowAnswer, error)) {
+	var result FlowAnswer
+	err := h.step(event, a, func(_ []news, err error) (outcome, bool) {
+		if err != nil {
+			return outcomeOf(Answer{}, err)
+		}
+		given := h.flowAnswer(h.core.flows.byID[id])
+		result = *given
+		return outcome{Flow: given}, true
+	})
+	h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
+}
+
+// denyFlow answers with an error, which is remembered.
+func (h *Host) denyFlow(a asked, err error, answer func(FlowAnswer, error)) {
+	_ = h.deny(a, err, func(_ *Answer, err error) { answer(FlowAnswer{}, err) })
+}
+
+// flowAnswer returns the answer about a workflow as it is. Of what its tasks run it has no more
+// than whether there is anything, and where the output goes: nobody is shown the rest, which may
+// be a megabyte, and is on record with what was asked.
+func (h *Host) flowAnswer(f *flowCard) *FlowAnswer {
+	a := &FlowAnswer{Workflow: h.core.viewFlow(f)}
+	tasks := slices.Clone(f.w.Tasks)
+	for i := range tasks {
+		if w := &tasks[i].Work; w.Empty() {
+			*w = berth.Work{}
+		} else {
+			*w = berth.Work{Command: []string{"run"}, Dir: w.Dir, Output: w.Output}
+		}
+		tasks[i].Measured = nil
+	}
+	a.Workflow.Workflow.Tasks, a.Workflow.Workflow.Free = tasks, nil
+	if f.outcome == refusedFlow {
+		a.Offers = h.flowOffers(f.w)
+	}
+	for i := range a.Offers {
+		o := &a.Offers[i]
+		o.Workflow = berth.Workflow{Deadline: o.Workflow.Deadline, Algorithm: o.Workflow.Algorithm}
+	}
+	return a
+}
+
+// seesFlow reports whether a principal may see a workflow as it was answered.
+func (p Principal) seesFlow(w *Workflow) bool {
+	if !p.Owns(w.Workflow.User) {
+		return false
+	}
+	if p.Sites.All() {
+		return true
+	}
+	return (w.Workflow.Site == "" || p.Sites.Has(w.Workflow.Site)) &&
+		!slices.ContainsFunc(w.Tasks, func(t FlowTask) bool { return t.Resource.Site != "" && !p.Sites.Has(t.Resource.Site) })
+}
+
+func noFlow(id string) error { return berth.Errorf(berth.NotFound, "id", "no workflow %q", id) }
+
+// codeFlowAnswer is the form of an answer about a workflow. Of what is offered it has what clients
+// are shown, which is no workflow that can be asked for.
+func codeFlowAnswer(c *wire.Coder, a *FlowAnswer) {
+	wire.Struct(c, 1, &a.Workflow, false, codeFlow)
+	wire.List(c, 2, &a.Offers, func(c *wire.Coder, o *engine.WorkflowOffer) {
+		wire.Int(c, 1, &o.Workflow.Deadline)
+		wire.Name(c, 2, &o.Workflow.Algorithm)
+		wire.Int(c, 3, &o.End)
+		wire.Int(c, 4, &o.PESeconds)
+		wire.List(c, 5, &o.Critical, wire.BareText[string])
+		c.End()
+	})
+	c.End()
+}
+
+// codeFlow is the form of a workflow as an answer shows it.
+func codeFlow(c *wire.Coder, w *Workflow) {
+	wire.Struct(c, 1, &w.Workflow, false, wire.Workflow)
+	wire.Name(c, 2, &w.State)
+	wire.Uint(c, 3, &w.Version)
+	wire.Name(c, 4, &w.Planner)
+	wire.Int(c, 5, &w.End)
+	wire.Int(c, 6, &w.Planned)
+	wire.Int(c, 7, &w.Replanned)
+	wire.Name(c, 8, &w.Cause)
+	wire.String(c, 9, &w.Why)
+	wire.Pointer(c, 10, &w.Refusal, wire.Refusal)
+	wire.Int(c, 11, &w.Created)
+	wire.Int(c, 12, &w.Changed)
+	wire.List(c, 13, &w.Tasks, func(c *wire.Coder, t *FlowTask) {
+		wire.String(c, 1, &t.Reservation)
+		wire.Name(c, 2, &t.State)
+		wire.Int(c, 3, &t.Tries)
+		wire.Name(c, 4, &t.Outcome)
+		wire.String(c, 5, &t.Why)
+		wire.Int(c, 6, &t.Ended)
+		wire.Int(c, 7, &t.Start)
+		wire.Int(c, 8, &t.End)
+		wire.Int(c, 9, &t.NPE)
+		wire.Struct(c, 10, &t.Resource, t.Resource == berth.ResourceID{}, wire.ResourceID)
+		wire.Int(c, 11, &t.PlannedStart)
+		wire.Int(c, 12, &t.PlannedEnd)
+		c.End()
+	})
+	c.End()
+}
