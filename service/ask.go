@@ -179,7 +179,10 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	if err := ask.By.within(r); err != nil {
 		return err
 	}
-	return h.bookable(r)
+	if err := h.bookable(r); err != nil {
+		return err
+	}
+	return h.findNodes(ask.By, r)
 }
 
 // waiting is somebody who waits for a decision.
@@ -397,6 +400,9 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 		return Answer{}, err
 	}
 	if err := h.bookable(&r); err != nil {
+		return Answer{}, err
+	}
+	if err := h.findNodes(ask.By, &r); err != nil {
 		return Answer{}, err
 	}
 	if err := h.admit(ctx, &r); err != nil {
