@@ -162,7 +162,7 @@ func (c *constraint) String() string { return valueOf(c.value) }
 func (c *constraint) Set(text string) error {
 	if text != "" {
 		if _, err := berth.ParseConstraint(text); err != nil {
-			return berth.Errorf(berth.Invalid, "", "want %s", berth.WantConstraint)
+			return berth.Errorf(berth.Invalid, "", "%.80q; want %s", text, berth.WantConstraint)
 		}
 	}
 	*c.value = text
@@ -179,7 +179,7 @@ func (n *nodelist) String() string { return valueOf(n.value) }
 func (n *nodelist) Set(text string) error {
 	if text != "" {
 		if _, err := hostlist.Expand(text); err != nil {
-			return err
+			return berth.Errorf(berth.Invalid, "", "%.80q: %v", text, err)
 		}
 	}
 	*n.value = text
