@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,19 @@ func TestSlurmServesTheNodesThatAreNamed(t *testing.T) {
 	offers, err := l.host.Offers(t.Context(), l.by.By, starts, 1)
 	if err != nil || len(offers) != 1 || offers[0].Allotments[0].PEs.String() != "2" {
 		t.Errorf("offered is %+v, %v", offers, err)
+	}
+
+	// A task of a workflow keeps to its constraint, however many nodes it could use.
+	wide := berth.WorkflowTask{ID: "a", Seconds: 60, Most: 8, Requirements: berth.Requirements{Constraint: "ib"}}
+	flow := berth.Workflow{ID: "flow", Deadline: berth.Forever, Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{wide}}
+	if a, err := l.host.SubmitWorkflow(t.Context(), l.by, flow); err != nil || a.Workflow.Refusal != nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if nodes := l.get("flow.1").Nodes[0]; len(nodes) < 2 || slices.ContainsFunc(nodes, func(n string) bool { return n < "n2" || n > "n5" }) {
+		t.Errorf("the task has %q, want some of n[2-5]", nodes)
+	}
+	if _, err := l.host.CancelWorkflow(t.Context(), l.by, "flow"); err != nil {
+		t.Fatal(err)
 	}
 
 	// A lost node is replaced by one that is named, or by none.

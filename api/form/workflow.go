@@ -38,6 +38,7 @@ type TaskToRun struct {
 	MemoryMB     int64         `json:"memory_mb,omitempty"`
 	Accelerators int           `json:"accelerators,omitempty"`
 	Partition    string        `json:"partition,omitempty"`
+	Constraint   string        `json:"constraint,omitempty"`
 }
 
 // Measurement is the run time of a task, measured on a number of PEs.

@@ -137,6 +137,7 @@ class TaskToRun:
     memory_mb: Optional[int] = None
     accelerators: Optional[int] = None
     partition: Optional[str] = None
+    constraint: Optional[str] = None
 
 
 @dataclass

@@ -95,6 +95,9 @@ func (f *Finder) graph(w *berth.Workflow, p *pool) (*workflow.Workflow, []int, e
 			continue
 		}
 		tasks, at = append(tasks, planned(t, p)), append(at, i)
+		if p != nil && t.Requirements != (berth.Requirements{}) {
+			f.bound(&tasks[len(tasks)-1], w, i, p)
+		}
 		for _, parent := range t.After {
 			if !w.Tasks[parent].Done {
 				edges = append(edges, workflow.Edge{Parent: w.Tasks[parent].ID, Child: t.ID})
@@ -103,6 +106,24 @@ func (f *Finder) graph(w *berth.Workflow, p *pool) (*workflow.Workflow, []int, e
 	}
 	g, err := workflow.New(tasks, edges)
 	return g, at, err
+}
+
+// bound has a task planned on no more PEs than there are in a pool that have what it requires.
+func (f *Finder) bound(planned *workflow.Task, w *berth.Workflow, task int, p *pool) {
+	now := f.state.Now()
+	r := request(w, task, p, berth.Variant{NPE: 1, Duration: 1}, now, now)
+	x := f.search(&r, nil)
+	most := x.widest(0, p)
+	if most < 1 || most >= p.config.PEs {
+		return // it fits nowhere here, or everywhere
+	}
+	if planned.Most == 0 || planned.Most > most {
+		planned.Most = max(most, planned.Few)
+	}
+	fits := slices.DeleteFunc(slices.Clone(planned.Measured), func(m workflow.Measurement) bool { return m.NPE > most })
+	if len(fits) > 0 {
+		planned.Measured = fits
+	}
 }
 
 // planned returns a task with the times that it takes in a pool, or at the standard speed.
