@@ -30,6 +30,56 @@ type Part struct {
 	// Constraint is of this part alone, beside that of the request: two parts ask for
 	// some PEs of one class and some of another.
 	Constraint string `json:"constraint,omitempty"`
+	// Only, if given, are the only PEs that will do, by pool: those of pools that it does not
+	// name will not. Never are PEs that will not do. Both need pools of early binding, each
+	// named once.
+	Only  []PoolPEs `json:"only,omitempty"`
+	Never []PoolPEs `json:"never,omitempty"`
+	// NodeNames are of this part alone, beside those of the request.
+	NodeNames
+}
+
+// PoolPEs are PEs of one pool.
+type PoolPEs struct {
+	Resource ResourceID `json:"resource"`
+	PEs      PESet      `json:"pes"`
+}
+
+// NodeNames are lists of nodes as package hostlist reads them, such as n[01-03,07]. The
+// engine knows no nodes: what they mean stands in Only and Never of each part.
+type NodeNames struct {
+	Nodelist string `json:"nodelist,omitempty"` // only these nodes will do
+	Exclude  string `json:"exclude,omitempty"`  // these will not
+}
+
+// Allowed returns the PEs of a pool that a part may use by their numbers; some is false if
+// it may use all of them. Cost: O(runs of the sets).
+func (p *Part) Allowed(pool ResourceID) (set PESet, some bool) {
+	set, some = p.Eligible, !p.Eligible.Empty()
+	if len(p.Only) > 0 {
+		only := of(p.Only, pool)
+		if some {
+			only = only.And(set)
+		}
+		set, some = only, true
+	}
+	if never := of(p.Never, pool); !never.Empty() {
+		if !some {
+			set, some = NewPESet(Run{Hi: MaxPEs}), true
+		}
+		set = set.Minus(never)
+	}
+	return set, some
+}
+
+// of returns the PEs of a pool in a list of pools.
+func of(list []PoolPEs, pool ResourceID) PESet {
+	for i := range list {
+		if list[i].Resource == pool {
+			return list[i].PEs
+		}
+	}
+	return PESet{}
 }
 
 // Requirements say what a place must offer beside PEs. The zero value requires
@@ -158,6 +208,7 @@ type Request struct {
 	Task *TaskRef `json:"task,omitempty"`
 	Requirements
 	Sharing
+	NodeNames
 }
 
 // Job returns an ordinary job without an owner and without a deadline.
@@ -192,6 +243,7 @@ func (r *Request) Clone() *Request {
 			variants = c.variant[:0]
 		}
 		c.Parts[i].Variants = append(variants, r.Parts[i].Variants...)
+		c.Parts[i].Only, c.Parts[i].Never = slices.Clone(r.Parts[i].Only), slices.Clone(r.Parts[i].Never)
 	}
 	return &c.Request
 }
@@ -255,6 +307,18 @@ func (p *Part) validate() error {
 			return Errorf(Invalid, "duration", "%d; a request needs at least 1 s", v.Duration)
 		case v.Duration >= TimeLimit:
 			return Errorf(Invalid, "duration", "%d is beyond 2^42 s", v.Duration)
+		}
+	}
+	for _, list := range []struct {
+		name  string
+		pools []PoolPEs
+	}{{"only", p.Only}, {"never", p.Never}} {
+		for i := range list.pools {
+			pool := &list.pools[i]
+			again := slices.ContainsFunc(list.pools[:i], func(other PoolPEs) bool { return other.Resource == pool.Resource })
+			if pool.PEs.Empty() || again {
+				return Errorf(Invalid, list.name, "%q of pool %s of %s; want some PEs, and each pool once", pool.PEs, pool.Resource.Name, pool.Resource.Site)
+			}
 		}
 	}
 	return validConstraint(p.Constraint)

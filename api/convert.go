@@ -23,7 +23,7 @@ func reservation(r *service.Reservation) form.Reservation {
 	if r.Extended > 0 && len(r.Allotments) == 1 {
 		f.Deadline = max(f.Deadline, form.TimeOf(r.Allotments[0].End)) // an extension moves the deadline too
 	}
-	f.Requirements, f.Sharing, f.NoShow = q.Requirements, q.Sharing, q.NoShow
+	f.Requirements, f.Sharing, f.NodeNames, f.NoShow = q.Requirements, q.Sharing, q.NodeNames, q.NoShow
 	shape(&f, q, len(r.Allotments) == 0)
 	for i := range r.Nodes {
 		if len(f.Parts) > i {
@@ -212,8 +212,12 @@ func kinds(q *berth.Request) []string {
 	say(q.Pool != "", "a pool %s", q.Pool)
 	say(q.Partition != "", "a partition %s that takes it", q.Partition)
 	say(q.Constraint != "", "the features %s", q.Constraint)
+	say(q.Nodelist != "", "the nodes %s", q.Nodelist)
+	say(q.Exclude != "", "none of the nodes %s", q.Exclude)
 	for i := range q.Parts {
 		say(q.Parts[i].Constraint != "", "a part with the features %s", q.Parts[i].Constraint)
+		say(q.Parts[i].Nodelist != "", "a part on the nodes %s", q.Parts[i].Nodelist)
+		say(q.Parts[i].Exclude != "", "a part without the nodes %s", q.Parts[i].Exclude)
 	}
 	say(q.MemoryMB > 0, "%d MB of memory a PE", q.MemoryMB)
 	say(q.Accelerators > 0, "%d accelerators a PE", q.Accelerators)

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-hpc/berth/internal/hpctime"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/hostlist"
 )
 
 // asked is a request as it was read: fields that were not given are nil. A null
@@ -30,6 +31,7 @@ type block struct {
 	variants []berth.Variant
 	pes      *berth.PESet
 	of       string // a constraint of this part
+	names    berth.NodeNames
 }
 
 // shapeFields are what says how large and how long a part is.
@@ -75,12 +77,41 @@ var variantBody = body[berth.Variant]{
 	}},
 }
 
-var partBody = append(shapeFields(func(b *block) *block { return b }), field[block]{
+var partBody = append(append(shapeFields(func(b *block) *block { return b }), field[block]{
 	"constraint", "Features that the PEs of this part have, beside those that all parts require.", text("gpu"), func(b *block, v value) (err error) {
 		b.of, err = constraint(v)
 		return err
 	},
-})
+}), nodeFields(func(b *block) *berth.NodeNames { return &b.names })...)
+
+// nodeFields are what names nodes.
+func nodeFields[T any](of func(*T) *berth.NodeNames) body[T] {
+	return body[T]{
+		{"nodelist", "Only these nodes will do, in the form of Slurm; needs a pool of early binding.", text("n[01-03,07]"), func(a *T, v value) (err error) {
+			of(a).Nodelist, err = nodelist(v)
+			return err
+		}},
+		{"exclude", "These nodes will not do, in the form of Slurm.", text("n[04-06]"), func(a *T, v value) (err error) {
+			of(a).Exclude, err = nodelist(v)
+			return err
+		}},
+	}
+}
+
+// nodelist reads names of nodes.
+func nodelist(v value) (string, error) {
+	if v.null() {
+		return "", nil
+	}
+	text, err := v.word()
+	if err != nil || text == "" {
+		return "", err
+	}
+	if _, err := hostlist.Expand(text); err != nil {
+		return "", fmt.Errorf("%.80q: %w", text, err)
+	}
+	return text, nil
+}
 
 // constraint reads an expression over features.
 func constraint(v value) (string, error) {
@@ -123,7 +154,7 @@ func each(v value, read func(item value, wrong *faults)) error {
 
 // requestBody is what a request may say. The fields are those of a schedule
 // file.
-var requestBody = append(shapeFields(func(a *asked) *block { return &a.part }), body[asked]{
+var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.part }), nodeFields(func(a *asked) *berth.NodeNames { return &a.NodeNames })...), body[asked]{
 	{"deadline", "By when it must have ended.", instant(), func(a *asked, v value) error {
 		t, err := v.instant(down)
 		a.deadline = &t
@@ -294,7 +325,7 @@ func (b *block) given() bool {
 // part makes a part of a shape.
 func (b *block) part(wrong *faults, below string) berth.Part {
 	var p berth.Part
-	if p.Constraint = b.of; b.pes != nil {
+	if p.Constraint, p.NodeNames = b.of, b.names; b.pes != nil {
 		p.Eligible = *b.pes
 	}
 	if b.variants != nil {
@@ -351,7 +382,7 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 	}
 	r.Ready = max(now, r.Ready)
 	if e := was.Extended; e > 0 && len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1 { // what is not given stays as it is by now
-		r.Parts = []berth.Part{{Variants: slices.Clone(r.Parts[0].Variants), Eligible: r.Parts[0].Eligible, Constraint: r.Parts[0].Constraint}}
+		r.Parts = []berth.Part{{Variants: slices.Clone(r.Parts[0].Variants), Eligible: r.Parts[0].Eligible, Constraint: r.Parts[0].Constraint, NodeNames: r.Parts[0].NodeNames}}
 		r.Parts[0].Variants[0].Duration += e
 		r.Deadline = max(r.Deadline, was.Allotments[0].End)
 	}
@@ -395,7 +426,7 @@ func (a *asked) reshape(r *berth.Request, wrong *faults) {
 		if full.pes == nil {
 			full.pes = &part.Eligible
 		}
-		if full.of = part.Constraint; full.npe == nil && full.variants == nil {
+		if full.of, full.names = part.Constraint, part.NodeNames; full.npe == nil && full.variants == nil {
 			full.variants = part.Variants
 		}
 		r.Parts = []berth.Part{full.part(wrong, "")}

@@ -171,6 +171,10 @@ var stepBody = body[step]{
 	needed("version", "The least version of the software.", func(s *step) *string { return &s.Version }),
 	needed("partition", "A partition of the site.", func(s *step) *string { return &s.Partition }),
 	needed("site", "The only site that will do for it. The others may then be elsewhere.", func(s *step) *string { return &s.Site }),
+	{"constraint", "Features that its PEs have, such as intel&ib, or alternatives such as [rack1|rack2], of which all of them have the same.", text("intel&ib"), func(s *step, v value) (err error) {
+		s.Constraint, err = constraint(v)
+		return err
+	}},
 	takes("licences", "How many licences of the software it takes.", berth.MaxLicences, func(s *step, n int64) { s.Licences = berth.Count(n) }),
 	takes("memory_mb", "Memory of one PE in 10^6 bytes.", berth.MaxMegabytes-1, func(s *step, n int64) { s.MemoryMB = n }),
 	takes("accelerators", "Accelerators of one PE.", berth.MaxAccelerators, func(s *step, n int64) { s.Accelerators = int(n) }),

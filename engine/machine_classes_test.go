@@ -96,15 +96,30 @@ func (w *world) ways(r *berth.Request, part *berth.Part, pool int) []uint64 {
 					mask |= bits(c.PEs)
 				}
 			}
-			if !part.Eligible.Empty() {
+			named := !part.Eligible.Empty()
+			if named {
 				mask &= bits(part.Eligible)
+			}
+			if len(part.Only) > 0 {
+				only := uint64(0)
+				for _, o := range part.Only {
+					if o.Resource == p.id {
+						only = bits(o.PEs)
+					}
+				}
+				mask, named = mask&only, true
+			}
+			for _, n := range part.Never {
+				if n.Resource == p.id {
+					mask, named = mask&^bits(n.PEs), true
+				}
 			}
 			partition := w.partition(r, pool)
 			narrow := r.Partition != "" && partition != nil && !partition.PEs.Empty()
 			if narrow {
 				mask &= bits(partition.PEs)
 			}
-			if !p.early() && (mask != p.all || narrow || !part.Eligible.Empty()) {
+			if !p.early() && (mask != p.all || narrow || named) {
 				mask = 0
 			}
 			list = append(list, mask)

@@ -229,7 +229,7 @@ func requestFeatures(list []feature, r *berth.Request) []feature {
 	add(isLimited, r.IsJob() && r.Deadline < berth.Forever)
 	add(isParts, len(r.Parts) > 1)
 	add(isMoldable, len(r.Parts[0].Variants) > 1)
-	add(isEligible, slices.ContainsFunc(r.Parts, func(p berth.Part) bool { return !p.Eligible.Empty() }))
+	add(isEligible, slices.ContainsFunc(r.Parts, func(p berth.Part) bool { return !p.Eligible.Empty() || len(p.Only) > 0 }))
 	add(isSited, r.Site != "")
 	add(isPooled, r.Pool != "")
 	add(isHeld, r.Hold > 0)

@@ -388,10 +388,36 @@ func (d *drawer) part(pool int) berth.Part {
 			part.Eligible = berth.PEsOf(berth.PE(d.IntN(size)), berth.PE(d.IntN(size)))
 		}
 	}
+	if d.chance(d.wishes.eligible) {
+		d.nodes(&part, pool)
+	}
 	if d.chance(d.wishes.constraint / 2) {
 		part.Constraint = pick(d.dice, constraints...).text
 	}
 	return part
+}
+
+// nodes draws which PEs a part names, of the pool that it is drawn for and of others: the only
+// ones that will do, and some that will not.
+func (d *drawer) nodes(part *berth.Part, pool int) {
+	some := func(pool int) berth.PoolPEs {
+		p := &d.m.pools[pool]
+		set := berth.PEsOf(berth.PE(d.IntN(int(p.pool.PEs))))
+		for range d.between(0, int(p.pool.PEs)) {
+			set = set.Or(berth.PEsOf(berth.PE(d.IntN(int(p.pool.PEs)))))
+		}
+		return berth.PoolPEs{Resource: p.id, PEs: set}
+	}
+	for other := range d.m.pools {
+		if early := d.m.pools[other].early() || d.chance(d.wishes.foolish); early && (other == pool || d.chance(30)) {
+			if d.chance(60) {
+				part.Only = append(part.Only, some(other))
+			}
+			if d.chance(60) {
+				part.Never = append(part.Never, some(other))
+			}
+		}
+	}
 }
 
 // require draws what a request requires beside PEs: what a pool has, or not if it
@@ -476,7 +502,7 @@ func (d *drawer) job(id string, at berth.Time) *berth.Request {
 	pool := d.IntN(len(d.m.pools))
 	part := d.part(pool)
 	r := berth.Job(id, at, part.Variants[0].NPE, part.Variants[0].Duration)
-	r.Parts[0].Eligible = part.Eligible
+	r.Parts[0].Eligible, r.Parts[0].Only, r.Parts[0].Never = part.Eligible, part.Only, part.Never
 	d.require(&r, pool)
 	if site := d.m.siteOf(pool); site.StorageMB > 0 && !d.chance(d.wishes.foolish) {
 		r.StorageMB = 0

@@ -186,6 +186,8 @@ func simplerRequests(r *berth.Request) []*berth.Request {
 		add(func(r *berth.Request) { r.Parts[i].Variants = r.Parts[i].Variants[len(r.Parts[i].Variants)-1:] })
 		add(func(r *berth.Request) { r.Parts[i].Eligible = berth.PESet{} })
 		add(func(r *berth.Request) { r.Parts[i].Constraint = "" })
+		add(func(r *berth.Request) { r.Parts[i].Only = nil })
+		add(func(r *berth.Request) { r.Parts[i].Never = nil })
 	}
 	add(func(r *berth.Request) { r.Requirements = berth.Requirements{} })
 	add(func(r *berth.Request) { r.Software, r.Version, r.Licences = "", "", 0 })
@@ -234,6 +236,12 @@ func eventLine(event *engine.Event) string {
 			parts += " on " + r.Parts[i].Eligible.String()
 		}
 		parts += r.Parts[i].Constraint
+		for _, o := range r.Parts[i].Only {
+			parts += fmt.Sprintf(" only %s of %s", o.PEs, o.Resource.Name)
+		}
+		for _, n := range r.Parts[i].Never {
+			parts += fmt.Sprintf(" never %s of %s", n.PEs, n.Resource.Name)
+		}
 		parts += ","
 	}
 	window := fmt.Sprintf("[%d,%d)", r.Ready, r.Deadline)

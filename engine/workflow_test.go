@@ -88,6 +88,32 @@ func TestWorkflowRunsThrough(t *testing.T) {
 	}
 }
 
+// A task with a constraint runs on PEs that have the features, on no more than there are of
+// these, though others could take more.
+func TestTasksKeepToTheirConstraints(t *testing.T) {
+	config := managedPool(6, berth.Early)
+	config.Sites[0].Pools[0].Classes = []berth.Class{
+		{Name: "plain", PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 4})},
+		{Name: "ib", PEs: berth.NewPESet(berth.Run{Lo: 4, Hi: 6})},
+	}
+	e := newEngine(t, config)
+	wide := berth.WorkflowTask{ID: "b", Seconds: 60, Most: 6, After: []int{0}, Requirements: berth.Requirements{Constraint: "ib"}}
+	measured := berth.WorkflowTask{ID: "c", Measured: []berth.Measurement{{NPE: 1, Seconds: 60}, {NPE: 2, Seconds: 30}, {NPE: 3, Seconds: 20}}, After: []int{1}, Requirements: berth.Requirements{Constraint: "[ib|none]"}}
+	f := flow("w", 0, 1000, task("a", 10), wide, measured)
+	f.Algorithm, f.Deadline = berth.BestAlgorithm, berth.Forever
+	apply(t, e, 0, engine.SubmitWorkflow(f))
+	for id, want := range map[string]string{"w.2": "4-5", "w.3": "4-5"} {
+		if r, _ := e.Reservation(id); len(r.Allotments) != 1 || r.Allotments[0].PEs.String() != want {
+			t.Errorf("%s is %+v, want PEs %s", id, r.Allotments, want)
+		}
+	}
+	few := flow("v", 0, berth.Forever, berth.WorkflowTask{ID: "a", Seconds: 60, Few: 3, Most: 6, Requirements: berth.Requirements{Constraint: "ib"}})
+	changes := apply(t, e, 0, engine.SubmitWorkflow(few))
+	if got := toldOf(changes); got != "workflow_refused:v" {
+		t.Errorf("three of two PEs: %s", got)
+	}
+}
+
 // All tasks are promised or none.
 func TestWorkflowsAreRefusedWhole(t *testing.T) {
 	e := newEngine(t, onePool(4, berth.Late))

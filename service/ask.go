@@ -179,7 +179,10 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	if err := ask.By.within(r); err != nil {
 		return err
 	}
-	return h.bookable(r)
+	if err := h.bookable(r); err != nil {
+		return err
+	}
+	return h.findNodes(ask.By, r)
 }
 
 // waiting is somebody who waits for a decision.
@@ -382,8 +385,8 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 // Confirm makes a held reservation a confirmed one.
 func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, error) {
 	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
-		if k.end != "" {
-			return engine.Event{}, gone(k)
+		if err := k.open(); err != nil {
+			return engine.Event{}, err
 		}
 		return engine.Confirm(id), nil
 	})
@@ -399,12 +402,15 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 	if err := h.bookable(&r); err != nil {
 		return Answer{}, err
 	}
+	if err := h.findNodes(ask.By, &r); err != nil {
+		return Answer{}, err
+	}
 	if err := h.admit(ctx, &r); err != nil {
 		return Answer{}, err
 	}
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
-		if k.end != "" {
-			return engine.Event{}, gone(k)
+		if err := k.open(); err != nil {
+			return engine.Event{}, err
 		}
 		now := h.clock()
 		r.ID, r.User, r.Arrival, r.Ready = id, k.request.User, now, max(r.Ready, now)
@@ -416,8 +422,8 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 // it is as it was.
 func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time) (Answer, error) {
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
-		if k.end != "" {
-			return engine.Event{}, gone(k)
+		if err := k.open(); err != nil {
+			return engine.Event{}, err
 		}
 		return engine.ExtendFor(string(ask.By.Role), id, until), nil
 	})
@@ -426,8 +432,8 @@ func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time)
 // CheckIn notes that a running reservation is in use.
 func (h *Host) CheckIn(ctx context.Context, ask Ask, id string) (Reservation, error) {
 	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
-		if k.end != "" {
-			return engine.Event{}, gone(k)
+		if err := k.open(); err != nil {
+			return engine.Event{}, err
 		}
 		return engine.CheckIn(id), nil
 	})
@@ -448,6 +454,17 @@ func (h *Host) Release(ctx context.Context, ask Ask, id string) (Reservation, er
 		return engine.Cancel(id), nil
 	})
 	return a.Reservation, err
+}
+
+// open returns why the owner of a request cannot change it: it is over, or not answered yet.
+func (k *card) open() error {
+	switch {
+	case k.end != "":
+		return gone(k)
+	case k.asking:
+		return berth.Errorf(berth.Conflict, "id", "%q is pending: its site has not answered yet; ask again when it is promised", k.id)
+	}
+	return nil
 }
 
 // gone is the error about something that is over.

@@ -13,37 +13,54 @@ import (
 )
 
 // A site at which others start jobs too may have given away what the last look at it showed
-// free. So a promise that starts at once there is not told before the site has made its
-// reservation. Until then the request is pending. If the site refuses, the request is placed
-// anew in its window, by a new look at the site.
+// free. So a promise that starts at once there, held or not, is not told before each such site
+// of it has made its reservation. Until then the request is pending, and is so after a restart.
+// If a site refuses, the request is placed anew in its window, by a new look at the site.
 
-// question is what a site is asked before a promise is told.
+// question is what the sites of a promise are asked before it is told.
 type question struct {
-	keeper  *keeper
-	times   int         // it was refused where it is, on end
-	tries   int         // places that were tried
-	refused berth.PESet // of the pool of its place
-	pool    berth.ResourceID
-	words   string // of the site, when it last refused
+	times   int                              // it was refused where it is, on end
+	tries   int                              // places that were tried
+	refused map[berth.ResourceID]berth.PESet // since it was last placed apart from these
+	words   string                           // of the site that last refused
+	agreed  map[string]uint64                // the generation that sites have, by site
+	// lost says that an outage ended what was promised, of which nobody was told: it is placed
+	// anew. A promise of several parts that has begun does not outlive a node.
+	lost bool
 }
 
 // maxTries is how many places are tried. What starts at a site so often that it is always
 // there first leaves no room for what starts at once.
 const maxTries = 10
 
-// asks reports whether a promise is told only when its site has made it: one that starts
-// before the site is looked at again, at a site at which others start jobs by themselves. A task
+// asks reports whether a promise is told only when its sites have made it: one that starts
+// before a site is looked at again, at a site at which others start jobs by themselves. A task
 // of a workflow is promised with the others: if its site refuses it, it is moved or tried again.
 func (h *Host) asks(r *berth.Reservation) bool {
-	if len(r.Allotments) != 1 || r.State == berth.Held || r.Request.IsJob() || r.Request.Task != nil {
-		return false
+	for _, k := range h.takers(r) {
+		if r.Start() <= h.core.engine.Now()+berth.Time(k.pace()/time.Second) {
+			return true
+		}
 	}
-	k := h.sites[r.Allotments[0].Resource.Site]
-	if k == nil || k.manager.Shadow {
-		return false
+	return false
+}
+
+// takers returns the sites of a promise at which others start jobs by themselves, so that these
+// may have taken what it needs.
+func (h *Host) takers(r *berth.Reservation) (list []*keeper) {
+	if r.Request.IsJob() || r.Request.Task != nil {
+		return nil
 	}
-	_, others := k.manager.Adapter.(site.Carrier)
-	return others && r.Start() <= h.core.engine.Now()+berth.Time(k.pace()/time.Second)
+	for i := range r.Allotments {
+		k := h.sites[r.Allotments[i].Resource.Site]
+		if k == nil || k.manager.Shadow || slices.Contains(list, k) {
+			continue
+		}
+		if _, others := k.manager.Adapter.(site.Carrier); others {
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 // question returns what is asked about a request that is pending for that, nil if nothing is.
@@ -52,61 +69,72 @@ func (h *Host) question(id string) *question {
 	switch {
 	case k != nil && k.end == "" && k.promise == nil: // it is to be decided again
 		return nil
+	case q != nil && q.lost:
+		return nil
 	case k == nil || !k.asking || k.end != "":
 		delete(h.questions, id)
 		return nil
 	case q == nil:
-		q = &question{keeper: h.sites[k.promise.Allotments[0].Resource.Site]}
+		q = &question{refused: map[berth.ResourceID]berth.PESet{}, agreed: map[string]uint64{}}
 		h.questions[id] = q
 	}
 	return q
 }
 
-// askAgain has a promise asked about that its site has not made, and whose owner was not told
-// before the service stopped, and reports whether it is asked about.
-func (h *Host) askAgain(k *card) bool {
-	if k.asking && h.question(k.id) != nil {
-		return true // since the start
-	}
-	if k.promise == nil || k.end != "" || k.asking || !h.asks(k.promise) || h.core.delivered[k.promise.Allotments[0].Resource.Site][k.id] > 0 {
-		return false
-	}
-	own := *k // others may look at it
-	own.asking = true
-	h.core.cards.Set(&own)
-	h.core.last = &own
-	h.question(k.id).keeper.poke()
-	return true
-}
+// askAgain reports whether the sites of a promise are being asked about it.
+func (h *Host) askAgain(k *card) bool { return k.asking && h.question(k.id) != nil }
 
 // askAfterRestart has all promises asked about that were being asked about when the service
-// stopped: those that were to start at once and that no round has seen at their site, nor
-// missed there. Nobody was told of them. It is called before the loop runs.
+// stopped: nobody was told of them. It is called before the loop runs.
 func (h *Host) askAfterRestart() {
-	for _, at := range slices.Sorted(maps.Keys(h.sites)) {
-		soon := berth.Duration(h.sites[at].pace() / time.Second)
-		for r := range h.core.engine.Due(at, berth.Forever) {
-			k := h.core.card(r.Request.ID)
-			if k == nil {
-				continue
-			}
-			if _, seen := h.core.delivered[at][k.id]; !seen && r.Start() <= k.created.Add(soon) {
-				h.askAgain(k)
-			}
+	var asking []*card
+	h.core.cards.Scan(func(k *card) bool {
+		if k.asking && k.end == "" && k.promise != nil {
+			asking = append(asking, k)
+		}
+		return true
+	})
+	for _, k := range asking {
+		takers := h.takers(k.promise)
+		if len(takers) == 0 { // the site is not managed any more: the promise stands
+			own := *k // others may look at it
+			own.asking = false
+			h.core.cards.Set(&own)
+			h.core.asked, h.core.last = "", nil
+			continue
+		}
+		h.question(k.id)
+		for _, at := range takers {
+			at.poke()
 		}
 	}
 	h.display.beginAgain(h.core)
 }
 
-// ask notes which promises their sites are asked about from now on, and has them asked.
-func (h *Host) ask(list []news) {
+// ask notes which promises their sites are asked about from now on, and has them asked. The ids
+// go on record.
+func (h *Host) ask(list []news) (ids []string) {
 	for i := range list {
-		if n := &list[i]; n.card.state() == Pending && change.Kind(n.what) == change.Accepted {
-			if q := h.question(n.card.id); q != nil {
-				q.keeper.poke()
+		n := &list[i]
+		switch q := h.questions[n.card.id]; change.Kind(n.what) {
+		case change.Accepted:
+			if n.card.state() != Pending || h.question(n.card.id) == nil {
+				continue
 			}
+			ids = append(ids, n.card.id)
+		case change.Failed, change.Lost:
+			if q == nil || n.card.end == "" {
+				continue
+			}
+			q.lost = true
+		default:
+			continue
+		}
+		for _, at := range h.takers(n.card.promise) {
+			at.poke()
 		}
 	}
+	return ids
 }
 
 // told returns the news that are told: nothing of what a site is asked about.
@@ -115,7 +143,8 @@ func (h *Host) told(all []news) []news {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(n news) bool {
-		return n.card.id == h.quiet || n.card.state() == Pending && h.questions[n.card.id] != nil
+		q := h.questions[n.card.id]
+		return n.card.id == h.quiet || q != nil && (q.lost || n.card.state() == Pending)
 	})
 }
 
@@ -123,14 +152,22 @@ func (h *Host) told(all []news) []news {
 // refused although the look showed them free.
 func (h *Host) renew(k *keeper) {
 	for _, id := range slices.Sorted(maps.Keys(h.questions)) {
+		if q := h.questions[id]; q.lost {
+			if c := h.core.card(id); c == nil || c.end == "" {
+				delete(h.questions, id)
+			} else if slices.Contains(h.takers(c.promise), k) {
+				h.placeAnew(k, q, c.promise)
+			}
+			continue
+		}
 		q := h.question(id)
-		if q == nil || q.keeper != k {
+		if q == nil || !slices.Contains(h.takers(h.core.card(id).promise), k) {
 			continue
 		}
 		r, live := h.core.engine.Reservation(id)
 		if live && q.times >= doubts && r.Missing == 0 && q.tries < maxTries {
 			q.times, q.tries = 0, q.tries+1
-			if r, live = h.elsewhere(k, q, &r); live && r.Missing == 0 && r.Allotments[0].PEs.Overlap(q.refused) == 0 {
+			if r, live = h.elsewhere(k, q, &r); live && r.Missing == 0 && !q.hasRefused(&r) {
 				continue
 			}
 			q.times = doubts
@@ -141,33 +178,78 @@ func (h *Host) renew(k *keeper) {
 	}
 }
 
-// elsewhere gives a promise other PEs of its pool than those that its site has refused, as far
-// as there are any, and returns it as it is then.
+// hasRefused reports whether a promise is where sites have refused it.
+func (q *question) hasRefused(r *berth.Reservation) bool {
+	return slices.ContainsFunc(r.Allotments, func(a berth.Allotment) bool { return a.PEs.Overlap(q.refused[a.Resource]) > 0 })
+}
+
+// elsewhere gives a promise other PEs than those that its sites have refused, as far as there
+// are any, and returns it as it is then.
 func (h *Host) elsewhere(k *keeper, q *question, r *berth.Reservation) (berth.Reservation, bool) {
-	if r.Allotments[0].Resource == q.pool {
-		h.tell(k, engine.Relocate(r.Request.ID, q.pool, q.refused))
+	for i := range r.Allotments {
+		pool := r.Allotments[i].Resource
+		if pes := q.refused[pool]; !pes.Empty() && (r.State != berth.Active || len(r.Allotments) == 1) {
+			h.tell(k, engine.Relocate(r.Request.ID, pool, pes))
+		}
 	}
 	return h.core.engine.Reservation(r.Request.ID)
 }
 
-// placeAnew gives a request another place in its window, or refuses it.
-func (h *Host) placeAnew(k *keeper, q *question, r *berth.Reservation) {
-	id, now := r.Request.ID, h.clock()
+// withdraw takes back promises of several parts that have begun, of which nobody was told and
+// whose PEs are out of use from now on: they would end with these. They are placed anew.
+func (h *Host) withdraw(k *keeper, fresh []berth.Outage) {
+	for _, id := range slices.Sorted(maps.Keys(h.questions)) {
+		q := h.question(id)
+		r, live := h.core.engine.Reservation(id)
+		if q == nil || !live || r.State != berth.Active || len(r.Allotments) == 1 {
+			continue
+		}
+		hit := slices.ContainsFunc(fresh, func(o berth.Outage) bool {
+			return o.From == 0 && slices.ContainsFunc(r.Allotments, func(a berth.Allotment) bool { return a.Resource == o.Resource && a.PEs.Overlap(o.PEs) > 0 })
+		})
+		if hit {
+			q.lost = h.takeBack(k, q, &r)
+		}
+	}
+}
+
+// takeBack ends a promise of which nobody was told, and reports whether it is to be placed
+// anew: there is time left for that in its window, and it was not tried too often. Else it is
+// refused.
+func (h *Host) takeBack(k *keeper, q *question, r *berth.Reservation) bool {
 	no := k.refusal(r, cmp.Or(q.words, "others were faster"))
 	no.Reason = berth.NoCapacity
-	request := r.Request.Clone()
-	request.Arrival, request.Ready = now, max(request.Ready, now)
-	fits := slices.ContainsFunc(request.Parts[0].Variants, func(v berth.Variant) bool { return request.Ready.Add(v.Duration) <= request.Deadline })
-	if q.tries++; q.tries > maxTries || !fits {
-		h.tell(k, engine.Reject(id, no))
+	again := h.request(q, r)
+	if q.tries >= maxTries || slices.ContainsFunc(again.Parts, func(p berth.Part) bool {
+		return !slices.ContainsFunc(p.Variants, func(v berth.Variant) bool { return again.Ready.Add(v.Duration) <= again.Deadline })
+	}) {
+		h.tell(k, engine.Reject(r.Request.ID, no))
+		return false
+	}
+	h.quiet = r.Request.ID
+	h.tell(k, engine.Reject(r.Request.ID, no))
+	h.quiet = ""
+	return true
+}
+
+// request returns what is asked for when a promise is placed anew.
+func (h *Host) request(q *question, r *berth.Reservation) *berth.Request {
+	again, now := r.Request.Clone(), h.clock()
+	again.Arrival, again.Ready = now, max(again.Ready, now)
+	if q.times >= doubts && len(again.Parts) > 1 {
+		again.Ready = max(again.Ready, now+1) // what has begun with several parts stays where it is
+	}
+	return again
+}
+
+// placeAnew gives a request another place in its window, or refuses it.
+func (h *Host) placeAnew(k *keeper, q *question, r *berth.Reservation) {
+	id, request := r.Request.ID, h.request(q, r)
+	if !q.lost && !h.takeBack(k, q, r) {
 		return
 	}
 	h.log.Info("a request that was to start at once is placed anew, because its site has given the nodes to others", "site", k.name, "id", id, "words", q.words)
-	h.quiet = id
-	h.tell(k, engine.Reject(id, no))
-	h.quiet = ""
-	again := *q
-	again.times = 0
+	again := question{tries: q.tries + 1, refused: q.refused, words: q.words, agreed: map[string]uint64{}}
 	h.questions[id] = &again
 	if err := h.step(engine.Submit(request), asked{id: id}, nil); err != nil {
 		h.log.Error("the engine does not take a request again", "id", id, "error", err)
@@ -177,8 +259,8 @@ func (h *Host) placeAnew(k *keeper, q *question, r *berth.Reservation) {
 		return // it is answered, refused or promised for later; or it is decided with others
 	}
 	if fresh, live := h.core.engine.Reservation(id); live && q.times >= doubts {
-		if fresh, live = h.elsewhere(k, q, &fresh); live && fresh.Allotments[0].PEs.Overlap(q.refused) > 0 {
-			h.tell(k, engine.Reject(id, no))
+		if fresh, live = h.elsewhere(k, q, &fresh); live && q.hasRefused(&fresh) {
+			_ = h.takeBack(k, &question{tries: maxTries, words: q.words}, &fresh) // for good
 		}
 	}
 }
@@ -204,7 +286,10 @@ func (h *Host) answered(k *keeper, want *wanted, did *done) (ids []string) {
 			continue
 		}
 		if m, made := did.made[w.promise]; made && m.generation == w.generation && r.Missing == 0 {
-			ids = append(ids, w.id)
+			q.agreed[k.name] = w.generation
+			if !slices.ContainsFunc(h.takers(r), func(at *keeper) bool { return q.agreed[at.name] != r.Generation }) {
+				ids = append(ids, w.id)
+			}
 		}
 	}
 	for _, w := range did.refused {
@@ -212,16 +297,20 @@ func (h *Host) answered(k *keeper, want *wanted, did *done) (ids []string) {
 		if q == nil {
 			continue
 		}
-		a := &r.Allotments[0]
-		if q.pool != a.Resource {
-			q.pool, q.refused = a.Resource, berth.PESet{}
+		for j := range r.Allotments {
+			if a := &r.Allotments[j]; a.Resource.Site == k.name {
+				q.refused[a.Resource] = q.refused[a.Resource].Or(a.PEs)
+			}
 		}
-		q.times, q.refused, q.words = q.times+1, q.refused.Or(a.PEs), did.failed[w.promise]
+		q.times, q.words = q.times+1, did.failed[w.promise]
 		k.agent.Forget()
 		k.poke()
 	}
 	for id := range h.questions { // what was put off by the engine is promised like any other
-		if q := h.question(id); q != nil && q.keeper == k && !h.asks(h.core.card(id).promise) && h.core.card(id).promise.Start() > h.clock() {
+		if q := h.question(id); q == nil {
+			continue
+		}
+		if r := h.core.card(id).promise; !h.asks(r) && (r.Start() > h.clock() || len(h.takers(r)) == 0) {
 			ids = append(ids, id)
 		}
 	}
@@ -257,4 +346,22 @@ func (c *Core) agree(number uint64, id string) *card {
 	}
 	k.asking, k.version = false, k.version+1
 	return k
+}
+
+// followAsking brings the cards up to date with what a record of an earlier life says of what
+// sites are asked about.
+func (c *Core) followAsking(in *input) {
+	for _, id := range in.asked.asking {
+		if k := c.card(id); k != nil && k.end == "" {
+			k.asking = true
+		}
+	}
+	if in.delivery == nil {
+		return
+	}
+	for _, id := range in.delivery.agreed {
+		if k := c.card(id); k != nil && k.asking {
+			k.asking, k.version = false, k.version+1
+		}
+	}
 }

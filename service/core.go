@@ -85,8 +85,7 @@ type card struct {
 	created berth.Time
 	changed berth.Time
 	written uint64 // the record that wrote it last
-	// asking says that its site is asked before what is promised is told. A service that
-	// was restarted meanwhile does not know it any more, until it is asked under the key again.
+	// asking says that its sites are asked before what is promised is told.
 	asking bool
 	// cause says for people why what was promised is as it is; empty since a restart.
 	cause string
@@ -317,6 +316,7 @@ func (c *Core) followPast(p *past) error {
 		c.noteDelivered(in.delivery)
 	}
 	c.follow(p.number, p.at, p.changes, false)
+	c.followAsking(in)
 	if in.sighting == nil && in.tasks == nil && in.delivery == nil && in.config == nil {
 		c.heard(p.at, &in.asked)
 	}

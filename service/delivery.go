@@ -24,6 +24,8 @@ const (
 type delivery struct {
 	site string
 	news []delivered
+	// agreed are the ids of those that are told now: all their sites have what they were asked for.
+	agreed []string
 }
 
 // delivered is what a site has of a promise.
@@ -39,6 +41,7 @@ func (d *delivery) code(c *wire.Coder) {
 		wire.Uint(c, 2, &n.generation)
 		c.End()
 	})
+	wire.List(c, 3, &d.agreed, wire.BareText[string])
 	c.End()
 }
 
@@ -112,12 +115,12 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 				news.news = append(news.news, delivered{w.id, 0})
 			}
 		}
-		agreed := h.answered(k, want, did)
-		if len(news.news)+len(agreed) == 0 {
+		news.agreed = h.answered(k, want, did)
+		if len(news.news)+len(news.agreed) == 0 {
 			return
 		}
 		rec := h.core.deliver(h.clock(), &news)
-		told := h.agree(rec.Number, agreed)
+		told := h.agree(rec.Number, news.agreed)
 		decided := h.decided(told)
 		h.counts.add(told)
 		h.persist(rec, consequences{news: told})

@@ -358,7 +358,7 @@ func (w *goldenWriter) write() {
 		if round == 1 { // so that records follow a snapshot
 			w.task(site.Running, TaskStarted)
 			for _, id := range w.ids {
-				w.append(w.core.deliver(w.now, &delivery{site: "managed", news: []delivered{{id, 1}}}))
+				w.deliver(&delivery{site: "managed", news: []delivered{{id, 1}}})
 			}
 			data, err := w.core.Snapshot()
 			if err == nil {
@@ -373,11 +373,25 @@ func (w *goldenWriter) write() {
 		w.append(w.core.See(w.now, sighting{site: "plain", job: &ShadowJob{ID: "seen", Job: "17", User: "eve", NPE: 2, Limit: 600, Asked: w.now, Ready: w.now}, gone: gone}))
 	}
 	w.task(site.Ended, TaskEnded)
-	w.append(w.core.deliver(w.now, &delivery{site: "managed", news: []delivered{{w.id(), 3}, {w.id(), 0}}}))
+	w.deliver(&delivery{site: "managed", news: []delivered{{w.id(), 3}, {w.id(), 0}}})
 	w.wakeAll()
 	if w.told == 0 {
 		w.t.Error("no answer is about a workflow")
 	}
+}
+
+// deliver tells what a site has, which some of what was asked about agrees with.
+func (w *goldenWriter) deliver(d *delivery) {
+	for _, n := range d.news {
+		if k := w.core.card(n.id); k != nil && k.asking && k.end == "" && w.rng.IntN(2) == 0 {
+			d.agreed = append(d.agreed, n.id)
+		}
+	}
+	rec := w.core.deliver(w.now, d)
+	for _, id := range d.agreed {
+		w.core.agree(rec.Number, id)
+	}
+	w.append(rec)
 }
 
 // task tells of a task at a site.
@@ -413,6 +427,12 @@ func (w *goldenWriter) step() {
 	event := w.draw()
 	a := asked{id: subject(&event)}
 	done := w.core.apply(w.now, &event)
+	for _, n := range done.news {
+		if change.Kind(n.what) == change.Accepted && w.rng.IntN(4) == 0 {
+			a.asking = append(a.asking, n.card.id)
+			w.core.card(n.card.id).asking = true
+		}
+	}
 	if w.rng.IntN(3) == 0 {
 		a.by = Origin{User: "ann", Role: User, Token: "t1", Address: "192.0.2.1", Request: fmt.Sprint("call-", len(w.ids))}
 		a.key = Key{User: "ann", Name: fmt.Sprint("key-", w.now), Body: [32]byte{1, 2, 3}}
@@ -478,6 +498,9 @@ func (w *goldenWriter) request(id string) *berth.Request {
 		r.Ready += 600
 	case 5:
 		r.Site = "managed"
+		r.Nodelist, r.Exclude = "n[0-5]", "n2"
+		r.Parts[0].Only = []berth.PoolPEs{{Resource: berth.PoolID("managed", "early"), PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 6})}}
+		r.Parts[0].Never = []berth.PoolPEs{{Resource: berth.PoolID("managed", "early"), PEs: berth.PEsOf(2)}}
 	}
 	return &r
 }

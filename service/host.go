@@ -298,7 +298,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (o
 func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error) (outcome, bool)) error {
 	s := h.core.apply(h.clock(), event)
 	all := h.public(s.news)
-	h.ask(all)
+	a.asking = h.ask(all)
 	list := h.told(all)
 	decided := h.decided(list)
 	if conclude != nil {

@@ -49,7 +49,9 @@ type asked struct {
 	key   Key
 	id    string // of the request or reservation that it was about
 	told  []told
-	event []byte // as the journal writes it; empty if nothing is decided
+	// asking are the ids of those of whose promises nobody is told before their sites have them.
+	asking []string
+	event  []byte // as the journal writes it; empty if nothing is decided
 }
 
 func (a *asked) code(c *wire.Coder) {
@@ -80,6 +82,7 @@ func (a *asked) code(c *wire.Coder) {
 		c.End()
 	})
 	wire.Raw(c, 7, &a.event)
+	wire.List(c, 8, &a.asking, wire.BareText[string])
 	c.End()
 }
 
@@ -95,7 +98,7 @@ type input struct {
 
 // appendInput appends an event and who asked for it.
 func appendInput(dst []byte, event *engine.Event, a *asked) []byte {
-	if a.by == (Origin{}) && a.key == (Key{}) && len(a.told) == 0 {
+	if a.by == (Origin{}) && a.key == (Key{}) && len(a.told)+len(a.asking) == 0 {
 		return record.AppendEvent(append(dst, plainInput), event)
 	}
 	if event != nil {

@@ -36,6 +36,7 @@ type savedCard struct {
 	Version uint64
 	Created berth.Time
 	Changed berth.Time
+	Asking  bool // of a live one
 }
 
 // coreFormat begins every snapshot of a core.
@@ -55,6 +56,7 @@ func (s *saved) code(c *wire.Coder) {
 		wire.Uint(c, 6, &k.Version)
 		wire.Int(c, 7, &k.Created)
 		wire.Int(c, 8, &k.Changed)
+		wire.Bool(c, 9, &k.Asking)
 		c.End()
 	})
 	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) { k.code(c) })
@@ -79,7 +81,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
-			s.Cards = append(s.Cards, savedCard{ID: k.id, Version: k.version, Created: k.created, Changed: k.changed})
+			s.Cards = append(s.Cards, savedCard{ID: k.id, Version: k.version, Created: k.created, Changed: k.changed, Asking: k.asking})
 		}
 		return true
 	})
@@ -128,7 +130,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 		in := &s.Cards[i]
 		k := card{
 			id: in.ID, request: in.Request, promise: in.Promise, end: in.End, refusal: in.Refusal,
-			version: in.Version, created: in.Created, changed: in.Changed,
+			version: in.Version, created: in.Created, changed: in.Changed, asking: in.Asking,
 		}
 		if k.end == "" {
 			p := &promised{card: k}

@@ -83,8 +83,12 @@ func (l *lab) open() {
 	if l.mortal != nil {
 		log = l.mortal
 	}
+	config := engine.Config{Sites: l.sites, Trigger: l.trigger}
+	if l.trigger == engine.TriggerOnPeriod {
+		config.Period = 10
+	}
 	l.host, err = service.Open(l.t.Context(), service.Options{
-		Config: engine.Config{Sites: l.sites, Trigger: l.trigger}, Journal: log, Version: "test", Managers: map[string]service.Manager{"lab": l.manager},
+		Config: config, Journal: log, Version: "test", Managers: map[string]service.Manager{"lab": l.manager},
 		Log: slog.New(slog.NewTextHandler(&l.log, nil)),
 	})
 	if err != nil {

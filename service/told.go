@@ -76,6 +76,7 @@ func (h *Host) tellOutOfUse(k *keeper, state *site.State) {
 	slices.SortFunc(fresh, func(a, b berth.Outage) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Resource.Name, b.Resource.Name), cmp.Compare(a.Name, b.Name))
 	})
+	h.withdraw(k, fresh)
 	for i := range over {
 		h.tell(k, engine.UpNamed(over[i].Resource, over[i].Name))
 	}

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -107,6 +108,15 @@ func (l *Layout) Gone() map[string]berth.PESet {
 	}
 	return sets
 }
+
+// Has reports whether the site has a node of a name.
+func (l *Layout) Has(node string) bool {
+	_, has := l.place[node]
+	return has
+}
+
+// Nodes returns the names of the nodes that the site has, in order. Cost: O(n log n).
+func (l *Layout) Nodes() []string { return slices.Sorted(maps.Keys(l.place)) }
 
 // Unit returns what a PE is.
 func (l *Layout) Unit() Unit { return l.unit }

@@ -26,6 +26,7 @@ type Request struct {
 	Array int `json:"array,omitempty"`
 	berth.Requirements
 	berth.Sharing
+	berth.NodeNames
 }
 
 // Part is one block of PEs of a request.
@@ -34,6 +35,9 @@ type Part struct {
 	Duration berth.Duration  `json:"duration,omitempty"`
 	Variants []berth.Variant `json:"variants,omitempty"`
 	PEs      berth.PESet     `json:"pes,omitzero"`
+	// Constraint, and the names of nodes, are of this part alone, beside those of the request.
+	Constraint string `json:"constraint,omitempty"`
+	berth.NodeNames
 }
 
 // Place is where and when one part of a reservation or an offer is.
@@ -66,6 +70,7 @@ type Reservation struct {
 	Parts    []Place         `json:"parts,omitempty"`
 	berth.Requirements
 	berth.Sharing
+	berth.NodeNames
 	Data      *Transfer      `json:"data,omitempty"` // when its data are moved to the site
 	NoShow    berth.Duration `json:"no_show,omitempty"`
 	Expires   Time           `json:"expires,omitzero"` // of a held one

@@ -40,6 +40,7 @@ type TaskToRun struct {
 	Accelerators int           `json:"accelerators,omitempty"`
 	Partition    string        `json:"partition,omitempty"`
 	Site         string        `json:"site,omitempty"`
+	Constraint   string        `json:"constraint,omitempty"`
 }
 
 // Measurement is the run time of a task, measured on a number of PEs.

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/site/hostlist"
 )
 
 var (
@@ -19,6 +20,8 @@ var (
 	_ pflag.Value = (*shapes)(nil)
 	_ pflag.Value = (*peList)(nil)
 	_ pflag.Value = (*holdTime)(nil)
+	_ pflag.Value = (*constraint)(nil)
+	_ pflag.Value = (*nodelist)(nil)
 )
 
 // ask is a request on a command line.
@@ -45,7 +48,9 @@ func askFlags(cmd *cobra.Command) *ask {
 	f.StringVar(&q.Site, "site", "", "the only `SITE` that will do")
 	f.StringVar(&q.Pool, "pool", "", "the only `POOL` that will do")
 	f.StringVar(&q.Partition, "partition", "", "a `PARTITION` of the site")
-	f.StringVar(&q.Constraint, "constraint", "", "`FEATURES` that its PEs have, such as \"intel&ib\", or \"[rack1|rack2]\" where all are to have the same")
+	f.Var(&constraint{&q.Constraint}, "constraint", "`FEATURES` that its PEs have, such as \"intel&ib\", or \"[rack1|rack2]\" where all are to have the same")
+	f.Var(&nodelist{&q.Nodelist}, "nodelist", "only these `NODES` will do, such as n[01-03,07]")
+	f.Var(&nodelist{&q.Exclude}, "exclude", "these `NODES` will not do, such as n[04-06]")
 	f.StringVar(&q.Account, "account", "", "an `ACCOUNT` of the site; only jobs in it may run")
 	f.StringSliceVar(&q.Users, "users", nil, "who may run in it beside you: `USER[,USER]`, or '*' for all of the account")
 	f.StringVar(&q.Group, "group", "", "a `GROUP` of yours at the site, whose members may run in it")
@@ -145,6 +150,48 @@ func (p *peList) String() string {
 func (p *peList) Set(text string) (err error) {
 	*p.value, err = berth.ParsePESet(text)
 	return err
+}
+
+// constraint is an expression over features, which is checked before the service is asked.
+type constraint struct{ value *string }
+
+func (c *constraint) Type() string { return "FEATURES" }
+
+func (c *constraint) String() string { return valueOf(c.value) }
+
+func (c *constraint) Set(text string) error {
+	if text != "" {
+		if _, err := berth.ParseConstraint(text); err != nil {
+			return berth.Errorf(berth.Invalid, "", "%.80q; want %s", text, berth.WantConstraint)
+		}
+	}
+	*c.value = text
+	return nil
+}
+
+// nodelist is names of nodes, of which the form is checked before the service is asked.
+type nodelist struct{ value *string }
+
+func (n *nodelist) Type() string { return "NODES" }
+
+func (n *nodelist) String() string { return valueOf(n.value) }
+
+func (n *nodelist) Set(text string) error {
+	if text != "" {
+		if _, err := hostlist.Expand(text); err != nil {
+			return berth.Errorf(berth.Invalid, "", "%.80q: %v", text, err)
+		}
+	}
+	*n.value = text
+	return nil
+}
+
+// valueOf returns a text that a flag may not have yet.
+func valueOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 // megabytes is a size.

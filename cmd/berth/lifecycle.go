@@ -252,7 +252,7 @@ is not given stays. If it is refused (exit code 3) the reservation is as it was.
 func unchanged(cmd *cobra.Command) bool {
 	changed := 0
 	for _, name := range []string{
-		"npe", "duration", "ready", "deadline", "start", "variants", "site", "pool", "partition", "account", "users", "group", "constraint", "pes", "software", "software-version",
+		"npe", "duration", "ready", "deadline", "start", "variants", "site", "pool", "partition", "account", "users", "group", "constraint", "nodelist", "exclude", "pes", "software", "software-version",
 		"licences", "memory-mb", "storage-mb", "accelerators", "no-show",
 	} {
 		if cmd.Flags().Changed(name) {

@@ -161,7 +161,7 @@ func TestLinesForSlurm(t *testing.T) {
 		"NodeCount=4":                           "NodeCount: no key of scontrol create reservation (did you mean NodeCnt?)",
 		"NodeCnt=0":                             "NodeCnt: ",
 		"NodeCnt=4 CoreCnt=8":                   "several of NodeCnt, CoreCnt and TRES",
-		"Nodes=node[01-04]":                     "Nodes: no word here for named nodes",
+		"Nodes=node[01":                         `Nodes: "node[01": a range`,
 		"Accounts=physics,chemistry":            "Accounts: ",
 		"Flags=MAINT,IGNORE_JOBS":               `Flags: no word here for the flag "MAINT"`,
 		"Duration=UNLIMITED":                    "Duration: ",

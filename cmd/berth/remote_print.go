@@ -98,6 +98,9 @@ func describeReservation(r *form.Reservation) string {
 	f.add("user", r.User)
 	f.add("account", r.Account)
 	f.add("also for", sharedWith(r))
+	f.add("constraint", r.Constraint)
+	f.add("nodelist", r.Nodelist)
+	f.add("exclude", r.Exclude)
 	placeFacts(&f, &r.Place)
 	for i := range r.Parts {
 		p := &r.Parts[i]

@@ -54,6 +54,8 @@ func (q *ask) add(line *slurm.Asked) {
 	fill(&q.NPE, line.NPE)
 	fill(&q.Duration, line.Duration)
 	fill(&q.Partition, line.Partition)
+	fill(&q.Constraint, line.Constraint)
+	fill(&q.Nodelist, line.Nodelist)
 	fill(&q.Software, line.Software)
 	fill(&q.Licences, line.Licences)
 	fill(&q.Accelerators, line.Accelerators)

@@ -99,7 +99,7 @@ func (q *flowAsk) read(a *app, cmd *cobra.Command, path string) error {
 		t, w := file.Flow.Task(i), &file.Tasks[i]
 		task := form.TaskToRun{
 			ID: t.ID, Seconds: t.Sequential, Alpha: t.Alpha, Few: t.Few, Most: t.Most, Retries: w.Retries, Command: w.Command, Script: w.Script,
-			Software: w.Needs.Software, Version: w.Needs.Version, Licences: w.Needs.Licences, MemoryMB: w.Needs.MemoryMB, Accelerators: w.Needs.Accelerators, Partition: w.Needs.Partition, Site: w.Site,
+			Software: w.Needs.Software, Version: w.Needs.Version, Licences: w.Needs.Licences, MemoryMB: w.Needs.MemoryMB, Accelerators: w.Needs.Accelerators, Partition: w.Needs.Partition, Constraint: w.Needs.Constraint, Site: w.Site,
 		}
 		for _, m := range t.Measured {
 			task.Measured = append(task.Measured, form.Measurement{NPE: m.NPE, Seconds: m.Seconds})

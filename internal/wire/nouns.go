@@ -37,6 +37,8 @@ func Request(c *Coder, r *berth.Request) {
 		c.End()
 	})
 	Name(c, 18, &r.Group)
+	Name(c, 19, &r.Nodelist)
+	Name(c, 20, &r.Exclude)
 	c.End()
 }
 
@@ -45,6 +47,16 @@ func Part(c *Coder, p *berth.Part) {
 	List(c, 1, &p.Variants, Variant)
 	PESet(c, 2, &p.Eligible)
 	Name(c, 3, &p.Constraint)
+	List(c, 4, &p.Only, poolPEs)
+	List(c, 5, &p.Never, poolPEs)
+	Name(c, 6, &p.Nodelist)
+	Name(c, 7, &p.Exclude)
+	c.End()
+}
+
+func poolPEs(c *Coder, p *berth.PoolPEs) {
+	Struct(c, 1, &p.Resource, p.Resource == berth.ResourceID{}, ResourceID)
+	PESet(c, 2, &p.PEs)
 	c.End()
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/hpctime"
 	"github.com/berth-hpc/berth/internal/nearest"
+	"github.com/berth-hpc/berth/site/hostlist"
 )
 
 // Asked is what a command line of scontrol create reservation asks for, in Berth's
@@ -20,6 +21,8 @@ type Asked struct {
 	NPE          berth.Count
 	Accelerators int // of each PE
 	Partition    string
+	Constraint   string
+	Nodelist     string
 	Software     string
 	Licences     berth.Count
 	User         string // the first of several
@@ -50,6 +53,7 @@ type asking struct {
 	end    time.Time
 	counts map[string]berth.Count // NodeCnt, CoreCnt, node and cpu of TRES
 	gpus   berth.Count
+	named  berth.Count // nodes
 }
 
 // askingKeys are the keys of a reservation, each with what it means here.
@@ -81,11 +85,17 @@ var askingKeys = []struct {
 	{"Users", (*asking).users},
 	{"Flags", (*asking).flags},
 	{"ReservationName", leftOut("ReservationName: Berth names reservations itself")},
-	{"Nodes", noWord("named nodes; want NodeCnt, or --pes with the numbers of PEs")},
+	{"Nodes", (*asking).nodes},
 	{"Accounts", func(p *asking, value string) error { return one(&p.Account, value, "one account") }},
 	{"Groups", func(p *asking, value string) error { return one(&p.Group, value, "one group") }},
 	{"QOS", noWord("qualities of service; leave it out")},
-	{"Features", noWord("features; want --site or --pool")},
+	{"Features", func(p *asking, value string) error {
+		if _, err := berth.ParseConstraint(value); err != nil {
+			return fmt.Errorf("%q; want %s", value, berth.WantConstraint)
+		}
+		p.Constraint = value
+		return nil
+	}},
 	{"BurstBuffer", noWord("burst buffers; leave it out")},
 	{"MaxStartDelay", noWord("a start delay for jobs; want --no-show")},
 	{"Comment", leftOut("Comment: Berth keeps none")},
@@ -196,6 +206,19 @@ func one(into *string, value, want string) error {
 	return nil
 }
 
+// nodes reads names of nodes, which are as many PEs if no key says how many.
+func (p *asking) nodes(value string) error {
+	if strings.EqualFold(value, "ALL") {
+		return fmt.Errorf("%q; want NodeCnt, or names of nodes", value)
+	}
+	names, err := hostlist.Expand(value)
+	if err != nil {
+		return fmt.Errorf("%q: %w", value, err)
+	}
+	p.Nodelist, p.named = value, berth.Count(len(names))
+	return nil
+}
+
 // purge is when Slurm gives a reservation up that nobody uses, if PURGE_COMP says
 // no other time.
 const purge berth.Duration = 300
@@ -220,6 +243,9 @@ func (p *asking) flags(value string) error {
 
 // finish puts together what several keys say: in Slurm a reservation has one start.
 func (p *asking) finish() error {
+	if p.named > 0 && p.NPE == 0 {
+		p.NPE = p.named
+	}
 	if len(p.counts) > 1 {
 		return fmt.Errorf("several of NodeCnt, CoreCnt and TRES say how many PEs; want the one that is a PE at the site")
 	}

@@ -26,6 +26,8 @@ func TestAskedIsWhatALineOfScontrolSays(t *testing.T) {
 		"Users=alice,bob Accounts=physics":                {NPE: 3, User: "alice", Sharing: berth.Sharing{Account: "physics", Users: []string{"bob"}}},
 		"Accounts=physics":                                {NPE: 3, Sharing: berth.Sharing{Account: "physics", Users: []string{"*"}}},
 		"Groups=phys":                                     {NPE: 3, Sharing: berth.Sharing{Group: "phys"}},
+		"Nodes=n[1-4,7] Features=ib&intel":                {NPE: 3, Nodelist: "n[1-4,7]", Constraint: "ib&intel"},
+		"NodeCnt=2 Nodes=n[1-4,7]":                        {NPE: 2, Nodelist: "n[1-4,7]"},
 		"TRES=gres/gpu=6 Licenses=ansys Flags=PURGE_COMP": {NPE: 3, Accelerators: 2, Software: "ansys", Licences: 1, NoShow: 300},
 	} {
 		got, err := slurm.ParseAsked(strings.Fields(line), 3, now)
@@ -45,7 +47,9 @@ func TestAskedRefusesWhatBerthHasNoWordFor(t *testing.T) {
 		"NodeCount=4":             "NodeCount: no key of scontrol create reservation (did you mean NodeCnt?)",
 		"NodeCnt=0":               `NodeCnt: "0"; want a whole number from 1 to 1048576`,
 		"NodeCnt=4 CoreCnt=8":     "several of NodeCnt, CoreCnt and TRES",
-		"Nodes=node[01-04]":       "Nodes: no word here for named nodes",
+		"Nodes=node[01":           `Nodes: "node[01": a range`,
+		"Nodes=ALL":               `Nodes: "ALL"; want NodeCnt`,
+		"Features=intel*4":        `Features: "intel*4"; want names of features`,
 		"Flags=MAINT,IGNORE_JOBS": `Flags: no word here for the flag "MAINT"`,
 		"TRES=node=4,gres/gpu=6":  "TRES: 6 GPUs for 4 PEs",
 		"TRES=gres/gpu=6":         "TRES: 6 GPUs for 0 PEs",

@@ -135,8 +135,8 @@ var bad = []struct {
 		"w.yaml:2:34: 0 run times", "w.yaml:3:43: on 2 PEs it takes no less time than on 1", `w.yaml:4:35: "x" is not a number of PEs`,
 		"w.yaml:5:43: 1 PEs are given twice, first in line 5", `w.yaml:6:3: task "e" has times, and time or serial_fraction as well`,
 	}},
-	{"needs", "tasks:\n- {name: a, command: [x], time: 1s, licences: 2}\n- {name: b, command: [x], time: 1s, memory: 4}\n- {name: c, command: [x], time: 1s, retries: 1000}\n- {name: d, command: [x], time: 1s, accelerators: one}\n", []string{
-		`w.yaml:2:3: task "a": 2 for no software`, "w.yaml:3:45: ", `w.yaml:4:46: "1000": want a whole number from 0 to 100`, `w.yaml:5:51: "one": a text`,
+	{"needs", "tasks:\n- {name: a, command: [x], time: 1s, licences: 2}\n- {name: b, command: [x], time: 1s, memory: 4}\n- {name: c, command: [x], time: 1s, retries: 1000}\n- {name: d, command: [x], time: 1s, accelerators: one}\n- {name: e, command: [x], time: 1s, constraint: \"a&\"}\n", []string{
+		`w.yaml:2:3: task "a": 2 for no software`, "w.yaml:3:45: ", `w.yaml:4:46: "1000": want a whole number from 0 to 100`, `w.yaml:5:51: "one": a text`, `w.yaml:6:3: task "e": "a&"; want names of features`,
 	}},
 	{"places", "tasks:\n- {name: a, command: [x], time: 1s, dir: here}\n- {name: b, command: [x], time: 1s, env: {\"A=B\": c}}\n", []string{
 		`w.yaml:2:42: "here": want an absolute path`, `w.yaml:3:43: "A=B" is no name of a variable`,

@@ -206,6 +206,9 @@ func (r *reader) settings(d *draft, path string) []key {
 		{"accelerators", func(v *yamltree.Value) {
 			r.count(v, path+"accelerators", &d.Needs.Accelerators, 0, berth.MaxAccelerators)
 		}},
+		{"constraint", func(v *yamltree.Value) {
+			r.text(v, path+"constraint", "features, such as \"intel&ib\"", maxName, &d.Needs.Constraint)
+		}},
 		{"partition", func(v *yamltree.Value) { r.text(v, path+"partition", "a name", maxName, &d.Needs.Partition) }},
 		{"site", func(v *yamltree.Value) { r.text(v, path+"site", "a name", maxName, &d.Site) }},
 	}

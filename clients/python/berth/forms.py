@@ -42,13 +42,16 @@ class Part:
     variants: Optional[List[Variant]] = None
     pes: Optional[str] = None
     constraint: Optional[str] = None
+    nodelist: Optional[str] = None
+    exclude: Optional[str] = None
 
 
 @dataclass
 class Request:
     """PEs within a window: ``npe`` for ``duration``, or one of ``variants``, or ``parts`` together.
 
-    ``ready`` is now by default. ``constraint`` is features of nodes, as Slurm writes them. ``users``,
+    ``ready`` is now by default. ``constraint`` is features of nodes, as Slurm writes them, and
+    ``nodelist`` and ``exclude`` are names of nodes. ``users``,
     ``account`` and ``group`` may run there beside ``user``, who asks by default. ``array`` asks for so
     many equal, independent requests. ``hold`` holds instead of confirming.
     """
@@ -74,6 +77,8 @@ class Request:
     storage_mb: Optional[int] = None
     accelerators: Optional[int] = None
     constraint: Optional[str] = None
+    nodelist: Optional[str] = None
+    exclude: Optional[str] = None
     user: Optional[str] = None
     users: Optional[List[str]] = None
     account: Optional[str] = None
@@ -132,6 +137,7 @@ class TaskToRun:
     memory_mb: Optional[int] = None
     accelerators: Optional[int] = None
     partition: Optional[str] = None
+    constraint: Optional[str] = None
 
 
 @dataclass
@@ -251,6 +257,8 @@ class Reservation(Place):
     accelerators: int = 0
     partition: str = ""
     constraint: str = ""
+    nodelist: str = ""
+    exclude: str = ""
     users: List[str] = field(default_factory=list)
     account: str = ""
     group: str = ""

@@ -90,7 +90,7 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 		}
 		if part > 0 && x.pinned == nil {
 			a, b := &x.r.Parts[part], &x.r.Parts[part-1]
-			g.alike[part] = slices.Equal(a.Variants, b.Variants) && a.Eligible.Equal(b.Eligible) && a.Constraint == b.Constraint
+			g.alike[part] = slices.Equal(a.Variants, b.Variants) && a.Eligible.Equal(b.Eligible) && a.Constraint == b.Constraint && samePEs(a.Only, b.Only) && samePEs(a.Never, b.Never)
 		}
 	}
 	for part := n - 1; part >= 0; part-- {
@@ -512,4 +512,9 @@ func (g *group) roomFrom(start berth.Time) (berth.Time, bool) {
 		start = max(start, fit.Start)
 	}
 	return start, true
+}
+
+// samePEs reports whether two parts name the same PEs of the same pools.
+func samePEs(a, b []berth.PoolPEs) bool {
+	return slices.EqualFunc(a, b, func(a, b berth.PoolPEs) bool { return a.Resource == b.Resource && a.PEs.Equal(b.PEs) })
 }

@@ -231,11 +231,11 @@ func (x *search) eligible(part int, p *pool) berth.PESet {
 // have what it requires.
 func (x *search) named(part int, p *pool) berth.PESet {
 	set, some := x.classed(part, p)
-	if eligible := x.r.Parts[part].Eligible; !eligible.Empty() {
+	if allowed, is := x.r.Parts[part].Allowed(p.id); is {
 		if some {
-			eligible = eligible.And(set)
+			allowed = allowed.And(set)
 		}
-		set, some = eligible, true
+		set, some = allowed, true
 	}
 	if partition := x.partition(p); partition != nil && !partition.PEs.Empty() {
 		if !some {
@@ -251,7 +251,7 @@ func (x *search) named(part int, p *pool) berth.PESet {
 // empty.
 func (x *search) restricted(part int, p *pool) bool {
 	partition := x.partition(p)
-	if !x.r.Parts[part].Eligible.Empty() || partition != nil && !partition.PEs.Empty() {
+	if _, is := x.r.Parts[part].Allowed(p.id); is || partition != nil && !partition.PEs.Empty() {
 		return true
 	}
 	_, some := x.classed(part, p)
