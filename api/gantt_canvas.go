@@ -349,8 +349,8 @@ func (v *canvas) differ(a, b [][]service.Bar, wanted []bool) {
 		if i < len(b) {
 			y = b[i]
 		}
-		if len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0]) {
-			continue // the same page
+		if samePage(x, y) {
+			continue
 		}
 		for len(x) > 0 || len(y) > 0 { // both are in order
 			switch {
