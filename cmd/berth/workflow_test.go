@@ -183,7 +183,7 @@ func TestWorkflowIsBookedInABrowser(t *testing.T) {
 	p.Type("now+3d")
 	p.Press("Try again")
 	p.Wait(`/promised|running/.test(document.querySelector('tr[data-flow=night]')?.innerText ?? '')`)
-	p.Press("As a table")
+	p.Press("Tasks as a table")
 	p.Wait(`document.querySelectorAll('table[aria-label="Tasks: planned and present"] tbody tr').length === 10`)
 	p.Press("Cancel all of it")
 	p.Press("Yes, cancel it")

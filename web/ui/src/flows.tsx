@@ -324,7 +324,7 @@ export function BookAll({ flow, plan, commands, zone, clock, onBooked, onEnded }
       <Stack gap="xs" mt="xs">
         <Trouble failure={failure} />
         {answer && answer.decision === 'refused' && <Alert color="orange" variant="light" title={w.refused} role="alert" data-testid="flow-refused"><Text size="sm" className="named">{answer.workflow.refusal?.detail}</Text></Alert>}
-        {answer && answer.decision !== 'refused' && <Alert color="green" variant="light" title={w.booked[answer.decision] ?? answer.decision} role="alert" data-testid="flow-booked"><Anchor size="sm" href={`#flows-title`}>{w.look}</Anchor> <code className="named">{answer.workflow.id}</code></Alert>}
+        {answer && answer.decision !== 'refused' && <Alert color="green" variant="light" title={w.booked[answer.decision] ?? answer.decision} role="alert" data-testid="flow-booked"><Text size="sm"><code className="named">{answer.workflow.id}</code></Text><Button mt="xs" size="compact-xs" variant="default" onClick={() => document.getElementById('flows-title')?.scrollIntoView()}>{w.look}</Button></Alert>}
         {offers && (
           <section aria-label={w.offers}>
             <Text size="sm" fw={600}>{offers.length > 0 ? w.offers : w.noOffers}</Text>

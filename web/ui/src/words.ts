@@ -150,7 +150,7 @@ export const words = {
     sure: 'Cancel this workflow? What runs is stopped, and what was to run is given back.', yes: 'Yes, cancel it', keep: 'Keep it', back: 'Leave it as it is', retry: 'Try again',
     retryDeadline: 'New deadline', retryAbout: 'Empty: the deadline that it has, if that is not over.',
     done: { confirm: 'Confirmed', cancel: 'Cancelled', retry: 'Submitted again' },
-    tasks: 'Tasks: planned and present', plannedAt: 'planned', presentAt: 'as it is', table: 'As a table', shown: (n: number, of: number) => `${n} of ${of} tasks are drawn; the table has all.`,
+    tasks: 'Tasks: planned and present', plannedAt: 'planned', presentAt: 'as it is', table: 'Tasks as a table', shown: (n: number, of: number) => `${n} of ${of} tasks are drawn; the table has all.`,
     waiting: 'waiting',
     book: 'Book all of it', bookAbout: 'A promise for each task, or for none. If tasks end early or late, those after them are moved.',
     id: 'Id', idAbout: 'Empty: one is made.', badId: (t: string) => `${t}: want up to 64 letters, digits, dashes, underscores and points`,
