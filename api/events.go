@@ -78,6 +78,9 @@ func (c *call) events() error {
 	if err != nil {
 		return err
 	}
+	if after == 0 {
+		after = c.LastEvent()
+	}
 	pools, err := c.wantsPools()
 	if err != nil {
 		return err
@@ -122,7 +125,8 @@ func (c *call) events() error {
 	h.Set("X-Accel-Buffering", "no") // a proxy in between must not wait for more
 	c.w.WriteHeader(http.StatusOK)
 	s := &stream{w: c.w, control: http.NewResponseController(c.w)}
-	if err := s.send(": events\nretry: 1000\n\n"); err != nil {
+	// The id names where the stream begins, so that a client that loses it before the first event goes on from there.
+	if err := s.send(fmt.Sprintf(": events\nretry: 1000\nid: %d\n\n", after)); err != nil {
 		return nil // the client has gone
 	}
 	c.forward(s, happenings)

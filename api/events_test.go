@@ -89,7 +89,7 @@ func TestEventsComeInOrderAndGoOnBehindTheLast(t *testing.T) {
 	if l.Header.Get("Content-Type") != "text/event-stream" {
 		t.Error(l.Header)
 	}
-	if text, _ := l.next(); text != ": events\nretry: 1000" {
+	if text, _ := l.next(); text != ": events\nretry: 1000\nid: 1" { // behind what alice did
 		t.Fatalf("it begins with %q", text)
 	}
 	w.reserve(t, "bob") // whose events alice does not get

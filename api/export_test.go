@@ -22,13 +22,14 @@ func (g *Gallery) Answer(t interface{ Fatal(...any) }, query string, p *service.
 	about := subject{}
 	plan, err := readPlan(asked, 0)
 	if err == nil {
-		about.most = plan.most
+		about.most, about.filter = plan.most, plan.filter
 		about.canvas, err = newCanvas(&plan, p.PEs)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, _, err := g.answer(&about, p, packed)
+	through := newSieve(plan.filter, plan.id, nil)
+	data, _, err := g.answer(&about, &through, p, packed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -556,6 +556,11 @@ func (f *fake) Resume(ctx context.Context, ask service.Ask, name, node string) e
 	return nil
 }
 
+func (f *fake) LastEvent() uint64 {
+	defer f.lock()()
+	return uint64(len(f.notices))
+}
+
 func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error] {
 	f.mu.Lock()
 	lost, next := f.lost, len(f.notices)

@@ -18,6 +18,7 @@ type subject struct {
 	canvas canvas
 	most   int
 	user   string
+	filter barFilter
 }
 
 // gallery keeps the latest answer about each subject, so that those who look at the same
@@ -39,6 +40,7 @@ type sheet struct {
 	pages      [][]service.Bar // the pages that the cells were drawn from
 	cells      []byte          // a part of plain; nil if it has bars
 	bands      [][]byte        // cells, packed
+	sieved     sieved          // if some bars are left out
 
 	last uint64 // when it was asked for; of the gallery
 	size int    // as the gallery counts it
@@ -85,12 +87,12 @@ func (g *gallery) keep(s *subject, k *sheet, size int) {
 
 // answer returns the answer that shows a picture or a later one, packed if that is wanted and
 // worth it.
-func (g *gallery) answer(s *subject, p *service.Picture, pack bool) (data []byte, packed bool, err error) {
+func (g *gallery) answer(s *subject, through *sieve, p *service.Picture, pack bool) (data []byte, packed bool, err error) {
 	k := g.sheet(s)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.plain == nil || k.generation < p.Generation {
-		k.draw(s, p)
+	if k.plain == nil || k.generation < p.Generation || !k.sieved.sieve.stripes.Equal(through.stripes) {
+		k.draw(s, through, p)
 	}
 	if pack = pack && len(k.plain) >= worthPacking; pack && k.packed == nil {
 		if k.packed, err = k.pack(&s.canvas); err != nil {
@@ -98,8 +100,10 @@ func (g *gallery) answer(s *subject, p *service.Picture, pack bool) (data []byte
 		}
 	}
 	size := 2*len(k.plain) + len(k.packed)
-	for _, page := range k.pages {
-		size += 40 * len(page)
+	for _, pages := range [][][]service.Bar{k.pages, k.sieved.from} {
+		for _, page := range pages {
+			size += 40 * len(page)
+		}
 	}
 	g.keep(s, k, size)
 	if pack {
@@ -110,9 +114,13 @@ func (g *gallery) answer(s *subject, p *service.Picture, pack bool) (data []byte
 
 const headerSize = 64
 
-// draw draws a picture. Only rows that have changed since the last one get new cells.
-func (k *sheet) draw(s *subject, p *service.Picture) {
-	v := &s.canvas
+// draw draws of a picture what a sieve shows. Only rows that have changed since the last one
+// get new cells. What is free does not depend on what is shown.
+func (k *sheet) draw(s *subject, through *sieve, whole *service.Picture) {
+	v, p := &s.canvas, whole
+	if !through.all() {
+		p = k.sieved.picture(whole, through)
+	}
 	n := v.count(p, s.most)
 	kind, body := uint32(1), 22*n
 	if n > s.most {
@@ -131,7 +139,7 @@ func (k *sheet) draw(s *subject, p *service.Picture) {
 	order.PutUint64(out[48:], p.Event)
 	order.PutUint32(out[56:], uint32(p.PEs))
 	var strip sync.WaitGroup
-	strip.Go(func() { v.strip(out[headerSize+padded:], p) })
+	strip.Go(func() { v.strip(out[headerSize+padded:], whole) })
 	was := sheet{pages: k.pages, cells: k.cells, bands: k.bands}
 	k.plain, k.packed, k.generation, k.pages, k.cells, k.bands = out, nil, p.Generation, nil, nil, nil
 	if kind == 1 {

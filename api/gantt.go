@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
 )
 
 const (
@@ -28,7 +29,7 @@ var poolParams = []param{
 	{"pool", "The pool; needed only if the site has several.", text("batch")},
 }
 
-var ganttParams = append(poolParams[:2:2], []param{
+var ganttParams = append(append(poolParams[:2:2], filterParams...), []param{
 	{"from", "The beginning of the window; two hours ago if it is not given.", instant()},
 	{"to", "Its end; a day after the beginning if it is not given.", instant()},
 	{"most", "How many bars at most; of more there are cells. 50,000 by default.", whole(0, maxBars)},
@@ -42,6 +43,7 @@ type plan struct {
 	from, to berth.Time
 	most     int
 	lo, hi   int64 // hi is 0 for the size of the pool
+	filter   barFilter
 }
 
 // poolOf returns the pool that a query names. Where a site has one it need not be named.
@@ -110,6 +112,7 @@ func readPlan(query map[string]string, now berth.Time) (plan, error) {
 	number("lo", 0, berth.MaxPEs-1, &p.lo)
 	number("hi", 1, berth.MaxPEs, &p.hi)
 	p.most = int(most)
+	p.filter = readBarFilter(query, &wrong)
 	if p.hi != 0 && p.lo >= p.hi {
 		wrong.add("hi", fmt.Errorf("%d is not behind lo, %d; want a larger number", p.hi, p.lo))
 	}
@@ -136,8 +139,15 @@ func (c *call) gantt() error {
 	if err != nil {
 		return err
 	}
+	var rows service.PoolRows
+	if p.filter.name != "" {
+		if rows, err = c.Rows(c.r.Context(), c.by, p.id); err != nil {
+			return err
+		}
+	}
+	sieve := newSieve(p.filter, p.id, rows.Rows)
 	if _, fixed := query["from"]; fixed {
-		tag := c.ganttTag(&p, generation)
+		tag := c.ganttTag(&p, &sieve, generation)
 		h := c.w.Header()
 		h.Set("Cache-Control", "private, no-cache")
 		h.Set("Vary", "Authorization, Cookie, Accept-Encoding")
@@ -154,14 +164,14 @@ func (c *call) gantt() error {
 	if picture.Generation != generation {
 		c.w.Header().Del("ETag") // it changed meanwhile
 	}
-	about := subject{id: p.id, most: p.most}
+	about := subject{id: p.id, most: p.most, filter: p.filter}
 	if about.canvas, err = newCanvas(&p, picture.PEs); err != nil {
 		return err
 	}
 	if picture.Yours {
 		about.user = c.by.User
 	}
-	data, packed, err := c.gallery.answer(&about, &picture, takesGzip(c.r))
+	data, packed, err := c.gallery.answer(&about, &sieve, &picture, takesGzip(c.r))
 	if err != nil {
 		return err
 	}
@@ -170,8 +180,9 @@ func (c *call) gantt() error {
 
 // ganttTag names one answer: to whom, of which window, at which generation, of which start
 // of the program, since a start may have another configuration.
-func (c *call) ganttTag(p *plan, generation uint64) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d %d %d %d %d", c.boot, c.by.User, p.id.Site, p.id.Name, generation, p.from, p.to, p.most, p.lo, p.hi))
+func (c *call) ganttTag(p *plan, s *sieve, generation uint64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d %d %d %d %d\x00%s\x00%d\x00%q\x00%s",
+		c.boot, c.by.User, p.id.Site, p.id.Name, generation, p.from, p.to, p.most, p.lo, p.hi, s.owner, s.states, s.name, s.stripes))
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 

@@ -149,7 +149,8 @@ type stroke struct {
 // stroke returns what of a bar is on the canvas.
 func (v *canvas) stroke(b *service.Bar) stroke {
 	start, end := int64(max(b.Start, v.t0)-v.t0), int64(min(b.End, v.end())-v.t0)
-	s := stroke{first: int32(start / v.step), last: int32((end - 1) / v.step), lo: int32(b.First), hi: int32(b.First) + int32(b.PEs), class: int32(b.Class) - 1}
+	step := uint32(v.step) // 32 bits hold any window, and are divided faster
+	s := stroke{first: int32(uint32(start) / step), last: int32(uint32(end-1) / step), lo: int32(b.First), hi: int32(b.First) + int32(b.PEs), class: int32(b.Class) - 1}
 	if s.first == s.last {
 		s.head = int32(end - start)
 	} else {
@@ -174,14 +175,8 @@ func (v *canvas) cells(out []byte, p *service.Picture, wanted []bool) {
 	if before[v.height] == 0 {
 		return
 	}
-	var strokes []stroke
-	if before[v.height] == v.height {
-		n := 0
-		for _, page := range p.Pages {
-			n += len(page)
-		}
-		strokes = make([]stroke, 0, n)
-	}
+	scratch := strokePool.Get().(*[]stroke)
+	strokes := slices.Grow((*scratch)[:0], bars(p))
 	for _, page := range p.Pages {
 		for i := range page {
 			if b := &page[i]; v.has(b) {
@@ -207,7 +202,20 @@ func (v *canvas) cells(out []byte, p *service.Picture, wanted []bool) {
 		}
 	}
 	painting.Wait()
+	*scratch = strokes
+	strokePool.Put(scratch)
 }
+
+// bars returns how many bars a picture has on its pages.
+func bars(p *service.Picture) (n int) {
+	for _, page := range p.Pages {
+		n += len(page)
+	}
+	return n
+}
+
+// strokePool keeps lists of strokes, since a large pool has megabytes of them.
+var strokePool = sync.Pool{New: func() any { return new([]stroke) }}
 
 // groups returns the groups that a bar reaches into, [first, last).
 func (v *canvas) groups(b *service.Bar) (first, last int) {
@@ -222,15 +230,24 @@ func (v *canvas) paint(out []byte, strokes []stroke, wanted []bool, from, to int
 	change := make([][classes]int64, v.width+2)
 	var live []stroke // that reach into the group
 	next, painted, alike := 0, -1, false
+	leaves := int64(0) // the first PE behind the lowest of the live ones
 	for g := from; g < to; g++ {
 		lo := v.lo + int64(g)*v.group
 		hi := min(lo+v.group, v.hi)
-		was := len(live)
-		live = slices.DeleteFunc(live, func(s stroke) bool { return int64(s.hi) <= lo })
-		same := len(live) == was
+		same := true
+		if leaves <= lo {
+			was := len(live)
+			live = slices.DeleteFunc(live, func(s stroke) bool { return int64(s.hi) <= lo })
+			same = len(live) == was
+			leaves = v.hi
+			for i := range live {
+				leaves = min(leaves, int64(live[i].hi))
+			}
+		}
 		for ; next < len(strokes) && int64(strokes[next].lo) < hi; next++ {
 			if int64(strokes[next].hi) > lo {
 				live = append(live, strokes[next])
+				leaves = min(leaves, int64(strokes[next].hi))
 				same = false
 			}
 		}
@@ -332,8 +349,8 @@ func (v *canvas) differ(a, b [][]service.Bar, wanted []bool) {
 		if i < len(b) {
 			y = b[i]
 		}
-		if len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0]) {
-			continue // the same page
+		if samePage(x, y) {
+			continue
 		}
 		for len(x) > 0 || len(y) > 0 { // both are in order
 			switch {

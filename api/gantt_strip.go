@@ -11,59 +11,68 @@ import (
 
 // turn is when a bar begins or ends to hold PEs.
 type turn struct {
-	at    uint32 // seconds behind the first of the canvas
+	key   uint32 // twice the seconds behind the first of the canvas, and one more if it begins
 	first int32  // -1 of what has no PE yet
 	pes   int32  // negative if it ends
 }
 
+// at returns the seconds behind the first of the canvas.
+func (t *turn) at() uint32 { return t.key / 2 }
+
+// digit is how many bits of the keys a pass sorts by: with fewer there are more passes, with
+// more the counts do not stay in the nearest cache.
+const digit = 11
+
 // turning is reused, since a large pool has megabytes of turns.
-type turning struct{ list, other []turn }
+type turning struct {
+	list, other []turn
+	counts      [3][1 << digit]int // 32 bits in digits
+}
 
 var turnings = sync.Pool{New: func() any { return &turning{} }}
 
 // turns returns when bars begin and end on the canvas, in order; at one time what ends comes
-// first. Cost: O(n), a pass for each 11 bits of the window's length.
+// first. Cost: O(n), a pass over the bars and one over the turns for each digit of the keys.
 func (v *canvas) turns(p *service.Picture, scratch *turning) []turn {
-	list := scratch.list[:0]
-	end := v.end()
-	add := func(bars []service.Bar, placed, begins bool) {
-		for i := range bars {
-			b := &bars[i]
-			if !v.during(b) || !begins && b.End >= end || !placed && b.Flags&service.Provisional == 0 {
-				continue // what a promise lacks it does not hold
-			}
-			t := turn{at: uint32(max(b.Start, v.t0) - v.t0), first: -1, pes: int32(b.PEs)}
-			if placed {
-				t.first = int32(b.First)
-				t.pes = min(t.pes, int32(p.PEs)-t.first)
-			}
-			if !begins {
-				t.at, t.pes = uint32(b.End-v.t0), -t.pes
-			}
-			list = append(list, t)
+	list := slices.Grow(scratch.list[:0], 2*(bars(p)+len(p.Unplaced)))
+	counts := &scratch.counts
+	*counts = [3][1 << digit]int{}
+	t0, end := v.t0, v.end()
+	put := func(t turn) {
+		list = append(list, t)
+		counts[0][t.key&(1<<digit-1)]++
+		counts[1][t.key>>digit&(1<<digit-1)]++
+		counts[2][t.key>>(2*digit)]++
+	}
+	add := func(b *service.Bar, first, pes int32) {
+		put(turn{key: uint32(max(b.Start, t0)-t0)*2 + 1, first: first, pes: pes})
+		if b.End < end {
+			put(turn{key: uint32(b.End-t0) * 2, first: first, pes: -pes})
 		}
 	}
-	for _, begins := range []bool{false, true} {
-		for _, page := range p.Pages {
-			add(page, true, begins)
+	for _, page := range p.Pages {
+		for i := range page {
+			if b := &page[i]; b.Start < end && b.End > t0 {
+				add(b, int32(b.First), min(int32(b.PEs), int32(p.PEs)-int32(b.First)))
+			}
 		}
-		add(p.Unplaced, false, begins)
 	}
-	const digit = 11
+	for i := range p.Unplaced {
+		if b := &p.Unplaced[i]; b.Flags&service.Provisional != 0 && v.during(b) { // what a promise lacks it does not hold
+			add(b, -1, int32(b.PEs))
+		}
+	}
 	other := slices.Grow(scratch.other[:0], len(list))[:len(list)]
-	for shift := 0; shift < bits.Len64(uint64(end-v.t0)); shift += digit {
-		var ends [1 << digit]int
-		for i := range list {
-			ends[list[i].at>>shift&(1<<digit-1)]++
-		}
+	for d := 0; d*digit < bits.Len64(uint64(end-t0))+1; d++ {
+		ends := &counts[d]
 		sum := 0
-		for d := range ends {
-			ends[d], sum = sum, sum+ends[d]
+		for i := range ends {
+			ends[i], sum = sum, sum+ends[i]
 		}
 		for i := range list {
-			d := list[i].at >> shift & (1<<digit - 1)
-			other[ends[d]] = list[i]
-			ends[d]++
+			n := &ends[list[i].key>>(d*digit)&(1<<digit-1)]
+			other[*n] = list[i]
+			*n++
 		}
 		list, other = other, list
 	}
@@ -103,12 +112,12 @@ func (v *canvas) strip(out []byte, p *service.Picture) {
 	next := 0
 	for x := range v.width {
 		begin, end := uint32(int64(x)*v.step), uint32(int64(x+1)*v.step)
-		for ; next < len(turns) && turns[next].at <= begin; next++ {
+		for ; next < len(turns) && turns[next].at() <= begin; next++ {
 			apply(&turns[next])
 		}
 		least := free
-		for next < len(turns) && turns[next].at < end {
-			for at := turns[next].at; next < len(turns) && turns[next].at == at; next++ {
+		for next < len(turns) && turns[next].at() < end {
+			for at := turns[next].at(); next < len(turns) && turns[next].at() == at; next++ {
 				apply(&turns[next])
 			}
 			least = min(least, free)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -376,5 +377,85 @@ func TestKeptPicturesAreBounded(t *testing.T) {
 	}
 	if size, answers := g.KeptBytes(); size > 96<<20 || answers < 2 || answers == 30 {
 		t.Errorf("%d bytes in %d answers", size, answers)
+	}
+}
+
+// A filter leaves out bars before cells are made of them: the cells are those of the bars that
+// it shows, and what is free stays that of all.
+func TestCellsOfAFilter(t *testing.T) {
+	w := newWorld(t, api.Options{Limits: unlimited})
+	generation := uint64(0)
+	const window = "/v1/gantt?site=cm5&from=2026-11-21T00:00:00Z&to=2026-11-23T00:00:00Z"
+	shows := map[string]func(b *service.Bar) bool{
+		"owner=mine":   func(b *service.Bar) bool { return b.Class == service.ClassOutage || b.Flags&service.IsMine != 0 },
+		"owner=others": func(b *service.Bar) bool { return b.Class == service.ClassOutage || b.Flags&service.IsMine == 0 },
+		"state=held":   func(b *service.Bar) bool { return b.Flags&service.IsHeld != 0 },
+		"state=promise": func(b *service.Bar) bool {
+			return b.Class == service.ClassPromise && b.Flags&(service.IsHeld|service.IsOver) == 0
+		},
+		"state=job,degraded":             func(b *service.Bar) bool { return b.Class == service.ClassJob || b.Class == service.ClassDegraded },
+		"state=running,over,provisional": func(b *service.Bar) bool { return b.Flags&(service.IsActive|service.IsOver|service.Provisional) != 0 },
+		"owner=others&state=outage,held": func(b *service.Bar) bool {
+			return b.Class == service.ClassOutage || b.Flags&service.IsMine == 0 && b.Flags&service.IsHeld != 0
+		},
+		"name=n2":           func(b *service.Bar) bool { return int(b.First)+int(b.PEs) > 50 },
+		"name=N1&state=job": func(b *service.Bar) bool { return b.First < 50 && b.Class == service.ClassJob },
+		"name=7":            func(b *service.Bar) bool { return b.Number == 7 },
+		"name=batch":        func(*service.Bar) bool { return true },
+		"name=nowhere":      func(*service.Bar) bool { return false },
+	}
+	names := slices.Sorted(maps.Keys(shows))
+	rapid.Check(t, func(t *rapid.T) {
+		p := &service.Picture{PEs: 100, Pages: make([][]service.Bar, 4)}
+		for i := range rapid.IntRange(1, 40).Draw(t, "bars") {
+			first := rapid.IntRange(0, 99).Draw(t, "first")
+			flags := rapid.SampledFrom([]service.Flags{0, service.IsMine, service.IsHeld, service.IsHeld | service.IsMine, service.IsActive, service.IsOver, service.Provisional}).Draw(t, "flags")
+			at := start + berth.Time(rapid.IntRange(-9000, 9000).Draw(t, "start"))
+			p.Pages[first/25] = append(p.Pages[first/25], service.Bar{
+				Start: at, End: at + berth.Time(rapid.IntRange(60, 9000).Draw(t, "length")), First: berth.PE(first), PEs: berth.Count(rapid.IntRange(1, 100-first).Draw(t, "PEs")),
+				Number: uint32(i), Class: service.Class(rapid.IntRange(1, 4).Draw(t, "class")), Flags: flags,
+			})
+		}
+		for _, page := range p.Pages {
+			slices.SortFunc(page, func(a, b service.Bar) int { return int(a.First - b.First) })
+		}
+		name := rapid.SampledFrom(names).Draw(t, "filter")
+		most := rapid.SampledFrom([]int{0, 3, 100}).Draw(t, "most")
+		for range 2 { // the second time only a page has changed
+			generation++
+			p.Generation = generation
+			w.fake.picture = p
+			got := readPicture(t, w.do("vera", "GET", fmt.Sprintf("%s&most=%d&%s", window, most, name), "").text)
+			left := *p
+			left.Pages = make([][]service.Bar, len(p.Pages))
+			for i, page := range p.Pages {
+				left.Pages[i] = slices.DeleteFunc(slices.Clone(page), func(b service.Bar) bool { return !shows[name](&b) })
+			}
+			var plain api.Gallery
+			want := readPicture(t, string(plain.Answer(t, fmt.Sprintf("%s&most=%d", window, most), &left, false)))
+			all := readPicture(t, string(new(api.Gallery).Answer(t, window+"&most=0", p, false)))
+			if got.Form != want.Form || !slices.Equal(got.cells, want.cells) || !slices.Equal(got.number, want.number) || !slices.Equal(got.flags, want.flags) {
+				t.Fatalf("%s, at most %d: form %d, bars %v; want form %d, bars %v of %+v", name, most, got.Form, got.number, want.Form, want.number, p.Pages)
+			}
+			if !slices.Equal(got.free, all.free) {
+				t.Fatalf("%s: what is free depends on the filter", name)
+			}
+			next := *p
+			next.Pages = slices.Clone(p.Pages)
+			n := rapid.IntRange(0, 3).Draw(t, "page")
+			if next.Pages[n] = slices.Clone(next.Pages[n]); len(next.Pages[n]) > 0 {
+				next.Pages[n] = next.Pages[n][1:]
+			}
+			p = &next
+		}
+	})
+	tag := w.do("vera", "GET", window, "").Header().Get("ETag")
+	if a := w.do("vera", "GET", window+"&state=held", "", "If-None-Match", tag); a.Code != 200 {
+		t.Errorf("another filter is the same answer: %d", a.Code)
+	}
+	for query, want := range map[string]string{
+		"owner=me": `owner: "me"; want mine or others`, "state=": `state: ""; want some of promise, held,`, "state=held,late": `state: "late"; want some of`, "name=" + strings.Repeat("x", 201): "name: 201 bytes; want at most 200",
+	} {
+		wantProblem(t, w.do("vera", "GET", window+"&"+query, ""), 422, want)
 	}
 }

@@ -175,6 +175,14 @@ func (h *hearers) read(after uint64) (told [][]news, more <-chan struct{}, err e
 	return nil, h.more, nil
 }
 
+// LastEvent returns the number of the latest notice, behind which those listen who listen from now
+// on; 1, which no notice has, if there is none, since behind 0 is from now on, whenever that is.
+func (h *Host) LastEvent() uint64 {
+	h.hearers.mu.Lock()
+	defer h.hearers.mu.Unlock()
+	return max(h.hearers.last, 1)
+}
+
 // Listen yields what happens to reservations that somebody may see and to their tasks, after the
 // notice of a number, 0 for from now on, until ctx ends. The last pair carries an
 // error: NotFound if notices after that number are no longer kept, Unavailable

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -283,6 +288,51 @@ func TestABrokenStreamGoesOnBehindTheLastEvent(t *testing.T) {
 	if diff := cmp.Diff([]uint64{0, 7}, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// What happens between the cut of a stream that has told nothing yet and its next beginning is
+// told too.
+func TestAStreamThatBreaksBeforeItsFirstEventMissesNothing(t *testing.T) {
+	h := newHarbour(t)
+	alice := h.client(t, "alice", service.User)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	target := good[*url.URL](t)(url.Parse(h.server.URL))
+	var mu sync.Mutex
+	var cut context.CancelFunc
+	relay := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		mu.Lock()
+		cut = cancel
+		mu.Unlock()
+		proxy := httputil.NewSingleHostReverseProxy(target)
+		proxy.FlushInterval = -1
+		proxy.ErrorLog = log.New(io.Discard, "", 0)
+		proxy.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	defer relay.Close()
+	secret, _, err := h.tokens.Add(token.Wanted{User: "alice", Role: service.User}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := good[*client.Client](t)(client.New(relay.URL, secret, nil))
+	for e, err := range behind.Events(ctx, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.ID == 0 { // the stream is open
+			mu.Lock()
+			cut()
+			mu.Unlock()
+			good[form.Answer](t)(alice.Request(ctx, &form.Request{NPE: 1, Duration: 60, Ready: noon + 600, Deadline: noon + 6000}, client.Action{}))
+			continue
+		}
+		if e.What == "accepted" {
+			return
+		}
+	}
+	t.Error("what happened while it was cut is not told")
 }
 
 func TestWhatIsNoServiceIsUnavailable(t *testing.T) {

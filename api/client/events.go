@@ -25,7 +25,7 @@ const (
 )
 
 // Events yields what happens, behind an event or from now on if after is 0. A
-// stream that breaks is opened again behind the last event, for as long as ctx
+// stream that breaks is opened again behind the last event, or where it began, for as long as ctx
 // lasts; but if the first attempt fails, or the service says no, that error ends
 // it. So does NotFound: events were missed, and everything has to be looked at
 // anew. The first pair that is yielded is an event of ID 0, which says that the
@@ -38,8 +38,7 @@ func (c *Client) Events(ctx context.Context, after uint64) iter.Seq2[form.Event,
 			switch {
 			case err == nil:
 				wait = firstWait
-				err = s.read(yield, !opened, &after)
-				opened = true
+				err = s.read(yield, &opened, &after)
 				if err == nil {
 					return // the caller has enough
 				}
@@ -89,12 +88,9 @@ type stream struct {
 
 // read yields events until the stream ends, with why; nil if whoever gets them
 // has enough.
-func (s *stream) read(yield func(form.Event, error) bool, first bool, after *uint64) error {
+func (s *stream) read(yield func(form.Event, error) bool, opened *bool, after *uint64) error {
 	defer func() { _ = s.Close() }() // only read from
-	if first && !yield(form.Event{}, nil) {
-		return nil
-	}
-	var kind, data string
+	var kind, data, id string
 	for s.lines.Scan() {
 		name, text, _ := strings.Cut(s.lines.Text(), ":")
 		text = strings.TrimPrefix(text, " ")
@@ -103,8 +99,24 @@ func (s *stream) read(yield func(form.Event, error) bool, first bool, after *uin
 			kind = text
 		case "data":
 			data = text
+		case "id":
+			id = text
 		}
-		if s.lines.Text() != "" || data == "" {
+		if s.lines.Text() != "" {
+			continue
+		}
+		if data == "" { // the beginning has an id alone
+			if n, err := strconv.ParseUint(id, 10, 64); err == nil {
+				*after = n
+			}
+		}
+		if !*opened { // and is known before anybody relies on the stream
+			if *opened = true; !yield(form.Event{}, nil) {
+				return nil
+			}
+		}
+		if data == "" {
+			kind, id = "", ""
 			continue
 		}
 		switch kind {
@@ -120,7 +132,7 @@ func (s *stream) read(yield func(form.Event, error) bool, first bool, after *uin
 			return broken(err)
 		}
 		*after = e.ID
-		kind, data = "", ""
+		kind, data, id = "", "", ""
 		if !yield(e, nil) {
 			return nil
 		}

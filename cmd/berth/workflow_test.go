@@ -125,3 +125,71 @@ func TestWorkflowFiles(t *testing.T) {
 	viewer.Visit(q.link("vera", service.Viewer, "workflow"))
 	viewer.Wait(`document.body.innerText.includes('A viewer may only look')`)
 }
+
+// A workflow is booked whole from the page, held, confirmed and cancelled; a refusal keeps the
+// form and shows what could be had; its plan is followed beside what is.
+func TestWorkflowIsBookedInABrowser(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "record")
+	p := b.Open(browser.Size{Width: 1440, Height: 1400})
+	p.Visit(q.link("alice", service.User, "workflow"))
+	p.Wait(`document.querySelector('[data-testid=no-flow]')?.innerText.includes('No workflow is booked')`)
+	p.Press("Take an example")
+	curved(p)
+	const field = `[...document.querySelectorAll('form[aria-labelledby=book-title] label')].find((l) => l.innerText === %q).control`
+	fill := func(name, text string) {
+		p.Eval(fmt.Sprintf(field, name) + `.focus()`)
+		p.Eval(`document.activeElement.select()`)
+		p.Type(text)
+	}
+	// By a deadline that is too early nothing is booked, and what could be had is held instead.
+	fill("Id", "night run")
+	p.Wait(`document.querySelector('form[aria-labelledby=book-title]').innerText.includes('want up to 64 letters')`)
+	fill("Id", "night")
+	fill("Deadline", "now+30min")
+	shot(p, "workflow-book")
+	p.Press("Book all")
+	p.Wait(`document.querySelector('[data-testid=flow-refused]')`)
+	p.Wait(`document.querySelectorAll('ul[aria-label="What could be had"] li').length > 1`)
+	if n := len(q.of("alice")); n != 0 {
+		t.Errorf("%d promises of a workflow that was refused", n)
+	}
+	shot(p, "workflow-refused")
+	p.Eval(`document.querySelector('ul[aria-label="What could be had"] button[aria-label^=Hold]').click()`)
+	p.Wait(`document.querySelector('tr[data-flow=night]')?.innerText.includes('held')`)
+	p.Wait(`document.querySelector('[data-testid=flow-one]')?.innerText.includes('to spare')`)
+	if n := len(q.of("alice")); n != 10 {
+		t.Errorf("%d promises of 10 tasks that are held", n)
+	}
+	p.Press("Confirm")
+	p.Wait(`/promised|running/.test(document.querySelector('tr[data-flow=night]').innerText)`)
+	p.Wait(`document.querySelectorAll('[data-testid=flow-one] [data-task]').length === 10 && document.querySelectorAll('[data-testid=flow-one] .plan').length > 10`)
+	shot(p, "workflow-live")
+	if at := p.Eval(`location.search`); at != "?flow=night" {
+		t.Errorf("the address is %v", at)
+	}
+	// What happens elsewhere is followed.
+	ask := service.Ask{By: service.Principal{User: "alice", Role: service.User}}
+	if _, err := q.host.CancelWorkflow(t.Context(), ask, "night"); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(`document.querySelector('[data-testid=flow-one]').innerText.includes('cancelled')`)
+	p.Press("Try again what has not succeeded")
+	p.Wait(`document.querySelector('form[aria-label="Try again what has not succeeded"] input')`)
+	p.Eval(`document.querySelector('form[aria-label="Try again what has not succeeded"] input').focus()`)
+	p.Type("soon")
+	p.Wait(`document.querySelector('form[aria-label="Try again what has not succeeded"]').innerText.includes('want a time')`)
+	p.Eval(`document.activeElement.select()`)
+	p.Type("now+3d")
+	p.Press("Try again")
+	p.Wait(`/promised|running/.test(document.querySelector('tr[data-flow=night]')?.innerText ?? '')`)
+	p.Press("Tasks as a table")
+	p.Wait(`document.querySelectorAll('table[aria-label="Tasks: planned and present"] tbody tr').length === 10`)
+	p.Press("Cancel all of it")
+	p.Press("Yes, cancel it")
+	p.Wait(`document.querySelector('[data-testid=flow-one]').innerText.includes('cancelled')`)
+	other := b.Open(wide)
+	other.Visit(q.link("bob", service.User, "workflow?flow=night"))
+	other.Wait(`document.body.innerText.includes('This workflow is not yours')`)
+	noFaults(t, p)
+}

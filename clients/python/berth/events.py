@@ -24,7 +24,7 @@ LAST_WAIT = 30.0
 class Events(Iterator[Event]):
     """What happens from now on, or behind an event. It is open once it is made: nothing after that is missed.
 
-    A stream that breaks is opened again behind the last event, ``last``; before the first event, from then on.
+    A stream that breaks is opened again behind the last event, ``last``; before the first event, where it began.
     An answer of the service that is a no ends it with that exception. So does NotFound: events were missed, so
     look at everything anew. It is for one thread; ``close`` may be called by another and takes effect at the
     next sign of life, at the latest after 45 seconds.
@@ -36,6 +36,7 @@ class Events(Iterator[Event]):
         self._closed = threading.Event()
         self._wait = FIRST_WAIT
         self._response: Any = None
+        self._first: Optional[Event] = None
         self._open()
 
     def __enter__(self) -> Events:
@@ -53,7 +54,7 @@ class Events(Iterator[Event]):
             try:
                 if self._response is None:
                     self._open()
-                event = self._read()
+                event, self._first = self._first or self._read(), None
             except Unavailable:
                 self._drop()
                 self._closed.wait(self._wait)
@@ -84,10 +85,12 @@ class Events(Iterator[Event]):
             headers["Last-Event-ID"] = str(self.last)
         self._response = self._connection.open("/v1/events", headers, SILENCE)
         self._wait = FIRST_WAIT
+        if self.last == 0:
+            self._first = self._read()  # where it begins is known before anybody relies on it
 
     def _read(self) -> Optional[Event]:
         """Return the next event, or None after a sign of life or once it is closed."""
-        kind, data = "", ""
+        kind, data, id = "", "", ""
         while not self._closed.is_set():
             try:
                 line = self._response.readline(MAX_LINE)
@@ -102,10 +105,14 @@ class Events(Iterator[Event]):
                 kind = value
             elif name == "data":
                 data = value
+            elif name == "id":
+                id = value
             elif not text:
                 if data:
                     return self._event(kind, data)
-                kind = ""
+                if id.isdecimal():  # the beginning has an id alone
+                    self.last = int(id)
+                return None
         return None
 
     def _event(self, kind: str, data: str) -> Event:

@@ -296,6 +296,13 @@ class Streams(Case):
         opened = [call for call in relay.calls if b"GET /v1/events" in call]
         self.assertIn(b"Last-Event-Id: %d\r\n" % accepted.id, opened[-1])
 
+    def test_cut_before_the_first_event(self) -> None:
+        relay, client = self.relayed()
+        with client.events() as events:
+            relay.cut()
+            missed = self.client.reserve(far(14))  # while nothing is open
+            self.until(events, "accepted", missed.id)
+
     def test_behind_an_event(self) -> None:
         with self.client.events() as events:
             first = self.client.reserve(far(12))

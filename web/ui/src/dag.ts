@@ -25,6 +25,20 @@ export function slim(doc: unknown): Json | null {
   return { ...(keep(doc, ['name', 'schemaVersion']) as Json), workflow: out };
 }
 
+/** commandsOf returns what the tasks of a document in WfFormat run, by their names. Tasks of which it does not tell are left out. */
+export function commandsOf(doc: unknown): Map<string, string[]> {
+  const out = new Map<string, string[]>();
+  const flow = isObject(doc) && isObject(doc.workflow) ? doc.workflow : {};
+  for (const tasks of [flow.tasks, flow.jobs, isObject(flow.execution) && flow.execution.tasks, isObject(flow.specification) && flow.specification.tasks]) {
+    for (const t of Array.isArray(tasks) ? (tasks as unknown[]) : []) {
+      if (!isObject(t) || !isObject(t.command) || typeof t.command.program !== 'string') continue;
+      const words = [t.command.program, ...(Array.isArray(t.command.arguments) ? t.command.arguments.map(String) : [])];
+      for (const name of [t.id, t.name]) if (typeof name === 'string' && !out.has(name)) out.set(name, words);
+    }
+  }
+  return out;
+}
+
 /** levels returns for each task on how long a path of parents it hangs. */
 export function levels(tasks: { parents: number[] }[]): number[] {
   const level = new Array<number>(tasks.length).fill(-1);

@@ -85,7 +85,7 @@ export function svgOf(sheets: Sheet[], f: Frame): string {
     }
     let drawn = 0;
     if (p.cells) {
-      const tint = [ground.light, c.promise, c.job, c.degraded, c.outage];
+      const tint = [ground.light, p.own ? c.mine : c.promise, c.job, c.degraded, c.outage];
       for (let g = 0; g < p.height; g++) {
         for (let b = 0; b < p.width; ) {
           const cell = p.cells[g * p.width + b]!;

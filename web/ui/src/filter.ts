@@ -28,6 +28,27 @@ export type Filter = Pick<View, 'owner' | 'states' | 'words'>;
 /** filters reports whether a filter leaves anything out. */
 export const filters = (f: Filter) => f.owner !== '' || f.states.length > 0 || f.words !== '';
 
+/** queryOf returns a filter as the service takes it, to leave bars out before it makes shades of them. */
+export function queryOf(f: Filter): string {
+  const q = [];
+  if (f.owner !== '') q.push(`owner=${f.owner}`);
+  if (f.states.length > 0) q.push(`state=${f.states.join(',')}`);
+  if (f.words.trim() !== '') q.push(`name=${encodeURIComponent(f.words.trim())}`);
+  return q.map((part) => '&' + part).join('');
+}
+
+/** Fetched is how a picture was asked for: the bars of which filter it has, '' for all, and whether they came as shades. */
+export interface Fetched { filter: string; shades: boolean }
+
+/**
+ * filterToSend returns which filter the service has to apply, if a window is asked for, and whether what is there
+ * will not do. Single bars are filtered here, at once; shades are not, and neither is what is left out already.
+ */
+export function filterToSend(was: Fetched | null, wanted: string): { send: string; again: boolean } {
+  if (!was || (was.filter === '' && !was.shades)) return { send: '', again: false };
+  return { send: wanted, again: was.filter !== wanted };
+}
+
 /** stripes returns the PEs of the nodes whose name has a text, as [first, behind the last); null if the text is no part of any. */
 export function stripes(rows: Rows | null, words: string): [number, number][] {
   const want = words.trim().toLowerCase();

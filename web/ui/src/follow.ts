@@ -70,3 +70,21 @@ export function useAsked<T>(ask: (signal: AbortSignal) => Promise<T>, about: str
 
 /** useGot is useAsked for one address. */
 export const useGot = <T,>(path: string, changes: number, onEnded?: () => void) => useAsked<T>((signal) => get<T>(path, signal), path, changes, onEnded);
+
+/** useAddress keeps what of a page is looked at in the address of the page. */
+export function useAddress() {
+  const [query, set] = useState(() => new URLSearchParams(location.search));
+  useEffect(() => {
+    const back = () => set(new URLSearchParams(location.search));
+    addEventListener('popstate', back);
+    return () => removeEventListener('popstate', back);
+  }, []);
+  const change = useCallback((name: string, value: string) => {
+    const next = new URLSearchParams(location.search);
+    if (value) next.set(name, value);
+    else next.delete(name);
+    history.replaceState(null, '', location.pathname + (next.size ? '?' + next : ''));
+    set(next);
+  }, []);
+  return [query, change] as const;
+}

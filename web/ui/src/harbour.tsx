@@ -3,7 +3,7 @@ import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { bytes, Failure, get, now, type Me, type Occupied, type Rows, type Site, type Span } from './api.js';
 import { length, time } from './clock.js';
 import { csvOf, type Sheet, svgOf } from './export.js';
-import { filters, maskOf, type State, states } from './filter.js';
+import { type Fetched, filters, filterToSend, maskOf, queryOf, type State, states } from './filter.js';
 import { capital, Gantt, about } from './gantt.js';
 import { parseTime } from './grammar.js';
 import { listen } from './live.js';
@@ -39,11 +39,11 @@ interface PoolState {
   seen: number; // when it was fetched
 }
 
-/** usePool fetches the picture of a pool: the window and half of it on each side, again when it is stale, at most twice a second. */
-export function usePool(site: string, pool: string, from: number, to: number, stale: number): PoolState & { retry: () => void } {
+/** usePool fetches the picture of a pool: the window and half of it on each side, again when it is stale, at most twice a second. Shades are those of a filter. */
+export function usePool(site: string, pool: string, from: number, to: number, stale: number, filter = ''): PoolState & { retry: () => void } {
   const [state, set] = useState<PoolState>({ picture: null, rows: null, failure: null, seen: 0 });
   const [again, setAgain] = useState(0);
-  const fetched = useRef({ from: 0, to: 0, stale: -1, again: 0, at: 0, span: 0 });
+  const fetched = useRef({ from: 0, to: 0, stale: -1, again: 0, at: 0, span: 0, how: null as Fetched | null });
   const query = `site=${encodeURIComponent(site)}&pool=${encodeURIComponent(pool)}`;
   useEffect(() => {
     get<Rows>(`v1/gantt/rows?${query}`).then((rows) => set((s) => ({ ...s, rows })), () => undefined); // without them rows are called by number
@@ -51,7 +51,8 @@ export function usePool(site: string, pool: string, from: number, to: number, st
   useEffect(() => {
     const f = fetched.current;
     const span = to - from;
-    if (from >= f.from && to <= f.to && stale === f.stale && again === f.again && span > f.span / 4) return;
+    const { send, again: other } = filterToSend(f.how, filter);
+    if (from >= f.from && to <= f.to && stale === f.stale && again === f.again && span > f.span / 4 && !other) return;
     const abort = new AbortController();
     const timer = setTimeout(async () => {
       const grain = Math.max(60, 2 ** Math.floor(Math.log2(span / 8)));
@@ -59,9 +60,12 @@ export function usePool(site: string, pool: string, from: number, to: number, st
       const b = Math.ceil((to + span / 2) / grain) * grain;
       const stamp = (at: number) => new Date(at * 1000).toISOString().slice(0, 19) + 'Z';
       try {
-        const data = await bytes(`v1/gantt?${query}&from=${stamp(a)}&to=${stamp(b)}`, abort.signal);
-        fetched.current = { from: a, to: b, stale, again, at: Date.now(), span };
-        set((s) => ({ ...s, picture: parse(data), failure: null, seen: now() }));
+        const ask = async (filter: string) => parse(await bytes(`v1/gantt?${query}&from=${stamp(a)}&to=${stamp(b)}${filter}`, abort.signal));
+        let how = send;
+        let picture = await ask(how);
+        if (picture.cells && how === '' && filter !== '') picture = await ask((how = filter));
+        fetched.current = { from: a, to: b, stale, again, at: Date.now(), span, how: { filter: how, shades: picture.cells !== null } };
+        set((s) => ({ ...s, picture: { ...picture, own: how.includes('owner=mine') }, failure: null, seen: now() }));
       } catch (e) {
         if (abort.signal.aborted) return;
         set((s) => ({ ...s, failure: e instanceof Failure ? e : new Failure({ status: 0, title: 'The picture cannot be read', detail: String(e), code: '' }) }));
@@ -71,7 +75,7 @@ export function usePool(site: string, pool: string, from: number, to: number, st
       clearTimeout(timer);
       abort.abort();
     };
-  }, [query, from, to, stale, again]);
+  }, [query, from, to, stale, again, filter]);
   return { ...state, retry: () => setAgain((n) => n + 1) };
 }
 
@@ -506,11 +510,12 @@ interface PanelProps {
 }
 
 function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, selected, onWindow, onSelect, onOpen, onKey, change, sheets }: PanelProps) {
-  const { picture, rows, failure, seen, retry } = usePool(site.name, pool.name, from, to, stale);
+  const { picture, rows, failure, seen, retry } = usePool(site.name, pool.name, from, to, stale, queryOf(view));
   const name = `${site.name}/${pool.name}`;
   const mask = useMemo(() => (picture ? maskOf(picture, rows, name, { owner: view.owner, states: view.states, words: view.words }) : null), [picture, rows, name, view.owner, view.states, view.words]);
   const any = useMemo(() => {
-    if (!picture || picture.cells) return true;
+    if (!picture) return true;
+    if (picture.cells) return picture.cells.some((c) => c !== 0);
     for (let i = 0; i < picture.count; i++) {
       const a = picture.t0 + picture.start[i]!;
       if (a < to && a + picture.length[i]! > from && (mask ? mask[i] !== 0 && (view.owner !== 'mine' || (picture.flags[i]! & Flag.mine) !== 0) : true)) return true;
@@ -527,7 +532,7 @@ function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, 
     <Paper withBorder radius="sm" p="xs">
       <Group justify="space-between" mb={4} gap="xs">
         <Group gap="xs"><Text fw={600} size="sm" className="named">{pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
-        {picture?.cells && <Text size="xs" c="dimmed">Too many bars to draw each: the shade is how much is held. Zoom in for single bars{filters(view) ? ', and for the filter' : ''}.</Text>}
+        {picture?.cells && <Text size="xs" c="dimmed">{text.shades(filters(view))}</Text>}
       </Group>
       {failure && (
         <Alert color="red" variant="light" title={failure.problem.title} mb="xs">

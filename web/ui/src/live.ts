@@ -10,6 +10,7 @@ export type Heard = { kind: 'occupied'; occupied: Occupied } | { kind: 'changed'
 const told = [
   'queued', 'accepted', 'refused', 'withdrawn', 'queued_as_job', 'confirmed', 'expired', 'started', 'failed', 'requeued', 'lost', 'extended', 'shortened', 'preempted',
   'moved', 'resized', 'modified', 'change_refused', 'checked_in', 'no_show', 'ended', 'cancelled', 'staged', 'task_started', 'task_ended', 'task_left', 'site_changed',
+  'workflow_promised', 'task_over', 'workflow_replanned', 'workflow_over',
 ];
 
 export function listen(hear: (h: Heard) => void): () => void {

@@ -149,7 +149,7 @@ function Page() {
               {page === 'harbour' && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
               {page === 'book' && <Book theme={shade} onLive={setLive} onEnded={ended} />}
               {page === 'promises' && <Promises me={me} onLive={setLive} onEnded={ended} />}
-              {page === 'workflow' && <Workflow onLive={setLive} onEnded={ended} />}
+              {page === 'workflow' && <Workflow me={me} onLive={setLive} onEnded={ended} />}
               {page === 'operate' && <Operate onLive={setLive} onEnded={ended} />}
               {page === 'laboratory' && <Laboratory me={me} onLive={setLive} onEnded={ended} />}
             </Suspense>

@@ -23,6 +23,7 @@ export interface Picture {
   flags: Uint8Array;
   cells: Uint8Array | null; // if there are too many bars
   free: Uint32Array;
+  own?: boolean; // only one's own bars, and what is out of use
 }
 
 /** parse reads a picture. It throws an Error that says what is wrong with it. */

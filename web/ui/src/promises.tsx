@@ -1,8 +1,8 @@
 import { Alert, Anchor, Button, Checkbox, Drawer, Group, Paper, Stack, Table, Text, Textarea, TextInput, Title } from '@mantine/core';
-import { useCallback, useEffect, useState } from 'react';
+import { useState } from 'react';
 import { act, Failure, get, now, type Me, type Site } from './api.js';
 import { length, period, time } from './clock.js';
-import { useAsked, useChanges, useGot } from './follow.js';
+import { useAddress, useAsked, useChanges, useGot } from './follow.js';
 import { parseLength, parseTime, spoken } from './grammar.js';
 import { at, curl, differences, ended, live, modifyLine, over, placedBefore, sentence, where, wished, type Happening, type Reservation, type Task } from './life.js';
 import { Command, State, Trouble, usualZone, Waiting } from './parts.js';
@@ -13,24 +13,6 @@ const w = words.promises;
 const pageSize = 200;
 
 interface Listed { reservations: Reservation[]; next?: string }
-
-/** useAddress keeps what of the list is looked at in the address of the page. */
-function useAddress() {
-  const [query, set] = useState(() => new URLSearchParams(location.search));
-  useEffect(() => {
-    const back = () => set(new URLSearchParams(location.search));
-    addEventListener('popstate', back);
-    return () => removeEventListener('popstate', back);
-  }, []);
-  const change = useCallback((name: string, value: string) => {
-    const next = new URLSearchParams(location.search);
-    if (value) next.set(name, value);
-    else next.delete(name);
-    history.replaceState(null, '', location.pathname + (next.size ? '?' + next : ''));
-    set(next);
-  }, []);
-  return [query, change] as const;
-}
 
 export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (live: boolean) => void; onEnded: () => void }) {
   const zone = usualZone();

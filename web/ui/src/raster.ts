@@ -196,7 +196,7 @@ function bar(b: Box, kind: number, flags: number, v: Port, tint: Tint, out: Uint
 
 function rasterCells(p: Picture, cells: Uint8Array, v: Port, out: Uint32Array, c0: number, c1: number): void {
   const f = fills[v.theme];
-  const list = [ground[v.theme], f.promise, f.job, f.degraded, f.outage];
+  const list = [ground[v.theme], p.own ? f.mine : f.promise, f.job, f.degraded, f.outage];
   const shade = new Uint32Array(256);
   for (let i = 0; i < 256; i++) shade[i] = pixel(list[Math.min(4, i >> 4)]!, ground[v.theme], (i & 15) / 15);
   const buckets = new Int32Array(c1 - c0);

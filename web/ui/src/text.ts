@@ -79,6 +79,7 @@ export const text = {
   unreachable: 'not reachable',
   starting: 'not looked at yet',
   watched: 'watched only: what would have been promised',
+  shades: (some: boolean) => `Too many bars to draw each: the shade is how much is held${some ? ' by what the filter shows' : ''}. Zoom in for single bars.`,
   freeNow: (free: number, pes: number) => `${free} of ${pes} PEs free now`,
   provisional: 'PEs not chosen yet',
   unplaced: 'no PEs now',

@@ -1,9 +1,10 @@
 import { Alert, Button, Checkbox, FileButton, Grid, Group, Paper, ScrollArea, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { Failure, type Site } from './api.js';
+import { Failure, type Me, type Site } from './api.js';
 import { length, ticks, time } from './clock.js';
-import { above, deadlines, dots, largest, nearest, slim, sums, type Plan, type PlannedWorkflow } from './dag.js';
-import { useChanges, useGot } from './follow.js';
+import { above, commandsOf, deadlines, dots, largest, nearest, slim, sums, type Plan, type PlannedWorkflow } from './dag.js';
+import { BookAll, Flows } from './flows.js';
+import { useAddress, useChanges, useGot } from './follow.js';
 import { stampOf } from './grammar.js';
 import { at } from './life.js';
 import { Command, Trouble, usualZone, Waiting } from './parts.js';
@@ -30,11 +31,12 @@ const example = {
   },
 };
 
-interface Read { name: string; doc: object }
+interface Read { name: string; doc: object; commands: Map<string, string[]> }
 
-export default function Workflow({ onLive, onEnded }: { onLive: (live: boolean) => void; onEnded: () => void }) {
+export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (live: boolean) => void; onEnded: () => void }) {
   const zone = usualZone();
-  const { changes } = useChanges(onLive, onEnded);
+  const { changes, clock } = useChanges(onLive, onEnded);
+  const [query, change] = useAddress();
   const sites = useGot<{ sites: Site[] }>('v1/sites', changes > 0 ? 1 : 0, onEnded);
   const pools = (sites.value?.sites ?? []).flatMap((s) => s.pools.map((p) => ({ value: `${s.name}/${p.name}`, label: `${s.name}, ${p.name} (${p.pes} PEs)`, site: s.name, pool: p.name })));
   const [place, setPlace] = useState('');
@@ -61,8 +63,9 @@ export default function Workflow({ onLive, onEnded }: { onLive: (live: boolean) 
       return;
     }
     try {
-      const doc = slim(JSON.parse(await read(f)));
-      if (doc) setFile({ name: f.name, doc });
+      const whole: unknown = JSON.parse(await read(f));
+      const doc = slim(whole);
+      if (doc) setFile({ name: f.name, doc, commands: commandsOf(whole) });
       else setBad(w.notFlow);
     } catch (e) {
       setBad(e instanceof SyntaxError ? w.notJSON(e.message) : `${w.unread}: ${e instanceof Error ? e.message : String(e)}`);
@@ -135,6 +138,7 @@ export default function Workflow({ onLive, onEnded }: { onLive: (live: boolean) 
         <Title order={1} size="h3">{w.title}</Title>
         <Text size="sm" c="dimmed">{w.about}</Text>
       </div>
+      <Flows me={me} zone={zone} clock={clock} changes={changes} query={query} change={change} onEnded={onEnded} />
       <Trouble failure={sites.failure} again={sites.again} />
       {sites.value && pools.length === 0 && <Alert color="gray">{w.noSite}</Alert>}
       {!sites.value && !sites.failure && <Waiting />}
@@ -147,7 +151,7 @@ export default function Workflow({ onLive, onEnded }: { onLive: (live: boolean) 
               <Text size="sm" fw={500}>{file ? <span className="named">{file.name}</span> : w.file}</Text>
               <Group gap="xs" mt={4}>
                 <FileButton accept=".json,.gz,application/json" onChange={(f) => f && void take(f)}>{(p) => <Button {...p} size="compact-sm">{w.choose}</Button>}</FileButton>
-                <Button size="compact-sm" variant="default" onClick={() => { setBad(''); setFile({ name: 'example.json', doc: example }); }}>{w.example}</Button>
+                <Button size="compact-sm" variant="default" onClick={() => { setBad(''); setFile({ name: 'example.json', doc: example, commands: new Map() }); }}>{w.example}</Button>
                 <Text size="sm" c="dimmed" visibleFrom="sm">{w.drop}</Text>
               </Group>
             </div>
@@ -182,6 +186,7 @@ export default function Workflow({ onLive, onEnded }: { onLive: (live: boolean) 
             </Grid.Col>
           </Grid>
           {plan?.tasks && <Drawn flow={flow} plan={plan} zone={zone} />}
+          <BookAll key={`${file.name} ${flow.site} ${flow.pool}`} flow={flow} plan={plan} commands={file.commands} zone={zone} clock={clock} onBooked={(id) => change('flow', id)} onEnded={onEnded} />
           {chosen && <Command line={`printf '{"workflow":%s,"site":"${chosen.site}","pool":"${chosen.pool}","planners":["${plan?.planner ?? 'bd-cpar'}"]${plan?.deadline ? `,"deadlines":["${plan.deadline}"]` : ''}}' "$(cat FILE)" | curl -s "$BERTH/v1/workflows/plans" -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d @-`} />}
         </>
       )}

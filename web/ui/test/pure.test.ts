@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHash } from 'node:crypto';
 import { aheadOfUTC, length, period, ticks, time } from '../src/clock.js';
-import { maskOf } from '../src/filter.js';
+import { filterToSend, maskOf, queryOf } from '../src/filter.js';
 import { fills, ground, rgb, type Theme } from '../src/palette.js';
 import { parse, type Picture } from '../src/picture.js';
 import { aligned, beside, hit, pan, raster, shifted, type Port } from '../src/raster.js';
@@ -262,4 +262,16 @@ test('a refusal says what is missing, in the zone of the page', () => {
   assert.equal(refused(no, 'Europe/Berlin'), 's, p: 5 of 8 PEs are missing: at most 3 are free for 1 h, from Wed 2026-07-01 12:00 Europe/Berlin on');
   assert.equal(refused({ ...no, nearest: { ...no.nearest, npe: 0 } }, 'UTC'), 's, p: no PE is free for 1 h');
   assert.equal(refused({ reason: 'quota', detail: 'your limit', wanted: 8 }, 'UTC'), 'your limit');
+});
+
+test('shades are filtered by the service, single bars here', () => {
+  const mine = queryOf({ owner: 'mine', states: ['held', 'running'], words: ' n1&x ' });
+  assert.equal(mine, '&owner=mine&state=held,running&name=n1%26x');
+  assert.equal(queryOf({ owner: '', states: [], words: '  ' }), '');
+  assert.deepEqual(filterToSend(null, mine), { send: '', again: false });
+  assert.deepEqual(filterToSend({ filter: '', shades: false }, mine), { send: '', again: false });
+  assert.deepEqual(filterToSend({ filter: '', shades: true }, mine), { send: mine, again: true });
+  assert.deepEqual(filterToSend({ filter: '', shades: true }, ''), { send: '', again: false });
+  assert.deepEqual(filterToSend({ filter: mine, shades: true }, mine), { send: mine, again: false });
+  assert.deepEqual(filterToSend({ filter: mine, shades: false }, ''), { send: '', again: true }); // the others are not here
 });
