@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ func (s *Site) Doctor(ctx context.Context) []site.Finding {
 	add := func(check string, level site.Level, hint, text string, args ...any) {
 		found = append(found, site.Finding{Check: check, Level: level, Text: fmt.Sprintf(text, args...), Hint: hint})
 	}
-	if s.down(ctx, "doctor") {
-		add("reach", site.Bad, "see that slurmctld runs, and that slurm.conf here is the cluster's", "no controller answers scontrol ping")
+	if why, hint := s.silence(ctx); why != "" {
+		add("reach", site.Bad, hint, "%s", why)
 		return found
 	}
 	settings, err := s.settings(ctx)
@@ -46,6 +47,23 @@ func (s *Site) Doctor(ctx context.Context) []site.Finding {
 		add("state", site.Good, "", "nodes, jobs and reservations can be read")
 	}
 	return found
+}
+
+// silence returns why no controller answers, and what to do. A command that says so itself knows better than
+// that there was no answer: there may be no slurm.conf, or no token.
+func (s *Site) silence(ctx context.Context) (why, hint string) {
+	result, err := s.run(ctx, "doctor", "scontrol", "ping")
+	const otherwise = "see that slurmctld runs, and that slurm.conf here is the cluster's"
+	switch {
+	case err != nil:
+		return err.Error(), hintOf(err, otherwise)
+	case strings.Contains(string(result.Stdout), " is UP"):
+		return "", ""
+	case len(bytes.TrimSpace(result.Stderr)) > 0:
+		said := explain("doctor", "scontrol", lastLine(result.Stderr))
+		return said.Error(), hintOf(said, otherwise)
+	}
+	return "no controller answers scontrol ping", otherwise
 }
 
 func hintOf(err error, otherwise string) string {

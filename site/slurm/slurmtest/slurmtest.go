@@ -39,6 +39,9 @@ type Options struct {
 	// Accounting starts slurmdbd too, on a MariaDB of its own, and has Slurm enforce
 	// associations, limits and QOS. Nobody but root has an association at first.
 	Accounting bool
+	// REST starts slurmrestd too, as a user who is nobody to Slurm. It skips the test if this is not root: slurmrestd
+	// refuses to run as SlurmUser.
+	REST bool
 }
 
 // Cluster is a running cluster.
@@ -52,6 +55,7 @@ type Cluster struct {
 	daemons map[string]*exec.Cmd
 
 	database int // port of its database
+	rest     int // port of its slurmrestd
 }
 
 // readyWithin is how long a cluster may take to start; measured are 0.3 s for 4
@@ -69,7 +73,10 @@ const readyWithin = 60 * time.Second
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	other()
-	install(t, o.Accounting)
+	install(t, &o)
+	if o.REST && os.Getuid() != 0 {
+		t.Skip("slurm: slurmrestd refuses to run as SlurmUser, who this is; only root can start it as another user")
+	}
 	if o.Nodes == 0 {
 		o.Nodes = 4
 	}
@@ -112,21 +119,26 @@ var other = sync.OnceFunc(func() {
 // accounting.
 var needed = []struct {
 	program, pack string
-	accounting    bool
+	unless        func(*Options) bool
 }{
-	{"munged", "munge", false},
-	{"slurmctld", "slurmctld", false},
-	{"slurmd", "slurmd", false},
-	{"scontrol", "slurm-client", false},
-	{"sbatch", "slurm-client", false},
-	{"slurmdbd", "slurmdbd", true},
-	{"mariadbd", "mariadb-server", true},
+	{"munged", "munge", nil},
+	{"slurmctld", "slurmctld", nil},
+	{"slurmd", "slurmd", nil},
+	{"scontrol", "slurm-client", nil},
+	{"sbatch", "slurm-client", nil},
+	{"slurmdbd", "slurmdbd", withoutAccounting},
+	{"mariadbd", "mariadb-server", withoutAccounting},
+	{"slurmrestd", "slurmrestd", withoutREST},
 }
 
-func missing(accounting bool) []string {
+func withoutAccounting(o *Options) bool { return !o.Accounting }
+
+func withoutREST(o *Options) bool { return !o.REST }
+
+func missing(o *Options) []string {
 	var packs []string
 	for _, n := range needed {
-		if n.accounting && !accounting {
+		if n.unless != nil && n.unless(o) {
 			continue
 		}
 		if _, err := exec.LookPath(n.program); err != nil && !slices.Contains(packs, n.pack) {
@@ -136,16 +148,16 @@ func missing(accounting bool) []string {
 	return packs
 }
 
-func install(t testing.TB, accounting bool) {
+func install(t testing.TB, o *Options) {
 	t.Helper()
-	packs := missing(accounting)
+	packs := missing(o)
 	if len(packs) == 0 {
 		return
 	}
 	why := "CI is not true"
 	if os.Getenv("CI") == "true" {
-		if why = aptInstall(accounting); why == "" {
-			if packs = missing(accounting); len(packs) == 0 {
+		if why = aptInstall(o); why == "" {
+			if packs = missing(o); len(packs) == 0 {
 				return
 			}
 			why = "installing them did not help"
@@ -159,7 +171,7 @@ func install(t testing.TB, accounting bool) {
 }
 
 // aptInstall installs the packages and says why it could not.
-func aptInstall(accounting bool) string {
+func aptInstall(o *Options) string {
 	if os.Getuid() != 0 {
 		return "only root can install them"
 	}
@@ -175,12 +187,15 @@ func aptInstall(accounting bool) string {
 	if err := waitFor(lock); err != nil {
 		return err.Error()
 	}
-	if len(missing(accounting)) == 0 {
+	if len(missing(o)) == 0 {
 		return ""
 	}
 	packs := []string{"slurm-wlm", "munge"}
-	if accounting {
+	if o.Accounting {
 		packs = append(packs, "slurmdbd", "mariadb-server")
+	}
+	if o.REST {
+		packs = append(packs, "slurmrestd", "slurm-wlm-jwt-plugin")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -229,6 +244,11 @@ func (c *Cluster) start() error {
 			if err := c.run(name, "slurmd", "-D", "-N", name); err != nil {
 				return err
 			}
+		}
+	}
+	if c.options.REST {
+		if err := c.startREST(); err != nil {
+			return err
 		}
 	}
 	return c.waitIdle()
@@ -396,6 +416,13 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 			}
 		}
 	}
+	if c.options.REST {
+		keys, err := c.configureREST()
+		if err != nil {
+			return err
+		}
+		conf += keys
+	}
 	conf += c.options.Partitions + "\n" + c.options.Extra + "\n"
 	if bin := os.Getenv("BERTH_SLURM"); bin != "" {
 		if plugins, err := filepath.EvalSymlinks(filepath.Join(bin, "plugins")); err == nil {
@@ -486,9 +513,14 @@ func (k *keeper) start(cmd *exec.Cmd) error {
 
 // run starts a daemon.
 func (c *Cluster) run(name, program string, args ...string) error {
+	return c.runAs(ofDaemon(), nil, name, program, args...)
+}
+
+// runAs starts a daemon in a way of its own, with more in its environment.
+func (c *Cluster) runAs(as *syscall.SysProcAttr, env []string, name, program string, args ...string) error {
 	cmd := exec.Command(program, args...)
-	cmd.Env, cmd.Dir = c.env(), c.dir
-	cmd.SysProcAttr = ofDaemon()
+	cmd.Env, cmd.Dir = append(c.env(), env...), c.dir
+	cmd.SysProcAttr = as
 	log, err := os.OpenFile(c.path("log/"+name+".out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
