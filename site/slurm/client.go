@@ -165,7 +165,7 @@ func (c *Client) partitionFor(ctx context.Context, op string, b *site.Booking) (
 func (c *Client) jobEnv(env []string) []string {
 	out := append([]string(nil), env...)
 	for _, e := range c.env {
-		if strings.HasPrefix(e, "SLURM_CONF=") {
+		if strings.HasPrefix(e, "SLURM_CONF=") || strings.HasPrefix(e, confServer+"=") && !hasName(out, confServer) {
 			out = append(out, e)
 		}
 	}

@@ -147,9 +147,15 @@ func newCommands(o Options) commands {
 	c.env = []string{"TZ=UTC", "LC_ALL=C", "PATH=" + os.Getenv("PATH")}
 	if o.Conf != "" {
 		c.env = append(c.env, "SLURM_CONF="+o.Conf)
+	} else if server := os.Getenv(confServer); server != "" {
+		c.env = append(c.env, confServer+"="+server)
 	}
 	return c
 }
+
+// confServer is the variable that tells commands without a slurm.conf which slurmctld has one for them, as
+// in a configless cluster.
+const confServer = "SLURM_CONF_SERVER"
 
 // run runs one command to its end, whatever its exit code.
 func (c *commands) run(ctx context.Context, op, name string, args ...string) (Result, error) {

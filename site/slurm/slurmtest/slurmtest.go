@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,6 +43,11 @@ type Options struct {
 	// REST starts slurmrestd too, as a user who is nobody to Slurm. It skips the test if this is not root: slurmrestd
 	// refuses to run as SlurmUser.
 	REST bool
+	// Backup starts a second slurmctld on the same state, which takes over from the first. Each has a host name
+	// of its own in a namespace of its own, which only root can make: else the test is skipped.
+	Backup bool
+	// Configless has each slurmd fetch its configuration from slurmctld. The commands of the cluster still have Conf.
+	Configless bool
 }
 
 // Cluster is a running cluster.
@@ -56,6 +62,7 @@ type Cluster struct {
 
 	database int // port of its database
 	rest     int // port of its slurmrestd
+	port     int // of its controllers
 }
 
 // readyWithin is how long a cluster may take to start; measured are 0.3 s for 4
@@ -74,6 +81,9 @@ func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	other()
 	install(t, &o)
+	if o.Backup && os.Getuid() != 0 {
+		t.Skip("slurm: only root can give a second slurmctld a host name of its own")
+	}
 	if o.REST && os.Getuid() != 0 {
 		t.Skip("slurm: slurmrestd refuses to run as SlurmUser, who this is; only root can start it as another user")
 	}
@@ -213,7 +223,7 @@ func aptInstall(o *Options) string {
 }
 
 func (c *Cluster) start() error {
-	for _, folder := range []string{"etc", "state", "spool", "log", "run"} {
+	for _, folder := range []string{"etc", "state", "spool", "log", "run", pidFolder} {
 		if err := os.MkdirAll(filepath.Join(c.dir, folder), 0o755); err != nil {
 			return err
 		}
@@ -241,7 +251,11 @@ func (c *Cluster) start() error {
 	}
 	if !c.options.Cloud {
 		for _, name := range c.Nodes() {
-			if err := c.run(name, "slurmd", "-D", "-N", name); err != nil {
+			args := []string{"-D", "-N", name}
+			if c.options.Configless {
+				args = append(args, "--conf-server", c.ConfServer())
+			}
+			if err := c.run(name, "slurmd", args...); err != nil {
 				return err
 			}
 		}
@@ -254,9 +268,54 @@ func (c *Cluster) start() error {
 	return c.waitIdle()
 }
 
-func (c *Cluster) startController() error {
-	if err := c.run("slurmctld", "slurmctld", "-D"); err != nil {
+// ConfServer is where a slurmctld gives out the configuration of a configless cluster.
+func (c *Cluster) ConfServer() string { return "localhost:" + strconv.Itoa(c.port) }
+
+// KillBackup kills the backup controller.
+func (c *Cluster) KillBackup() { c.kill(backup, syscall.SIGKILL) }
+
+const backup = "slurmctld-backup"
+
+// runController starts a slurmctld, the one of a pair under its own host name.
+func (c *Cluster) runController(name, host string) error {
+	if !c.options.Backup {
+		return c.run(name, "slurmctld", "-D")
+	}
+	known, err := os.ReadFile("/etc/hosts")
+	if err != nil {
 		return err
+	}
+	hosts := c.path("etc/hosts")
+	if err := os.WriteFile(hosts, append(known, "\n127.0.0.2 ctl1\n127.0.0.3 ctl2\n"...), 0o644); err != nil {
+		return err
+	}
+	own := c.path("run/" + host)
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return err
+	}
+	// It looks up the address of its own name, and ends a process whose number is in its file. That of
+	// another version has a root of its own.
+	script := "hostname " + host
+	for from, to := range map[string]string{hosts: "/etc/hosts", own: c.path(pidFolder)} {
+		script += " && mount --bind " + from + " " + to
+		if bin := os.Getenv("BERTH_SLURM"); bin != "" {
+			script += " && mount --bind " + from + " " + filepath.Dir(bin) + to
+		}
+	}
+	return c.run(name, "unshare", "--uts", "--mount", "sh", "-c", script+" && exec slurmctld -D")
+}
+
+// pidFolder is where each controller finds its own folder for its number.
+const pidFolder = "run/pid"
+
+func (c *Cluster) startController() error {
+	if err := c.runController("slurmctld", "ctl1"); err != nil {
+		return err
+	}
+	if c.options.Backup && c.daemons[backup] == nil {
+		if err := c.runController(backup, "ctl2"); err != nil {
+			return err
+		}
 	}
 	if !c.eventually(func() bool {
 		out, _ := c.Command("scontrol", "ping")
@@ -353,20 +412,29 @@ func (c *Cluster) configure() error {
 			return err
 		}
 	}
+	hosts, timeout := "SlurmctldHost=localhost", 30
+	if c.options.Backup {
+		// Each listens at its own address alone, so that both have the same port, as Slurm wants.
+		hosts, timeout = "SlurmctldHost=ctl1(127.0.0.2)\nSlurmctldHost=ctl2(127.0.0.3)\nCommunicationParameters=NoCtldInAddrAny", 5
+	}
+	if c.options.Configless {
+		hosts += "\nSlurmctldParameters=enable_configless"
+	}
+	c.port = ports[0]
 	conf := fmt.Sprintf(`ClusterName=lab
-SlurmctldHost=localhost
+%s
 SlurmctldPort=%d
 SlurmUser=%s
 SlurmdUser=%s
 AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket=%s/run/munge.socket
-StateSaveLocation=%[4]s/state
-SlurmdSpoolDir=%[4]s/spool/%%n
-SlurmctldPidFile=%[4]s/run/slurmctld.pid
-SlurmdPidFile=%[4]s/run/slurmd.%%n.pid
-SlurmctldLogFile=%[4]s/log/slurmctld.log
-SlurmdLogFile=%[4]s/log/slurmd.%%n.log
+StateSaveLocation=%[5]s/state
+SlurmdSpoolDir=%[5]s/spool/%%n
+SlurmctldPidFile=%[5]s/run/pid/slurmctld.pid
+SlurmdPidFile=%[5]s/run/slurmd.%%n.pid
+SlurmctldLogFile=%[5]s/log/slurmctld.log
+SlurmdLogFile=%[5]s/log/slurmd.%%n.log
 MailProg=/bin/true
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -382,12 +450,12 @@ SelectTypeParameters=CR_CPU_Memory
 DefMemPerCPU=128
 %s
 JobCompType=jobcomp/none
-SlurmctldTimeout=30
+SlurmctldTimeout=%d
 SlurmdTimeout=60
 InactiveLimit=0
 KillWait=2
 MinJobAge=300
-`, ports[0], me.Username, me.Username, c.dir, accounting)
+`, hosts, c.port, me.Username, me.Username, c.dir, accounting, timeout)
 	if c.options.Cloud {
 		conf += fmt.Sprintf(`SuspendTime=INFINITE
 SuspendProgram=/bin/true
@@ -572,11 +640,15 @@ func (c *Cluster) stopDaemons() {
 	}
 }
 
-var stopLast = []string{"slurmctld", "slurmdbd", "mariadbd", "munged"}
+var stopLast = []string{"slurmctld", backup, "slurmdbd", "mariadbd", "munged"}
 
 func (c *Cluster) stop() {
 	if c.t.Failed() {
 		c.t.Logf("the end of slurmctld.log:\n%s", c.log())
+		if c.options.Backup {
+			text, _ := os.ReadFile(c.path("log/" + backup + ".out")) // none is as good as empty
+			c.t.Logf("the end of what the backup wrote:\n%s", lastLines(string(text), 30))
+		}
 	}
 	c.cancelJobs()
 	c.stopDaemons()
