@@ -34,6 +34,7 @@ type harbour struct {
 	// outcome says for how long a task runs and how it ends, if it is not nil.
 	outcome func(site.Task) (berth.Duration, site.Result)
 	skew    atomic.Int64 // by how many seconds its clock is ahead
+	silent  atomic.Bool  // its first controller does not answer, and its second does
 }
 
 // horizon is how long before its start a promise is real at the site.
@@ -61,6 +62,9 @@ func (s timed) Observe(ctx context.Context) (*site.State, error) {
 	s.w.looks.Add(1)
 	state, err := timely(s, func() (*site.State, error) { return s.Site.Observe(ctx) })
 	if err == nil {
+		if s.w.silent.Load() {
+			state.Silent = []string{"ctl1"}
+		}
 		state.Skew, state.Cost = berth.Duration(s.w.skew.Load()), time.Duration(s.w.cost.Load())
 	}
 	if err == nil && s.w.unknown.Load() {

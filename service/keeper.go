@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,6 +68,7 @@ type keeper struct {
 	cost   atomic.Int64 // CPU time of the last look, in nanoseconds
 	away   bool         // the last look at it failed; of the keeper's goroutine
 	skewed bool         // the last look told that its clock is off; of the keeper's goroutine
+	silent []string     // controllers that did not answer at the last look, while another did; of the keeper's goroutine
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
@@ -258,6 +261,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		}
 		k.away = false
 		h.saySkew(k, state.Skew)
+		h.saySilent(k, state.Silent)
 	}
 	if err != nil {
 		k.away = ctx.Err() == nil
@@ -320,6 +324,23 @@ func (h *Host) saySkew(k *keeper, skew berth.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.view.Skew = skew
+}
+
+// saySilent writes down that one controller of a site does not answer and another has taken over, and when that
+// is over. Nothing of what is promised depends on it.
+func (h *Host) saySilent(k *keeper, silent []string) {
+	switch {
+	case slices.Equal(silent, k.silent):
+		return
+	case len(silent) > 0:
+		h.log.Warn("a controller of a site does not answer; another serves, and has every promise", "site", k.name, "silent", silent)
+	default:
+		h.log.Info("all controllers of a site answer again", "site", k.name)
+	}
+	k.silent = silent
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.view.Silent = silent
 }
 
 // settleAtOnce is how many effects are settled in one go. Each takes some
@@ -391,6 +412,9 @@ func (k *keeper) look() SiteView {
 	view.Adapter, view.Shadow = k.manager.Kind, k.manager.Shadow
 	if view.Trouble == "" && (view.Skew > maxSkew || view.Skew < -maxSkew) {
 		view.Trouble = fmt.Sprintf("its clock is %d s ahead of this one: let both keep time with the same server", view.Skew)
+	}
+	if view.Trouble == "" && len(view.Silent) > 0 {
+		view.Trouble = fmt.Sprintf("controller %s does not answer; another serves", strings.Join(view.Silent, ", "))
 	}
 	if open := time.Since(k.asked); (view.Reachable || view.Starting) && !k.asked.IsZero() && open > 2*k.manager.Every {
 		view.Reachable, view.Starting, view.Trouble = false, false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))

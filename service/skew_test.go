@@ -22,3 +22,19 @@ func TestSkewOfASiteShows(t *testing.T) {
 		}
 	})
 }
+
+// That one controller of a pair does not answer shows for as long as it is so.
+func TestSilentControllerOfASiteShows(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		for _, c := range []struct {
+			silent bool
+			want   string
+		}{{false, ""}, {true, "controller ctl1 does not answer; another serves"}, {false, ""}} {
+			w.silent.Store(c.silent)
+			w.pass(20)
+			if got := w.view(); got.Trouble != c.want || !got.Reachable {
+				t.Errorf("silent %t: %+v, want %q", c.silent, got, c.want)
+			}
+		}
+	})
+}

@@ -189,9 +189,11 @@ type SiteView struct {
 	Trouble  string     `json:"trouble,omitempty"`
 	Seen     berth.Time `json:"seen,omitempty"`
 	// Skew is by how much its clock is ahead of this one.
-	Skew  berth.Duration   `json:"skew,omitempty"`
-	Nodes []site.NodeState `json:"nodes,omitempty"`
-	Drift []site.Drift     `json:"drift,omitempty"`
+	Skew berth.Duration `json:"skew,omitempty"`
+	// Silent are its controllers that do not answer, while another one does.
+	Silent []string         `json:"silent,omitempty"`
+	Nodes  []site.NodeState `json:"nodes,omitempty"`
+	Drift  []site.Drift     `json:"drift,omitempty"`
 }
 
 // Notice is one thing that happened to a reservation, or to a task in it, for those who

@@ -3,16 +3,13 @@ package service
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/wire"
-	"github.com/berth-hpc/berth/site"
 )
 
 // FlowState is where a workflow is in its life.
@@ -407,24 +404,6 @@ func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (F
 	})
 }
 
-// unable returns why tasks of a user cannot be run at sites that run tasks as their owners, by
-// site. Commands that somebody else wrote are nobody's to run.
-func (h *Host) unable(ctx context.Context, asker, user string) map[string]string {
-	why := map[string]string{}
-	for name, k := range h.sites {
-		d, is := k.manager.Adapter.(site.Deputy)
-		if !is {
-			continue
-		}
-		if asker != user {
-			why[name] = fmt.Sprintf("tasks run there as %s, who has to submit them", user)
-		} else if err := d.Represents(ctx, user); err != nil {
-			why[name] = err.Error()
-		}
-	}
-	return why
-}
-
 // WorkflowOffers returns what deadlines cost, the tightest first, without promising anything.
 // Errors: Denied, and those of engine.WorkflowOffers.
 func (h *Host) WorkflowOffers(ctx context.Context, ask Ask, w berth.Workflow) ([]engine.WorkflowOffer, error) {
@@ -485,45 +464,6 @@ func (h *Host) flowTaken(w *berth.Workflow) error {
 			return berth.Errorf(berth.Conflict, "id", "%q is the id of a reservation; workflow %q needs it for task %q, so give it another id, or none", id, w.ID, w.Tasks[i].ID)
 		}
 	}
-	return nil
-}
-
-// withinRunners keeps a workflow that has something to run at the sites that run tasks by
-// themselves, or as its owner. The error is of code Conflict: there is none where it may be.
-func (h *Host) withinRunners(w *berth.Workflow, unable map[string]string) error {
-	known := func(s berth.Site) bool { return s.Name == w.Site }
-	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done && !t.Work.Empty() }) || w.Site != "" && !slices.ContainsFunc(h.core.config.Sites, known) {
-		return nil // a site that is not there is refused like one of a request
-	}
-	var names, reasons []string
-	for i := range h.core.config.Sites {
-		name := h.core.config.Sites[i].Name
-		if len(w.Sites) > 0 && !slices.Contains(w.Sites, name) || w.Site != "" && w.Site != name {
-			continue
-		}
-		k := h.sites[name]
-		if k == nil || k.manager.Shadow {
-			continue
-		}
-		_, runs := k.manager.Adapter.(site.Runner)
-		_, represents := k.manager.Adapter.(site.Deputy)
-		switch why := unable[name]; {
-		case runs, represents && why == "":
-			names = append(names, name)
-		case represents:
-			reasons = append(reasons, name+": "+why)
-		case k.manager.Kind == "slurm":
-			reasons = append(reasons, name+": its adapter does not say run_as, so that the service may not run tasks as their owners")
-		}
-	}
-	if len(names) == 0 {
-		why := ""
-		if len(reasons) > 0 {
-			why = " (" + strings.Join(reasons, "; ") + ")"
-		}
-		return berth.Errorf(berth.Conflict, "site", "no site that it may use runs tasks by itself%s; leave the commands out, and hand the tasks in to their reservations with berth submit --reservation", why)
-	}
-	w.Sites = names
 	return nil
 }
 

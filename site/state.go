@@ -23,6 +23,8 @@ type State struct {
 	// Skew is by how much the manager's clock is ahead of this one, as far as that is more
 	// than the answer took; 0 if it does not tell.
 	Skew berth.Duration `json:"skew,omitempty"`
+	// Silent are the controllers of the manager that do not answer, while another one does.
+	Silent []string `json:"silent,omitempty"`
 	// Licences are those that the site counts itself, with how many there are.
 	Licences []Licence `json:"licences,omitempty"`
 	// Cost is the CPU time that it took to ask, on this machine; 0 where that is not known. The

@@ -51,8 +51,8 @@ no service. Exit 1 if something that Berth needs does not work.`,
 			switch {
 			case cluster != "" && (config != "" || name != ""):
 				return usagef(cmd, "--slurm: it names the site to examine; want it without --config and NAME")
-			case cluster == "" && (reach.Conf != "" || reach.Bin != ""):
-				return usagef(cmd, "--conf and --bin say how a cluster is reached; want --slurm NAME with them")
+			case cluster == "" && (reach.Conf != "" || reach.Bin != "" || reach.Rest != "" || reach.JWT != ""):
+				return usagef(cmd, "--conf, --bin and --rest say how a cluster is reached; want --slurm NAME with them")
 			case cluster != "" || config != "":
 				found, err = a.examineHere(cmd, config, cluster, name, &reach)
 			default:
@@ -69,6 +69,8 @@ no service. Exit 1 if something that Berth needs does not work.`,
 	f.StringVar(&cluster, "slurm", "", "examine the Slurm cluster that this machine's commands reach, as the site `NAME`")
 	f.StringVar(&reach.Conf, "conf", "", "with --slurm: `PATH` of slurm.conf")
 	f.StringVar(&reach.Bin, "bin", "", "with --slurm: `DIR`ectory of Slurm's commands")
+	f.StringVar(&reach.Rest, "rest", "", "with --slurm: `ADDRESS` of slurmrestd, which is asked instead of the commands")
+	f.StringVar(&reach.JWT, "jwt", "", "with --rest: `FILE` with a JSON web token for it")
 	f.StringVar(&config, "config", "", "examine the sites of this configuration `FILE` from here")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails for unknown flags only
 	return cmd

@@ -58,9 +58,10 @@ var table = []room{
 	{path: "site/fake", imports: []string{".", "site"}},
 	{path: "site/local", imports: []string{".", "internal/wholefile", "site", "site/hostlist"}},
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "site/hostlist"}},
+	{path: "site/slurm/rest", imports: []string{".", "site/hostlist", "site/slurm"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
 	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/sqlite", "site", "site/hostlist"}},
-	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "sites"}},
+	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "site/slurm/rest", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
 	{path: "web"},

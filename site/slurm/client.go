@@ -190,7 +190,7 @@ func (c *Client) jobEnv(env []string) []string {
 	}
 	out = append(out, env...)
 	for _, e := range c.env {
-		if strings.HasPrefix(e, "SLURM_CONF=") {
+		if strings.HasPrefix(e, "SLURM_CONF=") || strings.HasPrefix(e, confServer+"=") && !hasName(out, confServer) {
 			out = append(out, e)
 		}
 	}

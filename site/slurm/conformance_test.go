@@ -45,7 +45,14 @@ func me(t *testing.T) string {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	cluster := slurmtest.Start(t, slurmtest.Options{})
-	s, client := slurm.New(options(cluster)), slurm.NewClient(options(cluster))
+	conforms(t, cluster, options(cluster))
+}
+
+// conforms runs the conformance suite against a cluster that is reached in one way. Tasks are submitted by the commands
+// of users.
+func conforms(t *testing.T, cluster *slurmtest.Cluster, o slurm.Options) {
+	t.Helper()
+	s, client := slurm.New(o), slurm.NewClient(options(cluster))
 	dir := t.TempDir()
 	sitetest.Run(t, func(t *testing.T) *sitetest.Subject {
 		return &sitetest.Subject{

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,9 @@ func (s *Site) Doctor(ctx context.Context) []site.Finding {
 	add := func(check string, level site.Level, hint, text string, args ...any) {
 		found = append(found, site.Finding{Check: check, Level: level, Text: fmt.Sprintf(text, args...), Hint: hint})
 	}
-	if s.down(ctx, "doctor") {
-		add("reach", site.Bad, "see that slurmctld runs, and that slurm.conf here is the cluster's", "no controller answers scontrol ping")
+	pinged, why, hint := s.silence(ctx)
+	if why != "" {
+		add("reach", site.Bad, hint, "%s", why)
 		return found
 	}
 	settings, err := s.settings(ctx)
@@ -30,6 +32,12 @@ func (s *Site) Doctor(ctx context.Context) []site.Finding {
 		return found
 	}
 	add("reach", site.Good, "", "cluster %s answers", settings["ClusterName"])
+	switch up, down := controllers(pinged); {
+	case len(down) > 0:
+		add("controllers", site.Warning, "start it again; until then there is none left to take over", "%s is DOWN; %s serves, and has all promises", strings.Join(down, ", "), strings.Join(up, ", "))
+	case len(up) > 1:
+		add("controllers", site.Good, "", "%s answer: one takes over from the other", strings.Join(up, ", "))
+	}
 	found = append(found, versionFinding(settings["SLURM_VERSION"]))
 	found = append(found, s.rightsFinding(ctx, settings["SlurmUser"]))
 	found = append(found, s.clockFinding(ctx))
@@ -46,6 +54,23 @@ func (s *Site) Doctor(ctx context.Context) []site.Finding {
 		add("state", site.Good, "", "nodes, jobs and reservations can be read")
 	}
 	return found
+}
+
+// silence returns what scontrol says of the controllers and, if none answers, why, and what to do. A command that says so itself knows better than
+// that there was no answer: there may be no slurm.conf, or no token.
+func (s *Site) silence(ctx context.Context) (said, why, hint string) {
+	result, err := s.run(ctx, "doctor", "scontrol", "ping")
+	const otherwise = "see that slurmctld runs, and that slurm.conf here is the cluster's"
+	switch {
+	case err != nil:
+		return "", err.Error(), hintOf(err, otherwise)
+	case strings.Contains(string(result.Stdout), " is UP"):
+		return string(result.Stdout), "", ""
+	case len(bytes.TrimSpace(result.Stderr)) > 0:
+		said := lastLine(result.Stderr)
+		return "", said, hintOf(explain("doctor", "scontrol", said), otherwise)
+	}
+	return "", "no controller answers scontrol ping", otherwise
 }
 
 func hintOf(err error, otherwise string) string {

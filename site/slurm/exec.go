@@ -147,9 +147,15 @@ func newCommands(o Options) commands {
 	c.env = []string{"TZ=UTC", "LC_ALL=C", "PATH=" + os.Getenv("PATH")}
 	if o.Conf != "" {
 		c.env = append(c.env, "SLURM_CONF="+o.Conf)
+	} else if server := os.Getenv(confServer); server != "" {
+		c.env = append(c.env, confServer+"="+server)
 	}
 	return c
 }
+
+// confServer is the variable that tells commands without a slurm.conf which slurmctld has one for them, as
+// in a configless cluster.
+const confServer = "SLURM_CONF_SERVER"
 
 // run runs one command to its end, whatever its exit code.
 func (c *commands) run(ctx context.Context, op, name string, args ...string) (Result, error) {
@@ -174,7 +180,11 @@ func (c *commands) runWith(ctx context.Context, op string, command Command) (Res
 			Hint: "install Slurm's client commands here, or say in which folder they are",
 		}
 	}
-	return result, &unfinishedError{&site.Error{Kind: site.Unreachable, Op: op, Msg: name + " did not end", Err: err}}
+	msg := name + " did not end"
+	if len(bytes.TrimSpace(result.Stderr)) > 0 {
+		msg += ", and said: " + lastLine(result.Stderr) // which may be what it waits for
+	}
+	return result, &unfinishedError{&site.Error{Kind: site.Unreachable, Op: op, Msg: msg, Err: err}}
 }
 
 // unfinishedError is the failure of a command that may have done what it should.
@@ -213,6 +223,12 @@ func firstLine(r Result) string {
 		}
 	}
 	return fmt.Sprintf("exit code %d and nothing said", r.Exit)
+}
+
+// lastLine returns the line in which a command says why it gives up: those before it say on what.
+func lastLine(text []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // localZone returns this machine's zone, and nothing if it cannot be told.

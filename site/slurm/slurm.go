@@ -99,6 +99,7 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 		return nil, err
 	}
 	state.Skew = s.skew(settings[asOf], state.At)
+	state.Silent = wordList(settings[silent])
 	if state.Boot, err = parseTime(settings["BOOT_TIME"]); err != nil {
 		return nil, odd("observe", "scontrol show config", err)
 	}

@@ -3,6 +3,7 @@ package slurm
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -66,6 +67,24 @@ func parseCount(text string) (berth.Count, error) {
 // asOf is the name under which parseConfig has the time at which slurmctld answered.
 const asOf = "Configuration data as of"
 
+// silent is the name under which parseConfig has the controllers that do not answer.
+const silent = "controllers that are DOWN"
+
+// controller matches what Slurm writes of a controller, here and for scontrol ping.
+var controller = regexp.MustCompile(`(?m)^Slurmctld\([a-z0-9]+\) at (\S+) is (UP|DOWN)\s*$`)
+
+// controllers returns which controllers answer and which do not.
+func controllers(text string) (up, down []string) {
+	for _, m := range controller.FindAllStringSubmatch(text, -1) {
+		if m[2] == "UP" {
+			up = append(up, m[1])
+		} else {
+			down = append(down, m[1])
+		}
+	}
+	return up, down
+}
+
 // parseConfig reads what "scontrol show config" writes: lines of Key = Value.
 // The first of several of one name counts.
 func parseConfig(text string) map[string]string {
@@ -79,6 +98,9 @@ func parseConfig(text string) map[string]string {
 		if _, twice := settings[key]; ok && !twice && !strings.Contains(key, " ") {
 			settings[key] = strings.TrimSpace(value)
 		}
+	}
+	if _, down := controllers(text); len(down) > 0 {
+		settings[silent] = strings.Join(down, ",")
 	}
 	return settings
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/slurm"
+	"github.com/berth-hpc/berth/site/slurm/rest"
 	"github.com/berth-hpc/berth/sites"
 )
 
@@ -172,10 +173,14 @@ const SlurmConf = "SLURM_CONF"
 // SlurmOptions returns how a cluster is reached: where the adapter does not say which
 // slurm.conf, as SLURM_CONF says.
 func SlurmOptions(name string, a *sites.Adapter) slurm.Options {
-	return slurm.Options{
+	o := slurm.Options{
 		Site: name, Conf: cmp.Or(a.Conf, os.Getenv(SlurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch,
 		WholeNodes: cmp.Or(a.Unit, string(site.UnitNode)) == string(site.UnitNode),
 	}
+	if a.Rest != "" {
+		o.Exec = rest.New(rest.Options{Address: a.Rest, JWT: a.JWT})
+	}
+	return o
 }
 
 // Folder is the folder of the data directory with how sites described themselves.

@@ -1,12 +1,14 @@
 package adapters
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/site/slurm/rest"
 	"github.com/berth-hpc/berth/sites"
 )
 
@@ -27,10 +29,13 @@ func Check(file *sites.File) error {
 				return wrong(".zone", "%q: no zone of the tz database; want one such as Europe/Berlin", a.Zone)
 			}
 		}
-		for _, path := range []struct{ key, value string }{{".conf", a.Conf}, {".bin", a.Bin}} {
+		for _, path := range []struct{ key, value string }{{".conf", a.Conf}, {".bin", a.Bin}, {".jwt", a.JWT}} {
 			if path.value != "" && !filepath.IsAbs(path.value) {
 				return wrong(path.key, "%q: want a path from the root, since Slurm's commands are started elsewhere", path.value)
 			}
+		}
+		if key, why := checkRest(&a); key != "" {
+			return wrong(key, "%s", why)
 		}
 		if a.Kind == sites.Local && mine != "" {
 			return wrong(".kind", "site %s is this machine, and so is %s; want one of them", name, mine)
@@ -40,6 +45,26 @@ func Check(file *sites.File) error {
 		}
 	}
 	return nil
+}
+
+// checkRest checks how slurmrestd is reached, and returns the key that is wrong and why.
+func checkRest(a *sites.Adapter) (key, why string) {
+	switch {
+	case a.Rest == "" && a.JWT != "":
+		return ".jwt", "a token is for slurmrestd; want rest with its address too"
+	case a.Rest == "":
+		return "", ""
+	case a.Bin != "":
+		return ".bin", "with rest no commands are run; want one of rest and bin"
+	case a.Conf != "":
+		return ".conf", "with rest no slurm.conf is read; want one of rest and conf"
+	}
+	err := rest.Check(rest.Options{Address: a.Rest, JWT: a.JWT})
+	var wrong *berth.Error
+	if errors.As(err, &wrong) {
+		return "." + wrong.Field, wrong.Msg
+	}
+	return "", ""
 }
 
 // CheckEngine checks what the engine will check once its sites have been reached: those

@@ -17,6 +17,14 @@ func TestCheck(t *testing.T) {
 		"zone of this machine": {"sites: [{name: a, adapter: {kind: slurm, zone: Local}}]\n", "sites[0].adapter.zone"},
 		"path from here":       {"sites: [{name: a, adapter: {kind: slurm, conf: slurm.conf}}]\n", "sites[0].adapter.conf"},
 		"commands from here":   {"sites: [{name: a, adapter: {kind: slurm, bin: bin}}]\n", "sites[0].adapter.bin"},
+		"slurmrestd":           {"sites: [{name: a, adapter: {kind: slurm, rest: 'https://head:6820', jwt: /etc/berth/slurm.jwt}}]\n", ""},
+		"slurmrestd, local":    {"sites: [{name: a, adapter: {kind: slurm, rest: 'unix:///run/slurmrestd.socket'}}]\n", ""},
+		"no token":             {"sites: [{name: a, adapter: {kind: slurm, rest: 'https://head:6820'}}]\n", "sites[0].adapter.jwt"},
+		"token from here":      {"sites: [{name: a, adapter: {kind: slurm, rest: 'https://head:6820', jwt: slurm.jwt}}]\n", "sites[0].adapter.jwt"},
+		"token in the clear":   {"sites: [{name: a, adapter: {kind: slurm, rest: 'http://head:6820', jwt: /etc/berth/slurm.jwt}}]\n", "sites[0].adapter.rest"},
+		"token for nothing":    {"sites: [{name: a, adapter: {kind: slurm, jwt: /etc/berth/slurm.jwt}}]\n", "sites[0].adapter.jwt"},
+		"rest and commands":    {"sites: [{name: a, adapter: {kind: slurm, rest: 'unix:///run/x', bin: /opt/slurm/bin}}]\n", "sites[0].adapter.bin"},
+		"rest and slurm.conf":  {"sites: [{name: a, adapter: {kind: slurm, rest: 'unix:///run/x', conf: /etc/slurm/slurm.conf}}]\n", "sites[0].adapter.conf"},
 		"this machine twice":   {"sites:\n- {name: a, adapter: {kind: local}}\n- {name: b, adapter: {kind: local}}\n", "sites[1].adapter.kind"},
 	} {
 		file, err := sites.Read(strings.NewReader(c.file), "f.yaml")

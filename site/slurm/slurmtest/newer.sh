@@ -30,7 +30,7 @@ root=$(cd "$root" && pwd -P)
 exec 9>"$root.lock"
 flock 9
 
-if [ ! -e "$root/.complete" ] || [ ! -e "$root/usr/sbin/slurmdbd" ]; then
+if [ ! -e "$root/.complete" ] || [ ! -e "$root/usr/sbin/slurmdbd" ] || [ ! -e "$root/usr/sbin/slurmrestd" ]; then
   if ! command -v mmdebstrap >/dev/null; then
     [ "${CI-}" = true ] || { echo "newer.sh: mmdebstrap is missing; apt-get install mmdebstrap" >&2; exit 2; }
     { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mmdebstrap; } >&2
@@ -41,7 +41,7 @@ if [ ! -e "$root/.complete" ] || [ ! -e "$root/usr/sbin/slurmdbd" ]; then
     unmount "$root"
     rm -rf --one-file-system "$root"
     mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"' --variant=minbase \
-      --include=slurmctld,slurmd,slurmdbd,slurm-client,munge "$suite" "$root" "$mirror" >&2 && break
+      --include=slurmctld,slurmd,slurmdbd,slurmrestd,slurm-wlm-jwt-plugin,slurm-client,munge "$suite" "$root" "$mirror" >&2 && break
     [ "$try" -lt 3 ] || exit 1
   done
   touch "$root/.complete"
@@ -59,7 +59,7 @@ loader=$(ls "$root"/lib64/ld-linux-*.so.* "$root"/lib/ld-linux-*.so.* 2>/dev/nul
 plugins=$(dirname "$(ls "$root"/usr/lib/*/slurm*/auth_munge.so | head -n 1)")
 libraries=$(dirname "$plugins")
 ln -sfn "$plugins" "$root/bin.host/plugins"
-for name in munged munge slurmctld slurmd slurmdbd sinfo squeue scontrol sbatch scancel srun sacct sacctmgr sdiag; do
+for name in munged munge slurmctld slurmd slurmdbd slurmrestd sinfo squeue scontrol sbatch scancel srun sacct sacctmgr sdiag; do
   # Whole paths, since a job or a test may have another PATH. It is replaced in one step, since it may be in use.
   at=$(chroot "$root" /bin/sh -c "PATH=/usr/sbin:/usr/bin command -v $name")
   cat >"$root/bin.host/$name.new" <<END

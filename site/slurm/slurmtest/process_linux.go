@@ -13,6 +13,18 @@ func ofDaemon() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 }
 
+// nobody is a user without rights, on this machine and in Slurm.
+const nobody = 65534
+
+// asNobody is ofDaemon without the rights of root, if this is root.
+func asNobody() *syscall.SysProcAttr {
+	as := ofDaemon()
+	if os.Getuid() == 0 {
+		as.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	return as
+}
+
 // runs reports whether a child has not ended.
 func runs(pid int) bool {
 	var status syscall.WaitStatus

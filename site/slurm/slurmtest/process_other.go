@@ -14,5 +14,8 @@ func waitFor(*os.File) error { return errors.New("a test cluster needs Linux") }
 // ofDaemon has nothing to ask for.
 func ofDaemon() *syscall.SysProcAttr { return nil }
 
+// asNobody has nothing to ask for.
+func asNobody() *syscall.SysProcAttr { return nil }
+
 // runs reports that no daemon runs.
 func runs(int) bool { return false }

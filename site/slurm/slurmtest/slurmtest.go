@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,6 +40,14 @@ type Options struct {
 	// Accounting starts slurmdbd too, on a MariaDB of its own, and has Slurm enforce
 	// associations, limits and QOS. Nobody but root has an association at first.
 	Accounting bool
+	// REST starts slurmrestd too, as a user who is nobody to Slurm. It skips the test if this is not root: slurmrestd
+	// refuses to run as SlurmUser.
+	REST bool
+	// Backup starts a second slurmctld on the same state, which takes over from the first. Each has a host name
+	// of its own in a namespace of its own, which only root can make: else the test is skipped.
+	Backup bool
+	// Configless has each slurmd fetch its configuration from slurmctld. The commands of the cluster still have Conf.
+	Configless bool
 }
 
 // Cluster is a running cluster.
@@ -52,6 +61,8 @@ type Cluster struct {
 	daemons map[string]*exec.Cmd
 
 	database int // port of its database
+	rest     int // port of its slurmrestd
+	port     int // of its controllers
 }
 
 // readyWithin is how long a cluster may take to start; measured are 0.3 s for 4
@@ -69,7 +80,13 @@ const readyWithin = 60 * time.Second
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	other()
-	install(t, o.Accounting)
+	install(t, &o)
+	if o.Backup && os.Getuid() != 0 {
+		t.Skip("slurm: only root can give a second slurmctld a host name of its own")
+	}
+	if o.REST && os.Getuid() != 0 {
+		t.Skip("slurm: slurmrestd refuses to run as SlurmUser, who this is; only root can start it as another user")
+	}
 	if o.Nodes == 0 {
 		o.Nodes = 4
 	}
@@ -112,21 +129,26 @@ var other = sync.OnceFunc(func() {
 // accounting.
 var needed = []struct {
 	program, pack string
-	accounting    bool
+	unless        func(*Options) bool
 }{
-	{"munged", "munge", false},
-	{"slurmctld", "slurmctld", false},
-	{"slurmd", "slurmd", false},
-	{"scontrol", "slurm-client", false},
-	{"sbatch", "slurm-client", false},
-	{"slurmdbd", "slurmdbd", true},
-	{"mariadbd", "mariadb-server", true},
+	{"munged", "munge", nil},
+	{"slurmctld", "slurmctld", nil},
+	{"slurmd", "slurmd", nil},
+	{"scontrol", "slurm-client", nil},
+	{"sbatch", "slurm-client", nil},
+	{"slurmdbd", "slurmdbd", withoutAccounting},
+	{"mariadbd", "mariadb-server", withoutAccounting},
+	{"slurmrestd", "slurmrestd", withoutREST},
 }
 
-func missing(accounting bool) []string {
+func withoutAccounting(o *Options) bool { return !o.Accounting }
+
+func withoutREST(o *Options) bool { return !o.REST }
+
+func missing(o *Options) []string {
 	var packs []string
 	for _, n := range needed {
-		if n.accounting && !accounting {
+		if n.unless != nil && n.unless(o) {
 			continue
 		}
 		if _, err := exec.LookPath(n.program); err != nil && !slices.Contains(packs, n.pack) {
@@ -136,16 +158,16 @@ func missing(accounting bool) []string {
 	return packs
 }
 
-func install(t testing.TB, accounting bool) {
+func install(t testing.TB, o *Options) {
 	t.Helper()
-	packs := missing(accounting)
+	packs := missing(o)
 	if len(packs) == 0 {
 		return
 	}
 	why := "CI is not true"
 	if os.Getenv("CI") == "true" {
-		if why = aptInstall(accounting); why == "" {
-			if packs = missing(accounting); len(packs) == 0 {
+		if why = aptInstall(o); why == "" {
+			if packs = missing(o); len(packs) == 0 {
 				return
 			}
 			why = "installing them did not help"
@@ -159,7 +181,7 @@ func install(t testing.TB, accounting bool) {
 }
 
 // aptInstall installs the packages and says why it could not.
-func aptInstall(accounting bool) string {
+func aptInstall(o *Options) string {
 	if os.Getuid() != 0 {
 		return "only root can install them"
 	}
@@ -175,12 +197,15 @@ func aptInstall(accounting bool) string {
 	if err := waitFor(lock); err != nil {
 		return err.Error()
 	}
-	if len(missing(accounting)) == 0 {
+	if len(missing(o)) == 0 {
 		return ""
 	}
 	packs := []string{"slurm-wlm", "munge"}
-	if accounting {
+	if o.Accounting {
 		packs = append(packs, "slurmdbd", "mariadb-server")
+	}
+	if o.REST {
+		packs = append(packs, "slurmrestd", "slurm-wlm-jwt-plugin")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -198,7 +223,7 @@ func aptInstall(accounting bool) string {
 }
 
 func (c *Cluster) start() error {
-	for _, folder := range []string{"etc", "state", "spool", "log", "run"} {
+	for _, folder := range []string{"etc", "state", "spool", "log", "run", pidFolder} {
 		if err := os.MkdirAll(filepath.Join(c.dir, folder), 0o755); err != nil {
 			return err
 		}
@@ -226,17 +251,71 @@ func (c *Cluster) start() error {
 	}
 	if !c.options.Cloud {
 		for _, name := range c.Nodes() {
-			if err := c.run(name, "slurmd", "-D", "-N", name); err != nil {
+			args := []string{"-D", "-N", name}
+			if c.options.Configless {
+				args = append(args, "--conf-server", c.ConfServer())
+			}
+			if err := c.run(name, "slurmd", args...); err != nil {
 				return err
 			}
+		}
+	}
+	if c.options.REST {
+		if err := c.startREST(); err != nil {
+			return err
 		}
 	}
 	return c.waitIdle()
 }
 
-func (c *Cluster) startController() error {
-	if err := c.run("slurmctld", "slurmctld", "-D"); err != nil {
+// ConfServer is where a slurmctld gives out the configuration of a configless cluster.
+func (c *Cluster) ConfServer() string { return "localhost:" + strconv.Itoa(c.port) }
+
+// KillBackup kills the backup controller.
+func (c *Cluster) KillBackup() { c.kill(backup, syscall.SIGKILL) }
+
+const backup = "slurmctld-backup"
+
+// runController starts a slurmctld, the one of a pair under its own host name.
+func (c *Cluster) runController(name, host string) error {
+	if !c.options.Backup {
+		return c.run(name, "slurmctld", "-D")
+	}
+	known, err := os.ReadFile("/etc/hosts")
+	if err != nil {
 		return err
+	}
+	hosts := c.path("etc/hosts")
+	if err := os.WriteFile(hosts, append(known, "\n127.0.0.2 ctl1\n127.0.0.3 ctl2\n"...), 0o644); err != nil {
+		return err
+	}
+	own := c.path("run/" + host)
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return err
+	}
+	// It looks up the address of its own name, and ends a process whose number is in its file. That of
+	// another version has a root of its own.
+	script := "hostname " + host
+	for from, to := range map[string]string{hosts: "/etc/hosts", own: c.path(pidFolder)} {
+		script += " && mount --bind " + from + " " + to
+		if bin := os.Getenv("BERTH_SLURM"); bin != "" {
+			script += " && mount --bind " + from + " " + filepath.Dir(bin) + to
+		}
+	}
+	return c.run(name, "unshare", "--uts", "--mount", "sh", "-c", script+" && exec slurmctld -D")
+}
+
+// pidFolder is where each controller finds its own folder for its number.
+const pidFolder = "run/pid"
+
+func (c *Cluster) startController() error {
+	if err := c.runController("slurmctld", "ctl1"); err != nil {
+		return err
+	}
+	if c.options.Backup && c.daemons[backup] == nil {
+		if err := c.runController(backup, "ctl2"); err != nil {
+			return err
+		}
 	}
 	if !c.eventually(func() bool {
 		out, _ := c.Command("scontrol", "ping")
@@ -333,20 +412,29 @@ func (c *Cluster) configure() error {
 			return err
 		}
 	}
+	hosts, timeout := "SlurmctldHost=localhost", 30
+	if c.options.Backup {
+		// Each listens at its own address alone, so that both have the same port, as Slurm wants.
+		hosts, timeout = "SlurmctldHost=ctl1(127.0.0.2)\nSlurmctldHost=ctl2(127.0.0.3)\nCommunicationParameters=NoCtldInAddrAny", 5
+	}
+	if c.options.Configless {
+		hosts += "\nSlurmctldParameters=enable_configless"
+	}
+	c.port = ports[0]
 	conf := fmt.Sprintf(`ClusterName=lab
-SlurmctldHost=localhost
+%s
 SlurmctldPort=%d
 SlurmUser=%s
 SlurmdUser=%s
 AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket=%s/run/munge.socket
-StateSaveLocation=%[4]s/state
-SlurmdSpoolDir=%[4]s/spool/%%n
-SlurmctldPidFile=%[4]s/run/slurmctld.pid
-SlurmdPidFile=%[4]s/run/slurmd.%%n.pid
-SlurmctldLogFile=%[4]s/log/slurmctld.log
-SlurmdLogFile=%[4]s/log/slurmd.%%n.log
+StateSaveLocation=%[5]s/state
+SlurmdSpoolDir=%[5]s/spool/%%n
+SlurmctldPidFile=%[5]s/run/pid/slurmctld.pid
+SlurmdPidFile=%[5]s/run/slurmd.%%n.pid
+SlurmctldLogFile=%[5]s/log/slurmctld.log
+SlurmdLogFile=%[5]s/log/slurmd.%%n.log
 MailProg=/bin/true
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -362,12 +450,12 @@ SelectTypeParameters=CR_CPU_Memory
 DefMemPerCPU=128
 %s
 JobCompType=jobcomp/none
-SlurmctldTimeout=30
+SlurmctldTimeout=%d
 SlurmdTimeout=60
 InactiveLimit=0
 KillWait=2
 MinJobAge=300
-`, ports[0], me.Username, me.Username, c.dir, accounting)
+`, hosts, c.port, me.Username, me.Username, c.dir, accounting, timeout)
 	if c.options.Cloud {
 		conf += fmt.Sprintf(`SuspendTime=INFINITE
 SuspendProgram=/bin/true
@@ -395,6 +483,13 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 				return err
 			}
 		}
+	}
+	if c.options.REST {
+		keys, err := c.configureREST()
+		if err != nil {
+			return err
+		}
+		conf += keys
 	}
 	conf += c.options.Partitions + "\n" + c.options.Extra + "\n"
 	if bin := os.Getenv("BERTH_SLURM"); bin != "" {
@@ -486,9 +581,14 @@ func (k *keeper) start(cmd *exec.Cmd) error {
 
 // run starts a daemon.
 func (c *Cluster) run(name, program string, args ...string) error {
+	return c.runAs(ofDaemon(), nil, name, program, args...)
+}
+
+// runAs starts a daemon in a way of its own, with more in its environment.
+func (c *Cluster) runAs(as *syscall.SysProcAttr, env []string, name, program string, args ...string) error {
 	cmd := exec.Command(program, args...)
-	cmd.Env, cmd.Dir = c.env(), c.dir
-	cmd.SysProcAttr = ofDaemon()
+	cmd.Env, cmd.Dir = append(c.env(), env...), c.dir
+	cmd.SysProcAttr = as
 	log, err := os.OpenFile(c.path("log/"+name+".out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -540,11 +640,15 @@ func (c *Cluster) stopDaemons() {
 	}
 }
 
-var stopLast = []string{"slurmctld", "slurmdbd", "mariadbd", "munged"}
+var stopLast = []string{"slurmctld", backup, "slurmdbd", "mariadbd", "munged"}
 
 func (c *Cluster) stop() {
 	if c.t.Failed() {
 		c.t.Logf("the end of slurmctld.log:\n%s", c.log())
+		if c.options.Backup {
+			text, _ := os.ReadFile(c.path("log/" + backup + ".out")) // none is as good as empty
+			c.t.Logf("the end of what the backup wrote:\n%s", lastLines(string(text), 30))
+		}
 	}
 	c.cancelJobs()
 	c.stopDaemons()
