@@ -16,6 +16,8 @@ func TestEveryKeyOfAdaptersAndTheService(t *testing.T) {
 sites:
 - name: a
   adapter: {kind: slurm, zone: Europe/Berlin, every: 7s, conf: /etc/a.conf, bin: /opt/slurm/bin, timeout: 20s, unit: core, margin: 3m, no_limit: 7d, give_up_after: 1h}
+- name: late
+  adapter: {kind: slurm, binding: late, name_ahead: 2h}
 - name: plain
   pes: 4
 - name: b
@@ -38,7 +40,8 @@ service:
 			Kind: sites.Slurm, Zone: "Europe/Berlin", Every: 7, Conf: "/etc/a.conf", Bin: "/opt/slurm/bin", Timeout: 20,
 			Unit: "core", Margin: 180, NoLimit: 7 * 86400, GiveUpAfter: 3600,
 		},
-		"b": {Kind: sites.Local, Zone: "UTC", Every: 2, Node: "desk", Cores: 3, Grace: 5, Users: map[string]string{"ann": "ann", "bob@x": "robert"}},
+		"late": {Kind: sites.Slurm, Binding: berth.Late, NameAhead: 7200},
+		"b":    {Kind: sites.Local, Zone: "UTC", Every: 2, Node: "desk", Cores: 3, Grace: 5, Users: map[string]string{"ann": "ann", "bob@x": "robert"}},
 	}
 	if diff := cmp.Diff(adapters, f.Adapters); diff != "" {
 		t.Error(diff)
@@ -51,6 +54,7 @@ service:
 	}
 	all := []berth.Site{
 		{Name: "a", Managed: true},
+		{Name: "late", Managed: true},
 		{Name: "plain", Pools: []berth.Pool{{Name: "pool", PEs: 4, Binding: berth.Early}}},
 		{Name: "b", Managed: true, StorageMB: 1_000_000},
 	}
