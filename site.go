@@ -59,6 +59,9 @@ type Pool struct {
 	Classes []Class `json:"classes,omitempty"`
 	// Features are what a constraint may ask for where there are no classes.
 	Features []string `json:"features,omitempty"`
+	// NameAhead, of a pool that binds late, is how long before its start a promise gets the
+	// numbers of its PEs; 0 is at the start.
+	NameAhead Duration `json:"name_ahead,omitempty"`
 }
 
 // Node says what one PE of a pool is made of. Zero fields are unknown and are

@@ -275,6 +275,9 @@ func (c *Config) checkSites() error {
 			case pool.Binding != berth.Early && pool.Binding != berth.Late:
 				return berth.Errorf(berth.Invalid, "binding", "pool %q of site %q has binding %q; it is %q or %q",
 					pool.Name, site.Name, pool.Binding, berth.Early, berth.Late)
+			case pool.NameAhead < 0 || pool.NameAhead >= berth.TimeLimit || pool.NameAhead > 0 && pool.Binding != berth.Late:
+				return berth.Errorf(berth.Invalid, "name_ahead", "%d s of pool %q of site %q, which binds %s; PEs are named ahead in pools that bind late, up to 2^42 s before the start",
+					pool.NameAhead, pool.Name, site.Name, pool.Binding)
 			}
 			seen[id] = true
 		}

@@ -20,6 +20,8 @@ type Engine struct {
 	effects []change.Effect // likewise
 	pes     []berth.PESet   // to which changes point, in pieces
 
+	names naming // of the Apply under way
+
 	yielded   bool // jobs have been stopped, and their PEs are not offered yet
 	shortened bool // jobs will be stopped, and what they give up is not offered yet
 }
@@ -112,12 +114,15 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 		case state.ClassCapacity:
 			e.outageDue(t.Outage, t.Part)
 		case state.ClassPeriod:
-			if t.Job == nil {
+			switch {
+			case t.Entry != nil: // its PEs get names with those of all others that are due
+				e.names.due = true
+			case t.Job == nil:
 				e.schedulingPoint()
-				break
+			default:
+				plan, _ := t.Job.Plan()
+				e.jobs.Run(t.Job, &plan)
 			}
-			plan, _ := t.Job.Plan()
-			e.jobs.Run(t.Job, &plan)
 		case state.ClassStart:
 			e.start(t.Entry)
 		default:
@@ -170,6 +175,7 @@ func (e *Engine) emitOf(d *state.Entry, c change.Change) {
 }
 
 func (e *Engine) emitAbout(c change.Change, about state.Ref) {
+	e.names.note(e.state, &c, about.Entry)
 	e.changes = append(e.changes, c)
 	if err := e.state.Fold(&e.changes[len(e.changes)-1], about); err != nil {
 		panic("engine: " + string(c.Kind) + ": " + err.Error())

@@ -6,14 +6,15 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
-// start makes a reservation active; parts bound late get the lowest-numbered idle PEs
-// of their pools.
+// start makes a reservation active; parts bound late get the PEs that they have by name, else
+// the lowest-numbered idle ones of their pools.
 func (e *Engine) start(d *state.Entry) {
 	if d.Missing() > 0 && d.Part(0).NPE == 0 { // none of its PEs came back
 		e.end(d, change.Failed)
 		return
 	}
 	c := change.Change{Kind: change.Started}
+	freed := false // PEs of an announced outage are counted once while it runs on them
 	for part := range d.Parts() {
 		a := d.Part(part)
 		i, _ := e.state.Index(a.Resource)
@@ -23,16 +24,24 @@ func (e *Engine) start(d *state.Entry) {
 				taken = taken.Or(c.PEs[earlier])
 			}
 		}
-		pes, late := e.state.Idle(i, a.NPE, taken)
+		pes, late := e.state.Idle(i, a.NPE, taken, a.End)
 		if !late {
 			continue
+		}
+		if !a.PEs.Empty() {
+			pes = a.PEs
 		}
 		if c.PEs == nil {
 			c.PEs = e.newPEs(d.Parts())
 		}
 		c.PEs[part] = pes
+		a.PEs = pes
+		freed = freed || e.state.NamesAhead(a.Resource) && len(e.state.Claimed(&a)) > 0
 	}
 	e.emitOf(d, c)
+	if freed {
+		e.freed()
+	}
 }
 
 // pesPiece is how many sets of PEs share a piece of memory.

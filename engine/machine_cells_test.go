@@ -14,7 +14,7 @@ type rule struct {
 
 var (
 	ofJobs     = []outcome{outPlanned, outRequeued, outShortened}
-	ofPromises = []outcome{outLapsed, outLost, outMoved, outResized, outModified, outKept, outStaged}
+	ofPromises = []outcome{outLapsed, outLost, outMoved, outResized, outModified, outKept, outStaged, outNamed}
 	events     = []feature{
 		onTimer, onOther, onSubmit, onCancel, onConfirm, onModify, onProlong, onShow, onAvoid, onFinish, onDown, onAnnounced, onUp, onForecast, onSettle,
 	}
@@ -51,32 +51,31 @@ var rules = []rule{
 
 	// Of events.
 	{"one event at a time", events, events, nil},
-	{"a submission is decided, or waits", []feature{onSubmit}, nil, except(outAccepted, outRefused, outDemoted, outPlanned)},
+	{"a submission is decided, or waits", []feature{onSubmit}, nil, except(outAccepted, outRefused, outDemoted, outPlanned, outNamed)},
 	{"it is over", []feature{onCancel}, nil, except(outCancelled)},
-	{"it is in use", []feature{onConfirm, onShow}, nil, except(outUsed)},
-	{"it is changed or not", []feature{onModify}, nil, except(outModified, outKept)},
-	{"it lasts longer or not", []feature{onProlong}, nil, except(outExtended, outKept, outResized, outMoved)},
-	{"it has another place, other PEs or none", []feature{onAvoid}, nil, except(outMoved, outResized, outKept)},
+	{"it is in use", []feature{onShow}, nil, except(outUsed)},
+	{"it is confirmed", []feature{onConfirm}, nil, except(outUsed, outNamed)},
+	{"it is changed or not", []feature{onModify}, nil, except(outModified, outKept, outNamed)},
+	{"it lasts longer or not", []feature{onProlong}, nil, except(outExtended, outKept, outResized, outMoved, outNamed)},
+	{"it has another place, other PEs or none", []feature{onAvoid}, nil, except(outMoved, outResized, outKept, outNamed)},
 	{"it is over", []feature{onFinish}, nil, except(outEnded)},
-	{"an outage takes PEs", []feature{onDown}, nil, except(outFailed, outLost, outMoved, outResized, outRequeued)},
-	{"what runs goes on until the outage begins", []feature{onAnnounced}, nil, except(outLost, outMoved, outResized, outRequeued)},
+	{"an outage takes PEs", []feature{onDown}, nil, except(outFailed, outLost, outMoved, outResized, outRequeued, outNamed)},
+	{"what runs goes on until the outage begins", []feature{onAnnounced}, nil, except(outLost, outMoved, outResized, outRequeued, outNamed)},
 	{"PEs that are back go to what lacks them", []feature{onUp}, nil, except(outMoved, outResized)},
 	{"a forecast is about data", []feature{onForecast}, nil, except(outStaged, outMoved, outKept)},
 	{"a site has done what it was told", []feature{onSettle}, nil, except()},
 	{"time asks for nothing", []feature{onTimer}, nil, []outcome{outCancelled, outModified, outKept, outUsed, outStaged}},
-	{"others get what is free, and no more", []feature{onOther}, nil, except(outAccepted, outPlanned, outShortened, outMoved, outResized, outRefused, outEnded, outRequeued)},
+	{"others get what is free, and no more", []feature{onOther}, nil, except(outAccepted, outPlanned, outShortened, outMoved, outResized, outRefused, outEnded, outRequeued, outNamed)},
 	{"what ends on an event about others is a job that yields", []feature{onOther}, []feature{isParts, isMoldable, isHeld, isNoShow, isDegraded, isProlonged}, []outcome{outEnded}},
 	{"only single parts are repaired or delayed", []feature{isParts}, []feature{onTimer, onOther, onUp}, []outcome{outMoved}},
 	// Without an event only runOn, of overrun.go, loses a promise. It asks InTheWay to leave
 	// those of several parts alone, and displaces none where OverrunRunOn is the mode.
 	{"an overrun displaces no reservation of several parts", []feature{isParts}, []feature{onTimer}, []outcome{outLost}},
 	{"with time a promise is lost only to an overrun that delays", []feature{hasExtend}, []feature{onTimer}, []outcome{outLost}},
-	{"an announcement takes nothing that is held by number only", []feature{onAnnounced}, []feature{atLate}, []outcome{outResized}},
-	{"what is gathered is decided later", []feature{onSubmit}, []feature{hasInstant, hasPeriod}, []outcome{outAccepted, outDemoted, outPlanned}},
+	{"what is gathered is decided later", []feature{onSubmit}, []feature{hasInstant, hasPeriod}, []outcome{outAccepted, outDemoted, outPlanned, outNamed}},
 	{"what is gathered is decided later", []feature{onOther}, []feature{hasInstant, hasPeriod}, []outcome{outRefused}},
 	{"a job has no promise", []feature{isJob, isLimited}, []feature{onProlong, onConfirm}, nil},
 	{"only one part can last longer", []feature{isParts}, []feature{onProlong}, nil},
-	{"a site refuses PEs that have numbers", []feature{onAvoid}, []feature{atLate}, []outcome{outResized}},
 	{"what can lack PEs outlives them", []feature{isDegraded}, []feature{onDown}, []outcome{outFailed}},
 }
 

@@ -278,6 +278,9 @@ func (d dice) newSite(name string, managed bool) berth.Site {
 		if p.Binding == berth.Early && p.PEs > 1 && d.chance(40) {
 			d.divide(&p)
 		}
+		if p.Binding == berth.Late && d.chance(50) {
+			p.NameAhead = pick(d, berth.Duration(1), 3, 8, 1000)
+		}
 		if d.chance(60) {
 			s.Partitions = append(s.Partitions, d.newPartition(p, pick(d, "x", "y")))
 		}

@@ -42,13 +42,14 @@ const (
 	outRequeued
 	outShortened
 	outStaged
+	outNamed
 	outcomes
 	notAnOutcome outcome = -1 // it happens to none in particular
 )
 
 var outcomeNames = [outcomes]string{
 	"accepted", "refused", "demoted", "started", "ended", "cancelled", "lapsed", "failed", "lost", "moved", "resized", "modified",
-	"extended", "kept", "used", "planned", "requeued", "shortened", "staged",
+	"extended", "kept", "used", "planned", "requeued", "shortened", "staged", "named",
 }
 
 // outcomeOf says what each kind of change is for the table.
@@ -57,7 +58,7 @@ var outcomeOf = map[change.Kind]outcome{
 	change.Cancelled: outCancelled, change.Withdrawn: outCancelled, change.Rejected: outCancelled, change.Expired: outLapsed, change.NoShow: outLapsed, change.Failed: outFailed,
 	change.Lost: outLost, change.Moved: outMoved, change.Resized: outResized, change.Modified: outModified, change.Extended: outExtended,
 	change.ChangeRefused: outKept, change.CheckedIn: outUsed, change.Confirmed: outUsed, change.Planned: outPlanned, change.Requeued: outRequeued,
-	change.Preempted: outRequeued, change.Shortened: outShortened, change.Staged: outStaged,
+	change.Preempted: outRequeued, change.Shortened: outShortened, change.Staged: outStaged, change.Named: outNamed,
 	change.Advanced: notAnOutcome, change.Queued: notAnOutcome, change.Scheduled: notAnOutcome, change.WentDown: notAnOutcome,
 	change.Vacated: notAnOutcome, change.OutageBegan: notAnOutcome, change.CameUp: notAnOutcome, change.Forecasted: notAnOutcome, change.Emitted: notAnOutcome, change.Settled: notAnOutcome,
 }
@@ -73,6 +74,7 @@ const (
 	hasSpeed
 	hasAcceleratorSpeed
 	hasClasses
+	hasNames
 	hasLink
 	hasOrder
 	hasOrderOptions
@@ -146,7 +148,7 @@ const (
 )
 
 var featureNames = [features]string{
-	"sites", "pools", "managed", "speed", "accelerator-speed", "classes", "link", "order", "order-options", "users", "match", "batch", "unaware", "placement",
+	"sites", "pools", "managed", "speed", "accelerator-speed", "classes", "names", "link", "order", "order-options", "users", "match", "batch", "unaware", "placement",
 	"choice", "unbounded", "instant", "period", "eager", "grid", "refuse-all", "quota-count", "quota-area", "before", "hold-while", "uplink",
 	"immediate", "conservative", "other-pass", "compress", "preempt", "extend", "delay", "class-order", "explain",
 	"job", "limited", "parts", "moldable", "eligible", "sited", "pooled", "held", "no-show", "user", "software", "version", "licences", "memory",
@@ -185,6 +187,7 @@ func configFeatures(c *engine.Config) []feature {
 	add(hasManaged, anySite(func(s *berth.Site) bool { return s.Managed }))
 	add(hasSpeed, anyPool(func(p *berth.Pool) bool { return p.Speed != 0 && p.Speed != berth.StandardSpeed }))
 	add(hasAcceleratorSpeed, anyPool(func(p *berth.Pool) bool { return p.Node.AcceleratorSpeed != 0 }))
+	add(hasNames, anyPool(func(p *berth.Pool) bool { return p.NameAhead > 0 }))
 	add(hasClasses, anyPool(func(p *berth.Pool) bool { return len(p.Classes) > 1 }))
 	add(hasLink, anySite(func(s *berth.Site) bool { return s.Link != (berth.Link{}) }))
 	add(hasOrder, row.Gathers)
@@ -304,7 +307,7 @@ func (c *coverage) hit(x *machine, o *occasion, ch *change.Change, r *berth.Requ
 // ofEvent lists what an event that names no reservation does itself; all else is what
 // becomes of others for that.
 var ofEvent = map[engine.EventKind][]outcome{
-	engine.EventDown:           {outFailed, outLost, outMoved, outResized, outRequeued},
+	engine.EventDown:           {outFailed, outLost, outMoved, outResized, outRequeued, outNamed},
 	engine.EventUp:             {outMoved, outResized},
 	engine.EventUpdateForecast: {outStaged, outMoved, outKept},
 }

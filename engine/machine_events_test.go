@@ -579,7 +579,7 @@ func (d *drawer) outage(kind engine.EventKind, at berth.Time) engine.Event {
 		}
 		return event
 	}
-	if d.m.pools[pool].early() && d.chance(d.wishes.announced) {
+	if d.m.pools[pool].foreseen() && d.chance(d.wishes.announced) {
 		event.From = at + berth.Time(d.between(1, 12))
 	}
 	if d.chance(d.wishes.known) {
@@ -611,7 +611,7 @@ func (d *drawer) hits(event *engine.Event, p *promise, at berth.Time) {
 			event.PEs = setOf(bits(event.PEs) &^ bits(spared))
 		}
 	}
-	if event.From = max(event.From, at); !d.m.pools[pool].early() {
+	if event.From = max(event.From, at); !d.m.pools[pool].foreseen() {
 		event.From = at
 	} else if event.From > at {
 		event.From = max(at, a.Start+berth.Time(d.between(-2, 2)))

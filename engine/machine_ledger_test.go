@@ -26,6 +26,7 @@ type promise struct {
 	confirmed  berth.Time // when a hold was confirmed: it starts no earlier
 	transit    bool       // it has no place for the moment
 	struck     bool       // since an outage has taken PEs from it
+	named      bool       // its PEs have had names
 	refused    uint64     // PEs that its site has just not given it
 
 	terms
@@ -336,7 +337,16 @@ func (m *model) change(o *occasion, c *change.Change, p *promise) {
 		if p.refused = 0; o.event.Kind == engine.EventRelocate && o.event.ID == p.id {
 			p.refused = bits(o.event.PEs)
 		}
+	case change.Named:
+		m.judgeNamed(c, p)
+		p.named = true
+		p.allotments = slices.Clone(c.Moved)
 	case change.Vacated:
+		for i := range p.allotments {
+			if !m.pools[m.poolNamed(p.allotments[i].Resource)].early() {
+				p.allotments[i].PEs = berth.PESet{} // its place was a number
+			}
+		}
 		p.transit, p.struck = true, !o.timer && o.event.Kind == engine.EventDown
 	case change.Moved:
 		m.judgeMoved(o, c, p)
@@ -409,7 +419,7 @@ func (m *model) fill(r *room, but *promise, preempted bool) *room {
 		}
 		for i := range p.allotments {
 			if a := &p.allotments[i]; !p.over[i] {
-				r.take(m.world, m.poolNamed(a.Resource), a.NPE, bits(a.PEs), max(a.Start, m.now), a.End)
+				r.take(m.world, m.poolNamed(a.Resource), a.NPE, m.firm(p, i), max(a.Start, m.now), a.End)
 			}
 		}
 		for i := range p.held {
@@ -419,6 +429,16 @@ func (m *model) fill(r *room, but *promise, preempted bool) *room {
 	}
 	m.fillRests(r, but)
 	return r
+}
+
+// firm returns the PEs that a part of a promise has for good: those of late binding are names
+// until it starts.
+func (m *model) firm(p *promise, part int) uint64 {
+	a := &p.allotments[part]
+	if p.state != berth.Active && !m.pools[m.poolNamed(a.Resource)].early() {
+		return 0
+	}
+	return bits(a.PEs)
 }
 
 // fillRests adds what is left of the places and stocks of promises from which an

@@ -330,7 +330,7 @@ func (m *model) judgeResized(o *occasion, c *change.Change, p *promise) {
 	if is.Resource != was.Resource || is.Start != was.Start || is.End != was.End || is.NPE > p.owed[0] || is.NPE < 0 {
 		m.fault("resized", "%q, owed %d PEs, is resized from %v to %v", p.id, p.owed[0], *was, *is)
 	}
-	gone := bits(was.PEs) &^ bits(is.PEs)
+	gone := m.firm(p, 0) &^ bits(is.PEs)
 	from := max(was.Start, m.now)
 	switch {
 	case o.event.Kind == engine.EventRelocate && !o.timer && o.event.ID == p.id && o.event.Resource == was.Resource:
@@ -444,7 +444,7 @@ func (m *model) judgeEnded(o *occasion, c *change.Change, p *promise) {
 		}
 		for i := range x.allotments {
 			if h := &x.allotments[i]; !x.over[i] {
-				r.take(m.world, m.poolNamed(h.Resource), h.NPE, bits(h.PEs), max(h.Start, m.now), h.End)
+				r.take(m.world, m.poolNamed(h.Resource), h.NPE, m.firm(x, i), max(h.Start, m.now), h.End)
 			}
 		}
 	}
@@ -591,6 +591,10 @@ func (m *model) judgeKept(o *occasion, c *change.Change, p *promise) {
 			m.judgeNoExchange(w, p)
 			return
 		}
+		if !m.pools[w.from].early() {
+			m.judgeNoOtherNames(w, p)
+			return
+		}
 		m.judgeNoPlace(w, p, "to avoid PEs")
 	case kind == engine.EventUpdateForecast:
 		p.late = true
@@ -607,7 +611,10 @@ func (m *model) judgeNoExchange(w *want, p *promise) {
 	r := m.fill(&m.scratch[0], nil, false)
 	left := bits(a.PEs) &^ w.apart
 	for _, mask := range m.beside(p.request, &p.request.Parts[0], w.from, left) {
-		if left != 0 || r.free(m.world, w.from, mask&^w.apart, m.now, a.End) > 0 {
+		// Of late binding, where events come before what is due of outages, those that end now go on.
+		first := slices.Index(m.config.Instant, "arrival") < slices.Index(m.config.Instant, "capacity")
+		idle := m.pools[w.from].early() || !first && m.idlePEs(w.from)&^w.apart != 0
+		if left != 0 || idle && r.free(m.world, w.from, mask&^w.apart, m.now, a.End) > 0 {
 			m.fault("complete-again", "%q keeps PEs %v, and need not: it has %v, others are free", p.id, a.PEs, setOf(left))
 		}
 	}

@@ -64,7 +64,8 @@ func (r *room) take(w *world, pool int, npe berth.Count, pes uint64, start, end 
 			p.busy[i] |= pes
 			continue
 		}
-		if p.used[i] += int32(npe); ok && p.used[i] > size {
+		// What runs holds PEs that an outage has announced until it is over.
+		if p.used[i] += int32(npe) - int32(mathbits.OnesCount64(p.busy[i]&pes)); ok && p.used[i] > size {
 			clash, ok = conflict{w.pools[pool].id, r.from + berth.Time(i)}, false
 		}
 	}

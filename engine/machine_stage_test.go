@@ -59,7 +59,7 @@ func (at cast) poolOf(c *engine.Config) (*berth.Site, *berth.Pool) {
 func inNumberedPool(d dice, c *engine.Config) cast {
 	at := inManagedPool(d, c)
 	_, pool := at.poolOf(c)
-	pool.Binding = berth.Early
+	pool.Binding, pool.NameAhead = berth.Early, 0
 	return at
 }
 
@@ -98,6 +98,7 @@ func inTwoPools(d dice, c *engine.Config) cast {
 		site.Pools = append(site.Pools, berth.Pool{Name: "q", PEs: berth.Count(d.between(1, 4))})
 	}
 	site.Pools[0].Binding, site.Pools[1].Binding = berth.Early, berth.Late
+	site.Pools[0].NameAhead = 0
 	return cast{pool: first, other: first + 1}
 }
 

@@ -15,6 +15,7 @@ func (m *model) settle(o *occasion, e *engine.Engine) {
 	m.compare(e)
 	m.judgeOutages(o, e)
 	m.judgeRoom(o)
+	m.judgeNames(e)
 	m.judgeTimes(o, e)
 	if at, due := e.Next(); !due || at > m.now { // else something may just have come back
 		m.judgeDegraded(o)
@@ -177,7 +178,7 @@ func (m *model) judgeRoom(o *occasion) {
 			}
 			a := &p.allotments[i]
 			pool := m.poolNamed(a.Resource)
-			if clash, ok := r.take(m.world, pool, a.NPE, bits(a.PEs), max(a.Start, m.now), a.End); !ok {
+			if clash, ok := r.take(m.world, pool, a.NPE, m.firm(p, i), max(a.Start, m.now), a.End); !ok {
 				m.fault("double", "%q has PEs of %v at %d that are taken or out of use", p.id, clash.resource, clash.at)
 			}
 		}
@@ -347,6 +348,12 @@ func (m *model) idleIn(p *promise, pool int) bool {
 	if m.pools[pool].early() || p.state != berth.Active {
 		return true
 	}
+	// What is announced for a PE that would be added takes it again.
+	return m.idlePEs(pool)&^p.refused&^m.outages.during(pool, m.now, p.allotments[0].End) != 0
+}
+
+// idlePEs returns the PEs of a pool that are in use and that nothing runs on.
+func (m *model) idlePEs(pool int) uint64 {
 	idle := m.pools[pool].all &^ m.outages.at(pool, m.now)
 	for _, x := range m.live {
 		for i := range x.allotments {
@@ -355,7 +362,7 @@ func (m *model) idleIn(p *promise, pool int) bool {
 			}
 		}
 	}
-	return idle != 0
+	return idle
 }
 
 // displaced is a promise that an outage took from its place.
@@ -369,7 +376,7 @@ type displaced struct {
 func (m *model) judgeDisplaced(o *occasion) {
 	pool := m.poolNamed(o.event.Resource)
 	for _, p := range m.live {
-		if was, known := o.places[p.id]; known && p.generation > was+1 && !p.job && p.state != berth.Active { // what runs may get more when others have moved
+		if was, known := o.places[p.id]; known && p.generation > was+1+o.named(p.id) && !p.job && p.state != berth.Active { // what runs may get more when others have moved
 			m.fault("one-generation", "an outage gives %q %d new generations", p.id, p.generation-was)
 		}
 	}

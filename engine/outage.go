@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/state"
@@ -22,8 +24,8 @@ func (e *Engine) down(event *Event) error {
 	switch {
 	case until <= now || (!until.Valid() && until != berth.Forever):
 		return berth.Errorf(berth.Invalid, "until", "%d; must be after now, %d, and before 2^42", until, now)
-	case until <= from || (binding == berth.Late && from > now):
-		return berth.Errorf(berth.Invalid, "from", "%d; must be before the end, %d, and not after now in a pool of late binding", event.From, until)
+	case until <= from || (binding == berth.Late && from > now && !e.state.NamesAhead(event.Resource)):
+		return berth.Errorf(berth.Invalid, "from", "%d; must be before the end, %d, and not after now in a pool of late binding that names no PEs ahead", event.From, until)
 	}
 	outage := &berth.Outage{Number: e.state.LastOutage() + 1, Name: event.Name, Resource: event.Resource, PEs: event.PEs, Until: until}
 	if from > now {
@@ -39,18 +41,7 @@ func (e *Engine) down(event *Event) error {
 	if outage.From == 0 {
 		e.fail(outage)
 	}
-	blocks := e.state.Uncovered(outage)
-	var yielding []*state.Entry
-	if e.config.Preempt {
-		yielding = e.finder.RunningJobs()
-	}
-	displaced, ok := e.finder.InTheWay(blocks, true, yielding)
-	if !ok {
-		panic("engine: more is in the way of an outage than promises")
-	}
-	e.vacate(displaced)
-	e.preempt(blocks, true)
-	e.jobs.MakeWay(blocks)
+	displaced := e.clearFor(outage)
 	e.emit(change.Change{Kind: change.WentDown, Outage: outage})
 	if outage.From == 0 {
 		e.strike(outage, e.outliving(displaced))
@@ -58,6 +49,33 @@ func (e *Engine) down(event *Event) error {
 	e.replace(displaced, false)
 	e.freed()
 	return nil
+}
+
+// clearFor takes what is in the way of an outage from its place, and returns the promises among
+// that, by start. Jobs that yield to an announced one give back PEs that it takes too.
+func (e *Engine) clearFor(outage *berth.Outage) (displaced []*state.Entry) {
+	same := func(a, b berth.Allotment) bool { return a.Start == b.Start && a.End == b.End && a.PEs.Equal(b.PEs) }
+	var clear []berth.Allotment
+	for {
+		blocks := e.state.Uncovered(outage)
+		if slices.EqualFunc(blocks, clear, same) {
+			slices.SortFunc(displaced, state.ByStart)
+			return displaced
+		}
+		clear = blocks
+		var yielding []*state.Entry
+		if e.config.Preempt {
+			yielding = e.finder.RunningJobs()
+		}
+		inTheWay, ok := e.finder.InTheWay(blocks, true, yielding)
+		if !ok {
+			panic("engine: more is in the way of an outage than promises")
+		}
+		e.vacate(inTheWay)
+		e.preempt(blocks, true)
+		e.jobs.MakeWay(blocks)
+		displaced = append(displaced, inTheWay...)
+	}
 }
 
 // known reports whether an outage says nothing new. Otherwise lifted is the outage of

@@ -67,10 +67,11 @@ func (e *Engine) relocate(event *Event) error {
 		return berth.Errorf(berth.Conflict, "id", "reservation %q has started; it stays where it is", event.ID)
 	}
 	binding, err := e.poolOf(event)
+	named := e.state.NamesAhead(event.Resource)
 	switch {
 	case err != nil:
 		return err
-	case binding == berth.Late:
+	case binding == berth.Late && !named:
 		return berth.Errorf(berth.Invalid, "pes", "%q; the PEs of pool %s of %s have no numbers before they start", event.PEs, event.Resource.Name, event.Resource.Site)
 	}
 	switch {
@@ -78,6 +79,9 @@ func (e *Engine) relocate(event *Event) error {
 		return nil
 	case d.State() == berth.Active:
 		e.exchange(d, event)
+		return nil
+	case named:
+		e.rename(d, event)
 		return nil
 	}
 	found, refusal := e.finder.Place(place.Want{Again: d, Pool: event.Resource, Avoid: event.PEs})

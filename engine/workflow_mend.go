@@ -19,6 +19,7 @@ func (e *Engine) conclude() {
 	for e.mendWorkflows() {
 		e.settle()
 	}
+	e.name()
 }
 
 // mendWorkflows mends the workflows of which tasks have ended or moved. It reports whether

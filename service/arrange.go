@@ -128,8 +128,8 @@ func (w *wanted) names() map[site.Name]bool {
 }
 
 // wish returns a promise as it should be at the site; ok is false if nothing of
-// it can be there. What is promised late is so many cores or nodes until the
-// site launches it, or for good where it launches nothing itself. Licences are held with
+// it can be there, or its PEs get their names later. What is promised late is else so many cores
+// or nodes until the site launches it, or for good where it launches nothing itself. Licences are held with
 // it where the site counts them under the name of the software.
 func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok bool) {
 	w = wish{id: r.Request.ID, promise: k.promise(r.Request.ID), generation: r.Generation, active: r.State == berth.Active}
@@ -148,6 +148,9 @@ func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok b
 		a := &r.Allotments[i]
 		if a.Resource.Site != k.name {
 			continue
+		}
+		if a.NPE > 0 && a.PEs.Empty() && k.ahead[a.Resource.Name] > 0 {
+			return w, false
 		}
 		shares, known := k.manager.Layout.Shares(a.Resource.Name, a.PEs)
 		open = open || !known || len(shares) == 0 || launches && k.late[a.Resource.Name]

@@ -19,6 +19,8 @@ func causeOf(kind change.Kind, event *engine.Event, before string) string {
 		words = "moved"
 	case change.Resized:
 		words = "other PEs"
+	case change.Named:
+		words = "its nodes are named"
 	case change.Modified:
 		if event != nil && event.Kind != engine.EventModify {
 			return "moved with its workflow"

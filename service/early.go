@@ -68,6 +68,11 @@ func (h *Host) prepare(ask *Ask, id string) (*unmade, error) {
 		if _, books := k.manager.Adapter.(site.Booker); !books {
 			return nil, berth.Errorf(berth.Conflict, "site", "%q makes no reservations; ask at a site of kind slurm or local", k.name)
 		}
+		if a := &r.Allotments[i]; a.NPE > 0 && a.PEs.Empty() {
+			if named := a.Start.Add(-k.ahead[a.Resource.Name]); k.ahead[a.Resource.Name] > 0 && named > h.clock() {
+				return nil, berth.Errorf(berth.Conflict, "site", "%q binds late: reservation %s gets its nodes at %s, and takes tasks from then on", k.name, id, instant(named))
+			}
+		}
 		round := k.nextRound()
 		if at := k.at(id, r.Generation); !at.Made {
 			k.early[k.promise(id)] = id

@@ -330,10 +330,12 @@ func (w *goldenWriter) configs() []engine.Config {
 		},
 		{Name: "plain", Pools: []berth.Pool{{Name: "late", PEs: 6, Binding: berth.Late}}},
 	}
+	ahead := slices.Clone(sites)
+	ahead[1].Pools = []berth.Pool{{Name: "late", PEs: 6, Binding: berth.Late, NameAhead: 200}}
 	return []engine.Config{
 		{Sites: sites, Staging: engine.StagingBefore, Explain: true, Jobs: "easy", Preempt: true, Immediate: engine.ImmediateQueue},
 		{Sites: sites, Trigger: engine.TriggerOnPeriod, Period: 60, Jobs: "conservative", Preempt: true, Overrun: engine.OverrunRunOn, Uplink: 1500},
-		{Sites: sites, Order: "edf", Trigger: engine.TriggerOnInstant, Jobs: "conservative", Immediate: engine.ImmediateQueue, Users: []berth.User{{ID: "ann", Priority: 2}}},
+		{Sites: ahead, Order: "edf", Trigger: engine.TriggerOnInstant, Jobs: "conservative", Immediate: engine.ImmediateQueue, Users: []berth.User{{ID: "ann", Priority: 2}}},
 	}
 }
 

@@ -55,9 +55,12 @@ type keeper struct {
 	name    string
 	manager Manager
 	agent   *site.Agent
-	wake    chan struct{} // of one place
-	late    map[string]bool
-	looked  berth.Time // when the state was that was last counted; of the loop
+	wake    chan struct{}   // of one place
+	late    map[string]bool // pools that bind late
+	// ahead is how long before its start a promise has its PEs, in pools that bind late and
+	// name them before that.
+	ahead  map[string]berth.Duration
+	looked berth.Time // when the state was that was last counted; of the loop
 	// last is the last state that the engine was told what is out of use in, and foreseen
 	// up to when the returns of reservations of others were; of the loop.
 	last     *site.State
@@ -131,14 +134,17 @@ func (h *Host) startManagers() {
 		}
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
-			wake: make(chan struct{}, 1), late: map[string]bool{}, early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
+			wake: make(chan struct{}, 1), late: map[string]bool{}, ahead: map[string]berth.Duration{}, early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
 			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
 		for _, s := range h.core.config.Sites {
 			for i := range s.Pools {
-				k.late[s.Pools[i].Name] = k.late[s.Pools[i].Name] || s.Name == name && s.Pools[i].Binding == berth.Late
+				if p := &s.Pools[i]; s.Name == name && p.Binding == berth.Late {
+					k.late[p.Name], k.ahead[p.Name] = true, p.NameAhead
+					k.manager.Horizon = max(k.manager.Horizon, p.NameAhead)
+				}
 			}
 		}
 		h.sites[name] = k

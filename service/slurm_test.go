@@ -42,8 +42,9 @@ func newLab(t *testing.T, watched bool) *lab {
 	return newLabOf(t, slurmtest.Start(t, slurmtest.Options{}), site.UnitNode, watched)
 }
 
-// newLabOf starts a service with an empty journal in front of a cluster.
-func newLabOf(t *testing.T, cluster *slurmtest.Cluster, unit site.Unit, watched bool) *lab {
+// newLabOf starts a service with an empty journal in front of a cluster, whose promises get
+// their nodes when they are made or, if that is given, so long before they start.
+func newLabOf(t *testing.T, cluster *slurmtest.Cluster, unit site.Unit, watched bool, ahead ...berth.Duration) *lab {
 	t.Helper()
 	me, err := user.Current()
 	if err != nil {
@@ -57,9 +58,19 @@ func newLabOf(t *testing.T, cluster *slurmtest.Cluster, unit site.Unit, watched 
 		t.Fatal(err)
 	}
 	description.Together = true // as a service has it that begins
-	s, layout, err := site.Import("lab", description, unit, berth.Early)
+	binding := berth.Early
+	if len(ahead) > 0 {
+		binding = berth.Late
+		description.Divide()
+	}
+	s, layout, err := site.Import("lab", description, unit, binding)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i := range s.Pools {
+		if len(ahead) > 0 {
+			s.Pools[i].NameAhead = ahead[0]
+		}
 	}
 	l.sites = []berth.Site{s}
 	l.manager = service.Manager{Kind: "slurm", Adapter: adapter, Layout: layout, Every: time.Second, Horizon: horizon, Shadow: watched}

@@ -97,7 +97,7 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 	is := outOfUse{}
 	take := func(name string, shares []site.Share, from, until berth.Time) {
 		for pool, pes := range k.manager.Layout.PEs(shares) {
-			if from <= now || !k.late[pool] { // promises without numbers are not placed around what is to come
+			if from <= now || !k.late[pool] || k.ahead[pool] > 0 { // else promises have no numbers, and are not placed around what is to come
 				is.add(k, pool, name, pes, from, until, now)
 			}
 		}

@@ -1,7 +1,10 @@
 package site
 
 import (
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 )
@@ -38,6 +41,8 @@ type Node struct {
 	MemoryMB int64       `json:"memory_mb,omitempty"` // in 10^6 bytes, rounded down
 	Features []string    `json:"features,omitempty"`
 	GRES     []GRES      `json:"gres,omitempty"`
+	// Pool is that of the node under late binding, once it was divided.
+	Pool string `json:"pool,omitempty"`
 	// Gone says that the site no longer has it, or no longer as it was: it keeps
 	// its place among the others, out of use.
 	Gone bool `json:"gone,omitempty"`
@@ -86,8 +91,9 @@ type Rights struct {
 // for n nodes.
 func (d *Description) After(before *Description) (now *Description, changes []string) {
 	type key struct{ name, class string }
+	divided := slices.ContainsFunc(before.Nodes, func(n Node) bool { return n.Pool != "" })
 	keyOf := func(n *Node) key {
-		if before.Together {
+		if before.Together && !divided {
 			return key{n.Name, strconv.Itoa(int(n.Cores))}
 		}
 		return key{n.Name, n.class()}
@@ -117,7 +123,9 @@ func (d *Description) After(before *Description) (now *Description, changes []st
 			changes = append(changes, "node "+old.Name+" is "+node.class()+" now, and no longer "+old.class())
 		}
 		if node != nil {
+			pool := old.Pool
 			old = *node
+			old.Pool = pool
 		}
 		old.Gone = node == nil
 		out.Nodes = append(out.Nodes, old)
@@ -130,6 +138,76 @@ func (d *Description) After(before *Description) (now *Description, changes []st
 		}
 	}
 	return &out, changes
+}
+
+// Divide says of each node that has no pool yet in which it is under late binding: nodes of the
+// same hardware and features in the same partitions are one. A node stays in its pool, since
+// promises know its PEs by their numbers there: one that a change of the partitions takes out
+// of a partition takes the whole pool out of it. It reports the partitions of which that is so, with such a pool each.
+// Cost: O(n log n) for n nodes.
+func (d *Description) Divide() (lost []string) {
+	in := make(map[string][]string, len(d.Nodes)) // the partitions of a node
+	for i := range d.Partitions {
+		for _, node := range d.Partitions[i].Nodes {
+			in[node] = append(in[node], d.Partitions[i].Name)
+		}
+	}
+	kind := func(n *Node) string {
+		return n.class() + " " + strings.Join(slices.Compact(slices.Sorted(slices.Values(in[n.Name]))), ",")
+	}
+	type pool struct {
+		kind string // of its nodes; empty if they differ
+		all  int
+		of   map[string]int // how many of its nodes are in a partition
+	}
+	pools, names := map[string]*pool{}, []string{}
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		if n.Pool == "" {
+			continue
+		}
+		p := pools[n.Pool]
+		if p == nil {
+			p = &pool{of: map[string]int{}}
+			pools[n.Pool], names = p, append(names, n.Pool)
+		}
+		if n.Gone {
+			continue
+		}
+		if p.all == 0 {
+			p.kind = kind(n)
+		} else if p.kind != kind(n) {
+			p.kind = ""
+		}
+		p.all++
+		for _, partition := range in[n.Name] {
+			p.of[partition]++
+		}
+	}
+	for _, name := range names {
+		for _, partition := range slices.Sorted(maps.Keys(pools[name].of)) {
+			if pools[name].of[partition] < pools[name].all {
+				lost = append(lost, partition+" of pool "+name)
+			}
+		}
+	}
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		if n.Pool != "" || n.Gone {
+			continue
+		}
+		at := slices.IndexFunc(names, func(name string) bool { return pools[name].kind == kind(n) })
+		if at < 0 {
+			name := n.class()
+			for k := 2; pools[name] != nil; k++ {
+				name = n.class() + "." + strconv.Itoa(k)
+			}
+			pools[name], names = &pool{kind: kind(n)}, append(names, name)
+			at = len(names) - 1
+		}
+		n.Pool = names[at]
+	}
+	return lost
 }
 
 // Horizon returns how long before its start a reservation on the nodes must be

@@ -38,7 +38,8 @@ const Together = "nodes"
 // Import makes pools and partitions of a description, for a site called name
 // whose PEs are the units given. Nodes of the same hardware and features are one class,
 // named after them, such as 64c-256000mb-gpu4. If the description says so, all nodes are
-// one pool of these classes; else each class is a pool. PEs follow the order of the
+// one pool of these classes; else each class is a pool. Under late binding, where all PEs of a
+// pool are alike, the description says which nodes are a pool (Description.Divide). PEs follow the order of the
 // nodes. A partition with nodes in several pools is a partition of each, under
 // the same name. Errors are of code Invalid: a description without nodes, or a
 // pool too large.
@@ -49,6 +50,7 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 	s := berth.Site{Name: name, Managed: true}
 	layout := &Layout{unit: unit, pools: map[string]*poolLayout{}, place: make(map[string]nodePlace, len(d.Nodes)), gone: map[string][]berth.Run{}}
 	classes := map[string][]berth.Run{} // of the only pool
+	together := d.Together && binding == berth.Early
 	for i := range d.Nodes {
 		node := &d.Nodes[i]
 		class, size := node.class(), berth.Count(1)
@@ -56,7 +58,10 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 			size = node.Cores
 		}
 		in := class
-		if d.Together {
+		switch {
+		case binding == berth.Late && node.Pool != "":
+			in = node.Pool
+		case together:
 			in = Together
 		}
 		pool := layout.pools[in]
@@ -64,7 +69,7 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 			pool = &poolLayout{first: []berth.PE{0}}
 			layout.pools[in] = pool
 			s.Pools = append(s.Pools, berth.Pool{Name: in, Binding: binding})
-			if !d.Together {
+			if !together {
 				s.Pools[len(s.Pools)-1].Node, s.Pools[len(s.Pools)-1].Features = node.perPE(unit), node.words()
 			}
 		}
@@ -80,7 +85,7 @@ func Import(name string, d *Description, unit Unit, binding berth.Binding) (bert
 			layout.place[node.Name] = nodePlace{pool: in, node: len(pool.nodes)}
 		}
 		pool.nodes, pool.first = append(pool.nodes, node), append(pool.first, run.Hi)
-		if d.Together {
+		if together {
 			if classes[class] == nil {
 				s.Pools[0].Classes = append(s.Pools[0].Classes, berth.Class{Name: class, Node: node.perPE(unit), Features: node.words()})
 			}
@@ -178,8 +183,12 @@ func (l *Layout) partitions(pools []berth.Pool, partitions []Partition) []berth.
 				continue
 			}
 			out := berth.Partition{Name: p.Name, Pool: pools[k].Name, MaxDuration: p.MaxTime, Default: p.Default}
-			if pes.Count() < pools[k].PEs && pools[k].Binding == berth.Early {
+			gone := berth.NewPESet(l.gone[pools[k].Name]...)
+			switch divided := l.pools[pools[k].Name].nodes[0].Pool != ""; {
+			case pools[k].Binding == berth.Early && pes.Count() < pools[k].PEs:
 				out.PEs = pes
+			case pools[k].Binding == berth.Late && divided && pes.Or(gone).Count() < pools[k].PEs:
+				continue // whether a promise gets PEs of it is not known when it is made
 			}
 			if p.MaxNodes > 0 {
 				out.MaxNPE = l.pools[pools[k].Name].most(p.MaxNodes)

@@ -32,8 +32,12 @@ type Adapter struct {
 	Timeout berth.Duration // of one command
 	Unit    string         // what a PE is: "node" or "core"
 	Margin  berth.Duration // how much earlier than needed a promise is made real
-	NoLimit berth.Duration // how long jobs are taken to last in partitions without a limit
-	RunAs   string         // as whom tasks of workflows are handed in: RunAsOwner; empty is that they are not
+	// Binding is when a promise gets its nodes: when it is made (early) or before its start
+	// (late), then NameAhead before that.
+	Binding   berth.Binding
+	NameAhead berth.Duration
+	NoLimit   berth.Duration // how long jobs are taken to last in partitions without a limit
+	RunAs     string         // as whom tasks of workflows are handed in: RunAsOwner; empty is that they are not
 	// GiveUpAfter is how long it may refuse a promise for good before that fails.
 	GiveUpAfter berth.Duration
 
@@ -99,6 +103,8 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 			{"timeout", "", measured(r, &a.Timeout, secondsExample, duration)},
 			{"unit", "", scanned(r, &a.Unit, "node or core", oneOf("node", "core"))},
 			{"margin", "", measured(r, &a.Margin, durationExample, duration)},
+			{"binding", "", r.binding(&a.Binding)},
+			{"name_ahead", "", measured(r, &a.NameAhead, durationExample, duration)},
 			{"no_limit", "", measured(r, &a.NoLimit, durationExample, duration)},
 			{"give_up_after", "", measured(r, &a.GiveUpAfter, durationExample, duration)},
 			{"watch", "", r.switched(&a.Watch)},
@@ -129,6 +135,14 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 		}
 	}
 	r.group(v, path, "an adapter", keys...)
+	switch late := a.Binding == berth.Late; {
+	case a.NameAhead > 0 && !late:
+		r.fail(r.places[path+".name_ahead"], path+".name_ahead", "PEs are named ahead where they are bound late; add binding: late, or leave out name_ahead")
+	case late && a.Unit == "core":
+		r.fail(r.places[path+".binding"], path+".binding", "late binding names whole nodes; leave out unit: core, or bind early")
+	case late && a.Watch:
+		r.fail(r.places[path+".binding"], path+".binding", "a site that is only watched gets no reservations; leave out binding beside watch")
+	}
 }
 
 // word returns the text of a key, or "".

@@ -18,6 +18,8 @@ sites:
   adapter: {kind: slurm, zone: Europe/Berlin, every: 7s, conf: /etc/a.conf, bin: /opt/slurm/bin, timeout: 20s, unit: core, margin: 3m, no_limit: 7d, give_up_after: 1h, run_as: owner}
 - name: rest
   adapter: {kind: slurm, rest: "https://head:6820", jwt: /etc/berth/slurm.jwt}
+- name: late
+  adapter: {kind: slurm, binding: late, name_ahead: 2h}
 - name: plain
   pes: 4
 - name: b
@@ -41,6 +43,7 @@ service:
 			Unit: "core", Margin: 180, NoLimit: 7 * 86400, GiveUpAfter: 3600, RunAs: sites.RunAsOwner,
 		},
 		"rest": {Kind: sites.Slurm, Rest: "https://head:6820", JWT: "/etc/berth/slurm.jwt"},
+		"late": {Kind: sites.Slurm, Binding: berth.Late, NameAhead: 7200},
 		"b":    {Kind: sites.Local, Zone: "UTC", Every: 2, Node: "desk", Cores: 3, Grace: 5, Users: map[string]string{"ann": "ann", "bob@x": "robert"}},
 	}
 	if diff := cmp.Diff(adapters, f.Adapters); diff != "" {
@@ -55,6 +58,7 @@ service:
 	all := []berth.Site{
 		{Name: "a", Managed: true},
 		{Name: "rest", Managed: true},
+		{Name: "late", Managed: true},
 		{Name: "plain", Pools: []berth.Pool{{Name: "pool", PEs: 4, Binding: berth.Early}}},
 		{Name: "b", Managed: true, StorageMB: 1_000_000},
 	}

@@ -56,7 +56,7 @@ var happened = map[string]string{
 	"queued": "asked for", "accepted": "promised", "refused": "refused", "withdrawn": "cancelled before it was decided", "queued_as_job": "waits as a job",
 	"confirmed": "confirmed", "expired": "not confirmed in time, and gone", "started": "started", "failed": "failed: its PEs went out of use",
 	"requeued": "waits again", "rejected": "failed: its site will not have it", "lost": "lost: there is no other place", "extended": "extended", "shortened": "shortened", "preempted": "stopped, and waits again",
-	"moved": "moved", "resized": "has other PEs", "modified": "modified", "change_refused": "a change was refused", "checked_in": "in use",
+	"moved": "moved", "named": "its nodes are named", "resized": "has other PEs", "modified": "modified", "change_refused": "a change was refused", "checked_in": "in use",
 	"made": "there as promised", "unmade": "not there as promised",
 	"no_show": "not used in time, and gone", "ended": "ended", "cancelled": "cancelled", "staged": "its data are expected at another time",
 	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place", "site_changed": "somebody changed it at its site",

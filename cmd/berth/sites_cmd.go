@@ -135,7 +135,11 @@ func describeSite(s *form.Site) string {
 	f.add("seen", localTime(s.Seen))
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		text := fmt.Sprintf("%d PEs, %d free, %d running, %d waiting, bound %s", p.PEs, p.Free, p.Running, p.Waiting, bindingWords[string(p.Binding)])
+		bound := bindingWords[string(p.Binding)]
+		if p.NameAhead > 0 {
+			bound = lasting(p.NameAhead) + " before the start"
+		}
+		text := fmt.Sprintf("%d PEs, %d free, %d running, %d waiting, bound %s", p.PEs, p.Free, p.Running, p.Waiting, bound)
 		if p.Speed != 0 {
 			text += fmt.Sprintf("; speed %g", float64(p.Speed)/float64(berth.StandardSpeed))
 		}

@@ -21,6 +21,7 @@ const (
 	Confirmed     Kind = "confirmed"      // reservation ID, held until now, is confirmed
 	Expired       Kind = "expired"        // reservation ID was not confirmed in time and is gone
 	Started       Kind = "started"        // reservation ID is active; PEs are those of its parts bound late
+	Named         Kind = "named"          // reservation ID, not started, has at its place the PEs of Moved
 	WentDown      Kind = "went_down"      // Outage is known; it has begun unless its From is set
 	OutageBegan   Kind = "outage_began"   // the announced Outage has begun
 	CameUp        Kind = "came_up"        // the PEs of Outage are not part of that outage any more
@@ -56,7 +57,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		Advanced, Queued, Scheduled, Planned, Accepted, Refused, Withdrawn, QueuedAsJob, Confirmed, Expired, Started,
-		WentDown, OutageBegan, CameUp, Failed, Rejected, Requeued, Lost, Extended, Shortened, Preempted, Vacated, Moved, Resized,
+		Named, WentDown, OutageBegan, CameUp, Failed, Rejected, Requeued, Lost, Extended, Shortened, Preempted, Vacated, Moved, Resized,
 		Modified, ChangeRefused, CheckedIn, NoShow, Ended, Cancelled, Forecasted, Staged, Emitted, Settled,
 		WorkflowPromised, WorkflowRefused, TaskOver, WorkflowReplanned, WorkflowOver,
 	}

@@ -24,6 +24,7 @@ var (
 		change.Shortened, change.Preempted, change.Resized, change.Modified, change.ChangeRefused, change.CheckedIn, change.NoShow,
 		change.Forecasted, change.Staged, change.Vacated, change.OutageBegan, change.Rejected,
 		change.WorkflowPromised, change.WorkflowRefused, change.TaskOver, change.WorkflowReplanned, change.WorkflowOver,
+		change.Named,
 	}
 	outcomes = berth.Outcomes()
 	repairs  = berth.Repairs()

@@ -94,7 +94,7 @@ func (h *Set) open(ctx context.Context, on []berth.Site, by map[string]sites.Ada
 		if err != nil {
 			return err
 		}
-		description, answered, err := h.describe(ctx, to.Name, a.Kind, adapter)
+		description, answered, err := h.describe(ctx, to.Name, &a, adapter)
 		if err != nil {
 			return err
 		}
@@ -104,16 +104,20 @@ func (h *Set) open(ctx context.Context, on []berth.Site, by map[string]sites.Ada
 		}
 		unit, binding := site.UnitCore, berth.Late
 		if a.Kind == sites.Slurm {
-			unit, binding = Unit(&a), berth.Early
+			unit, binding = Unit(&a), cmp.Or(a.Binding, berth.Early)
 		}
 		imported, layout, err := site.Import(to.Name, description, unit, binding)
 		if err != nil {
 			return err
 		}
 		to.Managed, to.Pools, to.Partitions = true, imported.Pools, imported.Partitions
+		horizon := Horizon(description, &a)
+		if a.Kind == sites.Slurm && binding == berth.Late {
+			h.nameAhead(to, &a, horizon)
+		}
 		interval := cmp.Or(time.Duration(a.Every)*time.Second, every[a.Kind])
 		manager := service.Manager{
-			Kind: a.Kind, Adapter: adapter, Layout: layout, Every: interval, Horizon: Horizon(description, &a), Shadow: a.Watch, Adopt: h.Adopt,
+			Kind: a.Kind, Adapter: adapter, Layout: layout, Every: interval, Horizon: horizon, Shadow: a.Watch, Adopt: h.Adopt,
 			GiveUpAfter: cmp.Or(a.GiveUpAfter, giveUpAfter),
 		}
 		if !answered {
@@ -123,6 +127,21 @@ func (h *Set) open(ctx context.Context, on []berth.Site, by map[string]sites.Ada
 		h.Managers[to.Name] = manager
 	}
 	return nil
+}
+
+// nameAhead sets how long before its start a promise of a site that binds late gets its nodes:
+// as long as no job that began before can reach into it, unless the adapter says otherwise.
+func (h *Set) nameAhead(to *berth.Site, a *sites.Adapter, horizon berth.Duration) {
+	ahead := min(cmp.Or(a.NameAhead, horizon), berth.TimeLimit-1)
+	for i := range to.Pools {
+		to.Pools[i].NameAhead = ahead
+	}
+	switch {
+	case horizon >= berth.TimeLimit && a.NameAhead == 0:
+		h.Log.Warn("a partition has no time limit, so promises get their nodes when they are made, as under early binding; set MaxTime in slurm.conf, or no_limit or name_ahead in the sites file", "site", to.Name)
+	case ahead < horizon:
+		h.Log.Warn("promises get their nodes later than the longest job may last, so that jobs of others may be in their way; leave out name_ahead, or shorten MaxTime in slurm.conf", "site", to.Name, "name_ahead_s", ahead, "longest_s", horizon)
+	}
 }
 
 // Unit returns what a PE of a cluster is.
@@ -189,8 +208,8 @@ const Folder = "sites"
 // describe returns how a site describes itself, its nodes in the order in which
 // they are remembered, and whether it answered: if it did not, it is as it is
 // remembered. What it says is remembered from then on.
-func (h *Set) describe(ctx context.Context, name, kind string, adapter site.Observer) (*site.Description, bool, error) {
-	if kind == sites.Local { // a node that is always there
+func (h *Set) describe(ctx context.Context, name string, a *sites.Adapter, adapter site.Observer) (*site.Description, bool, error) {
+	if a.Kind == sites.Local { // a node that is always there
 		d, err := adapter.Describe(ctx)
 		if err != nil {
 			return nil, false, fmt.Errorf("site %s: %w", name, err)
@@ -211,6 +230,7 @@ func (h *Set) describe(ctx context.Context, name, kind string, adapter site.Obse
 			"See what berth sites doctor says of it on this machine, and start again once it answers", name, err)
 	case err != nil:
 		h.Log.Error("site cannot be reached; the service starts with what it knows of it, and goes on asking", "site", name, "error", err)
+		h.divide(name, a, known)
 		return known, false, nil
 	}
 	d.Together = true // unless promises have other numbers of PEs already
@@ -221,7 +241,18 @@ func (h *Set) describe(ctx context.Context, name, kind string, adapter site.Obse
 			h.Log.Warn("site has changed since the service last saw it", "site", name, "change", change)
 		}
 	}
+	h.divide(name, a, d)
 	return d, true, remember(path, d)
+}
+
+// divide says which nodes of a cluster are a pool, where it binds late.
+func (h *Set) divide(name string, a *sites.Adapter, d *site.Description) {
+	if a.Binding != berth.Late {
+		return
+	}
+	for _, lost := range d.Divide() {
+		h.Log.Warn("a partition has only some of the nodes of a pool that binds late, so nothing is promised in it there", "site", name, "partition", lost)
+	}
 }
 
 // askUntilAnswered asks a site that could not be reached at the start until it

@@ -63,14 +63,14 @@ func TestSitesAreRemembered(t *testing.T) {
 	at := &described{d: fake.Nodes(3, 4)}
 	describe := func() (*site.Description, bool) {
 		t.Helper()
-		d, answered, err := h.describe(t.Context(), "lab", sites.Slurm, at)
+		d, answered, err := h.describe(t.Context(), "lab", &sites.Adapter{Kind: sites.Slurm}, at)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return d, answered
 	}
 	at.down.Store(true)
-	_, _, err := h.describe(t.Context(), "lab", sites.Slurm, at)
+	_, _, err := h.describe(t.Context(), "lab", &sites.Adapter{Kind: sites.Slurm}, at)
 	var wrong *berth.Error
 	if !errors.As(err, &wrong) || wrong.Code != berth.Unavailable || !strings.Contains(wrong.Msg, "nobody there") || !strings.Contains(wrong.Msg, "berth sites doctor") {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestSitesAreRemembered(t *testing.T) {
 		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := h.describe(t.Context(), "lab", sites.Slurm, at); !errors.As(err, &wrong) || wrong.Code != berth.Invalid || !strings.Contains(err.Error(), path) {
+		if _, _, err := h.describe(t.Context(), "lab", &sites.Adapter{Kind: sites.Slurm}, at); !errors.As(err, &wrong) || wrong.Code != berth.Invalid || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %v", damaged, err)
 		}
 	}
@@ -210,5 +210,64 @@ func TestExamineSaysWhatDoesNotWork(t *testing.T) {
 	found, err := Examine(t.Context(), "far", &sites.Adapter{Kind: sites.Slurm, Bin: t.TempDir(), Timeout: 1})
 	if err != nil || len(found) == 0 || found[0].Level != site.Bad {
 		t.Errorf("%+v %v, want that no command of Slurm is there", found, err)
+	}
+}
+
+// Under late binding nodes that are alike and in the same partitions are a pool, of which a
+// node stays a part whatever becomes of the partitions; a partition that has only some of its
+// nodes is not offered, and the log says so.
+func TestPoolsOfLateBindingAreKept(t *testing.T) {
+	h, log := newSet(t.TempDir())
+	at := &described{d: fake.Nodes(4, 4)}
+	at.d.Partitions = []site.Partition{{Name: "main", Nodes: []string{"n1", "n2", "n3", "n4"}, Default: true, MaxTime: 3600}, {Name: "fast", Nodes: []string{"n3", "n4"}, MaxTime: 60}}
+	late := &sites.Adapter{Kind: sites.Slurm, Binding: berth.Late}
+	imported := func() berth.Site {
+		t.Helper()
+		d, _, err := h.describe(t.Context(), "lab", late, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _, err := site.Import("lab", d, site.UnitNode, berth.Late)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := imported()
+	if len(s.Pools) != 2 || s.Pools[0].PEs != 2 || s.Pools[1].PEs != 2 || len(s.Partitions) != 3 || s.Pools[0].Binding != berth.Late || len(s.Pools[0].Classes) > 0 {
+		t.Fatalf("%+v", s)
+	}
+	at.d.Partitions[1].Nodes = []string{"n4"}
+	at.d.Nodes = append(at.d.Nodes, site.Node{Name: "n5", Cores: 4, Sockets: 1, MemoryMB: at.d.Nodes[0].MemoryMB})
+	at.d.Partitions[0].Nodes = append(at.d.Partitions[0].Nodes, "n5")
+	again := imported()
+	if len(again.Pools) != 2 || again.Pools[0].PEs != 3 || again.Pools[0].Name != s.Pools[0].Name || again.Pools[1].PEs != 2 || again.Pools[1].Name != s.Pools[1].Name {
+		t.Errorf("after a change of the partitions the pools are %+v, before %+v", again.Pools, s.Pools)
+	}
+	if len(again.Partitions) != 2 || again.Partitions[0].Name != "main" || again.Partitions[1].Name != "main" || !strings.Contains(log.String(), "fast of pool "+s.Pools[1].Name) {
+		t.Errorf("fast has one of two nodes of a pool; offered are %+v; log:\n%s", again.Partitions, log)
+	}
+}
+
+// Promises get their nodes as long before their start as a job of others may last, or as the
+// adapter says, which is told if it is too late or means early binding.
+func TestNodesAreNamedAheadOfTheLongestJob(t *testing.T) {
+	for _, c := range []struct {
+		a       sites.Adapter
+		horizon berth.Duration
+		want    berth.Duration
+		says    string
+	}{
+		{sites.Adapter{}, 3720, 3720, ""},
+		{sites.Adapter{NameAhead: 600}, 3720, 600, "later than the longest job"},
+		{sites.Adapter{NameAhead: 7200}, 3720, 7200, ""},
+		{sites.Adapter{}, berth.Endless, berth.TimeLimit - 1, "no time limit"},
+	} {
+		h, log := newSet("")
+		s := berth.Site{Name: "lab", Pools: []berth.Pool{{Name: "a"}, {Name: "b"}}}
+		h.nameAhead(&s, &c.a, c.horizon)
+		if s.Pools[0].NameAhead != c.want || s.Pools[1].NameAhead != c.want || (c.says == "") != (log.String() == "") || !strings.Contains(log.String(), c.says) {
+			t.Errorf("%+v with jobs of %d s: %+v, log %q", c.a, c.horizon, s.Pools, log.String())
+		}
 	}
 }

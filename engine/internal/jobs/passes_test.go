@@ -90,7 +90,7 @@ func (r *runner) advance(now berth.Time) {
 			plan, _ := due.Job.Plan()
 			r.Run(due.Job, &plan)
 		case state.ClassStart:
-			pes, _ := r.state.Idle(0, due.Entry.Part(0).NPE, berth.PESet{})
+			pes, _ := r.state.Idle(0, due.Entry.Part(0).NPE, berth.PESet{}, due.Entry.End())
 			r.Emit(change.Change{Kind: change.Started, ID: due.Entry.ID(), PEs: []berth.PESet{pes}}, state.Ref{Entry: due.Entry})
 		default:
 			r.t.Fatalf("a timer of class %d is due", due.Class)

@@ -128,12 +128,12 @@ func (f *Finder) Grown(d *state.Entry, lost berth.PESet, vacated []*state.Entry)
 	free, pes := f.view(p).Free(berth.Interval{Start: from, End: a.End})
 	switch late := p.config.Binding == berth.Late; {
 	case late && active: // a reservation that ends now may still hold its PEs
-		idle, _ := f.state.Idle(p.index, min(more, max(0, free)), lost)
+		idle, _ := f.state.Idle(p.index, min(more, max(0, free)), lost, a.End)
 		a.PEs = kept.Or(idle)
 		a.NPE = a.PEs.Count()
 		return a
-	case late:
-		a.NPE = max(0, min(free, owed))
+	case late: // which PEs these are is decided again
+		a.NPE, a.PEs = max(0, min(free, owed)), berth.PESet{}
 		return a
 	}
 	pes = pes.Minus(lost)
@@ -284,7 +284,7 @@ func (f *Finder) InTheWay(blocks []berth.Allotment, several bool, yielding []*st
 			if next < 0 {
 				return nil, false
 			}
-			release(t, candidates[next], p.id)
+			release(t, candidates[next], p)
 			displaced = append(displaced, candidates[next])
 			candidates[next] = nil
 		}
@@ -342,9 +342,12 @@ func shortage(view state.View, b *berth.Allotment) berth.Time {
 }
 
 // release frees the PEs of a pool that a reservation holds before its start.
-func release(t *state.Trial, d *state.Entry, pool berth.ResourceID) {
+func release(t *state.Trial, d *state.Entry, p *pool) {
 	for i := range d.Parts() {
-		if a := d.Part(i); a.Resource == pool && a.NPE > 0 {
+		if a := d.Part(i); a.Resource == p.id && a.NPE > 0 {
+			if p.config.Binding == berth.Late {
+				a.PEs = berth.PESet{} // outages are counted beside it, whatever its PEs are called
+			}
 			if a.Start = max(a.Start, t.Now()); a.Start < a.End {
 				t.Give(&a)
 			}

@@ -49,6 +49,9 @@ func (s *State) Check(config Config) error {
 	if !slices.EqualFunc(s.Degraded(), again.Degraded(), func(a, b *Entry) bool { return a.ID() == b.ID() }) {
 		return fmt.Errorf("%d reservations are degraded, in the ledger %d", len(s.degraded), len(again.degraded))
 	}
+	if !slices.EqualFunc(s.Named(), again.Named(), func(a, b *Entry) bool { return a.ID() == b.ID() }) {
+		return fmt.Errorf("%d reservations have the names of their PEs, in the ledger %d", len(s.named), len(again.named))
+	}
 	if len(s.ledger.usage) != len(again.ledger.usage) {
 		return fmt.Errorf("%d users hold something, in the ledger %d", len(s.ledger.usage), len(again.ledger.usage))
 	}

@@ -101,6 +101,7 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 	if err := s.foldLive(c, e); err != nil {
 		return fmt.Errorf("reservation %q: %w", c.ID, err)
 	}
+	s.noteNames(e)
 	s.followTask(c.Kind, e)
 	return nil
 }
@@ -110,6 +111,8 @@ func (s *State) foldLive(c *change.Change, e *Entry) error {
 	switch c.Kind {
 	case change.Confirmed:
 		return s.confirm(e)
+	case change.Named:
+		return s.name(e, c.Moved)
 	case change.Started:
 		return s.start(e, c.PEs)
 	case change.CheckedIn:

@@ -109,6 +109,9 @@ func (s *State) start(e *Entry, pes []berth.PESet) error {
 			}
 			a.PEs = pes[part]
 			s.pools[i].idle.Delete(a.PEs)
+			if err := s.yield(a); err != nil {
+				return err
+			}
 		}
 		s.timers.reset(e.timer(part), endOf(e, part)) // the first was that of the start
 	}
@@ -210,6 +213,11 @@ func (s *State) vacate(e *Entry) error {
 			return err
 		}
 	}
+	for i := range e.r.Allotments {
+		if a := &e.r.Allotments[i]; s.NamesAhead(a.Resource) {
+			a.PEs = berth.PESet{} // its place was a number of PEs
+		}
+	}
 	e.vacant = true
 	return s.giveBeside(e, s.waiting)
 }
@@ -286,6 +294,9 @@ func (s *State) resize(e *Entry, to []berth.Allotment) error {
 	i, _ := s.Index(a.Resource)
 	idle := s.pools[i].idle
 	e.allot(to)
+	if !active {
+		s.timers.drop(&e.first)
+	}
 	if active {
 		left := was
 		left.Start, left.PEs = from, was.PEs.Minus(a.PEs)
@@ -295,6 +306,11 @@ func (s *State) resize(e *Entry, to []berth.Allotment) error {
 		if idle != nil {
 			idle.Add(was.PEs.Minus(s.outNow(a.Resource)))
 			idle.Delete(a.PEs)
+			gained := a
+			gained.PEs = a.PEs.Minus(was.PEs)
+			if err := s.yield(&gained); err != nil {
+				return err
+			}
 		}
 	}
 	if from < a.End {
@@ -305,6 +321,9 @@ func (s *State) resize(e *Entry, to []berth.Allotment) error {
 	e.r.Generation++
 	s.setMissing(e)
 	s.ledger.count(e, 1)
+	if !active { // it may have lost the names of its PEs, or all of them
+		s.timers.add(s.waitFor(e))
+	}
 	return nil
 }
 

@@ -121,7 +121,7 @@ func (s *State) addOutage(o *berth.Outage) error {
 			return err
 		}
 	}
-	if idle := s.pools[i].idle; idle != nil {
+	if idle := s.pools[i].idle; idle != nil && o.From == 0 {
 		idle.Delete(o.PEs)
 	}
 	s.outage = max(s.outage, o.Number)
@@ -150,6 +150,9 @@ func (s *State) beginOutage(began *berth.Outage) error {
 	}
 	s.timers.drop(&s.outages[i].begins)
 	s.outages[i].From = 0
+	if p, _ := s.Index(began.Resource); s.pools[p].idle != nil {
+		s.pools[p].idle.Delete(s.outages[i].PEs)
+	}
 	return nil
 }
 
@@ -227,15 +230,41 @@ func (s *State) lift(o *outage, pes berth.PESet) error {
 	return nil
 }
 
-// outNow returns the PEs of a pool that are out of use now.
+// outNow returns the PEs of a pool of the outages that have begun.
 func (s *State) outNow(resource berth.ResourceID) berth.PESet {
 	var out berth.PESet
 	for _, o := range s.outages {
-		if o.Resource == resource && o.From <= s.now {
+		if o.Resource == resource && o.From == 0 {
 			out = out.Or(o.PEs)
 		}
 	}
 	return out
+}
+
+// yield gives back what outages that have not begun have of an allotment which work gets
+// that runs from now on: they have it when that work is over.
+func (s *State) yield(a *berth.Allotment) error {
+	for _, o := range s.outages {
+		held := *a
+		held.Start = s.now
+		for i := 0; i < len(o.booked); i++ {
+			b := o.booked[i]
+			if b.Start = max(b.Start, s.now); b.Resource != a.Resource || !meet(&b, &held) {
+				continue
+			}
+			if err := s.unbook(&b, b.Start); err != nil {
+				return fmt.Errorf("outage %d: %w", o.Number, err)
+			}
+			o.booked = slices.Delete(o.booked, i, i+1)
+			for _, left := range subtract([]berth.Allotment{b}, &held) {
+				if err := s.bookOut(o, &left); err != nil {
+					return err
+				}
+			}
+			i = -1 // what was left is behind, and meets the allotment no more
+		}
+	}
+	return nil
 }
 
 // reclaim books what has just been given back for the outages that it is in.

@@ -251,6 +251,7 @@ func (s *State) restoreHeld(entry *Entry) error {
 	if err := s.takeBeside(entry, every); err != nil {
 		return fmt.Errorf("reservation %q: %w", entry.ID(), err)
 	}
+	s.noteNames(entry)
 	return nil
 }
 
@@ -294,7 +295,7 @@ func (s *State) sound(r *berth.Reservation) error {
 			return fmt.Errorf("reservation %q is on %v, which the configuration does not have", r.Request.ID, a.Resource)
 		}
 		c := s.pools[at].calendar
-		named := c.Binding() == berth.Early || r.State == berth.Active
+		named := c.Binding() == berth.Early || r.State == berth.Active || !a.PEs.Empty() && s.NamesAhead(a.Resource) && r.State != berth.Held
 		switch {
 		case !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || a.NPE < 0 || a.NPE > c.Size(),
 			named && a.PEs.Count() != a.NPE, !named && !a.PEs.Empty(), !a.PEs.Empty() && a.PEs.Max() >= berth.PE(c.Size()):

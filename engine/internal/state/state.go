@@ -53,6 +53,8 @@ type State struct {
 	pass      timer // of the next scheduling point, if it is set
 	ledger    ledger
 	degraded  map[string]*Entry // live reservations that lack PEs
+	naming    bool              // some pool names ahead
+	named     map[string]*Entry // what has PEs in such pools
 	timers    timers
 	outages   []*outage // by number
 	outage    uint64    // number of the last
@@ -86,6 +88,7 @@ func New(config Config) *State {
 		users:     newUsers(config.Users),
 		ledger:    newLedger(config.Limited),
 		degraded:  map[string]*Entry{},
+		named:     map[string]*Entry{},
 		workflows: workflows{byID: map[string]*Flow{}},
 		timers:    timers{ranks: config.Ranks},
 	}
@@ -110,6 +113,7 @@ func New(config Config) *State {
 			if p.Binding == berth.Late {
 				added.idle = bitset.New(p.PEs)
 				added.idle.Fill(p.PEs)
+				s.naming = s.naming || p.NameAhead > 0
 			}
 			s.byID[id] = len(s.pools)
 			s.pools = append(s.pools, added)
@@ -186,12 +190,22 @@ func (v View) Takes(a *berth.Allotment) bool {
 }
 
 // Idle returns n idle PEs of a pool of late binding, the lowest-numbered ones that
-// are not among others; late is false for a pool of early binding. The set is
-// smaller where fewer are idle.
-func (s *State) Idle(i int, n berth.Count, others berth.PESet) (pes berth.PESet, late bool) {
+// are not among others, for work that lasts until a time: where there are enough, ones
+// that no promise has by name, and no outage, before that. late is false for a pool of early binding. The
+// set is smaller where fewer are idle.
+func (s *State) Idle(i int, n berth.Count, others berth.PESet, until berth.Time) (pes berth.PESet, late bool) {
 	idle := s.pools[i].idle
 	if idle == nil {
 		return berth.PESet{}, false
+	}
+	if s.pools[i].config.NameAhead > 0 {
+		rest := append(bitset.Set(nil), idle...)
+		rest.Delete(others)
+		unwanted := append(bitset.Set(nil), rest...)
+		unwanted.Delete(s.wanted(s.pools[i].id, until))
+		pes = unwanted.Lowest(n)
+		rest.Delete(pes)
+		return pes.Or(rest.Lowest(n - pes.Count())), true
 	}
 	if !others.Empty() {
 		rest := append(bitset.Set(nil), idle...)

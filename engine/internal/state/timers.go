@@ -15,7 +15,7 @@ const (
 	ClassExpiry                // holds, no-shows and waiting limits run out
 	ClassCapacity              // outages begin and end
 	ClassArrival               // requests arrive, and all other events
-	ClassPeriod                // scheduling points; plans of jobs come true
+	ClassPeriod                // scheduling points; plans of jobs come true; PEs get names
 	ClassStart                 // reservations start
 	Classes       = iota
 )
@@ -57,6 +57,7 @@ type Timer struct {
 const (
 	OfHold   = -1 // the reservation was not confirmed
 	OfNoShow = -2 // the reservation is not used
+	OfNaming = -3 // the PEs of the reservation get names
 	OfBegin  = -1 // the outage begins
 	OfEnd    = 0  // the outage ends
 )
@@ -228,11 +229,14 @@ func (s *State) Next() Timer {
 	return next
 }
 
-// waitFor is due when a reservation starts or, while it is only held, when it
-// expires; a hold that is confirmed after its start, at once.
+// waitFor is due when a reservation starts, before that when its PEs get names, or, while it
+// is only held, when it expires; a hold that is confirmed after its start, at once.
 func (s *State) waitFor(e *Entry) *timer {
 	t := e.timer(0)
 	*t = timer{At: max(e.Start(), s.now), Class: ClassStart, Sequence: e.r.Sequence, entry: e}
+	if at, unnamed := s.nameAt(e); unnamed {
+		*t = timer{At: at, Class: ClassPeriod, Sequence: e.r.Sequence, Part: OfNaming, entry: e}
+	}
 	if e.r.State == berth.Held {
 		*t = timer{At: e.r.Expires, Class: ClassExpiry, Sequence: e.r.Sequence, Part: OfHold, entry: e}
 	}

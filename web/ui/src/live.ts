@@ -9,7 +9,7 @@ export type Heard = { kind: 'occupied'; occupied: Occupied } | { kind: 'changed'
 /** told are the events about one's own reservations and tasks, which streams name by what happened. */
 const told = [
   'queued', 'accepted', 'refused', 'withdrawn', 'queued_as_job', 'confirmed', 'expired', 'started', 'failed', 'requeued', 'lost', 'extended', 'shortened', 'preempted',
-  'moved', 'resized', 'modified', 'change_refused', 'checked_in', 'no_show', 'ended', 'cancelled', 'staged', 'task_started', 'task_ended', 'task_left', 'site_changed',
+  'moved', 'named', 'resized', 'modified', 'change_refused', 'checked_in', 'no_show', 'ended', 'cancelled', 'staged', 'task_started', 'task_ended', 'task_left', 'site_changed',
   'workflow_promised', 'task_over', 'workflow_replanned', 'workflow_over',
 ];
 

@@ -223,7 +223,7 @@ export const words = {
     queued: 'asked for', accepted: 'promised', refused: 'refused', withdrawn: 'cancelled before it was decided', queued_as_job: 'waits as a job',
     confirmed: 'confirmed', expired: 'not confirmed in time, and gone', started: 'started', failed: 'failed: its PEs went out of use',
     requeued: 'waits again', lost: 'lost: there is no other place', extended: 'extended', shortened: 'shortened', preempted: 'stopped, and waits again',
-    moved: 'moved', resized: 'has other PEs', modified: 'modified', change_refused: 'a change was refused', checked_in: 'in use',
+    moved: 'moved', named: 'its nodes are named', resized: 'has other PEs', modified: 'modified', change_refused: 'a change was refused', checked_in: 'in use',
     no_show: 'not used in time, and gone', ended: 'ended', cancelled: 'cancelled', staged: 'its data are expected at another time',
   } as Record<string, string>,
 };
