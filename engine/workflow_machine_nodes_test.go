@@ -81,7 +81,11 @@ func (x *flows) suitable() {
 				site = &x.config.Sites[i]
 			}
 		}
-		pool, may := &site.Pools[0], berth.NewPESet(berth.Run{Hi: berth.PE(site.Pools[0].PEs)})
+		pool := &site.Pools[0]
+		if a.Resource.Name != pool.Name {
+			pool = &site.Pools[1]
+		}
+		may := berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})
 		if c := r.Request.Constraint; c != "" || r.Request.Accelerators > 0 {
 			met := false
 			for _, way := range x.waysOf(c) {

@@ -34,6 +34,7 @@ type flows struct {
 	cells  map[string]int // what has happened on which event
 	down   map[string]bool
 	nodes  nodes
+	apart  apart
 }
 
 // flowSeen is what is known of a live workflow from the changes.
@@ -53,7 +54,7 @@ func (x *flows) fatalf(format string, args ...any) {
 }
 
 func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
-	x := &flows{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 18)), live: map[string]*flowSeen{}, cells: cells, down: map[string]bool{}, nodes: newNodes(seed)}
+	x := &flows{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 18)), live: map[string]*flowSeen{}, cells: cells, down: map[string]bool{}, nodes: newNodes(seed), apart: newApart(seed)}
 	sites := 1 + x.rng.IntN(2)
 	for i := range sites {
 		site := berth.Site{Name: fmt.Sprint("s", i), Managed: x.chance(60), Software: []berth.Software{{Name: "cfd", Licences: 2}}}
@@ -66,6 +67,7 @@ func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
 		}
 		site.Pools = append(site.Pools, pool)
 		x.nodes.divide(&site)
+		x.apart.add(&site)
 		x.config.Sites = append(x.config.Sites, site)
 	}
 	x.config.Overrun = []engine.Overrun{"", engine.OverrunKill, engine.OverrunRunOn, engine.OverrunDelay}[x.rng.IntN(4)]
@@ -120,8 +122,10 @@ func (x *flows) workflow() *berth.Workflow {
 			k.Software, k.Licences = "cfd", berth.Count(1+x.rng.IntN(2))
 		}
 		x.nodes.require(&k)
+		x.apart.name(&k)
 		w.Tasks = append(w.Tasks, k)
 	}
+	x.apart.spread(w)
 	for i := range w.Tasks {
 		parents := w.Tasks[i].After
 		if x.chance(5) && !slices.ContainsFunc(parents, func(p int) bool { return !w.Tasks[p].Done }) {
@@ -148,8 +152,9 @@ func (x *flows) event() engine.Event {
 	ids := slices.Sorted(maps.Keys(x.live))
 	pick := func(list []string) string { return list[x.rng.IntN(len(list))] }
 	site := &x.config.Sites[x.rng.IntN(len(x.config.Sites))]
-	pool := berth.PoolID(site.Name, "p")
-	some := berth.NewPESet(berth.Run{Lo: 0, Hi: berth.PE(1 + x.rng.IntN(int(site.Pools[0].PEs)))})
+	of := x.apart.one(site)
+	pool := berth.PoolID(site.Name, of.Name)
+	some := berth.NewPESet(berth.Run{Lo: 0, Hi: berth.PE(1 + x.rng.IntN(int(of.PEs)))})
 	switch n := x.rng.IntN(100); {
 	case n < 16:
 		return engine.SubmitWorkflow(x.workflow())
@@ -176,7 +181,7 @@ func (x *flows) event() engine.Event {
 		if x.chance(70) {
 			o.Until = x.now + 1 + berth.Time(x.rng.IntN(60))
 		}
-		if site.Pools[0].Binding == berth.Early && x.chance(40) {
+		if of.Binding == berth.Early && x.chance(40) {
 			o.From = x.now + berth.Time(x.rng.IntN(40))
 			if o.Until > 0 {
 				o.Until = max(o.Until, o.From+1)
@@ -403,6 +408,7 @@ func (x *flows) judge() {
 				}
 			}
 		}
+		x.together(s, has)
 		if end != s.end || end != status.End {
 			x.fatalf("%s is to end at %d, %d was told and its status has %d", id, end, s.end, status.End)
 		}
@@ -460,6 +466,7 @@ var flowCells = []string{
 	"finish task failed", "finish task succeeded", "finish task skipped", "reject accepted", "reject task retried", "reject task failed", "relocate moved",
 	"report accepted", "report extended", "report modified", "report over failed", "report over succeeded", "report replanned early", "report replanned failed",
 	"report task failed", "report task retried", "report task skipped", "report task succeeded",
+	"spread in one pool", "spread over pools", "spread over sites",
 	"submit_workflow promised", "submit_workflow refused deadline_missed", "submit_workflow refused no_capacity", "submit_workflow refused quota",
 	"up resized", "wake accepted", "wake extended", "wake modified", "wake moved", "wake over expired", "wake over failed", "wake over succeeded",
 	"wake replanned early", "wake replanned failed", "wake replanned late", "wake started", "wake task failed", "wake task retried", "wake task skipped", "wake task succeeded",
