@@ -70,17 +70,21 @@ func (e *Engine) updateForecast(f *berth.Forecast) error {
 		}
 	}
 	e.emit(change.Change{Kind: change.Forecasted, Forecast: f.Clone()})
+	moved := false
 	switch {
 	case !e.state.Uplink().Counted():
 		for i := range list {
 			if t := &list[i]; e.arrives(t) {
-				e.postpone(t)
+				moved = e.postpone(t) || moved
 			}
 		}
 	case e.settings.rules.Staging == place.Before: // else a transfer is as long as PEs are held for it
-		e.reroute(list)
+		moved = e.reroute(list)
 	}
 	e.repair(nil) // data may arrive in time now where there are more PEs
+	if moved {
+		e.retry()
+	}
 	return nil
 }
 
@@ -123,8 +127,10 @@ func (e *Engine) stage(t *transfer, is berth.Transfer, stocks []berth.Allotment)
 	e.emitOf(t.entry, change.Change{Kind: change.Staged, Transfers: transfers, Stocks: stocks})
 }
 
-// postpone places a promise again whose data come too late.
-func (e *Engine) postpone(t *transfer) {
+// postpone places a promise again whose data come too late, and reports whether it has another
+// place. What it gives up is for others once all that are too late have their places: a promise
+// that got another one meanwhile would be taken for late there.
+func (e *Engine) postpone(t *transfer) bool {
 	d := t.entry
 	found, refusal := e.finder.Place(place.Want{Again: d})
 	if refusal != nil {
@@ -132,17 +138,18 @@ func (e *Engine) postpone(t *transfer) {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: &berth.Refusal{
 			Reason: berth.DeadlineMissed, Resource: a.Resource, Wanted: a.NPE, Possible: is.End.Add(d.End().Sub(d.Start())),
 		}})
-		return
+		return false
 	}
 	e.move(d, &found)
-	e.freed()
+	return true
 }
 
-// reroute takes in a new speed of a link, where the uplink is shared. A transfer on its
+// reroute takes in a new speed of a link, where the uplink is shared, and reports whether a
+// promise has another place. A transfer on its
 // way keeps its place on the uplink and goes faster if there is room. Waiting
 // transfers make room for it if necessary, and are sent, in the order of acceptance,
 // when there is room again.
-func (e *Engine) reroute(list []transfer) {
+func (e *Engine) reroute(list []transfer) (moved bool) {
 	var waiting []*transfer
 	lift := func(t *transfer) {
 		waiting = append(waiting, t)
@@ -176,9 +183,10 @@ func (e *Engine) reroute(list []transfer) {
 	for _, t := range append(all, waiting...) {
 		if late[t] && !done[t.entry] && t.entry.State() != berth.Active {
 			done[t.entry] = true
-			e.postpone(t)
+			moved = e.postpone(t) || moved
 		}
 	}
+	return moved
 }
 
 // flowing reports whether data are being moved now over a shared uplink.
