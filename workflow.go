@@ -114,6 +114,10 @@ type Work struct {
 	Dir     string   `json:"dir,omitempty"`
 	Env     []string `json:"env,omitempty"` // NAME=value
 	Output  string   `json:"output,omitempty"`
+	// Inputs and Outputs are files, by paths from Dir: it begins only if all inputs are there, and
+	// has succeeded only if all outputs are.
+	Inputs  []string `json:"inputs,omitempty"`
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // Empty reports whether there is nothing to run.
@@ -175,6 +179,7 @@ func (w *Workflow) Clone() *Workflow {
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
 		t.After, t.Measured, t.Work.Command, t.Work.Env = slices.Clone(t.After), slices.Clone(t.Measured), slices.Clone(t.Work.Command), slices.Clone(t.Work.Env)
+		t.Work.Inputs, t.Work.Outputs = slices.Clone(t.Work.Inputs), slices.Clone(t.Work.Outputs)
 	}
 	return &c
 }

@@ -167,6 +167,14 @@ var stepBody = body[step]{
 		s.Work.Output, err = v.text()
 		return err
 	}},
+	{"inputs", "Files, by paths from dir, without which it does not begin.", listOf(text("raw.txt")), func(s *step, v value) (err error) {
+		s.Work.Inputs, err = v.texts()
+		return err
+	}},
+	{"outputs", "Files, by paths from dir, without which it has not succeeded.", listOf(text("result.txt")), func(s *step, v value) (err error) {
+		s.Work.Outputs, err = v.texts()
+		return err
+	}},
 	needed("software", "A program that the site must have.", func(s *step) *string { return &s.Software }),
 	needed("version", "The least version of the software.", func(s *step) *string { return &s.Version }),
 	needed("partition", "A partition of the site.", func(s *step) *string { return &s.Partition }),
@@ -257,6 +265,9 @@ func (c *call) workflow() (service.Ask, berth.Workflow, error) {
 	return ask, w.Workflow, err
 }
 
+// maxFileName is as long as a path can be (PATH_MAX).
+const maxFileName = 4096
+
 // link finds the parents of all tasks, and checks what they run.
 func (w *wish) link(wrong *faults) {
 	at := make(map[string]int, len(w.Tasks))
@@ -281,6 +292,11 @@ func (w *wish) link(wrong *faults) {
 		task := site.Task{Key: "workflow", Reservation: "berth", Command: t.Work.Command, Script: t.Work.Script, Dir: t.Work.Dir, Env: t.Work.Env, Output: t.Work.Output}
 		if err := task.Check(); err != nil {
 			wrong.add(name, err)
+		}
+		for _, file := range slices.Concat(t.Work.Inputs, t.Work.Outputs) {
+			if file == "" || len(file) > maxFileName || strings.ContainsFunc(file, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+				wrong.add(name+".inputs or outputs", fmt.Errorf("%.60q; want a path of 1 to %d bytes on one line", file, maxFileName))
+			}
 		}
 	}
 }

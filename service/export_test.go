@@ -87,3 +87,6 @@ func (h *Host) CheckPicture(id berth.ResourceID) (followed bool, err error) {
 	}
 	return followed, nil
 }
+
+// WithFiles is withFiles.
+var WithFiles = withFiles

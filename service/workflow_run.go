@@ -55,6 +55,7 @@ func (h *Host) runTask(id string) {
 		Key: flowKey, Name: oneLine(f.w.Tasks[at].ID), Command: work.Command, Script: work.Script, Dir: work.Dir, Env: work.Env,
 		Output: TaskOutput(f.w, at, k.request.Task.Try),
 	}
+	task = withFiles(task, work.Inputs, work.Outputs)
 	ask := Ask{By: Principal{User: k.request.User, Role: User}}
 	variables := site.Variables{Workflow: f.w.ID, Task: f.w.Tasks[at].ID}
 	in := handingIn{ask: ask, id: id, task: task, variables: variables, keeper: h.sites[k.promise.Allotments[0].Resource.Site]}
@@ -67,66 +68,6 @@ func (h *Host) runTask(id string) {
 		defer h.boundary("handing in a task of a workflow")
 		h.handIn(&in)
 	})
-}
-
-// handingIn is a task that is being handed in.
-type handingIn struct {
-	ask       Ask
-	id        string // of its reservation
-	task      site.Task
-	variables site.Variables
-	keeper    *keeper
-	deputy    site.Deputy // nil where the site runs tasks by itself
-	job       site.JobID  // at a deputy, once it is on record; it may have been told to start
-}
-
-// try hands a task in. A deputy is told to start it only when it is on record which job it
-// is: one that is not on record has not run.
-func (h *Host) try(in *handingIn) error {
-	if in.job == "" {
-		job, err := h.runAs(h.tasksEnd, in.ask, in.id, in.task, in.variables)
-		if err != nil || in.deputy == nil {
-			return err
-		}
-		if err := h.noteHandedIn(in, job); err != nil {
-			return err
-		}
-		in.job = job
-	}
-	err := in.deputy.Start(h.tasksEnd, in.ask.By.User, in.job)
-	if site.KindOf(err) == site.NotFound {
-		return nil // the next look tells that it is gone
-	}
-	return err
-}
-
-// noteHandedIn puts it on record which job a task is.
-func (h *Host) noteHandedIn(in *handingIn, job site.JobID) error {
-	_, err := call(h.tasksEnd, h, "", func(answer func(struct{}, error)) {
-		k := h.core.card(in.id)
-		if k == nil || k.end != "" {
-			answer(struct{}{}, berth.Errorf(berth.Conflict, "id", "%q is over", in.id))
-			return
-		}
-		task := Task{Site: in.keeper.name, Report: site.Report{
-			Job:   site.Job{ID: job, Key: flowKey, Name: in.task.Name, User: in.ask.By.User, Submitted: h.clock()},
-			Stage: site.Waiting,
-		}}
-		h.recordTasks(&taskLook{site: in.keeper.name, events: []taskEvent{{reservation: in.id, task: task}}})
-		h.whenDurable(func(err error) { answer(struct{}{}, err) })
-	})
-	return err
-}
-
-// handedIn returns the job of the task of a reservation at a site that is on record and has
-// not been seen to start, empty if there is none.
-func (c *Core) handedIn(at, id string) site.JobID {
-	for job, t := range c.tasks[at] {
-		if t.reservation == id && t.task.Key == flowKey && t.task.Stage == site.Waiting {
-			return job // there is one
-		}
-	}
-	return ""
 }
 
 // oneLine returns a name that a site takes: names of tasks may have line breaks.
@@ -221,7 +162,7 @@ func (h *Host) reportTasks(k *keeper, state *site.State) {
 	}
 	for _, id := range h.runningTasks(k.name) {
 		if t := ended[id]; t != nil {
-			outcome, why := outcomeOfTask(t)
+			outcome, why := outcomeOfTask(t, h.core.looksForFiles(id))
 			h.reportTask(id, outcome, why)
 		} else if !known[id] {
 			h.runTask(id)
@@ -247,8 +188,19 @@ func (h *Host) runningTasks(at string) []string {
 	return ids
 }
 
-// outcomeOfTask says how a task has ended.
-func outcomeOfTask(t *Task) (berth.Outcome, string) {
+// looksForFiles reports whether the task of a reservation names files.
+func (c *Core) looksForFiles(id string) bool {
+	k := c.card(id)
+	if k == nil || k.request.Task == nil || c.flows.byID[k.request.Task.Workflow] == nil {
+		return false
+	}
+	f := c.flows.byID[k.request.Task.Workflow]
+	work := &f.w.Tasks[f.index[k.request.Task.Task]].Work
+	return len(work.Inputs)+len(work.Outputs) > 0
+}
+
+// outcomeOfTask says how a task has ended, which may have looked for its files.
+func outcomeOfTask(t *Task, looks bool) (berth.Outcome, string) {
 	r := t.Result
 	switch {
 	case r.Ending == site.Completed && r.Code == 0 && r.Signal == 0:
@@ -257,6 +209,10 @@ func outcomeOfTask(t *Task) (berth.Outcome, string) {
 		return berth.FailedForGood, fmt.Sprintf("signal %d: %s", r.Signal, t.Reason)
 	case r.Signal != 0:
 		return berth.FailedForGood, fmt.Sprintf("signal %d", r.Signal)
+	case (r.Ending == site.Failed || r.Ending == site.Completed) && looks && r.Code == noInput:
+		return berth.FailedForGood, fmt.Sprintf("exit code %d: an input of it is not there; its output says which", r.Code)
+	case (r.Ending == site.Failed || r.Ending == site.Completed) && looks && r.Code == noOutput:
+		return berth.FailedForGood, fmt.Sprintf("exit code %d: an output of it is not there; its output says which", r.Code)
 	case r.Ending == site.Failed || r.Ending == site.Completed:
 		return berth.FailedForGood, fmt.Sprintf("exit code %d", r.Code)
 	case t.Reason != "":

@@ -138,6 +138,7 @@ func TestSlurmRunsAWorkflowAsItsOwner(t *testing.T) {
 	l := newFlowLab(t, slurmtest.Options{})
 	script := l.task("third", 20, "", 1)
 	script.Work.Command, script.Work.Script = nil, "#!/bin/sh\necho third $(id -un) $HOME $BERTH_TASK_ID >> "+l.file+"\npwd\n"
+	script.Work.Inputs, script.Work.Outputs = []string{"ran"}, []string{l.file}
 	l.submit(l.flow("chain", l.task("first", 20, "pwd"), l.task("second", 20, "exit 0", 0), script))
 	f := l.over("chain", 2*time.Minute)
 	if f.State != service.FlowSucceeded {
@@ -152,6 +153,21 @@ func TestSlurmRunsAWorkflowAsItsOwner(t *testing.T) {
 	if info, err := os.Stat(l.file); err != nil || info.Mode() != 0o640 {
 		t.Errorf("%v, %v; want what the umask 027 leaves", info.Mode(), err)
 	}
+	// Its variables are for the job alone: sbatch on this machine would load no such library.
+	open := l.task("odd", 20, `[ "$LD_PRELOAD:$ODD:$LOGNAME" = "/nonexistent.so:a,b
+c=d:games" ]`)
+	open.Work.Env = []string{"LD_PRELOAD=/nonexistent.so", "SLURM_CONF=/nonexistent", "SBATCH_PARTITION=none", "ODD=a,b\nc=d"}
+	l.submit(l.flow("odd", open))
+	if f := l.over("odd", 2*time.Minute); f.State != service.FlowSucceeded {
+		t.Errorf("%+v\n%s", f, l.log.String())
+	}
+	unwritten := l.task("unwritten", 20, "")
+	unwritten.Work.Outputs = []string{"result"}
+	l.submit(l.flow("files", unwritten, l.task("behind", 20, "", 0)))
+	if f := l.over("files", 2*time.Minute); f.State != service.FlowFailed || f.Tasks[0].Why != "exit code 122: an output of it is not there; its output says which" || f.Tasks[1].Outcome != berth.Skipped {
+		t.Errorf("%+v", f)
+	}
+	l.wantRan("first games", "second games", "third games "+l.home+" third", "odd games", "unwritten games")
 	lost := l.task("lost", 20, "")
 	lost.Work.Dir = "/nonexistent/folder"
 	l.submit(l.flow("lost", lost))

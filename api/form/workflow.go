@@ -33,6 +33,8 @@ type TaskToRun struct {
 	Dir          string        `json:"dir,omitempty"`
 	Env          []string      `json:"env,omitempty"`
 	Output       string        `json:"output,omitempty"`
+	Inputs       []string      `json:"inputs,omitempty"`
+	Outputs      []string      `json:"outputs,omitempty"`
 	Software     string        `json:"software,omitempty"`
 	Version      string        `json:"version,omitempty"`
 	Licences     berth.Count   `json:"licences,omitempty"`

@@ -112,6 +112,9 @@ func (q *flowAsk) read(a *app, cmd *cobra.Command, path string) error {
 				task.Dir = here
 			}
 			task.Env = slices.Concat(env, w.Env)
+			if file.Form == flowfile.YAML { // files of traces are names that need not be paths
+				task.Inputs, task.Outputs = w.Inputs, w.Outputs
+			}
 		} else {
 			idle++
 		}

@@ -45,12 +45,14 @@ func workflowTask(c *Coder, t *berth.WorkflowTask) {
 	Int(c, 5, &t.Retries)
 	Bool(c, 6, &t.Done)
 	Int(c, 7, &t.Tries)
-	Struct(c, 8, &t.Work, t.Work.Empty() && t.Work.Dir == "" && len(t.Work.Env) == 0 && t.Work.Output == "", func(c *Coder, r *berth.Work) {
+	Struct(c, 8, &t.Work, t.Work.Empty() && t.Work.Dir == "" && len(t.Work.Env) == 0 && t.Work.Output == "" && len(t.Work.Inputs)+len(t.Work.Outputs) == 0, func(c *Coder, r *berth.Work) {
 		List(c, 1, &r.Command, BareText[string])
 		String(c, 2, &r.Script)
 		Name(c, 3, &r.Dir)
 		List(c, 4, &r.Env, BareText[string])
 		String(c, 5, &r.Output)
+		List(c, 6, &r.Inputs, BareText[string])
+		List(c, 7, &r.Outputs, BareText[string])
 		c.End()
 	})
 	Struct(c, 9, &t.Requirements, t.Requirements == berth.Requirements{}, Requirements)

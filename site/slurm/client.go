@@ -22,6 +22,7 @@ type Client struct {
 	// is what a login of theirs would set.
 	absent bool
 	login  []string
+	umask  int
 }
 
 var _ site.Runner = (*Client)(nil)
@@ -90,16 +91,15 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 	if script == "" {
 		script = wrapper
 	}
-	args := c.sbatchArgs(&task, b, size)
-	if c.absent { // this machine need not have the folder
-		dir = "/"
+	command := Command{Argv: append([]string{"sbatch"}, c.sbatchArgs(&task, b, size)...), Env: c.jobEnv(task.Environment()), Dir: dir}
+	if c.absent {
+		c.apart(&command)
 		if task.Script == "" {
 			script = inDir
 		}
 	}
-	result, err := c.runWith(ctx, op, Command{
-		Argv: append([]string{"sbatch"}, args...), Env: c.jobEnv(task.Environment()), Stdin: []byte(script), Dir: dir,
-	})
+	command.Stdin = []byte(script)
+	result, err := c.runWith(ctx, op, command)
 	if err != nil {
 		return "", err
 	}
@@ -276,7 +276,7 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking, as size) []string 
 	number("mem", (task.MemoryMB*1_000_000+(1<<20)-1)>>20)
 	number("time", c.minutes(task.Limit, b))
 	if c.absent {
-		args = append(args, "--hold", "--no-requeue")
+		args = append(args, "--hold", "--no-requeue", "--export-file=3")
 	}
 	args = append(args, "/dev/stdin")
 	if c.absent && task.Script == "" {

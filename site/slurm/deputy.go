@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -82,7 +83,7 @@ func (d *Deputy) switched(ctx context.Context, user string) (*identity, error) {
 		return nil, err
 	}
 	var groups []uint32
-	for _, word := range strings.Fields(string(out)) {
+	for word := range strings.FieldsSeq(string(out)) {
 		n, err := strconv.ParseUint(word, 10, 32)
 		if err != nil {
 			return nil, odd(op, "id", err)
@@ -95,7 +96,7 @@ func (d *Deputy) switched(ctx context.Context, user string) (*identity, error) {
 	}
 	return &identity{
 		as:  credential(uint32(uid), uint32(gid), groups),
-		env: []string{"HOME=" + entry[5], "USER=" + user, "LOGNAME=" + user, "SHELL=" + shell, fmt.Sprintf("SLURM_UMASK=%04o", d.umask)},
+		env: []string{"HOME=" + entry[5], "USER=" + user, "LOGNAME=" + user, "SHELL=" + shell},
 	}, nil
 }
 
@@ -108,19 +109,19 @@ func (d *Deputy) client(ctx context.Context, user string) (*Client, error) {
 	options := d.options
 	options.Exec = Host{As: who.as}
 	c := NewClient(options)
-	c.absent, c.login = true, who.env
+	c.absent, c.login, c.umask = true, who.env, d.umask
 	c.spent = d.spent // what it costs is of the site
 	return c, nil
 }
 
 // several matches a script that would be more than one job, of which none could be told to be
-// the task.
-var several = regexp.MustCompile(`(?m)^#SBATCH\s+(-a\b|--array\b|-M\b|--clusters?\b|hetjob\b|packjob\b)`)
+// the task, or that sbatch would wait for.
+var several = regexp.MustCompile(`(?m)^#SBATCH\s+(-a\b|--array\b|-M\b|--clusters?\b|hetjob\b|packjob\b|-W\b|--wait\b)`)
 
 // Hand hands in a task as its owner, held.
 func (d *Deputy) Hand(ctx context.Context, task site.Task) (site.JobID, error) {
 	if line := several.FindString(task.Script); line != "" || !task.Array.Empty() {
-		return "", berth.Errorf(berth.Invalid, "script", "%q would make several jobs of one task; leave it out, and give each a task of its own", line)
+		return "", berth.Errorf(berth.Invalid, "script", "%q is for jobs that somebody submits by hand, one for each task is wanted here; leave it out, and make tasks of the parts of an array", line)
 	}
 	c, err := d.client(ctx, task.User)
 	if err != nil {
@@ -163,6 +164,20 @@ func (d *Deputy) Start(ctx context.Context, user string, job site.JobID) error {
 		return nil
 	}
 	return explain(op, "scontrol", said)
+}
+
+// apart keeps sbatch on this machine apart from what the job is to be given on its nodes: with
+// variables such as LD_PRELOAD or SLURM_CONF whoever may submit a workflow could run here what
+// they like. The folder of the task need not be here.
+func (c *Client) apart(sbatch *Command) {
+	sbatch.Extra = []byte(strings.Join(sbatch.Env, "\x00") + "\x00")
+	sbatch.Env = append(slices.Clone(c.env), c.login...)
+	sbatch.Dir = "/"
+	program := sbatch.Argv[0]
+	if c.bin != "" {
+		program = filepath.Join(c.bin, program)
+	}
+	sbatch.Argv = append([]string{"sh", "-c", fmt.Sprintf(`umask %04o; exec "$@"`, c.umask), "sh", program}, sbatch.Argv[1:]...)
 }
 
 // inDir runs a command where its task is to run, or not at all: slurmd would run it in /tmp

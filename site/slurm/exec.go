@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type Command struct {
 	Argv  []string
 	Env   []string
 	Stdin []byte
+	Extra []byte // what it can read from its file 3, if there is anything
 	Dir   string
 }
 
@@ -60,6 +62,14 @@ func (h Host) Run(ctx context.Context, c Command) (Result, error) {
 		}
 		defer func() { _ = stdin.Close() }() // nothing was written to it since
 		cmd.Stdin = stdin
+	}
+	if len(c.Extra) > 0 {
+		extra, err := h.file(c.Extra)
+		if err != nil {
+			return Result{}, err
+		}
+		defer func() { _ = extra.Close() }() // nothing was written to it since
+		cmd.ExtraFiles = []*os.File{extra}
 	}
 	stdout, stderr := &bounded{room: maxStdout}, &bounded{room: maxStderr, cut: true}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -166,7 +176,7 @@ func (c *commands) runWith(ctx context.Context, op string, command Command) (Res
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	name := command.Argv[0]
-	if c.bin != "" && name != "id" && name != "getent" { // which are not Slurm's
+	if c.bin != "" && !slices.Contains([]string{"id", "getent", "sh"}, name) { // which are not Slurm's
 		command.Argv[0] = filepath.Join(c.bin, name)
 	}
 	result, err := c.exec.Run(ctx, command)

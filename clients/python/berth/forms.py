@@ -131,6 +131,8 @@ class TaskToRun:
     dir: Optional[str] = None
     env: Optional[List[str]] = None
     output: Optional[str] = None
+    inputs: Optional[List[str]] = None
+    outputs: Optional[List[str]] = None
     software: Optional[str] = None
     version: Optional[str] = None
     licences: Optional[int] = None
