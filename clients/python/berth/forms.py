@@ -140,6 +140,7 @@ class TaskToRun:
     accelerators: Optional[int] = None
     partition: Optional[str] = None
     constraint: Optional[str] = None
+    site: Optional[str] = None
 
 
 @dataclass
@@ -155,6 +156,7 @@ class WorkflowRequest:
     repair: Optional[str] = None
     site: Optional[str] = None
     pool: Optional[str] = None
+    spread: Optional[bool] = None
     hold: Optional[Hold] = None
 
 
