@@ -149,6 +149,33 @@ func TestWorkflowsAreRefusedWhole(t *testing.T) {
 	}
 }
 
+// Slack is left where there is a plan that leaves it, all of it or half; where there is none, a
+// plan by the deadline itself is as good as ever.
+func TestBestLeavesSlack(t *testing.T) {
+	for algorithm, ends := range map[string][2]berth.Time{ // at the latest, and not before
+		"best": {200, 161}, "best-0": {200, 161}, "best-20": {160, 81}, "best-60": {80, 50}, // of 200
+		"best-90": {110, 81}, // a tenth is too little for 50 s, so half of the slack is left
+	} {
+		e := newEngine(t, onePool(4, berth.Late))
+		w := diamond("w", 0, 200)
+		for i := range w.Tasks { // few PEs for long are cheaper than many
+			w.Tasks[i].Alpha = .1
+		}
+		w.Algorithm = algorithm
+		apply(t, e, 0, engine.SubmitWorkflow(w))
+		if s, _ := e.WorkflowStatus("w"); s.End > ends[0] || s.End < ends[1] {
+			t.Errorf("%s ends at %d, want %d to %d", algorithm, s.End, ends[1], ends[0])
+		}
+		e = newEngine(t, onePool(4, berth.Late))
+		w = diamond("w", 0, 52)
+		w.Algorithm = algorithm
+		apply(t, e, 0, engine.SubmitWorkflow(w))
+		if s, ok := e.WorkflowStatus("w"); !ok || s.End > 52 {
+			t.Errorf("%s by 52: promised %t, ends at %d", algorithm, ok, s.End)
+		}
+	}
+}
+
 // What cannot be right is an error that names it, and changes nothing.
 func TestMistakenWorkflows(t *testing.T) {
 	e := newEngine(t, onePool(4, berth.Late))

@@ -96,6 +96,10 @@ func (o *opener) withWorkflows(pes berth.Count, made func(int) (*sim.Workload, e
 	if err != nil {
 		return nil, err
 	}
+	algorithm := w.Algorithm
+	if algorithm == berth.BestAlgorithm {
+		algorithm = berth.SlackAlgorithm
+	}
 	return func(replication int) (*sim.Workload, error) {
 		work, err := made(replication)
 		if err != nil || len(work.Requests) == 0 {
@@ -103,7 +107,7 @@ func (o *opener) withWorkflows(pes berth.Count, made func(int) (*sim.Workload, e
 		}
 		first, last := work.Requests[0].Arrival, work.Requests[len(work.Requests)-1].Arrival
 		s := sim.FlowStream{
-			Count: w.Count, Span: berth.Interval{Start: first, End: last + 1}, PEs: pes, Slack: w.Slack, Algorithm: w.Algorithm, Repair: berth.Repair(w.Repair),
+			Count: w.Count, Span: berth.Interval{Start: first, End: last + 1}, PEs: pes, Slack: w.Slack, Algorithm: algorithm, Repair: berth.Repair(w.Repair),
 			Retries: w.Retries, Miss: miss, Fail: w.Fail, Seed: o.seed(replication), Make: one(o.seed(replication)),
 		}
 		with := *work

@@ -442,6 +442,9 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, answer func(FlowAnswer, error)) {
 	w.Arrival = h.clock()
 	a.id = w.ID
+	if w.Algorithm == berth.BestAlgorithm {
+		w.Algorithm = berth.SlackAlgorithm
+	}
 	err := h.flowTaken(w)
 	if err == nil {
 		err = h.withinRunners(w, unable)
