@@ -122,7 +122,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
 
       <Part id="tokens" got={tokens} zone={zone} about={w.tokensAbout} empty={tokens.value?.tokens.length === 0 ? w.noTokens : null}>
         <Scroll name={w.parts.tokens} head={['User', 'Role', 'Note', 'Made', 'Expires', 'Sites', '']}
-          rows={(tokens.value?.tokens ?? []).map((k) => [
+          ids={tokens.value?.tokens.map((k) => k.id)} rows={(tokens.value?.tokens ?? []).map((k) => [
             k.user, k.role, k.note, stamp(k.created), k.expires ? stamp(k.expires) : w.always, k.sites?.join(', ') ?? text.allSites, <Revoke key="r" token={k} onDone={tokens.again} onEnded={onEnded} />,
           ])} />
       </Part>
@@ -172,14 +172,17 @@ function Part({ id, got, zone, empty, about, extra, children }: { id: keyof type
   );
 }
 
-/** Scroll is a table that can be scrolled by keys where it is longer or wider than there is room. */
-function Scroll({ name, head, rows }: { name: string; head: string[]; rows: React.ReactNode[][] }) {
+/**
+ * Scroll is a table that can be scrolled by keys where it is longer or wider than there is room.
+ * What is begun in a row stays with it, wherever it moves, if the rows have ids.
+ */
+function Scroll({ name, head, rows, ids }: { name: string; head: string[]; rows: React.ReactNode[][]; ids?: string[] }) {
   return (
     <Paper withBorder radius="sm">
       <ScrollArea.Autosize mah={360} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': name }}>
         <Table stickyHeader verticalSpacing={4} aria-label={name} className="facts">
           <Table.Thead><Table.Tr>{head.map((h, i) => <Table.Th key={i}>{h || <span className="unseen">Link</span>}</Table.Th>)}</Table.Tr></Table.Thead>
-          <Table.Tbody>{rows.map((r, i) => <Table.Tr key={i}>{r.map((c, k) => <Table.Td key={k} className="named">{c}</Table.Td>)}</Table.Tr>)}</Table.Tbody>
+          <Table.Tbody>{rows.map((r, i) => <Table.Tr key={ids?.[i] ?? i}>{r.map((c, k) => <Table.Td key={k} className="named">{c}</Table.Td>)}</Table.Tr>)}</Table.Tbody>
         </Table>
       </ScrollArea.Autosize>
     </Paper>
