@@ -9,6 +9,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/fake"
 )
 
 // view is what of a picture is in a window of time.
@@ -261,6 +262,58 @@ func TestOccupiedIsToldToEverybody(t *testing.T) {
 		}
 		if len(strange) != 0 {
 			t.Errorf("who does not see the site is told %+v", strange)
+		}
+	})
+}
+
+// Everybody who sees a site is told soon that it answers no more, and that it is back; its
+// picture is the same.
+func TestASiteThatIsGoneIsTold(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		vera := service.Principal{User: "vera", Role: service.Viewer}
+		w.pass(30)
+		reachable := func() bool {
+			views, err := w.host.Sites(t.Context(), vera)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return views[0].Reachable
+		}
+		var told []service.Occupied
+		events := w.host.Occupied(t.Context(), vera)
+		go func() {
+			for o, err := range events {
+				if err != nil {
+					return
+				}
+				told = append(told, o)
+			}
+		}()
+		w.pass(30)
+		synctest.Wait()
+		if len(told) != 0 || !reachable() {
+			t.Fatalf("told of %+v while nothing changes; reachable is %t", told, reachable())
+		}
+		before, err := w.host.GanttGeneration(vera, w.pool())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.site.Inject(fake.Fault{Op: fake.Observe, What: fake.Down})
+		w.pass(10)
+		synctest.Wait()
+		if len(told) != 1 || told[0].Site != "harbour" || told[0].Pool != w.pool().Name || told[0].Generation != before || reachable() {
+			t.Errorf("told of %+v when it is gone; reachable is %t", told, reachable())
+		}
+		w.pass(30)
+		synctest.Wait()
+		if len(told) != 1 {
+			t.Errorf("told of %+v while it stays gone", told)
+		}
+		w.site.Heal()
+		w.pass(60)
+		synctest.Wait()
+		if len(told) != 2 || !reachable() {
+			t.Errorf("told of %+v when it is back; reachable is %t", told, reachable())
 		}
 	})
 }

@@ -256,9 +256,19 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 // round looks at a site once and does what is to be done there. It says whether
 // the site was changed, so that it is worth another look at once.
 func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
+	before := k.appearance()
+	defer func() {
+		if k.appearance() != before {
+			h.tellSite(k.name)
+		}
+	}()
 	began := time.Now()
 	k.asks(began)
+	silent := time.AfterFunc(2*k.manager.Every+time.Millisecond, func() {
+		h.Guard("telling that site "+k.name+" is silent", func() { h.tellSite(k.name) })
+	})
 	state, err := k.agent.Observe(ctx)
+	silent.Stop()
 	k.asks(time.Time{})
 	if err == nil {
 		k.cost.Store(int64(state.Cost))
@@ -374,6 +384,19 @@ func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 			return // the service stops
 		}
 	}
+}
+
+// appearance is how a site looks from afar.
+type appearance struct {
+	reachable, starting bool
+	trouble             string
+}
+
+// appearance returns how the site was found last.
+func (k *keeper) appearance() appearance {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return appearance{k.view.Reachable, k.view.Starting, k.view.Trouble}
 }
 
 func (k *keeper) asks(at time.Time) {

@@ -120,10 +120,37 @@ func (o *occupancy) tell(touches []touch, number uint64) {
 			o.pending[t.pool] = &Occupied{t.pool.Site, t.pool.Name, t.from, t.to, number}
 			continue
 		}
-		p.From, p.To, p.Generation = min(p.From, t.from), max(p.To, t.to), number
+		p.Generation = max(p.Generation, number)
+		switch {
+		case t.from == t.to: // only the site looks different
+		case p.From == p.To:
+			p.From, p.To = t.from, t.to
+		default:
+			p.From, p.To = min(p.From, t.from), max(p.To, t.to)
+		}
 	}
 	if o.timer == nil && !o.closed {
 		o.timer = time.AfterFunc(max(together, gathering-time.Since(o.last)), func() { o.guard("telling which pools have changed", o.publish) })
+	}
+}
+
+// tellSite tells those who look at a site that it looks different from afar: it answers no more,
+// or again. Its pictures are the same.
+func (h *Host) tellSite(name string) {
+	m, err := h.seen()
+	if err != nil {
+		return // the service has stopped, and nobody listens
+	}
+	now := h.Now()
+	for i := range m.config.Sites {
+		s := &m.config.Sites[i]
+		if s.Name != name {
+			continue
+		}
+		for j := range s.Pools {
+			id := berth.PoolID(name, s.Pools[j].Name)
+			h.occupancy.tell([]touch{{id, now, now}}, m.generation(id))
+		}
 	}
 }
 

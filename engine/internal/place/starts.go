@@ -30,7 +30,10 @@ type Starts struct {
 }
 
 // Starts tells for each start of a request of one part in a pool whether it would be
-// promised now, and if not, what is short. The window of the request counts for the eager
+// promised now, and if not, what is short. It searches as for a request, on a trial that is
+// undone, stretch by stretch: a search finds the next possible start, up to which the same is
+// short; from there a stretch of possible starts is measured (docs/adr/0021 says why stretches,
+// not rectangles). The window of the request counts for the eager
 // filter alone: which starts are looked at is said. The state does not change. Cost: for
 // each stretch a search for the next start and O(log n · log of its length) looks at the
 // calendar; of PEs that are short a search for the most that are free.
@@ -103,6 +106,9 @@ func (s *starting) from(at, last berth.Time) Stretch {
 		}
 		return stretch
 	}
+	// It stays possible for as long as the PEs are free from the first start to the end of the
+	// last one: the same PEs under early binding, so that where others take their place the next
+	// stretch is as possible as this one, and is joined to it outside (docs/adr/0021).
 	until := stretch.Last
 	stretch.Last = min(until, extent(at.Add(d), until.Add(d), func(end berth.Time) bool {
 		free, pes := s.view.Free(berth.Interval{Start: at, End: end})
