@@ -2,8 +2,11 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,5 +98,61 @@ func TestALargeBodyCountsAsManyCalls(t *testing.T) {
 	}
 	if fmt.Sprint(codes) != "[422 422 429 429]" {
 		t.Errorf("%v, want the third to be too much", codes)
+	}
+}
+
+// heldList is a service whose lists end when they are let go.
+type heldList struct {
+	*fake
+	begun, release chan struct{}
+}
+
+func (s *heldList) List(context.Context, service.Principal, service.Filter) ([]service.Reservation, int, error) {
+	close(s.begun)
+	<-s.release
+	return nil, 0, nil
+}
+
+// What looks at much is done one at a time for each user, whichever endpoint it is of; the rest
+// does not wait for it.
+func TestWhatLooksAtMuchWaitsForItsUsersTurn(t *testing.T) {
+	waits := []string{
+		"GET /v1/gantt", "GET /v1/outbox", "GET /v1/quotas", "GET /v1/reservations/{id}/history", "GET /v1/sites/{name}/occupation", "GET /v1/sites/{name}/spans/{number}",
+		"GET /v1/workflows", "POST /v1/workflows/offers", "POST /v1/workflows/plans",
+	}
+	var described struct {
+		Paths map[string]map[string]struct{ Security []map[string][]string }
+	}
+	w := newWorld(t, api.Options{})
+	if err := json.Unmarshal([]byte(w.do("root", "GET", "/openapi.json", "").text), &described); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, path := range slices.Sorted(maps.Keys(described.Paths)) {
+		for _, method := range []string{"GET", "POST"} {
+			if op, is := described.Paths[path][strings.ToLower(method)]; !is || len(op.Security) == 0 || path == "/v1/events" || path == "/v1/reservations" { // the first ends with its client, the last has the turn
+				continue
+			}
+			synctest.Test(t, func(t *testing.T) {
+				s := &heldList{newFake(), make(chan struct{}), make(chan struct{})}
+				w := newWorld(t, api.Options{Service: s, Limits: unlimited})
+				var both sync.WaitGroup
+				both.Go(func() { w.do("root", "GET", "/v1/reservations", "") })
+				<-s.begun
+				answered := false
+				both.Go(func() {
+					w.do("root", method, strings.NewReplacer("{id}", "none", "{name}", "cm5", "{node}", "n1").Replace(path), "{}")
+					answered = true
+				})
+				if synctest.Wait(); !answered {
+					got = append(got, method+" "+path)
+				}
+				close(s.release)
+				both.Wait()
+			})
+		}
+	}
+	if !slices.Equal(got, waits) {
+		t.Errorf("%q wait, want %q", got, waits)
 	}
 }

@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -89,6 +91,28 @@ func (h *harbour) call(c *keyedCall) string {
 	return fmt.Sprint(a.Code, " ", a.Header().Get("ETag"), " ", a.Header().Get("Location"), "\n", a.text)
 }
 
+// takeKeys returns the endpoints that take a key, as the service describes itself.
+func (h *harbour) takeKeys(t *testing.T) map[string]bool {
+	t.Helper()
+	var d struct {
+		Paths map[string]map[string]struct{ Parameters []struct{ Name string } }
+	}
+	if err := json.Unmarshal([]byte(h.do("alice", "GET", "/openapi.json", "").text), &d); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]bool{}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			for _, p := range op.Parameters {
+				if p.Name == "Idempotency-Key" {
+					said[method+" "+path] = true
+				}
+			}
+		}
+	}
+	return said
+}
+
 // Whatever was answered under a key is answered again, byte for byte: what was done,
 // what was refused, with its offers, and what could not be, at every endpoint, after
 // whatever happened since, and after a stop and a crash.
@@ -158,6 +182,24 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	}
 	ask(http.StatusOK, "POST", "/v1/workflows/narrow/retry", `{"deadline":"`+at(19)+`"}`)
 	ask(http.StatusNotFound, "DELETE", "/v1/workflows/none", "")
+
+	used := map[string]bool{"post /v1/reservations/{id}/run": true, "post /v1/sites/{name}/nodes/{node}/drain": true, "post /v1/sites/{name}/nodes/{node}/resume": true} // of managed sites
+	for _, c := range calls {
+		path := c.path
+		for _, of := range []string{"/v1/reservations/", "/v1/offers/", "/v1/workflows/"} {
+			if rest, is := strings.CutPrefix(path, of); is {
+				_, do, more := strings.Cut(rest, "/")
+				if path = of + "{id}"; more {
+					path += "/" + do
+				}
+			}
+		}
+		used[strings.ToLower(c.method)+" "+path] = true
+	}
+	used["post /v1/reservations/{id}/release"] = true // which DELETE is too
+	if said := h.takeKeys(t); !maps.Equal(said, used) {
+		t.Errorf("the description says that %v take a key, want %v", said, used)
+	}
 
 	again := func(when string) {
 		t.Helper()

@@ -101,7 +101,7 @@ func TestLimitsAreThoseOfWhoAsks(t *testing.T) {
 // A configuration of before the table of limits has the quota that it had.
 func TestAQuotaOfBeforeTheTableCounts(t *testing.T) {
 	config, err := service.ReadConfig([]byte(`{"sites":[{"name":"s","pools":[{"name":"p","pes":4}]}],"order":"","match":"","place":"","choice":"","horizon":"","seed":0,
-		"quota":{"reservations":1,"pe_seconds":500},"calendar":"","explain":false}`))
+		"quota":{"reservations":1,"pe_seconds":1},"calendar":"","explain":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func TestAQuotaOfBeforeTheTableCounts(t *testing.T) {
 		if live, _ := a.Limit(policy.LimitActive); live != 1 {
 			t.Errorf("%s: %d live reservations, want 1", role, live)
 		}
-		if area, _ := a.Limit(policy.LimitPESeconds); area != 500 {
-			t.Errorf("%s: %d PE-seconds, want 500", role, area)
+		if area, _ := a.Limit(policy.LimitPESeconds); area != 1 {
+			t.Errorf("%s: %d PE-seconds, want 1", role, area)
 		}
 	}
 }

@@ -102,3 +102,65 @@ func TestKeysOfTwoUsersAreTwoTasks(t *testing.T) {
 		t.Errorf("jobs %s with code %d and %s with code %d, want two with 3 and 4", adas, three, bobs, four)
 	}
 }
+
+// Numbers of jobs go on after a restart, from the highest there is: no job takes the place of
+// another one.
+func TestNumbersOfJobsGoOnAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	r := reserveNow(t, s, 0)
+	var last site.JobID
+	for _, key := range []string{"a", "b", "c"} {
+		last = submit(t, s, task(t, r, key, "/bin/true"))
+		ended(t, s, last)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if next := submit(t, s, task(t, r, "d", "/bin/true")); last != "3" || next != "4" {
+		t.Errorf("the job after %s is %s, want 4 after 3", last, next)
+	}
+}
+
+// Of an array of which the site wrote down a part, before it died, nothing is run: nobody was
+// told of it, and under its key it is asked for again. What is whole is kept.
+func TestAnArrayOfWhichAPartIsWrittenIsForgotten(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	r := reserveNow(t, s, 0)
+	array := func(key string) site.Task {
+		one := task(t, r, key, "/bin/true")
+		one.Array, one.Cores, one.Dir = berth.PEsOf(0, 1, 2), 1, dir
+		return one
+	}
+	whole, part := submit(t, s, array("whole")), submit(t, s, array("part"))
+	for _, id := range []site.JobID{whole, part} {
+		ended(t, s, id+"_2")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "jobs", string(part)+"_1")); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if again := submit(t, s, array("whole")); again != whole {
+		t.Errorf("the whole one is job %s, want %s", again, whole)
+	}
+	again := submit(t, s, array("part"))
+	if again == part {
+		t.Errorf("the other one is job %s still", again)
+	}
+	for _, index := range []site.JobID{"_0", "_1", "_2"} {
+		ended(t, s, again+index)
+	}
+}
+
+// The site says what it can do.
+func TestTheSiteSaysWhatItCanDo(t *testing.T) {
+	d, err := open(t, t.TempDir()).Describe(t.Context())
+	if want := (site.Rights{As: me(t), Reserve: true, Drain: true, Submit: true}); err != nil || d.Rights != want {
+		t.Errorf("%+v %v, want %+v", d.Rights, err, want)
+	}
+}
