@@ -6,6 +6,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // boundedPool is 20 PEs, of which 3 have accelerators, with a partition that limits what it serves.
@@ -98,5 +99,45 @@ func TestATakenNameIsNoOtherTry(t *testing.T) {
 	wantFlow(t, apply(t, e, 2, engine.Report("w.1", berth.FailedForGood, "")), "retried:1 ended:w.1 w.1-4@2-12 failed:10→12")
 	if s, _ := e.WorkflowStatus("w"); s.Tasks[0].Tries != 4 || s.Tasks[0].Reservation != "w.1-4" {
 		t.Fatalf("%+v", s.Tasks[0])
+	}
+}
+
+// A share narrows the plan of a workflow as it does the place of a request: what is wide on an
+// empty machine, or has many tasks beside each other, is promised within it, beside what its user
+// has already.
+func TestASharedPoolNarrowsThePlan(t *testing.T) {
+	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
+		for _, algorithm := range []string{"bd-all", "dl-rc-cpar", berth.BestAlgorithm} {
+			config := onePool(8, binding)
+			config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 500}}
+			e := newEngine(t, config)
+			own := berth.Rigid("own", 0, 20, 60, 2, 40)
+			own.User = "ada"
+			submit(t, e, 0, own)
+			w := flow("w", 0, berth.Forever, berth.WorkflowTask{ID: "wide", Seconds: 400})
+			for i := range 6 {
+				w.Tasks = append(w.Tasks, task(string(rune('a'+i)), 30))
+			}
+			w.Algorithm = algorithm
+			offers, err := e.WorkflowOffers(w, 6)
+			if err != nil || len(offers) < 5 {
+				t.Fatalf("%s, %s: %d offers, %v", binding, algorithm, len(offers), err)
+			}
+			changes := apply(t, e, 0, engine.SubmitWorkflow(w))
+			if last := changes[len(changes)-1]; last.Kind == change.WorkflowRefused {
+				t.Errorf("%s, %s: refused: %+v, %+v", binding, algorithm, last.Refusal, last.Refusal.Exceeded)
+			}
+			for at := berth.Time(0); at < 2000; at += 5 {
+				used := berth.Count(0)
+				for r := range e.Reservations() {
+					if a := &r.Allotments[0]; a.Start <= at && at < a.End {
+						used += a.NPE
+					}
+				}
+				if used > 4 {
+					t.Fatalf("%s, %s: %d PEs at %d; the share is 4", binding, algorithm, used, at)
+				}
+			}
+		}
 	}
 }

@@ -127,9 +127,12 @@ func TestSpreadWorkflowsKeepTheShareOfEachPool(t *testing.T) {
 	if len(at) != 2 {
 		t.Errorf("two PEs at each site: %+v", at)
 	}
-	changes := apply(t, e, 0, engine.SubmitWorkflow(flow("v", 0, 150, narrow("a", "south"), narrow("b", ""))))
+	changes := apply(t, e, 0, engine.SubmitWorkflow(flow("v", 0, 100, narrow("a", "south"), narrow("b", ""))))
 	if no := changes[len(changes)-1].Refusal; no == nil || no.Exceeded == nil || no.Exceeded.Limit != string(policy.LimitShare) || no.Exceeded.Asked != 4 {
 		t.Errorf("more than half of a site: %+v", no)
+	}
+	if at := places(apply(t, e, 0, engine.SubmitWorkflow(flow("v", 0, 150, narrow("a", "south"), narrow("b", ""))))); len(at) != 2 || at["v.1"].Start < 50 {
+		t.Errorf("when there is time for it within the share: %+v", at)
 	}
 }
 

@@ -461,13 +461,13 @@ func drawFlow(t *rapid.T, id string, now berth.Time) *berth.Workflow {
 	return w
 }
 
-// A workflow that takes more PEs at once than its user may have is refused, and told of which
-// limit.
+// A workflow that must take more PEs at once than its user may have, to be in time, is refused, and
+// told of which limit.
 func TestWorkflowsAreRefusedByTheShare(t *testing.T) {
 	config := onePool(4, berth.Late)
 	config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 250}}
 	e := newEngine(t, config)
-	changes := apply(t, e, 0, engine.SubmitWorkflow(diamond("w", 0, 200)))
+	changes := apply(t, e, 0, engine.SubmitWorkflow(diamond("w", 0, 60)))
 	wantFlow(t, changes, "workflow_refused:w")
 	want := berth.Exceeded{Limit: string(policy.LimitShare), Allowed: 1, Asked: 2}
 	if no := changes[len(changes)-1].Refusal; no.Reason != berth.Quota || no.Exceeded == nil || *no.Exceeded != want {

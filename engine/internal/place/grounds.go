@@ -1,11 +1,13 @@
 package place
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -33,9 +35,63 @@ type late struct{ calendar.Reader }
 
 func (late) Binding() berth.Binding { return berth.Late }
 
+// shared is such a view in which no more PEs are free at a time than its user may have beside
+// what they have then.
+type shared struct {
+	late
+	of share
+}
+
+// Records returns the steps of both, of which only the times and the free PEs are told.
+func (c shared) Records() iter.Seq[calendar.Record] {
+	return func(yield func(calendar.Record) bool) {
+		records, steps := slices.Collect(c.late.Records()), c.of.steps
+		now, free, used := -berth.Forever, c.Size(), berth.Count(0)
+		for i, k := 0, 0; ; {
+			if !yield(calendar.Record{Time: now, Free: max(0, min(free, c.of.most-used))}) {
+				return
+			}
+			next := berth.Forever
+			if i < len(records) {
+				next = records[i].Time
+			}
+			if k < len(steps) {
+				next = min(next, steps[k].At)
+			}
+			if next == berth.Forever {
+				return
+			}
+			for now = next; i < len(records) && records[i].Time == now; i++ {
+				free = records[i].Free
+			}
+			for ; k < len(steps) && steps[k].At == now; k++ {
+				used = steps[k].NPE
+			}
+		}
+	}
+}
+
+// counts returns what planners look at of a pool, and how many PEs were free there on average: for
+// a user with a share no more than that leaves them.
+func (f *Finder) counts(t *state.Trial, w *berth.Workflow, p *pool, allowed *policy.Allowance) (calendar.Reader, berth.Count) {
+	view, free := late{t.View(p.index)}, w.FreeIn(p.id)
+	if allowed == nil {
+		return view, free
+	}
+	most, limited := allowed.ShareOf(p.config.PEs)
+	if !limited {
+		return view, free
+	}
+	if free == 0 {
+		free = most
+	}
+	return shared{view, *f.used(w.User, nil, p.id, most)}, min(free, most)
+}
+
 // groundsOf returns the grounds of a workflow as a trial has them, those of one pool first,
-// and the refusal of the pool that got furthest of those that are none.
-func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow) (list []*grounds, refusal *berth.Refusal) {
+// and the refusal of the pool that got furthest of those that are none. allowed is what its user
+// may have; nil is everything.
+func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Allowance) (list []*grounds, refusal *berth.Refusal) {
 	planners, known := Planners(w)
 	if !known {
 		panic("engine: a workflow without a planner")
@@ -75,7 +131,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow) (list []*grounds, 
 		if c.fits < len(w.Tasks) {
 			continue
 		}
-		g, no := f.onPool(t, w, p, planners)
+		g, no := f.onPool(t, w, p, allowed, planners)
 		if refusal = further(refusal, no); g != nil {
 			list = append(list, g)
 		}
@@ -104,7 +160,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow) (list []*grounds, 
 			for i, c := range candidates[:n] {
 				pools[i], unfit[i] = c.pool, c.unfit
 			}
-			if g := f.overPools(t, w, pools, unfit); g != nil {
+			if g := f.overPools(t, w, pools, unfit, allowed); g != nil {
 				g.planners = over
 				list = append(list, g)
 			}
@@ -156,12 +212,13 @@ func (f *Finder) unfit(w *berth.Workflow, task int, limits *bounds, fits bool) *
 }
 
 // onPool makes a workflow ready for planning on a pool as a trial has it.
-func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, planners []workflow.Planner) (*grounds, *berth.Refusal) {
+func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, allowed *policy.Allowance, planners []workflow.Planner) (*grounds, *berth.Refusal) {
 	graph, at, err := f.graph(w, p, nil)
 	if err != nil { // at the speed of this pool it takes longer than any calendar has
 		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
 	}
-	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: late{t.View(p.index)}, Now: f.state.Now(), Free: w.FreeIn(p.id)})
+	view, free := f.counts(t, w, p, allowed)
+	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: view, Now: f.state.Now(), Free: free})
 	if err != nil {
 		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
 	}
@@ -170,7 +227,7 @@ func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, planners []w
 
 // overPools makes a workflow ready for planning over several pools as a trial has them; nil if
 // some task fits in none, or takes longer at their speeds than any calendar has.
-func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool) *grounds {
+func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool, allowed *policy.Allowance) *grounds {
 	for i := range w.Tasks {
 		if !w.Tasks[i].Done && !slices.ContainsFunc(unfit, func(tasks []bool) bool { return !tasks[i] }) {
 			return nil
@@ -182,7 +239,8 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 	}
 	grid := &workflow.Grid{Workflow: graph, Now: f.state.Now()}
 	for k, p := range pools {
-		s := workflow.Site{Resource: p.id, Calendar: late{t.View(p.index)}, Free: w.FreeIn(p.id), Speed: 1}
+		view, free := f.counts(t, w, p, allowed)
+		s := workflow.Site{Resource: p.id, Calendar: view, Free: free, Speed: 1}
 		if speed := p.config.SpeedFor(&berth.Requirements{}); speed != 0 {
 			s.Speed = float64(speed) / float64(berth.StandardSpeed)
 		}

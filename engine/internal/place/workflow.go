@@ -182,23 +182,19 @@ func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
 // spread over several where that is better: it ends earliest or, by a deadline, takes the fewest
 // PE-seconds; the earliest end, the first pool, and the planner that is listed first break ties.
 // Where slack is to be left, plans that leave all of it are preferred to those that leave half,
-// and these to all others. The refusal is that of the pool that got furthest. The state is as it
-// was afterwards.
+// and these to all others. A share of PEs narrows the plan; where there is none within it, the
+// limit is the refusal if there is one without. Else the refusal is that of the pool that got
+// furthest. The state is as it was afterwards.
 func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	fit, refusal := f.groundsOf(t, w)
-	var best *WorkflowPlan
-	for _, by := range f.aims(w) {
-		for _, g := range fit {
-			if found := f.workflowIn(t, w, g, by); found != nil && found.better(best, w.Deadline) {
-				best = found
-			}
-		}
-		if best != nil {
-			break
-		}
+	allowed := f.shareOf(w)
+	fit, refusal := f.groundsOf(t, w, allowed)
+	best := f.bestOf(t, w, fit)
+	if best == nil && allowed != nil {
+		whole, _ := f.groundsOf(t, w, nil)
+		best = f.bestOf(t, w, whole)
 	}
 	if best == nil {
 		for _, g := range fit {
@@ -210,6 +206,33 @@ func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
 		return nil, over
 	}
 	return best, nil
+}
+
+// bestOf returns the best plan on some grounds, nil if there is none on any.
+func (f *Finder) bestOf(t *state.Trial, w *berth.Workflow, fit []*grounds) (best *WorkflowPlan) {
+	for _, by := range f.aims(w) {
+		for _, g := range fit {
+			if found := f.workflowIn(t, w, g, by); found != nil && found.better(best, w.Deadline) {
+				best = found
+			}
+		}
+		if best != nil {
+			break
+		}
+	}
+	return best
+}
+
+// shareOf returns what the user of a workflow may have, nil if they have no share.
+func (f *Finder) shareOf(w *berth.Workflow) *policy.Allowance {
+	if w.User == "" || len(f.Limits) == 0 {
+		return nil
+	}
+	allowed := f.Limits.Of(w.Role, w.User)
+	if _, limited := allowed.Limit(policy.LimitShare); !limited {
+		return nil
+	}
+	return &allowed
 }
 
 // further returns the refusal, of two that may be nil, that got further.
@@ -564,7 +587,7 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int) []WorkflowOffer {
 	f.clear(t, nil)
 	asked := *w
 	asked.Algorithm, asked.Deadline = berth.BestAlgorithm, berth.TimeLimit-1
-	all, _ := f.groundsOf(t, &asked)
+	all, _ := f.groundsOf(t, &asked, f.shareOf(w))
 	// cheapest returns the best of the plans that a way to plan finds.
 	cheapest := func(deadline berth.Time, soonest bool, plan func(*grounds, workflow.Planner) (sketch, bool)) *WorkflowOffer {
 		var best *WorkflowOffer
