@@ -51,12 +51,11 @@ var rules = []rule{
 
 	// Of events.
 	{"one event at a time", events, events, nil},
-	{"a submission is decided, or waits", []feature{onSubmit}, nil, except(outAccepted, outRefused, outDemoted, outPlanned, outNamed)},
+	{"a submission is decided, or waits", []feature{onSubmit}, nil, except(outAccepted, outRefused, outDemoted, outPlanned)},
 	{"it is over", []feature{onCancel}, nil, except(outCancelled)},
-	{"it is in use", []feature{onShow}, nil, except(outUsed)},
-	{"it is confirmed", []feature{onConfirm}, nil, except(outUsed, outNamed)},
+	{"it is in use", []feature{onConfirm, onShow}, nil, except(outUsed)},
 	{"it is changed or not", []feature{onModify}, nil, except(outModified, outKept, outNamed)},
-	{"it lasts longer or not", []feature{onProlong}, nil, except(outExtended, outKept, outResized, outMoved, outNamed)},
+	{"it lasts longer or not", []feature{onProlong}, nil, except(outExtended, outKept, outResized, outMoved)},
 	{"it has another place, other PEs or none", []feature{onAvoid}, nil, except(outMoved, outResized, outKept, outNamed)},
 	{"it is over", []feature{onFinish}, nil, except(outEnded)},
 	{"an outage takes PEs", []feature{onDown}, nil, except(outFailed, outLost, outMoved, outResized, outRequeued, outNamed)},
@@ -72,7 +71,7 @@ var rules = []rule{
 	// those of several parts alone, and displaces none where OverrunRunOn is the mode.
 	{"an overrun displaces no reservation of several parts", []feature{isParts}, []feature{onTimer}, []outcome{outLost}},
 	{"with time a promise is lost only to an overrun that delays", []feature{hasExtend}, []feature{onTimer}, []outcome{outLost}},
-	{"what is gathered is decided later", []feature{onSubmit}, []feature{hasInstant, hasPeriod}, []outcome{outAccepted, outDemoted, outPlanned, outNamed}},
+	{"what is gathered is decided later", []feature{onSubmit}, []feature{hasInstant, hasPeriod}, []outcome{outAccepted, outDemoted, outPlanned}},
 	{"what is gathered is decided later", []feature{onOther}, []feature{hasInstant, hasPeriod}, []outcome{outRefused}},
 	{"a job has no promise", []feature{isJob, isLimited}, []feature{onProlong, onConfirm}, nil},
 	{"only one part can last longer", []feature{isParts}, []feature{onProlong}, nil},

@@ -187,8 +187,8 @@ func configFeatures(c *engine.Config) []feature {
 	add(hasManaged, anySite(func(s *berth.Site) bool { return s.Managed }))
 	add(hasSpeed, anyPool(func(p *berth.Pool) bool { return p.Speed != 0 && p.Speed != berth.StandardSpeed }))
 	add(hasAcceleratorSpeed, anyPool(func(p *berth.Pool) bool { return p.Node.AcceleratorSpeed != 0 }))
-	add(hasNames, anyPool(func(p *berth.Pool) bool { return p.NameAhead > 0 }))
 	add(hasClasses, anyPool(func(p *berth.Pool) bool { return len(p.Classes) > 1 }))
+	add(hasNames, anyPool(func(p *berth.Pool) bool { return p.NameAhead > 0 }))
 	add(hasLink, anySite(func(s *berth.Site) bool { return s.Link != (berth.Link{}) }))
 	add(hasOrder, row.Gathers)
 	add(hasOrderOptions, c.Options != (policy.OrderOptions{}))
@@ -404,7 +404,7 @@ func (c *coverage) report(t *testing.T, demanded bool) {
 	}
 	slices.SortStableFunc(missing, func(a, b cell) int { return cmp.Compare(a.n, b.n) })
 	for i, x := range missing {
-		if i == 40 {
+		if i == 400 {
 			t.Errorf("and %d more", len(missing)-i)
 			break
 		}

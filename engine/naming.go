@@ -58,8 +58,8 @@ func (n *naming) note(s *state.State, c *change.Change, about *state.Entry) {
 }
 
 // name gives names to the PEs of the promises whose time for that has come, and others to
-// those whose PEs are not theirs any more. Cost: nothing if there is neither; else, for each
-// promise with names, the PEs of its pool.
+// those whose PEs are not theirs any more. Cost: nothing if there is neither; else O(PEs that
+// have names), and for each promise that gets other names the PEs of its pool.
 func (e *Engine) name() {
 	known := e.names
 	e.names = naming{}
@@ -186,6 +186,9 @@ func (t *takenPEs) choose(a *berth.Allotment, had, avoid berth.PESet, behind []*
 		t.hold(t.outages[0].PEs, t.outages[0].Until)
 		t.outages = t.outages[1:]
 	}
+	if had.Count() == a.NPE && had.Overlap(avoid) == 0 && t.stays(had, a) {
+		return had
+	}
 	var free []berth.Run
 	for pe := berth.PE(0); int(pe) < len(t.until); pe++ {
 		if t.until[pe] <= a.Start {
@@ -231,6 +234,18 @@ func (t *takenPEs) choose(a *berth.Allotment, had, avoid berth.PESet, behind []*
 		panic("engine: fewer PEs are free than a promise counts")
 	}
 	return chosen
+}
+
+// stays reports whether PEs are free throughout an allotment.
+func (t *takenPEs) stays(pes berth.PESet, a *berth.Allotment) bool {
+	for _, r := range pes.Runs() {
+		for pe := r.Lo; pe < r.Hi; pe++ {
+			if t.until[pe] > a.Start {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(t.outages, func(o berth.Outage) bool { return o.From < a.End && o.PEs.Overlap(pes) > 0 })
 }
 
 // wantedBehind returns the PEs of a pool that later promises have which begin before an

@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"container/heap"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 )
@@ -10,8 +12,9 @@ import (
 // by which the engine binds them at their start: in the order of start, sequence and part,
 // the lowest idle PEs. What comes meanwhile may bind them otherwise, so their bars are
 // provisional. A promise for which not enough PEs are idle gets the others unplaced: PEs
-// that are out of use now may be back by its start. Cost: O((n + o) log n + n r) for n
-// promises, o outages and r runs of idle PEs. The promises are in that order.
+// that are out of use now may be back by its start. PEs that others have by name before it
+// ends are not idle. Cost: O((n + f) log f + n (o + r)) for n promises, f fixed bars, of which
+// o begin later than them, and r runs of idle PEs. The promises are in that order.
 func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced []Bar) {
 	l := layout{idle: berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})}
 	for _, page := range fixed {
@@ -20,15 +23,16 @@ func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced [
 			case b.Class == ClassOutage:
 				l.outages = append(l.outages, b)
 			case b.Flags&IsOver == 0:
-				l.take(berth.NewPESet(berth.Run{Lo: b.First, Hi: b.First + berth.PE(b.PEs)}), b.End)
+				l.coming = append(l.coming, b)
 			}
 		}
 	}
+	slices.SortFunc(l.coming, func(a, b *Bar) int { return cmp.Compare(a.Start, b.Start) })
 	for i := range late {
 		b := late[i].Bar
 		b.Flags |= Provisional
 		l.advance(b.Start)
-		pes := l.idle.Minus(l.down)
+		pes := l.idle.Minus(l.down).Minus(l.wanted(b.End))
 		pes = pes.Lowest(min(b.PEs, pes.Count()))
 		l.take(pes, b.End)
 		if short := b.PEs - pes.Count(); short > 0 {
@@ -44,6 +48,7 @@ func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced [
 // layout is which PEs are idle as time passes.
 type layout struct {
 	idle    berth.PESet // held by no promise
+	coming  []*Bar      // of fixed PEs, that have not begun, by start
 	ends    holdings
 	outages []*Bar
 	down    berth.PESet
@@ -63,6 +68,12 @@ func (l *layout) advance(now berth.Time) {
 	for len(l.ends) > 0 && l.ends[0].until <= now {
 		l.idle = l.idle.Or(heap.Pop(&l.ends).(holding).pes)
 	}
+	for len(l.coming) > 0 && l.coming[0].Start <= now {
+		if b := l.coming[0]; b.End > now {
+			l.take(b.set(), b.End)
+		}
+		l.coming = l.coming[1:]
+	}
 	if now < l.changes {
 		return
 	}
@@ -78,6 +89,23 @@ func (l *layout) advance(now berth.Time) {
 		}
 	}
 	l.down = berth.NewPESet(runs...)
+}
+
+// wanted returns the PEs of what begins before a time.
+func (l *layout) wanted(until berth.Time) berth.PESet {
+	var pes berth.PESet
+	for _, b := range l.coming {
+		if b.Start >= until {
+			break
+		}
+		pes = pes.Or(b.set())
+	}
+	return pes
+}
+
+// set returns the PEs of a bar.
+func (b *Bar) set() berth.PESet {
+	return berth.NewPESet(berth.Run{Lo: b.First, Hi: b.First + berth.PE(b.PEs)})
 }
 
 // holding is PEs that are held until a time.

@@ -21,6 +21,13 @@ func TestProvisionalBars(t *testing.T) {
 			from := berth.Time(rapid.IntRange(0, 20).Draw(t, "from"))
 			fixed = append(fixed, Bar{Start: from, End: from + 5, First: berth.PE(first), PEs: 1, Class: ClassOutage, Number: uint32(i)})
 		}
+		for pe := range pool.PEs { // that have names already
+			for from, i := berth.Time(0), uint32(0); from < 25; i++ {
+				from += berth.Time(rapid.IntRange(0, 15).Draw(t, "pause"))
+				b := Bar{Start: from, End: from + berth.Time(rapid.IntRange(1, 6).Draw(t, "time")), First: berth.PE(pe), PEs: 1, Class: ClassPromise, Number: 1000 + 100*uint32(pe) + i}
+				fixed, from = append(fixed, b), b.End
+			}
+		}
 		var late []unbound
 		owed := map[uint32]berth.Count{}
 		for i := range rapid.IntRange(0, 8).Draw(t, "promises") {
@@ -36,9 +43,12 @@ func TestProvisionalBars(t *testing.T) {
 		for _, u := range unplaced {
 			owed[u.Number] -= u.PEs
 		}
-		starts := map[uint32]berth.Time{}
+		starts, ends := map[uint32]berth.Time{}, map[uint32]berth.Time{}
+		for i := range late {
+			ends[late[i].Number] = late[i].End
+		}
 		for _, b := range bars {
-			if b.Class == ClassOutage {
+			if b.Class == ClassOutage || b.Number >= 1000 {
 				continue
 			}
 			if b.Flags != Provisional {
@@ -68,6 +78,12 @@ func TestProvisionalBars(t *testing.T) {
 			}
 			return promises, down
 		}
+		// named reports whether a PE has another owner before a promise ends.
+		named := func(pe berth.PE, number uint32) bool {
+			return slices.ContainsFunc(fixed, func(b Bar) bool {
+				return b.Class == ClassPromise && b.First == pe && b.Start < ends[number] && b.End > starts[number]
+			})
+		}
 		for number, start := range starts {
 			highest := berth.PE(-1)
 			for pe := range berth.PE(pool.PEs) {
@@ -76,13 +92,13 @@ func TestProvisionalBars(t *testing.T) {
 					t.Fatalf("PE %d is held by %v at %d", pe, holders, start)
 				}
 				if len(holders) == 1 && holders[0] == number {
-					if highest = pe; down {
+					if highest = pe; down || named(pe, number) {
 						t.Fatalf("%d gets PE %d, which is out of use at %d", number, pe, start)
 					}
 				}
 			}
 			for pe := range highest {
-				if holders, down := has(pe, start); len(holders) == 0 && !down {
+				if holders, down := has(pe, start); len(holders) == 0 && !down && !named(pe, number) {
 					t.Fatalf("%d gets PE %d at %d, and %d is idle", number, highest, start, pe)
 				}
 			}
@@ -91,7 +107,7 @@ func TestProvisionalBars(t *testing.T) {
 					continue
 				}
 				for pe := range berth.PE(pool.PEs) {
-					if holders, down := has(pe, start); len(holders) == 0 && !down {
+					if holders, down := has(pe, start); len(holders) == 0 && !down && !named(pe, number) {
 						t.Fatalf("%d lacks PEs at %d, and %d is idle", number, start, pe)
 					}
 				}
