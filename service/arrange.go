@@ -149,12 +149,12 @@ func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok b
 		if a.Resource.Site != k.name {
 			continue
 		}
-		if a.NPE > 0 && a.PEs.Empty() && k.ahead[a.Resource.Name] > 0 {
+		if a.NPE > 0 && a.PEs.Empty() && k.ground.Load().ahead[a.Resource.Name] > 0 {
 			return w, false
 		}
-		shares, known := k.manager.Layout.Shares(a.Resource.Name, a.PEs)
-		open = open || !known || len(shares) == 0 || launches && k.late[a.Resource.Name]
-		first, _ := k.manager.Layout.Shares(a.Resource.Name, berth.PEsOf(0))
+		shares, known := k.ground.Load().layout.Shares(a.Resource.Name, a.PEs)
+		open = open || !known || len(shares) == 0 || launches && k.ground.Load().late[a.Resource.Name]
+		first, _ := k.ground.Load().layout.Shares(a.Resource.Name, berth.PEsOf(0))
 		nodes = len(first) > 0 && first[0].Cores.Empty()
 		w.launch = append(w.launch, shares...)
 		count += a.NPE

@@ -535,7 +535,7 @@ func (h *Host) named(f *found) Reservation {
 		if k == nil {
 			continue
 		}
-		if shares, known := k.manager.Layout.Shares(a.Resource.Name, a.PEs); known && len(shares) > 0 {
+		if shares, known := k.ground.Load().layout.Shares(a.Resource.Name, a.PEs); known && len(shares) > 0 {
 			if r.Nodes == nil {
 				r.Nodes = make([][]string, len(r.Allotments))
 			}

@@ -69,7 +69,7 @@ func (h *Host) prepare(ask *Ask, id string) (*unmade, error) {
 			return nil, berth.Errorf(berth.Conflict, "site", "%q makes no reservations; ask at a site of kind slurm or local", k.name)
 		}
 		if a := &r.Allotments[i]; a.NPE > 0 && a.PEs.Empty() {
-			if named := a.Start.Add(-k.ahead[a.Resource.Name]); k.ahead[a.Resource.Name] > 0 && named > h.clock() {
+			if named := a.Start.Add(-k.ground.Load().ahead[a.Resource.Name]); k.ground.Load().ahead[a.Resource.Name] > 0 && named > h.clock() {
 				return nil, berth.Errorf(berth.Conflict, "site", "%q binds late: reservation %s gets its nodes at %s, and takes tasks from then on", k.name, id, instant(named))
 			}
 		}

@@ -151,7 +151,7 @@ func TestAPanicOfAKeeperStopsTheService(t *testing.T) {
 func TestAPanicBesideAKeeperStopsTheService(t *testing.T) {
 	folder := t.TempDir()
 	h, store, err := faulty(t, folder, map[string]Manager{"site": {
-		Kind: "silent", Adapter: silent{}, Layout: &site.Layout{}, Every: time.Second, Meanwhile: func(context.Context) { panic("it asks wrongly") },
+		Kind: "silent", Adapter: silent{}, Layout: &site.Layout{}, Every: time.Second, Meanwhile: func(context.Context, *Meantime) { panic("it asks wrongly") },
 	}})
 	if err != nil {
 		t.Fatal(err)

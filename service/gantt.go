@@ -130,9 +130,9 @@ func (h *Host) Rows(_ context.Context, by Principal, id berth.ResourceID) (PoolR
 	if k == nil {
 		return r, nil
 	}
-	unit := k.manager.Layout.Unit()
+	unit := k.ground.Load().layout.Unit()
 	for first := berth.PE(0); first < berth.PE(pool.PEs); {
-		shares, known := k.manager.Layout.Shares(id.Name, berth.NewPESet(berth.Run{Lo: first, Hi: first + 1}))
+		shares, known := k.ground.Load().layout.Shares(id.Name, berth.NewPESet(berth.Run{Lo: first, Hi: first + 1}))
 		if !known || len(shares) != 1 {
 			r.Rows = nil
 			return r, nil

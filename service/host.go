@@ -77,8 +77,9 @@ type Host struct {
 	agenda    agenda
 	counts    counts
 	sites     map[string]*keeper
-	undecided map[string][]waiting // by id; of the loop
-	deciding  struct {             // what is being decided; of the loop
+	fleet     atomic.Pointer[[]berth.Site] // the sites of the core's configuration, for who reads them beside the loop
+	undecided map[string][]waiting         // by id; of the loop
+	deciding  struct {                     // what is being decided; of the loop
 		event engine.Event
 		asked asked
 		told  []told // whose memory is used again
@@ -153,6 +154,8 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if rec != nil {
 		h.persist(rec, consequences{})
 	}
+	fleet := core.config.Sites // not where the core has them, which is written
+	h.fleet.Store(&fleet)
 	h.startManagers()
 	h.startTasks()
 	core.asks = h.asks

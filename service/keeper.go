@@ -39,7 +39,7 @@ type Manager struct {
 	GiveUpAfter berth.Duration
 	// Meanwhile, if it is not nil, is done beside all that, until it returns or the
 	// context ends, which it does when the service stops.
-	Meanwhile func(ctx context.Context)
+	Meanwhile func(ctx context.Context, m *Meantime)
 }
 
 // keeper brings a managed site and what is promised there into line. It works
@@ -55,12 +55,10 @@ type keeper struct {
 	name    string
 	manager Manager
 	agent   *site.Agent
-	wake    chan struct{}   // of one place
-	late    map[string]bool // pools that bind late
-	// ahead is how long before its start a promise has its PEs, in pools that bind late and
-	// name them before that.
-	ahead  map[string]berth.Duration
-	looked berth.Time // when the state was that was last counted; of the loop
+	wake    chan struct{} // of one place
+	ground  atomic.Pointer[ground]
+	changed chan struct{} // of one place: other nodes were seen than those of the ground
+	looked  berth.Time    // when the state was that was last counted; of the loop
 	// last is the last state that the engine was told what is out of use in, and foreseen
 	// up to when the returns of reservations of others were; of the loop.
 	last     *site.State
@@ -134,18 +132,18 @@ func (h *Host) startManagers() {
 		}
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
-			wake: make(chan struct{}, 1), late: map[string]bool{}, ahead: map[string]berth.Duration{}, early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
+			wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
 			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
-		for _, s := range h.core.config.Sites {
-			for i := range s.Pools {
-				if p := &s.Pools[i]; s.Name == name && p.Binding == berth.Late {
-					k.late[p.Name], k.ahead[p.Name] = true, p.NameAhead
-					k.manager.Horizon = max(k.manager.Horizon, p.NameAhead)
-				}
-			}
+		on := new(berth.Site)
+		if at := slices.IndexFunc(h.core.config.Sites, func(s berth.Site) bool { return s.Name == name }); at >= 0 {
+			on = &h.core.config.Sites[at]
+		}
+		k.ground.Store(newGround(manager.Layout, on))
+		for _, ahead := range k.ground.Load().ahead {
+			k.manager.Horizon = max(k.manager.Horizon, ahead)
 		}
 		h.sites[name] = k
 		ctx, cancel := context.WithCancel(context.Background())
@@ -157,7 +155,7 @@ func (h *Host) startManagers() {
 		if manager.Meanwhile != nil {
 			h.keepers.running.Go(func() {
 				defer h.boundary("asking site " + name + " what it is")
-				manager.Meanwhile(ctx)
+				manager.Meanwhile(ctx, h.meantime(k))
 			})
 		}
 	}
@@ -286,6 +284,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		}
 		return false
 	}
+	k.noticeNodes(state)
 	if k.manager.Shadow {
 		h.watch(ctx, k, state)
 		return false

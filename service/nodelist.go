@@ -83,9 +83,10 @@ func (h *Host) findNodes(by Principal, r *berth.Request) error {
 func (h *Host) nodes(by Principal, r *berth.Request) (list []nodesOf) {
 	for _, name := range slices.Sorted(maps.Keys(h.sites)) {
 		k := h.sites[name]
-		if k.manager.Layout != nil && !k.manager.Shadow && by.Sites.Has(name) &&
+		if !k.manager.Shadow && by.Sites.Has(name) &&
 			(r.Site == "" || r.Site == name) && (len(r.Sites) == 0 || slices.Contains(r.Sites, name)) {
-			list = append(list, nodesOf{name, k.manager.Layout, k.late})
+			on := k.ground.Load()
+			list = append(list, nodesOf{name, on.layout, on.late})
 		}
 	}
 	return list

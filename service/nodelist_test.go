@@ -14,11 +14,12 @@ func twoSites(t *testing.T) *Host {
 	t.Helper()
 	h := &Host{sites: map[string]*keeper{}}
 	add := func(name string, binding berth.Binding, nodes ...site.Node) {
-		_, layout, err := site.Import(name, &site.Description{Nodes: nodes}, site.UnitNode, binding)
+		on, layout, err := site.Import(name, &site.Description{Nodes: nodes}, site.UnitNode, binding)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.sites[name] = &keeper{name: name, manager: Manager{Layout: layout}, late: map[string]bool{"9c-0mb": binding == berth.Late}}
+		h.sites[name] = &keeper{name: name}
+		h.sites[name].ground.Store(newGround(layout, &on))
 	}
 	add("lab", berth.Early,
 		site.Node{Name: "n1", Cores: 4}, site.Node{Name: "n2", Cores: 4}, site.Node{Name: "n3", Cores: 8}, site.Node{Name: "n4", Cores: 8}, site.Node{Name: "n5", Cores: 8, Gone: true})

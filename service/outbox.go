@@ -75,7 +75,7 @@ func (h *Host) Outages(ctx context.Context, by Principal) ([]PoolOutage, error) 
 		}
 		p := PoolOutage{Outage: o}
 		if k := h.sites[o.Resource.Site]; k != nil {
-			shares, _ := k.manager.Layout.Shares(o.Resource.Name, o.PEs) // what the layout does not know has no names
+			shares, _ := k.ground.Load().layout.Shares(o.Resource.Name, o.PEs) // what the layout does not know has no names
 			for _, share := range shares {
 				p.Nodes = append(p.Nodes, share.Node)
 			}

@@ -19,18 +19,18 @@ func (h *Host) admit(ctx context.Context, r *berth.Request) error {
 	asked := func(name string) bool {
 		return (r.Site == "" || r.Site == name) && (len(r.Sites) == 0 || slices.Contains(r.Sites, name))
 	}
-	several := 0
-	for i := range h.core.config.Sites {
-		if asked(h.core.config.Sites[i].Name) {
+	several, sites := 0, *h.fleet.Load()
+	for i := range sites {
+		if asked(sites[i].Name) {
 			several++
 		}
 	}
-	for i := range h.core.config.Sites {
-		name := h.core.config.Sites[i].Name
+	for i := range sites {
+		name := sites[i].Name
 		if !asked(name) {
 			continue
 		}
-		err := h.closedTo(ctx, &h.core.config.Sites[i], r, several == 1)
+		err := h.closedTo(ctx, &sites[i], r, several == 1)
 		if first = cmp.Or(first, err); err == nil {
 			open = append(open, name)
 		}

@@ -97,7 +97,7 @@ func (k *keeper) entry(r *berth.Request) *site.Entry {
 	for i := range r.Parts {
 		for _, v := range r.Parts[i].Variants {
 			shape := site.Shape{Nodes: v.NPE, Duration: v.Duration, Accelerators: int(v.NPE) * r.Accelerators}
-			if k.manager.Layout.Unit() != site.UnitNode {
+			if k.ground.Load().layout.Unit() != site.UnitNode {
 				shape.Nodes, shape.Cores = 0, v.NPE
 			}
 			e.Shapes = append(e.Shapes, shape)

@@ -96,8 +96,8 @@ func (h *Host) tellOutOfUse(k *keeper, state *site.State) {
 func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 	is := outOfUse{}
 	take := func(name string, shares []site.Share, from, until berth.Time) {
-		for pool, pes := range k.manager.Layout.PEs(shares) {
-			if from <= now || !k.late[pool] || k.ahead[pool] > 0 { // else promises have no numbers, and are not placed around what is to come
+		for pool, pes := range k.ground.Load().layout.PEs(shares) {
+			if from <= now || !k.ground.Load().late[pool] || k.ground.Load().ahead[pool] > 0 { // else promises have no numbers, and are not placed around what is to come
 				is.add(k, pool, name, pes, from, until, now)
 			}
 		}
@@ -139,7 +139,7 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 			unknown[name] = true
 		}
 	}
-	for pool, pes := range k.manager.Layout.Gone() {
+	for pool, pes := range k.ground.Load().layout.Gone() {
 		is.add(k, pool, "gone", pes, now, berth.Forever, now)
 	}
 	for o := range h.core.engine.Outages() {
@@ -153,7 +153,7 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 // runsUntil returns when the last reservation ends that runs on shares now; now
 // if none does.
 func (h *Host) runsUntil(k *keeper, shares []site.Share, now berth.Time) berth.Time {
-	pes := k.manager.Layout.PEs(shares)
+	pes := k.ground.Load().layout.PEs(shares)
 	until := now
 	for r := range h.core.engine.Due(k.name, now) {
 		for i := range r.Allotments {

@@ -223,7 +223,7 @@ func (h *Host) size(k *keeper, j *ShadowJob, job *site.Job) {
 			j.Limit = s.Partitions[i].MaxDuration
 		}
 	}
-	if k.manager.Layout.Unit() == site.UnitCore {
+	if k.ground.Load().layout.Unit() == site.UnitCore {
 		j.NPE = job.Cores
 		return
 	}

@@ -120,6 +120,9 @@ func (l *Layout) Has(node string) bool {
 	return has
 }
 
+// Len returns how many nodes the site has.
+func (l *Layout) Len() int { return len(l.place) }
+
 // Nodes returns the names of the nodes that the site has, in order. Cost: O(n log n).
 func (l *Layout) Nodes() []string { return slices.Sorted(maps.Keys(l.place)) }
 

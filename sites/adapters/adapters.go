@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -69,8 +68,7 @@ const (
 var every = map[string]time.Duration{sites.Local: time.Second, sites.Slurm: 5 * time.Second}
 
 // Open opens adapters and fills in their sites of the list, which it changes, as these
-// describe themselves, or as they are remembered if they do not answer; those are asked
-// by the service until they do. Sites without an adapter stay as they are. An error closes what was
+// describe themselves, or as they are remembered if they do not answer. The service asks clusters again while it runs. Sites without an adapter stay as they are. An error closes what was
 // opened. It is of code Unavailable for a site that does not answer and is not
 // remembered, and that of the context where it ended.
 func Open(ctx context.Context, o Options, on []berth.Site, by map[string]sites.Adapter) (*Set, error) {
@@ -102,31 +100,37 @@ func (h *Set) open(ctx context.Context, on []berth.Site, by map[string]sites.Ada
 			return berth.Errorf(berth.Denied, "site", "%s: user %s may not make reservations there, so nothing can be promised. "+
 				"What berth sites doctor says of rights tells how to get the right; without it, watch the site with --shadow", to.Name, may.As)
 		}
-		unit, binding := site.UnitCore, berth.Late
-		if a.Kind == sites.Slurm {
-			unit, binding = Unit(&a), cmp.Or(a.Binding, berth.Early)
-		}
-		imported, layout, err := site.Import(to.Name, description, unit, binding)
+		as, layout, err := h.imported(to.Name, &a, description)
 		if err != nil {
 			return err
 		}
-		to.Managed, to.Pools, to.Partitions = true, imported.Pools, imported.Partitions
+		to.Managed, to.Pools, to.Partitions = true, as.Pools, as.Partitions
 		horizon := Horizon(description, &a)
-		if a.Kind == sites.Slurm && binding == berth.Late {
-			h.nameAhead(to, &a, horizon)
-		}
 		interval := cmp.Or(time.Duration(a.Every)*time.Second, every[a.Kind])
 		manager := service.Manager{
 			Kind: a.Kind, Adapter: adapter, Layout: layout, Every: interval, Horizon: horizon, Shadow: a.Watch, Adopt: h.Adopt,
 			GiveUpAfter: cmp.Or(a.GiveUpAfter, giveUpAfter),
 		}
-		if !answered {
-			name, kind := to.Name, a.Kind
-			manager.Meanwhile = func(ctx context.Context) { h.askUntilAnswered(ctx, name, kind, adapter, description) }
+		if a.Kind == sites.Slurm {
+			f := &follower{set: h, name: to.Name, adapter: &a, at: adapter, used: description, answered: answered}
+			manager.Meanwhile = f.follow
 		}
 		h.Managers[to.Name] = manager
 	}
 	return nil
+}
+
+// imported makes pools and partitions of what a site says it is.
+func (h *Set) imported(name string, a *sites.Adapter, d *site.Description) (berth.Site, *site.Layout, error) {
+	unit, binding := site.UnitCore, berth.Late
+	if a.Kind == sites.Slurm {
+		unit, binding = Unit(a), cmp.Or(a.Binding, berth.Early)
+	}
+	as, layout, err := site.Import(name, d, unit, binding)
+	if err == nil && a.Kind == sites.Slurm && binding == berth.Late {
+		h.nameAhead(&as, a, Horizon(d, a))
+	}
+	return as, layout, err
 }
 
 // nameAhead sets how long before its start a promise of a site that binds late gets its nodes:
@@ -252,31 +256,6 @@ func (h *Set) divide(name string, a *sites.Adapter, d *site.Description) {
 	}
 	for _, lost := range d.Divide() {
 		h.Log.Warn("a partition has only some of the nodes of a pool that binds late, so nothing is promised in it there", "site", name, "partition", lost)
-	}
-}
-
-// askUntilAnswered asks a site that could not be reached at the start until it
-// answers, and says if it is not as it is remembered.
-func (h *Set) askUntilAnswered(ctx context.Context, name, kind string, adapter site.Observer, used *site.Description) {
-	tick := time.NewTicker(h.Again)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		d, err := adapter.Describe(ctx)
-		if err != nil {
-			continue // whoever looks at it says so
-		}
-		d, changes := d.After(used)
-		if len(changes) == 0 && reflect.DeepEqual(d.Partitions, used.Partitions) {
-			h.Log.Info("site answers, and is as it was", "site", name, "adapter", kind)
-			return
-		}
-		h.Log.Warn("site answers, and is no longer as it was: restart the service to take it in", "site", name, "adapter", kind, "changes", changes)
-		return
 	}
 }
 

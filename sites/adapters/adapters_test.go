@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/heardlog"
+	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/fake"
 	"github.com/berth-hpc/berth/sites"
@@ -107,14 +108,15 @@ func TestSitesAreRemembered(t *testing.T) {
 	}
 }
 
-// A site that did not answer at the start is asked until it does, and it is said
-// whether it is as it was.
+// A site that did not answer at the start is asked until it does, and the service takes in
+// what has changed; what it cannot take in is told.
 func TestSilentSitesAreAskedAgain(t *testing.T) {
 	for want, change := range map[string]func(*site.Description){
-		"is as it was":           func(*site.Description) {},
-		"node n4 is new":         func(d *site.Description) { *d = fake.Nodes(4, 4) },
-		"no longer as it was":    func(d *site.Description) { d.Partitions[0].MaxTime = 60 },
-		"restart the service to": func(d *site.Description) { d.Nodes = d.Nodes[1:] },
+		"is as it was":               func(*site.Description) {},
+		"node n4 is new":             func(d *site.Description) { *d = fake.Nodes(4, 4) },
+		"partitions of a site":       func(d *site.Description) { d.Partitions[0].MaxTime = 60 },
+		"node n1 is gone":            func(d *site.Description) { d.Nodes = d.Nodes[1:] },
+		"the service cannot take in": func(d *site.Description) { d.Nodes = d.Nodes[:1] },
 	} {
 		t.Run(want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -124,7 +126,18 @@ func TestSilentSitesAreAskedAgain(t *testing.T) {
 				at.down.Store(true)
 				change(&at.d)
 				var asking sync.WaitGroup
-				asking.Go(func() { h.askUntilAnswered(t.Context(), "lab", sites.Slurm, at, &known) })
+				ctx, stop := context.WithCancel(t.Context())
+				f := &follower{set: h, name: "lab", adapter: &sites.Adapter{Kind: sites.Slurm}, at: at, used: &known}
+				take := func(_ context.Context, as berth.Site, layout *site.Layout) error {
+					if layout.Len() == 1 {
+						return errors.New("no place for what is promised")
+					}
+					if as.Pools[0].PEs < 3 {
+						t.Errorf("PEs that are gone have no numbers any more: %+v", as.Pools)
+					}
+					return nil
+				}
+				asking.Go(func() { f.follow(ctx, &service.Meantime{Take: take}) })
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				if log.String() != "" {
@@ -132,6 +145,7 @@ func TestSilentSitesAreAskedAgain(t *testing.T) {
 				}
 				at.down.Store(false)
 				time.Sleep(2 * time.Minute)
+				stop()
 				asking.Wait()
 				if !strings.Contains(log.String(), want) {
 					t.Errorf("said %s", log)
@@ -160,7 +174,7 @@ func TestTheServiceAsksSilentSites(t *testing.T) {
 	}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	meanwhile(ended) // returns with the context
+	meanwhile(ended, &service.Meantime{}) // returns with the context
 }
 
 func TestHorizonsOfPartitionsWithoutLimit(t *testing.T) {
