@@ -37,6 +37,8 @@ type Options struct {
 	// of all nodes with a limit of a day.
 	Partitions string
 	Extra      string // further lines of slurm.conf
+	// Files are further files beside slurm.conf, by name.
+	Files map[string]string
 	// Accounting starts slurmdbd too, on a MariaDB of its own, and has Slurm enforce
 	// associations, limits and QOS. Nobody but root has an association at first.
 	Accounting bool
@@ -520,6 +522,11 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 		// Newer ones want to know that there are no cgroups to manage, which 22.05 does not
 		// understand.
 		if err := os.WriteFile(c.path("etc/cgroup.conf"), []byte("CgroupPlugin=disabled\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	for name, text := range c.options.Files {
+		if err := os.WriteFile(c.path("etc/"+name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
