@@ -47,6 +47,7 @@ func (s *Site) Doctor(ctx context.Context) []site.Finding {
 		add("zone", site.Good, "", "people here see %s; commands run in UTC", s.zone)
 	}
 	found = append(found, settingFindings(settings)...)
+	found = append(found, s.federationFindings(ctx)...)
 	found = append(found, s.limitFindings(ctx)...)
 	if _, err := s.Observe(ctx); err != nil {
 		add("state", site.Bad, hintOf(err, ""), "%v", err)
@@ -169,12 +170,35 @@ func settingFindings(settings map[string]string) []site.Finding {
 	if age, err := strconv.Atoi(strings.TrimSuffix(settings["MinJobAge"], " sec")); err != nil || age < leastJobAge {
 		add("memory-of-jobs", site.Warning, "set MinJobAge=300", "Slurm forgets ended jobs after %s: Berth may miss how one ended", settings["MinJobAge"])
 	}
+	if kind := settings["PreemptType"]; !null(kind) && kind != "preempt/none" {
+		add("preemption", site.Good, "", "%s: jobs in Berth's reservations are preempted only by jobs in the same reservation", kind)
+	}
+	if kind := settings["BurstBufferType"]; !null(kind) {
+		add("burst-buffers", site.Warning, "let such jobs ask for their buffers ahead of their promises", "Berth promises no burst buffers (%s): a job with #BB or #DW waits for its own beside its promise", kind)
+	}
 	if enforce := settings["AccountingStorageEnforce"]; strings.Contains(enforce, "associations") {
 		add("accounts", site.Good, "", "users and accounts of reservations must be known to the accounting database")
 	} else {
 		add("accounts", site.Good, "", "Slurm takes any account name in a reservation; it checks none")
 	}
 	return found
+}
+
+// federation is the name of one that the cluster is in, in what scontrol says of it.
+var federation = regexp.MustCompile(`(?m)^Federation: *(\S+) *$`)
+
+// federationFindings tells that the cluster is in a federation, which Berth takes no part in. What cannot be asked is
+// no finding: it is so with most clusters.
+func (s *Site) federationFindings(ctx context.Context) []site.Finding {
+	out, err := s.read(ctx, "doctor", "scontrol", "show", "federation")
+	in := federation.FindSubmatch(out)
+	if err != nil || in == nil {
+		return nil
+	}
+	return []site.Finding{{
+		Check: "federation", Level: site.Warning, Hint: "let users submit to promises with sbatch --clusters=CLUSTER, and make each cluster a site of its own",
+		Text: fmt.Sprintf("the cluster is in the federation %s, which Berth does not support: it promises nodes of this cluster alone, and jobs that are submitted to the federation may run in another", in[1]),
+	}}
 }
 
 // leastJobAge is a few of Berth's polls.

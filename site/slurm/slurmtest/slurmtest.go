@@ -37,6 +37,8 @@ type Options struct {
 	// of all nodes with a limit of a day.
 	Partitions string
 	Extra      string // further lines of slurm.conf
+	// Files are further files beside slurm.conf, by name.
+	Files map[string]string
 	// Accounting starts slurmdbd too, on a MariaDB of its own, and has Slurm enforce
 	// associations, limits and QOS. Nobody but root has an association at first.
 	Accounting bool
@@ -46,7 +48,8 @@ type Options struct {
 	// Backup starts a second slurmctld on the same state, which takes over from the first. Each has a host name
 	// of its own in a namespace of its own, which only root can make: else the test is skipped.
 	Backup bool
-	// Configless has each slurmd fetch its configuration from slurmctld. The commands of the cluster still have Conf.
+	// Configless has each slurmd fetch its configuration from slurmctld. The commands of the cluster still have Conf. It
+	// too is for root alone.
 	Configless bool
 }
 
@@ -81,8 +84,8 @@ func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	other()
 	install(t, &o)
-	if o.Backup && os.Getuid() != 0 {
-		t.Skip("slurm: only root can give a second slurmctld a host name of its own")
+	if (o.Backup || o.Configless) && os.Getuid() != 0 {
+		t.Skip("slurm: only root can give daemons namespaces of their own")
 	}
 	if o.REST && os.Getuid() != 0 {
 		t.Skip("slurm: slurmrestd refuses to run as SlurmUser, who this is; only root can start it as another user")
@@ -251,11 +254,7 @@ func (c *Cluster) start() error {
 	}
 	if !c.options.Cloud {
 		for _, name := range c.Nodes() {
-			args := []string{"-D", "-N", name}
-			if c.options.Configless {
-				args = append(args, "--conf-server", c.ConfServer())
-			}
-			if err := c.run(name, "slurmd", args...); err != nil {
+			if err := c.runNode(name); err != nil {
 				return err
 			}
 		}
@@ -305,6 +304,29 @@ func (c *Cluster) runController(name, host string) error {
 	return c.run(name, "unshare", "--uts", "--mount", "sh", "-c", script+" && exec slurmctld -D")
 }
 
+// runNode starts a slurmd. One that fetches its configuration also says to all commands of the machine where that is,
+// by a link in /run, so it gets a /run of its own.
+func (c *Cluster) runNode(name string) error {
+	if !c.options.Configless {
+		return c.run(name, "slurmd", "-D", "-N", name)
+	}
+	return c.run(name, "env", append([]string{"-u", "SLURM_CONF"}, c.WithoutConf("slurmd", "-D", "-N", name, "--conf-server", c.ConfServer())...)...)
+}
+
+// WithoutConf returns a command that runs another one where there is no slurm.conf, in a /run of its own with munge where
+// it is before anybody has read a slurm.conf.
+func (c *Cluster) WithoutConf(argv ...string) []string {
+	roots := []string{""}
+	if bin := os.Getenv("BERTH_SLURM"); bin != "" {
+		roots = append(roots, filepath.Dir(bin))
+	}
+	script := "true"
+	for _, root := range roots {
+		script += fmt.Sprintf(" && mount -t tmpfs none %[1]s/run && mkdir %[1]s/run/munge && ln -s %[2]s %[1]s/run/munge/munge.socket.2", root, c.path("run/munge.socket"))
+	}
+	return append([]string{"unshare", "--mount", "sh", "-c", script + ` && exec "$0" "$@"`}, argv...)
+}
+
 // pidFolder is where each controller finds its own folder for its number.
 const pidFolder = "run/pid"
 
@@ -333,7 +355,8 @@ func (c *Cluster) waitIdle() error {
 		return err == nil && len(strings.Fields(out)) >= c.options.Nodes
 	}) {
 		out, _ := c.Command("sinfo")
-		return fmt.Errorf("the nodes do not get idle: %s", out)
+		said, _ := os.ReadFile(c.path("log/n1.out")) // none is as good as empty
+		return fmt.Errorf("the nodes do not get idle: %s\n%s", out, lastLines(string(said), 5))
 	}
 	return nil
 }
@@ -499,6 +522,11 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 		// Newer ones want to know that there are no cgroups to manage, which 22.05 does not
 		// understand.
 		if err := os.WriteFile(c.path("etc/cgroup.conf"), []byte("CgroupPlugin=disabled\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	for name, text := range c.options.Files {
+		if err := os.WriteFile(c.path("etc/"+name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
