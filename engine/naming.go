@@ -23,10 +23,10 @@ import (
 
 // naming is what is known of names while an event is applied.
 type naming struct {
-	due   bool                     // promises get their first names
-	stale bool                     // something has changed for which names may have to change
-	had   map[string][]berth.PESet // what promises had that have given up their places, by part
-	avoid map[string]berth.PESet   // what a promise gets only if there is nothing else
+	due   bool                         // promises get their first names
+	stale bool                         // something has changed for which names may have to change
+	had   map[string][]berth.Allotment // what promises had that have given up their places, by part
+	avoid map[string]berth.PESet       // what a promise gets only if there is nothing else
 }
 
 // note notes a change that is about to be folded.
@@ -40,18 +40,18 @@ func (n *naming) note(s *state.State, c *change.Change, about *state.Entry) {
 		if about == nil || about.State() == berth.Active {
 			return
 		}
-		var had []berth.PESet
+		var had []berth.Allotment
 		for part := range about.Parts() {
 			if a := about.Part(part); !a.PEs.Empty() && s.NamesAhead(a.Resource) {
-				had = append(had, make([]berth.PESet, part+1-len(had))...)
-				had[part] = a.PEs
+				had = append(had, make([]berth.Allotment, part+1-len(had))...)
+				had[part] = a
 			}
 		}
 		if had == nil {
 			return
 		}
 		if n.had == nil {
-			n.had = map[string][]berth.PESet{}
+			n.had = map[string][]berth.Allotment{}
 		}
 		n.had[about.ID()] = had
 	}
@@ -113,8 +113,8 @@ func (e *Engine) name() {
 				continue
 			}
 			before := a.PEs
-			if had := known.had[d.ID()]; before.Empty() && part < len(had) {
-				before = had[part]
+			if had := known.had[d.ID()]; before.Empty() && part < len(had) && had[part].Resource == a.Resource {
+				before = had[part].PEs
 			}
 			t := in(a.Resource)
 			a.Start = begins(d)
