@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -70,7 +71,7 @@ func (e *Engine) name() {
 	if known.due {
 		fresh = e.state.Unnamed()
 	}
-	for id := range known.had { // what had names has names, wherever it is now: jobs may wait at its site for it
+	for _, id := range slices.Sorted(maps.Keys(known.had)) { // what had names has names, wherever it is now: jobs may wait at its site for it
 		if d := e.state.Entry(id); d != nil && e.state.LacksNames(d) && !slices.Contains(fresh, d) {
 			fresh = append(fresh, d)
 		}

@@ -131,7 +131,7 @@ var owned = []owner{{
 		"workflows", "Flow", "flowTask",
 	},
 	writers: []string{
-		"fold.go", "life.go", "outages.go", "snapshot.go", "trial.go", "planned.go", "profile.go", "New", "(*State).newStock",
+		"fold.go", "life.go", "naming.go", "outages.go", "snapshot.go", "trial.go", "planned.go", "profile.go", "New", "(*State).newStock",
 		"(*ledger)", "(*timers)", "(*queue)", "(*users)", "(*Backlog)", "(*Block)",
 		"(*Entry).timer", "(*Entry).several", "(*Entry).allot",
 		"(*State).queueJob", "(*State).addJob", "(*State).dropJob", "(*State).plan", "(*State).pending", "(*State).describe", "(*State).schedule", "(*State).waitFor",

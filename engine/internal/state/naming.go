@@ -133,7 +133,7 @@ func (s *State) wanted(pool berth.ResourceID, until berth.Time) berth.PESet {
 			pes = pes.Or(o.PEs)
 		}
 	}
-	for _, e := range s.named {
+	for _, e := range s.Named() {
 		if e.r.State == berth.Active || e.Start() >= until {
 			continue
 		}
