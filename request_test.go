@@ -108,3 +108,38 @@ func TestReservationSpansItsParts(t *testing.T) {
 		t.Error("an error tells its field, if it has one")
 	}
 }
+
+// What a part names of PEs is put together by pool, and what cannot be meant is refused.
+func TestAllowedPEsOfAPart(t *testing.T) {
+	a, b, c := berth.PoolID("s", "a"), berth.PoolID("s", "b"), berth.PoolID("s", "c")
+	pes := func(pool berth.ResourceID, list ...berth.PE) berth.PoolPEs {
+		return berth.PoolPEs{Resource: pool, PEs: berth.PEsOf(list...)}
+	}
+	p := berth.Part{Only: []berth.PoolPEs{pes(a, 1, 2, 3), pes(b, 0)}, Never: []berth.PoolPEs{pes(a, 2), pes(c, 1)}}
+	for pool, want := range map[berth.ResourceID]string{a: "1,3", b: "0", c: ""} {
+		if set, some := p.Allowed(pool); !some || set.String() != want {
+			t.Errorf("of %s it may use %q, %t, want %q", pool.Name, set, some, want)
+		}
+	}
+	p.Eligible = berth.PEsOf(3, 4)
+	if set, _ := p.Allowed(a); set.String() != "3" {
+		t.Errorf("beside numbers of its own it may use %q", set)
+	}
+	p = berth.Part{Never: p.Never}
+	if set, some := p.Allowed(a); !some || set.Contains(2) || !set.Contains(berth.MaxPEs-1) {
+		t.Errorf("all but one is %q", set)
+	}
+	if _, some := p.Allowed(b); some {
+		t.Error("what is excluded elsewhere restricts nothing")
+	}
+	for want, change := range map[string]func(*berth.Part){
+		"only":  func(p *berth.Part) { p.Only = []berth.PoolPEs{pes(a, 1), pes(a, 2)} },
+		"never": func(p *berth.Part) { p.Never = []berth.PoolPEs{{Resource: a}} },
+	} {
+		r := berth.Rigid("r", 0, 0, 100, 1, 10)
+		change(&r.Parts[0])
+		if wrong, is := errors.AsType[*berth.Error](r.Validate()); !is || wrong.Field != want {
+			t.Errorf("%s: %v", want, r.Validate())
+		}
+	}
+}

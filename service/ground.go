@@ -69,6 +69,10 @@ func (h *Host) takeIn(k *keeper, as *berth.Site, layout *site.Layout) error {
 	k.ground.Store(newGround(layout, &config.Sites[at]))
 	h.fleet.Store(&config.Sites)
 	if rec != nil {
+		h.core.diarist.stop() // pictures are divided by the size of their pool, so they are drawn anew
+		for i := range as.Pools {
+			h.core.touchPool(touch{berth.PoolID(k.name, as.Pools[i].Name), h.clock(), berth.Forever})
+		}
 		h.persist(rec, consequences{})
 	}
 	if k.last != nil && !k.manager.Shadow { // what runs on new nodes is not free, and what is gone is out of use

@@ -89,6 +89,19 @@ func (h *harbour) nodes(id string) string {
 	return strings.Join(r.Nodes[0], ",")
 }
 
+// pictured looks at the picture of the pool and returns its generation.
+func (h *harbour) pictured() uint64 {
+	h.t.Helper()
+	if _, err := h.host.Gantt(h.t.Context(), h.by.By, berth.PoolID("lab", "nodes")); err != nil {
+		h.t.Fatal(err)
+	}
+	n, err := h.host.GanttGeneration(h.by.By, berth.PoolID("lab", "nodes"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
 func (h *harbour) pool() berth.Pool {
 	h.t.Helper()
 	views, err := h.host.Sites(h.t.Context(), h.by.By)
@@ -143,10 +156,17 @@ func TestNodesComeAndGoWhileTheServiceRuns(t *testing.T) {
 	if r := h.asks("early", 6, 1000, nil); r.State != service.Refused {
 		t.Errorf("six of four nodes: %+v", r)
 	}
+	seen := h.pictured()
 	has("1-6")
 	h.until("the new nodes are there", func() bool { return h.pool().PEs == 6 })
 	if nodes := h.nodes("all"); nodes != "n1,n2,n3,n4" {
 		t.Errorf("what was promised before has %s", nodes)
+	}
+	if now := h.pictured(); now <= seen {
+		t.Errorf("the picture with the new nodes is %d, the one before %d", now, seen)
+	}
+	if rows, err := h.host.Rows(t.Context(), h.by.By, berth.PoolID("lab", "nodes")); err != nil || len(rows.Rows) != 6 || rows.Rows[5].Name != "n6" {
+		t.Errorf("the rows are %+v, %v", rows, err)
 	}
 	if r := h.asks("six", 6, 1000, nil); r.State != service.Confirmed {
 		t.Errorf("six of six nodes: %+v", r)
