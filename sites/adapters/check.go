@@ -59,9 +59,7 @@ func checkRest(a *sites.Adapter) (key, why string) {
 	case a.Conf != "":
 		return ".conf", "with rest no slurm.conf is read; want one of rest and conf"
 	}
-	err := rest.Check(rest.Options{Address: a.Rest, JWT: a.JWT})
-	var wrong *berth.Error
-	if errors.As(err, &wrong) {
+	if wrong, is := errors.AsType[*berth.Error](rest.Check(rest.Options{Address: a.Rest, JWT: a.JWT})); is {
 		return "." + wrong.Field, wrong.Msg
 	}
 	return "", ""
