@@ -54,6 +54,8 @@ func checkRest(a *sites.Adapter) (key, why string) {
 		return ".jwt", "a token is for slurmrestd; want rest with its address too"
 	case a.Rest == "":
 		return "", ""
+	case a.RunAs != "":
+		return ".run_as", "with rest no tasks are handed in, which takes Slurm's commands; want one of rest and run_as"
 	case a.Bin != "":
 		return ".bin", "with rest no commands are run; want one of rest and bin"
 	case a.Conf != "":
