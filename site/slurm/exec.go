@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ type Exec interface {
 // own user; As needs root.
 type Host struct {
 	As *Credential
+	// Most is how many bytes a command may write; 0 is 256 MiB.
+	Most int
 }
 
 // Bounds on what a command may write: a queue of 10,000 jobs is 35 MB of JSON.
@@ -71,19 +74,21 @@ func (h Host) Run(ctx context.Context, c Command) (Result, error) {
 		defer func() { _ = extra.Close() }() // nothing was written to it since
 		cmd.ExtraFiles = []*os.File{extra}
 	}
-	stdout, stderr := &bounded{room: maxStdout}, &bounded{room: maxStderr, cut: true}
+	stdout, stderr := &bounded{room: cmp.Or(h.Most, maxStdout)}, &bounded{room: maxStderr, cut: true}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := runAs(cmd, h.As); err != nil {
 		return Result{}, err
 	}
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
-	result := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+	result := Result{Stdout: stdout.text.Bytes(), Stderr: stderr.text.Bytes()}
 	if cmd.ProcessState != nil {
 		result.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	var exit *exec.ExitError
 	switch {
+	case stdout.over: // whatever it did when nobody read it any more
+		return result, fmt.Errorf("wrote more than %d bytes", stdout.room)
 	case ctx.Err() != nil:
 		return result, ctx.Err()
 	case errors.As(err, &exit) && exit.Exited():
@@ -117,22 +122,26 @@ func (h Host) file(text []byte) (*os.File, error) {
 	return file, nil
 }
 
-// bounded is a buffer that takes so much: more is an error, or is cut off.
+// bounded is a buffer that takes so much: more is an error, or is cut off. It has no other methods of a
+// bytes.Buffer, since io.Copy would use its ReadFrom, which knows no bound.
 type bounded struct {
-	bytes.Buffer
+	text bytes.Buffer
 	room int
 	cut  bool
+	over bool // more was written
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if fits := b.room - b.Len(); len(p) > fits {
-		if !b.cut {
-			return 0, fmt.Errorf("wrote more than %d bytes", b.room)
-		}
-		b.Buffer.Write(p[:fits])
-		return len(p), nil
+	fits := b.room - b.text.Len()
+	if len(p) <= fits {
+		return b.text.Write(p)
 	}
-	return b.Buffer.Write(p)
+	if !b.cut {
+		b.over = true
+		return 0, io.ErrShortBuffer
+	}
+	b.text.Write(p[:fits])
+	return len(p), nil
 }
 
 // commands runs Slurm's commands.
@@ -228,7 +237,7 @@ func firstLine(r Result) string {
 	for _, text := range [][]byte{r.Stderr, r.Stdout} {
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimSpace(line); line != "" {
-				return line
+				return shortened(line)
 			}
 		}
 	}
@@ -238,7 +247,18 @@ func firstLine(r Result) string {
 // lastLine returns the line in which a command says why it gives up: those before it say on what.
 func lastLine(text []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	return shortened(strings.TrimSpace(lines[len(lines)-1]))
+}
+
+// mostWords is more than the longest line in which Slurm says why it refuses something.
+const mostWords = 1000
+
+// shortened cuts off a line that is none that anybody would read.
+func shortened(line string) string {
+	if len(line) <= mostWords {
+		return line
+	}
+	return strings.ToValidUTF8(line[:mostWords], "") + "…"
 }
 
 // localZone returns this machine's zone, and nothing if it cannot be told.

@@ -54,14 +54,14 @@ func checkRest(a *sites.Adapter) (key, why string) {
 		return ".jwt", "a token is for slurmrestd; want rest with its address too"
 	case a.Rest == "":
 		return "", ""
+	case a.RunAs != "":
+		return ".run_as", "with rest no tasks are handed in, which takes Slurm's commands; want one of rest and run_as"
 	case a.Bin != "":
 		return ".bin", "with rest no commands are run; want one of rest and bin"
 	case a.Conf != "":
 		return ".conf", "with rest no slurm.conf is read; want one of rest and conf"
 	}
-	err := rest.Check(rest.Options{Address: a.Rest, JWT: a.JWT})
-	var wrong *berth.Error
-	if errors.As(err, &wrong) {
+	if wrong, is := errors.AsType[*berth.Error](rest.Check(rest.Options{Address: a.Rest, JWT: a.JWT})); is {
 		return "." + wrong.Field, wrong.Msg
 	}
 	return "", ""

@@ -23,6 +23,7 @@ func TestCheck(t *testing.T) {
 		"token from here":      {"sites: [{name: a, adapter: {kind: slurm, rest: 'https://head:6820', jwt: slurm.jwt}}]\n", "sites[0].adapter.jwt"},
 		"token in the clear":   {"sites: [{name: a, adapter: {kind: slurm, rest: 'http://head:6820', jwt: /etc/berth/slurm.jwt}}]\n", "sites[0].adapter.rest"},
 		"token for nothing":    {"sites: [{name: a, adapter: {kind: slurm, jwt: /etc/berth/slurm.jwt}}]\n", "sites[0].adapter.jwt"},
+		"rest and run_as":      {"sites: [{name: a, adapter: {kind: slurm, rest: 'unix:///run/x', run_as: owner}}]\n", "sites[0].adapter.run_as"},
 		"rest and commands":    {"sites: [{name: a, adapter: {kind: slurm, rest: 'unix:///run/x', bin: /opt/slurm/bin}}]\n", "sites[0].adapter.bin"},
 		"rest and slurm.conf":  {"sites: [{name: a, adapter: {kind: slurm, rest: 'unix:///run/x', conf: /etc/slurm/slurm.conf}}]\n", "sites[0].adapter.conf"},
 		"this machine twice":   {"sites:\n- {name: a, adapter: {kind: local}}\n- {name: b, adapter: {kind: local}}\n", "sites[1].adapter.kind"},

@@ -100,8 +100,7 @@ func (a *API) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
 		return slurm.Result{}, ctx.Err()
 	}
 	result := slurm.Result{Stdout: []byte(text), CPU: a.now().Sub(began)}
-	var no *refusedError
-	if errors.As(err, &no) {
+	if no, is := errors.AsType[*refusedError](err); is {
 		result.Exit, result.Stderr = 1, []byte(no.words)
 		return result, nil
 	}

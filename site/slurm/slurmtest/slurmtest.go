@@ -270,9 +270,6 @@ func (c *Cluster) start() error {
 // ConfServer is where a slurmctld gives out the configuration of a configless cluster.
 func (c *Cluster) ConfServer() string { return "localhost:" + strconv.Itoa(c.port) }
 
-// KillBackup kills the backup controller.
-func (c *Cluster) KillBackup() { c.kill(backup, syscall.SIGKILL) }
-
 const backup = "slurmctld-backup"
 
 // runController starts a slurmctld, the one of a pair under its own host name.
@@ -294,14 +291,14 @@ func (c *Cluster) runController(name, host string) error {
 	}
 	// It looks up the address of its own name, and ends a process whose number is in its file. That of
 	// another version has a root of its own.
-	script := "hostname " + host
+	script := []string{"hostname " + host}
 	for from, to := range map[string]string{hosts: "/etc/hosts", own: c.path(pidFolder)} {
-		script += " && mount --bind " + from + " " + to
+		script = append(script, "mount --bind "+from+" "+to)
 		if bin := os.Getenv("BERTH_SLURM"); bin != "" {
-			script += " && mount --bind " + from + " " + filepath.Dir(bin) + to
+			script = append(script, "mount --bind "+from+" "+filepath.Dir(bin)+to)
 		}
 	}
-	return c.run(name, "unshare", "--uts", "--mount", "sh", "-c", script+" && exec slurmctld -D")
+	return c.run(name, "unshare", "--uts", "--mount", "sh", "-c", strings.Join(append(script, "exec slurmctld -D"), " && "))
 }
 
 // runNode starts a slurmd. One that fetches its configuration also says to all commands of the machine where that is,
@@ -320,11 +317,11 @@ func (c *Cluster) WithoutConf(argv ...string) []string {
 	if bin := os.Getenv("BERTH_SLURM"); bin != "" {
 		roots = append(roots, filepath.Dir(bin))
 	}
-	script := "true"
+	var script []string
 	for _, root := range roots {
-		script += fmt.Sprintf(" && mount -t tmpfs none %[1]s/run && mkdir %[1]s/run/munge && ln -s %[2]s %[1]s/run/munge/munge.socket.2", root, c.path("run/munge.socket"))
+		script = append(script, fmt.Sprintf("mount -t tmpfs none %[1]s/run && mkdir %[1]s/run/munge && ln -s %[2]s %[1]s/run/munge/munge.socket.2", root, c.path("run/munge.socket")))
 	}
-	return append([]string{"unshare", "--mount", "sh", "-c", script + ` && exec "$0" "$@"`}, argv...)
+	return append([]string{"unshare", "--mount", "sh", "-c", strings.Join(append(script, `exec "$0" "$@"`), " && ")}, argv...)
 }
 
 // pidFolder is where each controller finds its own folder for its number.
