@@ -225,3 +225,25 @@ func TestBookWhyNot(t *testing.T) {
 	p.Wait(`document.body.innerText.includes('17 PEs for 1 h can start here at no time: 17 PEs are wanted; at harbour/1c-4096mb there are 16')`)
 	noFaults(t, p)
 }
+
+// Features that the nodes must have are asked for, shown in the command, and refused with words
+// where no node has them.
+func TestBookTakesFeatures(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, "book"))
+	p.Wait(`document.querySelector('ul[aria-label=Offers] li')`)
+	field := `[...document.querySelectorAll('label')].find((l) => l.innerText === 'Features of the nodes').control`
+	p.Eval(field + `.focus()`)
+	p.Type("gpu")
+	p.Wait(`document.body.innerText.includes("--constraint 'gpu'")`)
+	p.Wait(`!document.querySelector('ul[aria-label=Offers] li')`)
+	shot(p, "book-features")
+	p.Eval(`document.activeElement.select()`)
+	p.Type("gpu&&")
+	p.Wait(`document.querySelector('[role=alert]')?.innerText.includes('constraint')`)
+	p.Eval(`document.activeElement.select()`)
+	p.Type(" ")
+	p.Wait(`document.querySelector('ul[aria-label=Offers] li') && !document.querySelector('[role=alert]')`)
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/browser"
 	"github.com/berth-hpc/berth/service"
 )
@@ -175,6 +176,56 @@ func TestHarbourIsSaved(t *testing.T) {
 	}
 	if bars := strings.Count(drawing, "<title>"); bars < 14 {
 		t.Errorf("%d bars", bars)
+	}
+	noFaults(t, p)
+}
+
+// On paper every page says what it is, of when and in which zone, has no buttons, and shows its
+// tables whole; where a promise is open, that is what is printed.
+func TestPagesOnPaper(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour", "record")
+	q.load()
+	for i := range 12 {
+		q.reserve("olga", "record", fmt.Sprintf("olga-%d", i), 1, berth.Duration(3600*(i+1)), 3600, 0)
+	}
+	p := b.Open(browser.Size{Width: 1000, Height: 500})
+	p.Dark(true)
+	p.Visit(q.link("olga", service.Operator, "?tz=Europe/Berlin"))
+	painted(p, 2)
+	const whole = `[...document.querySelectorAll('.mantine-ScrollArea-viewport')].filter((e) => e.offsetHeight > 0).every((e) => getComputedStyle(e).maxHeight === 'none' && e.offsetHeight >= e.scrollHeight)`
+	const bare = `![...document.querySelectorAll('button, .mantine-AppShell-header')].some((e) => e.offsetHeight > 0)`
+	paper := func(name, line string) {
+		p.Paper(true)
+		p.Wait(`matchMedia('print').matches && document.documentElement.dataset.mantineColorScheme === 'light'`)
+		p.Wait(fmt.Sprintf(`%s && %s && document.body.innerText.includes(%q)`, bare, whole, line))
+		shot(p, "paper-"+name)
+		p.Paper(false)
+		p.Wait(`!matchMedia('print').matches && document.documentElement.dataset.mantineColorScheme === 'dark'`)
+	}
+	for _, page := range []struct{ name, ready string }{
+		{"Book", `document.querySelector('ul[aria-label=Offers] li')`},
+		{"My promises", `document.querySelectorAll('table tbody tr').length === 12`},
+		{"Workflow", `document.querySelector('.drop')`},
+		{"Laboratory", `document.querySelector('h1')?.innerText === 'Laboratory'`},
+		{"Operate", `document.querySelector('h1')?.innerText === 'Operate' && document.querySelector('table tbody tr')`},
+	} {
+		visit(p, page.name)
+		p.Wait(page.ready)
+		if page.name == "Workflow" {
+			p.Press("Take an example")
+			curved(p)
+		}
+		paper(page.name, "Berth, "+page.name+". Printed at ")
+	}
+	visit(p, "My promises")
+	p.Press("Details of olga-3")
+	p.Wait(`document.querySelector('[data-testid=history] li')`)
+	paper("one promise", "berth show olga-3")
+	p.Paper(true)
+	p.Wait(`matchMedia('print').matches`)
+	if hidden := p.Eval(`document.querySelector('main').offsetHeight === 0 && !document.body.innerText.includes('olga-4')`); hidden != true {
+		t.Error("what is behind an open promise is printed too")
 	}
 	noFaults(t, p)
 }

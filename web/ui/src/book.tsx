@@ -15,7 +15,7 @@ interface Reservation extends Place { id: string; state: string; version: number
 interface Answer { id: string; decision: string; reservation?: Reservation; reason?: string; refusal?: Refusal; offers?: Offer[] }
 
 /** asked is a request as the API takes it. */
-interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: string; deadline: string; site?: string; software?: string }
+interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: string; deadline: string; site?: string; software?: string; constraint?: string }
 
 /** runs reads 0-3,8. */
 const runs = (pes: string | undefined) => (pes ?? '').split(',').filter(Boolean).map((r) => {
@@ -27,7 +27,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const zone = new URLSearchParams(location.search).get('tz') || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
   const { sites, live, stale, failure: down, look, clock } = useLive(onEnded);
   useEffect(() => onLive(live), [live, onLive]);
-  const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '' });
+  const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '', constraint: '' });
   const [base, setBase] = useState(() => Math.floor(now())); // what now means while the form is filled in
   const [offers, setOffers] = useState<Offer[] | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -50,8 +50,8 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
     if (npe === null || duration === null || ready === null || deadline === null || othersText === null || tooSoon) return null;
     const more = JSON.parse(othersText) as Variant[];
     const shape = more.length > 0 ? { variants: [{ npe, duration }, ...more] } : { npe, duration };
-    return { ...shape, ready: stampOf(ready), deadline: stampOf(deadline), ...(form.at ? { site: form.at } : {}), ...(form.software ? { software: form.software } : {}) };
-  }, [npe, duration, ready, deadline, othersText, tooSoon, form.at, form.software]);
+    return { ...shape, ready: stampOf(ready), deadline: stampOf(deadline), ...(form.at ? { site: form.at } : {}), ...(form.software ? { software: form.software } : {}), ...(form.constraint.trim() ? { constraint: form.constraint.trim() } : {}) };
+  }, [npe, duration, ready, deadline, othersText, tooSoon, form.at, form.software, form.constraint]);
   const body = asked ? JSON.stringify(asked) : '';
 
   const change = (c: Partial<typeof form>) => {
@@ -133,7 +133,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
 
   const alternatives = answer?.decision === 'refused' ? answer.offers ?? [] : offers ?? [];
   const shape = asked && (asked.variants ? `--variants ${asked.variants.map((v) => `${v.npe}x${spoken(v.duration)}`).join(',')}` : `--npe ${asked.npe} --duration ${spoken(asked.duration!)}`);
-  const command = asked && `berth reserve ${shape} --ready ${asked.ready} --deadline ${asked.deadline}${asked.site ? ` --site ${asked.site}` : ''}${asked.software ? ` --software '${asked.software.replaceAll("'", "'\\''")}'` : ''}`;
+  const command = asked && `berth reserve ${shape} --ready ${asked.ready} --deadline ${asked.deadline}${asked.site ? ` --site ${asked.site}` : ''}${asked.software ? ` --software '${asked.software.replaceAll("'", "'\\''")}'` : ''}${asked.constraint ? ` --constraint '${asked.constraint.replaceAll("'", "'\\''")}'` : ''}`;
   const ghosts = (name: string): Ghost[] => alternatives.filter((o) => `${o.site}/${o.pool}` === name).map((o) => ({ start: Date.parse(o.start) / 1000, end: Date.parse(o.end) / 1000, npe: o.npe, runs: runs(o.pes), label: text.book.differences[o.difference] ?? o.difference }));
   const shownPools = form.at ? pools.filter((p) => p.site.name === form.at) : pools;
   const spell = (p: Place) => period(Date.parse(p.start) / 1000, Date.parse(p.end) / 1000, zone);
@@ -156,6 +156,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           </Group>
           <Select label="Where" data={[{ value: '', label: text.book.anywhere }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={form.at} onChange={(v) => change({ at: v ?? '' })} allowDeselect={false} />
           {programs.length > 0 && <Select label={text.book.software} data={[{ value: '', label: text.book.noSoftware }, ...programs.map((p) => ({ value: p, label: p }))]} value={form.software} onChange={(v) => change({ software: v ?? '' })} allowDeselect={false} />}
+          <TextInput label={text.book.features} placeholder="intel&ib, [rack1|rack2]" value={form.constraint} onChange={(e) => change({ constraint: e.currentTarget.value })} />
           <Button type="submit" loading={busy} disabled={!asked}>{text.book.promise}</Button>
           {command && <Text size="xs" c="dimmed">As a command: <code className="named">{command}</code></Text>}
         </Stack>

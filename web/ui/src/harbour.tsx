@@ -303,7 +303,7 @@ type Shown = Pick<View, 'site' | 'following' | 'owner' | 'states' | 'words' | 't
 
 const Toolbar = memo(function Toolbar({ view, sites, zone, zones, act, words }: { view: Shown; sites: Site[] | null; zone: string; zones: string[]; act: Acts; words: React.RefObject<HTMLInputElement | null> }) {
   return (
-        <Group gap="xs">
+        <Group gap="xs" className="no-paper">
           <Group gap={4} role="group" aria-label="Window of time">
             <Tool label="Earlier" sign="‹" act={() => act.move(-0.5)} />
             <Button size="compact-sm" variant={view.following ? 'light' : 'default'} onClick={act.goNow} aria-pressed={view.following}>Now</Button>

@@ -4,10 +4,11 @@ import { Alert, Anchor, AppShell, Button, createTheme, type CSSVariablesResolver
 import { Component, lazy, Suspense, useCallback, useEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { createRoot } from 'react-dom/client';
-import { Failure, get, login, logout, type Me } from './api.js';
+import { Failure, get, login, logout, now, type Me } from './api.js';
+import { time } from './clock.js';
 import { Book } from './book.js';
 import { Harbour } from './harbour.js';
-import { State, Waiting } from './parts.js';
+import { State, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
 
 // The heads of dialogs are no banners of the page.
@@ -80,6 +81,7 @@ function Page() {
     setPage(to);
     scrollTo(0, 0);
   };
+  const zone = usualZone();
   const offered = me ? names.filter((n) => may(me, n)) : [];
   const { setColorScheme } = useMantineColorScheme();
 
@@ -137,6 +139,7 @@ function Page() {
         </Group>
       </AppShell.Header>
       <AppShell.Main>
+        {me && page !== 'harbour' && <p className="print-only">{text.printed(text.pages[page], time(now(), zone), zone)}</p>}
         {me && !may(me, page) && (
           <Stack gap="sm">
             <Title order={1} size="h3">{text.pages[page]}</Title>
