@@ -152,6 +152,12 @@ func (e *Engine) judgeGone(f *state.Flow) bool {
 			} else {
 				e.taskOver(f, i, berth.Succeeded, "")
 			}
+		case change.Rejected:
+			if e.notBegun(f) { // then it is all or nothing still
+				e.takeDown(f, i)
+			} else {
+				e.taskFailed(f, i, "its reservation is gone: "+string(kind))
+			}
 		case change.Cancelled:
 			e.failForGood(f, i, "its reservation was cancelled")
 		default:
@@ -159,6 +165,35 @@ func (e *Engine) judgeGone(f *state.Flow) bool {
 		}
 	}
 	return false
+}
+
+// takeDown gives all of a workflow up, of which the site of a task refuses it.
+func (e *Engine) takeDown(f *state.Flow, i int) {
+	e.failForGood(f, i, "its site refuses it, and no task has begun")
+	for _, at := range f.Order() {
+		k := int(at)
+		if outcome, _ := f.Outcome(k); outcome != "" {
+			continue
+		}
+		e.failForGood(f, k, "the site of task "+f.Task(i).ID+" refuses that, and no task has begun")
+		if d := e.state.Entry(f.Reservation(k)); d != nil {
+			e.emitOf(d, change.Change{Kind: change.Cancelled})
+		}
+	}
+}
+
+// notBegun reports whether no task of a workflow has begun that was promised with it.
+func (e *Engine) notBegun(f *state.Flow) bool {
+	for _, i := range f.Order() {
+		t := f.Task(int(i))
+		if outcome, _ := f.Outcome(int(i)); outcome != "" && !t.Done || f.Tries(int(i)) > t.Tries+1 {
+			return false
+		}
+		if d := e.state.Entry(f.Reservation(int(i))); d != nil && d.State() == berth.Active {
+			return false
+		}
+	}
+	return true
 }
 
 // waitingTask returns the reservation of an open task that has not started, nil if there is

@@ -258,7 +258,7 @@ func TestTasksEarlyAndLate(t *testing.T) {
 	// Under the repair "late" nothing comes forward; under "hold" what is late has failed.
 	for repair, want := range map[berth.Repair]string{
 		berth.RepairLate: "w.2@15-35 w.3@15-45 w.4@45-55 late:50→55 w.1-15",
-		berth.RepairHold: "failed:1 skipped:2 cancelled:w.2 skipped:3 cancelled:w.3 skipped:4 cancelled:w.4 over:failed ended:w.1",
+		berth.RepairHold: "started:taken failed:1 skipped:2 cancelled:w.2 skipped:3 cancelled:w.3 skipped:4 cancelled:w.4 over:failed ended:w.1",
 	} {
 		e := newEngine(t, managedPool(4, berth.Late))
 		w := diamond("w", 0, 100)
@@ -318,6 +318,29 @@ func TestTasksFail(t *testing.T) {
 	w.Tasks[0].Done, w.Tasks[3].Done, w.Tasks[4].Done, w.Tasks[1].Tries = true, true, true, 2
 	w.Arrival = 60
 	wantFlow(t, apply(t, e, 60, engine.SubmitWorkflow(w)), "workflow_promised:w w.2-3@60-80 w.3@80-90")
+}
+
+// What a site refuses before any task has begun takes the whole workflow down, retries or not;
+// later it is a task that has failed.
+func TestSitesRefuseWorkflowsWholeOrATask(t *testing.T) {
+	no := &berth.Refusal{Reason: berth.SiteRefused, Words: "no such user"}
+	parts := func() *berth.Workflow {
+		w := flow("w", 0, berth.Forever, task("a", 10), task("b", 20, 0), task("c", 30), task("d", 10))
+		w.Tasks[0].Retries, w.Tasks[3].Retries = 1, 1
+		return w
+	}
+	e := newEngine(t, managedPool(4, berth.Early))
+	apply(t, e, 0, engine.Submit(new(berth.Rigid("taken", 0, 0, 100, 4, 100))))
+	wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(parts())), "workflow_promised:w w.1@100-110 w.3@100-130 w.4@100-110 w.2@110-130")
+	wantFlow(t, apply(t, e, 5, engine.Reject("w.1", no)), "started:taken failed:1 skipped:2 cancelled:w.2 failed:3 cancelled:w.3 failed:4 cancelled:w.4 over:failed")
+	if live := e.Workflows(); len(live) > 0 {
+		t.Errorf("%q live", live)
+	}
+
+	e = newEngine(t, managedPool(4, berth.Early))
+	apply(t, e, 0, engine.Submit(new(berth.Rigid("taken", 0, 0, 100, 2, 100))))
+	wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(parts())), "workflow_promised:w w.1@0-10 w.3@0-30 w.2@10-30 w.4@30-40")
+	wantFlow(t, apply(t, e, 5, engine.Reject("w.4", no)), "started:taken started:w.1 started:w.3 retried:4 w.4-2@30-40 failed:40→40")
 }
 
 // A held workflow is confirmed whole, expires whole, and is cancelled whole.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -45,7 +47,8 @@ const (
 	westNodes, eastNodes = 3, 5
 )
 
-func newTwoSlurms(t *testing.T) *twoSlurms {
+// newTwoSlurms starts them, with tasks that run as their owners or without any.
+func newTwoSlurms(t *testing.T, owners bool) *twoSlurms {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts two clusters")
@@ -70,8 +73,21 @@ func newTwoSlurms(t *testing.T) *twoSlurms {
 			t.Fatal(err)
 		}
 		two.sites = append(two.sites, s)
+		at := &stepwise{Site: adapter, name: name, two: two}
 		two.managers[name] = service.Manager{
-			Kind: "slurm", Adapter: &stepwise{Site: adapter, name: name, two: two}, Layout: layout, Every: 500 * time.Millisecond, Horizon: horizon,
+			Kind: "slurm", Adapter: at, Layout: layout, Every: 500 * time.Millisecond, Horizon: horizon,
+		}
+		if owners {
+			deputy, err := slurm.NewDeputy(slurm.Options{Site: name, Conf: two.clusters[name].Conf}, 0)
+			if err != nil {
+				t.Skip(err)
+			}
+			m := two.managers[name]
+			m.Adapter = struct {
+				*stepwise
+				site.Deputy
+			}{at, deputy}
+			two.managers[name] = m
 		}
 	}
 	if two.store, err = sqlite.Open(t.TempDir(), sqlite.Options{}); err != nil {
@@ -221,6 +237,14 @@ func (s *stepwise) Reserve(ctx context.Context, want site.Reservation) (o site.O
 	return o, err
 }
 
+func (s *stepwise) ReserveMany(ctx context.Context, want []site.Reservation) []site.Answer {
+	answers := make([]site.Answer, len(want))
+	for i := range want {
+		answers[i].Outcome, answers[i].Err = s.Reserve(ctx, want[i])
+	}
+	return answers
+}
+
 func (s *stepwise) Release(ctx context.Context, name site.Name) error {
 	return s.do(ctx, "releases", func() error { return s.Site.Release(ctx, name) })
 }
@@ -325,7 +349,7 @@ func (two *twoSlurms) both(id string) {
 // step between the two: the service, a slurmctld or the link to a cluster.
 func TestTwoSlurmsHaveAllOrNothing(t *testing.T) {
 	t.Parallel()
-	two := newTwoSlurms(t)
+	two := newTwoSlurms(t, false)
 	release := func(id string) {
 		if _, err := two.host.Release(t.Context(), two.by, id); err != nil {
 			t.Error(err)
@@ -368,6 +392,102 @@ func TestTwoSlurmsHaveAllOrNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := service.Verify(t.Context(), two.store, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// across returns a workflow of four tasks one after the other, at the clusters by turns, each of
+// which adds its name to a file.
+func (two *twoSlurms) across(id, dir string) berth.Workflow {
+	w := berth.Workflow{ID: id, User: "games", Deadline: two.host.Now().Add(500), Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth}
+	for i, at := range []string{west, east, west, east} {
+		task := berth.WorkflowTask{
+			ID: fmt.Sprint(at, i), Seconds: 20, Alpha: 1, Site: at,
+			Work: berth.Work{Dir: dir, Command: []string{"sh", "-c", fmt.Sprintf("echo %s %s%d $SLURM_JOB_UID $BERTH_SITE >> ran", id, at, i)}},
+		}
+		if i > 0 {
+			task.After = []int{i - 1}
+		}
+		w.Tasks = append(w.Tasks, task)
+	}
+	return w
+}
+
+// A workflow runs across two clusters, each task once, at whichever step the service is killed;
+// and where one of them refuses a task before any has begun, nothing of it is left at either.
+func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
+	t.Parallel()
+	two := newTwoSlurms(t, true)
+	who, err := user.Lookup("games")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir, err := os.MkdirTemp("", "flow") // which others may enter, as they may not that of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	owner := service.Ask{By: service.Principal{User: "games", Role: service.User}}
+	submit := func(id string) func() {
+		return func() {
+			if a, err := two.host.SubmitWorkflow(t.Context(), owner, two.across(id, dir)); err != nil || a.Workflow.State.Over() {
+				t.Fatal(a, err)
+			}
+		}
+	}
+	over := func(what, id string, want service.FlowState) {
+		t.Helper()
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for end := time.Now().Add(2 * time.Minute); ; <-tick.C {
+			f, err := two.host.Workflow(t.Context(), owner.By, id)
+			left := slices.DeleteFunc(slices.Concat(two.has(west), two.has(east)), func(s string) bool { return strings.HasSuffix(s, fmt.Sprint(" ", westNodes)) })
+			if err == nil && f.State == want && len(left) == 0 {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %s is %s (%s), want %s: %+v; west has %q and east %q; %v\n%s", what, id, f.State, f.Why, want, f.Tasks, two.has(west), two.has(east), err, two.log.String())
+			}
+		}
+	}
+	var want []string
+	for i, at := range []string{"before west reserves", "after west reserves", "before east reserves", "after east reserves", "after west releases", "before east releases"} {
+		id := fmt.Sprint("runs", i)
+		two.goesWrong(newMishap(at, theService, ""), submit(id))
+		over("killed "+at, id, service.FlowSucceeded)
+		two.now.Store(nil)
+		for k, at := range []string{west, east, west, east} {
+			want = append(want, fmt.Sprintf("%s %s%d %s %s", id, at, k, who.Uid, at))
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "ran"))
+	if ran := strings.Split(strings.TrimSpace(string(text)), "\n"); err != nil || !slices.Equal(ran, want) {
+		t.Errorf("ran: %q, %v; want %q", ran, err, want)
+	}
+	// All of west is taken for now, so that no task begins before east refuses.
+	now := two.host.Now()
+	if a, err := two.host.Submit(t.Context(), two.by, berth.Request{
+		ID: "taken", Site: west, Ready: now, Deadline: now + 300, Parts: []berth.Part{{Variants: []berth.Variant{{NPE: westNodes, Duration: 300}}}},
+	}); err != nil || a.Reservation.Allotments[0].Start > now+5 {
+		t.Fatal(a, err)
+	}
+	for i, at := range []string{"before east reserves", "after east reserves", "before west releases", "after west releases"} {
+		id := fmt.Sprint("refused", i)
+		m := newMishap(at, theService, east)
+		two.goesWrong(m, submit(id))
+		over("killed "+at+" and east refuses", id, service.FlowFailed)
+		if f, err := two.host.Workflow(t.Context(), owner.By, id); err != nil || !strings.Contains(fmt.Sprint(f.Tasks[1].Why, f.Tasks[3].Why), "its site refuses it, and no task has begun") {
+			t.Errorf("%s: %+v, %v", id, f.Tasks, err)
+		}
+		two.now.Store(nil)
+	}
+	if again, err := os.ReadFile(filepath.Join(dir, "ran")); err != nil || string(again) != string(text) {
+		t.Errorf("of a workflow that is refused something ran: %q, %v", again[len(text):], err)
+	}
+	if err := two.host.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
