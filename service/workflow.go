@@ -95,7 +95,9 @@ type flowTask struct {
 // flows is what is known of workflows.
 type flows struct {
 	byID map[string]*flowCard
+	ids  []string // of all, in order; nil until somebody asks for them again
 	over []string // ids of those that are over, in the order in which they ended
+	past int      // tasks of those that are over
 	live int
 }
 
@@ -107,6 +109,14 @@ const (
 )
 
 func newFlows() flows { return flows{byID: map[string]*flowCard{}} }
+
+// sorted returns the ids of all workflows in order. It must not be written.
+func (f *flows) sorted() []string {
+	if f.ids == nil {
+		f.ids = slices.Sorted(maps.Keys(f.byID))
+	}
+	return f.ids
+}
 
 // FlowNews is one thing that happened to a workflow.
 type FlowNews struct {
@@ -177,16 +187,18 @@ func (c *Core) newFlow(now berth.Time, x *change.Change) *FlowNews {
 	created := now
 	if was := c.flows.byID[x.Workflow.ID]; was != nil { // it is retried, or the id is used again
 		version, created = was.version, was.created
-		c.flows.over = slices.DeleteFunc(c.flows.over, func(id string) bool { return id == was.w.ID })
+		if at := slices.Index(c.flows.over, was.w.ID); at >= 0 {
+			c.flows.over = slices.Delete(c.flows.over, at, at+1)
+			c.flows.past -= len(was.tasks)
+		}
 	}
 	f := &flowCard{w: x.Workflow, refusal: x.Refusal, version: version + 1, created: created, changed: now, tasks: make([]flowTask, len(x.Workflow.Tasks))}
 	f.number()
-	c.flows.byID[f.w.ID] = f
+	c.flows.byID[f.w.ID], c.flows.ids = f, nil
 	news := &FlowNews{}
 	if x.Kind == change.WorkflowRefused {
 		f.outcome = refusedFlow
-		c.flows.over = append(c.flows.over, f.w.ID)
-		c.forgetFlows()
+		c.forgetFlows(f)
 	} else {
 		c.flows.live++
 		if x.Flow != nil {
@@ -247,19 +259,18 @@ func (c *Core) flowTaskChanged(now berth.Time, x *change.Change) {
 // flowOver notes that a workflow is over, and forgets the oldest that are.
 func (c *Core) flowOver(f *flowCard) {
 	c.flows.live--
-	c.flows.over = append(c.flows.over, f.w.ID)
-	c.forgetFlows()
+	c.forgetFlows(f)
 }
 
-func (c *Core) forgetFlows() {
-	tasks := 0
-	for _, id := range c.flows.over {
-		tasks += len(c.flows.byID[id].tasks)
-	}
-	for len(c.flows.over) > keepFlows || tasks > keepFlowTasks && len(c.flows.over) > 1 {
+// forgetFlows notes that a workflow is over, and forgets the oldest that are.
+func (c *Core) forgetFlows(f *flowCard) {
+	c.flows.over = append(c.flows.over, f.w.ID)
+	c.flows.past += len(f.tasks)
+	for len(c.flows.over) > keepFlows || c.flows.past > keepFlowTasks && len(c.flows.over) > 1 {
 		id := c.flows.over[0]
-		tasks -= len(c.flows.byID[id].tasks)
+		c.flows.past -= len(c.flows.byID[id].tasks)
 		delete(c.flows.byID, id)
+		c.flows.ids = nil
 		c.flows.over = c.flows.over[1:]
 	}
 }
@@ -582,26 +593,61 @@ func (h *Host) Workflow(ctx context.Context, by Principal, id string) (Workflow,
 	})
 }
 
-// Workflows returns the workflows that somebody may see and that the filter chooses, by id.
-func (h *Host) Workflows(ctx context.Context, by Principal, filter FlowFilter) ([]Workflow, error) {
-	limit := filter.Limit
-	if limit <= 0 || limit > maxPage {
-		limit = maxPage
+// Workflows returns the workflows that somebody may see and that the filter chooses, by id. It
+// looks at some of them at a time, and others are served in between: what becomes of a workflow
+// meanwhile may show.
+func (h *Host) Workflows(ctx context.Context, by Principal, filter FlowFilter) (list []Workflow, err error) {
+	if filter.Limit <= 0 || filter.Limit > maxPage {
+		filter.Limit = maxPage
 	}
-	return call(ctx, h, by.User, func(answer func([]Workflow, error)) {
-		var list []Workflow
-		for _, id := range slices.Sorted(maps.Keys(h.core.flows.byID)) {
-			f := h.core.flows.byID[id]
-			if id <= filter.After || !h.core.seesFlow(by, f) || filter.User != "" && f.w.User != filter.User ||
-				len(filter.States) > 0 && !slices.Contains(filter.States, h.core.flowState(f)) {
-				continue
-			}
-			if list = append(list, h.core.viewFlow(f)); len(list) == limit {
-				break
-			}
+	for more := true; more; {
+		piece, err := call(ctx, h, by.User, func(answer func(flowPiece, error)) {
+			piece := h.core.someFlows(by, &filter, flowTasksAtOnce)
+			h.whenDurable(func(failed error) { answer(piece, failed) })
+		})
+		if err != nil {
+			return nil, err
 		}
-		h.whenDurable(func(failed error) { answer(list, failed) })
-	})
+		list = append(list, piece.list...)
+		filter.After, filter.Limit = piece.last, filter.Limit-len(piece.list)
+		more = piece.more && filter.Limit > 0
+	}
+	return list, nil
+}
+
+// flowTasksAtOnce is how many tasks are looked at in one go, for which everybody waits: they take
+// a few milliseconds.
+const flowTasksAtOnce = 5000
+
+// flowPiece is a part of a list of workflows.
+type flowPiece struct {
+	list []Workflow
+	last string // the id of the last that was looked at
+	more bool   // there are others behind it
+}
+
+// someFlows returns the first workflows behind filter.After that somebody may see and that the
+// filter chooses: as many as it wants, or those among so many tasks, and at least one workflow is
+// looked at.
+func (c *Core) someFlows(by Principal, filter *FlowFilter, tasks int) flowPiece {
+	ids := c.flows.sorted()
+	at, found := slices.BinarySearch(ids, filter.After)
+	if found {
+		at++
+	}
+	p := flowPiece{last: filter.After}
+	for looked := 0; at < len(ids) && len(p.list) < filter.Limit; at++ {
+		f := c.flows.byID[ids[at]]
+		if looked += 1 + len(f.tasks); looked > tasks && p.last != filter.After {
+			break
+		}
+		p.last = ids[at]
+		if c.seesFlow(by, f) && (filter.User == "" || f.w.User == filter.User) && (len(filter.States) == 0 || slices.Contains(filter.States, c.flowState(f))) {
+			p.list = append(p.list, c.viewFlow(f))
+		}
+	}
+	p.more = at < len(ids)
+	return p
 }
 
 // savedFlow is what is known of a workflow in its written form.
@@ -684,6 +730,7 @@ func (c *Core) restoreFlows(all []savedFlow) error {
 			c.flows.live++
 		} else {
 			c.flows.over = append(c.flows.over, f.w.ID)
+			c.flows.past += len(f.tasks)
 		}
 	}
 	return nil

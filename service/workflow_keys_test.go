@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
@@ -30,7 +31,9 @@ type flowCall struct {
 func (c *flowCall) again(t *testing.T, h *service.Host, when string) {
 	t.Helper()
 	answer, err := c.do(h, c.ask)
-	if !reflect.DeepEqual(err, c.err) {
+	is, _ := errors.AsType[*berth.Error](err)
+	was, _ := errors.AsType[*berth.Error](c.err)
+	if (err == nil) != (c.err == nil) || !reflect.DeepEqual(is, was) {
 		t.Errorf("%s, %s: the error is %v, want %v", c.name, when, err, c.err)
 	}
 	if !reflect.DeepEqual(answer, c.answer) {
