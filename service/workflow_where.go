@@ -10,18 +10,19 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// unable returns why tasks of a user cannot be run at sites that run tasks as their owners, by
-// site. Commands that somebody else wrote are nobody's to run.
+// unable returns why tasks of a user cannot be run at sites that run tasks as users, by site.
+// Where the service hands them in as their owner, commands that somebody else wrote are nobody's
+// to run.
 func (h *Host) unable(ctx context.Context, asker, user string) map[string]string {
 	why := map[string]string{}
 	for name, k := range h.sites {
-		d, is := k.manager.Adapter.(site.Deputy)
+		r, is := k.manager.Adapter.(site.Representative)
 		if !is {
 			continue
 		}
-		if asker != user {
+		if _, deputy := r.(site.Deputy); deputy && asker != user {
 			why[name] = fmt.Sprintf("tasks run there as %s, who has to submit them", user)
-		} else if err := d.Represents(ctx, user); err != nil {
+		} else if err := r.Represents(ctx, user); err != nil {
 			why[name] = err.Error()
 		}
 	}
@@ -48,9 +49,9 @@ func (h *Host) withinRunners(w *berth.Workflow, unable map[string]string) error 
 		_, runs := k.manager.Adapter.(site.Runner)
 		_, represents := k.manager.Adapter.(site.Deputy)
 		switch why := unable[name]; {
-		case runs, represents && why == "":
+		case (runs || represents) && why == "":
 			names = append(names, name)
-		case represents:
+		case why != "":
 			reasons = append(reasons, name+": "+why)
 		case k.manager.Kind == "slurm":
 			reasons = append(reasons, name+": its adapter does not say run_as, so that the service may not run tasks as their owners")

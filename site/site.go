@@ -92,11 +92,16 @@ type Runner interface {
 	Cancel(ctx context.Context, job JobID) error
 }
 
+// Representative is a site that runs tasks as users who are not there.
+type Representative interface {
+	// Represents says why tasks cannot be handed in as a user; nil if they can.
+	Represents(ctx context.Context, user string) error
+}
+
 // Deputy is a site at which users hand in tasks themselves, and which can do so for users
 // who are not there, as them.
 type Deputy interface {
-	// Represents says why tasks cannot be handed in as a user; nil if they can.
-	Represents(ctx context.Context, user string) error
+	Representative
 	// Hand hands in a task as its user, as Runner.Submit does, but for that it waits until it
 	// is told to start, so that whoever was stopped in between has not started it twice.
 	Hand(ctx context.Context, task Task) (JobID, error)

@@ -91,15 +91,16 @@ type note struct {
 }
 
 var (
-	_ site.Observer  = (*Site)(nil)
-	_ site.Booker    = (*Site)(nil)
-	_ site.Runner    = (*Site)(nil)
-	_ site.Launcher  = (*Site)(nil)
-	_ site.Reporter  = (*Site)(nil)
-	_ site.Announcer = (*Site)(nil)
-	_ site.Drainer   = (*Site)(nil)
-	_ site.Doctor    = (*Site)(nil)
-	_ site.Clocked   = (*Site)(nil)
+	_ site.Observer       = (*Site)(nil)
+	_ site.Booker         = (*Site)(nil)
+	_ site.Runner         = (*Site)(nil)
+	_ site.Representative = (*Site)(nil)
+	_ site.Launcher       = (*Site)(nil)
+	_ site.Reporter       = (*Site)(nil)
+	_ site.Announcer      = (*Site)(nil)
+	_ site.Drainer        = (*Site)(nil)
+	_ site.Doctor         = (*Site)(nil)
+	_ site.Clocked        = (*Site)(nil)
 )
 
 const (

@@ -112,6 +112,12 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 	return id, nil
 }
 
+// Represents says why tasks cannot be run for a user.
+func (s *Site) Represents(_ context.Context, name string) error {
+	_, err := s.account("submit", name)
+	return err
+}
+
 // account returns whom the tasks of a user run as.
 func (s *Site) account(op, name string) (*account, error) {
 	if len(s.options.Users) == 0 {
