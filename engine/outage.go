@@ -55,14 +55,14 @@ func (e *Engine) down(event *Event) error {
 // that, by start. Jobs that yield to an announced one give back PEs that it takes too.
 func (e *Engine) clearFor(outage *berth.Outage) (displaced []*state.Entry) {
 	same := func(a, b berth.Allotment) bool { return a.Start == b.Start && a.End == b.End && a.PEs.Equal(b.PEs) }
-	var clear []berth.Allotment
+	var cleared []berth.Allotment
 	for {
 		blocks := e.state.Uncovered(outage)
-		if slices.EqualFunc(blocks, clear, same) {
+		if slices.EqualFunc(blocks, cleared, same) {
 			slices.SortFunc(displaced, state.ByStart)
 			return displaced
 		}
-		clear = blocks
+		cleared = blocks
 		var yielding []*state.Entry
 		if e.config.Preempt {
 			yielding = e.finder.RunningJobs()

@@ -328,8 +328,8 @@ func TestListsMatchTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run{root: "../..", suites: suites, module: m, named: "named.txt", argued: "equivalent.txt", all: map[string][]*Mutant{}}
-	for _, s := range suites {
+	r := run{root: "../..", suites: slices.Concat(suites, further), module: m, named: "named.txt", argued: "equivalent.txt", all: map[string][]*Mutant{}}
+	for _, s := range r.suites {
 		p, err := m.Package(s.folder)
 		if err != nil {
 			t.Fatal(err)

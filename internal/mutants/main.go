@@ -229,7 +229,8 @@ func (r *run) findArgued() ([]*Mutant, error) {
 	for _, a := range list {
 		file, _, _ := strings.Cut(a.key, separator)
 		all, chosen := r.all[path.Dir(file)]
-		if !chosen && r.packages != "" {
+		other := func(s suite) bool { return s.folder == path.Dir(file) }
+		if !chosen && slices.ContainsFunc(slices.Concat(suites, further), other) {
 			continue
 		}
 		i := slices.IndexFunc(all, func(m *Mutant) bool { return m.Key() == a.key })
