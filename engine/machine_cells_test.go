@@ -14,7 +14,7 @@ type rule struct {
 
 var (
 	ofJobs     = []outcome{outPlanned, outRequeued, outShortened}
-	ofPromises = []outcome{outLapsed, outLost, outMoved, outResized, outModified, outKept, outStaged, outNamed}
+	ofPromises = []outcome{outLapsed, outLost, outMoved, outResized, outModified, outKept, outStaged}
 	events     = []feature{
 		onTimer, onOther, onSubmit, onCancel, onConfirm, onModify, onProlong, onShow, onAvoid, onFinish, onDown, onAnnounced, onUp, onForecast, onSettle,
 	}
@@ -54,17 +54,17 @@ var rules = []rule{
 	{"a submission is decided, or waits", []feature{onSubmit}, nil, except(outAccepted, outRefused, outDemoted, outPlanned)},
 	{"it is over", []feature{onCancel}, nil, except(outCancelled)},
 	{"it is in use", []feature{onConfirm, onShow}, nil, except(outUsed)},
-	{"it is changed or not", []feature{onModify}, nil, except(outModified, outKept, outNamed)},
+	{"it is changed or not", []feature{onModify}, nil, except(outModified, outKept)},
 	{"it lasts longer or not", []feature{onProlong}, nil, except(outExtended, outKept, outResized, outMoved)},
-	{"it has another place, other PEs or none", []feature{onAvoid}, nil, except(outMoved, outResized, outKept, outNamed)},
+	{"it has another place, other PEs or none", []feature{onAvoid}, nil, except(outMoved, outResized, outKept)},
 	{"it is over", []feature{onFinish}, nil, except(outEnded)},
-	{"an outage takes PEs", []feature{onDown}, nil, except(outFailed, outLost, outMoved, outResized, outRequeued, outNamed)},
-	{"what runs goes on until the outage begins", []feature{onAnnounced}, nil, except(outLost, outMoved, outResized, outRequeued, outNamed)},
+	{"an outage takes PEs", []feature{onDown}, nil, except(outFailed, outLost, outMoved, outResized, outRequeued)},
+	{"what runs goes on until the outage begins", []feature{onAnnounced}, nil, except(outLost, outMoved, outResized, outRequeued)},
 	{"PEs that are back go to what lacks them", []feature{onUp}, nil, except(outMoved, outResized)},
 	{"a forecast is about data", []feature{onForecast}, nil, except(outStaged, outMoved, outKept)},
 	{"a site has done what it was told", []feature{onSettle}, nil, except()},
 	{"time asks for nothing", []feature{onTimer}, nil, []outcome{outCancelled, outModified, outKept, outUsed, outStaged}},
-	{"others get what is free, and no more", []feature{onOther}, nil, except(outAccepted, outPlanned, outShortened, outMoved, outResized, outRefused, outEnded, outRequeued, outNamed)},
+	{"others get what is free, and no more", []feature{onOther}, nil, except(outAccepted, outPlanned, outShortened, outMoved, outResized, outRefused, outEnded, outRequeued)},
 	{"what ends on an event about others is a job that yields", []feature{onOther}, []feature{isParts, isMoldable, isHeld, isNoShow, isDegraded, isProlonged}, []outcome{outEnded}},
 	{"only single parts are repaired or delayed", []feature{isParts}, []feature{onTimer, onOther, onUp}, []outcome{outMoved}},
 	// Without an event only runOn, of overrun.go, loses a promise. It asks InTheWay to leave

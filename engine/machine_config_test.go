@@ -130,6 +130,7 @@ func (s *setup) bend(d dice, about theme) {
 		ws.parts, ws.variants = pick(d, 0, 20), pick(d, 0, 20)
 	case ofPreemption:
 		s.jobs, ws.immediate, ws.endless, ws.software = pick(d, 40, 60), 60, 0, pick(d, 40, 80)
+		ws.constraint = max(ws.constraint, 40)
 	case ofData:
 		weights[engine.EventUpdateForecast] = pick(d, 4, 8)
 		ws.storage, s.lead = 90, 10

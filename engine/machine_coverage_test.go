@@ -42,14 +42,13 @@ const (
 	outRequeued
 	outShortened
 	outStaged
-	outNamed
 	outcomes
 	notAnOutcome outcome = -1 // it happens to none in particular
 )
 
 var outcomeNames = [outcomes]string{
 	"accepted", "refused", "demoted", "started", "ended", "cancelled", "lapsed", "failed", "lost", "moved", "resized", "modified",
-	"extended", "kept", "used", "planned", "requeued", "shortened", "staged", "named",
+	"extended", "kept", "used", "planned", "requeued", "shortened", "staged",
 }
 
 // outcomeOf says what each kind of change is for the table.
@@ -58,8 +57,9 @@ var outcomeOf = map[change.Kind]outcome{
 	change.Cancelled: outCancelled, change.Withdrawn: outCancelled, change.Rejected: outCancelled, change.Expired: outLapsed, change.NoShow: outLapsed, change.Failed: outFailed,
 	change.Lost: outLost, change.Moved: outMoved, change.Resized: outResized, change.Modified: outModified, change.Extended: outExtended,
 	change.ChangeRefused: outKept, change.CheckedIn: outUsed, change.Confirmed: outUsed, change.Planned: outPlanned, change.Requeued: outRequeued,
-	change.Preempted: outRequeued, change.Shortened: outShortened, change.Staged: outStaged, change.Named: outNamed,
+	change.Preempted: outRequeued, change.Shortened: outShortened, change.Staged: outStaged,
 	change.Advanced: notAnOutcome, change.Queued: notAnOutcome, change.Scheduled: notAnOutcome, change.WentDown: notAnOutcome,
+	change.Named:   notAnOutcome, // a step on the way to a start, which machine_names_test.go judges
 	change.Vacated: notAnOutcome, change.OutageBegan: notAnOutcome, change.CameUp: notAnOutcome, change.Forecasted: notAnOutcome, change.Emitted: notAnOutcome, change.Settled: notAnOutcome,
 }
 
@@ -307,7 +307,7 @@ func (c *coverage) hit(x *machine, o *occasion, ch *change.Change, r *berth.Requ
 // ofEvent lists what an event that names no reservation does itself; all else is what
 // becomes of others for that.
 var ofEvent = map[engine.EventKind][]outcome{
-	engine.EventDown:           {outFailed, outLost, outMoved, outResized, outRequeued, outNamed},
+	engine.EventDown:           {outFailed, outLost, outMoved, outResized, outRequeued},
 	engine.EventUp:             {outMoved, outResized},
 	engine.EventUpdateForecast: {outStaged, outMoved, outKept},
 }
