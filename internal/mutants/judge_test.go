@@ -328,20 +328,28 @@ func TestListsMatchTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run{root: "../..", suites: slices.Concat(suites, further), module: m, named: "named.txt", argued: "equivalent.txt", all: map[string][]*Mutant{}}
-	for _, s := range r.suites {
-		p, err := m.Package(s.folder)
-		if err != nil {
-			t.Fatal(err)
+	r := run{root: "../..", suites: suites, module: m, named: "named.txt", argued: "equivalent.txt", all: map[string][]*Mutant{}}
+	find := func(list []suite) {
+		for _, s := range list {
+			p, err := m.Package(s.folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.all[s.folder] = mutantsOf(m.Fset, p)
 		}
-		r.all[s.folder] = mutantsOf(m.Fset, p)
 	}
+	find(suites)
 	named, err := r.findNamed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.findArgued(); err != nil {
+	usual, err := r.findArgued() // without those that are judged only where they are named
+	if err != nil {
 		t.Fatal(err)
+	}
+	find(further)
+	if all, err := r.findArgued(); err != nil || len(all) <= len(usual) {
+		t.Errorf("%d arguments, %d of them about what is always judged: %v", len(all), len(usual), err)
 	}
 	for _, n := range named {
 		if !compiles(m, n) {

@@ -228,10 +228,10 @@ func (r *run) findArgued() ([]*Mutant, error) {
 	var found []*Mutant
 	for _, a := range list {
 		file, _, _ := strings.Cut(a.key, separator)
-		all, chosen := r.all[path.Dir(file)]
-		other := func(s suite) bool { return s.folder == path.Dir(file) }
-		if !chosen && slices.ContainsFunc(slices.Concat(suites, further), other) {
-			continue
+		folder := path.Dir(file)
+		all, chosen := r.all[folder]
+		if !chosen && (r.packages != "" || slices.ContainsFunc(further, func(s suite) bool { return s.folder == folder })) {
+			continue // it is not mutated here
 		}
 		i := slices.IndexFunc(all, func(m *Mutant) bool { return m.Key() == a.key })
 		if i < 0 {
