@@ -1,0 +1,229 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// FlowAnswer is the answer to a workflow.
+type FlowAnswer struct {
+	Workflow Workflow
+	// Offers are deadlines with what they cost, the tightest first, of one that was refused; of
+	// their workflows the deadlines and algorithms.
+	Offers []engine.WorkflowOffer
+}
+
+// flowOffers is how many offers a refusal comes with.
+const flowOffers = 8
+
+func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
+	switch {
+	case !ask.By.Can(User):
+		return berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
+	case ask.By.Sites == noSites:
+		return noneOpen()
+	case w.User == "":
+		w.User = ask.By.User
+	case !ask.By.Owns(w.User):
+		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, w.User)
+	}
+	w.Role, w.Sites = string(ask.By.Role), ask.By.Sites.Names()
+	r := berth.Request{Site: w.Site, Pool: w.Pool}
+	if err := h.bookable(&r); err != nil {
+		return err
+	}
+	for i := range w.Tasks {
+		if r.Site = w.Tasks[i].Site; r.Site != "" && h.bookable(&r) != nil {
+			return h.bookable(&r)
+		}
+	}
+	return nil
+}
+
+// SubmitWorkflow decides about a workflow, or answers again what was decided under the same
+// key: all of its tasks are promised, or none is, and then there are offers. A workflow without
+// an ID gets one; one without a user is the asker's. It is the service's from then on. Errors:
+// Denied, and those of engine.EventSubmitWorkflow.
+func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (FlowAnswer, error) {
+	if err := h.mayAskFlow(&ask, &w); err != nil {
+		switch was, failed := h.RecallWorkflow(ctx, ask); {
+		case failed != nil:
+			return FlowAnswer{}, failed
+		case was == nil:
+			return FlowAnswer{}, err
+		default:
+			return *was, nil
+		}
+	}
+	if w.ID == "" {
+		w.ID = h.newID()
+	}
+	unable := h.unable(ctx, ask.By.User, w.User)
+	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
+		a := ask.asked()
+		if !h.flowAgain(a, answer) {
+			h.decideFlow(a, &w, unable, answer)
+		}
+	})
+}
+
+// WorkflowOffers returns what deadlines cost, the tightest first, without promising anything.
+// Errors: Denied, and those of engine.WorkflowOffers.
+func (h *Host) WorkflowOffers(ctx context.Context, ask Ask, w berth.Workflow) ([]engine.WorkflowOffer, error) {
+	if err := h.mayAskFlow(&ask, &w); err != nil {
+		return nil, err
+	}
+	w.ID = cmp.Or(w.ID, "offer")
+	return call(ctx, h, ask.By.User, func(answer func([]engine.WorkflowOffer, error)) {
+		w.Arrival = h.clock()
+		offers, err := h.core.engine.WorkflowOffers(&w, flowOffers)
+		h.whenDurable(func(failed error) { answer(offers, cmp.Or(failed, err)) })
+	})
+}
+
+// TaskOutput returns the file for the output of a task of a workflow, from its folder, by its
+// place in the workflow and which try it is.
+func TaskOutput(w *berth.Workflow, task, try int) string {
+	if out := w.Tasks[task].Work.Output; out != "" {
+		return out
+	}
+	return "berth-" + engine.TaskID(w.ID, task, try) + ".out"
+}
+
+func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
+	own := w.Clone()
+	own.Arrival = h.clock()
+	own.Deadline = berth.Forever
+	offers, err := h.core.engine.WorkflowOffers(own, flowOffers)
+	if err != nil {
+		return nil // it was taken a moment ago, so there is nothing wrong with it
+	}
+	return offers
+}
+
+// decideFlow has the engine decide about a workflow.
+func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, answer func(FlowAnswer, error)) {
+	w.Arrival = h.clock()
+	a.id = w.ID
+	if w.Algorithm == berth.BestAlgorithm {
+		w.Algorithm = berth.SlackAlgorithm
+	}
+	err := h.flowTaken(w)
+	if err == nil {
+		err = h.withinRunners(w, unable)
+	}
+	if err != nil {
+		h.denyFlow(a, err, answer)
+		return
+	}
+	h.stepFlow(engine.SubmitWorkflow(w), a, w.ID, answer)
+}
+
+// flowTaken returns an error if a workflow cannot have its id, or those of its tasks.
+func (h *Host) flowTaken(w *berth.Workflow) error {
+	was := h.core.flows.byID[w.ID]
+	if was != nil && was.outcome != refusedFlow && !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return t.Tries > 0 }) {
+		return berth.Errorf(berth.Conflict, "id", "workflow %q is taken; give another id, or none", w.ID)
+	}
+	for i := range w.Tasks {
+		if id := engine.TaskID(w.ID, i, w.Tasks[i].Tries+1); !w.Tasks[i].Done && h.core.card(id) != nil {
+			return berth.Errorf(berth.Conflict, "id", "%q is the id of a reservation; workflow %q needs it for task %q, so give it another id, or none", id, w.ID, w.Tasks[i].ID)
+		}
+	}
+	return nil
+}
+
+// mayFlow returns the workflow that somebody wants to act on, or why they may not. What is
+// not theirs they are not told of.
+func (h *Host) mayFlow(ask *Ask, id string) (*flowCard, error) {
+	f := h.core.flows.byID[id]
+	if f == nil || !h.core.seesFlow(ask.By, f) {
+		return nil, noFlow(id)
+	}
+	if ask.IfVersion != 0 && ask.IfVersion != f.version {
+		return nil, berth.Errorf(berth.Conflict, "version", "%d; it is %d by now, so look again", ask.IfVersion, f.version)
+	}
+	return f, nil
+}
+
+// changeFlow does something about a workflow of somebody who may, once for each key.
+func (h *Host) changeFlow(ctx context.Context, ask Ask, id string, do func(a asked, f *flowCard, answer func(FlowAnswer, error))) (FlowAnswer, error) {
+	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
+		a := ask.asked()
+		a.id = id
+		if h.flowAgain(a, answer) {
+			return
+		}
+		f, err := h.mayFlow(&ask, id)
+		if err != nil {
+			h.denyFlow(a, err, answer)
+			return
+		}
+		do(a, f, answer)
+	})
+}
+
+// ConfirmWorkflow confirms all held tasks of a workflow.
+func (h *Host) ConfirmWorkflow(ctx context.Context, ask Ask, id string) (FlowAnswer, error) {
+	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
+		h.stepFlow(engine.ConfirmWorkflow(id), a, id, answer)
+	})
+}
+
+// CancelWorkflow ends a workflow: what runs is stopped, what was to run is given back. Of one
+// that is over there is nothing to cancel, which is no error.
+func (h *Host) CancelWorkflow(ctx context.Context, ask Ask, id string) (FlowAnswer, error) {
+	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
+		event := engine.CancelWorkflow(id)
+		if f.outcome != "" {
+			event = engine.Wake()
+		}
+		h.stepFlow(event, a, id, answer)
+	})
+}
+
+// RetryWorkflow promises what has not succeeded of a workflow that failed, expired or was
+// cancelled or refused, under the same id. deadline is the new one; 0 keeps that of the
+// workflow if it is not over, and has none else.
+func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline berth.Time) (FlowAnswer, error) {
+	owner, err := call(ctx, h, ask.By.User, func(answer func(string, error)) {
+		if f, err := h.mayFlow(&Ask{By: ask.By}, id); err == nil {
+			answer(f.w.User, nil)
+			return
+		}
+		answer("", nil) // what is wrong is told below
+	})
+	if err != nil {
+		return FlowAnswer{}, err
+	}
+	unable := h.unable(ctx, owner, owner) // the commands are the owner's, whoever retries
+	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
+		switch f.outcome {
+		case "":
+			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q is %s; retry it when it is over, or cancel it", id, h.core.flowState(f)), answer)
+			return
+		case berth.Succeeded:
+			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q has succeeded; there is nothing to retry", id), answer)
+			return
+		}
+		if ask.By.Sites == noSites {
+			h.denyFlow(a, noneOpen(), answer)
+			return
+		}
+		w := f.w.Clone()
+		w.Hold, w.Sites = 0, ask.By.Sites.Names()
+		if w.Role = string(ask.By.Role); deadline != 0 {
+			w.Deadline = deadline
+		} else if w.Deadline <= h.clock() {
+			w.Deadline = berth.Forever
+		}
+		for i := range w.Tasks {
+			w.Tasks[i].Tries, w.Tasks[i].Done = f.tasks[i].tries, f.tasks[i].outcome == berth.Succeeded
+		}
+		h.decideFlow(a, w, unable, answer)
+	})
+}
