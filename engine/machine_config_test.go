@@ -162,7 +162,7 @@ func (d dice) newConfig(about [2]theme) engine.Config {
 		Overrun: pick(d, "", engine.OverrunKill, engine.OverrunRunOn, engine.OverrunDelay),
 	}
 	if d.chance(35) {
-		c.Match, c.Unaware = pick(d, policy.Batches...).Name, d.chance(70)
+		c.Match, c.Unaware = pick(d, policy.Batches...).Name, d.chance(80)
 	}
 	if d.chance(30) {
 		c.Order = "fcfs"

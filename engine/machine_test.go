@@ -321,7 +321,7 @@ func runSeed(seed uint64, cover *coverage) (*machine, *failure) {
 const shards = 4
 
 // defaultHistories is how many histories a default run has.
-const defaultHistories = 36000
+const defaultHistories = 29000
 
 // Whatever happens, under whatever configuration, every promise is kept or its
 // owner is told why not, nothing is promised twice, what could be promised is, and
@@ -335,7 +335,7 @@ func TestMachine(t *testing.T) {
 	if *machineSeed > 0 {
 		first, histories = *machineSeed, 1
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // histories leave much behind, and little of it for long
+	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // histories leave much behind, and little of it for long
 	covers, known, events := make([]*coverage, shards), make([]map[string]*violations, shards), make([]int, shards)
 	t.Run("histories", func(t *testing.T) {
 		for shard := range covers {

@@ -258,7 +258,7 @@ func TestTasksEarlyAndLate(t *testing.T) {
 	// Under the repair "late" nothing comes forward; under "hold" what is late has failed.
 	for repair, want := range map[berth.Repair]string{
 		berth.RepairLate: "w.2@15-35 w.3@15-45 w.4@45-55 late:50→55 w.1-15",
-		berth.RepairHold: "started:taken failed:1 skipped:2 cancelled:w.2 skipped:3 cancelled:w.3 skipped:4 cancelled:w.4 over:failed ended:w.1",
+		berth.RepairHold: "failed:1 skipped:2 cancelled:w.2 skipped:3 cancelled:w.3 skipped:4 cancelled:w.4 over:failed ended:w.1",
 	} {
 		e := newEngine(t, managedPool(4, berth.Late))
 		w := diamond("w", 0, 100)
