@@ -92,7 +92,8 @@ func (r *Reservation) Check() error {
 
 // Differences says in words what of the booking is not as the reservation wants
 // it at the time now; nothing means that it is as promised. A booking that was
-// made after its start begins when it was made, which is no difference. Which
+// made after its start begins when it was made, which is no difference; nor is
+// that a second before its start, for clocks that are read in ticks lag behind. Which
 // nodes the site chose is none either, nor which cores of a node: how many they
 // are on all nodes together is compared.
 func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
@@ -100,7 +101,11 @@ func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
 	differ := func(what string, want, have any) {
 		found = append(found, fmt.Sprintf("%s is %v, promised is %v", what, have, want))
 	}
-	if have.Start != r.Start && (have.Start < r.Start || have.Start > now) {
+	least := r.Start
+	if r.Start <= now {
+		least--
+	}
+	if have.Start < least || have.Start > max(r.Start, now) {
 		differ("start", instant(r.Start), instant(have.Start))
 	}
 	if have.End != r.End {
