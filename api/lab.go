@@ -369,7 +369,7 @@ func (w *wantedComparison) flags() []string {
 }
 
 // past returns a function that writes two files for a comparison: the requests that the
-// service was asked for, as far as the caller may see them, and its present sites.
+// service received, without those that the caller may not see, and the sites as they are now.
 func (c *call) past(w *wantedComparison) func(context.Context, func(string) (io.WriteCloser, error)) ([]string, error) {
 	from, to := berth.Time(0), berth.Forever
 	if w.past != nil && w.past.from != nil {

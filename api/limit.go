@@ -69,12 +69,12 @@ func (r *rates) most(by asker) int {
 	return burst
 }
 
-// tooFastRest is after how long somebody is told that they ask too fast. Who asks again at
-// once, however often refused, then does so ten times a second on a connection, where
-// refusals alone would take all processors.
+// tooFastRest is how long the answer 429 is held back. A client that repeats a refused call
+// at once makes ten calls a second on a connection then. Without this, refusals alone keep
+// all processors busy.
 const tooFastRest = 100 * time.Millisecond
 
-// slowDown waits for tooFastRest, or until nobody waits for the answer.
+// slowDown waits for tooFastRest, or until the client has gone.
 func (c *call) slowDown() {
 	timer := time.NewTimer(tooFastRest)
 	defer timer.Stop()

@@ -53,8 +53,8 @@ func (c *call) request() error {
 }
 
 // recallRequest answers a request as it was answered before under the same key; known
-// is false if it was not, or not all parts of the array were. It is for bodies that are not
-// understood, of which times may be over by now, and for arrays, which cost their parts if
+// is false if it was not, or not all parts of the array were. It is for bodies that are
+// refused today, because times in them lie in the past by now, and for arrays, which cost their parts if
 // they are new; Submit looks for one request by itself, in the turn that it takes anyway.
 func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
 	if ask.Key == "" {

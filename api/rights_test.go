@@ -234,9 +234,8 @@ func rate(thousandths, burst int64) policy.Limits {
 	return policy.Limits{{Scope: user, Name: policy.LimitRate, Value: thousandths}, {Scope: user, Name: policy.LimitBurst, Value: burst}}
 }
 
-// Who is refused because they ask too fast, and asks again at once, does so ten times a second
-// on a connection: their refusals cost others nothing. Nobody else waits, and who has gone
-// is not waited for.
+// A client that repeats a call refused with 429 at once makes ten calls a second on a connection.
+// Calls that are not refused do not wait, and nothing waits for a client that has gone.
 func TestRefusalsOfTheTooFastAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, api.Options{Limits: rate(1, 1)})

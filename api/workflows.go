@@ -347,7 +347,7 @@ func heldIn(spans []service.Span, pool *berth.Pool, from, now berth.Time) ([]wor
 }
 
 // recallWorkflow answers as was answered before under the same key; known is false if nothing
-// was. It comes before the body is looked at, of which times may be over by now.
+// was. It is asked before the body is read: times in the body may lie in the past by now.
 func (c *call) recallWorkflow(status int) (known bool, err error) {
 	ask, err := c.ask()
 	if err != nil || ask.Key == "" {

@@ -110,7 +110,7 @@ func (s *stream) read(yield func(form.Event, error) bool, opened *bool, after *u
 				*after = n
 			}
 		}
-		if !*opened { // and is known before anybody relies on the stream
+		if !*opened { // the caller hears that the stream is open after its first id is noted
 			if *opened = true; !yield(form.Event{}, nil) {
 				return nil
 			}
