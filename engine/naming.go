@@ -30,10 +30,12 @@ type naming struct {
 	avoid map[string]berth.PESet       // what a promise gets only if there is nothing else
 }
 
-// note notes a change that is about to be folded.
+// note notes a change that is about to be folded. That a job is to stop earlier is none of
+// those that matter: it does so for a promise that gets its own names now or begins after
+// all that have any, or for an outage, which is noted.
 func (n *naming) note(s *state.State, c *change.Change, about *state.Entry) {
 	switch c.Kind {
-	case change.Started, change.Extended, change.Shortened, change.WentDown, change.OutageBegan, change.CameUp, change.Ended, change.Cancelled,
+	case change.Started, change.Extended, change.WentDown, change.OutageBegan, change.CameUp, change.Ended, change.Cancelled,
 		change.Failed, change.NoShow, change.Expired, change.Rejected, change.Preempted:
 		n.stale = true
 	case change.Vacated, change.Resized, change.Moved, change.Modified:
