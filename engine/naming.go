@@ -38,7 +38,7 @@ func (n *naming) note(s *state.State, c *change.Change, about *state.Entry) {
 	case change.Started, change.Extended, change.WentDown, change.OutageBegan, change.CameUp, change.Ended, change.Cancelled,
 		change.Failed, change.NoShow, change.Expired, change.Rejected, change.Preempted:
 		n.stale = true
-	case change.Vacated, change.Resized, change.Moved, change.Modified:
+	case change.Vacated, change.Resized, change.Moved: // what is modified has given up its place before
 		n.stale = true
 		if about == nil || about.State() == berth.Active {
 			return

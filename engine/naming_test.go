@@ -134,6 +134,32 @@ func TestRelocateGivesOtherNames(t *testing.T) {
 	}
 }
 
+// A promise keeps the PEs that it has while they are free, whatever of it is changed, although
+// lower ones are free too by then.
+func TestAModifiedPromiseKeepsItsPEs(t *testing.T) {
+	for name, changed := range map[string]berth.Request{
+		"longer": berth.Rigid("p", 0, 100, 300, 1, 200), "later": berth.Rigid("p", 0, 400, 500, 1, 100), "wider": berth.Rigid("p", 0, 100, 200, 2, 100),
+	} {
+		e := newEngine(t, ahead(4, 1000))
+		submit(t, e, 0, berth.Rigid("first", 0, 50, 150, 2, 100))
+		submit(t, e, 0, berth.Rigid("p", 0, 100, 200, 1, 100))
+		apply(t, e, 0, engine.Wake())
+		apply(t, e, 1, engine.Cancel("first"))
+		if got := pesOf(t, e, "p"); got != "2" {
+			t.Fatalf("p has %s, want 2", got)
+		}
+		apply(t, e, 2, engine.Modify(&changed))
+		apply(t, e, 2, engine.Wake())
+		want := "2"
+		if name == "wider" {
+			want = "0,2"
+		}
+		if got := pesOf(t, e, "p"); got != want {
+			t.Errorf("%s: p has %s, want %s", name, got, want)
+		}
+	}
+}
+
 // A promise that has names goes on having names where it is moved to, however far ahead that
 // is, since jobs may wait for it at its site. One that has none gets none.
 func TestWhatHasNamesKeepsHavingThem(t *testing.T) {

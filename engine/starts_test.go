@@ -73,11 +73,14 @@ func TestStarts(t *testing.T) {
 		two.Parts = append(two.Parts[:1:1], r.Parts...)
 		for field, look := range map[string]engine.Look{
 			"parts": {Pool: pool, Last: 100, Steps: 9}, "pool": {Pool: berth.PoolID("R8", "x"), Last: 100, Steps: 9}, "variant": {Pool: pool, Variant: 1, Last: 100, Steps: 9},
-			"steps": {Pool: pool, Last: 100}, "last": {Pool: pool, First: 2, Last: 1, Steps: 9},
+			"steps": {Pool: pool, Last: 100}, "last": {Pool: pool, First: 2, Last: 1, Steps: 9}, "deadline": {Pool: pool, Last: 100, Steps: 9},
 		} {
 			asked := r
-			if field == "parts" {
+			switch field {
+			case "parts":
 				asked = two
+			case "deadline":
+				asked.Deadline = asked.Ready - 1
 			}
 			_, err := e.Starts(&asked, look)
 			wantCode(t, err, berth.Invalid, field)

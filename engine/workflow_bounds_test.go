@@ -102,6 +102,22 @@ func TestATakenNameIsNoOtherTry(t *testing.T) {
 	}
 }
 
+// What a user has leaves their share again when it ends, also where another takes as many PEs
+// at that moment, so that the pool is as full as before.
+func TestAShareIsFreeAgainWhereThePoolIsNot(t *testing.T) {
+	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
+		config := onePool(8, binding)
+		config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 500}}
+		e := newEngine(t, config)
+		own, other := berth.Rigid("own", 0, 20, 60, 2, 40), berth.Rigid("other", 0, 60, 100, 2, 40)
+		own.User, other.User = "ada", "bob"
+		accepted(t, submit(t, e, 0, own))
+		accepted(t, submit(t, e, 0, other))
+		wide := berth.WorkflowTask{ID: "wide", Measured: []berth.Measurement{{NPE: 4, Seconds: 30}}}
+		wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, 200, wide))), "workflow_promised:w w.1@60-90")
+	}
+}
+
 // A share narrows the plan of a workflow as it does the place of a request: what is wide on an
 // empty machine, or has many tasks beside each other, is promised within it, beside what its user
 // has already.

@@ -513,6 +513,9 @@ func TestWorkflowOffersGiveTimeForWork(t *testing.T) {
 	if none, err := e.WorkflowOffers(w, 0); err != nil || len(none) != 0 {
 		t.Errorf("%d offers of none, %v", len(none), err)
 	}
+	if one, err := e.WorkflowOffers(w, 1); err != nil || len(one) != 1 || one[0].End != offers[0].End {
+		t.Errorf("at most one: %+v, %v; want the first of %d", one, err, len(offers))
+	}
 	for i := 1; i < len(offers); i++ {
 		if offers[i].End <= offers[0].End || offers[i].PESeconds >= offers[i-1].PESeconds {
 			t.Errorf("offer %d ends at %d and costs %d, the one before at %d and %d, the first at %d", i, offers[i].End, offers[i].PESeconds, offers[i-1].End, offers[i-1].PESeconds, offers[0].End)

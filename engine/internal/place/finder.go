@@ -438,7 +438,7 @@ func (x *search) noCapacity(part int, p *pool) *berth.Refusal {
 	}
 	if x.Explain {
 		free, start := x.view(p).MostFree(x.query(part, narrowest, p))
-		refusal.Nearest = &berth.Nearest{NPE: max(free, 0), Duration: narrowest.Duration, Start: start}
+		refusal.Nearest = &berth.Nearest{NPE: free, Duration: narrowest.Duration, Start: start}
 	}
 	return refusal
 }
