@@ -26,7 +26,11 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	if q.NPE > c.size {
 		return Fit{}, false
 	}
-	s := c.newSweep(&q)
+	at := whereItMay
+	if order.By == ByStart || order.By == Custom {
+		at = everyRecord
+	}
+	s := c.newSweep(&q, at)
 	defer c.giveBack(s)
 	w := winner{free: s.best}
 	switch order {
@@ -165,7 +169,7 @@ func (w *winner) largest(s *sweep, area bool) {
 // everything returns the number of eligible PEs.
 func (s *sweep) everything() berth.Count {
 	n := 0
-	for i := range s.cells {
+	for i := s.used.lo; i < s.used.hi; i++ {
 		n += bits.OnesCount64(^s.cells[i].shut)
 	}
 	return berth.Count(n)
@@ -176,7 +180,7 @@ func (c *early) MostFree(q Query) (berth.Count, berth.Time) {
 	if q.Validate(berth.Early) != nil {
 		return 0, q.Ready
 	}
-	s := c.newSweep(&q)
+	s := c.newSweep(&q, whereItMay)
 	defer c.giveBack(s)
 	most, start, everything := s.free, s.start, s.everything()
 	for most < everything && s.advanceToGain() {
@@ -192,7 +196,7 @@ func (c *early) Rectangles(q Query) iter.Seq2[berth.Rectangle, berth.PESet] {
 		if q.Validate(berth.Early) != nil || q.NPE > c.size {
 			return
 		}
-		s := c.newSweep(&q)
+		s := c.newSweep(&q, everyRecord)
 		defer c.giveBack(s)
 		free := make(words, c.tree.words)
 		for ok := true; ok; ok = s.advance() {

@@ -157,3 +157,45 @@ func TestEarlyLeavesAreFilled(t *testing.T) {
 		t.Errorf("%d records in %d leaves, want at least %d in each", records, leaves, leafRecords/2)
 	}
 }
+
+// A search for PEs of a class gathers what changes of that class, and no record of others
+// alone, whatever else is booked in the window: it costs about what it would in a pool of its own.
+func TestEarlySweepOfAClassGathersItsOwnChanges(t *testing.T) {
+	c := newFastEarly(384).(*early)
+	class := berth.NewPESet(berth.Run{Lo: 128, Hi: 256})
+	others := []berth.PESet{berth.NewPESet(berth.Run{Hi: 128}), class, berth.NewPESet(berth.Run{Lo: 256, Hi: 384})}
+	held := Block{End: 1 << 21, NPE: 1, PEs: berth.PEsOf(128)} // no search is over because all of the class is free
+	if err := c.Add(held); err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range (load{n: 128, k: 8, r: 1500, offered: 0.9, limited: true}).requests(1500) {
+		q.Eligible = others[i%3]
+		if fit, ok := Earliest(c, q); ok {
+			if err := c.Add(Block{Start: fit.Start, End: fit.End, NPE: q.NPE, PEs: fit.PEs}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, rule := range allRules {
+		if rule.order.By == ByStart || rule.order.By == Custom {
+			continue // these may depend on starts that others make
+		}
+		if _, ok := c.Find(Query{Ready: 1000, Deadline: 1 << 20, Duration: 500, NPE: 60, Eligible: class}, rule); !ok {
+			t.Fatalf("%+v: nothing found", rule.order)
+		}
+		s := c.scratch.sweep
+		if len(s.times) < 40 {
+			t.Fatalf("%+v: %d records gathered, too few to tell anything", rule.order, len(s.times))
+		}
+		for i := range s.times {
+			if s.ends[i] == s.ends[i+1] {
+				t.Fatalf("%+v: nothing of the class changes at the record of %d", rule.order, s.times[i])
+			}
+		}
+		for _, p := range s.set {
+			if p.word < 2 || p.word > 3 {
+				t.Fatalf("%+v: word %d is gathered; the class has 2 and 3", rule.order, p.word)
+			}
+		}
+	}
+}

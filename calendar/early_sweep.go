@@ -19,6 +19,12 @@ import (
 // of the records before middle, shadow tells for every piece what changes
 // later (up to middle); of those from middle on, cell.ahead is the union.
 //
+// A query that may use some PEs only is answered from their changes: pieces are cut to them as
+// they are gathered, and a record at which none of them changes is left out. A start there has
+// the rectangle of the candidate before it, unless the window's end passed a loss since then, so
+// one such start is visited behind each loss. A class of a pool then costs what a pool of its
+// own would, beside one look at each piece and time of the others.
+//
 //	          left            middle              right
 //	records ──┴─┴──┴─────┴──────┴───┴──┴───────┴────┴─────
 //	          [start            |       start+duration)
@@ -32,17 +38,24 @@ type sweep struct {
 
 	free  berth.Count // number of PEs in all cells' free
 	cells []cell
+	used  span // the words with eligible PEs; free is 0 in every other cell
+	cut   bool // pieces are cut to the eligible PEs
+	every bool // every record is a candidate, also where no eligible PE changes
 
 	// The records after query.Ready, gathered leaf by leaf when needed.
 	times  []berth.Time
 	ends   []int // as in leaf; ends[0] is 0, the changes of record i end at ends[i+1]
 	set    pieces
+	all    []berth.Time // the times of those that were left out too
 	shadow []uint64
 	next   place // the leaf to gather next
 	more   bool
+	seen   berth.Time // no record up to it is still to be gathered
 
 	left, middle, right int        // records: the first after start, the border, the first not before the window's end
 	arrive, leave       berth.Time // the start at which the window comes to the one on the left, and from which it reaches the one on the right
+
+	soonLeft, soonRight int // of all, the first after start and the first after the window's end, or before these
 
 	rim  rim
 	best words // the free PEs of the best candidate so far
@@ -53,18 +66,32 @@ type cell struct {
 	free  uint64 // eligible and free throughout the window
 	busy  uint64 // busy at start
 	ahead uint64 // changing at a record in [middle, right)
-	shut  uint64 // not eligible
+	shut  uint64 // not eligible; says nothing beyond sweep.used
 }
+
+// span is the words from lo up to hi.
+type span struct{ lo, hi int }
+
+// candidates says which starts a sweep visits.
+type candidates bool
+
+const (
+	everyRecord candidates = true  // all of them, for a rule that may look at the start itself
+	whereItMay  candidates = false // the first with each rectangle
+)
 
 // newSweep returns c's spare sweep, set to the first candidate of the query.
 // It must be given back.
-func (c *early) newSweep(q *Query) *sweep {
+func (c *early) newSweep(q *Query, at candidates) *sweep {
 	s := c.scratch.sweep
 	c.scratch.sweep = nil
 	if s == nil {
 		s = &sweep{tree: &c.tree, cells: make([]cell, c.tree.words), ends: []int{0}, best: make(words, c.tree.words)}
 	}
-	s.begin(q, c.eligible(q))
+	eligible := c.eligible(q)
+	s.cut = !q.Eligible.Empty()
+	s.every = at == everyRecord
+	s.begin(q, eligible)
 	return s
 }
 
@@ -78,13 +105,14 @@ func (s *sweep) begin(q *Query, eligible words) {
 	}
 	s.times, s.ends, s.set, s.shadow = s.times[:0], s.ends[:1], s.set[:0], s.shadow[:0]
 	s.left, s.middle, s.right = 0, 0, 0
-	clear(s.cells)
-	s.more = !t.empty()
+	s.all, s.soonLeft, s.soonRight = s.all[:0], 0, 0
+	s.take(eligible)
+	s.more, s.seen = !t.empty(), -berth.Forever
 	at := place{}
 	if s.more {
 		at = t.locate(q.Ready)
 		base, flips := t.nearest(at)
-		for i := range s.cells {
+		for i := s.used.lo; i < s.used.hi; i++ {
 			s.cells[i].busy = base[i]
 		}
 		for i := range flips {
@@ -99,15 +127,34 @@ func (s *sweep) begin(q *Query, eligible words) {
 	}
 	s.turn(func() {
 		free := 0
-		for i := range s.cells {
-			cell := &s.cells[i]
-			cell.shut = ^eligible[i]
-			cell.free = eligible[i] &^ (cell.busy | cell.ahead)
+		cells := s.cells[s.used.lo:s.used.hi]
+		for i := range cells {
+			cell := &cells[i]
+			cell.free = ^(cell.busy | cell.ahead | cell.shut)
 			free += bits.OnesCount64(cell.free)
 		}
 		s.free = berth.Count(free)
 	})
 	s.arrive, s.leave = s.time(s.left), s.leaving()
+}
+
+// take clears what the last query left and shuts the PEs that this one may not use. Cells
+// without eligible PEs are not touched, so that a small class of a large machine costs little.
+func (s *sweep) take(eligible words) {
+	clear(s.cells[s.used.lo:s.used.hi])
+	s.used = span{0, len(eligible)}
+	if s.cut {
+		clear(s.best)
+		for s.used.lo < s.used.hi && eligible[s.used.lo] == 0 {
+			s.used.lo++
+		}
+		for s.used.lo < s.used.hi && eligible[s.used.hi-1] == 0 {
+			s.used.hi--
+		}
+	}
+	for i := s.used.lo; i < s.used.hi; i++ {
+		s.cells[i] = cell{shut: ^eligible[i]}
+	}
 }
 
 // gatherRecords is how many records are gathered at once: a quarter of a leaf,
@@ -118,23 +165,60 @@ const gatherRecords = leafRecords / 4
 func (s *sweep) gather() {
 	l, from := s.tree.leaf(s.next), s.next.r+1
 	to := min(from+gatherRecords, int(l.n))
-	s.times = append(s.times, l.times[from:to]...)
-	skip := l.from(from)
-	shift := len(s.set) - skip
-	for _, end := range l.ends[from:to] {
-		s.ends = append(s.ends, int(end)+shift)
+	if s.cut {
+		s.gatherCut(l, from, to)
+	} else {
+		s.times = append(s.times, l.times[from:to]...)
+		skip := l.from(from)
+		shift := len(s.set) - skip
+		for _, end := range l.ends[from:to] {
+			s.ends = append(s.ends, int(end)+shift)
+		}
+		s.set = append(s.set, l.set[skip:l.from(to)]...)
 	}
-	s.set = append(s.set, l.set[skip:l.from(to)]...)
 	s.shadow = slices.Grow(s.shadow, len(s.set)-len(s.shadow))[:len(s.set)]
+	if to > from {
+		s.seen = l.times[to-1]
+	}
 	if s.next.r = to - 1; to == int(l.n) {
 		s.next, s.more = s.tree.nextLeaf(s.next)
 	}
 }
 
-// time returns the time of a record, Forever behind the last.
+// gatherCut appends what changes of the eligible PEs at records from up to to. Whether a piece
+// has any of them cannot be foreseen, so each is written, and kept by counting it.
+func (s *sweep) gatherCut(l *leaf, from, to int) {
+	at, n := l.from(from), len(s.set)
+	if !s.every {
+		s.all = append(s.all, l.times[from:to]...)
+	}
+	set := slices.Grow(s.set, l.from(to)-at)[:n+l.from(to)-at]
+	lo, words := s.used.lo, s.cells[s.used.lo:s.used.hi]
+	for i := from; i < to; i++ {
+		first := n
+		for end := int(l.ends[i]); at < end; at++ {
+			p := l.set[at]
+			word := int(p.word) - lo
+			if uint(word) >= uint(len(words)) {
+				continue
+			}
+			p.mask &^= words[word].shut
+			set[n] = p
+			if p.mask != 0 {
+				n++
+			}
+		}
+		if n > first || s.every {
+			s.times, s.ends = append(s.times, l.times[i]), append(s.ends, n)
+		}
+	}
+	s.set = set[:n]
+}
+
+// time returns the time of a record, Forever behind the last of those that a window reaches.
 func (s *sweep) time(i int) berth.Time {
 	for i >= len(s.times) {
-		if !s.more {
+		if !s.more || s.seen >= s.query.Deadline {
 			return berth.Forever
 		}
 		s.gather()
@@ -166,10 +250,16 @@ func (s *sweep) turn(full func()) {
 
 // advance moves to the next candidate, if there is one.
 func (s *sweep) advance() bool {
+	fewer := false
 	if s.start == s.leave { // the present window ends there, every later one reaches beyond
+		before := s.free
 		s.pass()
+		fewer = s.free < before
 	}
 	next := min(s.last, s.arrive, s.leave)
+	if fewer && s.cut && !s.every {
+		next = min(next, s.soon())
+	}
 	if next == s.start || next >= berth.Forever {
 		return false
 	}
@@ -178,6 +268,34 @@ func (s *sweep) advance() bool {
 		s.enter()
 	}
 	return true
+}
+
+// soon returns the next start, after the present one, at which the window begins or ends with
+// a record, whichever PEs change there.
+func (s *sweep) soon() berth.Time {
+	for s.timeOfAll(s.soonLeft) <= s.start {
+		s.soonLeft++
+	}
+	end := s.start.Add(s.query.Duration)
+	for s.timeOfAll(s.soonRight) <= end {
+		s.soonRight++
+	}
+	next := s.timeOfAll(s.soonLeft)
+	if at := s.timeOfAll(s.soonRight); at < berth.Forever {
+		next = min(next, at-berth.Time(s.query.Duration))
+	}
+	return next
+}
+
+// timeOfAll returns the time of a record among all, Forever behind the last that a window reaches.
+func (s *sweep) timeOfAll(i int) berth.Time {
+	for i >= len(s.all) {
+		if !s.more || s.seen >= s.query.Deadline {
+			return berth.Forever
+		}
+		s.gather()
+	}
+	return s.all[i]
 }
 
 // advanceToGain moves to the next candidate at which PEs may have come free, if
@@ -254,7 +372,7 @@ func (s *sweep) leaving() berth.Time {
 
 // copyFree makes w the present set.
 func (s *sweep) copyFree(w words) {
-	for i := range s.cells {
+	for i := s.used.lo; i < s.used.hi; i++ {
 		w[i] = s.cells[i].free
 	}
 }
