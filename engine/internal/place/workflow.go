@@ -8,7 +8,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
-	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -298,33 +297,6 @@ func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotm
 	return found, f.overWorkflow(w, found)
 }
 
-// narrowing returns what the user of a workflow may have if that narrows the plan, as a share of PEs
-// and the longest reservation do; nil if it does not.
-func (f *Finder) narrowing(w *berth.Workflow) *policy.Allowance {
-	if w.User == "" || len(f.Limits) == 0 {
-		return nil
-	}
-	allowed := f.Limits.Of(w.Role, w.User)
-	for _, name := range []policy.LimitName{policy.LimitShare, policy.LimitLength} {
-		if _, limited := allowed.Limit(name); limited {
-			return &allowed
-		}
-	}
-	return nil
-}
-
-// lengthOf returns how long a task may last of a user who may have so much, 0 for any length.
-func lengthOf(allowed *policy.Allowance) berth.Duration {
-	if allowed == nil {
-		return 0
-	}
-	length, limited := allowed.Limit(policy.LimitLength)
-	if !limited {
-		return 0
-	}
-	return berth.Duration(length)
-}
-
 // further returns the refusal, of two that may be nil, that got further.
 // One that names no pool says only that those there are were not asked for.
 func further(a, b *berth.Refusal) *berth.Refusal {
@@ -509,69 +481,6 @@ func (f *Finder) placeTask(t *state.Trial, again *state.Entry, r berth.Request, 
 	return TaskPlace{Request: r, Place: x.complete(t, []berth.Allotment{found.allotment()})}, true
 }
 
-// overWorkflow returns the refusal of a limit that a plan exceeds beside what its user has;
-// nil if it exceeds none. The eager filter is for single requests and is not asked.
-func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refusal {
-	if w.User == "" || len(f.Limits) == 0 {
-		return nil
-	}
-	allowed := f.Limits.Of(w.Role, w.User)
-	if allowed.Unlimited() {
-		return nil
-	}
-	n, usage := len(plan.Tasks), f.state.Usage(w.User)
-	over := cmp.Or(
-		allowed.Exceeds(policy.LimitHold, int64(w.Hold)),
-		allowed.Exceeds(policy.LimitReservations, int64(f.state.Open(w.User)+n)),
-		allowed.Exceeds(policy.LimitActive, int64(usage.Reservations+n)),
-		allowed.Exceeds(policy.LimitPESeconds, usage.PESeconds+plan.PESeconds),
-	)
-	wanted := berth.Count(1)
-	resource := plan.Tasks[0].Place.Allotments[0].Resource
-	for i := range plan.Tasks {
-		if over != nil {
-			break
-		}
-		a := &plan.Tasks[i].Place.Allotments[0]
-		wanted, resource = a.NPE, a.Resource
-		over = cmp.Or(
-			allowed.Exceeds(policy.LimitLength, int64(a.End.Sub(a.Start))),
-			allowed.Exceeds(policy.LimitLead, int64(a.Start.Sub(f.state.Now()))),
-		)
-	}
-	if over == nil {
-		over, resource = f.overShareOf(w, plan, &allowed)
-	}
-	if over == nil {
-		return nil
-	}
-	return &berth.Refusal{Reason: berth.Quota, Resource: resource, Wanted: wanted, Exceeded: over}
-}
-
-// overShareOf says that a plan takes more PEs of a pool at once than its user may have there.
-func (f *Finder) overShareOf(w *berth.Workflow, plan *WorkflowPlan, allowed *policy.Allowance) (*berth.Exceeded, berth.ResourceID) {
-	seen := map[berth.ResourceID]bool{}
-	for i := range plan.Tasks {
-		id := plan.Tasks[i].Place.Allotments[0].Resource
-		most, limited := allowed.ShareOf(f.poolOf(id).config.PEs)
-		if seen[id] || !limited {
-			continue
-		}
-		seen[id] = true
-		s := f.used(w.User, nil, id, most)
-		s.steps = slices.Clone(s.steps)
-		for k := range plan.Tasks {
-			if a := &plan.Tasks[k].Place.Allotments[0]; a.Resource == id {
-				s.steps = s.steps.Add(a.Start, a.End, a.NPE)
-			}
-		}
-		if peak := s.peak(f.state.Now(), berth.Forever); peak > most {
-			return &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(peak)}, id
-		}
-	}
-	return nil, berth.ResourceID{}
-}
-
 // Again finds another place for a task that has not started: the earliest from a time on, in
 // its pool, as many PEs for as long, also after the deadline of its workflow. before, if it is
 // not berth.Forever, is when it must start at the latest. Those aside count as gone.
@@ -663,91 +572,4 @@ func (f *Finder) Yielding(extra *berth.Allotment, own []*state.Entry) (list []*s
 		list = append(list, d)
 	}
 	return list, view.Takes(extra)
-}
-
-// WorkflowOffer is what a deadline costs: the plan that takes the fewest PE-seconds by it.
-type WorkflowOffer struct {
-	Deadline  berth.Time
-	Planner   string
-	End       berth.Time
-	PESeconds int64
-	Critical  []int // tasks of its critical path, in order of time
-}
-
-// WorkflowOffers returns at most so many points of the curve of deadlines against PE-seconds:
-// first the tightest deadline for which any of the planners finds a plan in any pool, then
-// deadlines that are further and further off, each with the cheapest plan. Plans that exceed a
-// limit of the user are not offered, for they would be refused. It is empty if no planner finds
-// any other.
-func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []WorkflowOffer {
-	t := f.state.Try()
-	defer t.Close()
-	f.clear(t, nil)
-	asked := *w
-	asked.Algorithm, asked.Deadline = berth.BestAlgorithm, berth.TimeLimit-1
-	all, _ := f.groundsOf(t, &asked, f.narrowing(w), p.From)
-	var offers []WorkflowOffer
-	soonestEnd := berth.Forever // of any plan, within the limits or not
-	// cheapest returns the best of the plans that a way to plan finds.
-	cheapest := func(deadline berth.Time, soonest bool, plan func(*grounds, workflow.Planner) (sketch, bool)) *WorkflowOffer {
-		var best *WorkflowOffer
-		asked.Deadline = deadline
-		for _, g := range all {
-			for _, planner := range g.planners {
-				if p.ends(best != nil || len(offers) > 0) {
-					return best
-				}
-				made, ok := plan(g, planner)
-				if !ok {
-					continue
-				}
-				mark := t.Mark()
-				found := f.placeAll(t, &asked, g, &made)
-				t.Undo(mark)
-				if found == nil {
-					continue
-				}
-				if soonestEnd = min(soonestEnd, found.End); f.overWorkflow(w, found) != nil {
-					continue
-				}
-				o := &WorkflowOffer{Deadline: min(deadline, found.End), Planner: planner.Name, End: found.End, PESeconds: found.PESeconds, Critical: g.critical(&made)}
-				if !soonest {
-					o.Deadline = deadline
-				}
-				if best == nil || o.better(best, soonest) {
-					best = o
-				}
-			}
-		}
-		return best
-	}
-	first := cheapest(berth.TimeLimit-1, true, (*grounds).tightest)
-	if soonestEnd == berth.Forever || most < 1 {
-		return nil
-	}
-	if first != nil {
-		offers, soonestEnd = append(offers, *first), first.End
-	}
-	now := p.From
-	span := soonestEnd.Sub(now)
-	for k := range most - 1 {
-		// 1.25, 1.5, 2, 3 and 5 times the turn-around of the tightest, and so on.
-		deadline := now.Add(span + max(1, span*berth.Duration(int64(1)<<k)/4))
-		if !deadline.Valid() || deadline >= berth.TimeLimit-1 {
-			break
-		}
-		if o := cheapest(deadline, false, func(g *grounds, planner workflow.Planner) (sketch, bool) { return g.plan(planner, deadline) }); o != nil {
-			offers = append(offers, *o)
-		}
-	}
-	return offers
-}
-
-// better reports whether an offer is better than another: sooner, or else cheaper.
-func (o *WorkflowOffer) better(other *WorkflowOffer, soonest bool) bool {
-	end, cost := cmp.Compare(o.End, other.End), cmp.Compare(o.PESeconds, other.PESeconds)
-	if soonest {
-		return cmp.Or(end, cost) < 0
-	}
-	return cmp.Or(cost, end) < 0
 }
