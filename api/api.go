@@ -92,19 +92,21 @@ func New(o Options) http.Handler {
 	a.openapi = describe(o.Version)
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
+	served := map[string]bool{"GET /metrics": true} // patterns
 	for i := range endpoints {
 		e := &endpoints[i]
 		mux.Handle(e.method+" "+e.path, a.handler(e))
 		methods[e.path] = append(methods[e.path], e.method)
+		served[e.method+" "+e.path] = true
 	}
 	for path, allowed := range methods {
 		// By method, because a path such as /v1/workflows/plans is also one of /v1/workflows/{id}.
 		for _, method := range everyMethod {
-			served := method
+			by := method
 			if method == http.MethodHead { // which GET serves
-				served = http.MethodGet
+				by = http.MethodGet
 			}
-			if !slices.Contains(allowed, method) && !slices.Contains(allowed, served) {
+			if !slices.Contains(allowed, method) && !slices.Contains(allowed, by) {
 				mux.HandleFunc(method+" "+path, notAllowed(slices.Clone(allowed)))
 			}
 		}
@@ -118,11 +120,28 @@ func New(o Options) http.Handler {
 		}})
 	}
 	mux.Handle("GET /metrics", metrics)
-	mux.HandleFunc("/v1/", NotFound)
+	// others answers what no endpoint serves: with 405 where one serves the path by another method,
+	// for the methods that HTTP may have are without number.
+	others := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var allowed []string
+			for _, method := range everyMethod {
+				if _, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host}); served[pattern] && method != http.MethodHead {
+					allowed = append(allowed, method)
+				}
+			}
+			if len(allowed) > 0 {
+				notAllowed(allowed)(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	mux.Handle("/v1/", others(http.HandlerFunc(NotFound)))
 	if o.Root == nil {
 		o.Root = http.HandlerFunc(NotFound)
 	}
-	mux.Handle("/", a.door.pages(o.Root))
+	mux.Handle("/", others(a.door.pages(o.Root)))
 	return a.door.underPrefix(mux)
 }
 

@@ -286,3 +286,22 @@ func TestMetricsCanAskForAToken(t *testing.T) {
 		t.Errorf("without the option the status is %d, want 200", a.Code)
 	}
 }
+
+// A method that HTTP does not know is told what is allowed, wherever some other method is.
+func TestUnusualMethodsAreToldWhatIsAllowed(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	for path, allow := range map[string]string{
+		"/v1/reservations": "GET, HEAD", "/v1/requests": "POST", "/v1/reservations/r1": "DELETE, GET, HEAD, PATCH", "/v1/workflows/plans": "POST",
+		"/healthz": "GET, HEAD", "/metrics": "GET, HEAD",
+	} {
+		for _, method := range []string{"PROPFIND", "BREW", "get"} {
+			a := w.do("alice", method, path, "")
+			wantProblem(t, a, 405, method)
+			if got := a.Header().Get("Allow"); got != allow {
+				t.Errorf("%s %s: Allow is %q, want %q", method, path, got, allow)
+			}
+		}
+	}
+	wantProblem(t, w.do("alice", "BREW", "/v1/nothing", ""), 404)
+	wantProblem(t, w.do("alice", "BREW", "/nothing", ""), 404)
+}

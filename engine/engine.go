@@ -229,7 +229,7 @@ func (e *Engine) apply(event *Event) error {
 	case EventUpdateForecast:
 		return e.updateForecast(event.Forecast)
 	case EventSubmitWorkflow:
-		return e.submitWorkflow(event.Workflow)
+		return e.submitWorkflow(event.Workflow, event.Plan)
 	case EventConfirmWorkflow:
 		return e.confirmWorkflow(event.ID)
 	case EventCancelWorkflow:

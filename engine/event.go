@@ -62,9 +62,11 @@ type Event struct {
 	// Role is that of who asks, by which limits are chosen: Extend. Submit and Modify
 	// have it in the request.
 	Role string `json:"role,omitempty"`
-	// Workflow is what SubmitWorkflow asks for. Of Report, Outcome is how a task ended, and Why
+	// Workflow is what SubmitWorkflow asks for, and Plan where its tasks are to be; nil has the
+	// engine plan it. Of Report, Outcome is how a task ended, and Why
 	// that in words.
 	Workflow *berth.Workflow `json:"workflow,omitempty"`
+	Plan     *WorkflowPlan   `json:"plan,omitempty"`
 	Outcome  berth.Outcome   `json:"outcome,omitempty"`
 	Why      string          `json:"why,omitempty"`
 

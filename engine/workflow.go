@@ -18,6 +18,12 @@ import (
 // SubmitWorkflow brings a workflow. It is decided when it arrives, whatever the trigger is.
 func SubmitWorkflow(w *berth.Workflow) Event { return Event{Kind: EventSubmitWorkflow, Workflow: w} }
 
+// SubmitPlanned is SubmitWorkflow with a plan that was made beside the engine, by another one in
+// the state of a moment ago (see Engine.PlanWorkflow).
+func SubmitPlanned(w *berth.Workflow, plan *WorkflowPlan) Event {
+	return Event{Kind: EventSubmitWorkflow, Workflow: w, Plan: plan}
+}
+
 // ConfirmWorkflow makes all held tasks of a workflow confirmed ones. Those that should have
 // started meanwhile are moved.
 func ConfirmWorkflow(id string) Event { return Event{Kind: EventConfirmWorkflow, ID: id} }
@@ -44,7 +50,7 @@ func TaskID(workflow string, task, try int) string {
 	return id
 }
 
-func (e *Engine) submitWorkflow(w *berth.Workflow) error {
+func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
 	switch {
 	case w == nil:
 		return berth.Errorf(berth.Invalid, "workflow", "missing")
@@ -55,8 +61,11 @@ func (e *Engine) submitWorkflow(w *berth.Workflow) error {
 		return err
 	}
 	own := w.Clone()
-	found, refusal := e.finder.Workflow(own)
-	if refusal != nil {
+	found, refusal, err := e.placesOf(own, plan)
+	switch {
+	case err != nil:
+		return err
+	case refusal != nil:
 		e.emit(change.Change{Kind: change.WorkflowRefused, Workflow: own, Refusal: refusal})
 		return nil
 	}
@@ -68,17 +77,43 @@ func (e *Engine) submitWorkflow(w *berth.Workflow) error {
 	return nil
 }
 
+// placesOf returns where the tasks of a workflow are, or why it is refused: as it is planned now,
+// or as a plan has it that was made a moment ago.
+func (e *Engine) placesOf(w *berth.Workflow, plan *WorkflowPlan) (*place.WorkflowPlan, *berth.Refusal, error) {
+	if plan == nil {
+		found, refusal := e.finder.Workflow(w, &place.Planning{From: e.state.Now()})
+		return found, refusal, nil
+	}
+	if err := plan.check(w); err != nil {
+		return nil, nil, err
+	}
+	if plan.Refusal != nil {
+		refusal := *plan.Refusal
+		return nil, &refusal, nil
+	}
+	found, over := e.finder.Follow(w, plan.Planner, plan.Places)
+	switch kept := found != nil && over == nil && found.End <= plan.end(); {
+	case kept:
+		return found, nil, nil
+	case !plan.Last:
+		return nil, nil, berth.Errorf(berth.Conflict, "plan", "others were promised what workflow %q was planned on; plan it again", w.ID)
+	case found == nil:
+		a := &plan.Places[0]
+		return nil, &berth.Refusal{Reason: berth.NoCapacity, Resource: a.Resource, Wanted: a.NPE}, nil
+	}
+	if over != nil {
+		return nil, over, nil
+	}
+	return found, nil, nil
+}
+
 // checkWorkflow reports what cannot be right with a workflow.
 func (e *Engine) checkWorkflow(w *berth.Workflow) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	if _, known := place.Planners(w); !known {
-		names := []string{berth.BestAlgorithm}
-		for i := range workflow.Planners {
-			names = append(names, workflow.Planners[i].Name)
-		}
-		return berth.Errorf(berth.Invalid, "algorithm", "%s", nearest.Unknown("planner", w.Algorithm, names))
+	if err := knownPlanner(w); err != nil {
+		return err
 	}
 	if e.state.Flow(w.ID) != nil || e.state.Entry(w.ID) != nil || e.isPending(w.ID) {
 		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", w.ID)
@@ -90,6 +125,18 @@ func (e *Engine) checkWorkflow(w *berth.Workflow) error {
 		}
 	}
 	return e.finder.CheckWorkflow(w)
+}
+
+// knownPlanner reports a planner that there is not.
+func knownPlanner(w *berth.Workflow) error {
+	if _, known := place.Planners(w); known {
+		return nil
+	}
+	names := []string{berth.BestAlgorithm}
+	for i := range workflow.Planners {
+		names = append(names, workflow.Planners[i].Name)
+	}
+	return berth.Errorf(berth.Invalid, "algorithm", "%s", nearest.Unknown("planner", w.Algorithm, names))
 }
 
 // promiseTask makes a task a reservation.
@@ -249,17 +296,13 @@ type WorkflowOffer struct {
 // found for any. The engine does not change. The error is of code Invalid and concerns the
 // workflow. The planners are heuristics: there may be tighter and cheaper plans than they find.
 func (e *Engine) WorkflowOffers(w *berth.Workflow, most int) ([]WorkflowOffer, error) {
-	if w == nil {
-		return nil, berth.Errorf(berth.Invalid, "workflow", "missing")
-	}
-	if err := w.Validate(); err != nil {
-		return nil, err
-	}
-	if err := e.finder.CheckWorkflow(w); err != nil {
-		return nil, err
-	}
+	return e.PlanOffers(w, PlanOptions{Offers: most})
+}
+
+// offersOf is WorkflowOffers of a workflow that was checked.
+func (e *Engine) offersOf(w *berth.Workflow, most int, p *place.Planning) []WorkflowOffer {
 	var offers []WorkflowOffer
-	for _, o := range e.finder.WorkflowOffers(w, most) {
+	for _, o := range e.finder.WorkflowOffers(w, most, p) {
 		offer := WorkflowOffer{Workflow: *w.Clone(), End: o.End, PESeconds: o.PESeconds}
 		offer.Workflow.Deadline, offer.Workflow.Algorithm = o.Deadline, o.Planner
 		for _, i := range o.Critical {
@@ -267,5 +310,5 @@ func (e *Engine) WorkflowOffers(w *berth.Workflow, most int) ([]WorkflowOffer, e
 		}
 		offers = append(offers, offer)
 	}
-	return offers, nil
+	return offers
 }

@@ -507,6 +507,23 @@ func (w *goldenWriter) request(id string) *berth.Request {
 	return &r
 }
 
+// submitFlow submits a workflow, some with a plan that was made beside, or with its refusal.
+func (w *goldenWriter) submitFlow() engine.Event {
+	f := w.workflow()
+	if w.rng.IntN(2) == 0 {
+		return engine.SubmitWorkflow(f)
+	}
+	if w.rng.IntN(3) == 0 {
+		f.Deadline = f.Arrival + 1
+	}
+	plan, _, err := w.core.engine.PlanWorkflow(f, engine.PlanOptions{From: w.now + 2})
+	if err != nil {
+		return engine.SubmitWorkflow(f)
+	}
+	plan.Last = w.rng.IntN(2) == 0
+	return engine.SubmitPlanned(f, plan)
+}
+
 // workflow draws a workflow of three tasks, of which the second depends on the first.
 func (w *goldenWriter) workflow() *berth.Workflow {
 	f := &berth.Workflow{
@@ -547,7 +564,7 @@ func (w *goldenWriter) draw() engine.Event {
 	pes := berth.NewPESet(berth.Run{Lo: berth.PE(w.rng.IntN(3)), Hi: berth.PE(4 + w.rng.IntN(3))})
 	switch w.rng.IntN(36) {
 	case 26, 27, 28:
-		return engine.SubmitWorkflow(w.workflow())
+		return w.submitFlow()
 	case 29, 30, 31, 32, 33:
 		return w.report()
 	case 34:

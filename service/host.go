@@ -94,6 +94,7 @@ type Host struct {
 		running sync.WaitGroup
 	}
 	snapshots snapshots
+	planner   planner
 
 	faults sync.Once // the first one counts
 	fault  atomic.Pointer[Fault]
@@ -131,7 +132,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
 		undecided: map[string][]waiting{}, questions: map[string]*question{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
-		sites: map[string]*keeper{}, handing: map[string]bool{},
+		sites: map[string]*keeper{}, handing: map[string]bool{}, planner: newPlanner(),
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())
 	if err := h.timekeeper.err(); err != nil {
@@ -160,6 +161,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h.startTasks()
 	core.asks = h.asks
 	h.askAfterRestart()
+	h.startPlanner()
 	go h.run()
 	return h, nil
 }

@@ -14,7 +14,8 @@ import (
 // followed. The first one takes the time of a restart, and from then on there is
 // twice the memory.
 //
-// A compaction is made by them too, since it drops what is between them.
+// A compaction is made by them too, since it drops what is between them, and large workflows are
+// planned on the other core (see planner).
 type snapshots struct {
 	last      uint64    // the record at which the last one was begun; of the loop
 	busy      bool      // one is being made; of the loop
@@ -25,7 +26,7 @@ type snapshots struct {
 	making sync.WaitGroup
 
 	turn   sync.Mutex // of whoever makes one, or compacts
-	core   *Core      // where the last one was made, nil before the first; with the turn
+	core   *Core      // that follows the records, nil before the first snapshot or plan; with the turn
 	stored uint64     // the record of the last one stored; with the turn
 }
 
@@ -79,7 +80,19 @@ func (h *Host) snapshotWhenDue() {
 
 // snapshotBeside brings the other core to the end of the journal and stores a
 // snapshot of it.
-func (h *Host) snapshotBeside(ctx context.Context) (err error) {
+func (h *Host) snapshotBeside(ctx context.Context) error {
+	if err := h.followBeside(ctx); err != nil {
+		return err
+	}
+	core := h.snapshots.core
+	if core.position.Number == h.snapshots.stored {
+		return nil // the last one followed the journal beyond where it was begun
+	}
+	return h.saveSnapshot(ctx, core)
+}
+
+// followBeside brings the other core to the end of the journal. It is with the turn.
+func (h *Host) followBeside(ctx context.Context) (err error) {
 	core := h.snapshots.core
 	h.snapshots.core = nil // a failure leaves nothing to go on from
 	if core == nil {
@@ -87,14 +100,10 @@ func (h *Host) snapshotBeside(ctx context.Context) (err error) {
 	} else {
 		core, err = follow(ctx, h.options.Journal, core.position.Number, func() (*Core, error) { return core, nil })
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		h.snapshots.core = core
 	}
-	h.snapshots.core = core
-	if core.position.Number == h.snapshots.stored {
-		return nil // the last one followed the journal beyond where it was begun
-	}
-	return h.saveSnapshot(ctx, core)
+	return err
 }
 
 // saveSnapshot stores a snapshot of a core of which everything is durable.

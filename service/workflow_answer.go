@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -47,7 +48,7 @@ func (h *Host) flowAgain(a asked, answer func(FlowAnswer, error)) bool {
 		if f == nil {
 			err = berth.Errorf(berth.NotFound, "idempotency_key", "what was asked under it is no longer remembered")
 		} else {
-			o.Flow = h.flowAnswer(f)
+			o.Flow = h.flowAnswer(f, nil)
 		}
 	}
 	var result FlowAnswer
@@ -61,18 +62,28 @@ func (h *Host) flowAgain(a asked, answer func(FlowAnswer, error)) bool {
 }
 
 // stepFlow applies an event to a workflow, or makes one of it, and answers with what it is then;
-// the answer is on record with the event, under the key.
-func (h *Host) stepFlow(event engine.Event, a asked, id string, answer func(FlowAnswer, error)) {
+// the answer is on record with the event, under the key, but for that of a plan that does not hold.
+// offers are those that come with a refusal, if they are known.
+func (h *Host) stepFlow(event engine.Event, a asked, id string, offers []engine.WorkflowOffer, answer func(FlowAnswer, error)) {
 	var result FlowAnswer
 	err := h.step(event, a, func(_ []news, err error) (outcome, bool) {
-		if err != nil {
+		switch {
+		case planFails(err):
+			return outcome{}, false
+		case err != nil:
 			return outcomeOf(Answer{}, err)
 		}
-		given := h.flowAnswer(h.core.flows.byID[id])
+		given := h.flowAnswer(h.core.flows.byID[id], offers)
 		result = *given
 		return outcome{Flow: given}, true
 	})
 	h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
+}
+
+// planFails reports whether an error is that of a plan that does not hold any more.
+func planFails(err error) bool {
+	e, is := errors.AsType[*berth.Error](err)
+	return is && e.Code == berth.Conflict && e.Field == "plan"
 }
 
 // denyFlow answers with an error, which is remembered.
@@ -82,8 +93,9 @@ func (h *Host) denyFlow(a asked, err error, answer func(FlowAnswer, error)) {
 
 // flowAnswer returns the answer about a workflow as it is. Of what its tasks run it has no more
 // than whether there is anything, and where the output goes: nobody is shown the rest, which may
-// be a megabyte, and is on record with what was asked.
-func (h *Host) flowAnswer(f *flowCard) *FlowAnswer {
+// be a megabyte, and is on record with what was asked. Offers of one that was refused are made if
+// none are given.
+func (h *Host) flowAnswer(f *flowCard, offers []engine.WorkflowOffer) *FlowAnswer {
 	a := &FlowAnswer{Workflow: h.core.viewFlow(f)}
 	tasks := slices.Clone(f.w.Tasks)
 	for i := range tasks {
@@ -95,12 +107,13 @@ func (h *Host) flowAnswer(f *flowCard) *FlowAnswer {
 		tasks[i].Measured = nil
 	}
 	a.Workflow.Workflow.Tasks, a.Workflow.Workflow.Free = tasks, nil
-	if f.outcome == refusedFlow {
-		a.Offers = h.flowOffers(f.w)
+	if f.outcome == refusedFlow && offers == nil {
+		offers = h.flowOffers(f.w)
 	}
-	for i := range a.Offers {
-		o := &a.Offers[i]
+	for i := range offers {
+		o := offers[i]
 		o.Workflow = berth.Workflow{Deadline: o.Workflow.Deadline, Algorithm: o.Workflow.Algorithm}
+		a.Offers = append(a.Offers, o)
 	}
 	return a
 }

@@ -78,10 +78,30 @@ func (h *Host) WorkflowOffers(ctx context.Context, ask Ask, w berth.Workflow) ([
 		return nil, err
 	}
 	w.ID = cmp.Or(w.ID, "offer")
-	return call(ctx, h, ask.By.User, func(answer func([]engine.WorkflowOffer, error)) {
+	who := ask.By.User
+	return call(ctx, h, who, func(answer func([]engine.WorkflowOffer, error)) {
 		w.Arrival = h.clock()
-		offers, err := h.core.engine.WorkflowOffers(&w, flowOffers)
-		h.whenDurable(func(failed error) { answer(offers, cmp.Or(failed, err)) })
+		if h.isSmall(&w) {
+			offers, err := h.core.engine.WorkflowOffers(&w, flowOffers)
+			h.whenDurable(func(failed error) { answer(offers, cmp.Or(failed, err)) })
+			return
+		}
+		if err := h.planner.enter(who); err != nil {
+			answer(nil, err)
+			return
+		}
+		var offers []engine.WorkflowOffer
+		h.planBeside(who, len(w.Tasks), func(e *engine.Engine, o engine.PlanOptions) (err error) {
+			if ctx.Err() != nil {
+				return ctx.Err() // nobody waits for it any more
+			}
+			o.Offers = flowOffers
+			offers, err = e.PlanOffers(&w, o)
+			return err
+		}, func(err error) {
+			h.planner.leave(who)
+			answer(offers, err)
+		})
 	})
 }
 
@@ -94,7 +114,12 @@ func TaskOutput(w *berth.Workflow, task, try int) string {
 	return "berth-" + engine.TaskID(w.ID, task, try) + ".out"
 }
 
+// flowOffers returns what a small workflow that was refused is offered, nothing for a larger one,
+// whose offers are made where it is planned.
 func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
+	if !h.isSmall(w) {
+		return nil
+	}
 	own := w.Clone()
 	own.Arrival = h.clock()
 	own.Deadline = berth.Forever
@@ -120,7 +145,11 @@ func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, 
 		h.denyFlow(a, err, answer)
 		return
 	}
-	h.stepFlow(engine.SubmitWorkflow(w), a, w.ID, answer)
+	if !h.isSmall(w) {
+		h.planFlow(a, w, unable, answer)
+		return
+	}
+	h.stepFlow(engine.SubmitWorkflow(w), a, w.ID, nil, answer)
 }
 
 // flowTaken returns an error if a workflow cannot have its id, or those of its tasks.
@@ -170,7 +199,7 @@ func (h *Host) changeFlow(ctx context.Context, ask Ask, id string, do func(a ask
 // ConfirmWorkflow confirms all held tasks of a workflow.
 func (h *Host) ConfirmWorkflow(ctx context.Context, ask Ask, id string) (FlowAnswer, error) {
 	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
-		h.stepFlow(engine.ConfirmWorkflow(id), a, id, answer)
+		h.stepFlow(engine.ConfirmWorkflow(id), a, id, nil, answer)
 	})
 }
 
@@ -182,7 +211,7 @@ func (h *Host) CancelWorkflow(ctx context.Context, ask Ask, id string) (FlowAnsw
 		if f.outcome != "" {
 			event = engine.Wake()
 		}
-		h.stepFlow(event, a, id, answer)
+		h.stepFlow(event, a, id, nil, answer)
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/berth-hpc/berth"
 )
 
 // described is the part of an OpenAPI description that says what can be sent.
@@ -75,8 +77,39 @@ func legal(path string) map[string]any {
 		return map[string]any{"sweep": []map[string]any{{"name": "policy", "values": []string{"first-fit", "pe-worst"}}}}
 	case "/v1/tokens":
 		return map[string]any{"user": "zoe"}
+	case "/v1/workflows", "/v1/workflows/offers":
+		return map[string]any{"site": "here", "tasks": tasksOf(3)}
 	}
 	return map[string]any{}
+}
+
+// tasksOf makes up so many tasks of a workflow, in layers of a hundred, each after two of the one
+// before.
+func tasksOf(n int) []any {
+	tasks := make([]any, n)
+	for i := range tasks {
+		task := map[string]any{"id": fmt.Sprint(i), "seconds": 60 + i*37%600, "most": 1 + i%4}
+		if i >= 100 {
+			task["after"] = []string{fmt.Sprint(i - 100), fmt.Sprint(i - i%100 - 1)}
+		}
+		tasks[i] = task
+	}
+	return tasks
+}
+
+// largeWorkflows are the largest workflows that a role may send, which take the longest to plan:
+// one that is promised, one that a deadline holds to fewer PEs, and one that is refused with offers.
+func largeWorkflows() []large {
+	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+	var all []large
+	for _, n := range []int{1000, berth.MaxWorkflowTasks} {
+		all = append(all,
+			large{fmt.Sprint(n, " tasks"), map[string]any{"tasks": tasksOf(n)}},
+			large{fmt.Sprint(n, " tasks by a deadline"), map[string]any{"tasks": tasksOf(n), "deadline": at(10000 * time.Hour)}},
+			large{fmt.Sprint(n, " tasks by too early a deadline"), map[string]any{"tasks": tasksOf(n), "deadline": at(time.Hour)}},
+		)
+	}
+	return all
 }
 
 // replaces says which fields of a legal body a field stands in the place of.
@@ -132,7 +165,11 @@ func rowsOf(d *described) []row {
 			}
 			add("legal", "", legal(path))
 			s := op.RequestBody.Content["application/json"].Schema
-			for _, l := range s.largest() {
+			bodies := s.largest()
+			if _, flow := s.Properties["tasks"]; flow && method == "post" {
+				bodies = append(bodies, largeWorkflows()...)
+			}
+			for _, l := range bodies {
 				body := legal(path)
 				for name, v := range l.fields {
 					for _, without := range replaces[name] {

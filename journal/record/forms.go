@@ -47,6 +47,15 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.Pointer(c, 13, &e.Workflow, wire.Workflow)
 	wire.Enum(c, 14, &e.Outcome, outcomes)
 	wire.Name(c, 15, &e.Why)
+	wire.Pointer(c, 16, &e.Plan, plan)
+	c.End()
+}
+
+func plan(c *wire.Coder, p *engine.WorkflowPlan) {
+	wire.Name(c, 1, &p.Planner)
+	wire.List(c, 2, &p.Places, wire.Allotment)
+	wire.Pointer(c, 3, &p.Refusal, wire.Refusal)
+	wire.Bool(c, 4, &p.Last)
 	c.End()
 }
 

@@ -21,7 +21,8 @@ type grounds struct {
 	grid     *workflow.Grid     // of several
 	bound    berth.Time         // no plan ends earlier
 	graph    *workflow.Workflow
-	at       []int // of its tasks, their places in the workflow
+	at       []int      // of its tasks, their places in the workflow
+	from     berth.Time // nothing starts earlier
 }
 
 // sketch is a plan on grounds; the sites of its tasks are their pools.
@@ -90,8 +91,8 @@ func (f *Finder) counts(t *state.Trial, w *berth.Workflow, p *pool, allowed *pol
 
 // groundsOf returns the grounds of a workflow as a trial has them, those of one pool first,
 // and the refusal of the pool that got furthest of those that are none. allowed is what its user
-// may have; nil is everything.
-func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Allowance) (list []*grounds, refusal *berth.Refusal) {
+// may have; nil is everything. Nothing is to start before from.
+func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Allowance, from berth.Time) (list []*grounds, refusal *berth.Refusal) {
 	planners, known := Planners(w)
 	if !known {
 		panic("engine: a workflow without a planner")
@@ -110,7 +111,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 			continue
 		}
 		c := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
-		limits, last := bounds{Finder: f, pool: p}, -1 // the last task that fits
+		limits, last := bounds{Finder: f, pool: p, length: lengthOf(allowed)}, -1 // the last task that fits
 		var first *berth.Refusal
 		for k := range w.Tasks {
 			if w.Tasks[k].Done {
@@ -131,7 +132,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		if c.fits < len(w.Tasks) {
 			continue
 		}
-		g, no := f.onPool(t, w, p, allowed, planners)
+		g, no := f.onPool(t, w, p, allowed, planners, from)
 		if refusal = further(refusal, no); g != nil {
 			list = append(list, g)
 		}
@@ -160,7 +161,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 			for i, c := range candidates[:n] {
 				pools[i], unfit[i] = c.pool, c.unfit
 			}
-			if g := f.overPools(t, w, pools, unfit, allowed); g != nil {
+			if g := f.overPools(t, w, pools, unfit, allowed, from); g != nil {
 				g.planners = over
 				list = append(list, g)
 			}
@@ -212,39 +213,39 @@ func (f *Finder) unfit(w *berth.Workflow, task int, limits *bounds, fits bool) *
 }
 
 // onPool makes a workflow ready for planning on a pool as a trial has it.
-func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, allowed *policy.Allowance, planners []workflow.Planner) (*grounds, *berth.Refusal) {
-	graph, at, err := f.graph(w, p, nil)
+func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, allowed *policy.Allowance, planners []workflow.Planner, from berth.Time) (*grounds, *berth.Refusal) {
+	graph, at, err := f.graph(w, p, nil, lengthOf(allowed))
 	if err != nil { // at the speed of this pool it takes longer than any calendar has
 		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
 	}
 	view, free := f.counts(t, w, p, allowed)
-	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: view, Now: f.state.Now(), Free: free})
+	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: view, Now: from, Free: free})
 	if err != nil {
 		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
 	}
-	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at}, nil
+	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: from}, nil
 }
 
 // overPools makes a workflow ready for planning over several pools as a trial has them; nil if
 // some task fits in none, or takes longer at their speeds than any calendar has.
-func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool, allowed *policy.Allowance) *grounds {
+func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool, allowed *policy.Allowance, from berth.Time) *grounds {
 	for i := range w.Tasks {
 		if !w.Tasks[i].Done && !slices.ContainsFunc(unfit, func(tasks []bool) bool { return !tasks[i] }) {
 			return nil
 		}
 	}
-	graph, at, err := f.graph(w, nil, nil)
+	graph, at, err := f.graph(w, nil, nil, 0)
 	if err != nil {
 		return nil
 	}
-	grid := &workflow.Grid{Workflow: graph, Now: f.state.Now()}
+	grid := &workflow.Grid{Workflow: graph, Now: from}
 	for k, p := range pools {
 		view, free := f.counts(t, w, p, allowed)
 		s := workflow.Site{Resource: p.id, Calendar: view, Free: free, Speed: 1}
 		if speed := p.config.SpeedFor(&berth.Requirements{}); speed != 0 {
 			s.Speed = float64(speed) / float64(berth.StandardSpeed)
 		}
-		if s.Workflow, _, err = f.graph(w, p, unfit[k]); err != nil {
+		if s.Workflow, _, err = f.graph(w, p, unfit[k], lengthOf(allowed)); err != nil {
 			return nil
 		}
 		s.Unfit = make([]bool, len(at))
@@ -253,12 +254,12 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 		}
 		grid.Sites = append(grid.Sites, s)
 	}
-	g := &grounds{pools: pools, grid: grid, graph: graph, at: at}
+	g := &grounds{pools: pools, grid: grid, graph: graph, at: at, from: from}
 	soonest, ok, err := grid.Plan(berth.Forever)
 	if err != nil {
 		return nil
 	}
-	g.bound = f.state.Now()
+	g.bound = from
 	if ok {
 		g.bound = soonest.Bound
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
-	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -63,13 +62,14 @@ type WorkflowPlan struct {
 
 // graph returns the open tasks of a workflow as a graph with the times that they take in a
 // pool at its speeds, or at the standard speed, and their places in the workflow. unfit, if given,
-// tells the tasks that cannot be in the pool, which are in the graph all the same. The error, of
+// tells the tasks that cannot be in the pool, which are in the graph all the same. length is how
+// long a task may last, 0 for any. The error, of
 // code Invalid, names tasks that cannot be right together.
-func (f *Finder) graph(w *berth.Workflow, p *pool, unfit []bool) (*workflow.Workflow, []int, error) {
+func (f *Finder) graph(w *berth.Workflow, p *pool, unfit []bool, length berth.Duration) (*workflow.Workflow, []int, error) {
 	var tasks []workflow.Task
 	var edges []workflow.Edge
 	var at []int
-	limits := bounds{Finder: f, pool: p}
+	limits := bounds{Finder: f, pool: p, length: length}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
 		if t.Done {
@@ -109,6 +109,7 @@ func planned(t *berth.WorkflowTask, p *pool) workflow.Task {
 type bounds struct {
 	*Finder
 	pool    *pool
+	length  berth.Duration // that their user may have; 0 is no bound
 	of      berth.Requirements
 	most    berth.Count
 	longest berth.Duration // 0 is no bound
@@ -116,7 +117,7 @@ type bounds struct {
 
 // narrow keeps the numbers of PEs on which a task may be planned in the pool: no more than there
 // are of the nodes and the partition that it requires, and so many that it does not last longer
-// than the partition allows. It returns false if none is left. Planners know nothing of this:
+// than the partition and the user's limit allow. It returns false if none is left. Planners know nothing of this:
 // what they give a task beyond it could not be placed.
 func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
 	if need := w.Tasks[at].Requirements; b.most == 0 || b.of != need {
@@ -129,6 +130,9 @@ func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
 			if partition.MaxNPE > 0 {
 				b.most = min(b.most, partition.MaxNPE)
 			}
+		}
+		if b.length > 0 && (b.longest == 0 || b.length < b.longest) {
+			b.longest = b.length
 		}
 	}
 	fits := func(npe berth.Count) bool { return b.longest == 0 || t.Duration(npe) <= b.longest }
@@ -154,6 +158,18 @@ func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
 	return true
 }
 
+// takes reports whether a task of a workflow may run on so many PEs in the pool.
+func (b *bounds) takes(w *berth.Workflow, task int, npe berth.Count) bool {
+	t := planned(&w.Tasks[task], b.pool)
+	if !b.narrow(&t, w, task) {
+		return false
+	}
+	if len(t.Measured) > 0 {
+		return slices.ContainsFunc(t.Measured, func(m workflow.Measurement) bool { return m.NPE == npe })
+	}
+	return npe >= t.Fewest() && (t.Most == 0 || npe <= t.Most) && npe <= b.most
+}
+
 // CheckWorkflow reports what cannot be right with the tasks of a workflow together: two of one
 // id, a cycle, nothing left to do. The error is of code Invalid.
 func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
@@ -169,7 +185,7 @@ func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
 	for i := range whole.Tasks {
 		whole.Tasks[i].Done = false
 	}
-	if _, _, err := f.graph(&whole, nil, nil); err != nil {
+	if _, _, err := f.graph(&whole, nil, nil, 0); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done }) {
@@ -178,41 +194,60 @@ func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
 	return nil
 }
 
+// Planning is one search for a plan of a workflow.
+type Planning struct {
+	From berth.Time // nothing starts earlier
+	// Enough and Quit, if they are there, are asked between plans. Once Enough returns true what
+	// is found is taken, if anything is; once Quit does nothing more is planned.
+	Enough, Quit func() bool
+
+	over *berth.Refusal // of the first plan that exceeded a limit
+}
+
+// ends reports whether nothing more is planned; found says that there is something.
+func (p *Planning) ends(found bool) bool {
+	return p.Quit != nil && p.Quit() || found && p.Enough != nil && p.Enough()
+}
+
 // Workflow finds places for all open tasks of a workflow, in the pool in which it does best, or
 // spread over several where that is better: it ends earliest or, by a deadline, takes the fewest
 // PE-seconds; the earliest end, the first pool, and the planner that is listed first break ties.
 // Where slack is to be left, plans that leave all of it are preferred to those that leave half,
-// and these to all others. A share of PEs narrows the plan; where there is none within it, the
-// limit is the refusal if there is one without. Else the refusal is that of the pool that got
-// furthest. The state is as it was afterwards.
-func (f *Finder) Workflow(w *berth.Workflow) (*WorkflowPlan, *berth.Refusal) {
+// and these to all others. Plans that exceed a limit of its user count for nothing, and those of a
+// share of PEs and of length narrow the plan; where there is no plan within the limits, the one exceeded is the refusal
+// if there is a plan beyond it. Else the refusal is that of the pool that got furthest. The state
+// is as it was afterwards.
+func (f *Finder) Workflow(w *berth.Workflow, p *Planning) (*WorkflowPlan, *berth.Refusal) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	allowed := f.shareOf(w)
-	fit, refusal := f.groundsOf(t, w, allowed)
-	best := f.bestOf(t, w, fit)
-	if best == nil && allowed != nil {
-		whole, _ := f.groundsOf(t, w, nil)
-		best = f.bestOf(t, w, whole)
+	allowed := f.narrowing(w)
+	fit, refusal := f.groundsOf(t, w, allowed, p.From)
+	best := f.bestOf(t, w, fit, p)
+	if best == nil && allowed != nil && p.over == nil {
+		whole, _ := f.groundsOf(t, w, nil, p.From)
+		best = f.bestOf(t, w, whole, p)
 	}
-	if best == nil {
-		for _, g := range fit {
-			refusal = further(refusal, g.refusal(w.Deadline))
-		}
-		return nil, refusal
+	switch {
+	case best != nil:
+		return best, nil
+	case p.over != nil:
+		return nil, p.over
 	}
-	if over := f.overWorkflow(w, best); over != nil {
-		return nil, over
+	for _, g := range fit {
+		refusal = further(refusal, g.refusal(w.Deadline))
 	}
-	return best, nil
+	return nil, refusal
 }
 
 // bestOf returns the best plan on some grounds, nil if there is none on any.
-func (f *Finder) bestOf(t *state.Trial, w *berth.Workflow, fit []*grounds) (best *WorkflowPlan) {
-	for _, by := range f.aims(w) {
+func (f *Finder) bestOf(t *state.Trial, w *berth.Workflow, fit []*grounds, p *Planning) (best *WorkflowPlan) {
+	for _, by := range f.aims(w, p.From) {
 		for _, g := range fit {
-			if found := f.workflowIn(t, w, g, by); found != nil && found.better(best, w.Deadline) {
+			if p.ends(best != nil) {
+				return best
+			}
+			if found := f.workflowIn(t, w, g, by, p); found != nil && found.better(best, w.Deadline) {
 				best = found
 			}
 		}
@@ -223,16 +258,43 @@ func (f *Finder) bestOf(t *state.Trial, w *berth.Workflow, fit []*grounds) (best
 	return best
 }
 
-// shareOf returns what the user of a workflow may have, nil if they have no share.
-func (f *Finder) shareOf(w *berth.Workflow) *policy.Allowance {
-	if w.User == "" || len(f.Limits) == 0 {
-		return nil
+// Follow places the open tasks of a workflow where a plan that was made elsewhere has them, each
+// as soon after that as it, its parents and the present allow. places are those of the open tasks,
+// in the order of the workflow. It returns nil if a task cannot be in its pool on so many PEs, or
+// if the workflow would miss its deadline, and the refusal of a limit that is exceeded so.
+func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotment) (*WorkflowPlan, *berth.Refusal) {
+	g := &grounds{from: f.state.Now()}
+	s := sketch{planner: planner, tasks: make([]workflow.GridPlacement, len(places))}
+	limits, last := make([]bounds, len(f.pools)), make([]int, len(f.pools)) // the last task that fits, from 1
+	for i := range f.pools {
+		g.pools = append(g.pools, &f.pools[i])
+		limits[i] = bounds{Finder: f, pool: &f.pools[i]}
 	}
-	allowed := f.Limits.Of(w.Role, w.User)
-	if _, limited := allowed.Limit(policy.LimitShare); !limited {
-		return nil
+	for i := range w.Tasks {
+		if w.Tasks[i].Done {
+			continue
+		}
+		a := &places[len(g.at)]
+		at, known := f.state.Index(a.Resource)
+		if !known || !allows(w, g.pools[at]) {
+			return nil, nil
+		}
+		before := last[at] - 1
+		if f.unfit(w, i, &limits[at], before >= 0 && alike(&w.Tasks[i], &w.Tasks[before])) != nil || !limits[at].takes(w, i, a.NPE) {
+			return nil, nil
+		}
+		last[at] = i + 1
+		s.tasks[len(g.at)] = workflow.GridPlacement{Placement: workflow.Placement{Task: len(g.at), NPE: a.NPE, Start: a.Start, End: a.End}, Site: at}
+		g.at = append(g.at, i)
 	}
-	return &allowed
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	found := f.placeAll(t, w, g, &s)
+	if found == nil {
+		return nil, nil
+	}
+	return found, f.overWorkflow(w, found)
 }
 
 // further returns the refusal, of two that may be nil, that got further.
@@ -275,9 +337,8 @@ func request(w *berth.Workflow, task int, p *pool, v berth.Variant, ready, now b
 
 // aims returns the deadlines that are planned for, one after the other until there is a plan:
 // the workflow's own, and before it those that leave its slack and half of that.
-func (f *Finder) aims(w *berth.Workflow) []berth.Time {
+func (f *Finder) aims(w *berth.Workflow, now berth.Time) []berth.Time {
 	slack, best := berth.Best(w.Algorithm)
-	now := f.state.Now()
 	if !best || w.Deadline == berth.Forever || w.Deadline <= now {
 		return []berth.Time{w.Deadline}
 	}
@@ -294,8 +355,11 @@ func (f *Finder) aims(w *berth.Workflow) []berth.Time {
 // workflowIn plans a workflow on its grounds by a deadline with each of its planners, and places
 // the best plan; nil if there is none. What a place asks for beyond the plan may take it beyond
 // that deadline, but not beyond the workflow's own.
-func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, by berth.Time) (best *WorkflowPlan) {
+func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, by berth.Time, p *Planning) (best *WorkflowPlan) {
 	for _, planner := range g.planners {
+		if p.ends(best != nil) {
+			return best
+		}
 		plan, ok := g.plan(planner, by)
 		if !ok {
 			continue
@@ -303,9 +367,14 @@ func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, by be
 		mark := t.Mark()
 		found := f.placeAll(t, w, g, &plan)
 		t.Undo(mark)
-		if found != nil && found.better(best, w.Deadline) {
-			best = found
+		if found == nil || !found.better(best, w.Deadline) {
+			continue
 		}
+		if over := f.overWorkflow(w, found); over != nil {
+			p.over = cmp.Or(p.over, over)
+			continue
+		}
+		best = found
 	}
 	return best
 }
@@ -334,7 +403,7 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 	found := &WorkflowPlan{Planner: plan.planner, End: now}
 	for _, o := range order {
 		task, p := at[o.Task], g.pools[o.Site]
-		ready := o.Start
+		ready := max(o.Start, g.from)
 		for _, parent := range w.Tasks[task].After {
 			ready = max(ready, ends[parent])
 		}
@@ -410,69 +479,6 @@ func (f *Finder) placeTask(t *state.Trial, again *state.Entry, r berth.Request, 
 	}
 	r.Ready = found.fit.Start
 	return TaskPlace{Request: r, Place: x.complete(t, []berth.Allotment{found.allotment()})}, true
-}
-
-// overWorkflow returns the refusal of a limit that a plan exceeds beside what its user has;
-// nil if it exceeds none. The eager filter is for single requests and is not asked.
-func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refusal {
-	if w.User == "" || len(f.Limits) == 0 {
-		return nil
-	}
-	allowed := f.Limits.Of(w.Role, w.User)
-	if allowed.Unlimited() {
-		return nil
-	}
-	n, usage := len(plan.Tasks), f.state.Usage(w.User)
-	over := cmp.Or(
-		allowed.Exceeds(policy.LimitHold, int64(w.Hold)),
-		allowed.Exceeds(policy.LimitReservations, int64(f.state.Open(w.User)+n)),
-		allowed.Exceeds(policy.LimitActive, int64(usage.Reservations+n)),
-		allowed.Exceeds(policy.LimitPESeconds, usage.PESeconds+plan.PESeconds),
-	)
-	wanted := berth.Count(1)
-	resource := plan.Tasks[0].Place.Allotments[0].Resource
-	for i := range plan.Tasks {
-		if over != nil {
-			break
-		}
-		a := &plan.Tasks[i].Place.Allotments[0]
-		wanted, resource = a.NPE, a.Resource
-		over = cmp.Or(
-			allowed.Exceeds(policy.LimitLength, int64(a.End.Sub(a.Start))),
-			allowed.Exceeds(policy.LimitLead, int64(a.Start.Sub(f.state.Now()))),
-		)
-	}
-	if over == nil {
-		over, resource = f.overShareOf(w, plan, &allowed)
-	}
-	if over == nil {
-		return nil
-	}
-	return &berth.Refusal{Reason: berth.Quota, Resource: resource, Wanted: wanted, Exceeded: over}
-}
-
-// overShareOf says that a plan takes more PEs of a pool at once than its user may have there.
-func (f *Finder) overShareOf(w *berth.Workflow, plan *WorkflowPlan, allowed *policy.Allowance) (*berth.Exceeded, berth.ResourceID) {
-	seen := map[berth.ResourceID]bool{}
-	for i := range plan.Tasks {
-		id := plan.Tasks[i].Place.Allotments[0].Resource
-		most, limited := allowed.ShareOf(f.poolOf(id).config.PEs)
-		if seen[id] || !limited {
-			continue
-		}
-		seen[id] = true
-		s := f.used(w.User, nil, id, most)
-		s.steps = slices.Clone(s.steps)
-		for k := range plan.Tasks {
-			if a := &plan.Tasks[k].Place.Allotments[0]; a.Resource == id {
-				s.steps = s.steps.Add(a.Start, a.End, a.NPE)
-			}
-		}
-		if peak := s.peak(f.state.Now(), berth.Forever); peak > most {
-			return &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(peak)}, id
-		}
-	}
-	return nil, berth.ResourceID{}
 }
 
 // Again finds another place for a task that has not started: the earliest from a time on, in
@@ -566,79 +572,4 @@ func (f *Finder) Yielding(extra *berth.Allotment, own []*state.Entry) (list []*s
 		list = append(list, d)
 	}
 	return list, view.Takes(extra)
-}
-
-// WorkflowOffer is what a deadline costs: the plan that takes the fewest PE-seconds by it.
-type WorkflowOffer struct {
-	Deadline  berth.Time
-	Planner   string
-	End       berth.Time
-	PESeconds int64
-	Critical  []int // tasks of its critical path, in order of time
-}
-
-// WorkflowOffers returns at most so many points of the curve of deadlines against PE-seconds:
-// first the tightest deadline for which any of the planners finds a plan in any pool, then
-// deadlines that are further and further off, each with the cheapest plan. It is empty if no
-// planner finds any.
-func (f *Finder) WorkflowOffers(w *berth.Workflow, most int) []WorkflowOffer {
-	t := f.state.Try()
-	defer t.Close()
-	f.clear(t, nil)
-	asked := *w
-	asked.Algorithm, asked.Deadline = berth.BestAlgorithm, berth.TimeLimit-1
-	all, _ := f.groundsOf(t, &asked, f.shareOf(w))
-	// cheapest returns the best of the plans that a way to plan finds.
-	cheapest := func(deadline berth.Time, soonest bool, plan func(*grounds, workflow.Planner) (sketch, bool)) *WorkflowOffer {
-		var best *WorkflowOffer
-		asked.Deadline = deadline
-		for _, g := range all {
-			for _, planner := range g.planners {
-				made, ok := plan(g, planner)
-				if !ok {
-					continue
-				}
-				mark := t.Mark()
-				found := f.placeAll(t, &asked, g, &made)
-				t.Undo(mark)
-				if found == nil {
-					continue
-				}
-				o := &WorkflowOffer{Deadline: min(deadline, found.End), Planner: planner.Name, End: found.End, PESeconds: found.PESeconds, Critical: g.critical(&made)}
-				if !soonest {
-					o.Deadline = deadline
-				}
-				if best == nil || o.better(best, soonest) {
-					best = o
-				}
-			}
-		}
-		return best
-	}
-	first := cheapest(berth.TimeLimit-1, true, (*grounds).tightest)
-	if first == nil || most < 1 {
-		return nil
-	}
-	offers, now := []WorkflowOffer{*first}, f.state.Now()
-	span := first.End.Sub(now)
-	for k := range most - 1 {
-		// 1.25, 1.5, 2, 3 and 5 times the turn-around of the tightest, and so on.
-		deadline := now.Add(span + max(1, span*berth.Duration(int64(1)<<k)/4))
-		if !deadline.Valid() || deadline >= berth.TimeLimit-1 {
-			break
-		}
-		if o := cheapest(deadline, false, func(g *grounds, planner workflow.Planner) (sketch, bool) { return g.plan(planner, deadline) }); o != nil {
-			offers = append(offers, *o)
-		}
-	}
-	return offers
-}
-
-// better reports whether an offer is better than another: sooner, or else cheaper.
-func (o *WorkflowOffer) better(other *WorkflowOffer, soonest bool) bool {
-	end, cost := cmp.Compare(o.End, other.End), cmp.Compare(o.PESeconds, other.PESeconds)
-	if soonest {
-		return cmp.Or(end, cost) < 0
-	}
-	return cmp.Or(cost, end) < 0
 }

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/internal/place"
+)
+
+// Planning a workflow of thousands of tasks takes seconds, in which an engine that serves others
+// would answer nobody. So it may be planned by another engine that is in the state of a moment
+// ago, and what comes of that is part of the event that submits it: the engine looks whether all
+// tasks can still be there, and decides. What is on record says all that it decided on.
+
+// WorkflowPlan is where the open tasks of a workflow are to be, or why it is refused.
+type WorkflowPlan struct {
+	Planner string `json:"planner,omitempty"`
+	// Places are those of the open tasks, in the order of the workflow, without PE numbers.
+	Places  []berth.Allotment `json:"places,omitempty"`
+	Refusal *berth.Refusal    `json:"refusal,omitempty"` // then there are no places
+	// Last says that it is not planned again: where it does not fit as it is any more, its tasks
+	// are placed as soon after it as they can be, and the workflow is refused if that is too late.
+	Last bool `json:"last,omitempty"`
+}
+
+// end returns when the last task ends.
+func (p *WorkflowPlan) end() (last berth.Time) {
+	last = -berth.Forever
+	for i := range p.Places {
+		last = max(last, p.Places[i].End)
+	}
+	return last
+}
+
+// check reports what cannot be right with a plan of a workflow, as an error of code Invalid.
+func (p *WorkflowPlan) check(w *berth.Workflow) error {
+	open := 0
+	for i := range w.Tasks {
+		if !w.Tasks[i].Done {
+			open++
+		}
+	}
+	if p.Refusal != nil {
+		open = 0
+	}
+	if len(p.Places) != open {
+		return berth.Errorf(berth.Invalid, "plan", "it has %d places; want %d, one for each task that is to be promised, and none in a refusal", len(p.Places), open)
+	}
+	for i := range p.Places {
+		if a := &p.Places[i]; !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || a.NPE < 1 || a.NPE > berth.MaxPEs {
+			return berth.Errorf(berth.Invalid, "plan", "place %d is %d PEs from %d to %d; want 1 to %d PEs, and an end after the start", i+1, a.NPE, a.Start, a.End, berth.MaxPEs)
+		}
+	}
+	return nil
+}
+
+// PlanOptions says how a workflow is planned beside the engine that decides about it.
+type PlanOptions struct {
+	From   berth.Time // nothing starts earlier, for deciding takes place later; 0 for now
+	Offers int        // as many come with a refusal at most
+	// Enough and Quit, if they are there, are asked between plans. Once Enough returns true the
+	// best of what is found is taken, if anything is; once Quit does the planning is given up.
+	Enough, Quit func() bool
+}
+
+func (o *PlanOptions) planning(now berth.Time) *place.Planning {
+	return &place.Planning{From: max(o.From, now), Enough: o.Enough, Quit: o.Quit}
+}
+
+func (o *PlanOptions) quit() bool { return o.Quit != nil && o.Quit() }
+
+// PlanWorkflow returns what SubmitWorkflow would come to in the state of this engine, for
+// SubmitPlanned to another one: places, or a refusal with offers. The engine does not change. The
+// error is of code Invalid and concerns the workflow, or of code Unavailable if the planning was
+// given up. Cost: that of its planners, seconds for thousands of tasks.
+func (e *Engine) PlanWorkflow(w *berth.Workflow, o PlanOptions) (*WorkflowPlan, []WorkflowOffer, error) {
+	if err := e.mayPlan(w); err != nil {
+		return nil, nil, err
+	}
+	if err := knownPlanner(w); err != nil {
+		return nil, nil, err
+	}
+	p := o.planning(e.state.Now())
+	found, refusal := e.finder.Workflow(w, p)
+	var offers []WorkflowOffer
+	if refusal != nil && o.Offers > 0 {
+		beyond := *w
+		beyond.Deadline = berth.Forever
+		offers = e.offersOf(&beyond, o.Offers, p)
+	}
+	switch {
+	case o.quit():
+		return nil, nil, givenUp()
+	case refusal != nil:
+		return &WorkflowPlan{Refusal: refusal}, offers, nil
+	}
+	plan := &WorkflowPlan{Planner: found.Planner, Places: make([]berth.Allotment, 0, len(found.Tasks))}
+	at := make([]int, len(w.Tasks)) // from 1
+	for i := range found.Tasks {
+		at[found.Tasks[i].Task] = i + 1
+	}
+	for _, i := range at {
+		if i > 0 {
+			a := found.Tasks[i-1].Place.Allotments[0]
+			a.PEs = berth.PESet{}
+			plan.Places = append(plan.Places, a)
+		}
+	}
+	return plan, nil, nil
+}
+
+// PlanOffers is WorkflowOffers with options.
+func (e *Engine) PlanOffers(w *berth.Workflow, o PlanOptions) ([]WorkflowOffer, error) {
+	if err := e.mayPlan(w); err != nil {
+		return nil, err
+	}
+	offers := e.offersOf(w, o.Offers, o.planning(e.state.Now()))
+	if o.quit() {
+		return nil, givenUp()
+	}
+	return offers, nil
+}
+
+func givenUp() error {
+	return berth.Errorf(berth.Unavailable, "plan", "it was given up; try again")
+}
+
+// mayPlan reports what cannot be right with a workflow that is to be planned.
+func (e *Engine) mayPlan(w *berth.Workflow) error {
+	if w == nil {
+		return berth.Errorf(berth.Invalid, "workflow", "missing")
+	}
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	return e.finder.CheckWorkflow(w)
+}

@@ -1,0 +1,198 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+)
+
+// Planning a large workflow takes seconds. It is done beside the loop, on the other core that
+// follows the durable records (see snapshots), so that nobody else waits for it; the loop then
+// only looks whether the plan still holds. Those who have workflows planned are served in turn,
+// one workflow at a time: others keep a processor.
+
+// What is small enough is planned in the loop: so many tasks times pools, among no more than so
+// many live reservations, take a few milliseconds with their offers.
+const (
+	plannedAtOnce = 32
+	plannedAmong  = 20_000
+)
+
+const (
+	// planTime is for how long plans are compared; the first that is found is taken however long
+	// it took.
+	planTime = 5 * time.Second
+	// planTries is how often a workflow is planned whose plan does not hold when it is done.
+	planTries = 3
+	// maxPlans is how many workflows of somebody wait to be planned.
+	maxPlans = 8
+)
+
+// planner plans workflows beside the loop.
+type planner struct {
+	line line // what is to be planned
+
+	mu      sync.Mutex
+	waiting map[string]int // how many workflows are, by who asks
+
+	pace time.Duration // of a task, lately; with the turn of the snapshots
+}
+
+func newPlanner() planner {
+	return planner{line: newLine(), waiting: map[string]int{}, pace: time.Millisecond}
+}
+
+// startPlanner plans what is handed to the planner until the service ends.
+func (h *Host) startPlanner() {
+	h.snapshots.making.Go(func() {
+		for {
+			select {
+			case <-h.planner.line.ready:
+			case <-h.snapshots.ctx.Done():
+				return
+			}
+			for do, ok := h.planner.line.pop(); ok && h.snapshots.ctx.Err() == nil; do, ok = h.planner.line.pop() {
+				do()
+			}
+		}
+	})
+}
+
+// enter takes a place among those whose workflows are planned, which leave gives back.
+func (p *planner) enter(who string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting[who] >= maxPlans {
+		return berth.Errorf(berth.Exhausted, "workflow", "%d workflows of %s are being planned already; want at most %d, so wait for one", p.waiting[who], who, maxPlans)
+	}
+	p.waiting[who]++
+	return nil
+}
+
+func (p *planner) leave(who string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting[who]--; p.waiting[who] <= 0 {
+		delete(p.waiting, who)
+	}
+}
+
+// isSmall reports whether a workflow is planned in the loop.
+func (h *Host) isSmall(w *berth.Workflow) bool {
+	pools := 0
+	for i := range h.core.config.Sites {
+		pools += len(h.core.config.Sites[i].Pools)
+	}
+	return len(w.Tasks)*pools <= plannedAtOnce && h.core.engine.Live() <= plannedAmong
+}
+
+// planBeside has something done with an engine that is where this one is now, beside the loop and in
+// the turn of who asks; then the loop gets what came of it. It is of the loop.
+func (h *Host) planBeside(who string, tasks int, do func(e *engine.Engine, o engine.PlanOptions) error, then func(error)) {
+	if now := h.clock(); now > h.core.engine.Now() {
+		h.wake() // plans are for now
+	}
+	number := h.core.position.Number
+	h.whenDurable(func(failed error) {
+		if failed != nil {
+			h.line.push(who, func() { then(failed) })
+			return
+		}
+		h.planner.line.push(who, func() {
+			err := h.planOn(number, tasks, do)
+			h.line.push(who, func() { then(err) })
+		})
+	})
+}
+
+// planOn has something done with the engine of the other core, which follows the journal up to a
+// record at least. It is of the planner.
+func (h *Host) planOn(number uint64, tasks int, do func(e *engine.Engine, o engine.PlanOptions) error) error {
+	s := &h.snapshots
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if s.core == nil || s.core.position.Number < number {
+		if err := h.followBeside(s.ctx); err != nil {
+			return unplannable(err)
+		}
+	}
+	began := time.Now()
+	o := engine.PlanOptions{
+		// What is planned begins when it is decided, which is later.
+		From:   h.Now() + berth.Time((time.Duration(tasks)*h.planner.pace+time.Second-1)/time.Second),
+		Enough: func() bool { return time.Since(began) > planTime },
+		Quit:   func() bool { return s.ctx.Err() != nil },
+	}
+	err := caught(s.core.position.Number, "planning a workflow", func() error { return do(s.core.engine, o) })
+	if f := faultOf(err); f != nil {
+		s.core = nil // it may be in the middle of something
+		f.At = h.Now()
+		f.keep(&h.options)
+		return unplannable(err)
+	}
+	if took := time.Since(began) / time.Duration(tasks); took > h.planner.pace {
+		h.planner.pace = took
+	} else {
+		h.planner.pace -= (h.planner.pace - took) / 4
+	}
+	return err
+}
+
+// unplannable is the error of a workflow that could not be planned for a reason that is not its
+// own.
+func unplannable(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return berth.Errorf(berth.Unavailable, "service", "it is stopping; try again")
+	}
+	return berth.Errorf(berth.Unavailable, "workflow", "it cannot be planned for now, the log says why; try again")
+}
+
+// planFlow has a workflow planned beside the loop and decides about it then; where the plan does
+// not hold any more it is planned again. It is of the loop.
+func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, answer func(FlowAnswer, error)) {
+	who := a.by.User
+	if err := h.planner.enter(who); err != nil {
+		answer(FlowAnswer{}, err) // and it may be tried again under the same key
+		return
+	}
+	var try func(n int)
+	done := func(result FlowAnswer, err error) {
+		h.planner.leave(who)
+		answer(result, err)
+	}
+	try = func(n int) {
+		var plan *engine.WorkflowPlan
+		var offers []engine.WorkflowOffer
+		h.planBeside(who, len(w.Tasks), func(e *engine.Engine, o engine.PlanOptions) (err error) {
+			o.Offers = flowOffers
+			plan, offers, err = e.PlanWorkflow(w, o)
+			return err
+		}, func(err error) {
+			if h.flowAgain(a, done) { // it was asked again under its key, and was faster
+				return
+			}
+			if err == nil {
+				if err = h.flowTaken(w); err == nil {
+					err = h.withinRunners(w, unable)
+				}
+			}
+			if err != nil {
+				h.denyFlow(a, err, done)
+				return
+			}
+			plan.Last = n == planTries
+			h.stepFlow(engine.SubmitPlanned(w, plan), a, w.ID, offers, func(result FlowAnswer, err error) {
+				if planFails(err) {
+					h.line.push(who, func() { try(n + 1) })
+					return
+				}
+				done(result, err)
+			})
+		})
+	}
+	try(1)
+}

@@ -1,0 +1,222 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/sqlite"
+)
+
+// plannerHost is a service with one pool at a time that does not move.
+func plannerHost(t *testing.T, dir string, pes berth.Count) (*Host, *sqlite.Store) {
+	t.Helper()
+	store, err := sqlite.Open(dir, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: pes, Binding: berth.Late}}}}}
+	h, err := Open(t.Context(), Options{Config: config, Journal: store, Version: "test", Clock: func() time.Time { return time.Unix(1000, 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, store
+}
+
+func closeBoth(t *testing.T, h *Host, store *sqlite.Store) {
+	t.Helper()
+	if err := errors.Join(h.Close(), store.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func as(user string) Ask { return Ask{By: Principal{User: user, Role: User}} }
+
+// abreast is a workflow of tasks of 100 s beside each other, one PE each, too large for the loop.
+func abreast(id string, tasks int, deadline berth.Time) berth.Workflow {
+	w := berth.Workflow{ID: id, Deadline: deadline, Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth}
+	for i := range tasks {
+		w.Tasks = append(w.Tasks, berth.WorkflowTask{ID: fmt.Sprint("t", i), Seconds: 100, Most: 1})
+	}
+	return w
+}
+
+// A large workflow is promised or refused with offers as a small one is, under a key once, after a
+// restart too; what is offered is promised; and what is on record leads to the same again.
+func TestALargeWorkflowIsPlannedBeside(t *testing.T) {
+	dir := t.TempDir()
+	h, store := plannerHost(t, dir, 50)
+	keyed := as("ann")
+	keyed.Key, keyed.Body = "large", [32]byte{1}
+	first, err := h.SubmitWorkflow(t.Context(), keyed, abreast("w", 200, berth.Forever))
+	if err != nil || first.Workflow.State != FlowPromised || len(first.Workflow.Tasks) != 200 {
+		t.Fatalf("%+v %v", first.Workflow.State, err)
+	}
+	for i := range first.Workflow.Tasks {
+		if k := &first.Workflow.Tasks[i]; k.Start <= 1000 || k.NPE != 1 || k.State != Confirmed {
+			t.Fatalf("task %d is %+v; planning takes time, so it begins after 1000", i, k)
+		}
+	}
+	small, err := h.SubmitWorkflow(t.Context(), as("ann"), abreast("small", 4, berth.Forever))
+	if err != nil || small.Workflow.State != FlowPromised {
+		t.Fatalf("%+v %v", small.Workflow, err)
+	}
+	refused, err := h.SubmitWorkflow(t.Context(), as("bob"), abreast("v", 200, 1050))
+	if err != nil || refused.Workflow.State != FlowRefused || refused.Workflow.Refusal == nil || len(refused.Offers) < 4 {
+		t.Fatalf("%+v %+v %v", refused.Workflow.State, refused.Offers, err)
+	}
+	offers, err := h.WorkflowOffers(t.Context(), as("bob"), abreast("v", 200, berth.Forever))
+	if err != nil || len(offers) != len(refused.Offers) {
+		t.Fatalf("%d offers, %d came with the refusal; %v", len(offers), len(refused.Offers), err)
+	}
+	for i := range 3 { // a later start is nothing to a deadline that is further off
+		o := &refused.Offers[len(refused.Offers)-1-i]
+		again := abreast(fmt.Sprint("again", i), 200, o.Workflow.Deadline)
+		again.Algorithm = o.Workflow.Algorithm
+		a, err := h.SubmitWorkflow(t.Context(), as("bob"), again)
+		if err != nil || a.Workflow.State != FlowPromised {
+			t.Errorf("offer %+v: %+v %+v %v", o, a.Workflow.State, a.Workflow.Refusal, err)
+		}
+		if _, err := h.CancelWorkflow(t.Context(), as("bob"), again.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	closeBoth(t, h, store)
+	h, store = plannerHost(t, dir, 50)
+	defer func() { closeBoth(t, h, store) }()
+	if was, err := h.SubmitWorkflow(t.Context(), keyed, abreast("w", 200, berth.Forever)); err != nil || !reflect.DeepEqual(was, first) {
+		t.Errorf("under its key it is %+v %v, was %+v", was.Workflow.Version, err, first.Workflow.Version)
+	}
+	if v, err := Verify(t.Context(), store, nil); err != nil || v.Records == 0 {
+		t.Errorf("%+v %v", v, err)
+	}
+	retried, err := h.RetryWorkflow(t.Context(), as("bob"), "v", berth.Forever)
+	if err != nil || retried.Workflow.State != FlowPromised {
+		t.Errorf("%+v %v", retried.Workflow.State, err)
+	}
+}
+
+// answered is what a call came to.
+type answered struct {
+	flow FlowAnswer
+	err  error
+}
+
+// submitLarge submits a workflow and returns where its answer will be, once it has reached the planner.
+func submitLarge(t *testing.T, h *Host, ask Ask, w berth.Workflow) <-chan answered {
+	t.Helper()
+	got := make(chan answered, 1)
+	before := waitingPlans(h)
+	go func() {
+		a, err := h.SubmitWorkflow(context.Background(), ask, w)
+		got <- answered{a, err}
+	}()
+	for waitingPlans(h) == before { // each question waits for a turn of the loop
+		if err := look(t.Context(), h, func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) > 0 {
+			t.Fatalf("%s is answered without the planner", w.ID)
+		}
+	}
+	return got
+}
+
+func waitingPlans(h *Host) (n int) {
+	h.planner.mu.Lock()
+	defer h.planner.mu.Unlock()
+	for _, of := range h.planner.waiting {
+		n += of
+	}
+	return n
+}
+
+// While large workflows are planned everybody else is answered, small workflows too. Nobody has
+// more than a few planned at a time.
+func TestNobodyWaitsForALargeWorkflow(t *testing.T) {
+	h, store := plannerHost(t, t.TempDir(), 50)
+	defer func() { closeBoth(t, h, store) }()
+	h.snapshots.turn.Lock() // planning takes until it is given back
+	var all []<-chan answered
+	for i := range maxPlans {
+		all = append(all, submitLarge(t, h, as("ann"), abreast(fmt.Sprint("w", i), 60, berth.Forever)))
+	}
+	if _, err := h.SubmitWorkflow(t.Context(), as("ann"), abreast("more", 60, berth.Forever)); !isCode(err, berth.Exhausted) {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := h.WorkflowOffers(t.Context(), as("ann"), abreast("more", 60, berth.Forever)); !isCode(err, berth.Exhausted) {
+		t.Errorf("offers of one more: %v", err)
+	}
+	if a, err := h.SubmitWorkflow(t.Context(), as("ann"), abreast("small", 4, berth.Forever)); err != nil || a.Workflow.State != FlowPromised {
+		t.Errorf("%+v %v", a.Workflow.State, err)
+	}
+	if a, err := h.Submit(t.Context(), as("bob"), berth.Rigid("r", 1000, 1000, 9000, 4, 60)); err != nil || a.Reservation.State != Active && a.Reservation.State != Confirmed {
+		t.Errorf("%+v %v", a.Reservation.State, err)
+	}
+	for i, got := range all {
+		if len(got) > 0 {
+			t.Errorf("workflow %d is answered before it is planned", i)
+		}
+	}
+	h.snapshots.turn.Unlock()
+	for i, got := range all {
+		if a := <-got; a.err != nil || a.flow.Workflow.State != FlowPromised {
+			t.Errorf("workflow %d: %+v %v", i, a.flow.Workflow.State, a.err)
+		}
+	}
+	if n := waitingPlans(h); n != 0 {
+		t.Errorf("%d places are taken for ever", n)
+	}
+}
+
+func isCode(err error, code berth.Code) bool {
+	coded, is := errors.AsType[*berth.Error](err)
+	return is && coded.Code == code
+}
+
+// A plan that others were faster than is made again, and what is on record verifies. The same key
+// meanwhile is the same workflow.
+func TestAPlanThatOthersWereFasterThan(t *testing.T) {
+	h, store := plannerHost(t, t.TempDir(), 50)
+	defer func() { closeBoth(t, h, store) }()
+	keyed := as("ann")
+	keyed.Key, keyed.Body = "k", [32]byte{1}
+	h.snapshots.turn.Lock()
+	one := submitLarge(t, h, keyed, abreast("w", 60, berth.Forever))
+	two := submitLarge(t, h, keyed, abreast("w", 60, berth.Forever))
+	holds, gate := make(chan struct{}), make(chan struct{})
+	h.line.push("gate", func() { close(holds); <-gate })
+	<-holds // the loop does nothing until the plan is made, and then bob is first
+	fast := make(chan error, 1)
+	h.line.push("bob", func() {
+		r := berth.Rigid("all", 1000, 1000, 1500, 50, 500)
+		r.User = "bob"
+		fast <- h.submit(asked{by: Origin{User: "bob"}}, &r, waiting{answer: func(*Answer, error) {}})
+	})
+	h.snapshots.turn.Unlock()
+	for planned := false; !planned; { // both wait for the loop
+		h.line.mu.Lock()
+		planned = h.line.of["ann"] != nil && len(h.line.of["ann"].items)-h.line.of["ann"].head == 2
+		h.line.mu.Unlock()
+	}
+	close(gate)
+	if err := <-fast; err != nil {
+		t.Fatal(err)
+	}
+	a, b := <-one, <-two
+	if a.err != nil || b.err != nil || !reflect.DeepEqual(a.flow, b.flow) {
+		t.Fatalf("%v %v; the answers differ: %t", a.err, b.err, !reflect.DeepEqual(a.flow, b.flow))
+	}
+	if a.flow.Workflow.State != FlowPromised || slices.ContainsFunc(a.flow.Workflow.Tasks, func(k FlowTask) bool { return k.Start < 1500 }) {
+		t.Errorf("%s: %+v", a.flow.Workflow.State, a.flow.Workflow.Tasks[0])
+	}
+	if _, err := Verify(t.Context(), store, nil); err != nil {
+		t.Error(err)
+	}
+}
