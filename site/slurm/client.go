@@ -112,21 +112,18 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 // saysSize matches a script that says itself on what it runs.
 var saysSize = regexp.MustCompile(`(?m)^#SBATCH\s+(-[nNc]|--(nodes|ntasks|ntasks-per-\w+|cpus-per-\w+|exclusive|nodelist|gpus)\b)`)
 
-// size is on what a task runs.
+// size is on what a task runs: cores are Slurm's CPUs for each process.
 type size struct{ nodes, processes, cores berth.Count }
 
-// size gives a task that does not say on what it runs all that its reservation has, if that
-// is parts of nodes: on one node as the processors of one process, else as a process for
-// each. Whole nodes the task asks for itself.
+// size gives a task that does not say on what it runs all that its reservation has: whole nodes, or parts of
+// one node as the processors of one process, else as a process for each core, which has all hardware threads of it.
 func (c *Client) size(ctx context.Context, op string, task *site.Task, b *site.Booking) (size, error) {
 	as := size{nodes: task.Nodes, cores: task.Cores}
 	if task.Cores > 0 || task.Nodes > 0 && task.Nodes != berth.Count(len(b.Shares)) || !task.Array.Empty() || saysSize.MatchString(task.Script) {
 		return as, nil
 	}
 	if b.Cores == 0 {
-		if c.absent {
-			as.nodes = wholeNodes(b)
-		}
+		as.nodes = wholeNodes(b)
 		return as, nil
 	}
 	out, err := c.read(ctx, op, nodesCommand[0], nodesCommand[1:]...)
@@ -137,21 +134,25 @@ func (c *Client) size(ctx context.Context, op string, task *site.Task, b *site.B
 	if err != nil {
 		return as, odd(op, "scontrol show node", err)
 	}
-	var all, threads berth.Count
+	var all, most berth.Count
+	least := berth.Count(berth.MaxPEs)
 	for i := range nodes {
 		if slices.ContainsFunc(b.Shares, func(s site.Share) bool { return s.Node == nodes[i].Name }) {
 			all += nodes[i].cores()
-			threads = max(threads, berth.Count(nodes[i].CPUs)/nodes[i].cores())
+			of := max(1, berth.Count(nodes[i].CPUs)/nodes[i].cores()) // CPUs that are handed out with a core
+			least, most = min(least, of), max(most, of)
 		}
 	}
 	switch {
-	case b.Cores >= all && c.absent:
-		as.nodes = wholeNodes(b)
 	case b.Cores >= all:
+		as.nodes = wholeNodes(b)
 	case len(b.Shares) == 1:
-		as.nodes, as.cores = 1, b.Cores*max(1, threads)
+		as.nodes, as.cores = 1, b.Cores*max(1, most)
 	default:
 		as.nodes, as.processes = 0, b.Cores
+		if least == most && most > 1 { // where nodes differ no number is right for all
+			as.cores = most
+		}
 	}
 	return as, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/hostlist"
 )
 
 // Doctor looks for what keeps Berth from working well with this cluster. What
@@ -47,6 +48,7 @@ func (s *Site) Doctor(ctx context.Context) []site.Finding {
 		add("zone", site.Good, "", "people here see %s; commands run in UTC", s.zone)
 	}
 	found = append(found, settingFindings(settings)...)
+	found = append(found, s.threadFindings(ctx)...)
 	found = append(found, s.federationFindings(ctx)...)
 	found = append(found, s.limitFindings(ctx)...)
 	if _, err := s.Observe(ctx); err != nil {
@@ -180,6 +182,35 @@ func settingFindings(settings map[string]string) []site.Finding {
 		add("accounts", site.Good, "", "users and accounts of reservations must be known to the accounting database")
 	} else {
 		add("accounts", site.Good, "", "Slurm takes any account name in a reservation; it checks none")
+	}
+	return found
+}
+
+// threadFindings tells which nodes have hardware threads, and how many PEs they are all the same. Nodes that cannot
+// be read are told of with the state.
+func (s *Site) threadFindings(ctx context.Context) []site.Finding {
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return nil
+	}
+	type kind struct{ cores, threads, cpus int }
+	var order []kind
+	names := map[kind][]string{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Threads < 2 {
+			continue
+		}
+		k := kind{int(n.cores()), n.Threads, n.CPUs}
+		if names[k] == nil {
+			order = append(order, k)
+		}
+		names[k] = append(names[k], n.Name)
+	}
+	found := make([]site.Finding, len(order))
+	for i, k := range order {
+		found[i] = site.Finding{Check: "threads", Level: site.Good, Text: fmt.Sprintf(
+			"%s: %d cores of %d hardware threads, which are %d CPUs to Slurm; with unit: core a PE is a core with all of its threads", hostlist.Fold(names[k]), k.cores, k.threads, k.cpus)}
 	}
 	return found
 }

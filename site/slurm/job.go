@@ -306,9 +306,10 @@ func coresOf(text string, nodes map[string]*nodeRecord) map[string]map[string]be
 	return found
 }
 
-// coresOf returns the cores that hardware threads belong to.
+// coresOf returns the cores that hardware threads belong to. Slurm numbers all threads of a node, also those
+// that it does not hand out because slurm.conf says fewer CPUs.
 func (n *nodeRecord) coresOf(cpus berth.PESet) berth.PESet {
-	threads := berth.PE(max(1, n.CPUs/int(max(1, n.cores()))))
+	threads := berth.PE(max(1, n.Threads))
 	var runs []berth.Run
 	for _, r := range cpus.Runs() {
 		runs = append(runs, berth.Run{Lo: r.Lo / threads, Hi: min((r.Hi+threads-1)/threads, berth.PE(n.cores()))})

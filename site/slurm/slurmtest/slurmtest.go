@@ -28,6 +28,11 @@ import (
 type Options struct {
 	Nodes int // 0 is 4: n1 to n4
 	CPUs  int // of a node; 0 is 4
+	// Hardware is what the CPUs of a node are, such as CoresPerSocket=4 ThreadsPerCore=2 for 8 of
+	// them; empty makes each a socket of its own, as Slurm does.
+	Hardware string
+	// Select is what SelectTypeParameters is; empty is CR_CPU_Memory.
+	Select string
 	GPUs  int // how many nodes, the last ones, have two GPUs, which are empty files
 	// Cloud makes nodes that are never powered up: any number of them, without
 	// a slurmd, in which no job ever starts.
@@ -94,6 +99,9 @@ func Start(t testing.TB, o Options) *Cluster {
 	}
 	if o.CPUs == 0 {
 		o.CPUs = 4
+	}
+	if o.Select == "" {
+		o.Select = "CR_CPU_Memory"
 	}
 	if o.Partitions == "" {
 		o.Partitions = "PartitionName=main Nodes=ALL Default=YES MaxTime=1-00:00:00 State=UP"
@@ -308,7 +316,7 @@ SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_test=1000,bf_window=20160
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
+SelectTypeParameters=%s
 DefMemPerCPU=128
 %s
 JobCompType=jobcomp/none
@@ -317,7 +325,7 @@ SlurmdTimeout=60
 InactiveLimit=0
 KillWait=2
 MinJobAge=300
-`, hosts, c.port, me.Username, me.Username, c.dir, accounting, timeout)
+`, hosts, c.port, me.Username, me.Username, c.dir, c.options.Select, accounting, timeout)
 	if c.options.Cloud {
 		conf += fmt.Sprintf(`SuspendTime=INFINITE
 SuspendProgram=/bin/true
@@ -337,7 +345,7 @@ NodeName=n[1-%d] NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealM
 			if i >= c.options.Nodes-c.options.GPUs {
 				gres = " Gres=gpu:a100:2"
 			}
-			conf += fmt.Sprintf("NodeName=%s NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealMemory=4096%s State=UNKNOWN\n", name, ports[i+1], c.options.CPUs, gres)
+			conf += fmt.Sprintf("NodeName=%s NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d %s RealMemory=4096%s State=UNKNOWN\n", name, ports[i+1], c.options.CPUs, c.options.Hardware, gres)
 		}
 		if c.options.GPUs > 0 {
 			conf += "GresTypes=gpu\n"
