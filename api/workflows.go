@@ -430,7 +430,8 @@ func (c *call) listWorkflows() error {
 		return err
 	}
 	filter.After, filter.Limit = after, min(limit+1, maxPage)
-	list, err := c.Workflows(c.r.Context(), c.by, filter)
+	list, looked, err := c.Workflows(c.r.Context(), c.by, filter)
+	c.rates.charge(c.asker(), looked/lookedAtOnce)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (h *Host) denyFlow(a asked, err error, answer func(FlowAnswer, error)) {
 // than whether there is anything, and where the output goes: nobody is shown the rest, which may
 // be a megabyte, and is on record with what was asked.
 func (h *Host) flowAnswer(f *flowCard) *FlowAnswer {
-	a := &FlowAnswer{Workflow: h.core.viewFlow(f)}
+	a := &FlowAnswer{Workflow: f.view(h.core.card)}
 	tasks := slices.Clone(f.w.Tasks)
 	for i := range tasks {
 		if w := &tasks[i].Work; w.Empty() {
