@@ -313,7 +313,8 @@ func (c *call) averages(w *berth.Workflow, now berth.Time) error {
 		if w.Site != "" && s.Name != w.Site {
 			continue
 		}
-		spans, err := c.Occupation(c.r.Context(), c.by, s.Name, from, berth.Forever, service.Mark{Start: math.MinInt64}, math.MaxInt)
+		// What begins later says nothing of the past, and may be most of what is held.
+		spans, err := c.Occupation(c.r.Context(), c.by, s.Name, from, now, service.Mark{Start: math.MinInt64}, math.MaxInt)
 		if err != nil {
 			return err
 		}
