@@ -132,13 +132,12 @@ func (f *fake) Workflow(_ context.Context, by service.Principal, id string) (ser
 	return *w, nil
 }
 
-func (f *fake) Workflows(_ context.Context, by service.Principal, q service.FlowFilter) ([]service.Workflow, error) {
+func (f *fake) Workflows(_ context.Context, by service.Principal, q service.FlowFilter) (list []service.Workflow, looked int, err error) {
 	defer f.lock()()
-	var list []service.Workflow
 	for _, w := range f.flows.made {
 		if by.Owns(w.Workflow.User) && w.Workflow.ID > q.After && (len(q.States) == 0 || slices.Contains(q.States, w.State)) && len(list) < q.Limit {
 			list = append(list, *w)
 		}
 	}
-	return list, f.fails
+	return list, len(list), f.fails
 }

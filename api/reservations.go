@@ -183,7 +183,7 @@ var listParams = []param{
 	{"cursor", "The next of the page before.", text("")},
 }
 
-// lookedAtOnce is how many reservations are looked at for the price of one call.
+// lookedAtOnce is how many reservations, or tasks of workflows, are looked at for the price of one call.
 const lookedAtOnce = 500
 
 const (

@@ -42,7 +42,7 @@ type workflower interface {
 	CancelWorkflow(ctx context.Context, ask service.Ask, id string) (service.FlowAnswer, error)
 	RetryWorkflow(ctx context.Context, ask service.Ask, id string, deadline berth.Time) (service.FlowAnswer, error)
 	Workflow(ctx context.Context, by service.Principal, id string) (service.Workflow, error)
-	Workflows(ctx context.Context, by service.Principal, f service.FlowFilter) ([]service.Workflow, error)
+	Workflows(ctx context.Context, by service.Principal, f service.FlowFilter) (list []service.Workflow, looked int, err error)
 }
 
 // keeper changes what was promised.

@@ -313,7 +313,8 @@ func (c *call) averages(w *berth.Workflow, now berth.Time) error {
 		if w.Site != "" && s.Name != w.Site {
 			continue
 		}
-		spans, err := c.Occupation(c.r.Context(), c.by, s.Name, from, berth.Forever, service.Mark{Start: math.MinInt64}, math.MaxInt)
+		// What begins later says nothing of the past, and may be most of what is held.
+		spans, err := c.Occupation(c.r.Context(), c.by, s.Name, from, now, service.Mark{Start: math.MinInt64}, math.MaxInt)
 		if err != nil {
 			return err
 		}
@@ -430,7 +431,8 @@ func (c *call) listWorkflows() error {
 		return err
 	}
 	filter.After, filter.Limit = after, min(limit+1, maxPage)
-	list, err := c.Workflows(c.r.Context(), c.by, filter)
+	list, looked, err := c.Workflows(c.r.Context(), c.by, filter)
+	c.rates.charge(c.asker(), looked/lookedAtOnce)
 	if err != nil {
 		return err
 	}

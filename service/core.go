@@ -52,6 +52,7 @@ type Core struct {
 	// written any more.
 	shows   bool
 	fresh   []*card        // cards written since takeShown, in order; one without a request is forgotten
+	flowed  []*flowCard    // workflows written since then, in order; one without a workflow is forgotten
 	touches []touch        // what holds PEs otherwise since then
 	outages []berth.Outage // as they are; nil if they have to be asked for
 	public  *engine.Config // a copy of config; nil if there is none yet
@@ -382,7 +383,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 				c.touchOutage(x, now)
 			}
 		}
-		if flow := c.followFlow(now, x); flow != nil && told {
+		if flow := c.followFlow(now, x, number); flow != nil && told {
 			c.flowNews = append(c.flowNews, flowNews{what: string(x.Kind), flow: flow})
 		}
 		if x.ID == "" && x.Kind != change.Accepted {

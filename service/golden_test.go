@@ -446,7 +446,7 @@ func (w *goldenWriter) step() {
 			w.core.tell(&a, keyName{}, &outcome{Answer: Answer{Reservation: k.view()}})
 		} else if flow != nil {
 			w.core.tell(&a, keyName{}, &outcome{Flow: &FlowAnswer{
-				Workflow: w.core.viewFlow(flow), Offers: []engine.WorkflowOffer{{Workflow: berth.Workflow{Deadline: w.now + 99, Algorithm: "bd-cpar"}, End: w.now + 98, PESeconds: 97, Critical: []string{"a"}}},
+				Workflow: flow.view(w.core.card), Offers: []engine.WorkflowOffer{{Workflow: berth.Workflow{Deadline: w.now + 99, Algorithm: "bd-cpar"}, End: w.now + 98, PESeconds: 97, Critical: []string{"a"}}},
 			}})
 			w.told++
 		} else {

@@ -15,7 +15,8 @@ import (
 // model is what clients may see after a record. Once it is given out nothing in it is
 // written any more, so that everybody may look at it beside the loop.
 type model struct {
-	cards   *btree.BTreeG[*card] // by id
+	cards   *btree.BTreeG[*card]     // by id
+	flows   *btree.BTreeG[*flowCard] // by id
 	config  *engine.Config
 	outages []berth.Outage
 	number  uint64 // of the record
@@ -30,6 +31,7 @@ type model struct {
 type shown struct {
 	number  uint64
 	cards   []*card // as they are after it; not written any more
+	flows   []*flowCard
 	config  *engine.Config
 	outages []berth.Outage
 	touches []touch
@@ -53,7 +55,7 @@ type display struct {
 // its records change from then on.
 func (d *display) begin(c *Core) {
 	c.shows = true
-	d.now = model{cards: c.cards.Copy(), config: c.shownConfig(), outages: c.shownOutages(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
+	d.now = model{cards: c.cards.Copy(), flows: c.shownFlows(), config: c.shownConfig(), outages: c.shownOutages(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
 }
 
 // beginAgain takes in what has changed in cards since begin without a record.
@@ -76,6 +78,13 @@ func (d *display) show(s *shown) {
 			continue
 		}
 		m.cards.SetHint(k, &d.hint)
+	}
+	for _, f := range s.flows {
+		if f.w == nil {
+			m.flows.Delete(f)
+			continue
+		}
+		m.flows.Set(f)
 	}
 	m.number, m.config, m.outages, m.diary = s.number, s.config, s.outages, s.diary
 	if len(s.touches) == 0 {
@@ -104,9 +113,24 @@ func (d *display) look() *model {
 		return m
 	}
 	m := d.now
-	m.cards, d.lent = m.cards.Copy(), true
+	m.cards, m.flows, d.lent = m.cards.Copy(), m.flows.Copy(), true
 	d.given.Store(&m)
 	return &m
+}
+
+// card returns what is shown of a reservation; nil if there is nothing.
+func (m *model) card(id string) *card {
+	k, _ := m.cards.Get(&card{id: id})
+	return k
+}
+
+// shownFlows returns all workflows, by id.
+func (c *Core) shownFlows() *btree.BTreeG[*flowCard] {
+	all := btree.NewBTreeGOptions(func(a, b *flowCard) bool { return a.id < b.id }, btree.Options{NoLocks: true})
+	for _, f := range c.flows.byID {
+		all.Set(f)
+	}
+	return all
 }
 
 // shownConfig returns the configuration as clients see it.
@@ -129,11 +153,12 @@ func (c *Core) shownOutages() []berth.Outage {
 // takeShown returns what the records since it was asked last have changed.
 func (c *Core) takeShown() shown {
 	s := shown{
-		number: c.position.Number, cards: slices.Clone(c.fresh),
+		number: c.position.Number, cards: slices.Clone(c.fresh), flows: slices.Clone(c.flowed),
 		config: c.shownConfig(), outages: c.shownOutages(), touches: slices.Clone(c.touches), diary: c.diarist.diary,
 	}
 	clear(c.fresh)
-	c.fresh, c.touches = c.fresh[:0], c.touches[:0]
+	clear(c.flowed)
+	c.fresh, c.flowed, c.touches = c.fresh[:0], c.flowed[:0], c.touches[:0]
 	return s
 }
 

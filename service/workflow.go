@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -61,11 +60,13 @@ type FlowTask struct {
 	PlannedStart, PlannedEnd berth.Time
 }
 
-// flowCard is what is known of a workflow: live, or over and still remembered. It is of
-// the loop.
+// flowCard is what is known of a workflow: live, or over and still remembered. Once the record
+// that wrote it is durable it is shown to those who only look, and is written no more.
 type flowCard struct {
-	w         *berth.Workflow
-	outcome   berth.Outcome // empty while it is live
+	id        string
+	w         *berth.Workflow // nil of one that is forgotten
+	written   uint64          // the record that wrote it
+	outcome   berth.Outcome   // empty while it is live
 	why       string
 	refusal   *berth.Refusal
 	planner   string
@@ -89,10 +90,12 @@ type flowTask struct {
 	first       berth.Interval // where it was promised first
 }
 
-// flows is what is known of workflows.
+// cardsByID finds reservations: those of the loop, or those that are shown.
+type cardsByID func(id string) *card
+
+// flows is what is known of workflows. It is of the loop.
 type flows struct {
 	byID map[string]*flowCard
-	ids  []string // of all, in order; nil until somebody asks for them again
 	over []string // ids of those that are over, in the order in which they ended
 	past int      // tasks of those that are over
 	live int
@@ -106,14 +109,6 @@ const (
 )
 
 func newFlows() flows { return flows{byID: map[string]*flowCard{}} }
-
-// sorted returns the ids of all workflows in order. It must not be written.
-func (f *flows) sorted() []string {
-	if f.ids == nil {
-		f.ids = slices.Sorted(maps.Keys(f.byID))
-	}
-	return f.ids
-}
 
 // FlowNews is one thing that happened to a workflow.
 type FlowNews struct {
@@ -136,19 +131,19 @@ type FlowNews struct {
 
 // followFlow brings what is known of workflows up to date with a change; nil if it is about
 // none.
-func (c *Core) followFlow(now berth.Time, x *change.Change) *FlowNews {
+func (c *Core) followFlow(now berth.Time, x *change.Change, number uint64) *FlowNews {
 	switch x.Kind {
 	case change.WorkflowPromised, change.WorkflowRefused:
-		return c.newFlow(now, x)
+		return c.newFlow(now, x, number)
 	case change.TaskOver, change.WorkflowReplanned, change.WorkflowOver:
 	case change.Accepted:
-		c.flowTaskPromised(x)
+		c.flowTaskPromised(x, number)
 		return nil
 	default:
-		c.flowTaskChanged(now, x)
+		c.flowTaskChanged(now, x, number)
 		return nil
 	}
-	f := c.flows.byID[x.Flow.Workflow]
+	f := c.ownFlow(x.Flow.Workflow, number)
 	if f == nil {
 		return nil
 	}
@@ -172,14 +167,36 @@ func (c *Core) followFlow(now berth.Time, x *change.Change) *FlowNews {
 	return news
 }
 
+// ownFlow returns a workflow that a record may write; nil if there is none. Others may look at the
+// one that earlier records have written. Cost: O(tasks) once for each record.
+func (c *Core) ownFlow(id string, number uint64) *flowCard {
+	f := c.flows.byID[id]
+	if f == nil || !c.shows || f.written == number {
+		return f
+	}
+	own := *f
+	own.tasks = slices.Clone(f.tasks)
+	c.writeFlow(&own, number)
+	return &own
+}
+
+// writeFlow puts a workflow that a record writes in the place of the one with its id.
+func (c *Core) writeFlow(f *flowCard, number uint64) {
+	f.written = number
+	c.flows.byID[f.id] = f
+	if c.shows {
+		c.flowed = append(c.flowed, f)
+	}
+}
+
 // fillFlowNews says of which workflow something is news.
 func (c *Core) fillFlowNews(news *FlowNews, f *flowCard) {
 	news.ID, news.Name, news.User, news.End, news.Deadline = f.w.ID, f.w.Name, f.w.User, f.end, f.w.Deadline
-	news.State, news.Late = c.flowState(f), f.outcome == "" && f.end > f.w.Deadline
+	news.State, news.Late = f.state(c.card), f.outcome == "" && f.end > f.w.Deadline
 }
 
 // newFlow notes a workflow that was promised or refused.
-func (c *Core) newFlow(now berth.Time, x *change.Change) *FlowNews {
+func (c *Core) newFlow(now berth.Time, x *change.Change, number uint64) *FlowNews {
 	version := uint64(0)
 	created := now
 	if was := c.flows.byID[x.Workflow.ID]; was != nil { // it is retried, or the id is used again
@@ -189,9 +206,9 @@ func (c *Core) newFlow(now berth.Time, x *change.Change) *FlowNews {
 			c.flows.past -= len(was.tasks)
 		}
 	}
-	f := &flowCard{w: x.Workflow, refusal: x.Refusal, version: version + 1, created: created, changed: now, tasks: make([]flowTask, len(x.Workflow.Tasks))}
+	f := &flowCard{id: x.Workflow.ID, w: x.Workflow, refusal: x.Refusal, version: version + 1, created: created, changed: now, tasks: make([]flowTask, len(x.Workflow.Tasks))}
 	f.number()
-	c.flows.byID[f.w.ID], c.flows.ids = f, nil
+	c.writeFlow(f, number)
 	news := &FlowNews{}
 	if x.Kind == change.WorkflowRefused {
 		f.outcome = refusedFlow
@@ -222,12 +239,12 @@ func (f *flowCard) number() {
 }
 
 // flowTaskPromised notes the reservation of a task.
-func (c *Core) flowTaskPromised(x *change.Change) {
+func (c *Core) flowTaskPromised(x *change.Change, number uint64) {
 	ref := x.Reservation.Request.Task
 	if ref == nil {
 		return
 	}
-	f := c.flows.byID[ref.Workflow]
+	f := c.ownFlow(ref.Workflow, number)
 	if f == nil {
 		return
 	}
@@ -240,7 +257,7 @@ func (c *Core) flowTaskPromised(x *change.Change) {
 
 // flowTaskChanged notes that the reservation of a task is not what it was: with it the workflow
 // looks otherwise.
-func (c *Core) flowTaskChanged(now berth.Time, x *change.Change) {
+func (c *Core) flowTaskChanged(now berth.Time, x *change.Change, number uint64) {
 	if c.flows.live == 0 || x.ID == "" || x.Kind == change.Queued {
 		return
 	}
@@ -248,7 +265,7 @@ func (c *Core) flowTaskChanged(now berth.Time, x *change.Change) {
 	if k == nil || k.request == nil || k.request.Task == nil {
 		return
 	}
-	if f := c.flows.byID[k.request.Task.Workflow]; f != nil {
+	if f := c.ownFlow(k.request.Task.Workflow, number); f != nil {
 		f.version, f.changed = f.version+1, now
 	}
 }
@@ -267,13 +284,15 @@ func (c *Core) forgetFlows(f *flowCard) {
 		id := c.flows.over[0]
 		c.flows.past -= len(c.flows.byID[id].tasks)
 		delete(c.flows.byID, id)
-		c.flows.ids = nil
+		if c.shows {
+			c.flowed = append(c.flowed, &flowCard{id: id})
+		}
 		c.flows.over = c.flows.over[1:]
 	}
 }
 
-// flowState returns where a workflow is in its life.
-func (c *Core) flowState(f *flowCard) FlowState {
+// state returns where a workflow is in its life.
+func (f *flowCard) state(cards cardsByID) FlowState {
 	switch f.outcome {
 	case "":
 	case berth.Succeeded:
@@ -293,7 +312,7 @@ func (c *Core) flowState(f *flowCard) FlowState {
 		if t.outcome != "" && !f.w.Tasks[i].Done || t.tries > f.w.Tasks[i].Tries+1 {
 			return FlowRunning
 		}
-		if k := c.card(t.reservation); k != nil && k.promise != nil && k.end == "" {
+		if k := cards(t.reservation); k != nil && k.promise != nil && k.end == "" {
 			switch k.promise.State {
 			case berth.Active:
 				return FlowRunning
@@ -305,10 +324,10 @@ func (c *Core) flowState(f *flowCard) FlowState {
 	return state
 }
 
-// viewFlow shows a workflow to clients.
-func (c *Core) viewFlow(f *flowCard) Workflow {
+// view shows a workflow to clients.
+func (f *flowCard) view(cards cardsByID) Workflow {
 	v := Workflow{
-		Workflow: *f.w, State: c.flowState(f), Version: f.version, Planner: f.planner, End: f.end, Planned: f.planned, Replanned: f.replanned, Cause: f.cause,
+		Workflow: *f.w, State: f.state(cards), Version: f.version, Planner: f.planner, End: f.end, Planned: f.planned, Replanned: f.replanned, Cause: f.cause,
 		Why: f.why, Refusal: f.refusal, Created: f.created, Changed: f.changed, Tasks: make([]FlowTask, len(f.tasks)),
 	}
 	for i := range f.tasks {
@@ -317,7 +336,7 @@ func (c *Core) viewFlow(f *flowCard) Workflow {
 		*w = FlowTask{
 			Reservation: t.reservation, Tries: t.tries, Outcome: t.outcome, Why: t.why, Ended: t.ended, PlannedStart: t.first.Start, PlannedEnd: t.first.End,
 		}
-		k := c.card(t.reservation)
+		k := cards(t.reservation)
 		if k == nil || k.promise == nil || t.reservation == "" {
 			continue
 		}
@@ -334,8 +353,8 @@ func (c *Core) viewFlow(f *flowCard) Workflow {
 	return v
 }
 
-// seesFlow reports whether somebody may see a workflow.
-func (c *Core) seesFlow(by Principal, f *flowCard) bool {
+// seenBy reports whether somebody may see a workflow.
+func (f *flowCard) seenBy(by Principal, cards cardsByID) bool {
 	if !by.Owns(f.w.User) {
 		return false
 	}
@@ -343,7 +362,7 @@ func (c *Core) seesFlow(by Principal, f *flowCard) bool {
 		return true
 	}
 	for i := range f.tasks {
-		if k := c.card(f.tasks[i].reservation); k != nil && !k.seenBy(by) {
+		if k := cards(f.tasks[i].reservation); k != nil && !k.seenBy(by) {
 			return false
 		}
 	}
@@ -358,72 +377,50 @@ type FlowFilter struct {
 	Limit  int
 }
 
-// Workflow returns a workflow to somebody who may see it.
-func (h *Host) Workflow(ctx context.Context, by Principal, id string) (Workflow, error) {
-	return call(ctx, h, by.User, func(answer func(Workflow, error)) {
-		f, err := h.mayFlow(&Ask{By: by}, id)
-		if err != nil {
-			answer(Workflow{}, err)
-			return
-		}
-		v := h.core.viewFlow(f)
-		h.whenDurable(func(failed error) { answer(v, failed) })
-	})
+// Workflow returns a workflow to somebody who may see it, as the last durable record has it.
+// Cost: O(tasks·log n), beside the loop.
+func (h *Host) Workflow(_ context.Context, by Principal, id string) (Workflow, error) {
+	m, err := h.seen()
+	if err != nil {
+		return Workflow{}, err
+	}
+	f, _ := m.flows.Get(&flowCard{id: id})
+	if f == nil || !f.seenBy(by, m.card) {
+		return Workflow{}, noFlow(id)
+	}
+	return f.view(m.card), nil
 }
 
-// Workflows returns the workflows that somebody may see and that the filter chooses, by id. It
-// looks at some of them at a time, and others are served in between: what becomes of a workflow
-// meanwhile may show.
-func (h *Host) Workflows(ctx context.Context, by Principal, filter FlowFilter) (list []Workflow, err error) {
+// Workflows returns the workflows that somebody may see and that the filter chooses, by id, as the
+// last durable record has them all, and how many workflows and tasks were looked at. Cost: O(tasks·log n)
+// of the workflows behind filter.After until there are enough, beside the loop.
+func (h *Host) Workflows(ctx context.Context, by Principal, filter FlowFilter) (list []Workflow, looked int, err error) {
 	if filter.Limit <= 0 || filter.Limit > maxPage {
 		filter.Limit = maxPage
 	}
-	for more := true; more; {
-		piece, err := call(ctx, h, by.User, func(answer func(flowPiece, error)) {
-			piece := h.core.someFlows(by, &filter, flowTasksAtOnce)
-			h.whenDurable(func(failed error) { answer(piece, failed) })
-		})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, piece.list...)
-		filter.After, filter.Limit = piece.last, filter.Limit-len(piece.list)
-		more = piece.more && filter.Limit > 0
+	m, err := h.seen()
+	if err != nil {
+		return nil, 0, err
 	}
-	return list, nil
+	list, looked = m.workflows(ctx, by, &filter)
+	return list, looked, ctx.Err()
 }
 
-// flowTasksAtOnce is how many tasks are looked at in one go, for which everybody waits: they take
-// a few milliseconds.
-const flowTasksAtOnce = 5000
-
-// flowPiece is a part of a list of workflows.
-type flowPiece struct {
-	list []Workflow
-	last string // the id of the last that was looked at
-	more bool   // there are others behind it
-}
-
-// someFlows returns the first workflows behind filter.After that somebody may see and that the
-// filter chooses: as many as it wants, or those among so many tasks, and at least one workflow is
-// looked at.
-func (c *Core) someFlows(by Principal, filter *FlowFilter, tasks int) flowPiece {
-	ids := c.flows.sorted()
-	at, found := slices.BinarySearch(ids, filter.After)
-	if found {
-		at++
-	}
-	p := flowPiece{last: filter.After}
-	for looked := 0; at < len(ids) && len(p.list) < filter.Limit; at++ {
-		f := c.flows.byID[ids[at]]
-		if looked += 1 + len(f.tasks); looked > tasks && p.last != filter.After {
-			break
+// workflows is Host.Workflows until ctx ends.
+func (m *model) workflows(ctx context.Context, by Principal, filter *FlowFilter) (list []Workflow, looked int) {
+	m.flows.Ascend(&flowCard{id: filter.After}, func(f *flowCard) bool {
+		if f.id == filter.After {
+			return true
 		}
-		p.last = ids[at]
-		if c.seesFlow(by, f) && (filter.User == "" || f.w.User == filter.User) && (len(filter.States) == 0 || slices.Contains(filter.States, c.flowState(f))) {
-			p.list = append(p.list, c.viewFlow(f))
+		looked++
+		if !by.Owns(f.w.User) || filter.User != "" && f.w.User != filter.User {
+			return ctx.Err() == nil
 		}
-	}
-	p.more = at < len(ids)
-	return p
+		looked += len(f.tasks)
+		if f.seenBy(by, m.card) && (len(filter.States) == 0 || slices.Contains(filter.States, f.state(m.card))) {
+			list = append(list, f.view(m.card))
+		}
+		return len(list) < filter.Limit && ctx.Err() == nil
+	})
+	return list, looked
 }

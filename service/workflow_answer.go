@@ -96,7 +96,7 @@ func (h *Host) denyFlow(a asked, err error, answer func(FlowAnswer, error)) {
 // be a megabyte, and is on record with what was asked. Offers of one that was refused are made if
 // none are given.
 func (h *Host) flowAnswer(f *flowCard, offers []engine.WorkflowOffer) *FlowAnswer {
-	a := &FlowAnswer{Workflow: h.core.viewFlow(f)}
+	a := &FlowAnswer{Workflow: f.view(h.core.card)}
 	tasks := slices.Clone(f.w.Tasks)
 	for i := range tasks {
 		if w := &tasks[i].Work; w.Empty() {

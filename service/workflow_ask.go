@@ -170,7 +170,7 @@ func (h *Host) flowTaken(w *berth.Workflow) error {
 // not theirs they are not told of.
 func (h *Host) mayFlow(ask *Ask, id string) (*flowCard, error) {
 	f := h.core.flows.byID[id]
-	if f == nil || !h.core.seesFlow(ask.By, f) {
+	if f == nil || !f.seenBy(ask.By, h.core.card) {
 		return nil, noFlow(id)
 	}
 	if ask.IfVersion != 0 && ask.IfVersion != f.version {
@@ -233,7 +233,7 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
 		switch f.outcome {
 		case "":
-			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q is %s; retry it when it is over, or cancel it", id, h.core.flowState(f)), answer)
+			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q is %s; retry it when it is over, or cancel it", id, f.state(h.core.card)), answer)
 			return
 		case berth.Succeeded:
 			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q has succeeded; there is nothing to retry", id), answer)

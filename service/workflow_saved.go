@@ -80,7 +80,7 @@ func (c *Core) restoreFlows(all []savedFlow) error {
 			return berth.Errorf(berth.Invalid, "snapshot", "workflow %d is none", i)
 		}
 		f := &flowCard{
-			w: s.Workflow, outcome: s.Outcome, why: s.Why, refusal: s.Refusal, planner: s.Planner, end: s.End, planned: s.Planned, replanned: s.Replanned,
+			id: s.Workflow.ID, w: s.Workflow, outcome: s.Outcome, why: s.Why, refusal: s.Refusal, planner: s.Planner, end: s.End, planned: s.Planned, replanned: s.Replanned,
 			cause: s.Cause, version: s.Version, created: s.Created, changed: s.Changed, tasks: s.Tasks,
 		}
 		f.number()

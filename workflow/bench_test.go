@@ -29,7 +29,7 @@ func BenchmarkPlan(b *testing.B) {
 			"bd-all", "bd-cpa", "bd-cpar", "bd-thrift", "dl-bd-all", "dl-bd-cpar", "dl-rc-cpar", "dl-rc-cpar-lambda", "dl-rcbd-cpar-lambda",
 		} {
 			p, _ := workflow.PlannerNamed(name)
-			for _, tasks := range []int{10, 100} {
+			for _, tasks := range []int{10, 100, 1000} {
 				d := workload.NewDaggen()
 				d.Tasks = tasks
 				w, err := d.Generate(1)
@@ -42,7 +42,7 @@ func BenchmarkPlan(b *testing.B) {
 					deadline, _, _ = prepare(b, problem).Tightest(p)
 				}
 				for _, plain := range []bool{false, true} {
-					if plain && testing.Short() {
+					if plain && (testing.Short() || tasks > 100) { // the plain form takes minutes
 						continue
 					}
 					problem.Plain = plain

@@ -37,11 +37,23 @@ type sizes struct {
 	nodes    int // of the Slurm cluster that is imported
 	mix      int // requests in front of Slurm
 	keyed    int // requests of each half of a pair
+
+	flowPEs    int // of the cluster on which workflows are promised
+	flowLive   int // reservations that there are
+	flowTasks  int // of a workflow
+	flows      int // promised one after the other in a round
+	flowRounds int
 }
 
 var (
-	small = sizes{pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20, keyed: 64}
-	large = sizes{pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000, keyed: 4000}
+	small = sizes{
+		pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20, keyed: 64,
+		flowPEs: 1152, flowLive: 200, flowTasks: 20, flows: 2, flowRounds: 1,
+	}
+	large = sizes{
+		pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000, keyed: 4000,
+		flowPEs: 1152, flowLive: 10_000, flowTasks: 100, flows: 16, flowRounds: 2,
+	}
 )
 
 // line is a line of the table.
@@ -82,6 +94,7 @@ func TestTable(t *testing.T) {
 		{"restart", restart},
 		{"import", imports},
 		{"mix", mixes},
+		{"workflows", workflows},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			runtime.GC() // what the row before has left
