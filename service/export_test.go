@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/site"
 )
 
 // StretchesAtOnce is how many stretches the loop finds in one go.
@@ -90,3 +91,18 @@ func (h *Host) CheckPicture(id berth.ResourceID) (followed bool, err error) {
 
 // WithFiles is withFiles.
 var WithFiles = withFiles
+
+// Bring is what a task brings, to test the shell that does it.
+type Bring struct {
+	By       Transfer
+	From, To string
+}
+
+// WithBrought is withFiles with inputs that are brought, and outputs of which checksums are left.
+func WithBrought(task site.Task, inputs, outputs []string, bring []Bring, note []string) site.Task {
+	list := make([]brought, len(bring))
+	for i := range bring {
+		list[i] = brought{&bring[i].By, bring[i].From, bring[i].To}
+	}
+	return withFiles(task, inputs, outputs, list, note)
+}

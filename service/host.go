@@ -33,6 +33,8 @@ type Options struct {
 	// Managers bring managed sites and what the engine promises into line, by
 	// the site's name.
 	Managers map[string]Manager
+	// Transfers says how files of tasks get from one site to another, each pair once.
+	Transfers []Transfer
 	// ClockFile keeps a time at which the machine's clock was right, for the next start;
 	// empty for none.
 	ClockFile string

@@ -199,7 +199,8 @@ func (c *Core) fillFlowNews(news *FlowNews, f *flowCard) {
 func (c *Core) newFlow(now berth.Time, x *change.Change, number uint64) *FlowNews {
 	version := uint64(0)
 	created := now
-	if was := c.flows.byID[x.Workflow.ID]; was != nil { // it is retried, or the id is used again
+	earlier := c.flows.byID[x.Workflow.ID]
+	if was := earlier; was != nil { // it is retried, or the id is used again
 		version, created = was.version, was.created
 		if at := slices.Index(c.flows.over, was.w.ID); at >= 0 {
 			c.flows.over = slices.Delete(c.flows.over, at, at+1)
@@ -221,6 +222,9 @@ func (c *Core) newFlow(now berth.Time, x *change.Change, number uint64) *FlowNew
 		for i := range f.tasks {
 			if k := &f.w.Tasks[i]; k.Done {
 				f.tasks[i].outcome, f.tasks[i].tries, f.tasks[i].ended = berth.Succeeded, k.Tries, now
+				if earlier != nil && i < len(earlier.tasks) && earlier.w.Tasks[i].ID == k.ID {
+					f.tasks[i].reservation = earlier.tasks[i].reservation // it tells where its outputs are
+				}
 			}
 		}
 	}

@@ -35,15 +35,17 @@ while [ "$n" -gt 0 ]; do
 done
 `
 
-// withFiles has a task look for its files. It stays as it is if it names none.
-func withFiles(task site.Task, inputs, outputs []string) site.Task {
+// withFiles has a task look for its files, and bring those that are at other sites before. It
+// stays as it is if it names none. Of outputs that are noted it leaves the checksums.
+func withFiles(task site.Task, inputs, outputs []string, bring []brought, note []string) site.Task {
 	if len(inputs)+len(outputs) == 0 {
 		return task
 	}
+	around := before(bring) + lookAround + after(note)
 	files := append([]string{strconv.Itoa(len(inputs))}, here(inputs)...)
 	files = append(append(files, strconv.Itoa(len(outputs))), here(outputs)...)
 	if task.Script == "" {
-		command := append([]string{"/bin/sh", "-c", lookAround, "berth"}, files...)
+		command := append([]string{"/bin/sh", "-c", around, "berth"}, files...)
 		task.Command = append(command, task.Command...)
 		return task
 	}
@@ -62,9 +64,9 @@ func withFiles(task site.Task, inputs, outputs []string) site.Task {
 	}
 	b.WriteString("script=$(mktemp) || exit 126\ntrap 'rm -f \"$script\"' EXIT\ncat > \"$script\" <<'" + mark + "'\n" + strings.TrimRight(task.Script, "\n") + "\n" + mark + "\nchmod 700 \"$script\"\nset --")
 	for _, file := range files {
-		b.WriteString(" '" + strings.ReplaceAll(file, "'", `'\''`) + "'")
+		b.WriteString(" " + quoted(file))
 	}
-	b.WriteString(" \"$script\"\n" + lookAround)
+	b.WriteString(" \"$script\"\n" + around)
 	task.Script = b.String()
 	return task
 }

@@ -46,7 +46,7 @@ func TestTasksLookForTheirFiles(t *testing.T) {
 			if script {
 				task = site.Task{Script: "#!/bin/sh\n#SBATCH --mem=7\n# it's $mine\necho ran > ran\n" + c.run}
 			}
-			task = service.WithFiles(task, c.inputs, c.outputs)
+			task = service.WithFiles(task, c.inputs, c.outputs, nil, nil)
 			args := task.Command
 			if script {
 				if !strings.HasPrefix(task.Script, "#!/bin/sh\n#SBATCH --mem=7\n") {

@@ -55,7 +55,8 @@ func (h *Host) runTask(id string) {
 		Key: flowKey, Name: oneLine(f.w.Tasks[at].ID), Command: work.Command, Script: work.Script, Dir: work.Dir, Env: work.Env,
 		Output: TaskOutput(f.w, at, k.request.Task.Try),
 	}
-	task = withFiles(task, work.Inputs, work.Outputs)
+	bring, note := h.bringing(f, at, k.promise.Allotments[0].Resource.Site)
+	task = withFiles(task, work.Inputs, work.Outputs, bring, note)
 	ask := Ask{By: Principal{User: k.request.User, Role: User}}
 	variables := site.Variables{Workflow: f.w.ID, Task: f.w.Tasks[at].ID}
 	in := handingIn{ask: ask, id: id, task: task, variables: variables, keeper: h.sites[k.promise.Allotments[0].Resource.Site]}
@@ -213,6 +214,10 @@ func outcomeOfTask(t *Task, looks bool) (berth.Outcome, string) {
 		return berth.FailedForGood, fmt.Sprintf("exit code %d: an input of it is not there; its output says which", r.Code)
 	case (r.Ending == site.Failed || r.Ending == site.Completed) && looks && r.Code == noOutput:
 		return berth.FailedForGood, fmt.Sprintf("exit code %d: an output of it is not there; its output says which", r.Code)
+	case (r.Ending == site.Failed || r.Ending == site.Completed) && looks && r.Code == notBrought:
+		return berth.FailedForGood, fmt.Sprintf("exit code %d: a file could not be brought from another site; its output says which and why", r.Code)
+	case (r.Ending == site.Failed || r.Ending == site.Completed) && looks && r.Code == notSame:
+		return berth.FailedForGood, fmt.Sprintf("exit code %d: a file that was brought from another site is not the one that was written there; its output has both checksums", r.Code)
 	case r.Ending == site.Failed || r.Ending == site.Completed:
 		return berth.FailedForGood, fmt.Sprintf("exit code %d", r.Code)
 	case t.Reason != "":

@@ -24,7 +24,9 @@ type File struct {
 	// Adapters says how sites are reached that describe themselves, by name. Such
 	// a site has no pools here.
 	Adapters map[string]Adapter
-	Service  Service
+	// Transfers says how files of workflows get from site to site, in the order of the file.
+	Transfers []Transfer
+	Service   Service
 
 	places map[string]place // of keys, by their path
 }

@@ -30,14 +30,19 @@ const (
 const DefaultPool = "pool"
 
 func (r *reader) file(v *value) {
+	var transfers func() // read last, since they name sites
 	r.group(v, "", "a sites file",
 		key{"sites", "a sites file needs at least one site", r.sites},
 		key{"uplink", "", measured(r, &r.Uplink, rateExample, bandwidth)},
+		key{"transfers", "", func(v *value, path string) { transfers = func() { r.transfers(v, path) } }},
 		key{"users", "", r.users},
 		key{"policies", "", r.policies},
 		key{"limits", "", r.limits},
 		key{"service", "", r.service},
 	)
+	if transfers != nil {
+		transfers()
+	}
 }
 
 func (r *reader) sites(v *value, path string) {

@@ -31,6 +31,7 @@ type setup struct {
 	public            *url.URL      // nil if browsers reach the service where it listens
 	config            engine.Config // sites that describe themselves have no pools in it yet
 	adapters          map[string]sites.Adapter
+	transfers         []service.Transfer
 }
 
 // load reads the configuration of serve and checks all that can be checked
@@ -105,6 +106,9 @@ func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
 		s.access = append(s.access, service.Access{Scope: row.Scope, Sites: service.NewSiteSet(row.Sites)})
 	}
 	maps.Copy(s.adapters, file.Adapters)
+	for _, t := range file.Transfers {
+		s.transfers = append(s.transfers, service.Transfer{From: t.From, To: t.To, Command: t.Command, Timeout: t.Timeout})
+	}
 	return take("listen", &s.listen, in.Listen)
 }
 

@@ -81,7 +81,25 @@ func (a *app) ending(do func(*client.Client, context.Context, string, client.Act
 }
 
 func (a *app) cancelCommand() *cobra.Command {
-	return a.action("cancel", "Take a reservation back", a.ending((*client.Client).Cancel))
+	var r *remote
+	cmd := &cobra.Command{
+		Use: "cancel ID...", Short: "Take a reservation back, or a job with its reservation",
+		Long: `Takes reservations back, and ends what runs in them. An ID that berth submit
+--parsable printed is a job: its reservation is taken back if nothing else runs
+there, and it is no mistake that it is over.`,
+		Args: wantIDs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			return a.cancelJobs(ctx, c, r, args)
+		},
+	}
+	r = remoteFlags(cmd)
+	r.offerIDs(cmd, true)
+	return cmd
 }
 
 // showCommand returns berth show.

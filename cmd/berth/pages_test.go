@@ -55,6 +55,7 @@ var pages = []page{
 	{path: "docs/api.md", server: "api"},
 	{path: "docs/forecast.md"},
 	{path: "docs/jdl.md"},
+	{path: "docs/job-scripts.md", server: "local"},
 	{path: "docs/lab.md"},
 	{path: "docs/operating.md", server: "local"},
 	{path: "docs/python.md", server: "local", python: true},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,4 +76,73 @@ func TestPythonClient(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// pip installs the client without a network, whole and typed, and leaves nothing in the checkout.
+func TestPythonClientIsInstalled(t *testing.T) {
+	python := needsPython(t)
+	if out, err := exec.CommandContext(t.Context(), python, "-m", "pip", "--version").CombinedOutput(); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "python") {
+			t.Fatalf("python: needs pip: %v\n%s", err, out)
+		}
+		t.Skipf("python: SKIPPED, pip install ./clients/python is not tested: needs pip: %v", err)
+	}
+	t.Parallel()
+	folder, err := filepath.Abs(pythonClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := filesBelow(t, folder)
+	dir := t.TempDir()
+	target := filepath.Join(dir, "packages")
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), python, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+target, "PYTHONDONTWRITEBYTECODE=1")
+		cmd.SysProcAttr = withparent.Attr()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("python3 %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	run("-m", "pip", "install", "--no-index", "--no-cache-dir", "--disable-pip-version-check", "--no-compile", "--target", target, folder)
+
+	source := filepath.Join(folder, "berth")
+	want, got := filesBelow(t, source), filesBelow(t, filepath.Join(target, "berth"))
+	if _, typed := want["py.typed"]; !typed || !maps.Equal(want, got) {
+		t.Errorf("%s has %q, and installed is %q; want the same files, py.typed among them", source, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
+	}
+	const look = "import berth, importlib.metadata as m; print(berth.__file__, m.version('berth-client'), berth.Client.__name__)"
+	if got, want := run("-W", "error", "-c", look), filepath.Join(target, "berth", "__init__.py")+" 0 Client\n"; got != want {
+		t.Errorf("a program elsewhere says %q, want %q", got, want)
+	}
+	if after := filesBelow(t, folder); !maps.Equal(before, after) {
+		t.Errorf("the checkout had %q, and after pip has %q", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+	}
+}
+
+// filesBelow returns the contents of all files below a folder by their paths in it, except what
+// Python has compiled.
+func filesBelow(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(os.DirFS(folder), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "__pycache__":
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		data, err := os.ReadFile(filepath.Join(folder, path))
+		files[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

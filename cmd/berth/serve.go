@@ -178,7 +178,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		log.Warn("the last batch of the journal was torn and is dropped; nobody had been answered", "damage", torn)
 	}
 	host, err := service.Open(ctx, service.Options{
-		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managed.Managers, Keep: set.keep, KeepHistory: set.keepHistory,
+		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managed.Managers, Transfers: set.transfers, Keep: set.keep, KeepHistory: set.keepHistory,
 		ClockFile: filepath.Join(set.data, "clock.json"), FaultFolder: set.data,
 	})
 	if err != nil {

@@ -8,7 +8,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +35,22 @@ func TestServeRunsWorkflows(t *testing.T) {
 	serves(t, "testdata/serve/workflow.txtar", "")
 }
 
+// What docs/job-scripts.md says of programs that hand in job scripts, by the calls that they make.
+func TestServeJobScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("a local site needs Linux")
+	}
+	for _, program := range []string{"bash", "sed", "sort"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s", program)
+		}
+	}
+	serves(t, "testdata/serve/jobscripts.txtar", "")
+}
+
 // TestServeCompacts has a running service drop its history.
 func TestServeCompacts(t *testing.T) {
 	serves(t, "testdata/serve/compact.txtar", "")
@@ -52,6 +71,11 @@ func serves(t *testing.T, script, conf string) {
 	testscript.Run(t, testscript.Params{
 		Files: []string{script}, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", examples)
 			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {
 				return err

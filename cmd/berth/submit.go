@@ -28,6 +28,7 @@ type submission struct {
 	task        form.Task
 	array       berth.PESet
 	env         []string // names of variables that are asked for
+	parsable    bool
 }
 
 // submitCommand returns berth submit.
@@ -51,6 +52,9 @@ LC_*, TZ and TMPDIR of your environment, and those that --env names; the site ke
 them as long as it remembers the task. sbatch hands on all of it, unless --env names
 some. BERTH_TOKEN is never handed on.
 
+With --parsable the ID of the job is all that is printed: its reservation, a colon and
+the job. berth status says how it is, and berth cancel takes it back.
+
 With --wait the exit code is that of the task: its own, or 128 and the signal that
 ended it; the largest one of an array. What failed is told on stderr. A reservation
 stays until its end: berth release gives the rest back.`,
@@ -59,6 +63,9 @@ stays until its end: berth release gives the rest back.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.read(cmd, args); err != nil {
 				return err
+			}
+			if s.parsable && r.format == "json" {
+				return usagef(cmd, "--parsable: given beside --output json; want one of the two")
 			}
 			if err := a.settle(cmd, q); err != nil {
 				return err
@@ -86,6 +93,7 @@ stays until its end: berth release gives the rest back.`,
 	f.Var(&whole[berth.Count]{&s.task.Nodes, 1, berth.MaxPEs}, "nodes", "on how many of the reservation's nodes (default: all, for each index of an array the site's own)")
 	f.Var(&whole[berth.Count]{&s.task.Cores, 1, berth.MaxPEs}, "cpus-per-task", "cores of each of its processes (default: the site's)")
 	f.Var(&span{value: &s.task.Limit, least: 1}, "limit", "how long it may take (default: until the end of the reservation)")
+	f.BoolVar(&s.parsable, "parsable", false, "print the ID of the job and nothing else, for programs")
 	r = remoteFlags(cmd)
 	r.waitFlag(cmd, "the task has ended, with its exit code")
 	return cmd
@@ -175,14 +183,17 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 			return err
 		}
 	}
-	if r.format == "json" {
+	switch {
+	case s.parsable:
+		err = a.show(jobID{reservation.ID, job}.String() + "\n")
+	case r.format == "json":
 		err = printForm(a.stdout, struct {
 			Job         string            `json:"job"`
 			Output      string            `json:"output,omitempty"`
 			Reservation form.Reservation  `json:"reservation"`
 			Tasks       []form.TaskReport `json:"tasks,omitempty"`
 		}{job, output, reservation, ended})
-	} else {
+	default:
 		err = a.show(fmt.Sprintf("job %s\n%s%s", job, describeReservation(&reservation), describeTasks(reservation.ID, ended)))
 	}
 	if err != nil {
