@@ -27,8 +27,8 @@ func meshed(id string, tasks int, deadline berth.Time) *berth.Workflow {
 	return w
 }
 
-// busy is an engine among bookings of others.
-func busy(t *testing.T, binding berth.Binding) *engine.Engine {
+// amongBookings is an engine among bookings of others.
+func amongBookings(t *testing.T, binding berth.Binding) *engine.Engine {
 	t.Helper()
 	e := newEngine(t, onePool(16, binding))
 	for i := range 40 {
@@ -61,7 +61,7 @@ func planned(t *testing.T, e *engine.Engine, w *berth.Workflow, o engine.PlanOpt
 func TestAPlanMadeBesideIsPromisedAsItIs(t *testing.T) {
 	for _, binding := range []berth.Binding{berth.Late, berth.Early} {
 		for _, deadline := range []berth.Time{berth.Forever, 4000, 50} {
-			e := busy(t, binding)
+			e := amongBookings(t, binding)
 			here := apply(t, another(t, e, binding), 0, engine.SubmitWorkflow(meshed("w", 60, deadline)))
 			there := apply(t, another(t, e, binding), 0, engine.SubmitPlanned(meshed("w", 60, deadline), planned(t, e, meshed("w", 60, deadline), engine.PlanOptions{})))
 			// The same places, though tasks that the plan moved come in another order.
@@ -82,7 +82,7 @@ func placesIn(words string) string {
 // decided about.
 func TestAPlanBeginsWhenItIsDecided(t *testing.T) {
 	for _, binding := range []berth.Binding{berth.Late, berth.Early} {
-		e := busy(t, binding)
+		e := amongBookings(t, binding)
 		plan := planned(t, e, meshed("w", 60, berth.Forever), engine.PlanOptions{From: 7})
 		for _, at := range []berth.Time{6, 7, 9} { // what was to begin before begins now
 			changes := apply(t, another(t, e, binding), at, engine.SubmitPlanned(meshed("w", 60, berth.Forever), plan))
@@ -158,7 +158,7 @@ func TestAWrongPlanPromisesNothing(t *testing.T) {
 // Planning ends when it is told to: with what it has when that is enough, with nothing when it is
 // given up.
 func TestPlanningEndsWhenItIsTold(t *testing.T) {
-	e := busy(t, berth.Late)
+	e := amongBookings(t, berth.Late)
 	asked := 0
 	enough := func() bool { asked++; return true }
 	if plan := planned(t, e, meshed("w", 30, 4000), engine.PlanOptions{Enough: enough}); len(plan.Places) != 30 || asked != 1 {
