@@ -33,7 +33,7 @@ type Options struct {
 	Hardware string
 	// Select is what SelectTypeParameters is; empty is CR_CPU_Memory.
 	Select string
-	GPUs  int // how many nodes, the last ones, have two GPUs, which are empty files
+	GPUs   int // how many nodes, the last ones, have two GPUs, which are empty files
 	// Cloud makes nodes that are never powered up: any number of them, without
 	// a slurmd, in which no job ever starts.
 	Cloud bool
