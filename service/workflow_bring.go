@@ -36,9 +36,6 @@ const (
 // mostly there the second time, and a task that failed may be tried again besides.
 const bringTries = 3
 
-// sumSuffix is behind the name of a file of which it is the checksum.
-const sumSuffix = ".berth-sha256"
-
 // brought is an input that another site has.
 type brought struct {
 	by       *Transfer
