@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -115,6 +118,34 @@ func TestAShareIsFreeAgainWhereThePoolIsNot(t *testing.T) {
 		accepted(t, submit(t, e, 0, other))
 		wide := berth.WorkflowTask{ID: "wide", Measured: []berth.Measurement{{NPE: 4, Seconds: 30}}}
 		wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, 200, wide))), "workflow_promised:w w.1@60-90")
+	}
+}
+
+// Who has a share plans as if no more PEs had been free in the past than that: of more there is
+// nothing for them.
+func TestAShareBoundsWhatWasFree(t *testing.T) {
+	promised := func(free berth.Count) string {
+		config := onePool(16, berth.Late)
+		config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 250}}
+		e := newEngine(t, config)
+		w := flow("w", 0, berth.Forever)
+		for i := range 4 {
+			w.Tasks = append(w.Tasks, berth.WorkflowTask{ID: string(rune('a' + i)), Seconds: 900, Alpha: 0.02})
+		}
+		w.Free = []berth.Average{{Resource: berth.PoolID("cm5", "pool"), NPE: free}}
+		var words []string
+		for _, c := range apply(t, e, 0, engine.SubmitWorkflow(w)) {
+			if c.Kind == change.WorkflowPromised {
+				for _, r := range slices.Collect(e.Reservations()) {
+					a := &r.Allotments[0]
+					words = append(words, fmt.Sprintf("%d@%d-%d", a.NPE, a.Start, a.End))
+				}
+			}
+		}
+		return strings.Join(words, " ")
+	}
+	if all, share := promised(16), promised(4); all != share || share == "" {
+		t.Errorf("with 16 PEs free the plan is %s, with the share of 4 %s", all, share)
 	}
 }
 
