@@ -34,7 +34,6 @@ func BenchmarkLargeWorkflow(b *testing.B) {
 		b.Fatal(err)
 	}
 	h := &Host{core: core, options: Options{Config: config}}
-	core.Configure(now, config) //nolint:errcheck // the record is of no use here
 	for i := range live {
 		r := berth.Rigid(fmt.Sprint("r", i), now, now+berth.Time(i*7%90_000), 1<<30, berth.Count(1+i%8), berth.Duration(60+i*13%3000))
 		event := engine.Submit(&r)
