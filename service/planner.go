@@ -127,7 +127,17 @@ func (h *Host) planOn(number uint64, tasks int, do func(e *engine.Engine, o engi
 		Enough: func() bool { return time.Since(began) > planTime },
 		Quit:   func() bool { return s.ctx.Err() != nil },
 	}
-	err := caught(s.core.position.Number, "planning a workflow", func() error { return do(s.core.engine, o) })
+	core, done := s.core, make(chan error, 1)
+	go func() {
+		done <- caught(core.position.Number, "planning a workflow", func() error { return do(core.engine, o) })
+	}()
+	var err error
+	select {
+	case err = <-done:
+	case <-s.ctx.Done(): // a single plan may take a minute, for which a stop does not wait
+		s.core = nil // it is still looked at
+		return unplannable(s.ctx.Err())
+	}
 	if f := faultOf(err); f != nil {
 		s.core = nil // it may be in the middle of something
 		f.At = h.Now()

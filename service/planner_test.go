@@ -175,6 +175,34 @@ func TestNobodyWaitsForALargeWorkflow(t *testing.T) {
 	}
 }
 
+// A service stops while a plan is being made, however long that takes: nobody is told of it.
+func TestAStopDoesNotWaitForAPlan(t *testing.T) {
+	h, store := plannerHost(t, t.TempDir(), 50)
+	planning, gate := make(chan struct{}), make(chan struct{})
+	defer close(gate)
+	if err := look(t.Context(), h, func() error {
+		h.planBeside("ann", 1, func(*engine.Engine, engine.PlanOptions) error {
+			close(planning)
+			<-gate
+			return nil
+		}, func(error) { t.Error("it is told all the same") })
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	<-planning
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		closeBoth(t, h, store)
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it has not stopped after 20 s")
+	}
+}
+
 func isCode(err error, code berth.Code) bool {
 	coded, is := errors.AsType[*berth.Error](err)
 	return is && coded.Code == code

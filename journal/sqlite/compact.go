@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -79,7 +80,7 @@ func (s *Store) slices(ctx context.Context, do func() (more bool, err error)) er
 		}
 		rest := time.Duration(0)
 		if s.appends.Load() {
-			rest = restPart * time.Since(began)
+			rest = time.Duration(cmp.Or(s.options.restPart, restPart)) * time.Since(began)
 		}
 		timer.Reset(rest)
 	}

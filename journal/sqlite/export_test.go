@@ -11,6 +11,9 @@ import (
 // find it out.
 func Unsynced(vfs, synchronous string) Options { return Options{VFS: vfs, synchronous: synchronous} }
 
+// ShortRests are options with which a compaction rests between its slices for as long as they take.
+func ShortRests(vfs string) Options { return Options{VFS: vfs, restPart: 1} }
+
 // MarkName is the file with the mark.
 const MarkName = markName
 

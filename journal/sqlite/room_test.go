@@ -144,7 +144,7 @@ func TestACompactionHoldsUpAppendsByASliceAtMost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sqlite.Open(t.TempDir(), sqlite.Options{VFS: disk.Name()})
+	s, err := sqlite.Open(t.TempDir(), sqlite.ShortRests(disk.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,9 @@ type Options struct {
 	VFS string
 	// synchronous is for tests that plant an answer before the sync.
 	synchronous string
-	salvage     bool // read what can be read of a damaged database
+	// restPart, if it is not 0, is for tests that are about what a compaction does between its rests.
+	restPart int
+	salvage  bool // read what can be read of a damaged database
 }
 
 // Store is an open journal.
