@@ -58,6 +58,10 @@ func shapeFields[T any](of func(*T) *block) body[T] {
 			})
 		}},
 		{"pes", "Only these PEs will do, such as 0-31,64-95; needs a pool of early binding.", text("0-31,64-95"), func(a *T, v value) error {
+			if v.null() {
+				of(a).pes = new(berth.PESet)
+				return nil
+			}
 			set, err := v.peSet()
 			of(a).pes = &set
 			return err

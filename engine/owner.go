@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/place"
@@ -19,29 +21,69 @@ func (e *Engine) promised(id string) (*state.Entry, error) {
 	return d, nil
 }
 
-// modify asks for another request in place of that of a reservation that has not
-// started: all of it or nothing.
-func (e *Engine) modify(id string, r *berth.Request) error {
+// Foretell returns where a reservation would be, and what for, after an EventModify or EventExtend, applied now, or
+// the refusal that it would meet. What follows for its transfers and its extended terms is left out. The engine does not change. The error is that of Apply; an event of another kind
+// is Invalid.
+func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, error) {
+	switch event.Kind {
+	case EventModify:
+		d, own, err := e.modifiable(event.ID, event.Request)
+		if err != nil {
+			return berth.Reservation{}, nil, err
+		}
+		found, refusal := e.finder.Place(place.Want{Request: own, Again: d, Admit: true})
+		r := d.Reservation()
+		r.Request, r.Terms, r.Missing = own, found.Terms, 0
+		r.Terms.Expires = d.Terms().Expires
+		r.Allotments, r.Stocks, r.Transfers = slices.Clone(found.Allotments), found.Stocks, found.Transfers
+		r.Generation++
+		return r, refusal, nil
+	case EventExtend:
+		d, err := e.extensible(event.ID, event.Until)
+		if err != nil {
+			return berth.Reservation{}, nil, err
+		}
+		r := d.Reservation()
+		r.Allotments[0].End = event.Until
+		r.Generation++
+		return r, e.finder.Extension(d, event.Until, event.Role), nil
+	}
+	return berth.Reservation{}, nil, berth.Errorf(berth.Invalid, "kind", "%q; want %q or %q", event.Kind, EventModify, EventExtend)
+}
+
+// modifiable returns a reservation that may be modified to a request, with a copy of that.
+func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.Request, error) {
 	if r == nil {
-		return berth.Errorf(berth.Invalid, "request", "missing")
+		return nil, nil, berth.Errorf(berth.Invalid, "request", "missing")
 	}
 	d, err := e.promised(id)
 	switch {
 	case err != nil:
-		return err
 	case d.State() == berth.Active:
-		return berth.Errorf(berth.Conflict, "id", "reservation %q has started; it can be extended or released", id)
+		err = berth.Errorf(berth.Conflict, "id", "reservation %q has started; it can be extended or released", id)
 	case d.Request().Task != nil:
-		return berth.Errorf(berth.Conflict, "id", "reservation %q is a task of workflow %q, which moves it; cancel the workflow and submit another", id, d.Request().Task.Workflow)
+		err = berth.Errorf(berth.Conflict, "id", "reservation %q is a task of workflow %q, which moves it; cancel the workflow and submit another", id, d.Request().Task.Workflow)
 	case r.ID != id || r.IsJob() || r.User != d.Request().User:
-		return berth.Errorf(berth.Invalid, "request", "%q of user %q; a modification keeps id, kind and user", r.ID, r.User)
+		err = berth.Errorf(berth.Invalid, "request", "%q of user %q; a modification keeps id, kind and user", r.ID, r.User)
 	case r.Arrival > e.state.Now():
-		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
+		err = berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
 	}
-	if err := r.Validate(); err != nil {
+	if err == nil {
+		err = r.Validate()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, r.Clone(), nil
+}
+
+// modify asks for another request in place of that of a reservation that has not
+// started: all of it or nothing.
+func (e *Engine) modify(id string, r *berth.Request) error {
+	d, own, err := e.modifiable(id, r)
+	if err != nil {
 		return err
 	}
-	own := r.Clone()
 	found, refusal := e.finder.Place(place.Want{Request: own, Again: d, Admit: true})
 	if refusal != nil {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
@@ -109,17 +151,26 @@ func (e *Engine) exchange(d *state.Entry, event *Event) {
 	e.retry()
 }
 
-// extend lets a reservation, started or not, last until a later end, on the PEs that
-// it has. The end of its window goes with it.
-func (e *Engine) extend(id string, until berth.Time, role string) error {
+// extensible returns a reservation that may be extended until a later end.
+func (e *Engine) extensible(id string, until berth.Time) (*state.Entry, error) {
 	d, err := e.promised(id)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case d.Parts() > 1:
-		return berth.Errorf(berth.Conflict, "id", "reservation %q has several parts; only one of one part can be extended", id)
+		return nil, berth.Errorf(berth.Conflict, "id", "reservation %q has several parts; only one of one part can be extended", id)
 	case until <= d.End() || until <= e.state.Now() || !until.Valid():
-		return berth.Errorf(berth.Invalid, "until", "%d; it must be after the end, %d, and before 2^42", until, d.End())
+		return nil, berth.Errorf(berth.Invalid, "until", "%d; it must be after the end, %d, and before 2^42", until, d.End())
+	}
+	return d, nil
+}
+
+// extend lets a reservation, started or not, last until a later end, on the PEs that
+// it has. The end of its window goes with it.
+func (e *Engine) extend(id string, until berth.Time, role string) error {
+	d, err := e.extensible(id, until)
+	if err != nil {
+		return err
 	}
 	if refusal := e.finder.Extension(d, until, role); refusal != nil {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})

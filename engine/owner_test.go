@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,41 @@ func TestModify(t *testing.T) {
 	}
 	if err := e.Check(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What is foretold of a change is what comes of it, and foretelling it changes nothing.
+func TestForetell(t *testing.T) {
+	late := onePool(4, berth.Late)
+	for _, config := range []engine.Config{onePool(4, berth.Early), late} {
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Rigid("a", 0, 10, 100, 3, 10))
+		submit(t, e, 0, berth.Rigid("b", 0, 20, 30, 3, 10))
+		sooner, wider, unlike := berth.Rigid("a", 0, 2, 100, 2, 8), berth.Rigid("a", 0, 18, 25, 4, 10), berth.Rigid("c", 0, 2, 30, 1, 1)
+		for _, event := range []engine.Event{
+			engine.Modify(&wider), engine.Modify(&sooner), engine.Modify(&unlike), engine.Extend("a", 15), engine.Extend("a", 40), engine.Extend("a", 3), engine.Extend("b", 35),
+		} {
+			hash := e.Hash()
+			foretold, refusal, err := e.Foretell(&event)
+			if again := e.Hash(); again != hash {
+				t.Fatalf("%s: the engine has changed", event.Kind)
+			}
+			changes, _, wrong := e.Apply(0, event)
+			no := slices.IndexFunc(changes, func(c change.Change) bool { return c.Kind == change.ChangeRefused })
+			is, _ := e.Reservation(event.ID)
+			switch {
+			case fmt.Sprint(err) != fmt.Sprint(wrong) || (refusal != nil) != (no >= 0):
+				t.Errorf("%s: foretold is %v, %v and it was %v, %v", event.Kind, refusal, err, kinds(changes), wrong)
+			case refusal != nil && !reflect.DeepEqual(refusal, changes[no].Refusal):
+				t.Errorf("%s: foretold is the refusal %v, it was %v", event.Kind, refusal, changes[no].Refusal)
+			case err == nil && refusal == nil && (fmt.Sprint(foretold.Allotments) != fmt.Sprint(is.Allotments) || foretold.Generation != is.Generation):
+				t.Errorf("%s: foretold is %+v, it is %+v", event.Kind, foretold, is)
+			}
+		}
+	}
+	wake := engine.Wake()
+	if _, _, err := newEngine(t, onePool(4, berth.Early)).Foretell(&wake); err == nil {
+		t.Error("what a wake does is foretold")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,7 @@ type wish struct {
 	active     bool
 	launch     []site.Share // what it gets when it is launched
 	cause      string       // why it is as it is
+	proposed   uint64       // number of the proposal that it is of; 0 if it is promised
 }
 
 func (w *wanted) reservations() []site.Reservation {
@@ -54,16 +56,28 @@ func (w *wanted) reservations() []site.Reservation {
 // old reservation goes. One that is in use, or in which tasks wait, is changed in
 // place instead, and goes on under the name that it has.
 func (h *Host) wanted(k *keeper, state *site.State) wanted {
-	inUse := map[promise]site.Name{}
+	inUse, there := map[promise]site.Name{}, map[promise]*site.Booking{}
 	for i := range state.Ours {
-		if name := site.Name(state.Ours[i].Name); state.Ours[i].Active {
-			p := k.promiseOf(name)
+		name := site.Name(state.Ours[i].Name)
+		p := k.promiseOf(name)
+		if state.Ours[i].Active {
 			inUse[p] = name
+		}
+		if have := there[p]; have == nil || have.End <= state.Ours[i].End {
+			there[p] = &state.Ours[i]
 		}
 	}
 	waiting := k.tasksWait(state)
 	w := wanted{now: h.clock()}
+	added := map[string]bool{} // while anything is proposed
 	add := func(r *berth.Reservation) {
+		id, number := r.Request.ID, uint64(0)
+		if p := h.proposedAt(k, id); p != nil {
+			r, number = &p.is, p.number
+		}
+		if len(h.proposals) > 0 {
+			added[id] = true
+		}
 		wish, some := k.wish(r, state.Licences)
 		if !some {
 			return
@@ -72,7 +86,10 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 			wish.Name = name
 		} else if name := waiting[wish.promise]; name != "" {
 			wish.Name = name
+		} else if have := there[wish.promise]; have != nil && (number > 0 || len(wish.Differences(have, w.now)) == 0) {
+			wish.Name = site.Name(have.Name) // it is changed in one step or not at all, or is as it should be
 		}
+		wish.proposed = number
 		k.mine[wish.promise], k.ids[wish.promise] = true, wish.id
 		wish.cause = h.causeAt(wish.id)
 		h.byHand(k, &wish, state)
@@ -87,6 +104,11 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	}
 	for _, r := range h.earlyOnes(k, waiting, wished) {
 		add(&r)
+	}
+	for _, id := range slices.Sorted(maps.Keys(h.proposals)) {
+		if r, live := h.core.engine.Reservation(id); live && !added[id] && h.proposedAt(k, id) != nil {
+			add(&r)
+		}
 	}
 	slices.SortStableFunc(w.wishes, func(a, b wish) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id)) })
 	k.forgetShared(h)
@@ -179,6 +201,8 @@ type done struct {
 	refused []*wish            // what the site would not have where it is
 	never   []never            // what it will not have at all
 	silent  int                // how often the site did not answer
+	// verdicts are what it said to proposals.
+	verdicts []verdict
 }
 
 // never is a promise that a site will not have, with its words.
@@ -258,6 +282,7 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 		want.wishes = append(want.wishes, more.wishes...) // the effects of these are answered by the next round
 	}
 	a.empty(ctx, want)
+	did.takeVerdicts(k, want.wishes)
 	return did
 }
 
@@ -324,7 +349,7 @@ func (a *arranging) realise(ctx context.Context, wishes []wish, now berth.Time) 
 			a.done.made[w.promise] = made{w.Name, w.generation}
 		case booking != nil && a.carrier != nil && !booking.Active:
 			a.done.changed = true
-			if outcome, err := a.ask(ctx, &w.Reservation, a.booker.Change); err == nil && outcome.Verdict == site.Refused {
+			if outcome, err := a.ask(ctx, &w.Reservation, a.booker.Change); err == nil && outcome.Verdict == site.Refused && w.proposed == 0 {
 				stuck = append(stuck, w)
 			} else {
 				a.booked(ctx, w, outcome, err)

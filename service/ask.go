@@ -339,7 +339,7 @@ func noReservation(id string) error {
 }
 
 // change applies an event to a reservation of somebody who may do so, once for
-// each key.
+// each key, when its sites agree to it, if they are asked.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
 	answer, err := call(ctx, h, ask.By.User, func(answer answering) {
 		a := ask.asked()
@@ -347,37 +347,11 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
 			return
 		}
-		k, err := h.may(&ask, id)
-		if err != nil {
-			_ = h.deny(a, err, answer)
+		if was := h.proposals[id]; was != nil && a.key != (Key{}) && was.ask.key() == a.key {
+			was.answers = append(was.answers, answer)
 			return
 		}
-		e, err := event(k)
-		if err != nil {
-			_ = h.deny(a, err, answer)
-			return
-		}
-		var result Answer
-		conclude := func(list []news, err error) (outcome, bool) {
-			if err != nil {
-				return outcomeOf(result, err)
-			}
-			if is := h.core.card(id); is != nil { // not forgotten at once
-				k = is
-			}
-			result.Reservation = k.view()
-			for i := range list {
-				if n := &list[i]; n.card.id == id && n.refusal != nil {
-					result.Refusal = n.refusal
-				}
-			}
-			if result.Refusal != nil && e.Request != nil {
-				result.Offers = h.alternatives(e.Request)
-			}
-			return outcome{Answer: result}, true
-		}
-		err = h.step(e, a, conclude)
-		h.whenDurable(func(failed error) { answer(&result, cmp.Or(failed, err)) })
+		h.attempt(&proposal{id: id, ask: ask, event: event, answers: []answering{answer}})
 	})
 	return answer.value(), err
 }
@@ -408,13 +382,18 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 	if err := h.admit(ctx, &r); err != nil {
 		return Answer{}, err
 	}
+	first := berth.Time(0)
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		if err := k.open(); err != nil {
 			return engine.Event{}, err
 		}
-		now := h.clock()
-		r.ID, r.User, r.Arrival, r.Ready = id, k.request.User, now, max(r.Ready, now)
-		return engine.Modify(&r), nil
+		if first == 0 {
+			first = h.clock()
+		}
+		is := r
+		is.ID, is.User = id, k.request.User
+		onTime(&is, first, h.clock())
+		return engine.Modify(&is), nil
 	})
 }
 

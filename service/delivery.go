@@ -102,12 +102,19 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 	}
 	_, _ = call(ctx, h, "", func(answer func(struct{}, error)) { // the error is that the service stops
 		defer answer(struct{}{}, nil)
+		defer h.hear(k, did.verdicts) // behind what is told of promises as they were
 		news := delivery{site: k.name}
 		known := h.core.delivered[k.name]
 		for i := range want.wishes {
 			w := &want.wishes[i]
+			if w.proposed > 0 {
+				continue
+			}
 			_, made := did.made[w.promise]
 			was, seen := known[w.id]
+			if made {
+				delete(k.altered, w.promise)
+			}
 			switch {
 			case made && was != w.generation:
 				news.news = append(news.news, delivered{w.id, w.generation})

@@ -88,6 +88,8 @@ type Host struct {
 	}
 	gathered  gathered             // of the loop
 	questions map[string]*question // by id; of the loop
+	proposals map[string]*proposal // by id; of the loop
+	proposed  uint64               // how many proposals there were; of the loop
 	handing   map[string]bool      // tasks of workflows that are being handed in; of the loop
 	tasksEnd  context.Context      //nolint:containedctx // ends with the service, for what is handed in beside the loop
 	quiet     string               // id of which nothing is told for now; of the loop
@@ -133,7 +135,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h := &Host{
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
-		undecided: map[string][]waiting{}, questions: map[string]*question{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
+		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{}, handing: map[string]bool{}, planner: newPlanner(),
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())

@@ -81,6 +81,8 @@ type keeper struct {
 	shared    map[promise]sharing
 	told      map[promise]string
 	strangers []string
+	// altered are promises that the site has as was proposed to it; of the loop.
+	altered map[promise]bool
 	// standoffs are the promises that the site refuses; of the keeper's goroutine.
 	standoffs map[promise]*standoff
 
@@ -133,7 +135,7 @@ func (h *Host) startManagers() {
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
 			wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
-			shared: map[promise]sharing{}, told: map[promise]string{},
+			shared: map[promise]sharing{}, told: map[promise]string{}, altered: map[promise]bool{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
@@ -298,6 +300,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		h.tellTasks(k, state)
 		h.reportTasks(k, state)
 		h.renew(k)
+		h.proposeAgain(k)
 		want := h.wanted(k, state)
 		h.whenDurable(func(err error) { answer(want, err) })
 	})
@@ -372,7 +375,7 @@ func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 				if effect.Number > want.effect || settled == settleAtOnce {
 					break
 				}
-				if _, failed := did.failed[k.promise(effect.Reservation)]; effect.Site == k.name && !failed {
+				if _, failed := did.failed[k.promise(effect.Reservation)]; effect.Site == k.name && !failed && !did.asksAbout(k.promise(effect.Reservation)) {
 					h.tell(k, engine.Settle(effect.Number))
 					settled++
 				}

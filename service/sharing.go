@@ -33,7 +33,7 @@ func share(w *site.Reservation, r *berth.Request) {
 // over, for as long as the promise lasts. It returns a wish that wants them.
 func (h *Host) byHand(k *keeper, w *wish, state *site.State) {
 	extra := k.shared[w.promise]
-	if at := slices.IndexFunc(state.Ours, func(b site.Booking) bool { return b.Name == string(w.Name) }); at >= 0 && h.core.delivered[k.name][w.id] == w.generation {
+	if at := slices.IndexFunc(state.Ours, func(b site.Booking) bool { return b.Name == string(w.Name) }); at >= 0 && h.core.delivered[k.name][w.id] == w.generation && !k.altered[w.promise] {
 		have := &state.Ours[at]
 		extra.users, extra.accounts = beyond(have.Users, w.Users), beyond(have.Accounts, w.Accounts)
 		was := k.shared[w.promise]

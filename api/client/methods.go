@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"maps"
 	"net/http"
@@ -49,10 +50,33 @@ func (c *Client) Get(ctx context.Context, id string) (r form.Reservation, err er
 func reservationPath(id string) string { return "/v1/reservations/" + url.PathEscape(id) }
 
 // Modify asks for something else in the place of a reservation. Fields of r that
-// are zero stay as they are. If it is refused the reservation is as it was.
-func (c *Client) Modify(ctx context.Context, id string, r *form.Request, action Action) (answer form.Answer, err error) {
-	err = c.send(ctx, http.MethodPatch, reservationPath(id), action, r, &answer)
+// are zero stay as they are, except those whose keys are given, such as constraint: nothing is
+// asked for there any more. If it is refused the reservation is as it was.
+func (c *Client) Modify(ctx context.Context, id string, r *form.Request, action Action, without ...string) (answer form.Answer, err error) {
+	body := any(r)
+	if len(without) > 0 {
+		if body, err = withNulls(r, without); err != nil {
+			return answer, err
+		}
+	}
+	err = c.send(ctx, http.MethodPatch, reservationPath(id), action, body, &answer)
 	return answer, err
+}
+
+// withNulls writes a request with null for each of some keys.
+func withNulls(r *form.Request, keys []string) (map[string]json.RawMessage, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(text, &body); err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		body[key] = json.RawMessage("null")
+	}
+	return body, nil
 }
 
 // Extend lets a reservation go on until then.

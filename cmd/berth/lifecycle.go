@@ -225,9 +225,11 @@ func (a *app) modifyCommand() *cobra.Command {
 		Use:   "modify ID [--npe N] [--duration D] [--ready T] [--deadline T] ...",
 		Short: "Change a reservation: all that is asked for, or nothing",
 		Long: `Asks for something else in the place of a reservation that has not started. What
-is not given stays. If it is refused (exit code 3) the reservation is as it was.`,
-		Example: `  berth modify 01KA2B3C4D5E6F7G8H9JKMNPQR --npe 32 --deadline "tomorrow 20:00"`,
-		Args:    wantID,
+is not given stays; what is given empty, such as --constraint "", is asked for no
+more. If it is refused (exit code 3) the reservation is as it was.`,
+		Example: `  berth modify 01KA2B3C4D5E6F7G8H9JKMNPQR --npe 32 --deadline "tomorrow 20:00"
+  berth modify 01KA2B3C4D5E6F7G8H9JKMNPQR --constraint "" --nodelist ""`,
+		Args: wantID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asLong := q.start.given() && q.Duration == 0 && q.Variants == nil // as it lasts now
 			if !asLong {
@@ -253,7 +255,7 @@ is not given stays. If it is refused (exit code 3) the reservation is as it was.
 					return err
 				}
 			}
-			answer, err := c.Modify(ctx, args[0], &q.Request, client.Action{Key: rand.Text()})
+			answer, err := c.Modify(ctx, args[0], &q.Request, client.Action{Key: rand.Text()}, emptied(cmd)...)
 			if err != nil {
 				return err
 			}
@@ -278,6 +280,20 @@ func unchanged(cmd *cobra.Command) bool {
 		}
 	}
 	return changed == 0
+}
+
+// emptied returns the keys of what was given and is empty.
+func emptied(cmd *cobra.Command) (keys []string) {
+	for _, f := range []struct{ flag, key string }{
+		{"site", "site"}, {"pool", "pool"}, {"partition", "partition"}, {"account", "account"}, {"users", "users"}, {"group", "group"},
+		{"constraint", "constraint"}, {"nodelist", "nodelist"}, {"exclude", "exclude"}, {"pes", "pes"}, {"software", "software"}, {"software-version", "version"},
+		{"licences", "licences"}, {"memory-mb", "memory_mb"}, {"storage-mb", "storage_mb"}, {"accelerators", "accelerators"},
+	} {
+		if flag := cmd.Flags().Lookup(f.flag); flag.Changed && (flag.Value.String() == "" || flag.Value.String() == "0" || flag.Value.String() == "[]") {
+			keys = append(keys, f.key)
+		}
+	}
+	return keys
 }
 
 // extendCommand returns berth extend.
