@@ -241,14 +241,19 @@ func (e *Engine) expectedEnd(f *state.Flow) berth.Time {
 // behind returns the reservations of tasks that depend on a task and have not started.
 func (e *Engine) behind(f *state.Flow, i int) (list []*state.Entry) {
 	seen := make([]bool, len(f.Workflow().Tasks))
-	next := append([]int32(nil), f.Children(i)...)
-	for len(next) > 0 {
-		at := int(next[0])
-		if next = next[1:]; seen[at] {
-			continue
+	var next []int32
+	follow := func(i int) {
+		for _, child := range f.Children(i) {
+			if !seen[child] {
+				seen[child] = true
+				next = append(next, child)
+			}
 		}
-		seen[at] = true
-		next = append(next, f.Children(at)...)
+	}
+	follow(i)
+	for k := 0; k < len(next); k++ {
+		at := int(next[k])
+		follow(at)
 		if d := e.waitingTask(f, at); d != nil && !d.Vacant() {
 			list = append(list, d)
 		}

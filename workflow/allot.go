@@ -88,39 +88,42 @@ func depths(w *Workflow) []int32 {
 // is computed once.
 //
 // Source: spec 2, b.5 and (e) 1. Deviation: there, PEs are always allotted anew
-// (docs/adr/0009). Cost: for each task a mapping of the tasks before it,
-// O(n² + n·w) for w PEs' worth of distinct times, and with Anew a part of a
-// growth.
+// (docs/adr/0009). Cost: that of shrinking for each task; with Anew a part of a
+// growth for each and a mapping of the tasks before it, O(n² + n·w) in all for w
+// PEs' worth of distinct times.
 func (in *Instance) reserves(b backward) []berth.Time {
 	if starts, ok := in.starts[b.reserve]; ok {
 		return starts
 	}
 	order := in.order(b.levels())
-	q, by := in.basis(b.reserve)
-	var g *growth
-	var npe []berth.Count
-	if in.problem.Anew {
-		g = newGrowth(in.w, in.curves, order, q, by)
-		npe = make([]berth.Count, in.w.Len())
-	} else {
-		npe = in.allot(b.reserve)
-	}
 	starts := make([]berth.Time, in.w.Len())
-	part := make([]bool, in.w.Len())
+	if q, by := in.basis(b.reserve); in.problem.Anew {
+		in.reservesAnew(order, q, by, starts)
+	} else {
+		left := newShrinking(in.w, in.curves, in.allot(b.reserve), in.now, q)
+		for _, last := range slices.Backward(order) {
+			starts[last] = left.start(last)
+			left.drop(last)
+		}
+	}
+	in.starts[b.reserve] = starts
+	return starts
+}
+
+// reservesAnew computes the starts of reserves with PEs allotted anew for each.
+func (in *Instance) reservesAnew(order []int32, q berth.Count, by rule, starts []berth.Time) {
+	g := newGrowth(in.w, in.curves, order, q, by)
+	npe, part := make([]berth.Count, in.w.Len()), make([]bool, in.w.Len())
 	for i := range part {
 		part[i] = true
 	}
 	var m mapping
 	for _, last := range slices.Backward(order) {
-		if g != nil {
-			g.until(q, in.problem.Epsilon, npe)
-			g.drop()
-		}
+		g.until(q, in.problem.Epsilon, npe)
+		g.drop()
 		starts[last] = m.run(in.w, in.curves, npe, part, in.now, q, last, nil)
 		part[last] = false
 	}
-	in.starts[b.reserve] = starts
-	return starts
 }
 
 // Allocation names a way to divide PEs among tasks before any is placed.

@@ -23,3 +23,24 @@ func AtLambda(in *Instance, name string, deadline berth.Time, step int) ([]Place
 	ok := p.how.(backward).attempt(in, deadline, step, out)
 	return out, ok
 }
+
+// StartsOfFewer returns the start of each task of an order in a mapping of it and those before it,
+// made from nothing each time and by what shrinks. The order is that of bottom levels under by.
+func StartsOfFewer(w *Workflow, npe, by []berth.Count, now berth.Time, q berth.Count) (plain, shrunk []berth.Time) {
+	n := w.Len()
+	curves, part, bl := make([]curve, n), make([]bool, n), make([]berth.Duration, n)
+	for i := range curves {
+		curves[i], part[i] = w.tasks[i].curve(), true
+	}
+	levels(w, curves, by, nil, bl)
+	plain, shrunk = make([]berth.Time, n), make([]berth.Time, n)
+	var m mapping
+	s := newShrinking(w, curves, npe, now, q)
+	for _, last := range slices.Backward(orderOf(w, bl)) {
+		plain[last] = m.run(w, curves, npe, part, now, q, last, nil)
+		part[last] = false
+		shrunk[last] = s.start(last)
+		s.drop(last)
+	}
+	return plain, shrunk
+}

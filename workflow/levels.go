@@ -36,13 +36,16 @@ type ranked struct {
 // lasts at least a second, so parents come before their children.
 func sortRanked(list []ranked) {
 	slices.SortFunc(list, func(a, b ranked) int {
-		switch {
-		case a.level != b.level && a.level > b.level, a.level == b.level && a.place < b.place:
+		if before(a, b) {
 			return -1
-		default:
-			return 1
 		}
+		return 1
 	})
+}
+
+// before reports whether a comes before another one, b, in the order of sortRanked.
+func before(a, b ranked) bool {
+	return a.level > b.level || a.level == b.level && a.place < b.place
 }
 
 // orderOf returns the tasks by decreasing bottom level.

@@ -488,7 +488,6 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, d)
-	f.setAside(t, aside)
 	v := d.Variant(0)
 	p := f.poolOf(d.Part(0).Resource)
 	r := *d.Request().Clone()
@@ -500,6 +499,7 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	if r.Deadline <= r.Ready {
 		return TaskPlace{}, false
 	}
+	f.setAside(t, aside, r.Deadline)
 	placed, ok := f.placeTask(t, d, r, p, d.Extended())
 	if ok {
 		a := &placed.Place.Allotments[0]
@@ -517,7 +517,7 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, read
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	f.setAside(t, aside)
+	f.setAside(t, aside, berth.Forever)
 	now, v := f.state.Now(), was.Terms.Variants[0]
 	home := f.poolOf(was.Allotments[0].Resource)
 	pools := []*pool{home}
@@ -545,9 +545,13 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, read
 	return best, found
 }
 
-func (f *Finder) setAside(t *state.Trial, aside []*state.Entry) {
+// setAside releases reservations, as far as that is felt before a time: what is looked for ends
+// before it. What begins later and holds PEs alone is left where it is.
+func (f *Finder) setAside(t *state.Trial, aside []*state.Entry, before berth.Time) {
 	for _, d := range aside {
-		t.Release(d)
+		if d.Start() < before || !d.OnlyPEs() {
+			t.Release(d)
+		}
 	}
 }
 

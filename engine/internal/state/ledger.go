@@ -122,6 +122,9 @@ func (e *Entry) Stocks() iter.Seq[berth.Allotment] { return slices.Values(e.r.St
 // Transfers yields when its data are moved.
 func (e *Entry) Transfers() iter.Seq[berth.Transfer] { return slices.Values(e.r.Transfers) }
 
+// OnlyPEs reports whether it takes nothing but PEs: no licences or storage, and no data are moved.
+func (e *Entry) OnlyPEs() bool { return len(e.r.Stocks) == 0 && len(e.r.Transfers) == 0 }
+
 // Moving reports whether data of it have still to be moved.
 func (e *Entry) Moving(now berth.Time) bool {
 	return slices.ContainsFunc(e.r.Transfers, func(t berth.Transfer) bool { return t.End > now })
