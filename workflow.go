@@ -30,8 +30,8 @@ type Workflow struct {
 	Site  string   `json:"site,omitempty"`
 	Pool  string   `json:"pool,omitempty"`
 	Sites []string `json:"sites,omitempty"`
-	// Spread allows tasks at several sites: their files are brought there by somebody else. Else
-	// all are at one.
+	// Spread allows tasks at several sites: their files are brought there by the tasks, where the
+	// service knows how, or else by somebody else. Else all tasks are at one site.
 	Spread bool `json:"spread,omitempty"`
 	// Hold asks for promises that are only held, and expire so long after the decision
 	// unless they are confirmed.

@@ -78,15 +78,12 @@ func newTwoSlurms(t *testing.T, owners bool) *twoSlurms {
 			Kind: "slurm", Adapter: at, Layout: layout, Every: 500 * time.Millisecond, Horizon: horizon,
 		}
 		if owners {
-			deputy, err := slurm.NewDeputy(slurm.Options{Site: name, Conf: two.clusters[name].Conf}, 0)
+			deputy, err := slurm.NewDeputy(slurm.Options{Site: name, Conf: two.clusters[name].Conf, Exec: line}, 0)
 			if err != nil {
 				t.Skip(err)
 			}
 			m := two.managers[name]
-			m.Adapter = struct {
-				*stepwise
-				site.Deputy
-			}{at, deputy}
+			m.Adapter = stepDeputy{at, deputy}
 			two.managers[name] = m
 		}
 	}
@@ -247,6 +244,31 @@ func (s *stepwise) ReserveMany(ctx context.Context, want []site.Reservation) []s
 
 func (s *stepwise) Release(ctx context.Context, name site.Name) error {
 	return s.do(ctx, "releases", func() error { return s.Site.Release(ctx, name) })
+}
+
+// stepDeputy is one that hands in tasks as their owners, in steps too.
+type stepDeputy struct {
+	*stepwise
+	site.Deputy
+}
+
+func (s stepDeputy) Hand(ctx context.Context, task site.Task) (site.JobID, error) {
+	if err := s.die(ctx, "before", "hands"); err != nil {
+		return "", err
+	}
+	job, err := s.Deputy.Hand(ctx, task)
+	if lost := s.die(ctx, "after", "hands"); lost != nil {
+		return "", lost
+	}
+	return job, err
+}
+
+func (s stepDeputy) Start(ctx context.Context, user string, job site.JobID) error {
+	if err := s.die(ctx, "before", "starts"); err != nil {
+		return err
+	}
+	err := s.Deputy.Start(ctx, user, job)
+	return cmp.Or(s.die(ctx, "after", "starts"), err)
 }
 
 // has returns the reservations of ours that a cluster has.
@@ -413,8 +435,9 @@ func (two *twoSlurms) across(id, dir string) berth.Workflow {
 	return w
 }
 
-// A workflow runs across two clusters, each task once, at whichever step the service is killed;
-// and where one of them refuses a task before any has begun, nothing of it is left at either.
+// A workflow runs across two clusters, each task once, at whichever step the service is killed or
+// the link to a cluster is cut; a slurmctld that is killed may forget a task, which is tried
+// again then. Where one of them refuses a task before any has begun, nothing of it is left at either.
 func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
 	t.Parallel()
 	two := newTwoSlurms(t, true)
@@ -431,9 +454,13 @@ func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := service.Ask{By: service.Principal{User: "games", Role: service.User}}
-	submit := func(id string) func() {
+	submit := func(id string, retries int) func() {
 		return func() {
-			if a, err := two.host.SubmitWorkflow(t.Context(), owner, two.across(id, dir)); err != nil || a.Workflow.State.Over() {
+			w := two.across(id, dir)
+			for i := range w.Tasks {
+				w.Tasks[i].Retries = retries
+			}
+			if a, err := two.host.SubmitWorkflow(t.Context(), owner, w); err != nil || a.Workflow.State.Over() {
 				t.Fatal(a, err)
 			}
 		}
@@ -456,7 +483,7 @@ func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
 	var want []string
 	for i, at := range []string{"before west reserves", "after west reserves", "before east reserves", "after east reserves", "after west releases", "before east releases"} {
 		id := fmt.Sprint("runs", i)
-		two.goesWrong(newMishap(at, theService, ""), submit(id))
+		two.goesWrong(newMishap(at, theService, ""), submit(id, 0))
 		over("killed "+at, id, service.FlowSucceeded)
 		two.now.Store(nil)
 		for k, at := range []string{west, east, west, east} {
@@ -466,6 +493,31 @@ func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "ran"))
 	if ran := strings.Split(strings.TrimSpace(string(text)), "\n"); err != nil || !slices.Equal(ran, want) {
 		t.Errorf("ran: %q, %v; want %q", ran, err, want)
+	}
+	steps := []string{
+		"before west reserves", "after west reserves", "before east reserves", "after east reserves", "before west hands", "after west hands", "before west starts", "after west starts",
+		"before east hands", "after east hands", "before east starts", "after east starts", "before west releases", "after west releases", "before east releases", "after east releases",
+	}
+	for _, victim := range []string{theLink, theController} {
+		for i, at := range steps {
+			id, before := fmt.Sprint(strings.Fields(victim)[0], i), string(text)
+			two.goesWrong(newMishap(at, victim, ""), submit(id, map[string]int{theController: 3}[victim]))
+			over(victim+" dies "+at, id, service.FlowSucceeded)
+			two.now.Store(nil)
+			if text, err = os.ReadFile(filepath.Join(dir, "ran")); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for line := range strings.Lines(strings.TrimPrefix(string(text), before)) {
+				names = append(names, strings.Fields(line)[1])
+			}
+			if victim == theController { // what it forgot ran again, next to where it ran before
+				names = slices.Compact(names)
+			}
+			if want := []string{west + "0", east + "1", west + "2", east + "3"}; !slices.Equal(names, want) {
+				t.Errorf("%s dies %s: ran %q, want %q\n%s", victim, at, names, want, text[len(before):])
+			}
+		}
 	}
 	// All of west is taken for now, so that no task begins before east refuses.
 	now := two.host.Now()
@@ -477,7 +529,7 @@ func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
 	for i, at := range []string{"before east reserves", "after east reserves", "before west releases", "after west releases"} {
 		id := fmt.Sprint("refused", i)
 		m := newMishap(at, theService, east)
-		two.goesWrong(m, submit(id))
+		two.goesWrong(m, submit(id, 0))
 		over("killed "+at+" and east refuses", id, service.FlowFailed)
 		if f, err := two.host.Workflow(t.Context(), owner.By, id); err != nil || !strings.Contains(fmt.Sprint(f.Tasks[1].Why, f.Tasks[3].Why), "its site refuses it, and no task has begun") {
 			t.Errorf("%s: %+v, %v", id, f.Tasks, err)
