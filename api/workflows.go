@@ -525,7 +525,7 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 	f := form.Workflow{
 		ID: q.ID, Name: q.Name, User: q.User, State: string(w.State), Version: w.Version, Deadline: form.TimeOf(q.Deadline), End: form.TimeOf(w.End),
 		PlannedEnd: form.TimeOf(w.Planned), Algorithm: q.Algorithm, Planner: w.Planner, Repair: string(q.Repair), Replanned: w.Replanned, Cause: string(w.Cause),
-		Why: w.Why, Refusal: refusal(w.Refusal, askedPlace(w)), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
+		Why: w.Why, Refusal: refusal(w.Refusal, askedPlace(w)), Expires: form.TimeOf(w.Expires), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
 	}
 	if q.Deadline < berth.Forever && w.End != 0 && w.State != service.FlowRefused {
 		f.Slack = new(int64(q.Deadline.Sub(w.End)))

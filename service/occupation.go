@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/tidwall/btree"
@@ -69,7 +70,7 @@ func (m *model) occupied(by Principal, w window, spots *btree.BTreeG[spot], limi
 			spans = append(spans, s)
 		}
 	}
-	most := limit + len(spans) // outages stand somewhere in between
+	most := limit + min(len(spans), math.MaxInt-limit) // outages stand somewhere in between
 	w.eachSpot(spots, func(s *spot) bool {
 		if k, _ := m.cards.Get(&card{id: s.id}); k != nil {
 			if s := k.span(by, s.part); w.has(&s) {

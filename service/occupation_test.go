@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -46,7 +47,7 @@ func TestOccupation(t *testing.T) {
 		}
 		ended := w.now() - begin
 		want := []string{"outage 3 -1-9999  ", fmt.Sprintf("request 0 10-%d finished aann", ended), "request 1-2 10-2010 active bann"}
-		for _, limit := range []int{1, 2, 100} {
+		for _, limit := range []int{1, 2, 100, math.MaxInt} { // the last asks for all, as plans of workflows do
 			if got := seen(ann, begin, begin+5000, limit); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%d at a time: %q, want %q", limit, got, want)
 			}

@@ -39,9 +39,12 @@ type Workflow struct {
 	Cause     change.Cause
 	Why       string         // it is over as it is, in words
 	Refusal   *berth.Refusal // of a refused one
-	Created   berth.Time
-	Changed   berth.Time
-	Tasks     []FlowTask // in the order of the workflow
+	// Expires is when one that is held is gone unless it is confirmed; 0 in answers, which are on
+	// record as they were given.
+	Expires berth.Time
+	Created berth.Time
+	Changed berth.Time
+	Tasks   []FlowTask // in the order of the workflow
 }
 
 // FlowTask is how far a task of a workflow is. Its times and PEs are those of its
@@ -346,6 +349,9 @@ func (f *flowCard) view(cards cardsByID) Workflow {
 		}
 		a := &k.promise.Allotments[0]
 		w.State, w.Start, w.End, w.NPE, w.Resource = k.state(), a.Start, a.End, a.NPE, a.Resource
+		if v.State == FlowHeld && w.State == Held && (v.Expires == 0 || k.promise.Expires < v.Expires) {
+			v.Expires = k.promise.Expires // the first task that is not confirmed in time takes all others with it
+		}
 		if k.end != "" { // it has not held its PEs to the end of the promise, or not at all
 			over := t.ended
 			if t.outcome == "" {

@@ -97,6 +97,7 @@ func (h *Host) denyFlow(a asked, err error, answer func(FlowAnswer, error)) {
 // none are given.
 func (h *Host) flowAnswer(f *flowCard, offers []engine.WorkflowOffer) *FlowAnswer {
 	a := &FlowAnswer{Workflow: f.view(h.core.card)}
+	a.Workflow.Expires = 0 // the form of recorded answers has none, and what is answered again is the same
 	tasks := slices.Clone(f.w.Tasks)
 	for i := range tasks {
 		if w := &tasks[i].Work; w.Empty() {

@@ -41,6 +41,9 @@ func TestVersionsOfWorkflowsGrowWithWhatTheyShow(t *testing.T) {
 	if held.State != service.FlowHeld || confirmed.State == service.FlowHeld || confirmed.Version <= held.Version {
 		t.Errorf("held with version %d, and %s with version %d", held.Version, confirmed.State, confirmed.Version)
 	}
+	if held.Expires != 1060 || confirmed.Expires != 0 {
+		t.Errorf("held until %d, and when confirmed until %d; want 1060, and 0", held.Expires, confirmed.Expires)
+	}
 	stale := ann
 	stale.IfVersion = held.Version
 	_, err := h.CancelWorkflow(t.Context(), stale, "w")

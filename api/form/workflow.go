@@ -71,7 +71,8 @@ type Workflow struct {
 	Cause      string         `json:"cause,omitempty"`     // why last
 	Why        string         `json:"why,omitempty"`       // it is over as it is
 	Refusal    *Refusal       `json:"refusal,omitempty"`
-	CPUHours   float64        `json:"cpu_hours"` // of the reservations of its tasks
+	Expires    Time           `json:"expires,omitzero"` // of a held one that is looked at: when it is gone unless it is confirmed
+	CPUHours   float64        `json:"cpu_hours"`        // of the reservations of its tasks
 	Created    Time           `json:"created"`
 	Changed    Time           `json:"changed"`
 	Tasks      []WorkflowStep `json:"tasks"`

@@ -245,12 +245,19 @@ func TestHarbourOnPaper(t *testing.T) {
 	if n := colours(p, mineBlue); n == 0 {
 		t.Error("the picture is not light")
 	}
+	const scale = `JSON.stringify([...document.querySelectorAll('.gantt canvas')].map((c) => [Math.round(c.width / c.clientWidth * 100) / 100, Math.round(c.height / c.clientHeight * 100) / 100]))`
+	if got := p.Eval(scale); got != `[[2,2],[2,2],[2,2],[2,2]]` {
+		t.Errorf("a pixel of the screen has %v on paper, want 2 by 2", got)
+	}
 	if n := p.Eval(`[...document.querySelectorAll('button')].filter((b) => b.offsetHeight > 0).length`); n != 0.0 {
 		t.Errorf("%v buttons", n)
 	}
 	shot(p, "paper")
 	p.Paper(false)
 	p.Wait(`document.querySelector('.print-only').offsetHeight === 0`)
+	if got := p.Eval(scale); got != `[[1,1],[1,1],[1,1],[1,1]]` {
+		t.Errorf("after printing a pixel has %v, want 1 by 1", got)
+	}
 	noFaults(t, p)
 }
 

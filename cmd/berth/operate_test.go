@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,6 +141,58 @@ func TestOperateShowsWhatThereIs(t *testing.T) {
 	}
 	shot(user, "operate-user")
 	noFaults(t, user)
+}
+
+// Operators make tokens on the page as on the command line: what is wrong is said at its field, the
+// secret is shown once and is good, and nothing keeps it.
+func TestOperateMakesATokenInABrowser(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour", "record")
+	for _, size := range []browser.Size{{Width: 1440, Height: 1400}, {Width: 390, Height: 844}} {
+		p := b.Open(size)
+		p.Visit(q.link("olga", service.Operator, "operate"))
+		part(p, "tokens", "olga")
+		p.Press("Make a token")
+		p.Wait(`document.activeElement?.labels?.[0]?.innerText === 'User'`)
+		if p.Eval(`document.querySelector('form button[type=submit]').disabled`) != true {
+			t.Error("a token of nobody can be made")
+		}
+		enter(p, "User", "zoe")
+		enter(p, "Expires", "sometime")
+		p.Wait(`document.body.innerText.includes('sometime: want a length of time, such as 30d')`)
+		enter(p, "Expires", "now-1h")
+		p.Wait(`document.body.innerText.includes('That is over already')`)
+		enter(p, "Expires", "30d")
+		enter(p, "Note", "a course")
+		p.Press("record")
+		p.Wait(`/berth token add zoe --note 'a course' --expires \d{4}-\S+Z --sites record/.test(document.querySelector('#tokens form').innerText)`)
+		shot(p, fmt.Sprintf("token-form-%d", size.Width))
+		p.Press("Make it")
+		p.Wait(`document.querySelector('[data-testid=secret] code')`)
+		shot(p, fmt.Sprintf("token-made-%d", size.Width))
+		secret, _ := p.Eval(`document.querySelector('[data-testid=secret] code').innerText`).(string)
+		e, _, known := q.tokens.Check(secret)
+		if !known || e.User != "zoe" || e.Role != service.User || e.Note != "a course" || e.Expires < q.host.Now().Add(29*86_400) || !slices.Equal(e.Sites.Names(), []string{"record"}) {
+			t.Errorf("the secret on the page is of %+v, known: %v", e, known)
+		}
+		part(p, "tokens", "a course")
+		if strings.Contains(p.Eval(`JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, history.state])`).(string), secret) {
+			t.Error("the secret is kept in the browser")
+		}
+		p.Press("Put it away")
+		p.Wait(`!document.querySelector('[data-testid=secret]')`)
+		if strings.Contains(p.Eval(`document.documentElement.outerHTML`).(string), secret) {
+			t.Error("the secret is still there")
+		}
+		if wide := p.Eval(`document.documentElement.scrollWidth`).(float64); wide > float64(size.Width) {
+			t.Errorf("the page is %v pixels wide", wide)
+		}
+		if err := q.tokens.Revoke(e.ID); err != nil {
+			t.Fatal(err)
+		}
+		noFaults(t, p)
+		p.Close()
+	}
 }
 
 // Of a site that is only watched operators read what would have been promised.

@@ -272,8 +272,8 @@ func TestPromiseThatLostAllIsSeen(t *testing.T) {
 	noFaults(t, p)
 }
 
-// A site that goes away while its picture is open keeps its rows, with its own words and the
-// time, and comes back by itself.
+// A site that goes away while its picture is open keeps its rows, with its own words, and comes
+// back by itself; each is seen within 2 s, though the page asks by itself every 15 s alone.
 func TestSiteGoesAwayUnderThePage(t *testing.T) {
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
@@ -282,13 +282,35 @@ func TestSiteGoesAwayUnderThePage(t *testing.T) {
 	p.Visit(q.link("alice", service.User, ""))
 	painted(p, 1)
 	p.Wait(fmt.Sprintf(`(() => { const d = %s; for (let i = 0; i < d.length; i += 4) if (d[i] === %d && d[i+1] === %d) return true; return false })()`, pixelsOf, mineBlue[0], mineBlue[1]))
+	// The page notes when it shows what it is told, and is heard when it has.
+	p.Eval(`(() => {
+		window.shows = [];
+		new MutationObserver(() => {
+			const away = /not reachable/i.test(document.querySelector('section[aria-label="Site harbour"]')?.innerText);
+			if (shows.at(-1)?.away !== away) shows.push({ away, at: Date.now() });
+		}).observe(document.body, { subtree: true, childList: true, characterData: true });
+	})()`)
+	within := func(what string, away bool, since time.Time) {
+		t.Helper()
+		p.Wait(fmt.Sprintf(`shows.at(-1)?.away === %v`, away))
+		took := time.UnixMilli(int64(p.Eval(`shows.at(-1).at`).(float64))).Sub(since)
+		t.Logf("%s after %s", what, took.Round(time.Millisecond))
+		if took > 2*time.Second {
+			t.Errorf("%s after %s, want 2 s", what, took)
+		}
+	}
+	since := time.Now()
 	q.site.Inject(fake.Fault{Op: "observe", What: "down"})
-	p.Wait(`/not reachable/i.test(document.body.innerText)`)
+	within("the page says that the site is away", true, since)
 	shot(p, "site-away")
 	if n := colours(p, mineBlue); n == 0 {
 		t.Error("its rows are gone")
 	}
+	since = time.Now()
 	q.site.Heal()
-	p.Wait(`!/not reachable/i.test(document.body.innerText)`)
+	within("the page says that it is back", false, since)
+	if wide := p.Eval(`document.querySelectorAll('.gantt.away, .away .gantt').length`); wide != 0.0 {
+		t.Error("its rows are still grey")
+	}
 	noFaults(t, p)
 }

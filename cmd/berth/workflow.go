@@ -424,6 +424,7 @@ func (a *app) showWorkflow(r *remote, w *form.Workflow, whole any) error {
 		f.add("planned end", localTime(w.PlannedEnd))
 	}
 	f.add("deadline", localTime(w.Deadline))
+	f.add("held until", localTime(w.Expires))
 	f.add("slack", slackOf(w))
 	f.add("planner", w.Planner)
 	f.add("repair", w.Repair)

@@ -161,8 +161,24 @@ func TestWorkflowIsBookedInABrowser(t *testing.T) {
 	if n := len(q.of("alice")); n != 10 {
 		t.Errorf("%d promises of 10 tasks that are held", n)
 	}
+	// How long it can still be confirmed is counted down, in the list too.
+	const left = `/: (\d+) min(?: (\d+) s)? left to confirm\./.exec(document.querySelector('[data-testid=flow-left]')?.innerText)`
+	held, err := q.host.Workflow(t.Context(), service.Principal{User: "alice", Role: service.User}, "night")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := func() float64 { return p.Eval(`((m) => 60 * m[1] + Number(m[2] ?? 0))(` + left + `)`).(float64) }
+	p.Wait(left)
+	p.Wait(`document.querySelector('tr[data-flow=night]').innerText.includes('left to confirm')`)
+	first := seconds()
+	if is := float64(held.Expires.Sub(q.host.Now())); first < is-1 || first > is+30 {
+		t.Errorf("%v s are left to confirm it, want %v", first, is)
+	}
+	p.Wait(fmt.Sprintf(`((m) => 60 * m[1] + Number(m[2] ?? 0))(%s) < %v`, left, first))
+	shot(p, "workflow-held")
 	p.Press("Confirm")
 	p.Wait(`/promised|running/.test(document.querySelector('tr[data-flow=night]').innerText)`)
+	p.Wait(`!document.querySelector('[data-testid=flow-left]')`)
 	p.Wait(`document.querySelectorAll('[data-testid=flow-one] [data-task]').length === 10 && document.querySelectorAll('[data-testid=flow-one] .plan').length > 10`)
 	shot(p, "workflow-live")
 	if at := p.Eval(`location.search`); at != "?flow=night" {

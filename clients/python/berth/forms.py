@@ -405,6 +405,7 @@ class Workflow:
     cause: str = ""
     why: str = ""
     refusal: Optional[Refusal] = None
+    expires: Optional[datetime] = None
     cpu_hours: float = 0
     created: Optional[datetime] = None
     changed: Optional[datetime] = None

@@ -6,6 +6,7 @@ import { Gantt, type Ghost } from './gantt.js';
 import { parseLength, parseTime, parseVariants, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
+import { Waiting } from './parts.js';
 import { said as startSaid, lanesOf, type Lane, type Refusal, refused, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
 
@@ -184,7 +185,8 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
             </Alert>
           )}
           {/* The pictures below stay where they are while offers come and go. */}
-          <div style={{ minHeight: 132 }}>
+          <div style={{ minHeight: answer?.decision === 'accepted' || held ? undefined : 132 }}>
+          {asked && !offers && !down && !failure && <Waiting height={132} />}
           {asked && offers && alternatives.length === 0 && !answer && <Alert color="gray" variant="light">{text.book.nothing}</Alert>}
           {alternatives.length > 0 && !(answer?.decision === 'accepted') && (
             <Group gap="xs" align="stretch" component="ul" className="legend" aria-label="Offers">

@@ -17,6 +17,10 @@ export function drainLine(site: string, nodes: string[], reason: string | null):
   return nodes.length === 1 ? `${what} ${quoted(nodes[0]!)}${why}` : `for n in ${nodes.map(quoted).join(' ')}; do ${what} "$n"${why}; done`;
 }
 
+/** tokenLine is how the command line makes a token. */
+export const tokenLine = (t: { user: string; role: string; note?: string; expires?: string; sites?: string[] }) =>
+  [`berth token add ${quoted(t.user)}`, t.role !== 'user' && `--role ${t.role}`, t.note && `--note ${quoted(t.note)}`, t.expires && `--expires ${t.expires}`, t.sites && `--sites ${t.sites.map(quoted).join(',')}`].filter(Boolean).join(' ');
+
 /** amount writes a value of a limit for people. */
 export function amount(l: Limit, value: number): string {
   if (l.unit === 'seconds') return length(value);

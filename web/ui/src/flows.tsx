@@ -8,7 +8,7 @@ import type { Plan, PlannedWorkflow } from './dag.js';
 import { useAsked, useGot } from './follow.js';
 import { parseTime, stampOf } from './grammar.js';
 import { at } from './life.js';
-import { Command, State, Trouble, Waiting } from './parts.js';
+import { Command, Stamp, State, Trouble, Waiting } from './parts.js';
 import { words } from './words.js';
 
 const w = words.flows;
@@ -19,7 +19,7 @@ interface Step {
   start?: string; end?: string; planned_start?: string; planned_end?: string; critical?: boolean; output?: string;
 }
 interface Flow {
-  id: string; name?: string; user?: string; state: string; version: number; deadline?: string; end?: string; planned_end?: string; slack?: number; algorithm: string; planner?: string;
+  id: string; name?: string; user?: string; state: string; version: number; deadline?: string; end?: string; planned_end?: string; slack?: number; expires?: string; algorithm: string; planner?: string;
   replanned?: number; cause?: string; why?: string; refusal?: { detail: string }; cpu_hours: number; tasks: Step[];
 }
 interface Offer { deadline: string; algorithm: string; end: string; cpu_hours: number; critical: string[] }
@@ -29,6 +29,7 @@ const isOver = (state: string) => !['held', 'promised', 'running'].includes(stat
 const good: Record<string, string> = { held: 'held', promised: 'confirmed', running: 'active', succeeded: 'ok', failed: 'failed', refused: 'refused' };
 const FlowState = ({ of }: { of: string }) => <State of={good[of] ?? of} words={w.states[of] ?? of} />;
 const spare = (f: Flow) => (f.slack === undefined ? (f.deadline ? '–' : w.noDeadline) : f.slack < 0 ? w.late(length(-f.slack)) : w.slack(length(f.slack)));
+const left = (f: Flow, clock: number) => words.promises.left(length(Math.max(0, at(f.expires!) - clock)));
 const most = 100; // tries of a task that the service takes
 const drawn = 200; // lanes that a browser scrolls well
 
@@ -60,10 +61,10 @@ export function Flows({ me, zone, clock, changes, query, change, onEnded }: { me
               <Table.Tbody>
                 {list.map((f) => (
                   <Table.Tr key={f.id} data-flow={f.id} data-selected={f.id === chosen || undefined}>
-                    <Table.Td><FlowState of={f.state} /></Table.Td>
+                    <Table.Td><FlowState of={f.state} />{f.expires && <Text size="xs" c="dimmed">{left(f, clock)}</Text>}</Table.Td>
                     <Table.Td className="named">{f.name && f.name !== f.id ? <>{f.name} <span className="faint">{f.id}</span></> : f.id}</Table.Td>
                     {everybody && <Table.Td className="named">{f.user}</Table.Td>}
-                    <Table.Td>{f.end ? time(at(f.end), zone) : '–'}</Table.Td>
+                    <Table.Td><Stamp of={f.end ? time(at(f.end), zone) : '–'} /></Table.Td>
                     <Table.Td visibleFrom="sm">{spare(f)}</Table.Td>
                     <Table.Td ta="right" visibleFrom="sm">{f.cpu_hours.toFixed(2)}</Table.Td>
                     <Table.Td ta="right"><Button size="compact-xs" variant="default" aria-label={`Details of ${f.id}`} aria-expanded={f.id === chosen} onClick={() => change('flow', f.id === chosen ? '' : f.id)}>Details</Button></Table.Td>
@@ -139,6 +140,7 @@ function OneFlow({ id, zone, clock, changes, onEnded, onDone }: { id: string; zo
     <Paper withBorder radius="sm" p="sm" mt="xs" role="group" aria-label={`${words.workflow.title} ${id}`} data-testid="flow-one">
       <Stack gap="xs">
         <Group gap="xs"><FlowState of={f.state} /><Text fw={600} className="named">{f.name || f.id}</Text></Group>
+        {f.expires && <Text size="sm" data-testid="flow-left">{w.heldUntil(`${time(at(f.expires), zone)} ${zone}`, left(f, clock))}</Text>}
         <Text size="sm" data-testid="flow-facts">{facts.join('; ')}.{f.why && <span className="named"> {f.why}.</span>}</Text>
         {f.refusal && <Text size="sm" className="named">{f.refusal.detail}</Text>}
         <Trouble failure={failure} />
@@ -312,7 +314,7 @@ export function BookAll({ flow, plan, commands, zone, clock, onBooked, onEnded }
       <Group gap="md" align="start">
         <TextInput label={w.deadline} size="xs" w={230} value={deadlineText} onChange={(e) => { setBase(clock); set({ deadline: e.currentTarget.value }); }} error={wrong.deadline} description={by === null ? w.asEarly : `${time(by, zone)} ${zone}`} inputWrapperOrder={order} />
         <Select label={w.planner} size="xs" w={210} data={[{ value: 'best', label: w.best }, ...(plan && plan.planner !== 'best' ? [plan.planner] : []), ...(planner !== 'best' && planner !== plan?.planner ? [planner] : [])]} value={planner} onChange={(v) => v && set({ planner: v })} allowDeselect={false} />
-        <TextInput label={w.retries} size="xs" w={150} value={typed.retries} onChange={(e) => set({ retries: e.currentTarget.value })} error={wrong.retries} inputMode="numeric" />
+        <TextInput label={w.retries} size="xs" w={190} value={typed.retries} onChange={(e) => set({ retries: e.currentTarget.value })} error={wrong.retries} inputMode="numeric" />
         <TextInput label={w.id} size="xs" w={170} value={typed.id} onChange={(e) => set({ id: e.currentTarget.value.trim() })} error={wrong.id} description={w.idAbout} inputWrapperOrder={order} />
         {known > 0 && <TextInput label={w.folder} size="xs" w={330} value={typed.folder} onChange={(e) => set({ folder: e.currentTarget.value.trim() })} error={wrong.folder} description={w.folderAbout(known)} inputWrapperOrder={order} />}
       </Group>

@@ -3,14 +3,16 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { aheadOfUTC, hour, length, ticks, time } from './clock.js';
 import { type Rows } from './api.js';
 import { fills, ground, pixel, type Theme } from './palette.js';
+import { usePaper } from './parts.js';
 import { Class, Flag, type Picture } from './picture.js';
-import { aligned, beside, boxOf, hit, pan, raster, shifted, shown, type Port } from './raster.js';
+import { aligned, beside, boxOf, finer, hit, pan, raster, shifted, shown, type Port } from './raster.js';
 import { type Lane, said as startSaid, stretchAt } from './starts.js';
 import { text } from './text.js';
 
 const side = 116; // pixels of the names
 const axis = 30;
 const stripHeight = 34;
+const fine = 2; // pixels of paper for each of the screen, in both directions
 const laneHeight = 14; // of the starts of one shape
 
 /** Ghost is something that could be had. Without runs its PEs are not chosen yet. */
@@ -70,8 +72,8 @@ function place(p: Picture, i: number, rows: Rows | null): string {
   return p.size[i] === 1 ? `PE ${p.first[i]}` : `PEs ${p.first[i]} to ${last}`;
 }
 
-/** names returns the labels of rows: of rows that are too thin one for several, which names the range. */
-export function names(rows: Rows | null, pes: number, rowHeight: number): { label: string; from: number; to: number }[] {
+/** names returns the labels of rows: of rows that are too thin one for several, which names the range. The last has room pixels at least. */
+export function names(rows: Rows | null, pes: number, rowHeight: number, room = 10): { label: string; from: number; to: number }[] {
   const list = rows && rows.rows.length > 0 ? rows.rows : Array.from({ length: Math.min(pes, 4096) }, (_, i) => {
     const size = Math.ceil(pes / Math.min(pes, 4096));
     return { name: `PE ${i * size}`, first: i * size, pes: Math.min(size, pes - i * size) };
@@ -85,7 +87,7 @@ export function names(rows: Rows | null, pes: number, rowHeight: number): { labe
     i = j + 1;
   }
   const [before, last] = out.slice(-2);
-  if (before && last && (last.to - last.from) * rowHeight < 10) { // what is left is too thin for a name of its own
+  if (before && last && (last.to - last.from) * rowHeight < room) { // what is left is too thin for a name of its own
     before.label = `${list.find((r) => r.first === before.from)!.name}–${short(list[0]!.name, list[list.length - 1]!.name)}`;
     before.to = last.to;
     out.pop();
@@ -139,10 +141,11 @@ export function Gantt(props: GanttProps) {
   const plot = Math.max(1, width - side);
   const top = Math.max(0, Math.min(props.begin ?? 0, shownPEs - height / rowHeight));
   const setTop = (pe: number) => props.onBegin(pe);
-  const port: Port = useMemo(
+  const shownPort: Port = useMemo(
     () => aligned({ width: plot, height, from: props.from, perPixel: (props.to - props.from) / plot, top, rowHeight, theme, mask }),
     [plot, height, props.from, props.to, top, rowHeight, theme, mask],
   );
+  const port = shownPort;
   const from = port.from; // what is drawn, half a pixel from what is asked for
   const to = port.from + plot * port.perPixel;
   const index = useMemo(() => {
@@ -150,9 +153,11 @@ export function Gantt(props: GanttProps) {
     return picture.number.indexOf(selected);
   }, [picture, selected]);
 
+  const paper = usePaper();
   useLayoutEffect(() => {
     const canvas = pixels.current!;
     if (width === 0) return;
+    const port = paper ? finer(shownPort, fine) : shownPort;
     if (canvas.width !== port.width || canvas.height !== port.height) {
       canvas.width = port.width;
       canvas.height = port.height;
@@ -166,20 +171,20 @@ export function Gantt(props: GanttProps) {
     let [x0, x1] = [0, port.width];
     if (by === null) raster(picture, port, out);
     else [x0, x1] = pan(picture, port, out, by);
-    const paper = pixel(ground[theme], ground[theme], 1);
+    const free = pixel(ground[theme], ground[theme], 1);
     const line = pixel(fills[theme].outage, ground[theme], 0.13);
-    for (const t of ticks(from - port.perPixel, to + port.perPixel, port.perPixel * 84, zone)) { // behind the bars
+    for (const t of ticks(from - port.perPixel, to + port.perPixel, shownPort.perPixel * 84, zone)) { // behind the bars
       const x = Math.round((t.at - from) / port.perPixel);
-      if (x >= x0 && x < x1) for (let y = 0; y < port.height; y++) if (out[y * port.width + x] === paper) out[y * port.width + x] = line;
+      if (x >= x0 && x < x1) for (let y = 0; y < port.height; y++) if (out[y * port.width + x] === free) out[y * port.width + x] = line;
     }
     context.putImageData(image, 0, 0);
     drawn.current = { port, picture, zone, image, out };
-  }, [picture, port, width, zone, theme]);
+  }, [picture, shownPort, width, zone, theme, paper]);
 
   useLayoutEffect(() => {
     if (width === 0) return;
     const canvas = over.current!;
-    const scale = window.devicePixelRatio || 1;
+    const scale = paper ? Math.max(fine, window.devicePixelRatio) : window.devicePixelRatio || 1;
     const w = width;
     const h = roof + stripHeight + height;
     canvas.width = w * scale;
@@ -208,8 +213,9 @@ export function Gantt(props: GanttProps) {
       c.fillStyle = t.strong ? ink : faint;
       c.font = `${t.strong ? '600 ' : ''}12px system-ui, sans-serif`;
       const room = c.measureText(t.label).width;
-      const clear = x + room / 2 + 4 < nowAt || x - room / 2 - 4 > nowAt + nowRoom; // now is told instead
-      if (clear && x - room / 2 > side - 20 && x + room / 2 < w) c.fillText(t.label, x - room / 2, axis / 2 - 2);
+      let left = x - room / 2;
+      if (left + room + 4 >= nowAt && left - 4 <= nowAt + nowRoom) left = x > nowX ? nowAt + nowRoom + 6 : nowAt - room - 6; // beside now, if that is still above its line
+      if (left <= x && left + room >= x && left > side - 20 && left + room < w) c.fillText(t.label, left, axis / 2 - 2);
     }
     // The strip: free PEs as a step line.
     const base = roof + stripHeight - 4;
@@ -388,21 +394,22 @@ export function Gantt(props: GanttProps) {
     c.rect(0, roof + stripHeight, side - 4, height);
     c.clip();
     c.font = '12px system-ui, sans-serif';
-    for (const n of names(rows, pes, rowHeight)) {
+    const foot = extra > 0 && extra * rowHeight < 14 ? 14 - extra * rowHeight : 0; // what the words below take of the last row
+    for (const n of names(rows, pes, rowHeight, foot > 0 ? 10 + foot : 10)) {
       const y0 = roof + stripHeight + (n.from - top) * rowHeight;
       const y1 = roof + stripHeight + (n.to - top) * rowHeight;
       if (y1 < roof + stripHeight || y0 > h) continue;
       c.fillStyle = faint;
-      c.fillText(n.label, 8, (y0 + y1) / 2);
+      c.fillText(n.label, 8, (y0 + y1 - (n.to === pes ? foot : 0)) / 2);
       c.strokeStyle = soft;
       c.beginPath();
       c.moveTo(0, Math.round(y0) - 0.5);
       c.lineTo(side, Math.round(y0) - 0.5);
       c.stroke();
     }
-    if (extra > 0) c.fillText(text.unplaced, 8, roof + stripHeight + (pes - top + extra / 2) * rowHeight);
+    if (extra > 0) c.fillText(text.unplaced, 8, roof + stripHeight + (pes - top + extra / 2) * rowHeight - foot / 2);
     c.restore();
-  }, [picture, port, width, hover, index, props.now, zone, rows, drag, extra, props.ghosts, props.ready, props.deadline, lanes, roof, start]);
+  }, [picture, port, width, hover, index, props.now, zone, rows, drag, extra, props.ghosts, props.ready, props.deadline, lanes, roof, start, paper]);
 
   // What has the focus is said, but not each of several that are passed quickly.
   useEffect(() => {

@@ -1,4 +1,4 @@
-import { ActionIcon, Alert, Anchor, Badge, Button, Drawer, Group, Kbd, Modal, Paper, Popover, ScrollArea, Select, Skeleton, Stack, Table, Text, TextInput, Title, Tooltip } from '@mantine/core';
+import { ActionIcon, Alert, Anchor, Badge, Button, Drawer, Group, Kbd, Modal, Paper, Popover, ScrollArea, Select, Stack, Table, Text, TextInput, Title, Tooltip } from '@mantine/core';
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { bytes, Failure, get, now, type Me, type Occupied, type Rows, type Site, type Span } from './api.js';
 import { length, time } from './clock.js';
@@ -8,6 +8,7 @@ import { capital, Gantt, about } from './gantt.js';
 import { parseTime } from './grammar.js';
 import { listen } from './live.js';
 import { fills, type Theme } from './palette.js';
+import { Waiting } from './parts.js';
 import { Flag, parse, type Picture } from './picture.js';
 import { text } from './text.js';
 import { frozen, least, most, moving, normal, readView, writeView, type View } from './view.js';
@@ -113,7 +114,7 @@ export function useLive(onEnded: () => void) {
     const tick = setInterval(() => setClock(now()), 5000);
     return () => clearInterval(tick);
   }, []);
-  useEffect(() => { // that a site answers no more, or again, is no event
+  useEffect(() => { // how many PEs are free changes with the time too
     const tick = setInterval(() => document.visibilityState === 'visible' && look(), 15000);
     return () => clearInterval(tick);
   }, [look]);
@@ -121,7 +122,8 @@ export function useLive(onEnded: () => void) {
     const touch = (key: string) => setStale((s) => ({ ...s, [key]: (s[key] ?? 0) + 1 }));
     const changed = (o: Occupied) => {
       touch(`${o.site}/${o.pool}`);
-      lookSoon();
+      if (o.from === o.to) look(); // the site answers no more, or again
+      else lookSoon();
     };
     return listen((h) => {
       if (h.kind === 'occupied') changed(h.occupied);
@@ -132,7 +134,7 @@ export function useLive(onEnded: () => void) {
       } else if (h.kind === 'lost') setLive(false);
       else if (h.kind === 'ended') onEnded();
     });
-  }, [lookSoon, onEnded]);
+  }, [look, lookSoon, onEnded]);
   useEffect(() => {
     if (live) return;
     const poll = setInterval(() => {
@@ -303,7 +305,7 @@ type Shown = Pick<View, 'site' | 'following' | 'owner' | 'states' | 'words' | 't
 
 const Toolbar = memo(function Toolbar({ view, sites, zone, zones, act, words }: { view: Shown; sites: Site[] | null; zone: string; zones: string[]; act: Acts; words: React.RefObject<HTMLInputElement | null> }) {
   return (
-        <Group gap="xs" className="no-paper">
+        <Group gap="xs" className="no-paper tools">
           <Group gap={4} role="group" aria-label="Window of time">
             <Tool label="Earlier" sign="‹" act={() => act.move(-0.5)} />
             <Button size="compact-sm" variant={view.following ? 'light' : 'default'} onClick={act.goNow} aria-pressed={view.following}>Now</Button>
@@ -475,21 +477,14 @@ function Tool({ label, sign, act }: { label: string; sign: string; act: () => vo
   );
 }
 
-function Waiting() {
-  const [visible, setVisible] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(() => setVisible(true), 150);
-    return () => clearTimeout(timer);
-  }, []);
-  return <div aria-busy="true" role="status" aria-label={text.loading} style={{ minHeight: 180 }}>{visible && <Skeleton height={180} radius="sm" />}</div>;
-}
-
 const Legend = memo(function Legend({ theme }: { theme: Theme }) {
   const f = fills[theme];
   const items: [string, React.CSSProperties][] = [
     [capital(text.mine), { background: f.mine }],
     ['Promise', { background: f.promise }],
     ['Held', { border: `2px dashed ${f.promise}` }],
+    ['Running', { background: `linear-gradient(90deg, ${f.promise} 0 4px, transparent 4px 5px, ${f.promise} 5px)` }],
+    [text.provisional, { background: `linear-gradient(${f.promise}, ${f.promise}) top / 100% 11px no-repeat, repeating-linear-gradient(90deg, ${f.promise} 0 2px, transparent 2px 4px)` }],
     ['Ordinary job', { background: f.job, height: 8 }],
     ['Degraded', { background: `repeating-linear-gradient(-45deg, ${f.degraded} 0 4px, transparent 4px 6px)` }],
     ['Out of use', { background: `repeating-linear-gradient(-45deg, ${f.outage} 0 3px, transparent 3px 5px)` }],

@@ -1,14 +1,13 @@
 import '@mantine/core/styles.css';
 import './page.css';
 import { Alert, Anchor, AppShell, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
-import { Component, lazy, Suspense, useCallback, useEffect, useState } from 'react';
-import { flushSync } from 'react-dom';
+import { Component, lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Failure, get, login, logout, now, type Me } from './api.js';
 import { time } from './clock.js';
 import { Book } from './book.js';
 import { Harbour } from './harbour.js';
-import { State, usualZone, Waiting } from './parts.js';
+import { State, usePaper, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
 
 // The heads of dialogs are no banners of the page.
@@ -81,6 +80,11 @@ function Page() {
     setPage(to);
     scrollTo(0, 0);
   };
+  const pages = useRef<HTMLElement>(null);
+  useEffect(() => { // on a phone there is no room for all names
+    const [row, here] = [pages.current, pages.current?.querySelector<HTMLElement>('[aria-current]')];
+    if (row && here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
+  }, [page, me]);
   const zone = usualZone();
   const offered = me ? names.filter((n) => may(me, n)) : [];
   const { setColorScheme } = useMantineColorScheme();
@@ -127,7 +131,7 @@ function Page() {
             {me && <span data-testid="live" className="whole"><State of={live ? 'ok' : 'warning'} words={live ? text.live : text.off} /></span>}
           </Group>
           {offered.length > 1 && (
-            <nav aria-label={text.pagesOf} className="pages">
+            <nav ref={pages} aria-label={text.pagesOf} className="pages">
               {offered.map((p) => <Anchor key={p} href={addressOf(p)} size="sm" underline="never" aria-current={page === p ? 'page' : undefined} onClick={(e: React.MouseEvent) => go(e, p)}>{text.pages[p]}</Anchor>)}
             </nav>
           )}
@@ -198,13 +202,7 @@ function Login({ failure, onDone }: { failure: { title: string; failure: Failure
 
 /** Root is light on paper, whatever it is on the screen. */
 function Root() {
-  const [printing, setPrinting] = useState(false);
-  useEffect(() => {
-    const paper = matchMedia('print');
-    const change = () => flushSync(() => setPrinting(paper.matches)); // the page is printed as it is when this returns
-    paper.addEventListener('change', change);
-    return () => paper.removeEventListener('change', change);
-  }, []);
+  const printing = usePaper();
   return (
     <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" forceColorScheme={printing ? 'light' : undefined} getStyleNonce={() => nonce}>
       <Page />

@@ -1,11 +1,12 @@
-import { Alert, Anchor, Button, Checkbox, Group, Paper, ScrollArea, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Anchor, Button, Checkbox, CopyButton, Group, Paper, ScrollArea, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { act, Failure, get, type Site } from './api.js';
 import { length, period, time } from './clock.js';
-import { amount, drainLine, many, share, stateOf, type Node, type Quota } from './duty.js';
+import { amount, drainLine, many, share, stateOf, tokenLine, type Node, type Quota } from './duty.js';
 import { useAsked, useChanges, useGot } from './follow.js';
+import { parseLength, parseTime, stampOf } from './grammar.js';
 import { at, where, type Reservation } from './life.js';
-import { Command, State, Trouble, usualZone, Waiting } from './parts.js';
+import { Command, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
 import { words } from './words.js';
 
@@ -120,12 +121,74 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
           })} />
       </Part>
 
-      <Part id="tokens" got={tokens} zone={zone} about={w.tokensAbout} empty={tokens.value?.tokens.length === 0 ? w.noTokens : null}>
+      <Part id="tokens" got={tokens} zone={zone} about={w.tokensAbout} empty={null}>
+        <NewToken sites={sites.value?.sites.map((s) => s.name) ?? []} zone={zone} clock={clock} onDone={tokens.again} onEnded={onEnded} />
         <Scroll name={w.parts.tokens} head={['User', 'Role', 'Note', 'Made', 'Expires', 'Sites', '']}
           ids={tokens.value?.tokens.map((k) => k.id)} rows={(tokens.value?.tokens ?? []).map((k) => [
-            k.user, k.role, k.note, stamp(k.created), k.expires ? stamp(k.expires) : w.always, k.sites?.join(', ') ?? text.allSites, <Revoke key="r" token={k} onDone={tokens.again} onEnded={onEnded} />,
+            k.user, k.role, k.note, <Stamp key="c" of={stamp(k.created)} />, k.expires ? <Stamp key="e" of={stamp(k.expires)} /> : w.always, k.sites?.join(', ') ?? text.allSites, <Revoke key="r" token={k} onDone={tokens.again} onEnded={onEnded} />,
           ])} />
       </Part>
+    </Stack>
+  );
+}
+
+const noToken = { user: '', role: 'user', note: '', expires: '', sites: [] as string[] };
+
+/** NewToken makes a token. Its secret is in the answer alone: it is shown until it is put away or the page is left, and kept nowhere. */
+function NewToken({ sites, zone, clock, onDone, onEnded }: { sites: string[]; zone: string; clock: number; onDone: () => void; onEnded: () => void }) {
+  const [form, setForm] = useState<typeof noToken | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [made, setMade] = useState<(Token & { secret: string }) | null>(null);
+  const f = form ?? noToken;
+  const set = (c: Partial<typeof noToken>) => setForm({ ...f, ...c });
+  const lasts = parseLength(f.expires);
+  const until = f.expires.trim() === '' ? null : lasts !== null ? Math.floor(clock) + lasts : parseTime(f.expires, clock, zone);
+  const badExpires = f.expires.trim() !== '' && (until === null ? w.badExpires(f.expires) : until <= clock && w.overExpires);
+  const right = f.user.trim() !== '' && !badExpires;
+  const wanted = { user: f.user.trim(), role: f.role, ...(f.note.trim() ? { note: f.note.trim() } : {}), ...(until !== null ? { expires: stampOf(until) } : {}), ...(f.sites.length > 0 ? { sites: f.sites } : {}) };
+  const send = () => {
+    setBusy(true);
+    setFailure(null);
+    act<Token & { secret: string }>('POST', 'v1/tokens', wanted).then(
+      (t) => {
+        setMade(t);
+        setForm(null);
+        onDone();
+      },
+      (e: Failure) => { if (e.problem?.status === 401) onEnded(); else setFailure(e); },
+    ).finally(() => setBusy(false));
+  };
+  const order: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input', 'description', 'error'];
+  return (
+    <Stack gap="xs" mb="xs" className="no-paper">
+      {made && (
+        <Alert color="green" variant="light" role="alert" title={w.tokenMade(made.user, made.role)} data-testid="secret">
+          <Text size="sm">{w.secretAbout}</Text>
+          <Group gap={6} my={6}>
+            <code className="named">{made.secret}</code>
+            <CopyButton value={made.secret}>{({ copied, copy }) => <Button size="compact-xs" variant="default" aria-label={w.copySecret} onClick={copy}>{copied ? 'Copied' : 'Copy'}</Button>}</CopyButton>
+          </Group>
+          <Button size="compact-sm" variant="default" onClick={() => setMade(null)}>{w.putAway}</Button>
+        </Alert>
+      )}
+      {!form && !made && <div><Button size="compact-sm" variant="default" onClick={() => { setForm(noToken); setFailure(null); }}>{w.newToken}</Button></div>}
+      {form && (
+        <Paper withBorder radius="sm" p="sm" component="form" aria-label={w.newToken} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (right && !busy) send(); }}>
+          <Group gap="md" align="start">
+            <TextInput label={w.tokenUser} size="xs" w={180} autoFocus autoComplete="off" value={f.user} onChange={(e) => set({ user: e.currentTarget.value })} description={w.tokenUserAbout} inputWrapperOrder={order} />
+            <Select label={w.tokenRole} size="xs" w={250} data={w.tokenRoles} value={f.role} onChange={(v) => v && set({ role: v })} allowDeselect={false} />
+            <TextInput label={w.tokenNote} size="xs" w={220} autoComplete="off" value={f.note} onChange={(e) => set({ note: e.currentTarget.value })} description={w.tokenNoteAbout} inputWrapperOrder={order} />
+            <TextInput label={w.tokenExpires} size="xs" w={230} autoComplete="off" value={f.expires} onChange={(e) => set({ expires: e.currentTarget.value })} error={badExpires} description={until === null ? w.tokenExpiresAbout : `${time(until, zone)} ${zone}`} inputWrapperOrder={order} />
+          </Group>
+          <fieldset className="bare spaced"><legend>{w.tokenSites}</legend>
+            <Group gap="0 14px">{sites.map((s) => <label key={s} className="choice"><input type="checkbox" checked={f.sites.includes(s)} onChange={(e) => set({ sites: e.currentTarget.checked ? [...f.sites, s] : f.sites.filter((x) => x !== s) })} /> <span className="named">{s}</span></label>)}</Group>
+          </fieldset>
+          <Trouble failure={failure} />
+          {right && <Command line={tokenLine(wanted)} />}
+          <Group gap="xs" mt="xs"><Button type="submit" size="compact-sm" loading={busy} disabled={!right}>{w.makeToken}</Button><Button size="compact-sm" variant="default" onClick={() => setForm(null)}>{w.noNewToken}</Button></Group>
+        </Paper>
+      )}
     </Stack>
   );
 }
@@ -306,7 +369,7 @@ function Nodes({ site, nodes, zone, onEnded, onDone }: { site: string; nodes: No
         </Alert>
       )}
       <ScrollArea.Autosize mah={360} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': `Nodes of ${site}` }}>
-        <Table verticalSpacing={4} aria-label={`Nodes of ${site}`} className="facts">
+        <Table stickyHeader verticalSpacing={4} aria-label={`Nodes of ${site}`} className="facts">
           <Table.Thead>
             <Table.Tr>
               <Table.Th w={36}><Checkbox size="sm" aria-label={w.all(shown.length)} checked={shown.length > 0 && shown.every((n) => chosen.has(n.name))} onChange={(e) => choose(shown.map((n) => n.name), e.currentTarget.checked)} /></Table.Th>

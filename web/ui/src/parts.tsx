@@ -2,6 +2,7 @@
 
 import { Alert, Button, CopyButton, Group, Skeleton, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
+import { flushSync } from 'react-dom';
 import type { Failure } from './api.js';
 import { time } from './clock.js';
 import { text } from './text.js';
@@ -15,6 +16,21 @@ export function Waiting({ height = 180 }: { height?: number }) {
   }, []);
   return <div aria-busy="true" role="status" aria-label={text.loading} style={{ minHeight: height }}>{visible && <Skeleton height={height} radius="sm" />}</div>;
 }
+
+/** usePaper reports whether the page is being printed, in time for what is drawn anew for it. */
+export function usePaper(): boolean {
+  const [printing, setPrinting] = useState(false);
+  useEffect(() => {
+    const paper = matchMedia('print');
+    const change = () => flushSync(() => setPrinting(paper.matches)); // the page is printed as it is when this returns
+    paper.addEventListener('change', change);
+    return () => paper.removeEventListener('change', change);
+  }, []);
+  return printing;
+}
+
+/** Stamp is a time or a period that breaks between its date and its hours alone, and not at the dashes of a date. */
+export const Stamp = ({ of }: { of: string }) => <span className="stamp">{of.split(' ').map((word, i) => <span key={i}>{i > 0 && ' '}{word}</span>)}</span>;
 
 /** Trouble says what could not be asked, and that what is shown is old. */
 export function Trouble({ failure, seen, zone, again }: { failure: Failure | null; seen?: number; zone?: string; again?: () => void }) {

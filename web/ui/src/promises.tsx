@@ -5,7 +5,7 @@ import { length, period, time } from './clock.js';
 import { useAddress, useAsked, useChanges, useGot } from './follow.js';
 import { parseLength, parseTime, spoken } from './grammar.js';
 import { at, curl, differences, ended, live, modifyLine, over, placedBefore, sentence, where, wished, type Happening, type Reservation, type Task } from './life.js';
-import { Command, State, Trouble, usualZone, Waiting } from './parts.js';
+import { Command, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
 import { words } from './words.js';
 
@@ -85,7 +85,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
                   <Table.Td><State of={r.missing && !over(r.state) ? 'degraded' : r.state} words={r.state.replaceAll('_', ' ')} />{Boolean(r.missing) && <Text size="xs" fw={600}>{w.missing(r.missing!)}</Text>}</Table.Td>
                   {everybody && <Table.Td className="named">{r.user}</Table.Td>}
                   <Table.Td>
-                    <Text size="sm">{r.start && r.end ? period(at(r.start), at(r.end), zone) : r.deadline ? `by ${time(at(r.deadline), zone)}` : '–'}</Text>
+                    <Text size="sm"><Stamp of={r.start && r.end ? period(at(r.start), at(r.end), zone) : r.deadline ? `by ${time(at(r.deadline), zone)}` : '–'} /></Text>
                     <Text size="xs" c="dimmed">{note(r)}</Text>
                   </Table.Td>
                   <Table.Td visibleFrom="sm" className="named">{where(r) || '–'}</Table.Td>

@@ -58,6 +58,9 @@ export function shown(_: Picture, i: number, v: Port): boolean {
  */
 export const aligned = (v: Port): Port => ({ ...v, from: Math.round(v.from / v.perPixel) * v.perPixel });
 
+/** finer returns the port that shows the same with n times as many pixels in each direction. */
+export const finer = (v: Port, n: number): Port => ({ ...v, width: v.width * n, height: v.height * n, perPixel: v.perPixel / n, rowHeight: v.rowHeight * n });
+
 /** raster draws a picture on an aligned port. out has v.width * v.height pixels and is written whole. */
 export function raster(p: Picture | null, v: Port, out: Uint32Array): void {
   columns(p, v, out, 0, v.width);

@@ -5,7 +5,7 @@ import { aheadOfUTC, length, period, ticks, time } from '../src/clock.js';
 import { filterToSend, maskOf, queryOf } from '../src/filter.js';
 import { fills, ground, rgb, type Theme } from '../src/palette.js';
 import { parse, type Picture } from '../src/picture.js';
-import { aligned, beside, hit, pan, raster, shifted, type Port } from '../src/raster.js';
+import { aligned, beside, finer, hit, pan, raster, shifted, type Port } from '../src/raster.js';
 import { lanesOf, refused, said, stretchAt } from '../src/starts.js';
 import { frozen, moving, offset, readView, relative, writeView, normal, type View } from '../src/view.js';
 
@@ -274,4 +274,16 @@ test('shades are filtered by the service, single bars here', () => {
   assert.deepEqual(filterToSend({ filter: '', shades: true }, ''), { send: '', again: false });
   assert.deepEqual(filterToSend({ filter: mine, shades: true }, mine), { send: mine, again: false });
   assert.deepEqual(filterToSend({ filter: mine, shades: false }, ''), { send: '', again: true }); // the others are not here
+});
+
+test('a finer port shows the same with more pixels', () => {
+  const p = parse(encode([{ start: 360, length: 570, first: 1, size: 2, flags: 32 }], Array(40).fill(0), 5));
+  const coarse = aligned(port());
+  const fine = finer(coarse, 2);
+  assert.deepEqual([fine.width, fine.height, fine.from, fine.width * fine.perPixel], [80, 40, coarse.from, coarse.width * coarse.perPixel]);
+  const mine = rgb(fills.light.mine).join();
+  const [few, many] = [drawn(p, coarse), drawn(p, fine)];
+  const left = [...Array(80).keys()].find((x) => many(x, 12).join() === mine)!;
+  for (let x = 0; x < 40; x++) if (few(x, 6).join() === mine) assert.ok(many(2 * x + 1, 12).join() === mine, `${x} is lost`);
+  assert.ok(left % 2 === 1, `it begins at ${left}, which a coarse pixel cannot show`);
 });
