@@ -285,9 +285,22 @@ func unchanged(cmd *cobra.Command) bool {
 // emptied returns the keys of what was given and is empty.
 func emptied(cmd *cobra.Command) (keys []string) {
 	for _, f := range []struct{ flag, key string }{
-		{"site", "site"}, {"pool", "pool"}, {"partition", "partition"}, {"account", "account"}, {"users", "users"}, {"group", "group"},
-		{"constraint", "constraint"}, {"nodelist", "nodelist"}, {"exclude", "exclude"}, {"pes", "pes"}, {"software", "software"}, {"software-version", "version"},
-		{"licences", "licences"}, {"memory-mb", "memory_mb"}, {"storage-mb", "storage_mb"}, {"accelerators", "accelerators"},
+		{"site", "site"},
+		{"pool", "pool"},
+		{"partition", "partition"},
+		{"account", "account"},
+		{"users", "users"},
+		{"group", "group"},
+		{"constraint", "constraint"},
+		{"nodelist", "nodelist"},
+		{"exclude", "exclude"},
+		{"pes", "pes"},
+		{"software", "software"},
+		{"software-version", "version"},
+		{"licences", "licences"},
+		{"memory-mb", "memory_mb"},
+		{"storage-mb", "storage_mb"},
+		{"accelerators", "accelerators"},
 	} {
 		if flag := cmd.Flags().Lookup(f.flag); flag.Changed && (flag.Value.String() == "" || flag.Value.String() == "0" || flag.Value.String() == "[]") {
 			keys = append(keys, f.key)
