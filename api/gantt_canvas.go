@@ -177,14 +177,19 @@ func (v *canvas) cells(out []byte, p *service.Picture, wanted []bool) {
 	}
 	scratch := strokePool.Get().(*[]stroke)
 	strokes := slices.Grow((*scratch)[:0], bars(p))
+	all := before[v.height] == v.height // so each bar on the canvas reaches into one
 	for _, page := range p.Pages {
 		for i := range page {
-			if b := &page[i]; v.has(b) {
-				first, last := v.groups(b)
-				if before[first] < before[last] {
-					strokes = append(strokes, v.stroke(b))
+			b := &page[i]
+			if !v.has(b) {
+				continue
+			}
+			if !all {
+				if first, last := v.groups(b); before[first] == before[last] {
+					continue
 				}
 			}
+			strokes = append(strokes, v.stroke(b))
 		}
 	}
 	parts := min(runtime.GOMAXPROCS(0), 1+before[v.height]/32) // fewer are not worth a goroutine

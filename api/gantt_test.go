@@ -229,6 +229,75 @@ func TestCellsAreCounted(t *testing.T) {
 	})
 }
 
+// The strip counts a PE that several bars hold once, however many words of PEs they reach
+// over, however long the window is, and as far as the pool reaches.
+func TestStripIsCounted(t *testing.T) {
+	w := newWorld(t, api.Options{Limits: unlimited})
+	generation := uint64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.SampledFrom([]int{1, 63, 64, 65, 200}).Draw(t, "size")
+		length := berth.Time(rapid.SampledFrom([]int{300, 60 * 2048, 9 * 366 * 86_400}).Draw(t, "window"))
+		const from = berth.Time(1_795_219_200)
+		generation++
+		p := &service.Picture{PEs: berth.Count(size), Generation: generation, Pages: make([][]service.Bar, 1)}
+		times := []berth.Time{from}
+		instant := func(name string) berth.Time {
+			at := from + berth.Time(rapid.Int64Range(-int64(length)/4, int64(length)*5/4).Draw(t, name))
+			if rapid.Bool().Draw(t, "at once") { // what begins where another ends
+				at = rapid.SampledFrom(times).Draw(t, name+" of another")
+			}
+			times = append(times, at)
+			return at
+		}
+		for range rapid.IntRange(0, 12).Draw(t, "bars") {
+			a, b := instant("start"), instant("end")
+			bar := service.Bar{Start: min(a, b), End: max(a, b, min(a, b)+1), First: berth.PE(rapid.IntRange(0, size-1).Draw(t, "first")), Class: service.ClassPromise}
+			bar.PEs = berth.Count(rapid.IntRange(1, size).Draw(t, "PEs"))
+			if rapid.IntRange(0, 5).Draw(t, "unplaced") == 0 {
+				bar.Flags = service.Provisional
+				p.Unplaced = append(p.Unplaced, bar)
+			} else {
+				p.Pages[0] = append(p.Pages[0], bar)
+			}
+		}
+		w.fake.picture = p
+		got := readPicture(t, w.do("vera", "GET", fmt.Sprintf("/v1/gantt?site=cm5&from=%s&to=%s", form.TimeOf(from), form.TimeOf(from+length)), "").text)
+		free := func(at berth.Time) int { // PE by PE
+			held, n := make([]bool, size), size
+			for _, b := range p.Pages[0] {
+				for pe := int(b.First); b.Start <= at && at < b.End && pe < min(size, int(b.First)+int(b.PEs)); pe++ {
+					held[pe] = true
+				}
+			}
+			for _, is := range held {
+				if is {
+					n--
+				}
+			}
+			for _, b := range p.Unplaced {
+				if b.Start <= at && at < b.End {
+					n -= int(b.PEs)
+				}
+			}
+			return n
+		}
+		for x := range int(got.Width) {
+			begin := berth.Time(got.T0) + berth.Time(x)*berth.Time(got.Step)
+			least := free(begin)
+			for _, at := range times {
+				for _, at := range []berth.Time{at, at + 1} { // a bar lasts for a second at least
+					if begin < at && at < begin+berth.Time(got.Step) {
+						least = min(least, free(at))
+					}
+				}
+			}
+			if int(got.free[x]) != max(least, 0) {
+				t.Fatalf("bucket %d: %d free, want %d", x, got.free[x], least)
+			}
+		}
+	})
+}
+
 func plainCell(seconds [5]int64, whole int64) byte {
 	class, all := 0, int64(0)
 	for c := 4; c > 0; c-- {

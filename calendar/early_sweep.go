@@ -193,21 +193,19 @@ func (s *sweep) gatherCut(l *leaf, from, to int) {
 		s.all = append(s.all, l.times[from:to]...)
 	}
 	set := slices.Grow(s.set, l.from(to)-at)[:n+l.from(to)-at]
-	lo, words := s.used.lo, s.cells[s.used.lo:s.used.hi]
+	lo, cells := uint32(s.used.lo), s.cells[s.used.lo:s.used.hi]
 	for i := from; i < to; i++ {
-		first := n
-		for end := int(l.ends[i]); at < end; at++ {
-			p := l.set[at]
-			word := int(p.word) - lo
-			if uint(word) >= uint(len(words)) {
-				continue
-			}
-			p.mask &^= words[word].shut
-			set[n] = p
-			if p.mask != 0 {
-				n++
+		first, end := n, int(l.ends[i])
+		for _, p := range l.set[at:end] {
+			if word := p.word - lo; word < uint32(len(cells)) { // else below lo or not below hi
+				p.mask &^= cells[word].shut
+				set[n] = p
+				if p.mask != 0 {
+					n++
+				}
 			}
 		}
+		at = end
 		if n > first || s.every {
 			s.times, s.ends = append(s.times, l.times[i]), append(s.ends, n)
 		}
@@ -218,12 +216,24 @@ func (s *sweep) gatherCut(l *leaf, from, to int) {
 // time returns the time of a record, Forever behind the last of those that a window reaches.
 func (s *sweep) time(i int) berth.Time {
 	for i >= len(s.times) {
-		if !s.more || s.seen >= s.query.Deadline {
+		if !s.gatherOn() {
 			return berth.Forever
 		}
-		s.gather()
 	}
 	return s.times[i]
+}
+
+// gatherOn gathers more if there is more that a window reaches, and reports whether. Beyond that
+// may be many bookings of other classes before the next one of this. It is kept out of line, so
+// that time and timeOfAll, which every step asks, are small enough to be in line.
+//
+//go:noinline
+func (s *sweep) gatherOn() bool {
+	if !s.more || s.seen >= s.query.Deadline {
+		return false
+	}
+	s.gather()
+	return true
 }
 
 // turn moves the middle to the right end. full is called while ahead holds the
@@ -290,10 +300,9 @@ func (s *sweep) soon() berth.Time {
 // timeOfAll returns the time of a record among all, Forever behind the last that a window reaches.
 func (s *sweep) timeOfAll(i int) berth.Time {
 	for i >= len(s.all) {
-		if !s.more || s.seen >= s.query.Deadline {
+		if !s.gatherOn() {
 			return berth.Forever
 		}
-		s.gather()
 	}
 	return s.all[i]
 }
