@@ -172,14 +172,20 @@ func right(t *testing.T, h *service.Host, config *engine.Config) {
 	}
 }
 
-// speak serves the API of a host over loopback and returns a client of it.
+// speak serves the API of a host over loopback and returns a client of it, for ann.
 func speak(t *testing.T, h *service.Host, clients int) *client.Client {
+	t.Helper()
+	return speakAs(t, h, clients, "ann")
+}
+
+// speakAs is speak for a user.
+func speakAs(t *testing.T, h *service.Host, clients int, user string) *client.Client {
 	t.Helper()
 	tokens, err := token.Open(t.TempDir(), "root", h.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, _, err := tokens.Add(token.Wanted{User: "ann", Role: service.User}, h.Now())
+	secret, _, err := tokens.Add(token.Wanted{User: user, Role: service.User}, h.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

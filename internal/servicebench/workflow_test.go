@@ -46,7 +46,11 @@ func workflows(t *testing.T, size *sizes, lines *table) {
 	h := open(t, &service.Options{Config: config, Journal: store})
 	d := newDemand(h, size.flowLive, size.flowPEs, 7)
 	refused := fill(t, h, d, size.flowLive, 1, 1)
-	speaker := speak(t, h, 16)
+	// Of one user no more than eight are planned at a time, which are no more in a round of these.
+	speakers := make([]*client.Client, 4)
+	for i := range speakers {
+		speakers[i] = speakAs(t, h, 16, fmt.Sprint("user", i))
+	}
 	for _, row := range []struct {
 		tasks, clients, each int
 		goal                 string
@@ -71,7 +75,7 @@ func workflows(t *testing.T, size *sizes, lines *table) {
 				ids := make([]string, row.each)
 				watch := stopwatch()
 				took = append(took, crowd(t, row.clients, row.each, 2, func(ctx context.Context, _ *rand.Rand, i int) error {
-					a, err := speaker.SubmitWorkflow(ctx, asks[i], client.Action{})
+					a, err := speakers[i%len(speakers)].SubmitWorkflow(ctx, asks[i], client.Action{})
 					if err == nil && (a.Decision != "promised" || len(a.Workflow.Tasks) != row.tasks) {
 						err = fmt.Errorf("answered %q, refusal %+v", a.Decision, a.Workflow.Refusal)
 					}
@@ -82,8 +86,8 @@ func workflows(t *testing.T, size *sizes, lines *table) {
 				round := watch()
 				all.wall, all.cpu = all.wall+round.wall, all.cpu+round.cpu
 				right(t, h, &config)
-				for _, id := range ids {
-					if _, err := speaker.CancelWorkflow(t.Context(), id, client.Action{}); err != nil {
+				for i, id := range ids {
+					if _, err := speakers[i%len(speakers)].CancelWorkflow(t.Context(), id, client.Action{}); err != nil {
 						t.Fatal(err)
 					}
 				}
