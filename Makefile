@@ -41,8 +41,8 @@ run: build ## start the service on this machine, with its data in out/data; Ctrl
 demo: build ## the service in front of a simulated site of 1,000 nodes under a load that moves; Ctrl-C stops it
 	go run ./internal/demo/demo -berth bin/berth
 
-pictures: ## make the pictures of the pages in docs anew (needs Chromium)
-	BERTH_REQUIRE=browser go test -count=1 ./internal/demo -run Picture -demo.picture $(CURDIR)/docs/harbour.png
+pictures: build ## make the pictures of the pages in docs anew (needs Chromium)
+	BERTH_REQUIRE=browser go test -count=1 ./internal/demo -run Picture -demo.pictures $(CURDIR)/docs -demo.berth $(CURDIR)/bin/berth
 
 simulate: build ## replay a small log under every policy and draw the schedules
 	@mkdir -p out

@@ -3,6 +3,7 @@ package demo_test
 import (
 	"context"
 	"flag"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,12 +13,21 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-var picture = flag.String("demo.picture", "", "where to leave a picture of the harbour")
+var (
+	pictures = flag.String("demo.pictures", "", "the `folder` in which to leave pictures of the pages")
+	program  = flag.String("demo.berth", "", "the `program` berth, which compares schedulers for the picture of the laboratory")
+)
 
 func start(t *testing.T) *demo.Demo {
 	t.Helper()
+	return startWith(t, demo.Options{})
+}
+
+func startWith(t *testing.T, o demo.Options) *demo.Demo {
+	t.Helper()
 	began := time.Now()
-	d, err := demo.Start(t.Context(), demo.Options{Folder: t.TempDir(), Listen: "127.0.0.1:0", Seed: 1})
+	o.Folder, o.Listen, o.Seed = t.TempDir(), "127.0.0.1:0", 1
+	d, err := demo.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +87,18 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// What the README shows is made by make pictures.
+// keep leaves a picture of a page for the documents, and reports what the page complains of.
+func keep(t *testing.T, p *browser.Page, name string) {
+	t.Helper()
+	if faults := p.Faults(); len(faults) > 0 {
+		t.Errorf("%s complains: %q", name, faults)
+	}
+	if *pictures != "" {
+		p.Shot(filepath.Join(*pictures, name))
+	}
+}
+
+// What the README and the tour of the pages show is made by make pictures.
 func TestPicture(t *testing.T) {
 	b := browser.Start(t)
 	d := start(t)
@@ -93,10 +114,50 @@ func TestPicture(t *testing.T) {
 	if share := p.Eval(full).(float64); share < 0.3 {
 		t.Errorf("%.0f %% of the picture is held", 100*share)
 	}
-	if faults := p.Faults(); len(faults) > 0 {
-		t.Errorf("the page complains: %q", faults)
+	keep(t, p, "harbour.png")
+}
+
+// An example is planned among the promises of the demonstration, by a deadline between the
+// tightest and the widest.
+func TestPictureOfAWorkflow(t *testing.T) {
+	b := browser.Start(t)
+	d := start(t)
+	link, err := d.Link("workflow")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if *picture != "" {
-		p.Shot(*picture)
+	p := b.Open(browser.Size{Width: 1440, Height: 1240})
+	p.Visit(link)
+	p.Press("Take an example")
+	p.Wait(`document.querySelector('.slide input')?.max === '11'`)
+	p.Eval(`document.querySelector('.slide input').focus()`)
+	for range 4 {
+		p.Key("ArrowRight")
 	}
+	p.Wait(`document.querySelector('.slide input').value === '4'`)
+	p.Wait(`document.querySelectorAll('.graph circle').length === 10 && document.querySelector('[data-testid=plan]')?.innerText.includes('CPU-hours')`)
+	if free := p.Eval(`Number(/(\d+) of 1000 PEs were free on average/.exec(document.querySelector('[data-testid=flow]').innerText)[1])`).(float64); free > 500 {
+		t.Errorf("%v of 1000 PEs were free on average: the plans are not made among what others hold", free)
+	}
+	p.Eval(`document.activeElement.blur()`)
+	keep(t, p, "workflow.png")
+}
+
+// What was requested of the demonstration is replayed under two placements.
+func TestPictureOfALaboratory(t *testing.T) {
+	if *program == "" {
+		t.Skip("no program that compares: make pictures names one by -demo.berth")
+	}
+	b := browser.Start(t)
+	d := startWith(t, demo.Options{Compare: []string{*program, "lab", "--worker"}})
+	link, err := d.Link("laboratory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := b.Open(browser.Size{Width: 1440, Height: 1240})
+	p.Visit(link)
+	p.Press("Compare")
+	p.Wait(`document.querySelectorAll('.drawings img').length > 1 && [...document.querySelectorAll('.drawings img')].every((i) => i.complete && i.naturalWidth > 0)`)
+	p.Eval(`(document.activeElement.blur(), scrollTo(0, 0))`)
+	keep(t, p, "laboratory.png")
 }

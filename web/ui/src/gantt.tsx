@@ -86,9 +86,8 @@ export function names(rows: Rows | null, pes: number, rowHeight: number, room = 
     out.push({ label: i === j ? list[i]!.name : `${list[i]!.name}–${short(list[i]!.name, list[j]!.name)}`, from: list[i]!.first, to });
     i = j + 1;
   }
-  const [before, last] = out.slice(-2);
-  if (before && last && (last.to - last.from) * rowHeight < room) { // what is left is too thin for a name of its own
-    before.label = `${list.find((r) => r.first === before.from)!.name}–${short(list[0]!.name, list[list.length - 1]!.name)}`;
+  for (let [before, last] = out.slice(-2); before && last && (last.to - last.from) * rowHeight < room; [before, last] = out.slice(-2)) { // what is left is too thin for a name of its own
+    before.label = `${list.find((r) => r.first === before!.from)!.name}–${short(list[0]!.name, list[list.length - 1]!.name)}`;
     before.to = last.to;
     out.pop();
   }
