@@ -2,7 +2,6 @@
 
 import type { Rows } from './api.js';
 import { Class, Flag, type Picture } from './picture.js';
-import type { View } from './view.js';
 
 /** states are what bars can be told apart by, in the order of the menu. */
 export const states = ['promise', 'held', 'running', 'job', 'degraded', 'outage', 'over', 'provisional'] as const;
@@ -23,7 +22,11 @@ function has(p: Picture, i: number, state: State): boolean {
   }
 }
 
-export type Filter = Pick<View, 'owner' | 'states' | 'words'>;
+export interface Filter {
+  owner: '' | 'mine' | 'others';
+  states: State[]; // none is all
+  words: string; // in names of nodes or pools
+}
 
 /** filters reports whether a filter leaves anything out. */
 export const filters = (f: Filter) => f.owner !== '' || f.states.length > 0 || f.words !== '';

@@ -1,7 +1,7 @@
 // What several pages are made of.
 
 import { Alert, Button, CopyButton, Group, Skeleton, Text } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { Fragment, useEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 import type { Failure } from './api.js';
 import { time } from './clock.js';
@@ -30,7 +30,7 @@ export function usePaper(): boolean {
 }
 
 /** Stamp is a time or a period that breaks between its date and its hours alone, and not at the dashes of a date. */
-export const Stamp = ({ of }: { of: string }) => <span className="stamp">{of.split(' ').map((word, i) => <span key={i}>{i > 0 && ' '}{word}</span>)}</span>;
+export const Stamp = ({ of }: { of: string }) => <span className="stamp">{of.split(' ').map((word, i) => <Fragment key={i}>{i > 0 && ' '}<span>{word}</span></Fragment>)}</span>;
 
 /** Trouble says what could not be asked, and that what is shown is old. */
 export function Trouble({ failure, seen, zone, again }: { failure: Failure | null; seen?: number; zone?: string; again?: () => void }) {

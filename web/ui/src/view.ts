@@ -1,17 +1,14 @@
 // What of the harbour is looked at, as it stands in the address of the page, so that a link
 // brings the same view back.
 
-import { states, type State } from './filter.js';
+import { states, type Filter } from './filter.js';
 
-export interface View {
+export interface View extends Filter {
   site: string; // empty is all
   from: number; // seconds; behind now if following
   to: number;
   following: boolean; // relative to now
   zone: string; // an IANA name, or empty for the browser's
-  owner: '' | 'mine' | 'others';
-  states: State[]; // none is all
-  words: string; // in names of nodes or pools
   rows: string; // "site/pool:PE" if the rows of a pool are tall and begin there; empty otherwise
   table: boolean;
   selected: string; // "site/number" or empty
