@@ -11,7 +11,7 @@ import (
 )
 
 // Files that a task needs of one at another site are brought by the task itself, before it begins:
-// where it runs, as its owner, in its reservation (docs/adr/0028). So a service that is killed
+// where it runs, as its owner, in its reservation (docs/adr/0024). So a service that is killed
 // disturbs nothing, and what ends a task ends that too. A task whose files may be brought
 // elsewhere leaves their checksums beside them when it has succeeded.
 
