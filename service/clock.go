@@ -164,6 +164,15 @@ func (w *timekeeper) now() (time.Time, bool) {
 	return expected, false
 }
 
+// passed returns how long something has been going on, as the difference of two calls; 0 where a test
+// sets the clock as it likes.
+func (w *timekeeper) passed() time.Duration {
+	if w.alike == nil {
+		return 0
+	}
+	return w.alike()
+}
+
 // seconds is now in whole seconds, as sites that go by the service's clock take it.
 func (w *timekeeper) seconds() (berth.Time, bool) {
 	now, believed := w.now()

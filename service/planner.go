@@ -43,7 +43,7 @@ type planner struct {
 }
 
 func newPlanner() planner {
-	return planner{line: newLine(), waiting: map[string]int{}, pace: time.Millisecond}
+	return planner{line: newLine(), waiting: map[string]int{}, pace: 100 * time.Microsecond}
 }
 
 // startPlanner plans what is handed to the planner until the service ends.
@@ -91,8 +91,9 @@ func (h *Host) isSmall(w *berth.Workflow) bool {
 }
 
 // planBeside has something done with an engine that is where this one is now, beside the loop and in
-// the turn of who asks; then the loop gets what came of it. It is of the loop.
-func (h *Host) planBeside(who string, tasks int, do func(e *engine.Engine, o engine.PlanOptions) error, then func(error)) {
+// the turn of who asks; then the loop gets what came of it. What is planned begins when it will be
+// decided, as far as can be told, and so much later. It is of the loop.
+func (h *Host) planBeside(who string, tasks int, later berth.Duration, do func(e *engine.Engine, o engine.PlanOptions) error, then func(error)) {
 	if now := h.clock(); now > h.core.engine.Now() {
 		h.wake() // plans are for now
 	}
@@ -103,7 +104,7 @@ func (h *Host) planBeside(who string, tasks int, do func(e *engine.Engine, o eng
 			return
 		}
 		h.planner.line.push(who, func() {
-			err := h.planOn(number, tasks, do)
+			err := h.planOn(number, tasks, later, do)
 			h.line.push(who, func() { then(err) })
 		})
 	})
@@ -111,7 +112,7 @@ func (h *Host) planBeside(who string, tasks int, do func(e *engine.Engine, o eng
 
 // planOn has something done with the engine of the other core, which follows the journal up to a
 // record at least. It is of the planner.
-func (h *Host) planOn(number uint64, tasks int, do func(e *engine.Engine, o engine.PlanOptions) error) error {
+func (h *Host) planOn(number uint64, tasks int, later berth.Duration, do func(e *engine.Engine, o engine.PlanOptions) error) error {
 	s := &h.snapshots
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -120,10 +121,10 @@ func (h *Host) planOn(number uint64, tasks int, do func(e *engine.Engine, o engi
 			return unplannable(err)
 		}
 	}
-	began := time.Now()
+	began, passed := time.Now(), h.timekeeper.passed()
 	o := engine.PlanOptions{
-		// What is planned begins when it is decided, which is later.
-		From:   h.Now() + berth.Time((time.Duration(tasks)*h.planner.pace+time.Second-1)/time.Second),
+		// To the nearest second: most plans take less than half of one, and hold unless one ends meanwhile.
+		From:   h.Now().Add(berth.Duration((time.Duration(tasks)*h.planner.pace).Round(time.Second)/time.Second) + later),
 		Enough: func() bool { return time.Since(began) > planTime },
 		Quit:   func() bool { return s.ctx.Err() != nil },
 	}
@@ -144,7 +145,7 @@ func (h *Host) planOn(number uint64, tasks int, do func(e *engine.Engine, o engi
 		f.keep(&h.options)
 		return unplannable(err)
 	}
-	if took := time.Since(began) / time.Duration(tasks); took > h.planner.pace {
+	if took := (h.timekeeper.passed() - passed) / time.Duration(tasks); took > h.planner.pace {
 		h.planner.pace = took
 	} else {
 		h.planner.pace -= (h.planner.pace - took) / 4
@@ -177,7 +178,7 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, an
 	try = func(n int) {
 		var plan *engine.WorkflowPlan
 		var offers []engine.WorkflowOffer
-		h.planBeside(who, len(w.Tasks), func(e *engine.Engine, o engine.PlanOptions) (err error) {
+		h.planBeside(who, len(w.Tasks), berth.Duration(n-1), func(e *engine.Engine, o engine.PlanOptions) (err error) {
 			o.Offers = flowOffers
 			plan, offers, err = e.PlanWorkflow(w, o)
 			return err

@@ -91,7 +91,7 @@ func (h *Host) WorkflowOffers(ctx context.Context, ask Ask, w berth.Workflow) ([
 			return
 		}
 		var offers []engine.WorkflowOffer
-		h.planBeside(who, len(w.Tasks), func(e *engine.Engine, o engine.PlanOptions) (err error) {
+		h.planBeside(who, len(w.Tasks), 0, func(e *engine.Engine, o engine.PlanOptions) (err error) {
 			if ctx.Err() != nil {
 				return ctx.Err() // nobody waits for it any more
 			}
