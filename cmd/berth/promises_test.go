@@ -172,6 +172,7 @@ func TestPromisesByKeys(t *testing.T) {
 	p.Type("/tmp")
 	p.Key("Enter")
 	p.Wait(`document.querySelector('[data-testid=done]')?.innerText.includes('berth submit --reservation now --dir /tmp')`)
+	q.site.Advance(berth.Time(time.Now().Unix())) // its clock stood since before the promise
 	p.Wait(`document.querySelector('table[aria-label=Tasks]')?.innerText.includes('running')`)
 	p.Wait(`document.querySelector('[data-testid=history]').innerText.includes('in use')`)
 	q.site.Advance(berth.Time(time.Now().Unix()).Add(90))

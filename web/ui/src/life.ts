@@ -36,7 +36,8 @@ export function sentence(h: Happening, before: Happening | null, zone: string): 
     else s += ' to other PEs';
   }
   if (h.by) s += ` by ${h.by}`;
-  if (h.site) s += `, ${h.npe} ${h.npe === 1 ? 'PE' : 'PEs'} at ${h.site}, ${h.pool}`;
+  if (h.site && h.npe !== undefined) s += `, ${h.npe} ${h.npe === 1 ? 'PE' : 'PEs'} at ${where(h)}`;
+  else if (h.site) s += ` at ${h.site}`; // what a site has done of it
   else if (h.parts?.length) s += `, ${h.parts.length} parts`;
   if (h.start && h.end && (h.site || h.parts?.length)) s += `, ${time(at(h.start), zone)} to ${time(at(h.end), zone)}`;
   else if (h.what === 'extended' && h.end) s += ` to ${time(at(h.end), zone)}`;

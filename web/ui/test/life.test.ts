@@ -14,6 +14,7 @@ test('sentences of a history say by how much a promise moved', () => {
     'moved by 25 min, earlier, 4 PEs at main, batch, Mon 2026-11-23 11:00 to Mon 2026-11-23 13:00',
   ]);
   assert.equal(sentence({ at: '', what: 'something_new', reason: 'quota' }, null, 'UTC'), 'something new (quota)');
+  assert.equal(sentence({ at: '', what: 'made', site: 'harbour' }, null, 'UTC'), 'made at harbour');
 });
 
 test('a form asks for what differs alone, and says the same on the command line', () => {
