@@ -102,7 +102,7 @@ func tasksOf(n int) []any {
 func largeWorkflows() []large {
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
 	var all []large
-	for _, n := range []int{1000, berth.MaxWorkflowTasks} {
+	for _, n := range []int{128, 1000, berth.MaxWorkflowTasks} { // the most that is planned in the loop, and more
 		all = append(all,
 			large{fmt.Sprint(n, " tasks"), map[string]any{"tasks": tasksOf(n)}},
 			large{fmt.Sprint(n, " tasks by a deadline"), map[string]any{"tasks": tasksOf(n), "deadline": at(10000 * time.Hour)}},
