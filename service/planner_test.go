@@ -145,12 +145,12 @@ func TestNobodyWaitsForALargeWorkflow(t *testing.T) {
 	h.snapshots.turn.Lock() // planning takes until it is given back
 	var all []<-chan answered
 	for i := range maxPlans {
-		all = append(all, submitLarge(t, h, as("ann"), abreast(fmt.Sprint("w", i), 60, berth.Forever)))
+		all = append(all, submitLarge(t, h, as("ann"), abreast(fmt.Sprint("w", i), plannedAtOnce+1, berth.Forever)))
 	}
-	if _, err := h.SubmitWorkflow(t.Context(), as("ann"), abreast("more", 60, berth.Forever)); !isCode(err, berth.Exhausted) {
+	if _, err := h.SubmitWorkflow(t.Context(), as("ann"), abreast("more", plannedAtOnce+1, berth.Forever)); !isCode(err, berth.Exhausted) {
 		t.Errorf("one more: %v", err)
 	}
-	if _, err := h.WorkflowOffers(t.Context(), as("ann"), abreast("more", 60, berth.Forever)); !isCode(err, berth.Exhausted) {
+	if _, err := h.WorkflowOffers(t.Context(), as("ann"), abreast("more", plannedAtOnce+1, berth.Forever)); !isCode(err, berth.Exhausted) {
 		t.Errorf("offers of one more: %v", err)
 	}
 	if a, err := h.SubmitWorkflow(t.Context(), as("ann"), abreast("small", 4, berth.Forever)); err != nil || a.Workflow.State != FlowPromised {
@@ -252,8 +252,8 @@ func TestAPlanThatOthersWereFasterThan(t *testing.T) {
 	keyed := as("ann")
 	keyed.Key, keyed.Body = "k", [32]byte{1}
 	h.snapshots.turn.Lock()
-	one := submitLarge(t, h, keyed, abreast("w", 60, berth.Forever))
-	two := submitLarge(t, h, keyed, abreast("w", 60, berth.Forever))
+	one := submitLarge(t, h, keyed, abreast("w", plannedAtOnce+1, berth.Forever))
+	two := submitLarge(t, h, keyed, abreast("w", plannedAtOnce+1, berth.Forever))
 	holds, gate := make(chan struct{}), make(chan struct{})
 	h.line.push("gate", func() { close(holds); <-gate })
 	<-holds // the loop does nothing until the plan is made, and then bob is first
