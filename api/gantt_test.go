@@ -229,8 +229,8 @@ func TestCellsAreCounted(t *testing.T) {
 	})
 }
 
-// The strip counts a PE that several bars hold once, however many words of PEs they reach
-// over, however long the window is, and as far as the pool reaches.
+// The strip counts a PE once if several bars hold it. Bars may span several words of PEs, windows
+// may be long, and nothing beyond the pool is counted.
 func TestStripIsCounted(t *testing.T) {
 	w := newWorld(t, api.Options{Limits: unlimited})
 	generation := uint64(0)

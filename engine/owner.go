@@ -21,9 +21,9 @@ func (e *Engine) promised(id string) (*state.Entry, error) {
 	return d, nil
 }
 
-// Foretell returns where a reservation would be, and what for, after an EventModify or EventExtend, applied now, or
-// the refusal that it would meet. What follows for its transfers and its extended terms is left out. The engine does not change. The error is that of Apply; an event of another kind
-// is Invalid.
+// Foretell returns what a reservation would become by an EventModify or EventExtend that is
+// applied now, or the refusal. Extended terms, and transfers that an extension moves, are left
+// out. The engine does not change. The errors are those of Apply; another kind of event is Invalid.
 func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, error) {
 	switch event.Kind {
 	case EventModify:

@@ -11,11 +11,11 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// A change by which a promise begins or grows before its sites are looked at again is proposed
-// to them first: they make it so, and then it is decided and told. Until then the promise is as
-// it was, for everybody and on record, so a site that refuses costs it nothing, and so does a service
-// that stops: what a site has made of a proposal is put back like any other difference. Promises that are
-// not told yet are asked about likewise (question); these have no place of their own to go back to.
+// A change by which a promise begins or grows before its sites are looked at again is proposed to
+// them first. Once they have made it, it is decided and answered. Until then the promise stays as
+// it was, for everybody and on record. So it loses nothing if a site refuses or the service stops:
+// what a site has made of the proposal is put back like any other difference. New promises that
+// begin now are asked about by question: they have no former place to return to.
 
 // proposal is a change that sites are asked about. It is of the loop.
 type proposal struct {
@@ -104,8 +104,8 @@ func (h *Host) attempt(p *proposal) {
 	h.whenDurable(func(failed error) { p.answer(&result, cmp.Or(failed, err)) })
 }
 
-// propose has the sites of a promise asked about a change, and reports whether it is they who are to
-// answer next. They are not asked what the engine refuses, what begins later, and what has no numbers yet.
+// propose asks the sites of a promise about a change and reports whether their answer is awaited.
+// Nothing is asked if the engine refuses the change, or if it begins later or has no PE numbers yet.
 func (h *Host) propose(p *proposal, e *engine.Event) bool {
 	if err := h.step(engine.Wake(), asked{}, nil); err != nil {
 		return false // the event meets it too
@@ -287,9 +287,9 @@ func (d *done) asksAbout(p promise) bool {
 	return slices.ContainsFunc(d.verdicts, func(v verdict) bool { return v.promise == p })
 }
 
-// onTime moves the window of a request on by the seconds that its sites have taken to agree to it, if it
-// began when it was asked for and there is no room for them in it: what is asked for from now on is had from when
-// the sites have it. It was first tried at a time.
+// onTime moves the deadline of a request on by the seconds that its sites took to agree, if its
+// window began when it was asked for, at first, and leaves no room for them: what is asked for from
+// now on begins when the sites have it.
 func onTime(r *berth.Request, first, now berth.Time) {
 	from, least := max(r.Ready, first), berth.Duration(0)
 	for i := range r.Parts {

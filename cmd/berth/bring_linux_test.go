@@ -107,7 +107,7 @@ func (s *shores) submit(id string, change func(w *berth.Workflow)) {
 	}
 }
 
-// until waits for what nobody signals.
+// until polls until a condition holds. No signal tells when it does.
 func (s *shores) until(what string, holds func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -83,7 +83,7 @@ func legal(path string) map[string]any {
 	return map[string]any{}
 }
 
-// tasksOf makes up so many tasks of a workflow, in layers of a hundred, each after two of the one
+// tasksOf returns n tasks of a workflow in layers of a hundred. Each follows two tasks of the layer
 // before.
 func tasksOf(n int) []any {
 	tasks := make([]any, n)

@@ -66,7 +66,7 @@ func openFleet(t *testing.T, config, dir string) *fleet {
 	return f
 }
 
-// until waits for what nobody signals.
+// until polls until a condition holds. No signal tells when it does.
 func (f *fleet) until(t *testing.T, what string, holds func(map[string]service.SiteView) bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -155,7 +155,7 @@ func TestOperateMakesATokenInABrowser(t *testing.T) {
 		p.Press("Make a token")
 		p.Wait(`document.activeElement?.labels?.[0]?.innerText === 'User'`)
 		if p.Eval(`document.querySelector('form button[type=submit]').disabled`) != true {
-			t.Error("a token of nobody can be made")
+			t.Error("a token without a user can be made")
 		}
 		enter(p, "User", "zoe")
 		enter(p, "Expires", "sometime")

@@ -80,7 +80,7 @@ While the service does not answer it is asked again, until --timeout.`,
 			return a.status(ctx, c, r, args, release)
 		},
 	}
-	cmd.Flags().BoolVar(&release, "release", false, "give back what is left of a reservation of which everything has ended")
+	cmd.Flags().BoolVar(&release, "release", false, "release a reservation once everything in it has ended")
 	r = remoteFlags(cmd)
 	r.offerIDs(cmd, true)
 	return cmd
