@@ -16,6 +16,11 @@ COUNT     ?= 6
 BASE      ?=
 MUTANTS   ?=
 
+# Some packages wait for sites, browsers and disks for most of their time, so twice as many as there are processors run at
+# once. What is named first begins first: these take longest.
+BESIDE  = -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+LONGEST = ./service ./cmd/berth ./reproduce
+
 help: ## list the targets
 	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
@@ -51,7 +56,7 @@ simulate: build ## replay a small log under every policy and draw the schedules
 
 # What CI adds is cross, which compiles everything three times more.
 test: lint build ## everything: format, lint, build, all tests, and the race detector
-	go test -timeout 30m $(TESTFLAGS) ./...
+	go test -timeout 30m $(BESIDE) $(TESTFLAGS) $(LONGEST) ./...
 	@$(MAKE) --no-print-directory race
 
 # The pure rooms start no goroutine and hold no lock, which internal/lint proves;
@@ -63,15 +68,15 @@ race:
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
-	else set -x; go test -race -short $(TESTFLAGS) $$racy; fi
+	else set -x; go test -race -short $(BESIDE) $(TESTFLAGS) $(LONGEST) $$racy; fi
 
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 side by side, since most of them wait
-	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); logs=$$(mktemp -d); \
+	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); logs=$$(mktemp -d); trap 'rm -r $$logs' EXIT; trap 'exit 130' INT TERM; \
 	for suite in trixie forky; do ( \
 	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
 	  set -x && go test -count=1 -timeout 30m ./site/slurm && go test -count=1 -timeout 30m ./service -run "^($$service)\$$" \
 	) >$$logs/$$suite 2>&1 & eval $$suite=$$!; done; \
-	failed=0; for suite in trixie forky; do eval "wait \$$$$suite" || failed=1; cat $$logs/$$suite; done; rm -r $$logs; exit $$failed
+	failed=0; for suite in trixie forky; do eval "wait \$$$$suite" || failed=1; cat $$logs/$$suite; done; exit $$failed
 
 # The last flags make a million finds of each rule, against the plain form, for each binding.
 test-long: lint build ## the same with far more random cases, and every fuzz target for FUZZTIME
@@ -80,6 +85,7 @@ test-long: lint build ## the same with far more random cases, and every fuzz tar
 	go test -count=1 -timeout 60m ./workflow -run 'EqualsPlain|EqualPlain|ICASLBEquals' -instances 10000
 	go test -count=1 -timeout 60m ./cmd/berth -run 'TestEveryPlanIsValid|TestPlansAreTheSameEverywhere|TestLossOfPower' -plan.all -loss.seeds 100
 	go test -count=1 -timeout 60m ./journal/sqlite -journal.cases 200
+	go test -count=1 -timeout 240m -v ./reproduce -run 'TestClaimsDoNotHoldOfRelabelledData|TestVerdictsUnderSeeds' -relabellings 200 -seeds 20
 	go test -count=1 -timeout 60m ./engine -run TestMachine -machine.events 20000000
 	go test -count=1 -timeout 120m ./service -run 'Killed|Storm|LossOfPower|ADayInTheLife' -service.rounds 100 -service.storms 200 -service.losses 100 -service.day 10m
 	@rapid=$$(go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \

@@ -94,3 +94,24 @@ func TestClassesOfAPool(t *testing.T) {
 		}
 	}
 }
+
+// Each class says what its PEs are made of, and a pool without classes does itself.
+func TestNodesOfPools(t *testing.T) {
+	alike := berth.Pool{Node: berth.Node{MemoryMB: 1}}
+	mixed := berth.Pool{Classes: []berth.Class{{Node: berth.Node{MemoryMB: 2}}, {Node: berth.Node{MemoryMB: 3}}}}
+	for p, want := range map[*berth.Pool][]int64{&alike: {1}, &mixed: {2, 3}} {
+		var got []int64
+		for n := range p.Nodes() {
+			got = append(got, n.MemoryMB)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	for n := range mixed.Nodes() {
+		if n.MemoryMB != 2 {
+			t.Error("a reader who stops is given more")
+		}
+		break
+	}
+}

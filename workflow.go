@@ -38,8 +38,18 @@ type Workflow struct {
 	Hold Duration `json:"hold,omitempty"`
 	// Free says how many PEs of pools were free on average in the past (q of the planners).
 	// Of a pool that is not named all were.
-	Free  []Average      `json:"free,omitempty"`
-	Tasks []WorkflowTask `json:"tasks"`
+	Free []Average `json:"free,omitempty"`
+	// Routes are the pairs of sites between which files are moved when a task reads what another
+	// one has written: how long that takes is part of the plan, where the size is known. Sites
+	// without a route have their files in common.
+	Routes []Route        `json:"routes,omitempty"`
+	Tasks  []WorkflowTask `json:"tasks"`
+}
+
+// Route is a way that files take from one site to another.
+type Route struct {
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // BestAlgorithm is the name of no planner: several are tried, and the best plan is taken, the
@@ -91,13 +101,16 @@ type WorkflowTask struct {
 	Measured []Measurement `json:"measured,omitempty"`
 	// After lists the tasks that must have succeeded, by their places in the workflow.
 	After []int `json:"after,omitempty"`
+	// Reads is how many bytes it reads of what each task in After has written, in that order; 0 is
+	// not known. It is empty if nothing is known.
+	Reads []int64 `json:"reads,omitempty"`
 	// Retries is how often the task is tried again if it fails.
 	Retries int `json:"retries,omitempty"`
 	// Site, if given, is the only one that will do. A workflow with such a task may be at
 	// several sites.
 	Site string `json:"site,omitempty"`
-	// Done says that the task has succeeded already, in an earlier life of the workflow,
-	// and Tries how often it was tried there.
+	// Done says that the task has succeeded already, in an earlier life of the workflow, at Site
+	// if that is given, and Tries how often it was tried there.
 	Done  bool `json:"done,omitempty"`
 	Tries int  `json:"tries,omitempty"`
 	Work  Work `json:"work,omitzero"`
@@ -178,10 +191,11 @@ func SpreadAlgorithms() []string { return []string{"bd-cpar", "dl-bd-cpar"} }
 // Clone returns a copy that shares no memory with the workflow.
 func (w *Workflow) Clone() *Workflow {
 	c := *w
-	c.Sites, c.Free, c.Tasks = slices.Clone(w.Sites), slices.Clone(w.Free), slices.Clone(w.Tasks)
+	c.Sites, c.Free, c.Routes, c.Tasks = slices.Clone(w.Sites), slices.Clone(w.Free), slices.Clone(w.Routes), slices.Clone(w.Tasks)
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
 		t.After, t.Measured, t.Work.Command, t.Work.Env = slices.Clone(t.After), slices.Clone(t.Measured), slices.Clone(t.Work.Command), slices.Clone(t.Work.Env)
+		t.Reads = slices.Clone(t.Reads)
 		t.Work.Inputs, t.Work.Outputs = slices.Clone(t.Work.Inputs), slices.Clone(t.Work.Outputs)
 	}
 	return &c
@@ -223,6 +237,11 @@ func (w *Workflow) Validate() error {
 			return Errorf(Invalid, "free", "%d PEs of %s of %s; want 0 to %d", f.NPE, f.Resource.Name, f.Resource.Site, MaxPEs)
 		}
 	}
+	for _, r := range w.Routes {
+		if r.From == "" || r.To == "" || r.From == r.To {
+			return Errorf(Invalid, "routes", "from %q to %q; want the names of two sites", r.From, r.To)
+		}
+	}
 	for i := range w.Tasks {
 		if err := w.Tasks[i].validate(i, len(w.Tasks)); err != nil {
 			return err
@@ -251,8 +270,20 @@ func (t *WorkflowTask) validate(at, tasks int) error {
 			return Errorf(Invalid, "after", "task %q is after task number %d; want another one from 0 to %d", t.ID, parent, tasks-1)
 		}
 	}
+	if len(t.Reads) > 0 && len(t.Reads) != len(t.After) {
+		return Errorf(Invalid, "reads", "task %q has %d sizes; want one for each of the %d tasks that it is after, or none", t.ID, len(t.Reads), len(t.After))
+	}
+	for _, bytes := range t.Reads {
+		if bytes < 0 || bytes > MaxReads {
+			return Errorf(Invalid, "reads", "task %q reads %d bytes; want 0 to 10^14", t.ID, bytes)
+		}
+	}
 	return t.Requirements.validate()
 }
+
+// MaxReads bounds the bytes that a task reads of another one: what it reads of as many as there
+// can be is still less than MaxMegabytes.
+const MaxReads = 100_000_000_000_000
 
 // MaxRetries bounds how often a task is tried again.
 const MaxRetries = 100

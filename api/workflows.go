@@ -23,6 +23,7 @@ import (
 type wish struct {
 	berth.Workflow
 	after [][]string
+	reads [][]int64 // bytes of what each of them has written
 }
 
 var workflowBody = body[wish]{
@@ -93,7 +94,7 @@ var workflowBody = body[wish]{
 				wrong.add("seconds", errors.New("missing; want how long it takes on one PE, or its times as measured"))
 			}
 			all.add("["+strconv.Itoa(i)+"]", wrong.err())
-			w.Tasks, w.after = append(w.Tasks, one.WorkflowTask), append(w.after, one.after)
+			w.Tasks, w.after, w.reads = append(w.Tasks, one.WorkflowTask), append(w.after, one.after), append(w.reads, one.reads)
 		}
 		return all.err()
 	}},
@@ -103,6 +104,7 @@ var workflowBody = body[wish]{
 type step struct {
 	berth.WorkflowTask
 	after []string
+	reads []int64
 	timed bool // it says how long it takes
 }
 
@@ -141,6 +143,20 @@ var stepBody = body[step]{
 	{"after", "The ids of the tasks that must have succeeded.", listOf(text("fetch")), func(s *step, v value) (err error) {
 		s.after, err = v.texts()
 		return err
+	}},
+	{"read_bytes", "How many bytes it reads of what each task in after has written, in that order; 0 is not known. Where these are at another site, the time to move them there is part of the plan.", listOf(whole(0, berth.MaxReads)), func(s *step, v value) error {
+		items, err := v.items()
+		if err != nil {
+			return err
+		}
+		for i, item := range items {
+			n, err := item.whole(0, berth.MaxReads)
+			if err != nil {
+				return fmt.Errorf("[%d]: %w", i, err)
+			}
+			s.reads = append(s.reads, n)
+		}
+		return nil
 	}},
 	{"retries", "How often it is tried again if it fails.", whole(0, berth.MaxRetries), func(s *step, v value) error {
 		n, err := v.whole(0, berth.MaxRetries)
@@ -276,14 +292,25 @@ func (w *wish) link(wrong *faults) {
 	}
 	for i := range w.Tasks {
 		t, name := &w.Tasks[i], "tasks["+strconv.Itoa(i)+"]"
-		for _, parent := range w.after[i] {
+		reads := w.reads[i]
+		if len(reads) > 0 && len(reads) != len(w.after[i]) {
+			wrong.add(name+".read_bytes", fmt.Errorf("%d sizes; want one for each of the %d tasks in after", len(reads), len(w.after[i])))
+			reads = nil
+		}
+		for n, parent := range w.after[i] {
 			k, known := at[parent]
 			if !known {
 				wrong.add(name+".after", fmt.Errorf("%.60q is no task of the workflow", parent))
 				continue
 			}
-			if !slices.Contains(t.After, k) {
+			twice := slices.Index(t.After, k)
+			switch {
+			case twice < 0 && len(reads) > 0:
+				t.After, t.Reads = append(t.After, k), append(t.Reads, reads[n])
+			case twice < 0:
 				t.After = append(t.After, k)
+			case len(reads) > 0 && reads[n] != t.Reads[twice]:
+				wrong.add(name+".read_bytes", fmt.Errorf("%d and %d bytes of task %.60q, which is in after twice; want one size", t.Reads[twice], reads[n], parent))
 			}
 		}
 		if t.Work.Empty() {

@@ -114,21 +114,31 @@ func (e *Engine) reject(id string, why *berth.Refusal) error {
 	return nil
 }
 
-// confirm makes a held reservation a confirmed one; one whose start has passed starts
-// then.
-func (e *Engine) confirm(id string) error {
+// confirmable returns a held reservation that may be confirmed.
+func (e *Engine) confirmable(id string) (*state.Entry, error) {
 	d := e.state.Entry(id)
 	switch {
 	case d == nil:
-		return berth.Errorf(berth.NotFound, "id", "no live reservation %q; if it was held, it has expired", id)
+		return nil, berth.Errorf(berth.NotFound, "id", "no live reservation %q; if it was held, it has expired", id)
 	case d.State() != berth.Held:
-		return berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not held", id, d.State())
+		return nil, berth.Errorf(berth.Conflict, "id", "reservation %q is %s, not held", id, d.State())
 	case d.Request().Task != nil: // the workflow would expire with it all the same
-		return berth.Errorf(berth.Conflict, "id", "reservation %q is a task of workflow %q, which is promised as a whole; confirm the workflow", id, d.Request().Task.Workflow)
+		return nil, berth.Errorf(berth.Conflict, "id", "reservation %q is a task of workflow %q, which is promised as a whole; confirm the workflow", id, d.Request().Task.Workflow)
 	case d.FirstEnd() <= e.state.Now(): // where arrivals come before expiries
-		return berth.Errorf(berth.Conflict, "id", "reservation %q is over at this moment", id)
+		return nil, berth.Errorf(berth.Conflict, "id", "reservation %q is over at this moment", id)
+	}
+	return d, nil
+}
+
+// confirm makes a held reservation a confirmed one; one whose start has passed starts
+// then.
+func (e *Engine) confirm(id string) error {
+	d, err := e.confirmable(id)
+	if err != nil {
+		return err
 	}
 	e.emitOf(d, change.Change{Kind: change.Confirmed})
+	e.names.due = e.names.due || e.state.LacksNames(d)
 	return nil
 }
 

@@ -146,6 +146,92 @@ func (e *Engine) rename(d *state.Entry, event *Event) {
 	}
 }
 
+// foretellNames gives a promise, as it would become, the names that it would get with the change,
+// if it would get any: that is what had names before, and what begins soon. It has none where jobs
+// have to yield first.
+func (e *Engine) foretellNames(d *state.Entry, r *berth.Reservation) {
+	now, names, had := e.state.Now(), false, false
+	for part := range r.Allotments {
+		a := &r.Allotments[part]
+		if a.NPE == 0 || !a.PEs.Empty() || !e.state.NamesAhead(a.Resource) {
+			continue
+		}
+		names = names || r.Start().Add(-e.state.Ahead(a.Resource)) <= now
+		for before := range d.Parts() {
+			had = had || !d.Part(before).PEs.Empty() && e.state.NamesAhead(d.Part(before).Resource)
+		}
+	}
+	if !names && !had || r.State == berth.Held {
+		return
+	}
+	taken := map[berth.ResourceID]*takenPEs{}
+	in := func(pool berth.ResourceID) *takenPEs {
+		if taken[pool] == nil {
+			taken[pool] = e.newTaken(pool)
+		}
+		return taken[pool]
+	}
+	begins := max(r.Start(), now)
+	var behind []*state.Entry
+	for _, other := range e.state.Named() {
+		if other == d {
+			continue
+		}
+		if other.State() != berth.Active && cmp.Or(cmp.Compare(max(other.Start(), now), begins), cmp.Compare(other.Sequence(), d.Sequence())) > 0 {
+			behind = append(behind, other)
+			continue
+		}
+		for part := range other.Parts() {
+			if a := other.Part(part); other.Holds(part) && e.state.NamesAhead(a.Resource) {
+				in(a.Resource).hold(a.PEs, a.End)
+			}
+		}
+	}
+	named := slices.Clone(r.Allotments)
+	for part := range named {
+		a := named[part]
+		if a.NPE == 0 || !a.PEs.Empty() || !e.state.NamesAhead(a.Resource) {
+			continue
+		}
+		var before berth.PESet
+		if part < d.Parts() && d.Part(part).Resource == a.Resource {
+			before = d.Part(part).PEs
+		}
+		a.Start = begins
+		pes := in(a.Resource).pick(&a, before, berth.PESet{}, behind)
+		if pes.Count() < a.NPE {
+			return
+		}
+		in(a.Resource).hold(pes, a.End)
+		named[part].PEs = pes
+	}
+	r.Allotments = named
+	r.Generation++
+}
+
+// GiveWay returns the event by which the first of the promises that stand in the way of a foretold one
+// gets other names for its PEs; ok is false if none does. They are promises that have the same PEs by name
+// at the same time, and begin after it. Where the engine has foretold it their counts are free all the same.
+func (e *Engine) GiveWay(r *berth.Reservation) (event Event, ok bool) {
+	for _, other := range e.state.Named() {
+		if other.ID() == r.Request.ID || other.State() == berth.Active {
+			continue
+		}
+		for part := range other.Parts() {
+			a := other.Part(part)
+			if a.PEs.Empty() || !e.state.NamesAhead(a.Resource) {
+				continue
+			}
+			for i := range r.Allotments {
+				if b := &r.Allotments[i]; b.Resource == a.Resource && a.Start < b.End && b.Start < a.End && a.PEs.Overlap(b.PEs) > 0 {
+					return Relocate(other.ID(), a.Resource, b.PEs), true
+				}
+			}
+		}
+	}
+	return Event{}, false
+}
+
 // takenPEs is until when the PEs of a pool are taken, while promises get theirs in the
 // order of their starts.
 type takenPEs struct {
@@ -183,8 +269,17 @@ func (t *takenPEs) hold(pes berth.PESet, until berth.Time) {
 // choose returns the PEs of an allotment, which begins no earlier than those before it: of
 // those that are free at its start the ones that stay so, among them those that it had, then
 // those that none of the promises behind it has, then the lowest; then, the same way, those
-// that an outage takes last.
+// that an outage takes last. The engine promises no more than there are.
 func (t *takenPEs) choose(a *berth.Allotment, had, avoid berth.PESet, behind []*state.Entry) berth.PESet {
+	chosen := t.pick(a, had, avoid, behind)
+	if chosen.Count() < a.NPE {
+		panic("engine: fewer PEs are free than a promise counts")
+	}
+	return chosen
+}
+
+// pick is choose, and returns too few PEs if no more are free.
+func (t *takenPEs) pick(a *berth.Allotment, had, avoid berth.PESet, behind []*state.Entry) berth.PESet {
 	for len(t.outages) > 0 && t.outages[0].From <= a.Start {
 		t.hold(t.outages[0].PEs, t.outages[0].Until)
 		t.outages = t.outages[1:]
@@ -232,9 +327,6 @@ func (t *takenPEs) choose(a *berth.Allotment, had, avoid berth.PESet, behind []*
 		tier = tier.Minus(had)
 		take(tier.Minus(wanted))
 		take(tier.And(wanted))
-	}
-	if chosen.Count() < a.NPE {
-		panic("engine: fewer PEs are free than a promise counts")
 	}
 	return chosen
 }

@@ -100,3 +100,33 @@ func TestDelayedPromiseDoesNotBeginBeforeItsTime(t *testing.T) {
 	wantPlace("a goes on", "b", 20, "0")
 	wantPlace("a goes on", "c", 16, "1")
 }
+
+// What goes on takes the place of those who are in its way when PEs are short: at 29 that is y,
+// which starts last of them, then at 12 it is w, for the parts of two stay. c is in the way at
+// neither, and stays where it is though y could have come back instead of it.
+//
+//	PE 3             y y y y y y y y y y y y y y y y y
+//	PE 2       u u   y y y y y y y y y y y y y y y y y
+//	PE 1       u u       c c c c c
+//	PE 0       w w w w w w w w w w w w w w w w w w w w until 30
+//	          11    13  15        20
+func TestOverrunDisplacesWhereItIsShort(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Overrun, config.Extension = engine.OverrunDelay, 20
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("a", 0, 0, 10, 2, 10))
+	two := parts("two", 13, berth.Variant{NPE: 1, Duration: 2}, berth.Variant{NPE: 1, Duration: 2})
+	two.Ready = 11
+	submit(t, e, 0, two)
+	submit(t, e, 0, berth.Rigid("w", 0, 11, 30, 1, 19))
+	submit(t, e, 0, berth.Rigid("y", 0, 13, 30, 2, 17))
+	submit(t, e, 0, berth.Rigid("c", 0, 15, 20, 1, 5))
+	apply(t, e, 10, engine.Wake())
+	for id, want := range map[string]bool{"two": true, "w": false, "y": false, "c": true} {
+		r, _ := e.Reservation(id)
+		asked := map[string]berth.Time{"two": 11, "w": 11, "y": 13, "c": 15}[id]
+		if stayed := r.Start() == asked; stayed != want {
+			t.Errorf("%s was promised %d and has %d", id, asked, r.Start())
+		}
+	}
+}

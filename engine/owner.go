@@ -21,11 +21,22 @@ func (e *Engine) promised(id string) (*state.Entry, error) {
 	return d, nil
 }
 
-// Foretell returns what a reservation would become by an EventModify or EventExtend that is
-// applied now, or the refusal. Extended terms, and transfers that an extension moves, are left
+// Foretell returns what a reservation would become by an EventModify, EventExtend or EventConfirm
+// that is applied now, or the refusal. Extended terms, and transfers that an extension moves, are left
 // out. The engine does not change. The errors are those of Apply; another kind of event is Invalid.
+// A reservation that gets names for its PEs by the change has them. Others may have to give way for
+// that, which GiveWay tells.
 func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, error) {
 	switch event.Kind {
+	case EventConfirm:
+		d, err := e.confirmable(event.ID)
+		if err != nil {
+			return berth.Reservation{}, nil, err
+		}
+		r := d.Reservation()
+		r.State, r.Expires, r.Terms.Expires = berth.Confirmed, 0, 0
+		e.foretellNames(d, &r)
+		return r, nil, nil
 	case EventModify:
 		d, own, err := e.modifiable(event.ID, event.Request)
 		if err != nil {
@@ -37,6 +48,9 @@ func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, erro
 		r.Terms.Expires = d.Terms().Expires
 		r.Allotments, r.Stocks, r.Transfers = slices.Clone(found.Allotments), found.Stocks, found.Transfers
 		r.Generation++
+		if refusal == nil {
+			e.foretellNames(d, &r)
+		}
 		return r, refusal, nil
 	case EventExtend:
 		d, err := e.extensible(event.ID, event.Until)
@@ -48,7 +62,7 @@ func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, erro
 		r.Generation++
 		return r, e.finder.Extension(d, event.Until, event.Role), nil
 	}
-	return berth.Reservation{}, nil, berth.Errorf(berth.Invalid, "kind", "%q; want %q or %q", event.Kind, EventModify, EventExtend)
+	return berth.Reservation{}, nil, berth.Errorf(berth.Invalid, "kind", "%q; want %q, %q or %q", event.Kind, EventModify, EventExtend, EventConfirm)
 }
 
 // modifiable returns a reservation that may be modified to a request, with a copy of that.
@@ -95,6 +109,7 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 	e.emitOf(d, change.Change{
 		Kind: change.Modified, Request: own, Moved: found.Allotments, Terms: &found.Terms, Stocks: found.Stocks, Transfers: found.Transfers,
 	})
+	e.names.due = e.names.due || e.state.LacksNames(d) // what begins soon is answered with its PEs
 	e.freed()
 	return nil
 }

@@ -71,14 +71,31 @@ func TestModify(t *testing.T) {
 // What is foretold of a change is what comes of it, and foretelling it changes nothing.
 func TestForetell(t *testing.T) {
 	late := onePool(4, berth.Late)
-	for _, config := range []engine.Config{onePool(4, berth.Early), late} {
+	for _, config := range []engine.Config{onePool(4, berth.Early), late, ahead(4, 5), ahead(4, 15), ahead(4, 100)} {
 		e := newEngine(t, config)
 		submit(t, e, 0, berth.Rigid("a", 0, 10, 100, 3, 10))
 		submit(t, e, 0, berth.Rigid("b", 0, 20, 30, 3, 10))
+		for id, from := range map[string]berth.Time{"held": 0, "held later": 60} {
+			held := berth.Rigid(id, 0, from, from+9, 1, 9)
+			held.Hold = 50
+			submit(t, e, 0, held)
+		}
+		apply(t, e, 0, engine.Wake())
 		sooner, wider, unlike := berth.Rigid("a", 0, 2, 100, 2, 8), berth.Rigid("a", 0, 18, 25, 4, 10), berth.Rigid("c", 0, 2, 30, 1, 1)
 		for _, event := range []engine.Event{
 			engine.Modify(&wider), engine.Modify(&sooner), engine.Modify(&unlike), engine.Extend("a", 15), engine.Extend("a", 40), engine.Extend("a", 3), engine.Extend("b", 35),
+			engine.Confirm("held"), engine.Confirm("held"), engine.Confirm("a"), engine.Confirm("x"), engine.Confirm("held later"),
 		} {
+			for foretold, no, err := e.Foretell(&event); err == nil && no == nil; {
+				way, some := e.GiveWay(&foretold)
+				if !some {
+					break
+				}
+				if got := kinds(apply(t, e, 0, way)); !strings.Contains(got, "named:") {
+					t.Fatalf("%s: %s is in its way and %s", event.Kind, way.ID, got)
+				}
+				foretold, no, err = e.Foretell(&event)
+			}
 			hash := e.Hash()
 			foretold, refusal, err := e.Foretell(&event)
 			if again := e.Hash(); again != hash {

@@ -182,3 +182,23 @@ func TestPEsThatAJobGivesUpLaterRepair(t *testing.T) {
 		settled(t, config, e)
 	}
 }
+
+// A job that yields to an announced outage gives back PEs that the outage takes too, and what
+// is in the way of these has left by then as well.
+func TestPEsOfAJobThatYieldedGoOutToo(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Preempt = true
+	config.Sites[0].Pools[0].NameAhead = 3600
+	e := newEngine(t, config)
+	submit(t, e, 0, job("d", 0, 1, 30))
+	submit(t, e, 0, job("a", 0, 2, 50))
+	accepted(t, submit(t, e, 0, berth.Rigid("p", 0, 30, 400, 2, 20)))
+	apply(t, e, 1, engine.Wake())
+	apply(t, e, 1, engine.Down(berth.Outage{Resource: berth.PoolID("cm5", "pool"), PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 3}), From: 20, Until: 100}))
+	if r, _ := e.Reservation("a"); r.End() != 30 {
+		t.Errorf("job a keeps its PEs until %d, want 30, when PE 0 goes out", r.End())
+	}
+	if r, _ := e.Reservation("p"); r.Start() != 100 {
+		t.Errorf("p starts at %d, want 100, when the PEs are back", r.Start())
+	}
+}

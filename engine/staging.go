@@ -57,7 +57,7 @@ func (e *Engine) updateForecast(f *berth.Forecast) error {
 	waits := func(d *state.Entry) bool { // few do of all, which are put in order
 		for x := range d.Transfers() {
 			if comes(&x) {
-				return d.State() != berth.Active
+				return d.State() != berth.Active && d.Request().Task == nil
 			}
 		}
 		return false
@@ -81,11 +81,22 @@ func (e *Engine) updateForecast(f *berth.Forecast) error {
 	case e.settings.rules.Staging == place.Before: // else a transfer is as long as PEs are held for it
 		moved = e.reroute(list)
 	}
+	e.forecastTasks(f.Site)
 	e.repair(nil) // data may arrive in time now where there are more PEs
 	if moved {
 		e.retry()
 	}
 	return nil
+}
+
+// forecastTasks takes in that data take another time to a site now, for tasks of workflows that
+// have not started: those that would be late get more time where that is free, or another place.
+func (e *Engine) forecastTasks(site string) {
+	for _, f := range slices.Clone(e.state.Flows()) {
+		if len(f.Workflow().Routes) > 0 && e.state.Flow(f.ID()) == f {
+			e.mendWith(f, &repair{engine: e, f: f, moved: make([]bool, len(f.Workflow().Tasks)), slower: site})
+		}
+	}
 }
 
 // movedOf returns the amount of a transfer that is expected to be moved by now.
@@ -204,8 +215,12 @@ func (e *Engine) speedUp(t *transfer, lift func(*transfer)) (late bool) {
 	if !fits {
 		for _, d := range e.state.Entries() {
 			for x := range d.Transfers() {
-				if x.Rate > 0 && x.Since > e.state.Now() {
+				switch {
+				case x.Rate == 0 || x.Since <= e.state.Now():
+				case d.Request().Task == nil:
 					lift(&transfer{entry: d, site: x.Site})
+				case !d.Vacant(): // it moves its data at its start, so it makes room with its PEs
+					e.emitOf(d, change.Change{Kind: change.Vacated})
 				}
 			}
 		}

@@ -108,6 +108,10 @@ func TestForecastMovesPromises(t *testing.T) {
 	if got := kinds(apply(t, e, 12, foreseen(12, 1, 500_000))); got != "advanced forecasted staged:a staged:b" {
 		t.Error(got)
 	}
+	// Of the half, 10 MB went in the second from 11 on; the other 990 MB take 2 s, and the delay.
+	if a, _ = e.Reservation("a"); a.Transfers[0].Since != 12 || a.Transfers[0].Kilobytes != 990_000 || a.Transfers[0].End != 16 {
+		t.Errorf("a's data arrive by %+v", a.Transfers[0])
+	}
 	if err := e.Check(); err != nil {
 		t.Fatal(err)
 	}

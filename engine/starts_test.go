@@ -85,6 +85,24 @@ func TestStarts(t *testing.T) {
 			_, err := e.Starts(&asked, look)
 			wantCode(t, err, berth.Invalid, field)
 		}
+		job := berth.Job("j", 0, 1, 10)
+		_, err := e.Starts(&job, engine.Look{Pool: pool, Last: 100, Steps: 9})
+		wantCode(t, err, berth.Invalid, "kind")
+	}
+}
+
+// Starts before the first thing that is promised are told by the share too.
+func TestStartsBeforeAnythingIsPromised(t *testing.T) {
+	e := newEngine(t, engine.Config{Sites: sites(berth.Late, 8), Limits: policy.Limits{{Name: policy.LimitShare, Value: 500}}})
+	b, r := berth.Rigid("b", 0, 40, 60, 3, 20), berth.Rigid("r", 0, 0, 200, 2, 30)
+	b.User, r.User = "ann", "ann"
+	accepted(t, submit(t, e, 0, b))
+	got, err := e.Starts(&r, engine.Look{Pool: berth.PoolID("R8", "pool"), Last: 100, Steps: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := stretches(got), "[0,10]; [11,59]:quota share; [60,100]"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -267,3 +267,24 @@ func TestRefusalOfAllPartsIsAboutTheFirst(t *testing.T) {
 		t.Errorf("%+v, %+v", refusal, refusal.Exceeded)
 	}
 }
+
+// A request for what is too far ahead is told from when on it may be asked.
+func TestTooFarAheadIsFreeLater(t *testing.T) {
+	config := onePool(4, berth.Early)
+	config.Limits = policy.Limits{{Name: policy.LimitLead, Value: 100}}
+	e := newEngine(t, config)
+	changes := submit(t, e, 50, owned("x", 300, 500, 3, 100))
+	want := berth.Exceeded{Limit: string(policy.LimitLead), Allowed: 100, Asked: 250, Frees: 200}
+	if got := came(changes, "x"); got != want.Limit {
+		t.Fatalf("%s, want it refused for %s", got, want.Limit)
+	}
+	if no := changes[len(changes)-1].Refusal; no == nil || *no.Exceeded != want {
+		t.Fatalf("%+v; want %+v", no, want)
+	}
+	if got := came(submit(t, e, 199, owned("y", 300, 500, 3, 100)), "y"); got != want.Limit {
+		t.Errorf("%s a second before, want it refused", got)
+	}
+	if got := came(submit(t, e, want.Frees, owned("z", 300, 500, 3, 100)), "z"); got != "accepted" {
+		t.Errorf("%s when it is free, want accepted", got)
+	}
+}

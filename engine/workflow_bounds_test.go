@@ -147,6 +147,9 @@ func TestAShareBoundsWhatWasFree(t *testing.T) {
 	if all, share := promised(16), promised(4); all != share || share == "" {
 		t.Errorf("with 16 PEs free the plan is %s, with the share of 4 %s", all, share)
 	}
+	if unknown, share := promised(0), promised(4); unknown != share {
+		t.Errorf("without a figure for the past the plan is %s, with 4 PEs free %s", unknown, share)
+	}
 }
 
 // A share narrows the plan of a workflow as it does the place of a request: what is wide on an

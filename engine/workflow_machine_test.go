@@ -35,6 +35,7 @@ type flows struct {
 	down   map[string]bool
 	nodes  nodes
 	apart  apart
+	hauls  hauls
 }
 
 // flowSeen is what is known of a live workflow from the changes.
@@ -42,6 +43,7 @@ type flowSeen struct {
 	w        *berth.Workflow
 	outcome  []berth.Outcome
 	tries    []int
+	sites    []string // of their last reservations
 	end      berth.Time
 	promised int
 }
@@ -54,7 +56,7 @@ func (x *flows) fatalf(format string, args ...any) {
 }
 
 func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
-	x := &flows{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 18)), live: map[string]*flowSeen{}, cells: cells, down: map[string]bool{}, nodes: newNodes(seed), apart: newApart(seed)}
+	x := &flows{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 18)), live: map[string]*flowSeen{}, cells: cells, down: map[string]bool{}, nodes: newNodes(seed), apart: newApart(seed), hauls: newHauls(seed)}
 	sites := 1 + x.rng.IntN(2)
 	for i := range sites {
 		site := berth.Site{Name: fmt.Sprint("s", i), Managed: x.chance(60), Software: []berth.Software{{Name: "cfd", Licences: 2}}}
@@ -70,6 +72,7 @@ func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
 		x.apart.add(&site)
 		x.config.Sites = append(x.config.Sites, site)
 	}
+	x.hauls.link(&x.config)
 	x.config.Overrun = []engine.Overrun{"", engine.OverrunKill, engine.OverrunRunOn, engine.OverrunDelay}[x.rng.IntN(4)]
 	x.config.Preempt = x.chance(30)
 	x.config.Jobs = []string{"", "conservative", "easy", "lazy"}[x.rng.IntN(4)]
@@ -126,6 +129,7 @@ func (x *flows) workflow() *berth.Workflow {
 		w.Tasks = append(w.Tasks, k)
 	}
 	x.apart.spread(w)
+	x.hauls.read(w)
 	for i := range w.Tasks {
 		parents := w.Tasks[i].After
 		if x.chance(5) && !slices.ContainsFunc(parents, func(p int) bool { return !w.Tasks[p].Done }) {
@@ -135,8 +139,17 @@ func (x *flows) workflow() *berth.Workflow {
 	return w
 }
 
+// name draws a new name.
+func (x *flows) name() string {
+	x.ids++
+	return fmt.Sprint(x.ids)
+}
+
 // event draws an event.
 func (x *flows) event() engine.Event {
+	if event, is := x.hauls.event(x); is {
+		return event
+	}
 	var active, waiting []string
 	var others []string
 	for r := range x.e.Reservations() {
@@ -281,8 +294,11 @@ func (x *flows) follow(event *engine.Event, c *change.Change, promised map[strin
 	on := string(event.Kind)
 	switch c.Kind {
 	case change.WorkflowPromised:
-		s := &flowSeen{w: c.Workflow, outcome: make([]berth.Outcome, len(c.Workflow.Tasks)), tries: make([]int, len(c.Workflow.Tasks)), end: c.Flow.End}
+		s := &flowSeen{w: c.Workflow, outcome: make([]berth.Outcome, len(c.Workflow.Tasks)), tries: make([]int, len(c.Workflow.Tasks)), sites: make([]string, len(c.Workflow.Tasks)), end: c.Flow.End}
 		for i, k := range c.Workflow.Tasks {
+			if k.Done {
+				s.sites[i] = k.Site
+			}
 			if s.tries[i] = k.Tries; k.Done {
 				s.outcome[i] = berth.Succeeded
 			} else {
@@ -327,7 +343,7 @@ func (x *flows) follow(event *engine.Event, c *change.Change, promised map[strin
 		if s.outcome[i] != "" || ref.Try != s.tries[i]+1 || c.ID != engine.TaskID(s.w.ID, i, ref.Try) {
 			x.fatalf("%s is promised as try %d of %s, which was tried %d times and is %q", c.ID, ref.Try, ref.Task, s.tries[i], s.outcome[i])
 		}
-		s.tries[i] = ref.Try
+		s.tries[i], s.sites[i] = ref.Try, c.Reservation.Allotments[0].Resource.Site
 		if n, is := promised[s.w.ID]; is && ref.Try == s.w.Tasks[i].Tries+1 {
 			promised[s.w.ID] = n + 1
 		}
@@ -415,6 +431,12 @@ func (x *flows) judge() {
 				continue
 			}
 			end = max(end, r.End())
+			x.haul(s, i, &r, func(task int) string {
+				if p, open := has[id+" "+s.w.Tasks[task].ID]; open {
+					return p.Allotments[0].Resource.Site
+				}
+				return s.sites[task]
+			})
 			for _, parent := range k.After {
 				if p, open := has[id+" "+s.w.Tasks[parent].ID]; open && p.End() > r.Start() {
 					x.fatalf("%s starts at %d, before its parent %s ends at %d", r.Request.ID, r.Start(), p.Request.ID, p.End())
@@ -476,7 +498,7 @@ var flowCells = []string{
 	"cancel_workflow over cancelled", "confirm_workflow confirmed", "confirm_workflow modified", "confirm_workflow replanned displaced",
 	"down accepted", "down modified", "down moved", "down over failed", "down replanned displaced", "down replanned failed", "down replanned late", "down resized",
 	"down task failed", "down task retried", "down task skipped", "extend extended", "extend modified", "extend replanned late",
-	"finish task failed", "finish task succeeded", "finish task skipped", "reject accepted", "reject task retried", "reject task failed", "relocate moved",
+	"finish task failed", "finish task succeeded", "finish task skipped", "moves data", "reject accepted", "reject task retried", "reject task failed", "relocate moved",
 	"report accepted", "report extended", "report modified", "report over failed", "report over succeeded", "report replanned early", "report replanned failed",
 	"report task failed", "report task retried", "report task skipped", "report task succeeded",
 	"spread in one pool", "spread over pools", "spread over sites",

@@ -37,6 +37,11 @@ func (e *Engine) mendWorkflows() bool {
 // mendWorkflow mends a workflow, of which moved says which tasks have come out or have another
 // place since it was mended last.
 func (e *Engine) mendWorkflow(f *state.Flow, moved []bool) {
+	e.mendWith(f, &repair{engine: e, f: f, moved: moved})
+}
+
+// mendWith mends a workflow with a repair.
+func (e *Engine) mendWith(f *state.Flow, r *repair) {
 	changes := len(e.changes)
 	defer func() {
 		if len(e.changes) > changes {
@@ -46,7 +51,6 @@ func (e *Engine) mendWorkflow(f *state.Flow, moved []bool) {
 	if e.judgeGone(f) {
 		return
 	}
-	r := repair{engine: e, f: f, moved: moved}
 	r.run()
 	if f.Open() == 0 {
 		e.workflowDone(f)
@@ -66,11 +70,16 @@ type repair struct {
 	f      *state.Flow
 	// moved says which tasks have come out or have another place since the workflow was
 	// mended last.
-	moved  []bool
+	moved []bool
+	// slower, if given, is a site to which data take another time now.
+	slower string
+	// resent says for which tasks data come from another site now.
+	resent map[int32]bool
 	count  int // of the tasks that got another place
 	failed bool
 	late   bool
 	early  bool
+	data   bool
 }
 
 // cause returns why tasks have other places: the gravest reason that there is.
@@ -84,6 +93,8 @@ func (r *repair) cause() change.Cause {
 	switch {
 	case r.failed:
 		return change.CauseFailed
+	case r.data:
+		return change.CauseData
 	case late:
 		return change.CauseLate
 	case r.early:
@@ -99,9 +110,11 @@ func (r *repair) run() {
 		ready := e.ready(f, i)
 		switch d := e.waitingTask(f, i); {
 		case f.Again(i):
+			was := f.Site(i)
 			if e.tryAgain(f, i) {
 				r.failed, r.moved[i] = true, true
 				r.count++
+				r.resend(i, was)
 			}
 		case d == nil:
 		case d.Vacant() || d.Start() < ready:
@@ -113,6 +126,12 @@ func (r *repair) run() {
 			}
 			r.moved[i] = true
 			r.count++
+		case r.awaitsData(i, d):
+			// It stays where it is, and is late, if it finds no other place.
+			if e.placeAgain(f, i, d, max(ready, d.Start()), berth.Forever) {
+				r.data, r.moved[i] = true, true
+				r.count++
+			}
 		case r.mayComeForward(i, d):
 			if from := max(ready, e.state.Now()); from < d.Start() && e.placeAgain(f, i, d, from, d.Start()-1) {
 				r.early, r.moved[i] = true, true
@@ -120,6 +139,35 @@ func (r *repair) run() {
 			}
 		}
 	}
+}
+
+// resend notes that what those behind a task read of it comes from another site than before, if
+// it does.
+func (r *repair) resend(i int, was string) {
+	if len(r.f.Workflow().Routes) == 0 || r.f.Site(i) == was {
+		return
+	}
+	if r.resent == nil {
+		r.resent = map[int32]bool{}
+	}
+	for _, child := range r.f.Children(i) {
+		r.resent[child] = true
+	}
+}
+
+// awaitsData reports whether the time that a task holds its PEs for its transfer is no longer the
+// one that it needs: data come from elsewhere, or take longer than was forecast.
+func (r *repair) awaitsData(i int, d *state.Entry) bool {
+	if r.resent[int32(i)] {
+		return true
+	}
+	if r.slower == "" || d.Request().StorageMB == 0 || d.Part(0).Resource.Site != r.slower {
+		return false
+	}
+	for t := range d.Transfers() {
+		return r.engine.finder.Hauling(d) > t.End.Sub(t.Start)
+	}
+	return false
 }
 
 // mayComeForward reports whether a task that has not started may be moved to an earlier start:
@@ -265,7 +313,7 @@ func (e *Engine) behind(f *state.Flow, i int) (list []*state.Entry) {
 // start by another one. What depends on it gives way, and is placed again after it.
 func (e *Engine) placeAgain(f *state.Flow, i int, d *state.Entry, from, by berth.Time) bool {
 	behind := e.behind(f, i)
-	found, ok := e.finder.Again(f.Workflow(), i, d, max(from, e.state.Now()), by, behind)
+	found, ok := e.finder.Again(f.Workflow(), i, d, max(from, e.state.Now()), by, behind, f.Site)
 	if !ok {
 		return false
 	}
@@ -350,11 +398,11 @@ func (e *Engine) failForGood(f *state.Flow, i int, why string) {
 	}
 }
 
-// tryAgain promises a task that failed another reservation. Without a place for it the task
-// has failed for good.
+// tryAgain promises a task that failed another reservation. It had begun, so that all it waits
+// for is over. Without a place for it the task has failed for good.
 func (e *Engine) tryAgain(f *state.Flow, i int) bool {
 	was, behind := f.Was(i).Reservation(), e.behind(f, i)
-	found, ok := e.finder.Retry(f.Workflow(), i, &was, max(e.ready(f, i), e.state.Now()), behind)
+	found, ok := e.finder.Retry(f.Workflow(), i, &was, behind, f.Site)
 	if !ok {
 		e.failForGood(f, i, "there is no place for another try")
 		return false

@@ -255,6 +255,22 @@ func TestTasksEarlyAndLate(t *testing.T) {
 	apply(t, e, 0, engine.Wake())
 	wantFlow(t, apply(t, e, 48, engine.Report("w.1", berth.StillRunning, "")), "w.1-55 w.2@55-65 late:60→65")
 
+	// A job begins where what follows has gone out of its way.
+	e = newEngine(t, managedPool(2, berth.Late))
+	apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, 100, task("a", 50), task("b", 10, 0), task("c", 10, 0))))
+	apply(t, e, 0, engine.Wake())
+	wantFlow(t, submit(t, e, 47, berth.Job("j", 47, 1, 6)), "")
+	wantFlow(t, apply(t, e, 48, engine.Report("w.1", berth.StillRunning, "")), "w.1-55 w.2@55-65 w.3@55-65 j@48-54 late:60→65")
+
+	// A job begins when a task has ended before its time, also where nothing that follows moves.
+	e = newEngine(t, managedPool(1, berth.Late))
+	still := flow("w", 0, 100, task("a", 50), task("b", 10, 0))
+	still.Repair = berth.RepairLate
+	apply(t, e, 0, engine.SubmitWorkflow(still))
+	apply(t, e, 0, engine.Wake())
+	wantFlow(t, submit(t, e, 10, berth.Job("j", 10, 1, 6)), "")
+	wantFlow(t, apply(t, e, 20, engine.Report("w.1", berth.Succeeded, "")), "succeeded:1 ended:w.1 j@20-26")
+
 	// Under the repair "late" nothing comes forward; under "hold" what is late has failed.
 	for repair, want := range map[berth.Repair]string{
 		berth.RepairLate: "w.2@15-35 w.3@15-45 w.4@45-55 late:50→55 w.1-15",
@@ -341,6 +357,15 @@ func TestSitesRefuseWorkflowsWholeOrATask(t *testing.T) {
 	apply(t, e, 0, engine.Submit(new(berth.Rigid("taken", 0, 0, 100, 2, 100))))
 	wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(parts())), "workflow_promised:w w.1@0-10 w.3@0-30 w.2@10-30 w.4@30-40")
 	wantFlow(t, apply(t, e, 5, engine.Reject("w.4", no)), "started:taken started:w.1 started:w.3 retried:4 w.4-2@30-40 failed:40→40")
+
+	// What a task has done is not thrown away either while no other task is running.
+	e = newEngine(t, managedPool(4, berth.Early))
+	apply(t, e, 0, engine.Submit(new(berth.Rigid("taken", 0, 10, 100, 4, 90))))
+	after := flow("w", 0, berth.Forever, task("a", 10), task("b", 20, 0))
+	after.Tasks[1].Retries = 1
+	wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(after)), "workflow_promised:w w.1@0-10 w.2@100-120")
+	apply(t, e, 8, engine.Report("w.1", berth.Succeeded, ""))
+	wantFlow(t, apply(t, e, 20, engine.Reject("w.2", no)), "started:taken retried:2 w.2-2@100-120 failed:120→120")
 }
 
 // A held workflow is confirmed whole, expires whole, and is cancelled whole.
@@ -497,6 +522,33 @@ func TestWorkflowsAreRefusedByTheShare(t *testing.T) {
 		t.Fatalf("%+v, exceeded %+v; want %+v", no, no.Exceeded, want)
 	}
 	wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(flow("v", 0, 200, task("a", 10), task("b", 10, 0)))), "workflow_promised:v v.1@0-10 v.2@10-20")
+}
+
+// Every waiting job has a plan under the conservative pass, and one that a workflow stands in the way of
+// has another at once.
+func TestJobsArePlannedAnewBesideAWorkflow(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Jobs = "conservative"
+	e := newEngine(t, config)
+	for _, id := range []string{"running", "waiting"} {
+		r := job(id, 0, 4, 10)
+		apply(t, e, 0, engine.Submit(&r))
+	}
+	planned := func() berth.Time {
+		t.Helper()
+		s, ok := e.Status("waiting")
+		if !ok || s.Plan == nil {
+			t.Fatalf("the waiting job has no plan: %+v, %v", s, ok)
+		}
+		return s.Plan.Start
+	}
+	if got := planned(); got != 10 {
+		t.Fatalf("planned for %d, want 10", got)
+	}
+	wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(diamond("w", 0, 60))), "workflow_promised:w w.1@10-20 w.2@20-40 w.3@20-50 w.4@50-60")
+	if got := planned(); got != 60 {
+		t.Fatalf("planned for %d beside the workflow, want 60", got)
+	}
 }
 
 // The first offer ends soonest, and those with more time cost less the more they have.

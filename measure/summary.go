@@ -205,14 +205,26 @@ func EstimateOf(values []float64) Estimate {
 		d := v - mean
 		squares += float64(d * d)
 	}
-	half := float64(tQuantile(len(values)-1) * float64(math.Sqrt(squares/(n-1))/math.Sqrt(n)))
+	half := float64(tQuantile(len(values)-1, 0.05) * float64(math.Sqrt(squares/(n-1))/math.Sqrt(n)))
 	return Estimate{Mean: &mean, CI95: &[2]float64{mean - half, mean + half}}
 }
 
-// tQuantile returns the 97.5 % quantile of Student's t, rounded to ten
-// decimals: gonum may use fused operations on some machines, and its last bits
-// must not show.
-func tQuantile(freedom int) float64 {
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.Quantile(0.975)
+// Widened returns the interval of an estimate of n values that misses with a chance of
+// 5 % divided by a number of comparisons (Bonferroni): of that many such intervals all hit
+// at once with a chance of 95 %. It is nil if the estimate has no interval.
+func (e *Estimate) Widened(n, comparisons int) *[2]float64 {
+	if e.CI95 == nil || comparisons <= 1 {
+		return e.CI95
+	}
+	by := tQuantile(n-1, 0.05/float64(comparisons)) / tQuantile(n-1, 0.05)
+	half := float64((e.CI95[1] - e.CI95[0]) / 2 * by)
+	return &[2]float64{*e.Mean - half, *e.Mean + half}
+}
+
+// tQuantile returns the quantile of Student's t beyond which, up and down, lies a part of
+// all. It is rounded to ten decimals: gonum may use fused operations on some machines, and
+// its last bits must not show.
+func tQuantile(freedom int, beyond float64) float64 {
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.Quantile(1 - beyond/2)
 	return math.Round(t*1e10) / 1e10
 }

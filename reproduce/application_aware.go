@@ -60,6 +60,8 @@ var awareMatchers = []awareMatcher{
 // fairJobs and fairPeriods are where all of them are compared.
 const fairJobs, fairPeriods = 1920, 60
 
+var fairSetting = awareSetting{netSynthetic, fairPeriods, fairJobs, printedDemands}
+
 // The places of awareMatchers that the claims name.
 const (
 	awareAJSM = iota
@@ -104,21 +106,40 @@ func awareNames(matchers int) []string {
 	return names
 }
 
+// awareDemands are what jobs demand, where the paper leaves it open.
+type awareDemands struct {
+	name        string  // in keys and ids; empty for those of the paper's claims
+	mostFactor  float64 // of the deadline, from leastFactor on
+	accelerated float64 // part of the jobs
+}
+
+// printedDemands have the deadlines that the three rows of the paper's Table 3 suggest.
+var printedDemands = awareDemands{"", 1.5, 0.3}
+
+// otherDemands are what else could be meant: each parameter by itself, and both.
+var otherDemands = []awareDemands{{"loose", 5, 0.3}, {"plain", 1.5, 0}, {"loose-plain", 5, 0}}
+
 // awareSetting is where a run stands.
 type awareSetting struct {
 	net     string
 	periods int
 	jobs    int
+	demands awareDemands // of the jobs
 }
 
-func (s *awareSetting) String() string { return fmt.Sprintf("%s/%d/%d", s.net, s.periods, s.jobs) }
+func (s *awareSetting) String() string {
+	if s.demands.name == "" {
+		return fmt.Sprintf("%s/%d/%d", s.net, s.periods, s.jobs)
+	}
+	return fmt.Sprintf("%s/%s/%d/%d", s.demands.name, s.net, s.periods, s.jobs)
+}
 
 // matchers returns how many of awareMatchers are compared there.
 func (s *awareSetting) matchers() int {
 	switch {
-	case s.jobs == crowdedJobs:
+	case s.jobs == crowdedJobs, s.demands.name != "":
 		return fairMGA // it is about the paper's three
-	case *s == awareSetting{netSynthetic, fairPeriods, fairJobs}:
+	case *s == fairSetting:
 		return len(awareMatchers)
 	}
 	return fairMinMin + 1
@@ -129,12 +150,17 @@ func awareSettings(scale awareScale, measured bool) []awareSetting {
 	var settings []awareSetting
 	for _, periods := range awareSpans {
 		for _, jobs := range append(slices.Clone(scale.counts), crowdedJobs) {
-			settings = append(settings, awareSetting{netSynthetic, periods, jobs})
+			settings = append(settings, awareSetting{netSynthetic, periods, jobs, printedDemands})
+		}
+	}
+	for _, demands := range otherDemands {
+		for _, jobs := range []int{scale.counts[0], scale.counts[len(scale.counts)-1]} {
+			settings = append(settings, awareSetting{netSynthetic, awareSpans[0], jobs, demands})
 		}
 	}
 	if measured {
 		for _, jobs := range scale.measured {
-			settings = append(settings, awareSetting{netMeasured, awareSpans[0], jobs})
+			settings = append(settings, awareSetting{netMeasured, awareSpans[0], jobs, printedDemands})
 		}
 	}
 	return settings
@@ -264,7 +290,7 @@ func awareCells(s *session, scale awareScale, source *awareSource) []sweep.Cell 
 				Key: fmt.Sprintf("%s/seed=%d", &setting, s.seed(r)),
 				Run: func(ctx context.Context) ([]float64, error) {
 					w := source.world(setting.net, s.seed(r))
-					return w.measure(ctx, &setting, w.jobs(source.records, setting.jobs, setting.periods))
+					return w.measure(ctx, &setting, w.jobs(source.records, setting.jobs, setting.periods, setting.demands))
 				},
 			})
 		}
@@ -362,7 +388,7 @@ func over(settings []awareSetting, of func(awareSetting) sample) sample {
 func (d *awareData) spanned(periods int) []awareSetting {
 	var list []awareSetting
 	for _, s := range d.settings {
-		if s.net == netSynthetic && s.periods == periods && s.jobs != crowdedJobs {
+		if s.net == netSynthetic && s.periods == periods && s.jobs != crowdedJobs && s.demands == printedDemands {
 			list = append(list, s)
 		}
 	}

@@ -47,7 +47,7 @@ func BenchmarkPoint(b *testing.B) {
 		b.Fatal(err)
 	}
 	w := newAwareWorld(1, syntheticNet, 1)
-	jobs := w.jobs(source.records, 2880, 1)
+	jobs := w.jobs(source.records, 2880, 1, printedDemands)
 	for i := range awareMatchers[:fairMinMin+1] {
 		m := &awareMatchers[i]
 		b.Run(fmt.Sprintf("matcher=%s/jobs=%d/sites=%d", m.name, len(jobs), len(w.sites)), func(b *testing.B) {

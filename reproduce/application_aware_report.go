@@ -115,7 +115,7 @@ func awarePanel(d *awareData, name, title, y string, settings []awareSetting, fi
 
 // awareFair shows every matcher in the setting that has all.
 func awareFair(d *awareData) Figure {
-	setting := awareSetting{netSynthetic, fairPeriods, fairJobs}
+	setting := fairSetting
 	f := Figure{
 		Name: "fair-rejection", Title: "Who looks at requirements, and who does not", X: "matcher", Y: "rejected jobs, %", Zero: true, Within: percentages,
 		Caption: "Rejected jobs of every matcher, " + setting.at() + "; all but the plain ones look at programs, accelerators, storage and deadlines as AJSM does. Means and 95 % intervals over the repetitions.",

@@ -79,11 +79,9 @@ const (
 	awarePeriod = 240 // seconds between two scheduling points
 
 	programs     = 200
-	versions     = 16 // of each, 1.0 to 1.15
-	mostLicences = 10 // log2; the least is 2^3
-	accelerated  = 0.3
+	versions     = 16  // of each, 1.0 to 1.15
+	mostLicences = 10  // log2; the least is 2^3
 	leastFactor  = 1.1 // of the deadline
-	mostFactor   = 1.5
 	leastMB      = 100 // of data
 	mostMB       = 20_000
 	// leastRun leaves out jobs that nobody could serve: they wait up to one
@@ -169,8 +167,10 @@ func (w *awareWorld) free(site, point int) berth.Count {
 }
 
 // jobs returns the first n jobs of the seed, in the order of arrival over so many
-// periods: run times and nodes are those of records drawn at random.
-func (w *awareWorld) jobs(records []workload.Record, n, periods int) []berth.Request {
+// periods: run times and nodes are those of records drawn at random. The version that one
+// demands is the oldest of three draws: then about 3 % of the jobs demand what no site has, as
+// the specification wants it (spec 5, c).
+func (w *awareWorld) jobs(records []workload.Record, n, periods int, demands awareDemands) []berth.Request {
 	type job struct {
 		at   float64
 		draw int
@@ -188,17 +188,17 @@ func (w *awareWorld) jobs(records []workload.Record, n, periods int) []berth.Req
 		source.SeekBlock(uint32(j.draw))
 		record := &records[rng.IntN(len(records))]
 		arrival := berth.Time(float64(periods*awarePeriod) * j.at)
-		factor := leastFactor + float64((mostFactor-leastFactor)*rng.Float64())
+		factor := leastFactor + float64((demands.mostFactor-leastFactor)*rng.Float64())
 		deadline := arrival.Add(berth.Duration(float64(record.Run) * factor))
 		r := berth.Rigid(fmt.Sprintf("job-%04d", i+1), arrival, arrival, deadline, record.Size(), record.Run)
 		r.StorageMB = int64(leastMB * math.Exp(rng.Float64()*math.Log(float64(mostMB)/leastMB)))
-		if rng.Float64() < accelerated {
+		if rng.Float64() < demands.accelerated {
 			r.Accelerators = 1
 		}
 		u := rng.Float64() * popularity[programs-1]
 		program, _ := slices.BinarySearch(popularity, u)
 		r.Software = programName(program)
-		r.Version = fmt.Sprintf("1.%d", min(rng.IntN(versions), rng.IntN(versions)))
+		r.Version = fmt.Sprintf("1.%d", min(rng.IntN(versions), rng.IntN(versions), rng.IntN(versions)))
 		r.Licences = 1 << rng.IntN(4)
 		requests[i] = r
 	}

@@ -128,20 +128,27 @@ func others(policies ...int) []int {
 func rectClaims(d *rectData) []Claim {
 	model := &rectView{d, 0, earlyCapped}
 	claims := []Claim{
-		claimSizes(model), claimBest(model), claimMiddle(model), claimGroups(model), claimEarliest(model), claimSlower(model),
-		claimPairs(model), claimLoad(model), claimFlexibility(model), claimFlexibleSlowdown(model),
+		claimSizes(model), claimBest(model), claimMiddle(model), claimGroups(model), claimApart(model), claimEarliest(model), claimSlower(model),
+		claimPairs(model), claimPairsUnderLoad(model), claimPairsFlexible(model), claimLoad(model),
 	}
+	claims = append(claims, flexibilityClaims(model)...)
+	claims = append(claims, claimFlexibleSlowdown(model))
 	for w := range rectWorkloads {
 		if !rectWorkloads[w].log {
 			continue
 		}
 		v := &rectView{d, w, earlyCapped}
 		for _, claim := range []func(*rectView) Claim{
-			claimBest, claimMiddle, claimGroups, claimEarliest, claimSlower, claimPairs, claimLoad, claimFlexibility, claimFlexibleSlowdown,
+			claimBest, claimMiddle, claimGroups, claimApart, claimEarliest, claimSlower, claimPairsUnderLoad, claimPairsFlexible, claimLoad,
+			claimGrown, claimStraight, claimUnsteady, claimAlwaysBest, claimLead, claimFlexibleSlowdown,
 		} {
 			c := v.onLog(claim)
 			c.ID += "-" + rectWorkloads[w].name
 			c.Paper += " (on " + rectWorkloads[w].title + ")"
+			c.Over = segments
+			if c.Kind != Check {
+				c.Kind = Own
+			}
 			if c.Figure != "" {
 				c.Figure += "-" + rectWorkloads[w].name
 			}
@@ -150,6 +157,10 @@ func rectClaims(d *rectData) []Claim {
 	}
 	return append(claims, claimWork(model), claimOdd(d), claimHorizon(d), claimBound(d))
 }
+
+// segments is what intervals on a log are over: they tell how much the log changes along its
+// time, not what chance alone would make of it.
+const segments = "successive segments of the log"
 
 // onLog judges a claim on a log, or says why it cannot be.
 func (v *rectView) onLog(claim func(*rectView) Claim) Claim {
@@ -165,7 +176,7 @@ func (v *rectView) onLog(claim func(*rectView) Claim) Claim {
 
 func claimSizes(v *rectView) Claim {
 	return Claim{
-		ID: "S1", Source: "section 5.2, Fig. 2", Figure: "fig2-acceptance",
+		ID: "S1", Source: "section 6.2.1, Fig. 2", Figure: "fig2-acceptance",
 		Paper: "acceptance falls with UMed for all policies",
 		Ours:  v.course(byUMed, accepts, " %", rectFF, rectPEW, rectDuB),
 		Parts: v.steps(byUMed, accepts, "points", below(), rectEvery...),
@@ -189,7 +200,7 @@ func figureName(axis, figure int) string {
 
 func claimBest(v *rectView) Claim {
 	c := Claim{
-		ID: "S2", Source: "section 5.2, Figs. 2 and 4", Figure: v.acceptanceFigure(),
+		ID: "S2", Source: "sections 6.2.1 and 6.2.2, Figs. 2 and 4", Figure: v.acceptanceFigure(),
 		Paper: "PE_W and Du_B accept nearly the same, and most of all",
 	}
 	for _, axis := range v.loads() {
@@ -209,7 +220,7 @@ func claimBest(v *rectView) Claim {
 
 func claimMiddle(v *rectView) Claim {
 	c := Claim{
-		ID: "S3", Source: "section 5.2, Figs. 2 and 4", Figure: v.acceptanceFigure(),
+		ID: "S3", Source: "sections 6.2.1 and 6.2.2, Figs. 2 and 4", Figure: v.acceptanceFigure(),
 		Paper: "PEDu_B and PEDu_W accept almost the same, between the best two and FF",
 	}
 	for _, axis := range v.loads() {
@@ -231,7 +242,7 @@ func claimMiddle(v *rectView) Claim {
 
 func claimGroups(v *rectView) Claim {
 	c := Claim{
-		ID: "S4", Source: "section 5.2, Figs. 2 and 4", Figure: v.acceptanceFigure(),
+		ID: "S4", Source: "sections 6.2.1 and 6.2.2, Figs. 2 and 4", Figure: v.acceptanceFigure(),
 		Paper: "PE_B and Du_W accept nearly the same and no more than FF; the other four accept more than FF",
 	}
 	for _, axis := range v.loads() {
@@ -250,7 +261,7 @@ func claimGroups(v *rectView) Claim {
 
 func claimEarliest(v *rectView) Claim {
 	c := Claim{
-		ID: "S5", Source: "section 5.2, Figs. 3, 5 and 7", Figure: v.slowdownFigure(),
+		ID: "S5", Source: "section 6.2, Figs. 3, 5 and 7", Figure: v.slowdownFigure(),
 		Paper: "FF has the lowest slowdown everywhere",
 	}
 	for _, axis := range v.axes() {
@@ -273,7 +284,7 @@ func (v *rectView) lowest(axis int) []Part {
 
 func claimSlower(v *rectView) Claim {
 	c := Claim{
-		ID: "S6", Source: "section 5.2, Figs. 3 and 5", Figure: v.slowdownFigure(),
+		ID: "S6", Source: "sections 6.2.1 and 6.2.2, Figs. 3 and 5", Figure: v.slowdownFigure(),
 		Paper: "the slowdown grows with the sizes of jobs and with the load",
 	}
 	var ours []string
@@ -285,21 +296,53 @@ func claimSlower(v *rectView) Claim {
 	return c
 }
 
-func claimPairs(v *rectView) Claim {
+// claimApart is that of what the paper says is different.
+func claimApart(v *rectView) Claim {
 	c := Claim{
-		ID: "S7", Source: "section 5.2, Fig. 3", Figure: v.slowdownFigure(),
-		Paper: "PE_W and Du_B have nearly the same slowdown, and so have PE_B and Du_W; PEDu_B and PEDu_W differ",
+		ID: "S4b", Kind: Check, Source: "section 6.2.1, Fig. 2", Figure: v.acceptanceFigure(),
+		Paper: "PE_B and PE_W, and Du_B and Du_W accept quite differently",
 	}
 	axis := v.axes()[0]
-	gap := func(p, q int) sample {
-		var gaps []sample
-		for i := range rectAxes[axis].values {
-			gaps = append(gaps, v.curve(axis, p, slows)[i].minus(v.curve(axis, q, slows)[i]).size())
-		}
-		return meanOf(gaps)
+	var ours []string
+	for _, pair := range [][2]int{{rectPEB, rectPEW}, {rectDuB, rectDuW}} {
+		gap := v.gap(axis, accepts, pair[0], pair[1])
+		names := policy.Placements[pair[0]].Name + " and " + policy.Placements[pair[1]].Name
+		c.Parts = append(c.Parts, part(fmt.Sprintf("mean gap in acceptance, %s - %d", names, alikeAcceptance), "points", gap.plus(-alikeAcceptance), above()))
+		ours = append(ours, fmt.Sprintf("%s %s points", names, gap))
+	}
+	c.Ours = "mean gap of " + strings.Join(ours, ", of ")
+	return c
+}
+
+// gap returns how far two policies are apart, the mean along an axis.
+func (v *rectView) gap(axis, figure, p, q int) sample {
+	var gaps []sample
+	for i := range rectAxes[axis].values {
+		gaps = append(gaps, v.curve(axis, p, figure)[i].minus(v.curve(axis, q, figure)[i]).size())
+	}
+	return meanOf(gaps)
+}
+
+func claimPairs(v *rectView) Claim {
+	return v.pairs("S7", "section 6.2.1, Fig. 3", byUMed)
+}
+
+func claimPairsUnderLoad(v *rectView) Claim {
+	return v.pairs("S7b", "section 6.2.2, Fig. 5, relatively as in Fig. 3", byArrivals)
+}
+
+func claimPairsFlexible(v *rectView) Claim {
+	return v.pairs("S7c", "section 6.2.3, Fig. 7, relatively as before", byFlexibility)
+}
+
+// pairs judges which policies have the same slowdown along an axis.
+func (v *rectView) pairs(id, source string, axis int) Claim {
+	c := Claim{
+		ID: id, Source: source, Figure: figureName(axis, slows),
+		Paper: "PE_W and Du_B have nearly the same slowdown, and so have PE_B and Du_W; PEDu_B and PEDu_W differ, along the " + rectAxes[axis].title,
 	}
 	c.Parts = append(v.alike(axis, slows, rectPEW, rectDuB, "", alikeSlowdown), v.alike(axis, slows, rectPEB, rectDuW, "", alikeSlowdown)...)
-	area, wide, narrow := gap(rectArB, rectArW), gap(rectPEW, rectDuB), gap(rectPEB, rectDuW)
+	area, wide, narrow := v.gap(axis, slows, rectArB, rectArW), v.gap(axis, slows, rectPEW, rectDuB), v.gap(axis, slows, rectPEB, rectDuW)
 	c.Parts = append(
 		c.Parts,
 		part("mean gap in slowdown, PEDu_B and PEDu_W - PE_W and Du_B", "", area.minus(wide), above()),
@@ -311,78 +354,155 @@ func claimPairs(v *rectView) Claim {
 
 func claimLoad(v *rectView) Claim {
 	return Claim{
-		ID: "S8", Source: "section 5.3, Fig. 4", Figure: figureName(byArrivals, accepts),
+		ID: "S8", Source: "section 6.2.2, Fig. 4", Figure: figureName(byArrivals, accepts),
 		Paper: "acceptance falls with the arrival factor for all policies",
 		Ours:  v.course(byArrivals, accepts, " %", rectFF, rectPEW, rectDuB),
 		Parts: v.steps(byArrivals, accepts, "points", below(), rectEvery...),
 	}
 }
 
-func claimFlexibility(v *rectView) Claim {
+// The policies whose acceptance grows steadily with the flexibility, and the others.
+var (
+	rectSteady   = []int{rectPEW, rectDuB, rectArB}
+	rectUnsteady = others(rectPEW, rectDuB, rectArB)
+)
+
+const flexibilitySource = "section 6.2.3, Fig. 6"
+
+// flexibilityClaims are the statements about Figure 6, each by itself.
+func flexibilityClaims(v *rectView) []Claim {
+	return []Claim{claimGrown(v), claimStraight(v), claimUnsteady(v), claimAlwaysBest(v), claimLead(v)}
+}
+
+func (v *rectView) flexible(p int) []sample { return v.curve(byFlexibility, p, accepts) }
+
+func claimGrown(v *rectView) Claim {
 	c := Claim{
-		ID: "S9", Source: "section 5.4, Fig. 6", Figure: figureName(byFlexibility, accepts),
-		Paper: "acceptance of PE_W, Du_B and PEDu_B grows almost linearly with {k,k}; PE_W is best, further ahead of Du_B as k grows; the others are unsteady",
+		ID: "S9", Kind: Check, Source: flexibilitySource, Figure: figureName(byFlexibility, accepts),
+		Paper: "acceptance of PE_W, Du_B and PEDu_B grows with {k,k}",
+		Ours:  v.course(byFlexibility, accepts, " %", rectSteady...),
 	}
-	last := len(rectAxes[byFlexibility].values) - 1
-	straight := func(p int) sample {
-		return straightness(rectAxes[byFlexibility].values, v.curve(byFlexibility, p, accepts))
+	for _, p := range rectSteady {
+		c.Parts = append(c.Parts, part("acceptance, "+policy.Placements[p].Name+", k 5 - k 1", "points", grown(v.flexible(p)), above()))
 	}
-	steady, unsteady := []int{rectPEW, rectDuB, rectArB}, others(rectPEW, rectDuB, rectArB)
-	var lines, bends []sample
-	for _, p := range steady {
-		name := policy.Placements[p].Name
-		c.Parts = append(
-			c.Parts,
-			part("acceptance, "+name+", k 5 - k 1", "points", grown(v.curve(byFlexibility, p, accepts)), above()),
-			part("linearity of "+name+", R² - 0.9", "", straight(p).plus(-nearlyLinear), above()),
-		)
-		lines = append(lines, straight(p))
-	}
-	for _, p := range unsteady {
-		bends = append(bends, straight(p))
-	}
-	for i := range rectAxes[byFlexibility].values {
-		rival := v.rival(byFlexibility, i, accepts, true, others(rectPEW))
-		c.Parts = append(c.Parts, v.against(byFlexibility, i, accepts, rectPEW, rival, "points", above()))
-	}
-	lead := func(i int) sample {
-		return v.curve(byFlexibility, rectPEW, accepts)[i].minus(v.curve(byFlexibility, rectDuB, accepts)[i])
-	}
-	c.Parts = append(
-		c.Parts,
-		part("PE_W's lead over Du_B, k 5 - k 1", "points", lead(last).minus(lead(0)), above()),
-		part("mean linearity of PE_W, Du_B and PEDu_B - of the other four", "", meanOf(lines).minus(meanOf(bends)), above()),
-	)
-	c.Ours = fmt.Sprintf("%s; mean R² %s against %s", v.course(byFlexibility, accepts, " %", rectPEW, rectDuB, rectFF), middle(meanOf(lines)), middle(meanOf(bends)))
 	return c
 }
 
-// straightness returns, repetition by repetition, the coefficient of
-// determination of a straight line through the points, 1 if all are equal.
-func straightness(xs []float64, by []sample) sample {
-	r2 := make(sample, len(by[0]))
-	for r := range r2 {
-		var mx, my, sxx, sxy, syy float64
-		for i, x := range xs {
-			mx += x / float64(len(xs))
-			my += by[i][r] / float64(len(xs))
-		}
-		for i, x := range xs {
-			dx, dy := x-mx, by[i][r]-my
-			sxx += float64(dx * dx)
-			sxy += float64(dx * dy)
-			syy += float64(dy * dy)
-		}
-		if r2[r] = 1; syy > 0 {
-			r2[r] = float64(sxy*sxy) / float64(sxx*syy)
-		}
+func claimStraight(v *rectView) Claim {
+	c := Claim{
+		ID: "S9b", Source: flexibilitySource, Figure: figureName(byFlexibility, accepts),
+		Paper: "acceptance of PE_W, Du_B and PEDu_B grows almost linearly with {k,k}",
 	}
-	return r2
+	var ours []string
+	for _, p := range rectSteady {
+		r2 := straightness(v.flexible(p))
+		c.Parts = append(c.Parts, part(fmt.Sprintf("linearity of %s, R² of the mean curve - %g", policy.Placements[p].Name, nearlyLinear), "", r2.plus(-nearlyLinear), above()))
+		ours = append(ours, fmt.Sprintf("%s %s", policy.Placements[p].Name, middle(r2)))
+	}
+	c.Ours = "R² of a straight line through the mean curve: " + strings.Join(ours, ", ")
+	return c
+}
+
+func claimUnsteady(v *rectView) Claim {
+	c := Claim{
+		ID: "S9c", Source: flexibilitySource, Figure: figureName(byFlexibility, accepts),
+		Paper: "what the other four gain with {k,k} is not steady: a straight line tells less of it",
+	}
+	var lines, bends []sample
+	for _, p := range rectSteady {
+		lines = append(lines, straightness(v.flexible(p)))
+	}
+	for _, p := range rectUnsteady {
+		bends = append(bends, straightness(v.flexible(p)))
+	}
+	c.Parts = []Part{part("mean linearity of PE_W, Du_B and PEDu_B - of the other four", "", meanOf(lines).minus(meanOf(bends)), above())}
+	c.Ours = fmt.Sprintf("mean R² %s against %s", middle(meanOf(lines)), middle(meanOf(bends)))
+	return c
+}
+
+func claimAlwaysBest(v *rectView) Claim {
+	c := Claim{
+		ID: "S9d", Source: flexibilitySource, Figure: figureName(byFlexibility, accepts),
+		Paper: "PE_W accepts most, at every {k,k} but perhaps the smallest, where it is not far from Du_B yet",
+		Ours:  v.course(byFlexibility, accepts, " %", rectPEW, rectDuB, rectFF),
+	}
+	for i := range rectAxes[byFlexibility].values {
+		among := others(rectPEW)
+		if i == 0 {
+			among = others(rectPEW, rectDuB)
+		}
+		rival := v.rival(byFlexibility, i, accepts, true, among)
+		c.Parts = append(c.Parts, v.against(byFlexibility, i, accepts, rectPEW, rival, "points", above()))
+	}
+	return c
+}
+
+func claimLead(v *rectView) Claim {
+	last := len(rectAxes[byFlexibility].values) - 1
+	lead := func(i int) sample { return v.flexible(rectPEW)[i].minus(v.flexible(rectDuB)[i]) }
+	return Claim{
+		ID: "S9e", Source: flexibilitySource, Figure: figureName(byFlexibility, accepts),
+		Paper: "the more flexible the requests, the further PE_W is ahead of Du_B",
+		Ours:  fmt.Sprintf("PE_W - Du_B: %s points at k 1, %s at k 5", lead(0), lead(last)),
+		Parts: []Part{part("PE_W's lead over Du_B, k 5 - k 1", "points", lead(last).minus(lead(0)), above())},
+	}
+}
+
+// straightness returns how much of the variance of a mean curve over the flexibilities a
+// straight line explains (the coefficient of determination), as jackknife pseudo-values over
+// the repetitions: their mean is the figure, less its bias, and their interval that of it
+// (Quenouille, Tukey). In a single repetition it is the figure itself.
+func straightness(by []sample) sample {
+	n := len(by[0])
+	without := func(r int) float64 { // the figure of all repetitions but r
+		means := make([]float64, len(by))
+		for i, s := range by {
+			var sum float64
+			kept := 0
+			for k, x := range s {
+				if k != r {
+					sum += x
+					kept++
+				}
+			}
+			means[i] = sum / float64(kept)
+		}
+		return determination(rectAxes[byFlexibility].values, means)
+	}
+	all := without(-1)
+	if n == 1 {
+		return sample{all}
+	}
+	pseudo := make(sample, n)
+	for r := range pseudo {
+		pseudo[r] = float64(float64(n)*all) - float64(float64(n-1)*without(r))
+	}
+	return pseudo
+}
+
+// determination returns the coefficient of determination of a straight line through points,
+// 1 if all are equal.
+func determination(xs, ys []float64) float64 {
+	var mx, my, sxx, sxy, syy float64
+	for i, x := range xs {
+		mx += x / float64(len(xs))
+		my += ys[i] / float64(len(xs))
+	}
+	for i, x := range xs {
+		dx, dy := x-mx, ys[i]-my
+		sxx += float64(dx * dx)
+		sxy += float64(dx * dy)
+		syy += float64(dy * dy)
+	}
+	if syy == 0 {
+		return 1
+	}
+	return float64(sxy*sxy) / float64(sxx*syy)
 }
 
 func claimFlexibleSlowdown(v *rectView) Claim {
 	return Claim{
-		ID: "S10", Source: "section 5.4, Fig. 7", Figure: figureName(byFlexibility, slows),
+		ID: "S10", Source: "section 6.2.3, Fig. 7", Figure: figureName(byFlexibility, slows),
 		Paper: "the slowdown grows with {k,k} for all policies; FF's is the lowest",
 		Ours:  v.course(byFlexibility, slows, "", rectFF, rectPEB, rectPEW),
 		Parts: append(v.steps(byFlexibility, slows, "", above(), rectEvery...), v.lowest(byFlexibility)...),
@@ -392,8 +512,8 @@ func claimFlexibleSlowdown(v *rectView) Claim {
 // claimWork asks what counting requests hides.
 func claimWork(v *rectView) Claim {
 	c := Claim{
-		ID: "B1", Source: "beyond the paper (spec 1, d)", Figure: "fig2-work",
-		Paper: "not in the paper: those that accept the most requests accept the least work",
+		ID: "B1", Kind: Own, Source: "beyond the paper (spec 1, d)", Figure: "fig2-work",
+		Paper: "those that accept the most requests accept the least work",
 	}
 	for i := range rectAxes[byUMed].values {
 		for _, p := range []int{rectPEW, rectDuB} {
@@ -436,8 +556,8 @@ func claimOdd(d *rectData) Claim {
 	parts = append(parts, more...)
 	parts = append(parts, part("acceptance gained by late binding, odd sizes - powers of two", "points", odd.minus(powers), above()))
 	return Claim{
-		ID: "B2", Source: "beyond the paper", Figure: "late-gain", Parts: parts,
-		Paper: "not in the paper: with odd sizes early binding fragments the machine, and late binding accepts more",
+		ID: "B2", Kind: Own, Source: "beyond the paper", Figure: "late-gain", Parts: parts,
+		Paper: "with odd sizes early binding fragments the machine, and late binding accepts more",
 		Ours: fmt.Sprintf("late - early binding: %s points of acceptance with odd sizes, %s with powers of two; %s points of work with odd sizes",
 			odd, powers, work),
 	}
@@ -447,8 +567,8 @@ func claimOdd(d *rectData) Claim {
 func claimHorizon(d *rectData) Claim {
 	capped, unbounded := &rectView{d, 0, earlyCapped}, &rectView{d, 0, earlyUnbounded}
 	c := Claim{
-		ID: "B3", Source: "beyond the paper (spec 1, b.5)", Figure: "fig2-acceptance-unbounded",
-		Paper: "not in the paper: without a horizon Du_B and PEDu_B lose their lead over FF",
+		ID: "B3", Kind: Own, Source: "beyond the paper (spec 1, b.5)", Figure: "fig2-acceptance-unbounded",
+		Paper: "without a horizon Du_B and PEDu_B lose their lead over FF",
 	}
 	var ours []string
 	for _, p := range []int{rectDuB, rectArB} {
@@ -472,8 +592,8 @@ func claimHorizon(d *rectData) Claim {
 // claimBound says how far from the best possible the best policy is.
 func claimBound(d *rectData) Claim {
 	c := Claim{
-		ID: "B4", Source: "beyond the paper", Figure: "fig2-acceptance",
-		Paper: "not in the paper: no policy exceeds the bound on what any could accept",
+		ID: "B4", Kind: Check, Source: "beyond the paper", Figure: "fig2-acceptance",
+		Paper: "no policy exceeds the bound on what any could accept",
 	}
 	v := &rectView{d, 0, earlyCapped}
 	bounds := d.bounds(0, byUMed, accepts)

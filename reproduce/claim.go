@@ -3,32 +3,30 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/berth-hpc/berth/measure"
 )
 
-// Verdict says what became of a claim.
-type Verdict string
-
-// The verdicts.
-const (
-	Held            Verdict = "held"
-	WithinTolerance Verdict = "within tolerance"
-	NotHeld         Verdict = "not held"
-	NotTestable     Verdict = "not testable"
-)
-
-// Claim is something that a paper states, and what came of it.
+// Claim is something that a paper states, or we do, and what came of it.
 type Claim struct {
 	ID     string
+	Kind   Kind   // empty is Published, until it is judged
 	Source string // where the paper says so
 	Paper  string // what it says, in one line
 	Ours   string // what was found, in one line
-	// Verdict is the worst of the parts.
-	Verdict Verdict
-	Parts   []Part
-	Figure  string // by name; empty for none
+	Parts  []Part
+	Figure string // by name; empty for none
+	// Over says what the intervals are over, where that is not the repetitions, each with a
+	// seed of its own.
+	Over string
+	// Revised says which reading of the paper was changed after a verdict had been seen; empty
+	// for none.
+	Revised string
+	// Verdict is the worst of the parts about what is said in words; Magnitude that of the
+	// parts about printed numbers, empty if there are none.
+	Verdict, Magnitude Verdict
 }
 
 // Part is one comparison that a claim comes down to.
@@ -37,36 +35,28 @@ type Part struct {
 	Rule    string // what has to be so, for example "above 0"
 	Unit    string
 	Value   measure.Estimate
-	N       int // repetitions behind the value
+	N       int  // repetitions behind the value
+	Printed bool // it is about a number that the paper prints
 	Verdict Verdict
+
+	rule  rule
+	exact float64 // of a count of all, which has no interval: half of that of as many tosses of a coin; 0 for a sample
 }
 
-// severity orders the verdicts from the best to the worst.
-var severity = map[Verdict]int{Held: 0, WithinTolerance: 1, NotTestable: 2, NotHeld: 3}
-
-// worst returns the worst verdict of the parts; a claim without parts is not
-// testable.
-func worst(parts []Part) Verdict {
-	if len(parts) == 0 {
-		return NotTestable
+// about says whether a part is about what is said in words or about a printed number.
+func (p *Part) about() string {
+	if p.Printed {
+		return "number"
 	}
-	verdict := Held
-	for i := range parts {
-		if severity[parts[i].Verdict] > severity[verdict] {
-			verdict = parts[i].Verdict
-		}
-	}
-	return verdict
+	return "words"
 }
 
-// Deciding returns the part on which the verdict rests: the first that has it.
-func (c *Claim) Deciding() *Part {
-	for i := range c.Parts {
-		if c.Parts[i].Verdict == c.Verdict {
-			return &c.Parts[i]
-		}
+// over says what the intervals are over.
+func (c *Claim) over() string {
+	if c.Over != "" {
+		return c.Over
 	}
-	return &Part{}
+	return "repetitions"
 }
 
 // sample is one figure over the repetitions, in their order. NaN is a
@@ -82,6 +72,16 @@ func (s sample) estimate() (e measure.Estimate, n int) {
 		}
 	}
 	return measure.EstimateOf(values), len(values)
+}
+
+// median returns the middle of what could be measured, NaN of nothing.
+func (s sample) median() float64 {
+	values := slices.DeleteFunc(slices.Clone(s), math.IsNaN)
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
 // minus returns the differences, repetition by repetition: both samples come
@@ -137,106 +137,39 @@ func meanOf(samples []sample) sample {
 	return means
 }
 
-// rule judges an estimate.
-type rule struct {
-	words string
-	judge func(e measure.Estimate) Verdict
-}
-
-// above says that a difference is more than 0: held if its whole 95 % interval
-// is, within tolerance if only the mean is.
-func above() rule {
-	return rule{"above 0", func(e measure.Estimate) Verdict {
-		switch {
-		case e.CI95 == nil:
-			return NotTestable
-		case e.CI95[0] > 0:
-			return Held
-		case *e.Mean > 0:
-			return WithinTolerance
-		}
-		return NotHeld
-	}}
-}
-
-// below is above, mirrored.
-func below() rule {
-	return rule{"below 0", func(e measure.Estimate) Verdict { return above().judge(mirrored(e)) }}
-}
-
-// notBelow says that a difference is not less than 0: held unless its whole
-// 95 % interval is, and within tolerance even then if the mean is off by at
-// most the tolerance.
-func notBelow(tolerance float64) rule {
-	words := "not below 0"
-	if tolerance > 0 {
-		words = fmt.Sprintf("not below 0, tolerance %s", short(tolerance))
-	}
-	return rule{words, func(e measure.Estimate) Verdict {
-		switch {
-		case e.CI95 == nil:
-			return NotTestable
-		case e.CI95[1] >= 0:
-			return Held
-		case *e.Mean >= -tolerance:
-			return WithinTolerance
-		}
-		return NotHeld
-	}}
-}
-
-// smaller says that a difference is small, whichever way: held if its whole
-// 95 % interval lies within the bound, within tolerance if only the mean does.
-func smaller(bound float64) rule {
-	return rule{"within ±" + short(bound), func(e measure.Estimate) Verdict {
-		switch {
-		case e.CI95 == nil:
-			return NotTestable
-		case e.CI95[0] >= -bound && e.CI95[1] <= bound:
-			return Held
-		case math.Abs(*e.Mean) <= bound:
-			return WithinTolerance
-		}
-		return NotHeld
-	}}
-}
-
-func mirrored(e measure.Estimate) measure.Estimate {
-	if e.Mean == nil {
-		return e
-	}
-	mean := -*e.Mean
-	m := measure.Estimate{Mean: &mean}
-	if e.CI95 != nil {
-		m.CI95 = &[2]float64{-e.CI95[1], -e.CI95[0]}
-	}
-	return m
-}
-
-// part judges a sample by a rule.
+// part compares a sample by a rule.
 func part(what, unit string, s sample, r rule) Part {
 	e, n := s.estimate()
-	return Part{What: what, Rule: r.words, Unit: unit, Value: e, N: n, Verdict: r.judge(e)}
+	return Part{What: what, Rule: r.words, Unit: unit, Value: e, N: n, rule: r}
 }
 
-// counted judges a count, such as of configurations, without an interval: held
-// if it is at least enough, within tolerance if at least some.
+// asPrinted compares a sample with a number that the paper prints.
+func asPrinted(what, unit string, s sample, published float64) Part {
+	p := part(what, unit, s, printed(published))
+	p.Printed = true
+	return p
+}
+
+// counted compares a count, such as of configurations.
 func counted(what, unit string, count, of, enough, some int) Part {
-	value := float64(count)
-	verdict := NotHeld
-	switch {
-	case of == 0:
-		verdict = NotTestable
-	case count >= enough:
-		verdict = Held
-	case count >= some:
-		verdict = WithinTolerance
+	p := Part{What: what, Unit: unit, N: of, rule: atLeast(of, enough, some), exact: max(1, math.Sqrt(float64(of)))}
+	p.Rule = p.rule.words
+	if of > 0 {
+		value := float64(count)
+		p.Value.Mean = &value
 	}
-	words := fmt.Sprintf("at least %d of %d", enough, of)
-	if some < enough {
-		words += fmt.Sprintf(", tolerance to %d", some)
+	return p
+}
+
+// sharePrinted compares a count, as a share of all, with the share that the paper prints.
+func sharePrinted(what string, count, of int, published float64) Part {
+	p := Part{What: what, Unit: "%", N: of, Printed: true, rule: printed(published), exact: 100 / max(1, math.Sqrt(float64(of)))}
+	p.Rule = p.rule.words
+	if of > 0 {
+		share := 100 * float64(count) / float64(of)
+		p.Value.Mean = &share
 	}
-	return Part{What: what, Rule: words, Unit: unit, Value: measure.Estimate{Mean: &value}, N: of, Verdict: verdict}
+	return p
 }
 
 // short writes a number for people, with three digits that matter.

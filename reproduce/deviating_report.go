@@ -47,7 +47,7 @@ func deviatingClaims(d *deviatingData) []Claim {
 // deviatingSure: a promise is kept where run times are right.
 func deviatingSure(d *deviatingData) Claim {
 	c := Claim{
-		ID: "D1", Source: "section 3, run times are known", Figure: "kept-by-error",
+		ID: "D1", Kind: Check, Source: "section 3, run times are known", Figure: "kept-by-error",
 		Paper: "where tasks take the planned times every promised deadline is met",
 	}
 	for p, planner := range deviatingPlanners {
@@ -61,7 +61,7 @@ func deviatingSure(d *deviatingData) Claim {
 // deviatingLate: what is late goes on.
 func deviatingLate(d *deviatingData) Claim {
 	c := Claim{
-		ID: "D2", Source: "section 6, future work", Figure: "kept-by-error",
+		ID: "D2", Kind: Own, Source: "section 6, future work", Figure: "kept-by-error",
 		Paper: "(ours) with wrong run times, letting late tasks go on and moving what follows keeps more deadlines than holding the plan",
 	}
 	for m := 1; m < len(deviatingMisses); m++ {
@@ -75,7 +75,7 @@ func deviatingLate(d *deviatingData) Claim {
 // deviatingEarly: what is early lets the rest come forward.
 func deviatingEarly(d *deviatingData) Claim {
 	c := Claim{
-		ID: "D3", Source: "section 6, future work", Figure: "kept-by-error",
+		ID: "D3", Kind: Own, Source: "section 6, future work", Figure: "kept-by-error",
 		Paper: "(ours) moving forward what follows on an early end as well keeps no fewer deadlines, and shortens the turn-around",
 	}
 	for m := 1; m < len(deviatingMisses); m++ {
@@ -94,7 +94,7 @@ func deviatingEarly(d *deviatingData) Claim {
 // deviatingForward: time left before the deadline is what an error can use up.
 func deviatingForward(d *deviatingData) Claim {
 	c := Claim{
-		ID: "D4", Source: "section 5, deadlines", Figure: "kept-by-planner",
+		ID: "D4", Kind: Own, Source: "section 5, deadlines", Figure: "kept-by-planner",
 		Paper: "(ours) with wrong run times a planner that ends as early as it can keeps more deadlines than one that goes backwards from the deadline",
 	}
 	for m := 1; m < len(deviatingMisses); m++ {
@@ -108,7 +108,7 @@ func deviatingForward(d *deviatingData) Claim {
 // deviatingSlackLeft: the cheapest plan need not use up all the time that there is.
 func deviatingSlackLeft(d *deviatingData) Claim {
 	c := Claim{
-		ID: "D5", Source: "section 5, deadlines", Figure: "met-by-planner",
+		ID: "D5", Kind: Own, Source: "section 5, deadlines", Figure: "met-by-planner",
 		Paper: "(ours) with wrong run times the cheapest plan that leaves a quarter of the time until the deadline, where there is one, meets more of all deadlines than the cheapest plan, and than the plan that ends earliest",
 	}
 	for m := 1; m < len(deviatingMisses); m++ {

@@ -100,20 +100,20 @@ func deviatingAs() *deviatingData {
 func TestDeviatingClaimsAreJudged(t *testing.T) {
 	d := deviatingAs()
 	for _, c := range deviatingClaims(d) {
-		if v := worst(c.Parts); v != Held {
+		if v := judged(c.Parts); v != Held {
 			t.Errorf("%s is %s: %s", c.ID, v, c.Ours)
 		}
 	}
 	for id, other := range map[string]*deviatingData{"D2": d.repairsSwapped(0, 1), "D3": d.repairsSwapped(1, 2), "D4": d.swapped(byForward, byBackward), "D5": d.swapped(bySlack, byCheapest)} {
 		for _, c := range deviatingClaims(other) {
-			if v := worst(c.Parts); c.ID == id && v != NotHeld {
+			if v := judged(c.Parts); c.ID == id && v != NotHeld {
 				t.Errorf("%s is %s in data that is swapped", id, v)
 			}
 		}
 	}
 	sure := deviatingAs()
 	sure.values[0][0] = 50
-	if c := deviatingSure(sure); worst(c.Parts) == Held {
+	if c := deviatingSure(sure); judged(c.Parts) == Held {
 		t.Errorf("D1 is held where a deadline is missed")
 	}
 }

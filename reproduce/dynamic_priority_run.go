@@ -35,8 +35,8 @@ func gridOutcomeOf(v []float64) gridOutcome {
 
 // measure decides the gridlets in the order of a policy and carries the promises
 // out.
-func (w *gridWorkload) measure(ctx context.Context, run *gridRun) (gridOutcome, error) {
-	config := w.config(run.policy)
+func (w *gridWorkload) measure(ctx context.Context, run *gridRun, seed uint64) (gridOutcome, error) {
+	config := w.config(run.policy, run.reading.match, seed)
 	promised, err := sim.Run(ctx, config, w.requests, nil)
 	if err != nil {
 		return gridOutcome{}, err
@@ -115,8 +115,7 @@ func carriedOut(promised []berth.Line, runs []berth.Duration, sizes map[string]b
 
 // outcome measures what was carried out.
 func (w *gridWorkload) outcome(promised []berth.Line, times []executed) gridOutcome {
-	var served, waiting, offset, busy, rejected, late int64
-	var last berth.Time
+	var served, waiting, offset, rejected, late int64
 	var above, below struct{ served, waiting int64 }
 	for i := range promised {
 		if !promised[i].Accepted {
@@ -127,8 +126,6 @@ func (w *gridWorkload) outcome(promised []berth.Line, times []executed) gridOutc
 		served++
 		waiting += int64(t.start)
 		offset += int64(t.start - *promised[i].Start)
-		busy += int64(t.end - t.start)
-		last = max(last, t.end)
 		if _, reserved := w.reserved[i]; reserved && *promised[i].Start > w.requests[i].Ready {
 			late++
 		}
@@ -145,11 +142,46 @@ func (w *gridWorkload) outcome(promised []berth.Line, times []executed) gridOutc
 		waiting:     share(waiting, served),
 		offset:      share(offset, served),
 		rejections:  float64(rejected),
-		utilization: share(100*busy, gridPEs*int64(last)),
+		utilization: utilizationOfMost(promised, times),
 		important:   share(above.waiting, above.served),
 		unimportant: share(below.waiting, below.served),
 		late:        float64(late),
 	}
+}
+
+// most is the part of the work after which utilisation is not measured any more: what is
+// left is a tail of a few wanted starts on an empty grid, which says nothing of the orders.
+const most = 0.95
+
+// utilizationOfMost returns the percentage of the PEs that work until most of the work is
+// done.
+func utilizationOfMost(promised []berth.Line, times []executed) float64 {
+	type turn struct {
+		at berth.Time
+		by int64
+	}
+	var turns []turn
+	var work int64
+	for i := range promised {
+		if promised[i].Accepted {
+			turns = append(turns, turn{times[i].start, 1}, turn{times[i].end, -1})
+			work += int64(times[i].end - times[i].start)
+		}
+	}
+	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	enough := float64(most * float64(work))
+	var done float64
+	var busy int64
+	var now berth.Time
+	for _, t := range turns {
+		step := float64(busy) * float64(t.at-now)
+		if busy > 0 && done+step >= enough {
+			return 100 * enough / (gridPEs * (float64(now) + (enough-done)/float64(busy)))
+		}
+		done += step
+		now, busy = t.at, busy+t.by
+	}
+	return 0 // nothing was served
 }
 
 // meanMove returns how much later than first promised gridlets start where

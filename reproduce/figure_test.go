@@ -82,11 +82,11 @@ func TestGeometricMeans(t *testing.T) {
 // comparisons are folded, and so is a long table. The page over all counts.
 func TestPageTellsWhatDecided(t *testing.T) {
 	r := reports(t)[3]
-	held, not := part("the first", "points", sample{1, 2, 3}.plus(10), above()), part("the second", "points", sample{1, 2, 3}, below())
+	held, not := part("the first", "points", sample{1, 2, 3}.plus(10), above()), part("the second", "points", sample{11, 12, 13}, below())
 	many := slices.Repeat([]Part{held}, longList+1)
 	r.Claims = []Claim{{ID: "X", Parts: []Part{held, not}}, {ID: "Y", Parts: many}, {ID: "Z"}}
 	for i := range r.Claims {
-		r.Claims[i].Verdict = worst(r.Claims[i].Parts)
+		r.Claims[i].settle()
 	}
 	r.Figures = nil
 	r.Tables = []Table{
@@ -95,7 +95,7 @@ func TestPageTellsWhatDecided(t *testing.T) {
 	}
 	page := string(filesOf(t, r)["report.html"])
 	for _, words := range []string{
-		"<dt>decided by</dt><dd>the second: 2 points, 95 % interval -0.484 to 4.48, n = 3; has to be below 0</dd>",
+		"<dt>decided by</dt><dd>the second: 12 points, 95 % interval 9.52 to 14.5, n = 3; has to be below 0</dd>",
 		"<details open><summary>2 comparisons: 1 held, 1 not held</summary>",
 		"<details><summary>9 comparisons: 9 held</summary>",
 		"<details open><summary>1 rows, in short.csv</summary>", "<details><summary>101 rows, in long.csv</summary>",
@@ -112,9 +112,9 @@ func TestPageTellsWhatDecided(t *testing.T) {
 	if err := WriteAllHTML(&all, "berth reproduce all", []*Report{r}); err != nil {
 		t.Fatal(err)
 	}
-	// 3 claims: 1 held, none within tolerance, 1 not held, 1 not testable; 4 repetitions.
+	// 3 claims: 1 held, none within tolerance or inconclusive, 1 not testable, 1 not held; 4 repetitions.
 	row := "waiting-time</a></td>"
-	for _, n := range []string{"3", "1", "0", "1", "1", "4"} {
+	for _, n := range []string{"3", "1", "0", "0", "1", "1", "4"} {
 		row += `<td class="number">` + n + "</td>"
 	}
 	if !strings.Contains(all.String(), row) {

@@ -76,13 +76,14 @@ func WriteAllClaims(w io.Writer, reports []*Report) error {
 // its verdict rests.
 func (r *Report) claimTable() Table {
 	t := Table{Name: "claims", Header: []string{
-		"id", "verdict", "paper", "ours", "quantity", "rule", "unit", "mean", "low", "high", "repetitions",
+		"id", "verdict", "paper", "ours", "quantity", "rule", "unit", "mean", "low", "high", "repetitions", "kind", "magnitude", "over", "revised",
 	}}
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		p := c.Deciding()
 		row := []string{c.ID, string(c.Verdict), c.Paper, c.Ours, p.What, p.Rule, p.Unit}
-		t.Rows = append(t.Rows, append(row, numbers(p.Value, p.N)...))
+		row = append(row, numbers(p.Value, p.N)...)
+		t.Rows = append(t.Rows, append(row, string(c.Kind), string(c.Magnitude), c.over(), c.Revised))
 	}
 	return t
 }
@@ -90,13 +91,13 @@ func (r *Report) claimTable() Table {
 // partTable has one row for each part of each claim.
 func (r *Report) partTable() Table {
 	t := Table{Name: "parts", Header: []string{
-		"id", "verdict", "quantity", "rule", "unit", "mean", "low", "high", "repetitions",
+		"id", "verdict", "quantity", "rule", "unit", "mean", "low", "high", "repetitions", "about",
 	}}
 	for i := range r.Claims {
 		for k := range r.Claims[i].Parts {
 			p := &r.Claims[i].Parts[k]
 			row := []string{r.Claims[i].ID, string(p.Verdict), p.What, p.Rule, p.Unit}
-			t.Rows = append(t.Rows, append(row, numbers(p.Value, p.N)...))
+			t.Rows = append(t.Rows, append(append(row, numbers(p.Value, p.N)...), p.about()))
 		}
 	}
 	return t

@@ -23,8 +23,9 @@ var allText string
 var badges = map[Verdict]struct{ sign, class string }{
 	Held:            {"✓", "held"},
 	WithinTolerance: {"≈", "within"},
+	Inconclusive:    {"?", "untested"},
+	NotTestable:     {"–", "untested"},
 	NotHeld:         {"✗", "nothold"},
-	NotTestable:     {"?", "untested"},
 }
 
 // htmlPage is what the template shows.
@@ -34,10 +35,28 @@ type htmlPage struct {
 	Dark   template.CSS
 	About  string
 	Tally  string
-	Counts []int // of claims, by verdict
+	Rules  string // their digest
+	Kinds  []htmlKind
 	Claims []htmlClaim
 	Others []htmlFigure // that no claim shows
 	Tables []htmlTable
+}
+
+// htmlKind are the claims of one kind, of which there are some.
+type htmlKind struct {
+	Prefix, Title string
+	Kind          Kind
+	Claims        []htmlClaim
+	Counts        []int // by verdict
+	Sizes         []int // by verdict on the magnitude
+	Numbers       bool  // some are about printed numbers
+}
+
+// kindTitles are the headings over the claims of each kind.
+var kindTitles = map[Kind]string{
+	Published: "What the paper states",
+	Own:       "Not in the paper: predictions, variants, other logs",
+	Check:     "Checks of code and workload, which hold whatever the policies are called",
 }
 
 // What is longer than this stands behind a line that opens it, on the screen, and
@@ -55,12 +74,19 @@ type htmlTable struct {
 type htmlClaim struct {
 	*Claim
 	Sign, Class string
-	Decided     *htmlPart // by what
+	Size        *htmlVerdict // of the magnitude
+	Decided     *htmlPart    // by what
+	Sized       *htmlPart    // by what the magnitude was
 	Compared    string
 	Open        bool
 	Rows        []htmlPart
 	Drawing     *htmlFigure // where it is shown first
 	See         string      // the figure's name elsewhere
+}
+
+type htmlVerdict struct {
+	Verdict
+	Sign, Class string
 }
 
 type htmlPart struct {
@@ -100,8 +126,11 @@ func WriteAllHTML(w io.Writer, command string, reports []*Report) error {
 		Command  string
 		Dark     template.CSS
 		Verdicts []Verdict
+		Kinds    []Kind
+		Titles   map[Kind]string
+		Rules    string
 		Papers   []*htmlPage
-	}{Command: command, Verdicts: allVerdicts, Dark: template.CSS(chart.DarkStyle())}
+	}{Command: command, Verdicts: Verdicts(), Kinds: Kinds(), Titles: kindTitles, Rules: RulesDigest(), Dark: template.CSS(chart.DarkStyle())}
 	for _, r := range reports {
 		page, err := r.page(r.Paper.Name + "-")
 		if err != nil {
@@ -132,7 +161,7 @@ func (r *Report) page(prefix string) (*htmlPage, error) {
 		}
 		drawings[r.Figures[i].Name] = &htmlFigure{&r.Figures[i], prefix, template.HTML(out.String())}
 	}
-	page := &htmlPage{Report: r, Prefix: prefix, Dark: template.CSS(chart.DarkStyle()), About: sentence(r.Paper.About), Tally: r.tally(), Counts: r.counts()}
+	page := &htmlPage{Report: r, Prefix: prefix, Dark: template.CSS(chart.DarkStyle()), About: sentence(r.Paper.About), Tally: r.tally(), Rules: RulesDigest()}
 	shown := map[string]bool{}
 	for i := range r.Claims {
 		c := &r.Claims[i]
@@ -144,6 +173,11 @@ func (r *Report) page(prefix string) (*htmlPage, error) {
 			decided := htmlPartOf(c.Deciding())
 			row.Decided = &decided
 		}
+		if c.Magnitude != "" {
+			row.Size = &htmlVerdict{c.Magnitude, badges[c.Magnitude].sign, badges[c.Magnitude].class}
+			sized := htmlPartOf(c.DecidingMagnitude())
+			row.Sized = &sized
+		}
 		row.Compared, row.Open = compared(c.Parts), len(c.Parts) <= longList
 		if shown[c.Figure] {
 			row.See = c.Figure
@@ -152,6 +186,17 @@ func (r *Report) page(prefix string) (*htmlPage, error) {
 			shown[c.Figure] = true
 		}
 		page.Claims = append(page.Claims, row)
+	}
+	for _, kind := range Kinds() {
+		k := htmlKind{Prefix: prefix, Title: kindTitles[kind], Kind: kind, Counts: r.counts(kind), Sizes: r.sizes(kind)}
+		for i := range page.Claims {
+			if page.Claims[i].Kind == kind {
+				k.Claims, k.Numbers = append(k.Claims, page.Claims[i]), k.Numbers || page.Claims[i].Size != nil
+			}
+		}
+		if len(k.Claims) > 0 {
+			page.Kinds = append(page.Kinds, k)
+		}
 	}
 	for i := range r.Figures {
 		if !shown[r.Figures[i].Name] {
@@ -175,28 +220,58 @@ func htmlPartOf(p *Part) htmlPart {
 	return row
 }
 
-// allVerdicts lists them from the best.
-var allVerdicts = []Verdict{Held, WithinTolerance, NotHeld, NotTestable}
-
-// counts returns how many claims have each verdict.
-func (r *Report) counts() []int {
-	counts := make([]int, len(allVerdicts))
+// counts returns how many claims of a kind have each verdict.
+func (r *Report) counts(kind Kind) []int {
+	counts := make([]int, len(Verdicts()))
 	for i := range r.Claims {
-		counts[slices.Index(allVerdicts, r.Claims[i].Verdict)]++
+		if r.Claims[i].Kind == kind {
+			counts[slices.Index(Verdicts(), r.Claims[i].Verdict)]++
+		}
+	}
+	return counts
+}
+
+// sizes is the same of the verdicts on the numbers that the paper prints.
+func (r *Report) sizes(kind Kind) []int {
+	counts := make([]int, len(Verdicts()))
+	for i := range r.Claims {
+		if r.Claims[i].Kind == kind && r.Claims[i].Magnitude != "" {
+			counts[slices.Index(Verdicts(), r.Claims[i].Magnitude)]++
+		}
 	}
 	return counts
 }
 
 // tally tells the verdicts of the claims in a sentence.
 func (r *Report) tally() string {
-	return fmt.Sprintf("%d claims: %s.", len(r.Claims), inWords(r.counts()))
+	var words []string
+	for _, kind := range []struct {
+		Kind
+		called string
+	}{{Published, "the paper's"}, {Own, "our own"}, {Check, "checks"}} {
+		if counts := r.counts(kind.Kind); total(counts) > 0 {
+			words = append(words, fmt.Sprintf("%s: %s", kind.called, inWords(counts)))
+		}
+		if sizes := r.sizes(kind.Kind); total(sizes) > 0 {
+			words = append(words, "numbers that it prints: "+inWords(sizes))
+		}
+	}
+	return fmt.Sprintf("%d claims. %s.", len(r.Claims), sentence(strings.Join(words, "; ")))
+}
+
+func total(counts []int) int {
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
 }
 
 // compared tells those of a claim's parts.
 func compared(parts []Part) string {
-	counts := make([]int, len(allVerdicts))
+	counts := make([]int, len(Verdicts()))
 	for i := range parts {
-		counts[slices.Index(allVerdicts, parts[i].Verdict)]++
+		counts[slices.Index(Verdicts(), parts[i].Verdict)]++
 	}
 	if len(parts) == 1 {
 		return "1 comparison: " + string(parts[0].Verdict)
@@ -212,7 +287,7 @@ func inWords(counts []int) string {
 	var words []string
 	for i, n := range counts {
 		if n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, allVerdicts[i]))
+			words = append(words, fmt.Sprintf("%d %s", n, Verdicts()[i]))
 		}
 	}
 	return strings.Join(words, ", ")

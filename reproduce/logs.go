@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -74,7 +75,7 @@ func (s *session) checkData() error {
 	return nil
 }
 
-// digestOf returns a few digits by which a file is known again.
+// digestOf returns the SHA-256 by which a file is known again.
 func digestOf(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -85,7 +86,7 @@ func digestOf(path string) (string, error) {
 	if _, err := io.Copy(hash, file); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(hash.Sum(nil)[:6]), nil
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // open reads the log.
@@ -105,6 +106,19 @@ func (l *archiveLog) open(path string) (*workload.Workload, error) {
 		return nil, berth.Errorf(berth.Invalid, "data", "%s: not a log in the Standard Workload Format", path)
 	}
 	return log, nil
+}
+
+// scaled returns the log on a machine of another size, of which each job takes the same part,
+// rounded to whole processors and at least one.
+func (l *openLog) scaled(pes berth.Count) *openLog {
+	machine := *l.archiveLog
+	machine.pes = pes
+	smaller := &openLog{&machine, l.digest, slices.Clone(l.records)}
+	for i := range smaller.records {
+		r := &smaller.records[i]
+		r.Procs = max(1, berth.Count((int64(r.Size())*int64(pes)+int64(l.pes)/2)/int64(l.pes)))
+	}
+	return smaller
 }
 
 // setting identifies the log among the settings of a sweep.

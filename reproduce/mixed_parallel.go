@@ -24,7 +24,7 @@ type mixedScale struct {
 
 var (
 	quickMixed = mixedScale{starts: 3, taggings: 1, workflows: 1, timed: 2, densities: []float64{0.1, 0.9}}
-	fullMixed  = mixedScale{starts: 10, taggings: 5, workflows: 2, timed: 10, densities: ninths}
+	fullMixed  = mixedScale{starts: 60, taggings: 1, workflows: 2, timed: 10, densities: ninths}
 )
 
 // mixedWorkflows is how many workflows there are of each kind (section 4.3.1).
@@ -179,6 +179,8 @@ func mixedParallel(s *session) (*experiment, error) {
 				return mixedNames()
 			case i < scenarios+len(logs):
 				return logNames
+			case i < scenarios+len(logs)+len(machinesOf(logs))*scale.starts:
+				return []string{"turn-around of bd-all above bd-cpar's, % of the best"}
 			}
 			return timeNames()
 		},
@@ -230,6 +232,17 @@ func mixedCells(s *session, scale mixedScale, logs []*openLog) []sweep.Cell {
 	if len(logs) == 0 {
 		return nil
 	}
+	for _, machine := range machinesOf(logs) {
+		for r := range scale.starts {
+			cells = append(cells, sweep.Cell{
+				Key: fmt.Sprintf("machine/%s/%d/seed=%d", machine.name, machine.pes, s.seed(r)),
+				Run: func(ctx context.Context) ([]float64, error) {
+					m := mixedRun{schedule: mixedSchedule{blueLog, 0.2, workload.Expo}, log: machine, scale: scale, seed: s.seed(r), workflows: s.Seed, start: r}
+					return m.behind(ctx)
+				},
+			})
+		}
+	}
 	log, schedule := timedSchedule(logs)
 	for _, kind := range scale.timedKinds() {
 		for r := range min(scale.timed, scale.starts) {
@@ -245,6 +258,22 @@ func mixedCells(s *session, scale mixedScale, logs []*openLog) []sweep.Cell {
 	return cells
 }
 
+// blueLog is the place in mixedLogs of the log of the largest machine.
+const blueLog = 2
+
+// machinesOf returns that log on machines of all sizes; none if it is not there.
+func machinesOf(logs []*openLog) []*openLog {
+	blue := logOf(logs, blueLog)
+	if blue == nil {
+		return nil
+	}
+	var machines []*openLog
+	for _, pes := range machineSizes {
+		machines = append(machines, blue.scaled(pes))
+	}
+	return machines
+}
+
 // mixedData is everything that the claims of the mixed-parallel paper are judged
 // by.
 type mixedData struct {
@@ -253,6 +282,7 @@ type mixedData struct {
 	starts    int
 	runs      [][][]float64        // by schedule and start: the values of a mixedRun
 	logs      map[string][]float64 // by name: logValues
+	machines  []sample             // by size: how far bd-all is behind, by start; none without the log
 	times     map[mixedKind][][]float64
 	timed     mixedSchedule
 }
@@ -273,6 +303,13 @@ func mixedDataOf(values [][]float64, scale mixedScale, logs []*openLog) *mixedDa
 	}
 	for _, log := range logs {
 		d.logs[log.name] = next(1)[0]
+	}
+	for range machinesOf(logs) {
+		var behind sample
+		for _, v := range next(scale.starts) {
+			behind = append(behind, v[0])
+		}
+		d.machines = append(d.machines, behind)
 	}
 	if len(logs) > 0 {
 		_, d.timed = timedSchedule(logs)

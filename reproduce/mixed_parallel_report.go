@@ -3,14 +3,17 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-hpc/berth"
 )
 
 // mixedNotes say where the paper leaves something open, and what was done.
 func mixedNotes(logs []*openLog) []string {
 	notes := []string{
-		"Grid'5000's log of reservations is not public. Where the paper uses it (Tables 5, 7, 9 and 10 and a column of Table 6), the schedules thinned exponentially stand in for it, which the paper finds most like it (correlation 0.54): made of batch jobs, not of reservations, so only shapes can be compared. The correlations of section 3.2.2 are not testable.",
+		"The reservations of Grid'5000 (GWA-T-2 of the Grid Workloads Archive) were not at hand. Where the paper uses it (Tables 5, 7, 9 and 10 and a column of Table 6), the schedules thinned exponentially stand in for it, which the paper finds most like it (correlation 0.54): made of batch jobs, not of reservations, so only shapes can be compared. The correlations of section 3.2.2 are not testable.",
 		"A scenario is a kind of workflow on a kind of schedule, 40 × 9 for each log. Its instances are times drawn uniformly from the log (thirty days from its beginning to seven before its end), taggings of its jobs, and of the paper's 20 workflows of each kind as many as fit the number of instances, in turn.",
 		"Intervals are Student's t over the times at which is planned: each scenario is averaged over what was tagged and planned then, and these means over the scenarios. Wins are counted on the means of scenarios, over all instances.",
 		"The degradation is from the best of the planners in the same table, instance by instance.",
@@ -88,6 +91,14 @@ func mixedFigures(d *mixedData) []Figure {
 	along("turnaround-by-density", "Turn-around by the density of workflows", density, tat, ninths, bdNames, byKind("density", atTAT))
 	along("turnaround-by-share", "Turn-around by the share of booked jobs", share, tat, mixedShares, bdNames,
 		func(i int, x float64) sample { return d.over(d.among(ofShare(x)), atTAT+i) })
+	if len(d.machines) > 0 {
+		var sizes []float64
+		for _, pes := range machineSizes {
+			sizes = append(sizes, float64(pes))
+		}
+		along("behind-by-machine", "How far bd-all is behind bd-cpar, by the size of the machine (SDSC-BLUE scaled)", "PEs", "turn-around above bd-cpar's, %", sizes,
+			[]string{"bd-all"}, func(_ int, x float64) sample { return d.machines[slices.Index(machineSizes, berth.Count(x))] })
+	}
 	along("tightest-by-share", "Tightest deadlines by the share of booked jobs (Table 6)", share, tight, mixedShares, dlNames[:5], byShare(at6Tight))
 	along("tightest-by-share-others", "Tightest deadlines by the share of booked jobs, without dl-bd-all (Table 6)", share, tight, mixedShares, dlNames[dlCPA:5], byShare(at6Tight+dlCPA))
 	along("hours-by-share", "CPU-hours by a loose deadline, by the share of booked jobs (Table 6)", share, hours, mixedShares, dlNames[:5], byShare(at6CPU))
@@ -285,13 +296,15 @@ func (d *mixedData) table6() Table {
 
 func (d *mixedData) table7() Table {
 	t := Table{Name: "table7", Title: "Table 7: deadlines with λ, exponential schedules for Grid'5000", Header: []string{
-		"planner", "tightest deadline above the best %", "low", "high", "paper", "CPU-hours above the fewest %", "low", "high", "paper", "λ at the tightest", "λ at the loose",
+		"planner", "tightest deadline above the best %", "low", "high", "paper", "CPU-hours above the fewest %, λ kept", "low", "high", "paper", "λ searched again %", "low", "high",
+		"λ at the tightest", "λ at the loose",
 	}}
 	expo := d.among(ofExpo)
 	for i, of := range of7 {
 		row := append([]string{dlNames[of]}, cells(d.over(expo, at7Tight+i))...)
-		row = append(append(row, digits(table7[i][0])), cells(d.over(expo, at7CPU+i))...)
-		row = append(row, digits(table7[i][1]), "", "")
+		row = append(append(row, digits(table7[i][0])), cells(d.over(expo, at7Kept+i))...)
+		row = append(append(row, digits(table7[i][1])), cells(d.over(expo, at7CPU+i))...)
+		row = append(row, "", "")
 		for k, widens := range ofLambda {
 			if widens == of {
 				row[len(row)-2], row[len(row)-1] = middle(d.over(expo, atLambda+2*k)), middle(d.over(expo, atLambda+2*k+1))

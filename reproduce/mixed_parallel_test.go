@@ -37,7 +37,10 @@ func mixedAs() *mixedData {
 		logs: map[string][]float64{}, times: map[mixedKind][][]float64{},
 	}
 	for i := range mixedLogs {
-		d.logs[mixedLogs[i].name] = []float64{1000, 300, 60, 3, 1.5, 4, 2}
+		d.logs[mixedLogs[i].name] = []float64{1000, 300, []float64{50, 70, 30, 60}[i], 3, 1.5, 4, 2}
+	}
+	for i := range machineSizes {
+		d.machines = append(d.machines, around(float64(100-10*i)))
 	}
 	for i := range d.schedules {
 		var starts [][]float64
@@ -91,6 +94,8 @@ func madeFigures(m *mixedSchedule, k *mixedKind) []float64 {
 		f[atTAT+bdAll] += 3
 	case "osc":
 		f[atTAT+bdAll] -= 3
+	case "ds":
+		f[atTAT+bdAll]--
 	}
 	if k.parameter == "width" {
 		f[atTAT+bdAll] += 10 * (k.value - 0.5)
@@ -108,9 +113,12 @@ func madeFigures(m *mixedSchedule, k *mixedKind) []float64 {
 	}
 	copy(f[at6CPU:], []float64{3500, 250, 230, 6, 0.2})
 	copy(f[at7Tight:], []float64{11, 55, 4.7, 2.5})
-	copy(f[at7CPU:], []float64{124, 1.5, 24, 21})
-	copy(f[atTight:], []float64{3000, 1000, 1001, 1150, 1100, 950, 940})
+	copy(f[at7CPU:], []float64{124, 1.5, 1.5, 1})
+	copy(f[at7Kept:], []float64{124, 1.5, 24, 21})
+	copy(f[atTight:], []float64{3000, 1000, 1001, 1150, 1015, 950, 940})
 	copy(f[atHours:], []float64{9000, 600, 590, 60, 56, 122, 110})
+	copy(f[atHours7:], []float64{600, 56, 56, 55})
+	copy(f[atKept:], []float64{600, 56, 122, 110})
 	return f
 }
 
@@ -126,7 +134,7 @@ func (d *mixedData) swapped(names []string, a, b string) *mixedData {
 		for _, of := range []struct {
 			list  []int
 			first []int
-		}{{of6, []int{at6Tight, at6CPU}}, {of7, []int{at7Tight, at7CPU}}} {
+		}{{of6, []int{at6Tight, at6CPU}}, {of7, []int{at7Tight, at7CPU, at7Kept, atHours7, atKept}}} {
 			x, y := slices.Index(of.list, i), slices.Index(of.list, j)
 			if x >= 0 && y >= 0 {
 				for _, first := range of.first {
@@ -171,7 +179,7 @@ func TestMixedVerdictsComeFromTheData(t *testing.T) {
 	claims := mixedClaims(d)
 	for i := range claims {
 		c := &claims[i]
-		if got := worst(c.Parts); got != Held {
+		if got := judged(c.Parts); got != Held {
 			c.Verdict = got
 			t.Errorf("%s is %s: %s %s", c.ID, got, c.Deciding().What, interval(c.Deciding().Value))
 		}
@@ -181,11 +189,11 @@ func TestMixedVerdictsComeFromTheData(t *testing.T) {
 		a, b  string
 		want  string
 	}{
-		{bdNames, "bd-all", "bd-cpar", "A1 A2 A3 A5 A11 A12"},
+		{bdNames, "bd-all", "bd-cpar", "A1 A2 A3 A5 A11 A12 A12c"},
 		{bdNames, "bd-cpa", "bd-cpar", "A2 A3"},
-		{dlNames, "dl-bd-all", "dl-rc-cpar", "A6 A7 A9 A10 A13 A14"},
+		{dlNames, "dl-bd-all", "dl-rc-cpar", "A6 A7 A9 A15 A10 A13"},
 		{dlNames, "dl-bd-cpa", "dl-rc-cpar", "A6 A8 A9 A10 A13 A14"},
-		{dlNames, "dl-bd-cpar", "dl-rc-cpar", "A6 A9 A10 A13 A14"},
+		{dlNames, "dl-bd-cpar", "dl-rc-cpar", "A6 A9 A10 A13"},
 		{dlNames, "dl-rc-cpar-lambda", "dl-rcbd-cpar-lambda", "A8"},
 		{dlNames, "dl-rc-cpar", "dl-rc-cpar-lambda", "A8 A14"},
 	} {
@@ -210,7 +218,7 @@ func TestLevelVerdictsComeFromTheData(t *testing.T) {
 		}
 	}
 	c := claimLevels(d)
-	if got := worst(c.Parts); got != NotHeld || !strings.Contains(c.Ours, "ends first in 0 of 4320 cases, bl-1 in 4320") {
+	if got := judged(c.Parts); got != NotHeld || !strings.Contains(c.Ours, "ends first in 0 of 4320 cases, bl-1 in 4320") {
 		t.Errorf("%s: %s", got, c.Ours)
 	}
 }
@@ -232,17 +240,17 @@ func TestMixedWithoutLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := filesOf(t, report)
-	if page := string(files["report.html"]); !strings.Contains(page, "14 claims: 14 not testable.") || files["cells.jsonl"] != nil {
+	if page := string(files["report.html"]); !strings.Contains(page, "17 claims. The paper&#39;s: 16 not testable; checks: 1 not testable.") || files["cells.jsonl"] != nil {
 		t.Error("the page does not say that nothing is testable, or there are measurements")
 	}
 	d := mixedDataOf(nil, quickMixed, nil)
 	claims := mixedClaims(d)
 	for i := range claims {
-		if worst(claims[i].Parts) != NotTestable || !strings.Contains(claims[i].Ours, "OSC-Clust-2000-3.1-cln.swf.gz") {
-			t.Errorf("%s: %s, %s", claims[i].ID, worst(claims[i].Parts), claims[i].Ours)
+		if judged(claims[i].Parts) != NotTestable || !strings.Contains(claims[i].Ours, "OSC-Clust-2000-3.1-cln.swf.gz") {
+			t.Errorf("%s: %s, %s", claims[i].ID, judged(claims[i].Parts), claims[i].Ours)
 		}
 	}
-	if len(claims) != 14 || mixedFigures(d) != nil || mixedTables(d) != nil {
+	if len(claims) != 17 || mixedFigures(d) != nil || mixedTables(d) != nil {
 		t.Errorf("%d claims", len(claims))
 	}
 }
@@ -251,7 +259,7 @@ func TestInstancesOfAScenario(t *testing.T) {
 	for _, c := range []struct {
 		instances, workflows int
 		ok                   bool
-	}{{0, 2, true}, {50, 1, true}, {100, 2, true}, {1000, 20, true}, {1050, 0, false}, {99, 0, false}, {-50, 0, false}} {
+	}{{0, 2, true}, {60, 1, true}, {120, 2, true}, {1200, 20, true}, {1260, 0, false}, {99, 0, false}, {-60, 0, false}} {
 		m := fullMixed
 		err := m.settle(c.instances)
 		if (err == nil) != c.ok || c.ok && m.workflows != c.workflows {
@@ -299,7 +307,7 @@ func TestInstanceByHand(t *testing.T) {
 	for figure, want := range map[int]float64{
 		atBL: 1500, atBL + bdHalf: 3000, // on 4 PEs, and on half of them
 		atTAT + bdAll: 0, atTAT + bdHalf: 100, atCPU + bdAll: 0, atCPU + bdHalf: 0, // 6000 PE-seconds either way
-		atHours + dlAll: 6000.0 / 3600, atFailed + dlAll: 0,
+		atHours + dlAll: 6000.0 / 3600, atFailed + dlAll: 0, atHours7 + in7CPA: 6000.0 / 3600, atKept + in7Lambda: 6000.0 / 3600, at7Kept + in7RC: 0,
 	} {
 		if got := sums[figure].mean(); math.Abs(got-want) > 1e-5*(1+want) {
 			t.Errorf("figure %d is %v, want %v", figure, got, want)

@@ -63,7 +63,7 @@ func reports(t *testing.T) []*Report {
 			Command: "berth reproduce " + Papers[i].Name + " --scale quick --seed 1 --out " + Papers[i].Name,
 		}
 		for k := range r.Claims {
-			r.Claims[k].Verdict = worst(r.Claims[k].Parts)
+			r.Claims[k].settle()
 		}
 		all = append(all, r)
 	}
@@ -110,12 +110,12 @@ func TestFilesOfAReport(t *testing.T) {
 				t.Errorf("%d files, want %d", len(files), want)
 			}
 			claims := readCSV(t, files["claims.csv"])
-			if got := strings.Join(claims[0], ","); got != "id,verdict,paper,ours,quantity,rule,unit,mean,low,high,repetitions" {
+			if got := strings.Join(claims[0], ","); got != "id,verdict,paper,ours,quantity,rule,unit,mean,low,high,repetitions,kind,magnitude,over,revised" {
 				t.Errorf("claims.csv has %s", got)
 			}
 			for i, row := range claims[1:] {
 				c := &r.Claims[i]
-				if row[0] != c.ID || row[1] != string(c.Verdict) || row[2] != c.Paper || row[3] != c.Ours || row[4] == "" || row[7] == "" {
+				if row[0] != c.ID || row[1] != string(c.Verdict) || row[2] != c.Paper || row[3] != c.Ours || row[4] == "" || row[7] == "" || row[11] != string(c.Kind) || row[12] != string(c.Magnitude) {
 					t.Errorf("row %q of claim %s", row, c.ID)
 				}
 			}
@@ -265,9 +265,9 @@ func TestReportWithoutIntervals(t *testing.T) {
 	one := sample{7}
 	r.Claims = []Claim{{ID: "X", Parts: []Part{part("it", "s", one, above()), part("nothing", "", nil, above())}}}
 	r.Figures = []Figure{{Name: "x", Series: []Series{line("a", []float64{1, 2}, nil, []sample{one, {math.NaN()}})}}}
-	r.Claims[0].Verdict = worst(r.Claims[0].Parts)
+	r.Claims[0].settle()
 	files := filesOf(t, r)
-	if !strings.Contains(string(files["report.html"]), "? not testable") {
+	if !strings.Contains(string(files["report.html"]), "– not testable") {
 		t.Error("the page does not say that nothing is testable")
 	}
 	if got := string(files["x.csv"]); got != "series,x,label,mean,low,high,repetitions\na,1,,7,,,1\na,2,,,,,0\n" {

@@ -44,14 +44,14 @@ var Papers = []Paper{
 		About: "workflows among the bookings of others, Tables 2 to 10, on real logs (Aida and Casanova)",
 		Title: "K. Aida, H. Casanova, Scheduling Mixed-Parallel Applications with Advance Reservations, HPDC 2008",
 		Quick: quickMixed.starts, Full: fullMixed.starts,
-		Version: 2, prepare: mixedParallel,
+		Version: 3, prepare: mixedParallel,
 	},
 	{
 		Name:  "dynamic-priority",
 		About: "DPSAR against reservation in the order of submission, Figures 4 to 7 (Ahuja, Gabrani and De)",
 		Title: "R. Ahuja, G. Gabrani, A. De, A Dynamic Priority Scheduler for Advance Reservation in Grid Computing, International Journal of Soft Computing 4(2), 2009",
 		Quick: quickGrid, Full: fullGrid,
-		Version: 1, prepare: dynamicPriority,
+		Version: 2, prepare: dynamicPriority,
 	},
 	{
 		Name:  "waiting-time",
@@ -65,7 +65,7 @@ var Papers = []Paper{
 		About: "AJSM against MGA and Min-Min on 20 sites, Figures 5 and 6, Table 4, on HPC2N (Tang and Liao)",
 		Title: "X. Tang, X. Liao, Application-aware deadline constraint job scheduling mechanism on large-scale computational grid, PLOS ONE, 2018",
 		Quick: quickAware.repetitions, Full: fullAware.repetitions,
-		Version: 1, prepare: applicationAware,
+		Version: 2, prepare: applicationAware,
 	},
 	{
 		Name:  "deviating-workflows",
@@ -304,7 +304,7 @@ func (s *session) report(e *experiment, results *sweep.Results) *Report {
 	}
 	found := e.judge(values)
 	for i := range found.Claims {
-		found.Claims[i].Verdict = worst(found.Claims[i].Parts)
+		found.Claims[i].settle()
 	}
 	return &Report{
 		Paper: s.paper, Scale: s.Scale, Seed: s.Seed, Repetitions: s.repetitions,

@@ -127,7 +127,7 @@ func claimOpen(d *waitingData) Claim {
 	}
 	one, zero, filtered := same(d.open.k2One), same(d.open.k1Zero), same(d.open.filtered)
 	return Claim{
-		ID: "E1", Source: "section 6, procedure C",
+		ID: "E1", Kind: Check, Source: "section 6, procedure C",
 		Paper: "K2 = 1 (or K1 = 0) refuses nothing: eager is then sequential",
 		Ours: fmt.Sprintf("same decisions in %d of %d runs with K2 = 1, %d with K1 = 0; a filter that is on changes %d",
 			one, n, zero, n-filtered),
@@ -145,7 +145,7 @@ const limitTolerance = 0.5
 
 func claimLimits(d *waitingData) Claim {
 	c := Claim{
-		ID: "E2", Source: "section 2, the limit ω", Figure: "acceptance-by-limit",
+		ID: "E2", Kind: Check, Source: "section 2, the limit ω", Figure: "acceptance-by-limit",
 		Paper: "the longer jobs may wait, the more are accepted",
 	}
 	first, last := &d.waits[0], &d.waits[len(d.waits)-1]
@@ -177,7 +177,7 @@ const wideTolerance = 0.5
 
 func claimWide(d *waitingData) Claim {
 	c := Claim{
-		ID: "E3", Source: "section 6", Figure: "acceptance-by-load",
+		ID: "E3", Kind: Own, Source: "section 6", Figure: "acceptance-by-load",
 		Paper: "eager refuses narrow jobs at busy sites for the sake of wide ones: clearly fewer narrow, as many or more wide",
 	}
 	for i := range d.loads {
@@ -216,7 +216,7 @@ func claimUtilization(d *waitingData) Claim {
 	t, n := tallyOf(d.search), testable(d.search)
 	enough, some := int(math.Ceil(nearlyAll*float64(n))), int(math.Ceil(atLeastMost*float64(n)))
 	return Claim{
-		ID: "E4", Source: "against section 7 (spec 4, c)", Figure: "search",
+		ID: "E4", Kind: Own, Source: "against section 7 (spec 4, c)", Figure: "search",
 		Paper: "contrary to the theorem, eager utilises no more than sequential in nearly all settings",
 		Ours:  fmt.Sprintf("not more in %d of %d settings; eager %s", t.worse+t.equal, len(d.search), &t),
 		Parts: []Part{

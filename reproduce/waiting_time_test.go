@@ -68,7 +68,11 @@ func (d *waitingData) swapped() *waitingData {
 func verdicts(claims []Claim) map[string]Verdict {
 	found := map[string]Verdict{}
 	for i := range claims {
-		found[claims[i].ID] = worst(claims[i].Parts)
+		claims[i].settle()
+		found[claims[i].ID] = claims[i].Verdict
+		if claims[i].Magnitude != "" {
+			found[claims[i].ID+"'s numbers"] = claims[i].Magnitude
+		}
 	}
 	return found
 }
@@ -91,7 +95,7 @@ func TestWaitingVerdictsBetween(t *testing.T) {
 	d := waitingAs()
 	swapped := d.swapped()
 	d.search[7] = swapped.search[7]
-	if got := worst(claimTheorem(d).Parts); got != NotHeld {
+	if got := judged(claimTheorem(d).Parts); got != NotHeld {
 		t.Errorf("one setting against the theorem: %s", got)
 	}
 	for _, c := range []struct {
@@ -99,22 +103,26 @@ func TestWaitingVerdictsBetween(t *testing.T) {
 		want    Verdict
 	}{{10, Held}, {11, WithinTolerance}, {21, WithinTolerance}, {22, NotHeld}} {
 		d.search = append(slices.Clone(waitingAs().search[:c.against]), swapped.search[c.against:]...)
-		if got := worst(claimUtilization(d).Parts); got != c.want {
+		if got := judged(claimUtilization(d).Parts); got != c.want {
 			t.Errorf("%d of 216 settings against E4: %s, want %s", c.against, got, c.want)
 		}
 	}
 	d = waitingAs()
 	d.waits[2].eager.acceptance = around(*mean(d.waits[1].eager.acceptance) - 0.3)
-	if got := worst(claimLimits(d).Parts); got != WithinTolerance {
-		t.Errorf("a step back of 0.3 points: %s", got)
+	if got := judged(claimLimits(d).Parts); got != Held {
+		t.Errorf("a step back of 0.3 points, less than the margin: %s", got)
+	}
+	d.waits[2].eager.acceptance = around(*mean(d.waits[1].eager.acceptance) - 1)
+	if got := judged(claimLimits(d).Parts); got != NotHeld {
+		t.Errorf("a step back of 1 point: %s", got)
 	}
 	d = waitingAs()
 	d.loads[1].eager.wide = around(19.7)
-	if got := worst(claimWide(d).Parts); got != WithinTolerance {
-		t.Errorf("0.3 points fewer wide ones: %s", got)
+	if got := judged(claimWide(d).Parts); got != Held {
+		t.Errorf("0.3 points fewer wide ones, less than the margin: %s", got)
 	}
 	d.loads[1].eager.wide = around(19)
-	if got := worst(claimWide(d).Parts); got != NotHeld {
+	if got := judged(claimWide(d).Parts); got != NotHeld {
 		t.Errorf("a point fewer wide ones: %s", got)
 	}
 }

@@ -191,6 +191,9 @@ func (o *opener) file() (*Scenario, error) {
 	if s.PEs == 0 && work.Form == workload.Sacct {
 		return nil, &OptionError{"pes", fmt.Sprintf("missing; %s, an export of Slurm, does not tell the size of the machine", o.Workload)}
 	}
+	if s.PEs == 0 && work.Form == workload.GWF {
+		return nil, &OptionError{"pes", fmt.Sprintf("missing; %s, a log of the Grid Workloads Archive, does not tell the size of the machine", o.Workload)}
+	}
 	if s.PEs == 0 {
 		return nil, &OptionError{"pes", fmt.Sprintf("missing; the header of %s has no MaxProcs", o.Workload)}
 	}

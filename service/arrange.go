@@ -17,7 +17,7 @@ import (
 // wanted is what should be at a site.
 type wanted struct {
 	now    berth.Time
-	wishes []wish // by start
+	wishes []wish // by start, first what is promised
 	effect uint64 // number of the last effect that it answers
 	// moved are the promises that are not over and of which a reservation is at the
 	// site that is not wanted, with their ids.
@@ -110,7 +110,9 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 			add(&r)
 		}
 	}
-	slices.SortStableFunc(w.wishes, func(a, b wish) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id)) })
+	slices.SortStableFunc(w.wishes, func(a, b wish) int { // what is proposed needs what promises leave
+		return cmp.Or(cmp.Compare(min(a.proposed, 1), min(b.proposed, 1)), cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id))
+	})
 	k.forgetShared(h)
 	w.effect = h.core.lastEffect()
 	w.moved = h.moved(k, state, &w)
@@ -347,6 +349,8 @@ func (a *arranging) realise(ctx context.Context, wishes []wish, now berth.Time) 
 		switch {
 		case right:
 			a.done.made[w.promise] = made{w.Name, w.generation}
+		case booking != nil && a.carrier != nil && booking.Active && w.Start > now:
+			a.unstart(ctx, w)
 		case booking != nil && a.carrier != nil && !booking.Active:
 			a.done.changed = true
 			if outcome, err := a.ask(ctx, &w.Reservation, a.booker.Change); err == nil && outcome.Verdict == site.Refused && w.proposed == 0 {
@@ -365,6 +369,25 @@ func (a *arranging) realise(ctx context.Context, wishes []wish, now berth.Time) 
 	}
 	a.reserve(ctx, absent)
 	a.unstick(ctx, stuck)
+}
+
+// unstart is for a reservation that has begun at the site for a change that was not made then, or was taken
+// back. No site lets one begin again, so it is made anew, unless there are jobs in it.
+func (a *arranging) unstart(ctx context.Context, w *wish) {
+	a.done.changed = true
+	err := site.ErrNotTried
+	if a.done.silent < site.Patience {
+		err = a.carrier.Retire(ctx, w.Name)
+	}
+	if site.KindOf(err) == site.Conflict {
+		err = fmt.Errorf("its reservation %s has begun before %s, for a change that was not made, and has jobs: it stays as it is for them", w.Name, instant(w.Start))
+	}
+	if !a.well(ctx, w.promise, w.id, err) {
+		return
+	}
+	a.h.log.Info("a reservation was released at a site", "site", a.k.name, "reservation", w.Name, "id", w.id, "cause", "it had begun for a change that was not made")
+	delete(a.have, w.Name)
+	a.book(ctx, w, a.booker.Reserve)
 }
 
 // reserve makes what is absent.

@@ -356,7 +356,7 @@ func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *car
 	return answer.value(), err
 }
 
-// Confirm makes a held reservation a confirmed one.
+// Confirm makes a held reservation a confirmed one. The error is Conflict if its site refuses what is to begin now.
 func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, error) {
 	a, err := h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		if err := k.open(); err != nil {
@@ -364,6 +364,9 @@ func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, er
 		}
 		return engine.Confirm(id), nil
 	})
+	if err == nil && a.Refusal != nil {
+		err = berth.Errorf(berth.Conflict, "site", "%q does not have the nodes of %s now (%s); it stays held; confirm it again, or release it", a.Refusal.Resource.Site, id, a.Refusal.Words)
+	}
 	return a.Reservation, err
 }
 

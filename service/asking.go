@@ -36,8 +36,14 @@ const maxTries = 10
 // asks reports whether a promise is told only when its sites have made it: one that starts
 // before a site is looked at again, at a site at which others start jobs by themselves. A task
 // of a workflow is promised with the others: if its site refuses it, it is moved or tried again.
+// What is held without names is asked about when it is confirmed, since it is at no site before.
 func (h *Host) asks(r *berth.Reservation) bool {
 	for _, k := range h.takers(r) {
+		if r.State == berth.Held && slices.ContainsFunc(r.Allotments, func(a berth.Allotment) bool {
+			return k.ground.Load().ahead[a.Resource.Name] > 0 && a.Resource.Site == k.name
+		}) {
+			continue
+		}
 		if r.Start() <= h.core.engine.Now()+berth.Time(k.pace()/time.Second) {
 			return true
 		}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -31,8 +32,21 @@ type delivery struct {
 // delivered is what a site has of a promise.
 type delivered struct {
 	id         string
-	generation uint64 // that is there as promised; 0 if none is
+	generation uint64 // that is there as promised; 0 if none is; or one of those below
 }
+
+// What a site has that had a promise as promised and was proposed a change of it since: as it was
+// or as was proposed, until a round has seen which. It is on record before the site is asked, so
+// that a service that starts again does not take its own proposal for what somebody did by hand.
+// No promise comes to have so many generations.
+const (
+	mayBeAsProposed  = math.MaxUint64     // who may use it is as promised
+	mayBeSharedAnew  = math.MaxUint64 - 1 // who may use it was proposed too
+	leastOfProposals = mayBeSharedAnew
+)
+
+// isOfProposal reports whether it is not known which of two the site has.
+func (d *delivered) isOfProposal() bool { return d.generation >= leastOfProposals }
 
 func (d *delivery) code(c *wire.Coder) {
 	wire.Name(c, 1, &d.site)
@@ -95,6 +109,24 @@ func (c *Core) savedDelivered() []delivery {
 	return all
 }
 
+// noteProposed puts on record that sites which have a promise as promised are asked about a change
+// of it. They are asked when that is durable.
+func (h *Host) noteProposed(p *proposal) {
+	now, live := h.core.engine.Reservation(p.id)
+	if !live {
+		return
+	}
+	for _, k := range h.takers(&p.is) {
+		was, is := h.core.delivered[k.name][p.id], uint64(mayBeAsProposed)
+		if !sameSharing(now.Request, p.is.Request) || was == mayBeSharedAnew {
+			is = mayBeSharedAnew
+		}
+		if was > 0 && was != is {
+			h.persist(h.core.deliver(h.clock(), &delivery{site: k.name, news: []delivered{{p.id, is}}}), consequences{})
+		}
+	}
+}
+
 // tellDelivered puts on record which promises a site has as promised, as far as that is new.
 func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *done) {
 	if _, books := k.manager.Adapter.(site.Booker); !books {
@@ -112,10 +144,8 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 			}
 			_, made := did.made[w.promise]
 			was, seen := known[w.id]
-			if made {
-				delete(k.altered, w.promise)
-			}
 			switch {
+			case made && was >= leastOfProposals && h.proposedAt(k, w.id) != nil: // it is asked about that from the next round on
 			case made && was != w.generation:
 				news.news = append(news.news, delivered{w.id, w.generation})
 			case !made && (was > 0 || w.active && !seen && h.questions[w.id] == nil):
@@ -170,7 +200,7 @@ type tally struct {
 // follow adds a record, which is behind those before.
 func (t *tally) follow(p *past) {
 	t.advance(p.at)
-	if news, is := p.in.delivery.about(t.id); is {
+	if news, is := p.in.delivery.about(t.id); is && !news.isOfProposal() {
 		t.there[p.in.delivery.site] = news.generation > 0
 	}
 	for i := range p.changes {

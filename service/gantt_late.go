@@ -13,8 +13,9 @@ import (
 // the lowest idle PEs. What comes meanwhile may bind them otherwise, so their bars are
 // provisional. A promise for which not enough PEs are idle gets the others unplaced: PEs
 // that are out of use now may be back by its start. PEs that others have by name before it
-// ends are not idle. Cost: O((n + f) log f + n (o + r)) for n promises, f fixed bars, of which
-// o begin later than them, and r runs of idle PEs. The promises are in that order.
+// ends are not idle. Cost: O((n + f) log f + s + n (r + g)) for n promises, f fixed bars that
+// cut the PEs into stretches, s times that a bar covers one, r runs of idle PEs, and g
+// stretches that are passed until there are enough. The promises are in that order.
 func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced []Bar) {
 	l := layout{idle: berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})}
 	for _, page := range fixed {
@@ -28,12 +29,12 @@ func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced [
 		}
 	}
 	slices.SortFunc(l.coming, func(a, b *Bar) int { return cmp.Compare(a.Start, b.Start) })
+	l.cut()
 	for i := range late {
 		b := late[i].Bar
 		b.Flags |= Provisional
 		l.advance(b.Start)
-		pes := l.idle.Minus(l.down).Minus(l.wanted(b.End))
-		pes = pes.Lowest(min(b.PEs, pes.Count()))
+		pes := l.lowest(b.PEs, b.Start, b.End)
 		l.take(pes, b.End)
 		if short := b.PEs - pes.Count(); short > 0 {
 			lacking := b
@@ -49,6 +50,8 @@ func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced [
 type layout struct {
 	idle    berth.PESet // held by no promise
 	coming  []*Bar      // of fixed PEs, that have not begun, by start
+	cuts    []berth.PE  // where stretches of PEs begin
+	starts  [][]berth.Time
 	ends    holdings
 	outages []*Bar
 	down    berth.PESet
@@ -91,16 +94,52 @@ func (l *layout) advance(now berth.Time) {
 	l.down = berth.NewPESet(runs...)
 }
 
-// wanted returns the PEs of what begins before a time.
-func (l *layout) wanted(until berth.Time) berth.PESet {
-	var pes berth.PESet
+// cut divides the PEs into stretches at the edges of what is coming, each with the starts of
+// what comes there, in order. Of what comes a PE is wanted by one at a time, so the first start
+// of its stretch tells until when it is idle.
+func (l *layout) cut() {
+	l.cuts = []berth.PE{0}
 	for _, b := range l.coming {
-		if b.Start >= until {
-			break
-		}
-		pes = pes.Or(b.set())
+		l.cuts = append(l.cuts, b.First, b.First+berth.PE(b.PEs))
 	}
-	return pes
+	slices.Sort(l.cuts)
+	l.cuts = slices.Compact(l.cuts)
+	l.starts = make([][]berth.Time, len(l.cuts))
+	for _, b := range l.coming {
+		for i, _ := slices.BinarySearch(l.cuts, b.First); l.cuts[i] < b.First+berth.PE(b.PEs); i++ {
+			l.starts[i] = append(l.starts[i], b.Start)
+		}
+	}
+}
+
+// lowest returns the lowest PEs, n or as many as there are, that are idle and in use now, and
+// that nothing which is coming wants before a time.
+func (l *layout) lowest(n berth.Count, now, until berth.Time) berth.PESet {
+	var runs []berth.Run
+	for _, free := range l.idle.Minus(l.down).Runs() {
+		i, found := slices.BinarySearch(l.cuts, free.Lo)
+		if !found {
+			i--
+		}
+		for ; i < len(l.cuts) && l.cuts[i] < free.Hi; i++ {
+			for len(l.starts[i]) > 0 && l.starts[i][0] <= now { // it is not coming any more
+				l.starts[i] = l.starts[i][1:]
+			}
+			if len(l.starts[i]) > 0 && l.starts[i][0] < until {
+				continue
+			}
+			r := berth.Run{Lo: max(free.Lo, l.cuts[i]), Hi: free.Hi}
+			if i+1 < len(l.cuts) {
+				r.Hi = min(r.Hi, l.cuts[i+1])
+			}
+			r.Hi = min(r.Hi, r.Lo+berth.PE(n))
+			runs = append(runs, r)
+			if n -= berth.Count(r.Hi - r.Lo); n == 0 {
+				return berth.NewPESet(runs...)
+			}
+		}
+	}
+	return berth.NewPESet(runs...)
 }
 
 // set returns the PEs of a bar.

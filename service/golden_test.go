@@ -310,6 +310,8 @@ type goldenWriter struct {
 	ids   []string
 	flows int // workflows so far
 	told  int // answers about them
+	// hauled is how many live tasks that move data were seen, between events.
+	hauled int
 }
 
 func (w *goldenWriter) append(rec *journal.Record) {
@@ -377,8 +379,8 @@ func (w *goldenWriter) write() {
 	w.task(site.Ended, TaskEnded)
 	w.deliver(&delivery{site: "managed", news: []delivered{{w.id(), 3}, {w.id(), 0}}})
 	w.wakeAll()
-	if w.told == 0 {
-		w.t.Error("no answer is about a workflow")
+	if w.told == 0 || w.hauled == 0 {
+		w.t.Errorf("%d answers are about workflows, %d tasks move data; want some", w.told, w.hauled)
 	}
 }
 
@@ -544,6 +546,14 @@ func (w *goldenWriter) workflow() *berth.Workflow {
 		f.Tasks[0].Done, f.Tasks[0].Tries = true, 1
 	case 3:
 		f.Site, f.Sites = "managed", []string{"managed", "plain"}
+	case 4: // the second moves what the first writes at another site
+		f.Tasks[0].Site, f.Tasks[1].Site, f.Tasks[1].Reads = "plain", "managed", []int64{100_000_000}
+		if w.rng.IntN(3) == 0 {
+			f.Tasks[0].Done, f.Tasks[0].Tries = true, 1
+		}
+		if w.core.config.Uplink == 0 { // of which the next configuration has none
+			f.Routes = []berth.Route{{From: "plain", To: "managed"}}
+		}
 	}
 	w.flows++
 	return f
@@ -561,6 +571,11 @@ func (w *goldenWriter) report() engine.Event {
 
 func (w *goldenWriter) draw() engine.Event {
 	early, late := berth.PoolID("managed", "early"), berth.PoolID("plain", "late")
+	for r := range w.core.engine.Reservations() {
+		if r.Request.Task != nil && len(r.Transfers) > 0 {
+			w.hauled++
+		}
+	}
 	pes := berth.NewPESet(berth.Run{Lo: berth.PE(w.rng.IntN(3)), Hi: berth.PE(4 + w.rng.IntN(3))})
 	switch w.rng.IntN(36) {
 	case 26, 27, 28:

@@ -111,7 +111,7 @@ func (p *past) about(id string, by Principal) (list []Happening) {
 			who = Origin{User: who.User, Role: who.Role}
 		}
 	}
-	if news, is := p.in.delivery.about(id); is && by.Sites.Has(p.in.delivery.site) {
+	if news, is := p.in.delivery.about(id); is && !news.isOfProposal() && by.Sites.Has(p.in.delivery.site) {
 		h := Happening{At: p.at, What: Unmade, Site: p.in.delivery.site}
 		if news.generation > 0 {
 			h.What = Made

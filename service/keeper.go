@@ -66,10 +66,12 @@ type keeper struct {
 	// early are the ids of promises that are at the site before the horizon; of
 	// the loop.
 	early  map[promise]string
-	cost   atomic.Int64 // CPU time of the last look, in nanoseconds
-	away   bool         // the last look at it failed; of the keeper's goroutine
-	skewed bool         // the last look told that its clock is off; of the keeper's goroutine
-	silent []string     // controllers that did not answer at the last look, while another did; of the keeper's goroutine
+	cost   atomic.Int64  // CPU time of the last look, in nanoseconds
+	away   bool          // the last look at it failed; of the keeper's goroutine
+	skewed bool          // the last look told that its clock is off; of the keeper's goroutine
+	silent []string      // controllers that did not answer at the last look, while another did; of the keeper's goroutine
+	heard  *site.State   // what the last look showed; of the keeper's goroutine
+	lately time.Duration // that it took; of the keeper's goroutine
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
@@ -81,8 +83,6 @@ type keeper struct {
 	shared    map[promise]sharing
 	told      map[promise]string
 	strangers []string
-	// altered are promises that the site has as was proposed to it; of the loop.
-	altered map[promise]bool
 	// standoffs are the promises that the site refuses; of the keeper's goroutine.
 	standoffs map[promise]*standoff
 
@@ -93,6 +93,7 @@ type keeper struct {
 	// unserved says why nothing is made at the site; empty if all is well.
 	unserved string
 	asked    time.Time        // when the look now under way began; zero if there is none
+	took     time.Duration    // the quicker one of the last two looks
 	rounds   chan struct{}    // closed and replaced after each round
 	made     map[promise]made // what is at the site as it is promised
 	// trouble is what is wrong, in words, of promises and of what should be gone.
@@ -135,7 +136,7 @@ func (h *Host) startManagers() {
 		k := &keeper{
 			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
 			wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
-			shared: map[promise]sharing{}, told: map[promise]string{}, altered: map[promise]bool{},
+			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
@@ -264,7 +265,8 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	}()
 	began := time.Now()
 	k.asks(began)
-	silent := time.AfterFunc(2*k.manager.Every+time.Millisecond, func() {
+	limit := k.silence()
+	silent := time.AfterFunc(limit+time.Millisecond, func() {
 		h.Guard("telling that site "+k.name+" is silent", func() { h.tellSite(k.name) })
 	})
 	state, err := k.agent.Observe(ctx)
@@ -272,10 +274,14 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	k.asks(time.Time{})
 	if err == nil {
 		k.cost.Store(int64(state.Cost))
-		if k.away || time.Since(began) > 2*k.manager.Every {
+		if k.away || time.Since(began) > limit {
 			h.log.Info("site is back", "site", k.name)
 		}
 		k.away = false
+		if state != k.heard { // else it was not looked at again
+			h.saySlow(k, time.Since(began))
+			k.heard = state
+		}
 		h.saySkew(k, state.Skew)
 		h.saySilent(k, state.Silent)
 	}
@@ -342,6 +348,35 @@ func (h *Host) saySkew(k *keeper, skew berth.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.view.Skew = skew
+}
+
+// silence returns for how long a site may leave a question open before it counts as unreachable: twice as long as the
+// time between two looks or, of a site that is slow, as its looks take. So it does not come and go with each look.
+func (k *keeper) silence() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.silenceNow()
+}
+
+func (k *keeper) silenceNow() time.Duration { return 2 * max(k.manager.Every, k.took) }
+
+// isSlow reports whether a look that took so long makes a site a slow one.
+func (k *keeper) isSlow(took time.Duration) bool { return took > 2*k.manager.Every }
+
+// saySlow writes down that looks at a site take long, two on end, and when that is over. What is promised there for later stands all
+// the same; what begins now waits for its answers.
+func (h *Host) saySlow(k *keeper, took time.Duration) {
+	k.lately, took = took, min(took, k.lately)
+	k.mu.Lock()
+	was := k.isSlow(k.took)
+	k.took = took
+	k.mu.Unlock()
+	switch is := k.isSlow(took); {
+	case is && !was:
+		h.log.Warn("a site is slow, so what is to begin there at once waits; look at the load of its controller, or ask it less often (every)", "site", k.name, "look_s", int(took.Seconds()))
+	case was && !is:
+		h.log.Info("a site is quick again", "site", k.name)
+	}
 }
 
 // saySilent writes down that one controller of a site does not answer and another has taken over, and when that
@@ -434,8 +469,8 @@ func (k *keeper) reached(state *site.State, want *wanted, did *done) {
 }
 
 // look returns what was last seen of a site. One that leaves a question open for
-// twice the time between two looks counts as unreachable before the adapter gives
-// up, which may take minutes.
+// longer than silence says counts as unreachable before the adapter gives up, which
+// may take minutes.
 func (k *keeper) look() SiteView {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -447,7 +482,10 @@ func (k *keeper) look() SiteView {
 	if view.Trouble == "" && len(view.Silent) > 0 {
 		view.Trouble = fmt.Sprintf("controller %s does not answer; another serves", strings.Join(view.Silent, ", "))
 	}
-	if open := time.Since(k.asked); (view.Reachable || view.Starting) && !k.asked.IsZero() && open > 2*k.manager.Every {
+	if view.Trouble == "" && k.isSlow(k.took) {
+		view.Trouble = fmt.Sprintf("it is slow: a look takes %d s, so what is to begin there at once waits", int(k.took.Seconds()))
+	}
+	if open := time.Since(k.asked); (view.Reachable || view.Starting) && !k.asked.IsZero() && open > k.silenceNow() {
 		view.Reachable, view.Starting, view.Trouble = false, false, fmt.Sprintf("no answer for %d s", int(open.Seconds()))
 	}
 	return view

@@ -70,7 +70,7 @@ func (h *Host) attempt(p *proposal) {
 		deny(err)
 		return
 	}
-	if e.Kind == engine.EventModify || e.Kind == engine.EventExtend {
+	if e.Kind == engine.EventModify || e.Kind == engine.EventExtend || e.Kind == engine.EventConfirm {
 		if other := h.proposals[p.id]; other != nil && other != p {
 			deny(berth.Errorf(berth.Conflict, "id", "%q is being changed already: its site has not answered yet; ask again when it has", p.id))
 			return
@@ -106,13 +106,25 @@ func (h *Host) attempt(p *proposal) {
 
 // propose asks the sites of a promise about a change and reports whether their answer is awaited.
 // Nothing is asked if the engine refuses the change, or if it begins later or has no PE numbers yet.
+// Later promises that have the same PEs by name get other ones first: that costs them nothing, and no
+// site could make it over them.
 func (h *Host) propose(p *proposal, e *engine.Event) bool {
 	if err := h.step(engine.Wake(), asked{}, nil); err != nil {
 		return false // the event meets it too
 	}
 	h.foresee(e)
-	is, refusal, err := h.core.engine.Foretell(e)
-	if err != nil || refusal != nil || !h.asks(&is) || slices.ContainsFunc(is.Allotments, func(a berth.Allotment) bool { return a.NPE > 0 && a.PEs.Empty() }) {
+	is, concerns := h.foretell(e)
+	for tries := 0; concerns && tries < maxWay; tries++ {
+		event, inTheWay := h.core.engine.GiveWay(&is)
+		if !inTheWay {
+			break
+		}
+		if err := h.step(event, asked{}, nil); err != nil {
+			break
+		}
+		is, concerns = h.foretell(e)
+	}
+	if !concerns {
 		return false
 	}
 	same := p.agreed != nil && samePlace(&p.is, &is)
@@ -130,6 +142,7 @@ func (h *Host) propose(p *proposal, e *engine.Event) bool {
 	h.proposed++
 	p.number, p.is, p.agreed, p.again = h.proposed, is, map[string]site.Name{}, false
 	h.proposals[p.id] = p
+	h.noteProposed(p)
 	if p.timer == nil {
 		p.timer = time.AfterFunc(patience, func() {
 			_ = h.do("", func() { h.giveUp(p) }) // the error is that the service stops
@@ -139,6 +152,26 @@ func (h *Host) propose(p *proposal, e *engine.Event) bool {
 		at.poke()
 	}
 	return true
+}
+
+// maxWay is how many promises give way to a proposal at most: more than begin while one lasts, for nearly all.
+const maxWay = 100
+
+// foretell returns what a promise would become by a change, and whether its sites are to be asked
+// about that: not about the confirmation of what they have already.
+func (h *Host) foretell(e *engine.Event) (is berth.Reservation, ask bool) {
+	lacks := func(r *berth.Reservation) bool {
+		return slices.ContainsFunc(r.Allotments, func(a berth.Allotment) bool { return a.NPE > 0 && a.PEs.Empty() })
+	}
+	is, refusal, err := h.core.engine.Foretell(e)
+	if err != nil || refusal != nil || lacks(&is) || !h.asks(&is) {
+		return is, false
+	}
+	if e.Kind == engine.EventConfirm {
+		was, live := h.core.engine.Reservation(e.ID)
+		return is, live && lacks(&was)
+	}
+	return is, true
 }
 
 // noteAgreed notes that sites have a promise as it has become, which their next looks will show.
@@ -213,9 +246,6 @@ func (h *Host) refuseChange(p *proposal, k *keeper, words string, final bool) {
 func (h *Host) hear(k *keeper, said []verdict) {
 	for _, v := range said {
 		p := h.proposals[v.id]
-		if v.made {
-			k.altered[v.promise] = true
-		}
 		switch {
 		case p == nil || p.number != v.number:
 		case v.made:

@@ -131,7 +131,7 @@ func (k *card) extended(config *engine.Config, part int) berth.Duration {
 	a := &k.promise.Allotments[part]
 	length := a.End.Sub(a.Start)
 	for _, t := range k.promise.Transfers {
-		if t.Site == a.Resource.Site && config.Staging == engine.StagingHold {
+		if t.Site == a.Resource.Site && (config.Staging == engine.StagingHold || k.request.Task != nil) {
 			length -= t.End.Sub(t.Start)
 		}
 	}

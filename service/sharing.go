@@ -14,6 +14,11 @@ import (
 // its site by hand. Who else may use it is taken over; all else is put back.
 const SiteChanged = "site_changed"
 
+// sameSharing reports whether two requests of a user let the same others in.
+func sameSharing(a, b *berth.Request) bool {
+	return a.Account == b.Account && a.Group == b.Group && slices.Equal(slices.Sorted(slices.Values(a.Users)), slices.Sorted(slices.Values(b.Users)))
+}
+
 // share says who may use a reservation: the user of its request and those they share it with.
 func share(w *site.Reservation, r *berth.Request) {
 	if r.Account != "" {
@@ -32,8 +37,9 @@ func share(w *site.Reservation, r *berth.Request) {
 // journal says that it was as promised. Users and accounts who may use it too are taken
 // over, for as long as the promise lasts. It returns a wish that wants them.
 func (h *Host) byHand(k *keeper, w *wish, state *site.State) {
-	extra := k.shared[w.promise]
-	if at := slices.IndexFunc(state.Ours, func(b site.Booking) bool { return b.Name == string(w.Name) }); at >= 0 && h.core.delivered[k.name][w.id] == w.generation && !k.altered[w.promise] {
+	extra, has := k.shared[w.promise], h.core.delivered[k.name][w.id]
+	own := has == mayBeAsProposed && w.proposed == 0 // what is not as promised may be the service's own doing
+	if at := slices.IndexFunc(state.Ours, func(b site.Booking) bool { return b.Name == string(w.Name) }); at >= 0 && (has == w.generation || own) {
 		have := &state.Ours[at]
 		extra.users, extra.accounts = beyond(have.Users, w.Users), beyond(have.Accounts, w.Accounts)
 		was := k.shared[w.promise]
@@ -44,7 +50,7 @@ func (h *Host) byHand(k *keeper, w *wish, state *site.State) {
 			}
 		}
 		w.Users, w.Accounts = append(slices.Clone(w.Users), extra.users...), append(slices.Clone(w.Accounts), extra.accounts...)
-		if what := w.Differences(have, state.At); len(what) > 0 {
+		if what := w.Differences(have, state.At); len(what) > 0 && !own {
 			w.cause = "somebody changed it at the site"
 			if text := strings.Join(what, "; "); k.told[w.promise] != text {
 				k.told[w.promise] = text

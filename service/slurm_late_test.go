@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
@@ -203,5 +204,60 @@ func TestSlurmHasTheNamesAfterAKill(t *testing.T) {
 	}
 	if got := strings.Join(l.happened("p"), " "); got != "queued accepted named made" && got != "queued accepted named made started" && got != "queued accepted named started made" {
 		t.Errorf("its history is %s", got)
+	}
+}
+
+// What begins now by a modification or a confirmation under late binding is answered when Slurm has it, on nodes that jobs
+// have not taken meanwhile, and what runs is extended over a later promise that gets other nodes.
+func TestSlurmIsAskedUnderLateBinding(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	l := newLateLab(t, 900)
+	if err := l.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.manager.Every = time.Minute // so that the jobs are not seen
+	l.open()
+	l.until("it is looked at", func() bool {
+		views, err := l.host.Sites(t.Context(), l.by.By)
+		return err == nil && views[0].Reachable
+	})
+	l.reserve("a", 2, 7200, 3600)
+	now := l.host.Now()
+	held := berth.Rigid("held", 0, now, now+3600, 1, 600)
+	held.Hold = 600
+	if r := submit(t, l.host, l.by, held).Reservation; r.State != service.Held {
+		t.Fatalf("%+v", r)
+	}
+	l.taken("n1")
+	now = l.host.Now()
+	a, err := l.host.Modify(t.Context(), l.by, "a", berth.Rigid("a", 0, now, now+900, 2, 600))
+	if err != nil || a.Refusal != nil {
+		t.Fatalf("%+v, %+v, %v", a.Reservation, a.Refusal, err)
+	}
+	if got := l.reservedNodes("a"); got != "n[2-3]" || l.nodes("a") != "n2,n3" || !strings.Contains(l.shown("reservation", string(l.get("a").Sites[0].Name)), "State=ACTIVE") {
+		t.Errorf("it has %s, in Slurm %s", l.nodes("a"), got)
+	}
+	l.taken("n4")
+	if r, err := l.host.Confirm(t.Context(), l.by, "held"); err != nil || r.State != service.Active && r.State != service.Confirmed || l.nodes("held") != "n5" || l.reservedNodes("held") != "n5" {
+		t.Errorf("%+v, %v; it has %s, in Slurm %s", r, err, l.nodes("held"), l.reservedNodes("held"))
+	}
+	end := l.get("a").Allotments[0].End
+	from := end + 30
+	if r := submit(t, l.host, l.by, berth.Rigid("later", 0, from, from+60, 4, 60)).Reservation; r.State != service.Confirmed {
+		t.Fatalf("%+v", r)
+	}
+	l.made("later")
+	was := l.nodes("later")
+	if a, err := l.host.Extend(t.Context(), l.by, "a", end+60); err != nil || a.Refusal != nil {
+		t.Errorf("%+v, %+v, %v", a.Reservation, a.Refusal, err)
+	}
+	if at := l.inSlurm("a"); !strings.Contains(at, "EndTime="+slurmTime(end+60)) || was != "n1,n2,n3,n4" || l.nodes("later") != "n1,n4,n5,n6" {
+		t.Errorf("later was on %s and is on %s; Slurm has\n%s", was, l.nodes("later"), at)
+	}
+	if err := l.host.Check(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -418,28 +418,17 @@ func TestTwoSlurmsHaveAllOrNothing(t *testing.T) {
 	}
 }
 
-// across returns a workflow of four tasks one after the other, at the clusters by turns, each of
-// which adds its name to a file.
-func (two *twoSlurms) across(id, dir string) berth.Workflow {
-	w := berth.Workflow{ID: id, User: "games", Deadline: two.host.Now().Add(500), Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth}
-	for i, at := range []string{west, east, west, east} {
-		task := berth.WorkflowTask{
-			ID: fmt.Sprint(at, i), Seconds: 20, Alpha: 1, Site: at,
-			Work: berth.Work{Dir: dir, Command: []string{"sh", "-c", fmt.Sprintf("echo %s %s%d $SLURM_JOB_UID $BERTH_SITE >> ran", id, at, i)}},
-		}
-		if i > 0 {
-			task.After = []int{i - 1}
-		}
-		w.Tasks = append(w.Tasks, task)
-	}
-	return w
+// flows are workflows across two clusters, of a user who runs them in a folder of its own.
+type flows struct {
+	*twoSlurms
+	owner service.Ask
+	uid   string
+	dir   string
+	text  string // what the tasks have written so far
 }
 
-// A workflow runs across two clusters, each task once, at whichever step the service is killed or
-// the link to a cluster is cut; a slurmctld that is killed may forget a task, which is tried
-// again then. Where one of them refuses a task before any has begun, nothing of it is left at either.
-func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
-	t.Parallel()
+func newFlows(t *testing.T) *flows {
+	t.Helper()
 	two := newTwoSlurms(t, true)
 	who, err := user.Lookup("games")
 	if err != nil {
@@ -449,97 +438,131 @@ func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	owner := service.Ask{By: service.Principal{User: "games", Role: service.User}}
-	submit := func(id string, retries int) func() {
-		return func() {
-			w := two.across(id, dir)
-			for i := range w.Tasks {
-				w.Tasks[i].Retries = retries
-			}
-			if a, err := two.host.SubmitWorkflow(t.Context(), owner, w); err != nil || a.Workflow.State.Over() {
-				t.Fatal(a, err)
-			}
+	t.Cleanup(func() {
+		if err := two.host.Check(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return &flows{two, service.Ask{By: service.Principal{User: "games", Role: service.User}}, who.Uid, dir, ""}
+}
+
+// across returns a workflow of four tasks one after the other, at the clusters by turns, each of
+// which adds its name to a file.
+func (f *flows) across(id string, retries int) berth.Workflow {
+	w := berth.Workflow{ID: id, User: "games", Deadline: f.host.Now().Add(500), Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth}
+	for i, at := range []string{west, east, west, east} {
+		task := berth.WorkflowTask{
+			ID: fmt.Sprint(at, i), Seconds: 20, Alpha: 1, Site: at, Retries: retries,
+			Work: berth.Work{Dir: f.dir, Command: []string{"sh", "-c", fmt.Sprintf("echo %s %s%d $SLURM_JOB_UID $BERTH_SITE >> ran", id, at, i)}},
+		}
+		if i > 0 {
+			task.After = []int{i - 1}
+		}
+		w.Tasks = append(w.Tasks, task)
+	}
+	return w
+}
+
+// ends submits a workflow while something goes wrong, and waits until it has come out as it is to.
+func (f *flows) ends(m *mishap, id string, retries int, want service.FlowState) {
+	f.t.Helper()
+	f.goesWrong(m, func() {
+		if a, err := f.host.SubmitWorkflow(f.t.Context(), f.owner, f.across(id, retries)); err != nil || a.Workflow.State.Over() {
+			f.t.Fatal(a, err)
+		}
+	})
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(2 * time.Minute); ; <-tick.C {
+		flow, err := f.host.Workflow(f.t.Context(), f.owner.By, id)
+		left := slices.DeleteFunc(slices.Concat(f.has(west), f.has(east)), func(s string) bool { return strings.HasSuffix(s, fmt.Sprint(" ", westNodes)) })
+		if err == nil && flow.State == want && len(left) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			f.t.Fatalf("%s dies %s: %s is %s (%s), want %s: %+v; west has %q and east %q; %v\n%s", m.victim, m.step, id, flow.State, flow.Why, want, flow.Tasks, f.has(west), f.has(east), err, f.log.String())
 		}
 	}
-	over := func(what, id string, want service.FlowState) {
-		t.Helper()
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for end := time.Now().Add(2 * time.Minute); ; <-tick.C {
-			f, err := two.host.Workflow(t.Context(), owner.By, id)
-			left := slices.DeleteFunc(slices.Concat(two.has(west), two.has(east)), func(s string) bool { return strings.HasSuffix(s, fmt.Sprint(" ", westNodes)) })
-			if err == nil && f.State == want && len(left) == 0 {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s: %s is %s (%s), want %s: %+v; west has %q and east %q; %v\n%s", what, id, f.State, f.Why, want, f.Tasks, two.has(west), two.has(east), err, two.log.String())
-			}
-		}
+	f.now.Store(nil)
+}
+
+// ran returns what the tasks have written since it was called last.
+func (f *flows) ran() []string {
+	f.t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.dir, "ran"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		f.t.Fatal(err)
 	}
-	var want []string
+	more := strings.TrimPrefix(string(text), f.text)
+	f.text = string(text)
+	return slices.Collect(strings.Lines(more))
+}
+
+// A workflow runs across two clusters, each task once, at whichever step the service is killed.
+// Where one of the clusters refuses a task before any has begun, nothing of it is left at either.
+func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
 	for i, at := range []string{"before west reserves", "after west reserves", "before east reserves", "after east reserves", "after west releases", "before east releases"} {
 		id := fmt.Sprint("runs", i)
-		two.goesWrong(newMishap(at, theService, ""), submit(id, 0))
-		over("killed "+at, id, service.FlowSucceeded)
-		two.now.Store(nil)
-		for k, at := range []string{west, east, west, east} {
-			want = append(want, fmt.Sprintf("%s %s%d %s %s", id, at, k, who.Uid, at))
+		f.ends(newMishap(at, theService, ""), id, 0, service.FlowSucceeded)
+		var want []string
+		for k, site := range []string{west, east, west, east} {
+			want = append(want, fmt.Sprintf("%s %s%d %s %s\n", id, site, k, f.uid, site))
 		}
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "ran"))
-	if ran := strings.Split(strings.TrimSpace(string(text)), "\n"); err != nil || !slices.Equal(ran, want) {
-		t.Errorf("ran: %q, %v; want %q", ran, err, want)
-	}
-	steps := []string{
-		"before west reserves", "after west reserves", "before east reserves", "after east reserves", "before west hands", "after west hands", "before west starts", "after west starts",
-		"before east hands", "after east hands", "before east starts", "after east starts", "before west releases", "after west releases", "before east releases", "after east releases",
-	}
-	for _, victim := range []string{theLink, theController} {
-		for i, at := range steps {
-			id, before := fmt.Sprint(strings.Fields(victim)[0], i), string(text)
-			two.goesWrong(newMishap(at, victim, ""), submit(id, map[string]int{theController: 3}[victim]))
-			over(victim+" dies "+at, id, service.FlowSucceeded)
-			two.now.Store(nil)
-			if text, err = os.ReadFile(filepath.Join(dir, "ran")); err != nil {
-				t.Fatal(err)
-			}
-			var names []string
-			for line := range strings.Lines(strings.TrimPrefix(string(text), before)) {
-				names = append(names, strings.Fields(line)[1])
-			}
-			if victim == theController { // what it forgot ran again, next to where it ran before
-				names = slices.Compact(names)
-			}
-			if want := []string{west + "0", east + "1", west + "2", east + "3"}; !slices.Equal(names, want) {
-				t.Errorf("%s dies %s: ran %q, want %q\n%s", victim, at, names, want, text[len(before):])
-			}
+		if ran := f.ran(); !slices.Equal(ran, want) {
+			t.Errorf("killed %s: ran %q; want %q", at, ran, want)
 		}
 	}
 	// All of west is taken for now, so that no task begins before east refuses.
-	now := two.host.Now()
-	if a, err := two.host.Submit(t.Context(), two.by, berth.Request{
+	now := f.host.Now()
+	if a, err := f.host.Submit(t.Context(), f.by, berth.Request{
 		ID: "taken", Site: west, Ready: now, Deadline: now + 300, Parts: []berth.Part{{Variants: []berth.Variant{{NPE: westNodes, Duration: 300}}}},
 	}); err != nil || a.Reservation.Allotments[0].Start > now+5 {
 		t.Fatal(a, err)
 	}
 	for i, at := range []string{"before east reserves", "after east reserves", "before west releases", "after west releases"} {
 		id := fmt.Sprint("refused", i)
-		m := newMishap(at, theService, east)
-		two.goesWrong(m, submit(id, 0))
-		over("killed "+at+" and east refuses", id, service.FlowFailed)
-		if f, err := two.host.Workflow(t.Context(), owner.By, id); err != nil || !strings.Contains(fmt.Sprint(f.Tasks[1].Why, f.Tasks[3].Why), "its site refuses it, and no task has begun") {
-			t.Errorf("%s: %+v, %v", id, f.Tasks, err)
+		f.ends(newMishap(at, theService, east), id, 0, service.FlowFailed)
+		if flow, err := f.host.Workflow(t.Context(), f.owner.By, id); err != nil || !strings.Contains(fmt.Sprint(flow.Tasks[1].Why, flow.Tasks[3].Why), "its site refuses it, and no task has begun") {
+			t.Errorf("%s: %+v, %v", id, flow.Tasks, err)
 		}
-		two.now.Store(nil)
 	}
-	if again, err := os.ReadFile(filepath.Join(dir, "ran")); err != nil || string(again) != string(text) {
-		t.Errorf("of a workflow that is refused something ran: %q, %v", again[len(text):], err)
+	if again := f.ran(); len(again) > 0 {
+		t.Errorf("of a workflow that is refused something ran: %q", again)
 	}
-	if err := two.host.Check(t.Context()); err != nil {
-		t.Error(err)
+}
+
+// A workflow runs across two clusters, each task once, at whichever step the link to one of them is
+// cut.
+func TestAWorkflowAcrossTwoSlurmsWithoutALink(t *testing.T) { runsWithout(t, theLink) }
+
+// A workflow runs across two clusters at whichever step the slurmctld of one of them is killed; that
+// may forget a task, which is tried again then.
+func TestAWorkflowAcrossTwoSlurmsWithoutSlurmctld(t *testing.T) { runsWithout(t, theController) }
+
+func runsWithout(t *testing.T, victim string) {
+	t.Parallel()
+	f := newFlows(t)
+	for i, at := range []string{
+		"before west reserves", "after west reserves", "before east reserves", "after east reserves", "before west hands", "after west hands", "before west starts", "after west starts",
+		"before east hands", "after east hands", "before east starts", "after east starts", "before west releases", "after west releases", "before east releases", "after east releases",
+	} {
+		f.ends(newMishap(at, victim, ""), fmt.Sprint("runs", i), map[string]int{theController: 3}[victim], service.FlowSucceeded)
+		ran := f.ran()
+		var names []string
+		for _, line := range ran {
+			names = append(names, strings.Fields(line)[1])
+		}
+		if victim == theController { // what it forgot ran again, next to where it ran before
+			names = slices.Compact(names)
+		}
+		if want := []string{west + "0", east + "1", west + "2", east + "3"}; !slices.Equal(names, want) {
+			t.Errorf("%s dies %s: ran %q, want %q", victim, at, ran, want)
+		}
 	}
 }

@@ -101,11 +101,18 @@ func (w *theatre) follow(viewers int) (stop func() int64) {
 // The loop decides as before while a hundred look at what it decides: they draw beside it,
 // share what is drawn, and are told at most four times a second.
 func TestViewersCostTheLoopLittle(t *testing.T) {
+	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
+		t.Run(string(binding), func(t *testing.T) { viewersCostTheLoopLittle(t, binding) })
+	}
+}
+
+func viewersCostTheLoopLittle(t *testing.T, binding berth.Binding) {
+	t.Helper()
 	promises, decisions, pairs := 200, 50, 1
 	if *viewersFull {
 		promises, decisions, pairs = 10_000, 40_000, 20
 	}
-	core, err := newCore(engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 1024, Binding: berth.Early}}}}}, "test", 1000)
+	core, err := newCore(engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 1024, Binding: binding}}}}}, "test", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,7 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, w.User)
 	}
 	w.Role, w.Sites = string(ask.By.Role), ask.By.Sites.Names()
+	h.route(w)
 	r := berth.Request{Site: w.Site, Pool: w.Pool}
 	if err := h.bookable(&r); err != nil {
 		return err
@@ -245,6 +246,7 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 		}
 		w := f.w.Clone()
 		w.Hold, w.Sites = 0, ask.By.Sites.Names()
+		h.route(w)
 		if w.Role = string(ask.By.Role); deadline != 0 {
 			w.Deadline = deadline
 		} else if w.Deadline <= h.clock() {
@@ -252,6 +254,9 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 		}
 		for i := range w.Tasks {
 			w.Tasks[i].Tries, w.Tasks[i].Done = f.tasks[i].tries, f.tasks[i].outcome == berth.Succeeded
+			if w.Tasks[i].Done && len(w.Routes) > 0 {
+				w.Tasks[i].Site = h.core.siteOfTask(f, i) // where its files are
+			}
 		}
 		h.decideFlow(a, w, unable, answer)
 	})

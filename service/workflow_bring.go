@@ -82,6 +82,19 @@ func (h *Host) bringing(f *flowCard, at int, here string) (inputs []brought, out
 	return inputs, outputs
 }
 
+// route notes between which sites files of a workflow are moved, which is part of its plan where
+// the sizes are known.
+func (h *Host) route(w *berth.Workflow) {
+	w.Routes = nil
+	if !w.IsSpread() || !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return len(t.Reads) > 0 }) {
+		return
+	}
+	for i := range h.options.Transfers {
+		t := &h.options.Transfers[i]
+		w.Routes = append(w.Routes, berth.Route{From: t.From, To: t.To})
+	}
+}
+
 // transfer returns how files get from one site to another, nil if that is not said.
 func (h *Host) transfer(from, to string) *Transfer {
 	for i := range h.options.Transfers {

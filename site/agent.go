@@ -56,18 +56,19 @@ func NewAgent(observer Observer, every time.Duration) *Agent {
 	return &Agent{observer: observer, every: every}
 }
 
-// Observe returns a state no older than the interval, asking the site if there
-// is none. Everybody gets the same State, which must not be written. A caller
+// Observe returns a state no older than the interval, or asked for since the call,
+// asking the site if there is none: a look that takes longer than the interval is as good. Everybody gets the same State, which must not be written. A caller
 // who goes away does not take the answer from the others. A panic of the observer is
 // raised in all who ask, from then on, with a *Panic.
 func (a *Agent) Observe(ctx context.Context) (*State, error) {
+	called := time.Now()
 	for {
 		a.mu.Lock()
 		if p := a.panicked; p != nil {
 			a.mu.Unlock()
 			panic(p)
 		}
-		if a.wait > 0 && time.Since(a.asked) < a.wait {
+		if a.wait > 0 && (time.Since(a.asked) < a.wait || !a.asked.Before(called)) {
 			defer a.mu.Unlock()
 			return a.state, a.err
 		}

@@ -119,3 +119,27 @@ func TestAgentLetsTheImpatientGo(t *testing.T) {
 		}
 	})
 }
+
+// A look that takes longer than the interval is an answer to who asked for it, and to who asked while it was under way the next.
+func TestAgentOfASiteSlowerThanTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{}
+		agent := site.NewAgent(s, 500*time.Millisecond)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var group sync.WaitGroup
+		for wait, want := range map[time.Duration]time.Duration{0: time.Second, 300 * time.Millisecond: 2 * time.Second} {
+			group.Go(func() {
+				time.Sleep(wait)
+				if _, err := agent.Observe(ctx); err != nil || time.Since(began) != want {
+					t.Errorf("asked after %s it is answered after %s, %v; want %s", wait, time.Since(began), err, want)
+				}
+			})
+		}
+		group.Wait()
+		if n := s.asked.Load(); n != 2 {
+			t.Errorf("asked %d times, want twice", n)
+		}
+	})
+}

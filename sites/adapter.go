@@ -29,6 +29,7 @@ type Adapter struct {
 	Bin     string         // folder of the commands
 	Rest    string         // address of slurmrestd, which is asked instead of the commands
 	JWT     string         // path of a file with a JSON web token for it
+	CA      string         // path of a file with the authority of its certificate
 	Timeout berth.Duration // of one command
 	Unit    string         // what a PE is: "node" or "core"
 	Margin  berth.Duration // how much earlier than needed a promise is made real
@@ -100,6 +101,7 @@ func (r *reader) adapter(v *value, path string, a *Adapter) {
 			{"bin", "", scanned(r, &a.Bin, "the folder of Slurm's commands", filePath)},
 			{"rest", "", scanned(r, &a.Rest, "the address of slurmrestd, such as unix:///run/slurmrestd.socket", label)},
 			{"jwt", "", scanned(r, &a.JWT, "the path of a file with a JSON web token for slurmrestd", filePath)},
+			{"ca", "", scanned(r, &a.CA, "the path of a file with the certificate authority of slurmrestd", filePath)},
 			{"timeout", "", measured(r, &a.Timeout, secondsExample, duration)},
 			{"unit", "", scanned(r, &a.Unit, "node or core", oneOf("node", "core"))},
 			{"margin", "", measured(r, &a.Margin, durationExample, duration)},

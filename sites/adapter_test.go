@@ -17,7 +17,7 @@ sites:
 - name: a
   adapter: {kind: slurm, zone: Europe/Berlin, every: 7s, conf: /etc/a.conf, bin: /opt/slurm/bin, timeout: 20s, unit: core, margin: 3m, no_limit: 7d, give_up_after: 1h, run_as: owner}
 - name: rest
-  adapter: {kind: slurm, rest: "https://head:6820", jwt: /etc/berth/slurm.jwt}
+  adapter: {kind: slurm, rest: "https://head:6820", jwt: /etc/berth/slurm.jwt, ca: /etc/berth/ca.pem}
 - name: late
   adapter: {kind: slurm, binding: late, name_ahead: 2h}
 - name: plain
@@ -42,7 +42,7 @@ service:
 			Kind: sites.Slurm, Zone: "Europe/Berlin", Every: 7, Conf: "/etc/a.conf", Bin: "/opt/slurm/bin", Timeout: 20,
 			Unit: "core", Margin: 180, NoLimit: 7 * 86400, GiveUpAfter: 3600, RunAs: sites.RunAsOwner,
 		},
-		"rest": {Kind: sites.Slurm, Rest: "https://head:6820", JWT: "/etc/berth/slurm.jwt"},
+		"rest": {Kind: sites.Slurm, Rest: "https://head:6820", JWT: "/etc/berth/slurm.jwt", CA: "/etc/berth/ca.pem"},
 		"late": {Kind: sites.Slurm, Binding: berth.Late, NameAhead: 7200},
 		"b":    {Kind: sites.Local, Zone: "UTC", Every: 2, Node: "desk", Cores: 3, Grace: 5, Users: map[string]string{"ann": "ann", "bob@x": "robert"}},
 	}

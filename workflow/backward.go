@@ -26,6 +26,7 @@ type backward struct {
 	bound   allotment
 	reserve allotment // cpa, cpar or thrift; fixed1 for none
 	steps   int       // λ = 0, 1/20, … steps/20
+	first   int       // the step that is tried first, 0 unless From says so
 }
 
 // levels is the allotment whose bottom levels order the tasks: as the published
@@ -46,12 +47,25 @@ func (b backward) plan(in *Instance, due berth.Time, out []Placement) (int, bool
 	if due < in.bound {
 		return 0, false
 	}
-	for k := 0; k <= b.steps; k++ {
+	for k := b.first; k <= b.steps; k++ {
 		if b.attempt(in, due, k, out) {
 			return k, true
 		}
 	}
 	return 0, false
+}
+
+// From returns a planner that begins to widen its reserve with a step of λ, in twentieths,
+// which is kept wherever it succeeds. Planners that widen none are as they were.
+//
+// Source: Aida and Casanova, section 5.4, does not say whether the λ of the tightest deadline
+// is kept by looser ones or searched again; this is the first reading, p itself the second.
+func (p Planner) From(step int) Planner {
+	if b, ok := p.how.(backward); ok && b.steps > 0 {
+		b.first = min(max(step, 0), b.steps)
+		p.how = b
+	}
+	return p
 }
 
 // attempt tries one step of λ.

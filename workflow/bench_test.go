@@ -59,3 +59,27 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkGrow allots PEs to 1,000 tasks.
+func BenchmarkGrow(b *testing.B) {
+	for _, ours := range []bool{false, true} {
+		b.Run(fmt.Sprintf("ours=%t", ours), func(b *testing.B) {
+			d := workload.NewDaggen()
+			d.Tasks = 1000
+			var all []*workflow.Instance
+			for seed := range 4 {
+				w, err := d.Generate(uint64(seed))
+				if err != nil {
+					b.Fatal(err)
+				}
+				all = append(all, prepare(b, workflow.Problem{Workflow: w, Calendar: decaying(rand.New(rand.NewPCG(1, 6)), 1152, 60), Free: 350}))
+			}
+			steps := 0
+			for n := 0; b.Loop(); n++ {
+				_, k := workflow.Grow(all[n%4], 350, ours)
+				steps += k
+			}
+			b.ReportMetric(float64(steps)/float64(b.N), "steps/op")
+		})
+	}
+}

@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -150,11 +149,10 @@ func indexed(tasks []Task) (map[string]int32, error) {
 	return index, nil
 }
 
-// adjacent sorts pairs and returns the second of each under its first.
+// adjacent returns the second of each pair under its first, ascending and each once. Pairs are
+// sorted by their seconds and then by their firsts, both by counting. Cost: O(n + e).
 func adjacent(n int, pairs [][2]int32) adjacency {
-	slices.SortFunc(pairs, func(a, b [2]int32) int {
-		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
-	})
+	pairs = counted(n, counted(n, pairs, 1), 0)
 	a := adjacency{from: make([]int32, n+1), list: make([]int32, 0, len(pairs))}
 	for i, p := range pairs {
 		if i > 0 && p == pairs[i-1] {
@@ -167,6 +165,24 @@ func adjacent(n int, pairs [][2]int32) adjacency {
 		a.from[i+1] += a.from[i]
 	}
 	return a
+}
+
+// counted returns pairs in the order of one of their halves, those that are equal there in the
+// order in which they were.
+func counted(n int, pairs [][2]int32, half int) [][2]int32 {
+	at := make([]int32, n+1)
+	for _, p := range pairs {
+		at[p[half]+1]++
+	}
+	for i := range n {
+		at[i+1] += at[i]
+	}
+	sorted := make([][2]int32, len(pairs))
+	for _, p := range pairs {
+		sorted[at[p[half]]] = p
+		at[p[half]]++
+	}
+	return sorted
 }
 
 // kahn lists the tasks in topological order, smallest index first, and leaves

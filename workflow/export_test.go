@@ -44,3 +44,15 @@ func StartsOfFewer(w *Workflow, npe, by []berth.Count, now berth.Time, q berth.C
 	}
 	return plain, shrunk
 }
+
+// Grow lets CPA, or our rule, allot PEs, and tells in how many steps.
+func Grow(in *Instance, q berth.Count, ours bool) (npe []berth.Count, steps int) {
+	npe = make([]berth.Count, in.w.Len())
+	limit, by := in.size, steepest
+	if ours {
+		limit, by = q, thrifty
+	}
+	g := newGrowth(in.w, in.curves, in.w.topological, limit, by)
+	g.until(q, in.problem.Epsilon, npe)
+	return npe, len(g.chosen)
+}

@@ -46,7 +46,9 @@ type growth struct {
 
 	// What follows from it, unless stale.
 	stale bool
+	level []int64 // the bottom levels of the tasks, see bits; no less than that of those not settled
 	nodes []node
+	sizes []size
 	gain  []int64 // bits of what one more PE is worth by the rule, 0 at the limit
 	way   []int32 // the critical path, from root on
 	pile  []int32
@@ -57,14 +59,19 @@ type growth struct {
 
 // node is what is known of a task after all steps.
 type node struct {
-	level   int64 // the bottom level, see bits; no less than that if not settled
+	time    float64
 	rival   int64 // no child but next has a higher bottom level
 	next    int32 // the child on the longest way down, -1 at the end
-	leaning int32 // how many settled tasks have this one as next
 	settled bool
 
+	// The settled tasks that have this one as next are a list: first is one of them, before and
+	// after are the neighbours of this one in the list of its own next, -1 if there is none.
+	first, before, after int32
+}
+
+// size is a task with its PEs.
+type size struct {
 	npe   berth.Count
-	time  float64
 	after float64 // the time on one PE more
 	per   float64 // after over the PEs it takes
 }
@@ -77,8 +84,8 @@ func newGrowth(w *Workflow, curves []curve, order []int32, limit berth.Count, ru
 	n := w.Len()
 	g := &growth{
 		w: w, curve: curves, limit: limit, rule: rule, order: order, n: n, stale: true,
-		children: make([][]int32, n+1), root: int32(n), firstOn: make([]int32, n+1), nodes: make([]node, n+1),
-		gain: make([]int64, n+1),
+		children: make([][]int32, n+1), root: int32(n), firstOn: make([]int32, n+1),
+		level: make([]int64, n+1), nodes: make([]node, n+1), sizes: make([]size, n), gain: make([]int64, n+1),
 	}
 	list := slices.Clone(w.children.list)
 	for i := range n {
@@ -138,17 +145,17 @@ func (r rule) more(c *curve, m, limit berth.Count) berth.Count {
 func (g *growth) refresh() {
 	g.stale = false
 	for i := range g.nodes {
-		g.nodes[i] = node{npe: 1, next: -1}
-		if i < g.w.Len() {
-			g.nodes[i].npe = g.curve[i].few()
-		}
+		g.nodes[i] = node{next: -1, first: -1}
+	}
+	for i := range g.sizes {
+		g.sizes[i].npe = g.curve[i].few()
 	}
 	for _, task := range g.chosen {
-		v := &g.nodes[task]
+		v := &g.sizes[task]
 		v.npe = g.rule.more(&g.curve[task], v.npe, g.limit)
 	}
 	for _, i := range slices.Backward(g.order[:g.n]) {
-		v := &g.nodes[i]
+		v := &g.sizes[i]
 		v.after = g.curve[i].time(v.npe)
 		v.per = v.after / float64(v.npe)
 		g.sized(i)
@@ -161,17 +168,17 @@ func (g *growth) refresh() {
 
 // sized computes what follows from the PEs of a task that it just got.
 func (g *growth) sized(i int32) {
-	v := &g.nodes[i]
+	v := &g.sizes[i]
 	g.gain[i] = 0
 	if g.rule == thrifty {
 		// What more are worth follows from the number alone.
-		v.time = g.curve[i].time(v.npe)
+		g.nodes[i].time = g.curve[i].time(v.npe)
 		if v.npe < min(g.limit, g.curve[i].most()) {
 			g.gain[i] = bits(g.curve[i].thrift(v.npe, g.rule.more(&g.curve[i], v.npe, g.limit)))
 		}
 		return
 	}
-	v.time = v.after
+	g.nodes[i].time = v.after
 	v.after = g.curve[i].time(v.npe + 1)
 	over := v.per
 	v.per = v.after / float64(v.npe+1)
@@ -184,54 +191,81 @@ func (g *growth) sized(i int32) {
 // bounds the new from above: of the children only the highest matters, the first
 // of equals, once it has been settled and is still the highest.
 func (g *growth) settle(i int32) {
-	nodes := g.nodes
-	v := &nodes[i]
+	v := &g.nodes[i]
 	if v.next >= 0 {
-		switch was := &nodes[v.next]; {
-		case v.settled:
-			was.leaning--
-		case !was.settled:
-			g.settle(v.next) // it was the highest, and may well be still
-			if was.level > v.rival {
-				was.leaning++
-				v.settled = true
-				g.sumDown(v)
+		if v.settled {
+			g.straighten(v)
+		}
+		for g.level[v.next] > v.rival { // it was the highest, and may well be still
+			if g.nodes[v.next].settled {
+				g.lean(i)
 				return
 			}
+			g.settle(v.next)
 		}
 	}
+	children, levels := g.children[i], g.level
 	for {
 		next, level, rival := int32(-1), int64(-1), int64(-1)
-		for _, child := range g.children[i] {
-			l := nodes[child].level
+		for _, child := range children {
+			l := levels[child]
 			rival = max(rival, min(l, level))
 			if l > level {
-				next, level = child, l
+				next = child
 			}
+			level = max(level, l)
 		}
 		v.next, v.rival = next, rival
-		if next < 0 || nodes[next].settled {
+		if next < 0 || g.nodes[next].settled {
 			break
 		}
-		if g.settle(next); nodes[next].level > rival {
+		if g.settle(next); levels[next] > rival {
 			break
 		}
 	}
-	if v.next >= 0 {
-		nodes[v.next].leaning++
-	}
+	g.lean(i)
+}
+
+// lean settles a task of which next is settled.
+func (g *growth) lean(i int32) {
+	v := &g.nodes[i]
 	v.settled = true
-	g.sumDown(v)
+	if v.next >= 0 {
+		g.list(i, v.next)
+	}
+	g.sumDown(i)
+}
+
+// list puts a task into the list of those that have a child as next.
+func (g *growth) list(i, child int32) {
+	v, c := &g.nodes[i], &g.nodes[child]
+	v.before, v.after = -1, c.first
+	if c.first >= 0 {
+		g.nodes[c.first].before = i
+	}
+	c.first = i
+}
+
+// straighten takes a settled task out of the list of its next.
+func (g *growth) straighten(v *node) {
+	if v.before >= 0 {
+		g.nodes[v.before].after = v.after
+	} else {
+		g.nodes[v.next].first = v.after
+	}
+	if v.after >= 0 {
+		g.nodes[v.after].before = v.before
+	}
 }
 
 // sumDown computes a task's bottom level from that of the next on its longest
 // way down.
-func (g *growth) sumDown(v *node) {
-	below := 0.0
+func (g *growth) sumDown(i int32) {
+	v, below := &g.nodes[i], 0.0
 	if v.next >= 0 {
-		below = unbits(g.nodes[v.next].level)
+		below = unbits(g.level[v.next])
 	}
-	v.level = bits(v.time + below)
+	g.level[i] = bits(v.time + below)
 }
 
 // bits returns a whole number that compares with others as x does, which is not
@@ -255,21 +289,23 @@ func (g *growth) follow(i int32) {
 // critical path, which is looked at next. The longest way down from a settled
 // task leads through settled ones only.
 func (g *growth) unsettle(task, above int32) {
+	nodes := g.nodes
 	g.pile = append(g.pile[:0], task)
 	for len(g.pile) > 0 {
-		i := g.pile[len(g.pile)-1]
+		v := &nodes[g.pile[len(g.pile)-1]]
 		g.pile = g.pile[:len(g.pile)-1]
-		for _, parent := range g.w.parents.of(i) {
-			v := &g.nodes[parent]
-			if v.next != i || parent == above || !v.settled {
+		i := v.first
+		for v.first = -1; i >= 0; i = nodes[i].after {
+			if i == above {
 				continue
 			}
-			v.settled = false
-			if g.nodes[i].leaning--; v.leaning > 0 {
-				g.pile = append(g.pile, parent)
+			nodes[i].settled = false
+			if nodes[i].first >= 0 {
+				g.pile = append(g.pile, i)
 			}
 		}
 	}
+	g.list(above, task)
 }
 
 // step lets one more task grow. It is false if none can.
@@ -291,15 +327,15 @@ func (g *growth) step() bool {
 		return false
 	}
 	task := g.way[place]
-	v := &g.nodes[task]
-	area := float64(float64(v.npe) * v.time)
+	v := &g.sizes[task]
+	area := float64(float64(v.npe) * g.nodes[task].time)
 	v.npe = g.rule.more(&g.curve[task], v.npe, g.limit)
 	g.sized(task)
 	if g.rule == levelled {
 		g.widen(g.depth[task])
 	}
 	g.chosen = append(g.chosen, task)
-	g.grown = append(g.grown, float64(float64(v.npe)*v.time)-area)
+	g.grown = append(g.grown, float64(float64(v.npe)*g.nodes[task].time)-area)
 	g.climb(place)
 	return true
 }
@@ -311,16 +347,16 @@ func (g *growth) climb(place int) {
 	for k := place; k >= 0; k-- {
 		i := g.way[k]
 		v := &g.nodes[i]
-		was := v.level
-		if k == place || g.nodes[v.next].level > v.rival {
-			g.sumDown(v)
+		was := g.level[i]
+		if k == place || g.level[v.next] > v.rival {
+			g.sumDown(i)
 		} else if g.settle(i); v.next != g.way[k+1] {
 			turn = k
 		}
-		if v.level == was {
+		if g.level[i] == was {
 			break // and so is all above
 		}
-		if v.leaning > 1 { // not the task above alone
+		if v.first >= 0 && g.nodes[v.first].after >= 0 { // not the task above alone
 			g.unsettle(i, g.way[k-1])
 		}
 	}
@@ -377,7 +413,7 @@ func (g *growth) look() {
 	if g.stale {
 		g.refresh()
 	}
-	g.path = append(g.path, unbits(g.nodes[g.way[0]].level))
+	g.path = append(g.path, unbits(g.level[g.way[0]]))
 	g.addArea()
 }
 

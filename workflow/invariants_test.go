@@ -273,6 +273,43 @@ func TestAllReserveGivenUpIsTheFallback(t *testing.T) {
 	})
 }
 
+// A planner that begins with a step of λ makes the plan of the first step from there on that
+// succeeds, and one that widens no reserve is as it was.
+func TestPlannersBeginWithAStepOfLambda(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		problem := drawProblem(t, 8)
+		in := must(t, problem)
+		deadline := problem.Now + 1 + berth.Time(rapid.IntRange(0, 3000).Draw(t, "window"))
+		first := rapid.IntRange(-1, 21).Draw(t, "first")
+		for _, name := range []string{"dl-rc-cpar-lambda", "dl-rcbd-cpar-lambda", "dl-thrift-lambda"} {
+			p, _ := workflow.PlannerNamed(name)
+			got, ok := in.Try(p.From(first), deadline)
+			for step := min(max(first, 0), 20); ; step++ {
+				if step > 20 {
+					if ok {
+						t.Fatalf("%s from %d: a plan at step %d, and no step has one", name, first, got.Lambda)
+					}
+					break
+				}
+				want, succeeds := workflow.AtLambda(in, name, deadline, step)
+				if !succeeds {
+					continue
+				}
+				if !ok || got.Lambda != step || !slices.Equal(got.Tasks, want) {
+					t.Fatalf("%s from %d: %v at step %d, want %v at %d", name, first, got.Tasks, got.Lambda, want, step)
+				}
+				break
+			}
+		}
+		p, _ := workflow.PlannerNamed("dl-rc-cpar")
+		got, ok := in.Try(p.From(first), deadline)
+		want, wantOK := in.Try(p, deadline)
+		if ok != wantOK || ok && !slices.Equal(got.Tasks, want.Tasks) {
+			t.Fatalf("dl-rc-cpar from %d is another plan", first)
+		}
+	})
+}
+
 // X3: a workflow of one task that gains nothing from more PEs is a rigid
 // request of one PE: its earliest end is first fit, its latest start the last
 // one at which the calendar has a PE free.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/workflow"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // prepare fails the test on an error.
@@ -113,6 +114,27 @@ func TestAllocationsEqualPlain(t *testing.T) {
 	wantField(t, err, "q")
 	_, err = in.Map("cpu", 4)
 	wantField(t, err, "allocation")
+}
+
+// So are those of workflows of daggen, in which many ways are about as long as the critical path.
+func TestAllocationsOfManyTasksEqualPlain(t *testing.T) {
+	for seed := range max(2, compared(t)/50) {
+		d := workload.NewDaggen()
+		d.Tasks, d.Jump = 120, 1+seed%3
+		w, err := d.Generate(uint64(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		problem := workflow.Problem{Workflow: w, Calendar: booked(t, 128)}
+		fast, plain := prepare(t, problem), prepare(t, plainOf(problem))
+		for _, a := range []workflow.Allocation{workflow.CPA, workflow.MCPA, workflow.Thrift} {
+			got, err := fast.Allocate(a, 128)
+			want, wantErr := plain.Allocate(a, 128)
+			if err != nil || wantErr != nil || !slices.Equal(got, want) {
+				t.Fatalf("seed %d, %s:\n got %v, %v\nwant %v, %v", seed, a, got, err, want, wantErr)
+			}
+		}
+	}
 }
 
 // widest returns the most PEs that a task must have.

@@ -31,6 +31,10 @@ type Grid struct {
 	Sites    []Site
 	Now      berth.Time
 	Epsilon  Epsilon
+	// Lag, if given, returns how long a task waits at a site for data, from the end of its last
+	// parent to its start. at tells the sites of the tasks that are placed, and -1 of the others,
+	// which have no data for it yet; with one more placed the lag is never shorter.
+	Lag func(task, site int, at func(task int) int) berth.Duration
 }
 
 // GridPlacement is one task's reservation at a site, an index into the grid's.
@@ -77,6 +81,11 @@ func (p *GridPlan) Book(d *calendar.Draft, sites []Site) error {
 // all sites' free PEs together, and a task's bound at a site is the fewest PEs
 // that are as fast as its allotment, or all. Ties: fewer PEs, then the site
 // that is listed first. Cost: as bd-cpar, times the sites.
+//
+// Deviation: where data take time from site to site (Lag), a task starts so much later than its
+// last parent ends. Backwards a task is placed before its parents, so how long it waits is known
+// when all are placed; then all are placed again with these waits, until no wait is longer than
+// was thought, or latePasses times.
 func (g *Grid) Plan(deadline berth.Time) (GridPlan, bool, error) {
 	in, bounds, err := g.prepare()
 	if err != nil {
@@ -86,21 +95,69 @@ func (g *Grid) Plan(deadline berth.Time) (GridPlan, bool, error) {
 		return GridPlan{}, false, berth.Errorf(berth.Invalid, "deadline", "%d is not after now, %d, or beyond 2^42 s", deadline, g.Now)
 	}
 	plan := GridPlan{Tasks: make([]GridPlacement, g.Workflow.Len()), Bound: in.bound()}
-	order := in.reference.order(cpar)
+	for pass := 1; ; pass++ {
+		if !in.placeAll(bounds, plan.Tasks, deadline) {
+			return GridPlan{}, false, nil
+		}
+		if deadline == berth.Forever || pass == latePasses || !in.waitsLonger() {
+			break
+		}
+	}
+	for i := range plan.Tasks {
+		t := &plan.Tasks[i]
+		plan.Turnaround = max(plan.Turnaround, t.End.Sub(g.Now))
+		plan.CPUSeconds += berth.Area(t.NPE, t.End.Sub(t.Start))
+	}
+	return plan, true, nil
+}
+
+// latePasses is how often tasks are placed backwards at most. Where tasks name their sites the
+// second time is the last; else waits grow and settle, and what is left is for who books the plan.
+const latePasses = 8
+
+// placeAll places all tasks by a deadline; false if one has no place.
+func (g *grid) placeAll(bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) bool {
+	for _, s := range g.sites {
+		s.profile.reset(&s.steps)
+	}
+	for i := range g.placed {
+		g.placed[i] = -1
+	}
+	order := g.reference.order(cpar)
 	for k := range order {
 		i := order[k]
 		if deadline != berth.Forever {
 			i = order[len(order)-1-k]
 		}
-		at, ok := in.place(i, bounds, plan.Tasks, deadline)
+		at, ok := g.place(i, bounds, out, deadline)
 		if !ok {
-			return GridPlan{}, false, nil
+			return false
 		}
-		plan.Tasks[i] = at
-		plan.Turnaround = max(plan.Turnaround, at.End.Sub(g.Now))
-		plan.CPUSeconds += berth.Area(at.NPE, at.End.Sub(at.Start))
+		out[i], g.placed[i] = at, at.Site
 	}
-	return plan, true, nil
+	return true
+}
+
+// waitsLonger notes how long tasks wait for data where they all are, and reports whether one
+// waits longer than was thought.
+func (g *grid) waitsLonger() (longer bool) {
+	if g.lag == nil {
+		return false
+	}
+	for i := range g.waits {
+		if d := g.wait(int32(i), g.placed[i]); d > g.waits[i] {
+			g.waits[i], longer = d, true
+		}
+	}
+	return longer
+}
+
+// wait returns how long a task waits for data at a site, by the tasks that are placed.
+func (g *grid) wait(i int32, site int) berth.Duration {
+	if g.lag == nil {
+		return 0
+	}
+	return min(g.lag(int(i), site, func(task int) int { return g.placed[task] }), berth.TimeLimit)
 }
 
 // grid is what a grid's planning works on: one instance for each site, with the
@@ -111,6 +168,9 @@ type grid struct {
 	of        []Site
 	sites     []*Instance
 	reference *Instance
+	lag       func(task, site int, at func(task int) int) berth.Duration
+	placed    []int            // the sites of the tasks, -1 of those that are not placed
+	waits     []berth.Duration // of tasks, as known from placing them before
 }
 
 // prepare checks the grid and returns each task's bound at each site.
@@ -118,7 +178,7 @@ func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
 	if len(g.Sites) == 0 {
 		return nil, nil, berth.Errorf(berth.Invalid, "sites", "none; there is nothing to plan on")
 	}
-	in := &grid{now: g.Now, w: g.Workflow, of: g.Sites}
+	in := &grid{now: g.Now, w: g.Workflow, of: g.Sites, lag: g.Lag}
 	slowest := math.Inf(1)
 	for _, s := range g.Sites {
 		if math.IsNaN(s.Speed) || s.Speed < 0 || math.IsInf(s.Speed, 1) {
@@ -136,7 +196,6 @@ func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		one.profile.reset(&one.steps)
 		in.sites = append(in.sites, one)
 	}
 	var power float64
@@ -155,7 +214,7 @@ func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in.reference = reference
+	in.reference, in.placed, in.waits = reference, make([]int, g.Workflow.Len()), make([]berth.Duration, g.Workflow.Len())
 	return in, in.bounds(), nil
 }
 
@@ -234,12 +293,9 @@ func (g *grid) bounds() [][]berth.Count {
 
 // place chooses the best pair of a site and a number of PEs for a task.
 func (g *grid) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) (GridPlacement, bool) {
-	ready, due := g.now, deadline
+	ready := g.now
 	for _, parent := range g.w.parents.of(i) {
 		ready = max(ready, out[parent].End)
-	}
-	for _, child := range g.w.children.of(i) {
-		due = min(due, out[child].Start)
 	}
 	best, site := fit{}, -1
 	for k, s := range g.sites {
@@ -248,11 +304,12 @@ func (g *grid) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadl
 		}
 		var at fit
 		var ok, better bool
+		first := g.now.Add(g.wait(i, k))
 		if deadline == berth.Forever {
-			at, ok = s.profile.earliest(&s.curves[i], ready, bounds[k][i])
+			at, ok = s.profile.earliest(&s.curves[i], ready.Add(first.Sub(g.now)), bounds[k][i])
 			better = at.end < best.end || at.end == best.end && at.npe < best.npe
-		} else {
-			at, ok = s.profile.latest(&s.curves[i], g.now, due, bounds[k][i])
+		} else if due := g.due(i, k, out, deadline); due > first {
+			at, ok = s.profile.latest(&s.curves[i], first, due, bounds[k][i])
 			better = at.start > best.start || at.start == best.start && at.npe < best.npe
 		}
 		if ok && (site < 0 || better) {
@@ -264,4 +321,18 @@ func (g *grid) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadl
 	}
 	g.sites[site].profile.take(best.start, best.end, best.npe)
 	return GridPlacement{Site: site, Placement: best.of(i)}, true
+}
+
+// due returns by when a task must end at a site: so early that its children, which are placed,
+// have their data when they start.
+func (g *grid) due(i int32, site int, out []GridPlacement, deadline berth.Time) berth.Time {
+	if g.lag != nil {
+		g.placed[i] = site
+		defer func() { g.placed[i] = -1 }()
+	}
+	due := deadline
+	for _, child := range g.w.children.of(i) {
+		due = min(due, out[child].Start.Add(-max(g.waits[child], g.wait(child, g.placed[child]))))
+	}
+	return due
 }

@@ -21,13 +21,14 @@ type Form string
 // The forms.
 const (
 	SWF   Form = "swf"   // Standard Workload Format: jobs without windows
+	GWF   Form = "gwf"   // Grid Workload Format: jobs without windows
 	JSONL Form = "jsonl" // JSON Lines: requests with windows, and ordinary jobs
 	JDL   Form = "jdl"   // Job Description Language: requests with waiting limits
 	Sacct Form = "sacct" // accounting of Slurm as sacct -P prints it: jobs without windows
 )
 
 // IsLog reports whether a file of the form holds records of jobs, and no requests.
-func (f Form) IsLog() bool { return f == SWF || f == Sacct }
+func (f Form) IsLog() bool { return f == SWF || f == GWF || f == Sacct }
 
 // Workload is what a file held: records if its form is that of a log, requests if it
 // is another. The other slice is nil.
@@ -46,10 +47,10 @@ type Workload struct {
 func (w *Workload) PEs() berth.Count { return w.Header.PEs() }
 
 // Open reads a workload file of any form, gzip-compressed or not. A name that
-// ends in .swf, .jsonl, .jdl or .sacct, or in one of them and .gz, decides the form;
+// ends in .swf, .gwf, .jsonl, .jdl or .sacct, or in one of them and .gz, decides the form;
 // under any other name the first byte that is not blank does, where an opening
-// brace means JSON Lines and an opening bracket JDL, and bars in the first line mean
-// an export of Slurm. Compression is told by the
+// brace means JSON Lines, an opening bracket JDL and a number sign the Grid Workload
+// Format, and bars in the first line mean an export of Slurm. Compression is told by the
 // content alone.
 //
 // A file that is missing or may not be read, or that is a directory, is an
@@ -101,6 +102,8 @@ func Read(r io.Reader, name string, opt Options) (*Workload, error) {
 		return readJDL(lines, opt)
 	case Sacct:
 		return readSacct(lines, opt)
+	case GWF:
+		return readGWF(lines, opt)
 	}
 	return readSWF(lines, opt)
 }
@@ -137,6 +140,8 @@ func formOf(l *lines, name string) (Form, error) {
 	switch {
 	case strings.HasSuffix(base, ".swf"):
 		return SWF, nil
+	case strings.HasSuffix(base, ".gwf"):
+		return GWF, nil
 	case strings.HasSuffix(base, ".jsonl"):
 		return JSONL, nil
 	case strings.HasSuffix(base, ".jdl"):
@@ -153,6 +158,10 @@ func formOf(l *lines, name string) (Form, error) {
 		return JSONL, nil
 	case '[':
 		return JDL, nil
+	case '#':
+		if !l.looksLikeSacct() {
+			return GWF, nil
+		}
 	}
 	if l.looksLikeSacct() {
 		return Sacct, nil

@@ -115,27 +115,37 @@ func readSacct(l *lines, opt Options) (*Workload, error) {
 	if err := l.each(&r.Report, opt.Strict, "job", r.line); err != nil {
 		return nil, err
 	}
-	if len(r.Records) == 0 {
-		return nil, r.Report.noneUsable()
-	}
-	first := berth.Forever
-	for i := range r.Records {
-		first = min(first, r.Records[i].Submit)
-	}
-	for i := range r.Records {
-		rec := &r.Records[i]
-		rec.Submit -= first
-		if rec.Job < 0 {
-			r.highest++
-			rec.Job = r.highest
-		}
-	}
-	r.Header = Header{"UnixStartTime: " + strconv.FormatInt(int64(first), 10)}
-	r.Records = sortRecords(r.Records)
-	if opt.Jobs > 0 && opt.Jobs < len(r.Records) {
-		r.Records = r.Records[:opt.Jobs:opt.Jobs]
+	if err := r.countFromFirst(opt, r.highest); err != nil {
+		return nil, err
 	}
 	return r.Workload, nil
+}
+
+// countFromFirst brings the records of a log that tells times of the clock into the form that all logs
+// have: times since the first submit, a number for each job, above the highest one that the log has, the
+// order of submit, and no more jobs than are asked for. It is an error if there are none.
+func (w *Workload) countFromFirst(opt Options, highest int64) error {
+	if len(w.Records) == 0 {
+		return w.Report.noneUsable()
+	}
+	first := berth.Forever
+	for i := range w.Records {
+		first = min(first, w.Records[i].Submit)
+	}
+	for i := range w.Records {
+		rec := &w.Records[i]
+		rec.Submit -= first
+		if rec.Job < 0 {
+			highest++
+			rec.Job = highest
+		}
+	}
+	w.Header = Header{"UnixStartTime: " + strconv.FormatInt(int64(first), 10)}
+	w.Records = sortRecords(w.Records)
+	if opt.Jobs > 0 && opt.Jobs < len(w.Records) {
+		w.Records = w.Records[:opt.Jobs:opt.Jobs]
+	}
+	return nil
 }
 
 // header finds out where the columns are.

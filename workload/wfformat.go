@@ -48,7 +48,9 @@ type WorkflowFile struct {
 	System  string // that ran it, such as Pegasus; may be empty
 	Flow    *workflow.Workflow
 	Runs    []WorkflowRun // of each task; nil unless asked for
-	Report  WorkflowReport
+	// Sizes are those of files, in bytes, as far as the file tells them; nil unless asked for.
+	Sizes  map[string]int64
+	Report WorkflowReport
 }
 
 // WorkflowReport counts what a reader should know about a workflow file.
@@ -117,7 +119,8 @@ func OpenWorkflow(path string, opt WorkflowOptions) (*WorkflowFile, error) {
 // coreCount, or cores, above 1 it is multiplied by that, as if the cores had
 // been used fully. alpha in the task is its serial fraction. What it ran is its command,
 // with program and arguments, and its files: inputFiles and outputFiles, or up to
-// 1.4 files with their link, input or output. What is odd, but
+// 1.4 files with their link, input or output. The size of a file is its sizeInBytes, or size, in
+// specification.files or there. What is odd, but
 // can be understood, is counted in the report. Properties that are not needed
 // are read over, for the format allows any.
 //
@@ -283,6 +286,9 @@ func (w *wfReader) layout() error {
 		return w.bad(specification, "tasks", "missing; a specification lists the tasks")
 	}
 	if err := w.taskList(tasks); err != nil {
+		return err
+	}
+	if err := w.sizesOf(specification); err != nil {
 		return err
 	}
 	if !w.given(execution) {

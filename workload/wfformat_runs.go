@@ -1,5 +1,11 @@
 package workload
 
+import (
+	"strconv"
+
+	"github.com/berth-hpc/berth"
+)
+
 // runs reads what the tasks ran.
 func (w *wfReader) runs() error {
 	w.Runs = make([]WorkflowRun, len(w.tasks))
@@ -74,6 +80,7 @@ func (w *wfReader) files(list node, run *WorkflowRun) error {
 			return err
 		}
 		file, link := "", ""
+		size := node{}
 		err := w.members(object, func(name string, value node) (err error) {
 			if !w.given(value) {
 				return nil
@@ -83,9 +90,14 @@ func (w *wfReader) files(list node, run *WorkflowRun) error {
 				file, err = w.string(value, "files.name")
 			case "link":
 				link, err = w.string(value, "files.link")
+			case "sizeInBytes", "size":
+				size = value
 			}
 			return err
 		})
+		if err == nil {
+			err = w.sized(file, size)
+		}
 		switch {
 		case err != nil || file == "":
 		case link == "output":
@@ -117,3 +129,57 @@ func (w *wfReader) text(n node, field string) (string, error) {
 	}
 	return unquote(w.document.text[n.at:n.end]), nil
 }
+
+// sizesOf reads the sizes of files that a specification lists.
+func (w *wfReader) sizesOf(specification node) error {
+	if !w.opt.Runs {
+		return nil
+	}
+	return w.members(specification, func(name string, value node) error {
+		if name != "files" || !w.given(value) {
+			return nil
+		}
+		if err := w.array(value, "specification.files"); err != nil {
+			return err
+		}
+		return w.elements(value, func(object node) error {
+			if err := w.object(object, "specification.files"); err != nil {
+				return err
+			}
+			id, size := "", node{}
+			err := w.members(object, func(name string, value node) (err error) {
+				switch {
+				case !w.given(value):
+				case name == "id":
+					id, err = w.string(value, "files.id")
+				case name == "sizeInBytes":
+					size = value
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return w.sized(id, size)
+		})
+	})
+}
+
+// sized notes the size of a file, if it is told. Of a file that is told twice the larger one counts.
+func (w *wfReader) sized(file string, size node) error {
+	if file == "" || !w.given(size) {
+		return nil
+	}
+	bytes, err := strconv.ParseFloat(w.shown(size), 64)
+	if err != nil || !(bytes >= 0 && bytes <= maxFileBytes) {
+		return w.bad(size, "files.sizeInBytes", "file "+quoted(file)+" has "+w.shown(size)+"; want a number of bytes from 0 to 10^14")
+	}
+	if w.Sizes == nil {
+		w.Sizes = map[string]int64{}
+	}
+	w.Sizes[file] = max(w.Sizes[file], int64(bytes))
+	return nil
+}
+
+// maxFileBytes bounds the size of a file: as many bytes as a task may read of another one.
+const maxFileBytes = berth.MaxReads

@@ -27,6 +27,7 @@ type TaskToRun struct {
 	Most         berth.Count   `json:"most,omitempty"`
 	Measured     []Measurement `json:"measured,omitempty"`
 	After        []string      `json:"after,omitempty"`
+	ReadBytes    []int64       `json:"read_bytes,omitempty"` // of what each task in After has written; 0 is not known
 	Retries      int           `json:"retries,omitempty"`
 	Command      []string      `json:"command,omitempty"`
 	Script       string        `json:"script,omitempty"`

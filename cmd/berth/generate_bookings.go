@@ -103,6 +103,9 @@ func (a *app) generateBookings(cmd *cobra.Command, flags *generateBookingsFlags)
 	if tagging.PEs == 0 && log.Form == workload.Sacct {
 		return usagef(cmd, "--pes: missing; %s, an export of Slurm, does not tell the size of the machine", flags.workload)
 	}
+	if tagging.PEs == 0 && log.Form == workload.GWF {
+		return usagef(cmd, "--pes: missing; %s, a log of the Grid Workloads Archive, does not tell the size of the machine", flags.workload)
+	}
 	if tagging.PEs == 0 {
 		return usagef(cmd, "--pes: missing; the header of %s has no MaxProcs", flags.workload)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
@@ -88,7 +89,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.VarP(&choice{&flags.format, "form", formats}, "output", "o", "form of the claims: "+strings.Join(formats, ", "))
 	f.StringVar(&flags.data, "data", os.Getenv("BERTH_DATA"), "folder of `DIR`/swf with logs of the Parallel Workloads Archive (default: $BERTH_DATA)")
 	f.Lookup("data").DefValue = "" // what the environment says is nobody's default
-	f.Var(&whole[int]{&flags.instances, 1, maxReplications}, "instances", "of each scenario of mixed-parallel (default: what the scale says, 100 at full; the paper has 1000)")
+	f.Var(&whole[int]{&flags.instances, 1, maxReplications}, "instances", "of each scenario of mixed-parallel (default: what the scale says, 120 at full; the paper has 1000)")
 	f.StringVar(&flags.cells, "cells", "", "keep finished measurements in `FILE`.jsonl as they come, and go on from what it holds")
 	f.StringVar(&flags.shard, "shard", "", "take the I-th of N parts of the measurements, `I/N`, into the file of --cells; no report")
 	f.StringSliceVar(&flags.merge, "merge", nil, "measure nothing, but report from the `FILES` of all shards")
@@ -132,7 +133,8 @@ func reproduceLong() string {
 	var text strings.Builder
 	text.WriteString(`Simulates what a paper simulated, judges each of its claims by what comes out, and
 prints a line for each: id, verdict, what the paper says, what was found. A
-verdict is held, within tolerance, not held or not testable.
+verdict is held, within tolerance, inconclusive, not testable or not held. Claims that
+no paper makes are marked as ours, and those that hold under any names as checks.
 
 With --out it also writes claims.csv, parts.csv with every comparison, each
 figure as .svg and .csv, cells.jsonl with every measurement, and report.html, a
@@ -140,8 +142,8 @@ page that needs nothing beside it. With all, it repeats every paper and writes o
 report over them beside a folder for each.
 
 The same paper, scale, repetitions and seed give the same bytes, on any number of
-cores, but for the planning times of mixed-parallel, which are measured. Intervals
-are those of 95 %.
+cores, but for the planning times of mixed-parallel, which are measured, and
+environment.json, which says with what it was made. Intervals are those of 95 %.
 
 availability and mixed-parallel read logs of the Parallel Workloads Archive, as
 .swf.gz in the folder of --data or in its subfolder swf; what needs a log that is
@@ -183,6 +185,7 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
+	began := time.Now()
 	if flags.only != "" {
 		return a.repeatOnly(ctx, paper, options, flags)
 	}
@@ -201,6 +204,11 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 		if err != nil {
 			return err
 		}
+		about, err := environmentOf(report.Command, began)
+		if err != nil {
+			return err
+		}
+		files = append(files, reproduce.File{Name: environmentFile, Data: about})
 		for i := range files {
 			if err := folder.Write(files[i].Name, files[i].Data); err != nil {
 				return err
@@ -318,10 +326,15 @@ type reproduceOutput struct {
 type claimOutput struct {
 	ID      string            `json:"id"`
 	Verdict reproduce.Verdict `json:"verdict"`
-	Paper   string            `json:"paper"`
-	Ours    string            `json:"ours"`
-	Source  string            `json:"source"`
-	Parts   []partOutput      `json:"parts"`
+	Kind    reproduce.Kind    `json:"kind"`
+	// Magnitude is the verdict on the numbers that the paper prints, if it prints any.
+	Magnitude reproduce.Verdict `json:"magnitude,omitempty"`
+	Over      string            `json:"over,omitempty"`
+	Revised   string            `json:"revised,omitempty"`
+	Paper     string            `json:"paper"`
+	Ours      string            `json:"ours"`
+	Source    string            `json:"source"`
+	Parts     []partOutput      `json:"parts"`
 }
 
 // partOutput is one comparison.
@@ -345,9 +358,20 @@ func printClaims(w io.Writer, format string, report *reproduce.Report) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range report.Claims {
 		c := &report.Claims[i]
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.ID, c.Verdict, c.Paper, c.Ours) // Flush tells
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.ID, c.Verdict, words(c), c.Ours) // Flush tells
 	}
 	return table.Flush()
+}
+
+// words are those of a claim, marked unless a paper states it.
+func words(c *reproduce.Claim) string {
+	switch c.Kind {
+	case reproduce.Own:
+		return "ours: " + c.Paper
+	case reproduce.Check:
+		return "check: " + c.Paper
+	}
+	return c.Paper
 }
 
 func printClaimsJSON(w io.Writer, report *reproduce.Report) error {
@@ -364,7 +388,7 @@ func outputOf(report *reproduce.Report) reproduceOutput {
 	}
 	for i := range report.Claims {
 		c := &report.Claims[i]
-		claim := claimOutput{ID: c.ID, Verdict: c.Verdict, Paper: c.Paper, Ours: c.Ours, Source: c.Source, Parts: []partOutput{}}
+		claim := claimOutput{ID: c.ID, Verdict: c.Verdict, Kind: c.Kind, Magnitude: c.Magnitude, Over: c.Over, Revised: c.Revised, Paper: c.Paper, Ours: c.Ours, Source: c.Source, Parts: []partOutput{}}
 		for k := range c.Parts {
 			p := &c.Parts[k]
 			claim.Parts = append(claim.Parts, partOutput{p.Verdict, p.What, p.Rule, p.Unit, p.Value, p.N})

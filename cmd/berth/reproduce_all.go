@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +55,7 @@ func (a *app) reproduceAll(cmd *cobra.Command, flags *reproduceFlags) error {
 	}
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
+	began := time.Now()
 	var reports []*reproduce.Report
 	for i, one := range each {
 		paper := &reproduce.Papers[i]
@@ -76,7 +78,7 @@ func (a *app) reproduceAll(cmd *cobra.Command, flags *reproduceFlags) error {
 	if asked.Sweep.Shard.N > 1 {
 		return nil
 	}
-	if err := folders.write(flags.allCommand(), reports); err != nil {
+	if err := folders.write(flags.allCommand(), reports, began); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -141,7 +143,7 @@ func (f *outputFolders) open() error {
 }
 
 // write writes the reports, in the order of the papers.
-func (f *outputFolders) write(command string, reports []*reproduce.Report) error {
+func (f *outputFolders) write(command string, reports []*reproduce.Report, began time.Time) error {
 	if len(f.list) == 0 {
 		return nil
 	}
@@ -152,7 +154,13 @@ func (f *outputFolders) write(command string, reports []*reproduce.Report) error
 	if err := reproduce.WriteAllClaims(&claims, reports); err != nil {
 		return err
 	}
-	if err := errors.Join(f.list[0].Write("report.html", page.Bytes()), f.list[0].Write("claims.csv", claims.Bytes())); err != nil {
+	about, err := environmentOf(command, began)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		f.list[0].Write("report.html", page.Bytes()), f.list[0].Write("claims.csv", claims.Bytes()), f.list[0].Write(environmentFile, about),
+	); err != nil {
 		return err
 	}
 	for i, report := range reports {
@@ -207,7 +215,7 @@ func printAllClaims(w io.Writer, format string, reports []*reproduce.Report) err
 	for _, report := range reports {
 		for i := range report.Claims {
 			c := &report.Claims[i]
-			_, _ = fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\n", report.Paper.Name, c.ID, c.Verdict, c.Paper, c.Ours) // Flush tells
+			_, _ = fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\n", report.Paper.Name, c.ID, c.Verdict, words(c), c.Ours) // Flush tells
 		}
 	}
 	return table.Flush()

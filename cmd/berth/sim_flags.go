@@ -73,7 +73,7 @@ func (flags *simFlags) groupFlags() []flagGroup {
 }
 
 func (flags *simFlags) workloadFlags(f *pflag.FlagSet) {
-	f.StringVar(&flags.Workload, "workload", "", "what to replay, a `FILE`: NAME.swf, NAME.jsonl (either may be .gz), NAME.jdl, what sacct -P prints, or a model such as lublin:typeless")
+	f.StringVar(&flags.Workload, "workload", "", "what to replay, a `FILE`: NAME.swf, NAME.gwf, NAME.jsonl (each may be .gz), NAME.jdl, what sacct -P prints, or a model such as lublin:typeless")
 	f.Var(&whole[int]{&flags.Jobs, 1, math.MaxInt32}, "jobs", "take the first N usable jobs (default: all of a log, 10000 of a model)")
 	f.Var(&choice{&flags.As, "kind", scenario.Kinds()}, "as", "what a log's or model's jobs become: requests, jobs, mixed (default: requests, or jobs with a preset for jobs)")
 	f.Var(&portion{&flags.ReserveShare}, "reserve-share", "with --as mixed: the part that become requests")
@@ -172,7 +172,7 @@ func addGroups(cmd *cobra.Command, groups []flagGroup) {
 	const flat = "\n\nFlags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
 	cmd.SetUsageTemplate(strings.Replace(cmd.UsageTemplate(), flat, usages.String(), 1))
 
-	for flag, endings := range map[string][]string{"workload": {"swf", "gz", "jsonl", "jdl", "sacct", "txt"}, "sites": {"yaml", "yml"}, "outages": {"jsonl", "gz"}} {
+	for flag, endings := range map[string][]string{"workload": {"swf", "gwf", "gz", "jsonl", "jdl", "sacct", "txt"}, "sites": {"yaml", "yml"}, "outages": {"jsonl", "gz"}} {
 		_ = cmd.MarkFlagFilename(flag, endings...) // fails for unknown flags only
 	}
 	for flag, words := range map[string][]string{

@@ -55,6 +55,7 @@ it is started again.`,
 	f.StringVar(&add.adapter.Bin, "bin", "", "`DIR`ectory of Slurm's commands (default: the PATH)")
 	f.StringVar(&add.adapter.Rest, "rest", "", "`ADDRESS` of slurmrestd, which is asked instead of the commands")
 	f.StringVar(&add.adapter.JWT, "jwt", "", "with --rest: `FILE` with a JSON web token for it")
+	f.StringVar(&add.adapter.CA, "ca", "", "with --rest https://…: `FILE` in PEM with the authority of its certificate, if that is none of this machine's")
 	f.StringVar(&add.adapter.Zone, "zone", "", "time `ZONE` of its people, as in the tz database (default: this machine's)")
 	f.Var(&choice{&add.adapter.Unit, "unit", []string{string(site.UnitNode), string(site.UnitCore)}}, "unit", "what a PE is: node, core (default: node)")
 	for _, d := range []struct {
@@ -78,7 +79,7 @@ func (a *app) addSite(cmd *cobra.Command, add *addition, name string) error {
 	if add.config == "" {
 		return usagef(cmd, "--config: missing; want the configuration file of the service")
 	}
-	for _, path := range []*string{&add.adapter.Conf, &add.adapter.Bin, &add.adapter.JWT} {
+	for _, path := range []*string{&add.adapter.Conf, &add.adapter.Bin, &add.adapter.JWT, &add.adapter.CA} {
 		if *path == "" {
 			continue
 		}
@@ -202,6 +203,7 @@ func entry(name string, a *sites.Adapter) string {
 	quoted("bin", a.Bin)
 	quoted("rest", a.Rest)
 	quoted("jwt", a.JWT)
+	quoted("ca", a.CA)
 	quoted("zone", a.Zone)
 	add("unit", a.Unit)
 	lasting("timeout", a.Timeout)

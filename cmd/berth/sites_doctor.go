@@ -51,7 +51,7 @@ no service. Exit 1 if something that Berth needs does not work.`,
 			switch {
 			case cluster != "" && (config != "" || name != ""):
 				return usagef(cmd, "--slurm: it names the site to examine; want it without --config and NAME")
-			case cluster == "" && (reach.Conf != "" || reach.Bin != "" || reach.Rest != "" || reach.JWT != ""):
+			case cluster == "" && (reach.Conf != "" || reach.Bin != "" || reach.Rest != "" || reach.JWT != "" || reach.CA != ""):
 				return usagef(cmd, "--conf, --bin and --rest say how a cluster is reached; want --slurm NAME with them")
 			case cluster != "" || config != "":
 				found, err = a.examineHere(cmd, config, cluster, name, &reach)
@@ -71,6 +71,7 @@ no service. Exit 1 if something that Berth needs does not work.`,
 	f.StringVar(&reach.Bin, "bin", "", "with --slurm: `DIR`ectory of Slurm's commands")
 	f.StringVar(&reach.Rest, "rest", "", "with --slurm: `ADDRESS` of slurmrestd, which is asked instead of the commands")
 	f.StringVar(&reach.JWT, "jwt", "", "with --rest: `FILE` with a JSON web token for it")
+	f.StringVar(&reach.CA, "ca", "", "with --rest https://…: `FILE` in PEM with the authority of its certificate, if that is none of this machine's")
 	f.StringVar(&config, "config", "", "examine the sites of this configuration `FILE` from here")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails for unknown flags only
 	return cmd

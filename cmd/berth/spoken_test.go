@@ -94,7 +94,7 @@ func TestBookingIsSpoken(t *testing.T) {
 	said = append(said, "", "Enter holds that offer:", "")
 	alerts("held")
 	said = append(said, "")
-	keyTo("Shift+Tab", `button "Confirm"`)
+	keyTo("Tab", `button "Confirm"`)
 	p.Key("Enter")
 	said = append(said, "", "Enter confirms it:", "")
 	alerts("promised")

@@ -54,7 +54,7 @@ func (q *flowAsk) flags(cmd *cobra.Command) {
 	f.StringVar(&q.Algorithm, "algorithm", "best", "`NAME` of the planner, as berth plan --help lists them, or best: several are tried, and part of the time until the deadline is left; best-N leaves N percent")
 	f.Var(&choice{&q.Repair, "repair", []string{"both", "late", "hold"}}, "repair", "when tasks end early or late: both (move what follows forward or back), late (back only), hold (neither)")
 	f.StringVar(&q.Site, "site", "", "only at this `SITE`")
-	f.BoolVar(&q.Spread, "spread", false, "tasks may be at several sites; their files have to be at all of them")
+	f.BoolVar(&q.Spread, "spread", false, "tasks may be at several sites; their files have to be at all of them, unless the sites file has transfers")
 	f.StringVar(&q.Pool, "pool", "", "only in this `POOL`")
 	f.StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	f.Float64Var(&q.alpha, "alpha", defaultAlpha, "serial fraction `X` of tasks that may run on several numbers of PEs and say none")
@@ -95,6 +95,7 @@ func (q *flowAsk) read(a *app, cmd *cobra.Command, path string) error {
 	}
 	q.Name = file.Name
 	idle, stored := 0, 0
+	reads := file.Reads()
 	for i := range file.Flow.Len() {
 		t, w := file.Flow.Task(i), &file.Tasks[i]
 		task := form.TaskToRun{
@@ -107,6 +108,7 @@ func (q *flowAsk) read(a *app, cmd *cobra.Command, path string) error {
 		for _, parent := range file.Flow.Parents(i) {
 			task.After = append(task.After, file.Flow.Task(int(parent)).ID)
 		}
+		task.ReadBytes = reads[i]
 		if w.Runs() {
 			if task.Dir = w.Dir; task.Dir == "" {
 				task.Dir = here

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-hpc/berth/internal/browser"
 	"github.com/berth-hpc/berth/internal/realdata"
@@ -208,4 +209,50 @@ func TestWorkflowIsBookedInABrowser(t *testing.T) {
 	other.Visit(q.link("bob", service.User, "workflow?flow=night"))
 	other.Wait(`document.body.innerText.includes('This workflow is not yours')`)
 	noFaults(t, p)
+}
+
+// The deadline that is booked has room after the tightest one, which could not be met any more by
+// the time it is asked for; how long a hold lasts is said before it is asked for.
+func TestTheTightestDeadlineIsBookedWithRoom(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "record")
+	p := b.Open(browser.Size{Width: 1440, Height: 1400})
+	p.Visit(q.link("alice", service.User, "workflow"))
+	p.Press("Take an example")
+	curved(p)
+	p.Eval(`document.querySelector('.slide input').focus()`)
+	p.Key("ArrowRight")
+	p.Wait(`document.querySelector('.slide input').value === '1'`)
+	p.Key("ArrowLeft")
+	p.Wait(`document.querySelector('.slide input').value === '0'`)
+	form := `document.querySelector('form[aria-labelledby=book-title]')`
+	p.Wait(form + `.innerText.includes('after the tightest, so that it can still be met')`)
+	field := `[...` + form + `.querySelectorAll('label')].find((l) => l.innerText === 'Deadline').control.value`
+	booked, err := time.Parse(time.RFC3339, p.Eval(field).(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says, _ := p.Eval(`/by \S+ (\S+ \S+) UTC/.exec(document.querySelector('[data-testid=deadline]').innerText)[1]`).(string)
+	tightest, err := time.Parse("2006-01-02 15:04", says)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if room := booked.Sub(tightest); room < 10*time.Minute || room > 2*time.Hour {
+		t.Errorf("%s is to be booked, which is %s after the tightest", booked, room)
+	}
+	label, _ := p.Eval(`[...` + form + `.querySelectorAll('button')].find((b) => b.innerText.startsWith('Hold for')).innerText`).(string)
+	p.Press(label)
+	p.Wait(`document.querySelector('[data-testid=flow-one]')?.innerText.includes('held')`)
+	list, _, err := q.host.Workflows(t.Context(), service.Principal{User: "alice", Role: service.User}, service.FlowFilter{})
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	var minutes, seconds int
+	if _, err := fmt.Sscanf(label, "Hold for about %d min %d s", &minutes, &seconds); err != nil && minutes == 0 {
+		t.Fatal(label, err)
+	}
+	want, is := time.Duration(60*minutes+seconds)*time.Second, time.Duration(list[0].Expires.Sub(q.host.Now()))*time.Second
+	if is > want*3/2 || is < want*2/3 {
+		t.Errorf("%q, and it lasts %s", label, is)
+	}
 }

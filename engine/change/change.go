@@ -114,11 +114,12 @@ const (
 	CauseLate      Cause = "late"      // a task is late
 	CauseFailed    Cause = "failed"    // a task failed
 	CauseDisplaced Cause = "displaced" // others needed the place of a task, or it went out of use
+	CauseData      Cause = "data"      // what a task reads takes longer to its site than was forecast
 )
 
 // Causes lists the causes.
 func Causes() []Cause {
-	return []Cause{CauseEarly, CauseLate, CauseFailed, CauseDisplaced}
+	return []Cause{CauseEarly, CauseLate, CauseFailed, CauseDisplaced, CauseData}
 }
 
 // Effect says that a site has to bring a reservation in line with the state: what

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -57,12 +58,13 @@ func install() string {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return "there is no apt-get"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
+	one := filepath.Join(os.TempDir(), "berth-apt.lock") // of all tests that install something: apt-get update does not wait for another one
 	for _, args := range [][]string{
 		{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240", "chromium", "fonts-dejavu-core"},
 	} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
+		cmd := exec.CommandContext(ctx, "flock", append([]string{"--no-fork", one, "apt-get"}, args...)...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Sprintf("apt-get %s: %v: %.400s", args[0], err, out)

@@ -34,6 +34,11 @@ func Workflow(c *Coder, w *berth.Workflow) {
 	})
 	List(c, 14, &w.Tasks, workflowTask)
 	Bool(c, 15, &w.Spread)
+	List(c, 16, &w.Routes, func(c *Coder, r *berth.Route) {
+		Name(c, 1, &r.From)
+		Name(c, 2, &r.To)
+		c.End()
+	})
 	c.End()
 }
 
@@ -64,5 +69,6 @@ func workflowTask(c *Coder, t *berth.WorkflowTask) {
 		c.End()
 	})
 	Name(c, 13, &t.Site)
+	List(c, 14, &t.Reads, BareInt[int64])
 	c.End()
 }

@@ -125,6 +125,7 @@ func (s *Site) change(op string, want site.Reservation) (site.Outcome, error) {
 	}
 	made.launched = have.launched
 	s.put(made)
+	s.start(made) // what waits in it, if it begins now
 	return site.Outcome{Verdict: site.Made, Booking: s.copyOf(made)}, nil
 }
 

@@ -39,6 +39,45 @@ func TestConformanceOverREST(t *testing.T) {
 	conforms(t, cluster, overREST(cluster))
 }
 
+// At its Unix socket slurmrestd does the same: it is looked at, reservations are made, changed and released, and a
+// socket that is gone is a site that cannot be reached.
+func TestRESTAtAUnixSocket(t *testing.T) {
+	t.Parallel()
+	cluster := slurmtest.Start(t, slurmtest.Options{REST: true})
+	offersREST(t, cluster)
+	o := overREST(cluster)
+	o.Exec = rest.New(rest.Options{Address: cluster.Socket(), JWT: cluster.Token()})
+	s := slurm.New(o)
+	if d, err := s.Describe(t.Context()); err != nil || d.Rights.As != me(t) || !d.Rights.Reserve {
+		t.Fatalf("%+v %v", d, err)
+	}
+	want := far(t, 1, "n1")
+	mustReserve(t, s, want, site.Made)
+	want.End += 600
+	if got, err := s.Change(t.Context(), want); err != nil || got.Verdict != site.Made || got.Booking.End != want.End {
+		t.Errorf("%+v %v", got, err)
+	}
+	if shown, err := cluster.Command("scontrol", "show", "reservation", "-o"); err != nil || !strings.Contains(shown, "ReservationName="+string(want.Name)+" ") {
+		t.Errorf("%s %v", shown, err)
+	}
+	if err := s.Release(t.Context(), want.Name); err != nil {
+		t.Error(err)
+	}
+	if state, err := s.Observe(t.Context()); err != nil || len(state.Ours) != 0 || len(state.Nodes) == 0 {
+		t.Errorf("%+v %v", state, err)
+	}
+	cluster.KillREST()
+	if _, err := s.Observe(t.Context()); site.KindOf(err) != site.Unreachable || !strings.Contains(err.Error(), "slurmrestd does not answer at "+cluster.Socket()) {
+		t.Errorf("%v", err)
+	}
+	if err := cluster.StartREST(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Observe(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A slurmrestd that cannot do what is asked says by name what it lacks, and what to do.
 func TestOldRESTIsNamed(t *testing.T) {
 	t.Parallel()

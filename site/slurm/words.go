@@ -56,6 +56,7 @@ var sayings = []struct {
 	{words: "slurmrestd does not answer", kind: site.Unreachable, hint: "see that slurmrestd runs, and that rest gives its address"},
 	{words: "slurmrestd needs a token", kind: site.Unreachable, hint: "jwt gives the path of a file that Berth's user can read, with a token that has not expired"},
 	{words: "slurmrestd does not take", kind: site.Unreachable, hint: "the token is of another cluster or key, or slurmrestd runs without rest_auth/jwt (rest_auth/local on a socket of its own user)"},
+	{words: "slurmrestd does not prove who it is", kind: site.Unreachable, hint: "its certificate has to be valid, for the host that rest names, and of an authority of this machine or of the file that ca gives"},
 	{words: "want unix:///PATH", kind: site.Invalid, hint: "rest is the address of slurmrestd"},
 	{words: "slurmrestd has no API", kind: site.Invalid, hint: "use Slurm's commands: leave out rest and jwt, and have the commands and slurm.conf on this machine"},
 	{words: "is not asked of slurmrestd", kind: site.Invalid, hint: "use Slurm's commands where this is needed: leave out rest and jwt"},

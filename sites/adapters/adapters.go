@@ -201,7 +201,7 @@ func SlurmOptions(name string, a *sites.Adapter) slurm.Options {
 		WholeNodes: cmp.Or(a.Unit, string(site.UnitNode)) == string(site.UnitNode),
 	}
 	if a.Rest != "" {
-		o.Exec = rest.New(rest.Options{Address: a.Rest, JWT: a.JWT})
+		o.Exec = rest.New(rest.Options{Address: a.Rest, JWT: a.JWT, CA: a.CA})
 	}
 	return o
 }

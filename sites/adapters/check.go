@@ -29,7 +29,7 @@ func Check(file *sites.File) error {
 				return wrong(".zone", "%q: no zone of the tz database; want one such as Europe/Berlin", a.Zone)
 			}
 		}
-		for _, path := range []struct{ key, value string }{{".conf", a.Conf}, {".bin", a.Bin}, {".jwt", a.JWT}} {
+		for _, path := range []struct{ key, value string }{{".conf", a.Conf}, {".bin", a.Bin}, {".jwt", a.JWT}, {".ca", a.CA}} {
 			if path.value != "" && !filepath.IsAbs(path.value) {
 				return wrong(path.key, "%q: want a path from the root, since Slurm's commands are started elsewhere", path.value)
 			}
@@ -52,6 +52,8 @@ func checkRest(a *sites.Adapter) (key, why string) {
 	switch {
 	case a.Rest == "" && a.JWT != "":
 		return ".jwt", "a token is for slurmrestd; want rest with its address too"
+	case a.Rest == "" && a.CA != "":
+		return ".ca", "a certificate authority is for slurmrestd; want rest with its address too"
 	case a.Rest == "":
 		return "", ""
 	case a.RunAs != "":
@@ -61,7 +63,7 @@ func checkRest(a *sites.Adapter) (key, why string) {
 	case a.Conf != "":
 		return ".conf", "with rest no slurm.conf is read; want one of rest and conf"
 	}
-	if wrong, is := errors.AsType[*berth.Error](rest.Check(rest.Options{Address: a.Rest, JWT: a.JWT})); is {
+	if wrong, is := errors.AsType[*berth.Error](rest.Check(rest.Options{Address: a.Rest, JWT: a.JWT, CA: a.CA})); is {
 		return "." + wrong.Field, wrong.Msg
 	}
 	return "", ""

@@ -54,6 +54,8 @@ type File struct {
 	Form   Form
 	Flow   *workflow.Workflow
 	Tasks  []Task // by index of Flow
+	// Sizes are those of files that tasks write, in bytes, as far as they are told.
+	Sizes  map[string]int64
 	Report workload.WorkflowReport
 }
 
@@ -137,7 +139,7 @@ func readWfFormat(text []byte, name string, opt Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Name: read.Name, Source: name, Form: WfFormat, Flow: read.Flow, Report: read.Report, Tasks: make([]Task, len(read.Runs))}
+	f := &File{Name: read.Name, Source: name, Form: WfFormat, Flow: read.Flow, Report: read.Report, Sizes: read.Sizes, Tasks: make([]Task, len(read.Runs))}
 	for i, run := range read.Runs {
 		f.Tasks[i] = Task{Line: run.Line, Command: run.Command, Inputs: run.Inputs, Outputs: run.Outputs}
 	}
@@ -163,6 +165,38 @@ func (f *File) Writers() map[string]int {
 		}
 	}
 	return writers
+}
+
+// Reads returns how many bytes each task reads of what each of its parents writes, in the order of
+// Flow.Parents; 0 where that is not told, and nil of tasks of which nothing is.
+func (f *File) Reads() [][]int64 {
+	reads := make([][]int64, len(f.Tasks))
+	if len(f.Sizes) == 0 {
+		return reads
+	}
+	writer := make(map[string]int)
+	for i := range f.Tasks {
+		for _, file := range f.Tasks[i].Outputs {
+			if _, twice := writer[file]; !twice {
+				writer[file] = i
+			}
+		}
+	}
+	for i := range f.Tasks {
+		parents := f.Flow.Parents(i)
+		for _, file := range f.Tasks[i].Inputs {
+			parent, written := writer[file]
+			at := slices.Index(parents, int32(parent))
+			if !written || at < 0 || f.Sizes[file] == 0 {
+				continue
+			}
+			if reads[i] == nil {
+				reads[i] = make([]int64, len(parents))
+			}
+			reads[i][at] = min(reads[i][at]+f.Sizes[file], berth.MaxReads)
+		}
+	}
+	return reads
 }
 
 // Runnable returns what stands in the way of running the workflow, or nil: too

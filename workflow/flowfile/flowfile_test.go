@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -366,4 +367,52 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The size of a file that a task writes is told with its name in YAML, and in WfFormat where the
+// files are listed. A task reads so much of the task that writes it.
+func TestSizesOfFiles(t *testing.T) {
+	for name, text := range map[string]string{
+		"yaml": `tasks:
+  - {name: a, command: [x], time: 1m, outputs: [log.txt, {name: raw.dat, size: 5MB}, {name: more.dat, size: 1.2MB}]}
+  - {name: b, command: [x], time: 1m, outputs: [{name: plain.txt}]}
+  - {name: c, command: [x], time: 1m, after: [b], inputs: [more.dat, raw.dat, log.txt, plain.txt, outside.dat]}
+`,
+		"1.5": `{"name": "f", "schemaVersion": "1.5", "workflow": {"specification": {
+ "files": [{"id": "raw.dat", "sizeInBytes": 5000000}, {"id": "more.dat", "sizeInBytes": 2000000}, {"id": "outside.dat", "sizeInBytes": 7}, {"id": "log.txt"}],
+ "tasks": [{"name": "a", "id": "a", "parents": [], "children": ["c"], "outputFiles": ["log.txt", "raw.dat", "more.dat"]},
+  {"name": "b", "id": "b", "parents": [], "children": ["c"], "outputFiles": ["plain.txt"]},
+  {"name": "c", "id": "c", "parents": ["a", "b"], "children": [], "inputFiles": ["more.dat", "raw.dat", "log.txt", "plain.txt", "outside.dat"]}]}}}`,
+		"1.3": `{"name": "f", "schemaVersion": "1.3", "workflow": {"tasks": [
+  {"name": "a", "parents": [], "children": ["c"], "runtime": 1, "files": [{"name": "raw.dat", "link": "output", "size": 5000000}, {"name": "more.dat", "link": "output", "sizeInBytes": 2e6}]},
+  {"name": "b", "parents": [], "children": ["c"], "runtime": 1},
+  {"name": "c", "parents": ["a", "b"], "children": [], "runtime": 1, "files": [{"name": "more.dat", "link": "input"}, {"name": "raw.dat", "link": "input", "size": 5000000}]}]}}`,
+	} {
+		f, err := flowfile.Read(strings.NewReader(text), "f."+name, flowfile.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := f.Reads(); len(got[0])+len(got[1]) > 0 || !slices.Equal(got[2], []int64{7_000_000, 0}) {
+			t.Errorf("%s: %v; want 7 MB of a, and nothing told of b", name, got)
+		}
+	}
+	for text, want := range map[string]string{
+		`[{size: 5MB}]`:                    "f.yaml:2:49: missing; want a file with its size, such as {name: raw.dat, size: 40GB}",
+		`[{name: raw.dat, size: 5}]`:       "want a size with its unit",
+		`[{name: raw.dat, size: 500TB}]`:   "500000000 MB; want at most 100TB",
+		`[{name: raw.dat, sise: 5MB}]`:     `"sise"`,
+		`[raw.dat, {name: raw.dat}]`:       "given twice",
+		`[{name: [raw.dat], size: 5MB}]`:   "want a name",
+		`[{name: "raw.dat ", size: 50MB}]`: "blanks around it",
+	} {
+		_, err := flowfile.Read(strings.NewReader("tasks:\n  - {name: a, command: [x], time: 1m, outputs: "+text+"}\n"), "f.yaml", flowfile.Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	_, err := flowfile.Read(strings.NewReader(`{"name": "f", "schemaVersion": "1.5", "workflow": {"specification": {"files": [{"id": "raw.dat", "sizeInBytes": -1}], "tasks": [{"name": "a", "id": "a", "parents": [], "children": []}]}}}`), "f.json", flowfile.Options{})
+	if want := `file "raw.dat" has -1; want a number of bytes from 0 to 10^14`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
 }

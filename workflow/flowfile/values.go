@@ -219,6 +219,52 @@ func (r *reader) names(v *yamltree.Value, path, what string, most int) []referen
 	return list
 }
 
+// outputs reads files that a task writes: names, or groups of a name and a size.
+func (r *reader) outputs(v *yamltree.Value, path string) []reference {
+	if v.Kind != yamltree.List {
+		return r.names(v, path, "files", maxFile)
+	}
+	plain := *v
+	plain.Items = nil
+	sizes := map[*yamltree.Value]int64{} // by the values of their names
+	for i, item := range v.Items {
+		if item.Kind != yamltree.Map {
+			plain.Items = append(plain.Items, item)
+			continue
+		}
+		at := fmt.Sprintf("%s[%d]", path, i)
+		var name *yamltree.Value
+		var size int64
+		r.group(item, at, "an output", []key{
+			{"name", func(v *yamltree.Value) { name = v }},
+			{"size", func(v *yamltree.Value) { r.size(v, at+".size", &size) }},
+		})
+		if name == nil {
+			r.fail(placeOf(item.Place), at+".name", "missing; want a file with its size, such as {name: raw.dat, size: 40GB}")
+			continue
+		}
+		if size > berth.MaxReads/bytesPerMegabyte {
+			r.fail(placeOf(item.Place), at+".size", "%d MB; want at most 100TB", size)
+			continue
+		}
+		sizes[name] = size
+		plain.Items = append(plain.Items, name)
+	}
+	list := r.names(&plain, path, "files", maxFile)
+	for item, size := range sizes {
+		if size > 0 && item.Kind == yamltree.Text {
+			if r.file.Sizes == nil {
+				r.file.Sizes = map[string]int64{}
+			}
+			r.file.Sizes[item.Text] = size * bytesPerMegabyte
+		}
+	}
+	return list
+}
+
+// bytesPerMegabyte is how many bytes sizes are counted in.
+const bytesPerMegabyte = 1_000_000
+
 // label reads a name.
 func (r *reader) label(v *yamltree.Value, path string, to *string) {
 	r.text(v, path, "a name, in quotes if it looks like a number", maxName, to)

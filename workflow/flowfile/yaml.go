@@ -138,7 +138,7 @@ func (r *reader) task(v *yamltree.Value, i int) {
 		{"script", func(v *yamltree.Value) { d.scripted = true; r.script(v, path+".script", d) }},
 		{"after", func(v *yamltree.Value) { d.after = r.names(v, path+".after", "tasks", maxName) }},
 		{"inputs", func(v *yamltree.Value) { d.inputs = r.names(v, path+".inputs", "files", maxFile) }},
-		{"outputs", func(v *yamltree.Value) { d.outputs = r.names(v, path+".outputs", "files", maxFile) }},
+		{"outputs", func(v *yamltree.Value) { d.outputs = r.outputs(v, path+".outputs") }},
 	}, r.settings(d, path)...)
 	r.group(v, path, "a task", keys)
 	if !named {

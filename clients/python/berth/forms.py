@@ -125,6 +125,7 @@ class TaskToRun:
     most: Optional[int] = None
     measured: Optional[List[Measurement]] = None
     after: Optional[List[str]] = None
+    read_bytes: Optional[List[int]] = None
     retries: Optional[int] = None
     command: Optional[List[str]] = None
     script: Optional[str] = None

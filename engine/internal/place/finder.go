@@ -248,7 +248,7 @@ func (f *Finder) view(p *pool) state.View {
 // pool, by how much it was extended, and its transfer where PEs are held meanwhile.
 func (x *search) scaled(p *pool, v berth.Variant) berth.Variant {
 	v.Duration = min(p.config.SpeedFor(&x.r.Requirements).Scale(v.Duration)+x.extended, berth.TimeLimit)
-	if x.Staging == Hold {
+	if x.staging() == Hold {
 		v.Duration = min(v.Duration+x.transferTime(p), berth.TimeLimit)
 	}
 	return v

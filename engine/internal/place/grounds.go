@@ -254,6 +254,7 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 		}
 		grid.Sites = append(grid.Sites, s)
 	}
+	grid.Lag = f.lag(w, pools, at)
 	g := &grounds{pools: pools, grid: grid, graph: graph, at: at, from: from}
 	soonest, ok, err := grid.Plan(berth.Forever)
 	if err != nil {
@@ -308,6 +309,10 @@ func (g *grounds) critical(s *sketch) []int {
 	plan := workflow.Plan{Tasks: make([]workflow.Placement, len(s.tasks))}
 	for i := range s.tasks {
 		plan.Tasks[i] = s.tasks[i].Placement
+		if g.grid != nil && g.grid.Lag != nil { // with its transfer it begins when the last of its parents ends
+			lag := g.grid.Lag(i, s.tasks[i].Site, func(task int) int { return s.tasks[task].Site })
+			plan.Tasks[i].Start = plan.Tasks[i].Start.Add(-lag)
+		}
 	}
 	path := plan.Critical(g.graph)
 	for i := range path {

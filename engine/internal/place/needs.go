@@ -64,11 +64,8 @@ func (o *obstacle) beyond(other *obstacle) bool {
 	return o.limit > other.limit || o.possible < other.possible
 }
 
-// refusal returns the refusal for an obstacle, nil without one.
+// refusal returns the refusal for what is an obstacle.
 func (o *obstacle) refusal() *berth.Refusal {
-	if o.reason == "" {
-		return nil
-	}
 	return &berth.Refusal{Reason: o.reason, Resource: o.resource, Wanted: o.wanted, Limit: o.limit, Possible: o.possible}
 }
 

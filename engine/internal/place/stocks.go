@@ -197,7 +197,7 @@ func (x *search) stockedFrom(t *state.Trial, allotments []berth.Allotment, from 
 // uplinkCarries reports whether the uplink carries the data for all sites at once,
 // where PEs are held meanwhile, so that all are sent at the common start.
 func (x *search) uplinkCarries(sites []atSite) bool {
-	if x.Staging != Hold || len(sites) < 2 {
+	if x.staging() != Hold || len(sites) < 2 {
 		return true
 	}
 	units := int64(0)
@@ -320,7 +320,7 @@ func (x *search) beside(t *state.Trial, p *pool, start, end berth.Time) ([]berth
 	}
 	at := slot{start: now, length: length}
 	switch {
-	case x.Staging == Hold:
+	case x.staging() == Hold:
 		at.start = start
 		if x.shares() {
 			at.n = x.transfer(p).n

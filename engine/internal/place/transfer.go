@@ -55,13 +55,14 @@ func (f *Finder) quickest(p *pool, kilobytes int64) berth.Duration {
 
 // moves reports whether a request has data that are moved.
 func (x *search) moves() bool {
-	return x.Staging != NoStaging && x.r.StorageMB != 0 && !x.r.IsJob()
+	return x.staging() != NoStaging && x.r.StorageMB != 0 && !x.r.IsJob()
 }
 
 // underway returns the transfer of the same data to the site of a pool that has
-// begun, or is over, for the promise that is placed again.
+// begun, or is over, for the promise that is placed again. A task that has not started has moved
+// nothing.
 func (x *search) underway(p *pool) (t berth.Transfer, ok bool) {
-	if x.again == nil || x.again.Request().StorageMB != x.r.StorageMB {
+	if x.again == nil || x.r.Task != nil || x.again.Request().StorageMB != x.r.StorageMB {
 		return t, false
 	}
 	for t := range x.again.Transfers() {
@@ -87,7 +88,7 @@ func (x *search) transferTime(p *pool) berth.Duration {
 // transferBefore returns for how long from now on a request waits for its data
 // before it gets PEs of a pool.
 func (x *search) transferBefore(p *pool) berth.Duration {
-	if x.Staging != Before {
+	if x.staging() != Before {
 		return 0
 	}
 	return x.transferTime(p)
@@ -112,7 +113,7 @@ func (x *search) arrival(p *pool) berth.Time {
 	switch {
 	case !x.sharesTo(p):
 		return now.Add(x.transferBefore(p))
-	case x.Staging == Hold:
+	case x.staging() == Hold:
 		return x.slot(p, now, 1000*x.r.StorageMB).start
 	}
 	return x.slot(p, now, 1000*x.r.StorageMB).end()
@@ -198,7 +199,7 @@ func (x *search) transfer(p *pool) take {
 	t := take{stock: x.state.Uplink(), moves: p, kilobytes: 1000 * x.r.StorageMB}
 	length := x.transferTime(p)
 	t.n = rate(t.stock, t.kilobytes, length)
-	if x.Staging == Hold {
+	if x.staging() == Hold {
 		t.moves, t.length = nil, length
 	}
 	return t

@@ -287,6 +287,7 @@ func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotm
 		s.tasks[len(g.at)] = workflow.GridPlacement{Placement: workflow.Placement{Task: len(g.at), NPE: a.NPE, Start: a.Start, End: a.End}, Site: at}
 		g.at = append(g.at, i)
 	}
+	f.withoutTransfers(w, g, &s)
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
@@ -295,6 +296,25 @@ func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotm
 		return nil, nil
 	}
 	return found, f.overWorkflow(w, found)
+}
+
+// withoutTransfers has the tasks of a sketch begin when their data are there, as planners have it,
+// where it has them begin with their transfers.
+func (f *Finder) withoutTransfers(w *berth.Workflow, g *grounds, s *sketch) {
+	hauls, sites := HaulsOf(w), sitesOf(w)
+	if hauls == nil {
+		return
+	}
+	for i, task := range g.at {
+		sites[task] = g.pools[s.tasks[i].Site].id.Site
+	}
+	for i, task := range g.at {
+		p := g.pools[s.tasks[i].Site]
+		if hauls.Megabytes(task, p.id.Site, func(task int) string { return sites[task] }) > 0 {
+			run := planned(&w.Tasks[task], p)
+			s.tasks[i].Start = s.tasks[i].End.Add(-run.Duration(s.tasks[i].NPE))
+		}
+	}
 }
 
 // further returns the refusal, of two that may be nil, that got further.
@@ -332,24 +352,30 @@ func request(w *berth.Workflow, task int, p *pool, v berth.Variant, ready, now b
 	return berth.Request{
 		User: w.User, Role: w.Role, Arrival: now, Ready: ready, Deadline: max(due(w), ready+1), Hold: w.Hold,
 		Parts: []berth.Part{{Variants: []berth.Variant{v}}}, Site: p.id.Site, Pool: p.id.Name, Requirements: t.Requirements,
+		Task: &berth.TaskRef{Workflow: w.ID, Task: t.ID},
 	}
 }
 
 // aims returns the deadlines that are planned for, one after the other until there is a plan:
-// the workflow's own, and before it those that leave its slack and half of that.
+// the workflow's own, and before it those that leave its slack and half of that. Where files are
+// moved, earlier ones follow: transfers wait for each other, which planners do not know.
 func (f *Finder) aims(w *berth.Workflow, now berth.Time) []berth.Time {
 	slack, best := berth.Best(w.Algorithm)
-	if !best || w.Deadline == berth.Forever || w.Deadline <= now {
+	if w.Deadline == berth.Forever || w.Deadline <= now {
 		return []berth.Time{w.Deadline}
 	}
 	left := int64(w.Deadline.Sub(now)) // at most 2^43, so its percents fit
+	earlier := func(percent int) berth.Time { return now.Add(berth.Duration(left - left*int64(percent)/100)) }
 	var aims []berth.Time
 	for _, percent := range []int{slack, slack / 2} {
-		if percent > 0 {
-			aims = append(aims, now.Add(berth.Duration(left-left*int64(percent)/100)))
+		if best && percent > 0 {
+			aims = append(aims, earlier(percent))
 		}
 	}
-	return append(aims, w.Deadline)
+	if aims = append(aims, w.Deadline); len(w.Routes) > 0 {
+		aims = append(aims, earlier(10), earlier(25), earlier(50))
+	}
+	return aims
 }
 
 // workflowIn plans a workflow on its grounds by a deadline with each of its planners, and places
@@ -380,7 +406,7 @@ func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, by be
 }
 
 // placeAll books all tasks of a plan on a trial, by start: each where the plan has it, or as
-// soon after that as it and its parents allow. It returns nil if the workflow would miss its
+// soon after that as it and its parents allow, with the time for its transfer before that. It returns nil if the workflow would miss its
 // deadline so.
 func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *sketch) *WorkflowPlan {
 	at := g.at
@@ -392,7 +418,11 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 	for i := range plan.tasks {
 		order[i].GridPlacement = plan.tasks[i]
 	}
-	ends := make([]berth.Time, len(w.Tasks))
+	ends, sites := make([]berth.Time, len(w.Tasks)), sitesOf(w)
+	for i := range plan.tasks {
+		sites[at[i]] = g.pools[plan.tasks[i].Site].id.Site
+	}
+	hauls := HaulsOf(w)
 	for rank, i := range topological(w, at) {
 		order[i].rank = rank
 	}
@@ -403,17 +433,21 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 	found := &WorkflowPlan{Planner: plan.planner, End: now}
 	for _, o := range order {
 		task, p := at[o.Task], g.pools[o.Site]
-		ready := max(o.Start, g.from)
+		megabytes := hauls.Megabytes(task, p.id.Site, func(task int) string { return sites[task] })
+		begins := o.Start.Add(-f.hauling(p, megabytes))
+		ready := max(begins, g.from)
 		for _, parent := range w.Tasks[task].After {
 			ready = max(ready, ends[parent])
 		}
 		v, extended := standard(p.config.SpeedFor(&w.Tasks[task].Requirements), o.NPE, o.End.Sub(o.Start))
-		placed, ok := f.placeTask(t, nil, request(w, task, p, v, ready, now), p, extended)
+		r := request(w, task, p, v, ready, now)
+		r.StorageMB = megabytes
+		placed, ok := f.placeTask(t, nil, r, p, extended)
 		if !ok {
 			return nil
 		}
 		a := &placed.Place.Allotments[0]
-		if a.Start != o.Start || a.End != o.End {
+		if a.Start != begins || a.End != o.End {
 			found.Moved++
 		}
 		placed.Task, ends[task] = task, a.End
@@ -424,8 +458,23 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 		for i := range placed.Place.Stocks {
 			t.Book(&placed.Place.Stocks[i])
 		}
+		for _, tr := range placed.Place.Transfers {
+			slot{start: tr.Since, length: tr.End.Sub(tr.Since), n: tr.Rate}.book(t, f.state.Uplink())
+		}
 	}
 	return found
+}
+
+// sitesOf returns the sites of tasks that are done, as far as they are known, and nothing for the
+// others.
+func sitesOf(w *berth.Workflow) []string {
+	sites := make([]string, len(w.Tasks))
+	for i := range w.Tasks {
+		if w.Tasks[i].Done {
+			sites[i] = w.Tasks[i].Site
+		}
+	}
+	return sites
 }
 
 // topological returns the open tasks as planned, parents before children.
@@ -483,8 +532,9 @@ func (f *Finder) placeTask(t *state.Trial, again *state.Entry, r berth.Request, 
 
 // Again finds another place for a task that has not started: the earliest from a time on, in
 // its pool, as many PEs for as long, also after the deadline of its workflow. before, if it is
-// not berth.Forever, is when it must start at the latest. Those aside count as gone.
-func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, before berth.Time, aside []*state.Entry) (TaskPlace, bool) {
+// not berth.Forever, is when it must start at the latest. Those aside count as gone. at tells the
+// sites of other tasks.
+func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, before berth.Time, aside []*state.Entry, at func(int) string) (TaskPlace, bool) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, d)
@@ -493,11 +543,10 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	r := *d.Request().Clone()
 	r.Arrival, r.Ready, r.Deadline = f.state.Now(), ready, berth.TimeLimit-1
 	r.Parts = []berth.Part{{Variants: []berth.Variant{v}}}
+	r.StorageMB = HaulsOf(w).Megabytes(task, p.id.Site, at)
 	if before < berth.Forever {
-		r.Deadline = before.Add(p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended())
-	}
-	if r.Deadline <= r.Ready {
-		return TaskPlace{}, false
+		run := p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended()
+		r.Deadline = before.Add(run).Add(f.hauling(p, r.StorageMB))
 	}
 	f.setAside(t, aside, r.Deadline)
 	placed, ok := f.placeTask(t, d, r, p, d.Extended())
@@ -510,10 +559,11 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	return placed, ok
 }
 
-// Retry finds a place from a time on for a task whose reservation is over, as many PEs for as
+// Retry finds a place from now on for a task whose reservation is over, as many PEs for as
 // long: in the pool where it was or where it ends earlier, at its site, for what the others of the
-// workflow have written is there, unless that is spread over sites. Those aside count as gone.
-func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, ready berth.Time, aside []*state.Entry) (TaskPlace, bool) {
+// workflow have written is there, unless that is spread over sites. Those aside count as gone. at
+// tells the sites of other tasks.
+func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, aside []*state.Entry, at func(int) string) (TaskPlace, bool) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
@@ -528,9 +578,10 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, read
 		}
 	}
 	var best TaskPlace
-	found := false
+	found, hauls := false, HaulsOf(w)
 	for _, p := range pools {
-		r := request(w, task, p, v, ready, now)
+		r := request(w, task, p, v, now, now)
+		r.StorageMB = hauls.Megabytes(task, p.id.Site, at)
 		r.Hold, r.Deadline = 0, berth.TimeLimit-1
 		placed, ok := f.placeTask(t, nil, r, p, 0)
 		if !ok || found && placed.Place.Allotments[0].End >= best.Place.Allotments[0].End {

@@ -75,7 +75,7 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []Work
 	for k := range most - 1 {
 		// 1.25, 1.5, 2, 3 and 5 times the turn-around of the tightest, and so on.
 		deadline := now.Add(span + max(1, span*berth.Duration(int64(1)<<k)/4))
-		if !deadline.Valid() || deadline >= berth.TimeLimit-1 {
+		if !deadline.Valid() {
 			break
 		}
 		if o := cheapest(deadline, false, func(g *grounds, planner workflow.Planner) (sketch, bool) { return g.plan(planner, deadline) }); o != nil {

@@ -12,9 +12,9 @@ import (
 // hold them free; until it starts they may become others. The calendar does not know them:
 // it counts.
 
-// ahead returns how long before its start an allotment of a pool gets its PEs; 0 is at the
+// Ahead returns how long before its start an allotment of a pool gets its PEs; 0 is at the
 // start, or when it is promised.
-func (s *State) ahead(pool berth.ResourceID) berth.Duration {
+func (s *State) Ahead(pool berth.ResourceID) berth.Duration {
 	i, known := s.Index(pool)
 	if !known || s.pools[i].idle == nil {
 		return 0
@@ -23,7 +23,7 @@ func (s *State) ahead(pool berth.ResourceID) berth.Duration {
 }
 
 // NamesAhead reports whether the promises of a pool get their PEs before they start.
-func (s *State) NamesAhead(pool berth.ResourceID) bool { return s.naming && s.ahead(pool) > 0 }
+func (s *State) NamesAhead(pool berth.ResourceID) bool { return s.naming && s.Ahead(pool) > 0 }
 
 // LacksNames reports whether a reservation gets numbers of PEs before its start that it does not
 // have yet.
@@ -42,7 +42,7 @@ func (s *State) nameAt(e *Entry) (at berth.Time, ok bool) {
 	longest := berth.Duration(0)
 	for part := range e.r.Allotments {
 		if a := &e.r.Allotments[part]; a.NPE > 0 && a.PEs.Empty() {
-			longest = max(longest, s.ahead(a.Resource))
+			longest = max(longest, s.Ahead(a.Resource))
 		}
 	}
 	return max(e.Start().Add(-longest), s.now), longest > 0
@@ -62,7 +62,7 @@ func (s *State) name(e *Entry, to []berth.Allotment) error {
 		switch {
 		case named.Resource != a.Resource || named.Start != a.Start || named.End != a.End || named.NPE != a.NPE:
 			return fmt.Errorf("part %d gets PEs elsewhere", part)
-		case s.ahead(a.Resource) == 0:
+		case s.Ahead(a.Resource) == 0:
 		case named.PEs.Count() != a.NPE || named.PEs.Max() >= berth.PE(s.pools[i].size):
 			return fmt.Errorf("part %d gets %d PEs of %d", part, named.PEs.Count(), a.NPE)
 		default:
@@ -81,7 +81,7 @@ func (s *State) noteNames(e *Entry) {
 		return
 	}
 	for part := range e.r.Allotments {
-		if a := &e.r.Allotments[part]; !a.PEs.Empty() && e.Holds(part) && s.ahead(a.Resource) > 0 {
+		if a := &e.r.Allotments[part]; !a.PEs.Empty() && e.Holds(part) && s.Ahead(a.Resource) > 0 {
 			s.named[e.ID()] = e
 			return
 		}

@@ -149,6 +149,10 @@ func TestSnapshotThatContradictsItselfIsRefused(t *testing.T) {
 	request, job := berth.Rigid("a", 0, 0, 100, 1, 10), berth.Job("a", 0, 1, 10)
 	pending := savedPending{Request: &request, Number: 2}
 	reservation := savedReservation{Reservation: *wellFormed()}
+	other := berth.Rigid("b", 0, 0, 100, 4, 10)
+	next, twin := savedReservation{Reservation: *wellFormed()}, savedReservation{Reservation: *wellFormed()}
+	next.Request, next.Sequence, next.Stocks, next.Allotments = &other, 2, nil, []berth.Allotment{{Resource: berth.PoolID("s", "late"), Start: 6, End: 7, NPE: 4}}
+	twin.Request, twin.Stocks, twin.Allotments = next.Request, next.Stocks, next.Allotments
 	flow := berth.Workflow{ID: "w", Deadline: berth.Forever, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 1}}}
 	over, mistaken := []savedTask{{Outcome: berth.Skipped}}, flow
 	mistaken.Repair = "some"
@@ -156,18 +160,21 @@ func TestSnapshotThatContradictsItselfIsRefused(t *testing.T) {
 		in    saved
 		sound bool
 	}{
-		"a workflow":                  {saved{Workflows: []savedWorkflow{{Workflow: &flow, Tasks: over}}}, true},
-		"two workflows of one id":     {saved{Workflows: []savedWorkflow{{Workflow: &flow, Tasks: over}, {Workflow: &flow, Tasks: over}}}, false},
-		"a workflow without its own":  {saved{Workflows: []savedWorkflow{{Tasks: over}}}, false},
-		"a mistaken workflow":         {saved{Workflows: []savedWorkflow{{Workflow: &mistaken, Tasks: over}}}, false},
-		"a workflow without tasks":    {saved{Workflows: []savedWorkflow{{Workflow: &flow}}}, false},
-		"a request":                   {saved{Pending: []savedPending{pending}}, true},
-		"a job":                       {saved{Jobs: []savedJob{{Request: &job, Number: 3}}}, true},
-		"a reservation":               {saved{Reservations: []savedReservation{reservation}}, true},
-		"two requests of one id":      {saved{Pending: []savedPending{pending, {Request: &request, Number: 3}}}, false},
-		"a request and a job":         {saved{Pending: []savedPending{pending}, Jobs: []savedJob{{Request: &job, Number: 3}}}, false},
-		"a request and a reservation": {saved{Pending: []savedPending{pending}, Reservations: []savedReservation{reservation}}, false},
-		"a time beyond the limit":     {saved{Now: berth.TimeLimit}, false},
+		"a workflow":                   {saved{Workflows: []savedWorkflow{{Workflow: &flow, Tasks: over}}}, true},
+		"two workflows of one id":      {saved{Workflows: []savedWorkflow{{Workflow: &flow, Tasks: over}, {Workflow: &flow, Tasks: over}}}, false},
+		"a workflow without its own":   {saved{Workflows: []savedWorkflow{{Tasks: over}}}, false},
+		"a mistaken workflow":          {saved{Workflows: []savedWorkflow{{Workflow: &mistaken, Tasks: over}}}, false},
+		"a workflow without tasks":     {saved{Workflows: []savedWorkflow{{Workflow: &flow}}}, false},
+		"a request":                    {saved{Pending: []savedPending{pending}}, true},
+		"a job":                        {saved{Jobs: []savedJob{{Request: &job, Number: 3}}}, true},
+		"a reservation":                {saved{Reservations: []savedReservation{reservation}}, true},
+		"two reservations":             {saved{Reservations: []savedReservation{reservation, next}}, true},
+		"two reservations in disorder": {saved{Reservations: []savedReservation{next, reservation}}, false},
+		"two reservations of a number": {saved{Reservations: []savedReservation{reservation, twin}}, false},
+		"two requests of one id":       {saved{Pending: []savedPending{pending, {Request: &request, Number: 3}}}, false},
+		"a request and a job":          {saved{Pending: []savedPending{pending}, Jobs: []savedJob{{Request: &job, Number: 3}}}, false},
+		"a request and a reservation":  {saved{Pending: []savedPending{pending}, Reservations: []savedReservation{reservation}}, false},
+		"a time beyond the limit":      {saved{Now: berth.TimeLimit}, false},
 	} {
 		_, err := Restore(smallConfig(), encodeSaved(&c.in))
 		if (err == nil) != c.sound {

@@ -35,6 +35,7 @@ type Flow struct {
 type flowTask struct {
 	reservation string // that it has, or had last
 	tries       int
+	site        string        // of that reservation; of one done before, where that is known
 	outcome     berth.Outcome // empty while it is open
 	ended       berth.Time    // when it had its outcome
 
@@ -69,6 +70,10 @@ func (f *Flow) Outcome(i int) (berth.Outcome, berth.Time) {
 
 // Tries returns how often a task was tried, the present one included.
 func (f *Flow) Tries(i int) int { return f.tasks[i].tries }
+
+// Site returns the site of a task, where it has a reservation or had its last one; empty if that is
+// not known.
+func (f *Flow) Site(i int) string { return f.tasks[i].site }
 
 // End returns when the workflow is expected to end, as was said last.
 func (f *Flow) End() berth.Time { return f.end }
@@ -174,7 +179,7 @@ func newFlow(w *berth.Workflow) (*Flow, error) {
 		waits[i] = len(w.Tasks[i].After)
 		f.tasks[i].tries = w.Tasks[i].Tries
 		if w.Tasks[i].Done {
-			f.tasks[i].outcome, f.tasks[i].ended = berth.Succeeded, w.Arrival
+			f.tasks[i].outcome, f.tasks[i].ended, f.tasks[i].site = berth.Succeeded, w.Arrival, w.Tasks[i].Site
 			f.open--
 		}
 	}
@@ -267,6 +272,7 @@ func (s *State) acceptTask(e *Entry) error {
 	t := &f.tasks[i]
 	t.moved = t.again
 	t.reservation, t.tries, t.again, t.gone, t.was = e.ID(), ref.Try, false, "", nil
+	t.site = e.r.Allotments[0].Resource.Site
 	f.at[e.ID()] = i
 	return nil
 }
@@ -309,6 +315,7 @@ type savedTask struct {
 	Tries       int           `json:"tries,omitempty"`
 	Outcome     berth.Outcome `json:"outcome,omitempty"`
 	Ended       berth.Time    `json:"ended,omitempty"`
+	Site        string        `json:"site,omitempty"` // of a workflow that moves files
 }
 
 func codeWorkflow(c *wire.Coder, w *savedWorkflow) {
@@ -318,6 +325,7 @@ func codeWorkflow(c *wire.Coder, w *savedWorkflow) {
 		wire.Int(c, 2, &t.Tries)
 		wire.Name(c, 3, &t.Outcome)
 		wire.Int(c, 4, &t.Ended)
+		wire.Name(c, 5, &t.Site)
 		c.End()
 	})
 	wire.Int(c, 3, &w.End)
@@ -330,7 +338,11 @@ func (w *workflows) saved() []savedWorkflow {
 		s := savedWorkflow{Workflow: f.w, End: f.end}
 		for i := range f.tasks {
 			t := &f.tasks[i]
-			s.Tasks = append(s.Tasks, savedTask{Reservation: t.reservation, Tries: t.tries, Outcome: t.outcome, Ended: t.ended})
+			saved := savedTask{Reservation: t.reservation, Tries: t.tries, Outcome: t.outcome, Ended: t.ended}
+			if len(f.w.Routes) > 0 {
+				saved.Site = t.site
+			}
+			s.Tasks = append(s.Tasks, saved)
 		}
 		all = append(all, s)
 	}
@@ -352,7 +364,7 @@ func (s *State) restoreWorkflows(all []savedWorkflow, live []savedReservation) e
 		f.open, f.end = 0, in.End
 		for k := range in.Tasks {
 			t := &in.Tasks[k]
-			f.tasks[k] = flowTask{reservation: t.Reservation, tries: t.Tries, outcome: t.Outcome, ended: t.Ended}
+			f.tasks[k] = flowTask{reservation: t.Reservation, tries: t.Tries, site: t.Site, outcome: t.Outcome, ended: t.Ended}
 			if t.Reservation != "" {
 				f.at[t.Reservation] = k
 			}

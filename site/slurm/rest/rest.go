@@ -38,6 +38,9 @@ type Options struct {
 	// for each question, so that who renews it tells nobody. Empty asks without one, which a
 	// Unix socket takes from its own user (rest_auth/local).
 	JWT string
+	// CA is the path of a file in PEM with the certificate of the authority, or authorities, that alone may
+	// vouch for an https address. It is read for each connection. Empty takes those of the machine.
+	CA string
 }
 
 // New returns an API. It asks nothing yet. With options that Check refuses it refuses every question, in the

@@ -75,6 +75,17 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// An authority is for https alone.
+func TestAuthorityOfNoCertificate(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"unix:///run/slurmrestd.socket", "http://127.0.0.1:6820"} {
+		err := rest.Check(rest.Options{Address: address, JWT: "/t", CA: "/ca"})
+		if wrong, is := errors.AsType[*berth.Error](err); !is || wrong.Code != berth.Invalid || wrong.Field != "ca" || !strings.Contains(wrong.Msg, address) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 // server is a slurmrestd of the test's own, at a Unix socket. It notes what it is asked.
 type server struct {
 	mu      sync.Mutex

@@ -3,6 +3,8 @@ package rest
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -33,8 +35,9 @@ const (
 	maxAnswer = 1 << 30
 	// maxWords bounds what is read of an answer that is no JSON.
 	maxWords = 4 << 10
-	// maxToken bounds the file of a token, which is some hundred bytes long.
-	maxToken = 64 << 10
+	// maxSmall bounds the files of a token, which is some hundred bytes long, and of authorities, of which each
+	// takes about two thousand.
+	maxSmall = 256 << 10
 	// atOnce is how many connections are kept, as many as there are makers of reservations.
 	atOnce = 4
 )
@@ -45,6 +48,7 @@ type wire struct {
 	base    string // of every address
 	address string // as configured
 	token   string // path of its file
+	ca      string // path of the file with the authority of its certificate; empty for those of the machine
 }
 
 // newWire checks an address: a token must not cross a network in the clear.
@@ -57,8 +61,11 @@ func newWire(o Options) (*wire, error) {
 		return nil, wrong("it is no address")
 	}
 	transport := &http.Transport{MaxConnsPerHost: atOnce, MaxIdleConnsPerHost: atOnce}
-	w := &wire{client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, address: o.Address, token: o.JWT}
+	w := &wire{client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, address: o.Address, token: o.JWT, ca: o.CA}
+	transport.DialTLSContext = w.dialTLS
 	switch {
+	case o.CA != "" && at.Scheme != "https":
+		return nil, berth.Errorf(berth.Invalid, "ca", "%q: a certificate authority is for https; %q is no such address", o.CA, o.Address)
 	case at.RawQuery != "" || at.Fragment != "" || at.User != nil:
 		return nil, wrong("it has more than a place")
 	case at.Scheme == "unix":
@@ -83,6 +90,50 @@ func newWire(o Options) (*wire, error) {
 	return w, nil
 }
 
+// dialTLS opens a connection to a slurmrestd that proves who it is, by a certificate of an authority of the
+// machine or, if one is given, of that alone. Its file is read each time, so that who renews it tells nobody. If the
+// proof fails nothing was asked.
+func (w *wire) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	const doubt = "slurmrestd does not prove who it is: "
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+	if w.ca != "" {
+		text, err := readSmall(w.ca)
+		if err != nil {
+			return nil, refuse(doubt+"%v", err)
+		}
+		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, refuse(doubt+"%s holds no certificate in PEM", w.ca)
+		}
+	}
+	raw, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close() // it was not used
+		if _, is := errors.AsType[tls.RecordHeaderError](err); is {
+			return nil, refuse(doubt+"at %s it speaks no TLS", w.address)
+		}
+		return nil, refuse(doubt+"%v (at %s)", err, w.address)
+	}
+	return conn, nil
+}
+
+// readSmall reads a file with a token or certificates, bounded.
+func readSmall(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	return io.ReadAll(io.LimitReader(file, maxSmall))
+}
+
 // here reports whether a host is this machine.
 func here(host string) bool {
 	ip, err := netip.ParseAddr(host)
@@ -99,12 +150,7 @@ func (w *wire) readToken(now time.Time) (token, error) {
 		return token{}, nil
 	}
 	const renew = "; write one there with scontrol token username=USER lifespan=SECONDS, and a new one before it expires"
-	file, err := os.Open(w.token)
-	if err != nil {
-		return token{}, refuse("slurmrestd needs a token: %v%s", err, renew)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, maxToken))
+	text, err := readSmall(w.token)
 	if err != nil {
 		return token{}, refuse("slurmrestd needs a token: %v%s", err, renew)
 	}

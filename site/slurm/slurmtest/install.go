@@ -94,13 +94,14 @@ func aptInstall(o *Options) string {
 	if o.REST {
 		packs = append(packs, "slurmrestd", "slurm-wlm-jwt-plugin")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a browser, which others install, may go first
 	defer cancel()
+	one := filepath.Join(os.TempDir(), "berth-apt.lock") // of all tests that install something: apt-get update does not wait for another one
 	for _, args := range [][]string{
 		{"update"},
 		append([]string{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240"}, packs...),
 	} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
+		cmd := exec.CommandContext(ctx, "flock", append([]string{"--no-fork", one, "apt-get"}, args...)...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Sprintf("apt-get %s: %v: %s", args[0], err, lastLines(string(out), 3))

@@ -33,7 +33,9 @@ flock 9
 if [ ! -e "$root/.complete" ] || [ ! -e "$root/usr/sbin/slurmdbd" ] || [ ! -e "$root/usr/sbin/slurmrestd" ]; then
   if ! command -v mmdebstrap >/dev/null; then
     [ "${CI-}" = true ] || { echo "newer.sh: mmdebstrap is missing; apt-get install mmdebstrap" >&2; exit 2; }
-    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mmdebstrap; } >&2
+    # The lock of all tests that install something: apt-get update does not wait for another one.
+    apt="flock --no-fork ${TMPDIR:-/tmp}/berth-apt.lock apt-get"
+    { $apt update && DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends mmdebstrap; } >&2
   fi
   mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/*$')
   # A mirror that is days behind is as good as any, and one that does not answer may do so in a while.

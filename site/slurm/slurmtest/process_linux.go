@@ -25,6 +25,14 @@ func asNobody() *syscall.SysProcAttr {
 	return as
 }
 
+// ofNobody gives a folder to that user.
+func ofNobody(folder string) error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	return os.Chown(folder, nobody, nobody)
+}
+
 // runs reports whether a child has not ended.
 func runs(pid int) bool {
 	var status syscall.WaitStatus

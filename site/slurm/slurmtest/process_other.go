@@ -17,5 +17,8 @@ func ofDaemon() *syscall.SysProcAttr { return nil }
 // asNobody has nothing to ask for.
 func asNobody() *syscall.SysProcAttr { return nil }
 
+// ofNobody gives a folder to nobody, which takes Linux here.
+func ofNobody(string) error { return nil }
+
 // runs reports that no daemon runs.
 func runs(int) bool { return false }

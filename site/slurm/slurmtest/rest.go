@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,6 +58,9 @@ func (c *Cluster) Token() string { return c.path("run/token") }
 // REST is the address of slurmrestd.
 func (c *Cluster) REST() string { return "http://" + c.restAt() }
 
+// Socket is the address of slurmrestd at a Unix socket, at which it wants a token too.
+func (c *Cluster) Socket() string { return "unix://" + c.path("rest/socket") }
+
 func (c *Cluster) restAt() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.rest)) }
 
 // StartREST starts slurmrestd and waits until it listens.
@@ -67,7 +71,14 @@ func (c *Cluster) StartREST() error {
 	if version, err := c.Command("scontrol", "--version"); err != nil || !strings.Contains(version, " 22.") {
 		plugins = "slurmctld"
 	}
-	args := []string{"-a", "rest_auth/jwt", "-s", plugins}
+	socket := strings.TrimPrefix(c.Socket(), "unix://")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(socket), 0o755), ofNobody(filepath.Dir(socket))); err != nil {
+		return err
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of one that was killed
+		return err
+	}
+	args := []string{"-a", "rest_auth/jwt", "-s", plugins, "unix:" + socket}
 	// Each question brings its token. Without this slurmrestd would bring munge's.
 	if err := c.runAs(asNobody(), []string{"SLURM_JWT=daemon"}, name, name, append(args, c.restAt())...); err != nil {
 		return err

@@ -89,7 +89,8 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
     };
   }, [body, changes, onEnded]);
 
-  const act = async (what: () => Promise<void>) => {
+  /** act does what a press asks for. away is whether what was pressed is gone once it is done: then the focus goes to what came of it. */
+  const act = async (what: () => Promise<void>, away = true) => {
     setBusy(true);
     try {
       await what();
@@ -99,12 +100,21 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
       else throw e;
     } finally {
       setBusy(false);
+      setDone((d) => ({ times: d.times + 1, away }));
     }
   };
+  // The answer stands above the pictures: below the form on a phone, above the offers that were looked at.
+  const said = useRef<HTMLDivElement>(null);
+  const [done, setDone] = useState({ times: 0, away: false });
+  useEffect(() => {
+    const top = said.current!.getBoundingClientRect().top;
+    if (done.times > 0 && (top < 0 || top > innerHeight - 120)) said.current!.scrollIntoView({ block: 'start' });
+    if (done.away) said.current!.focus({ preventScroll: true });
+  }, [done]);
   const promise = () => act(async () => {
     key.current ||= crypto.randomUUID();
     setAnswer(await post<Answer>('v1/requests', body, { key: key.current }));
-  });
+  }, false);
   const hold = (o: Offer) => act(async () => {
     const a = await post<Answer>(`v1/offers/${encodeURIComponent(o.id)}/hold`, '{"hold":"10m"}', { key: 'hold-' + o.id });
     if (a.decision === 'refused') setAnswer(a);
@@ -163,7 +173,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
         </Stack>
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 8, lg: 9 }}>
-        <Stack gap="sm">
+        <Stack gap="sm" ref={said} tabIndex={-1} role="group" aria-label={text.book.answers}>
           {!live && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
           {down && <Alert color="red" variant="light" title={down.problem.title}>{down.problem.detail} <Button size="compact-sm" variant="default" onClick={look}>{text.retry}</Button></Alert>}
           {failure && <Alert color="red" variant="light" title={failure.problem.title} role="alert">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>}</Alert>}

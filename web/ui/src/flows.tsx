@@ -9,6 +9,7 @@ import { useAsked, useGot } from './follow.js';
 import { parseTime, stampOf } from './grammar.js';
 import { at } from './life.js';
 import { Command, Stamp, State, Trouble, Waiting } from './parts.js';
+import { halfAnHour, holdLasts, roomy } from './plans.js';
 import { words } from './words.js';
 
 const w = words.flows;
@@ -246,7 +247,7 @@ function Refused({ answer, zone }: { answer: Answer; zone: string }) {
 const offerLine = (o: Offer, zone: string) => w.offer(`${time(at(o.deadline), zone)}`, `${time(at(o.end), zone)} ${zone}`, hours(o.cpu_hours), o.algorithm);
 
 /** BookAll books what was planned: all tasks or none. A refusal keeps the form, and what could be had instead is held or booked from there. */
-export function BookAll({ flow, plan, commands, zone, clock, onBooked, onEnded }: { flow: PlannedWorkflow; plan: Plan | null; commands: Map<string, string[]>; zone: string; clock: number; onBooked: (id: string) => void; onEnded: () => void }) {
+export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked, onEnded }: { flow: PlannedWorkflow; plan: Plan | null; tightest: number | null; commands: Map<string, string[]>; zone: string; clock: number; onBooked: (id: string) => void; onEnded: () => void }) {
   const [typed, setTyped] = useState<{ id: string; deadline: string | null; planner: string | null; retries: string; folder: string }>({ id: '', deadline: null, planner: null, retries: '0', folder: '' });
   const [base, setBase] = useState(clock); // what now means while the form is filled in
   const [busy, setBusy] = useState('');
@@ -254,7 +255,12 @@ export function BookAll({ flow, plan, commands, zone, clock, onBooked, onEnded }
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [offers, setOffers] = useState<Offer[] | null>(null);
   const keys = useRef(new Map<string, string>()); // pressing twice is once
-  const deadlineText = typed.deadline ?? (plan?.deadline ? stampOf(at(plan.deadline)) : ''); // what was chosen above, until something is typed
+  const planned = at(flow.now);
+  const chosen = plan?.deadline ? at(plan.deadline) : null;
+  const usual = chosen === null ? null : tightest === null ? chosen : roomy(chosen, tightest, planned);
+  const roomier = typed.deadline === null && tightest !== null && usual !== chosen;
+  const deadlineText = typed.deadline ?? (usual !== null ? stampOf(usual) : ''); // what was chosen above, until something is typed
+  const lasts = holdLasts(plan, clock);
   const planner = typed.planner ?? (plan?.deadline ? plan.planner : 'best');
   const by = deadlineText.trim() === '' ? null : parseTime(deadlineText, base, zone);
   const retries = /^\d{1,2}$/.test(typed.retries.trim()) && Number(typed.retries) <= most ? Number(typed.retries) : null;
@@ -312,7 +318,7 @@ export function BookAll({ flow, plan, commands, zone, clock, onBooked, onEnded }
       <Title order={2} size="h5" id="book-title">{w.book}</Title>
       <Text size="sm" c="dimmed" mb="xs">{w.bookAbout}</Text>
       <Group gap="md" align="start">
-        <TextInput label={w.deadline} size="xs" w={230} value={deadlineText} onChange={(e) => { setBase(clock); set({ deadline: e.currentTarget.value }); }} error={wrong.deadline} description={by === null ? w.asEarly : `${time(by, zone)} ${zone}`} inputWrapperOrder={order} />
+        <TextInput label={w.deadline} size="xs" w={230} value={deadlineText} onChange={(e) => { setBase(clock); set({ deadline: e.currentTarget.value }); }} error={wrong.deadline} description={by === null ? w.asEarly : `${time(by, zone)} ${zone}${roomier ? `. ${w.room(length(usual! - tightest!))}` : ''}`} inputWrapperOrder={order} />
         <Select label={w.planner} size="xs" w={210} data={[{ value: 'best', label: w.best }, ...(plan && plan.planner !== 'best' ? [plan.planner] : []), ...(planner !== 'best' && planner !== plan?.planner ? [planner] : [])]} value={planner} onChange={(v) => v && set({ planner: v })} allowDeselect={false} />
         <TextInput label={w.retries} size="xs" w={190} value={typed.retries} onChange={(e) => set({ retries: e.currentTarget.value })} error={wrong.retries} inputMode="numeric" />
         <TextInput label={w.id} size="xs" w={170} value={typed.id} onChange={(e) => set({ id: e.currentTarget.value.trim() })} error={wrong.id} description={w.idAbout} inputWrapperOrder={order} />
@@ -320,9 +326,10 @@ export function BookAll({ flow, plan, commands, zone, clock, onBooked, onEnded }
       </Group>
       <Group gap="xs" mt="sm">
         <Button type="submit" size="compact-md" loading={busy === 'book'} disabled={!right || busy !== ''}>{w.bookIt}</Button>
-        <Button size="compact-md" variant="default" loading={busy === 'hold'} disabled={!right || busy !== ''} onClick={() => void submit('hold', { hold: true })}>{w.hold}</Button>
+        <Button size="compact-md" variant="default" loading={busy === 'hold'} disabled={!right || busy !== ''} onClick={() => void submit('hold', { hold: true })} aria-describedby="hold-lasts">{w.hold(length(lasts), lasts < halfAnHour)}</Button>
         <Button size="compact-md" variant="default" loading={busy === 'ask'} disabled={!right || busy !== ''} onClick={() => void ask()}>{w.ask}</Button>
       </Group>
+      <Text size="xs" c="dimmed" mt={4} id="hold-lasts" data-testid="hold-lasts">{lasts < halfAnHour ? w.holdShort(length(lasts)) : w.holdLong}</Text>
       <Stack gap="xs" mt="xs">
         <Trouble failure={failure} />
         {answer && answer.decision === 'refused' && <Alert color="orange" variant="light" title={w.refused} role="alert" data-testid="flow-refused"><Text size="sm" className="named">{answer.workflow.refusal?.detail}</Text></Alert>}

@@ -266,8 +266,8 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
           <Group gap="xs" mb={4}>
             <Title order={2} size="h4" className="named">{s.name}</Title>
             {s.adapter && <Text size="sm" c="dimmed">{s.adapter}</Text>}
-            {s.starting ? <Badge color="gray" variant="light">{text.starting}</Badge> : !s.reachable && <Badge color="orange" variant="filled" autoContrast>{text.unreachable}</Badge>}
-            {s.shadow && <Badge color="gray" variant="light">{text.watched}</Badge>}
+            {s.starting ? <Badge color="gray" variant="light" tt="none">{text.starting}</Badge> : !s.reachable && <Badge color="orange" variant="filled" autoContrast tt="none">{text.unreachable}</Badge>}
+            {s.shadow && <Badge color="gray" variant="light" tt="none">{text.watched}</Badge>}
             {s.trouble && <Text size="sm" className="named">{s.trouble}</Text>}
           </Group>
           <Stack gap="sm" className={s.reachable || s.starting ? undefined : 'away'}>

@@ -38,7 +38,7 @@ export default function Laboratory({ me, onLive, onEnded }: { me: Me; onLive: (l
     query.set('c', id);
     history.replaceState(null, '', `${location.pathname}?${query}`);
   };
-  const shown = list.find((c) => c.id === picked) ?? (picked === '' ? list[list.length - 1] : undefined);
+  const shown = list.find((c) => c.id === picked) ?? (picked === '' || picked === begun ? list[list.length - 1] : undefined); // what was begun is not in the list at once
   return (
     <Stack gap="sm">
       <div>
@@ -230,11 +230,14 @@ function One({ c, begun, zone, onEnded, onChange }: { c: Comparison; begun: bool
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
     if (begun && box.current!.getBoundingClientRect().top > innerHeight - 120) box.current!.scrollIntoView({ block: 'start' }); // on a phone it is below the form
+    // Compare is disabled while a comparison runs: who pressed it goes on here, where it can be cancelled.
+    const has = document.activeElement;
+    if (begun && (has === null || has === document.body || has.matches(':disabled'))) box.current!.focus({ preventScroll: true });
   }, [begun]);
   const share = c.runs > 0 ? (c.done / c.runs) * 100 : 0;
   const took = c.started && c.ended ? length(at(c.ended) - at(c.started)) : '';
   return (
-    <section ref={box} aria-labelledby="one-title" data-testid="one" className="part">
+    <section ref={box} tabIndex={-1} aria-labelledby="one-title" data-testid="one" className="part">
       <Group justify="space-between" mb={6}>
         <Title order={2} size="h5" id="one-title" className="named">{w.of(sourceOf(c))}</Title>
         {!over(c) && <Button size="compact-sm" variant="default" color="red" loading={cancelling} onClick={cancel}>{w.cancel}</Button>}

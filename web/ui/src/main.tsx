@@ -5,6 +5,7 @@ import { Component, lazy, Suspense, useCallback, useEffect, useRef, useState } f
 import { createRoot } from 'react-dom/client';
 import { Failure, get, login, logout, now, type Me } from './api.js';
 import { time } from './clock.js';
+import { keepFocus } from './focus.js';
 import { Book } from './book.js';
 import { Harbour } from './harbour.js';
 import { State, usePaper, usualZone, Waiting } from './parts.js';
@@ -210,5 +211,6 @@ function Root() {
   );
 }
 
+keepFocus(document);
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="nonce"]')?.content ?? '';
 createRoot(document.getElementById('root')!).render(<Root />);

@@ -343,7 +343,7 @@ function Nodes({ site, nodes, zone, onEnded, onDone }: { site: string; nodes: No
     onDone();
   };
   return (
-    <Stack gap="xs" mt="xs">
+    <Stack gap="xs" mt="xs" role="group" aria-label={w.nodesOf(site)}>
       <Group gap="sm" align="end">
         <TextInput size="xs" label={w.find} value={find} onChange={(e) => setFind(e.currentTarget.value)} />
         <Checkbox size="xs" label={w.notUp} checked={notUp} onChange={(e) => setNotUp(e.currentTarget.checked)} mb={6} />

@@ -46,6 +46,26 @@ export async function plans(body: string, signal: AbortSignal, hear: (l: Line) =
   if (!whole) throw new Failure({ status: 0, title: 'The answer was cut off', detail: 'The service stopped, or the connection was lost, while it planned.', code: 'unavailable' });
 }
 
+const least = 600; // seconds of room: who reads the page and fills in the form is done by then
+
+/** roomy returns a deadline that can still be met when it is asked for later than it was planned: the chosen one, or, where that is the tightest or near it, a twentieth of the time until then more than that, at least ten minutes. Whole minutes. */
+export function roomy(chosen: number, tightest: number, planned: number): number {
+  const room = Math.max(least, (tightest - planned) / 20);
+  return chosen >= tightest + room ? chosen : Math.ceil((tightest + room) / 60) * 60;
+}
+
+/** halfAnHour is how long a workflow is held at most, in seconds. */
+export const halfAnHour = 1800;
+
+/** holdLasts returns how long a hold of a plan lasts from now on, in seconds: until its first task would end. What would have begun by now begins when it is booked. */
+export function holdLasts(plan: Plan | null, now: number): number {
+  const ends = (plan?.tasks ?? []).map((t) => {
+    const [start, end] = [Date.parse(t.start) / 1000, Date.parse(t.end) / 1000];
+    return end - (start <= now ? start : now);
+  });
+  return Math.max(0, Math.min(halfAnHour, ...ends));
+}
+
 /** read returns the text of a file, which may be packed. */
 export async function read(file: File): Promise<string> {
   if (!file.name.endsWith('.gz')) return file.text();

@@ -54,7 +54,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
     <Stack gap="sm">
       <Group justify="space-between" align="end" gap="sm">
         <div>
-          <Title order={1} size="h3">{w.title}</Title>
+          <Title order={1} size="h3">{everybody ? w.titleAll : w.title}</Title>
           <Text size="sm" c="dimmed">{zone}</Text>
         </div>
         <Group gap="md">
@@ -72,7 +72,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
       )}
       {list.length > 0 && (
         <Paper withBorder radius="sm">
-          <Table highlightOnHover aria-label={w.title} verticalSpacing={6} className="list">
+          <Table highlightOnHover aria-label={everybody ? w.titleAll : w.title} verticalSpacing={6} className="list">
             <Table.Thead>
               <Table.Tr>
                 <Table.Th>State</Table.Th>{everybody && <Table.Th>User</Table.Th>}<Table.Th>When</Table.Th><Table.Th visibleFrom="sm">Where</Table.Th><Table.Th ta="right">PEs</Table.Th>

@@ -21,6 +21,7 @@ export const text = {
   upgraded: { title: 'This page could not be shown', about: 'Berth may have been upgraded meanwhile, or the connection is lost.', act: 'Reload' },
   book: {
     title: 'Book',
+    answers: 'What came of it, and the pictures',
     promise: 'Promise it',
     anywhere: 'Anywhere',
     badCount: (t: string) => `${t.trim() === '' ? 'Empty' : t}: want a number of PEs, such as 64`,

@@ -2,7 +2,7 @@
 
 export const words = {
   promises: {
-    title: 'My promises',
+    title: 'My promises', titleAll: 'Promises of everybody',
     everybody: 'Of everybody',
     over: 'Those that are over too',
     more: 'More',
@@ -85,6 +85,7 @@ export const words = {
     examined: (site: string) => `What an examination of ${site} found`,
     fine: 'Nothing was found.',
     nodes: (n: number, down: number) => `${n} ${n === 1 ? 'node' : 'nodes'}, ${down === 0 ? 'all up' : `${down} not up`}`,
+    nodesOf: (site: string) => `Drain and resume nodes of ${site}`,
     find: 'Find nodes',
     notUp: 'Those that are not up',
     all: (n: number) => `All ${n} shown`,
@@ -102,7 +103,7 @@ export const words = {
     missing: (n: number, of: number) => `${n} of ${of} PEs`,
     announced: 'announced', now: 'now', unknown: 'end unknown',
     noLimit: 'no limit',
-    everyLimit: 'Limits of which nothing is used too',
+    everyLimit: 'Show unused limits too',
     notAll: 'These are not all refusals that are remembered.',
   },
   workflow: {
@@ -165,8 +166,10 @@ export const words = {
     deadline: 'Deadline', asEarly: 'Empty: as early as possible.', overDeadline: 'That is over already.',
     planner: 'Planner', best: 'best (tries several)', retries: 'More tries of a failed task', badRetries: (t: string, most: number) => `${t.trim() === '' ? 'Empty' : t}: want 0 to ${most} more tries`,
     folder: 'Folder in which the commands of the file run', folderAbout: (n: number) => `${n} tasks have one. Empty: nothing is run but what you hand in to their promises.`, badFolder: 'Want a folder at the site, such as /home/alice',
-    bookIt: 'Book all', hold: 'Hold for 30 min', ask: 'What could be had',
-    refused: 'Refused: nothing is booked', offers: 'What could be had', offersAbout: 'An offer holds nothing until you hold it.', noOffers: 'Nothing could be had by any deadline.',
+    bookIt: 'Book all', hold: (t: string, about: boolean) => `Hold for ${about ? 'about ' : ''}${t}`, ask: 'What could be had',
+    holdLong: 'A hold that is not confirmed by then is given back.', holdShort: (t: string) => `A hold lasts until the first task would end, and half an hour at most. By the plan that is shown that is about ${t}; what is not confirmed by then is given back.`,
+    room: (t: string) => `${t} after the tightest, so that it can still be met when you book it.`,
+    refused: 'Refused: nothing is booked', offers: 'What could be had', offersAbout: 'An offer holds nothing until you hold it. A hold lasts half an hour at most, and no longer than until its first task would end.', noOffers: 'Nothing could be had by any deadline.',
     offer: (by: string, end: string, cost: string, planner: string) => `by ${by}: ends ${end}, ${cost}, ${planner}`, holdIt: 'Hold', takeIt: 'Book',
     booked: { promised: 'Booked', held: 'Held: confirm it, or it is given back' } as Record<string, string>, look: 'Look at it',
   },
@@ -178,7 +181,7 @@ export const words = {
     past: 'requests of this service',
     pastOwn: 'What I requested of this service, with its windows',
     pastOfAll: 'What was requested of this service, with its windows',
-    aLog: 'A log: SWF, requests as JSON Lines, JDL, or the accounting of Slurm (sacct -P)',
+    aLog: 'A log: SWF, requests as JSON Lines, JDL, or the accounting of Slurm (sacct -\u2060P)',
     from: 'From', to: 'Until',
     always: 'as far as the journal goes',
     badTime: (t: string) => `${t}: want a time, such as 2026-11-01, or now-30d`,

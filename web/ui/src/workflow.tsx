@@ -7,7 +7,7 @@ import { BookAll, Flows } from './flows.js';
 import { useAddress, useChanges, useGot } from './follow.js';
 import { stampOf } from './grammar.js';
 import { at } from './life.js';
-import { Command, Trouble, usualZone, Waiting } from './parts.js';
+import { Command, Stamp, Trouble, usualZone, Waiting } from './parts.js';
 import { plans, read } from './plans.js';
 import { words } from './words.js';
 
@@ -186,7 +186,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
             </Grid.Col>
           </Grid>
           {plan?.tasks && <Drawn flow={flow} plan={plan} zone={zone} />}
-          <BookAll key={`${file.name} ${flow.site} ${flow.pool}`} flow={flow} plan={plan} commands={file.commands} zone={zone} clock={clock} onBooked={(id) => change('flow', id)} onEnded={onEnded} />
+          <BookAll key={`${file.name} ${flow.site} ${flow.pool}`} flow={flow} plan={plan} tightest={shown.from === 'curve' && curve[0]?.deadline ? at(curve[0].deadline) : null} commands={file.commands} zone={zone} clock={clock} onBooked={(id) => change('flow', id)} onEnded={onEnded} />
           {chosen && <Command line={`printf '{"workflow":%s,"site":"${chosen.site}","pool":"${chosen.pool}","planners":["${plan?.planner ?? 'bd-cpar'}"]${plan?.deadline ? `,"deadlines":["${plan.deadline}"]` : ''}}' "$(cat FILE)" | curl -s "$BERTH/v1/workflows/plans" -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d @-`} />}
         </>
       )}
@@ -206,7 +206,7 @@ function Compared({ list, zone, shown, onShow, busy }: { list: Plan[]; zone: str
             {list.map((p, n) => (
               <Table.Tr key={p.planner} data-selected={n === shown || undefined}>
                 <Table.Td><label className="pick" title={p.about}><input type="radio" name="planner" checked={n === shown} disabled={!p.tasks} onChange={() => onShow(n)} /> {p.planner}</label></Table.Td>
-                {p.tasks ? <><Table.Td>{time(at(p.end!), zone)}</Table.Td><Table.Td>{length(p.turnaround!)}</Table.Td><Table.Td ta="right">{((p.pe_seconds ?? 0) / 3600).toFixed(2)}</Table.Td></> : <Table.Td colSpan={3}>{w.none(p.reason ?? '')}</Table.Td>}
+                {p.tasks ? <><Table.Td><Stamp of={time(at(p.end!), zone)} /></Table.Td><Table.Td>{length(p.turnaround!)}</Table.Td><Table.Td ta="right">{((p.pe_seconds ?? 0) / 3600).toFixed(2)}</Table.Td></> : <Table.Td colSpan={3}>{w.none(p.reason ?? '')}</Table.Td>}
               </Table.Tr>
             ))}
           </Table.Tbody>

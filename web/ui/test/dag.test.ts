@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { above, deadlines, dots, kind, levels, nearest, slim, sums, type WorkflowTask } from '../src/dag.js';
-import { lines, type Line } from '../src/plans.js';
+import { holdLasts, lines, roomy, type Line } from '../src/plans.js';
 
 const task = (id: string, ...parents: number[]): WorkflowTask => ({ id, seconds: 1, alpha: 0, parents });
 const fork = [task('split_1'), ...Array.from({ length: 9 }, (_, i) => task(`map_${i}`, 0)), task('join_1', 1, 2, 3, 4, 5, 6, 7, 8, 9)];
@@ -41,6 +41,23 @@ test('deadlines begin with the tightest', () => {
   const list = deadlines(1000, 1600);
   assert.deepEqual([list.length, list[0], list.at(-1)], [12, 1600, 2800]);
   assert.equal(nearest(1750, list), 1);
+});
+
+test('a deadline that is booked has room after the tightest', () => {
+  assert.equal(roomy(1600, 1600, 1000), 2220, 'ten minutes, then whole minutes');
+  assert.equal(roomy(2199, 1600, 1000), 2220);
+  assert.equal(roomy(2200, 1600, 1000), 2200, 'there is room');
+  assert.equal(roomy(80_000, 80_000, 0), 84_000, 'a twentieth of a long time');
+});
+
+test('a hold lasts until the first task would end', () => {
+  const at = (s: number) => new Date(s * 1000).toISOString();
+  const plan = (...tasks: [number, number][]) => ({ planner: 'p', about: '', tasks: tasks.map(([start, end]) => ({ npe: 1, start: at(start), end: at(end) })) });
+  assert.equal(holdLasts(plan([1000, 9000], [1000, 1420]), 1100), 420, 'what begins at once begins when it is booked');
+  assert.equal(holdLasts(plan([1500, 1900]), 1100), 800, 'what begins later begins then');
+  assert.equal(holdLasts(plan([1000, 9000]), 1100), 1800);
+  assert.equal(holdLasts(plan([1050, 1090]), 1100), 40, 'what should have begun begins now');
+  assert.equal(holdLasts(null, 1100), 1800);
 });
 
 test('lines are put together from whatever pieces they come in', async () => {
