@@ -16,9 +16,8 @@ COUNT     ?= 6
 BASE      ?=
 MUTANTS   ?=
 
-# Some packages wait for sites, browsers and disks for most of their time, so twice as many as there are processors run at
-# once. What is named first begins first: these take longest.
-BESIDE  = -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+# What is named first begins first: these take longest. No more packages run at once than there are processors, since tests
+# that time out are worth less than the minutes that more at once would save.
 LONGEST = ./service ./cmd/berth ./reproduce
 
 help: ## list the targets
@@ -56,7 +55,7 @@ simulate: build ## replay a small log under every policy and draw the schedules
 
 # What CI adds is cross, which compiles everything three times more.
 test: lint build ## everything: format, lint, build, all tests, and the race detector
-	go test -timeout 30m $(BESIDE) $(TESTFLAGS) $(LONGEST) ./...
+	go test -timeout 30m $(TESTFLAGS) $(LONGEST) ./...
 	@$(MAKE) --no-print-directory race
 
 # The pure rooms start no goroutine and hold no lock, which internal/lint proves;
@@ -68,7 +67,7 @@ race:
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
-	else set -x; go test -race -short $(BESIDE) $(TESTFLAGS) $(LONGEST) $$racy; fi
+	else set -x; go test -race -short $(TESTFLAGS) $(LONGEST) $$racy; fi
 
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 side by side, since most of them wait
 	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); logs=$$(mktemp -d); trap 'rm -r $$logs' EXIT; trap 'exit 130' INT TERM; \

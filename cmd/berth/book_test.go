@@ -40,6 +40,7 @@ func TestBookByMouse(t *testing.T) {
 	painted(p, 1)
 	p.Press("Book")
 	offered(p, "As asked")
+	painted(p, 1) // the chart of this page comes after the offers where the machine is busy
 	shot(p, "book")
 	before := value(p, "Deadline")
 	at, _ := p.Eval(`(() => {

@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a page may take for one thing on a machine that does much else.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Browser is a running Chromium.
 type Browser struct {

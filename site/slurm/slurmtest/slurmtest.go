@@ -182,6 +182,13 @@ func (c *Cluster) startController() error {
 		return err
 	}
 	if c.options.Backup && c.daemons[backup] == nil {
+		// One that finds the name of the cluster half written ends.
+		if !c.eventually(func() bool {
+			name, _ := os.ReadFile(c.path("state/clustername")) // none yet is empty
+			return len(name) > 0 || !c.alive("slurmctld")
+		}) {
+			return errors.New("slurmctld does not write the name of its cluster")
+		}
 		if err := c.runController(backup, "ctl2"); err != nil {
 			return err
 		}
