@@ -200,6 +200,8 @@ func TestChangesByHandAreTakenOverOrTold(t *testing.T) {
 	l.administer("update", "ReservationName="+name, "Nodes="+other)
 	hears("nodes is " + other)
 	shows("it is put back")
+	// What is changed while Slurm is asked to put something back is put back with it, and not told again.
+	l.until("it is said to be put back", func() bool { return strings.Contains(l.log.String(), "was updated at a site") })
 	l.administer("update", "ReservationName="+name, "Duration=60")
 	hears("; it is put back")
 	shows("it is put back")
