@@ -168,12 +168,13 @@ func TestWhatARestartLeavesAtASiteIsNobodysChange(t *testing.T) {
 			t.Run(fmt.Sprintf("running=%t,shared=%t", running, shared), func(t *testing.T) {
 				bindings(t, []string{"west", "east"}, func(t *testing.T, w *quays) {
 					w.pass(1)
-					began := w.now()
 					for name, m := range w.options.Managers {
 						m.Adapter = withAccounts{m.Adapter.(byUsers)}
 						w.options.Managers[name] = m
 					}
 					w.restart()
+					w.pass(1)
+					began := w.now()
 					r := both("a", began+300, began+3600, 600)
 					if running { // what has several parts is not extended
 						r = berth.Rigid("a", 0, began, began+3600, 3, 600)
@@ -211,6 +212,12 @@ func TestWhatARestartLeavesAtASiteIsNobodysChange(t *testing.T) {
 						}
 					}
 
+					there := func() string { return strings.TrimSuffix(w.at("west", began)+"; "+w.at("east", began), "; ") }
+					was := there()
+					if is := w.where("a", began); !running && was != is { // what is running was made a moment after its start
+						t.Fatalf("it is %s, and the sites have %s", is, was)
+					}
+					west := w.at("west", began)
 					w.sites["west"].Inject(fake.Fault{Op: fake.Change, What: fake.Slow, After: 10}) // done, and said later
 					c := w.changes(func() (service.Answer, error) {
 						if running {
@@ -229,9 +236,8 @@ func TestWhatARestartLeavesAtASiteIsNobodysChange(t *testing.T) {
 					w.sites["west"].Heal()
 					w.restart()
 					w.pass(130)
-					is := w.where("a", began)
-					if there := strings.TrimSuffix(w.at("west", began)+"; "+w.at("east", began), "; "); there != is || w.get("a").Allotments[0].End != w.get("a").Allotments[0].Start+600 {
-						t.Errorf("it is %s, and the sites have %s", is, there)
+					if is := w.where("a", began); there() != was || !running && is != was || w.get("a").Allotments[0].End != w.get("a").Allotments[0].Start+600 {
+						t.Errorf("it is %s, and the sites have %s, where they had %s", is, there(), was)
 					}
 					if told() != 0 {
 						t.Errorf("the log says that somebody changed what the service had asked for:\n%s", w.log.String())
@@ -241,8 +247,8 @@ func TestWhatARestartLeavesAtASiteIsNobodysChange(t *testing.T) {
 					}
 					byHand(func(b *site.Reservation) { b.End += 50 })
 					w.pass(130)
-					if told() != 1 || !strings.HasPrefix(is, w.at("west", began)) {
-						t.Errorf("told %d times, want 1; it is %s, and west has %s", told(), is, w.at("west", began))
+					if told() != 1 || w.at("west", began) != west {
+						t.Errorf("told %d times, want 1; west has %s, where it had %s", told(), w.at("west", began), west)
 					}
 				})
 			})

@@ -325,7 +325,7 @@ func TestSlurmWorkflowMeetsTheWorld(t *testing.T) {
 	}
 	for i := range f.Tasks {
 		if n := times[w.Tasks[i].ID]; n < 1 || n > f.Tasks[i].Tries {
-			t.Errorf("%s ran %d times in %d tries", w.Tasks[i].ID, n, f.Tasks[i].Tries)
+			t.Errorf("%s ran %d times in %d tries\n%s", w.Tasks[i].ID, n, f.Tasks[i].Tries, l.log.String())
 		}
 	}
 	l.account()
