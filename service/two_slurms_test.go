@@ -140,7 +140,7 @@ func (s *step) pass() { s.once.Do(func() { close(s.ch) }) }
 
 func newMishap(at, victim, refuses string) *mishap {
 	m := &mishap{step: at, victim: victim, refuses: refuses, dead: make(chan struct{}), done: map[string]*step{}}
-	for _, what := range []string{"reserves", "releases"} {
+	for _, what := range []string{"reserves", "changes", "releases"} {
 		m.done[what] = &step{ch: make(chan struct{})}
 	}
 	return m
@@ -225,6 +225,20 @@ func (s *stepwise) Reserve(ctx context.Context, want site.Reservation) (o site.O
 	err = s.do(ctx, "reserves", func() error {
 		var err error
 		o, err = s.Site.Reserve(ctx, want)
+		answered = err == nil
+		return err
+	})
+	if err != nil && answered {
+		o = site.Outcome{Verdict: site.Doubt}
+	}
+	return o, err
+}
+
+func (s *stepwise) Change(ctx context.Context, want site.Reservation) (o site.Outcome, err error) {
+	var answered bool
+	err = s.do(ctx, "changes", func() error {
+		var err error
+		o, err = s.Site.Change(ctx, want)
 		answered = err == nil
 		return err
 	})
@@ -343,15 +357,20 @@ func (two *twoSlurms) goesWrong(m *mishap, do func()) {
 // unreachable waits until the service has seen that a site cannot be reached.
 func (two *twoSlurms) unreachable(name string) {
 	two.t.Helper()
+	two.waits(name+" is seen to be away", func() bool {
+		views, err := two.host.Sites(two.t.Context(), two.by.By)
+		return err == nil && slices.ContainsFunc(views, func(v service.SiteView) bool { return v.Name == name && !v.Reachable })
+	})
+}
+
+// waits waits for a condition that nobody signals.
+func (two *twoSlurms) waits(what string, holds func() bool) {
+	two.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); ; <-tick.C {
-		views, err := two.host.Sites(two.t.Context(), two.by.By)
-		if err == nil && slices.ContainsFunc(views, func(v service.SiteView) bool { return v.Name == name && !v.Reachable }) {
-			return
-		}
+	for end := time.Now().Add(60 * time.Second); !holds(); <-tick.C {
 		if time.Now().After(end) {
-			two.t.Fatalf("%s is not seen to be away: %v", name, err)
+			two.t.Fatalf("in vain: %s; west has %q and east %q\n%s", what, two.has(west), two.has(east), two.log.String())
 		}
 	}
 }
