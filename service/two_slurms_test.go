@@ -39,6 +39,7 @@ type twoSlurms struct {
 	by       service.Ask
 	log      heardlog.Log
 	now      atomic.Pointer[mishap] // what is to go wrong
+	slow     atomic.Int64           // how long each command at west takes beside its own time
 }
 
 // The names of the sites, and how many nodes they have.
@@ -158,6 +159,13 @@ type link struct {
 func (l *link) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
 	if m := l.two.now.Load(); m != nil && m.cut.Load() && strings.Contains(m.step, " "+l.of+" ") {
 		return slurm.Result{}, errCut
+	}
+	if slow := time.Duration(l.two.slow.Load()); slow > 0 && l.of == west {
+		select {
+		case <-time.After(slow):
+		case <-ctx.Done():
+			return slurm.Result{}, ctx.Err()
+		}
 	}
 	return l.Host.Run(ctx, c)
 }
@@ -366,9 +374,14 @@ func (two *twoSlurms) unreachable(name string) {
 // waits waits for a condition that nobody signals.
 func (two *twoSlurms) waits(what string, holds func() bool) {
 	two.t.Helper()
+	two.waitsIn(what, 60*time.Second, holds)
+}
+
+func (two *twoSlurms) waitsIn(what string, within time.Duration, holds func() bool) {
+	two.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(60 * time.Second); !holds(); <-tick.C {
+	for end := time.Now().Add(within); !holds(); <-tick.C {
 		if time.Now().After(end) {
 			two.t.Fatalf("in vain: %s; west has %q and east %q\n%s", what, two.has(west), two.has(east), two.log.String())
 		}
