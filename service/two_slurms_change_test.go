@@ -128,7 +128,9 @@ func TestTwoSlurmsAgreeOnAChange(t *testing.T) {
 	end := get("runs").Allotments[0].End
 	for _, at := range []string{"before west changes", "after west changes"} {
 		two.goesWrong(newMishap(at, theService, ""), func() {
-			two.change(func(host *service.Host) (service.Answer, error) { return host.Extend(t.Context(), two.by, "runs", end+200) })
+			two.change(func(host *service.Host) (service.Answer, error) {
+				return host.Extend(t.Context(), two.by, "runs", end+200)
+			})
 		})
 		two.waits("it ends as before, the service being killed "+at, func() bool {
 			out, err := two.clusters[west].Command("scontrol", "--oneliner", "show", "reservation")
