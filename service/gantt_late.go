@@ -23,7 +23,7 @@ func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced [
 			switch b := &page[i]; {
 			case b.Class == ClassOutage:
 				l.outages = append(l.outages, b)
-			case b.Flags&IsOver == 0:
+			case len(late) > 0 && b.End > late[0].Start: // what is over may have been there too
 				l.coming = append(l.coming, b)
 			}
 		}
