@@ -86,6 +86,11 @@ func (h *Host) CheckPicture(id berth.ResourceID) (followed bool, err error) {
 			}
 		}
 	}
+	for i, g := range d.legs { // that begin as if all before were laid out anew
+		if at := slices.Index(d.late, g.first); at < 0 || i == 0 && at != 0 {
+			return followed, fmt.Errorf("leg %d begins with %+v", i, g.first)
+		}
+	}
 	if !slices.Equal(d.late, plain.late) {
 		return followed, fmt.Errorf("late are %+v, want %+v", d.late, plain.late)
 	}
