@@ -34,6 +34,9 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 	}
 	w.Role, w.Sites = string(ask.By.Role), ask.By.Sites.Names()
 	h.route(w)
+	if err := checkWriters(w); err != nil {
+		return err
+	}
 	r := berth.Request{Site: w.Site, Pool: w.Pool}
 	if err := h.bookable(&r); err != nil {
 		return err

@@ -67,6 +67,8 @@ transfers:
   - {from: west, to: east, command: [sh, -c, %q, sh, "{from}", "{to}", %q]}
   - {from: east, to: west, command: [sh, -c, %q, sh, "{from}", "{to}", %q]}
 uplink: 8Mbit/s
+limits:
+  - {role: user, share: none}
 `, west.Conf, east.Conf, script, dir, script, dir)
 	if err := os.WriteFile(k.config, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -176,8 +178,7 @@ func TestKilledServiceBringsFilesOnce(t *testing.T) {
 // second round when one has just begun to move. Each task runs once, each file is moved once, after it
 // was written and before it is read, and no workflow that was answered is lost.
 func TestKilledServiceBringsEveryFileOnce(t *testing.T) {
-	k := newCarried(t, `case $1 in *sha256) cp "$1" "$2"; exit ;; esac
-echo "moving ${1##*/}" >> "$3/told"; head -c 3 "$1" > "$2"; sleep 0.5; cp "$1" "$2"; echo "moved ${1##*/}" >> "$3/told"`, 2)
+	k := newCarried(t, `case $1 in *sha256) cp "$1" "$2"; exit ;; esac; echo "moving ${1##*/}" >> "$3/told"; head -c 3 "$1" > "$2"; sleep 0.5; cp "$1" "$2"; echo "moved ${1##*/}" >> "$3/told"`, 2)
 	told := filepath.Join(k.dir, "told")
 	if err := os.WriteFile(told, nil, 0o600); err != nil {
 		t.Fatal(err)
