@@ -36,6 +36,7 @@ func main() {
 	flag.StringVar(&r.named, "named", "internal/mutants/named.txt", "the list of named mutants")
 	flag.StringVar(&r.argued, "equivalent", "internal/mutants/equivalent.txt", "the list of mutants that no test can kill")
 	flag.DurationVar(&r.slack, "slack", 20*time.Second, "how much longer than five times its own time a test may take")
+	flag.StringVar(&r.cache, "cache", "", "the go command's cache, which is kept; without it one that is made and removed")
 	flag.BoolVar(&r.plain, "plain", false, "run every test against every mutant, whatever it reaches")
 	flag.IntVar(&r.jobs, "jobs", runtime.NumCPU(), "how many mutants are judged at a time")
 	flag.Parse()
@@ -60,6 +61,7 @@ type run struct {
 	n, jobs        int
 	seed           uint64
 	packages, only string
+	cache          string
 	named, argued  string
 	slack          time.Duration
 	plain          bool
@@ -103,7 +105,7 @@ func (r *run) do(ctx context.Context) (passed bool, err error) {
 		// What is compiled is removed at the end too: hundreds of mutants are
 		// gigabytes, and nothing will ask for them again. Some alone are not
 		// worth compiling everything else once more.
-		if r.only == "" {
+		if j.cache = r.cache; r.cache == "" && r.only == "" {
 			j.cache = filepath.Join(temp, "cache")
 		}
 	}
