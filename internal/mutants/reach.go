@@ -189,7 +189,10 @@ func (j *judge) record(ctx context.Context, folder string, o *original, short bo
 	}
 	remembered := ""
 	if j.remembered != "" {
-		key := sha256.Sum256(fmt.Appendf(o.countingSum[:], "%q", o.arguments(short)))
+		key, err := j.key(folder, o, short)
+		if err != nil {
+			return nil, err
+		}
 		remembered = filepath.Join(j.remembered, fmt.Sprintf("%s-%x.json", strings.ReplaceAll(folder, "/", "-"), key[:8]))
 		text, err := os.ReadFile(remembered)
 		r := &reach{}
@@ -256,6 +259,27 @@ func (j *judge) record(ctx context.Context, folder string, o *original, short bo
 		err = os.WriteFile(remembered, text, 0o600)
 	}
 	return r, err
+}
+
+// key is a hash of what decides which blocks tests reach: their binary and arguments, the files in
+// testdata, and whether there are real data.
+func (j *judge) key(folder string, o *original, short bool) ([]byte, error) {
+	h := sha256.New()
+	h.Write(o.countingSum[:])
+	_, err := os.Stat(filepath.Join(j.root, "..", "shared", "data"))
+	fmt.Fprintf(h, "%q %q %t", o.arguments(short), os.Getenv("BERTH_DATA"), err == nil)
+	err = filepath.WalkDir(filepath.Join(j.root, filepath.FromSlash(folder), "testdata"), func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		fmt.Fprintf(h, "%q %x", entry.Name(), sha256.Sum256(text))
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) { // most have none
+		err = nil
+	}
+	return h.Sum(nil), err
 }
 
 // names lists the tests of a package, its examples and the seeds of its fuzz targets.
