@@ -213,6 +213,9 @@ func (j *judge) record(ctx context.Context, folder string, o *original, short bo
 		group.Go(func() {
 			for i := range work {
 				r.Tests[i], profiles[i], failed[i] = j.alone(ctx, o.counting, folder, names[i], o.arguments(short))
+				if failed[i] != nil && ctx.Err() == nil { // once may be a machine that is too busy
+					r.Tests[i], profiles[i], failed[i] = j.alone(ctx, o.counting, folder, names[i], o.arguments(short))
+				}
 			}
 		})
 	}
