@@ -48,10 +48,13 @@ func (s *Store) migrate(ctx context.Context, conn *pgx.Conn) error {
 	if n, err := s.formatOf(ctx, conn); err != nil || n == len(list) {
 		return err
 	}
+	// The session's lock, not the transaction's: one that begins with the lock held sees
+	// what another session has made.
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", migrationLock); err != nil {
+		return s.world("make the tables", err)
+	}
+	defer func() { _, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", migrationLock) }() // it ends with the session otherwise
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
-			return err
-		}
 		n, err := s.formatOf(ctx, tx) // another server may have made them meanwhile
 		if err != nil || n == len(list) {
 			return err

@@ -66,6 +66,7 @@ type Store struct {
 var (
 	_ journal.Store     = (*Store)(nil)
 	_ journal.Compactor = (*Store)(nil)
+	_ journal.Founder   = (*Store)(nil)
 )
 
 // IsURL reports whether a text is the URL of a PostgreSQL database.

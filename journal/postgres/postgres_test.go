@@ -42,6 +42,10 @@ func run(m *testing.M) int {
 			}
 		}
 	}
+	if place := os.Getenv(ownVar); place != "" {
+		fmt.Fprintln(os.Stderr, writeOn(place))
+		return 1
+	}
 	return journaltest.Main(m, open)
 }
 

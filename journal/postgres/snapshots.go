@@ -52,19 +52,55 @@ func (s *Store) SaveSnapshot(ctx context.Context, at journal.Position, data []by
 
 // put writes a snapshot in place of what is there of one.
 func (s *Store) put(ctx context.Context, at journal.Position, data, digest []byte) error {
-	if err := s.drop(ctx, at.Number); err != nil { // a damaged one, or what is left of one cut short
+	if err := s.putParts(ctx, at.Number, data); err != nil {
+		return err
+	}
+	return s.write(ctx, "save a snapshot", insertSnapshot, int64(at.Number), at.Hash[:], len(data), digest)
+}
+
+const insertSnapshot = `, put AS (INSERT INTO snapshot (number, hash, size, sum)
+	SELECT $2::bigint, $3::bytea, $4::bigint, $5::bytea WHERE EXISTS (SELECT FROM fence))`
+
+// putParts writes what a snapshot consists of, in place of what is there.
+func (s *Store) putParts(ctx context.Context, number uint64, data []byte) error {
+	if err := s.drop(ctx, number); err != nil { // a damaged one, or what is left of one cut short
 		return err
 	}
 	for part := 0; part*partBytes < len(data); part++ {
 		piece := data[part*partBytes : min((part+1)*partBytes, len(data))]
 		err := s.write(ctx, "save a snapshot", ", put AS (INSERT INTO part (snapshot, number, data) SELECT $2::bigint, $3::integer, $4::bytea WHERE EXISTS (SELECT FROM fence))",
-			int64(at.Number), part, piece)
+			int64(number), part, piece)
 		if err != nil {
 			return err
 		}
 	}
-	return s.write(ctx, "save a snapshot", ", put AS (INSERT INTO snapshot (number, hash, size, sum) SELECT $2::bigint, $3::bytea, $4::bigint, $5::bytea WHERE EXISTS (SELECT FROM fence))",
-		int64(at.Number), at.Hash[:], len(data), digest)
+	return nil
+}
+
+// Found implements journal.Founder.
+func (s *Store) Found(ctx context.Context, at journal.Position, data []byte) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	last, err := s.readLast(ctx)
+	if err != nil {
+		return err
+	}
+	if last.Number > 0 {
+		return berth.Errorf(berth.Conflict, "journal", "%s is not empty: it ends with record %d", s.name, last.Number)
+	}
+	if err := s.putParts(ctx, at.Number, data); err != nil {
+		return err
+	}
+	sum := sumOf(at)
+	sum.Write(data)
+	err = s.write(ctx, "begin", insertSnapshot+", moved AS (INSERT INTO anchor (one, number, hash) SELECT 1, $2, $3 WHERE EXISTS (SELECT FROM fence))",
+		int64(at.Number), at.Hash[:], len(data), sum.Sum(nil))
+	if err == nil {
+		s.moved(at)
+	}
+	return err
 }
 
 // expect says whether a snapshot is there already, and refuses one of a place that the
@@ -193,7 +229,7 @@ func (s *Store) load(ctx context.Context, row *saved, data *[]byte) (*journal.Da
 	if hash, err := s.hashOf(ctx, row.at.Number); err == nil && hash != row.at.Hash || row.size < 0 || row.size > maxSize {
 		return damage, nil
 	}
-	sum := sumOf(row.at)
+	sum, size := sumOf(row.at), int64(0)
 	if data != nil {
 		*data = make([]byte, 0, row.size)
 	}
@@ -207,14 +243,14 @@ func (s *Store) load(ctx context.Context, row *saved, data *[]byte) (*journal.Da
 	for rows.Next() {
 		piece := rows.RawValues()[0] // valid until the next row
 		sum.Write(piece)
-		if data != nil && int64(len(*data)+len(piece)) <= row.size {
+		if size += int64(len(piece)); data != nil && size <= row.size {
 			*data = append(*data, piece...)
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, s.ended(ctx, "read a snapshot", err)
 	}
-	if string(sum.Sum(nil)) != string(row.sum) {
+	if size != row.size || string(sum.Sum(nil)) != string(row.sum) {
 		return damage, nil
 	}
 	return nil, nil
