@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 
 	"github.com/berth-hpc/berth"
 )
@@ -74,7 +75,10 @@ func continues(ctx context.Context, from Store, begin, last Position) error {
 		return nil
 	}
 	for r, err := range from.Read(ctx, last.Number) {
+		coded, is := errors.AsType[*berth.Error](err)
 		switch {
+		case is && coded.Code == berth.NotFound:
+			return berth.Errorf(berth.Conflict, "journal", "the copy ends with record %d, and what is to be copied begins with record %d: copy it to an empty one", last.Number, begin.Number+1)
 		case err != nil:
 			return err
 		case r.Hash == last.Hash:

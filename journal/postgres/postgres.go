@@ -90,6 +90,20 @@ func Name(text string) string {
 	return u.Redacted()
 }
 
+// Reached returns the host of a URL, empty for a socket of this machine or what is no
+// URL, and whether the way there is always encrypted.
+func Reached(text string) (host string, encrypted bool) {
+	c, err := pgx.ParseConfig(text)
+	if err != nil || strings.HasPrefix(c.Host, "/") {
+		return "", true
+	}
+	encrypted = c.TLSConfig != nil
+	for _, f := range c.Fallbacks {
+		encrypted = encrypted && f.TLSConfig != nil
+	}
+	return c.Host, encrypted
+}
+
 // defaultSchema is the schema of a journal whose URL names none.
 const defaultSchema = "berth"
 
