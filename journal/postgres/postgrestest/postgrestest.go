@@ -200,7 +200,7 @@ func (s *Server) Kill() error {
 // wait waits until the server has ended and left nothing that keeps another one from starting.
 func (s *Server) wait() error {
 	select {
-	case <-s.ended:
+	case <-s.ended: //nolint:errcheck // how it ended was its killer's choice
 	case <-time.After(readyWithin):
 		return errors.New("the server does not end")
 	}
