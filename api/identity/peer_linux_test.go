@@ -48,7 +48,9 @@ func TestListen(t *testing.T) {
 		}
 	})}
 	go func() { _ = server.Serve(listener) }() // it ends with Close
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) }}}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}}
 	answer, err := client.Get("http://localhost/")
 	if err != nil {
 		t.Fatal(err)
