@@ -179,6 +179,10 @@ func (w *winner) largest(s *sweep, area bool) {
 		if !w.better(measure(s.free, bound.Sub(begin))) {
 			continue
 		}
+		// Mostly the next record is the end already.
+		if next := s.time(s.right); !w.better(measure(s.free, next.Sub(begin))) && s.meetsNext() {
+			continue
+		}
 		if key := measure(s.free, s.findEnd().Sub(begin)); w.better(key) {
 			w.take(s, key)
 		}
