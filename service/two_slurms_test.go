@@ -39,6 +39,7 @@ type twoSlurms struct {
 	by       service.Ask
 	log      heardlog.Log
 	now      atomic.Pointer[mishap] // what is to go wrong
+	slow     atomic.Int64           // how long each command at west takes beside its own time
 }
 
 // The names of the sites, and how many nodes they have.
@@ -140,7 +141,7 @@ func (s *step) pass() { s.once.Do(func() { close(s.ch) }) }
 
 func newMishap(at, victim, refuses string) *mishap {
 	m := &mishap{step: at, victim: victim, refuses: refuses, dead: make(chan struct{}), done: map[string]*step{}}
-	for _, what := range []string{"reserves", "releases"} {
+	for _, what := range []string{"reserves", "changes", "releases"} {
 		m.done[what] = &step{ch: make(chan struct{})}
 	}
 	return m
@@ -158,6 +159,13 @@ type link struct {
 func (l *link) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
 	if m := l.two.now.Load(); m != nil && m.cut.Load() && strings.Contains(m.step, " "+l.of+" ") {
 		return slurm.Result{}, errCut
+	}
+	if slow := time.Duration(l.two.slow.Load()); slow > 0 && l.of == west {
+		select {
+		case <-time.After(slow):
+		case <-ctx.Done():
+			return slurm.Result{}, ctx.Err()
+		}
 	}
 	return l.Host.Run(ctx, c)
 }
@@ -225,6 +233,20 @@ func (s *stepwise) Reserve(ctx context.Context, want site.Reservation) (o site.O
 	err = s.do(ctx, "reserves", func() error {
 		var err error
 		o, err = s.Site.Reserve(ctx, want)
+		answered = err == nil
+		return err
+	})
+	if err != nil && answered {
+		o = site.Outcome{Verdict: site.Doubt}
+	}
+	return o, err
+}
+
+func (s *stepwise) Change(ctx context.Context, want site.Reservation) (o site.Outcome, err error) {
+	var answered bool
+	err = s.do(ctx, "changes", func() error {
+		var err error
+		o, err = s.Site.Change(ctx, want)
 		answered = err == nil
 		return err
 	})
@@ -343,15 +365,25 @@ func (two *twoSlurms) goesWrong(m *mishap, do func()) {
 // unreachable waits until the service has seen that a site cannot be reached.
 func (two *twoSlurms) unreachable(name string) {
 	two.t.Helper()
+	two.waits(name+" is seen to be away", func() bool {
+		views, err := two.host.Sites(two.t.Context(), two.by.By)
+		return err == nil && slices.ContainsFunc(views, func(v service.SiteView) bool { return v.Name == name && !v.Reachable })
+	})
+}
+
+// waits waits for a condition that nobody signals.
+func (two *twoSlurms) waits(what string, holds func() bool) {
+	two.t.Helper()
+	two.waitsIn(what, 60*time.Second, holds)
+}
+
+func (two *twoSlurms) waitsIn(what string, within time.Duration, holds func() bool) {
+	two.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); ; <-tick.C {
-		views, err := two.host.Sites(two.t.Context(), two.by.By)
-		if err == nil && slices.ContainsFunc(views, func(v service.SiteView) bool { return v.Name == name && !v.Reachable }) {
-			return
-		}
+	for end := time.Now().Add(within); !holds(); <-tick.C {
 		if time.Now().After(end) {
-			two.t.Fatalf("%s is not seen to be away: %v", name, err)
+			two.t.Fatalf("in vain: %s; west has %q and east %q\n%s", what, two.has(west), two.has(east), two.log.String())
 		}
 	}
 }
