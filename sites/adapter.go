@@ -51,10 +51,12 @@ type Adapter struct {
 
 // Service says how the service runs. A zero field leaves the choice to it.
 type Service struct {
-	Data   string // its directory
-	Listen string // the address
-	Public string // where browsers reach it through a proxy
-	Log    string // form of the log: "text" or "json"
+	Data string // its directory
+	// Journal is the URL of the database that keeps its journal; empty for its directory.
+	Journal string
+	Listen  string // the address
+	Public  string // where browsers reach it through a proxy
+	Log     string // form of the log: "text" or "json"
 	// Metrics says who may read /metrics: "open" is everybody, "token" who has one.
 	Metrics string
 	Keep    int // how many requests that are over are remembered
@@ -208,6 +210,7 @@ func (r *reader) service(v *value, path string) {
 	v = r.moved(v, path, "rates", "{role: user, rate: 500, burst: 5000}")
 	r.group(v, path, "the service",
 		key{"data", "", scanned(r, &s.Data, "the service's directory", filePath)},
+		key{"journal", "", scanned(r, &s.Journal, "the URL of a database such as postgres://berth@db.example.org/berth", databaseURL)},
 		key{"listen", "", scanned(r, &s.Listen, "an address such as 127.0.0.1:7117", label)},
 		key{"public", "", scanned(r, &s.Public, "an address such as https://hpc.example.org/berth/", filePath)},
 		key{"log", "", scanned(r, &s.Log, "text or json", oneOf("text", "json"))},
@@ -251,6 +254,14 @@ func (r *reader) roles(v *value, path string, to *[]Role) {
 		}
 		*to = append(*to, role)
 	})
+}
+
+// databaseURL reads the URL of a PostgreSQL database.
+func databaseURL(text string) (string, error) {
+	if _, err := filePath(text); err != nil || !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
+		return "", berth.Errorf(berth.Invalid, "", "want the URL of a database such as postgres://berth@db.example.org/berth")
+	}
+	return text, nil
 }
 
 // historyLength reads how long records are kept. Below an hour they would be dropped
