@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,8 +72,8 @@ type api struct {
 	streams streams
 	desk    *desk
 	access  []service.Access
-	openapi []byte
-	boot    string // of this start of the program
+	openapi func() []byte // made when it is first asked for
+	boot    string        // of this start of the program
 	gallery gallery
 	door    door
 	lab     *laboratory.Laboratory // nil if there is none
@@ -97,7 +98,7 @@ func New(o Options) http.Handler {
 		registry = prometheus.NewRegistry()
 	}
 	a.counts = newCounts(registry)
-	a.openapi = describe(o.Version)
+	a.openapi = sync.OnceValue(func() []byte { return describe(o.Version) })
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	served := map[string]bool{"GET /metrics": true} // patterns

@@ -225,6 +225,14 @@ func (r *reader) service(v *value, path string) {
 	)
 }
 
+// databaseURL reads the URL of a PostgreSQL database.
+func databaseURL(text string) (string, error) {
+	if _, err := filePath(text); err != nil || !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
+		return "", berth.Errorf(berth.Invalid, "", "want the URL of a database such as postgres://berth@db.example.org/berth")
+	}
+	return text, nil
+}
+
 var accountRoles = []string{"viewer", "user", "operator", NoRole}
 
 const roleWords = "viewer, user, operator or none"
@@ -254,14 +262,6 @@ func (r *reader) roles(v *value, path string, to *[]Role) {
 		}
 		*to = append(*to, role)
 	})
-}
-
-// databaseURL reads the URL of a PostgreSQL database.
-func databaseURL(text string) (string, error) {
-	if _, err := filePath(text); err != nil || !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
-		return "", berth.Errorf(berth.Invalid, "", "want the URL of a database such as postgres://berth@db.example.org/berth")
-	}
-	return text, nil
 }
 
 // historyLength reads how long records are kept. Below an hour they would be dropped
