@@ -57,8 +57,9 @@ type sweep struct {
 
 	soonLeft, soonRight int // of all, the first after start and the first after the window's end, or before these
 
-	rim  rim
-	best words // the free PEs of the best candidate so far
+	rim   rim
+	sides sides
+	best  words // the free PEs of the best candidate so far
 }
 
 // cell is one word of the sets that a sweep keeps.

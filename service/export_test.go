@@ -132,3 +132,9 @@ func WithBrought(task site.Task, inputs, outputs []string, bring []Bring, note [
 	}
 	return withFiles(task, inputs, outputs, list, note)
 }
+
+// CheckWriters is checkWriters, and WritersOf writersOf.
+var (
+	CheckWriters = checkWriters
+	WritersOf    = writersOf
+)
