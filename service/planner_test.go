@@ -12,8 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal/sqlite"
 )
 
@@ -388,5 +391,72 @@ func TestAPlanThatOthersWereFasterThan(t *testing.T) {
 	}
 	if _, err := Verify(t.Context(), store, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is told of workflows to those who watch: the live ones by state, those that are over by what
+// became of their deadlines, and how far off the estimates of their tasks were.
+func TestWorkflowsAreCounted(t *testing.T) {
+	h, store := plannerHost(t, t.TempDir(), 4)
+	defer func() { closeBoth(t, h, store) }()
+	submit := func(id string, change func(*berth.Workflow)) {
+		w := abreast(id, 2, 5000)
+		change(&w)
+		if _, err := h.SubmitWorkflow(t.Context(), as("ann"), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit("runs", func(*berth.Workflow) {})
+	submit("waits", func(w *berth.Workflow) { w.Tasks[1].After = []int{0}; w.Tasks[0].Few, w.Tasks[0].Most = 4, 4 })
+	submit("held", func(w *berth.Workflow) { w.Hold = 60 })
+	submit("refused", func(w *berth.Workflow) { w.Deadline = 1001 })
+	submit("cancelled", func(*berth.Workflow) {})
+	if _, err := h.CancelWorkflow(t.Context(), as("ann"), "cancelled"); err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := h.Register(registry); err != nil {
+		t.Fatal(err)
+	}
+	c := newCounts()
+	for _, f := range []FlowNews{
+		{Task: "a", Outcome: berth.Succeeded, Took: 50, Estimate: 100},
+		{Task: "a", Outcome: berth.Succeeded, Took: 120, Estimate: 100},
+		{Task: "a", Outcome: berth.FailedForGood, Took: 1, Estimate: 100},
+		{State: FlowSucceeded, Deadline: 10, End: 10}, {State: FlowSucceeded, Deadline: 10, End: 11}, {State: FlowFailed, Deadline: 10, End: 5},
+		{State: FlowExpired, Deadline: 10, End: 5}, {State: FlowSucceeded, Deadline: berth.Forever, End: 5},
+	} {
+		c.addFlows([]news{{what: string(change.TaskOver), flow: &f}})
+	}
+	other := prometheus.NewPedanticRegistry()
+	other.MustRegister(c.workflows, c.estimates)
+	got := map[string]float64{}
+	for _, r := range []*prometheus.Registry{registry, other} {
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				name := f.GetName()
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				if r == other {
+					name += " there"
+				}
+				got[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	for name, want := range map[string]float64{
+		"berth_workflows held": 1, "berth_workflows promised": 1, "berth_workflows running": 1,
+		"berth_workflows_total none refused": 1, "berth_workflows_total none cancelled": 1,
+		"berth_workflows_total kept succeeded there": 1, "berth_workflows_total missed succeeded there": 1, "berth_workflows_total missed failed there": 1,
+		"berth_workflows_total none expired there": 1, "berth_workflows_total none succeeded there": 1, "berth_task_time_ratio there": 1.7,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v: %v", name, got[name], want, got)
+		}
 	}
 }
