@@ -460,3 +460,80 @@ func TestWorkflowsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// Somebody to whom only some sites are open has a large workflow planned at these alone, where it is
+// refused too; what spreads over sites keeps to them.
+func TestALargeWorkflowKeepsToOpenSites(t *testing.T) {
+	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := engine.Config{}
+	for name, pes := range map[string]berth.Count{"a": 8, "b": 500, "c": 8} {
+		config.Sites = append(config.Sites, berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: pes, Binding: berth.Late}}})
+	}
+	slices.SortFunc(config.Sites, func(x, y berth.Site) int { return strings.Compare(x.Name, y.Name) })
+	h, err := Open(t.Context(), Options{Config: config, Journal: store, Version: "test", Clock: func() time.Time { return time.Unix(1000, 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { closeBoth(t, h, store) }()
+	for _, spread := range []bool{false, true} {
+		ask := as("ann")
+		ask.By.Sites = NewSiteSet([]string{"a", "c"})
+		w := abreast(fmt.Sprint("w", spread), 200, berth.Forever)
+		w.Spread = spread
+		a, err := h.SubmitWorkflow(t.Context(), ask, w)
+		if err != nil || a.Workflow.State != FlowPromised {
+			t.Fatalf("%+v %+v %v", a.Workflow.State, a.Workflow.Refusal, err)
+		}
+		at := map[string]int{}
+		for i := range a.Workflow.Tasks {
+			at[a.Workflow.Tasks[i].Resource.Site]++
+		}
+		if at["b"] > 0 {
+			t.Errorf("spread: %t, tasks are at %v", spread, at)
+		}
+		w = abreast(fmt.Sprint("tight", spread), 200, 1300) // b could do it
+		w.Spread = spread
+		if a, err := h.SubmitWorkflow(t.Context(), ask, w); err != nil || a.Workflow.State != FlowRefused || len(a.Offers) == 0 {
+			t.Errorf("%+v %v", a.Workflow.State, err)
+		} else if o := a.Offers[0]; o.End < 1300 {
+			t.Errorf("what is offered ends at %d, which takes site b", o.End)
+		}
+	}
+}
+
+// A service that stops while it plans has promised nothing; asked again under the same key it
+// promises the workflow once.
+func TestAStopDuringAPlanPromisesNothing(t *testing.T) {
+	dir := t.TempDir()
+	h, store := plannerHost(t, dir, 50)
+	keyed := as("ann")
+	keyed.Key, keyed.Body = "k", [32]byte{1}
+	h.snapshots.turn.Lock()
+	got := submitLarge(t, h, keyed, abreast("w", plannedAtOnce+1, berth.Forever))
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		closeBoth(t, h, store)
+	}()
+	for h.snapshots.ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	h.snapshots.turn.Unlock()
+	if a := <-got; !isCode(a.err, berth.Unavailable) {
+		t.Errorf("%+v %v", a.flow.Workflow.State, a.err)
+	}
+	<-closed
+	h, store = plannerHost(t, dir, 50)
+	defer func() { closeBoth(t, h, store) }()
+	if _, err := h.Workflow(t.Context(), keyed.By, "w"); !isCode(err, berth.NotFound) {
+		t.Errorf("it is there: %v", err)
+	}
+	for range 2 {
+		if a, err := h.SubmitWorkflow(t.Context(), keyed, abreast("w", plannedAtOnce+1, berth.Forever)); err != nil || a.Workflow.State != FlowPromised || a.Workflow.Version != 1 {
+			t.Errorf("%+v %v", a.Workflow.State, err)
+		}
+	}
+}
