@@ -38,8 +38,8 @@ var workflowBody = body[wish]{
 		return err
 	}},
 	{"user", "In whose name; who asks, if it is not given. Others only operators may name.", text("alice"), func(w *wish, v value) (err error) {
-		if w.User, err = v.word(); err == nil && !site.ValidWord(w.User) {
-			return fmt.Errorf("%q; want 1 to 64 letters, digits, dashes, underscores and points", w.User)
+		if w.User, err = v.word(); err == nil && !site.ValidUser(w.User) {
+			return fmt.Errorf("%q; %s", w.User, site.UserForm)
 		}
 		return err
 	}},

@@ -131,6 +131,14 @@ type Compactor interface {
 	Size() (int64, error)
 }
 
+// Founder begins a journal where another one does.
+type Founder interface {
+	// Found has an empty journal begin behind a place, with the snapshot of it, as if
+	// what was before had been compacted. Errors: as with Append; Conflict if the journal
+	// is not empty.
+	Found(ctx context.Context, at Position, data []byte) error
+}
+
 // Store is a log with snapshots.
 type Store interface {
 	Log

@@ -21,6 +21,8 @@ import (
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/postgres"
+	"github.com/berth-hpc/berth/journal/postgres/postgrestest"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 )
@@ -46,7 +48,7 @@ func TestMain(m *testing.M) {
 // serveForever runs a service under load and tells each answer on standard
 // output, until it is killed. It returns if something fails.
 func serveForever(place string) error {
-	store, err := sqlite.Open(place, sqlite.Options{})
+	store, err := openPlace(place)
 	if err != nil {
 		return err
 	}
@@ -72,6 +74,28 @@ func serveForever(place string) error {
 		_, _ = out.WriteString(line + "\n") // the error stays for Flush
 		return out.Flush()
 	})
+}
+
+// crashStore is a journal of either kind.
+type crashStore interface {
+	journal.Store
+	journal.Compactor
+}
+
+// openPlace opens the journal of a folder or of a URL.
+func openPlace(place string) (crashStore, error) {
+	if postgres.IsURL(place) {
+		s, err := postgres.Open(context.Background(), place, postgres.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s, err := sqlite.Open(place, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func crashOptions(store journal.Store) service.Options {
@@ -231,13 +255,18 @@ func scheduled(ctx context.Context, store journal.Store) error {
 // A service killed at any moment under load has kept whatever it answered, round
 // after round on one journal.
 func TestKilledServiceKeepsWhatItAnswered(t *testing.T) {
-	killAgain(t, nil, func(*sqlite.Store) bool { return true })
+	killAgain(t, t.TempDir(), nil, func(crashStore) bool { return true })
+}
+
+// So has one whose journal is in PostgreSQL.
+func TestKilledServiceOnPostgreSQLKeepsWhatItAnswered(t *testing.T) {
+	killAgain(t, postgrestest.Start(t).URL(""), nil, func(crashStore) bool { return true })
 }
 
 // So has one that drops its history all the time, in rounds enough that it did at least twice.
 func TestServiceKilledWhileItCompactsKeepsWhatItAnswered(t *testing.T) {
 	var begins []uint64
-	killAgain(t, []string{crashCompact + "=yes"}, func(store *sqlite.Store) bool {
+	killAgain(t, t.TempDir(), []string{crashCompact + "=yes"}, func(store crashStore) bool {
 		begin, err := store.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -252,13 +281,13 @@ func TestServiceKilledWhileItCompactsKeepsWhatItAnswered(t *testing.T) {
 
 // killAgain kills a service in rounds on one journal, until there were enough and
 // enough says so of the journal that is left, which it asks after each.
-func killAgain(t *testing.T, env []string, enough func(*sqlite.Store) bool) {
+func killAgain(t *testing.T, place string, env []string, enough func(crashStore) bool) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, told := t.TempDir(), answers{}
+	told := answers{}
 	rng := rand.New(rand.NewPCG(5, 20))
 	n := *rounds
 	if testing.Short() {
@@ -268,7 +297,7 @@ func killAgain(t *testing.T, env []string, enough func(*sqlite.Store) bool) {
 		if err := killed(t.Context(), program, append(env, crashPlace+"="+place), 1+rng.IntN(150), time.Duration(rng.IntN(3000))*time.Microsecond, told); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		store, err := sqlite.Open(place, sqlite.Options{})
+		store, err := openPlace(place)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}

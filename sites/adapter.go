@@ -51,15 +51,39 @@ type Adapter struct {
 
 // Service says how the service runs. A zero field leaves the choice to it.
 type Service struct {
-	Data   string // its directory
-	Listen string // the address
-	Public string // where browsers reach it through a proxy
-	Log    string // form of the log: "text" or "json"
+	Data string // its directory
+	// Journal is the URL of the database that keeps its journal; empty for its directory.
+	Journal string
+	Listen  string // the address
+	Public  string // where browsers reach it through a proxy
+	Log     string // form of the log: "text" or "json"
 	// Metrics says who may read /metrics: "open" is everybody, "token" who has one.
 	Metrics string
 	Keep    int // how many requests that are over are remembered
 	// KeepHistory is how long records are kept; 0 is for ever.
 	KeepHistory berth.Duration
+
+	// Socket is the path of the Unix socket; NoSocket is none.
+	Socket string
+	// Munge is the realm for which credentials of munge are taken; none are if it is empty.
+	Munge string
+	// SlurmJWT is the path of the key of Slurm's JSON web tokens; none are taken if it is empty.
+	SlurmJWT string
+	// DefaultRole is that of accounts that Roles does not name: viewer, user, operator or NoRole.
+	DefaultRole string
+	Roles       []Role
+}
+
+// Words of a service's configuration for what there is not.
+const (
+	NoSocket = "none"
+	NoRole   = "none"
+)
+
+// Role gives accounts of the machine a role.
+type Role struct {
+	Role          string // as DefaultRole
+	Users, Groups []string
 }
 
 // MinHistory is how long records are kept at least.
@@ -186,13 +210,58 @@ func (r *reader) service(v *value, path string) {
 	v = r.moved(v, path, "rates", "{role: user, rate: 500, burst: 5000}")
 	r.group(v, path, "the service",
 		key{"data", "", scanned(r, &s.Data, "the service's directory", filePath)},
+		key{"journal", "", scanned(r, &s.Journal, "the URL of a database such as postgres://berth@db.example.org/berth", databaseURL)},
 		key{"listen", "", scanned(r, &s.Listen, "an address such as 127.0.0.1:7117", label)},
 		key{"public", "", scanned(r, &s.Public, "an address such as https://hpc.example.org/berth/", filePath)},
 		key{"log", "", scanned(r, &s.Log, "text or json", oneOf("text", "json"))},
 		key{"metrics", "", scanned(r, &s.Metrics, "open or token", oneOf("open", "token"))},
 		key{"keep", "", whole(r, &s.Keep, 1, maxKeep)},
 		key{"keep_history", "", measured(r, &s.KeepHistory, "a duration such as 90d", historyLength)},
+		key{"socket", "", scanned(r, &s.Socket, "the path of a Unix socket, or none", filePath)},
+		key{"munge", "", scanned(r, &s.Munge, "a name that credentials carry, such as that of the cluster", name)},
+		key{"slurm_jwt", "", scanned(r, &s.SlurmJWT, "the path of the key of Slurm's JSON web tokens", filePath)},
+		key{"default_role", "", scanned(r, &s.DefaultRole, roleWords, oneOf(accountRoles...))},
+		key{"roles", "", func(v *value, path string) { r.roles(v, path, &s.Roles) }},
 	)
+}
+
+// databaseURL reads the URL of a PostgreSQL database.
+func databaseURL(text string) (string, error) {
+	if _, err := filePath(text); err != nil || !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
+		return "", berth.Errorf(berth.Invalid, "", "want the URL of a database such as postgres://berth@db.example.org/berth")
+	}
+	return text, nil
+}
+
+var accountRoles = []string{"viewer", "user", "operator", NoRole}
+
+const roleWords = "viewer, user, operator or none"
+
+// roles reads which accounts of the machine have which role.
+func (r *reader) roles(v *value, path string, to *[]Role) {
+	r.list(v, path, "roles", func(v *value, path string) {
+		var role Role
+		names := func(to *[]string, what string) func(v *value, path string) {
+			return func(v *value, path string) {
+				seen := make(unique)
+				r.list(v, path, what+"s", func(v *value, path string) {
+					var one string
+					scanned(r, &one, "the name of a "+what, label)(v, path)
+					seen.add(r, v, path, what, one)
+					*to = append(*to, one)
+				})
+			}
+		}
+		r.group(v, path, "a role",
+			key{"role", "want " + roleWords, scanned(r, &role.Role, roleWords, oneOf(accountRoles...))},
+			key{"users", "", names(&role.Users, "user")},
+			key{"groups", "", names(&role.Groups, "group")},
+		)
+		if v.Kind == isMap && !has(v, "users") && !has(v, "groups") {
+			r.fail(v.Place, path, "for nobody; name users or groups, or set default_role")
+		}
+		*to = append(*to, role)
+	})
 }
 
 // historyLength reads how long records are kept. Below an hour they would be dropped

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/postgres"
 	"github.com/berth-hpc/berth/scenario"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/sites"
@@ -24,6 +25,7 @@ import (
 // file, then the defaults.
 type setup struct {
 	data, listen, log string
+	journal           string // URL of a database; empty for the journal in data
 	keep              int
 	keepHistory       berth.Duration
 	access            []service.Access
@@ -31,13 +33,14 @@ type setup struct {
 	public            *url.URL      // nil if browsers reach the service where it listens
 	config            engine.Config // sites that describe themselves have no pools in it yet
 	adapters          map[string]sites.Adapter
+	known             known
 	transfers         []service.Transfer
 }
 
 // load reads the configuration of serve and checks all that can be checked
 // without asking anybody.
 func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
-	s := &setup{data: flags.data, listen: flags.listen, log: flags.log, keepHistory: flags.keepHistory, adapters: map[string]sites.Adapter{}}
+	s := &setup{data: flags.data, journal: flags.journal, listen: flags.listen, log: flags.log, keepHistory: flags.keepHistory, adapters: map[string]sites.Adapter{}}
 	file, err := flags.open(cmd)
 	if err != nil {
 		return nil, err
@@ -51,6 +54,9 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 			return nil, err
 		}
 	}
+	if err := checkJournal("--journal", s.journal); err != nil { // of a file it is checked
+		return nil, err
+	}
 	if err := checkAddress(at, s.listen); err != nil {
 		return nil, err
 	}
@@ -61,6 +67,13 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 		return nil, err
 	}
 	if err := s.fromFlags(flags, file); err != nil {
+		return nil, err
+	}
+	in := &sites.Service{}
+	if file != nil {
+		in = &file.Service
+	}
+	if err := s.identify(in); err != nil {
 		return nil, err
 	}
 	return s, adapters.CheckEngine(s.config)
@@ -97,6 +110,7 @@ func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
 		return true
 	}
 	take("data", &s.data, in.Data)
+	take("journal", &s.journal, in.Journal)
 	take("log", &s.log, in.Log)
 	s.keep, s.metricsToken = in.Keep, in.Metrics == "token"
 	if s.keepHistory == 0 {
@@ -177,9 +191,14 @@ func (s *setup) warnings() []string {
 	if host, _, _ := net.SplitHostPort(s.listen); !client.Loopback(host) {
 		found = append(found, fmt.Sprintf("listens on %s without TLS, so tokens can be read on the network: listen on 127.0.0.1, behind a proxy with TLS", s.listen))
 	}
-	for i := range s.config.Sites {
-		name := s.config.Sites[i].Name
-		if a := s.adapters[name]; a.Kind == sites.Local && len(a.Users) == 0 && os.Geteuid() == 0 {
+	if plainJournal(s.journal) {
+		found = append(found, fmt.Sprintf("the journal is reached at %s without TLS, so all that is promised can be read and changed on the network: add sslmode=verify-full to its URL", postgres.Name(s.journal)))
+	}
+	for _, name := range s.runsAsItself() {
+		if s.known.roles.Default != "" && s.known.roles.Default != service.Viewer {
+			found = append(found, fmt.Sprintf("default_role: %s lets every account of this machine run tasks at site %s as %s: set default_role: none, or give its adapter a map of users", s.known.roles.Default, name, userName()))
+		}
+		if os.Geteuid() == 0 {
 			found = append(found, fmt.Sprintf("tasks at site %s run as root: start the service as an ordinary user, or give its adapter a map of users", name))
 		}
 	}
@@ -196,6 +215,9 @@ func (s *setup) String() string {
 			kind = "nobody reaches it"
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", name, kind))
+	}
+	if s.journal != "" {
+		return fmt.Sprintf("valid: data in %s, journal in %s, listens on %s, sites %s", s.data, postgres.Name(s.journal), s.listen, strings.Join(names, ", "))
 	}
 	return fmt.Sprintf("valid: data in %s, listens on %s, sites %s", s.data, s.listen, strings.Join(names, ", "))
 }

@@ -27,11 +27,12 @@ import (
 func (a *app) journalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "journal",
-		Short: "Verify, export, back up, compact or repair the journal of a service",
-		Long: `The journal is all that a service remembers. Verify, export and backup may be used
-while it runs, and compact asks it; repair may not.`,
+		Short: "Verify, export, copy, back up, compact or repair the journal of a service",
+		Long: `The journal is all that a service remembers: a SQLite database in its directory, or
+with --journal one of PostgreSQL. Verify, export, copy and backup may be used while
+the service runs, and compact asks it; repair may not.`,
 	}
-	cmd.AddCommand(a.journalVerify(), a.journalExport(), a.journalBackup(), a.journalCompact(), a.journalRepair())
+	cmd.AddCommand(a.journalVerify(), a.journalExport(), a.journalCopy(), a.journalBackup(), a.journalCompact(), a.journalRepair())
 	return cmd
 }
 
@@ -61,9 +62,9 @@ func defaultData() string {
 
 // journalVerify returns berth journal verify.
 func (a *app) journalVerify() *cobra.Command {
-	var dir, format string
+	var dir, at, format string
 	cmd := &cobra.Command{
-		Use:   "verify [--data DIR]",
+		Use:   "verify [--data DIR | --journal URL]",
 		Short: "Check the chain of hashes, decide every event again, and compare",
 		Long: `Checks a journal, or a copy of one: the write-ahead log with its checksums, the
 mark of what was acknowledged, and the chain of hashes, all that a start of the
@@ -71,16 +72,13 @@ service checks; then decides every event again and compares. A copy of which a
 file is missing is told as damaged.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			store, err := a.openJournal(ctx, dir, at)
 			if err != nil {
 				return err
 			}
 			defer func() { _ = store.Close() }() // only read from
-			if torn := store.Torn(); torn != nil {
-				a.say("the last write is not finished; nothing of it was acknowledged, and the next start drops it: %v", torn)
-			}
-			ctx, stop := untilInterrupt(cmd.Context())
-			defer stop()
 			v, err := service.Verify(ctx, store, nil)
 			if err != nil {
 				return err
@@ -96,30 +94,31 @@ file is missing is told as damaged.`,
 		},
 	}
 	dataFlag(cmd, &dir)
+	journalFlag(cmd, &at)
 	cmd.Flags().VarP(&choice{&format, "form", []string{"table", "json"}}, "output", "o", "form of the result: table, json")
 	return cmd
 }
 
 // journalExport returns berth journal export.
 func (a *app) journalExport() *cobra.Command {
-	var dir, file string
+	var dir, at, file string
 	var from uint64
 	form := exportForms[0]
 	cmd := &cobra.Command{
-		Use:   "export [--data DIR] [--form records|schedule] [--out FILE]",
+		Use:   "export [--data DIR | --journal URL] [--form records|schedule] [--out FILE]",
 		Short: "Write the records as JSON Lines, or the schedule that they make",
 		Long: `Writes every record as a line of JSON; or, with --form schedule, a schedule file of
 all that was promised or refused, which berth check reads.`,
 		Example: "  berth journal export --form schedule --out all.jsonl && berth check all.jsonl --pes 64",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			store, err := a.openJournal(ctx, dir, at)
 			if err != nil {
 				return err
 			}
 			defer func() { _ = store.Close() }() // only read from
-			ctx, stop := untilInterrupt(cmd.Context())
-			defer stop()
 			write := func(w io.Writer) error {
 				out := bufio.NewWriterSize(w, 1<<16)
 				if err := export(ctx, store, form, from, out); err != nil {
@@ -142,6 +141,7 @@ all that was promised or refused, which berth check reads.`,
 		},
 	}
 	dataFlag(cmd, &dir)
+	journalFlag(cmd, &at)
 	from = 1
 	cmd.Flags().Var(&choice{&form, "form", exportForms}, "form", "what to write: "+strings.Join(exportForms, ", "))
 	cmd.Flags().Var(&whole[uint64]{&from, 1, math.MaxUint64}, "from", "number of the first record")
@@ -172,25 +172,32 @@ func export(ctx context.Context, store journal.Store, form string, from uint64, 
 
 // journalBackup returns berth journal backup.
 func (a *app) journalBackup() *cobra.Command {
-	var dir string
+	var dir, at string
 	cmd := &cobra.Command{
-		Use:   "backup FOLDER [--data DIR]",
+		Use:   "backup FOLDER [--data DIR] [--journal URL]",
 		Short: "Copy the journal, also while the service runs",
 		Long: `Makes FOLDER with a copy of the journal as it is at one instant, the tokens, and what
 is remembered of Slurm sites. With the service stopped, put it in place of the data
-directory to restore. Tasks of a local site are not copied.`,
+directory to restore. Tasks of a local site are not copied. Of a journal in PostgreSQL
+the copy is one in SQLite; berth journal copy brings it back.`,
 		Example: `  berth journal backup /backup/berth-$(date +%F) --data /var/lib/berth
   berth journal verify --data /backup/berth-2026-11-22`,
 		Args: one("new FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			from, err := a.openJournal(ctx, dir, at)
 			if err != nil {
 				return err
 			}
-			defer func() { _ = store.Close() }() // only read from
-			ctx, stop := untilInterrupt(cmd.Context())
-			defer stop()
-			last, err := store.Backup(ctx, args[0], func(folder string) error { return copyBeside(dir, folder) })
+			defer func() { _ = from.Close() }() // only read from
+			beside := func(folder string) error { return copyBeside(dir, folder) }
+			var last journal.Position
+			if here, is := from.(*sqlite.Store); is {
+				last, err = here.Backup(ctx, args[0], beside)
+			} else {
+				last, err = sqlite.BackupOf(ctx, from, args[0], beside)
+			}
 			if err != nil {
 				return err
 			}
@@ -199,6 +206,7 @@ directory to restore. Tasks of a local site are not copied.`,
 		},
 	}
 	dataFlag(cmd, &dir)
+	journalFlag(cmd, &at)
 	return cmd
 }
 
@@ -235,7 +243,9 @@ func (a *app) journalRepair() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repair [--data DIR]",
 		Short: "Cut a damaged journal behind its last complete record",
-		Args:  noArguments,
+		Long: `Cuts the journal in a data directory. One in PostgreSQL is repaired by the means of
+the database: its backups, and its log of what was written.`,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			damage, err := sqlite.Repair(dir, sqlite.Options{})
 			switch {

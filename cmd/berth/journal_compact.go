@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,13 +18,12 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/wholefile"
-	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 )
 
 // journalCompact returns berth journal compact.
 func (a *app) journalCompact() *cobra.Command {
-	var dir, format string
+	var dir, at, format string
 	var keep berth.Duration
 	cmd := &cobra.Command{
 		Use:   "compact [--data DIR] [--keep-history D]",
@@ -37,7 +37,7 @@ exported or told by berth history. Export it first if it matters.`,
 		Example: "  berth journal compact --data /var/lib/berth --keep-history 90d",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			done, err := a.compact(cmd, dir, keep)
+			done, err := a.compact(cmd, dir, at, keep)
 			switch {
 			case err != nil:
 				return err
@@ -55,6 +55,7 @@ exported or told by berth history. Export it first if it matters.`,
 		},
 	}
 	dataFlag(cmd, &dir)
+	journalFlag(cmd, &at)
 	cmd.Flags().Var(&span{value: &keep, least: 1}, "keep-history", "keep the records of the last `D`, such as 90d (default: none)")
 	cmd.Flags().VarP(&choice{&format, "form", []string{"table", "json"}}, "output", "o", "form of the result: table, json")
 	return cmd
@@ -68,10 +69,13 @@ func ofTime(at form.Time) string {
 }
 
 // compact compacts a journal, or has the service do it that runs on it.
-func (a *app) compact(cmd *cobra.Command, dir string, keep berth.Duration) (form.Compacted, error) {
+func (a *app) compact(cmd *cobra.Command, dir, at string, keep berth.Duration) (form.Compacted, error) {
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	store, err := sqlite.Open(dir, sqlite.Options{})
+	if err := checkJournal("--journal", at); err != nil {
+		return form.Compacted{}, err
+	}
+	store, err := openToWrite(ctx, cmp.Or(at, dir))
 	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.Conflict {
 		c, atErr := servedAt(dir)
 		if atErr != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/postgres"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/scenario"
 	"github.com/berth-hpc/berth/service"
@@ -36,19 +37,20 @@ import (
 
 // serveFlags is what the command line of serve says.
 type serveFlags struct {
-	data   string
-	listen string
-	config string
-	sites  string // the older name of config
-	local  string
-	slurm  string
-	shadow bool
-	cores  berth.Count
-	log    string
-	check  bool
-	adopt  bool
-	public string // address for browsers, through a proxy
-	link   bool   // print a login link
+	data    string
+	journal string
+	listen  string
+	config  string
+	sites   string // the older name of config
+	local   string
+	slurm   string
+	shadow  bool
+	cores   berth.Count
+	log     string
+	check   bool
+	adopt   bool
+	public  string // address for browsers, through a proxy
+	link    bool   // print a login link
 
 	keepHistory berth.Duration
 }
@@ -61,7 +63,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Run the service with its API",
 		Long: `Runs the service until it is told to stop (Ctrl-C, SIGTERM). What it has promised
 is in DIR and survives whatever ends it; the first start writes the operator's
-token to DIR/operator.token.
+token to DIR/operator.token. With --journal the promises are in a PostgreSQL database
+instead, which one service writes at a time.
 
 Sites: this machine's cores, unless --config or --slurm name others. A site of the
 configuration file without an adapter enforces nothing: promises are recorded only.
@@ -82,6 +85,7 @@ data. With --adopt what is not promised here is taken down.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	dataFlag(cmd, &flags.data)
+	journalFlag(cmd, &flags.journal)
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:7117", "`ADDRESS` to listen on; port 0 takes a free one")
 	f.StringVar(&flags.config, "config", "", "configuration: service, sites and policies, a YAML `FILE`")
 	f.BoolVar(&flags.check, "check", false, "check flags and configuration, say so, and start nothing")
@@ -169,14 +173,16 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return berth.Errorf(berth.Invalid, "listen", "%v", err)
 	}
 	defer func() { _ = listener.Close() }() // Shutdown has closed it
-	store, err := sqlite.Open(set.data, sqlite.Options{})
+	socket, err := set.known.listenSocket(ctx, set.data, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeListener(socket)) }()
+	store, err := set.openStore(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if torn := store.Torn(); torn != nil {
-		log.Warn("the last batch of the journal was torn and is dropped; nobody had been answered", "damage", torn)
-	}
 	host, err := service.Open(ctx, service.Options{
 		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managed.Managers, Transfers: set.transfers, Keep: set.keep, KeepHistory: set.keepHistory,
 		ClockFile: filepath.Join(set.data, "clock.json"), FaultFolder: set.data,
@@ -197,8 +203,8 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, bench.Close()) }()
 	links := &api.Links{}
 	server := api.Server(api.New(api.Options{
-		Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken,
-		Root: web.Handler(strings.TrimSuffix(set.publicPath(), "/"), http.HandlerFunc(api.NotFound)), Public: set.public, Links: links, Laboratory: bench,
+		Service: host, Tokens: tokens, Identity: set.known.ways(), Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken,
+		Root: web.Handler(strings.TrimSuffix(set.publicPath(), "/"), http.HandlerFunc(api.NotFound)), Public: set.public, At: "http://" + onThisMachine(listener.Addr().String()), Links: links, Laboratory: bench,
 	}))
 	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
@@ -211,13 +217,18 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if flags.link {
 		a.greetBrowser(listener.Addr().String(), tokens, links, host.Now())
 	}
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	go host.Guard("taking connections", func() { failed <- server.Serve(listener) })
+	if socket != nil {
+		go host.Guard("taking connections of this machine", func() { failed <- server.Serve(socket) })
+	}
 	select {
 	case <-ctx.Done():
 		log.Info("stopping")
 	case <-host.Stopped():
 		err = host.Err()
+	case <-lost(store):
+		err = berth.Errorf(berth.Conflict, "journal", "another service writes %s now: this one has stopped, and acknowledges nothing any more", postgres.Name(set.journal))
 	case err = <-failed:
 	}
 	// Streams of events end with the host; everybody else gets his answer.
@@ -227,6 +238,25 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	go func() { stopped <- server.Shutdown(limit) }()
 	closeErr := host.Close()
 	return errors.Join(err, closeErr, <-stopped)
+}
+
+// openStore opens the journal to be written.
+func (set *setup) openStore(ctx context.Context, log *slog.Logger) (store, error) {
+	if set.journal != "" {
+		s, err := postgres.Open(ctx, set.journal, postgres.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s, err := sqlite.Open(set.data, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if torn := s.Torn(); torn != nil {
+		log.Warn("the last batch of the journal was torn and is dropped; nobody had been answered", "damage", torn)
+	}
+	return s, nil
 }
 
 // openLaboratory opens what compares schedulers for users, by this program itself.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/berth-hpc/berth/journal/postgres/postgrestest"
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
@@ -51,9 +52,26 @@ func TestServeJobScripts(t *testing.T) {
 	serves(t, "testdata/serve/jobscripts.txtar", "")
 }
 
+// TestServeKnowsUsers has the owner of a service use it without a token.
+func TestServeKnowsUsers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells who is at the other end of a socket")
+	}
+	serves(t, "testdata/serve/identity.txtar", "")
+}
+
 // TestServeCompacts has a running service drop its history.
 func TestServeCompacts(t *testing.T) {
 	serves(t, "testdata/serve/compact.txtar", "")
+}
+
+// TestServePostgreSQL has a service keep its journal in a real database, and moves the
+// journal from one kind to the other and back.
+func TestServePostgreSQL(t *testing.T) {
+	server := postgrestest.Start(t)
+	t.Setenv("JOURNAL", server.URL(""))
+	t.Setenv("BACK", server.URL("back"))
+	serves(t, "testdata/serve/postgres.txtar", "")
 }
 
 // TestServeSlurm serves a real cluster, with real jobs in the reservations.
@@ -84,6 +102,8 @@ func serves(t *testing.T, script, conf string) {
 			env.Setenv(serverVar, "http://"+listener.Addr().String())
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/settings")
 			env.Setenv("SLURM_CONF", conf)
+			env.Setenv("JOURNAL", os.Getenv("JOURNAL"))
+			env.Setenv("BACK", os.Getenv("BACK"))
 			env.Setenv("USER", userName())
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else every command takes a second with -race
 			return listener.Close()

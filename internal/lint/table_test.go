@@ -45,6 +45,8 @@ var table = []room{
 	{path: "journal/journaltest", imports: []string{".", "journal"}}, // imported by tests only
 	{path: "journal/sqlite", imports: []string{".", "journal"}},
 	{path: "journal/sqlite/lossy"}, // imported by tests only
+	{path: "journal/postgres", imports: []string{".", "journal"}},
+	{path: "journal/postgres/postgrestest"}, // imported by tests only
 	{path: "forecast", pure: true, imports: []string{"."}},
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
@@ -60,10 +62,11 @@ var table = []room{
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "site/hostlist"}},
 	{path: "site/slurm/rest", imports: []string{".", "site/hostlist", "site/slurm"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
-	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/sqlite", "site", "site/hostlist"}},
+	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/postgres", "journal/sqlite", "site", "site/hostlist"}},
 	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "site/slurm/rest", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
+	{path: "api/identity", imports: []string{".", "service", "site"}},
 	{path: "web"},
 	{path: "internal/browser"}, // imported by tests only
 	{path: "internal/cputime"},
@@ -75,7 +78,7 @@ var table = []room{
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "api/laboratory", imports: []string{"."}},
-	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "api/form", "api/laboratory", "api/token"}},
+	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "api/form", "api/identity", "api/laboratory", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/laboratory", "api/token", "web"}},
 	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
@@ -84,8 +87,8 @@ var table = []room{
 		".", "internal/cputime", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "internal/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/sqlite",
-		"site", "site/hostlist", "site/slurm", "service", "api", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
+		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/postgres", "journal/sqlite",
+		"site", "site/hostlist", "site/slurm", "service", "api", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
 }

@@ -55,6 +55,8 @@ func Run(t *testing.T, a Adapter) {
 		{"snapshots, newest first", testSnapshots},
 		{"a snapshot of another history is refused", testForeignSnapshot},
 		{"compaction keeps the chain", testCompact},
+		{"a copy goes on where one ended", testCopy},
+		{"a copy of what was compacted begins where that does", testCopyOfCompacted},
 		{"group commit", testWriter},
 		{"damage is found, told and cut", testDamage},
 		{"a full disk loses nothing", testFull},

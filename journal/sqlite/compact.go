@@ -149,4 +149,45 @@ func (s *Store) giveBack(ctx context.Context) (more bool, err error) {
 	return free > 0, err
 }
 
-var _ journal.Compactor = (*Store)(nil)
+// Found implements journal.Founder.
+func (s *Store) Found(ctx context.Context, at journal.Position, data []byte) error {
+	empty := func() error {
+		if s.last.Number > 0 {
+			return berth.Errorf(berth.Conflict, "journal", "%s is not empty: it ends with record %d", s.dir, s.last.Number)
+		}
+		return nil
+	}
+	if err := s.locked(ctx, empty); err != nil {
+		return err
+	}
+	if err := s.drop(ctx, at.Number); err != nil { // what is left of one cut short
+		return err
+	}
+	if err := s.putParts(ctx, at.Number, data); err != nil {
+		return err
+	}
+	sum := sumOf(at)
+	sum.Write(data)
+	return s.locked(ctx, func() error {
+		if err := empty(); err != nil {
+			return err
+		}
+		err := s.transact(func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(context.Background(), insertSnapshot, int64(at.Number), at.Hash[:], len(data), sum.Sum(nil))
+			if err == nil {
+				_, err = tx.ExecContext(context.Background(), "INSERT INTO anchor (only, number, hash) VALUES (1, ?, ?)", int64(at.Number), at.Hash[:])
+			}
+			return err
+		})
+		if err != nil {
+			return s.world("begin", err)
+		}
+		s.moved(at)
+		return nil
+	})
+}
+
+var (
+	_ journal.Compactor = (*Store)(nil)
+	_ journal.Founder   = (*Store)(nil)
+)

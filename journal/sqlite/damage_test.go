@@ -490,3 +490,24 @@ func TestTheLogDoesNotGrowForEver(t *testing.T) {
 		t.Errorf("after 10 MB of records the log has %d bytes", info.Size())
 	}
 }
+
+// A snapshot whose size is damaged is told, not cut to that size.
+func TestASnapshotOfAnotherSizeIsDamaged(t *testing.T) {
+	dir, _ := journalOf(t, 30, true, 10, 20)
+	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), "UPDATE snapshot SET size = 0 WHERE number = 20")
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got, err := s.Snapshot(t.Context(), 30); err != nil || got.Number != 10 || len(got.Damaged) != 1 {
+		t.Errorf("the snapshot of %d, damaged %v, %v", got.Number, got.Damaged, err)
+	}
+}

@@ -50,26 +50,56 @@ func (s *Store) Shrink(ctx context.Context) error {
 // then it is called FOLDER.partial, and beside, which may be nil, adds to it. Cost: the journal is read and written once, and
 // the log of a server that writes grows meanwhile.
 func (s *Store) Backup(ctx context.Context, folder string, beside func(folder string) error) (last journal.Position, err error) {
+	return last, whole(folder, func(partial string) (err error) {
+		if last, err = s.backup(ctx, partial); err == nil && beside != nil {
+			err = beside(partial)
+		}
+		return err
+	})
+}
+
+// BackupOf is Backup of a journal that is kept elsewhere: the folder has the same chain.
+func BackupOf(ctx context.Context, from journal.Store, folder string, beside func(folder string) error) (last journal.Position, err error) {
+	return last, whole(folder, func(partial string) error {
+		to, err := Open(partial, Options{})
+		if err != nil {
+			return err
+		}
+		c, err := journal.Copy(ctx, to, from)
+		last = c.Last
+		if err = errors.Join(err, to.Close()); err == nil {
+			err = os.Remove(filepath.Join(partial, lockName))
+		}
+		if err == nil && beside != nil {
+			err = beside(partial)
+		}
+		if err != nil {
+			return err
+		}
+		return syncDir(partial)
+	})
+}
+
+// whole makes a folder that appears once it is complete.
+func whole(folder string, fill func(partial string) error) error {
 	if _, err := os.Lstat(folder); err == nil {
-		return last, berth.Errorf(berth.Conflict, "folder", "%s is there already; want a new name", folder)
+		return berth.Errorf(berth.Conflict, "folder", "%s is there already; want a new name", folder)
 	}
 	partial := filepath.Clean(folder) + ".partial"
-	if err = os.RemoveAll(partial); err == nil {
+	err := os.RemoveAll(partial)
+	if err == nil {
 		err = os.Mkdir(partial, 0o700)
 	}
 	if err != nil {
-		return last, berth.Errorf(berth.Invalid, "folder", "cannot make %s: %v", partial, err)
+		return berth.Errorf(berth.Invalid, "folder", "cannot make %s: %v", partial, err)
 	}
-	if last, err = s.backup(ctx, partial); err == nil && beside != nil {
-		err = beside(partial)
-	}
-	if err == nil {
+	if err = fill(partial); err == nil {
 		err = os.Rename(partial, folder)
 	}
 	if err != nil {
-		return last, errors.Join(err, os.RemoveAll(partial))
+		return errors.Join(err, os.RemoveAll(partial))
 	}
-	return last, syncDir(filepath.Dir(filepath.Clean(folder)))
+	return syncDir(filepath.Dir(filepath.Clean(folder)))
 }
 
 // backup writes the copy into a folder that is there.

@@ -45,20 +45,28 @@ func (s *Store) SaveSnapshot(ctx context.Context, at journal.Position, data []by
 	if err := s.drop(ctx, at.Number); err != nil { // a damaged one, or what is left of one cut short
 		return err
 	}
+	if err := s.putParts(ctx, at.Number, data); err != nil {
+		return err
+	}
+	if err := s.write(ctx, "save a snapshot", 0, insertSnapshot, int64(at.Number), at.Hash[:], len(data), digest); err != nil {
+		return err
+	}
+	return s.prune(ctx, at.Number)
+}
+
+const insertSnapshot = "INSERT INTO snapshot (number, hash, size, sum) VALUES (?, ?, ?, ?)"
+
+// putParts writes what a snapshot consists of.
+func (s *Store) putParts(ctx context.Context, number uint64, data []byte) error {
 	for part := 0; part*partBytes < len(data); part++ {
 		piece := data[part*partBytes : min((part+1)*partBytes, len(data))]
 		err := s.write(ctx, "save a snapshot", len(piece), "INSERT INTO part (snapshot, number, data) VALUES (?, ?, ?)",
-			int64(at.Number), part, piece)
+			int64(number), part, piece)
 		if err != nil {
 			return err
 		}
 	}
-	err := s.write(ctx, "save a snapshot", 0, "INSERT INTO snapshot (number, hash, size, sum) VALUES (?, ?, ?, ?)",
-		int64(at.Number), at.Hash[:], len(data), digest)
-	if err != nil {
-		return err
-	}
-	return s.prune(ctx, at.Number)
+	return nil
 }
 
 // expect says whether a snapshot is there already, and refuses one of a place
@@ -239,13 +247,13 @@ func (s *Store) load(row *saved, data *[]byte) (*journal.Damage, error) {
 	if hash, err := s.hashOf(row.at.Number); err == nil && hash != row.at.Hash || row.size < 0 || row.size > maxSize {
 		return damage, nil
 	}
-	sum := sumOf(row.at)
+	sum, size := sumOf(row.at), 0
 	if data != nil {
 		*data = make([]byte, 0, row.size)
 	}
 	err := s.parts(row.at.Number, func(piece []byte) {
 		sum.Write(piece)
-		if data != nil && len(*data)+len(piece) <= row.size {
+		if size += len(piece); data != nil && size <= row.size {
 			*data = append(*data, piece...)
 		}
 	})
@@ -256,7 +264,7 @@ func (s *Store) load(row *saved, data *[]byte) (*journal.Damage, error) {
 		return damage, nil
 	case err != nil:
 		return nil, err
-	case string(sum.Sum(nil)) != string(row.sum):
+	case size != row.size || string(sum.Sum(nil)) != string(row.sum):
 		return damage, nil
 	}
 	return nil, nil
