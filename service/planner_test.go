@@ -423,8 +423,11 @@ func TestWorkflowsAreCounted(t *testing.T) {
 		{Task: "a", Outcome: berth.Succeeded, Took: 50, Estimate: 100},
 		{Task: "a", Outcome: berth.Succeeded, Took: 120, Estimate: 100},
 		{Task: "a", Outcome: berth.FailedForGood, Took: 1, Estimate: 100},
-		{State: FlowSucceeded, Deadline: 10, End: 10}, {State: FlowSucceeded, Deadline: 10, End: 11}, {State: FlowFailed, Deadline: 10, End: 5},
-		{State: FlowExpired, Deadline: 10, End: 5}, {State: FlowSucceeded, Deadline: berth.Forever, End: 5},
+		{State: FlowSucceeded, Deadline: 10, End: 10},
+		{State: FlowSucceeded, Deadline: 10, End: 11},
+		{State: FlowFailed, Deadline: 10, End: 5},
+		{State: FlowExpired, Deadline: 10, End: 5},
+		{State: FlowSucceeded, Deadline: berth.Forever, End: 5},
 	} {
 		c.addFlows([]news{{what: string(change.TaskOver), flow: &f}})
 	}
