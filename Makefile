@@ -3,11 +3,13 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build web web-dev cross run demo pictures simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint fmt docs clean
+.PHONY: help packages try-packages build web web-dev cross run demo pictures simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
 BENCHSTAT     := .tools/golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da/benchstat
+
+NFPM          := .tools/github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.44.1/nfpm
 
 TESTFLAGS ?=
 FUZZTIME  ?= 30s
@@ -141,6 +143,12 @@ fmt: $(GOLANGCI_LINT) ## rewrite the Go files with gofumpt
 docs: ## check the links between the documents and run the examples they point to
 	go test -count=1 -run 'Links' ./internal/lint
 	go test -count=1 -run '^Example' ./...
+
+packages: $(NFPM) ## make deb, rpm and tar with an SBOM in out/packages, the same bytes for the same commit
+	packaging/build.sh $(NFPM)
+
+try-packages: packages ## as root: install, upgrade and remove the deb in clean chroots of Debian 12 and 13
+	packaging/try.sh bookworm trixie
 
 clean: ## remove what the other targets made, but not the compiled linters
 	rm -rf bin out

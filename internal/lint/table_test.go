@@ -15,6 +15,7 @@ var table = []room{
 	{path: "internal/stream", pure: true},
 	{path: "internal/source"},
 	{path: "internal/lint", imports: []string{"internal/source"}},
+	{path: "internal/sbom"},
 	{path: "internal/mutants", imports: []string{"internal/source"}},
 	{path: "internal/nearest", pure: true},
 	{path: "internal/wholefile", imports: []string{"."}},
