@@ -23,7 +23,7 @@ func (c *Class) Has(feature string) bool {
 
 // Constraint is an expression over features: names, & for and, | for or, and
 // parentheses, without which & and | are not mixed. As a whole it may be a list of
-// alternatives in brackets, [a|b|c], of which all PEs meet the same one.
+// alternatives in brackets, [a|b|c]: all PEs meet the same one.
 type Constraint struct {
 	alternatives []features
 }
@@ -68,7 +68,7 @@ func ParseConstraint(text string) (Constraint, error) {
 	return c, nil
 }
 
-// Alternatives returns how many ways there are to meet the constraint, of which one has
+// Alternatives returns how many ways there are to meet the constraint; one of them has
 // to be kept to: 1 unless it has brackets.
 func (c *Constraint) Alternatives() int { return max(1, len(c.alternatives)) }
 

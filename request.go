@@ -204,7 +204,7 @@ type Request struct {
 	// NoShow is how long after its start an unused promise is given up; 0 keeps
 	// it.
 	NoShow Duration `json:"no_show,omitempty"`
-	// Task says of which workflow this is a task; nil of a request by itself.
+	// Task says which workflow this is a task of; nil for a request by itself.
 	Task *TaskRef `json:"task,omitempty"`
 	Requirements
 	Sharing

@@ -31,7 +31,7 @@ type Workflow struct {
 	Pool  string   `json:"pool,omitempty"`
 	Sites []string `json:"sites,omitempty"`
 	// Spread allows tasks at several sites: their files are brought there by the tasks, where the
-	// service knows how, or else by somebody else. Else all tasks are at one site.
+	// service knows how, or else by the owner. Else all tasks are at one site.
 	Spread bool `json:"spread,omitempty"`
 	// Hold asks for promises that are only held, and expire so long after the decision
 	// unless they are confirmed.
@@ -139,7 +139,7 @@ type Work struct {
 // Empty reports whether there is nothing to run.
 func (r *Work) Empty() bool { return len(r.Command) == 0 && r.Script == "" }
 
-// TaskRef says of which workflow a reservation is a task, and how often that was tried
+// TaskRef says which workflow a reservation is a task of, and how often that was tried
 // with it. It is not written any more.
 type TaskRef struct {
 	Workflow string `json:"workflow"`

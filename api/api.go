@@ -304,7 +304,7 @@ func (c *call) identify(least service.Role) error {
 	return nil
 }
 
-// unidentified is the error about a call of which it is not known who makes it. A credential that is no
+// unidentified is the error about a call by an unknown caller. A credential that is no
 // good is answered with 401, and an account that may not do anything with 403.
 func (c *call) unidentified(err error) error {
 	e, is := errors.AsType[*berth.Error](err)

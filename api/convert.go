@@ -12,8 +12,8 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// reservation shows a reservation. The service gives it to nobody who may not
-// see all of it.
+// reservation shows a reservation. Only callers who may see all of it
+// get it from the service.
 func reservation(r *service.Reservation) form.Reservation {
 	f := form.Reservation{ID: r.ID, State: string(r.State), Version: r.Version}
 	places(&f.Place, &f.Parts, r.Allotments)
@@ -93,7 +93,7 @@ func shape(f *form.Reservation, q *berth.Request, unplaced bool) {
 	}
 }
 
-// refusal shows a refusal of a request; nil if it is not known of which.
+// refusal shows a refusal of a request; nil if the request is not known.
 func refusal(r *berth.Refusal, q *berth.Request) *form.Refusal {
 	if r == nil {
 		return nil
@@ -138,7 +138,7 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 		if q.Licences > 0 {
 			return fmt.Sprintf("%s is there, but nowhere with %d licences", q.Software, q.Licences)
 		}
-		return "the software is there, but never so many licences of it"
+		return "the software is there, but it has fewer licences than the request needs"
 	case berth.DeadlineMissed:
 		if r.Possible >= berth.TimeLimit {
 			return "its data would never arrive " + at + ", as fast as they can be moved there"
@@ -168,7 +168,7 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 		if r.Resource.Site != "" {
 			return fmt.Sprintf("%d PEs are wanted; %s refuses it where it is, and its window has no other place", r.Wanted, r.Resource.Site)
 		}
-		return "somebody else was faster"
+		return "another request was faster"
 	case berth.SiteRefused:
 		return fmt.Sprintf("%s will not have it: %s", cmp.Or(r.Resource.Site, "its site"), r.Words)
 	}

@@ -91,7 +91,7 @@ func (f *fake) notify(n service.Notice) {
 	f.more = make(chan struct{})
 }
 
-// find returns a reservation that somebody may act on.
+// find returns a reservation that a principal may act on.
 func (f *fake) find(ask *service.Ask, id string) (*service.Reservation, error) {
 	if f.fails != nil {
 		return nil, f.fails

@@ -37,7 +37,7 @@ var ganttParams = append(append(poolParams[:2:2], filterParams...), []param{
 	{"hi", "The PE behind the last; the size of the pool by default.", whole(1, berth.MaxPEs)},
 }...)
 
-// plan is which part of which picture is asked for.
+// plan selects a part of a picture.
 type plan struct {
 	id       berth.ResourceID
 	from, to berth.Time
@@ -178,7 +178,7 @@ func (c *call) gantt() error {
 	return c.sendAs(http.StatusOK, form.GanttType, data, packed)
 }
 
-// ganttTag names one answer: to whom, of which window, at which generation, of which start
+// ganttTag names one answer: principal, window, generation and start
 // of the program, since a start may have another configuration.
 func (c *call) ganttTag(p *plan, s *sieve, generation uint64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d %d %d %d %d\x00%s\x00%d\x00%q\x00%s",

@@ -23,7 +23,7 @@ type canvas struct {
 	height int        // in groups
 }
 
-// newCanvas returns the canvas of a window of a pool with so many PEs. The first bucket may
+// newCanvas returns the canvas of a window of a pool with npes PEs. The first bucket may
 // begin before the window. The error is about PEs that the pool does not have.
 func newCanvas(p *plan, pes berth.Count) (canvas, error) {
 	v := canvas{step: 60, group: 1, lo: p.lo, hi: p.hi}
@@ -124,7 +124,7 @@ func (v *canvas) columns(out []byte, p *service.Picture, n int) {
 	}
 }
 
-// clipped cuts off what is so far outside of the window that nobody sees it, and no
+// clipped cuts off what is so far outside of the window that it is invisible, and no
 // number of 32 bits holds it.
 func (v *canvas) clipped(b *service.Bar) (start, end berth.Time, flags service.Flags) {
 	const far = berth.Time(1 << 30)
@@ -311,7 +311,7 @@ func (v *canvas) fill(live []stroke, lo, hi int64) bool {
 	return true
 }
 
-// shade writes the cells of a group, of which each has so many PE-seconds, and clears what
+// shade writes the cells of a group, each with the same number of PE-seconds, and clears what
 // it has read.
 func shade[N seconds](row []byte, change [][classes]N, whole N) {
 	var held [classes]N

@@ -28,7 +28,7 @@ const digit = 11
 // scales are reused, since a large pool has megabytes of them.
 type scales struct {
 	// taken is by how much the number of PEs that are held grows at each second of the window,
-	// of those PEs which one bar at most holds at a time. It is nil of a long window, of which
+	// of those PEs which one bar at most holds at a time. It is nil for a long window, where
 	// most seconds are without a change.
 	taken []int32
 	// rank is how many PEs before each one may be held twice at a time; these have turns.
@@ -39,7 +39,7 @@ type scales struct {
 
 var scalesPool = sync.Pool{New: func() any { return &scales{} }}
 
-// maxSeconds is the longest window of which each second is counted: 24 days, in 8 MB.
+// maxSeconds is the longest window in which each second is counted: 24 days, in 8 MB.
 const maxSeconds = 1 << 21
 
 // rankPEs notes the PEs that may be held twice at a time: by an outage and something else.

@@ -80,7 +80,7 @@ func readPicture(t rapid.TB, text string) written {
 
 const wideView = "/v1/gantt?site=cm5&from=2026-11-21T00:00:00Z&to=2026-11-23T00:00:00Z"
 
-// A picture says what is held and when, and of nobody's but one's own whose it is.
+// A picture says what is held and when, and names the owner only of one's own.
 func TestPicturesNameNobody(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"software":"secret",`+askFor[1:]), 201).ID
@@ -388,7 +388,7 @@ func TestLargeAnswersArePacked(t *testing.T) {
 	}
 }
 
-// Everybody who wants to know is told which pools change, without ids, and nobody else.
+// Subscribers, and only they, are told which pools change, without ids.
 func TestPoolsThatChangeAreTold(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	w.fake.occupied = []service.Occupied{{Site: "cm5", Pool: "batch", From: start, To: berth.Forever, Generation: 9}}
@@ -411,7 +411,7 @@ func TestPoolsThatChangeAreTold(t *testing.T) {
 	wantProblem(t, w.do("vera", "GET", "/v1/events?occupied=yes", ""), 422, "occupied: ")
 }
 
-// What is kept of a picture is only a shortcut: after changes the answer is what somebody
+// What is kept of a picture is only a shortcut: after changes the answer is what a caller
 // gets who asks for the first time, packed and plain.
 func TestPicturesThatFollowAreThoseDrawnAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -41,7 +41,7 @@ func (r *rates) limit(by asker) (perSecond rate.Limit, burst int, limited bool) 
 	return rate.Limit(float64(thousandths) / 1000), burst, true
 }
 
-// allow reports whether somebody may ask so many times now.
+// allow reports whether a caller may ask n times now.
 func (r *rates) allow(by asker, times int) bool {
 	bucket, known := r.buckets.Load(by)
 	if !known {
@@ -54,8 +54,8 @@ func (r *rates) allow(by asker, times int) bool {
 	return bucket.(*rate.Limiter).AllowN(time.Now(), times)
 }
 
-// charge makes somebody pay for so many times more, who has asked already: what comes
-// next waits for it.
+// charge charges n more calls to a caller who has asked already: the
+// next call waits for it.
 func (r *rates) charge(by asker, times int) {
 	if bucket, known := r.buckets.Load(by); known && times > 0 {
 		limiter := bucket.(*rate.Limiter)
@@ -63,7 +63,7 @@ func (r *rates) charge(by asker, times int) {
 	}
 }
 
-// most returns how often somebody may ask at once at the most.
+// most returns how many calls a caller may make at once.
 func (r *rates) most(by asker) int {
 	_, burst, _ := r.limit(by)
 	return burst
@@ -96,7 +96,7 @@ const largest = 64 << 20
 
 // maxBody returns the largest body that may be sent.
 func (c *call) maxBody() int64 {
-	if c.by.Role == "" { // of somebody who is not known yet
+	if c.by.Role == "" { // the caller is not known yet
 		return lightBody
 	}
 	allowance := c.rates.limits.Of(string(c.by.Role), c.by.User)

@@ -232,7 +232,7 @@ func (c *call) planningAt(w *wanted, file *workload.WorkflowFile, now berth.Time
 	for i := range p.Bookings {
 		if b := &p.Bookings[i]; b.End > now {
 			h := form.Holding{NPE: b.NPE, Start: form.TimeOf(max(now, b.Start))}
-			if b.End < berth.TimeLimit-1 { // else nobody knows
+			if b.End < berth.TimeLimit-1 { // else the end is unknown
 				h.End = form.TimeOf(b.End)
 			}
 			about.Held = append(about.Held, h)

@@ -79,7 +79,7 @@ func TestPlansOfAWorkflow(t *testing.T) {
 	}
 }
 
-// An outage of which nobody knows the end is planned around, and what lies under it is not
+// An outage with an unknown end is planned around, and what lies under it is not
 // counted twice.
 func TestPlansAroundAnOutage(t *testing.T) {
 	w := newWorld(t, api.Options{})

@@ -14,7 +14,7 @@ import (
 var eventsParams = []param{
 	{"after", "The event to begin behind, like the header Last-Event-ID.", whole(0, 1<<53)},
 	{
-		"occupied", "With true also events named occupied: in a pool something changed, whoever's it is. They have no id and are not told again to a client that comes back.",
+		"occupied", "With true also events named occupied: something in a pool changed, of any owner. They have no id and are not told again to a client that comes back.",
 		oneOf("true", "false"),
 	},
 }

@@ -40,7 +40,7 @@ func statusOf(e *berth.Error) int {
 	return http.StatusInternalServerError
 }
 
-// problemOf turns an error into a problem. What is nobody's mistake is told
+// problemOf turns an error into a problem. An internal fault is told
 // without its text, which may name what the asker must not see; known is false
 // then.
 func problemOf(err error) (p *form.Problem, known bool) {

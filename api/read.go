@@ -23,7 +23,7 @@ const wantTime = "want RFC 3339 with a zone, such as 2026-11-21T18:00:00+01:00 o
 // zoneless are forms that would be times if they had a zone.
 var zoneless = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"}
 
-// instant reads a point in time. Without a zone nobody knows which one it is, so
+// instant reads a point in time. Without a zone it is ambiguous, so
 // it is refused.
 func (v value) instant(fraction rounding) (berth.Time, error) {
 	text, err := v.text()
@@ -77,8 +77,8 @@ func (v value) anyLength() (berth.Duration, error) {
 	return hpctime.Parse(text)
 }
 
-// defaultHold is how long a promise is held if nobody says: half an hour, for
-// which an offer lasts too.
+// defaultHold is how long a promise is held by default: half an hour,
+// as long as an offer lasts.
 const defaultHold berth.Duration = 1800
 
 // hold reads for how long to hold: true for the default, false for not at all.

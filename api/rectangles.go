@@ -21,7 +21,7 @@ const (
 var rectanglesParams = []param{
 	{"from", "The first start that is told about; the ready time if it is not given.", instant()},
 	{"to", "The last start that is told about. Without it and from, only starts are told that end by the deadline.", instant()},
-	{"most", fmt.Sprintf("At most so many stretches for each shape in each pool; %d if it is not given.", defaultStretches), whole(1, maxStretches)},
+	{"most", fmt.Sprintf("The largest number of stretches for each shape in each pool; %d by default.", defaultStretches), whole(1, maxStretches)},
 }
 
 // rectangles answers when a request would be promised, and what is short at other times.

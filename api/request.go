@@ -47,7 +47,7 @@ func shapeFields[T any](of func(*T) *block) body[T] {
 			of(a).duration = &d
 			return err
 		}},
-		{"variants", "Shapes of which any one will do, in the place of npe and duration.", listOf(object(variantBody)), func(a *T, v value) error {
+		{"variants", "Alternative shapes, instead of npe and duration.", listOf(object(variantBody)), func(a *T, v value) error {
 			return each(v, func(item value, wrong *faults) {
 				var variant berth.Variant
 				variantBody.read(item, &variant, wrong)
@@ -173,7 +173,7 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 		a.ready = &t
 		return err
 	}},
-	{"parts", "Blocks of PEs that start together, in the place of npe, duration, variants and pes.", listOf(object(partBody)), func(a *asked, v value) error {
+	{"parts", "Blocks of PEs that start together, instead of npe, duration, variants and pes.", listOf(object(partBody)), func(a *asked, v value) error {
 		variants := 0
 		err := each(v, func(item value, wrong *faults) {
 			var b block
@@ -206,7 +206,7 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 		a.Hold, err = v.hold()
 		return err
 	}},
-	{"no_show", "Give it up if nobody has used it so long after its start.", duration(), func(a *asked, v value) (err error) {
+	{"no_show", "Release it if it is unused for this long after its start.", duration(), func(a *asked, v value) (err error) {
 		if v.null() {
 			a.NoShow = 0
 			return nil
@@ -219,7 +219,7 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 	named("software", "A program that the site must have.", func(a *asked) *string { return &a.Software }),
 	named("version", "The least version of the software.", func(a *asked) *string { return &a.Version }),
 	named("partition", "A partition of the site.", func(a *asked) *string { return &a.Partition }),
-	{"constraint", "Features that its PEs have, such as intel&ib, or alternatives such as [rack1|rack2], of which all of them have the same.", text("intel&ib"), func(a *asked, v value) (err error) {
+	{"constraint", "Features that its PEs have, such as intel&ib, or alternatives such as [rack1|rack2]: all PEs have the same one.", text("intel&ib"), func(a *asked, v value) (err error) {
 		a.Constraint, err = constraint(v)
 		return err
 	}},
@@ -247,7 +247,7 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 
 // submitBody is what a new request may say: a request, or an array of such.
 var submitBody = append(slices.Clone(requestBody), field[asked]{
-	"array", "So many equal requests that are independent of each other. Each is answered about; some may be promised and others refused.",
+	"array", "The number of equal, independent requests. Each gets an answer; some may be promised and others refused.",
 	whole(1, service.MaxArray), func(a *asked, v value) error {
 		n, err := v.whole(1, service.MaxArray)
 		a.array = int(n)
@@ -398,7 +398,7 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 	return r, wrong.err()
 }
 
-// reshape changes the parts as far as their shape was given.
+// reshape changes the parts whose shape was given.
 func (a *asked) reshape(r *berth.Request, wrong *faults) {
 	b := &a.part
 	switch {

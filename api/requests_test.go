@@ -119,7 +119,7 @@ func TestALargeArrayCountsByItsBodyToo(t *testing.T) {
 	wantProblem(t, w.do("alice", "POST", "/v1/requests", askFor), 429, "too many requests of alice")
 }
 
-// The parts of an array count like so many requests.
+// Each part of an array counts as a request.
 func TestArraysCountByTheirParts(t *testing.T) {
 	w := newWorld(t, api.Options{Limits: rate(1, 10)})
 	array := strings.TrimSuffix(askFor, "}") + `,"array":6}`
@@ -425,7 +425,7 @@ func TestModifyChangesWhatIsGiven(t *testing.T) {
 	into[form.Answer](t, w.do("alice", "PATCH", "/v1/reservations/"+moldable, `{"npe":9,"duration":9}`), 200)
 }
 
-// racing changes a reservation, so many times, behind the back of whoever has
+// racing changes a reservation a number of times, behind the back of the caller that has
 // just read it.
 type racing struct {
 	*fake

@@ -77,8 +77,8 @@ func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
 	return true, c.decided(http.StatusCreated, &answers[0])
 }
 
-// requestArray asks for each part of an array, which counts as so many
-// requests.
+// requestArray asks for each part of an array, each of which counts as
+// a request.
 func (c *call) requestArray(ask service.Ask, r *berth.Request, parts int) error {
 	if most := c.rates.most(c.asker()); parts > most {
 		return berth.Errorf(berth.Invalid, "array", "%d; a %s may ask for %d at once here, so ask for several arrays", parts, c.by.Role, most)
@@ -320,7 +320,7 @@ var patchBody = slices.DeleteFunc(slices.Clone(requestBody), func(f field[asked]
 	return f.name == "kind" || f.name == "user" || f.name == "hold"
 })
 
-// modifyTries is how often a change is tried anew because somebody else changed
+// modifyTries is how often a change is tried anew because another caller changed
 // the reservation in between.
 const modifyTries = 5
 
@@ -380,7 +380,7 @@ var extendBody = body[extension]{
 		e.until = &t
 		return err
 	}},
-	{"by", "How much longer, in the place of until.", duration(), func(e *extension, v value) error {
+	{"by", "How much longer, instead of until.", duration(), func(e *extension, v value) error {
 		d, err := v.length(1)
 		e.by = &d
 		return err

@@ -237,7 +237,7 @@ func TestOperatorsMakeTokens(t *testing.T) {
 // unlimited lets everybody ask as often as they like.
 var unlimited = policy.Limits{{Name: policy.LimitRate, Value: policy.NoLimit}}
 
-// rate limits users to so many thousandths of a request a second, and so many at once.
+// rate limits users to a rate in thousandths of a request a second, and to a burst.
 func rate(thousandths, burst int64) policy.Limits {
 	user := policy.Scope{Role: string(service.User)}
 	return policy.Limits{{Scope: user, Name: policy.LimitRate, Value: thousandths}, {Scope: user, Name: policy.LimitBurst, Value: burst}}

@@ -64,7 +64,7 @@ func (d *door) underPrefix(next http.Handler) http.Handler {
 
 // host returns the error about a request under a name that is not ours. A page of another
 // site can have its name resolve to our address, and its scripts would be of our origin
-// then; an address in the place of a name nobody can have resolve to another one.
+// then; an address instead of a name cannot be made to resolve to another one.
 func (d *door) host(r *http.Request) error {
 	name := hostOf(r.Host)
 	if _, err := netip.ParseAddr(name); err == nil || strings.EqualFold(name, "localhost") {
@@ -98,7 +98,7 @@ func (d *door) pages(next http.Handler) http.Handler {
 	})
 }
 
-// own returns why a request may come from a page of somebody else.
+// own returns why a request may come from a page of another site.
 func (d *door) own(r *http.Request) error {
 	if err := d.host(r); err != nil {
 		return err
@@ -109,8 +109,8 @@ func (d *door) own(r *http.Request) error {
 	return nil
 }
 
-// https reports whether a browser speaks to us in a way that nobody else can read, as far
-// as we know, and loopback whether that is because it is on this machine.
+// https reports whether a browser speaks to us in a way that others cannot read, to the
+// best of our knowledge, and loopback whether that is because it is on this machine.
 func (d *door) private(r *http.Request) (https, loopback bool) {
 	name := hostOf(r.Host)
 	if d.public != nil && d.public.Scheme == "https" && strings.EqualFold(r.Host, d.public.Host) {
@@ -156,7 +156,7 @@ func (c *call) session() (secret string, e token.Entry, outdated <-chan struct{}
 }
 
 var sessionBody = body[string]{
-	{"code", "That of a login link, in the place of a bearer token.", text(""), func(code *string, v value) (err error) {
+	{"code", "The code of a login link, instead of a bearer token.", text(""), func(code *string, v value) (err error) {
 		*code, err = v.word()
 		return err
 	}},
@@ -256,7 +256,7 @@ func (c *call) endSession() error {
 
 var linkBody = body[struct{}]{}
 
-// loginLink makes the code of a login link for whoever shows a token.
+// loginLink makes the code of a login link for a caller that shows a token.
 func (c *call) loginLink() error {
 	switch {
 	case c.token.IsSession():

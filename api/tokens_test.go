@@ -105,7 +105,7 @@ func TestOperatorsOfSomeSitesMakeTokensForThese(t *testing.T) {
 }
 
 // A role sees the sites that the configuration opens to it; of two that are about
-// somebody the narrower counts, and a token opens no further ones.
+// the same caller the narrower counts, and a token opens no further ones.
 func TestRolesAreLimitedToSites(t *testing.T) {
 	w := newWorld(t, api.Options{Access: []service.Access{
 		{Scope: policy.Scope{Role: "viewer"}, Sites: service.NewSiteSet([]string{"elsewhere"})},

@@ -74,7 +74,7 @@ var workflowBody = body[wish]{
 		w.Hold, err = v.hold()
 		return err
 	}},
-	{"tasks", "The tasks, of which each starts when those that it is after have succeeded.", listOf(object(stepBody)), func(w *wish, v value) error {
+	{"tasks", "The tasks. Each starts when those named in its after have succeeded.", listOf(object(stepBody)), func(w *wish, v value) error {
 		items, err := v.items()
 		switch {
 		case err != nil:
@@ -132,7 +132,7 @@ var stepBody = body[step]{
 		s.Most = berth.Count(n)
 		return err
 	}},
-	{"measured", "How long it took on some numbers of PEs, on which alone it runs, in the place of the fields above.", listOf(object(measurementBody)), func(s *step, v value) error {
+	{"measured", "Run times measured on some numbers of PEs, instead of the fields above; it runs on one of these numbers.", listOf(object(measurementBody)), func(s *step, v value) error {
 		s.timed = true
 		return each(v, func(item value, wrong *faults) {
 			var m berth.Measurement
@@ -195,7 +195,7 @@ var stepBody = body[step]{
 	needed("version", "The least version of the software.", func(s *step) *string { return &s.Version }),
 	needed("partition", "A partition of the site.", func(s *step) *string { return &s.Partition }),
 	needed("site", "The only site that will do for it. The others may then be elsewhere.", func(s *step) *string { return &s.Site }),
-	{"constraint", "Features that its PEs have, such as intel&ib, or alternatives such as [rack1|rack2], of which all of them have the same.", text("intel&ib"), func(s *step, v value) (err error) {
+	{"constraint", "Features that its PEs have, such as intel&ib, or alternatives such as [rack1|rack2]: all PEs have the same one.", text("intel&ib"), func(s *step, v value) (err error) {
 		s.Constraint, err = constraint(v)
 		return err
 	}},
@@ -357,7 +357,7 @@ func (c *call) averages(w *berth.Workflow, now berth.Time) error {
 	return nil
 }
 
-// heldIn returns what is held of a pool, and the past of which it tells.
+// heldIn returns what is held of a pool, and the past that it covers.
 func heldIn(spans []service.Span, pool *berth.Pool, from, now berth.Time) ([]workload.Booking, berth.Interval) {
 	begin := now
 	var all []workload.Booking

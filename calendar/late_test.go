@@ -63,7 +63,7 @@ func TestLateEqualsPlain(t *testing.T) {
 				d.plain = NewPlain(w.size, berth.Late)
 				ops := *lateOps
 				if w.seldom >= 50 {
-					ops = min(ops, 10_000) // so many records that the plain form takes its time
+					ops = min(ops, 10_000) // the plain form is slow with many records
 				}
 				for i := range ops / 2 {
 					d.op(i)

@@ -23,7 +23,7 @@
 // PE list that cannot be read or names a PE twice, licences beyond 2^30,
 // accelerators beyond 2^20, memory_mb or storage_mb beyond 2^42 in size, and a
 // length of more than 16 MiB make a line unreadable: that is a violation, and the rest is
-// checked without it. A file of which no line can be read is unreadable. A line without a
+// checked without it. A file without a readable line is unreadable. A line without a
 // site is at the only site that the file names; if it names several, the file is unreadable
 // where the site matters. Likewise the pool within a site.
 //
@@ -234,10 +234,10 @@ func (r *Report) Valid() bool { return len(r.Violations) == 0 }
 // the file in messages. The violations of the report are ordered by line, then
 // by class.
 //
-// A file of which no line can be read, and with Options.Strict the first line that
+// A file without a readable line, and with Options.Strict the first line that
 // cannot, gives an error that wraps a *berth.Error with code Invalid and reads
-// "name:line: field: what is wrong"; so does a pool of which neither the options nor a
-// line tell the size. Of unreadable lines the first 1000 are listed; the last of those
+// "name:line: field: what is wrong"; so does a pool whose size neither the options nor a
+// line tell. Of unreadable lines the first 1000 are listed; the last of those
 // says how many more there are.
 // An error of r is wrapped as it is.
 //

@@ -109,7 +109,7 @@ func TestViolationsOfNeeds(t *testing.T) {
 		{"staged after a job's start", `"start":45,"end":50`, `"start":45,"end":51`, []string{"staging [0] [17 18]"}},
 		{"staged elsewhere", `"staging","site":"north","start":0`, `"staging","site":"south","start":0`, []string{"staging [1] [2 4]"}},
 		{"staged for a refused one", `"id":"8","kind":"staging"`, `"id":"7","kind":"staging"`, []string{"staging [7] [13 15]"}},
-		{"staged for nobody", `"id":"8","kind":"staging"`, `"id":"y","kind":"staging"`, []string{"staging [y] [15]"}},
+		{"staged for an unknown request", `"id":"8","kind":"staging"`, `"id":"y","kind":"staging"`, []string{"staging [y] [15]"}},
 		{"staged for an outage", `"id":"8","kind":"staging"`, `"id":"9","kind":"staging"`, []string{"staging [9] [15]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -491,7 +491,7 @@ func TestUplink(t *testing.T) {
 		want           []string
 	}{
 		{"as it is", `"1"`, `"1"`, 100, nil},
-		{"nobody looks", `"1"`, `"1"`, 0, nil},
+		{"unchecked", `"1"`, `"1"`, 0, nil},
 		{"one alone", `"1"`, `"1"`, 99, []string{"uplink [1] [6]"}},
 		{"two together", `"start":20,"end":120`, `"start":19,"end":119`, 100, []string{"uplink [1 2] [6 7]"}},
 		{"one that does not say how much", `"1"`, `"1"`, 12, []string{"uplink [1] [6]", "uplink [2 3] [8 9]"}},

@@ -173,7 +173,7 @@ func TestRandomCorruptionsAreFound(t *testing.T) {
 			*lines = append(*lines, object{"id": "x", "kind": "job", "npe": 1, "start": 0, "end": line["start"].(int) + 1})
 			line["after"] = []string{"x"}
 		}},
-		{check.Precedence, func(_ int, _ *[]object, line object) { line["after"] = []string{"nobody"} }},
+		{check.Precedence, func(_ int, _ *[]object, line object) { line["after"] = []string{"nothing"} }},
 		{check.Software, func(_ int, _ *[]object, line object) { line["software"] = "none" }},
 		{check.Software, func(_ int, _ *[]object, line object) { line["software"], line["version"] = "a", "2.11" }},
 		{check.Licences, func(_ int, _ *[]object, line object) {

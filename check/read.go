@@ -224,7 +224,7 @@ func (f *file) skip(line int, id string, err error, strict bool) error {
 // errorAt says where a mistake in the input stands.
 func (f *file) errorAt(line int, err error) error { return fmt.Errorf("%s:%d: %w", f.name, line, err) }
 
-// readFile reads the lines of a file. A file of which no line can be read is no schedule:
+// readFile reads the lines of a file. A file without a readable line is no schedule:
 // the error is that of the first.
 func readFile(r io.Reader, name string, strict bool) (*file, error) {
 	f := &file{name: name}

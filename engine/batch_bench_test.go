@@ -11,8 +11,8 @@ import (
 	"github.com/berth-hpc/berth/internal/cputime"
 )
 
-// unlike returns so many sites as unlike each other as those of Tang and Liao's
-// table 2, each with 50 of 200 programs, and jobs of which each wants one, data
+// unlike returns n sites as unlike each other as those of Tang and Liao's
+// table 2, each with 50 of 200 programs, and jobs that each want one, data
 // moved and a deadline of 1.1 to 1.5 times its run. The PEs suffice for a half.
 func unlike(jobs, sites int) (engine.Config, []berth.Request) {
 	rng := rand.New(rand.NewPCG(7, uint64(jobs)))

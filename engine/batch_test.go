@@ -120,7 +120,7 @@ func TestDeferredAndHopeless(t *testing.T) {
 }
 
 // Without a period what is deferred is looked at when PEs are released, and
-// refused as soon as it has become hopeless, with nobody asking.
+// refused as soon as it has become hopeless, without a request for it.
 func TestDeferredUntilReleased(t *testing.T) {
 	config := example("ajsm", false)
 	config.Trigger, config.Period = "", 0

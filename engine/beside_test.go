@@ -142,7 +142,7 @@ func TestStocksAgreeWithTableOfSeconds(t *testing.T) {
 }
 
 // Ordinary jobs take no licences and no storage, so they may not use what is
-// counted: they are told so, or run where nobody counts.
+// counted: they are told so, or run where they are not counted.
 func TestJobsKeepAwayFromWhatIsCounted(t *testing.T) {
 	config := onePool(4, berth.Late)
 	config.Sites[0].Software = []berth.Software{{Name: "solver", Licences: 2}, {Name: "free"}}
@@ -162,7 +162,7 @@ func TestJobsKeepAwayFromWhatIsCounted(t *testing.T) {
 		submit(t, e, 0, job("free", "free", 9, 5))
 		submit(t, e, 0, job("none", "solver", 0, 5))
 		if got := refused(t, submit(t, e, 0, job("unknown", "other", 1, 0))); got.Reason != berth.NoSoftware {
-			t.Errorf("%s, a program nobody has: %+v", pass.Name, got)
+			t.Errorf("%s, a program that no site has: %+v", pass.Name, got)
 		}
 		if e.Live() != 2 {
 			t.Errorf("%s: %d jobs run, want 2", pass.Name, e.Live())

@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkClasses measures a request and a cancellation among 10,000 live promises: in a
-// pool whose PEs are all alike, the same in a pool of which it is one of three classes, and
+// pool whose PEs are all alike, the same in a pool where it is one of three classes, and
 // for PEs of any of the three. CPU time is that of the whole process, garbage collection included.
 func BenchmarkClasses(b *testing.B) {
 	const pes, live = 128, 10_000

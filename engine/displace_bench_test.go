@@ -11,7 +11,7 @@ import (
 
 // BenchmarkDown takes PEs of a managed pool out of use on which many promises are
 // booked, one after the other: all of them, where there is another pool and where
-// there is none, and one PE of which each promise has a quarter of its own.
+// there is none, and one PE that each promise has for a quarter of its own.
 func BenchmarkDown(b *testing.B) {
 	for _, c := range []struct {
 		name     string

@@ -115,10 +115,10 @@ func TestLifeOfAPromise(t *testing.T) {
 				t.Fatalf("PE 2 at 15 is held by %q %v", id, ok)
 			}
 			if _, ok := e.Holder(pool, 3, 15); ok {
-				t.Fatal("PE 3 at 15 is held by nobody")
+				t.Fatal("PE 3 at 15 is not held")
 			}
 			if _, ok := e.Holder(pool, 2, 20); ok {
-				t.Fatal("PE 2 at 20, the end, is held by nobody")
+				t.Fatal("PE 2 at 20, the end, is not held")
 			}
 			if got := apply(t, e, 20, engine.Wake()); kinds(got) != "advanced ended:a" {
 				t.Fatalf("at the end: %q", kinds(got))

@@ -243,7 +243,7 @@ func TestQuota(t *testing.T) {
 	if got := refused(t, submit(t, e, 0, of("ann", berth.Rigid("c", 0, 0, 100, 1, 1)))); got.Reason != berth.Quota {
 		t.Errorf("a third reservation: %+v", got)
 	}
-	accepted(t, submit(t, e, 0, berth.Rigid("d", 0, 0, 100, 1, 60))) // nobody's
+	accepted(t, submit(t, e, 0, berth.Rigid("d", 0, 0, 100, 1, 60))) // without an owner
 	accepted(t, submit(t, e, 10, of("ann", berth.Rigid("e", 10, 10, 100, 1, 30))))
 	apply(t, e, 20, engine.Wake())
 	if got := refused(t, submit(t, e, 20, of("ann", berth.Rigid("f", 20, 20, 100, 3, 7)))); got.Reason != berth.Quota {

@@ -144,7 +144,7 @@ func TestVisibleState(t *testing.T) {
 		}
 	}
 	if _, ok := e.Status("nobody"); ok {
-		t.Error("somebody unknown has a status")
+		t.Error("an unknown job has a status")
 	}
 	first, second := config.Sites[0].Name, config.Sites[1].Name
 	if got := ids(e.Queue(first, engine.StandingRunning)) + "|" + ids(e.Queue(second, engine.StandingRunning)) + "|" + ids(e.Queue(second, engine.StandingWaiting)); got != "a|b|c" {

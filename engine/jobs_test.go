@@ -90,8 +90,8 @@ func starts(t *testing.T, config engine.Config, until berth.Time, requests ...be
 	return strings.Join(words, " ")
 }
 
-// Four PEs, of which a takes three until 10. b wants all; c is short enough to
-// end before b can start, d is not, e waits for nobody.
+// Four PEs; a takes three of them until 10. b wants all; c is short enough to
+// end before b can start, d is not, e waits for no other.
 //
 //	PE 3  c c . . .  b b b b b  d d d ...
 //	PE 0-2  a a a a a  b b b b b

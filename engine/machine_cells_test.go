@@ -2,7 +2,7 @@ package engine_test
 
 import "slices"
 
-// rule says of which cells of the table it cannot be that they are reached: those of
+// rule says which cells of the table cannot be reached: those of
 // one of the outcomes, all if there are none, with one of the features and, if there
 // are any, one of the others.
 type rule struct {

@@ -8,7 +8,7 @@ import (
 )
 
 // constraints are what requests may require of features, with what each means: the ways
-// to meet it, of which all PEs of a part keep to one.
+// to meet it; all PEs of a part keep to one of them.
 var constraints = []struct {
 	text string
 	ways []func(has func(string) bool) bool
@@ -72,7 +72,7 @@ func (d dice) divide(p *berth.Pool) {
 	}
 }
 
-// ways returns the sets of PEs of a pool that a part may use, of which it keeps to one: by
+// ways returns the sets of PEs of a pool that a part may use, one of which it keeps to: by
 // its request's constraint and then by its own. Where PEs have no numbers before they
 // start, a part that may not use all may use none.
 func (w *world) ways(r *berth.Request, part *berth.Part, pool int) []uint64 {
@@ -138,7 +138,7 @@ func (w *world) may(r *berth.Request, part *berth.Part, pool int, pes berth.PESe
 	return false
 }
 
-// beside returns the sets of PEs of a pool of which a part may use one beside the PEs that
+// beside returns the sets of PEs of a pool that a part may use one of beside the PEs that
 // it has: by the ways in which it may use most of these.
 func (w *world) beside(r *berth.Request, part *berth.Part, pool int, has uint64) []uint64 {
 	var best []uint64

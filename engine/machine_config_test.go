@@ -14,7 +14,7 @@ type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0))} }
 
-// chance reports true in so many of a hundred cases.
+// chance reports true in some of a hundred cases.
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 
 // between returns one of lo to hi, both included.
@@ -145,7 +145,7 @@ func (s *setup) bend(d dice, about theme) {
 }
 
 // eventKinds lists the kinds of event in a fixed order, but for EventReject, which is drawn
-// in the place of EventCancel; the table of coverage checks that all kinds of change happen.
+// instead of EventCancel; the table of coverage checks that all kinds of change happen.
 var eventKinds = []engine.EventKind{
 	engine.EventWake, engine.EventSubmit, engine.EventCancel, engine.EventConfirm, engine.EventModify, engine.EventExtend, engine.EventCheckIn, engine.EventRelocate,
 	engine.EventFinish, engine.EventDown, engine.EventUp, engine.EventUpdateForecast, engine.EventSettle,

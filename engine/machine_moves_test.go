@@ -469,7 +469,7 @@ func (m *model) roomFor(r *room, p *promise, until berth.Time) bool {
 	return m.shortOf(r, p, until) == (berth.ResourceID{})
 }
 
-// shortOf returns the stock of which there is too little for a promise to last
+// shortOf returns the stock that is too small for a promise to last
 // until a later end; the zero value if there is none.
 func (m *model) shortOf(r *room, p *promise, until berth.Time) berth.ResourceID {
 	for i := range p.held {

@@ -53,7 +53,7 @@ func (m *model) judgeNames(e *engine.Engine) {
 			}
 			from, mine := max(p.start(), m.now), bits(a.PEs)
 			if gone := m.outages.at(pool, from) & mine; gone != 0 {
-				m.fault("names", "%q is to start at %d on PEs %v, of which %v are out of use then", p.id, from, a.PEs, setOf(gone))
+				m.fault("names", "%q is to start at %d on PEs %v, and %v of them are out of use then", p.id, from, a.PEs, setOf(gone))
 			}
 			for _, x := range m.live {
 				for k := range x.allotments {

@@ -41,7 +41,7 @@ var scenes = []scene{
 	{2, inDiscards, discardedOnNextArrival},
 }
 
-// sceneEvery says that one of so many histories begins with a scene. It has no divisor in
+// sceneEvery is the number of histories of which one begins with a scene. It has no divisor in
 // common with the number of shards, so that each shard has equally many.
 const sceneEvery = 3
 

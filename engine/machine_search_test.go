@@ -322,7 +322,7 @@ func limitIn(c *engine.Config, name policy.LimitName) int64 {
 	return 0
 }
 
-// withinQuota reports whether a user may have so many PE-seconds more, if a
+// withinQuota reports whether a user may have that many PE-seconds more, if a
 // promise of theirs is given up. A promise that lacks PEs can count as it is or
 // as it was promised.
 func (m *model) withinQuota(user string, but *promise, area int64) answer {
@@ -351,7 +351,7 @@ func (m *model) withinQuota(user string, but *promise, area int64) answer {
 	return yes
 }
 
-// wide reports whether the eager filter lets in so many PEs whatever is booked.
+// wide reports whether the eager filter lets in that many PEs whatever is booked.
 func (m *model) wide(npe berth.Count, pool int) bool {
 	return int64(npe)*1000 >= int64(m.config.Eager.K1)*int64(m.pools[pool].pool.PEs)
 }

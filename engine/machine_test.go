@@ -17,7 +17,7 @@ import (
 
 var (
 	machineSeed   = flag.Uint64("machine.seed", 0, "run only the history of this seed")
-	machineEvents = flag.Int("machine.events", 0, "run about so many events; 0 is the default run")
+	machineEvents = flag.Int("machine.events", 0, "run about this number of events; 0 is the default run")
 	machineOnly   = flag.String("machine.only", "", "report violations of this invariant alone")
 	machineSurvey = flag.Bool("machine.survey", false, "count the violations of all invariants and go on")
 )

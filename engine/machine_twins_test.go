@@ -158,8 +158,8 @@ func (x *machine) takeOver() {
 type consumer struct {
 	last    uint64 // number of the last effect
 	known   map[string]map[string]uint64
-	effects int // so many came
-	settled int // and so many were settled
+	effects int // that came
+	settled int // that were settled
 }
 
 func newConsumer(config *engine.Config) *consumer {

@@ -25,7 +25,7 @@ type place struct {
 	all  uint64 // its PEs as bits
 }
 
-// stockOf is licences, storage or the uplink: so many units of so much each.
+// stockOf is licences, storage or the uplink: a number of units of one amount each.
 type stockOf struct {
 	id   berth.ResourceID
 	size int64
@@ -51,7 +51,7 @@ func newWorld(config *engine.Config) *world {
 	return w
 }
 
-// addStock adds a stock of a limited amount, which is counted in units of which a
+// addStock adds a stock of a limited amount, which is counted in units, of which a
 // calendar can hold no more than berth.MaxPEs.
 func (w *world) addStock(id berth.ResourceID, amount int64) {
 	if amount > 0 && w.stock(id) < 0 {
@@ -70,7 +70,7 @@ func (s *stockOf) units(amount int64) int64 {
 	return n
 }
 
-// carries returns the amount of so many units of the stock.
+// carries returns the amount of some units of the stock.
 func (s *stockOf) carries(n int64) int64 {
 	if n == s.size {
 		return s.amount
@@ -170,7 +170,7 @@ func program(site *berth.Site, r *berth.Request) int {
 	return -1
 }
 
-// older compares versions of which the components are numbers.
+// older compares versions whose components are numbers.
 func older(a, b string) bool {
 	for a != "" || b != "" {
 		var x, y string
@@ -200,8 +200,8 @@ func (w *world) scaled(r *berth.Request, d berth.Duration, pool int) berth.Durat
 	return max(1, (d*standard+speed-1)/speed)
 }
 
-// permits reports whether the partition that a request names takes so many PEs
-// for so long.
+// permits reports whether the partition that a request names takes that many PEs
+// for that long.
 func (w *world) permits(r *berth.Request, npe berth.Count, length berth.Duration, pool int) bool {
 	if r.Partition == "" {
 		return true
@@ -240,7 +240,7 @@ const (
 	never   berth.Duration = 1 << 40
 )
 
-// secondsToMove returns the first second after which so many kilobytes more than at a
+// secondsToMove returns the first second after which that many kilobytes more than at a
 // time have been moved according to a forecast, found by looking at each.
 func secondsToMove(f *berth.Forecast, from berth.Time, kilobytes int64) berth.Duration {
 	period := int64(f.Period)

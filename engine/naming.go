@@ -14,7 +14,7 @@ import (
 // their PEs some time before they start, and other numbers where these go out of use or are
 // taken: that costs them nothing as long as their count is free.
 //
-// Source: intervals of which at most n overlap at any time can be given n numbers so that
+// Source: intervals with at most n overlaps at any time can be given n numbers so that
 // those that overlap have different ones, by taking them in the order of their starts (the
 // colouring of interval graphs; Golumbic, Algorithmic Graph Theory, chapter 4). What runs
 // began before all that is named, so it fits the order. Deviations: a promise keeps the PEs

@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkNames is an outage of one PE, and its end, in a pool of 5,000 that names ahead,
-// beside so many promises with names, of which one gets another PE.
+// beside a number of promises with names, one of which gets another PE.
 func BenchmarkNames(b *testing.B) {
 	for _, named := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("named=%d", named), func(b *testing.B) {

@@ -31,7 +31,7 @@ func pesOf(t *testing.T, e *engine.Engine, id string) string {
 }
 
 // A promise of 3 of 6 PEs far ahead is a count: PEs that go out of use before the horizon cost
-// it nothing and are told to nobody. At the horizon it gets names, of what is there, in one
+// it nothing and are not announced. At the horizon it gets names, of what is there, in one
 // change and with one effect, and starts on them.
 func TestPEsAreNamedAtTheHorizon(t *testing.T) {
 	pool := berth.PoolID("cm5", "pool")
@@ -64,7 +64,7 @@ func TestPEsAreNamedAtTheHorizon(t *testing.T) {
 }
 
 // What is promised later and begins earlier may need a PE for longer than any is free beside
-// the names that are given: then others get other names, and nobody loses anything.
+// the names that are given: then others get other names, and no promise loses anything.
 func TestNamesGiveWay(t *testing.T) {
 	e := newEngine(t, ahead(2, 1000))
 	submit(t, e, 0, berth.Rigid("short", 0, 0, 90, 1, 90))

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-hpc/berth/engine"
 )
 
-// PEs 0 and 1 of four go down at 5, until 30 or until somebody says so. What
+// PEs 0 and 1 of four go down at 5, until 30 or until they are said to be back. What
 // runs there fails, a promise that has room later moves, one that has none is
 // lost, and the queue waits.
 func TestOutage(t *testing.T) {

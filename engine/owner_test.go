@@ -201,7 +201,7 @@ func TestReject(t *testing.T) {
 }
 
 // A reservation can be made longer on the PEs that it has, before it starts and
-// while it runs; where somebody else comes, the answer says how long it can be.
+// while it runs; where another promise follows, the answer says how long it can be.
 func TestProlong(t *testing.T) {
 	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
 		e := newEngine(t, onePool(4, binding))

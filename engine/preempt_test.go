@@ -143,7 +143,7 @@ func TestJobsYieldToAnExtension(t *testing.T) {
 	}
 }
 
-// An outage of which another one covers a part takes more PEs when that is over. A job
+// An outage that another one covers in part takes more PEs when that is over. A job
 // for which there is room beside the first of them goes on until PEs are short.
 func TestJobsYieldWhereAnOutageIsShortFirst(t *testing.T) {
 	config := onePool(4, berth.Late)

@@ -201,7 +201,7 @@ func TestPartsWaitForTheirData(t *testing.T) {
 	}
 }
 
-// Data that are there stay while their promise makes room for somebody who goes
+// Data that are there stay while their promise makes room for a run that goes
 // on for too long: a place is good only if there is room for them all the while.
 // Data that have not been sent are sent at another time.
 func TestDataThatStayNeedTheirRoom(t *testing.T) {

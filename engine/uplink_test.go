@@ -18,7 +18,7 @@ func share(r *berth.Reservation) *berth.Transfer {
 	return nil
 }
 
-// centre is two sites of 10 PEs whose links send so many kB/s, from a centre that
+// centre is two sites of 10 PEs whose links send a number of kB/s, from a centre that
 // sends 100 MB/s in all.
 func centre(staging engine.Staging, links ...int64) engine.Config {
 	config := engine.Config{Staging: staging, Uplink: 100_000, Match: "earliest-finish"}
@@ -181,7 +181,7 @@ func TestStorageFollowsATransferThatIsPutOff(t *testing.T) {
 
 // A forecast that says the same again changes nothing. When a link slows down,
 // what is on its way keeps its place and what waits makes room for it, with the
-// promises that hang on it; a faster one is used as far as there is room.
+// promises that hang on it; a faster one is used where there is room.
 func TestForecastsOverTheUplink(t *testing.T) {
 	e := newEngine(t, centre(engine.StagingBefore, 100_000, 100_000))
 	forecast := func(now berth.Time, site string, rate int64) string {

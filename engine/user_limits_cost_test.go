@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// A request of somebody who has a share of a pool is not placed by counting all that they
+// A request of a user who has a share of a pool is not placed by counting all that they
 // have there anew: that was most of what an array of 1,000 cost, for which others waited.
 // What is allocated for it tells, which no other work on the machine disturbs.
 func TestOneWhoHasMuchIsNotCountedAnew(t *testing.T) {

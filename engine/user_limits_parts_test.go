@@ -11,7 +11,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// Parts of somebody who has a share of each pool begin at the first second at which pools
+// Parts of a user who has a share of each pool begin at the first second at which pools
 // and shares have room for all of them, in some combination of pools and variants; where
 // there is none the request is refused.
 func TestPartsBeginAsSoonAsTheShareLetsThem(t *testing.T) {
@@ -109,7 +109,7 @@ func TestPartsBeginAsSoonAsTheShareLetsThem(t *testing.T) {
 }
 
 // A share leaves room also when nothing changes in the pool: one reservation ends as that
-// of somebody else begins.
+// of another user begins.
 func TestPartsBeginWhenTheShareAloneHasRoom(t *testing.T) {
 	e, err := engine.New(engine.Config{
 		Sites:  []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 4, Binding: berth.Late}}}},

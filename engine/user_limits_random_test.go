@@ -132,7 +132,7 @@ func refusalIn(changes []change.Change, id string) *berth.Refusal {
 	return nil
 }
 
-// Whatever is asked for in whatever order, nobody gets beyond their limits by asking, and
+// Whatever is asked for in whatever order, no user gets beyond their limits by asking, and
 // after a restart the same is decided.
 func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 	bound := map[string]int{}

@@ -32,7 +32,7 @@ func ConfirmWorkflow(id string) Event { return Event{Kind: EventConfirmWorkflow,
 // CancelWorkflow ends a workflow: what runs and what was to run.
 func CancelWorkflow(id string) Event { return Event{Kind: EventCancelWorkflow, ID: id} }
 
-// Report says that the work of a task has ended, of which the reservation is active: with
+// Report says that the work of a task has ended, whose reservation is active: with
 // berth.Succeeded or berth.FailedForGood, after which it may be tried again. why is that in
 // words, for people. berth.StillRunning says that it will soon have had its time and needs
 // longer: told before the end it may go on, where else its site might end it. At sites that
@@ -293,7 +293,7 @@ type WorkflowOffer struct {
 	Critical []string
 }
 
-// WorkflowOffers returns at most so many deadlines with what they cost: first the tightest for
+// WorkflowOffers returns at most n deadlines with their costs: first the tightest for
 // which a plan is found, then deadlines further and further off. It is empty if no plan is
 // found for any. The engine does not change. The error is of code Invalid and concerns the
 // workflow. The planners are heuristics: there may be tighter and cheaper plans than they find.

@@ -31,8 +31,8 @@ func daggenFlow(b *testing.B, id string, tasks int, seed uint64) *berth.Workflow
 	return w
 }
 
-// busy is an engine of one pool of 1,152 PEs of late binding, seven tenths of which are promised
-// in so many reservations of 1 to 128 PEs for a minute to four hours.
+// busy is an engine of one pool of 1,152 PEs of late binding, with seven tenths promised
+// in a number of reservations of 1 to 128 PEs for a minute to four hours.
 func busy(b *testing.B, live int, managed bool) *engine.Engine {
 	b.Helper()
 	const pes = 1152

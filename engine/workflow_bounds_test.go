@@ -12,7 +12,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// boundedPool is 20 PEs, of which 3 have accelerators, with a partition that limits what it serves.
+// boundedPool is 20 PEs, 3 of them with accelerators, with a partition that limits what it serves.
 func boundedPool() engine.Config {
 	config := onePool(20, berth.Early)
 	site := &config.Sites[0]
@@ -89,7 +89,7 @@ func TestWorkflowsAreRefusedByTheirPool(t *testing.T) {
 	}
 }
 
-// Somebody may have called a reservation what a task would be called that is tried again.
+// A reservation may have the name that a task would get when it is tried again.
 func TestATakenNameIsNoOtherTry(t *testing.T) {
 	e := newEngine(t, managedPool(4, berth.Late))
 	again := task("a", 10)

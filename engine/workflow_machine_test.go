@@ -282,7 +282,7 @@ func (x *flows) apply(at berth.Time, event engine.Event, told bool) {
 		x.fatalf("%s: the state that is restored or followed is another one", event.Kind)
 	}
 	if told && x.jumper.Hash() != hash {
-		x.fatalf("%s: the state is another one where nobody woke the engine between", event.Kind)
+		x.fatalf("%s: the state is another one where the engine was not woken between", event.Kind)
 	}
 	if x.chance(5) { // it goes on after a restart
 		x.e = again

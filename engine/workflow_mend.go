@@ -22,7 +22,7 @@ func (e *Engine) conclude() {
 	e.name()
 }
 
-// mendWorkflows mends the workflows of which tasks have ended or moved. It reports whether
+// mendWorkflows mends the workflows with tasks that have ended or moved. It reports whether
 // there were any.
 func (e *Engine) mendWorkflows() bool {
 	list := e.state.Disturbed()
@@ -34,7 +34,7 @@ func (e *Engine) mendWorkflows() bool {
 	return len(list) > 0
 }
 
-// mendWorkflow mends a workflow, of which moved says which tasks have come out or have another
+// mendWorkflow mends a workflow; moved says which of its tasks have come out or have another
 // place since it was mended last.
 func (e *Engine) mendWorkflow(f *state.Flow, moved []bool) {
 	e.mendWith(f, &repair{engine: e, f: f, moved: moved})
@@ -184,7 +184,7 @@ func (r *repair) mayComeForward(i int, d *state.Entry) bool {
 	return false
 }
 
-// judgeGone decides how tasks have come out of which the reservations are over. It reports
+// judgeGone decides how tasks whose reservations are over have come out. It reports
 // whether the workflow is over with that.
 func (e *Engine) judgeGone(f *state.Flow) bool {
 	for _, at := range f.Order() {
@@ -215,7 +215,7 @@ func (e *Engine) judgeGone(f *state.Flow) bool {
 	return false
 }
 
-// takeDown gives all of a workflow up, of which the site of a task refuses it.
+// takeDown gives all of a workflow up when the site of a task refuses it.
 func (e *Engine) takeDown(f *state.Flow, i int) {
 	e.failForGood(f, i, "its site refuses it, and no task has begun")
 	for _, at := range f.Order() {

@@ -6,7 +6,7 @@ import (
 )
 
 // Planning a workflow of thousands of tasks takes seconds, in which an engine that serves others
-// would answer nobody. So it may be planned by another engine that is in the state of a moment
+// would answer no one. So it may be planned by another engine that is in the state of a moment
 // ago, and what comes of that is part of the event that submits it: the engine looks whether all
 // tasks can still be there, and decides. What is on record says all that it decided on.
 

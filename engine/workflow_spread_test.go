@@ -22,7 +22,7 @@ func slowAndFast(binding berth.Binding) engine.Config {
 	}}
 }
 
-// wide is a task that takes four PEs for so many seconds.
+// wide is a task that takes four PEs for some seconds.
 func wide(id string, seconds float64, after ...int) berth.WorkflowTask {
 	return berth.WorkflowTask{ID: id, Measured: []berth.Measurement{{NPE: 4, Seconds: seconds}}, After: after}
 }
@@ -90,7 +90,7 @@ func TestTasksAreWhereTheyCanBe(t *testing.T) {
 		v.Tasks[0].Site, v.Tasks[1].Software = "north", "other"
 		changes := apply(t, e, 0, engine.SubmitWorkflow(v))
 		if no := changes[len(changes)-1].Refusal; no == nil || no.Reason != berth.NoSoftware {
-			t.Errorf("%s: software that nobody has: %+v", binding, no)
+			t.Errorf("%s: software that no site has: %+v", binding, no)
 		}
 		v.Tasks[1].Software, v.Tasks[1].Site = "", "east"
 		changes = apply(t, e, 0, engine.SubmitWorkflow(v))

@@ -510,7 +510,7 @@ func drawFlow(t *rapid.T, id string, now berth.Time) *berth.Workflow {
 }
 
 // A workflow that must take more PEs at once than its user may have, to be in time, is refused, and
-// told of which limit.
+// names that limit.
 func TestWorkflowsAreRefusedByTheShare(t *testing.T) {
 	config := onePool(4, berth.Late)
 	config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 250}}

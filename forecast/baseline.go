@@ -93,7 +93,7 @@ func (m seasonal) Fit(past []float64) Fit {
 	return best
 }
 
-// stepsOver returns the mean square of what changes over so many periods, 0 if
+// stepsOver returns the mean square of what changes over a number of periods, 0 if
 // there is no such step.
 func stepsOver(past []float64, periods int) float64 {
 	sum := 0.0

@@ -9,7 +9,7 @@ import (
 // mostOrigins is from how many points a series is forecast unless told.
 const mostOrigins = 250
 
-// DefaultTrials returns the trials of a series as far as some horizon: from half of
+// DefaultTrials returns the trials of a series up to a horizon: from half of
 // its values on, from at most 250 origins, scored at 1, a quarter, half and all of the
 // horizon. first and step, where they are not 0, say otherwise.
 func DefaultTrials(s *Series, horizon, level, first, step int) Trials {

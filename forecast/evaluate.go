@@ -39,7 +39,7 @@ type Score struct {
 type Trial struct {
 	Known, Coming []float64 // Coming ends at the next break
 	Fit           Fit       // of Known
-	Steps         []Step    // as far as the farthest horizon and Coming go
+	Steps         []Step    // up to the farthest horizon and Coming
 }
 
 // Origins returns from where a series is forecast: how many values are known

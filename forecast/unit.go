@@ -37,7 +37,7 @@ func UnitNamed(name string) (Unit, bool) {
 	return Units[i], true
 }
 
-// Link says how a forecast in this unit becomes bytes, of which at least leastRate
+// Link says how a forecast in this unit becomes bytes; at least leastRate
 // megabytes a second are moved.
 func (u Unit) Link(period berth.Duration, leastRate float64) Link {
 	link := Link{Period: period, BytesPerUnit: u.bytes, LeastBytes: int64(float64(float64(leastRate*1e6) * float64(period)))}

@@ -103,7 +103,7 @@ func (v *Volumes) After(k int64) int64 {
 	return int64(sum)
 }
 
-// Transfer is the time that an amount of data needs, exactly: so many whole
+// Transfer is the time that an amount of data needs, exactly: Whole
 // periods and then Part of Of bytes of one more.
 type Transfer struct {
 	Period   berth.Duration
@@ -111,7 +111,7 @@ type Transfer struct {
 	Part, Of int64 // 0 ≤ Part < Of, or both 0
 }
 
-// Time returns how long it takes to move n bytes, of which the last period
+// Time returns how long it takes to move n bytes; the last period
 // counts in proportion; false if that is more than a million periods, or for
 // ever. Nothing takes no time. Cost: O(log len(Bytes)).
 func (v *Volumes) Time(n int64) (Transfer, bool) {

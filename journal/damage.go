@@ -7,7 +7,7 @@ import (
 
 // Damage says where a journal stops being what was written to it. It is an
 // error: nothing after After can be relied on, and nothing is cut unless
-// somebody asks for it.
+// it is asked for.
 type Damage struct {
 	After  Position // the last place known to be good
 	File   string   // where the damage lies; empty if it cannot be told

@@ -23,7 +23,7 @@ type Line struct {
 }
 
 // Plain shows payloads as what they are, bytes in base64. It is the form of an
-// export where nobody knows what the payloads say.
+// export where the meaning of the payloads is unknown.
 func Plain(r *Record) (Line, error) {
 	line := Line{Number: r.Number, At: r.At, Version: r.Version, Hash: r.Hash}
 	for _, p := range []struct {

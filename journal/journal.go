@@ -56,7 +56,7 @@ type Position struct {
 
 // Record is one step of history: what came in, what it changed, what is to be
 // done in the world. Numbers begin with 1 and have no gaps. The payloads are
-// opaque and belong to whoever holds the record.
+// opaque and belong to the holder of the record.
 type Record struct {
 	Number  uint64
 	At      berth.Time

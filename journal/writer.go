@@ -22,11 +22,11 @@ type Appender interface {
 	Append(ctx context.Context, records ...Record) error
 }
 
-// ErrClosed is told to whoever adds a record to a Writer that takes none.
+// ErrClosed answers a record that is added to a Writer that takes none.
 var ErrClosed = errors.New("journal: the writer takes no more records")
 
 // Writer appends records from one goroutine of its own. Records that come
-// while a batch is on its way make up the next one, so many share one fsync.
+// while a batch is on its way make up the next one, and share one fsync.
 type Writer struct {
 	log    Appender
 	failed func(error) bool
@@ -49,7 +49,7 @@ type addition struct {
 
 // NewWriter returns a writer on a log; Close stops it. failed is called from the
 // writer's goroutine when a batch could not be appended, and says whether to
-// try that batch again: it may take its time, and nobody is answered meanwhile.
+// try that batch again: it may take its time, and no one is answered meanwhile.
 // If it says no, that batch and all that follows get the error. A nil failed
 // always says no.
 func NewWriter(log Appender, failed func(error) bool) *Writer {

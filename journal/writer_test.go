@@ -186,7 +186,7 @@ func (k *keeping) Append(_ context.Context, records ...Record) error {
 	return nil
 }
 
-// The memory of a batch is used again for what comes later, some of which is added while
+// The memory of a batch is used again for what comes later, also for what is added while
 // a batch is on its way: each record is appended once and answered once, in order.
 func TestBatchesInTheSameMemoryAreNotMixed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

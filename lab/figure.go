@@ -87,7 +87,7 @@ type outcome struct {
 	hash string // of the decisions about requests
 }
 
-// asked is a figure of requests, of which a run of ordinary jobs has none.
+// asked is a figure of requests, which a run of ordinary jobs does not have.
 func asked(name, title string, unit Unit, better int, main bool, of func(*outcome) float64) Figure {
 	return Figure{Name: name, Title: title, Unit: unit, Better: better, Main: main, of: func(m *outcome) float64 {
 		if m.Jobs == 0 {

@@ -1,8 +1,8 @@
-// Package lab compares schedulers on somebody's own history: it simulates every
+// Package lab compares schedulers on one's own history: it simulates every
 // combination of some settings, each with the same random draws, and says with
 // 95 % intervals what differs, and what would have changed against a baseline.
 // What is long is measured on all cores, kept as it comes, and divided among
-// machines. It reads no workload and parses no flag: whoever makes the plan says
+// machines. It reads no workload and parses no flag: the maker of the plan says
 // what is simulated.
 package lab
 

@@ -16,7 +16,7 @@ import (
 // Results are the figures of the runs of a plan that were done.
 type Results struct {
 	Plan *Plan
-	// Done counts the runs of which there are figures, also of other shards.
+	// Done counts the runs with figures, also of other shards.
 	Done int
 
 	values  [][][]float64 // by point and replication from 0; nil if not done
@@ -122,7 +122,7 @@ const (
 	Open   Verdict = iota // there is no interval, or it holds 0
 	Better                // the interval lies on the better side of 0
 	Worse
-	More // clear, of a figure of which neither side is better
+	More // clear, of a figure without a better side
 	Less
 )
 

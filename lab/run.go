@@ -101,7 +101,7 @@ func (l *laboratory) measure(ctx context.Context, o sweep.Options) (*Results, er
 	points := l.plan.Points()
 	todo := &sweep.Plan{Name: sweepName, Version: sweepVersion, Settings: l.plan.record(), Source: l.plan.source}
 	// All points of a replication before the next, so that what there is when
-	// somebody looks can be compared.
+	// a reader looks can be compared.
 	for replication := 1; replication <= l.plan.Replications; replication++ {
 		for i, point := range points {
 			todo.Cells = append(todo.Cells, sweep.Cell{
@@ -162,7 +162,7 @@ func (l *laboratory) begin(runs int) {
 	}
 }
 
-// progress returns what a run of n requests tells its progress to, nil if nobody
+// progress returns what a run of n requests tells its progress to, nil if no one
 // listens.
 func (l *laboratory) progress(n int) func(done int) {
 	if l.options.Progress == nil || n == 0 {
@@ -186,7 +186,7 @@ type works struct {
 	recent []*made // the one used last is the last
 }
 
-// made is a workload that is made when somebody first wants it.
+// made is a workload that is made when it is first wanted.
 type made struct {
 	key         string
 	replication int

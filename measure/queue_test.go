@@ -179,7 +179,7 @@ func TestQueueOfNothing(t *testing.T) {
 		lines []berth.Line
 		want  string
 	}{
-		"nobody started": {
+		"none started": {
 			[]berth.Line{waits("e", 3, berth.TooLarge)},
 			`"queue":{"jobs":1,"finished":0,"killed":0,"failed":0,"dropped":1,"mean_wait":null,"mean_bounded_slowdown":null,"used_pe_seconds":0,` +
 				`"decision_hash":"` + fmt.Sprintf("%x", sha256.Sum256([]byte("e\t0\ttoo_large\t-\t-\t-\t-\t-\n"))) +

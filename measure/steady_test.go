@@ -7,7 +7,7 @@ import (
 	"github.com/berth-hpc/berth/measure"
 )
 
-// Of 200 jobs, one a second, each of which waits 5 s and runs 20 s: the first
+// Of 200 jobs, one a second, where each waits 5 s and runs 20 s: the first
 // two to end do not count, nor the 25 that end after the last arrival.
 func TestSteadyState(t *testing.T) {
 	var lines []berth.Line

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
-// Held returns what bookings hold together, as bookings that never hold more than so many
+// Held returns what bookings hold together, as bookings that never hold more than npes
 // PEs: one for each time over which as many are held, sorted by start. Where an outage lies
-// over a promise both hold the same PEs, which are counted once as far as the machine ends.
+// over a promise both hold the same PEs, which are counted once, within the machine.
 // Cost: O(n log n).
 func Held(bookings []workload.Booking, pes berth.Count) []workload.Booking {
 	type step struct {

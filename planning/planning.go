@@ -109,7 +109,7 @@ func (c closed) Cancel(b calendar.Block) {
 	}
 }
 
-// Probe plans as if the bookings could not be seen, only run into, with so many requests
+// Probe plans as if the bookings could not be seen, only run into, with at most n requests
 // for each task. Errors are of code Invalid, or Exhausted where those were too few.
 func (p *Planning) Probe(budget int) (*Result, error) {
 	began := time.Now()

@@ -18,7 +18,7 @@ func (p *Planning) Schedule(plan *workflow.Plan, deadline berth.Time) (bookings,
 }
 
 // bookingLines returns the bookings as lines of a schedule: those that last
-// beyond now, and those of which the average of free PEs was taken, so that the
+// beyond now, and those that the average of free PEs was taken of, so that the
 // schedule can be planned around again. An id that was there before gets a
 // number; what has none is called a booking.
 func (p *Planning) bookingLines() []berth.Line {

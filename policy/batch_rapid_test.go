@@ -27,7 +27,7 @@ func TestBatchesEqualPlain(t *testing.T) {
 	}
 }
 
-// The same on thousands of larger rounds, most of which are crowded.
+// The same on thousands of larger rounds, most of them crowded.
 func TestBatchesEqualPlainOnManyRounds(t *testing.T) {
 	rounds := 3000
 	if testing.Short() {

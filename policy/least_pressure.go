@@ -14,7 +14,7 @@ import (
 // for n of N PEs and a duration d, where m is the mean share of the PEs that is booked while
 // it would run, h the highest such share, and x how far the start is from now. m and h keep
 // room at every time, for requests that come at short notice; the distance uses what is near,
-// which is lost if nobody takes it, and the wider a request the more, since what it leaves in
+// which is lost if no request takes it, and the wider a request the more, since what it leaves in
 // pieces no other wide one can use.
 //
 // Source: ours. The two fours and the equal weights of m, h and the distance were tuned on three logs; see

@@ -95,7 +95,7 @@ var awareFigureNames = [awKept]string{
 	"shared", "shared APT", "AJSM's shared APT", "shared makespan", "AJSM's shared makespan",
 }
 
-// awareNames are those of the values of a run of so many matchers.
+// awareNames are those of the values of a run of n matchers.
 func awareNames(matchers int) []string {
 	var names []string
 	for _, m := range awareMatchers[:matchers] {

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// point returns an engine in which so many jobs wait for the scheduling point at
-// 240, of which the forecasts are there, and others use what they use.
+// point returns an engine in which n jobs wait for the scheduling point at
+// 240 whose forecasts are there, and others use what they use.
 func (w *awareWorld) point(tb testing.TB, m *awareMatcher, jobs []berth.Request) *engine.Engine {
 	e, err := engine.New(w.config(m))
 	if err != nil {

@@ -57,7 +57,7 @@ const (
 	leastLevel, mostLevel = 25.0, 1250.0
 )
 
-// awareLink is what a link really moves: rates in MB/s by period, of which the
+// awareLink is what a link really moves: rates in MB/s by period; the
 // first history are those before time 0.
 type awareLink struct {
 	period  berth.Duration
@@ -65,7 +65,7 @@ type awareLink struct {
 	volumes forecast.Volumes // what they add up to
 }
 
-// link draws the link to a site for so many seconds.
+// link draws the link to a site for some seconds.
 func (n *awareNet) link(seed uint64, site int, seconds int) awareLink {
 	source := stream.New(seed, "link "+n.name).Source()
 	source.SeekBlock(uint32(site))
@@ -147,7 +147,7 @@ func (l *awareLink) foresee(entry forecast.Entry, now berth.Time, site string) *
 const (
 	measuredFile    = "cloudpilot_wan_iperf3.csv.gz"
 	measuredPeriod  = 20 // seconds between two tests of a burst
-	measuredColumns = 8  // of which time, source, destination, rate and kind are read
+	measuredColumns = 8  // among them time, source, destination, rate and kind are read
 	leastMeasured   = 100
 )
 

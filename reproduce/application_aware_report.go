@@ -187,11 +187,11 @@ func awareErrors(d *awareData) Figure {
 	return f
 }
 
-// awareCurve is in the place of Figure 3.
+// awareCurve replaces Figure 3.
 func awareCurve(d *awareData) Figure {
 	f := Figure{
 		Name: "fig3-bandwidth", Title: "Bandwidth of a link, " + d.shown, X: "period", Y: "MB/s", Zero: true, Within: notNegative,
-		Caption: "In the place of Figure 3, whose data are not public: values of one link in a row, and what ARIMA expected each to be one period before, with intervals of 95 %.",
+		Caption: "Instead of Figure 3, whose data are not public: values of one link in a row, and what ARIMA expected each to be one period before, with intervals of 95 %.",
 	}
 	value := func(part, i int) float64 { return d.curve[part*curveLength+i] }
 	for _, shown := range []struct {

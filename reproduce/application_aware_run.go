@@ -24,7 +24,7 @@ func (w *awareWorld) config(m *awareMatcher) engine.Config {
 	return config
 }
 
-// replay decides the jobs that arrive in so many periods.
+// replay decides the jobs that arrive in n periods.
 func (w *awareWorld) replay(ctx context.Context, m *awareMatcher, jobs []berth.Request, periods int) ([]berth.Line, error) {
 	return sim.Replay(ctx, w.config(m), sim.Workload{Requests: jobs, Monitor: &awareMonitor{world: w, last: periods}}, nil)
 }
@@ -109,8 +109,8 @@ func (w *awareWorld) transfer(job *berth.Request, l *berth.Line) (foreseen berth
 	return l.End.Sub(*l.Start) - run, w.links[k].takes(*l.Start, job.StorageMB)
 }
 
-// The trials of forecasts: from a point of a link every so many periods, of the next one and
-// of a transfer of what the mean of the past moves in so many.
+// The trials of forecasts: from a point of a link every n periods, of the next one and
+// of a transfer of what the mean of the past moves in n.
 const (
 	trialStep    = 48
 	trialPeriods = 24
@@ -142,7 +142,7 @@ func trialNames() []string {
 	return names
 }
 
-// trials returns trialNames, each the mean over the links of a world and so many
+// trials returns trialNames, each the mean over the links of a world and some
 // points of each.
 func (n *awareNet) trials(seed uint64, origins int) []float64 {
 	length := history + origins*trialStep

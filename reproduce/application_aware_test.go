@@ -279,7 +279,7 @@ func TestWorldIsTheOneOfTheSpecification(t *testing.T) {
 	}
 }
 
-// madeSource is where jobs come from without anybody's data.
+// madeSource is where jobs come from without data of others.
 func madeSource(t *testing.T) *awareSource {
 	t.Helper()
 	source, err := awareSources(&session{Options: Options{Seed: 1}})
@@ -353,7 +353,7 @@ func TestAwareSchedulesAreTrue(t *testing.T) {
 	}
 }
 
-// Figures worked by hand: three jobs, of which AJSM accepts two, one of them the
+// Figures worked by hand: three jobs; AJSM accepts two, one of them the
 // other matcher too.
 func TestAwareOutcome(t *testing.T) {
 	w := newAwareWorld(1, syntheticNet, 1)
@@ -429,7 +429,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Others get the highest PEs that nobody uses, and less where there are too few.
+// Others get the highest unused PEs, and less where there are too few.
 func TestHighestUnused(t *testing.T) {
 	for _, c := range []struct {
 		used string
@@ -480,7 +480,7 @@ func TestAwareRunsRepeat(t *testing.T) {
 	}
 }
 
-// same compares values, of which NaN is one.
+// same compares values, NaN included.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
 // What stands in for absent data is said by name, and what is drawn is named.

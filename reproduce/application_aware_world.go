@@ -84,7 +84,7 @@ const (
 	leastFactor  = 1.1 // of the deadline
 	leastMB      = 100 // of data
 	mostMB       = 20_000
-	// leastRun leaves out jobs that nobody could serve: they wait up to one
+	// leastRun leaves out jobs that no site could serve: they wait up to one
 	// period, and half their run time is the most that they may.
 	leastRun = 600
 )
@@ -110,7 +110,7 @@ type awareWorld struct {
 	foreseen []func() []*berth.Forecast
 }
 
-// newAwareWorld draws a world for so many periods.
+// newAwareWorld draws a world for n periods.
 func newAwareWorld(seed uint64, net awareNet, periods int) *awareWorld {
 	w := &awareWorld{seed: seed, links: make([]awareLink, len(awareGrid))}
 	for k := range awareGrid {
@@ -166,7 +166,7 @@ func (w *awareWorld) free(site, point int) berth.Count {
 	return max(1, berth.Count(float64(s.nodes)*permille/1000))
 }
 
-// jobs returns the first n jobs of the seed, in the order of arrival over so many
+// jobs returns the first n jobs of the seed, in the order of arrival over n
 // periods: run times and nodes are those of records drawn at random. The version that one
 // demands is the oldest of three draws: then about 3 % of the jobs demand what no site has, as
 // the specification wants it (spec 5, c).

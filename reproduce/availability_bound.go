@@ -17,7 +17,7 @@ type bound struct{ acceptance, work float64 }
 const boundSlot = 1800
 
 // boundOf bounds what any policy can accept of requests of one part and one
-// variant, on a machine of so many PEs.
+// variant, on a machine of npes PEs.
 //
 // It relaxes the problem until it can be solved: all requests are known
 // beforehand, any part of one may be accepted and counts as that part, and its

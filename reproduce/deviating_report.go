@@ -13,7 +13,7 @@ var deviatingNotes = []string{
 	"Every planner and repair decides about the same jobs and the same workflows with the same errors in each repetition; intervals are Student's t over the differences.",
 	"Jobs are those of the logs with the estimates of their users, passed by EASY; each repetition takes another part of a log. A load of 1.5 divides the gaps between arrivals by 1.5.",
 	fmt.Sprintf("A deadline leaves %d times the time that the workflow takes alone on the empty machine, planned by bd-cpar. A workflow that is not promised is counted as such, not as a deadline that was missed.", deviatingSlack),
-	"A task takes up to so many percent longer or shorter than planned, uniformly; the heavy tail is a Pareto law of shape 3/2 from half of the planned time on, cut at ten times. A try that its reservation cuts off is repeated once.",
+	"A task takes up to the given percentage longer or shorter than planned, uniformly; the heavy tail is a Pareto law of shape 3/2 from half of the planned time on, cut at ten times. A try that its reservation cuts off is repeated once.",
 	"Planning, promising and mending are the engine's, as in a service; the simulation only tells how tasks end.",
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-hpc/berth/internal/sweep"
 )
 
-// The grid of the dynamic-priority paper: 5 resources of 47 PEs in all, of which
+// The grid of the dynamic-priority paper: 5 resources of 47 PEs in all;
 // it gives only "5 PEs at 417 MIPS". The others are those of the public GridSim
 // testbed (spec 3, c).
 var gridPools = []struct {
@@ -30,7 +30,7 @@ const (
 	priorities   = 10  // levels, drawn uniformly
 
 	// A standard PE has 1000 MIPS: then the speed of a pool, in thousandths, is
-	// its MIPS, and a length of so many thousand MI is that many standard
+	// its MIPS, and a length of n thousand MI is n standard
 	// seconds.
 	shortestMI, longestMI = 10_000, 100_000
 

@@ -17,7 +17,7 @@ func gridNotes(d gridData) []string {
 		"Where the wanted starts lie is not said. Within 8 h, twice the time in which the queue drains, the waiting grows as in Figure 4; claims with -4h and -behind have them elsewhere, and some of them come out the other way round.",
 		"Utilisation is that of the time in which 95 % of the work is done: after that a few wanted starts lie on an empty grid, and the last of them would decide the figure.",
 		fmt.Sprintf("A wanted start is a window of the run time on the slowest pool, because one deadline serves pools of different speed. On faster pools that leaves up to a minute: of 1500 reserved gridlets %s on average are promised a start after the wanted one (DPSAR, 30 %%).", interval(late)),
-		"SD is half of the 10 levels; users served alone have 3 gridlets a round, as in the paper's example, and the rest is deferred to the next round. With 50 users on 10 levels hardly anybody is served alone.",
+		"SD is half of the 10 levels; users served alone have 3 gridlets a round, as in the paper's example, and the rest is deferred to the next round. With 50 users on 10 levels hardly any user is served alone.",
 		"Promised starts are those decided at time 0. A gridlet whose PEs are still in use waits for the first of its resource (W1 to W4). Under W2b it is Berth's overrun policy \"delay\" instead: what overruns goes on, and the promise in the way moves to the next gap on any resource in its window, or else after its window on its own; in a full queue both are far away.",
 		"Every order sees the same users, lengths, wanted starts and errors in each repetition, and who is reserved at 10 % is so at 20 and 30 %; intervals are Student's t over the differences.",
 	}
@@ -30,7 +30,7 @@ func gridRows(repetitions int) []Row {
 		{"resources", "PEs at MIPS: 5 at 417, 8 at 410, 16 at 380, 12 at 377, 6 at 515; 47 in all"},
 		{"gridlets", fmt.Sprintf("%d users with %d each, all submitted at time 0, one PE, lengths uniform on 10,000 to 100,000 MI", gridUsers, gridGridlets)},
 		{"priorities", "uniform on 1 to 10"},
-		{"reserved", "0, 10, 20 and 30 % of the gridlets want a start uniform on the first 8 h, of which the queue drains in 4; other readings beside it"},
+		{"reserved", "0, 10, 20 and 30 % of the gridlets want a start uniform on the first 8 h; the queue drains in 4; other readings beside it"},
 		{"run times", "the estimate times 1 + e, e uniform on [-0.1, 0.1]"},
 		{"orders", "dpsar and arwp; shortest first alone and priority alone as ablations"},
 	}

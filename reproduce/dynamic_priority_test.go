@@ -229,7 +229,7 @@ func TestGridletsHaveCommonDraws(t *testing.T) {
 	}
 }
 
-// One repetition at 30 %: promised starts lie in their windows, nobody is
+// One repetition at 30 %: promised starts lie in their windows, no one is
 // promised a PE that is taken, runs as estimated leave no offset, and moving
 // promises out of the way leaves every gridlet at its pool.
 func TestPromisesOfARepetition(t *testing.T) {

@@ -42,7 +42,7 @@ type htmlPage struct {
 	Tables []htmlTable
 }
 
-// htmlKind are the claims of one kind, of which there are some.
+// htmlKind are the claims of one kind.
 type htmlKind struct {
 	Prefix, Title string
 	Kind          Kind

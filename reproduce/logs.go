@@ -108,7 +108,7 @@ func (l *archiveLog) open(path string) (*workload.Workload, error) {
 	return log, nil
 }
 
-// scaled returns the log on a machine of another size, of which each job takes the same part,
+// scaled returns the log on a machine of another size; each job takes the same part of it,
 // rounded to whole processors and at least one.
 func (l *openLog) scaled(pes berth.Count) *openLog {
 	machine := *l.archiveLog

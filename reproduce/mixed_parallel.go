@@ -11,7 +11,7 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
-// mixedScale is how much of the mixed-parallel experiments is planned: so many
+// mixedScale is how much of the mixed-parallel experiments is planned:
 // instances of a scenario are starts × taggings × workflows.
 type mixedScale struct {
 	starts    int // times in a log at which is planned: the repetitions
@@ -194,7 +194,7 @@ func mixedParallel(s *session) (*experiment, error) {
 	}, nil
 }
 
-// settle makes the scale that of so many instances of a scenario; 0 leaves it.
+// settle makes the scale that of n instances of a scenario; 0 leaves it.
 func (m *mixedScale) settle(instances int) error {
 	if instances == 0 {
 		return nil

@@ -245,7 +245,7 @@ func instance(w *workflow.Workflow, b *booked, sums []runningMean) error {
 	return nil
 }
 
-// addDeadlines searches the tightest deadlines, and plans by the loose ones, of which each
+// addDeadlines searches the tightest deadlines, and plans by the loose ones; each
 // table has its own.
 func addDeadlines(in *workflow.Instance, b *booked, sums []runningMean) {
 	tight := make([]float64, len(dlNames))
@@ -437,7 +437,7 @@ var timedNames = []string{
 	"bd-all", "bd-cpa", "bd-cpar", "dl-bd-all", "dl-bd-cpa", "dl-bd-cpar", "dl-rc-cpa", "dl-rc-cpar", "dl-rc-cpar-lambda", "dl-rcbd-cpar-lambda",
 }
 
-// timedKinds are the workflows of Tables 9 and 10, as far as the scale goes.
+// timedKinds are the workflows of Tables 9 and 10, within the scale.
 func (m *mixedScale) timedKinds() []mixedKind {
 	var kinds []mixedKind
 	for _, n := range taskNumbers {

@@ -386,7 +386,7 @@ func TestScenarioOfARealLogAgain(t *testing.T) {
 	for k := range mixedKinds() {
 		f := want[k*mixedKept : (k+1)*mixedKept]
 		if slices.Min(f[atTAT:atTAT+4]) != 0 || slices.Min(f[atTAT:at6CPU]) < 0 {
-			t.Errorf("kind %d: nobody is the best in %v", k, f[atTAT:at6CPU])
+			t.Errorf("kind %d: no planner is the best in %v", k, f[atTAT:at6CPU])
 		}
 	}
 	if cmp.Equal(want, e.values(t, "ds/0.2/expo/seed=7"), cmp.Comparer(func(a, b float64) bool { return a == b || a != a && b != b })) {

@@ -76,7 +76,7 @@ func fileAt(t *testing.T, path ...string) []byte {
 	return data
 }
 
-// berth reproduce all, as anybody would call it, finds the verdicts that are
+// berth reproduce all, as users call it, finds the verdicts that are
 // pinned, and the numbers that decided them within the tolerance beside them. With
 // the data of two policies swapped it finds others, which are pinned too: what is
 // judged is the data.
@@ -147,7 +147,7 @@ func wellFilled(t *testing.T, all string) {
 	}
 }
 
-// clocked is the claim about measured times, whose numbers nobody can pin.
+// clocked is the claim about measured times, whose numbers cannot be pinned.
 const clocked = "mixed-parallel/A10"
 
 // goldenClaims compares claims with testdata/quick.csv: the verdict, and the mean of

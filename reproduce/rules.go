@@ -64,7 +64,7 @@ type Kind string
 const (
 	Published Kind = "paper" // a paper states it
 	Own       Kind = "own"   // it is ours: a prediction, a variant, another log
-	Check     Kind = "check" // it holds whoever is who, and tells about the code or the workload
+	Check     Kind = "check" // it holds whatever the policies are called, and tells about the code or the workload
 )
 
 // Kinds lists the kinds.

@@ -259,7 +259,7 @@ func searchSettings() []waitingSetting {
 }
 
 // uniformSetting is the one in which waiting limits and loads are varied: two
-// sites, of which the larger alone takes wide requests.
+// sites; the larger alone takes wide requests.
 func uniformSetting(load, limit float64) waitingSetting {
 	return waitingSetting{
 		sites: []berth.Count{16, 32}, law: "uniform", k1: 400, k2: 300, load: load, limit: limit, wide: 16,

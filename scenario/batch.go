@@ -69,7 +69,7 @@ type Batch struct {
 	// when its last run has ended. If there is no other replication Do sets Scenario.Work
 	// to nil, so that what was read of a file is dropped too.
 	First *sim.Workload
-	// Simulate is what a test puts in the place of sim.Play, without workflows; nil is that.
+	// Simulate is a test's replacement of sim.Play, without workflows; nil is sim.Play.
 	Simulate func(ctx context.Context, config engine.Config, work sim.Workload, progress func(done int)) ([]berth.Line, error)
 	// Progress, if not nil, is told of each run that begins how many requests it has, and
 	// returns what is told how many of them are decided, or nil. Keep, if not nil, gets the

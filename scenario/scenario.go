@@ -21,7 +21,7 @@ type Origin int
 
 // The origins.
 const (
-	OfLog      Origin = iota // a log, of which jobs and windows are made
+	OfLog      Origin = iota // a log from which jobs and windows are made
 	OfModel                  // a model, likewise
 	OfRequests               // a file of requests, which brings all of it
 )
@@ -46,7 +46,7 @@ type Scenario struct {
 }
 
 // Input is where a scenario reads and whom it tells. The zero value reads files by their
-// names and tells nobody.
+// names and reports to no one.
 type Input struct {
 	Log     func(path string, opt workload.Options) (*workload.Workload, error)
 	Outages func(path string, sites []berth.Site, opt workload.Options) (*workload.OutageFile, error)

@@ -138,7 +138,7 @@ type Access struct {
 	Sites SiteSet
 }
 
-// SitesOf returns the sites that somebody sees and uses by a list: those of the narrowest
+// SitesOf returns the sites that a principal sees and uses by a list: those of the narrowest
 // scope, of equals the last; all if no row is about them.
 func SitesOf(list []Access, p Principal) SiteSet {
 	var sites SiteSet
@@ -151,7 +151,7 @@ func SitesOf(list []Access, p Principal) SiteSet {
 	return sites
 }
 
-// noneOpen is the error for somebody who may use no site.
+// noneOpen is the error for a principal who may use no site.
 func noneOpen() error {
 	return berth.Errorf(berth.Denied, "sites", "no site is open to this token and role; an operator can open some")
 }

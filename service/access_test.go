@@ -8,7 +8,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// Somebody who is limited to some sites gets nothing elsewhere and is told of nothing
+// A user who is limited to some sites gets nothing elsewhere and is told of nothing
 // elsewhere, though it is their own.
 func TestSitesThatAreNotOpenAreNotThere(t *testing.T) {
 	c := &clock{}
@@ -101,7 +101,7 @@ func TestSitesThatAreNotOpenAreNotThere(t *testing.T) {
 	}
 }
 
-// What was answered under a key is answered again to the same user only as far as they may
+// What was answered under a key is answered again to the same user only in what they may
 // see it by now.
 func TestAKeyTellsNothingOfSitesThatAreClosedSince(t *testing.T) {
 	c := &clock{}
@@ -150,7 +150,7 @@ func TestAKeyTellsNothingOfSitesThatAreClosedSince(t *testing.T) {
 	}
 }
 
-// Under a key it counts what was answered, as far as they may still see it, and not whether
+// Under a key it counts what was answered, in what they may still see, and not whether
 // it may be asked now.
 func TestAKeyGoesBeforeWhatMayBeAskedNow(t *testing.T) {
 	c := &clock{}

@@ -12,7 +12,7 @@ import (
 )
 
 // agenda finds what holds PEs of a site at some time without looking at all that is
-// remembered. It follows the diary, like pictures, so it costs nothing while nobody asks. The
+// remembered. It follows the diary, like pictures, so it costs nothing without readers. The
 // zero value is empty.
 //
 // Spots are ordered by how long they are, in powers of two, and then by their start: of those

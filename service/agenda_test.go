@@ -49,7 +49,7 @@ func TestAnAgendaFindsWhatIsThere(t *testing.T) {
 				s := core.takeShown()
 				d.show(&s)
 			}
-			if rapid.Bool().Draw(t, "nobody looks") {
+			if rapid.Bool().Draw(t, "not looked") {
 				continue
 			}
 			m := d.look()

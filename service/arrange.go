@@ -19,10 +19,10 @@ type wanted struct {
 	now    berth.Time
 	wishes []wish // by start, first what is promised
 	effect uint64 // number of the last effect that it answers
-	// moved are the promises that are not over and of which a reservation is at the
+	// moved are the promises that are not over and have a reservation at the
 	// site that is not wanted, with their ids.
 	moved map[promise]string
-	// over are the promises of which a reservation is at the site that is not wanted, and why.
+	// over are the promises that are over and still have a reservation at the site, and why.
 	over map[promise]unwanted
 }
 
@@ -121,7 +121,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	return w
 }
 
-// moved returns the promises that are not over and of which the site has a
+// moved returns the promises that are not over and for which the site has a
 // reservation that is not wanted. Cost: O(live reservations) if it is not known yet what
 // some of these are of.
 func (h *Host) moved(k *keeper, state *site.State, w *wanted) map[promise]string {
@@ -159,7 +159,7 @@ func (w *wanted) names() map[site.Name]bool {
 }
 
 // wish returns a promise as it should be at the site; ok is false if nothing of
-// it can be there, or its PEs get their names later. What is promised late is else so many cores
+// it can be there, or its PEs get their names later. What is promised late is else a number of cores
 // or nodes until the site launches it, or for good where it launches nothing itself. Licences are held with
 // it where the site counts them under the name of the software.
 func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok bool) {

@@ -19,7 +19,7 @@ const MaxArray = 1000
 // and what was decided is durable.
 const arrayPiece = 100
 
-// SubmitArray decides about so many equal requests that are independent of each
+// SubmitArray decides about n equal requests that are independent of each
 // other, in turn, and answers about each: some may be promised and others
 // refused, and what is not decided soon is Pending. Their IDs are one that they
 // share, an underscore and their number from 1. Only the first that is refused

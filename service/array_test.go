@@ -172,7 +172,7 @@ func TestArraysThatWaitForAPeriod(t *testing.T) {
 	}
 }
 
-// Nobody waits longer for a decision than connections last: what a period of four
+// No caller waits longer for a decision than connections last: what a period of four
 // minutes decides is pending after twenty seconds, and is decided all the same.
 func TestWhatAPeriodDecidesIsPendingMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// call has the loop do something for somebody and waits for its answer.
+// call has the loop do something for a caller and waits for its answer.
 func call[T any](ctx context.Context, h *Host, who string, f func(answer func(T, error))) (T, error) {
 	return callUntil(ctx, h, who, nil, f)
 }
@@ -138,7 +138,7 @@ func (h *Host) soFarOf(a asked, id string, answer answering) {
 	h.whenDurable(func(err error) { answer(&so, err) })
 }
 
-// patience is for how long somebody waits for a decision before he is told that
+// patience is for how long a caller waits for a decision before the answer says that
 // it is pending: less than the time in which a proxy gives an answer up, which is
 // a minute by default in many.
 const patience = 20 * time.Second
@@ -165,7 +165,7 @@ func (h *Host) idUnder(a asked, other string) string {
 	return other
 }
 
-// mayAsk returns why somebody may not ask for a request. One without a user
+// mayAsk returns why a principal may not ask for a request. One without a user
 // becomes the asker's.
 func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	switch {
@@ -185,7 +185,7 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	return h.findNodes(ask.By, r)
 }
 
-// waiting is somebody who waits for a decision.
+// waiting is a caller that waits for a decision.
 type waiting struct {
 	key    Key // under which he asked, if any
 	answer answering
@@ -275,7 +275,7 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 		h.undecided[was.id] = append(others, w)
 		return true, nil
 	}
-	// It was decided, and the service stopped before anybody was told.
+	// It was decided, and the service stopped before the caller was told.
 	a.id = was.id
 	k := h.core.card(was.id)
 	if k == nil {
@@ -321,8 +321,8 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 	})
 }
 
-// may returns the card that somebody wants to act on, or why he may not. What is
-// not his he is not told of.
+// may returns the card that a principal wants to act on, or why they may not. They are not
+// told of what is not theirs.
 func (h *Host) may(ask *Ask, id string) (*card, error) {
 	k := h.core.card(id)
 	if k == nil || !k.seenBy(ask.By) || h.shadowed(k.request) {
@@ -338,7 +338,7 @@ func noReservation(id string) error {
 	return berth.Errorf(berth.NotFound, "id", "no reservation %q", id)
 }
 
-// change applies an event to a reservation of somebody who may do so, once for
+// change applies an event to a reservation for a principal who may do so, once for
 // each key, when its sites agree to it, if they are asked.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
 	answer, err := call(ctx, h, ask.By.User, func(answer answering) {
@@ -370,7 +370,7 @@ func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, er
 	return a.Reservation, err
 }
 
-// Modify asks for something else in the place of a reservation that has not
+// Modify asks for a change of a reservation that has not
 // started. If Answer.Refusal is there it is as it was.
 func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) (Answer, error) {
 	if err := ask.By.within(&r); err != nil {
@@ -454,7 +454,7 @@ func gone(k *card) error {
 	return berth.Errorf(berth.Conflict, "id", "%q is %s", k.id, k.end)
 }
 
-// Get returns a reservation to somebody who may see it.
+// Get returns a reservation to a principal who may see it.
 func (h *Host) Get(_ context.Context, by Principal, id string) (Reservation, error) {
 	m, err := h.seen()
 	if err != nil {
@@ -471,7 +471,7 @@ func (h *Host) Get(_ context.Context, by Principal, id string) (Reservation, err
 // maxPage bounds how many reservations a List returns.
 const maxPage = 1000
 
-// List returns the reservations that somebody may see and that the filter
+// List returns the reservations that a principal may see and that the filter
 // chooses, by id, and how many it looked at. Cost: O(reservations behind f.After
 // until the page is full), beside the loop.
 func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reservation, looked int, err error) {

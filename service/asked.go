@@ -15,7 +15,7 @@ import (
 const maxAsked = 200_000
 
 // Asked returns the requests that have arrived in [from, to), as they were asked for and by
-// order of arrival, as far as the journal goes back and the principal may see them: users their
+// order of arrival, from the beginning of the journal on, if the principal may see them: users their
 // own, operators all. What was changed later is as it was first. It returns how many records
 // were looked at too. The error is Exhausted if there are more than 200,000, the context's if
 // that has ended. Cost: O(records that are kept), beside the loop.

@@ -24,7 +24,7 @@ type question struct {
 	refused map[berth.ResourceID]berth.PESet // since it was last placed apart from these
 	words   string                           // of the site that last refused
 	agreed  map[string]uint64                // the generation that sites have, by site
-	// lost says that an outage ended what was promised, of which nobody was told: it is placed
+	// lost says that an outage ended what was promised, before it was answered: it is placed
 	// anew. A promise of several parts that has begun does not outlive a node.
 	lost bool
 }
@@ -91,7 +91,7 @@ func (h *Host) question(id string) *question {
 func (h *Host) askAgain(k *card) bool { return k.asking && h.question(k.id) != nil }
 
 // askAfterRestart has all promises asked about that were being asked about when the service
-// stopped: nobody was told of them. It is called before the loop runs.
+// stopped: no caller was told of them. It is called before the loop runs.
 func (h *Host) askAfterRestart() {
 	var asking []*card
 	h.core.cards.Scan(func(k *card) bool {
@@ -189,7 +189,7 @@ func (q *question) hasRefused(r *berth.Reservation) bool {
 	return slices.ContainsFunc(r.Allotments, func(a berth.Allotment) bool { return a.PEs.Overlap(q.refused[a.Resource]) > 0 })
 }
 
-// elsewhere gives a promise other PEs than those that its sites have refused, as far as there
+// elsewhere gives a promise other PEs than those that its sites have refused, if there
 // are any, and returns it as it is then.
 func (h *Host) elsewhere(k *keeper, q *question, r *berth.Reservation) (berth.Reservation, bool) {
 	for i := range r.Allotments {
@@ -201,7 +201,7 @@ func (h *Host) elsewhere(k *keeper, q *question, r *berth.Reservation) (berth.Re
 	return h.core.engine.Reservation(r.Request.ID)
 }
 
-// withdraw takes back promises of several parts that have begun, of which nobody was told and
+// withdraw takes back promises of several parts that have begun, that no caller was told of and
 // whose PEs are out of use from now on: they would end with these. They are placed anew.
 func (h *Host) withdraw(k *keeper, fresh []berth.Outage) {
 	for _, id := range slices.Sorted(maps.Keys(h.questions)) {
@@ -219,7 +219,7 @@ func (h *Host) withdraw(k *keeper, fresh []berth.Outage) {
 	}
 }
 
-// takeBack ends a promise of which nobody was told, and reports whether it is to be placed
+// takeBack ends a promise that no caller was told of, and reports whether it is to be placed
 // anew: there is time left for that in its window, and it was not tried too often. Else it is
 // refused.
 func (h *Host) takeBack(k *keeper, q *question, r *berth.Reservation) bool {

@@ -41,7 +41,7 @@ func TestWhatIsOverIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// Notices are kept as far as they take no more than their bound; who is behind what is
+// Notices are kept up to their bound; who is behind what is
 // kept is told so, and who reads goes on in the log that all share.
 func TestNoticesAreBoundedInBytes(t *testing.T) {
 	h := newHearers(0)

@@ -123,7 +123,7 @@ func TestPlaceIsFreedBeforeItIsTaken(t *testing.T) {
 	})
 }
 
-// A stream of promises keeps nobody from looking at the site, and does not have it
+// A stream of promises does not prevent looks at the site, and does not have it
 // looked at all the time.
 func TestStreamOfPromises(t *testing.T) {
 	for _, c := range []struct {

@@ -52,7 +52,7 @@ func causeOf(kind change.Kind, event *engine.Event, before string) string {
 	return words + ", because of a " + string(event.Kind) + " of another one"
 }
 
-// causeAt returns why a promise is as it is, as far as that is known.
+// causeAt returns why a promise is as it is, if that is known.
 func (h *Host) causeAt(id string) string {
 	if k := h.core.card(id); k != nil {
 		return cmp.Or(k.cause, "as promised before the service started")
@@ -60,7 +60,7 @@ func (h *Host) causeAt(id string) string {
 	return "as promised"
 }
 
-// over returns the promises of which the site has a reservation that is not wanted, and why.
+// over returns the promises for which the site has a reservation that is not wanted, and why.
 func (h *Host) over(k *keeper, state *site.State, w *wanted) map[promise]unwanted {
 	over := map[promise]unwanted{}
 	wishes := w.names()

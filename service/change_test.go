@@ -110,7 +110,7 @@ func TestConfigurationWithoutAPlaceForAPromise(t *testing.T) {
 }
 
 // What is counted as idle is what has started and is not used: not what runs, not
-// what is to come, and not a time of which nobody knows.
+// what is to come, and not an unknown time.
 func TestIdleReservationsAreCounted(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
 		registry := prometheus.NewRegistry()
@@ -151,7 +151,7 @@ func TestIdleReservationsAreCounted(t *testing.T) {
 		w.site.Heal()
 		w.pass(100)
 		if got := idle() - before; got > 300 {
-			t.Errorf("%.0f PE-seconds, of a time of which nobody knows", got)
+			t.Errorf("%.0f PE-seconds, of an unknown time", got)
 		}
 		before = idle()
 		w.pass(100)

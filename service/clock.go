@@ -107,7 +107,7 @@ func newTimekeeper(o *Options, last berth.Time) *timekeeper {
 func (w *timekeeper) start(now time.Time, last berth.Time) {
 	data, err := os.ReadFile(w.path)
 	var before witness
-	known := err == nil && json.Unmarshal(data, &before) == nil // else nobody wrote it down
+	known := err == nil && json.Unmarshal(data, &before) == nil // else it was not written down
 	boot, up := w.uptime()
 	passed := now.Sub(before.Wall)
 	up -= before.Up

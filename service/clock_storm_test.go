@@ -187,7 +187,7 @@ func (c *wrongClock) goWrong() {
 	}
 }
 
-// untouchedFrom compares the site before and after, in between of which only time passed.
+// untouchedFrom compares the site before and after, between which only time passed.
 func (c *wrongClock) untouchedFrom(before, after *standing) {
 	c.t.Helper()
 	now := c.now()

@@ -213,7 +213,7 @@ func (l locked) Write(p []byte) (int, error) {
 	return l.out.Write(p)
 }
 
-// dropping is a journal that is compacted each time that somebody has asked where it
+// dropping is a journal that is compacted each time that a reader has asked where it
 // begins and is about to read.
 type dropping struct {
 	*sqlite.Store

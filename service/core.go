@@ -118,7 +118,7 @@ func (c *Core) card(id string) *card {
 // Step applies an event under the key that it came with, if any. The record says
 // what came of it; it is nil if nothing did. The error concerns the event alone,
 // as Engine.Apply has it. What follows from the record must not be told to
-// anybody before the record is durable.
+// a caller before the record is durable.
 func (c *Core) Step(now berth.Time, event *engine.Event, key Key) (rec *journal.Record, notices []Notice, err error) {
 	s := c.apply(now, event)
 	for i := range s.news {
@@ -399,7 +399,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		k := c.card(x.ID)
 		if k == nil {
 			if x.Kind != change.Queued {
-				continue // forgotten: nobody can ask for it any more
+				continue // forgotten: it cannot be asked for any more
 			}
 			k = &card{id: x.ID, request: x.Request, created: now}
 			c.write(k, number)
@@ -442,7 +442,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 	return slices.Clone(list)
 }
 
-// write puts a card in the place of the one of its id, with a record.
+// write puts a card where the one of its id is, with a record.
 func (c *Core) write(k *card, number uint64) {
 	k.written = number
 	c.cards.SetHint(k, &c.hint)
@@ -504,7 +504,7 @@ func (c *Core) update(k *card, changes []change.Change, now berth.Time, told boo
 	}
 }
 
-// promise returns the promise of an id after a list of changes, of which some have been
+// promise returns the promise of an id after a list of changes, some of which have been
 // followed; nil if there is none. It is not written any more, and where the changes
 // bring it whole it is that.
 func (c *Core) promise(id string, changes []change.Change) *berth.Reservation {

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// counts is what the host counts for whoever watches it.
+// counts is what the host counts for its metrics.
 type counts struct {
 	decisions *prometheus.CounterVec // by decision and reason
 	changes   *prometheus.CounterVec // by kind

@@ -315,7 +315,7 @@ func killAgain(t *testing.T, place string, env []string, enough func(crashStore)
 	}
 }
 
-// killed runs a service until it has told so many answers, and some time longer,
+// killed runs a service until it has given n answers, and some time longer,
 // and kills it. What it told before it died counts.
 func killed(ctx context.Context, program string, env []string, count int, longer time.Duration, told answers) error {
 	child := exec.CommandContext(ctx, program)

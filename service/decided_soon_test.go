@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// crowded is three pools, in the largest of which 20,000 reservations begin tomorrow.
+// crowded is three pools, and in the largest 20,000 reservations begin tomorrow.
 func crowded(t *testing.T) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(engine.Config{Sites: []berth.Site{

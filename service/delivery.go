@@ -37,8 +37,8 @@ type delivered struct {
 
 // What a site has that had a promise as promised and was proposed a change of it since: as it was
 // or as was proposed, until a round has seen which. It is on record before the site is asked, so
-// that a service that starts again does not take its own proposal for what somebody did by hand.
-// No promise comes to have so many generations.
+// that a service that starts again does not take its own proposal for a change by hand.
+// No promise reaches that many generations.
 const (
 	mayBeAsProposed  = math.MaxUint64     // who may use it is as promised
 	mayBeSharedAnew  = math.MaxUint64 - 1 // who may use it was proposed too
@@ -127,7 +127,7 @@ func (h *Host) noteProposed(p *proposal) {
 	}
 }
 
-// tellDelivered puts on record which promises a site has as promised, as far as that is new.
+// tellDelivered puts on record which promises a site has as promised, if that is new.
 func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *done) {
 	if _, books := k.manager.Adapter.(site.Booker); !books {
 		return
@@ -171,7 +171,7 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 	})
 }
 
-// Delivered is what was given of a promise, as far as it is on record.
+// Delivered is what was given of a promise, by the record.
 type Delivered struct {
 	// Start, End and NPE are what was promised last.
 	Start, End berth.Time

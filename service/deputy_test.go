@@ -40,7 +40,7 @@ func (l *lent) Hand(ctx context.Context, task site.Task) (site.JobID, error) {
 
 func (*lent) Start(context.Context, string, site.JobID) error { return nil }
 
-// lend has the service of a harbour run tasks as their owners, or nobody.
+// lend has the service of a harbour run tasks as their owners, or as no one.
 func (w *harbour) lend(deputy bool) *lent {
 	w.t.Helper()
 	if err := w.host.Close(); err != nil {
@@ -102,7 +102,7 @@ func TestTaskThatItsSiteForgotIsNotRunAgain(t *testing.T) {
 	}
 }
 
-// Where nobody may run tasks as their owners, or not as this one, a workflow with commands is
+// Where tasks may not run as their owners, or not as this one, a workflow with commands is
 // refused with the reason, and one without is not.
 func TestWorkflowsRunAsTheirOwnersOrAreRefused(t *testing.T) {
 	bob := service.Ask{By: service.Principal{User: "bob", Role: service.User}}
@@ -113,10 +113,10 @@ func TestWorkflowsRunAsTheirOwnersOrAreRefused(t *testing.T) {
 		user   string
 		why    string // empty if it is promised
 	}{
-		{"nobody may", false, ann, "", "harbour: its adapter does not say run_as"},
+		{"not allowed", false, ann, "", "harbour: its adapter does not say run_as"},
 		{"as the owner", true, ann, "", ""},
-		{"as somebody unknown", true, bob, "", "harbour: submit: this machine knows no user bob"},
-		{"commands of somebody else", true, root, "ann", "harbour: tasks run there as ann, who has to submit them"},
+		{"as an unknown user", true, bob, "", "harbour: submit: this machine knows no user bob"},
+		{"commands of another user", true, root, "ann", "harbour: tasks run there as ann, who has to submit them"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {

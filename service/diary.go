@@ -29,7 +29,7 @@ type redrawn struct {
 const maxDiary = 16_384
 
 // diary is how what is drawn has changed since a record, so that a picture follows without
-// looking at all cards again. It is kept while somebody looks at pictures. Entries are only
+// looking at all cards again. It is kept while pictures are read. Entries are only
 // appended, so that models share them.
 type diary struct {
 	kept    bool
@@ -70,7 +70,7 @@ func (r *readers) saw(number uint64) {
 	r.wanted.Store(true)
 }
 
-// note notes a change of a card. It costs a comparison while nobody looks at pictures.
+// note notes a change of a card. It costs a comparison while no pictures are read.
 func (d *diarist) note(number uint64, was, became ink) {
 	if !d.kept || was.promise == nil && became.promise == nil {
 		return

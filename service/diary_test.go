@@ -7,7 +7,7 @@ import (
 )
 
 // The diary says what changed between two records or that it does not know; it is not kept
-// while nobody looks, and is bounded.
+// without readers, and is bounded.
 func TestDiary(t *testing.T) {
 	some := ink{promise: &berth.Reservation{}}
 	var read readers
@@ -29,7 +29,7 @@ func TestDiary(t *testing.T) {
 		}
 	}
 	note(1)
-	since("nobody looks", 0, 1, -1)
+	since("without readers", 0, 1, -1)
 	read.wanted.Store(true)
 	note(2)
 	note(3)
@@ -60,6 +60,6 @@ func TestDiary(t *testing.T) {
 		note(number)
 	}
 	if read.wanted.Load() || len(d.entries) != 0 {
-		t.Errorf("nobody has looked for long, and the diary has %d entries", len(d.entries))
+		t.Errorf("no reader came for long, and the diary has %d entries", len(d.entries))
 	}
 }

@@ -35,7 +35,7 @@ func TestWhatIsLookedAtStaysAsItWas(t *testing.T) {
 					t.Errorf("after record %d: %d cards, generation %d", m.number, n, generation)
 					return
 				}
-				d.look() // somebody else's
+				d.look() // another user's
 				if k, is := m.cards.Get(&card{id: "0000"}); is && k.version != version || m.cards.Len() != n || m.generation(pool) != generation {
 					t.Error("it changed while it was looked at")
 					return
@@ -55,7 +55,7 @@ func TestWhatIsLookedAtStaysAsItWas(t *testing.T) {
 	looking.Wait()
 }
 
-// A card that somebody looks at is not written by later records, and one that the core
+// A card that is being read is not written by later records, and one that the core
 // has forgotten is no longer to be seen.
 func TestCardsThatAreLookedAtAreNotWritten(t *testing.T) {
 	core, err := newCore(engine.Config{Sites: []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Late}}}}}, "test", 1)

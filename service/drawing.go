@@ -95,7 +95,7 @@ type painter struct {
 	id     berth.ResourceID
 	owners map[string]uint32
 	*drawing
-	own        []bool // pages that nobody has seen
+	own        []bool // pages that no reader has seen
 	changed    *differences
 	gone, came []Bar // since the last drawing
 }
@@ -184,7 +184,7 @@ func (p *painter) follow(last *drawing) *drawing {
 	return p.finish(last)
 }
 
-// finish completes a drawing of which the fixed bars and the late ones are there. Pages that
+// finish completes a drawing whose fixed and late bars are there. Pages that
 // are equal to those of the last one, which may be nil, are these.
 func (p *painter) finish(last *drawing) *drawing {
 	p.generation, p.number, p.outages = p.m.generation(p.id), p.m.number, p.m.outages

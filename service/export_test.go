@@ -42,7 +42,7 @@ func (h *Host) Records(ctx context.Context) (uint64, error) {
 	return call(ctx, h, "", func(answer func(uint64, error)) { answer(h.core.position.Number, nil) })
 }
 
-// LetGo follows jobs of a watched site and lets them go, so many of them, and
+// LetGo follows jobs of a watched site and lets n of them go, and
 // returns how many are remembered and how many are counted.
 func LetGo(jobs int) (remembered, counted int) {
 	c := &Core{shadows: map[string]*shadow{}}
@@ -124,7 +124,7 @@ type Bring struct {
 	From, To string
 }
 
-// WithBrought is withFiles with inputs that are brought, and outputs of which checksums are left.
+// WithBrought is withFiles with inputs that are brought, and outputs whose checksums are left.
 func WithBrought(task site.Task, inputs, outputs []string, bring []Bring, note []string) site.Task {
 	list := make([]brought, len(bring))
 	for i := range bring {

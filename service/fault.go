@@ -17,7 +17,7 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// Fault is a panic: this program is wrong. What it was doing is not applied and nobody
+// Fault is a panic: this program is wrong. What it was doing is not applied and no one
 // is answered. A fault of the loop, of a keeper or of what follows a durable record stops
 // the service, because what the core or a site is known to be may be half changed; one of
 // a call over HTTP ends that call, and one of a snapshot or a compaction that one, since

@@ -55,7 +55,7 @@ func keptFault(t *testing.T, folder string) (f Fault) {
 	return f
 }
 
-// A panic in the engine stops the service, which answers nobody and applies nothing. It
+// A panic in the engine stops the service, which answers no one and applies nothing. It
 // says at which record, by which event and where in the program it was; a second one at
 // the same place says that starting again does not help, and what was promised before is
 // there whatever happens.
@@ -127,7 +127,7 @@ func (broken) Describe(context.Context) (*site.Description, error) { return &sit
 func (broken) Observe(context.Context) (*site.State, error) { panic("the adapter is wrong") }
 
 // A panic of what looks after a site stops the service at the same boundary: a site that
-// nobody looks after would break its promises silently.
+// without its keeper would break its promises silently.
 func TestAPanicOfAKeeperStopsTheService(t *testing.T) {
 	folder := t.TempDir()
 	h, store, err := faulty(t, folder, map[string]Manager{"site": {Kind: "broken", Adapter: broken{}, Layout: &site.Layout{}, Every: time.Second}})
@@ -170,7 +170,7 @@ func TestAPanicBesideAKeeperStopsTheService(t *testing.T) {
 type silent struct{ broken }
 
 func (silent) Observe(context.Context) (*site.State, error) {
-	return nil, site.Errorf(site.Unreachable, "observe", "nobody there")
+	return nil, site.Errorf(site.Unreachable, "observe", "no one there")
 }
 
 // poorStore is a journal whose adapter panics.
@@ -193,7 +193,7 @@ func (s *poorStore) Read(ctx context.Context, from uint64) iter.Seq2[journal.Rec
 	return s.Store.Read(ctx, from)
 }
 
-// A panic of what writes the journal stops the service, which answers nobody who waits for
+// A panic of what writes the journal stops the service, which does not answer those who wait for
 // the record; one of what reads it at a start is the start's error. Both are kept.
 func TestAPanicOfTheJournalStopsTheService(t *testing.T) {
 	folder := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// flooded is a service on a clock that runs, with so many requests that are over.
+// flooded is a service on a clock that runs, with n requests that are over.
 func flooded(t *testing.T, over int) *service.Host {
 	t.Helper()
 	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
@@ -91,7 +91,7 @@ func starts(t *testing.T, h *service.Host) <-chan time.Duration {
 	return late
 }
 
-// Nobody waits for what others ask: with one user flooding the service in each way in
+// No user waits for what others ask: with one user flooding the service in each way in
 // which one may, requests of another are answered all the same, and what is promised
 // begins at its time. The bounds leave room for a machine that does much else.
 func TestAFloodDelaysNobodyElse(t *testing.T) {

@@ -50,7 +50,7 @@ func TestForecastMovesAPromise(t *testing.T) {
 	for what := ""; what != "moved"; {
 		n, ok := <-heard
 		if !ok {
-			t.Fatal("nobody told of the move")
+			t.Fatal("the move was not announced")
 		}
 		if what = n.What; what == "staged" {
 			later = n.Later

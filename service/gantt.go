@@ -39,7 +39,7 @@ const (
 const OutageBit uint32 = 1 << 31
 
 // Bar is what holds a run of PEs of a pool for some time. A promise has one bar for each
-// run of its PEs. It names nobody.
+// run of its PEs. It names no user.
 type Bar struct {
 	Start, End berth.Time
 	First      berth.PE
@@ -90,11 +90,11 @@ type Row struct {
 type PoolRows struct {
 	PEs     berth.Count
 	Binding berth.Binding
-	// Rows are the nodes by PE; empty of a pool of which no site tells the nodes.
+	// Rows are the nodes by PE; empty for a pool whose nodes the site does not tell.
 	Rows []Row
 }
 
-// Gantt returns what holds PEs of a pool, as far as it is remembered. All may see that;
+// Gantt returns what holds PEs of a pool, from what is remembered. All may see that;
 // whose it is the picture says of one's own alone. The error is NotFound if there is no such
 // pool. Cost: O(c p) for c changes since it was asked for last, each of one of at most
 // maxPages pages of p bars, or O(n log n) for n requests that are live or remembered; beside
@@ -176,7 +176,7 @@ func (m Mark) InPictures() uint32 {
 	return uint32(m.Number) | OutageBit
 }
 
-// knows returns the error about a site that somebody may not look at.
+// knows returns the error about a site that a principal may not look at.
 func (m *model) knows(by Principal, name string) error {
 	if !by.Can(Viewer) {
 		return berth.Errorf(berth.Denied, "role", "%q is no role", by.Role)
@@ -187,7 +187,7 @@ func (m *model) knows(by Principal, name string) error {
 	return nil
 }
 
-// pool returns a pool that somebody may look at.
+// pool returns a pool that a principal may look at.
 func (h *Host) pool(by Principal, id berth.ResourceID) (*model, *berth.Pool, error) {
 	m, err := h.seen()
 	if err != nil {

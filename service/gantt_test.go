@@ -54,7 +54,7 @@ func (w *harbour) pool() berth.ResourceID {
 }
 
 // Each bar of a picture is a run of PEs of a span, and together they hold what the spans
-// hold; a bar says whether it is one's own and names nobody.
+// hold; a bar says whether it is one's own and names no user.
 func TestPictureHoldsWhatTheSpansHold(t *testing.T) {
 	for _, unit := range []site.Unit{site.UnitNode, site.UnitCore} {
 		inHarbour(t, unit, func(t *testing.T, w *harbour) {

@@ -4,7 +4,7 @@ import "time"
 
 // gathered is how many requests wait to be decided together, as soon as the engine is
 // woken, and how long that takes. No more is gathered than can be decided in half a slice:
-// whoever comes next waits for all of it. The zero value has nothing, and knows nothing.
+// the next caller waits for all of it. The zero value has nothing, and knows nothing.
 type gathered struct {
 	requests int
 	pace     time.Duration // of one request, lately

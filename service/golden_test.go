@@ -34,7 +34,7 @@ import (
 
 var goldenWrite = flag.String("golden.write", "", "the `NAME` of a golden journal to write into testdata/golden")
 
-// golden is what a journal says, as far as every later version must read it.
+// golden is what every later version must read in a journal.
 type golden struct {
 	Records uint64           `json:"records"`
 	Last    journal.Position `json:"last"`
@@ -526,7 +526,7 @@ func (w *goldenWriter) submitFlow() engine.Event {
 	return engine.SubmitPlanned(f, plan)
 }
 
-// workflow draws a workflow of three tasks, of which the second depends on the first.
+// workflow draws a workflow of three tasks; the second depends on the first.
 func (w *goldenWriter) workflow() *berth.Workflow {
 	f := &berth.Workflow{
 		ID: fmt.Sprint("w", w.flows), Name: "three", User: "ann", Role: "user", Arrival: w.now, Deadline: berth.Forever, Algorithm: berth.BestAlgorithm,
@@ -551,7 +551,7 @@ func (w *goldenWriter) workflow() *berth.Workflow {
 		if w.rng.IntN(3) == 0 {
 			f.Tasks[0].Done, f.Tasks[0].Tries = true, 1
 		}
-		if w.core.config.Uplink == 0 { // of which the next configuration has none
+		if w.core.config.Uplink == 0 { // which the next configuration does not have
 			f.Routes = []berth.Route{{From: "plain", To: "managed"}}
 		}
 	}

@@ -248,7 +248,7 @@ func (w *harbour) state() *site.State {
 	return state
 }
 
-// book makes a reservation of somebody else.
+// book makes a reservation of another user.
 func (w *harbour) book(name string, from, until berth.Time, nodes ...string) {
 	b := site.Booking{Name: name, Start: from, End: until, Users: []string{"eve"}}
 	for _, n := range nodes {

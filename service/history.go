@@ -16,7 +16,7 @@ import (
 type Happening struct {
 	At   berth.Time
 	What change.Kind // or TaskStarted, TaskEnded or TaskLeft
-	// By is who asked for it; the zero value if nobody did: its time had come, or it
+	// By is who asked for it; the zero value if no one did: its time had come, or it
 	// follows from something else. Its token, address and call are there for operators.
 	By Origin
 	// Allotments are what it has from then on, if that changed.
@@ -45,9 +45,9 @@ type History struct {
 	Delivered *Delivered
 }
 
-// History returns what has happened to a reservation, as far as the journal goes back,
+// History returns what has happened to a reservation since the beginning of the journal,
 // and how many records were looked at. The error is NotFound if there is none that
-// somebody may see. Cost: O(records that are kept), beside the loop.
+// the principal may see. Cost: O(records that are kept), beside the loop.
 func (h *Host) History(ctx context.Context, by Principal, id string) (past History, looked int, err error) {
 	r, err := h.Get(ctx, by, id)
 	if err != nil {
@@ -154,7 +154,7 @@ func (p *past) aboutTasks(id string, by Principal) (list []Happening) {
 	return list
 }
 
-// asksFor are the changes that somebody asks for; the others follow from them, or from
+// asksFor are the changes that callers ask for; the others follow from them, or from
 // the time.
 var asksFor = map[change.Kind]bool{
 	change.Queued: true, change.Withdrawn: true, change.Confirmed: true, change.Extended: true, change.Modified: true, change.ChangeRefused: true,

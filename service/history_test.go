@@ -9,7 +9,7 @@ import (
 )
 
 // What has happened to a reservation is told with who asked for it: to its owner without
-// tokens and addresses, to nobody else but operators.
+// tokens and addresses, and else only to operators.
 func TestHistoryTellsWhoDidWhat(t *testing.T) {
 	var c clock
 	c.seconds.Store(1000)

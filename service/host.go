@@ -92,7 +92,7 @@ type Host struct {
 	proposed  uint64               // how many proposals there were; of the loop
 	handing   map[string]bool      // tasks of workflows that are being handed in; of the loop
 	tasksEnd  context.Context      //nolint:containedctx // ends with the service, for what is handed in beside the loop
-	quiet     string               // id of which nothing is told for now; of the loop
+	quiet     string               // id about which nothing is told for now; of the loop
 	keepers   struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
@@ -179,7 +179,7 @@ func (h *Host) Now() berth.Time {
 	return berth.Time(now.Unix())
 }
 
-// Close answers whoever waits, takes a snapshot, and stops. It does not close
+// Close answers those who wait, takes a snapshot, and stops. It does not close
 // the journal. A second call does nothing.
 func (h *Host) Close() error {
 	h.closing.Do(func() { close(h.stop) })
@@ -277,7 +277,7 @@ func (h *Host) arm(timer *time.Timer) {
 	timer.Reset(wait)
 }
 
-// do has the loop do something for somebody, in his turn. The error says that it takes
+// do has the loop do something for a caller, in their turn. The error says that it takes
 // nothing any more.
 func (h *Host) do(who string, f func()) error {
 	if err := h.Ready(); err != nil {
@@ -289,8 +289,8 @@ func (h *Host) do(who string, f func()) error {
 
 // step applies an event. conclude, if it is there,
 // says what is answered at once; the outcome is on record under the key that was
-// asked under. The error concerns the event alone, as Core.Step has it. Whoever tells
-// anybody of either waits until the core's position is durable.
+// asked under. The error concerns the event alone, as Core.Step has it. A caller that tells
+// others of either waits until the core's position is durable.
 func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (outcome, bool)) error {
 	if a.id == "" {
 		a.id = subject(&event)
@@ -364,7 +364,7 @@ func (h *Host) whenDurable(answer func(failed error)) {
 	h.durable.after(h.core.position.Number, answer)
 }
 
-// decision is the answer to somebody who waits for it.
+// decision is the answer to a caller that waits for it.
 type decision struct {
 	waiting waiting
 	answer  *Answer // shared by those who asked the same
@@ -462,7 +462,7 @@ func (h *Host) appendFailed(err error) bool {
 }
 
 // die stops the service: what the core holds is ahead of the journal, and cannot
-// be told to anybody.
+// be told to anyone.
 func (h *Host) die(err error) {
 	h.setDead(berth.Errorf(berth.Unavailable, "journal", "%v", err))
 	h.closing.Do(func() { close(h.stop) })
@@ -493,7 +493,7 @@ func (h *Host) Ready() error {
 // Stopped is closed once the service does nothing any more.
 func (h *Host) Stopped() <-chan struct{} { return h.stopped }
 
-// abandon answers whoever waits for a decision that will not come.
+// abandon answers those who wait for a decision that will not come.
 func (h *Host) abandon(err error) {
 	for id, asked := range h.undecided {
 		delete(h.undecided, id)
@@ -503,7 +503,7 @@ func (h *Host) abandon(err error) {
 	}
 }
 
-// newID returns an id that nobody else has, later ones behind earlier ones.
+// newID returns an id that is not in use, later ones behind earlier ones.
 func (h *Host) newID() string {
 	return ulid.MustNew(ulid.Timestamp(h.clockTime()), rand.Reader).String()
 }

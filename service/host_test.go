@@ -90,7 +90,7 @@ func TestAskHoldConfirmRelease(t *testing.T) {
 		t.Fatalf("the second is %+v with %d offers", no.Reservation, len(no.Offers))
 	}
 	if _, err := h.Hold(t.Context(), ann, no.Offers[0].ID, 60); err == nil {
-		t.Error("somebody else takes up bob's offer")
+		t.Error("another user takes up bob's offer")
 	}
 	held, err := h.Hold(t.Context(), bob, no.Offers[0].ID, 60)
 	if err != nil || held.Reservation.State != service.Held || held.Reservation.Expires != 1060 {
@@ -198,8 +198,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Whoever listens hears what happens to his own, in order, and can go on behind
-// the last that he heard.
+// Listeners hear what happens to their own, in order, and can go on behind
+// the last notice that they heard.
 func TestListen(t *testing.T) {
 	c := &clock{}
 	c.seconds.Store(1000)
@@ -233,7 +233,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A viewer asks for nothing, a user for nobody else.
+// A viewer asks for nothing, a user for no one else.
 func TestRoles(t *testing.T) {
 	c := &clock{}
 	c.seconds.Store(1000)

@@ -41,7 +41,7 @@ type told struct {
 	version uint64
 }
 
-// asked is what somebody asked for, with the answers that are given from its record
+// asked is what a caller asked for, with the answers that are given from its record
 // on.
 type asked struct {
 	by    Origin
@@ -49,7 +49,7 @@ type asked struct {
 	key   Key
 	id    string // of the request or reservation that it was about
 	told  []told
-	// asking are the ids of those of whose promises nobody is told before their sites have them.
+	// asking are the ids of promises that are not told before their sites have them.
 	asking []string
 	event  []byte // as the journal writes it; empty if nothing is decided
 }

@@ -201,7 +201,7 @@ func (k *keeper) poke() {
 
 // restPart is which part of the time between two looks a keeper rests after a
 // round however often it is poked, so that a stream of small things is one round.
-// It does not rest after a round for which it was not poked, of which there is one
+// It does not rest after a round for which it was not poked, at most one
 // in that time.
 const restPart = 20
 

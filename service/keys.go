@@ -212,7 +212,7 @@ func (ks *keys) forget(now berth.Time) {
 
 // find returns what was asked under a key, nil if nothing was. The error is of code
 // Conflict if it was asked for something else, and of code Exhausted if no further
-// key can be remembered: all of a user may take so many bytes.
+// key can be remembered: those of a user have a bound in bytes.
 func (ks *keys) find(key Key, most int64) (*keyed, error) {
 	if key == (Key{}) {
 		return nil, nil

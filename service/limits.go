@@ -63,7 +63,7 @@ type Quota struct {
 }
 
 // Quotas returns the limits of some users who are asked for by roles, as they count now,
-// those of a few users at the same time. The error is of code Denied about anybody else, unless by an operator. Cost: O(what
+// those of a few users at the same time. The error is of code Denied about anyone else, unless by an operator. Cost: O(what
 // those users have).
 func (h *Host) Quotas(ctx context.Context, by Principal, of []Principal) ([]Quota, error) {
 	for i := range of {

@@ -2,7 +2,7 @@ package service
 
 import "sync"
 
-// line is what waits for the loop. Whoever asks waits behind himself only: all who
+// line is what waits for the loop. Callers wait only behind themselves: all who
 // have something there are served in turn, but for those who have much on its way to the
 // journal, behind which everybody's records would wait. It is safe for concurrent use.
 type line struct {
@@ -11,11 +11,11 @@ type line struct {
 	turn     fifo[string]             // who is next
 	owed     map[string]int           // bytes of records that are not durable, by who asked
 	resting  fifo[string]             // who would be next, and is passed over for what they owe
-	forgiven bool                     // nobody is passed over any more
+	forgiven bool                     // no one is passed over any more
 	ready    chan struct{}            // holds one if anything may be there
 }
 
-// maxOwed is with how many bytes of records on their way somebody is passed over: what a
+// maxOwed is with how many bytes of records on their way a user is passed over: what a
 // disk that writes 50 MB/s takes a slice for. Others' records wait for no more of one user,
 // and the last record.
 const maxOwed = 1 << 20
@@ -24,7 +24,7 @@ func newLine() line {
 	return line{of: map[string]*fifo[func()]{}, owed: map[string]int{}, ready: make(chan struct{}, 1)}
 }
 
-// push puts something behind all that somebody has there.
+// push puts something behind all that a caller has there.
 func (l *line) push(who string, do func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,8 +60,8 @@ func (l *line) pop() (do func(), ok bool) {
 	return do, true
 }
 
-// owe notes bytes of a record of what somebody asked for, which is on its way to the
-// journal. The service's own records, asked for by nobody, count for nothing.
+// owe notes bytes of a record of what a caller asked for, which is on its way to the
+// journal. The service's own records, asked for by no one, count for nothing.
 func (l *line) owe(who string, bytes int) {
 	if who == "" {
 		return

@@ -31,7 +31,7 @@ func (w *weighed) Append(ctx context.Context, records ...journal.Record) error {
 	return w.Store.Append(ctx, records...)
 }
 
-// Somebody whose requests are large waits for the journal by themselves: others' records
+// A user whose requests are large waits for the journal by themselves: others' records
 // come behind a part of theirs only, however many they have on their way. In the end all are
 // answered.
 func TestLargeRequestsOfOneWaitForTheJournal(t *testing.T) {

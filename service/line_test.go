@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whoever asks much waits behind himself: each of those who have something in the line
+// Callers that ask much wait behind themselves: each of those who have something in the line
 // is served in turn, and what one asks for in its order.
 func TestTheLineServesInTurn(t *testing.T) {
 	l := newLine()
@@ -37,7 +37,7 @@ func TestTheLineServesInTurn(t *testing.T) {
 		t.Errorf("%d were served, %d are remembered", len(got), len(l.of))
 	}
 	if _, ok := l.pop(); ok {
-		t.Error("an empty line serves somebody")
+		t.Error("an empty line serves someone")
 	}
 }
 
@@ -52,13 +52,13 @@ func TestTheRestOfTheLineIsKnown(t *testing.T) {
 	select {
 	case <-l.ready:
 	default:
-		t.Fatal("one waits, and nobody knows")
+		t.Fatal("one waits, and no one is called")
 	}
 	_, _ = l.pop()
 	l.rest()
 	select {
 	case <-l.ready:
-		t.Error("nothing waits, and somebody is called")
+		t.Error("nothing waits, and someone is called")
 	default:
 	}
 }
@@ -96,7 +96,7 @@ func TestTheLinePassesOverWhoWaitsForTheJournal(t *testing.T) {
 	select {
 	case <-l.ready:
 	default:
-		t.Error("they wait, and nobody knows")
+		t.Error("they wait, and no one is called")
 	}
 	if serve(); !slices.Equal(got, []string{"a", "a", "a"}) {
 		t.Errorf("%v are served once some is durable", got)

@@ -9,15 +9,15 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// What is kept for those who listen: so many notices, as far as they take no more than
-// so many bytes. All read the same log, each from his place on.
+// What is kept for those who listen: a number of notices, within a bound of
+// bytes. All read the same log, each from their place on.
 const (
 	maxRecent     = 1 << 16
 	maxRecentCost = 128 << 20
 )
 
 // news is what a Notice tells, in the form in which it is kept: the notice is made when
-// somebody hears it. It is not written any more once it is told.
+// a listener hears it. It is not written any more once it is told.
 type news struct {
 	number  uint64
 	at      berth.Time
@@ -49,7 +49,7 @@ type hearers struct {
 	cost   int64         // what they take, in bytes
 	last   uint64        // number of the last one that was told
 	lost   uint64        // number of the last one that is no longer kept
-	more   chan struct{} // nil while nobody waits
+	more   chan struct{} // nil while no one waits
 	closed bool
 }
 
@@ -117,7 +117,7 @@ func (n *news) cost() int64 {
 	return cost
 }
 
-// seenBy reports whether a notice is for somebody.
+// seenBy reports whether a notice is for a principal.
 func (n *news) seenBy(by Principal) bool {
 	if n.flow != nil {
 		return by.Owns(n.flow.User) && by.Sites.All()
@@ -132,7 +132,7 @@ func (h *hearers) close() {
 	h.wake()
 }
 
-// place returns the notice behind which somebody begins, who has seen one; 0 is from
+// place returns the notice behind which a listener begins that has seen one; 0 is from
 // now on.
 func (h *hearers) place(after uint64) (uint64, error) {
 	h.mu.Lock()
@@ -183,7 +183,7 @@ func (h *Host) LastEvent() uint64 {
 	return max(h.hearers.last, 1)
 }
 
-// Listen yields what happens to reservations that somebody may see and to their tasks, after the
+// Listen yields what happens to reservations that a principal may see and to their tasks, after the
 // notice of a number, 0 for from now on, until ctx ends. The last pair carries an
 // error: NotFound if notices after that number are no longer kept, Unavailable
 // if the listener was too slow or the service stops. It listens from the call on, also

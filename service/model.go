@@ -39,7 +39,7 @@ type shown struct {
 }
 
 // display is what those who only look see. It follows the durable records, one at a
-// time, and is copied only when somebody looks who has not seen the last one: a
+// time, and is copied only when a reader comes who has not seen the last one: a
 // service that answers many requests and is looked at now and then copies next to
 // nothing. It is safe for concurrent use.
 type display struct {
@@ -51,7 +51,7 @@ type display struct {
 	lent bool           // the generations are those of a copy too
 }
 
-// begin shows what a core holds, all of which is durable, and has the core tell what
+// begin shows what a core holds, all of it durable, and has the core tell what
 // its records change from then on.
 func (d *display) begin(c *Core) {
 	c.shows = true
@@ -109,7 +109,7 @@ func (d *display) look() *model {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if m := d.given.Load(); m != nil { // somebody was faster
+	if m := d.given.Load(); m != nil { // another was faster
 		return m
 	}
 	m := d.now

@@ -78,7 +78,7 @@ func (h *Host) findNodes(by Principal, r *berth.Request) error {
 	return nil
 }
 
-// nodes returns the sites with named nodes that somebody sees and at which a request may be,
+// nodes returns the sites with named nodes that a principal sees and at which a request may be,
 // by name.
 func (h *Host) nodes(by Principal, r *berth.Request) (list []nodesOf) {
 	for _, name := range slices.Sorted(maps.Keys(h.sites)) {

@@ -44,7 +44,7 @@ func (m Mark) Compare(o Mark) int {
 }
 
 // Occupation returns what holds PEs of a site at some time in [from, to), as far
-// as it is remembered, behind a mark and at most so many, in order. Anybody may
+// it is remembered, behind a mark and at most limit, in order. All may
 // see that; whose it is only the owner and operators see. The error is NotFound
 // if there is no such site. Cost: O(log n) for each change since it was asked for last and for
 // each that holds PEs then, for n requests that are live or remembered; O(n log n) for the first.
@@ -62,7 +62,7 @@ func (h *Host) Occupation(ctx context.Context, by Principal, site string, from, 
 	return m.occupied(by, window{site, from, to, after}, spots, limit), ctx.Err()
 }
 
-// occupied returns what a window has, in order and at most so many.
+// occupied returns what a window has, in order and at most limit.
 func (m *model) occupied(by Principal, w window, spots *btree.BTreeG[spot], limit int) []Span {
 	var spans []Span
 	for i := range m.outages {
@@ -101,7 +101,7 @@ func spanOf(o *berth.Outage) Span {
 	}
 }
 
-// span returns a part of what is promised, as somebody sees it.
+// span returns a part of what is promised, as a principal sees it.
 func (k *card) span(by Principal, part int) Span {
 	a := k.promise.Allotments[part]
 	if k.end != "" {

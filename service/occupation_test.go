@@ -53,7 +53,7 @@ func TestOccupation(t *testing.T) {
 			}
 		}
 		if got := seen(bob, begin+ended, begin+5000, 100); fmt.Sprint(got) != fmt.Sprint([]string{want[0], "request 1-2 10-2010 active "}) {
-			t.Errorf("somebody else sees %q", got)
+			t.Errorf("another user sees %q", got)
 		}
 		if got := seen(root, begin+2010, begin+5000, 100); fmt.Sprint(got) != fmt.Sprint(want[:1]) {
 			t.Errorf("later: %q", got)

@@ -76,16 +76,16 @@ func (c *Core) late(id berth.ResourceID) bool {
 	return false
 }
 
-// generation returns the record with which the picture of a pool changed last, as far as
+// generation returns the record with which the picture of a pool changed last, by what
 // this start of the service knows: all before it is one generation.
 func (m *model) generation(id berth.ResourceID) uint64 { return max(m.base, m.generations[id]) }
 
 const (
 	// gathering is for how long changes of a pool are gathered before they are told: four
-	// times a second is as often as anybody wants to redraw.
+	// times a second is as often as readers want to redraw.
 	gathering = 250 * time.Millisecond
 	// together is for how long the first change after a pause is held back: what is done by
-	// one act comes in that time, and nobody sees the wait.
+	// one act comes in that time, and the wait is not noticed.
 	together = 20 * time.Millisecond
 	// maxOccupied is how many are kept for those who read slowly.
 	maxOccupied = 4096
@@ -139,7 +139,7 @@ func (o *occupancy) tell(touches []touch, number uint64) {
 func (h *Host) tellSite(name string) {
 	m, err := h.seen()
 	if err != nil {
-		return // the service has stopped, and nobody listens
+		return // the service has stopped, and no one listens
 	}
 	now := h.Now()
 	for i := range m.config.Sites {
@@ -195,7 +195,7 @@ func (o *occupancy) close() {
 	o.wake()
 }
 
-// end returns where somebody begins who listens from now on.
+// end returns where a listener begins that listens from now on.
 func (o *occupancy) end() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -222,7 +222,7 @@ func (o *occupancy) read(at uint64) (list []Occupied, more <-chan struct{}, err 
 	return nil, o.more, nil
 }
 
-// Occupied yields which pools, of sites that somebody may see, have changed from the call
+// Occupied yields which pools, of sites that a principal may see, have changed from the call
 // on, until ctx ends: each pool at most four times a second. The last pair carries an
 // error: the listener was too slow, or the service stops. The sequence can be read once.
 func (h *Host) Occupied(ctx context.Context, by Principal) iter.Seq2[Occupied, error] {

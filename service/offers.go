@@ -98,7 +98,7 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	})
 }
 
-// unknownPartition returns an error if no site that somebody sees has a partition of a name.
+// unknownPartition returns an error if no site that a principal sees has a partition of a name.
 func (h *Host) unknownPartition(by Principal, name string) error {
 	var names []string
 	for i := range h.core.config.Sites {
@@ -117,7 +117,7 @@ func (h *Host) unknownPartition(by Principal, name string) error {
 	return berth.Errorf(berth.Invalid, "partition", "%q is at no site; there are %q", name, slices.Compact(names))
 }
 
-// take returns the request for what was offered to somebody. Code NotFound: there is
+// take returns the request for what was offered to a user. Code NotFound: there is
 // no such offer. Code Conflict: it was taken before; one that was refused then was not.
 func (h *Host) take(offer string, ask *Ask) (berth.Request, error) {
 	o, known := h.offers.known[offer]

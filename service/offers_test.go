@@ -41,7 +41,7 @@ func TestOfferThatStartsAtOnceCanBeHeldLater(t *testing.T) {
 }
 
 // An offer is taken once: who takes it again gets nothing more, unless it is the same
-// call, under its key. One that somebody was faster for can be tried again.
+// call, under its key. One that another request was faster for can be tried again.
 func TestOfferIsTakenOnce(t *testing.T) {
 	c := &clock{}
 	c.seconds.Store(1000)
@@ -80,7 +80,7 @@ func TestOfferIsTakenOnce(t *testing.T) {
 	}
 }
 
-// An offer is not taken a second time if nobody heard that it was: a caller that has
+// An offer is not taken a second time if no one heard that it was: a caller that has
 // gone, or a restart. The call under its key is answered as before, after a restart too.
 func TestOfferIsTakenOnceWithoutAnAnswer(t *testing.T) {
 	dir, c := t.TempDir(), &clock{}

@@ -57,7 +57,7 @@ type PoolOutage struct {
 	Nodes []string
 }
 
-// Outages returns what is out of use at the sites that somebody may see, and what is
+// Outages returns what is out of use at the sites that a principal may see, and what is
 // announced to be, in the order in which it was learned. Cost: O(outages × PEs), beside the
 // loop.
 func (h *Host) Outages(ctx context.Context, by Principal) ([]PoolOutage, error) {

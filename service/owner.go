@@ -16,7 +16,7 @@ import (
 // data: it is foreign, and so planned around and never touched.
 //
 // If there is any at the first look, and the service was not told to adopt it, the
-// site is not served until it is gone: whoever made it may still be at work, or the
+// site is not served until it is gone: its maker may still be at work, or the
 // data are not those that the site was served from. The reservations are returned then.
 func (h *Host) own(k *keeper, state *site.State) (*site.State, []site.Booking) {
 	h.recognise(k, state)

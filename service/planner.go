@@ -11,12 +11,12 @@ import (
 )
 
 // Planning a large workflow takes seconds. It is done beside the loop, on the other core that
-// follows the durable records (see snapshots), so that nobody else waits for it; the loop then
+// follows the durable records (see snapshots), so that no one else waits for it; the loop then
 // only looks whether the plan still holds. Those who have workflows planned are served in turn,
 // one workflow at a time: others keep a processor.
 
-// What is small enough is planned in the loop: so many tasks times pools, among no more than so
-// many live reservations, take some ten milliseconds with their offers, which is within a slice; and those
+// What is small enough is planned in the loop: a number of tasks times pools, among no more than so
+// than a number of live reservations, take some ten milliseconds with their offers, which is within a slice; and those
 // who have a hundred tasks planned get twice as many answers as beside the loop.
 const (
 	plannedAtOnce = 128
@@ -35,7 +35,7 @@ const (
 	flowPatience = 50 * time.Second
 	// planTries is how often a workflow is planned whose plan does not hold when it is done.
 	planTries = 3
-	// maxPlans is how many workflows of somebody wait to be planned.
+	// maxPlans is how many workflows of a user wait to be planned.
 	maxPlans = 8
 )
 
@@ -99,7 +99,7 @@ func (h *Host) isSmall(w *berth.Workflow) bool {
 
 // planBeside has something done with an engine that is where this one is now, beside the loop and in
 // the turn of who asks; then the loop gets what came of it. What is planned begins when it will be
-// decided, as far as can be told, and so much later. It ends soon after wanted returns false. It is of the loop.
+// decided, as well as can be told, and that much later. It ends soon after wanted returns false. It is of the loop.
 func (h *Host) planBeside(who string, tasks int, later berth.Duration, wanted func() bool, do func(e *engine.Engine, o engine.PlanOptions) error, then func(error)) {
 	if now := h.clock(); now > h.core.engine.Now() {
 		h.wake() // plans are for now

@@ -143,7 +143,7 @@ func waitingPlans(h *Host) (n int) {
 	return n
 }
 
-// While large workflows are planned everybody else is answered, small workflows too. Nobody has
+// While large workflows are planned all others are answered, small workflows too. No user has
 // more than a few planned at a time.
 func TestNobodyWaitsForALargeWorkflow(t *testing.T) {
 	h, store := plannerHost(t, t.TempDir(), 50)

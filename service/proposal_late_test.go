@@ -44,7 +44,7 @@ func TestLateModificationToNowIsAskedOfTheSite(t *testing.T) {
 	}
 }
 
-// What runs is extended under late binding as far as there are nodes: a later promise that has the same node by name gets
+// What runs is extended under late binding where there are nodes: a later promise that has the same node by name gets
 // another one first.
 func TestLateExtensionHasNamesGiveWay(t *testing.T) {
 	atQuays(t, 600, []string{"west"}, func(t *testing.T, w *quays) {
@@ -197,7 +197,7 @@ func TestLateKeysOverTheHorizon(t *testing.T) {
 	})
 }
 
-// Roles count under late binding as under early: others cannot change what is not theirs, whoever may look may not change,
+// Roles count under late binding as under early: others cannot change what is not theirs, a viewer may not change,
 // an operator may, and what they ask for now is asked of the site.
 func TestLateRoles(t *testing.T) {
 	atQuays(t, 600, []string{"west"}, func(t *testing.T, w *quays) {

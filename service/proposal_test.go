@@ -156,13 +156,13 @@ func (withAccounts) Admits(context.Context, *site.Partition, *site.Entry) (site.
 	return site.Admission{}, nil
 }
 
-// A service that stops while a site is asked about a change finds there what it had asked for itself: nothing tells that somebody
-// has changed it by hand. Who an administrator has let in stays let in, and who would have been let in by the change is not; what
-// somebody does change by hand after that is told.
+// A service that stops while a site is asked about a change finds there what it had asked for itself: nothing says that
+// it was changed by hand. Who an administrator has let in stays let in, and who would have been let in by the change is not; what
+// is changed by hand after that is told.
 func TestWhatARestartLeavesAtASiteIsNobodysChange(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		for _, shared := range []bool{false, true} {
-			if running && shared { // an extension lets nobody in
+			if running && shared { // an extension lets no one in
 				continue
 			}
 			t.Run(fmt.Sprintf("running=%t,shared=%t", running, shared), func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestWhatARestartLeavesAtASiteIsNobodysChange(t *testing.T) {
 						t.Errorf("it is %s, and the sites have %s, where they had %s", is, there(), was)
 					}
 					if told() != 0 {
-						t.Errorf("the log says that somebody changed what the service had asked for:\n%s", w.log.String())
+						t.Errorf("the log says that a hand changed what the service had asked for:\n%s", w.log.String())
 					}
 					if want := map[bool]string{false: "ann,eve", true: "ann"}[shared]; users() != want {
 						t.Errorf("the site lets in %s, want %s", users(), want)

@@ -210,7 +210,7 @@ func (w *quays) reserve(id string, npe berth.Count, in, length berth.Duration) s
 	return r
 }
 
-// taken has jobs of others run on nodes of a site, which nobody has seen yet.
+// taken has jobs of others run on nodes of a site, which no look has seen yet.
 func (w *quays) taken(at string, nodes ...string) {
 	w.sites[at].Advance(w.now())
 	for _, n := range nodes {

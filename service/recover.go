@@ -36,7 +36,7 @@ func Recover(ctx context.Context, store journal.Store, config engine.Config, ver
 // another one.
 var collecting sync.Mutex
 
-// recoverAtStart is Recover before anybody is answered. What is read then stays,
+// recoverAtStart is Recover before anyone is answered. What is read then stays,
 // so the collector is to look at it less often meanwhile: at its usual setting
 // that is a fifth of all the time that a recovery takes.
 func recoverAtStart(ctx context.Context, o *Options) (*Core, error) {

@@ -33,7 +33,7 @@ type Score struct {
 	Jobs []ShadowJob
 }
 
-// Score returns the score of a site that is only watched, with up to so many of
+// Score returns the score of a site that is only watched, with up to most of
 // its jobs. Errors: Denied unless by an operator, NotFound if no such site is
 // watched. Cost: O(n log n) for the jobs followed and the latest 10,000.
 func (h *Host) Score(ctx context.Context, by Principal, siteName string, most int) (Score, error) {
@@ -74,7 +74,7 @@ func (w *shadow) open(now berth.Time) (open, overdue int) {
 }
 
 // shadowed reports whether what is on a card is only what would have been
-// promised. Nobody is shown it as a reservation.
+// promised. It is not shown as a reservation.
 func (h *Host) shadowed(r *berth.Request) bool {
 	k := h.sites[r.Site]
 	return k != nil && k.manager.Shadow

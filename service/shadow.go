@@ -38,7 +38,7 @@ type ShadowJob struct {
 	Phase  Phase
 	Start  berth.Time
 	End    berth.Time
-	Ending site.Ending // empty if nobody saw how it ended
+	Ending site.Ending // empty if its end was not seen
 
 	Said
 }
@@ -88,7 +88,7 @@ const (
 	// in which Slurm counts limits, and twice its backfill interval.
 	ShadowTolerance berth.Duration = 60
 	// shadowWindow is how much later than it could a job may be promised to
-	// start. Longer waits than a month are of no use to anybody.
+	// start. Longer waits than a month are of no use.
 	shadowWindow berth.Duration = 30 * 86_400
 	// maxShadowJobs bounds the jobs that are followed at a time, and
 	// maxShadowPast those remembered after that.
@@ -258,7 +258,7 @@ func (w *shadow) figures() Figures {
 	return f
 }
 
-// latest returns up to so many jobs, those asked last first; ties by id.
+// latest returns up to most jobs, those asked last first; ties by id.
 func (w *shadow) latest(most int) []ShadowJob {
 	all := slices.Clone(w.past)
 	for _, j := range w.jobs {
@@ -270,7 +270,7 @@ func (w *shadow) latest(most int) []ShadowJob {
 	return all[:min(most, len(all))]
 }
 
-// Spread is how values lie: their mean, and the least that so many of them do
+// Spread is how values lie: their mean, and the least values that given shares of them do
 // not exceed.
 type Spread struct {
 	Mean berth.Duration `json:"mean"` // rounded down

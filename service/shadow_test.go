@@ -122,14 +122,14 @@ func inWatch(t *testing.T, test func(t *testing.T, w *watch)) {
 	})
 }
 
-// at lets time pass until so many seconds after the beginning.
+// at lets time pass until n seconds after the beginning.
 func (w *watch) at(seconds berth.Duration) {
 	time.Sleep(time.Duration(w.begun.Add(seconds).Sub(w.now())) * time.Second)
 	synctest.Wait()
 	w.site.Advance(w.now())
 }
 
-// submit lets a job of so many nodes wait at the site.
+// submit lets a job of n nodes wait at the site.
 func (w *watch) submit(user string, nodes berth.Count, limit berth.Duration) site.JobID {
 	return w.site.Enqueue(site.Job{User: user, Partition: "main", Nodes: nodes, Cores: 4 * nodes, Limit: limit})
 }
@@ -211,7 +211,7 @@ func TestScoreByHand(t *testing.T) {
 				}
 			}
 		}
-		// Second runs in the shadow from 505 on, as far as anybody knows until its limit
+		// Second runs in the shadow from 505 on, by what is known until its limit
 		// at 805. It ends at 605, and what follows is promised n2-4 from 609 on.
 		w.at(520)
 		during := w.submit("ann", 3, 10)
@@ -311,7 +311,7 @@ func TestWatchIsReadOnlyByType(t *testing.T) {
 }
 
 // Jobs whose ends were not seen, that were not seen in time, that cannot be asked
-// for and that nobody wants yet; arrays, and jobs that begin and end between two
+// for and that are not wanted yet; arrays, and jobs that begin and end between two
 // looks.
 func TestWhatIsSeenOfJobs(t *testing.T) {
 	inWatch(t, func(t *testing.T, w *watch) {
@@ -369,7 +369,7 @@ func TestWhatIsSeenOfJobs(t *testing.T) {
 			t.Errorf("what was freed is %+v", j)
 		}
 
-		// Nobody sees what becomes of two, and one runs for long before it is seen.
+		// The ends of two are not seen, and one runs for long before it is seen.
 		w.site.Begin(byDefault, 5000, on("n3")...)
 		w.at(60)
 		w.site.Inject(fake.Fault{Op: fake.Observe, What: fake.Down})

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// SiteChanged is what a Notice is about if somebody has changed the reservation of a promise at
+// SiteChanged is what a Notice is about if the reservation of a promise was changed at
 // its site by hand. Who else may use it is taken over; all else is put back.
 const SiteChanged = "site_changed"
 
@@ -33,7 +33,7 @@ func share(w *site.Reservation, r *berth.Request) {
 	}
 }
 
-// byHand looks at what a site has of a promise for what somebody else has changed there: the
+// byHand looks at what a site has of a promise for what others have changed there: the
 // journal says that it was as promised. Users and accounts who may use it too are taken
 // over, for as long as the promise lasts. It returns a wish that wants them.
 func (h *Host) byHand(k *keeper, w *wish, have *site.Booking, now berth.Time) {
@@ -50,7 +50,7 @@ func (h *Host) byHand(k *keeper, w *wish, have *site.Booking, now berth.Time) {
 		}
 		w.Users, w.Accounts = append(slices.Clone(w.Users), extra.users...), append(slices.Clone(w.Accounts), extra.accounts...)
 		if what := w.Differences(have, now); len(what) > 0 && !own {
-			w.cause = "somebody changed it at the site"
+			w.cause = "it was changed by hand at the site"
 			if text := strings.Join(what, "; "); k.told[w.promise] != text {
 				k.told[w.promise] = text
 				h.tellChanged(k, w, text+"; it is put back")
@@ -87,9 +87,9 @@ func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(name string) bool { return slices.Contains(other, name) })
 }
 
-// tellChanged tells what somebody has changed in a reservation at a site.
+// tellChanged tells what was changed by hand in a reservation at a site.
 func (h *Host) tellChanged(k *keeper, w *wish, what string) {
-	h.log.Warn("somebody has changed a reservation at a site", "site", k.name, "reservation", w.Name, "id", w.id, "what", what)
+	h.log.Warn("a reservation was changed by hand at a site", "site", k.name, "reservation", w.Name, "id", w.id, "what", what)
 	h.recordTasks(&taskLook{site: k.name, events: []taskEvent{{reservation: w.id, what: SiteChanged, trouble: "reservation " + string(w.Name) + " at " + k.name + ": " + what}}})
 }
 

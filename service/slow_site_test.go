@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// A site whose commands take 10 s each, of which a look is five and a booking two, keeps nobody else waiting: promises at other
+// A site whose commands take 10 s each, where a look is five and a booking two, keeps no one else waiting: promises at other
 // sites, promises there for later and all that is only read are answered at once. What begins there now is pending until the
 // site has it. It does not come and go, nothing of it is cancelled, and its health says that it is slow.
 func TestASlowSite(t *testing.T) {

@@ -50,7 +50,7 @@ func (m *mortal) Append(ctx context.Context, records ...journal.Record) error {
 	return m.Store.Append(ctx, records...)
 }
 
-// daysJob is a job of somebody.
+// daysJob is a job of a user.
 type daysJob struct {
 	user, promise string // no promise is a job of the queue
 }
@@ -80,7 +80,7 @@ var dayBeside struct {
 const dayItself = "BERTH_SERVICETEST_DAY"
 
 // beginDay begins a day in the life beside the tests that run one after another, if all tests
-// are to be run. It takes minutes, of which it waits for most, and a test that is parallel
+// are to be run. It takes minutes, mostly of waiting, and a test that is parallel
 // begins only after all that are not.
 func beginDay() {
 	flag.Parse()
@@ -314,7 +314,7 @@ func (d *dayInTheLife) promised(suits func(*service.Reservation) bool) string {
 	return list[d.IntN(len(list))].ID
 }
 
-// sbatchAs submits a job of somebody that sleeps for some seconds.
+// sbatchAs submits a user's job that sleeps for some seconds.
 func (d *dayInTheLife) sbatchAs(who, promise string, seconds int, words ...string) {
 	d.t.Helper()
 	argv := append([]string{"sbatch", "--parsable", "--time=1", "--chdir=/", "--output=/dev/null", fmt.Sprintf("--wrap=sleep %d", seconds)}, words...)
@@ -426,7 +426,7 @@ func (d *dayInTheLife) account() {
 			}
 		case service.Failed:
 			if reasoned := r.Refusal != nil && (last.What == change.Rejected || last.What == change.Lost); !reasoned && last.What != change.Failed { // which is that its nodes are out of use
-				d.t.Errorf("%s has failed, and nobody was told why: %+v", id, past.List)
+				d.t.Errorf("%s has failed, and no one was told why: %+v", id, past.List)
 			}
 			d.count["failed"]++
 		default:

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
-// parts returns a request of two parts of so many nodes each.
+// parts returns a request of two parts of n nodes each.
 func parts(id string, from berth.Time, npe berth.Count, length, slack berth.Duration) berth.Request {
 	r := berth.Rigid(id, 0, from, from.Add(length+slack), npe, length)
 	r.Parts = append(r.Parts, r.Parts[0])
@@ -170,7 +170,7 @@ func TestPartsThatStartAtOnceAvoidNodesThatAreRefused(t *testing.T) {
 }
 
 // What Slurm had not agreed to when the service was killed is shown as pending after the
-// restart, whatever it is and however it was decided, until Slurm has it; and nobody confirms
+// restart, whatever it is and however it was decided, until Slurm has it; and no one confirms
 // or changes it before.
 func TestWhatSlurmHasNotAgreedToIsPendingAfterARestart(t *testing.T) {
 	t.Parallel()
@@ -208,7 +208,7 @@ func TestWhatSlurmHasNotAgreedToIsPendingAfterARestart(t *testing.T) {
 			for i := range requests {
 				id := requests[i].ID
 				if r := l.get(id); r.State != service.Pending || len(r.Allotments) > 0 {
-					t.Errorf("nobody was told of %s; it is shown as %+v", id, r)
+					t.Errorf("no one was told of %s; it is shown as %+v", id, r)
 				}
 				if _, err := l.host.Confirm(t.Context(), l.by, id); err == nil {
 					t.Errorf("%s is confirmed before Slurm has it", id)

@@ -191,7 +191,7 @@ func TestWhatStartsAtOnceIsAskedOfSlurmAgain(t *testing.T) {
 		}
 	}
 	go ask()
-	go func() { // without a key, so nobody asks again
+	go func() { // without a key, so no one asks again
 		_, _ = l.host.Submit(t.Context(), l.by, berth.Rigid("plain", 0, from, from+600, 1, 100))
 	}()
 	pending := func(id string) bool {
@@ -210,7 +210,7 @@ func TestWhatStartsAtOnceIsAskedOfSlurmAgain(t *testing.T) {
 	case <-time.After(2 * time.Second):
 	}
 	if r := l.get("plain"); r.State != service.Pending || len(r.Allotments) > 0 {
-		t.Errorf("what nobody was told of is shown as %+v", r)
+		t.Errorf("what no one was told of is shown as %+v", r)
 	}
 	l.cluster.StartController()
 	if r := <-answers; r.State != service.Active {

@@ -46,7 +46,7 @@ func slurmTime(at berth.Time) string {
 	return time.Unix(int64(at), 0).UTC().Format("2006-01-02T15:04:05")
 }
 
-// An extension of what runs is answered when Slurm has made it. If Slurm refuses, since somebody has
+// An extension of what runs is answered when Slurm has made it. If Slurm refuses, since the administrator has
 // reserved the node for then, the answer says so and the promise is as it was.
 func TestExtensionIsAskedOfSlurm(t *testing.T) {
 	t.Parallel()

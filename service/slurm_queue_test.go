@@ -68,7 +68,7 @@ func TestQueuedJobGoesWithAModifiedPromise(t *testing.T) {
 			l.made(to.id)
 			l.looked()
 			job := l.sbatch(to.id)
-			l.move(to.id, few+1, l.host.Now(), to.in, 120) // nobody has seen the job yet
+			l.move(to.id, few+1, l.host.Now(), to.in, 120) // no look has seen the job yet
 			l.waits(to.id, job)
 			l.move(to.id, few, l.host.Now(), to.in+200, 60)
 			l.waits(to.id, job)

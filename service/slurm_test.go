@@ -156,7 +156,7 @@ func (l *lab) get(id string) service.Reservation {
 
 func (l *lab) nodes(id string) string { return strings.Join(l.get(id).Nodes[0], ",") }
 
-// until waits for a condition that nobody signals.
+// until waits for a condition without a signal.
 func (l *lab) until(what string, holds func() bool) {
 	l.t.Helper()
 	l.untilIn(what, 30*time.Second, holds)

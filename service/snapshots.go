@@ -9,7 +9,7 @@ import (
 
 // snapshots is when snapshots are made, and from what. While a service answers
 // they are made from its journal, by another core that follows the durable
-// records beside the loop, from one snapshot to the next: nobody waits for that,
+// records beside the loop, from one snapshot to the next: no request waits for that,
 // the two cores share nothing, and each snapshot shows that the journal can be
 // followed. The first one takes the time of a restart, and from then on there is
 // twice the memory.
@@ -25,7 +25,7 @@ type snapshots struct {
 	stop   context.CancelFunc
 	making sync.WaitGroup
 
-	turn   sync.Mutex // of whoever makes one, or compacts
+	turn   sync.Mutex // of the goroutine that makes one, or compacts
 	core   *Core      // that follows the records, nil before the first snapshot or plan; with the turn
 	stored uint64     // the record of the last one stored; with the turn
 }
@@ -106,7 +106,7 @@ func (h *Host) followBeside(ctx context.Context) (err error) {
 	return err
 }
 
-// saveSnapshot stores a snapshot of a core of which everything is durable.
+// saveSnapshot stores a snapshot of a core whose records are all durable.
 func (h *Host) saveSnapshot(ctx context.Context, core *Core) error {
 	data, err := core.Snapshot()
 	if err != nil {

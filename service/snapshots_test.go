@@ -147,7 +147,7 @@ func TestSnapshotMadeBesideTheLoopIsTheStateAtItsRecord(t *testing.T) {
 			}
 		}
 	})
-	for i, s := range w.saved[1:] { // of which the last one is of a service that has stopped
+	for i, s := range w.saved[1:] { // the last one is of a service that has stopped
 		if s.Number <= w.saved[i].Number {
 			t.Errorf("after the snapshot at record %d one at record %d", w.saved[i].Number, s.Number)
 		}

@@ -12,7 +12,7 @@ import (
 // standoff is a promise that its site refuses where it is.
 type standoff struct {
 	generation uint64                 // of the promise when it was last refused
-	times      int                    // in so many rounds on end
+	times      int                    // rounds on end
 	refused    map[string]berth.PESet // where it was refused so far, by pool
 	rest       berth.Time             // before that it is not placed anew: there was no other place
 }

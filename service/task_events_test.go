@@ -13,7 +13,7 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// taskTales listens for somebody, behind a notice or from now on, and returns what they have heard of tasks so far, each
+// taskTales listens for a user, behind a notice or from now on, and returns what they have heard of tasks so far, each
 // as reservation, job, what happened, stage and result.
 func (w *harbour) taskTales(by service.Principal, after uint64) func() []string {
 	w.t.Helper()
@@ -127,7 +127,7 @@ func TestTaskEventsAreToldOnceOverRestarts(t *testing.T) {
 		}
 		second := w.run("s")
 		w.pass(10)
-		tales := w.stopFor(300) // both end while nobody looks
+		tales := w.stopFor(300) // both end between two looks
 		w.pass(10)
 		got := tales()
 		slices.Sort(got)

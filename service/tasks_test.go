@@ -37,7 +37,7 @@ func TestTasksOfAReservationAreTold(t *testing.T) {
 	})
 }
 
-// Whoever asks at once finds the task that was handed in, even if the site was looked
+// A caller that asks at once finds the task that was handed in, even if the site was looked
 // at just before.
 func TestTaskIsAmongThoseToldAtOnce(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {

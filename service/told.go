@@ -196,8 +196,8 @@ func (h *Host) tellUsed(k *keeper, state *site.State) {
 }
 
 // countIdle adds what reservations that have started have held since the last
-// look although nothing runs in them now. Of a time in which the site was not
-// looked at for long nobody knows, and nothing is added.
+// look although nothing runs in them now. A time in which the site was not
+// looked at for long is unknown, and nothing is added.
 func (h *Host) countIdle(k *keeper, state *site.State) {
 	const most = 4 // looks left out
 	since := k.looked

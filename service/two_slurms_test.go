@@ -27,7 +27,7 @@ import (
 )
 
 // twoSlurms is a service in front of two real clusters of different sizes, west and east, each
-// of which does what is asked of it in steps.
+// of them does what is asked of it in steps.
 type twoSlurms struct {
 	t        *testing.T
 	clusters map[string]*slurmtest.Cluster
@@ -298,7 +298,7 @@ func (two *twoSlurms) has(name string) []string {
 	two.t.Helper()
 	out, err := two.clusters[name].Command("scontrol", "--oneliner", "show", "reservation")
 	if err != nil {
-		return []string{"nobody answers: " + out}
+		return []string{"no one answers: " + out}
 	}
 	var found []string
 	for line := range strings.Lines(out) {

@@ -9,10 +9,10 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// Role says what somebody may do.
+// Role says what a principal may do.
 type Role string
 
-// The roles, each of which may do what the ones before it may.
+// The roles. Each may do what the ones before it may.
 const (
 	Viewer   Role = "viewer"   // look: at sites, and at what holds PEs when, without names
 	User     Role = "user"     // ask for reservations, and do everything with his own
@@ -54,7 +54,7 @@ const (
 	Finished  State = "finished"
 	Cancelled State = "cancelled"
 	Expired   State = "expired" // it was held and not confirmed in time
-	NoShow    State = "no_show" // nobody used it
+	NoShow    State = "no_show" // it was not used
 	Failed    State = "failed"  // its PEs went away, or the site did not take it
 	Refused   State = "refused"
 )
@@ -117,7 +117,7 @@ type Answer struct {
 }
 
 // Offer is an engine's offer with a name. Nothing is kept for it: Hold asks for
-// it, and somebody may have been faster.
+// it, and another request may have been faster.
 type Offer struct {
 	ID      string     `json:"id"`
 	Expires berth.Time `json:"expires"` // the name means nothing after that
@@ -175,7 +175,7 @@ type Filter struct {
 type SiteView struct {
 	berth.Site
 	Loads   []engine.Load `json:"loads"`
-	Adapter string        `json:"adapter"` // "local", "slurm", or "" of a site nobody manages
+	Adapter string        `json:"adapter"` // "local", "slurm", or "" for a site that is not managed
 	// Shadow says that it is only watched: its loads are what Berth would have
 	// promised.
 	Shadow bool `json:"shadow,omitempty"`

@@ -55,7 +55,7 @@ func (w *theatre) decide(n int) {
 }
 
 // follow has viewers look at each picture that they are told of, until stop is called, which
-// waits for the first and returns how many pictures they saw. Then nobody looks, and no diary
+// waits for the first and returns how many pictures they saw. Then there are no viewers, and no diary
 // is kept.
 func (w *theatre) follow(viewers int) (stop func() int64) {
 	over, first := make(chan struct{}), make(chan struct{})
@@ -142,7 +142,7 @@ func viewersCostTheLoopLittle(t *testing.T, binding berth.Binding) {
 			alone, _ = cost(0)
 		}
 		if seen == 0 {
-			t.Error("nobody saw anything")
+			t.Error("no viewer saw anything")
 		}
 		change := float64(watched-alone) / float64(alone)
 		t.Logf("pair %d: %.1f µs a decision alone, %.1f with 100 viewers (%+.1f %%), who saw %d pictures", pair, float64(alone.Microseconds())/float64(2*decisions), float64(watched.Microseconds())/float64(2*decisions), 100*change, seen)

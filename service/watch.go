@@ -292,8 +292,8 @@ func (l *looked) again(c *Core, was, seen *ShadowJob, job *site.Job) {
 	}
 }
 
-// vanished notes what is followed and was not seen. What ran has ended, nobody
-// knows when; what waited may have run or not.
+// vanished notes what is followed and was not seen. What ran has ended, it is not
+// known when; what waited may have run or not.
 func (l *looked) vanished(w *shadow, now berth.Time) {
 	for _, id := range slices.Sorted(maps.Keys(w.jobs)) {
 		if l.listed[id] {

@@ -48,7 +48,7 @@ type Workflow struct {
 }
 
 // FlowTask is how far a task of a workflow is. Its times and PEs are those of its
-// reservation; a task that had none, or of which the reservation is forgotten, has none.
+// reservation; a task that had none, or whose reservation is forgotten, has none.
 type FlowTask struct {
 	Reservation string
 	State       State // of the reservation; empty if there is none
@@ -189,7 +189,7 @@ func (c *Core) ownFlow(id string, number uint64) *flowCard {
 	return &own
 }
 
-// writeFlow puts a workflow that a record writes in the place of the one with its id.
+// writeFlow replaces the workflow with the id of one that a record writes.
 func (c *Core) writeFlow(f *flowCard, number uint64) {
 	f.written = number
 	c.flows.byID[f.id] = f
@@ -198,7 +198,7 @@ func (c *Core) writeFlow(f *flowCard, number uint64) {
 	}
 }
 
-// fillFlowNews says of which workflow something is news.
+// fillFlowNews says which workflow a notice is about.
 func (c *Core) fillFlowNews(news *FlowNews, f *flowCard) {
 	news.ID, news.Name, news.User, news.End, news.Deadline = f.w.ID, f.w.Name, f.w.User, f.end, f.w.Deadline
 	news.State, news.Late = f.state(c.card), f.outcome == "" && f.end > f.w.Deadline
@@ -369,7 +369,7 @@ func (f *flowCard) view(cards cardsByID) Workflow {
 	return v
 }
 
-// seenBy reports whether somebody may see a workflow.
+// seenBy reports whether a principal may see a workflow.
 func (f *flowCard) seenBy(by Principal, cards cardsByID) bool {
 	if !by.Owns(f.w.User) {
 		return false
@@ -393,7 +393,7 @@ type FlowFilter struct {
 	Limit  int
 }
 
-// Workflow returns a workflow to somebody who may see it, as the last durable record has it.
+// Workflow returns a workflow to a principal who may see it, as the last durable record has it.
 // Cost: O(tasks·log n), beside the loop.
 func (h *Host) Workflow(_ context.Context, by Principal, id string) (Workflow, error) {
 	m, err := h.seen()
@@ -407,7 +407,7 @@ func (h *Host) Workflow(_ context.Context, by Principal, id string) (Workflow, e
 	return f.view(m.card), nil
 }
 
-// Workflows returns the workflows that somebody may see and that the filter chooses, by id, as the
+// Workflows returns the workflows that a principal may see and that the filter chooses, by id, as the
 // last durable record has them all, and how many workflows and tasks were looked at. Cost: O(tasks·log n)
 // of the workflows behind filter.After until there are enough, beside the loop.
 func (h *Host) Workflows(ctx context.Context, by Principal, filter FlowFilter) (list []Workflow, looked int, err error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-hpc/berth/internal/wire"
 )
 
-// RecallWorkflow returns what was answered about a workflow under a key, as far as the asker may
+// RecallWorkflow returns what was answered about a workflow under a key, in what the asker may
 // see it by now, nil if nothing was. The error may be what was answered.
 func (h *Host) RecallWorkflow(ctx context.Context, ask Ask) (*FlowAnswer, error) {
 	if ask.Key == "" {
@@ -92,7 +92,7 @@ func (h *Host) denyFlow(a asked, err error, answer func(FlowAnswer, error)) {
 }
 
 // flowAnswer returns the answer about a workflow as it is. Of what its tasks run it has no more
-// than whether there is anything, and where the output goes: nobody is shown the rest, which may
+// than whether there is anything, and where the output goes: the rest is not shown, which may
 // be a megabyte, and is on record with what was asked. Offers of one that was refused are made if
 // none are given.
 func (h *Host) flowAnswer(f *flowCard, offers []engine.WorkflowOffer) *FlowAnswer {

@@ -141,7 +141,7 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 }
 
 // decideFlow has the engine decide about a workflow.
-// wanted returns false once nobody waits for the answer.
+// wanted returns false once no one waits for the answer.
 func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, wanted func() bool, answer func(FlowAnswer, error)) {
 	w.Arrival = h.clock()
 	a.id = w.ID
@@ -177,7 +177,7 @@ func (h *Host) flowTaken(w *berth.Workflow) error {
 	return nil
 }
 
-// mayFlow returns the workflow that somebody wants to act on, or why they may not. What is
+// mayFlow returns the workflow that a principal wants to act on, or why they may not. What is
 // not theirs they are not told of.
 func (h *Host) mayFlow(ask *Ask, id string) (*flowCard, error) {
 	f := h.core.flows.byID[id]
@@ -190,7 +190,7 @@ func (h *Host) mayFlow(ask *Ask, id string) (*flowCard, error) {
 	return f, nil
 }
 
-// changeFlow does something about a workflow of somebody who may, once for each key.
+// changeFlow does something about a workflow for a principal who may, once for each key.
 func (h *Host) changeFlow(ctx context.Context, ask Ask, id string, do func(a asked, f *flowCard, answer func(FlowAnswer, error))) (FlowAnswer, error) {
 	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
 		a := ask.asked()
@@ -240,7 +240,7 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 	if err != nil {
 		return FlowAnswer{}, err
 	}
-	unable := h.unable(ctx, owner, owner) // the commands are the owner's, whoever retries
+	unable := h.unable(ctx, owner, owner) // the commands are the owner's, also if an operator retries
 	return h.askFlow(ctx, &ask, id, func(ctx context.Context, wanted func() bool) (FlowAnswer, error) {
 		return h.retryFlow(ctx, ask, id, deadline, unable, wanted)
 	})

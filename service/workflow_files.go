@@ -13,7 +13,7 @@ import (
 // inputs are there, and after it has succeeded, whether all outputs are. It looks where the task
 // runs, which alone is known to see them, and says in the task's output which file is missing.
 
-// The exit codes of a task of which a file is missing, between those that shells use and those
+// The exit codes of a task with a missing file, between those that shells use and those
 // that programs do.
 const (
 	noInput  = 121
@@ -50,7 +50,7 @@ func withFiles(task site.Task, inputs, outputs []string, bring []brought, note [
 		return task
 	}
 	// What a resource manager reads of a script stands at its head, and no line of it ends what
-	// is between two lines that nobody can know before the script is written.
+	// is between two lines that cannot be known before the script is written.
 	sum := sha256.Sum256([]byte(task.Script))
 	mark := "berth_" + hex.EncodeToString(sum[:])
 	var b strings.Builder

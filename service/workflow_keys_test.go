@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// chain is a workflow of two tasks, one behind the other, each of 100 s on one PE, of which the
+// chain is a workflow of two tasks, one behind the other, each of 100 s on one PE; the
 // second writes its output somewhere.
 func chain(id string, deadline berth.Time) berth.Workflow {
 	return berth.Workflow{

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// A list of workflows is all that somebody may see, in the order of their ids, page by page, also of
+// A list of workflows is all that a principal may see, in the order of their ids, page by page, also of
 // those that came or were forgotten between two lists. It tells how many workflows and tasks it has
 // looked at; tasks of others are not among them.
 func TestListsOfWorkflowsArePaged(t *testing.T) {

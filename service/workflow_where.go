@@ -11,7 +11,7 @@ import (
 )
 
 // unable returns why tasks of a user cannot be run at sites that run tasks as users, by site.
-// Where the service hands them in as their owner, commands that somebody else wrote are nobody's
+// Where the service hands them in as their owner, commands that another user wrote are not theirs
 // to run.
 func (h *Host) unable(ctx context.Context, asker, user string) map[string]string {
 	why := map[string]string{}

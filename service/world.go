@@ -96,7 +96,7 @@ func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of
 		case site.Runner:
 			submit = a.Submit
 		case site.Deputy:
-			if of.Workflow != "" { // whoever hands in a task alone does so themselves
+			if of.Workflow != "" { // a user who hands in a task alone does so themselves
 				submit = a.Hand
 			}
 		}
@@ -128,14 +128,14 @@ func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of
 		return "", err
 	}
 	job, err := at.submit(ctx, task)
-	at.keeper.agent.Forget() // whoever asks for the tasks now finds this one among them
+	at.keeper.agent.Forget() // who asks for the tasks now finds this one among them
 	return job, err
 }
 
 // Tasks returns what became of the tasks of a reservation, also of one that is over:
 // at a site that is a site.Reporter as they are now, at others as they were at the
 // last look. Sites remember ended tasks for a time only. Errors: NotFound, and those
-// of the sites, of which one that does not answer fails the whole. Cost: O(jobs of
+// of the sites: one that does not answer fails the whole. Cost: O(jobs of
 // its sites).
 func (h *Host) Tasks(ctx context.Context, by Principal, id string) (Tasks, error) {
 	type place struct {

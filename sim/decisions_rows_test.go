@@ -524,7 +524,7 @@ func (d *decisionRows) drawn() {
 	}
 }
 
-// quotas limits each user to so many live reservations and PE-seconds; 0 is no limit.
+// quotas limits the live reservations and PE-seconds of each user; 0 is no limit.
 func quotas(active, peSeconds int64) policy.Limits {
 	values := map[policy.LimitName]int64{}
 	if active > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/sim"
 )
 
-// Three requests and a job on eight PEs, two of which fail from 100 to 210. The
+// Three requests and a job on eight PEs; two of them fail from 100 to 210. The
 // third request does not fit into its window; the job runs for a shorter time than
 // its estimate.
 func ExampleReplay() {

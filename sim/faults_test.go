@@ -11,7 +11,7 @@ import (
 	"github.com/berth-hpc/berth/sim"
 )
 
-// two is a machine of two pools, one of which is twice as fast.
+// two is a machine of two pools, one twice as fast as the other.
 func two(speed berth.Speed) []berth.Site {
 	return []berth.Site{{Name: "s", Pools: []berth.Pool{
 		{Name: "a", PEs: 4, Binding: berth.Early}, {Name: "b", PEs: 4, Binding: berth.Early, Speed: speed},

@@ -25,7 +25,7 @@ type FlowStream struct {
 	Slack     float64
 	Algorithm string
 	Repair    berth.Repair
-	Retries   int // of tasks of which Make does not tell
+	Retries   int // of tasks where Make does not tell
 	Miss      Miss
 	// Fail is the part of the tries that fail, drawn for each try.
 	Fail float64

@@ -132,7 +132,7 @@ func (r *recorder) back(o *berth.Outage) {
 // appendDisjoint appends the lines of outages and other bookings with each PE out of use
 // once: what is out of use is the union of all outages, so a later one has lines for
 // what no earlier one has. They stand in the order in which they were told, none of
-// which begins before. Cost: O(n·m) for n outages of which m at most are not over at
+// which begins before. Cost: O(n·m) for n outages, at most m of them not over at
 // a time.
 func appendDisjoint(lines, bookings []berth.Line) []berth.Line {
 	open := map[[2]string][]*berth.Line{} // by site and pool: those that were not over when the last was told

@@ -15,7 +15,7 @@ import (
 )
 
 // linked are three sites of 64 PEs whose links send 100 MB/s each, from a centre
-// that sends so many kB/s in all.
+// that sends a number of kB/s in all.
 func linked(uplink int64) engine.Config {
 	config := engine.Config{Match: "earliest-finish", Staging: engine.StagingBefore, Uplink: uplink}
 	for i := range 3 {
@@ -28,7 +28,7 @@ func linked(uplink int64) engine.Config {
 	return config
 }
 
-// laden draws requests with 1 to 40 GB of data each, one in so many seconds on
+// laden draws requests with 1 to 40 GB of data each, one in some seconds on
 // average, each with up to an hour to spare.
 func laden(seed uint64, n int, every float64) []berth.Request {
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -143,7 +143,7 @@ func (d *Description) After(before *Description) (now *Description, changes []st
 // Divide says of each node that has no pool yet in which it is under late binding: nodes of the
 // same hardware and features in the same partitions are one. A node stays in its pool, since
 // promises know its PEs by their numbers there: one that a change of the partitions takes out
-// of a partition takes the whole pool out of it. It reports the partitions of which that is so, with such a pool each.
+// of a partition takes the whole pool out of it. It reports the partitions for which that is so, with such a pool each.
 // Cost: O(n log n) for n nodes.
 func (d *Description) Divide() (lost []string) {
 	in := make(map[string][]string, len(d.Nodes)) // the partitions of a node

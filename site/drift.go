@@ -56,7 +56,7 @@ func FindDrift(want []Reservation, state *State) []Drift {
 
 // Overlap returns the first booking, other than one of the same name, that
 // holds a node or a core of b while b does, and false if there is none. Two
-// partial shares of a node are taken to be apart, since nobody can tell.
+// partial shares of a node are taken to be apart, since it cannot be told.
 // Bookings with the flag OVERLAP or MAINT are meant to lie across others.
 func Overlap(b *Booking, all []Booking) (*Booking, bool) {
 	mine := make(map[string]Share, len(b.Shares))

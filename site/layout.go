@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// Layout says which PEs of which pool are which nodes or cores of a site. It is
+// Layout maps the PEs of pools to nodes or cores of a site. It is
 // made once and not written again.
 type Layout struct {
 	unit  Unit
@@ -202,7 +202,7 @@ func (l *Layout) partitions(pools []berth.Pool, partitions []Partition) []berth.
 	return all
 }
 
-// most returns the most PEs that so many nodes of the pool are.
+// most returns the most PEs that n nodes of the pool are.
 func (p *poolLayout) most(nodes berth.Count) berth.Count {
 	largest := berth.PE(0)
 	for i := range p.nodes {
@@ -246,7 +246,7 @@ func (l *Layout) PEs(shares []Share) map[string]berth.PESet {
 }
 
 // Shares returns the nodes, or cores of nodes, that PEs of a pool are, in their
-// order, and false if the pool has no such PE. A node of which all cores are
+// order, and false if the pool has no such PE. A node whose cores are all
 // meant is a share of the whole node.
 func (l *Layout) Shares(pool string, pes berth.PESet) ([]Share, bool) {
 	p := l.pools[pool]

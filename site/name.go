@@ -91,7 +91,7 @@ func isAlphanumeric(c byte) bool {
 }
 
 // Superseded returns the name of a later generation of the same promise among
-// the bookings, and false if there is none: whoever asks for the earlier one
+// the bookings, and false if there is none: a request for the earlier one
 // has been overtaken.
 func Superseded(siteName string, name Name, bookings []Booking) (string, bool) {
 	promise, generation, ok := name.Promise(siteName)

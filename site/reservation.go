@@ -12,7 +12,7 @@ import (
 )
 
 // Reservation is a promise as it is to be at a site. Exactly one of Shares,
-// Nodes and Cores says what it holds: these nodes or cores, or so many of them
+// Nodes and Cores says what it holds: these nodes or cores, or a number of them
 // which the site may choose from the partition.
 type Reservation struct {
 	Name      Name        `json:"name"`
@@ -24,11 +24,11 @@ type Reservation struct {
 	Partition string      `json:"partition,omitempty"`
 	Users     []string    `json:"users,omitempty"` // who may use it; a user or an account is needed
 	Accounts  []string    `json:"accounts,omitempty"`
-	Groups    []string    `json:"groups,omitempty"`   // whose members may use it, in the place of users
+	Groups    []string    `json:"groups,omitempty"`   // whose members may use it, instead of users
 	Licences  []Licence   `json:"licences,omitempty"` // held with it, by name
 }
 
-// Licence is so many licences of one program, under the name that the site has for it.
+// Licence is a number of licences of one program, under the name that the site has for it.
 type Licence struct {
 	Name  string      `json:"name"`
 	Count berth.Count `json:"count"`
@@ -65,7 +65,7 @@ func (r *Reservation) Check() error {
 	case r.Partition != "" && !ValidWord(r.Partition):
 		return berth.Errorf(berth.Invalid, "partition", "%q; want a name of letters, digits, dashes, underscores and points", r.Partition)
 	case len(r.Users)+len(r.Accounts)+len(r.Groups) == 0:
-		return berth.Errorf(berth.Invalid, "users", "nobody; want at least one user, account or group")
+		return berth.Errorf(berth.Invalid, "users", "empty; name at least one user, account or group")
 	case len(r.Users) > 0 && len(r.Groups) > 0:
 		return berth.Errorf(berth.Invalid, "groups", "%s beside users; want one of the two", strings.Join(r.Groups, ","))
 	}

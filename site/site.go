@@ -74,7 +74,7 @@ type Answer struct {
 
 // Patience is how often in a row of questions a site may not answer before the
 // rest is left for later. Each time takes as long as the adapter waits, and
-// whoever asks again begins with the same questions.
+// a caller that asks again begins with the same questions.
 const Patience = 3
 
 // ErrNotTried is of kind Unreachable. Nothing was done.
@@ -103,7 +103,7 @@ type Representative interface {
 type Deputy interface {
 	Representative
 	// Hand hands in a task as its user, as Runner.Submit does, but for that it waits until it
-	// is told to start, so that whoever was stopped in between has not started it twice.
+	// is told to start, so that a service that was stopped in between has not started it twice.
 	Hand(ctx context.Context, task Task) (JobID, error)
 	// Start lets a task of a user run that was handed in. One that runs or is over is started.
 	Start(ctx context.Context, user string, job JobID) error
@@ -118,7 +118,7 @@ type Reporter interface {
 	Report(ctx context.Context, name Name) ([]Report, error)
 }
 
-// Announcer is a site that says when a task has started or ended, so that nobody waits
+// Announcer is a site that says when a task has started or ended, so that no one waits
 // for the next look to learn of it.
 type Announcer interface {
 	// Changed returns a channel of one place, which has something in it if a task has
@@ -137,12 +137,12 @@ type Launcher interface {
 
 // Gate is a site that lets only some users into some partitions and accounts, with limits.
 type Gate interface {
-	// Admits tells whether somebody may do what they ask for in a partition, whose zero value
+	// Admits tells whether a user may do what they ask for in a partition, whose zero value
 	// stands for none in particular. It looks at what always holds, not at what runs now.
 	Admits(ctx context.Context, partition *Partition, entry *Entry) (Admission, error)
 }
 
-// Entry is what somebody wants to do in a partition: to run one job, of one of the shapes.
+// Entry is what a user wants to do in a partition: to run one job, of one of the shapes.
 type Entry struct {
 	User string
 	berth.Sharing

@@ -105,7 +105,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// cores wants eight cores of two nodes, and has so many on the shares.
+// cores wants eight cores of two nodes, and has the shares' number of them.
 func cores(has berth.Count, shares ...site.Share) func(*site.Reservation, *site.Booking) {
 	return func(r *site.Reservation, b *site.Booking) {
 		r.Shares = []site.Share{{Node: "n1", Cores: berth.PEsOf(0, 1, 2, 3)}, {Node: "n2", Cores: berth.PEsOf(0, 1, 2, 3)}}

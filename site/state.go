@@ -20,7 +20,7 @@ type State struct {
 	Ended   []Job       `json:"ended"`   // those that the site still remembers
 	Ours    []Booking   `json:"ours"`    // reservations under names of ours, by name
 	Foreign []Booking   `json:"foreign"` // all others, never touched, by name
-	// Skew is by how much the manager's clock is ahead of this one, as far as that is more
+	// Skew is by how much the manager's clock is ahead of this one, if that is more
 	// than the answer took; 0 if it does not tell.
 	Skew berth.Duration `json:"skew,omitempty"`
 	// Silent are the controllers of the manager that do not answer, while another one does.
@@ -83,11 +83,11 @@ type Job struct {
 	Begin     berth.Time     `json:"begin,omitempty"` // it may start from then on
 	Limit     berth.Duration `json:"limit,omitempty"`
 	Nodes     berth.Count    `json:"nodes,omitempty"`
-	Exclusive bool           `json:"exclusive,omitempty"` // nobody else may be on them
+	Exclusive bool           `json:"exclusive,omitempty"` // no other job may be on them
 	// Held says that a pending job is kept from starting by its user, an operator
 	// or another job, not by want of nodes.
 	Held bool `json:"held,omitempty"`
-	// Elements are the indices of an array that waits as one, as far as the site
+	// Elements are the indices of an array that waits as one, if the site
 	// names them, and no more of them than may run at once.
 	Elements berth.PESet `json:"elements,omitzero"`
 }
@@ -188,7 +188,7 @@ type Share struct {
 	Node  string      `json:"node"`
 	Cores berth.PESet `json:"cores,omitzero"` // numbers on the node, from 0; empty is the whole node
 	// Partial says that it is only some cores, and the site does not say which.
-	// Nobody asks for such a share.
+	// Such a share is never asked for.
 	Partial bool `json:"partial,omitempty"`
 }
 

@@ -17,7 +17,7 @@ const (
 const RunAsOwner = "owner"
 
 // Adapter says how a site is reached that describes itself, and how it is taken
-// in. A zero field leaves the choice to whoever opens it.
+// in. A zero field leaves the choice to its opener.
 type Adapter struct {
 	Kind  string
 	Zone  string         // of the site's people, as in the tz database
@@ -258,7 +258,7 @@ func (r *reader) roles(v *value, path string, to *[]Role) {
 			key{"groups", "", names(&role.Groups, "group")},
 		)
 		if v.Kind == isMap && !has(v, "users") && !has(v, "groups") {
-			r.fail(v.Place, path, "for nobody; name users or groups, or set default_role")
+			r.fail(v.Place, path, "for no one; name users or groups, or set default_role")
 		}
 		*to = append(*to, role)
 	})
@@ -284,7 +284,7 @@ func oneOf(words ...string) func(text string) (string, error) {
 	}
 }
 
-// filePath reads a path, of which it asks only that it could be one.
+// filePath reads a path; it asks only that it could be one.
 func filePath(text string) (string, error) {
 	if text == "" || len(text) > maxPath || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return "", berth.Errorf(berth.Invalid, "", "want a path of 1 to %d bytes on one line", maxPath)

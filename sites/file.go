@@ -32,7 +32,7 @@ type File struct {
 }
 
 // Policies are the choices that the file makes for the engine. Names are as
-// written; an empty name or a zero leaves the choice to whoever reads it.
+// written; an empty name or a zero leaves the choice to the reader.
 type Policies struct {
 	Preset  string         `json:"preset,omitempty"`
 	Trigger string         `json:"trigger,omitempty"`

@@ -37,7 +37,7 @@ func (r *reader) limits(v *value, path string) {
 		}
 		r.group(v, path, "a limit", keys...)
 		if v.Kind == isMap && !has(v, "role") && !has(v, "user") {
-			r.fail(v.Place, path, "for nobody; name a role, such as role: user, or a user")
+			r.fail(v.Place, path, "for no one; name a role, such as role: user, or a user")
 		}
 		if first, twice := scopes[scope]; twice {
 			r.fail(v.Place, path, "for the same as the row in line %d; write both in one", first)

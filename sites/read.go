@@ -306,7 +306,7 @@ func name(text string) (string, error) {
 	return text, nil
 }
 
-// label reads a name of which only that it prints on one line is asked.
+// label reads a name; it must print on one line.
 func label(text string) (string, error) {
 	if text == "" || len(text) > maxName || strings.TrimSpace(text) != text || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return "", berth.Errorf(berth.Invalid, "", "want 1 to %d bytes on one line, without blanks around", maxName)
@@ -320,7 +320,7 @@ func (r *reader) partitions(v *value, path string, p *pools) {
 		var partition berth.Partition
 		required := ""
 		if len(p.site.Pools) > 1 {
-			required = "the site has several pools; say of which it is a part"
+			required = "the site has several pools; say which it is a part of"
 		} else if len(p.site.Pools) == 1 {
 			partition.Pool = p.site.Pools[0].Name
 		}

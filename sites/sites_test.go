@@ -243,7 +243,7 @@ var good = map[string]string{
 	"policies": "sites: [{name: a, pes: 1}]\npolicies: {order: fcfs, admit: [all], every: 4m, seed: 0, dpsar: {sd: 0}}",
 }
 
-// bad is what must not read: where the complaint is, of which key, and what it
+// bad is what must not read: where the complaint is, about which key, and what it
 // says. The schema must refuse it too, unless it cannot tell.
 var bad = []struct {
 	name, text   string
@@ -342,7 +342,7 @@ var bad = []struct {
 	{name: "class twice", text: site("pes: 4\n  classes: [{name: a, pes: 0-1}, {name: a, pes: 2-3}]"), place: "4:41", field: "sites[0].classes[1].name", want: "a second class", untold: true},
 	{name: "feature of two words", text: site("pes: 4\n  features: [a&b]"), place: "4:14", field: "sites[0].features[0]", want: "a word"},
 	{name: "partition of unknown pool", text: site("pes: 4\n  partitions: [{name: p, pool: gpu}]"), place: "4:26", field: "sites[0].partitions[0].pool", want: `"gpu": no such pool; the site has pool`, untold: true},
-	{name: "partition of which pool", text: site("pools: [{name: x, pes: 4}, {name: y, pes: 4}]\n  partitions: [{name: p}]"), place: "4:16", field: "sites[0].partitions[0].pool", want: "several pools", untold: true},
+	{name: "partition without a pool", text: site("pools: [{name: x, pes: 4}, {name: y, pes: 4}]\n  partitions: [{name: p}]"), place: "4:16", field: "sites[0].partitions[0].pool", want: "several pools", untold: true},
 	{name: "partition of unknown PEs", text: site("pes: 4\n  partitions: [{name: p, pes: 2-4}]"), place: "4:26", field: "sites[0].partitions[0].pes", want: `"2-4": pool pool has no PE 4; it has 0-3`, untold: true},
 	{name: "partition of unknown nodes", text: site("nodes: n[01-04]\n  partitions: [{name: p, nodes: \"n[04-05]\"}]"), place: "4:26", field: "sites[0].partitions[0].nodes", want: `"n05": no such node in pool pool`, untold: true},
 	{name: "partition of nameless nodes", text: site("pes: 4\n  partitions: [{name: p, nodes: n1}]"), place: "4:26", field: "sites[0].partitions[0].nodes", want: "have no names", untold: true},
@@ -371,7 +371,7 @@ var bad = []struct {
 	{name: "a priority beyond all scales", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u, priority: 1048577}]", place: "2:27", field: "users[0].priority", want: "1048576"},
 	{name: "quota of before the table", text: "sites: [{name: a, pes: 1}]\npolicies: {quota: {reservations: 3}}", place: "2:12", field: "policies.quota", want: "such as limits: [{role: user, active: 20"},
 	{name: "no limits", text: "sites: [{name: a, pes: 1}]\nlimits: []", place: "2:9", field: "limits", want: "an empty list"},
-	{name: "limit of nobody", text: "sites: [{name: a, pes: 1}]\nlimits: [{active: 3}]", place: "2:10", field: "limits[0]", want: "name a role"},
+	{name: "limit of no one", text: "sites: [{name: a, pes: 1}]\nlimits: [{active: 3}]", place: "2:10", field: "limits[0]", want: "name a role"},
 	{name: "limits of one scope in two rows", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, active: 3}, {role: user, length: 2d}]", place: "2:35", field: "limits[1]", want: "the row in line 2", untold: true},
 	{name: "limit of a role that is none", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: admin, active: 3}]", place: "2:17", field: "limits[0].role", want: "want viewer or user or operator"},
 	{name: "unknown limit", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, actve: 3}]", place: "2:23", field: "limits[0].actve", want: "did you mean active?"},

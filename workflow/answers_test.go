@@ -194,7 +194,7 @@ func TestTightest(t *testing.T) {
 }
 
 // The critical path goes back from the last end, first over parents, then over
-// whoever made way.
+// what made way.
 func TestCritical(t *testing.T) {
 	problem := diamond(t, workflow.Half)
 	in := prepare(t, problem)
@@ -222,7 +222,7 @@ func TestBookIsAtomic(t *testing.T) {
 	draft := calendar.NewDraft(map[berth.ResourceID]calendar.Calendar{id: c})
 	before, all := slices.Collect(c.Records()), berth.Interval{Start: problem.Now, End: plan.End(problem.Now)}
 	others := calendar.Booked(c, all)
-	// Somebody takes what the last task wants.
+	// Another booking takes what the last task wants.
 	if err := draft.Book(id, calendar.Block{Start: 130, End: 140, NPE: 4}); err != nil {
 		t.Fatal(err)
 	}

@@ -304,7 +304,7 @@ func TestGrid(t *testing.T) {
 			t.Fatal(err)
 		}
 		draft.Undo(0)
-		// Once the last reservation is taken by somebody, nothing is booked.
+		// Once the last reservation is taken by another booking, nothing is booked.
 		last := plan.Tasks[len(plan.Tasks)-1]
 		size := grid.Sites[last.Site].Calendar.Size()
 		rest, _ := grid.Sites[last.Site].Calendar.Free(last.Interval())

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-hpc/berth/workflow"
 )
 
-// A workflow of three tasks on four PEs, three of which somebody holds from 20
+// A workflow of three tasks on four PEs, three of them held by others from 20
 // to 60: planned for the earliest end, and by a deadline that cannot be met.
 func ExampleInstance_Plan() {
 	w, err := workflow.New(

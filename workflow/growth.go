@@ -116,7 +116,7 @@ const (
 )
 
 // thrift is what a second saved by growing from m PEs to more is worth: the fall
-// of the time over the PE-seconds that the task then takes more, of which a
+// of the time over the PE-seconds that the task then takes more; a
 // twentieth of its time is counted on top, for a PE given here is missing
 // elsewhere. By Amdahl's law that is (1−α)/((α+1/20)·m·more), whatever the length
 // of the task, if it has any. The twentieth was chosen by experiment; from a
@@ -228,7 +228,7 @@ func (g *growth) settle(i int32) {
 	g.lean(i)
 }
 
-// lean settles a task of which next is settled.
+// lean settles a task whose next is settled.
 func (g *growth) lean(i int32) {
 	v := &g.nodes[i]
 	v.settled = true

@@ -3,7 +3,7 @@ package workflow
 import "github.com/berth-hpc/berth"
 
 // integrated is iCASLB: allocation and scheduling in one loop. From one PE for
-// every task on, it looks some steps ahead, each of which gives a task of the
+// every task on, it looks some steps ahead, each giving a task of the
 // present schedule's critical path one more PE and schedules anew, and keeps
 // the best schedule seen. The schedules are made on the calendar itself, so
 // the bookings of others shape the allocation.

@@ -12,7 +12,7 @@ import (
 )
 
 // diamond is the worked example of specification 2, b.9: four tasks on four
-// PEs, three of which somebody has booked for [20,60).
+// PEs; three of them are booked by others for [20,60).
 func diamond(tb testing.TB, epsilon workflow.Epsilon) workflow.Problem {
 	tb.Helper()
 	w, err := workflow.New(

@@ -39,7 +39,7 @@ func (p *Plan) End(now berth.Time) berth.Time { return now.Add(p.Turnaround) }
 // Critical returns the tasks of the plan's critical path, in order of time: from
 // the task that ends last back over tasks that end when the next one starts,
 // parents before others and the first in the workflow before later ones, to a
-// task that waits for no other, only for PEs that somebody else has, or for now.
+// task that waits for no other, only for PEs that others hold, or for now.
 func (p *Plan) Critical(w *Workflow) []int {
 	var path []int
 	for _, i := range critical(w, p.Tasks) {
@@ -113,7 +113,7 @@ func (r *Refusal) String() string {
 
 // Book books a whole plan on a draft, or nothing: on the first task that does
 // not fit, everything of the plan is given back and the calendar's error
-// returned (code Conflict if somebody was faster).
+// returned (code Conflict if another booking was faster).
 func (p *Plan) Book(d *calendar.Draft, id berth.ResourceID) error {
 	mark := d.Mark()
 	for _, t := range p.Tasks {

@@ -17,7 +17,7 @@ type Planner struct {
 // method is how a planner goes about it.
 type method interface {
 	// plan places all tasks to end by due, which is Forever for a planner
-	// for the earliest end that nobody hurries. It returns what the plan
+	// for the earliest end without a deadline. It returns what the plan
 	// says of λ, and false if it found none.
 	plan(in *Instance, due berth.Time, out []Placement) (lambda int, ok bool)
 }

@@ -86,7 +86,7 @@ func (in *Instance) byStart(plan *Plan) []int32 {
 	return order
 }
 
-// BookOrReplan books a plan that was made earlier. If somebody was faster
+// BookOrReplan books a plan that was made earlier. If another booking was faster
 // it repairs the plan on the draft's own calendar, see Replan, and books that.
 // It returns what is booked and the tasks that moved, or a refusal, or an error;
 // with these two nothing is booked. problem is what was planned; its calendar

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// shrinking is a mapping of tasks with given numbers of PEs of which one after another is taken
+// shrinking is a mapping of tasks with given numbers of PEs from which one after another is taken
 // out, always one without children among those that are left. The starts are those of a mapping
 // from nothing of the tasks that are left. Mostly few bottom levels change when a task goes, so
 // the list is brought up to date rather than sorted, and what comes before the first place at
@@ -24,7 +24,7 @@ type shrinking struct {
 	in      []bool  // which tasks are left
 	rank    []int32 // of each task, its place in topological order
 	at      []int32 // of each task in the list
-	dirty   []bool  // scratch space: tasks that have lost a child, or of which one has a lower level
+	dirty   []bool  // scratch space: tasks that have lost a child, or with one that has a lower level
 	changed []ranked
 	next    []ranked // scratch space of the list
 

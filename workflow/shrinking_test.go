@@ -10,7 +10,7 @@ import (
 )
 
 // The starts that are kept free are the same whether the schedule of the tasks that are left is made
-// from nothing each time or only as far as it has changed, also of workflows of which the list has
+// from nothing each time or only where it has changed, also of workflows whose list has
 // many marks, and in orders that have nothing to do with the numbers of PEs.
 func TestStartsOfFewerTasksAreThoseFromNothing(t *testing.T) {
 	for seed := range uint64(40) {

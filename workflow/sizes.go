@@ -12,7 +12,7 @@ import (
 // than the fewest are never given to it.
 type sizes struct {
 	few, most berth.Count
-	measured  []Measurement // of which the first has few PEs and the last has most
+	measured  []Measurement // the first has few PEs and the last has most
 }
 
 // sizes returns the bounds of a task, nil if it has none.

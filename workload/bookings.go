@@ -11,12 +11,12 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// Booking is PEs that somebody else holds during [Start, End).
+// Booking is PEs that others hold during [Start, End).
 type Booking struct {
 	ID         string
 	Site, Pool string // empty where there is one only
 	NPE        berth.Count
-	PEs        berth.PESet // which ones; empty if nobody says
+	PEs        berth.PESet // which ones; empty if not told
 	Start, End berth.Time
 }
 
@@ -55,7 +55,7 @@ func (f *BookingFile) PEs() berth.Count { return f.Header.PEs() }
 //
 // Options.Jobs does not matter, Keep matters for logs alone. Bad records are passed
 // over and counted, unless Options.Strict makes the first one an error: onto PEs that
-// are taken nothing should be planned, so whoever plans tells of the report. Errors are
+// are taken nothing should be planned, so planners tell of the report. Errors are
 // those of Open, with field "bookings" where no field of the file is at fault.
 func OpenBookings(path string, opt Options) (*BookingFile, error) {
 	file, err := openFile("bookings", path)
@@ -73,7 +73,7 @@ func OpenBookings(path string, opt Options) (*BookingFile, error) {
 // pes), start and end, and a line of kind request or job that was accepted and
 // has them. Other lines are skipped and counted. An outage needs no id.
 //
-// A file that is empty or blank has no bookings; one with content of which nothing
+// A file that is empty or blank has no bookings; one with content where nothing
 // is a booking is a mistake, which is that of its first bad line.
 //
 // Cost: O(bytes + n log n) for n bookings.

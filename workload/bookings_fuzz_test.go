@@ -53,7 +53,7 @@ func FuzzReadBookings(f *testing.F) {
 			t.Fatal(err)
 		}
 		if len(got.Bookings) == 0 {
-			return // a log of which nothing fits
+			return // a log where nothing fits
 		}
 		again, err := workload.ReadBookings(&file, "b.jsonl", workload.Options{})
 		if err != nil {

@@ -30,7 +30,7 @@ func logOf(jobs ...[4]int64) []workload.Record {
 	return records
 }
 
-// A log small enough to follow by hand, of which every job is tagged.
+// A log small enough to follow by hand, with every job tagged.
 func TestTaggingReal(t *testing.T) {
 	records := logOf(
 		[4]int64{8 * day, 0, 2 * day, 2},    // 1: over when the thirty days begin

@@ -21,7 +21,7 @@ const (
 )
 
 // ReadGWF reads a log of the Grid Workloads Archive in its Grid Workload Format, whatever the
-// file's name; see Read. A record has 29 columns, of which the first eleven are those of the
+// file's name; see Read. A record has 29 columns; the first eleven are those of the
 // Standard Workload Format, and are judged as there; comments begin with #. Users, groups,
 // executables, queues and partitions may be words: they are numbered from 1 in the order in which
 // they appear. The partition is the site that ran the job where the log has no partitions.

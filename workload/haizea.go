@@ -106,7 +106,7 @@ func parseLease(line []byte, machine berth.Count) (b Booking, submit berth.Time,
 	return b, submit, bad
 }
 
-// leaseSize returns the PEs of a lease of so many nodes.
+// leaseSize returns the PEs of a lease of n nodes.
 func leaseSize(nodes, cpus int64, machine berth.Count) (berth.Count, BadLine) {
 	for _, n := range []struct {
 		value int64

@@ -309,7 +309,7 @@ func (v *jdlValue) harmless(attribute string) string {
 
 // request returns the ad as a request: ready at its arrival, and due at the
 // earliest of arrival + waiting limit + run time, expiry + run time, and
-// deadline, as far as they are given.
+// deadline, of those that are given.
 func (a *jdlAd) request() (berth.Request, BadLine) {
 	if _, is := a.given[jdlRun]; !is {
 		return berth.Request{}, a.fault(jdlRun, "", "missing; an ad needs its run time")

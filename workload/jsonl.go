@@ -10,7 +10,7 @@ import (
 
 // jsonlReader collects requests and ordinary jobs. A line is an object of the
 // fields of berth.Line, and of run: how many seconds it really runs, and of array:
-// so many equal requests, independent of each other, whose ids are that of the
+// a number of equal requests, independent of each other, whose ids are that of the
 // line, an underscore and a number from 1 (Tang and Liao's bag of tasks). A job's
 // line may do without ready, which is its arrival, and without deadline; 0 is
 // none there. What is bad about a line:
@@ -33,7 +33,7 @@ import (
 //   - its id is taken: lines may share an id only as parts, numbered by part
 //     from 1, with the same arrival, ready time, deadline, run, user
 //     and requirements (software to partition, want_site, want_pool). A request
-//     that lacks a part, or of which a part's line is bad, is bad as a whole, for
+//     that lacks a part, or has a bad line, is bad as a whole, for
 //     it would be another request without it.
 //
 // The decision (site, pool, accepted, reason, start, end, pes, and what came of

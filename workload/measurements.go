@@ -42,7 +42,7 @@ type Measurements struct {
 	Column  string      // that was read
 	Missing int         // empty values
 	Sorted  bool        // some series was not in order of time
-	// Report counts rows, of which bad ones are passed over.
+	// Report counts rows; bad ones are passed over.
 	Report Report
 }
 

@@ -202,8 +202,8 @@ func (o *outageLine) place(sites []berth.Site) (id berth.ResourceID, size berth.
 // MergeOutages makes one outage of those of the same PEs that overlap or touch
 // in time, and sorts them by beginning, resource and PEs: so no PE goes down
 // that is down, or at the moment at which it comes back. From and Until must be
-// in order. It reorders its argument. Cost: O(n log n + n·m) for n outages of which
-// m at most are open at once.
+// in order. It reorders its argument. Cost: O(n log n + n·m) for n outages,
+// at most m of them open at once.
 func MergeOutages(outages []Outage) []Outage {
 	slices.SortFunc(outages, compareOutages)
 	return slices.Collect(merged(slices.Values(outages)))

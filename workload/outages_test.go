@@ -18,7 +18,7 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
-// fleet is two sites, one of which has two pools.
+// fleet is two sites; one has two pools.
 var fleet = []berth.Site{
 	{Name: "north", Pools: []berth.Pool{{Name: "cpu", PEs: 16}, {Name: "gpu", PEs: 4}}},
 	{Name: "south", Pools: []berth.Pool{{Name: "pool", PEs: 8}}},
@@ -194,7 +194,7 @@ func draw(f workload.Failures, sites []berth.Site, during berth.Interval) ([]wor
 // Failures are drawn when they are asked for, the same each time, and what is known
 // beside them is merged as if all had been drawn before.
 func TestFailuresAreDrawnAsTheyAreNeeded(t *testing.T) {
-	// Some 800,000 outages of four nodes, of which the first thousand are taken.
+	// Some 800,000 outages of four nodes, with the first thousand taken.
 	sites := []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 4}}}}
 	failures := workload.Failures{MTBF: 1, MTTR: 1, PEs: 1}
 	outages, err := failures.Outages(sites, berth.Interval{End: 450_000})

@@ -89,7 +89,7 @@ type Waiting struct {
 	// Fixed.
 	Duration float64
 	Fixed    bool
-	Limit    float64 // mean waiting limit in seconds, exponential; 0 lets nobody wait
+	Limit    float64 // mean waiting limit in seconds, exponential; 0 lets no request wait
 	Seed     uint64
 }
 

@@ -34,7 +34,7 @@ func (o *WorkflowOptions) of(task int) float64 {
 	return o.Alpha
 }
 
-// WorkflowRun is what a task ran, as far as the file tells.
+// WorkflowRun is what a task ran, if the file tells.
 type WorkflowRun struct {
 	Line            int      // of the task in the file
 	Command         []string // program and arguments; empty if the file does not tell
@@ -48,7 +48,7 @@ type WorkflowFile struct {
 	System  string // that ran it, such as Pegasus; may be empty
 	Flow    *workflow.Workflow
 	Runs    []WorkflowRun // of each task; nil unless asked for
-	// Sizes are those of files, in bytes, as far as the file tells them; nil unless asked for.
+	// Sizes are those of files, in bytes, if the file tells them; nil unless asked for.
 	Sizes  map[string]int64
 	Report WorkflowReport
 }

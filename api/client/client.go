@@ -171,7 +171,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	if err := c.seal(r, nil); err != nil {
 		return nil, err
 	}
-	answer, err := c.http.Do(r) //nolint:bodyclose // whoever gets it closes it
+	answer, err := c.http.Do(r) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		return nil, c.unreachable(r.Context(), err)
 	}
@@ -188,7 +188,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 		}
 		if c.asked.Load() != nil {
 			_ = answer.Body.Close()                         // only read from
-			if answer, err = c.http.Do(again); err != nil { //nolint:bodyclose // whoever gets it closes it
+			if answer, err = c.http.Do(again); err != nil { //nolint:bodyclose // the caller closes it
 				return nil, c.unreachable(r.Context(), err)
 			}
 		}
@@ -258,8 +258,8 @@ func (c *Client) prefix() string {
 	return u.EscapedPath()
 }
 
-// unreachable says that the service does not answer, or that whoever waits does
-// not want to any more.
+// unreachable says that the service does not answer, or that the caller no
+// longer waits.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("%s: %w", c.server, ended)

@@ -86,7 +86,7 @@ type stream struct {
 	lines *bufio.Scanner
 }
 
-// read yields events until the stream ends, with why; nil if whoever gets them
+// read yields events until the stream ends, with why; nil if the caller
 // has enough.
 func (s *stream) read(yield func(form.Event, error) bool, opened *bool, after *uint64) error {
 	defer func() { _ = s.Close() }() // only read from

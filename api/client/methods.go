@@ -20,7 +20,7 @@ func (c *Client) Request(ctx context.Context, r *form.Request, action Action) (a
 	return answer, err
 }
 
-// Offers asks what could be had, at most so many offers; 0 is the service's
+// Offers asks what could be had, at most n offers; 0 is the service's
 // default.
 func (c *Client) Offers(ctx context.Context, r *form.Request, most int) ([]form.Offer, error) {
 	path := "/v1/offers"
@@ -49,7 +49,7 @@ func (c *Client) Get(ctx context.Context, id string) (r form.Reservation, err er
 
 func reservationPath(id string) string { return "/v1/reservations/" + url.PathEscape(id) }
 
-// Modify asks for something else in the place of a reservation. Fields of r that
+// Modify asks for a reservation to be changed. Fields of r that
 // are zero stay as they are, except those whose keys are given, such as constraint: nothing is
 // asked for there any more. If it is refused the reservation is as it was.
 func (c *Client) Modify(ctx context.Context, id string, r *form.Request, action Action, without ...string) (answer form.Answer, err error) {
@@ -247,7 +247,7 @@ func (c *Client) Doctor(ctx context.Context, name string) ([]form.Finding, error
 }
 
 // Shadow compares what would have been promised at a site that is only watched
-// with what happened there, with up to so many of the latest jobs.
+// with what happened there, with at most n of the latest jobs.
 func (c *Client) Shadow(ctx context.Context, name string, latest int) (s form.Shadow, err error) {
 	path := "/v1/sites/" + url.PathEscape(name) + "/shadow?latest=" + strconv.Itoa(latest)
 	err = c.send(ctx, http.MethodGet, path, Action{}, nil, &s)

@@ -12,7 +12,7 @@ type Request struct {
 	Deadline Time           `json:"deadline,omitzero"`
 	NPE      berth.Count    `json:"npe,omitempty"`
 	Duration berth.Duration `json:"duration,omitempty"`
-	// Variants are shapes of which one will do, in the place of NPE and Duration;
+	// Variants are alternative shapes, instead of NPE and Duration;
 	// Parts are blocks of PEs that start together.
 	Variants []berth.Variant `json:"variants,omitempty"`
 	Parts    []Part          `json:"parts,omitempty"`
@@ -21,7 +21,7 @@ type Request struct {
 	Pool     string          `json:"pool,omitempty"`
 	Hold     Hold            `json:"hold,omitempty"`
 	NoShow   berth.Duration  `json:"no_show,omitempty"`
-	// Array asks for so many equal requests that are independent of each other;
+	// Array is the number of equal, independent requests;
 	// only a new request may.
 	Array int `json:"array,omitempty"`
 	berth.Requirements

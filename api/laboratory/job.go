@@ -34,7 +34,7 @@ const (
 // Over reports whether nothing more comes of it.
 func (s State) Over() bool { return s == Done || s == Failed || s == Cancelled }
 
-// Step is how far the program says it is: so many of all runs, those under way by their part.
+// Step is how far the program says it is: runs done of all runs; those under way count by their part.
 // It writes one as JSON on each line of stdout.
 type Step struct {
 	Done float64 `json:"done"`

@@ -107,7 +107,7 @@ func (l *Laboratory) Close() error {
 	return os.RemoveAll(l.options.Folder)
 }
 
-// id returns a new name, which tells of which start it is.
+// id returns a new name, which tells the start that it belongs to.
 func (l *Laboratory) id() string {
 	l.number++
 	return fmt.Sprintf("%s-%d", l.boot, l.number)

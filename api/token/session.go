@@ -8,7 +8,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// How long a session lasts: a working day that nobody uses it, and a week at most.
+// How long a session lasts: half a day without use, and a week at most.
 const (
 	sessionIdle berth.Duration = 12 * 3600
 	sessionMost berth.Duration = 7 * 86_400
@@ -85,7 +85,7 @@ func (s *Store) openSession(entries []Entry, of *Entry, parent, note string, now
 }
 
 // CheckSession returns the session that a secret is of and notes its use, or false if
-// there is none: it was ended, nobody used it for half a day, or it was opened a week
+// there is none: it was ended, it was unused for half a day, or it was opened a week
 // ago. outdated is closed once that may be otherwise. The error says that the use cannot
 // be kept; the session is good all the same.
 func (s *Store) CheckSession(secret string, now berth.Time) (e Entry, outdated <-chan struct{}, known bool, err error) {
@@ -126,7 +126,7 @@ func (s *Store) sessionOver(e *Entry, now berth.Time) bool {
 	return e.ExpiredAt(now) || now.Sub(s.usedAt(e)) >= sessionIdle
 }
 
-// usedAt returns when a session was used last, as far as it is known; 0 of a token.
+// usedAt returns when a session was used last, if it is known; 0 for a token.
 func (s *Store) usedAt(e *Entry) berth.Time {
 	if !e.IsSession() {
 		return 0

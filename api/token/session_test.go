@@ -46,7 +46,7 @@ func TestSessionsEndUnusedAndAfterAWeek(t *testing.T) {
 		}
 	}
 	if good(t, s, secret, at+12*hour) {
-		t.Error("good although nobody used it for 12 hours")
+		t.Error("good although unused for 12 hours")
 	}
 	if !good(t, s, secret, at+12*hour-1) {
 		t.Error("worthless before 12 hours without use")
@@ -106,7 +106,7 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 	}
 }
 
-// A token has so many sessions; the oldest gives way, and sessions that are over are
+// A token has a bounded number of sessions; the oldest gives way, and sessions that are over are
 // forgotten.
 func TestSessionsOfATokenAreBounded(t *testing.T) {
 	s, err := token.Open(t.TempDir(), "root", 1000)

@@ -1,5 +1,5 @@
-// Package token keeps the bearer tokens of the service: who somebody is who
-// shows one, and what he may do. Of a token only its SHA-256 is kept. It knows no
+// Package token keeps the bearer tokens of the service: who a caller is that
+// shows one, and what they may do. Of a token only its SHA-256 is kept. It knows no
 // HTTP and no reservations.
 package token
 
@@ -34,7 +34,7 @@ const (
 
 const (
 	prefix = "berth_" // lets people and scanners of leaked secrets recognise one
-	// secretBytes makes 256 bits: nobody guesses one, so a plain hash of it is
+	// secretBytes makes 256 bits: it cannot be guessed, so a plain hash of it is
 	// enough and no salt is needed.
 	secretBytes = 32
 	idBytes     = 6
@@ -189,7 +189,7 @@ func (s *Store) Add(w Wanted, now berth.Time) (secret string, e Entry, err error
 }
 
 // Revoke makes a token worthless, and the sessions that were opened with it. Errors: NotFound, and Conflict for the last
-// one of an operator that does not expire, without which nobody could make another.
+// one of an operator that does not expire, without which no other could be made.
 func (s *Store) Revoke(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

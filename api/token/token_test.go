@@ -192,8 +192,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// The last operator's token that does not expire, for all sites, stays: without it nobody
-// could make another one day.
+// The last operator's token that does not expire, for all sites, stays: without it no
+// other could be made.
 func TestAnExpiringOperatorIsNotTheLast(t *testing.T) {
 	s := open(t, t.TempDir())
 	first := s.List()[0].ID

@@ -18,7 +18,7 @@ type model struct {
 	binding berth.Binding
 	first   berth.Time
 	seconds []second
-	avails  []avail // of the seconds, as far as worked out since the last change
+	avails  []avail // of the seconds worked out since the last change
 	added   int     // bookings so far
 }
 

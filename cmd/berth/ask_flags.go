@@ -45,9 +45,9 @@ func askFlags(cmd *cobra.Command) *ask {
 	f.VarP(&q.lasts, "duration", "t", "for how long, such as 2h30m, 02:30:00, 1-12:00:00 or PT2H30M")
 	f.Var(&q.ready, "ready", "earliest start, such as 18:00, \"tomorrow 18:00\", now+1hour or RFC 3339 (default now)")
 	f.Var(&q.deadline, "deadline", "by when it must have ended")
-	f.Var(&q.start, "start", "exact start, in the place of --ready and --deadline")
+	f.Var(&q.start, "start", "exact start, instead of --ready and --deadline")
 	f.Var(&q.window, "window", "earliest start and deadline in one, such as \"next tue 14:00–18:00\"")
-	f.Var(&shapes{&q.Variants}, "variants", "shapes of which one will do, such as 64x1h,32x2h, in the place of --npe and --duration")
+	f.Var(&shapes{&q.Variants}, "variants", "alternative shapes, such as 64x1h,32x2h, instead of --npe and --duration")
 	f.StringVar(&q.Site, "site", "", "the only `SITE` that will do")
 	f.StringVar(&q.Pool, "pool", "", "the only `POOL` that will do")
 	f.StringVar(&q.Partition, "partition", "", "a `PARTITION` of the site")
@@ -64,7 +64,7 @@ func askFlags(cmd *cobra.Command) *ask {
 	f.Var(&megabytes{&q.MemoryMB}, "memory-mb", "memory of one PE in 10^6 bytes")
 	f.Var(&megabytes{&q.StorageMB}, "storage-mb", "size of the data in 10^6 bytes")
 	f.Var(&whole[int]{&q.Accelerators, 0, berth.MaxAccelerators}, "accelerators", "accelerators of one PE")
-	f.Var(&q.noShow, "no-show", "give it up if nobody has used it so long after its start")
+	f.Var(&q.noShow, "no-show", "release it if it is unused for this long after its start")
 	return q
 }
 
@@ -194,7 +194,7 @@ func (c *constraint) Set(text string) error {
 	return nil
 }
 
-// nodelist is names of nodes, of which the form is checked before the service is asked.
+// nodelist is names of nodes; their form is checked before the service is asked.
 type nodelist struct{ value *string }
 
 func (n *nodelist) Type() string { return "NODES" }

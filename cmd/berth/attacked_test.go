@@ -145,7 +145,7 @@ func (w *attacked) must(status int, user, method, path, body string, into any) {
 	}
 }
 
-// fill has so many reservations made that begin tomorrow.
+// fill makes n reservations that begin tomorrow.
 func (w *attacked) fill(live int) {
 	w.t.Helper()
 	ready, deadline := time.Now().Add(24*time.Hour), time.Now().Add(1000*time.Hour)

@@ -344,7 +344,7 @@ func (x *examiner) trouble(p *browser.Page, role service.Role, at func(string) s
 			visit(p, page)
 			if state.name == "broken" {
 				p.Wait(`document.querySelector('main').innerText.includes('The service does not answer')`)
-			} else if page != "Book" { // of which the form is there at once
+			} else if page != "Book" { // whose form is there at once
 				p.Wait(`document.querySelector('[aria-busy=true] .mantine-Skeleton-root')`)
 			}
 			x.examine(p, at(state.name+" "+strings.ToLower(page)))

@@ -15,7 +15,7 @@ func value(p *browser.Page, label string) string {
 	return text
 }
 
-// offered waits until there are offers, of which the first begins with a word.
+// offered waits until there are offers and the first begins with a word.
 func offered(p *browser.Page, first string) {
 	p.Wait(fmt.Sprintf(`document.querySelector('ul[aria-label=Offers] li')?.innerText.startsWith(%q)`, first))
 }
@@ -140,7 +140,7 @@ func TestBookByKeys(t *testing.T) {
 	viewer.Wait(`document.body.innerText.includes('A viewer may only look')`)
 }
 
-// Shapes of which one will do and software are asked for as on the command line.
+// Alternative shapes and software are asked for as on the command line.
 func TestBookShapesAndSoftware(t *testing.T) {
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "tools")
@@ -187,7 +187,7 @@ func TestBookWhyNot(t *testing.T) {
 	p.Eval(`(() => { const e = [...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === 'PEs'); e.focus(); e.select() })()`)
 	p.Type("8")
 	p.Wait(`[...document.querySelectorAll('button')].some((b) => b.innerText.includes('When it can start'))`)
-	// hours is where a start so many hours from now stands in the lane below the axis.
+	// hours is where a start n hours from now stands in the lane below the axis.
 	hours := func(n float64) browser.Point {
 		p.Wait(gantt)
 		at, _ := p.Eval(fmt.Sprintf(`(() => {

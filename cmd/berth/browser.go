@@ -67,7 +67,7 @@ func onThisMachine(address string) string {
 }
 
 // loginURL is the page with the code of a login link. The code stands in the fragment, which
-// browsers send to nobody.
+// browsers never send.
 func loginURL(server, code string) string { return server + "/#login=" + code }
 
 // openCommand returns berth open.

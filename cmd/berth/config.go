@@ -38,7 +38,7 @@ type setup struct {
 }
 
 // load reads the configuration of serve and checks all that can be checked
-// without asking anybody.
+// without asking any site.
 func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 	s := &setup{data: flags.data, journal: flags.journal, listen: flags.listen, log: flags.log, keepHistory: flags.keepHistory, adapters: map[string]sites.Adapter{}}
 	file, err := flags.open(cmd)
@@ -212,7 +212,7 @@ func (s *setup) String() string {
 		name := s.config.Sites[i].Name
 		kind := s.adapters[name].Kind
 		if kind == "" {
-			kind = "nobody reaches it"
+			kind = "no user reaches it"
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", name, kind))
 	}

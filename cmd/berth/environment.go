@@ -7,7 +7,7 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// usualVariables are those that a task gets if nobody asks for more: what programs need
+// usualVariables are those that a task gets by default: what programs need
 // to run, to find the user's files, and to speak the user's language. Others may hold
 // secrets, and the site keeps a task as long as it remembers it.
 var usualVariables = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR"}

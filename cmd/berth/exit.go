@@ -119,7 +119,7 @@ func (a *app) meanwhile(format string, args ...any) (done func()) {
 }
 
 // say writes a message on a line of its own to stderr. A reader that is gone
-// is nobody to tell.
+// cannot be told.
 func (a *app) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }

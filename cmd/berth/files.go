@@ -100,7 +100,7 @@ func (c *claims) shows() {
 	}
 }
 
-// looksIn notes folders of which the files are read.
+// looksIn notes folders whose files are read.
 func (c *claims) looksIn(by string, folders ...string) {
 	for _, folder := range folders {
 		c.folders = append(c.folders, claim{by: by, path: folder})
@@ -152,7 +152,7 @@ func sameFile(a, b string) bool {
 	return errA != nil && errB != nil && absolute(a) == absolute(b)
 }
 
-// absolute returns the path from the root to what a path leads to, as far as that
+// absolute returns the path from the root to the target of a path, if that
 // can be told.
 func absolute(path string) string {
 	if to, err := wholefile.Target(path); err == nil {

@@ -84,8 +84,8 @@ func makeFirstLight(t *testing.T) []byte {
 	return log.Bytes()
 }
 
-// TestFirstLightIsWhatItsHeaderSays keeps the example reproducible: whoever
-// changes the recipe runs the test with -update and commits both.
+// TestFirstLightIsWhatItsHeaderSays keeps the example reproducible: to change
+// the recipe, run the test with -update and commit both.
 func TestFirstLightIsWhatItsHeaderSays(t *testing.T) {
 	want := makeFirstLight(t)
 	if *update {

@@ -112,7 +112,7 @@ func largeWorkflows() []large {
 	return all
 }
 
-// replaces says which fields of a legal body a field stands in the place of.
+// replaces says which fields of a legal body a field replaces.
 var replaces = map[string][]string{"variants": {"npe", "duration"}, "parts": {"npe", "duration"}, "script": {"command"}}
 
 // rowsOf makes up what can be sent to every endpoint of a description: as it is, with
@@ -239,7 +239,7 @@ func (f *shape) isSet() bool {
 	return strings.Contains(example, "-") && strings.Trim(example, "0123456789-,") == ""
 }
 
-// list makes up a list of so many objects with a list in each, if there is one.
+// list makes up a list of n objects with a list in each, if there is one.
 func (f *shape) list(n int, inner string, each int) []any {
 	list := make([]any, n)
 	for i := range list {

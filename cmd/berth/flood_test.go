@@ -25,7 +25,7 @@ var (
 // floodConnections is how many calls of the one who floods are under way at a time.
 const floodConnections = 8
 
-// quiet is how somebody fares who asks for little: how long answers took, in order, and
+// quiet is how a caller fares that asks for little: how long answers took, in order, and
 // by how much later than promised starts were told.
 type quiet struct {
 	took []time.Duration
@@ -265,7 +265,7 @@ func (w *attacked) describedAPI() *described {
 	return &d
 }
 
-// Whatever somebody may send, whoever they are: others are answered soon, and what is
+// Whatever a caller of any role may send: others are answered soon, and what is
 // promised begins at its time. The rows are made up from the service's description of
 // itself, so that every endpoint is there. Each role sends all of them in turn, within
 // bounds that leave room for a machine that does much else; with -flood.full each row is

@@ -121,7 +121,7 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, pool string, b
 	return a.show(text.String())
 }
 
-// cellEdges returns where the cells of so many days begin, and where the last one ends, by the clock of a zone: a cell
+// cellEdges returns where the cells of some days begin, and where the last one ends, by the clock of a zone: a cell
 // in which the clock is put forward is shorter, and one in which it is put back longer.
 func cellEdges(begin time.Time, days int) []form.Time {
 	var edges []form.Time

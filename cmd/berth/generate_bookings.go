@@ -30,7 +30,7 @@ func (a *app) generateBookingsCommand() *cobra.Command {
 		Short: "Write bookings of others, drawn from a log",
 		Long: `Tags a share of the jobs of a log as bookings, each from its actual start to its
 actual end, and writes the schedule as it stands at --now: what was booked
-during the thirty days before, of which the average of free PEs is taken, and
+during the thirty days before, whose average of free PEs is taken, and
 what lies ahead. How that gets less:
 
     linear   starts per day fall along a line, to none after seven days

@@ -123,7 +123,7 @@ func (q *quay) serve(address string, pages http.Handler) {
 	}
 }
 
-// link returns the address of a page with a login for somebody.
+// link returns the address of a page with a login for a user.
 func (q *quay) link(user string, role service.Role, query string) string {
 	q.t.Helper()
 	_, e, err := q.tokens.Add(token.Wanted{User: user, Role: role}, q.host.Now())
@@ -133,7 +133,7 @@ func (q *quay) link(user string, role service.Role, query string) string {
 	return q.url + "/" + query + "#login=" + q.links.Make(e.ID, q.host.Now())
 }
 
-// reserve has somebody promised PEs at a site from some seconds from now on.
+// reserve has a user promised PEs at a site from some seconds from now on.
 func (q *quay) reserve(user, at, id string, npe berth.Count, in, length berth.Duration, hold berth.Duration) {
 	q.t.Helper()
 	now := q.host.Now()
@@ -170,7 +170,7 @@ func shot(p *browser.Page, name string) {
 	}
 }
 
-// painted waits until the pictures of so many pools are drawn.
+// painted waits until the pictures of n pools are drawn.
 func painted(p *browser.Page, pools int) {
 	p.Wait(fmt.Sprintf(`document.querySelectorAll('.gantt canvas[role=application]').length === %d`, pools))
 	p.Wait(`document.querySelector('[data-testid=live]')?.innerText.toLowerCase() === 'live'`)
@@ -227,7 +227,7 @@ func TestHarbourInABrowser(t *testing.T) {
 	}
 }
 
-// What somebody does is seen by all who look, soon, and their view, selection and focus stay.
+// What a user does is seen by all who look, soon, and their view, selection and focus stay.
 func TestHarbourFollows(t *testing.T) {
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
@@ -347,7 +347,7 @@ func TestHarbourWithoutSites(t *testing.T) {
 }
 
 // All tabs of a browser share one stream of events, and when the tab that holds it is closed
-// another one takes over: browsers have six connections to a service, of which more streams
+// another one takes over: browsers have six connections to a service, and more streams
 // would leave none for anything else.
 func TestTabsShareAStream(t *testing.T) {
 	b := browser.Start(t)

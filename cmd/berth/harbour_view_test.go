@@ -117,7 +117,7 @@ func TestHarbourEscape(t *testing.T) {
 	noFaults(t, p)
 }
 
-// Ctrl+K finds a site, a node and, of whoever may see it, a promise by its id.
+// Ctrl+K finds a site, a node and, for those who may see it, a promise by its id.
 func TestHarbourFind(t *testing.T) {
 	p := fullHarbour(t)
 	find := func(words, want string) {

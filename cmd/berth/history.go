@@ -16,7 +16,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Use:   "history ID",
 		Short: "List what happened to a reservation, and who requested it",
 		Long: `Tells what has happened to a reservation, one sentence for each thing: when, what, and
-who asked for it, as far as the journal goes back. Operators see by which token and
+who asked for it, from the beginning of the journal on. Operators see by which token and
 from which address.`,
 		Example: "  berth history 01KA2B3C4D5E6F7G8H9JKMNPQR",
 		Args:    one("ID of a reservation, as berth list has them"),
@@ -62,7 +62,7 @@ var happened = map[string]string{
 	"moved": "moved", "named": "its nodes are named", "resized": "has other PEs", "modified": "modified", "change_refused": "a change was refused", "checked_in": "in use",
 	"made": "there as promised", "unmade": "not there as promised",
 	"no_show": "not used in time, and gone", "ended": "ended", "cancelled": "cancelled", "staged": "its data are expected at another time",
-	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place", "site_changed": "somebody changed it at its site",
+	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place", "site_changed": "it was changed by hand at its site",
 }
 
 // given says in words what was delivered of a promise.

@@ -68,8 +68,8 @@ func (a *app) journalVerify() *cobra.Command {
 		Short: "Check the chain of hashes, decide every event again, and compare",
 		Long: `Checks a journal, or a copy of one: the write-ahead log with its checksums, the
 mark of what was acknowledged, and the chain of hashes, all that a start of the
-service checks; then decides every event again and compares. A copy of which a
-file is missing is told as damaged.`,
+service checks; then decides every event again and compares. A copy whose
+file is missing is reported as damaged.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilInterrupt(cmd.Context())

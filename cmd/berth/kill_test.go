@@ -21,7 +21,7 @@ import (
 
 var killRounds = flag.Int("kill.rounds", 20, "how many times TestKilledServiceAnswersAgain kills the service")
 
-// keyedCall is what somebody asked for under a key, and the first answer.
+// keyedCall is what a caller asked for under a key, and the first answer.
 type keyedCall struct {
 	user                    string
 	pair                    string // what is done, and with what
@@ -193,7 +193,7 @@ func (a *asker) ask(c *keyedCall) bool {
 	return true
 }
 
-// keyedSites are sites of which one has licences, and one is managed.
+// keyedSites are sites; one has licences, and one is managed.
 const keyedSites = `
 sites:
   - {name: licensed, pes: 16, binding: late, software: [{name: solver, licences: 2}]}

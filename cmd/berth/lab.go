@@ -155,7 +155,7 @@ func (a *app) lab(cmd *cobra.Command, flags *labFlags) error {
 			return err
 		}
 		if err := refuseIdle(cmd, []need{{
-			options.Shard.N == 1, "a report, of which --shard gives none; put the shards together with berth lab merge, and want it there",
+			options.Shard.N == 1, "a report, which --shard does not write; put the shards together with berth lab merge, and want it there",
 			[]string{outFlag, "output", "baseline"},
 		}}); err != nil {
 			return err

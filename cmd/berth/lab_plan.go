@@ -185,7 +185,7 @@ func textOf(flag *pflag.Flag) string {
 	return "0"
 }
 
-// unbound are flags of which a workload does not depend, but for the kind of
+// unbound are flags that a workload does not depend on, but for the kind of
 // what it holds.
 var unbound = []string{
 	"bind", "preset", "policy", "choice", "horizon", "order", "match", "trigger", "every", "immediate", "backfill", "compress", "preempt",
@@ -220,7 +220,7 @@ func (l *labPlanner) prepare(label string, values []lab.Setting) error {
 			return err
 		}
 	}
-	src := *l.sources[key] // of which fit may change what there may be
+	src := *l.sources[key] // a copy, since fit may change it
 	if err := fit(cmd, flags, machine, &src, &config); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func lowPriority() error {
 	if os.Getenv(niced) != "" {
 		return nil
 	}
-	runtime.LockOSThread() // of which the new program is made
+	runtime.LockOSThread() // the new program is made of this thread
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, lowest); err != nil {
 		return err
 	}

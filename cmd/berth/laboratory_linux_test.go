@@ -48,7 +48,7 @@ func (w *attacked) compare(user, body string) string {
 }
 
 // compared waits for a comparison to be as wanted: another process does it, which tells
-// nobody else.
+// no other.
 func (w *attacked) compared(user, id string, good func(*form.Comparison) bool) form.Comparison {
 	w.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -176,7 +176,7 @@ func (w *attacked) workers() (pids []string) {
 	return pids
 }
 
-// gone waits until no process compares any more, as nobody tells of that.
+// gone waits until no process compares any more, since there is no signal for that.
 func (w *attacked) gone() {
 	w.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -48,7 +48,7 @@ func TestThePageLaboratoryOffersWhatThereIs(t *testing.T) {
 	}
 }
 
-// modelLog returns a log of so many jobs.
+// modelLog returns a log of n jobs.
 func modelLog(t *testing.T, jobs int) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log.swf.gz")

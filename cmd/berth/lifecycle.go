@@ -237,7 +237,7 @@ func (a *app) modifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "modify ID [--npe N] [--duration D] [--ready T] [--deadline T] ...",
 		Short: "Change a reservation: all that is asked for, or nothing",
-		Long: `Asks for something else in the place of a reservation that has not started. What
+		Long: `Changes a reservation that has not started. What
 is not given stays; what is given empty, such as --constraint "", is asked for no
 more. If it is refused (exit code 3) the reservation is as it was.`,
 		Example: `  berth modify 01KA2B3C4D5E6F7G8H9JKMNPQR --npe 32 --deadline "tomorrow 20:00"

@@ -65,7 +65,7 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 		if s.Promised+len(s.Refused) == 2 {
 			break
 		}
-		time.Sleep(10 * time.Millisecond) // until the first look, which nobody tells of
+		time.Sleep(10 * time.Millisecond) // until the first look, for which there is no signal
 	}
 	tokens, err := token.Open(ts.MkAbs("journal"), "root", berth.Time(time.Now().Unix()))
 	ts.Check(err)

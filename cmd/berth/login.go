@@ -125,13 +125,13 @@ func (a *app) typed(ctx context.Context, terminal int) (string, error) {
 		_, _ = fmt.Fprintln(a.stderr)
 		return string(r.line), r.err
 	case <-ctx.Done():
-		_ = term.Restore(terminal, was) // there is nobody to tell
+		_ = term.Restore(terminal, was) // no reader is left to tell
 		_, _ = fmt.Fprintln(a.stderr)
 		return "", &interrupted{"nothing was changed"}
 	}
 }
 
-// save writes what is remembered, for nobody else to read.
+// save writes what is remembered, readable for its owner alone.
 func (l *login) save() (path string, err error) {
 	if path, err = loginPath(); err != nil {
 		return "", err

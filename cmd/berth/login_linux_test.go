@@ -63,7 +63,7 @@ func atTerminal(t *testing.T, url, typed string) (seen string, code int) {
 	}
 	text := make(chan string, 1)
 	go func() {
-		all, _ := io.ReadAll(person) // ends with an error once nobody has the terminal
+		all, _ := io.ReadAll(person) // ends with an error once the terminal is closed
 		text <- string(all)
 	}()
 	for hidden := time.Now().Add(longest); shows(t, program); time.Sleep(time.Millisecond) {

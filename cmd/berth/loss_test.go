@@ -64,7 +64,7 @@ func servesOn(t *testing.T, store journal.Store, tokens *token.Store) (host *ser
 	return host, within{api.New(api.Options{Service: host, Tokens: tokens})}
 }
 
-// newAsker returns somebody who asks, with tokens of an operator, a user and a viewer.
+// newAsker returns a caller with tokens of an operator, a user and a viewer.
 func newAsker(t *testing.T, seed uint64) (*asker, *token.Store) {
 	t.Helper()
 	tokens, err := token.Open(t.TempDir(), "operator", berth.Time(time.Now().Unix()))
@@ -205,7 +205,7 @@ func TestAnEarlyAnswerOverHTTPIsFoundOut(t *testing.T) {
 	t.Error("nothing was lost")
 }
 
-// A whole service on a disk of which one operation fails, or from which on all of them
+// A whole service on a disk where one operation fails, or from which on all of them
 // do: every call is answered, by what it asked for or by a refusal that says to ask again,
 // and what was answered is answered again, after a restart and after a loss of power.
 func TestAFailingDiskLosesNoAnswer(t *testing.T) {

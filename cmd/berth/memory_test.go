@@ -15,8 +15,8 @@ import (
 
 var memoryFull = flag.Bool("memory.full", false, "have TestMemory send 100,000 refused requests, open 1,024 streams and use a million keys")
 
-// crowd calls something so many times, several at a time, by users of whom each may ask
-// so often.
+// crowd calls something n times, several at a time, by users each of whom may ask
+// that often.
 func (w *attacked) crowd(times, each int, ask func(user string, i int) int) (statuses map[int]int) {
 	w.t.Helper()
 	statuses = map[int]int{}

@@ -231,7 +231,7 @@ func (p *page) compare(t *testing.T, path string, text []byte, got []string) {
 	}
 }
 
-// freeAddress returns an address on which nobody listens.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -73,7 +73,7 @@ func TestEveryPlanIsValid(t *testing.T) {
 				ends := trial.run(t)
 				deadline := slices.Max(ends)
 				if got := trial.run(t, "--deadline", fmt.Sprint(deadline)); len(got) == 0 {
-					t.Errorf("%s: nobody meets %d, which all reached", entry.Name(), deadline)
+					t.Errorf("%s: no plan meets %d, which all reached", entry.Name(), deadline)
 				}
 			}
 		})

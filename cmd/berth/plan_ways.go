@@ -21,7 +21,7 @@ func (flags *planFlags) checkWays(cmd *cobra.Command) error {
 	}
 	ways := []way{
 		{"probes", "asks for one reservation after another", flags.probes > 0, []string{"algorithm", "deadline", "tightest"}},
-		{"repair", "keeps a plan as far as it can", flags.repair != "", []string{"algorithm", "tightest", "estimates"}},
+		{"repair", "keeps what it can of a plan", flags.repair != "", []string{"algorithm", "tightest", "estimates"}},
 		{"sites", "plans over several sites, by bd-cpar or towards --deadline by dl-bd-cpar", flags.sites != "", []string{"algorithm", "tightest", "estimates", "pes", "q", "partition"}},
 	}
 	for i, w := range ways {

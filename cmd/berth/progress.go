@@ -35,8 +35,8 @@ func (a *app) newProgress(runs int) *progress {
 	return p
 }
 
-// of returns what a run of n requests tells its progress to, nil if nobody
-// looks.
+// of returns what a run of n requests tells its progress to, nil if no terminal
+// shows it.
 func (p *progress) of(n int) func(done int) {
 	if p.bar == nil {
 		return nil

@@ -11,12 +11,12 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// listed waits until so many promises stand in the list.
+// listed waits until n promises stand in the list.
 func listed(p *browser.Page, n int) {
 	p.Wait(fmt.Sprintf(`document.querySelectorAll('table.list tbody tr').length === %d`, n))
 }
 
-// enter puts a text into the field with a label, in the place of what stands there.
+// enter puts a text into the field with a label, instead of what stands there.
 func enter(p *browser.Page, label, text string) {
 	find := fmt.Sprintf(`[...document.querySelectorAll('input, textarea')].find((e) => e.labels?.[0]?.innerText === %q)`, label)
 	p.Wait(find)

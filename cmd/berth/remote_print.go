@@ -29,7 +29,7 @@ func printForm(w io.Writer, v any) error {
 	return nil
 }
 
-// localTime writes a time in the zone of whoever looks, and with it.
+// localTime writes a time in the reader's zone, and with it.
 func localTime(t form.Time) string {
 	if t == 0 {
 		return "-"
@@ -164,7 +164,7 @@ func describeOffers(offers []form.Offer, hold string) string {
 		})
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n\nEach can be held until %s, unless somebody else takes its place first:\n\n", out.Render(), localTime(offers[0].Expires))
+	fmt.Fprintf(&text, "%s\n\nEach can be held until %s, unless another request takes its place first:\n\n", out.Render(), localTime(offers[0].Expires))
 	for i := range offers {
 		fmt.Fprintf(&text, "    %s %s\n", hold, offers[i].ID)
 	}

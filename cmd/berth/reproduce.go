@@ -88,7 +88,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.Var(&whole[int]{&flags.repetitions, 1, maxReplications}, "repetitions", "repeat every measurement N times (default: what the scale says)")
 	f.VarP(&choice{&flags.format, "form", formats}, "output", "o", "form of the claims: "+strings.Join(formats, ", "))
 	f.StringVar(&flags.data, "data", os.Getenv("BERTH_DATA"), "folder of `DIR`/swf with logs of the Parallel Workloads Archive (default: $BERTH_DATA)")
-	f.Lookup("data").DefValue = "" // what the environment says is nobody's default
+	f.Lookup("data").DefValue = "" // what the environment says is not a default
 	f.Var(&whole[int]{&flags.instances, 1, maxReplications}, "instances", "of each scenario of mixed-parallel (default: what the scale says, 120 at full; the paper has 1000)")
 	f.StringVar(&flags.cells, "cells", "", "keep finished measurements in `FILE`.jsonl as they come, and go on from what it holds")
 	f.StringVar(&flags.shard, "shard", "", "take the I-th of N parts of the measurements, `I/N`, into the file of --cells; no report")
@@ -282,7 +282,7 @@ func (flags *reproduceFlags) options(cmd *cobra.Command) (reproduce.Options, err
 			return o, err
 		}
 		if err := refuseIdle(cmd, []need{{
-			o.Sweep.Shard.N == 1, "a report, of which --shard gives none; put the shards together with --merge, and want it there",
+			o.Sweep.Shard.N == 1, "a report, which --shard does not write; put the shards together with --merge, and want it there",
 			[]string{outFlag, "output"},
 		}}); err != nil {
 			return o, err

@@ -118,7 +118,7 @@ func (flags *reproduceFlags) allCommand() string {
 	return line + " --out all"
 }
 
-// outputFolders is a folder with one for each paper in it, of which the files
+// outputFolders is a folder with one for each paper in it, whose files
 // appear all or not at all.
 type outputFolders struct {
 	root string

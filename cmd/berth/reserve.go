@@ -34,7 +34,7 @@ func (a *app) reserveCommand() *cobra.Command {
 		Long: `Asks for PEs within a window. The answer is a promise, or a reasoned no with the
 nearest offers and the command that holds each of them (exit code 3).
 
-With --array each of so many equal parts is a reservation of its own, whose id is
+With --array each of the equal parts is a reservation of its own, whose id is
 that of the array, an underscore and its number; some may be promised and others
 refused (exit code 3). With --hold they can be confirmed once all are there.
 
@@ -62,7 +62,7 @@ Berth has no word for is refused by name.`,
 	}
 	q = askFlags(cmd)
 	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
-	cmd.Flags().Var(&whole[int]{&q.Array, 1, service.MaxArray}, "array", "ask for so many equal, independent reservations")
+	cmd.Flags().Var(&whole[int]{&q.Array, 1, service.MaxArray}, "array", "ask for this number of equal, independent reservations")
 	holdFlag(cmd, &q.Hold)
 	r = remoteFlags(cmd)
 	r.offerSiteFlags(cmd)
@@ -122,7 +122,7 @@ func (a *app) tellUse(ctx context.Context, c *client.Client, r *form.Reservation
 }
 
 // request asks for a reservation under a key of its own, so that a connection
-// that breaks cannot make two of one. Where the decision takes time and somebody
+// that breaks cannot make two of one. Where the decision takes time and the caller
 // waits, it is waited for.
 func (a *app) request(ctx context.Context, c *client.Client, r *remote, q *form.Request) (form.Answer, error) {
 	answer, err := c.Request(ctx, q, client.Action{Key: rand.Text()})
@@ -201,7 +201,7 @@ func (a *app) tellArray(r *remote, answer *form.Answer) error {
 		case p.State == string(service.Held):
 			held, until = append(held, i+1), localTime(p.Expires)
 			promised++
-		case !service.State(p.State).Over(): // somebody else may have taken it back meanwhile
+		case !service.State(p.State).Over(): // it may have been taken back meanwhile
 			promised++
 		}
 		out.AppendRow(table.Row{part.ID, p.State, p.NPE, where(&p.Place), localTime(p.Start), localTime(p.End)})

@@ -23,7 +23,7 @@ type app struct {
 	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	simulate       simulator // what a test puts in the place of the simulation; nil is that
+	simulate       simulator // a test's replacement of the simulation; nil is the simulation
 	// logs are workloads that were read, by path and options; nil keeps none.
 	logs map[string]*workload.Workload
 }

@@ -257,7 +257,7 @@ func (set *setup) openStore(ctx context.Context, log *slog.Logger) (store, error
 		return nil, err
 	}
 	if torn := s.Torn(); torn != nil {
-		log.Warn("the last batch of the journal was torn and is dropped; nobody had been answered", "damage", torn)
+		log.Warn("the last batch of the journal was torn and is dropped; no call had been answered", "damage", torn)
 	}
 	return s, nil
 }
@@ -327,7 +327,7 @@ func checkOwner(dir string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkKeeps proves that the data directory can be written, or made where it is not there yet, by whoever checks. What it
+// checkKeeps proves that the data directory can be written, or made where it is not there yet, by the user who checks. What it
 // writes is gone again.
 func checkKeeps(dir string) error {
 	at, err := filepath.Abs(dir)

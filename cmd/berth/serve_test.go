@@ -150,7 +150,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// poll waits for something that nobody signals.
+// poll waits for something without a signal.
 func poll(ts *testscript.TestScript, what string, holds func() error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -171,7 +171,7 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = taken.Close() }() // nobody has connected
+	defer func() { _ = taken.Close() }() // no client has connected
 	file := t.TempDir() + "/file"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

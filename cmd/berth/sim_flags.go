@@ -90,7 +90,7 @@ func (flags *simFlags) machineFlags(f *pflag.FlagSet) {
 	f.Var(&whole[berth.Count]{&flags.PEs, 1, berth.MaxPEs}, "pes", "size of the machine (default: MaxProcs of a log, the model's own size)")
 	f.StringVar(&flags.sites, "sites", "", "the sites to schedule on, a YAML `FILE` (default: one pool of --pes)")
 	f.Var(&list{&flags.Binds, "binding", scenario.Bindings(), ""}, "bind", "when reservations get their PE numbers: early, late, or early,late (default: late with --as jobs, else early)")
-	f.Lookup("bind").DefValue = "" // of which the text tells
+	f.Lookup("bind").DefValue = "" // the text tells it
 	f.StringVar(&flags.Outages, "outages", "", "PEs that cannot be used for a while, `FILE`.jsonl")
 	f.Var(&failures{&flags.Failures}, "failures", "nodes that fail at random: mean time between failures, to repair, and PEs of a node (default 1), such as 30d,4h,16")
 }

@@ -32,7 +32,7 @@ func (a *app) sitesDoctor() *cobra.Command {
 		Short: "Check how well Berth works with a site",
 		Long: `Looks for what keeps Berth from working well with its sites, and says what can be
 done about it. The service examines them, for operators; with --slurm or --config
-this command does so itself, from this machine and as whoever runs it, which needs
+this command does so itself, from this machine and as the user who runs it, who needs
 no service. Exit 1 if something that Berth needs does not work.`,
 		Example: `  berth sites doctor
   berth sites doctor cluster -o json

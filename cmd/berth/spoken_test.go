@@ -86,7 +86,7 @@ func TestBookingIsSpoken(t *testing.T) {
 	say("now+3h", p.Focused())
 	tabTo(`button "Promise it"`)
 	p.Key("Enter")
-	said = append(said, "", "Enter asks for it. All PEs are held by somebody else, so it is refused, and said at once:", "")
+	said = append(said, "", "Enter asks for it. All PEs are held by another user, so it is refused, and said at once:", "")
 	alerts("refused")
 	said = append(said, "")
 	tabTo(`button "Hold for 10 min: Later"`)

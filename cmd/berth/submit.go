@@ -204,7 +204,7 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 }
 
 // notHandedIn gives back a reservation that was made for a task which Slurm refuses: nothing
-// will run in it. One that was named stays, and so does one where nobody knows.
+// will run in it. One that was named stays, and so does one where it is unknown.
 func (a *app) notHandedIn(ctx context.Context, c *client.Client, r *form.Reservation, s *submission, refused error) error {
 	switch site.KindOf(refused) {
 	case site.Denied, site.NotFound, site.Invalid:
@@ -316,7 +316,7 @@ func onAllNodes(r *form.Reservation, task *form.Task) {
 	}
 }
 
-// sbatch hands a task to Slurm, as whoever runs this program.
+// sbatch hands a task to Slurm, as the user who runs this program.
 func sbatch(ctx context.Context, r *form.Reservation, name site.Name, task *form.Task) (string, error) {
 	onAllNodes(r, task)
 	variables := site.Variables{

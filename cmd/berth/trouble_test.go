@@ -97,7 +97,7 @@ func TestServiceIsBackUnderThePage(t *testing.T) {
 	p.Wait(fmt.Sprintf(`(() => { const d = %s; for (let i = 0; i < d.length; i += 4) if (d[i] === %d && d[i+1] === %d) return true; return false })()`, pixelsOf, mineBlue[0], mineBlue[1]))
 }
 
-// A page of which a part is loaded only after the service was upgraded says so, and reloads.
+// A page with a part that is loaded only after the service was upgraded says so, and reloads.
 func TestServiceIsUpgradedUnderThePage(t *testing.T) {
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
@@ -237,7 +237,7 @@ func TestTwoConfirmOneHold(t *testing.T) {
 		p.Wait(`[...document.querySelectorAll('button')].some((b) => b.innerText === 'Confirm')`)
 		pages = append(pages, p)
 	}
-	for _, p := range pages { // at the same time, as far as two people can
+	for _, p := range pages { // at the same time, as nearly as two people can
 		p.Eval(`void [...document.querySelectorAll('button')].find((b) => b.innerText === 'Confirm')?.click()`)
 	}
 	for _, p := range pages {

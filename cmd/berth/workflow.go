@@ -27,7 +27,7 @@ func (a *app) workflowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workflow",
 		Short: "Submit workflows, follow them, and end or retry them",
-		Long: `A workflow is a file of tasks, of which each starts when those before it have
+		Long: `A workflow is a file of tasks, each of which starts when those before it have
 succeeded. The service promises all of them or says why not, runs them in their
 reservations, and moves what follows when a task ends early or late.`,
 	}

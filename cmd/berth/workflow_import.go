@@ -22,7 +22,7 @@ type importFlags struct {
 	out   string
 }
 
-// defaultImportTime is taken for tasks of which nothing tells the run time. It is
+// defaultImportTime is taken for tasks whose run time is unknown. It is
 // long enough to be noticed in a plan.
 const defaultImportTime = 10 * 60
 
@@ -47,8 +47,8 @@ func (a *app) workflowImport() *cobra.Command {
 	f.SortFlags = false
 	names := namesOf(foreign.Forms, func(form foreign.Form) string { return form.Name })
 	f.Var(&choice{&flags.Form, "notation", names}, "from", "notation of FILE (default: by its content)")
-	f.Var(&length{&flags.Time, 1}, "time", "run time of tasks of which it is not known, in seconds or such as 30m")
-	f.StringVar(&flags.Command, "command", "", "`LINE` of the shell that runs a task of which FILE does not tell what it runs")
+	f.Var(&length{&flags.Time, 1}, "time", "run time of tasks where it is unknown, in seconds or such as 30m")
+	f.StringVar(&flags.Command, "command", "", "`LINE` of the shell that runs a task where FILE does not tell the command")
 	f.StringVar(&flags.trace, "trace", "", "a trace `FILE` of Nextflow: a task for each of its rows, with its run time")
 	f.StringVar(&flags.out, "out", "", "`FILE`.yaml to write; - is stdout")
 	complete(cmd, "from", names)

@@ -490,7 +490,7 @@ func (p *Page) Collect() {
 	p.must("HeapProfiler.collectGarbage", nil, nil)
 }
 
-// Slow has the page's connection be of so many bits in a second and so many milliseconds.
+// Slow has the page's connection have a rate in bits a second and a delay in milliseconds.
 func (p *Page) Slow(bitsPerSecond, milliseconds float64) {
 	p.t.Helper()
 	p.must("Network.enable", nil, nil)

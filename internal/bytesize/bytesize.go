@@ -21,7 +21,7 @@ var units = map[string]int64{
 // berth.MaxMegabytes.
 func Offered(text string) (int64, error) { return read(text, 1e6, false, megabytes) }
 
-// Needed is Offered for what somebody needs: rounded up.
+// Needed is Offered for a demand: rounded up.
 func Needed(text string) (int64, error) { return read(text, 1e6, true, megabytes) }
 
 // Bytes reads an amount such as "1MiB" into bytes, rounded down. The result is at
@@ -34,7 +34,7 @@ const megabytes = "want at least 1MB and less than 2^42 MB"
 
 const wantUnit = "want a size with its unit, such as 64GiB or 1.5 TB; units are MB, GB, TB, PB (powers of 1000) and MiB, GiB, TiB, PiB (powers of 1024)"
 
-// read reads an amount as a multiple of so many bytes; bounds says which are possible.
+// read reads an amount as a multiple of unit bytes; bounds says which are possible.
 func read(text string, of int64, up bool, bounds string) (int64, error) {
 	amount, unit, ok := Split(text)
 	bytes, known := units[unit]

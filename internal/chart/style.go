@@ -104,7 +104,7 @@ func (s *Series) look(place int) *look {
 	return &looks[place%len(looks)]
 }
 
-// The marks: of few points, and of so many that they would cover one another.
+// The marks: of few points, and of too many to stand apart.
 const (
 	markRadius vg.Length = 3.4
 	dotRadius  vg.Length = 1.7

@@ -38,7 +38,7 @@ func (c *crowd) Gantt(ctx context.Context, by service.Principal, id berth.Resour
 
 func (c *crowd) GanttGeneration(service.Principal, berth.ResourceID) (uint64, error) { return 1, nil }
 
-// crowded returns a picture of so many bars between 14 hours ago and in 34 hours, which is
+// crowded returns a picture of n bars between 14 hours ago and in 34 hours, which is
 // what the page fetches for its usual window.
 func crowded(now berth.Time, bars int) service.Picture {
 	const span = 48 * 3600
@@ -184,7 +184,7 @@ func TestTable(t *testing.T) {
 	fmt.Printf("\n| what | budget | p50 / p95 |\n|---|---|---|\n%s\n", table.text.String())
 }
 
-// measurePage measures the harbour with so many bars.
+// measurePage measures the harbour with n bars.
 func measurePage(t *testing.T, b *browser.Browser, table *benchTable, bars int) {
 	t.Helper()
 	d, err := demo.Start(t.Context(), demo.Options{Folder: t.TempDir(), Listen: "127.0.0.1:0", Seed: 1, Instead: func(h *service.Host) api.Service {

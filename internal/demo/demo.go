@@ -199,7 +199,7 @@ func (d *Demo) fill(ctx context.Context) error {
 	return nil
 }
 
-// ask has somebody ask for PEs: soon, or at some time of the day. That there is no room is fine.
+// ask has a user ask for PEs: soon, or at some time of the day. That there is no room is fine.
 func (d *Demo) ask(ctx context.Context, soon bool) error {
 	r := &d.records[d.next%len(d.records)]
 	d.next++

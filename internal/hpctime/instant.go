@@ -9,7 +9,7 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// ParseInstant reads a point in time, of which now and its zone are known, in one
+// ParseInstant reads a point in time in one
 // of these forms:
 //
 //	now, now+2h30m, now+1hour, now-10m   from now on, by a duration with units
@@ -247,7 +247,7 @@ func ParseRange(text string, now time.Time) (from, to time.Time, err error) {
 	return now, now, wrong(fmt.Sprintf("%q is no range of time; it reads like 14:00–18:00, next tue 14:00–18:00 or 2026-11-21 18:00 - 2026-11-22 06:00", text))
 }
 
-// onDay reads a clock time so many days after today.
+// onDay reads a clock time n days after today.
 func onDay(now time.Time, days int, clock, text string) (time.Time, error) {
 	c := clockTime{}
 	if clock != "" {
@@ -268,7 +268,7 @@ func nextClock(c clockTime, now time.Time) (time.Time, error) {
 	return t, err
 }
 
-// local returns when a clock in a zone shows that, so many days after a day.
+// local returns when a clock in a zone shows that, n days after a day.
 func local(on time.Time, days int, c clockTime, zone *time.Location) (time.Time, error) {
 	date := time.Date(on.Year(), on.Month(), on.Day()+days, 0, 0, 0, 0, time.UTC)
 	return resolve(date.Add(time.Duration(c.hour)*time.Hour+time.Duration(c.minute)*time.Minute+time.Duration(c.second)*time.Second), zone)
@@ -329,7 +329,7 @@ func within(t time.Time, text string) (time.Time, error) {
 	return t, nil
 }
 
-// Echo writes a point in time so that nobody can take it for another: with its
+// Echo writes a point in time unambiguously: with its
 // zone, and in UTC.
 func Echo(t time.Time) string {
 	return t.Format("Mon 2006-01-02 15:04:05 -07:00") + " (" + t.UTC().Format(time.RFC3339) + ")"

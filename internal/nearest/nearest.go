@@ -1,4 +1,4 @@
-// Package nearest finds the name that somebody probably meant. It knows no
+// Package nearest finds the name that was probably meant. It knows no
 // names of its own.
 package nearest
 

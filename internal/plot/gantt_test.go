@@ -15,7 +15,7 @@ import (
 )
 
 // harbour is a plan of three tasks, two of them on the critical path, on eight
-// PEs of which others hold some.
+// PEs, some of them held by others.
 func harbour() Gantt {
 	return Gantt{
 		Title: "bd-cpar: diamond", Facts: "turn-around 00:03:00", PEs: 8, Now: 100, Deadline: berth.Forever,

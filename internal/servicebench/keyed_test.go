@@ -19,7 +19,7 @@ import (
 )
 
 // keyedPairs is how many times calls with a key and without are measured beside each
-// other, in so many turns: other work on a machine comes and goes within a second.
+// other, and turns is in how many turns: other work on a machine comes and goes within a second.
 const (
 	keyedPairs = 20
 	keyedTurns = 16
@@ -27,7 +27,7 @@ const (
 
 // keyed: what a key costs. Clients over loopback, closed loop, ask for reservations, half
 // of the time with a key each; those with and those without follow each other in short turns,
-// of which the first is the one's and then the other's, so that what there is, and what
+// where the first is the one's and then the other's, so that what there is, and what
 // else the machine does, weighs on both. The figures are the means
 // of the ratios and their 95 % intervals; CPU time includes that of the clients. The
 // collector rests during a turn, or most of the difference would be in whose turn it works:

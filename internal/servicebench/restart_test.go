@@ -28,7 +28,7 @@ type forgetful struct{ journal.Store }
 
 func (forgetful) SaveSnapshot(context.Context, journal.Position, []byte) error { return nil }
 
-// restart: a journal of so many reservations, all live, is recovered from a
+// restart: a journal of n reservations, all live, is recovered from a
 // snapshot at its end, as after a stop, and from an older one and the records
 // behind it, as after a kill just before the next. Ready is when a reservation
 // can be looked at. Then 64 clients ask without pause while no snapshot is being
@@ -142,7 +142,7 @@ func (c *counted) stored() int {
 const patience = 3 * time.Minute
 
 // answersWhile has 64 clients ask a service for some time, with a snapshot after
-// so many records: for as long as two take, the first of which is the slow one.
+// every some records: for as long as two take, the first of which is the slow one.
 func answersWhile(t *testing.T, size *sizes, dir string, config engine.Config, d demand, every uint64) string {
 	t.Helper()
 	store := &counted{Store: openStore(t, dir)}

@@ -115,7 +115,7 @@ func (f *front) close() {
 	}
 }
 
-// until waits for a condition that nobody signals.
+// until waits for a condition without a signal.
 func (f *front) until(what string, holds func() bool) {
 	f.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -151,7 +151,7 @@ const mixAskers = 8
 // `scontrol create reservation` alone and through Berth in front of it, until
 // all are answered and until all that was accepted is in Slurm. In the first mix
 // ten ask for each hour, in a random order, of whom one gets it; in the second,
-// of a fifth of the requests, nobody asks for the same.
+// of a fifth of the requests, no two ask for the same.
 func mixes(t *testing.T, size *sizes, lines *table) {
 	for _, mix := range []struct {
 		name, goal string

@@ -1,14 +1,14 @@
 //go:build unix
 
 // Package servicebench measures the service against its goals: rows of work, each
-// on a real journal in a folder of its own, with whoever asks in the same
+// on a real journal in a folder of its own, with the clients in the same
 // process. Every row checks the answers, and a small size of each runs with the
 // tests. The whole table, which takes a quarter of an hour:
 //
 //	go test -v ./internal/servicebench -run Table -servicebench.full -timeout 60m
 //
 // -run Table/offers is one row. Figures are of the wall clock and of the CPU time
-// of the process, which includes whoever asks.
+// of the process, which includes the clients.
 package servicebench
 
 import (
@@ -147,7 +147,7 @@ func stopwatch() func() spent {
 // latencies are how long answers took.
 type latencies []time.Duration
 
-// at returns the latency that so many of a thousand stay within.
+// at returns the latency that a number of a thousand stay within.
 func (l latencies) at(perMille int) time.Duration {
 	slices.Sort(l)
 	return l[min(len(l)-1, len(l)*perMille/1000)]

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
-// drawn returns workflow seed of so many tasks by daggen, with the defaults of Aida and
+// drawn returns workflow seed of n tasks by daggen, with the defaults of Aida and
 // Casanova's Table 1, as the API takes it.
 func drawn(t *testing.T, tasks int, seed uint64) *form.WorkflowRequest {
 	t.Helper()
@@ -38,7 +38,7 @@ func drawn(t *testing.T, tasks int, seed uint64) *form.WorkflowRequest {
 }
 
 // workflows: clients over loopback, closed loop, have workflows promised among what is live, each
-// on record before it is answered: as early as possible, and by a deadline three times as far as the
+// on record before it is answered: as early as possible, and by a deadline three times as far off as the
 // last of them ends then. What a round has promised is given back before the next one, untimed, so
 // that each round finds what is live.
 func workflows(t *testing.T, size *sizes, lines *table) {

@@ -299,7 +299,7 @@ type keeper struct {
 }
 
 // open opens a file of measurements of the plan and adds what it holds to
-// values, or begins it. Until it is closed nobody else may write to it, where the
+// values, or begins it. Until it is closed no other process may write to it, where the
 // file system can tell.
 func open(plan *Plan, path string, values map[string][]float64) (*keeper, error) {
 	if err := regular(path, "cells"); err != nil {

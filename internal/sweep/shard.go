@@ -11,7 +11,7 @@ import (
 // value is all of it.
 type Shard struct{ I, N int }
 
-// maxShards bounds the parts: more than anybody has machines.
+// maxShards bounds the parts: more than there are machines.
 const maxShards = 1 << 20
 
 // ParseShard reads I/N, such as 2/8.

@@ -68,7 +68,7 @@ func TestEveryCellIsTakenOnce(t *testing.T) {
 }
 
 // What was interrupted goes on where it stopped, and its bytes are those of a
-// sweep that nobody disturbed. A line cut off in the midst is measured again.
+// sweep without disturbance. A line cut off in the midst is measured again.
 func TestInterruptedSweepGoesOn(t *testing.T) {
 	taken := make([]atomic.Int64, 40)
 	whole := run(t, squares(40, taken), Options{})
@@ -260,7 +260,7 @@ func TestDescribe(t *testing.T) {
 		_, err := Describe(path)
 		invalid(t, err, "merge", words)
 	}
-	// Whoever has the plan from a file is told so.
+	// A reader with the plan from a file is told so.
 	p := squares(3, nil)
 	p.Source, p.Settings[0].Value = "first.jsonl", "7"
 	_, err = Run(t.Context(), p, Options{From: []string{filepath.Join(folder, "whole")}})

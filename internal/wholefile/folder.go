@@ -88,7 +88,7 @@ func (f *Folder) Drop() {
 	if f.kept || f.made == "" {
 		return
 	}
-	// From the innermost outwards; a folder that somebody else has put
+	// From the innermost outwards; a folder that another program has put
 	// something into stays.
 	for at := filepath.Clean(f.path); ; at = filepath.Dir(at) {
 		_ = os.Remove(at)

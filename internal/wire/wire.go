@@ -300,7 +300,7 @@ func Enum[T ~string](c *Coder, number byte, v *T, words []T) {
 	}
 }
 
-// Struct is a field of a struct of which code names the fields. It is left out
+// Struct is a field of a struct whose fields code names. It is left out
 // if it is empty, which the caller tells.
 func Struct[T any](c *Coder, number byte, v *T, empty bool, code func(*Coder, *T)) {
 	if c.Field(number, !empty) {

@@ -2,7 +2,7 @@ package wire
 
 import "github.com/berth-hpc/berth"
 
-// TaskRef is the form of which task of a workflow a request is.
+// TaskRef is the form of the task of a workflow that a request is.
 func TaskRef(c *Coder, t *berth.TaskRef) {
 	Name(c, 1, &t.Workflow)
 	String(c, 2, &t.Task)

@@ -25,7 +25,7 @@ func main() {
 	own := flag.Bool("own", false, "compare the plans instead: turn-around, CPU-hours, tightest deadlines")
 	var e experiment
 	flag.IntVar(&e.each, "instances", 5, "with -own: workflows and bookings drawn for each scenario")
-	flag.IntVar(&e.stride, "every", 1, "with -own: take only one of so many scenarios")
+	flag.IntVar(&e.stride, "every", 1, "with -own: take only every n-th scenario")
 	flag.Uint64Var(&e.seed, "seed", 1, "with -own: of workflows, taggings and times")
 	flag.Parse()
 	runtime.GOMAXPROCS(1)

@@ -112,8 +112,8 @@ func daggenGoals(folder string) ([]goal, error) {
 	return goals, nil
 }
 
-// largeGoals are the goals for workflows of thousands of tasks, of which the
-// plain form would take hours for the second.
+// largeGoals are the goals for workflows of thousands of tasks; the
+// plain form would take hours for the second of them.
 func largeGoals(folder string) ([]goal, error) {
 	s, err := blue.usual(folder)
 	if err != nil {

@@ -107,7 +107,7 @@ func Crash(t *testing.T, a Adapter, rounds int) {
 	}
 }
 
-// killed runs a child until it has acknowledged so many records and kills it
+// killed runs a child until it has acknowledged n records and kills it
 // then. It returns the last number acknowledged.
 func killed(ctx context.Context, program, place string, after uint64, count int) (acked uint64, err error) {
 	child := exec.CommandContext(ctx, program)

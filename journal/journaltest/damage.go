@@ -119,7 +119,7 @@ func damages(t *testing.T, path string, a Adapter, rng *rand.Rand) []damaged {
 	return append(list, damaged{"emptied", nil})
 }
 
-// checkDamage opens, reads and repairs a damaged journal of which want was
+// checkDamage opens, reads and repairs a damaged journal whose want was
 // acknowledged.
 func checkDamage(a Adapter, place string, want []journal.Record) (outcome string, err error) {
 	told := readDamaged(a, place, want)
@@ -172,7 +172,7 @@ func checkDamage(a Adapter, place string, want []journal.Record) (outcome string
 var errLied = errors.New("the journal lied")
 
 // readDamaged opens and reads a damaged journal. It returns nil if all that was
-// wanted is there, errLied if it is not and nobody says so.
+// wanted is there, errLied if it is not and no error says so.
 func readDamaged(a Adapter, place string, want []journal.Record) error {
 	s, err := a.Open(place)
 	if err != nil {
@@ -199,7 +199,7 @@ func readDamaged(a Adapter, place string, want []journal.Record) error {
 	case len(snapshot.Damaged) > 0:
 		return nil // told, and no record is lost
 	case snapshot.Number != 60 || string(snapshot.Data) != "a state":
-		return fmt.Errorf("%w: a snapshot of record %d that nobody saved", errLied, snapshot.Number)
+		return fmt.Errorf("%w: a snapshot of record %d that was never saved", errLied, snapshot.Number)
 	}
 	return nil
 }

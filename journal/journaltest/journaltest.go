@@ -60,7 +60,7 @@ func Run(t *testing.T, a Adapter) {
 		{"group commit", testWriter},
 		{"damage is found, told and cut", testDamage},
 		{"a full disk loses nothing", testFull},
-		{"a failed sync answers nobody", testFailedSync},
+		{"a failed sync acknowledges nothing", testFailedSync},
 		{"a failing operation loses nothing", testFaults},
 		{"loss of power keeps what was acknowledged", testLoss},
 	} {

@@ -29,7 +29,7 @@ type Disk interface {
 	FailSyncs(n int)
 	// Faults names the ways in which an operation can fail.
 	Faults() []string
-	// Fail lets the operation fail that is so many away; an empty fault is none.
+	// Fail lets the n-th next operation fail; an empty fault is none.
 	Fail(at int, how string)
 	// Failed reports whether it has.
 	Failed() bool

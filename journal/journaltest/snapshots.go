@@ -215,6 +215,6 @@ func testWriter(t *testing.T, a Adapter) {
 	}
 	holds(t, s, records)
 	if counted.appends >= len(records)/2 {
-		t.Errorf("%d records took %d appends; nobody shared", len(records), counted.appends)
+		t.Errorf("%d records took %d appends; none were shared", len(records), counted.appends)
 	}
 }

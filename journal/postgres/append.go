@@ -9,7 +9,7 @@ import (
 
 // fence is the beginning of every statement that writes: it has a row only while this
 // server has the lease, of number $1, and then keeps it until the statement has
-// committed. The lock lets the lease be renewed, and nobody take it.
+// committed. The lock lets the lease be renewed, and no other server take it.
 const fence = "WITH fence AS MATERIALIZED (SELECT FROM lease WHERE number = $1 FOR KEY SHARE) "
 
 const insertRecords = fence + `INSERT INTO record (number, hash, body)

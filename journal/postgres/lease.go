@@ -13,7 +13,7 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// The lease is a row with a number that only grows. Whoever takes it counts it up, and
+// The lease is a row with a number that only grows. A server that takes it counts it up, and
 // every statement that writes looks, with a lock on that row, whether it still has its
 // own number: what a server writes that has lost the lease without knowing has no effect,
 // and tells it so. So the clocks of servers decide nothing. Times are the database's,
@@ -147,7 +147,7 @@ func (s *Store) tryTake(ctx context.Context, conn *pgx.Conn) (number int64, err 
 	return number, s.told(err)
 }
 
-// told is world for errors of which some are ours.
+// told is world for errors that may be ours.
 func (s *Store) told(err error) error {
 	if _, ours := errors.AsType[*berth.Error](err); err == nil || ours {
 		return err

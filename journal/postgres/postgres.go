@@ -53,9 +53,9 @@ type Store struct {
 	pool    *pgxpool.Pool
 	lease   *lease // nil if read-only
 
-	turn chan struct{} // whoever holds its one place may append
+	turn chan struct{} // the holder of its one place may append
 
-	// Changed by whoever has the turn, under mu.
+	// Changed by the holder of the turn, under mu.
 	mu     sync.Mutex
 	closed bool
 	last   journal.Position

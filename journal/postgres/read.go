@@ -37,7 +37,7 @@ func (s *Store) Begin(ctx context.Context) (journal.Position, error) {
 	return s.readAnchor(ctx)
 }
 
-// Read yields records in pages of one query each, the next of which is on its way while
+// Read yields records in pages of one query each; the next is on its way while
 // the records of one are looked at.
 func (s *Store) Read(ctx context.Context, from uint64) iter.Seq2[journal.Record, error] {
 	from = max(from, 1)

@@ -107,7 +107,7 @@ func roundTrip(t interface{ Fatalf(string, ...any) }, s subject, d *Decoder, v a
 }
 
 // A field of the engine's types that is not written would be lost by every
-// restart: whoever adds one gives it a number in forms.go or in wire.
+// restart: a new field needs a number in forms.go or in wire.
 func TestEveryFieldIsWritten(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range subjects {

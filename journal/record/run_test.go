@@ -18,14 +18,14 @@ import (
 	"github.com/berth-hpc/berth/journal/record"
 )
 
-// config is one cluster that somebody manages, so that there are effects.
+// config is one managed cluster, so that there are effects.
 func config(binding berth.Binding) engine.Config {
 	return engine.Config{Sites: []berth.Site{{
 		Name: "alpha", Managed: true, Pools: []berth.Pool{{Name: "batch", PEs: 1024, Binding: binding}},
 	}}}
 }
 
-// run lets an engine live through n requests, some of which are cancelled or
+// run lets an engine live through n requests, some are cancelled or
 // finish early, and returns what a service would have recorded.
 func run(t testing.TB, binding berth.Binding, n int) []journal.Record {
 	t.Helper()
@@ -67,7 +67,7 @@ func run(t testing.TB, binding berth.Binding, n int) []journal.Record {
 	return records
 }
 
-// memory is a journal that somebody else keeps.
+// memory is a journal that others keep.
 type memory []journal.Record
 
 func (m memory) Read(_ context.Context, from uint64) iter.Seq2[journal.Record, error] {

@@ -336,7 +336,7 @@ func TestAnotherHistoryIsNotTakenForOurs(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Somebody puts back the wrong copy of the database.
+	// The wrong copy of the database is put back.
 	content, err := os.ReadFile(filepath.Join(other, "journal.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ func TestReadingSeesWhatServingSees(t *testing.T) {
 	}
 }
 
-// Whoever reads while a server writes sees no damage in what is half written.
+// A reader beside a server that writes sees no damage in what is half written.
 func TestReadingBesideAWriterFindsNoDamage(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(dir, sqlite.Options{})

@@ -22,7 +22,7 @@ func lock(dir string) (*os.File, error) {
 	}
 	ok, err := tryLock(f)
 	if err == nil && !ok {
-		holder := "somebody who has not said who"
+		holder := "a holder that has not signed"
 		if text, err := os.ReadFile(f.Name()); err == nil && len(text) > 0 {
 			holder = strings.TrimSpace(string(text))
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // tryLock takes the lock on an open file, which ends with the process that
-// holds it, however it ends. ok is false if somebody else has it.
+// holds it, however it ends. ok is false if another process has it.
 func tryLock(f *os.File) (ok bool, err error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -9,7 +9,7 @@ import (
 )
 
 // tryLock takes the lock on an open file, which ends with the process that
-// holds it, however it ends. ok is false if somebody else has it. What is locked is a
+// holds it, however it ends. ok is false if another process has it. What is locked is a
 // byte far behind what sign writes, for a locked byte cannot be read by others.
 func tryLock(f *os.File) (ok bool, err error) {
 	behind := windows.Overlapped{OffsetHigh: math.MaxInt32}

@@ -18,7 +18,7 @@ import (
 // SQLite takes whatever is wrong at the end of its write-ahead log for a write
 // that was cut short, and drops it without a word. So the place of the last
 // record is also written here, after it is durable and before it is
-// acknowledged: a journal that ends before its mark has lost what somebody was
+// acknowledged: a journal that ends before its mark has lost what a caller was
 // told. The mark is not synced. After a loss of power an older one may be
 // found, which claims less; it never claims too much.
 const markName = "mark"

@@ -53,7 +53,7 @@ func (s *Store) isClosed() bool {
 }
 
 // Read yields records in pages of one query each. Cost: about 2 µs a record of
-// 300 bytes, of which the hash is a fifth.
+// 300 bytes; the hash is a fifth of it.
 func (s *Store) Read(ctx context.Context, from uint64) iter.Seq2[journal.Record, error] {
 	from = max(from, 1)
 	return func(yield func(journal.Record, error) bool) {

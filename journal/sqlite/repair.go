@@ -224,7 +224,7 @@ func setAside(dir string) error {
 	return syncDir(aside)
 }
 
-// install puts a finished repair in the place of the damaged files. The old log
+// install puts a finished repair where the damaged files are. The old log
 // goes before the new database comes, which it would spoil; the old mark, which
 // claims more than there is now, goes too.
 func install(dir string) error {

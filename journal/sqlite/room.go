@@ -28,7 +28,7 @@ func (s *Store) Size() (int64, error) {
 }
 
 // Shrink gives the room of what was dropped back to the file system, also of a journal
-// whose pages cannot be moved, which can be from then on. Nobody else may have the
+// whose pages cannot be moved, which can be from then on. No other process may have the
 // journal open. It needs free room for twice what is left; without that the
 // error is of code Exhausted, and the journal is as it was. Cost: what is left is
 // written twice.

@@ -87,9 +87,9 @@ type Store struct {
 	insertMany *sql.Stmt // of rowsAtOnce
 	torn       *journal.Damage
 
-	turn chan struct{} // whoever holds its one place may write
+	turn chan struct{} // the holder of its one place may write
 
-	// Changed by whoever has the turn, under mu.
+	// Changed by the holder of the turn, under mu.
 	mu     sync.Mutex
 	closed bool
 	last   journal.Position
@@ -98,7 +98,7 @@ type Store struct {
 	unsure bool // a transaction failed: last must be read again; with the turn
 	grown  int  // bytes written since the last checkpoint, about; with the turn
 
-	appends atomic.Bool // somebody has appended
+	appends atomic.Bool // something was appended
 }
 
 var _ journal.Store = (*Store)(nil)

@@ -178,7 +178,7 @@ func cutUntold(t *testing.T, prepare func(*sqlite.Store)) error {
 	return nil
 }
 
-// An answer before the mark is written is one whose loss nobody would be told of.
+// An answer before the mark is written is one whose loss would not be noticed.
 func TestAnAnswerBeforeTheMarkIsFoundOut(t *testing.T) {
 	if err := cutUntold(t, func(*sqlite.Store) {}); err != nil {
 		t.Errorf("with the mark: %v", err)

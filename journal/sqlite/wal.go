@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// wal is what is wrong in a write-ahead log, as far as the log itself can tell.
+// wal is what is wrong in a write-ahead log, by what the log itself tells.
 // Its form is section 4 of the SQLite file format.
 type wal struct {
 	good int64 // bytes up to the end of the last commit that SQLite will accept

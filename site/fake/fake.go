@@ -91,7 +91,7 @@ func New(config Config, now berth.Time) *Site {
 	return s
 }
 
-// Nodes returns a description of n equal nodes n1, n2, … with so many cores and
+// Nodes returns a description of n equal nodes n1, n2, … with some cores each and
 // one partition, main, for tests.
 func Nodes(n, cores berth.Count) site.Description {
 	d := site.Description{
@@ -180,7 +180,7 @@ func (s *Site) begin(ctx context.Context, op string) (call, error) {
 	return c, nil
 }
 
-// lost is the answer of a call of which the caller hears nothing.
+// lost is the answer of a call whose caller hears nothing.
 func (s *Site) lost(op string) error {
 	s.elapsed = s.config.Timeout
 	return site.Errorf(site.Unreachable, op, "no answer within %d s", s.config.Timeout)

@@ -13,9 +13,9 @@ const (
 	Down   = "down"   // not done, and the caller learns that the site is unreachable
 	Unsent = "unsent" // not done, and the caller cannot know
 	Lost   = "lost"   // done, but the answer is lost
-	Slow   = "slow"   // done, and the answer takes so many seconds; beyond the time limit it is lost
-	Late   = "late"   // the answer is lost, and it is done so many seconds later
-	Twice  = "twice"  // done, and done once more so many seconds later
+	Slow   = "slow"   // done, and the answer takes some seconds; beyond the time limit it is lost
+	Late   = "late"   // the answer is lost, and it is done some seconds later
+	Twice  = "twice"  // done, and done once more some seconds later
 	Wrong  = "wrong"  // done otherwise than asked; an observation leaves out our reservations
 	Stale  = "stale"  // an observation is the one before
 	Lie    = "lie"    // done, but said to be refused

@@ -102,7 +102,7 @@ func (s *Site) Repair(node string) {
 	s.set(node, site.Up, "")
 }
 
-// Book adds a reservation that somebody else made, whatever it overlaps, or
+// Book adds a reservation that others made, whatever it overlaps, or
 // replaces one of ours behind our back.
 func (s *Site) Book(b site.Booking) {
 	s.mu.Lock()
@@ -122,7 +122,7 @@ func (s *Site) Unbook(name string) {
 	delete(s.bookings, name)
 }
 
-// Occupy runs a job of somebody else for the length given, of at most the
+// Occupy runs a job of another user for the length given, of at most the
 // limit, whatever it overlaps, and returns its id.
 func (s *Site) Occupy(user string, shares []site.Share, length, limit berth.Duration) site.JobID {
 	s.mu.Lock()
@@ -139,7 +139,7 @@ func (s *Site) Occupy(user string, shares []site.Share, length, limit berth.Dura
 	return j.ID
 }
 
-// Enqueue lets a job of somebody else wait, until Begin, Withdraw or Forget, and
+// Enqueue lets a job of another user wait, until Begin, Withdraw or Forget, and
 // returns its id, which it gets unless it has one.
 func (s *Site) Enqueue(waits site.Job) site.JobID {
 	s.mu.Lock()

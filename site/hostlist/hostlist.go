@@ -23,7 +23,7 @@ const example = "a node list such as node[01-16,20]"
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
 // Expand returns the names that a list stands for, in its order: names parted
-// by commas, with ranges in brackets, of which a name may have several, the
+// by commas, with ranges in brackets; a name may have several, the
 // last varying fastest. Numbers keep the width of the range's first: node[08-10]
 // is node08, node09, node10. Names hold letters, digits, points, dashes and
 // underscores, and begin with none of the last three. No name may come twice.

@@ -191,7 +191,7 @@ func (s *Site) expire() {
 	}
 	for _, b := range s.table.ended(now) {
 		if err := s.log.write(record{Drop: b.Name}); err != nil {
-			s.table.nextEnd = 0 // try again at the next call; nobody is in its way
+			s.table.nextEnd = 0 // try again at the next call; nothing is in its way
 			return
 		}
 		s.table.drop(b.Name)

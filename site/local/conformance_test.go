@@ -89,7 +89,7 @@ func me(t *testing.T) string {
 	return u.Username
 }
 
-// eventually waits for a condition that nobody signals.
+// eventually waits for a condition without a signal.
 func eventually(most time.Duration, holds func() bool) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -123,7 +123,7 @@ func TestNumbersOfJobsGoOnAfterARestart(t *testing.T) {
 	}
 }
 
-// Of an array of which the site wrote down a part, before it died, nothing is run: nobody was
+// Of an array that the site wrote down in part, before it died, nothing is run: no one was
 // told of it, and under its key it is asked for again. What is whole is kept.
 func TestAnArrayOfWhichAPartIsWrittenIsForgotten(t *testing.T) {
 	dir := t.TempDir()

@@ -291,7 +291,7 @@ func (s *Site) SetClock(clock site.Clock) {
 	}
 }
 
-// now returns the time, as far as it is known: what is decided by it for good asks whether
+// now returns the time, if it is known: what is decided by it for good asks whether
 // the clock is believed.
 func (s *Site) now() berth.Time {
 	now, _ := s.clock()

@@ -27,7 +27,7 @@ type record struct {
 }
 
 // bookingLog keeps the bookings on disk, a line for each change. It survives the
-// process, not the power: what was lost then is found missing by whoever made
+// process, not the power: what was lost then is found missing by those who made
 // the promises, as with any other site.
 type bookingLog struct {
 	path  string

@@ -24,7 +24,7 @@ import (
 )
 
 // Shepherd is the whole of the hidden command that keeps a task; args are those
-// behind the command's name. It returns the exit code. Nobody but this package
+// behind the command's name. It returns the exit code. Only this package
 // calls the command.
 func Shepherd(args []string) int {
 	var err error

@@ -19,7 +19,7 @@ type booking struct {
 	Users    []string    `json:"users,omitempty"`
 	Accounts []string    `json:"accounts,omitempty"`
 	Launched bool        `json:"launched,omitempty"`
-	// Counted says that so many cores were asked for. Until it is launched the
+	// Counted says that a number of cores was asked for. Until it is launched the
 	// cores only show that there is room, and others may take their place.
 	Counted bool `json:"counted,omitempty"`
 }
@@ -93,7 +93,7 @@ func find(spans []span, start berth.Time) int {
 	return at
 }
 
-// free reports whether nobody but the booking of that name has the core in
+// free reports whether only the booking of that name has the core in
 // [start, end). Cost: O(log n) for n bookings of the core.
 func (t *table) free(core berth.PE, start, end berth.Time, but string) bool {
 	spans := t.byCore[core]

@@ -20,7 +20,7 @@ import (
 
 // job is a task, or one index of it, in a folder of its own:
 //
-//	spec.json     what is to run; written before anybody is told of the job
+//	spec.json     what is to run; written before the job is acknowledged
 //	limit         when it must have ended, in Unix seconds, and the time of the site then, in milliseconds; may change
 //	lock          locked as long as its shepherd lives
 //	started.json  who keeps it, and what it runs as
@@ -164,7 +164,7 @@ func number(text string) (uint32, error) {
 }
 
 // writeTask writes a task down as a job, or one for each index, and returns the
-// id of all. A task of which the process wrote only some is dropped at the next
+// id of all. A task that the process wrote only in part is dropped at the next
 // start, because its key has not been answered.
 func (s *Site) writeTask(base spec) (site.JobID, error) {
 	s.last++
@@ -412,7 +412,7 @@ func (s *Site) prune() {
 		return
 	}
 	oldest := now - berth.Time(s.options.Keep.Seconds())
-	young := map[site.TaskKey]bool{} // keys of tasks of which something is not old: an array goes as a whole
+	young := map[site.TaskKey]bool{} // keys of tasks with something that is not old: an array goes as a whole
 	for _, j := range s.jobs {
 		if j.stage != site.Ended || j.ended.At > oldest {
 			young[s.keyOf(j)] = true
@@ -447,7 +447,7 @@ func (s *Site) findJobs() error {
 	for _, folder := range folders {
 		j := &job{dir: filepath.Join(s.options.Dir, "jobs", folder.Name()), stage: site.Waiting, gone: make(chan struct{})}
 		if err := readJSON(filepath.Join(j.dir, "spec.json"), &j.spec); err != nil {
-			_ = os.RemoveAll(j.dir) // nobody was told of it
+			_ = os.RemoveAll(j.dir) // it was not acknowledged
 			continue
 		}
 		number, _, _ := strings.Cut(string(j.spec.ID), "_")

@@ -193,7 +193,7 @@ func testSuperseded(t *testing.T, f *fixture) {
 func testNonsense(t *testing.T, f *fixture) {
 	for name, spoil := range map[string]func(*site.Reservation){
 		"end before start": func(r *site.Reservation) { r.End = r.Start - 1 },
-		"nobody":           func(r *site.Reservation) { r.Users = nil },
+		"no user":          func(r *site.Reservation) { r.Users = nil },
 		"user":             func(r *site.Reservation) { r.Users = []string{"a b;rm"} },
 		"account":          func(r *site.Reservation) { r.Accounts = []string{"x,y"} },
 		"name":             func(r *site.Reservation) { r.Name = "berth x" },
@@ -275,7 +275,7 @@ func testCount(t *testing.T, f *fixture) {
 
 func testForeign(t *testing.T, f *fixture) {
 	if f.Foreign == nil {
-		t.Skip("nobody but Berth makes reservations at this site")
+		t.Skip("only Berth makes reservations at this site")
 	}
 	start := f.Now() + 7200
 	name := f.Foreign(t, start, start+600, f.Places[0])

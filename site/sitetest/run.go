@@ -18,7 +18,7 @@ import (
 // run nothing really and only imitate an ending.
 const (
 	MarkCode  = "SITETEST_CODE"  // exit with this code
-	MarkSleep = "SITETEST_SLEEP" // run for so many seconds
+	MarkSleep = "SITETEST_SLEEP" // run for some seconds
 )
 
 // task returns a task for a reservation that is cancelled when the test ends.

@@ -32,8 +32,8 @@ type Subject struct {
 	Partition string
 	User      string // who may use reservations, and whose tasks run
 	Dir       string // where User may write
-	// Foreign makes a reservation of somebody else on the share, which lasts
-	// until the test ends, and returns its name; nil if nobody else can.
+	// Foreign makes a reservation of another user on the share, which lasts
+	// until the test ends, and returns its name; nil if no other user can.
 	Foreign func(t *testing.T, start, end berth.Time, share site.Share) string
 	// Settle is how long the site may take for what is not immediate.
 	Settle berth.Duration

@@ -14,10 +14,10 @@ import (
 const opAdmit = "admit"
 
 // Admits asks this machine for the groups of a user, the accounting database for accounts
-// and QOS, and slurmctld for their limits, as far as anything depends on them. A user needs
+// and QOS, and slurmctld for their limits, if anything depends on them. A user needs
 // one of the groups of the partition, and an association with an account and a QOS that it
 // takes, in whose limits the job stays: the one that is named, else any. Root and SlurmUser are in every
-// group of a partition to Slurm. Where Slurm does not enforce associations anybody
+// group of a partition to Slurm. Where Slurm does not enforce associations any user
 // may name any account, and where it does not enforce limits there are none. What was heard in the
 // last seconds is not asked again. Cost: nothing for what is open to everybody; else up to a command
 // for groups, one for accounts and two for limits.
@@ -86,11 +86,11 @@ type heard struct {
 // fresh is for how long an answer is as good as a new one: as long as a look by default.
 const fresh berth.Duration = 5
 
-// admitWithin is how long somebody who asks for a promise waits for one command. An accounting
+// admitWithin is how long a request for a promise waits for one command. An accounting
 // database that does not answer must not stop promises: Slurm itself goes on without it.
 const admitWithin = 3 * time.Second
 
-// recall is read for a command of which an answer, or none, of the last seconds will do.
+// recall is read for a command where an answer, or none, of the last seconds will do.
 func (s *Site) recall(ctx context.Context, name string, args ...string) ([]byte, error) {
 	key, now := strings.Join(append([]string{name}, args...), "\x00"), s.unix()
 	s.heard.mu.Lock()

@@ -66,7 +66,7 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
-// mute is a site whose accounting database does not answer, which is asked so many times.
+// mute is a site whose accounting database does not answer, which is asked a number of times.
 type mute struct {
 	database
 	asked *int
@@ -81,8 +81,8 @@ func (m mute) Run(ctx context.Context, c Command) (Result, error) {
 	return Result{}, ctx.Err()
 }
 
-// An accounting database that does not answer holds nobody up for long, and is not asked by
-// everybody.
+// An accounting database that does not answer holds no one up for long, and is not asked by
+// every request.
 func TestAdmitsWaitsForNoDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -95,7 +95,7 @@ func TestSlowCommandsAreWaitedFor(t *testing.T) {
 	}
 }
 
-// The language, the zone and the forms that whoever started the service likes change nothing of what it reads.
+// The language, the zone and the forms that the service was started with change nothing of what it reads.
 func TestLanguageAndZoneOfTheService(t *testing.T) { // not parallel: it changes the environment
 	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 1})
 	want := far(t, 1, "n1")
@@ -139,7 +139,7 @@ func TestOddNodeNames(t *testing.T) {
 	}
 }
 
-// Without its slurm.conf no command gets anywhere, and says of which file; when it is back all goes on.
+// Without its slurm.conf no command gets anywhere, and says which file; when it is back all goes on.
 func TestConfGone(t *testing.T) {
 	t.Parallel()
 	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 1})

@@ -13,12 +13,12 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// Client submits tasks as whoever runs it, who must be a user of the reservation.
+// Client submits tasks as the user who runs it, who must be a user of the reservation.
 type Client struct {
 	commands
 	name string
 	now  func() time.Time
-	// absent says that it acts for somebody who is not there: what it submits is held. login
+	// absent says that it acts for a user who is not there: what it submits is held. login
 	// is what a login of theirs would set.
 	absent bool
 	login  []string

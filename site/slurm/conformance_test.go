@@ -21,7 +21,7 @@ func options(c *slurmtest.Cluster) slurm.Options {
 
 func now() berth.Time { return berth.Time(time.Now().Unix()) }
 
-// eventually waits for a condition that nobody signals.
+// eventually waits for a condition without a signal.
 func eventually(most time.Duration, holds func() bool) bool {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -18,7 +18,7 @@ import (
 
 // Deputy is a cluster at which tasks are handed in for their owners, who need not be there:
 // this process, which has to be root's, becomes the owner for each command. A task is handed
-// in held and released afterwards, so that whoever was stopped in between finds it again
+// in held and released afterwards, so that a service that was stopped in between finds it again
 // before it has run. Slurm does not requeue it: whether it is tried again is not for Slurm
 // to decide.
 type Deputy struct {
@@ -54,8 +54,8 @@ func (d *Deputy) Represents(ctx context.Context, user string) error {
 	return err
 }
 
-// switched looks a user up in whatever directory this machine has. Root is nobody to run the
-// tasks of others as.
+// switched looks a user up in whatever directory this machine has. Root does not run the
+// tasks of others.
 func (d *Deputy) switched(ctx context.Context, user string) (*identity, error) {
 	const op = "submit"
 	if !site.ValidUser(user) {
@@ -100,7 +100,7 @@ func (d *Deputy) switched(ctx context.Context, user string) (*identity, error) {
 	}, nil
 }
 
-// client returns one that is somebody else.
+// client returns one that acts for another user.
 func (d *Deputy) client(ctx context.Context, user string) (*Client, error) {
 	who, err := d.become(ctx, user)
 	if err != nil {
@@ -114,14 +114,14 @@ func (d *Deputy) client(ctx context.Context, user string) (*Client, error) {
 	return c, nil
 }
 
-// several matches a script that would be more than one job, of which none could be told to be
+// several matches a script that would be more than one job, none of which could be told to be
 // the task, or that sbatch would wait for.
 var several = regexp.MustCompile(`(?m)^#SBATCH\s+(-a\b|--array\b|-M\b|--clusters?\b|hetjob\b|packjob\b|-W\b|--wait\b)`)
 
 // Hand hands in a task as its owner, held.
 func (d *Deputy) Hand(ctx context.Context, task site.Task) (site.JobID, error) {
 	if line := several.FindString(task.Script); line != "" || !task.Array.Empty() {
-		return "", berth.Errorf(berth.Invalid, "script", "%q is for jobs that somebody submits by hand, one for each task is wanted here; leave it out, and make tasks of the parts of an array", line)
+		return "", berth.Errorf(berth.Invalid, "script", "%q is for jobs that are submitted by hand, one for each task is wanted here; leave it out, and make tasks of the parts of an array", line)
 	}
 	c, err := d.client(ctx, task.User)
 	if err != nil {
@@ -167,7 +167,7 @@ func (d *Deputy) Start(ctx context.Context, user string, job site.JobID) error {
 }
 
 // apart keeps sbatch on this machine apart from what the job is to be given on its nodes: with
-// variables such as LD_PRELOAD or SLURM_CONF whoever may submit a workflow could run here what
+// variables such as LD_PRELOAD or SLURM_CONF a user who may submit a workflow could run here what
 // they like. The folder of the task need not be here.
 func (c *Client) apart(sbatch *Command) {
 	sbatch.Extra = []byte(strings.Join(sbatch.Env, "\x00") + "\x00")

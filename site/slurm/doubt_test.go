@@ -79,13 +79,13 @@ func TestDoubt(t *testing.T) {
 			[]step{{create, slurm.Result{}, context.DeadlineExceeded}, {ping, says(0, "Slurmctld(primary) at x is UP\n", ""), nil}, {list, says(0, "No reservations in the system\n", ""), nil}},
 			site.Doubt, site.Unreachable, "",
 		},
-		"no answer, and nobody there": {[]step{{create, slurm.Result{}, context.DeadlineExceeded}, {ping, says(0, "Slurmctld(primary) at x is DOWN\n", ""), nil}}, site.Doubt, site.Unreachable, ""},
+		"no answer, and no controller": {[]step{{create, slurm.Result{}, context.DeadlineExceeded}, {ping, says(0, "Slurmctld(primary) at x is DOWN\n", ""), nil}}, site.Doubt, site.Unreachable, ""},
 		"time-out of a socket": {
 			[]step{{create, says(1, "", "Error creating the reservation: Socket timed out on send/recv operation\n"), nil}, {ping, says(0, "Slurmctld(primary) at x is UP\n", ""), nil}, {list, says(0, "", ""), nil}},
 			site.Doubt, site.Unreachable, "",
 		},
-		"down":                        {[]step{{create, says(1, "", "Error creating the reservation: "+down+"\n"), nil}}, "", site.Unreachable, ""},
-		"made, and then nobody there": {[]step{{create, made, nil}, {list, says(1, "", "slurm_load_reservations error: "+down+"\n"), nil}}, site.Doubt, site.Unreachable, ""},
+		"down":                         {[]step{{create, says(1, "", "Error creating the reservation: "+down+"\n"), nil}}, "", site.Unreachable, ""},
+		"made, and then no controller": {[]step{{create, made, nil}, {list, says(1, "", "slurm_load_reservations error: "+down+"\n"), nil}}, site.Doubt, site.Unreachable, ""},
 		"said to be made, and not there": {
 			[]step{{create, made, nil}, {list, says(0, "No reservations in the system\n", ""), nil}}, site.Doubt, site.Conflict, "",
 		},

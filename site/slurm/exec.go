@@ -87,7 +87,7 @@ func (h Host) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	var exit *exec.ExitError
 	switch {
-	case stdout.over: // whatever it did when nobody read it any more
+	case stdout.over: // whatever it did when it was no longer read
 		return result, fmt.Errorf("wrote more than %d bytes", stdout.room)
 	case ctx.Err() != nil:
 		return result, ctx.Err()
@@ -99,7 +99,7 @@ func (h Host) Run(ctx context.Context, c Command) (Result, error) {
 }
 
 // file returns an open file without a name that holds the text and belongs to
-// whoever the command runs as, who can so open /dev/stdin.
+// the user that the command runs as, who can so open /dev/stdin.
 func (h Host) file(text []byte) (*os.File, error) {
 	file, err := os.CreateTemp("", "berth-stdin-")
 	if err != nil {
@@ -253,7 +253,7 @@ func lastLine(text []byte) string {
 // mostWords is more than the longest line in which Slurm says why it refuses something.
 const mostWords = 1000
 
-// shortened cuts off a line that is none that anybody would read.
+// shortened cuts off a line that is too long to read.
 func shortened(line string) string {
 	if len(line) <= mostWords {
 		return line

@@ -138,8 +138,8 @@ var endings = map[string]site.Ending{
 	"TIMEOUT": site.TimedOut, "DEADLINE": site.TimedOut,
 }
 
-// neverBegan is what Slurm tells as the signal by which a job has ended of which it could not
-// open the output.
+// neverBegan is the signal by which Slurm says that a job ended whose output it could not
+// open.
 const neverBegan = 53
 
 // waiting are the states of jobs that hold nothing yet. In every other state a

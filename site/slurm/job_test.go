@@ -178,7 +178,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// Which cores a job has is read from its own line; a job with two lines, one of which the
+// Which cores a job has is read from its own line; a job with two lines, where the
 // name of another job may have made, has whole nodes.
 func TestCoresOfJobs(t *testing.T) {
 	nodes, err := parseNodes(strings.NewReplacer("g1", "n1").Replace(oneNode) + "\n" + strings.NewReplacer("g1", "n2").Replace(oneNode))

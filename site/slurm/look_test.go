@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// crowd answers like a cluster of so many nodes, of 64 cores, and jobs, each a record of its own: one in
+// crowd answers like a cluster of some nodes, of 64 cores, and jobs, each a record of its own: one in
 // five runs on cores of one node, and the others wait. The lines are those of Slurm 22.05.
 type crowd struct {
 	nodes, partitions, config, details string
@@ -77,7 +77,7 @@ func (c *crowd) Run(_ context.Context, command Command) (Result, error) {
 }
 
 // Each job of a queue is read as it is, and which cores jobs have is asked for only where
-// somebody wants to know: for that Slurm writes all that it knows of every job.
+// it matters: for that Slurm writes all that it knows of every job.
 func TestLooksAtACrowd(t *testing.T) {
 	c := newCrowd(10, 100)
 	s := New(Options{Site: "lab", Exec: c})

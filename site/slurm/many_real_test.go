@@ -41,7 +41,7 @@ func TestManyWithConflicts(t *testing.T) {
 	cluster := slurmtest.Start(t, slurmtest.Options{})
 	s := slurm.New(options(cluster))
 	wants := slots(t, 40)
-	cores := far(t, 100, "n3") // beneath the fifth, of which Slurm gives the whole node
+	cores := far(t, 100, "n3") // beneath the fifth, where Slurm gives the whole node
 	cores.Name, cores.Shares[0].Cores = site.NameOf(siteName, t.Name()+"cores", 1), berth.PEsOf(0, 1)
 	cores.Start, cores.End = wants[4].Start, wants[4].End
 	mustReserve(t, s, cores, site.Made)
@@ -123,7 +123,7 @@ func TestControllerDiesAmongMany(t *testing.T) {
 					t.Errorf("number %d: %+v %v", i, got.Outcome, got.Err)
 				}
 				if !c.back && got.Err == nil {
-					t.Errorf("number %d is said to be made, and nobody can have looked", i)
+					t.Errorf("number %d is said to be made, and no look can have seen it", i)
 				}
 				if c.at == list && v == "" {
 					t.Errorf("number %d: %v, and nothing is said of doubt", i, got.Err)

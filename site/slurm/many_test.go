@@ -20,8 +20,8 @@ import (
 	"github.com/berth-hpc/berth/site/slurm"
 )
 
-// memory answers like Slurm 22.05, bugs included: it gives whole nodes of which
-// others hold cores, and fewer nodes than were asked for.
+// memory answers like Slurm 22.05, bugs included: it gives whole nodes whose cores
+// others hold, and fewer nodes than were asked for.
 type memory struct {
 	mu     sync.Mutex
 	held   []held
@@ -29,7 +29,7 @@ type memory struct {
 	takes  time.Duration     // by each command
 }
 
-// held is a reservation of memory; of each node it has so many cores.
+// held is a reservation of memory; the number of cores of each node.
 type held struct {
 	name, users string
 	start, end  berth.Time
@@ -42,7 +42,7 @@ const (
 	lost    = "lost"    // done, and the answer is lost
 	unsent  = "unsent"  // not done, and the answer is lost
 	shorter = "shorter" // done otherwise
-	strange = "strange" // not done, with words that nobody knows
+	strange = "strange" // not done, with unknown words
 )
 
 const nodeCores = 4

@@ -48,7 +48,7 @@ func (s *Site) mayReserve(ctx context.Context, user string) (bool, error) {
 		return true, nil
 	}
 	if !strings.Contains(settings["AccountingStorageType"], "slurmdbd") {
-		return false, nil // nobody has a level, which is kept there
+		return false, nil // no user has a level, which is kept there
 	}
 	result, err := s.run(ctx, "describe", "sacctmgr", "--noheader", "--parsable2", "show", "user", "name="+user, "format=AdminLevel")
 	if err != nil || result.Exit != 0 {
@@ -76,13 +76,13 @@ func (s *Site) rights(ctx context.Context) (site.Rights, error) {
 	if may, err := s.mayReserve(ctx, rights.As); err != nil || !may {
 		return rights, err
 	}
-	nobody := newProbe()
+	absent := newProbe()
 	for _, probe := range []struct {
 		may  *bool
 		args []string
 	}{
-		{&rights.Reserve, []string{"update", "ReservationName=" + nobody, "EndTime=now+1hour"}},
-		{&rights.Drain, []string{"update", "NodeName=" + nobody, "State=RESUME"}},
+		{&rights.Reserve, []string{"update", "ReservationName=" + absent, "EndTime=now+1hour"}},
+		{&rights.Drain, []string{"update", "NodeName=" + absent, "State=RESUME"}},
 	} {
 		result, err := s.run(ctx, "describe", "scontrol", probe.args...)
 		if err != nil {

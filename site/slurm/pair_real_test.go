@@ -48,7 +48,7 @@ func TestBackupControllerTakesOver(t *testing.T) {
 	if _, err := s.Observe(t.Context()); err == nil {
 		t.Log("the backup was there at once")
 	} else if site.KindOf(err) != site.Unreachable {
-		t.Errorf("%v, a %v; want that nobody answers", err, site.KindOf(err))
+		t.Errorf("%v, a %v; want that no controller answers", err, site.KindOf(err))
 	}
 	if !eventually(2*time.Minute, running) {
 		out, _ := cluster.Command("scontrol", "show", "job", "-o")

@@ -219,7 +219,7 @@ func (p *asking) nodes(value string) error {
 	return nil
 }
 
-// purge is when Slurm gives a reservation up that nobody uses, if PURGE_COMP says
+// purge is when Slurm gives a reservation up that is not used, if PURGE_COMP says
 // no other time.
 const purge berth.Duration = 300
 

@@ -107,7 +107,7 @@ func TestControllerDownIsUnreachable(t *testing.T) {
 	}
 }
 
-// credential returns somebody without rights; the test needs root to be them.
+// credential returns a user without rights; the test needs root to be them.
 func credential(t *testing.T) *slurm.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -213,7 +213,7 @@ func TestUserRunsInTheirReservation(t *testing.T) {
 	}
 }
 
-// Slurm 22.05 gives whole nodes of which others hold cores, and fewer nodes than
+// Slurm 22.05 gives whole nodes with cores that others hold, and fewer nodes than
 // it was asked for.
 func TestWhatSlurmDoesOtherwiseIsTakenBack(t *testing.T) {
 	t.Parallel()

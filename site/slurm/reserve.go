@@ -14,9 +14,9 @@ import (
 
 // Reserve makes the reservation, looks at what Slurm made of it, and takes it
 // down again if that is not what was asked for. Slurm 22.05 sometimes gives
-// fewer nodes than it was asked for, and gives whole nodes of which another
-// reservation holds cores at that time. The same goes for a reservation of which
-// a later generation is there.
+// fewer nodes than it was asked for, and gives whole nodes with cores that another
+// reservation holds at that time. The same goes for a reservation if
+// a later generation of it is there.
 func (s *Site) Reserve(ctx context.Context, want site.Reservation) (site.Outcome, error) {
 	a := s.ReserveMany(ctx, []site.Reservation{want})[0]
 	return a.Outcome, a.Err
@@ -166,7 +166,7 @@ func (s *Site) down(ctx context.Context, op string) bool {
 }
 
 // judgeAll looks at what became of the attempts that are open: they were made, or
-// refused, or nobody knows. Slurm looks for room before it looks at the name, so
+// refused, or it is unknown. Slurm looks for room before it looks at the name, so
 // only its list tells whether one was there before.
 func (s *Site) judgeAll(ctx context.Context, attempts []attempt) {
 	if !slices.ContainsFunc(attempts, func(a attempt) bool { return a.open }) {

@@ -190,7 +190,7 @@ func TestRESTTroubles(t *testing.T) {
 			t.Errorf("%q: %v, a %v", c.want, err, site.KindOf(err))
 		}
 	}
-	// A token that somebody renews is taken up, and whoever it is of is who Berth is.
+	// A token that is renewed is taken up, and its user is who Berth is.
 	write(string(good))
 	if d, err := s.Describe(t.Context()); err != nil || d.Rights.As != me(t) || !d.Rights.Reserve || !d.Rights.Drain {
 		t.Fatalf("%+v %v", d, err)

@@ -29,10 +29,10 @@ type Options struct {
 	Zone    string        // of the site's people, as in the tz database; empty is that of this machine
 	Timeout time.Duration // of one command; 0 is 30 s, three times what Slurm's own take to give up
 	Exec    Exec          // who runs the commands; nil is this process, as its own user
-	// WholeNodes says that nobody wants to know which cores of its nodes a job has: to tell it
+	// WholeNodes says that it does not matter which cores of its nodes a job has: to tell it
 	// Slurm writes all that it knows of every job.
 	WholeNodes bool
-	// Watch is for a cluster that is only watched: nobody tries what Berth may do
+	// Watch is for a cluster that is only watched: it is not tried what Berth may do
 	// there, and it may do nothing.
 	Watch bool
 }

@@ -49,7 +49,7 @@ var sayings = []struct {
 	{words: "Socket timed out on send/recv operation", kind: site.Unreachable, doubt: true, hint: "slurmctld is overloaded; sdiag tells by what"},
 	{words: "Zero Bytes were transmitted or received", kind: site.Unreachable, doubt: true},
 	{words: "Protocol authentication error", kind: site.Unreachable, hint: "munged is down here or there, or the keys differ"},
-	// What scontrol create says if nobody answers.
+	// What scontrol create says if the controller does not answer.
 	{words: "Unexpected message received", kind: site.Unreachable, doubt: true, hint: "slurmctld is down, or something else answers at its address"},
 	{words: "Slurm backup controller in standby mode", kind: site.Unreachable},
 	// What package rest says of slurmrestd.

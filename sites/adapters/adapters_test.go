@@ -36,7 +36,7 @@ type described struct {
 
 func (s *described) Describe(context.Context) (*site.Description, error) {
 	if s.down.Load() {
-		return nil, site.Errorf(site.Unreachable, "describe", "nobody there")
+		return nil, site.Errorf(site.Unreachable, "describe", "no one there")
 	}
 	d := s.d
 	return &d, nil
@@ -73,7 +73,7 @@ func TestSitesAreRemembered(t *testing.T) {
 	at.down.Store(true)
 	_, _, err := h.describe(t.Context(), "lab", &sites.Adapter{Kind: sites.Slurm}, at)
 	var wrong *berth.Error
-	if !errors.As(err, &wrong) || wrong.Code != berth.Unavailable || !strings.Contains(wrong.Msg, "nobody there") || !strings.Contains(wrong.Msg, "berth sites doctor") {
+	if !errors.As(err, &wrong) || wrong.Code != berth.Unavailable || !strings.Contains(wrong.Msg, "no one there") || !strings.Contains(wrong.Msg, "berth sites doctor") {
 		t.Fatal(err)
 	}
 	at.down.Store(false)
@@ -170,7 +170,7 @@ func TestTheServiceAsksSilentSites(t *testing.T) {
 	defer set.Close()
 	meanwhile := set.Managers["far"].Meanwhile
 	if meanwhile == nil {
-		t.Fatal("nobody asks it again")
+		t.Fatal("it is not asked again")
 	}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
@@ -227,8 +227,8 @@ func TestExamineSaysWhatDoesNotWork(t *testing.T) {
 	}
 }
 
-// Under late binding nodes that are alike and in the same partitions are a pool, of which a
-// node stays a part whatever becomes of the partitions; a partition that has only some of its
+// Under late binding nodes that are alike and in the same partitions are a pool; a
+// node stays a part of it whatever becomes of the partitions; a partition that has only some of its
 // nodes is not offered, and the log says so.
 func TestPoolsOfLateBindingAreKept(t *testing.T) {
 	h, log := newSet(t.TempDir())

@@ -47,7 +47,7 @@ func (f *follower) ask(ctx context.Context, m *service.Meantime) bool {
 	log := f.set.Log.With("site", f.name)
 	d, err := f.at.Describe(ctx)
 	if err != nil {
-		return false // whoever looks at it says so
+		return false // the reader of it says so
 	}
 	d, changes := d.After(f.used)
 	first := !f.answered

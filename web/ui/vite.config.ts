@@ -6,7 +6,7 @@ import { defineConfig, type Plugin } from 'vite';
 /** The files that the build is made of. web/web_test.go has the same list. */
 const sources = ['index.html', 'package.json', 'package-lock.json', 'tsconfig.json', 'vite.config.ts', ...readdirSync('src').sort().map((f) => 'src/' + f)];
 
-/** Notes beside the build of which sources it is, so that a test without Node sees whether it is outdated, and under which licences its parts are. */
+/** Notes beside the build the sources that it was made from, so that a test without Node sees whether it is outdated, and under which licences its parts are. */
 function notes(): Plugin {
   return {
     name: 'berth-notes',

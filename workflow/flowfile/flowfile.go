@@ -54,7 +54,7 @@ type File struct {
 	Form   Form
 	Flow   *workflow.Workflow
 	Tasks  []Task // by index of Flow
-	// Sizes are those of files that tasks write, in bytes, as far as they are told.
+	// Sizes are those of files that tasks write, in bytes, if they are told.
 	Sizes  map[string]int64
 	Report workload.WorkflowReport
 }
@@ -168,7 +168,7 @@ func (f *File) Writers() map[string]int {
 }
 
 // Reads returns how many bytes each task reads of what each of its parents writes, in the order of
-// Flow.Parents; 0 where that is not told, and nil of tasks of which nothing is.
+// Flow.Parents; 0 where that is not told, and nil for tasks where nothing is told.
 func (f *File) Reads() [][]int64 {
 	reads := make([][]int64, len(f.Tasks))
 	if len(f.Sizes) == 0 {
@@ -200,7 +200,7 @@ func (f *File) Reads() [][]int64 {
 }
 
 // Runnable returns what stands in the way of running the workflow, or nil: too
-// many tasks, a task of which the file does not tell what it runs, a command that
+// many tasks, a task without a command, a command that
 // no system can start, a file that two tasks write, an input that a task behind
 // writes. A file in YAML has been read only if it has none of these.
 func (f *File) Runnable() error {

@@ -110,7 +110,7 @@ func (r *reader) cycle(parents [][]int) bool {
 	return false
 }
 
-// failCycle tells about a cycle of tasks, each of which waits for the next one.
+// failCycle tells about a cycle of tasks that each wait for the next one.
 func (r *reader) failCycle(path []int) {
 	slices.Reverse(path)
 	least := slices.Index(path, slices.Min(path))

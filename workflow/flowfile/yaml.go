@@ -12,7 +12,7 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
-// Limits of single values. They are far beyond what anybody writes by hand, and keep
+// Limits of single values. They are far beyond what is written by hand, and keep
 // what is stored and shown small.
 const (
 	maxName   = 128  // bytes of a task's or workflow's name

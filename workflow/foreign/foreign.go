@@ -1,5 +1,5 @@
 // Package foreign reads the workflows of other systems, Snakemake, Nextflow and
-// Makeflow, as far as their files tell, and writes them as Berth's own YAML. What it
+// Makeflow, from what their files tell, and writes them as Berth's own YAML. What it
 // must guess it says. It runs none of these systems.
 package foreign
 
@@ -42,7 +42,7 @@ type Options struct {
 	// Trace is a trace file of Nextflow, and TraceName what it is called; nil is none.
 	Trace     []byte
 	TraceName string
-	// Command is a line of the shell that runs a task of which the file does not tell
+	// Command is a line of the shell that runs a task where the file does not tell
 	// what it runs; {rule}, {name} and the names of wildcards in braces are replaced.
 	// Empty leaves a script that fails and says so.
 	Command string

@@ -220,7 +220,7 @@ var bad = []struct{ name, text, want string }{
 	{"no statement", "digraph snakemake_dag {\n\t0[label = \"a\"];\n\t0 <> 1\n}\n", `x:3: "0 <> 1" is neither a vertex nor an edge`},
 	{"mermaid", "flowchart TB\n v1([A])\n v1 ==> v2\n", `x:3: "v1 ==> v2" is neither a vertex nor an edge`},
 	{"json", `{"nodes": [{"id": {}}], "links": []}`, "x: not what snakemake --d3dag prints"},
-	{"links", `{"nodes": [{"id": 1, "value": {"label": "a"}}], "links": [{"u": 1, "v": 2}]}`, "x: a link from 1 to 2, one of which is not among the nodes"},
+	{"links", `{"nodes": [{"id": 1, "value": {"label": "a"}}], "links": [{"u": 1, "v": 2}]}`, "x: a link from 1 to 2, and one of them is not among the nodes"},
 	{"two writers", "a: b\n\tc\na: d\n\te\n", `x:3: "a" is written by a rule above already`},
 	{"itself", "a: a\n\tc\n", `x:1: the rule reads "a", which it writes`},
 	{"two commands", "a: b\n\tc\n\td\n", "x:3: a command without a rule above it"},

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// graph is a DAG as a picture of it says: vertices, some of which are tasks.
+// graph is a DAG as a picture of it says: vertices, some of them tasks.
 type graph struct {
 	vertices []vertex
 	index    map[string]int
@@ -182,7 +182,7 @@ func readD3(text []byte, name string) (*graph, error) {
 		u, known := g.index[l.U.String()]
 		v, too := g.index[l.V.String()]
 		if !known || !too {
-			return nil, berth.Errorf(berth.Invalid, "links", "%s: a link from %s to %s, one of which is not among the nodes", name, l.U, l.V)
+			return nil, berth.Errorf(berth.Invalid, "links", "%s: a link from %s to %s, and one of them is not among the nodes", name, l.U, l.V)
 		}
 		g.edges = append(g.edges, [2]int{u, v})
 	}

@@ -62,8 +62,8 @@ func (w *Workflow) traced(g *graph, order []int, after map[int][]int, opt *Optio
 	return nil
 }
 
-// ranBefore returns the processes before one of which tasks ran, through those of
-// which none did.
+// ranBefore returns the processes before one that had tasks, through those
+// that had none.
 func ranBefore(v int, after map[int][]int, ran map[int][]int) (found []int) {
 	seen := map[int]bool{v: true}
 	for pile := slices.Clone(after[v]); len(pile) > 0; {

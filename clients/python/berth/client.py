@@ -81,7 +81,7 @@ class Client:
         return self._act(Answer, "POST", "/v1/requests", encode(request), key)
 
     def offers(self, request: Request, *, most: Optional[int] = None) -> List[Offer]:
-        """List what could be had, at most so many offers, without making the request."""
+        """List what could be had, at most count offers, without making the request."""
         query = {} if most is None else {"most": most}
         return self._list(Offer, self._call("POST", "/v1/offers", encode(request), query=query), "offers")
 
@@ -97,7 +97,7 @@ class Client:
     def modify(
         self, id: str, request: Request, *, reset: Iterable[str] = (), key: Optional[str] = None, if_version: Optional[int] = None
     ) -> Answer:
-        """Ask for something else in the place of a reservation: all of it, or nothing.
+        """Ask for a reservation to be changed: all of it, or nothing.
 
         Fields that are None stay as they are; those named in ``reset`` go back to their defaults.
         """

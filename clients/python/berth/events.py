@@ -86,7 +86,7 @@ class Events(Iterator[Event]):
         self._response = self._connection.open("/v1/events", headers, SILENCE)
         self._wait = FIRST_WAIT
         if self.last == 0:
-            self._first = self._read()  # where it begins is known before anybody relies on it
+            self._first = self._read()  # where it begins is known before it is used
 
     def _read(self) -> Optional[Event]:
         """Return the next event, or None after a sign of life or once it is closed."""

@@ -107,7 +107,7 @@ class Task:
 
 @dataclass
 class Measurement:
-    """How long a task of a workflow took on so many PEs."""
+    """How long a task of a workflow took on a number of PEs."""
 
     npe: int
     seconds: float

@@ -11,8 +11,8 @@ class Relay:
     """Passes bytes on between clients and the service at an address."""
 
     def __init__(self, service: Tuple[str, int]) -> None:
-        self.lose = 0  # so many answers are read to their end, and not passed on
-        self.refuse = 0  # so many connections are closed before anything is passed on
+        self.lose = 0  # the number of answers that are read to their end, and not passed on
+        self.refuse = 0  # the number of connections that are closed before anything is passed on
         self.calls: List[bytes] = []  # what was passed on to the service, by connection
         self._service = service
         self._lock = threading.Lock()

@@ -78,7 +78,7 @@ func (f *Finder) besidePEs(d *state.Entry) []berth.Allotment {
 
 // beside keeps what is left of vacated reservations while another gets a place. What
 // can be told apart by its PEs is booked when it is in the way of a place that was
-// found without it: most is in nobody's way, and a place that is the nearest of more
+// found without it: most is in no one's way, and a place that is the nearest of more
 // is the nearest of fewer. What counts alone tell is booked at once, in its order.
 type beside struct {
 	finder *Finder

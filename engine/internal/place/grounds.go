@@ -43,7 +43,7 @@ type shared struct {
 	of share
 }
 
-// Records returns the steps of both, of which only the times and the free PEs are told.
+// Records returns the steps of both, with times and free PEs alone.
 func (c shared) Records() iter.Seq[calendar.Record] {
 	return func(yield func(calendar.Record) bool) {
 		records, steps := slices.Collect(c.late.Records()), c.of.steps

@@ -43,7 +43,7 @@ func (h *Hauls) Megabytes(task int, to string, at func(task int) string) int64 {
 	return (bytes + 999_999) / 1_000_000
 }
 
-// hauling returns for how long a request of so many megabytes holds PEs of a pool for a transfer
+// hauling returns for how long a request that moves some megabytes holds PEs of a pool for a transfer
 // that begins when it starts, Endless for ever.
 func (f *Finder) hauling(p *pool, megabytes int64) berth.Duration {
 	return f.stage(p, f.state.Now(), 1000*megabytes)

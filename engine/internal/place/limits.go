@@ -11,7 +11,7 @@ import (
 // Limits of users, asked here whichever way a request came in. What does not depend on
 // the place is asked once, by overLimit; what depends on it for each variant in each
 // pool, by limited; and those that depend on the time narrow the search: lead bounds the
-// start, and share is taken like a stock of which each user has their own in each pool.
+// start, and share is taken like a stock that each user has in each pool.
 // So a later place within the limits is found if there is one.
 //
 // A promise that loses its place is placed again without being asked: it was admitted
@@ -92,7 +92,7 @@ func (x *search) isPending() bool {
 	return x.state.Job(x.r.ID) != nil || x.state.Request(x.r.ID) != nil
 }
 
-// whenOver returns when so many of the user's reservations will be over, 0 if there are
+// whenOver returns when n of the user's reservations will be over, 0 if there are
 // fewer; jobs that run count too if they are asked for.
 func (x *search) whenOver(n int, jobs bool) berth.Time {
 	ends := x.ends[:0]
@@ -157,7 +157,7 @@ func (x *search) limited(p *pool, v berth.Variant) *berth.Refusal {
 	return &berth.Refusal{Reason: berth.Quota, Resource: p.id, Wanted: v.NPE, Exceeded: over}
 }
 
-// overArea says that the user may not have so many PE-seconds more, nil if they may.
+// overArea says that the user may not have that many PE-seconds more, nil if they may.
 func (x *search) overArea(area int64) *berth.Exceeded {
 	has := x.state.Usage(x.r.User).PESeconds
 	over := x.allowed.Exceeds(policy.LimitPESeconds, has+area)

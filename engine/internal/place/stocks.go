@@ -26,7 +26,7 @@ type take struct {
 	// rate depends on the time of the transfer, and n is its rate from now on.
 	moves     *pool
 	kilobytes int64
-	// share, if not nil, is what is taken of in the place of a stock.
+	// share, if not nil, is taken from instead of a stock.
 	share *share
 }
 

@@ -116,7 +116,7 @@ type bounds struct {
 }
 
 // narrow keeps the numbers of PEs on which a task may be planned in the pool: no more than there
-// are of the nodes and the partition that it requires, and so many that it does not last longer
+// are of the nodes and the partition that it requires, and enough that it does not last longer
 // than the partition and the user's limit allow. It returns false if none is left. Planners know nothing of this:
 // what they give a task beyond it could not be placed.
 func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
@@ -158,7 +158,7 @@ func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
 	return true
 }
 
-// takes reports whether a task of a workflow may run on so many PEs in the pool.
+// takes reports whether a task of a workflow may run on npe PEs in the pool.
 func (b *bounds) takes(w *berth.Workflow, task int, npe berth.Count) bool {
 	t := planned(&w.Tasks[task], b.pool)
 	if !b.narrow(&t, w, task) {
@@ -298,7 +298,7 @@ func (f *Finder) bestOf(t *state.Trial, w *berth.Workflow, fit []*grounds, p *Pl
 
 // Follow places the open tasks of a workflow where a plan that was made elsewhere has them, each
 // as soon after that as it, its parents and the present allow. places are those of the open tasks,
-// in the order of the workflow. It returns nil if a task cannot be in its pool on so many PEs, or
+// in the order of the workflow. It returns nil if a task cannot be in its pool on its number of PEs, or
 // if the workflow would miss its deadline, and the refusal of a limit that is exceeded so.
 func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotment) (*WorkflowPlan, *berth.Refusal) {
 	g := &grounds{from: f.state.Now()}
@@ -383,7 +383,7 @@ func (p *WorkflowPlan) better(o *WorkflowPlan, deadline berth.Time) bool {
 // as long as there is time.
 func due(w *berth.Workflow) berth.Time { return min(w.Deadline, berth.TimeLimit-1) }
 
-// request returns what asks for a task of a workflow in a pool, on so many PEs for so many
+// request returns what asks for a task of a workflow in a pool, on a number of PEs for some
 // standard seconds, not before a time.
 func request(w *berth.Workflow, task int, p *pool, v berth.Variant, ready, now berth.Time) berth.Request {
 	t := &w.Tasks[task]
@@ -521,7 +521,7 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 	return found
 }
 
-// sitesOf returns the sites of tasks that are done, as far as they are known, and nothing for the
+// sitesOf returns the sites of tasks that are done, where they are known, and nothing for the
 // others.
 func sitesOf(w *berth.Workflow) []string {
 	sites := make([]string, len(w.Tasks))
@@ -664,7 +664,7 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 	return best, found
 }
 
-// placeAside is placeTask with those aside released, of which it returns those that it has left as they
+// placeAside is placeTask with those aside released; it returns those that it has left as they
 // are. What begins after a place that was found cannot make an earlier one free, so only what begins
 // before its end is released, and most of what depends on a task stays where it is.
 func (f *Finder) placeAside(t *state.Trial, again *state.Entry, r berth.Request, p *pool, extended berth.Duration, aside []*state.Entry) (placed TaskPlace, left []*state.Entry, ok bool) {
@@ -688,7 +688,7 @@ func (f *Finder) placeAside(t *state.Trial, again *state.Entry, r berth.Request,
 	}
 }
 
-// setAside releases reservations, as far as that is felt before a time: what is looked for ends
+// setAside releases reservations where that matters before a time: what is looked for ends
 // before it. What begins later and holds PEs alone is left where it is, and returned.
 func (f *Finder) setAside(t *state.Trial, aside []*state.Entry, before berth.Time) (left []*state.Entry) {
 	for _, d := range aside {

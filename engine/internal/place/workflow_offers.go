@@ -16,7 +16,7 @@ type WorkflowOffer struct {
 	Critical  []int // tasks of its critical path, in order of time
 }
 
-// WorkflowOffers returns at most so many points of the curve of deadlines against PE-seconds:
+// WorkflowOffers returns at most n points of the curve of deadlines against PE-seconds:
 // first the tightest deadline for which any of the planners finds a plan in any pool, then
 // deadlines that are further and further off, each with the cheapest plan. Plans that exceed a
 // limit of the user are not offered, for they would be refused. It is empty if no planner finds

@@ -49,7 +49,7 @@ func TestCheckSeesFaults(t *testing.T) {
 	}
 }
 
-// Outages that are none, or that nobody knows, are errors, and so are forecasts that say
+// Outages without PEs or time, or unknown ones, are errors, and so are forecasts that say
 // nothing, time that runs back, and what is queued without a request.
 func TestChangesOfTheWorldThatContradictTheState(t *testing.T) {
 	outage := func(pool string, lo, hi berth.PE, from, until berth.Time) *berth.Outage {

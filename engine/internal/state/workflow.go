@@ -14,7 +14,7 @@ import (
 type workflows struct {
 	list []*Flow // in the order in which they were promised
 	byID map[string]*Flow
-	// disturbed are those of which a task has ended or moved since Disturbed was asked last.
+	// disturbed are those with a task that has ended or moved since Disturbed was asked last.
 	disturbed []*Flow
 }
 
@@ -124,14 +124,14 @@ func (s *State) FlowOf(e *Entry) (f *Flow, task int) {
 	return f, f.At(e.ID())
 }
 
-// Disturbance is a workflow of which tasks have ended or moved.
+// Disturbance is a workflow with tasks that have ended or moved.
 type Disturbance struct {
 	Flow *Flow
-	// Moved says of which tasks those behind them do not know yet what has become of them.
+	// Moved lists the tasks whose outcome those behind them do not know yet.
 	Moved []bool
 }
 
-// Disturbed returns the workflows of which tasks have ended or moved since it was asked
+// Disturbed returns the workflows with tasks that have ended or moved since it was asked
 // last, in the order in which that happened.
 func (s *State) Disturbed() []Disturbance {
 	w := &s.workflows

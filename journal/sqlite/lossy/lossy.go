@@ -32,7 +32,7 @@ type Disk struct {
 	syncs  int   // how many to fail
 	lies   Lie
 
-	loose map[string][][]byte // by path, what has been in a file that nobody syncs
+	loose map[string][][]byte // by path, what has been in a file that is not synced
 
 	reads  int
 	fault  string // how it fails

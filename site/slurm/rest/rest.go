@@ -35,7 +35,7 @@ type Options struct {
 	// http://127.0.0.1:PORT.
 	Address string
 	// JWT is the path of a file with a JSON web token, as scontrol token writes it. It is read
-	// for each question, so that who renews it tells nobody. Empty asks without one, which a
+	// for each question, so that it can be renewed without notice. Empty asks without one, which a
 	// Unix socket takes from its own user (rest_auth/local).
 	JWT string
 	// CA is the path of a file in PEM with the certificate of the authority, or authorities, that alone may

@@ -104,7 +104,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !known {
 		text = `{"errors": [], "warnings": []}`
 	}
-	_, _ = io.WriteString(w, text) // whoever asked is gone otherwise
+	_, _ = io.WriteString(w, text) // the asker is gone otherwise
 }
 
 // serve returns an API in front of a handler.
@@ -180,7 +180,7 @@ func TestStrangeAnswers(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
 			w.WriteHeader(code)
-			_, _ = io.WriteString(w, text) // whoever asked is gone otherwise
+			_, _ = io.WriteString(w, text) // the asker is gone otherwise
 		}
 	}
 	const js = "application/json"
@@ -191,7 +191,7 @@ func TestStrangeAnswers(t *testing.T) {
 		contains string
 	}{
 		"a proxy without a slurmrestd": {respond(502, "text/html", "<h1>Bad\nGateway</h1>"), "slurmrestd is not reached behind unix://", false, ""},
-		"somebody else's server":       {respond(200, "text/html", "<h1>It works!</h1>"), "slurmrestd says 200 OK and no JSON", false, ""},
+		"another server":               {respond(200, "text/html", "<h1>It works!</h1>"), "slurmrestd says 200 OK and no JSON", false, ""},
 		"a redirection":                {respond(302, "text/plain", "elsewhere"), "slurmrestd says 302 Found and no JSON", false, ""},
 		"a token of another":           {respond(401, "text/plain", "Authentication failure"), "slurmrestd does not take the token of alice in ", false, ""},
 		"no such API":                  {respond(404, "text/plain", "Unable to find"), "slurmrestd has no API v0.0.45", false, ""},

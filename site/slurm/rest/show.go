@@ -180,7 +180,7 @@ type node struct {
 	Since    amount   `json:"reason_changed_at"`
 }
 
-// baseStates are those of which a node has one, besides flags.
+// baseStates are those that a node has one of, besides flags.
 var baseStates = []string{"UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE"}
 
 func (a *API) nodes(ctx context.Context) (string, error) {

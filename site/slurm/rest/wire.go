@@ -35,7 +35,7 @@ const (
 	maxAnswer = 1 << 30
 	// maxWords bounds what is read of an answer that is no JSON.
 	maxWords = 4 << 10
-	// maxSmall bounds the files of a token, which is some hundred bytes long, and of authorities, of which each
+	// maxSmall bounds the files of a token, which is some hundred bytes long, and of authorities, each of which
 	// takes about two thousand.
 	maxSmall = 256 << 10
 	// atOnce is how many connections are kept, as many as there are makers of reservations.
@@ -91,7 +91,7 @@ func newWire(o Options) (*wire, error) {
 }
 
 // dialTLS opens a connection to a slurmrestd that proves who it is, by a certificate of an authority of the
-// machine or, if one is given, of that alone. Its file is read each time, so that who renews it tells nobody. If the
+// machine or, if one is given, of that alone. Its file is read each time, so that it can be renewed without notice. If the
 // proof fails nothing was asked.
 func (w *wire) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
 	const doubt = "slurmrestd does not prove who it is: "
@@ -368,7 +368,7 @@ func (w *wire) elsewhere(ctx context.Context, t token, words string) error {
 	list := strings.Join(names, ", ")
 	own, _ := strconv.Atoi(strings.TrimPrefix(version, "v0.0."))
 	if known[len(known)-1] < own {
-		return refuse("%s: it offers %s, with which nobody can make a reservation and read the configuration", ours, list)
+		return refuse("%s: it offers %s, with which no one can make a reservation and read the configuration", ours, list)
 	}
 	return refuse("%s: it offers %s", ours, list)
 }

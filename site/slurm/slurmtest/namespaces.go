@@ -52,7 +52,7 @@ func (c *Cluster) runNode(name string) error {
 }
 
 // WithoutConf returns a command that runs another one where there is no slurm.conf, in a /run of its own with munge where
-// it is before anybody has read a slurm.conf.
+// it is before a slurm.conf has been read.
 func (c *Cluster) WithoutConf(argv ...string) []string {
 	roots := []string{""}
 	if bin := os.Getenv("BERTH_SLURM"); bin != "" {

@@ -44,9 +44,9 @@ type Options struct {
 	// Files are further files beside slurm.conf, by name.
 	Files map[string]string
 	// Accounting starts slurmdbd too, on a MariaDB of its own, and has Slurm enforce
-	// associations, limits and QOS. Nobody but root has an association at first.
+	// associations, limits and QOS. Only root has an association at first.
 	Accounting bool
-	// REST starts slurmrestd too, as a user who is nobody to Slurm. It skips the test if this is not root: slurmrestd
+	// REST starts slurmrestd too, as a user without rights in Slurm. It skips the test if this is not root: slurmrestd
 	// refuses to run as SlurmUser.
 	REST bool
 	// Backup starts a second slurmctld on the same state, which takes over from the first. Each has a host name
@@ -407,7 +407,7 @@ func (c *Cluster) configureGPUs() error {
 // was killed must not go to another cluster.
 var given sync.Map
 
-// freePorts returns ports that nobody listens at.
+// freePorts returns ports without a listener.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for len(ports) < n {
@@ -568,7 +568,7 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// eventually waits for a condition that nobody signals, as long as a cluster may
+// eventually waits for a condition without a signal, as long as a cluster may
 // take to start.
 func (c *Cluster) eventually(holds func() bool) bool {
 	tick := time.NewTicker(20 * time.Millisecond)

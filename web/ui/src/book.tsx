@@ -272,7 +272,7 @@ function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadli
   const [begin, setBegin] = useState<number | null>(null);
   const { picture, rows, failure, retry } = usePool(site.name, pool.name, view.from, view.to, stale);
   const lanes = useStarts(site.name, pool.name, asked, view.from, view.to, stale, onEnded);
-  const [asks, setAsks] = useState<{ lane: number; at: number } | null>(null); // of which start it was asked why not
+  const [asks, setAsks] = useState<{ lane: number; at: number } | null>(null); // the start that was asked about
   const [listed, setListed] = useState(false);
   const drawn = useMemo(() => lanes.filter((l) => !l.refusal), [lanes]);
   const asking = asks && drawn[asks.lane];

@@ -25,7 +25,7 @@ export function slim(doc: unknown): Json | null {
   return { ...(keep(doc, ['name', 'schemaVersion']) as Json), workflow: out };
 }
 
-/** commandsOf returns what the tasks of a document in WfFormat run, by their names. Tasks of which it does not tell are left out. */
+/** commandsOf returns what the tasks of a document in WfFormat run, by their names. Tasks without one are left out. */
 export function commandsOf(doc: unknown): Map<string, string[]> {
   const out = new Map<string, string[]>();
   const flow = isObject(doc) && isObject(doc.workflow) ? doc.workflow : {};

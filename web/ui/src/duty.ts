@@ -1,4 +1,4 @@
-// What operators are told and do, as far as it is no picture. Pure.
+// What operators are told and do, except pictures. Pure.
 
 import { length } from './clock.js';
 import { words } from './words.js';
@@ -29,7 +29,7 @@ export function amount(l: Limit, value: number): string {
   return l.unit === 'count' ? String(value) : `${value} ${l.unit}`;
 }
 
-/** share is how much of a limit is used, from 0 to 1; null if nobody counts. */
+/** share is how much of a limit is used, from 0 to 1; null if it is not counted. */
 export const share = (l: Limit) => (l.used === undefined || l.allowed === undefined ? null : l.allowed > 0 ? Math.min(1, l.used / l.allowed) : l.used > 0 ? 1 : 0);
 
 /** stateOf says how a site is, in words. */

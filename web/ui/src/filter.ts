@@ -40,7 +40,7 @@ export function queryOf(f: Filter): string {
   return q.map((part) => '&' + part).join('');
 }
 
-/** Fetched is how a picture was asked for: the bars of which filter it has, '' for all, and whether they came as shades. */
+/** Fetched is how a picture was asked for: the filter whose bars it has, '' for all, and whether they came as shades. */
 export interface Fetched { filter: string; shades: boolean }
 
 /**

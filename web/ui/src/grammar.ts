@@ -10,7 +10,7 @@ const pieces = /(\d{1,13})\s*(seconds?|sec|s|minutes?|min|m|hours?|hr|h|days?|d|
 
 const limit = 2 ** 42; // seconds, as berth.TimeLimit
 
-/** parseLength reads 2h30m, 90 min, 02:30:00, 1-02:30:00, 1-12 or PT2H30M; a number alone is refused, since nobody knows its unit. null if it is no length. */
+/** parseLength reads 2h30m, 90 min, 02:30:00, 1-02:30:00, 1-12 or PT2H30M; a number alone is refused, since its unit is unknown. null if it is no length. */
 export function parseLength(text: string): number | null {
   const n = anyLength(text.trim());
   return n !== null && n > 0 ? n : null;

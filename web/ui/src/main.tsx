@@ -64,7 +64,7 @@ class Whole extends Component<{ children: React.ReactNode }, { fault: string }> 
 
 function Page() {
   const [me, setMe] = useState<Me | null>(null);
-  const [out, setOut] = useState(false); // it is known that nobody is logged in
+  const [out, setOut] = useState(false); // it is known that no user is logged in
   const [failure, setFailure] = useState<{ title: string; failure: Failure } | null>(null);
   const [live, setLive] = useState(true);
   const shade = useComputedColorScheme('light');

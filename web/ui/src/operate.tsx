@@ -45,7 +45,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
       }
       return { list: list.sort((a, b) => at(b.created ?? '') - at(a.created ?? '')), whole: next === undefined };
     },
-    'refusals', Math.floor(clock / 30), onEnded, // they are many, and nobody waits for them
+    'refusals', Math.floor(clock / 30), onEnded, // they are many, and not urgent
   );
   const [every, setEvery] = useState(false);
   const away = sites.value?.sites.filter((s) => !s.reachable).length ?? 0;

@@ -19,7 +19,7 @@ test('what is asked for is what is chosen', () => {
   });
   const jobs = { ...log, as: 'jobs', slack: '1, 2', policies: ['pe-best', 'pe-worst'] };
   assert.deepEqual(bodyOf(jobs, '', ''), { log: 'x-1', settings: { as: 'jobs' }, sweep: [{ name: 'backfill', values: ['easy', 'conservative'] }] });
-  assert.deepEqual(bodyOf({ ...usual, baseline: 'bind=late' }, '', ''), bodyOf(usual, '', '')); // of which there is none now
+  assert.deepEqual(bodyOf({ ...usual, baseline: 'bind=late' }, '', ''), bodyOf(usual, '', '')); // there is none now
 });
 
 test('runs are combinations times replications where something is drawn', () => {
