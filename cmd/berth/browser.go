@@ -45,7 +45,7 @@ func (s *setup) publicPath() string {
 
 // greetBrowser prints where the pages are with a link that logs in as an operator. It works
 // on this machine alone, so where the service listens does not matter.
-func (a *app) greetBrowser(address string, tokens *token.Store, links *api.Links, now berth.Time) {
+func (a *app) greetBrowser(scheme, address string, tokens *token.Store, links *api.Links, now berth.Time) {
 	operator, known := tokens.Lasting()
 	if !known {
 		return
@@ -58,7 +58,7 @@ In a browser on this machine, as %s, once and within two minutes:
 
     %s
 
-`, operator.User, loginURL("http://"+address, links.Make(operator.ID, now)))
+`, operator.User, loginURL(scheme+address, links.Make(operator.ID, now)))
 }
 
 // loginURL is the page with the code of a login link. The code stands in the fragment, which

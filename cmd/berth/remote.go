@@ -100,7 +100,11 @@ func (r *remote) client() (*client.Client, error) {
 			return nil, err
 		}
 	}
-	return client.New(server, firstOf(secret, known.Tokens[trimServer(server)]), nil)
+	h, err := overTLS(nil)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(server, firstOf(secret, known.Tokens[trimServer(server)]), h)
 }
 
 func firstOf(texts ...string) string {
