@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,13 +104,13 @@ func (c *certificates) use() error {
 
 // stamp changes when a file does.
 func (f *tlsFiles) stamp() string {
-	text := ""
+	var text strings.Builder
 	for _, path := range []string{f.cert, f.key, f.clientCA} {
 		if info, err := os.Stat(path); err == nil {
-			text += fmt.Sprintf("%d %d;", info.ModTime().UnixNano(), info.Size())
+			fmt.Fprintf(&text, "%d %d;", info.ModTime().UnixNano(), info.Size())
 		}
 	}
-	return text
+	return text.String()
 }
 
 // current returns what counts now.
