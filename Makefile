@@ -16,6 +16,9 @@ COUNT     ?= 6
 BASE      ?=
 MUTANTS   ?=
 
+# Without the folder of the checkout in what is compiled, lint, build and tests share it, and so do several checkouts.
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
+
 # What is named first begins first: these take longest. No more packages run at once than there are processors, since tests
 # that time out are worth less than the minutes that more at once would save.
 LONGEST = ./service ./cmd/berth ./reproduce
@@ -24,7 +27,7 @@ help: ## list the targets
 	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 build: ## compile bin/berth
-	go build -trimpath -buildvcs=auto -o bin/berth ./cmd/berth
+	go build -buildvcs=auto -o bin/berth ./cmd/berth
 
 # The result is in the repository, so that only those who change the pages need Node.
 web: ## build the pages for browsers from web/ui into web/dist (needs Node 20.19 or later with npm)
@@ -53,27 +56,29 @@ simulate: build ## replay a small log under every policy and draw the schedules
 	bin/berth sim --workload examples/first-light.swf --pes 64 --policy all --plot out/first-light.svg --schedule out/first-light.jsonl
 	@echo && echo "Look at:" && ls out/first-light*
 
-# What CI adds is cross, which compiles everything three times more.
+# What CI adds is cross, which compiles everything three times more. The tests need no go vet, whose
+# analyzers are among those of lint.
 test: lint build ## everything: format, lint, build, all tests, and the race detector
-	go test -timeout 30m $(TESTFLAGS) $(LONGEST) ./...
+	go test -vet=off -timeout 30m $(TESTFLAGS) $(LONGEST) ./...
 	@$(MAKE) --no-print-directory race
 
-# The pure rooms start no goroutine and hold no lock, which internal/lint proves;
-# only packages that import one of these can race. -short leaves out whole real logs,
-# which run without the detector above.
+# The pure rooms start no goroutine and hold no lock, which internal/lint proves; only a package
+# that does one of these can race. -short leaves out whole real logs and what runs in one
+# goroutine for long, which run without the detector above.
 .PHONY: race
 race:
-	@racy=$$(go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "context")}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
+	@racy=$$(grep -rlE --include='*.go' --exclude='*_test.go' --exclude-dir=testdata --exclude-dir=node_modules --exclude-dir='.tools' '^[[:space:]]*go (func\>|[[:alpha:]])|\.Go\(|^[[:space:]]*"sync(/atomic)?"$$' . | xargs -n 1 dirname | sort -u); \
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
-	else set -x; go test -race -short $(TESTFLAGS) $(LONGEST) $$racy; fi
+	else set -x; go test -vet=off -race -short $(TESTFLAGS) $(LONGEST) $$racy; fi
 
+# Four at a time of each version: they wait for clusters and clocks, not for processors.
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 side by side, since most of them wait
 	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); logs=$$(mktemp -d); trap 'rm -r $$logs' EXIT; trap 'exit 130' INT TERM; \
 	for suite in trixie forky; do ( \
 	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
-	  set -x && go test -count=1 -timeout 30m ./site/slurm && go test -count=1 -timeout 30m ./service -run "^($$service)\$$" \
+	  set -x && go test -vet=off -count=1 -timeout 30m -parallel 4 ./site/slurm && go test -vet=off -count=1 -timeout 30m -parallel 4 ./service -run "^($$service)\$$" \
 	) >$$logs/$$suite 2>&1 & eval $$suite=$$!; done; \
 	failed=0; for suite in trixie forky; do eval "wait \$$$$suite" || failed=1; cat $$logs/$$suite; done; exit $$failed
 

@@ -10,12 +10,14 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/policy"
@@ -27,6 +29,8 @@ import (
 type Options struct {
 	Service Service
 	Tokens  *token.Store
+	// Identity says who asks without a token of Tokens; nil is that all need one.
+	Identity *identity.Ways
 	// Registry is what /metrics shows, with the API's own figures added; nil is
 	// a new one.
 	Registry *prometheus.Registry
@@ -45,6 +49,9 @@ type Options struct {
 	// Public is the address at which browsers reach the service through a proxy, such as
 	// https://hpc.example.org/berth/; nil if they reach it as it listens.
 	Public *url.URL
+	// At is the address at which browsers on this machine reach the service, such as
+	// http://127.0.0.1:7117; empty is unknown.
+	At string
 	// Links are those that open sessions; nil is none yet.
 	Links *Links
 	// Laboratory compares schedulers for users; nil is none.
@@ -57,6 +64,7 @@ type Options struct {
 type api struct {
 	Service
 	tokens  *token.Store
+	ways    *identity.Ways
 	log     *slog.Logger
 	rates   rates
 	counts  counts
@@ -64,11 +72,12 @@ type api struct {
 	streams streams
 	desk    *desk
 	access  []service.Access
-	openapi []byte
-	boot    string // of this start of the program
+	openapi func() []byte // made when it is first asked for
+	boot    string        // of this start of the program
 	gallery gallery
 	door    door
 	lab     *laboratory.Laboratory // nil if there is none
+	at      string                 // for browsers on this machine
 }
 
 // New returns what answers the requests. It may be used at once by any number of
@@ -77,7 +86,7 @@ func New(o Options) http.Handler {
 	if o.Limits == nil {
 		o.Limits = service.DefaultLimits()
 	}
-	a := &api{Service: o.Service, tokens: o.Tokens, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links), lab: o.Laboratory}
+	a := &api{Service: o.Service, tokens: o.Tokens, ways: o.Identity, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links), lab: o.Laboratory, at: o.At}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -89,7 +98,7 @@ func New(o Options) http.Handler {
 		registry = prometheus.NewRegistry()
 	}
 	a.counts = newCounts(registry)
-	a.openapi = describe(o.Version)
+	a.openapi = sync.OnceValue(func() []byte { return describe(o.Version) })
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	served := map[string]bool{"GET /metrics": true} // patterns
@@ -150,7 +159,7 @@ func New(o Options) http.Handler {
 func Server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
-		MaxHeaderBytes: 1 << 15,
+		MaxHeaderBytes: 1 << 15, ConnContext: identity.ConnContext,
 	}
 }
 
@@ -243,6 +252,9 @@ func (c *call) fail(e *endpoint, err error) {
 	if !known {
 		c.log.Error("failed", "endpoint", e.id, "user", c.by.User, "error", err)
 	}
+	if c.challenge != "" {
+		c.w.Header().Add("WWW-Authenticate", c.challenge)
+	}
 	writeProblem(c.w, p)
 }
 
@@ -258,12 +270,28 @@ func (c *call) identify(least service.Role) error {
 		}
 	}
 	if !known {
-		return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "Authorization", "want Bearer and a token of this service; an operator makes them with berth token add")}
+		caller, is, err := c.ways.Of(c.r, c.Now())
+		switch {
+		case err != nil:
+			return c.unidentified(err)
+		case !is:
+			return c.unidentified(berth.Errorf(berth.Denied, "Authorization", "want Bearer and a token of this service; an operator makes them with berth token add"))
+		}
+		// What the machine says is no token of the store, and cannot be revoked there.
+		secret, entry, outdated = "", token.Entry{ID: string(caller.Way), User: caller.User, Role: caller.Role, Expires: caller.Expires}, nil
+		c.caller = caller
 	}
 	if entry.ExpiredAt(c.Now()) {
 		return &statusError{http.StatusUnauthorized, expired(&entry)}
 	}
 	by := entry.Principal()
+	if entry.OfMachine() { // the roles may be others than when the session was opened
+		caller, err := c.ways.Named(c.r.Context(), entry.User)
+		if err != nil {
+			return c.unidentified(err)
+		}
+		by.Role, c.caller = caller.Role, caller
+	}
 	by.Sites = by.Sites.And(service.SitesOf(c.access, by))
 	c.by, c.secret, c.token, c.outdated = by, secret, entry, outdated
 	if !c.rates.allow(c.asker(), 1) {
@@ -274,6 +302,17 @@ func (c *call) identify(least service.Role) error {
 		return berth.Errorf(berth.Denied, "role", "a %s may not do this; it takes the role of %s", by.Role, least)
 	}
 	return nil
+}
+
+// unidentified is the error about a call of which it is not known who makes it. A credential that is no
+// good is answered with 401, and an account that may not do anything with 403.
+func (c *call) unidentified(err error) error {
+	e, is := errors.AsType[*berth.Error](err)
+	if !is || e.Code != berth.Denied || e.Field != "Authorization" {
+		return err
+	}
+	c.challenge = c.ways.Challenge()
+	return &statusError{http.StatusUnauthorized, e}
 }
 
 // expired says that a token was good until a time that is over.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/service"
 )
@@ -31,6 +32,9 @@ type call struct {
 	secret   string          // with which it came, of a token or of a session
 	token    token.Entry     // whose secret that is
 	outdated <-chan struct{} // closed once tokens have changed
+
+	caller    identity.Caller // who the machine or the site says that it is; zero with a token
+	challenge string          // what may be shown beside a token, of a call without a good one
 }
 
 const (
@@ -64,6 +68,9 @@ func (c *call) readBody() error {
 		return &statusError{http.StatusRequestTimeout, berth.Errorf(berth.Invalid, "body", "cut off or not sent within %s", bodyTime)}
 	}
 	c.body = buffer.Bytes()
+	if c.caller.BodyBound && sha256.Sum256(c.body) != c.caller.Body {
+		return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "Authorization", "munge credential: made for another body")}
+	}
 	c.rates.charge(c.asker(), len(c.body)/bytesAtOnce)
 	if len(c.body) > lightBody {
 		if err := c.begin(); err != nil {
@@ -119,6 +126,9 @@ func digest(method, path string, body []byte) (sum [sha256.Size]byte) {
 
 // address returns where a call comes from, without its port.
 func (c *call) address() string {
+	if identity.OverSocket(c.r.Context()) {
+		return string(identity.Socket)
+	}
 	host, _, err := net.SplitHostPort(c.r.RemoteAddr)
 	if err != nil {
 		return c.r.RemoteAddr // of a test, or of no network

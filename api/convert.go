@@ -19,8 +19,11 @@ func reservation(r *service.Reservation) form.Reservation {
 	places(&f.Place, &f.Parts, r.Allotments)
 	q := &r.Request
 	f.Kind, f.User = q.Kind, q.User
-	f.Arrival, f.Ready, f.Deadline = form.TimeOf(q.Arrival), form.TimeOf(q.Ready), form.TimeOf(q.Deadline)
-	if r.Extended > 0 && len(r.Allotments) == 1 {
+	f.Arrival, f.Ready = form.TimeOf(q.Arrival), form.TimeOf(q.Ready)
+	if q.Deadline < berth.TimeLimit-1 { // which tasks of a workflow without a deadline have
+		f.Deadline = form.TimeOf(q.Deadline)
+	}
+	if r.Extended > 0 && len(r.Allotments) == 1 && f.Deadline != 0 {
 		f.Deadline = max(f.Deadline, form.TimeOf(r.Allotments[0].End)) // an extension moves the deadline too
 	}
 	f.Requirements, f.Sharing, f.NodeNames, f.NoShow = q.Requirements, q.Sharing, q.NodeNames, q.NoShow

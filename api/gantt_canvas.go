@@ -2,6 +2,8 @@ package api
 
 import (
 	"encoding/binary"
+	"math"
+	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,6 +16,7 @@ import (
 type canvas struct {
 	t0     berth.Time // of the first bucket
 	step   int64      // seconds of a bucket: 60 times a power of two
+	upside uint64     // 2^64 by step, and more: the high half of a product with it is divided by step
 	width  int        // in buckets
 	lo, hi int64      // PEs
 	group  int64      // PEs of a group: a power of two
@@ -31,6 +34,7 @@ func newCanvas(p *plan, pes berth.Count) (canvas, error) {
 		}
 		v.step *= 2
 	}
+	v.upside = math.MaxUint64/uint64(v.step) + 1
 	if v.hi == 0 || v.hi > int64(pes) {
 		v.hi = int64(pes)
 	}
@@ -149,14 +153,20 @@ type stroke struct {
 // stroke returns what of a bar is on the canvas.
 func (v *canvas) stroke(b *service.Bar) stroke {
 	start, end := int64(max(b.Start, v.t0)-v.t0), int64(min(b.End, v.end())-v.t0)
-	step := uint32(v.step) // 32 bits hold any window, and are divided faster
-	s := stroke{first: int32(uint32(start) / step), last: int32(uint32(end-1) / step), lo: int32(b.First), hi: int32(b.First) + int32(b.PEs), class: int32(b.Class) - 1}
+	s := stroke{first: v.bucket(start), last: v.bucket(end - 1), lo: int32(b.First), hi: int32(b.First) + int32(b.PEs), class: int32(b.Class) - 1}
 	if s.first == s.last {
 		s.head = int32(end - start)
 	} else {
 		s.head, s.tail = int32(int64(s.first+1)*v.step-start), int32(end-int64(s.last)*v.step)
 	}
 	return s
+}
+
+// bucket returns the one that a second of the window is in. The product is exact for numbers
+// of 32 bits (Lemire, Kaser and Kurz, "Faster remainder by direct computation", 2019, theorem 1).
+func (v *canvas) bucket(second int64) int32 {
+	high, _ := bits.Mul64(uint64(second), v.upside)
+	return int32(high)
 }
 
 // cells writes one byte for each bucket of the groups that are wanted, group by group: the
@@ -175,22 +185,9 @@ func (v *canvas) cells(out []byte, p *service.Picture, wanted []bool) {
 	if before[v.height] == 0 {
 		return
 	}
-	scratch := strokePool.Get().(*[]stroke)
-	strokes := slices.Grow((*scratch)[:0], bars(p))
-	all := before[v.height] == v.height // so each bar on the canvas reaches into one
-	for _, page := range p.Pages {
-		for i := range page {
-			b := &page[i]
-			if !v.has(b) {
-				continue
-			}
-			if !all {
-				if first, last := v.groups(b); before[first] == before[last] {
-					continue
-				}
-			}
-			strokes = append(strokes, v.stroke(b))
-		}
+	draw := paint[int64]
+	if v.group*v.step <= maxSmall {
+		draw = paint[int32]
 	}
 	parts := min(runtime.GOMAXPROCS(0), 1+before[v.height]/32) // fewer are not worth a goroutine
 	var painting sync.WaitGroup
@@ -201,26 +198,20 @@ func (v *canvas) cells(out []byte, p *service.Picture, wanted []bool) {
 			last++
 		}
 		if from = last; part < parts-1 {
-			painting.Go(func() { v.paint(out, strokes, wanted, first, last) })
+			painting.Go(func() { draw(v, out, p, wanted, first, last) })
 		} else {
-			v.paint(out, strokes, wanted, first, last)
+			draw(v, out, p, wanted, first, last)
 		}
 	}
 	painting.Wait()
-	*scratch = strokes
-	strokePool.Put(scratch)
 }
 
-// bars returns how many bars a picture has on its pages.
-func bars(p *service.Picture) (n int) {
-	for _, page := range p.Pages {
-		n += len(page)
-	}
-	return n
-}
+// seconds are PE-seconds. Small ones are read and added faster.
+type seconds interface{ int32 | int64 }
 
-// strokePool keeps lists of strokes, since a large pool has megabytes of them.
-var strokePool = sync.Pool{New: func() any { return new([]stroke) }}
+// maxSmall is up to how many PE-seconds of a cell 32 bits are used. What is held twice, by
+// several outages, has them several times.
+const maxSmall = 1 << 20
 
 // groups returns the groups that a bar reaches into, [first, last).
 func (v *canvas) groups(b *service.Bar) (first, last int) {
@@ -228,13 +219,37 @@ func (v *canvas) groups(b *service.Bar) (first, last int) {
 	return int((lo - v.lo) / v.group), int((hi-v.lo-1)/v.group) + 1
 }
 
+// barsOf goes through the bars of a picture.
+type barsOf struct {
+	pages [][]service.Bar
+	at    int // of the first page
+}
+
+// first returns the bar that is next, or nil.
+func (o *barsOf) first() *service.Bar {
+	for len(o.pages) > 0 && o.at == len(o.pages[0]) {
+		o.pages, o.at = o.pages[1:], 0
+	}
+	if len(o.pages) == 0 {
+		return nil
+	}
+	return &o.pages[0][o.at]
+}
+
+// next passes a bar and returns the one behind it, or nil.
+func (o *barsOf) next() *service.Bar {
+	o.at++
+	return o.first()
+}
+
 // paint writes the cells of the wanted groups of [from, to).
-func (v *canvas) paint(out []byte, strokes []stroke, wanted []bool, from, to int) {
+func paint[N seconds](v *canvas, out []byte, p *service.Picture, wanted []bool, from, to int) {
 	// What a bar holds changes at no more than four buckets, where the difference to the one
 	// before is noted.
-	change := make([][classes]int64, v.width+2)
+	change := make([][classes]N, v.width+2)
 	var live []stroke // that reach into the group
-	next, painted, alike := 0, -1, false
+	coming := barsOf{pages: p.Pages}
+	painted, alike := -1, false
 	leaves := int64(0) // the first PE behind the lowest of the live ones
 	for g := from; g < to; g++ {
 		lo := v.lo + int64(g)*v.group
@@ -249,10 +264,10 @@ func (v *canvas) paint(out []byte, strokes []stroke, wanted []bool, from, to int
 				leaves = min(leaves, int64(live[i].hi))
 			}
 		}
-		for ; next < len(strokes) && int64(strokes[next].lo) < hi; next++ {
-			if int64(strokes[next].hi) > lo {
-				live = append(live, strokes[next])
-				leaves = min(leaves, int64(strokes[next].hi))
+		for b := coming.first(); b != nil && int64(b.First) < hi; b = coming.next() {
+			if last := int64(b.First) + int64(b.PEs); last > lo && v.during(b) {
+				live = append(live, v.stroke(b))
+				leaves = min(leaves, last)
 				same = false
 			}
 		}
@@ -266,8 +281,8 @@ func (v *canvas) paint(out []byte, strokes []stroke, wanted []bool, from, to int
 		} else {
 			for i := range live {
 				s := &live[i]
-				pes := min(int64(s.hi), hi) - max(int64(s.lo), lo)
-				head, tail, whole := pes*int64(s.head), pes*int64(s.tail), pes*v.step
+				pes := N(min(int64(s.hi), hi) - max(int64(s.lo), lo))
+				head, tail, whole := pes*N(s.head), pes*N(s.tail), pes*N(v.step)
 				change[s.first][s.class] += head
 				if s.first == s.last {
 					change[s.first+1][s.class] -= head
@@ -277,7 +292,7 @@ func (v *canvas) paint(out []byte, strokes []stroke, wanted []bool, from, to int
 				change[s.last][s.class] += tail - whole
 				change[s.last+1][s.class] -= tail
 			}
-			v.shade(row, change, (hi-lo)*v.step)
+			shade(row, change, N(hi-lo)*N(v.step))
 		}
 		painted, alike = g, full
 	}
@@ -298,24 +313,24 @@ func (v *canvas) fill(live []stroke, lo, hi int64) bool {
 
 // shade writes the cells of a group, of which each has so many PE-seconds, and clears what
 // it has read.
-func (v *canvas) shade(row []byte, change [][classes]int64, whole int64) {
-	var held [classes]int64
+func shade[N seconds](row []byte, change [][classes]N, whole N) {
+	var held [classes]N
 	last := byte(0)
 	for x := range row {
 		if c := &change[x]; c[0]|c[1]|c[2]|c[3] != 0 {
 			for class := range held {
 				held[class] += c[class]
 			}
-			*c = [classes]int64{}
+			*c = [classes]N{}
 			last = cell(&held, whole)
 		}
 		row[x] = last
 	}
-	clear(change[v.width:])
+	clear(change[len(row):])
 }
 
 // cell returns the byte of a cell.
-func cell(held *[classes]int64, whole int64) byte {
+func cell[N seconds](held *[classes]N, whole N) byte {
 	const degraded = int(service.ClassDegraded) - 1
 	all, most := held[0], 0
 	for class := 1; class < classes; class++ {
@@ -330,9 +345,9 @@ func cell(held *[classes]int64, whole int64) byte {
 	case held[degraded] > 0:
 		most = degraded
 	}
-	share := uint64(15)
+	share := N(15)
 	if all < whole {
-		share = (15*uint64(all) + uint64(whole) - 1) / uint64(whole)
+		share = (15*all + whole - 1) / whole
 	}
 	return byte(most+1)<<4 | byte(share)
 }

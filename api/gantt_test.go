@@ -166,6 +166,17 @@ func TestPicturesOfBadWindows(t *testing.T) {
 	wantProblem(t, w.do("vera", "GET", "/v1/sites/cm5/spans/99999999999", ""), 422, "number: ")
 }
 
+// putBar puts a bar into a picture. Where the PEs are held already it is an outage, since of
+// the others a PE has one at a time.
+func putBar(p *service.Picture, b service.Bar) {
+	if slices.ContainsFunc(p.Pages[0], func(o service.Bar) bool {
+		return o.Class != service.ClassOutage && o.Start < b.End && b.Start < o.End && o.First < b.First+berth.PE(b.PEs) && b.First < o.First+berth.PE(o.PEs)
+	}) {
+		b.Class = service.ClassOutage
+	}
+	p.Pages[0] = append(p.Pages[0], b)
+}
+
 // Cells and the strip are what counting PE by PE and second by second gives.
 func TestCellsAreCounted(t *testing.T) {
 	w := newWorld(t, api.Options{Limits: unlimited})
@@ -178,7 +189,7 @@ func TestCellsAreCounted(t *testing.T) {
 		for range rapid.IntRange(0, 6).Draw(t, "bars") {
 			start := from + berth.Time(rapid.IntRange(-200, 400).Draw(t, "start"))
 			first := rapid.IntRange(0, size-1).Draw(t, "first")
-			p.Pages[0] = append(p.Pages[0], service.Bar{
+			putBar(p, service.Bar{
 				Start: start, End: start + berth.Time(rapid.IntRange(1, 300).Draw(t, "length")), First: berth.PE(first),
 				PEs: berth.Count(rapid.IntRange(1, size-first).Draw(t, "PEs")), Class: service.Class(rapid.IntRange(1, 4).Draw(t, "class")),
 			})
@@ -229,14 +240,14 @@ func TestCellsAreCounted(t *testing.T) {
 	})
 }
 
-// The strip counts a PE once if several bars hold it. Bars may span several words of PEs, windows
+// The strip counts a PE once if outages are where it is held. Bars may span several words of PEs, windows
 // may be long, and nothing beyond the pool is counted.
 func TestStripIsCounted(t *testing.T) {
 	w := newWorld(t, api.Options{Limits: unlimited})
 	generation := uint64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom([]int{1, 63, 64, 65, 200}).Draw(t, "size")
-		length := berth.Time(rapid.SampledFrom([]int{300, 60 * 2048, 9 * 366 * 86_400}).Draw(t, "window"))
+		length := berth.Time(rapid.SampledFrom([]int{300, 60 * 2048, 24 * 86_400, 9 * 366 * 86_400}).Draw(t, "window"))
 		const from = berth.Time(1_795_219_200)
 		generation++
 		p := &service.Picture{PEs: berth.Count(size), Generation: generation, Pages: make([][]service.Bar, 1)}
@@ -257,7 +268,8 @@ func TestStripIsCounted(t *testing.T) {
 				bar.Flags = service.Provisional
 				p.Unplaced = append(p.Unplaced, bar)
 			} else {
-				p.Pages[0] = append(p.Pages[0], bar)
+				bar.Class = service.Class(rapid.IntRange(1, 4).Draw(t, "class"))
+				putBar(p, bar)
 			}
 		}
 		w.fake.picture = p

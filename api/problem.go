@@ -107,7 +107,7 @@ func writeProblem(w http.ResponseWriter, p *form.Problem) {
 	h.Set("Content-Type", form.ProblemType)
 	switch p.Status {
 	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", "Bearer")
+		h.Add("WWW-Authenticate", "Bearer")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
 	}

@@ -197,8 +197,8 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 		return err
 	}},
 	{"user", "In whose name; who asks, if it is not given. Others only operators may name.", text("alice"), func(a *asked, v value) (err error) {
-		if a.User, err = v.word(); err == nil && !site.ValidWord(a.User) {
-			return fmt.Errorf("%q; want 1 to 64 letters, digits, dashes, underscores and points", a.User)
+		if a.User, err = v.word(); err == nil && !site.ValidUser(a.User) {
+			return fmt.Errorf("%q; %s", a.User, site.UserForm)
 		}
 		return err
 	}},
@@ -232,8 +232,8 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 		}
 		return each(v, func(item value, wrong *faults) {
 			name, err := item.word()
-			if err == nil && name != berth.EveryUser && !site.ValidWord(name) {
-				err = fmt.Errorf("%q; want 1 to 64 letters, digits, dashes, underscores and points", name)
+			if err == nil && name != berth.EveryUser && !site.ValidUser(name) {
+				err = fmt.Errorf("%q; %s", name, site.UserForm)
 			}
 			wrong.add("", err)
 			a.Users = append(a.Users, name)

@@ -630,3 +630,14 @@ func TestTasksTellHowTheyEnded(t *testing.T) {
 	wantProblem(t, w.do("alice", "GET", path+"?cursor=eA", ""), 422, "cursor: the site no longer remembers")
 	wantProblem(t, w.do("alice", "GET", path+"?limit=0", ""), 422, "limit: ")
 }
+
+// A request that has no deadline is shown without one, as tasks of a workflow without a deadline
+// are, also when it was extended.
+func TestNoDeadlineIsShownAsNone(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	w.reserve(t, "alice")
+	w.fake.made[0].Request.Deadline, w.fake.made[0].Extended = berth.TimeLimit-1, 60
+	if a := w.do("alice", "GET", "/v1/reservations/"+w.fake.made[0].ID, ""); strings.Contains(a.text, "deadline") || strings.Contains(a.text, "9999") || a.Code != 200 {
+		t.Errorf("%d %s", a.Code, a.text)
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
@@ -98,49 +99,57 @@ var rights = []right{
 	{"GET", "/metrics", "", 200, 200, 200, 200, 200},
 }
 
+// TestRoleEndpointOwner asks in each way of identity, which must not matter.
 func TestRoleEndpointOwner(t *testing.T) {
-	for _, row := range rights {
-		for user, want := range map[string]int{"": row.nobody, "vera": row.vera, "bob": row.bob, "alice": row.alice, "root": row.operator} {
-			t.Run(strings.ReplaceAll(fmt.Sprintf("%s %s %s", row.method, row.path, user), "/", "_"), func(t *testing.T) {
-				w := newWorld(t, api.Options{})
-				id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"hold":true,`+askFor[1:]), 201).ID
-				offer := into[form.Offers](t, w.do("alice", "POST", "/v1/offers", askFor), 200).Offers[0].ID
-				flow := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", flowFor), 201).Workflow.ID
-				tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
-				at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
-				before := *w.fake.made[0]
-				replacer := strings.NewReplacer("FLOW", flow, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
-				var headers []string
-				if strings.Contains(row.path, "/lab") {
-					log, done, running := w.fillLaboratory(t, "alice")
-					replacer = strings.NewReplacer("LOG", log, "DONE", done, "LAB", running)
-				}
-				path, body := replacer.Replace(row.path), row.body
-				if strings.Contains(body, "LOG") {
-					body = replacer.Replace(body)
-				}
-				if strings.Contains(path, "/lab/logs") {
-					headers = []string{"Content-Type", "application/octet-stream"}
-				}
-				var code int
-				var text string
-				if strings.HasSuffix(path, "/events") {
-					code, text = w.firstEvent(t, user)
-				} else {
-					a := w.do(user, row.method, path, body, headers...)
-					code, text = a.Code, a.text
-				}
-				if code != want {
-					t.Errorf("status %d, want %d: %s", code, want, text)
-				}
-				if code >= 300 && len(w.fake.made) != 1 || code >= 300 && w.fake.made[0].Version != before.Version {
-					t.Error("something was changed all the same")
-				}
-				if (user == "bob" || user == "vera") && strings.Contains(text, `"user":"alice"`) {
-					t.Errorf("%s sees whose it is: %s", user, text)
-				}
-			})
+	for _, way := range []identity.Way{"", identity.Socket, identity.Munge, identity.SlurmJWT} {
+		for _, row := range rights {
+			testRights(t, way, &row)
 		}
+	}
+}
+
+func testRights(t *testing.T, way identity.Way, row *right) {
+	for user, want := range map[string]int{"": row.nobody, "vera": row.vera, "bob": row.bob, "alice": row.alice, "root": row.operator} {
+		t.Run(strings.ReplaceAll(fmt.Sprintf("%s %s %s %s", way, row.method, row.path, user), "/", "_"), func(t *testing.T) {
+			w := newWorld(t, api.Options{})
+			w.way = way
+			id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"hold":true,`+askFor[1:]), 201).ID
+			offer := into[form.Offers](t, w.do("alice", "POST", "/v1/offers", askFor), 200).Offers[0].ID
+			flow := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", flowFor), 201).Workflow.ID
+			tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
+			at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
+			before := *w.fake.made[0]
+			replacer := strings.NewReplacer("FLOW", flow, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
+			var headers []string
+			if strings.Contains(row.path, "/lab") {
+				log, done, running := w.fillLaboratory(t, "alice")
+				replacer = strings.NewReplacer("LOG", log, "DONE", done, "LAB", running)
+			}
+			path, body := replacer.Replace(row.path), row.body
+			if strings.Contains(body, "LOG") {
+				body = replacer.Replace(body)
+			}
+			if strings.Contains(path, "/lab/logs") {
+				headers = []string{"Content-Type", "application/octet-stream"}
+			}
+			var code int
+			var text string
+			if strings.HasSuffix(path, "/events") {
+				code, text = w.firstEvent(t, user)
+			} else {
+				a := w.do(user, row.method, path, body, headers...)
+				code, text = a.Code, a.text
+			}
+			if code != want {
+				t.Errorf("status %d, want %d: %s", code, want, text)
+			}
+			if code >= 300 && len(w.fake.made) != 1 || code >= 300 && w.fake.made[0].Version != before.Version {
+				t.Error("something was changed all the same")
+			}
+			if (user == "bob" || user == "vera") && strings.Contains(text, `"user":"alice"`) {
+				t.Errorf("%s sees whose it is: %s", user, text)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/service"
 )
@@ -121,6 +122,9 @@ func (d *door) private(r *http.Request) (https, loopback bool) {
 
 // sameMachine reports whether a request comes from this machine and not through a proxy.
 func sameMachine(r *http.Request) bool {
+	if identity.OverSocket(r.Context()) {
+		return true
+	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return false
@@ -171,13 +175,13 @@ func (c *call) openSession() error {
 	if _, err := read(c, sessionBody, &code); err != nil {
 		return err
 	}
-	var parent string
+	var of link
 	switch {
 	case code != "" && !sameMachine(c.r):
 		return berth.Errorf(berth.Denied, "code", "a login link works on the machine of the service alone; log in with a token")
 	case code != "":
 		var good bool
-		if parent, good = c.door.links.take(code, c.Now()); !good {
+		if of, good = c.door.links.take(code, c.Now()); !good {
 			return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "code", "used already, or older than two minutes; berth open makes another one")}
 		}
 	default:
@@ -187,20 +191,41 @@ func (c *call) openSession() error {
 		if c.token.IsSession() {
 			return c.answerMe(http.StatusCreated) // it has one
 		}
-		parent = c.token.ID
+		of = c.linkOf()
 	}
-	secret, e, err := c.tokens.OpenSession(parent, c.Now())
+	secret, e, err := c.enter(&of)
 	if err != nil {
 		return err
 	}
-	c.log.Info("session opened", "id", e.ID, "user", e.User, "token", parent)
+	c.log.Info("session opened", "id", e.ID, "user", e.User, "token", of.token)
 	for _, cookie := range c.cookies(loopback && !https) {
 		cookie.Value, cookie.MaxAge = secret, int(e.Expires.Sub(c.Now()))
 		http.SetCookie(c.w, cookie)
 	}
 	c.token, c.by = e, e.Principal()
+	c.caller.Way = of.way
 	c.by.Sites = c.by.Sites.And(service.SitesOf(c.access, c.by))
 	return c.answerMe(http.StatusCreated)
+}
+
+// linkOf returns what opens sessions of who asks.
+func (c *call) linkOf() link {
+	if c.caller.Way != "" {
+		return link{token: c.token.ID, user: c.by.User, way: c.caller.Way, until: c.token.Expires}
+	}
+	return link{token: c.token.ID}
+}
+
+// enter opens a session. A user of the machine may have another role by now.
+func (c *call) enter(of *link) (secret string, e token.Entry, err error) {
+	if of.user == "" {
+		return c.tokens.OpenSession(of.token, c.Now())
+	}
+	caller, err := c.ways.Named(c.r.Context(), of.user)
+	if err != nil {
+		return "", e, c.unidentified(err)
+	}
+	return c.tokens.OpenMachineSession(caller.User, caller.Role, of.until, c.Now())
 }
 
 // cookies returns those of a session, without values.
@@ -240,7 +265,7 @@ func (c *call) loginLink() error {
 		return berth.Errorf(berth.Denied, "code", "login links are for the machine of the service alone; log in with a token")
 	}
 	now := c.Now()
-	return c.answer(http.StatusCreated, &form.Link{Code: c.door.links.Make(c.token.ID, now), Expires: form.TimeOf(now.Add(linkLasts))})
+	return c.answer(http.StatusCreated, &form.Link{Code: c.door.links.make(c.linkOf(), now), Expires: form.TimeOf(now.Add(linkLasts)), At: c.at})
 }
 
 const (
@@ -257,12 +282,17 @@ type Links struct {
 }
 
 type link struct {
-	token   string
+	token   string // its id; of a user of the machine, the way
+	user    string // of the machine; else ""
+	way     identity.Way
+	until   berth.Time // when the credential expires; 0 is never
 	expires berth.Time
 }
 
 // Make returns a code that opens a session of a token.
-func (l *Links) Make(tokenID string, now berth.Time) string {
+func (l *Links) Make(tokenID string, now berth.Time) string { return l.make(link{token: tokenID}, now) }
+
+func (l *Links) make(of link, now berth.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for code, one := range l.of {
@@ -274,15 +304,16 @@ func (l *Links) Make(tokenID string, now berth.Time) string {
 		l.of = map[string]link{}
 	}
 	code := rand.Text() + rand.Text()
-	l.of[code] = link{tokenID, now.Add(linkLasts)}
+	of.expires = now.Add(linkLasts)
+	l.of[code] = of
 	return code
 }
 
 // take uses a code up.
-func (l *Links) take(code string, now berth.Time) (tokenID string, good bool) {
+func (l *Links) take(code string, now berth.Time) (of link, good bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one, known := l.of[code]
 	delete(l.of, code)
-	return one.token, known && now < one.expires
+	return one, known && now < one.expires
 }

@@ -181,7 +181,8 @@ func (c *call) ready() error {
 func (c *call) describe() error {
 	h := c.w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", fmt.Sprint(len(c.openapi)))
-	_, _ = c.w.Write(c.openapi) // who has gone need not be told
+	text := c.openapi()
+	h.Set("Content-Length", fmt.Sprint(len(text)))
+	_, _ = c.w.Write(text) // who has gone need not be told
 	return nil
 }

@@ -17,7 +17,7 @@ func (c *call) me() error { return c.answerMe(http.StatusOK) }
 
 // answerMe answers who asks.
 func (c *call) answerMe(status int) error {
-	me := form.Me{User: c.by.User, Role: string(c.by.Role), Sites: c.by.Sites.Names()}
+	me := form.Me{User: c.by.User, Role: string(c.by.Role), Way: string(c.caller.Way), Sites: c.by.Sites.Names()}
 	if c.token.Expires != 0 {
 		me.Expires = form.TimeOf(c.token.Expires)
 	}

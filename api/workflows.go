@@ -38,8 +38,8 @@ var workflowBody = body[wish]{
 		return err
 	}},
 	{"user", "In whose name; who asks, if it is not given. Others only operators may name.", text("alice"), func(w *wish, v value) (err error) {
-		if w.User, err = v.word(); err == nil && !site.ValidWord(w.User) {
-			return fmt.Errorf("%q; want 1 to 64 letters, digits, dashes, underscores and points", w.User)
+		if w.User, err = v.word(); err == nil && !site.ValidUser(w.User) {
+			return fmt.Errorf("%q; %s", w.User, site.UserForm)
 		}
 		return err
 	}},
@@ -110,7 +110,7 @@ type step struct {
 
 var stepBody = body[step]{
 	{"id", "Its id in the workflow.", text("align"), func(s *step, v value) (err error) {
-		s.ID, err = v.text()
+		s.ID, err = v.word()
 		return err
 	}},
 	{"seconds", "How long it takes on one PE.", number(), func(s *step, v value) (err error) {
@@ -593,7 +593,17 @@ func askedPlace(w *service.Workflow) *berth.Request {
 	if w.Refusal == nil || w.Refusal.Resource != (berth.ResourceID{}) {
 		return nil
 	}
-	return &berth.Request{Site: w.Workflow.Site, Pool: w.Workflow.Pool}
+	q := &berth.Request{Site: w.Workflow.Site, Pool: w.Workflow.Pool}
+	if q.Site == "" {
+		var names []string // of the sites of tasks
+		for i := range w.Workflow.Tasks {
+			if name := w.Workflow.Tasks[i].Site; name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		q.Site = strings.Join(names, " or ")
+	}
+	return q
 }
 
 // stepState says where a task is in its life.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/service"
 )
@@ -21,11 +22,14 @@ type world struct {
 	http.Handler
 	fake   *fake
 	tokens map[string]string // by user
+	way    identity.Way      // by which ask shows who asks; empty is by a token
+	munged munged
+	store  *token.Store
 }
 
 func newWorld(t testing.TB, options api.Options) *world {
 	t.Helper()
-	w := &world{fake: newFake(), tokens: map[string]string{}}
+	w := &world{fake: newFake(), tokens: map[string]string{}, munged: munged{}}
 	folder := t.TempDir()
 	store, err := token.Open(folder, "root", start)
 	if err != nil {
@@ -44,9 +48,12 @@ func newWorld(t testing.TB, options api.Options) *world {
 	if options.Service == nil {
 		options.Service = w.fake
 	}
-	options.Tokens = store
+	options.Tokens, w.store = store, store
 	if options.Laboratory == nil {
 		options.Laboratory = newLaboratory(t)
+	}
+	if options.Identity == nil {
+		options.Identity = w.ways(t)
 	}
 	w.Handler = api.New(options)
 	return w
@@ -57,7 +64,7 @@ func (w *world) ask(user, method, path, body string, headers ...string) *http.Re
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Host, r.RemoteAddr = "127.0.0.1:7117", "127.0.0.1:4711"
 	if user != "" {
-		r.Header.Set("Authorization", "Bearer "+w.tokens[user])
+		r = w.shown(user, r, body)
 	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

@@ -198,6 +198,31 @@ type Rule interface {
 	Key(berth.Rectangle) int64
 }
 
+// Weigher is a Rule that looks at what is booked while the query would run. Its
+// Order is Custom, and Find asks Weigh where it would ask Key.
+type Weigher interface {
+	Rule
+	Weigh(Load) int64
+}
+
+// Load is a feasible start of a query and what is booked during [Start, Start+Duration),
+// of the PEs that it may use.
+type Load struct {
+	Now      berth.Time
+	NPE      berth.Count
+	Duration berth.Duration
+
+	Start  berth.Time
+	PEs    berth.Count // how many the query may use
+	Free   berth.Count // of them throughout the run
+	Booked int64       // PE-seconds
+}
+
+// load begins the load of a query.
+func (q *Query) load(pes berth.Count) Load {
+	return Load{Now: q.Now, NPE: q.NPE, Duration: q.Duration, PEs: pes}
+}
+
 // New makes an empty calendar of size PEs, 1 ≤ size ≤ berth.MaxPEs.
 type New func(size berth.Count, binding berth.Binding) Calendar
 

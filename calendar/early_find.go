@@ -47,7 +47,11 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	case Order{By: ByArea, Largest: true}:
 		w.largest(s, true)
 	default:
-		w.any(s, rule)
+		if weigher, ok := rule.(Weigher); ok {
+			w.lightest(s, weigher)
+		} else {
+			w.any(s, rule)
+		}
 	}
 	if !w.found {
 		return Fit{}, false
@@ -77,6 +81,21 @@ func (w *winner) any(s *sweep, rule Rule) {
 			continue
 		}
 		if key := rule.Key(s.rectangle()); w.better(key) {
+			w.take(s, key)
+		}
+	}
+}
+
+// lightest asks a weigher about every start.
+func (w *winner) lightest(s *sweep, rule Weigher) {
+	load := s.query.load(s.everything())
+	load.Booked = s.beginLoad()
+	for ok := true; ok; ok = s.advanceLoad(&load.Booked) {
+		if s.free < s.query.NPE {
+			continue
+		}
+		load.Start, load.Free = s.start, s.free
+		if key := rule.Weigh(load); w.better(key) {
 			w.take(s, key)
 		}
 	}
@@ -158,6 +177,10 @@ func (w *winner) largest(s *sweep, area bool) {
 		}
 		begin := s.findBegin()
 		if !w.better(measure(s.free, bound.Sub(begin))) {
+			continue
+		}
+		// Mostly the next record is the end already.
+		if next := s.time(s.right); !w.better(measure(s.free, next.Sub(begin))) && s.meetsNext() {
 			continue
 		}
 		if key := measure(s.free, s.findEnd().Sub(begin)); w.better(key) {

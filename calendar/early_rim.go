@@ -112,6 +112,15 @@ func firstMet(cells []cell, set pieces) int {
 	return len(set)
 }
 
+// meetsNext reports whether a PE of the present set changes at the record on the right, which there is.
+func (s *sweep) meetsNext() bool {
+	cells, common := s.cells, uint64(0)
+	for _, p := range s.set[s.ends[s.right]:s.ends[s.right+1]] {
+		common |= cells[p.word].free & p.mask
+	}
+	return common != 0
+}
+
 // endBound returns a time that the end is not after.
 func (s *sweep) endBound() berth.Time {
 	if s.rim.end == unknown {

@@ -57,8 +57,9 @@ type sweep struct {
 
 	soonLeft, soonRight int // of all, the first after start and the first after the window's end, or before these
 
-	rim  rim
-	best words // the free PEs of the best candidate so far
+	rim   rim
+	sides sides
+	best  words // the free PEs of the best candidate so far
 }
 
 // cell is one word of the sets that a sweep keeps.
@@ -239,9 +240,7 @@ func (s *sweep) gatherOn() bool {
 // turn moves the middle to the right end. full is called while ahead holds the
 // union of all changes in the window.
 func (s *sweep) turn(full func()) {
-	for _, piece := range s.set[s.ends[s.middle]:s.ends[s.right]] {
-		s.cells[piece.word].ahead = 0
-	}
+	s.forget(s.set[s.ends[s.middle]:s.ends[s.right]])
 	from, to := s.ends[s.left], s.ends[s.right]
 	cells, set, shadow := s.cells, s.set[from:to], s.shadow[from:to]
 	for i := len(set) - 1; i >= 0; i-- {
@@ -252,24 +251,32 @@ func (s *sweep) turn(full func()) {
 	if full != nil {
 		full()
 	}
-	for i := range set {
-		cells[set[i].word].ahead = 0
-	}
+	s.forget(set)
 	s.middle = s.right
+}
+
+// forget clears what is ahead in the words that have a piece, in which alone there is any.
+func (s *sweep) forget(set pieces) {
+	if used := s.cells[s.used.lo:s.used.hi]; len(used) < len(set) {
+		for i := range used {
+			used[i].ahead = 0
+		}
+		return
+	}
+	for i := range set {
+		s.cells[set[i].word].ahead = 0
+	}
 }
 
 // advance moves to the next candidate, if there is one.
 func (s *sweep) advance() bool {
-	fewer := false
+	next := s.last
 	if s.start == s.leave { // the present window ends there, every later one reaches beyond
-		before := s.free
-		s.pass()
-		fewer = s.free < before
+		if fewer := s.pass(); fewer && s.cut && !s.every {
+			next = min(next, s.soon())
+		}
 	}
-	next := min(s.last, s.arrive, s.leave)
-	if fewer && s.cut && !s.every {
-		next = min(next, s.soon())
-	}
+	next = min(next, s.arrive, s.leave)
 	if next == s.start || next >= berth.Forever {
 		return false
 	}
@@ -321,18 +328,17 @@ func (s *sweep) advanceToGain() bool {
 	return true
 }
 
-// pass lets the window's end pass the record on the right.
-func (s *sweep) pass() {
+// pass lets the window's end pass the record on the right, and reports whether fewer PEs are free then.
+func (s *sweep) pass() (fewer bool) {
 	right := s.right
 	lost := 0
 	cells, set := s.cells, s.set[s.ends[right]:s.ends[right+1]]
 	for i := range set {
 		cell, mask := &cells[set[i].word], set[i].mask
 		cell.ahead |= mask
-		if gone := cell.free & mask; gone != 0 {
-			cell.free ^= gone
-			lost += bits.OnesCount64(gone)
-		}
+		gone := cell.free & mask // mostly there is no telling whether it is 0, so it is not asked
+		cell.free ^= gone
+		lost += bits.OnesCount64(gone)
 	}
 	if lost > 0 {
 		s.free -= berth.Count(lost)
@@ -343,6 +349,7 @@ func (s *sweep) pass() {
 	}
 	s.right = right + 1
 	s.leave = s.leaving()
+	return lost > 0
 }
 
 // enter lets the window's start come to the record on the left.
@@ -357,10 +364,9 @@ func (s *sweep) enter() {
 	for i := range set {
 		cell, mask := &cells[set[i].word], set[i].mask
 		cell.busy ^= mask
-		if came := mask &^ (cell.busy | cell.ahead | shadow[i] | cell.shut); came != 0 {
-			cell.free |= came
-			gained += bits.OnesCount64(came)
-		}
+		came := mask &^ (cell.busy | cell.ahead | shadow[i] | cell.shut)
+		cell.free |= came
+		gained += bits.OnesCount64(came)
 	}
 	if gained > 0 {
 		s.free += berth.Count(gained)

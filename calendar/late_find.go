@@ -34,7 +34,11 @@ func (c *fastLate) Find(q Query, rule Rule) (Fit, bool) {
 			key = rule.Key(best)
 		}
 	default:
-		best, key, found = c.choose(q, rule)
+		if weigher, ok := rule.(Weigher); ok {
+			best, key, found = c.lightest(q, weigher)
+		} else {
+			best, key, found = c.choose(q, rule)
+		}
 	}
 	if !found {
 		return Fit{}, false
@@ -54,6 +58,24 @@ func (c *fastLate) choose(q Query, rule Rule) (best berth.Rectangle, key int64, 
 		}
 		return !found || !q.ideal(order, best)
 	})
+	return best, key, found
+}
+
+// lightest asks a weigher about every feasible candidate.
+func (c *fastLate) lightest(q Query, rule Weigher) (best berth.Rectangle, key int64, found bool) {
+	s := c.starts(&q, q.Ready)
+	defer func() { s.q, c.walk = nil, s }()
+	load, all := q.load(c.size), berth.Area(c.size, q.Duration)
+	for idle := s.idle(); s.ok; idle += s.stepIdle() {
+		low := &s.low[s.head]
+		if low.free < q.NPE {
+			continue
+		}
+		load.Start, load.Free, load.Booked = s.at, low.free, all-idle
+		if k := rule.Weigh(load); !found || k < key {
+			best, key, found = berth.Rectangle{Start: s.at, Free: low.free}, k, true
+		}
+	}
 	return best, key, found
 }
 

@@ -72,6 +72,28 @@ func (s *lateStarts) extend(to berth.Time) {
 	}
 }
 
+// idle returns the PE-seconds that are free in the window.
+func (s *lateStarts) idle() int64 {
+	var sum int64
+	since := s.at
+	c := s.begin
+	for end := s.at.Add(s.q.Duration); ; c.step() {
+		t := min(c.time(), end)
+		sum += berth.Area(c.v, t.Sub(since))
+		if since = t; t == end {
+			return sum
+		}
+	}
+}
+
+// stepIdle goes to the next candidate, and returns how many PE-seconds more are free in its
+// window: there is no point between two candidates at either end.
+func (s *lateStarts) stepIdle() int64 {
+	at, left := s.at, s.begin.v
+	s.step()
+	return int64(s.end.v-left) * int64(s.at.Sub(at))
+}
+
 // step goes to the next candidate.
 func (s *lateStarts) step() {
 	d := berth.Time(s.q.Duration)

@@ -213,7 +213,7 @@ func (c *plain[S]) Find(q Query, rule Rule) (Fit, bool) {
 		if !ok {
 			continue
 		}
-		if key := rule.Key(rectangle); !found || key < best.Key {
+		if key := c.key(rule, &q, rectangle); !found || key < best.Key {
 			best = Fit{Start: start, End: start.Add(q.Duration), Key: key}
 			bestFree, found = free, true
 		}
@@ -225,6 +225,21 @@ func (c *plain[S]) Find(q Query, rule Rule) (Fit, bool) {
 		best.PEs = c.room.lowest(bestFree, q.NPE)
 	}
 	return best, found
+}
+
+// key asks the rule about a rectangle.
+func (c *plain[S]) key(rule Rule, q *Query, r berth.Rectangle) int64 {
+	w, ok := rule.(Weigher)
+	if !ok {
+		return rule.Key(r)
+	}
+	load := q.load(c.room.count(c.room.everything(q.Eligible)))
+	load.Start, load.Free = r.Start, r.Free
+	c.free.each(berth.Interval{Start: r.Start, End: r.Start.Add(q.Duration)}, func(step berth.Interval, v S) bool {
+		load.Booked += berth.Area(load.PEs-c.room.count(c.room.meet(c.room.everything(q.Eligible), v)), step.Length())
+		return true
+	})
+	return w.Weigh(load)
 }
 
 func (c *plain[S]) MostFree(q Query) (most berth.Count, start berth.Time) {

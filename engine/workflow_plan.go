@@ -56,8 +56,11 @@ func (p *WorkflowPlan) check(w *berth.Workflow) error {
 type PlanOptions struct {
 	From   berth.Time // nothing starts earlier, for deciding takes place later; 0 for now
 	Offers int        // as many come with a refusal at most
-	// Enough and Quit, if they are there, are asked between plans. Once Enough returns true the
-	// best of what is found is taken, if anything is; once Quit does the planning is given up.
+	// Enough and Quit, if they are there, are asked before each task that a planner places, so that a
+	// plan ends within a few of its steps. Once Enough returns true the best of what is found is
+	// taken, if anything is, and without anything plans that leave slack are given up; once Quit
+	// does the planning is. Both must return true from then on. Where there is an Enough, planners
+	// for the earliest end, which are quick, go first.
 	Enough, Quit func() bool
 }
 
@@ -80,16 +83,16 @@ func (e *Engine) PlanWorkflow(w *berth.Workflow, o PlanOptions) (*WorkflowPlan, 
 	}
 	p := o.planning(e.state.Now())
 	found, refusal := e.finder.Workflow(w, p)
-	var offers []WorkflowOffer
-	if refusal != nil && o.Offers > 0 {
-		beyond := *w
-		beyond.Deadline = berth.Forever
-		offers = e.offersOf(&beyond, o.Offers, p)
-	}
-	switch {
-	case o.quit():
+	if found == nil && o.quit() {
 		return nil, nil, givenUp()
-	case refusal != nil:
+	}
+	if refusal != nil {
+		var offers []WorkflowOffer
+		if o.Offers > 0 {
+			beyond := *w
+			beyond.Deadline = berth.Forever
+			offers = e.offersOf(&beyond, o.Offers, p)
+		}
 		return &WorkflowPlan{Refusal: refusal}, offers, nil
 	}
 	plan := &WorkflowPlan{Planner: found.Planner, Places: make([]berth.Allotment, 0, len(found.Tasks))}
@@ -113,7 +116,7 @@ func (e *Engine) PlanOffers(w *berth.Workflow, o PlanOptions) ([]WorkflowOffer, 
 		return nil, err
 	}
 	offers := e.offersOf(w, o.Offers, o.planning(e.state.Now()))
-	if o.quit() {
+	if len(offers) == 0 && o.quit() {
 		return nil, givenUp()
 	}
 	return offers, nil

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -161,7 +162,7 @@ func TestPlanningEndsWhenItIsTold(t *testing.T) {
 	e := amongBookings(t, berth.Late)
 	asked := 0
 	enough := func() bool { asked++; return true }
-	if plan := planned(t, e, meshed("w", 30, 4000), engine.PlanOptions{Enough: enough}); len(plan.Places) != 30 || asked != 1 {
+	if plan := planned(t, e, meshed("w", 30, 4000), engine.PlanOptions{Enough: enough}); len(plan.Places) != 30 || asked > 4 {
 		t.Errorf("%d places after %d questions", len(plan.Places), asked)
 	}
 	offers, err := e.PlanOffers(meshed("w", 30, 4000), engine.PlanOptions{Offers: 8, Enough: enough})
@@ -215,6 +216,46 @@ func TestOffersOfAWorkflowKeepWithinLimits(t *testing.T) {
 			changes := apply(t, again, 0, engine.SubmitWorkflow(&offers[i].Workflow))
 			if last := &changes[len(changes)-1]; last.Refusal != nil {
 				t.Errorf("%s: offer %d, by %d with %s, is refused: %+v, %+v", c.limit.Name, i+1, offers[i].Workflow.Deadline, offers[i].Workflow.Algorithm, last.Refusal, last.Refusal.Exceeded)
+			}
+		}
+	}
+}
+
+// Planning that may be ended at any time makes the plan that it makes else, although it asks the
+// planners in another order; and ended before anything is found it still finds what needs no slack.
+func TestPlanningThatMayBeEnded(t *testing.T) {
+	e := amongBookings(t, berth.Late)
+	never, always := func() bool { return false }, func() bool { return true }
+	for _, deadline := range []berth.Time{300, 500, 700, 900, 1200, 2000, 4000} {
+		for _, algorithm := range []string{berth.SlackAlgorithm, berth.BestAlgorithm, "dl-rc-cpar", "bd-cpar"} {
+			w := meshed("w", 40, deadline)
+			w.Algorithm = algorithm
+			want := planned(t, e, w, engine.PlanOptions{})
+			if got := planned(t, e, w, engine.PlanOptions{Enough: never, Quit: never}); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s by %d: the plan of %s, want that of %s", algorithm, deadline, got.Planner, want.Planner)
+			}
+			if got := planned(t, e, w, engine.PlanOptions{Enough: always}); (got.Refusal == nil) != (want.Refusal == nil) {
+				t.Errorf("%s by %d, at once: %+v, want %+v", algorithm, deadline, got.Refusal, want.Refusal)
+			}
+		}
+	}
+}
+
+// However far planning has got when it is given up, it says so, and leaves no trace.
+func TestPlanningIsGivenUpAnywhere(t *testing.T) {
+	e := amongBookings(t, berth.Late)
+	hash := e.Hash()
+	for _, deadline := range []berth.Time{berth.Forever, 900, 50} {
+		for last := 0; ; last = last*3/2 + 1 {
+			asked := 0
+			quit := func() bool { asked++; return asked > last }
+			plan, _, err := e.PlanWorkflow(meshed("w", 30, deadline), engine.PlanOptions{Quit: quit, Offers: 4})
+			if asked <= last {
+				break // it was done before
+			}
+			coded, is := errors.AsType[*berth.Error](err)
+			if gave := is && coded.Code == berth.Unavailable; gave == (plan != nil) || asked-last > 500 || e.Hash() != hash {
+				t.Errorf("by %d, given up at question %d of %d: %+v %v", deadline, last, asked, plan, err)
 			}
 		}
 	}

@@ -19,8 +19,9 @@ type NamedPlacement struct {
 	Placement Placement
 }
 
-// Placements lists the placements in the order in which "all" runs them.
-// "best" takes the smallest that fits, "worst" the largest.
+// Placements lists the placements in the order in which "all" runs them: the seven
+// of Li et al., where "best" takes the smallest that fits and "worst" the largest,
+// and then ours.
 var Placements = []NamedPlacement{
 	{"first-fit", "the earliest feasible start", FirstFit{}},
 	{"pe-best", "the rectangle with the fewest free PEs", PEBest{}},
@@ -29,6 +30,7 @@ var Placements = []NamedPlacement{
 	{"duration-worst", "the longest rectangle", DurationWorst{}},
 	{"area-best", "the rectangle of least PEs × duration", AreaBest{}},
 	{"area-worst", "the rectangle of most PEs × duration", AreaWorst{}},
+	{"least-pressure", "the start with the least booked around it, near rather than far", LeastPressure{}},
 }
 
 // PlacementNamed returns the placement of that name.

@@ -17,6 +17,9 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
+// rectPlacements are the paper's.
+var rectPlacements = policy.Placements[:7]
+
 // rectScale is how much of the availability experiments is simulated.
 type rectScale struct {
 	repetitions int
@@ -272,13 +275,13 @@ func oddSize(n berth.Count, u float64) berth.Count {
 func rectValues(ctx context.Context, requests []berth.Request) ([]float64, error) {
 	var values []float64
 	for v := range rectVariants {
-		for p := range policy.Placements {
+		for p := range rectPlacements {
 			preset, ok := engine.PresetNamed("li")
 			if !ok {
 				panic("reproduce: no preset li")
 			}
 			config := engine.Config{
-				Sites: sim.OnePool(rectPEs, rectVariants[v].binding), Place: policy.Placements[p].Name, Horizon: rectVariants[v].horizon,
+				Sites: sim.OnePool(rectPEs, rectVariants[v].binding), Place: rectPlacements[p].Name, Horizon: rectVariants[v].horizon,
 			}
 			preset.Apply(&config)
 			lines, err := sim.Run(ctx, config, requests, nil)
@@ -304,9 +307,9 @@ func orNaN(x *float64) float64 {
 func rectNames() []string {
 	var names []string
 	for v := range rectVariants {
-		for p := range policy.Placements {
+		for p := range rectPlacements {
 			for _, figure := range rectFigureNames {
-				names = append(names, fmt.Sprintf("%s, %s: %s", policy.Placements[p].Name, rectVariants[v].title, figure))
+				names = append(names, fmt.Sprintf("%s, %s: %s", rectPlacements[p].Name, rectVariants[v].title, figure))
 			}
 		}
 	}
@@ -329,7 +332,7 @@ type rectData struct {
 // rectDataOf sorts the values of rectCells.
 func rectDataOf(values [][]float64, repetitions int, log bool) *rectData {
 	d := &rectData{points: map[rectSetting]*rectPoint{}, log: log}
-	policies := len(policy.Placements)
+	policies := len(rectPlacements)
 	for i, setting := range rectSettings(log) {
 		p := &rectPoint{figures: make([][][rectKept]sample, len(rectVariants))}
 		for v := range p.figures {

@@ -20,7 +20,7 @@ const (
 
 // placed returns the place of a placement in the table.
 func placed(name string) int {
-	return slices.IndexFunc(policy.Placements, func(p policy.NamedPlacement) bool { return p.Name == name })
+	return slices.IndexFunc(rectPlacements, func(p policy.NamedPlacement) bool { return p.Name == name })
 }
 
 // The placements by the paper's names.
@@ -69,7 +69,7 @@ func (v *rectView) course(axis, figure int, unit string, policies ...int) string
 	var words []string
 	for _, p := range policies {
 		c := v.curve(axis, p, figure)
-		words = append(words, fmt.Sprintf("%s %s to %s", policy.Placements[p].Name, middle(c[0]), middle(c[len(c)-1])))
+		words = append(words, fmt.Sprintf("%s %s to %s", rectPlacements[p].Name, middle(c[0]), middle(c[len(c)-1])))
 	}
 	return fmt.Sprintf("%s%s for %s %g to %g", strings.Join(words, ", "), unit, rectAxes[axis].title, values[0], values[len(values)-1])
 }
@@ -80,7 +80,7 @@ func (v *rectView) steps(axis, figure int, unit string, r rule, policies ...int)
 	for _, p := range policies {
 		c := v.curve(axis, p, figure)
 		for i := 1; i < len(c); i++ {
-			what := fmt.Sprintf("%s, %s, %s - %s", rectFigureNames[figure], policy.Placements[p].Name, place(axis, i), place(axis, i-1))
+			what := fmt.Sprintf("%s, %s, %s - %s", rectFigureNames[figure], rectPlacements[p].Name, place(axis, i), place(axis, i-1))
 			parts = append(parts, part(what, unit, c[i].minus(c[i-1]), r))
 		}
 	}
@@ -105,7 +105,7 @@ func (v *rectView) rival(axis, i, figure int, largest bool, policies []int) int 
 
 // against judges a policy against another at a point of an axis.
 func (v *rectView) against(axis, i, figure, p, other int, unit string, r rule) Part {
-	what := fmt.Sprintf("%s, %s - %s, %s", rectFigureNames[figure], policy.Placements[p].Name, policy.Placements[other].Name, place(axis, i))
+	what := fmt.Sprintf("%s, %s - %s, %s", rectFigureNames[figure], rectPlacements[p].Name, rectPlacements[other].Name, place(axis, i))
 	return part(what, unit, v.curve(axis, p, figure)[i].minus(v.curve(axis, other, figure)[i]), r)
 }
 
@@ -306,7 +306,7 @@ func claimApart(v *rectView) Claim {
 	var ours []string
 	for _, pair := range [][2]int{{rectPEB, rectPEW}, {rectDuB, rectDuW}} {
 		gap := v.gap(axis, accepts, pair[0], pair[1])
-		names := policy.Placements[pair[0]].Name + " and " + policy.Placements[pair[1]].Name
+		names := rectPlacements[pair[0]].Name + " and " + rectPlacements[pair[1]].Name
 		c.Parts = append(c.Parts, part(fmt.Sprintf("mean gap in acceptance, %s - %d", names, alikeAcceptance), "points", gap.plus(-alikeAcceptance), above()))
 		ours = append(ours, fmt.Sprintf("%s %s points", names, gap))
 	}
@@ -383,7 +383,7 @@ func claimGrown(v *rectView) Claim {
 		Ours:  v.course(byFlexibility, accepts, " %", rectSteady...),
 	}
 	for _, p := range rectSteady {
-		c.Parts = append(c.Parts, part("acceptance, "+policy.Placements[p].Name+", k 5 - k 1", "points", grown(v.flexible(p)), above()))
+		c.Parts = append(c.Parts, part("acceptance, "+rectPlacements[p].Name+", k 5 - k 1", "points", grown(v.flexible(p)), above()))
 	}
 	return c
 }
@@ -396,8 +396,8 @@ func claimStraight(v *rectView) Claim {
 	var ours []string
 	for _, p := range rectSteady {
 		r2 := straightness(v.flexible(p))
-		c.Parts = append(c.Parts, part(fmt.Sprintf("linearity of %s, R² of the mean curve - %g", policy.Placements[p].Name, nearlyLinear), "", r2.plus(-nearlyLinear), above()))
-		ours = append(ours, fmt.Sprintf("%s %s", policy.Placements[p].Name, middle(r2)))
+		c.Parts = append(c.Parts, part(fmt.Sprintf("linearity of %s, R² of the mean curve - %g", rectPlacements[p].Name, nearlyLinear), "", r2.plus(-nearlyLinear), above()))
+		ours = append(ours, fmt.Sprintf("%s %s", rectPlacements[p].Name, middle(r2)))
 	}
 	c.Ours = "R² of a straight line through the mean curve: " + strings.Join(ours, ", ")
 	return c
@@ -577,7 +577,7 @@ func claimHorizon(d *rectData) Claim {
 			with = append(with, capped.curve(byUMed, p, accepts)[i].minus(capped.curve(byUMed, rectFF, accepts)[i]))
 			without = append(without, unbounded.curve(byUMed, p, accepts)[i].minus(unbounded.curve(byUMed, rectFF, accepts)[i]))
 		}
-		name := policy.Placements[p].Name
+		name := rectPlacements[p].Name
 		c.Parts = append(
 			c.Parts,
 			part("acceptance, "+name+" - first-fit, capped, mean over UMed", "points", meanOf(with), above()),

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/berth-hpc/berth/policy"
 )
 
 // rectNotes say where the paper leaves something open, and what was done.
@@ -130,8 +128,8 @@ func (v *rectView) figure(axis, figure int) Figure {
 	for _, x := range a.values {
 		f.Ticks = append(f.Ticks, Tick{At: x, Label: strconv.FormatFloat(x, 'g', -1, 64)})
 	}
-	for p := range policy.Placements {
-		f.Series = append(f.Series, line(policy.Placements[p].Name, a.values, nil, v.curve(axis, p, figure)))
+	for p := range rectPlacements {
+		f.Series = append(f.Series, line(rectPlacements[p].Name, a.values, nil, v.curve(axis, p, figure)))
 	}
 	if figure != slows {
 		f.Series = append(f.Series, line("bound on any policy", a.values, nil, v.d.bounds(v.workload, axis, figure)))
@@ -148,10 +146,10 @@ func rectTable(d *rectData) Table {
 	for _, setting := range rectSettings(d.log) {
 		point := d.points[setting]
 		for v := range rectVariants {
-			for p := range policy.Placements {
+			for p := range rectPlacements {
 				row := []string{
 					rectWorkloads[setting.workload].title, digits(setting.umed), digits(setting.arrivals), digits(setting.k),
-					rectVariants[v].title, policy.Placements[p].Name,
+					rectVariants[v].title, rectPlacements[p].Name,
 				}
 				if rectWorkloads[setting.workload].log {
 					row[1] = ""

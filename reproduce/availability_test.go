@@ -12,7 +12,6 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/realdata"
-	"github.com/berth-hpc/berth/policy"
 )
 
 // rectAs makes data in which every claim holds.
@@ -26,7 +25,7 @@ func rectAs() *rectData {
 		p := &rectPoint{}
 		p.bound[accepts], p.bound[works] = fine(150), fine(99)
 		for v := range rectVariants {
-			figures := make([][rectKept]sample, len(policy.Placements))
+			figures := make([][rectKept]sample, len(rectPlacements))
 			for i := range figures {
 				k := setting.k - 3
 				accepted := 80 + acceptance[i] - 4*(setting.umed-7) - 5*(setting.arrivals-1) + 1.1*k
@@ -107,7 +106,7 @@ func TestRectVerdictsComeFromTheData(t *testing.T) {
 		{rectArB, rectPEB, "S3 S4 S7 S7b S7c S9b S3-log S4-log S7b-log S7c-log S9b-log S3-log6 S4-log6 S7b-log6 S7c-log6 S9b-log6 B3"},
 	} {
 		if got := flipped(claims, rectClaims(d.swapped(c.p, c.q))); got != c.want {
-			t.Errorf("%s and %s swapped: not held are %q, want %q", policy.Placements[c.p].Name, policy.Placements[c.q].Name, got, c.want)
+			t.Errorf("%s and %s swapped: not held are %q, want %q", rectPlacements[c.p].Name, rectPlacements[c.q].Name, got, c.want)
 		}
 	}
 	if got := flipped(claims, rectClaims(d.swapped(rectPEW, rectPEB).swapped(rectDuB, rectDuW).swapped(rectArB, rectArW))); !strings.Contains(got, " S9c ") {

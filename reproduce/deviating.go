@@ -28,7 +28,7 @@ type deviatingScale struct {
 
 var (
 	quickDeviating = deviatingScale{repetitions: 3, jobs: 800, workflows: 12, tasks: 10, loads: []float64{1}}
-	fullDeviating  = deviatingScale{repetitions: 8, jobs: 3000, workflows: 40, tasks: 20, loads: []float64{1, 1.5}}
+	fullDeviating  = deviatingScale{repetitions: 10, jobs: 3000, workflows: 40, tasks: 20, loads: []float64{1, 1.5}}
 )
 
 // deviatingSlack is how many times the time that a workflow takes alone a deadline leaves.
@@ -44,7 +44,7 @@ var deviatingMisses = []struct {
 
 // deviatingPlanners are those that are compared: two that end as early as they can, two that
 // go backwards from the deadline, and the cheapest of several with more and more slack.
-var deviatingPlanners = []string{"bd-cpar", "bd-thrift", "dl-bd-cpar", "dl-rc-cpar", "best-0", "best-10", "best-25", "best-50"}
+var deviatingPlanners = []string{"bd-cpar", "bd-thrift", "dl-bd-cpar", "dl-rc-cpar", "best-0", "best-10", "best-25", "best-50", "best-75"}
 
 // The figures of a run under one planner and repair.
 const (

@@ -72,7 +72,7 @@ var Papers = []Paper{
 		About: "promised workflows whose tasks take other times than planned, by planner and repair, on real logs (ours)",
 		Title: "Berth: workflows among jobs whose run times are wrong, after section 6 of Aida and Casanova, HPDC 2008",
 		Quick: quickDeviating.repetitions, Full: fullDeviating.repetitions,
-		Version: 1, prepare: deviatingWorkflows,
+		Version: 2, prepare: deviatingWorkflows,
 	},
 }
 

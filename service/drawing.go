@@ -16,6 +16,7 @@ type drawing struct {
 	fixed      [][]Bar   // with PEs of their own, a page for each block of PEs
 	late       []unbound // without, in the order in which they get PEs
 	lacking    []Bar     // PEs that degraded promises lack
+	legs       []*leg    // the late ones with the PEs that they would get
 	pages      [][]Bar   // all
 	unplaced   []Bar
 }
@@ -35,8 +36,17 @@ func compareUnbound(a, b unbound) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.part, b.part))
 }
 
+// compareBars is 0 of equal bars alone.
 func compareBars(a, b Bar) int {
-	return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Number, b.Number), cmp.Compare(a.PEs, b.PEs))
+	switch {
+	case a.First != b.First:
+		return cmp.Compare(a.First, b.First)
+	case a.Start != b.Start:
+		return cmp.Compare(a.Start, b.Start)
+	case a.Number != b.Number:
+		return cmp.Compare(a.Number, b.Number)
+	}
+	return cmp.Or(cmp.Compare(a.PEs, b.PEs), cmp.Compare(a.End, b.End), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Flags, b.Flags), cmp.Compare(a.owner, b.owner))
 }
 
 // drawings keeps the latest drawing of each pool, so that all who look at one generation
@@ -85,7 +95,9 @@ type painter struct {
 	id     berth.ResourceID
 	owners map[string]uint32
 	*drawing
-	own []bool // pages that nobody has seen
+	own        []bool // pages that nobody has seen
+	changed    *differences
+	gone, came []Bar // since the last drawing
 }
 
 // draw draws a pool from all cards.
@@ -123,7 +135,7 @@ func (p *painter) follow(last *drawing) *drawing {
 		return nil
 	}
 	p.drawing = &drawing{fixed: slices.Clone(last.fixed), late: last.late, lacking: last.lacking}
-	p.own = make([]bool, maxPages)
+	p.own, p.changed = make([]bool, maxPages), noDifferences()
 	all, lateChanged, lackingChanged := true, false, false
 	for _, of := range []struct {
 		outages []berth.Outage
@@ -132,6 +144,7 @@ func (p *painter) follow(last *drawing) *drawing {
 		if len(last.outages) == len(p.m.outages) && (len(last.outages) == 0 || &last.outages[0] == &p.m.outages[0]) {
 			break // the same list
 		}
+		p.changed.outages = true
 		for i := range of.outages {
 			p.eachOfOutage(&of.outages[i], func(b Bar) { all = of.change(b) && all })
 		}
@@ -151,10 +164,14 @@ func (p *painter) follow(last *drawing) *drawing {
 				p.lacking, done = of.lacks(p.lacking, b)
 				all = all && done
 			})
-			p.eachOf(of.ink, func(b Bar) { all = of.change(b) && all }, func(u unbound) {
+			p.eachOf(of.ink, func(b Bar) {
+				p.changed.lastFixed = max(p.changed.lastFixed, b.Start)
+				all = of.change(b) && all
+			}, func(u unbound) {
 				if !lateChanged {
 					p.late, lateChanged = slices.Clone(p.late), true
 				}
+				p.changed.late(&u)
 				var done bool
 				p.late, done = of.late(p.late, u)
 				all = all && done
@@ -175,28 +192,84 @@ func (p *painter) finish(last *drawing) *drawing {
 	if p.pages = p.fixed; len(p.late) == 0 {
 		return p.drawing
 	}
-	placed, unplaced := layOut(p.pool, p.fixed, p.late)
-	slices.SortFunc(placed, compareBars)
+	pages := make([][]Bar, maxPages)
+	var was []*leg
+	if last == nil {
+		p.came = slices.Concat(p.fixed...)
+	} else {
+		copy(pages, last.pages)
+		was = last.legs
+	}
+	p.legs = layOut(p.pool, p.fixed, p.late, was, p.changed)
+	now := p.legs
+	for len(was) > 0 && len(now) > 0 && was[0] == now[0] {
+		was, now = was[1:], now[1:]
+	}
+	for len(was) > 0 && len(now) > 0 && was[len(was)-1] == now[len(now)-1] {
+		was, now = was[:len(was)-1], now[:len(now)-1]
+	}
+	for _, g := range was {
+		p.gone = append(p.gone, g.placed...)
+	}
+	for _, g := range now {
+		p.came = append(p.came, g.placed...)
+	}
+	slices.SortFunc(p.gone, compareBars)
+	slices.SortFunc(p.came, compareBars)
+	p.gone, p.came = barsWithout(p.gone, p.came), barsWithout(p.came, p.gone)
+	for len(p.gone) > 0 || len(p.came) > 0 {
+		n := maxPages
+		for _, list := range [][]Bar{p.gone, p.came} {
+			if len(list) > 0 {
+				n = min(n, p.page(list[0].First))
+			}
+		}
+		gone, came := p.onPage(n, p.gone), p.onPage(n, p.came)
+		pages[n] = mergeBars(barsWithout(pages[n], p.gone[:gone]), p.came[:came])
+		p.gone, p.came = p.gone[gone:], p.came[came:]
+	}
+	p.pages = pages
+	var unplaced []Bar
+	for _, g := range p.legs {
+		unplaced = append(unplaced, g.unplaced...)
+	}
 	if len(unplaced) > 0 {
 		p.unplaced = append(unplaced, p.lacking...)
 		slices.SortFunc(p.unplaced, compareBars)
 	}
-	p.pages = make([][]Bar, maxPages)
-	for i := range p.pages {
-		n := 0
-		for n < len(placed) && p.page(placed[n].First) == i {
-			n++
-		}
-		p.pages[i] = mergeBars(p.fixed[i], placed[:n])
-		placed = placed[n:]
-		if last != nil && slices.Equal(p.pages[i], last.pages[i]) {
-			p.pages[i] = last.pages[i]
-		}
-	}
 	return p.drawing
 }
 
-// mergeBars returns two sorted lists as one.
+// onPage returns how many bars of a list in order are on a page or one before.
+func (p *painter) onPage(n int, list []Bar) int {
+	at := 0
+	for at < len(list) && p.page(list[at].First) <= n {
+		at++
+	}
+	return at
+}
+
+// barsWithout returns what of a list in order is not in another one. Cost: O(n + m).
+func barsWithout(list, of []Bar) []Bar {
+	if len(of) == 0 {
+		return list
+	}
+	var out []Bar
+	for i := range list {
+		b := &list[i]
+		for len(of) > 0 && compareBars(of[0], *b) < 0 {
+			of = of[1:]
+		}
+		if len(of) > 0 && of[0] == *b {
+			of = of[1:]
+			continue
+		}
+		out = append(out, *b)
+	}
+	return out
+}
+
+// mergeBars returns two lists in order as one.
 func mergeBars(a, b []Bar) []Bar {
 	if len(b) == 0 {
 		return a
@@ -222,6 +295,7 @@ func (p *painter) insert(b Bar) bool {
 	n := p.page(b.First)
 	at, _ := slices.BinarySearchFunc(p.fixed[n], b, compareBars)
 	p.fixed[n] = slices.Insert(p.owned(n), at, b)
+	p.came = append(p.came, b)
 	return true
 }
 
@@ -229,12 +303,9 @@ func (p *painter) insert(b Bar) bool {
 func (p *painter) remove(b Bar) bool {
 	n := p.page(b.First)
 	at, found := slices.BinarySearchFunc(p.fixed[n], b, compareBars)
-	for found && p.fixed[n][at] != b { // several may be equal in what they are sorted by
-		at++
-		found = at < len(p.fixed[n]) && compareBars(p.fixed[n][at], b) == 0
-	}
 	if found {
 		p.fixed[n] = slices.Delete(p.owned(n), at, at+1)
+		p.gone = append(p.gone, b)
 	}
 	return found
 }

@@ -71,6 +71,9 @@ func (h *Host) CheckPicture(id berth.ResourceID) (followed bool, err error) {
 		followed = known && k.drawing.generation != m.generation(id)
 	}
 	d, _ := h.drawings.get(m, pool, id, "")
+	if err := heldOnce(pool, d.pages); err != nil {
+		return followed, err
+	}
 	if d.number != m.number {
 		return followed, nil // nothing changed since
 	}
@@ -83,10 +86,33 @@ func (h *Host) CheckPicture(id berth.ResourceID) (followed bool, err error) {
 			}
 		}
 	}
+	for i, g := range d.legs { // that begin as if all before were laid out anew
+		if at := slices.Index(d.late, g.first); at < 0 || i == 0 && at != 0 {
+			return followed, fmt.Errorf("leg %d begins with %+v", i, g.first)
+		}
+	}
 	if !slices.Equal(d.late, plain.late) {
 		return followed, fmt.Errorf("late are %+v, want %+v", d.late, plain.late)
 	}
 	return followed, nil
+}
+
+// heldOnce returns an error about a PE that two bars hold at a time, beside outages.
+func heldOnce(pool *berth.Pool, pages [][]Bar) error {
+	of := make([][]Bar, pool.PEs)
+	for _, page := range pages {
+		for _, b := range page {
+			for pe := b.First; b.Class != ClassOutage && pe < b.First+berth.PE(b.PEs); pe++ {
+				for _, o := range of[pe] {
+					if o.Start < b.End && b.Start < o.End {
+						return fmt.Errorf("PE %d is held by %+v and by %+v", pe, o, b)
+					}
+				}
+				of[pe] = append(of[pe], b)
+			}
+		}
+	}
+	return nil
 }
 
 // WithFiles is withFiles.
@@ -106,3 +132,9 @@ func WithBrought(task site.Task, inputs, outputs []string, bring []Bring, note [
 	}
 	return withFiles(task, inputs, outputs, list, note)
 }
+
+// CheckWriters is checkWriters, and WritersOf writersOf.
+var (
+	CheckWriters = checkWriters
+	WritersOf    = writersOf
+)

@@ -53,7 +53,8 @@ type Bar struct {
 // Picture is what holds the PEs of one pool. Its bars are shared and must not be written.
 type Picture struct {
 	PEs berth.Count // of the pool
-	// Pages are all bars by First, Start and Number. A page without changes is the same slice
+	// Pages are all bars by First, Start and Number. A PE has one of them at a time,
+	// beside outages, which may be where something is promised, and where others are. A page without changes is the same slice
 	// in the next picture, so that who keeps something made of it sees what to make anew.
 	Pages [][]Bar
 	// Unplaced are promises to which no PE can be assigned now. Under late binding, while too

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"container/heap"
+	"math"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -13,37 +14,104 @@ import (
 // the lowest idle PEs. What comes meanwhile may bind them otherwise, so their bars are
 // provisional. A promise for which not enough PEs are idle gets the others unplaced: PEs
 // that are out of use now may be back by its start. PEs that others have by name before it
-// ends are not idle. Cost: O((n + f) log f + s + n (r + g)) for n promises, f fixed bars that
-// cut the PEs into stretches, s times that a bar covers one, r runs of idle PEs, and g
-// stretches that are passed until there are enough. The promises are in that order.
-func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound) (placed, unplaced []Bar) {
-	l := layout{idle: berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})}
-	for _, page := range fixed {
-		for i := range page {
-			switch b := &page[i]; {
-			case b.Class == ClassOutage:
-				l.outages = append(l.outages, b)
-			case b.Flags&IsOver == 0:
-				l.coming = append(l.coming, b)
+// ends are not idle. The promises are in that order.
+//
+// They are laid out in legs. Of the legs of an earlier layout those before the first promise
+// that is another are taken as they are, and so are all behind the last one from where the
+// same PEs are idle for as long as then; what has changed says which promises and fixed bars
+// are others, and is nil if that is not known. Cost: O(f log f + (n + l) (r + g) + s) for f
+// fixed bars that cut the PEs into stretches, n promises laid out anew, l legs compared, s
+// times that a bar covers a stretch, r runs of idle PEs, and g stretches that are passed until
+// there are enough.
+func layOut(pool *berth.Pool, fixed [][]Bar, late []unbound, was []*leg, changed *differences) (legs []*leg) {
+	if len(late) == 0 {
+		return nil
+	}
+	if changed == nil || changed.outages {
+		was = nil
+	}
+	l := newLayout(pool, fixed, late)
+	if len(was) > 0 && changed.lastFixed == minTime { // no fixed bar is another, so all before the first promise that is stays
+		n := 0
+		for n < len(was) && compareUnbound(was[n].first, changed.first) < 0 {
+			n++
+		}
+		if n--; n > 0 {
+			legs = append(legs, was[:n]...)
+			at, _ := slices.BinarySearchFunc(late, was[n].first, compareUnbound)
+			late, was = late[at:], was[n:]
+			l.resume(was[0])
+		}
+	}
+	for len(late) > 0 {
+		for len(was) > 0 && compareUnbound(was[0].first, late[0]) < 0 {
+			was = was[1:]
+		}
+		l.advance(late[0].Start)
+		g := &leg{first: late[0], idle: l.idle, ends: l.ends.sorted()}
+		if len(was) > 0 && compareUnbound(was[0].first, late[0]) == 0 {
+			if changed.isBehind(&late[0]) && was[0].begins(g) {
+				return append(legs, was...)
+			}
+			was = was[1:]
+		}
+		n := min(legLength, len(late))
+		if len(was) > 0 { // meet the earlier legs where they begin
+			if at, found := slices.BinarySearchFunc(late[:min(2*legLength, len(late))], was[0].first, compareUnbound); found && at > 0 {
+				n = at
 			}
 		}
-	}
-	slices.SortFunc(l.coming, func(a, b *Bar) int { return cmp.Compare(a.Start, b.Start) })
-	l.cut()
-	for i := range late {
-		b := late[i].Bar
-		b.Flags |= Provisional
-		l.advance(b.Start)
-		pes := l.lowest(b.PEs, b.Start, b.End)
-		l.take(pes, b.End)
-		if short := b.PEs - pes.Count(); short > 0 {
-			lacking := b
-			lacking.PEs = short
-			unplaced = append(unplaced, lacking)
+		for i := range late[:n] {
+			l.place(&late[i], g)
 		}
-		eachRun(b, pes, func(b Bar) { placed = append(placed, b) })
+		legs, late = append(legs, g), late[n:]
 	}
-	return placed, unplaced
+	return legs
+}
+
+// legLength is how many promises a leg has: more take longer to lay out again, fewer have
+// more idle PEs kept.
+const legLength = 64
+
+// leg is some of the promises in order, as they were laid out.
+type leg struct {
+	first            unbound
+	idle             berth.PESet // when that starts
+	ends             holdings    // of the others, by their ends
+	placed, unplaced []Bar
+}
+
+// begins reports whether a leg begins with the same PEs idle as another, and for as long.
+func (g *leg) begins(o *leg) bool {
+	return g.idle.Equal(o.idle) && slices.EqualFunc(g.ends, o.ends, func(a, b holding) bool { return a.until == b.until && a.pes.Equal(b.pes) })
+}
+
+const minTime = berth.Time(math.MinInt64)
+
+// differences are what a drawing shows otherwise than the one before.
+type differences struct {
+	outages     bool
+	first, last unbound    // of the promises without PEs; first is behind last if there are none
+	lastFixed   berth.Time // when the last of the fixed bars begins; minTime if there are none
+}
+
+func noDifferences() *differences {
+	return &differences{first: unbound{Bar: Bar{Start: berth.Forever}, sequence: math.MaxUint64, part: math.MaxInt}, last: unbound{Bar: Bar{Start: minTime}}, lastFixed: minTime}
+}
+
+// late notes a promise without PEs.
+func (d *differences) late(u *unbound) {
+	if compareUnbound(*u, d.first) < 0 {
+		d.first = *u
+	}
+	if compareUnbound(*u, d.last) > 0 {
+		d.last = *u
+	}
+}
+
+// isBehind reports whether no difference is at or behind a promise.
+func (d *differences) isBehind(u *unbound) bool {
+	return compareUnbound(d.last, *u) < 0 && d.lastFixed < u.Start
 }
 
 // layout is which PEs are idle as time passes.
@@ -56,6 +124,47 @@ type layout struct {
 	outages []*Bar
 	down    berth.PESet
 	changes berth.Time // when another outage begins or ends next
+}
+
+// newLayout returns the layout before the first promise.
+func newLayout(pool *berth.Pool, fixed [][]Bar, late []unbound) *layout {
+	l := &layout{idle: berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})}
+	for _, page := range fixed {
+		for i := range page {
+			switch b := &page[i]; {
+			case b.Class == ClassOutage:
+				l.outages = append(l.outages, b)
+			case b.End > late[0].Start: // what is over may have been there too
+				l.coming = append(l.coming, b)
+			}
+		}
+	}
+	slices.SortFunc(l.coming, func(a, b *Bar) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.First, b.First)) })
+	l.cut()
+	return l
+}
+
+// resume goes on where a leg begins.
+func (l *layout) resume(g *leg) {
+	l.idle, l.ends = g.idle, slices.Clone(g.ends) // what is sorted is a heap
+	for len(l.coming) > 0 && l.coming[0].Start <= g.first.Start {
+		l.coming = l.coming[1:]
+	}
+}
+
+// place assigns PEs to a promise.
+func (l *layout) place(u *unbound, g *leg) {
+	b := u.Bar
+	b.Flags |= Provisional
+	l.advance(b.Start)
+	pes := l.lowest(b.PEs, b.Start, b.End)
+	l.take(pes, b.End)
+	if short := b.PEs - pes.Count(); short > 0 {
+		lacking := b
+		lacking.PEs = short
+		g.unplaced = append(g.unplaced, lacking)
+	}
+	eachRun(b, pes, func(b Bar) { g.placed = append(g.placed, b) })
 }
 
 // take has PEs held until a time.
@@ -77,7 +186,7 @@ func (l *layout) advance(now berth.Time) {
 		}
 		l.coming = l.coming[1:]
 	}
-	if now < l.changes {
+	if now < l.changes { // which is 0 at first
 		return
 	}
 	var runs []berth.Run
@@ -155,6 +264,13 @@ type holding struct {
 
 // holdings is a heap of holdings by their ends.
 type holdings []holding
+
+// sorted returns the holdings by their ends and PEs.
+func (e holdings) sorted() holdings {
+	return slices.SortedFunc(slices.Values(e), func(a, b holding) int {
+		return cmp.Or(cmp.Compare(a.until, b.until), cmp.Compare(a.pes.Runs()[0].Lo, b.pes.Runs()[0].Lo))
+	})
+}
 
 func (e holdings) Len() int           { return len(e) }
 func (e holdings) Less(i, j int) bool { return e[i].until < e[j].until }

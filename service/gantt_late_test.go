@@ -1,6 +1,7 @@
 package service
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -38,7 +39,9 @@ func TestProvisionalBars(t *testing.T) {
 			owed[number] = npe
 		}
 		slices.SortFunc(late, compareUnbound)
-		bars, unplaced = layOut(pool, [][]Bar{nil, fixed}, late)
+		for _, g := range layOut(pool, [][]Bar{nil, fixed}, late, nil, nil) {
+			bars, unplaced = append(bars, g.placed...), append(unplaced, g.unplaced...)
+		}
 		bars = append(bars, fixed...)
 		for _, u := range unplaced {
 			owed[u.Number] -= u.PEs
@@ -114,4 +117,86 @@ func TestProvisionalBars(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is laid out on from an earlier layout is what is laid out from the beginning, and most
+// of it is as it was.
+func TestProvisionalBarsFollow(t *testing.T) {
+	reused, all := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		pool := &berth.Pool{PEs: berth.Count(8 + r.IntN(60))}
+		number := uint32(0)
+		between := r.IntN(20)
+		promise := func() unbound {
+			number++
+			start := berth.Time(1000 + r.IntN(1+400*between))
+			return unbound{Bar{Start: start, End: start + berth.Time(1+r.IntN(60)), PEs: berth.Count(1 + r.IntN(8)), Number: number, Class: ClassPromise}, uint64(number), r.IntN(2)}
+		}
+		bar := func(class Class) Bar {
+			start, first := berth.Time(900+r.IntN(200+400*between)), r.IntN(int(pool.PEs))
+			return Bar{Start: start, End: start + berth.Time(1+r.IntN(100)), First: berth.PE(first), PEs: berth.Count(1 + r.IntN(min(6, int(pool.PEs)-first))), Number: 1<<30 + number, Class: class}
+		}
+		var late []unbound
+		for range 200 + r.IntN(200) {
+			late = append(late, promise())
+		}
+		slices.SortFunc(late, compareUnbound)
+		var fixed []Bar
+		legs := layOut(pool, [][]Bar{fixed}, late, nil, nil)
+		for round := range 12 {
+			changed := noDifferences()
+			late, fixed = slices.Clone(late), slices.Clone(fixed)
+			for range 1 + r.IntN(2) {
+				switch r.IntN(8) {
+				case 0:
+					changed.outages = true
+					fixed = append(fixed, bar(ClassOutage))
+				case 1, 2: // beside one another they would hold PEs twice
+					b := bar(ClassPromise)
+					if !slices.ContainsFunc(fixed, func(o Bar) bool { return o.Start < b.End && b.Start < o.End }) {
+						changed.lastFixed = max(changed.lastFixed, b.Start)
+						fixed = append(fixed, b)
+					}
+				case 3:
+					if len(fixed) > 0 {
+						i := r.IntN(len(fixed))
+						changed.lastFixed = max(changed.lastFixed, fixed[i].Start)
+						changed.outages = changed.outages || fixed[i].Class == ClassOutage
+						fixed = slices.Delete(fixed, i, i+1)
+					}
+				case 4, 5:
+					u := promise()
+					changed.late(&u)
+					late, _ = insertUnbound(late, u)
+				default:
+					i := r.IntN(len(late))
+					changed.late(&late[i])
+					late = slices.Delete(late, i, i+1)
+				}
+			}
+			next, plain := layOut(pool, [][]Bar{fixed}, late, legs, changed), layOut(pool, [][]Bar{fixed}, late, nil, nil)
+			flat := func(legs []*leg) (bars []Bar) {
+				for _, g := range legs {
+					bars = append(bars, g.placed...)
+				}
+				for _, g := range legs {
+					bars = append(bars, g.unplaced...)
+				}
+				return bars
+			}
+			if is, want := flat(next), flat(plain); !slices.Equal(is, want) {
+				t.Fatalf("round %d: %d bars, want %d; %+v", round, len(is), len(want), changed)
+			}
+			for _, g := range next {
+				if all++; slices.Contains(legs, g) {
+					reused++
+				}
+			}
+			legs = next
+		}
+	})
+	if t.Logf("%d of %d legs were taken as they were", reused, all); reused < all/3 {
+		t.Errorf("%d of %d legs were taken as they were, want a third", reused, all)
+	}
 }

@@ -24,9 +24,15 @@ const (
 )
 
 const (
-	// planTime is for how long plans are compared; the first that is found is taken however long
-	// it took.
+	// planTime is for how long plans are compared, and plans that leave slack are looked for where
+	// nothing is found; the first plan that is found later is taken.
 	planTime = 5 * time.Second
+	// planMost is for how long any plan is looked for. With the time of one that was planned before it
+	// that is within flowPatience.
+	planMost = 20 * time.Second
+	// flowPatience is how long an answer about a workflow is waited for: connections are given up
+	// after a minute.
+	flowPatience = 50 * time.Second
 	// planTries is how often a workflow is planned whose plan does not hold when it is done.
 	planTries = 3
 	// maxPlans is how many workflows of somebody wait to be planned.
@@ -93,8 +99,8 @@ func (h *Host) isSmall(w *berth.Workflow) bool {
 
 // planBeside has something done with an engine that is where this one is now, beside the loop and in
 // the turn of who asks; then the loop gets what came of it. What is planned begins when it will be
-// decided, as far as can be told, and so much later. It is of the loop.
-func (h *Host) planBeside(who string, tasks int, later berth.Duration, do func(e *engine.Engine, o engine.PlanOptions) error, then func(error)) {
+// decided, as far as can be told, and so much later. It ends soon after wanted returns false. It is of the loop.
+func (h *Host) planBeside(who string, tasks int, later berth.Duration, wanted func() bool, do func(e *engine.Engine, o engine.PlanOptions) error, then func(error)) {
 	if now := h.clock(); now > h.core.engine.Now() {
 		h.wake() // plans are for now
 	}
@@ -105,7 +111,7 @@ func (h *Host) planBeside(who string, tasks int, later berth.Duration, do func(e
 			return
 		}
 		h.planner.line.push(who, func() {
-			err := h.planOn(number, tasks, later, do)
+			err := h.planOn(number, tasks, later, wanted, do)
 			h.line.push(who, func() { then(err) })
 		})
 	})
@@ -113,10 +119,13 @@ func (h *Host) planBeside(who string, tasks int, later berth.Duration, do func(e
 
 // planOn has something done with the engine of the other core, which follows the journal up to a
 // record at least. It is of the planner.
-func (h *Host) planOn(number uint64, tasks int, later berth.Duration, do func(e *engine.Engine, o engine.PlanOptions) error) error {
+func (h *Host) planOn(number uint64, tasks int, later berth.Duration, wanted func() bool, do func(e *engine.Engine, o engine.PlanOptions) error) error {
 	s := &h.snapshots
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	if !wanted() {
+		return context.Canceled
+	}
 	if s.core == nil || s.core.position.Number < number {
 		if err := h.followBeside(s.ctx); err != nil {
 			return unplannable(err)
@@ -127,19 +136,9 @@ func (h *Host) planOn(number uint64, tasks int, later berth.Duration, do func(e 
 		// To the nearest second: most plans take less than half of one, and hold unless one ends meanwhile.
 		From:   h.Now().Add(berth.Duration((time.Duration(tasks)*h.planner.pace).Round(time.Second)/time.Second) + later),
 		Enough: func() bool { return time.Since(began) > planTime },
-		Quit:   func() bool { return s.ctx.Err() != nil },
+		Quit:   func() bool { return s.ctx.Err() != nil || !wanted() || time.Since(began) > planMost },
 	}
-	core, done := s.core, make(chan error, 1)
-	go func() {
-		done <- caught(core.position.Number, "planning a workflow", func() error { return do(core.engine, o) })
-	}()
-	var err error
-	select {
-	case err = <-done:
-	case <-s.ctx.Done(): // a single plan may take a minute, for which a stop does not wait
-		s.core = nil // it is still looked at
-		return unplannable(s.ctx.Err())
-	}
+	err := caught(s.core.position.Number, "planning a workflow", func() error { return do(s.core.engine, o) })
 	if f := faultOf(err); f != nil {
 		s.core = nil // it may be in the middle of something
 		f.At = h.Now()
@@ -151,7 +150,34 @@ func (h *Host) planOn(number uint64, tasks int, later berth.Duration, do func(e 
 	} else {
 		h.planner.pace -= (h.planner.pace - took) / 4
 	}
-	return err
+	if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Unavailable {
+		return err
+	}
+	switch { // it was given up
+	case s.ctx.Err() != nil:
+		return unplannable(s.ctx.Err())
+	case !wanted():
+		return context.Canceled
+	default:
+		return berth.Errorf(berth.Unavailable, "workflow", "no plan was found for its %d tasks within %s; ask for a later deadline, for fewer tasks, or for the planner bd-cpar, which is quick", tasks, planMost)
+	}
+}
+
+// askFlow has a workflow decided and waits for the answer, for no longer than clients do. Without a
+// key the workflow is wanted only as long as its answer is waited for, and is not promised later. Under a key it is
+// decided all the same, and asking again tells how.
+func (h *Host) askFlow(ctx context.Context, ask *Ask, id string, decide func(ctx context.Context, wanted func() bool) (FlowAnswer, error)) (FlowAnswer, error) {
+	limit, end := context.WithTimeout(ctx, flowPatience)
+	defer end()
+	answer, err := decide(limit, func() bool { return ask.Key != "" || limit.Err() == nil })
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+		return answer, err
+	case ask.Key != "":
+		return FlowAnswer{}, berth.Errorf(berth.Unavailable, "workflow", "%q is still being planned after %s; ask again under the same key, or look for it by this id", id, flowPatience)
+	default:
+		return FlowAnswer{}, berth.Errorf(berth.Unavailable, "workflow", "%q could not be decided within %s, and is given up unless it can be seen by this id; ask again, under a key to have it planned for longer", id, flowPatience)
+	}
 }
 
 // unplannable is the error of a workflow that could not be planned for a reason that is not its
@@ -165,7 +191,7 @@ func unplannable(err error) error {
 
 // planFlow has a workflow planned beside the loop and decides about it then; where the plan does
 // not hold any more it is planned again. It is of the loop.
-func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, answer func(FlowAnswer, error)) {
+func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wanted func() bool, answer func(FlowAnswer, error)) {
 	who := a.by.User
 	if err := h.planner.enter(who); err != nil {
 		answer(FlowAnswer{}, err) // and it may be tried again under the same key
@@ -179,13 +205,16 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, an
 	try = func(n int) {
 		var plan *engine.WorkflowPlan
 		var offers []engine.WorkflowOffer
-		h.planBeside(who, len(w.Tasks), berth.Duration(n-1), func(e *engine.Engine, o engine.PlanOptions) (err error) {
+		h.planBeside(who, len(w.Tasks), berth.Duration(n-1), wanted, func(e *engine.Engine, o engine.PlanOptions) (err error) {
 			o.Offers = flowOffers
 			plan, offers, err = e.PlanWorkflow(w, o)
 			return err
 		}, func(err error) {
 			if h.flowAgain(a, done) { // it was asked again under its key, and was faster
 				return
+			}
+			if err == nil && !wanted() {
+				err = context.Canceled
 			}
 			if err == nil {
 				if err = h.flowTaken(w); err == nil {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -193,7 +196,7 @@ func TestAPlanBeginsWhenItIsDecided(t *testing.T) {
 		h.planner.pace = c.pace
 		h.snapshots.turn.Unlock()
 		if err := look(t.Context(), h, func() error {
-			h.planBeside("ann", c.tasks, c.later, func(_ *engine.Engine, o engine.PlanOptions) error {
+			h.planBeside("ann", c.tasks, c.later, always, func(_ *engine.Engine, o engine.PlanOptions) error {
 				from <- o.From
 				return nil
 			}, func(err error) {
@@ -211,17 +214,22 @@ func TestAPlanBeginsWhenItIsDecided(t *testing.T) {
 	}
 }
 
-// A service stops while a plan is being made, however long that takes: nobody is told of it.
+// A service stops while a plan is being made, however long that would take.
 func TestAStopDoesNotWaitForAPlan(t *testing.T) {
 	h, store := plannerHost(t, t.TempDir(), 50)
-	planning, gate := make(chan struct{}), make(chan struct{})
-	defer close(gate)
+	planning := make(chan struct{})
 	if err := look(t.Context(), h, func() error {
-		h.planBeside("ann", 1, 0, func(*engine.Engine, engine.PlanOptions) error {
+		h.planBeside("ann", 1, 0, always, func(_ *engine.Engine, o engine.PlanOptions) error {
 			close(planning)
-			<-gate
-			return nil
-		}, func(error) { t.Error("it is told all the same") })
+			for !o.Quit() {
+				runtime.Gosched()
+			}
+			return berth.Errorf(berth.Unavailable, "plan", "it was given up")
+		}, func(err error) {
+			if !isCode(err, berth.Unavailable) || !strings.Contains(err.Error(), "stopping") {
+				t.Errorf("it is told %v", err)
+			}
+		})
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -237,6 +245,104 @@ func TestAStopDoesNotWaitForAPlan(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it has not stopped after 20 s")
 	}
+}
+
+func always() bool { return true }
+
+// A workflow whose client has gone is planned no further and is not promised, unless a key lets the
+// client ask again.
+func TestAPlanThatNobodyWaitsFor(t *testing.T) {
+	h, store := plannerHost(t, t.TempDir(), 50)
+	defer func() { closeBoth(t, h, store) }()
+	keyed := as("ann")
+	keyed.Key, keyed.Body = "k", [32]byte{1}
+	for name, ask := range map[string]Ask{"plain": as("ann"), "keyed": keyed} {
+		h.snapshots.turn.Lock() // planning takes until it is given back
+		ctx, leave := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := h.SubmitWorkflow(ctx, ask, abreast(name, plannedAtOnce+1, berth.Forever))
+			done <- err
+		}()
+		for waitingPlans(h) == 0 {
+			runtime.Gosched()
+		}
+		leave()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		h.snapshots.turn.Unlock()
+		for waitingPlans(h) > 0 {
+			runtime.Gosched()
+		}
+		_, err := h.Workflow(t.Context(), ask.By, name)
+		if promised := err == nil; promised != (ask.Key != "") || !promised && !isCode(err, berth.NotFound) {
+			t.Errorf("%s: promised %t, %v", name, promised, err)
+		}
+	}
+	again, err := h.SubmitWorkflow(t.Context(), keyed, abreast("keyed", plannedAtOnce+1, berth.Forever))
+	if err != nil || again.Workflow.State != FlowPromised || again.Workflow.Version != 1 {
+		t.Errorf("%+v %v", again.Workflow.State, err)
+	}
+}
+
+// A client that waits is told in time that there is no answer yet, and under its key gets it later;
+// what has no key is given up. Who asks for offers is told too.
+func TestAnAnswerComesInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, store := plannerHost(t, t.TempDir(), 50)
+		keyed := as("ann")
+		keyed.Key, keyed.Body = "k", [32]byte{1}
+		for name, ask := range map[string]Ask{"plain": as("ann"), "keyed": keyed, "offers": as("bob")} {
+			holds, gate := make(chan struct{}), make(chan struct{})
+			h.planner.line.push("gate", func() { close(holds); <-gate })
+			<-holds
+			began := time.Now()
+			var err error
+			if name == "offers" {
+				_, err = h.WorkflowOffers(t.Context(), ask, abreast(name, plannedAtOnce+1, berth.Forever))
+			} else {
+				_, err = h.SubmitWorkflow(t.Context(), ask, abreast(name, plannedAtOnce+1, berth.Forever))
+			}
+			if !isCode(err, berth.Unavailable) || time.Since(began) != flowPatience {
+				t.Errorf("%s: %v after %s", name, err, time.Since(began))
+			}
+			close(gate)
+			synctest.Wait()
+			_, err = h.Workflow(t.Context(), ask.By, name)
+			if promised := err == nil; promised != (ask.Key != "") {
+				t.Errorf("%s: promised %t, %v", name, promised, err)
+			}
+		}
+		if a, err := h.SubmitWorkflow(t.Context(), keyed, abreast("keyed", plannedAtOnce+1, berth.Forever)); err != nil || a.Workflow.State != FlowPromised {
+			t.Errorf("%+v %v", a.Workflow.State, err)
+		}
+		closeBoth(t, h, store)
+	})
+}
+
+// What takes too long to plan is told so, with what would do; it is no answer that a key keeps.
+func TestAPlanThatTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, store := plannerHost(t, t.TempDir(), 50)
+		told := make(chan error, 1)
+		if err := look(t.Context(), h, func() error {
+			h.planBeside("ann", 7, 0, always, func(_ *engine.Engine, o engine.PlanOptions) error {
+				for !o.Quit() {
+					time.Sleep(time.Second)
+				}
+				return berth.Errorf(berth.Unavailable, "plan", "it was given up")
+			}, func(err error) { told <- err })
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		err := <-told
+		if _, kept := outcomeOf(Answer{}, err); kept || !isCode(err, berth.Unavailable) || !strings.Contains(err.Error(), "its 7 tasks within 20s") {
+			t.Errorf("%v; a key keeps it: %t", err, kept)
+		}
+		closeBoth(t, h, store)
+	})
 }
 
 func isCode(err error, code berth.Code) bool {

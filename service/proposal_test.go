@@ -256,6 +256,84 @@ func TestWhatARestartLeavesAtASiteIsNobodysChange(t *testing.T) {
 	}
 }
 
+// A change that is asked for while its site is being brought into line is asked of the site in the next round. What the
+// round has shown of the promise until then does not hide that: a service that stops in the middle of the change finds at the
+// site what it had asked for itself.
+func TestAChangeThatComesInDuringARound(t *testing.T) {
+	bindings(t, []string{"west"}, func(t *testing.T, w *quays) {
+		w.pass(1)
+		began := w.now()
+		w.reserve("a", 1, 300, 600)
+		w.pass(70)
+		w.sites["west"].Inject(fake.Fault{Op: fake.Reserve, What: fake.Slow, After: 8}, fake.Fault{Op: fake.Change, What: fake.Slow, After: 10})
+		w.reserve("b", 1, 200, 600) // which the round is about
+		w.pass(4)
+		if w.get("b").Sites[0].Made {
+			t.Fatal("the round is over")
+		}
+		c := w.changes(func() (service.Answer, error) { return w.toNow("a", 2, 600, 3600) })
+		w.pass(8) // in the middle of the next round
+		if asked := strings.Join(w.sites["west"].asked, ";"); c.over.Load() || !strings.Contains(asked, "change ") {
+			t.Fatalf("the site was asked %q; answered is %+v, %v", asked, c.answer, c.err)
+		}
+		w.sites["west"].Heal()
+		w.restart()
+		w.pass(130)
+		if is := w.where("a", began); w.get("a").State != service.Confirmed || !strings.HasSuffix(is, " 300-900") || !strings.Contains(w.at("west", began), is) {
+			t.Errorf("it is %s, %s, and the site has %s", w.get("a").State, is, w.at("west", began))
+		}
+		if strings.Contains(w.log.String(), "; it is put back") {
+			t.Errorf("the log says that somebody changed what the service had asked for:\n%s", w.log.String())
+		}
+	})
+}
+
+// That a site is asked about a change is not what it has of the promise: the history does not show it, and what was delivered
+// does not count it.
+func TestTheHistoryLeavesOutWhatIsOnlyProposed(t *testing.T) {
+	bindings(t, []string{"west"}, func(t *testing.T, w *quays) {
+		w.pass(1)
+		began := w.now()
+		w.reserve("a", 1, 500, 600)
+		w.pass(70)
+		made := func() (at []berth.Time, d service.Delivered) {
+			t.Helper()
+			past, _, err := w.host.History(t.Context(), ann.By, "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range past.List {
+				if past.List[i].What == service.Made {
+					at = append(at, past.List[i].At-began)
+				}
+			}
+			if past.Delivered != nil {
+				d = *past.Delivered
+			}
+			return at, d
+		}
+		if at, _ := made(); len(at) != 1 {
+			t.Fatalf("it was made at %v", at)
+		}
+		w.sites["west"].looks.Store(200)
+		w.pass(65) // in the middle of a look
+		start := w.now() + 100
+		if a, err := w.host.Modify(t.Context(), ann, "a", berth.Rigid("a", 0, start, start+600, 1, 600)); err != nil || a.Refusal != nil {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		c := w.changes(func() (service.Answer, error) { return w.toNow("a", 2, 60, 3600) })
+		w.pass(25)
+		if at, _ := made(); codeOf(c.err) != berth.Unavailable || len(at) != 1 {
+			t.Fatalf("the change is %+v, %v; the history says that it was made at %v", c.answer, c.err, at)
+		}
+		w.sites["west"].looks.Store(0)
+		w.pass(300)
+		if at, d := made(); len(at) != 2 || d.Start != start || d.Whole != began+at[1] || d.Short != int64(d.Whole-start) || d.Short == 0 {
+			t.Errorf("it was made at %v, and delivered is %+v", at, d)
+		}
+	})
+}
+
 // What is released while its site is asked about a change is gone, and so is what the site has made of it.
 func TestReleaseInTheMiddleOfAChange(t *testing.T) {
 	bindings(t, []string{"west"}, func(t *testing.T, w *quays) {

@@ -39,6 +39,7 @@ type twoSlurms struct {
 	by       service.Ask
 	log      heardlog.Log
 	now      atomic.Pointer[mishap] // what is to go wrong
+	slow     atomic.Int64           // how long each command at west takes beside its own time
 }
 
 // The names of the sites, and how many nodes they have.
@@ -140,7 +141,7 @@ func (s *step) pass() { s.once.Do(func() { close(s.ch) }) }
 
 func newMishap(at, victim, refuses string) *mishap {
 	m := &mishap{step: at, victim: victim, refuses: refuses, dead: make(chan struct{}), done: map[string]*step{}}
-	for _, what := range []string{"reserves", "releases"} {
+	for _, what := range []string{"reserves", "changes", "releases"} {
 		m.done[what] = &step{ch: make(chan struct{})}
 	}
 	return m
@@ -158,6 +159,13 @@ type link struct {
 func (l *link) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
 	if m := l.two.now.Load(); m != nil && m.cut.Load() && strings.Contains(m.step, " "+l.of+" ") {
 		return slurm.Result{}, errCut
+	}
+	if slow := time.Duration(l.two.slow.Load()); slow > 0 && l.of == west {
+		select {
+		case <-time.After(slow):
+		case <-ctx.Done():
+			return slurm.Result{}, ctx.Err()
+		}
 	}
 	return l.Host.Run(ctx, c)
 }
@@ -225,6 +233,20 @@ func (s *stepwise) Reserve(ctx context.Context, want site.Reservation) (o site.O
 	err = s.do(ctx, "reserves", func() error {
 		var err error
 		o, err = s.Site.Reserve(ctx, want)
+		answered = err == nil
+		return err
+	})
+	if err != nil && answered {
+		o = site.Outcome{Verdict: site.Doubt}
+	}
+	return o, err
+}
+
+func (s *stepwise) Change(ctx context.Context, want site.Reservation) (o site.Outcome, err error) {
+	var answered bool
+	err = s.do(ctx, "changes", func() error {
+		var err error
+		o, err = s.Site.Change(ctx, want)
 		answered = err == nil
 		return err
 	})
@@ -343,15 +365,25 @@ func (two *twoSlurms) goesWrong(m *mishap, do func()) {
 // unreachable waits until the service has seen that a site cannot be reached.
 func (two *twoSlurms) unreachable(name string) {
 	two.t.Helper()
+	two.waits(name+" is seen to be away", func() bool {
+		views, err := two.host.Sites(two.t.Context(), two.by.By)
+		return err == nil && slices.ContainsFunc(views, func(v service.SiteView) bool { return v.Name == name && !v.Reachable })
+	})
+}
+
+// waits waits for a condition that nobody signals.
+func (two *twoSlurms) waits(what string, holds func() bool) {
+	two.t.Helper()
+	two.waitsIn(what, 60*time.Second, holds)
+}
+
+func (two *twoSlurms) waitsIn(what string, within time.Duration, holds func() bool) {
+	two.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); ; <-tick.C {
-		views, err := two.host.Sites(two.t.Context(), two.by.By)
-		if err == nil && slices.ContainsFunc(views, func(v service.SiteView) bool { return v.Name == name && !v.Reachable }) {
-			return
-		}
+	for end := time.Now().Add(within); !holds(); <-tick.C {
 		if time.Now().After(end) {
-			two.t.Fatalf("%s is not seen to be away: %v", name, err)
+			two.t.Fatalf("in vain: %s; west has %q and east %q\n%s", what, two.has(west), two.has(east), two.log.String())
 		}
 	}
 }
@@ -368,47 +400,52 @@ func (two *twoSlurms) both(id string) {
 }
 
 // A promise of nodes of two clusters is kept by both or by none, whatever dies at whichever
-// step between the two: the service, a slurmctld or the link to a cluster.
+// step between the two: the service, a slurmctld or the link to a cluster. Each victim has clusters
+// of its own, since most of the time is spent waiting.
 func TestTwoSlurmsHaveAllOrNothing(t *testing.T) {
 	t.Parallel()
+	for _, victim := range []string{theService, theController, theLink} {
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			allOrNothing(t, victim)
+		})
+	}
+}
+
+func allOrNothing(t *testing.T, victim string) {
+	t.Helper()
 	two := newTwoSlurms(t, false)
 	release := func(id string) {
 		if _, err := two.host.Release(t.Context(), two.by, id); err != nil {
 			t.Error(err)
 		}
 	}
-	n := 0
-	for _, victim := range []string{theService, theController, theLink} {
-		for _, at := range []string{"before west reserves", "after west reserves", "before east reserves", "after east reserves"} {
-			id := fmt.Sprint("made", n)
-			n++
-			m := newMishap(at, victim, "")
-			two.goesWrong(m, func() { two.both(id) })
-			two.agrees(victim+" dies "+at, id, service.Confirmed)
-			two.now.Store(nil)
-			release(id)
-			two.agrees("released", id, service.Cancelled)
+	for n, at := range []string{"before west reserves", "after west reserves", "before east reserves", "after east reserves"} {
+		id := fmt.Sprint("made", n)
+		m := newMishap(at, victim, "")
+		two.goesWrong(m, func() { two.both(id) })
+		two.agrees(victim+" dies "+at, id, service.Confirmed)
+		two.now.Store(nil)
+		release(id)
+		two.agrees("released", id, service.Cancelled)
+	}
+	for n, at := range []string{"before east reserves", "after east reserves", "before west releases", "after west releases"} {
+		id := fmt.Sprint("refused", n)
+		two.goesWrong(newMishap(at, victim, east), func() { two.both(id) })
+		two.agrees(victim+" dies "+at+" and east refuses", id, service.Failed)
+		r, err := two.host.Get(t.Context(), two.by.By, id)
+		if err != nil || r.Refusal == nil || r.Refusal.Reason != berth.SiteRefused || r.Refusal.Resource.Site != east {
+			t.Errorf("%s: %+v, %v", id, r.Refusal, err)
 		}
-		for _, at := range []string{"before east reserves", "after east reserves", "before west releases", "after west releases"} {
-			id := fmt.Sprint("refused", n)
-			n++
-			two.goesWrong(newMishap(at, victim, east), func() { two.both(id) })
-			two.agrees(victim+" dies "+at+" and east refuses", id, service.Failed)
-			r, err := two.host.Get(t.Context(), two.by.By, id)
-			if err != nil || r.Refusal == nil || r.Refusal.Reason != berth.SiteRefused || r.Refusal.Resource.Site != east {
-				t.Errorf("%s: %+v, %v", id, r.Refusal, err)
-			}
-			two.now.Store(nil)
-		}
-		for _, at := range []string{"before west releases", "after west releases", "before east releases", "after east releases"} {
-			id := fmt.Sprint("released", n)
-			n++
-			two.now.Store(nil)
-			two.both(id)
-			two.agrees("before "+at, id, service.Confirmed)
-			two.goesWrong(newMishap(at, victim, ""), func() { release(id) })
-			two.agrees(victim+" dies "+at, id, service.Cancelled)
-		}
+		two.now.Store(nil)
+	}
+	for n, at := range []string{"before west releases", "after west releases", "before east releases", "after east releases"} {
+		id := fmt.Sprint("released", n)
+		two.now.Store(nil)
+		two.both(id)
+		two.agrees("before "+at, id, service.Confirmed)
+		two.goesWrong(newMishap(at, victim, ""), func() { release(id) })
+		two.agrees(victim+" dies "+at, id, service.Cancelled)
 	}
 	if err := two.host.Check(t.Context()); err != nil {
 		t.Error(err)
@@ -502,12 +539,28 @@ func (f *flows) ran() []string {
 	return slices.Collect(strings.Lines(more))
 }
 
+// byTurns has points at which something goes wrong tried on clusters of their own, a few each, side by side,
+// since most of the time is spent waiting.
+func byTurns(t *testing.T, points []string, try func(f *flows, i int, at string)) {
+	t.Helper()
+	const each = 4
+	for i := 0; i < len(points); i += each {
+		t.Run(points[i], func(t *testing.T) {
+			t.Parallel()
+			f := newFlows(t)
+			for k, at := range points[i:min(i+each, len(points))] {
+				try(f, k, at)
+			}
+		})
+	}
+}
+
 // A workflow runs across two clusters, each task once, at whichever step the service is killed.
-// Where one of the clusters refuses a task before any has begun, nothing of it is left at either.
 func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
 	t.Parallel()
-	f := newFlows(t)
-	for i, at := range []string{"before west reserves", "after west reserves", "before east reserves", "after east reserves", "after west releases", "before east releases"} {
+	byTurns(t, []string{
+		"before west reserves", "after west reserves", "before east reserves", "after east reserves", "after west releases", "before east releases",
+	}, func(f *flows, i int, at string) {
 		id := fmt.Sprint("runs", i)
 		f.ends(newMishap(at, theService, ""), id, 0, service.FlowSucceeded)
 		var want []string
@@ -515,9 +568,16 @@ func TestAWorkflowAcrossTwoSlurms(t *testing.T) {
 			want = append(want, fmt.Sprintf("%s %s%d %s %s\n", id, site, k, f.uid, site))
 		}
 		if ran := f.ran(); !slices.Equal(ran, want) {
-			t.Errorf("killed %s: ran %q; want %q", at, ran, want)
+			f.t.Errorf("killed %s: ran %q; want %q", at, ran, want)
 		}
-	}
+	})
+}
+
+// Where one of two clusters refuses a task of a workflow before any has begun, nothing of it is left at
+// either, at whichever step the service is killed.
+func TestAWorkflowThatOneOfTwoSlurmsRefuses(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t)
 	// All of west is taken for now, so that no task begins before east refuses.
 	now := f.host.Now()
 	if a, err := f.host.Submit(t.Context(), f.by, berth.Request{
@@ -547,11 +607,10 @@ func TestAWorkflowAcrossTwoSlurmsWithoutSlurmctld(t *testing.T) { runsWithout(t,
 
 func runsWithout(t *testing.T, victim string) {
 	t.Parallel()
-	f := newFlows(t)
-	for i, at := range []string{
+	byTurns(t, []string{
 		"before west reserves", "after west reserves", "before east reserves", "after east reserves", "before west hands", "after west hands", "before west starts", "after west starts",
 		"before east hands", "after east hands", "before east starts", "after east starts", "before west releases", "after west releases", "before east releases", "after east releases",
-	} {
+	}, func(f *flows, i int, at string) {
 		f.ends(newMishap(at, victim, ""), fmt.Sprint("runs", i), map[string]int{theController: 3}[victim], service.FlowSucceeded)
 		ran := f.ran()
 		var names []string
@@ -562,7 +621,7 @@ func runsWithout(t *testing.T, victim string) {
 			names = slices.Compact(names)
 		}
 		if want := []string{west + "0", east + "1", west + "2", east + "3"}; !slices.Equal(names, want) {
-			t.Errorf("%s dies %s: ran %q, want %q", victim, at, ran, want)
+			f.t.Errorf("%s dies %s: ran %q, want %q", victim, at, ran, want)
 		}
-	}
+	})
 }

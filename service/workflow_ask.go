@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -33,6 +34,9 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 	}
 	w.Role, w.Sites = string(ask.By.Role), ask.By.Sites.Names()
 	h.route(w)
+	if err := checkWriters(w); err != nil {
+		return err
+	}
 	r := berth.Request{Site: w.Site, Pool: w.Pool}
 	if err := h.bookable(&r); err != nil {
 		return err
@@ -64,23 +68,27 @@ func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (F
 		w.ID = h.newID()
 	}
 	unable := h.unable(ctx, ask.By.User, w.User)
-	return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
-		a := ask.asked()
-		if !h.flowAgain(a, answer) {
-			h.decideFlow(a, &w, unable, answer)
-		}
+	return h.askFlow(ctx, &ask, w.ID, func(ctx context.Context, wanted func() bool) (FlowAnswer, error) {
+		return call(ctx, h, ask.By.User, func(answer func(FlowAnswer, error)) {
+			a := ask.asked()
+			if !h.flowAgain(a, answer) {
+				h.decideFlow(a, &w, unable, wanted, answer)
+			}
+		})
 	})
 }
 
 // WorkflowOffers returns what deadlines cost, the tightest first, without promising anything.
 // Errors: Denied, and those of engine.WorkflowOffers.
-func (h *Host) WorkflowOffers(ctx context.Context, ask Ask, w berth.Workflow) ([]engine.WorkflowOffer, error) {
+func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow) ([]engine.WorkflowOffer, error) {
 	if err := h.mayAskFlow(&ask, &w); err != nil {
 		return nil, err
 	}
 	w.ID = cmp.Or(w.ID, "offer")
 	who := ask.By.User
-	return call(ctx, h, who, func(answer func([]engine.WorkflowOffer, error)) {
+	ctx, end := context.WithTimeout(asking, flowPatience)
+	defer end()
+	list, err := call(ctx, h, who, func(answer func([]engine.WorkflowOffer, error)) {
 		w.Arrival = h.clock()
 		if h.isSmall(&w) {
 			offers, err := h.core.engine.WorkflowOffers(&w, flowOffers)
@@ -92,10 +100,7 @@ func (h *Host) WorkflowOffers(ctx context.Context, ask Ask, w berth.Workflow) ([
 			return
 		}
 		var offers []engine.WorkflowOffer
-		h.planBeside(who, len(w.Tasks), 0, func(e *engine.Engine, o engine.PlanOptions) (err error) {
-			if ctx.Err() != nil {
-				return ctx.Err() // nobody waits for it any more
-			}
+		h.planBeside(who, len(w.Tasks), 0, func() bool { return ctx.Err() == nil }, func(e *engine.Engine, o engine.PlanOptions) (err error) {
 			o.Offers = flowOffers
 			offers, err = e.PlanOffers(&w, o)
 			return err
@@ -104,6 +109,10 @@ func (h *Host) WorkflowOffers(ctx context.Context, ask Ask, w berth.Workflow) ([
 			answer(offers, err)
 		})
 	})
+	if errors.Is(err, context.DeadlineExceeded) && asking.Err() == nil {
+		err = berth.Errorf(berth.Unavailable, "workflow", "its %d tasks could not be planned within %s; ask again", len(w.Tasks), flowPatience)
+	}
+	return list, err
 }
 
 // TaskOutput returns the file for the output of a task of a workflow, from its folder, by its
@@ -132,7 +141,8 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 }
 
 // decideFlow has the engine decide about a workflow.
-func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, answer func(FlowAnswer, error)) {
+// wanted returns false once nobody waits for the answer.
+func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, wanted func() bool, answer func(FlowAnswer, error)) {
 	w.Arrival = h.clock()
 	a.id = w.ID
 	if w.Algorithm == berth.BestAlgorithm {
@@ -147,7 +157,7 @@ func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, 
 		return
 	}
 	if !h.isSmall(w) {
-		h.planFlow(a, w, unable, answer)
+		h.planFlow(a, w, unable, wanted, answer)
 		return
 	}
 	h.stepFlow(engine.SubmitWorkflow(w), a, w.ID, nil, answer)
@@ -231,6 +241,13 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 		return FlowAnswer{}, err
 	}
 	unable := h.unable(ctx, owner, owner) // the commands are the owner's, whoever retries
+	return h.askFlow(ctx, &ask, id, func(ctx context.Context, wanted func() bool) (FlowAnswer, error) {
+		return h.retryFlow(ctx, ask, id, deadline, unable, wanted)
+	})
+}
+
+// retryFlow is RetryWorkflow once it is known who cannot run tasks.
+func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth.Time, unable map[string]string, wanted func() bool) (FlowAnswer, error) {
 	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
 		switch f.outcome {
 		case "":
@@ -258,6 +275,6 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 				w.Tasks[i].Site = h.core.siteOfTask(f, i) // where its files are
 			}
 		}
-		h.decideFlow(a, w, unable, answer)
+		h.decideFlow(a, w, unable, wanted, answer)
 	})
 }

@@ -58,11 +58,8 @@ func (h *Host) bringing(f *flowCard, at int, here string) (inputs []brought, out
 	}
 	work := &f.w.Tasks[at].Work
 	for _, file := range work.Inputs {
-		for i := range f.w.Tasks {
+		for _, i := range writersOf(f.w, at, file) {
 			writer := &f.w.Tasks[i].Work
-			if i == at || !slices.Contains(writer.Outputs, file) {
-				continue
-			}
 			by := h.transfer(h.core.siteOfTask(f, i), here)
 			from, known := within(writer.Dir, file)
 			to, here := within(work.Dir, file)
@@ -80,6 +77,65 @@ func (h *Host) bringing(f *flowCard, at int, here string) (inputs []brought, out
 		}
 	}
 	return inputs, outputs
+}
+
+// writersOf returns the tasks that write what a task reads under a name: all that write one of that
+// name, or, of several, those that it comes after.
+func writersOf(w *berth.Workflow, at int, file string) (writers []int) {
+	for i := range w.Tasks {
+		if i != at && slices.Contains(w.Tasks[i].Work.Outputs, file) {
+			writers = append(writers, i)
+		}
+	}
+	if len(writers) < 2 {
+		return writers
+	}
+	before, pile := make([]bool, len(w.Tasks)), []int{at}
+	for len(pile) > 0 {
+		i := pile[len(pile)-1]
+		pile = pile[:len(pile)-1]
+		for _, parent := range w.Tasks[i].After {
+			if !before[parent] {
+				before[parent] = true
+				pile = append(pile, parent)
+			}
+		}
+	}
+	return slices.DeleteFunc(writers, func(i int) bool { return !before[i] })
+}
+
+// checkWriters returns an error about a file that two tasks write, or one that a task could get of
+// two at other sites.
+func checkWriters(w *berth.Workflow) error {
+	written, names := map[string]int{}, map[string]int{} // by path, and how many write one of a name
+	for i := range w.Tasks {
+		t := &w.Tasks[i]
+		for k, file := range t.Work.Outputs {
+			if slices.Contains(t.Work.Outputs[:k], file) {
+				continue // it says so twice
+			}
+			names[file]++
+			at, _ := within(t.Work.Dir, file)
+			if other, is := written[at]; is && (t.Site == w.Tasks[other].Site) {
+				return berth.Errorf(berth.Invalid, "outputs", "%q of task %q is written by task %q too; only one task may write a file", file, t.ID, w.Tasks[other].ID)
+			}
+			written[at] = i
+		}
+	}
+	if !w.IsSpread() {
+		return nil
+	}
+	for i := range w.Tasks {
+		for _, file := range w.Tasks[i].Work.Inputs {
+			if names[file] < 2 {
+				continue
+			}
+			if from := writersOf(w, i, file); len(from) > 1 {
+				return berth.Errorf(berth.Invalid, "inputs", "%q of task %q is written by task %q and by task %q, before it; give one of them another name", file, w.Tasks[i].ID, w.Tasks[from[0]].ID, w.Tasks[from[1]].ID)
+			}
+		}
+	}
+	return nil
 }
 
 // route notes between which sites files of a workflow are moved, which is part of its plan where

@@ -166,3 +166,45 @@ func writeFile(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// A file has one writer, and a task gets the file of the one that it comes after.
+func TestAFileHasOneWriter(t *testing.T) {
+	task := func(id, site, dir, in, out string, after ...int) berth.WorkflowTask {
+		k := berth.WorkflowTask{ID: id, Site: site, Seconds: 1, After: after, Work: berth.Work{Command: []string{"x"}, Dir: dir}}
+		if in != "" {
+			k.Work.Inputs = []string{in}
+		}
+		if out != "" {
+			k.Work.Outputs = []string{out}
+		}
+		return k
+	}
+	for name, c := range map[string]struct {
+		tasks []berth.WorkflowTask
+		says  string
+	}{
+		"one":                        {[]berth.WorkflowTask{task("a", "", "/d", "", "f"), task("b", "", "/d", "f", "g", 0)}, ""},
+		"two":                        {[]berth.WorkflowTask{task("a", "", "/d", "", "f"), task("b", "", "/d", "", "f")}, `outputs: "f" of task "b" is written by task "a" too`},
+		"two ways to say it":         {[]berth.WorkflowTask{task("a", "", "/d", "", "e/../f"), task("b", "", "/", "", "/d/f")}, `outputs: "/d/f" of task "b" is written by task "a" too`},
+		"two folders":                {[]berth.WorkflowTask{task("a", "", "/d", "", "f"), task("b", "", "/e", "", "f"), task("c", "", "/e", "f", "", 0, 1)}, ""},
+		"two sites, and no reader":   {[]berth.WorkflowTask{task("a", "x", "/d", "", "f"), task("b", "y", "/d", "", "f")}, ""},
+		"two sites, a reader of one": {[]berth.WorkflowTask{task("a", "x", "/d", "", "f"), task("b", "y", "/d", "", "f"), task("c", "y", "/d", "f", "", 0)}, ""},
+		"two sites, which of them": {
+			[]berth.WorkflowTask{task("a", "x", "/d", "", "f"), task("b", "y", "/d", "", "f"), task("c", "y", "/d", "", "", 0), task("d", "y", "/d", "f", "", 1, 2)},
+			`inputs: "f" of task "d" is written by task "a" and by task "b", before it`,
+		},
+	} {
+		err := service.CheckWriters(&berth.Workflow{Tasks: c.tasks})
+		if text := ""; err != nil {
+			if text = err.Error(); c.says == "" || !strings.Contains(text, c.says) {
+				t.Errorf("%s: %v, want %q", name, err, c.says)
+			}
+		} else if c.says != "" {
+			t.Errorf("%s: no error, want %q", name, c.says)
+		}
+	}
+	w := &berth.Workflow{Tasks: []berth.WorkflowTask{task("a", "x", "/d", "", "f"), task("b", "y", "/d", "", "f"), task("c", "y", "/d", "", "", 0), task("d", "y", "/d", "f", "", 2)}}
+	if got := service.WritersOf(w, 3, "f"); len(got) != 1 || got[0] != 0 {
+		t.Errorf("task d gets the file of %v, want that of the first", got)
+	}
+}

@@ -57,8 +57,20 @@ func (n Name) Promise(siteName string) (promise string, generation uint64, ok bo
 	return string(n)[:len(n)-len(number)-1], generation, true
 }
 
+// ValidUser reports whether text is a name of a user that may be handed to a resource manager. Beside
+// what ValidWord takes, directories of users have names such as alice@EXAMPLE.ORG and EXAMPLE\alice.
+func ValidUser(text string) bool {
+	if text == "" || text[0] == '@' || text[0] == '\\' {
+		return false
+	}
+	return ValidWord(strings.NewReplacer("@", "_", `\`, "_").Replace(text))
+}
+
+// UserForm says in messages what ValidUser takes.
+const UserForm = `want 1 to 64 letters, digits, dashes, underscores, points, @ and \, with a letter, a digit or an underscore first`
+
 // ValidWord reports whether text is a name that may be handed to a resource
-// manager as a user, account, partition or reservation: 1 to 64 letters,
+// manager as an account, partition or reservation: 1 to 64 letters,
 // digits, dashes, underscores and points, not beginning with a dash or a point.
 func ValidWord(text string) bool {
 	if text == "" || len(text) > maxWord || text[0] == '-' || text[0] == '.' {

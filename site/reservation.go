@@ -82,7 +82,12 @@ func (r *Reservation) Check() error {
 			return berth.Errorf(berth.Invalid, "licences", "%q, %d of them; want a name of letters, digits, dashes, underscores and points, and at least 1", l.Name, l.Count)
 		}
 	}
-	for _, who := range slices.Concat(r.Users, r.Accounts, r.Groups) {
+	for _, who := range r.Users {
+		if !ValidUser(who) {
+			return berth.Errorf(berth.Invalid, "users", "%q; %s", who, UserForm)
+		}
+	}
+	for _, who := range slices.Concat(r.Accounts, r.Groups) {
 		if !ValidWord(who) {
 			return berth.Errorf(berth.Invalid, "users", "%q; want a name of letters, digits, dashes, underscores and points", who)
 		}

@@ -62,7 +62,10 @@ func (t *Task) Check() error {
 	case t.Limit < 0 || t.Limit >= berth.TimeLimit || t.Nodes < 0 || t.Cores < 0 || t.MemoryMB < 0:
 		return berth.Errorf(berth.Invalid, "limit", "limit, nodes, cores and memory want 0 or more")
 	}
-	for _, word := range []struct{ field, text string }{{"user", t.User}, {"account", t.Account}, {"partition", t.Partition}} {
+	if t.User != "" && !ValidUser(t.User) {
+		return berth.Errorf(berth.Invalid, "user", "%q; %s", t.User, UserForm)
+	}
+	for _, word := range []struct{ field, text string }{{"account", t.Account}, {"partition", t.Partition}} {
 		if word.text != "" && !ValidWord(word.text) {
 			return berth.Errorf(berth.Invalid, word.field, "%q; want a name of letters, digits, dashes, underscores and points", word.text)
 		}

@@ -67,6 +67,28 @@ type Service struct {
 	Keep    int // how many requests that are over are remembered
 	// KeepHistory is how long records are kept; 0 is for ever.
 	KeepHistory berth.Duration
+
+	// Socket is the path of the Unix socket; NoSocket is none.
+	Socket string
+	// Munge is the realm for which credentials of munge are taken; none are if it is empty.
+	Munge string
+	// SlurmJWT is the path of the key of Slurm's JSON web tokens; none are taken if it is empty.
+	SlurmJWT string
+	// DefaultRole is that of accounts that Roles does not name: viewer, user, operator or NoRole.
+	DefaultRole string
+	Roles       []Role
+}
+
+// Words of a service's configuration for what there is not.
+const (
+	NoSocket = "none"
+	NoRole   = "none"
+)
+
+// Role gives accounts of the machine a role.
+type Role struct {
+	Role          string // as DefaultRole
+	Users, Groups []string
 }
 
 // MinHistory is how long records are kept at least.
@@ -204,6 +226,11 @@ func (r *reader) service(v *value, path string) {
 		key{"metrics", "", scanned(r, &s.Metrics, "open or token", oneOf("open", "token"))},
 		key{"keep", "", whole(r, &s.Keep, 1, maxKeep)},
 		key{"keep_history", "", measured(r, &s.KeepHistory, "a duration such as 90d", historyLength)},
+		key{"socket", "", scanned(r, &s.Socket, "the path of a Unix socket, or none", filePath)},
+		key{"munge", "", scanned(r, &s.Munge, "a name that credentials carry, such as that of the cluster", name)},
+		key{"slurm_jwt", "", scanned(r, &s.SlurmJWT, "the path of the key of Slurm's JSON web tokens", filePath)},
+		key{"default_role", "", scanned(r, &s.DefaultRole, roleWords, oneOf(accountRoles...))},
+		key{"roles", "", func(v *value, path string) { r.roles(v, path, &s.Roles) }},
 	)
 }
 
@@ -213,6 +240,37 @@ func databaseURL(text string) (string, error) {
 		return "", berth.Errorf(berth.Invalid, "", "want the URL of a database such as postgres://berth@db.example.org/berth")
 	}
 	return text, nil
+}
+
+var accountRoles = []string{"viewer", "user", "operator", NoRole}
+
+const roleWords = "viewer, user, operator or none"
+
+// roles reads which accounts of the machine have which role.
+func (r *reader) roles(v *value, path string, to *[]Role) {
+	r.list(v, path, "roles", func(v *value, path string) {
+		var role Role
+		names := func(to *[]string, what string) func(v *value, path string) {
+			return func(v *value, path string) {
+				seen := make(unique)
+				r.list(v, path, what+"s", func(v *value, path string) {
+					var one string
+					scanned(r, &one, "the name of a "+what, label)(v, path)
+					seen.add(r, v, path, what, one)
+					*to = append(*to, one)
+				})
+			}
+		}
+		r.group(v, path, "a role",
+			key{"role", "want " + roleWords, scanned(r, &role.Role, roleWords, oneOf(accountRoles...))},
+			key{"users", "", names(&role.Users, "user")},
+			key{"groups", "", names(&role.Groups, "group")},
+		)
+		if v.Kind == isMap && !has(v, "users") && !has(v, "groups") {
+			r.fail(v.Place, path, "for nobody; name users or groups, or set default_role")
+		}
+		*to = append(*to, role)
+	})
 }
 
 // historyLength reads how long records are kept. Below an hour they would be dropped

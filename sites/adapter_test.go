@@ -33,6 +33,13 @@ service:
   metrics: token
   keep: 17
   keep_history: 90d
+  socket: /run/berth/berth.sock
+  munge: main
+  slurm_jwt: /etc/slurm/jwt_hs256.key
+  default_role: viewer
+  roles:
+  - {role: operator, users: [slurm, "ann@EXAMPLE.ORG"], groups: [hpc admins]}
+  - {role: none, users: ['EXAMPLE\guest']}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +58,8 @@ service:
 	}
 	service := sites.Service{
 		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Public: "https://hpc.example.org/berth/", Log: "json", Metrics: "token", Keep: 17, KeepHistory: 90 * 86_400,
+		Socket: "/run/berth/berth.sock", Munge: "main", SlurmJWT: "/etc/slurm/jwt_hs256.key", DefaultRole: "viewer",
+		Roles: []sites.Role{{Role: "operator", Users: []string{"slurm", "ann@EXAMPLE.ORG"}, Groups: []string{"hpc admins"}}, {Role: "none", Users: []string{`EXAMPLE\guest`}}},
 	}
 	if diff := cmp.Diff(service, f.Service); diff != "" {
 		t.Error(diff)

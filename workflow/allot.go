@@ -28,7 +28,9 @@ func (in *Instance) allot(a allotment) []berth.Count {
 	case thrift:
 		npe = in.own(in.q, thrifty)
 	}
-	in.allots[a] = npe
+	if !in.problem.stopped() { // else it is not complete
+		in.allots[a] = npe
+	}
 	return npe
 }
 
@@ -40,7 +42,9 @@ func (in *Instance) order(a allotment) []int32 {
 	bl := make([]berth.Duration, in.w.Len())
 	levels(in.w, in.curves, in.allot(a), nil, bl)
 	order := orderOf(in.w, bl)
-	in.orders[a] = order
+	if !in.problem.stopped() {
+		in.orders[a] = order
+	}
 	return order
 }
 
@@ -48,13 +52,20 @@ func (in *Instance) order(a allotment) []int32 {
 // serves all q that no task outgrows.
 func (in *Instance) grown(q berth.Count) []berth.Count {
 	if in.whole == nil {
-		in.whole = newGrowth(in.w, in.curves, in.w.topological, in.size, steepest)
+		in.whole = in.growth(in.w.topological, in.size, steepest)
 	}
 	npe := make([]berth.Count, in.w.Len())
 	if q > in.size || !in.whole.until(q, in.problem.Epsilon, npe) {
-		newGrowth(in.w, in.curves, in.w.topological, q, steepest).until(q, in.problem.Epsilon, npe)
+		in.growth(in.w.topological, q, steepest).until(q, in.problem.Epsilon, npe)
 	}
 	return npe
+}
+
+// growth prepares the growth of the tasks of an order, which ends when planning does.
+func (in *Instance) growth(order []int32, limit berth.Count, rule rule) *growth {
+	g := newGrowth(in.w, in.curves, order, limit, rule)
+	g.stopped = in.problem.stopped
+	return g
 }
 
 // own returns the allocation on q PEs by another rule than CPA's. That of MCPA
@@ -64,7 +75,7 @@ func (in *Instance) grown(q berth.Count) []berth.Count {
 // its depth together need no more than q PEs.
 func (in *Instance) own(q berth.Count, rule rule) []berth.Count {
 	npe := make([]berth.Count, in.w.Len())
-	newGrowth(in.w, in.curves, in.w.topological, q, rule).until(q, in.problem.Epsilon, npe)
+	in.growth(in.w.topological, q, rule).until(q, in.problem.Epsilon, npe)
 	return npe
 }
 
@@ -102,23 +113,31 @@ func (in *Instance) reserves(b backward) []berth.Time {
 	} else {
 		left := newShrinking(in.w, in.curves, in.allot(b.reserve), in.now, q)
 		for _, last := range slices.Backward(order) {
+			if in.problem.stopped() {
+				return starts
+			}
 			starts[last] = left.start(last)
 			left.drop(last)
 		}
 	}
-	in.starts[b.reserve] = starts
+	if !in.problem.stopped() {
+		in.starts[b.reserve] = starts
+	}
 	return starts
 }
 
 // reservesAnew computes the starts of reserves with PEs allotted anew for each.
 func (in *Instance) reservesAnew(order []int32, q berth.Count, by rule, starts []berth.Time) {
-	g := newGrowth(in.w, in.curves, order, q, by)
+	g := in.growth(order, q, by)
 	npe, part := make([]berth.Count, in.w.Len()), make([]bool, in.w.Len())
 	for i := range part {
 		part[i] = true
 	}
 	var m mapping
 	for _, last := range slices.Backward(order) {
+		if in.problem.stopped() {
+			return
+		}
 		g.until(q, in.problem.Epsilon, npe)
 		g.drop()
 		starts[last] = m.run(in.w, in.curves, npe, part, in.now, q, last, nil)

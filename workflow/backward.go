@@ -51,6 +51,9 @@ func (b backward) plan(in *Instance, due berth.Time, out []Placement) (int, bool
 		if b.attempt(in, due, k, out) {
 			return k, true
 		}
+		if in.problem.stopped() {
+			break
+		}
 	}
 	return 0, false
 }
@@ -81,6 +84,9 @@ func (b backward) attempt(in *Instance, deadline berth.Time, k int, out []Placem
 		reserves = in.reserves(b)
 	}
 	for _, i := range slices.Backward(in.order(b.levels())) {
+		if in.problem.stopped() {
+			return false
+		}
 		due := deadline
 		for _, child := range in.w.children.of(i) {
 			due = min(due, out[child].Start)

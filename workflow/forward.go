@@ -21,6 +21,9 @@ func (f forward) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) {
 	p.reset(&in.steps)
 	bound := in.allot(f.bound)
 	for _, i := range in.order(f.levels) {
+		if in.problem.stopped() {
+			return 0, false
+		}
 		ready := in.ready(i, out)
 		at, ok := p.earliest(&in.curves[i], ready, bound[i])
 		if !ok {

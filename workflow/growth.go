@@ -29,6 +29,8 @@ type growth struct {
 	limit berth.Count // no task grows beyond
 	rule  rule
 
+	stopped func() bool // if given, asked before each new step: whether to end before the stopping rule says so
+
 	order    []int32
 	n        int       // how many of the order take part
 	children [][]int32 // of each task, those that take part; of root, those without parents
@@ -394,6 +396,9 @@ func (g *growth) until(q berth.Count, e Epsilon, npe []berth.Count) bool {
 	}
 	for s := 0; ; s++ {
 		if s == len(g.path) {
+			if g.stopped != nil && g.stopped() {
+				return true
+			}
 			g.look()
 		}
 		if g.stops(s, share) || s == len(g.chosen) && !g.step() {

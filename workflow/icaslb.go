@@ -87,6 +87,9 @@ func (integrated) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) 
 			if now.schedule(in, fit, bl); now.end < ahead.end {
 				ahead.copyFrom(&now)
 			}
+			if in.problem.stopped() {
+				return 0, false
+			}
 		}
 		switch {
 		case first < 0:
@@ -108,6 +111,10 @@ func (t *trial) schedule(in *Instance, fit fitter, bl []berth.Duration) bool {
 	fit.begin(in)
 	t.end = in.now
 	for _, i := range orderOf(in.w, bl) {
+		if in.problem.stopped() {
+			t.end = berth.Forever
+			return false
+		}
 		d, n := in.curves[i].duration(t.npe[i]), t.npe[i]
 		start, ok := fit.first(in.ready(i, t.out), d, n)
 		if !ok {

@@ -30,7 +30,16 @@ type Problem struct {
 	// Plain plans by the paper's own steps, one after another and nothing
 	// remembered. The plans are the same, much later.
 	Plain bool
+
+	// Stop, if given, is asked before each task is placed and before each step
+	// of an allotment. Once it returns true no plan is found, and it has to
+	// return true until the planner that asks has returned. Then the instance
+	// may be used again. The plain form does not ask.
+	Stop func() bool
 }
+
+// stopped reports whether planning is to end without a plan.
+func (p *Problem) stopped() bool { return p.Stop != nil && p.Stop() }
 
 // Epsilon is the exponent of the improved stopping rule of CPA: the average
 // area is taken over q^ε·min(q,n)^(1−ε) PEs for n tasks (specification 2, b.2).

@@ -125,6 +125,9 @@ func (in *Instance) Try(p Planner, deadline berth.Time) (Plan, bool) {
 
 // try makes a plan that ends by the deadline, or none.
 func (in *Instance) try(p Planner, deadline berth.Time) (Plan, bool) {
+	if in.problem.stopped() {
+		return Plan{}, false
+	}
 	plan := Plan{Planner: p.Name, Tasks: make([]Placement, in.w.Len())}
 	var ok bool
 	if plan.Lambda, ok = p.how.plan(in, deadline, plan.Tasks); !ok {

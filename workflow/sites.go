@@ -31,6 +31,7 @@ type Grid struct {
 	Sites    []Site
 	Now      berth.Time
 	Epsilon  Epsilon
+	Stop     func() bool // as Problem.Stop
 	// Lag, if given, returns how long a task waits at a site for data, from the end of its last
 	// parent to its start. at tells the sites of the tasks that are placed, and -1 of the others,
 	// which have no data for it yet; with one more placed the lag is never shorter.
@@ -128,6 +129,9 @@ func (g *grid) placeAll(bounds [][]berth.Count, out []GridPlacement, deadline be
 		i := order[k]
 		if deadline != berth.Forever {
 			i = order[len(order)-1-k]
+		}
+		if g.reference.problem.stopped() {
+			return false
 		}
 		at, ok := g.place(i, bounds, out, deadline)
 		if !ok {
@@ -251,7 +255,7 @@ func (g *Grid) scaled(speed float64) (*Workflow, error) {
 
 // at prepares a workflow for a calendar.
 func (g *Grid) at(w *Workflow, c calendar.Reader, free berth.Count) (*Instance, error) {
-	return prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon})
+	return prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon, Stop: g.Stop})
 }
 
 // bound is GridPlan.Bound.

@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
@@ -27,28 +29,61 @@ import (
 // are at fault, with the code of the service; of code Unavailable if it does not
 // answer; and those of the context.
 type Client struct {
-	base  string
-	token string
-	http  *http.Client
+	base   string
+	server string // base, or the path of a Unix socket as a URL
+	token  string
+	http   *http.Client
+	sign   Signer
+	asked  atomic.Pointer[string] // the challenge that Signer has met
 }
 
-// New returns a client of the service at a URL such as http://127.0.0.1:7117.
-// h may be nil. The error is of code Invalid: no URL of HTTP.
+// Call is what a Signer makes a credential for.
+type Call struct {
+	Method, URI string // as the service sees them
+	Body        []byte
+	Bound       bool // the body is known
+}
+
+// Signer makes a credential for a call: the value of the header Authorization for a challenge of the
+// service, which is a value of WWW-Authenticate. ok is false if the challenge is not for it.
+type Signer func(ctx context.Context, challenge string, call Call) (header string, ok bool, err error)
+
+// Sign has calls of a client without a token make a credential each if the service asks for one. It is
+// to be called before the first of them.
+func (c *Client) Sign(s Signer) { c.sign = s }
+
+// New returns a client of the service at a URL such as http://127.0.0.1:7117, or at a Unix socket, such
+// as unix:///run/berth/berth.sock. h may be nil. The error is of code Invalid: no such URL.
 func New(server, token string, h *http.Client) (*Client, error) {
+	if path, is := strings.CutPrefix(server, "unix://"); is && strings.HasPrefix(path, "/") {
+		c, err := New("http://localhost", token, socketClient(path)) // the name of this machine for itself
+		if err == nil {
+			c.server = server
+		}
+		return c, err
+	}
 	u, err := url.Parse(server)
 	switch {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.User != nil:
-		return nil, berth.Errorf(berth.Invalid, "server", "%q; want a URL such as http://127.0.0.1:7117", server)
+		return nil, berth.Errorf(berth.Invalid, "server", "%q; want a URL such as http://127.0.0.1:7117, or unix:///run/berth/berth.sock", server)
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, berth.Errorf(berth.Invalid, "token", "holds a space or a control character; want one word")
 	case h == nil:
 		h = http.DefaultClient
 	}
-	return &Client{base: strings.TrimSuffix(u.String(), "/"), token: token, http: h}, nil
+	base := strings.TrimSuffix(u.String(), "/")
+	return &Client{base: base, server: base, token: token, http: h}, nil
+}
+
+// socketClient returns what speaks HTTP over a Unix socket.
+func socketClient(path string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}}
 }
 
 // Server returns the URL of the service, without a slash at its end.
-func (c *Client) Server() string { return c.base }
+func (c *Client) Server() string { return c.server }
 
 // Exposed reports whether the client sends a token where others can read it: over
 // http:// to something else than this machine itself.
@@ -115,7 +150,7 @@ func (c *Client) send(ctx context.Context, method, path string, action Action, i
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return berth.Errorf(berth.Unavailable, "", "%s answers something else than this service would (%v)", c.base, err)
+		return berth.Errorf(berth.Unavailable, "", "%s answers something else than this service would (%v)", c.server, err)
 	}
 	return nil
 }
@@ -133,10 +168,36 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 
 // do sends a request; the answer is none of a problem.
 func (c *Client) do(r *http.Request) (*http.Response, error) {
+	if err := c.seal(r, nil); err != nil {
+		return nil, err
+	}
 	answer, err := c.http.Do(r) //nolint:bodyclose // whoever gets it closes it
 	if err != nil {
 		return nil, c.unreachable(r.Context(), err)
 	}
+	if answer.StatusCode == http.StatusUnauthorized && c.sign != nil && c.asked.Load() == nil {
+		again := r.Clone(r.Context())
+		if r.GetBody != nil {
+			if again.Body, err = r.GetBody(); err != nil {
+				return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
+			}
+		}
+		if err := c.seal(again, answer.Header.Values("WWW-Authenticate")); err != nil {
+			_ = answer.Body.Close() // only read from
+			return nil, err
+		}
+		if c.asked.Load() != nil {
+			_ = answer.Body.Close()                         // only read from
+			if answer, err = c.http.Do(again); err != nil { //nolint:bodyclose // whoever gets it closes it
+				return nil, c.unreachable(r.Context(), err)
+			}
+		}
+	}
+	return c.judged(r, answer)
+}
+
+// judged returns an answer that is none of a problem.
+func (c *Client) judged(r *http.Request, answer *http.Response) (*http.Response, error) {
 	if answer.StatusCode < 300 {
 		return answer, nil
 	}
@@ -147,19 +208,64 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	}
 	var p form.Problem
 	if err := json.Unmarshal(data, &p); err != nil || p.Code == "" {
-		return nil, berth.Errorf(berth.Unavailable, "", "%s answers %s; is a service of Berth there?", c.base, answer.Status)
+		return nil, berth.Errorf(berth.Unavailable, "", "%s answers %s; is a service of Berth there?", c.server, answer.Status)
 	}
 	return nil, p.Err()
+}
+
+// seal adds a credential to a request of a client without a token, by the challenge that it has met or one
+// of those given; if there is none, nothing.
+func (c *Client) seal(r *http.Request, challenges []string) error {
+	if c.sign == nil || c.token != "" {
+		return nil
+	}
+	if met := c.asked.Load(); met != nil {
+		challenges = []string{*met}
+	}
+	call := Call{Method: r.Method, URI: strings.TrimPrefix(r.URL.RequestURI(), c.prefix())}
+	if r.GetBody != nil || r.Body == nil || r.Body == http.NoBody {
+		call.Bound = true
+		if r.GetBody != nil {
+			body, err := r.GetBody()
+			if err == nil {
+				call.Body, err = io.ReadAll(body)
+			}
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
+			}
+		}
+	}
+	for i := range challenges {
+		header, is, err := c.sign(r.Context(), challenges[i], call)
+		if err != nil {
+			return err
+		}
+		if is {
+			r.Header.Set("Authorization", header)
+			c.asked.Store(&challenges[i])
+			return nil
+		}
+	}
+	return nil
+}
+
+// prefix is what all paths of the service have in common.
+func (c *Client) prefix() string {
+	u, err := url.Parse(c.base)
+	if err != nil {
+		return ""
+	}
+	return u.EscapedPath()
 }
 
 // unreachable says that the service does not answer, or that whoever waits does
 // not want to any more.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
-		return fmt.Errorf("%s: %w", c.base, ended)
+		return fmt.Errorf("%s: %w", c.server, ended)
 	}
 	if u, is := errors.AsType[*url.Error](err); is {
 		err = u.Err
 	}
-	return berth.Errorf(berth.Unavailable, "", "%s does not answer: %v; is berth serve running there?", c.base, err)
+	return berth.Errorf(berth.Unavailable, "", "%s does not answer: %v; is berth serve running there?", c.server, err)
 }

@@ -48,4 +48,6 @@ type Occupied struct {
 type Link struct {
 	Code    string `json:"code"`
 	Expires Time   `json:"expires"`
+	// At is where a browser on the machine of the service finds the pages.
+	At string `json:"at,omitempty"`
 }

@@ -124,6 +124,8 @@ type Outage struct {
 type Me struct {
 	User string `json:"user"`
 	Role string `json:"role"`
+	// Way is how it is known without a token: socket, munge or slurm-jwt.
+	Way string `json:"way,omitempty"`
 	// Sites are the only ones that this token lets see and use; all if there are none.
 	Sites   []string `json:"sites,omitempty"`
 	Expires Time     `json:"expires,omitzero"` // from when on the token is worthless

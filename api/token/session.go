@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
 )
 
 // How long a session lasts: a working day that nobody uses it, and a week at most.
@@ -24,6 +25,13 @@ type kept struct {
 	Used berth.Time `json:"used,omitempty"` // of a session: about its last use
 }
 
+// ofMachine is the parent of sessions of users who are identified by the machine.
+const ofMachine = "machine"
+
+// OfMachine reports whether the entry is a session that no token opened, but a user who was identified by
+// the machine. Its role is that of the time at which it was opened.
+func (e *Entry) OfMachine() bool { return e.Parent == ofMachine }
+
 // IsSession reports whether the entry is a browser's session.
 func (e *Entry) IsSession() bool { return e.Parent != "" }
 
@@ -39,22 +47,34 @@ func (s *Store) OpenSession(parent string, now berth.Time) (secret string, e Ent
 		return "", e, berth.Errorf(berth.NotFound, "token", "no token %q that is good now", parent)
 	}
 	of := entries[at]
-	if secret, e, err = s.mint(of.User, of.Role, "session of token "+of.ID, now); err != nil {
+	return s.openSession(entries, &of, of.ID, "session of token "+of.ID, now)
+}
+
+// OpenMachineSession makes a session of a user who was identified by the machine or the site, until a time;
+// 0 is as long as sessions last.
+func (s *Store) OpenMachineSession(user string, role service.Role, until, now berth.Time) (secret string, e Entry, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.openSession(s.List(), &Entry{User: user, Role: role, Expires: until}, ofMachine, "session of an account of the machine", now)
+}
+
+func (s *Store) openSession(entries []Entry, of *Entry, parent, note string, now berth.Time) (secret string, e Entry, err error) {
+	if secret, e, err = s.mint(of.User, of.Role, note, now); err != nil {
 		return "", e, err
 	}
-	e.Parent, e.Sites, e.Expires = of.ID, of.Sites, now.Add(sessionMost)
+	e.Parent, e.Sites, e.Expires = parent, of.Sites, now.Add(sessionMost)
 	if of.Expires != 0 {
 		e.Expires = min(e.Expires, of.Expires)
 	}
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.IsSession() && s.sessionOver(&e, now) })
 	siblings := 0
 	for i := range entries {
-		if entries[i].Parent == of.ID {
+		if entries[i].Parent == parent && entries[i].User == of.User {
 			siblings++
 		}
 	}
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { // the oldest come first
-		if e.Parent != of.ID || siblings < maxSessions {
+		if e.Parent != parent || e.User != of.User || siblings < maxSessions {
 			return false
 		}
 		siblings--

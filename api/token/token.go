@@ -229,8 +229,8 @@ func (s *Store) List() []Entry {
 
 func check(user string, role service.Role, note string) error {
 	switch {
-	case !site.ValidWord(user):
-		return berth.Errorf(berth.Invalid, "user", "%q; want 1 to 64 letters, digits, dashes, underscores and points", user)
+	case !site.ValidUser(user):
+		return berth.Errorf(berth.Invalid, "user", "%q; %s", user, site.UserForm)
 	case !slices.Contains(service.Roles(), role):
 		return berth.Errorf(berth.Invalid, "role", "%q; want viewer, user or operator", role)
 	case len(note) > maxNote:

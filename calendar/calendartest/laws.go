@@ -218,10 +218,17 @@ func questionsWithinAnswers(t *testing.T, form calendar.New, binding berth.Bindi
 		}
 		for _, alone := range unusualRules {
 			want, wantOK := ma.c.Find(outer, alone)
-			fit, ok := ma.c.Find(outer, rule{alone.Order(), func(r berth.Rectangle) int64 {
+			var asking calendar.Rule = rule{alone.Order(), func(r berth.Rectangle) int64 {
 				within()
 				return alone.Key(r)
-			}})
+			}}
+			if w, ok := alone.(weigher); ok {
+				asking = weigher{func(l calendar.Load) int64 {
+					within()
+					return w.weigh(l)
+				}}
+			}
+			fit, ok := ma.c.Find(outer, asking)
 			if ok != wantOK || fit.Start != want.Start || fit.Key != want.Key || !fit.PEs.Equal(want.PEs) {
 				t.Fatalf("a rule that asks finds %+v, %t, want %+v, %t", fit, ok, want, wantOK)
 			}

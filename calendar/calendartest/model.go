@@ -337,6 +337,28 @@ func (m *model) rectangles(q calendar.Query) []placed {
 	return list
 }
 
+// choose returns the rectangle of least key, of equal ones the earliest start.
+func (m *model) choose(q calendar.Query, rule calendar.Rule, list []placed) (placed, bool) {
+	return chooseBy(list, func(a, b placed) bool { return m.key(&q, rule, a) < m.key(&q, rule, b) })
+}
+
+// key asks a rule, and counts second by second what a weigher wants to know. It is 0 of
+// no rectangle.
+func (m *model) key(q *calendar.Query, rule calendar.Rule, r placed) int64 {
+	w, ok := rule.(calendar.Weigher)
+	switch {
+	case r.Free == 0:
+		return 0
+	case !ok:
+		return rule.Key(r.Rectangle)
+	}
+	load := calendar.Load{Now: q.Now, NPE: q.NPE, Duration: q.Duration, Start: r.Start, Free: r.Free, PEs: m.through(r.Start, r.Start, q.Eligible).n}
+	for t := r.Start; t < r.Start+berth.Time(q.Duration) && t <= m.last(); t++ {
+		load.Booked += int64(load.PEs - m.through(t, t+1, q.Eligible).n)
+	}
+	return w.Weigh(load)
+}
+
 // order compares two rectangles under a placement's criterion alone (b.6);
 // an end at Forever is longer than any other, and two such are equal.
 type order func(a, b berth.Rectangle) int

@@ -166,8 +166,8 @@ func paperPolicies(t *testing.T, form calendar.New, binding berth.Binding) {
 		{"area-best", fitAt(4, 4, 84), fitAt(4, 4, 84)},
 		{"area-worst", fitAt(6, 0, -100), fitAt(14, 5, -int64(endless))},
 	}
-	if len(rows) != len(policy.Placements) {
-		t.Fatalf("%d rows for %d placements", len(rows), len(policy.Placements))
+	if n := len(rows); policy.Placements[n-1].Name != rows[n-1].policy {
+		t.Fatalf("%d rows, and the paper's placements do not end there", n)
 	}
 	for _, row := range rows {
 		placement, ok := policy.PlacementNamed(row.policy)

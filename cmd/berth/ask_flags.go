@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,6 +29,7 @@ var (
 type ask struct {
 	form.Request
 	ready, start, deadline moment
+	window                 window
 	lasts, noShow          span
 	length                 berth.Duration // with start, if no duration is given
 }
@@ -44,6 +46,7 @@ func askFlags(cmd *cobra.Command) *ask {
 	f.Var(&q.ready, "ready", "earliest start, such as 18:00, \"tomorrow 18:00\", now+1hour or RFC 3339 (default now)")
 	f.Var(&q.deadline, "deadline", "by when it must have ended")
 	f.Var(&q.start, "start", "exact start, in the place of --ready and --deadline")
+	f.Var(&q.window, "window", "earliest start and deadline in one, such as \"next tue 14:00–18:00\"")
 	f.Var(&shapes{&q.Variants}, "variants", "shapes of which one will do, such as 64x1h,32x2h, in the place of --npe and --duration")
 	f.StringVar(&q.Site, "site", "", "the only `SITE` that will do")
 	f.StringVar(&q.Pool, "pool", "", "the only `POOL` that will do")
@@ -67,6 +70,12 @@ func askFlags(cmd *cobra.Command) *ask {
 
 // settle turns what was written into instants and tells which they are.
 func (a *app) settle(cmd *cobra.Command, q *ask) error {
+	if q.window.text != "" {
+		if q.start.given() || q.ready.given() || q.deadline.given() {
+			return usagef(cmd, "--window: given beside --start, --ready or --deadline; want one of the ways")
+		}
+		q.ready, q.deadline = q.window.from, q.window.to
+	}
 	if q.start.given() {
 		switch {
 		case q.ready.given() || q.deadline.given():
@@ -100,6 +109,22 @@ func (q *ask) missing(cmd *cobra.Command) error {
 		return usagef(cmd, "--deadline: missing; want by when it must have ended, such as \"tomorrow 18:00\", or --start for an exact start")
 	}
 	return nil
+}
+
+// window is two points in time as people write them.
+type window struct {
+	text     string
+	from, to moment
+}
+
+func (w *window) Type() string { return "T-T" }
+
+func (w *window) String() string { return w.text }
+
+func (w *window) Set(text string) error {
+	from, to, err := hpctime.ParseRange(text, time.Now())
+	w.text, w.from, w.to = text, moment{text, from}, moment{text, to}
+	return err
 }
 
 // shapes is a list of variants.

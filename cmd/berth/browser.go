@@ -50,15 +50,20 @@ func (a *app) greetBrowser(scheme, address string, tokens *token.Store, links *a
 	if !known {
 		return
 	}
-	if host, port, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsUnspecified() {
-		address = net.JoinHostPort("127.0.0.1", port)
-	}
 	_, _ = fmt.Fprintf(a.stdout, `
 In a browser on this machine, as %s, once and within two minutes:
 
     %s
 
-`, operator.User, loginURL(scheme+address, links.Make(operator.ID, now)))
+`, operator.User, loginURL(scheme+onThisMachine(address), links.Make(operator.ID, now)))
+}
+
+// onThisMachine is an address to listen on as one to connect to.
+func onThisMachine(address string) string {
+	if host, port, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return address
 }
 
 // loginURL is the page with the code of a login link. The code stands in the fragment, which
@@ -82,7 +87,11 @@ other users of a machine see the arguments of the programs that run there.`,
 				return err
 			}
 			defer stop()
-			if at, err := url.Parse(c.Server()); err == nil && !client.Loopback(at.Hostname()) {
+			at, err := url.Parse(c.Server())
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.Server(), err)
+			}
+			if at.Scheme != "unix" && !client.Loopback(at.Hostname()) {
 				return berth.Errorf(berth.Invalid, "server", "%s is another machine, where links do not work; open %s in a browser and log in with your token", c.Server(), c.Server())
 			}
 			link, err := c.LoginLink(ctx)
@@ -92,7 +101,11 @@ other users of a machine see the arguments of the programs that run there.`,
 			case r.format == "json":
 				return printForm(a.stdout, &link)
 			}
-			return a.show(loginURL(trimServer(c.Server()), link.Code) + "\n")
+			server := c.Server()
+			if at.Scheme == "unix" {
+				server = link.At
+			}
+			return a.show(loginURL(trimServer(server), link.Code) + "\n")
 		},
 	}
 	r = remoteFlags(cmd)

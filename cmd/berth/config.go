@@ -35,6 +35,7 @@ type setup struct {
 	public            *url.URL      // nil if browsers reach the service where it listens
 	config            engine.Config // sites that describe themselves have no pools in it yet
 	adapters          map[string]sites.Adapter
+	known             known
 	transfers         []service.Transfer
 }
 
@@ -74,6 +75,13 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 		return nil, err
 	}
 	if err := s.fromFlags(flags, file); err != nil {
+		return nil, err
+	}
+	in := &sites.Service{}
+	if file != nil {
+		in = &file.Service
+	}
+	if err := s.identify(in); err != nil {
 		return nil, err
 	}
 	return s, adapters.CheckEngine(s.config)
@@ -215,9 +223,11 @@ func (s *setup) warnings() []string {
 	if plainJournal(s.journal) {
 		found = append(found, fmt.Sprintf("the journal is reached at %s without TLS, so all that is promised can be read and changed on the network: add sslmode=verify-full to its URL", postgres.Name(s.journal)))
 	}
-	for i := range s.config.Sites {
-		name := s.config.Sites[i].Name
-		if a := s.adapters[name]; a.Kind == sites.Local && len(a.Users) == 0 && os.Geteuid() == 0 {
+	for _, name := range s.runsAsItself() {
+		if s.known.roles.Default != "" && s.known.roles.Default != service.Viewer {
+			found = append(found, fmt.Sprintf("default_role: %s lets every account of this machine run tasks at site %s as %s: set default_role: none, or give its adapter a map of users", s.known.roles.Default, name, userName()))
+		}
+		if os.Geteuid() == 0 {
 			found = append(found, fmt.Sprintf("tasks at site %s run as root: start the service as an ordinary user, or give its adapter a map of users", name))
 		}
 	}

@@ -26,6 +26,9 @@ from which address.`,
 				return err
 			}
 			defer stop()
+			if args, err = ids(ctx, c, args); err != nil {
+				return err
+			}
 			h, err := c.History(ctx, args[0])
 			switch {
 			case err != nil:

@@ -27,6 +27,9 @@ func (a *app) action(use, short string, do func(*client.Client, context.Context,
 				return err
 			}
 			defer stop()
+			if args, err = ids(ctx, c, args); err != nil {
+				return err
+			}
 			for _, id := range args {
 				reservation, err := do(c, ctx, id, client.Action{Key: rand.Text()})
 				if err != nil {
@@ -94,6 +97,9 @@ there, and it is no mistake that it is over.`,
 				return err
 			}
 			defer stop()
+			if args, err = jobIDs(ctx, c, args); err != nil {
+				return err
+			}
 			return a.cancelJobs(ctx, c, r, args)
 		},
 	}
@@ -113,6 +119,9 @@ func (a *app) showCommand() *cobra.Command {
 				return err
 			}
 			defer stop()
+			if args, err = ids(ctx, c, args); err != nil {
+				return err
+			}
 			var reservation form.Reservation
 			if r.wait {
 				reservation, err = a.await(ctx, c, args[0], over)
@@ -129,7 +138,11 @@ func (a *app) showCommand() *cobra.Command {
 			if r.format == "json" {
 				return printForm(a.stdout, shown{reservation, tasks.Tasks})
 			}
-			return a.show(describeReservation(&reservation) + describeTasks(reservation.ID, tasks.Tasks))
+			if err := a.show(describeReservation(&reservation) + describeTasks(reservation.ID, tasks.Tasks)); err != nil {
+				return err
+			}
+			a.tellUse(ctx, c, &reservation)
+			return nil
 		},
 	}
 	r = remoteFlags(cmd)
@@ -245,6 +258,9 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 				return err
 			}
 			defer stop()
+			if args, err = ids(ctx, c, args); err != nil {
+				return err
+			}
 			if asLong {
 				was, err := c.Get(ctx, args[0])
 				if err != nil {
@@ -264,6 +280,7 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 	}
 	q = askFlags(cmd)
 	r = remoteFlags(cmd)
+	r.offerSiteFlags(cmd)
 	r.offerIDs(cmd, false)
 	return cmd
 }
@@ -331,6 +348,9 @@ func (a *app) extendCommand() *cobra.Command {
 				return err
 			}
 			defer stop()
+			if args, err = ids(ctx, c, args); err != nil {
+				return err
+			}
 			var answer form.Answer
 			if longer.given {
 				answer, err = c.ExtendBy(ctx, args[0], by, client.Action{Key: rand.Text()})

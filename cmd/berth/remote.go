@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
+	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/internal/hpctime"
 )
 
@@ -52,8 +53,8 @@ func formFlags(cmd *cobra.Command, forms ...string) *remote {
 	r := &remote{format: "table"}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&r.server, "server", "", "`URL` of the service (default: $"+serverVar+", else that of the last login, else "+defaultServer+")")
-	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` with the token in its first line (default: the token in $"+tokenVar+", else that of the login)")
+	f.StringVar(&r.server, "server", "", "`URL` of the service, or unix:///PATH of its socket (default: $"+serverVar+", else that of the last login, else the socket on this machine, else "+defaultServer+")")
+	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` with the token in its first line (default: the token in $"+tokenVar+", else that of the login, else none: who you are on this machine, or munge's credential)")
 	f.VarP(&choice{&r.format, "form", forms}, "output", "o", "form of the answer: "+strings.Join(forms, ", "))
 	f.Var(&span{value: &r.timeout, least: 1}, "timeout", "how long to wait, then exit 7 (default 30s, or for as long as it takes with --wait)")
 	_ = cmd.MarkFlagFilename("token-file") // fails for unknown flags only
@@ -93,7 +94,7 @@ func (r *remote) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := firstOf(r.server, os.Getenv(serverVar), known.Server, defaultServer)
+	server := firstOf(r.server, os.Getenv(serverVar), known.Server, socketHere(), defaultServer)
 	secret := os.Getenv(tokenVar)
 	if r.tokenFile != "" {
 		if secret, err = readToken(r.tokenFile); err != nil {
@@ -104,7 +105,35 @@ func (r *remote) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(server, firstOf(secret, known.Tokens[trimServer(server)]), h)
+	c, err := client.New(server, firstOf(secret, known.Tokens[trimServer(server)]), h)
+	if err == nil {
+		c.Sign(sealed)
+	}
+	return c, err
+}
+
+// runSocket is the socket of the service of the package.
+const runSocket = "/run/berth/" + socketName
+
+// socketHere returns the socket of a service on this machine, "" if there is none: that of the package, then that
+// of one's own service.
+func socketHere() string {
+	for _, path := range []string{runSocket, filepath.Join(defaultData(), socketName)} {
+		if info, err := os.Stat(path); err == nil && info.Mode().Type() == fs.ModeSocket {
+			return "unix://" + path
+		}
+	}
+	return ""
+}
+
+// sealed makes a credential of munge for a call.
+func sealed(ctx context.Context, challenge string, call client.Call) (header string, is bool, err error) {
+	realm, is := identity.Realm(challenge)
+	if !is {
+		return "", false, nil
+	}
+	header, err = identity.MakeHeader(ctx, identity.Seal(realm, call.Method, call.URI, call.Body, call.Bound))
+	return header, err == nil, err
 }
 
 func firstOf(texts ...string) string {

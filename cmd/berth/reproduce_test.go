@@ -53,20 +53,8 @@ func TestInterruptedReproductionLeavesNothing(t *testing.T) {
 }
 
 // With a file for measurements, what was finished when Ctrl-C came, or the
-// batch system's SIGTERM, stays there, and the same command goes on from it.
+// batch system's SIGTERM, stays there, and the same command goes on from it, however often.
 func TestInterruptedReproductionGoesOn(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run(signal.String(), func(t *testing.T) {
-			if testing.Short() && signal != syscall.SIGINT {
-				t.Skip("goes the way of the other signal, for a quarter of a minute under the race detector")
-			}
-			interruptedGoesOn(t, signal)
-		})
-	}
-}
-
-func interruptedGoesOn(t *testing.T, signal syscall.Signal) {
-	t.Helper()
 	cells := filepath.Join(t.TempDir(), "cells.jsonl")
 	paper, _ := reproduce.PaperNamed("dynamic-priority")
 	run := func(tell func(done, total int)) (code int, stdout, stderr string) {
@@ -77,30 +65,39 @@ func interruptedGoesOn(t *testing.T, signal syscall.Signal) {
 		flags := &reproduceFlags{scale: "quick", seed: 1, repetitions: 1, format: "csv", cells: cells, tell: tell}
 		return a.report(a.reproduce(cmd, paper, flags)), out.String(), errs.String()
 	}
-	var once sync.Once
-	all := 0
-	code, stdout, stderr := run(func(_, total int) {
-		once.Do(func() {
-			all = total
-			if err := signalSelf(signal); err != nil {
-				t.Error(err)
-			}
+	all, finished := 0, 0
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		var once sync.Once
+		asked := 0
+		code, stdout, stderr := run(func(_, total int) {
+			once.Do(func() {
+				asked = total
+				if err := signalSelf(signal); err != nil {
+					t.Error(err)
+				}
+			})
 		})
-	})
-	want := "berth: interrupted; finished measurements are in " + cells + "; the same command goes on from there\n"
-	if code != exitInterrupted || stdout != "" || stderr != want {
-		t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
-	}
-	kept, err := os.ReadFile(cells)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finished := bytes.Count(kept, []byte("\n")) - 1
-	if finished < 1 || finished >= all {
-		t.Fatalf("%d of %d measurements are kept", finished, all)
+		want := "berth: interrupted; finished measurements are in " + cells + "; the same command goes on from there\n"
+		if code != exitInterrupted || stdout != "" || stderr != want {
+			t.Fatalf("%s: exit code %d, stdout %q, stderr %q", signal, code, stdout, stderr)
+		}
+		if all == 0 {
+			all = asked
+		}
+		if asked != all-finished {
+			t.Errorf("%s: %d measurements were to be taken, want %d", signal, asked, all-finished)
+		}
+		kept, err := os.ReadFile(cells)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := finished
+		if finished = bytes.Count(kept, []byte("\n")) - 1; finished <= before || finished >= all {
+			t.Fatalf("%s: %d of %d measurements are kept, before %d", signal, finished, all, before)
+		}
 	}
 	var asked atomic.Int64
-	if code, stdout, stderr = run(func(_, total int) { asked.Store(int64(total)) }); code != 0 || stdout == "" {
+	if code, stdout, stderr := run(func(_, total int) { asked.Store(int64(total)) }); code != 0 || stdout == "" {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
 	if asked.Load() != int64(all-finished) {

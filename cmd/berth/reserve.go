@@ -12,14 +12,15 @@ import (
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/sites"
 )
 
 // lifecycleCommands returns the commands that speak to a service.
 func (a *app) lifecycleCommands() []*cobra.Command {
 	return []*cobra.Command{
-		a.reserveCommand(), a.offersCommand(), a.holdCommand(), a.confirmCommand(), a.showCommand(), a.listCommand(),
+		a.reserveCommand(), a.offersCommand(), a.holdCommand(), a.confirmCommand(), a.showCommand(), a.watchCommand(), a.freeCommand(), a.listCommand(),
 		a.modifyCommand(), a.extendCommand(), a.releaseCommand(), a.cancelCommand(), a.submitCommand(), a.statusCommand(), a.tasksCommand(), a.historyCommand(), a.limitsCommand(), a.sitesCommand(),
-		a.loginCommand(), a.openCommand(), a.tokenCommand(), a.clockCommand(),
+		a.loginCommand(), a.whoamiCommand(), a.openCommand(), a.tokenCommand(), a.clockCommand(),
 	}
 }
 
@@ -64,6 +65,7 @@ Berth has no word for is refused by name.`,
 	cmd.Flags().Var(&whole[int]{&q.Array, 1, service.MaxArray}, "array", "ask for so many equal, independent reservations")
 	holdFlag(cmd, &q.Hold)
 	r = remoteFlags(cmd)
+	r.offerSiteFlags(cmd)
 	r.waitFlag(cmd, "it has started")
 	return cmd
 }
@@ -87,7 +89,36 @@ func (a *app) reserve(cmd *cobra.Command, r *remote, q *form.Request) error {
 		}
 		answer.Reservation = &reservation
 	}
-	return a.answered(r, &answer)
+	if err := a.answered(r, &answer); err != nil {
+		return err
+	}
+	if answer.Reservation != nil && r.format == "table" {
+		a.tellUse(ctx, c, answer.Reservation)
+	}
+	return nil
+}
+
+// tellUse tells how jobs are run in a reservation of a site under Slurm, if it can be used.
+func (a *app) tellUse(ctx context.Context, c *client.Client, r *form.Reservation) {
+	var lines string
+	for i := range r.Sites {
+		s := &r.Sites[i]
+		if !s.Made || r.State == string(service.Held) || over(r) {
+			continue
+		}
+		at, err := c.Site(ctx, s.Site)
+		if err != nil || at.Adapter != sites.Slurm {
+			continue // a hint is missing
+		}
+		partition := ""
+		if r.Partition != "" {
+			partition = " --partition=" + r.Partition
+		}
+		lines += fmt.Sprintf("\n    sbatch --reservation=%s%s JOB.sh", s.Name, partition)
+	}
+	if lines != "" {
+		a.say("Run jobs in it with\n%s\n", lines)
+	}
 }
 
 // request asks for a reservation under a key of its own, so that a connection
@@ -281,6 +312,7 @@ func (a *app) offersCommand() *cobra.Command {
 	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	cmd.Flags().Var(&whole[int]{&most, 1, 50}, "most", "how many offers at most (default 5)")
 	r = listFlags(cmd)
+	r.offerSiteFlags(cmd)
 	return cmd
 }
 

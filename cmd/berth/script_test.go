@@ -99,6 +99,7 @@ func TestScripts(t *testing.T) {
 			"without": without,
 			"files":   files,
 			"grab":    grab,
+			"until":   until,
 			"mode":    mode,
 			"service": startService,
 		},

@@ -180,6 +180,11 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return berth.Errorf(berth.Invalid, "listen", "%v", err)
 	}
 	defer func() { _ = listener.Close() }() // Shutdown has closed it
+	socket, err := set.known.listenSocket(ctx, set.data, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeListener(socket)) }()
 	store, err := set.openStore(ctx, log)
 	if err != nil {
 		return err
@@ -205,8 +210,8 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, bench.Close()) }()
 	links := &api.Links{}
 	server := api.Server(api.New(api.Options{
-		Service: host, Tokens: tokens, Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken,
-		Root: web.Handler(strings.TrimSuffix(set.publicPath(), "/"), http.HandlerFunc(api.NotFound)), Public: set.public, Links: links, Laboratory: bench,
+		Service: host, Tokens: tokens, Identity: set.known.ways(), Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken,
+		Root: web.Handler(strings.TrimSuffix(set.publicPath(), "/"), http.HandlerFunc(api.NotFound)), Public: set.public, At: "http://" + onThisMachine(listener.Addr().String()), Links: links, Laboratory: bench,
 	}))
 	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
@@ -228,8 +233,11 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if flags.link {
 		a.greetBrowser(set.scheme(), listener.Addr().String(), tokens, links, host.Now())
 	}
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	go host.Guard("taking connections", func() { failed <- take() })
+	if socket != nil {
+		go host.Guard("taking connections of this machine", func() { failed <- server.Serve(socket) })
+	}
 	select {
 	case <-ctx.Done():
 		log.Info("stopping")

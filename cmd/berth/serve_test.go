@@ -52,6 +52,14 @@ func TestServeJobScripts(t *testing.T) {
 	serves(t, "testdata/serve/jobscripts.txtar", "")
 }
 
+// TestServeKnowsUsers has the owner of a service use it without a token.
+func TestServeKnowsUsers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells who is at the other end of a socket")
+	}
+	serves(t, "testdata/serve/identity.txtar", "")
+}
+
 // TestServeCompacts has a running service drop its history.
 func TestServeCompacts(t *testing.T) {
 	serves(t, "testdata/serve/compact.txtar", "")

@@ -77,6 +77,9 @@ While the service does not answer it is asked again, until --timeout.`,
 				return err
 			}
 			defer stop()
+			if args, err = jobIDs(ctx, c, args); err != nil {
+				return err
+			}
 			return a.status(ctx, c, r, args, release)
 		},
 	}

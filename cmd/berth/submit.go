@@ -95,6 +95,7 @@ stays until its end: berth release gives the rest back.`,
 	f.Var(&span{value: &s.task.Limit, least: 1}, "limit", "how long it may take (default: until the end of the reservation)")
 	f.BoolVar(&s.parsable, "parsable", false, "print the ID of the job and nothing else, for programs")
 	r = remoteFlags(cmd)
+	r.offerSiteFlags(cmd)
 	r.waitFlag(cmd, "the task has ended, with its exit code")
 	return cmd
 }
@@ -219,7 +220,11 @@ func (a *app) notHandedIn(ctx context.Context, c *client.Client, r *form.Reserva
 // place returns the reservation to run it in.
 func (a *app) place(ctx context.Context, c *client.Client, r *remote, q *ask, s *submission) (form.Reservation, error) {
 	if s.reservation != "" {
-		return c.Get(ctx, s.reservation)
+		id, err := wholeOf(ctx, c, s.reservation)
+		if err != nil {
+			return form.Reservation{}, err
+		}
+		return c.Get(ctx, id)
 	}
 	answer, err := a.request(ctx, c, r, &q.Request)
 	switch {

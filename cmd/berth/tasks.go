@@ -31,18 +31,21 @@ Sites remember ended tasks for a time: a local site for a day, Slurm for MinJobA
 5 minutes by default.`,
 		Example: `  berth tasks
   berth tasks 01KA2B3C4D5E6F7G8H9JKMNPQR`,
-		RunE: func(cmd *cobra.Command, ids []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
 				return err
 			}
 			defer stop()
-			if len(ids) == 0 {
-				if ids, err = active(ctx, c); err != nil {
-					return err
-				}
+			if len(args) == 0 {
+				args, err = active(ctx, c)
+			} else {
+				args, err = ids(ctx, c, args)
 			}
-			return a.tasks(ctx, c, r, ids)
+			if err != nil {
+				return err
+			}
+			return a.tasks(ctx, c, r, args)
 		},
 	}
 	r = listFlags(cmd)

@@ -14,8 +14,11 @@ import (
 //
 //	now, now+2h30m, now+1hour, now-10m   from now on, by a duration with units
 //	18:00, 18:00:30                      the next time the clock shows it
+//	9am, 9:30pm, 12am                    likewise; 12am is midnight and 12pm noon
 //	noon, midnight, teatime              12:00, 00:00, 16:00 likewise
 //	today 18:00, tomorrow noon           on that day; the day alone is its midnight
+//	friday 18:00, fri 9am, friday        the next time that a Friday's clock shows it, today too
+//	next fri 18:00                       that of the first Friday after today
 //	2026-11-21, 2026-11-21 18:00         with T instead of the space too
 //	2026-11-21T18:00:00+01:00            RFC 3339, the only form with its own zone
 //
@@ -41,8 +44,11 @@ func ParseInstant(text string, now time.Time) (time.Time, error) {
 	case word == "tomorrow":
 		return onDay(now, 1, rest, text)
 	}
-	if c, ok := parseClockTime(text); ok {
+	if c, ok := parseAnyClock(text); ok {
 		return nextClock(c, now)
+	}
+	if on, next, clock, is := parseWeekday(text); is {
+		return onWeekday(on, next, clock, text, now)
 	}
 	if at := strings.IndexAny(text, "T "); at == len(time.DateOnly) && strings.ContainsAny(text[at:], "Z+-") {
 		return parseZoned(text)
@@ -50,7 +56,7 @@ func ParseInstant(text string, now time.Time) (time.Time, error) {
 	return parseLocal(text, now)
 }
 
-const instantForms = "a time reads like now+2h30m, 18:00, tomorrow 18:00, 2026-11-21 18:00 or 2026-11-21T18:00:00+01:00"
+const instantForms = "a time reads like now+2h30m, 18:00, 9am, tomorrow 18:00, friday 18:00, 2026-11-21 18:00 or 2026-11-21T18:00:00+01:00"
 
 func noInstant(text string) error {
 	return wrong(fmt.Sprintf("%q is no time; %s", text, instantForms))
@@ -145,12 +151,108 @@ func parseClockTime(text string) (clockTime, bool) {
 	return clockTime{parts[0], parts[1], parts[2]}, true
 }
 
+// parseAnyClock reads the forms of parseClockTime and parseHalfDay.
+func parseAnyClock(text string) (clockTime, bool) {
+	if c, ok := parseHalfDay(text); ok {
+		return c, true
+	}
+	return parseClockTime(text)
+}
+
+// parseHalfDay reads H[:MM]am and pm.
+func parseHalfDay(text string) (clockTime, bool) {
+	lower := strings.ToLower(text)
+	digits, morning := strings.CutSuffix(lower, "am")
+	if !morning {
+		var evening bool
+		if digits, evening = strings.CutSuffix(lower, "pm"); !evening {
+			return clockTime{}, false
+		}
+	}
+	hours, minutes, both := strings.Cut(strings.TrimSuffix(digits, " "), ":")
+	h, err := strconv.ParseUint(hours, 10, 8)
+	if err != nil || h < 1 || h > 12 || len(hours) > 2 {
+		return clockTime{}, false
+	}
+	c := clockTime{hour: int(h) % 12}
+	if !morning {
+		c.hour += 12
+	}
+	if both {
+		m, err := strconv.ParseUint(minutes, 10, 8)
+		if err != nil || m > 59 || len(minutes) != 2 {
+			return clockTime{}, false
+		}
+		c.minute = int(m)
+	}
+	return c, true
+}
+
+// parseWeekday reads [next] and the name of a day, or its first letters, with the clock time behind it.
+func parseWeekday(text string) (on time.Weekday, next bool, clock string, is bool) {
+	lower := strings.ToLower(text)
+	lower, next = strings.CutPrefix(lower, "next ")
+	word, clock, more := strings.Cut(lower, " ")
+	if more && clock == "" {
+		return 0, false, "", false
+	}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		name := strings.ToLower(day.String())
+		if len(word) >= 3 && strings.HasPrefix(name, word) {
+			return day, next, clock, true
+		}
+	}
+	return 0, false, "", false
+}
+
+// onWeekday returns when the clock of such a day shows that next, after now.
+func onWeekday(on time.Weekday, next bool, clock, text string, now time.Time) (time.Time, error) {
+	days := (int(on-now.Weekday()) + 7) % 7
+	if days == 0 && (next || clock == "") {
+		days = 7
+	}
+	t, err := onDay(now, days, clock, text)
+	if err == nil && !t.After(now) {
+		return onDay(now, days+7, clock, text)
+	}
+	return t, err
+}
+
+// ParseRange reads two points in time with a dash between them, such as next tue 14:00–18:00 or
+// 2026-11-21 18:00 - 2026-11-22 06:00. The second is on the day of the first, or the next time its clock
+// shows that after it, if it names no day. Errors are as those of ParseInstant.
+func ParseRange(text string, now time.Time) (from, to time.Time, err error) {
+	for _, dash := range []string{"–", " - ", "-"} {
+		for at := range text {
+			first, last := strings.TrimSpace(text[:at]), ""
+			if rest, is := strings.CutPrefix(text[at:], dash); is {
+				last = strings.TrimSpace(rest)
+			}
+			if first == "" || last == "" {
+				continue
+			}
+			from, err = ParseInstant(first, now)
+			if err != nil {
+				continue // a dash within the first
+			}
+			if to, err = ParseInstant(last, from); err != nil {
+				continue
+			}
+			if !to.After(from) {
+				return from, to, wrong(fmt.Sprintf("%q ends at %s, before it begins", text, Echo(to)))
+			}
+			return from, to, nil
+		}
+	}
+	return now, now, wrong(fmt.Sprintf("%q is no range of time; it reads like 14:00–18:00, next tue 14:00–18:00 or 2026-11-21 18:00 - 2026-11-22 06:00", text))
+}
+
 // onDay reads a clock time so many days after today.
 func onDay(now time.Time, days int, clock, text string) (time.Time, error) {
 	c := clockTime{}
 	if clock != "" {
 		var ok bool
-		if c, ok = parseClockTime(clock); !ok {
+		if c, ok = parseAnyClock(clock); !ok {
 			return now, noInstant(text)
 		}
 	}

@@ -33,6 +33,10 @@ func TestParseInstant(t *testing.T) {
 		"noon": "2026-11-22T12:00:00+01:00", "midnight": "2026-11-22T00:00:00+01:00", "teatime": "2026-11-22T16:00:00+01:00",
 		"today": "2026-11-21T00:00:00+01:00", "today 09:00": "2026-11-21T09:00:00+01:00", "tomorrow": "2026-11-22T00:00:00+01:00",
 		"tomorrow 18:00": "2026-11-22T18:00:00+01:00", "tomorrow noon": "2026-11-22T12:00:00+01:00", "tomorrow 18:00:30": "2026-11-22T18:00:30+01:00",
+		// That day is a Saturday.
+		"9am": "2026-11-22T09:00:00+01:00", "6pm": "2026-11-21T18:00:00+01:00", "6:45PM": "2026-11-21T18:45:00+01:00", "12am": "2026-11-22T00:00:00+01:00", "12pm": "2026-11-22T12:00:00+01:00", "tomorrow 9am": "2026-11-22T09:00:00+01:00", "9 am": "2026-11-22T09:00:00+01:00",
+		"friday 18:00": "2026-11-27T18:00:00+01:00", "Fri 9am": "2026-11-27T09:00:00+01:00", "friday": "2026-11-27T00:00:00+01:00", "sun 17:30": "2026-11-22T17:30:00+01:00",
+		"saturday 18:00": "2026-11-21T18:00:00+01:00", "sat 17:30": "2026-11-28T17:30:00+01:00", "saturday": "2026-11-28T00:00:00+01:00", "next sat 18:00": "2026-11-28T18:00:00+01:00", "next Tue 14:00": "2026-11-24T14:00:00+01:00", "next tuesday": "2026-11-24T00:00:00+01:00",
 		"2026-12-01": "2026-12-01T00:00:00+01:00", "2026-07-01 18:00": "2026-07-01T18:00:00+02:00", "2026-07-01T18:00": "2026-07-01T18:00:00+02:00",
 		"2026-07-01 18:00:05": "2026-07-01T18:00:05+02:00", "2026-11-21T18:00:00Z": "2026-11-21T18:00:00Z", "2026-11-21T18:00:00-05:00": "2026-11-21T18:00:00-05:00",
 		"2026-11-21 18:00:00+05:30": "2026-11-21T18:00:00+05:30", "2028-02-29": "2028-02-29T00:00:00+01:00",
@@ -40,6 +44,28 @@ func TestParseInstant(t *testing.T) {
 		got, err := hpctime.ParseInstant(text, now)
 		if err != nil || got.Format(time.RFC3339) != want {
 			t.Errorf("%q is %s %v, want %s", text, got.Format(time.RFC3339), err, want)
+		}
+	}
+}
+
+func TestParseRange(t *testing.T) {
+	now := time.Date(2026, 11, 21, 17, 30, 0, 0, zone(t, "Europe/Berlin"))
+	for text, want := range map[string]string{
+		"14:00–18:00": "11-22 14:00 to 11-22 18:00", "14:00-18:00": "11-22 14:00 to 11-22 18:00", "next Tue 14:00 – 18:00": "11-24 14:00 to 11-24 18:00", "fri 22:00-6am": "11-27 22:00 to 11-28 06:00",
+		"2026-12-01 18:00 - 2026-12-02 06:00": "12-01 18:00 to 12-02 06:00", "friday-sunday": "11-27 00:00 to 11-29 00:00", "now-18:00": "11-21 17:30 to 11-21 18:00", "2026-12-01-2026-12-03": "12-01 00:00 to 12-03 00:00",
+		"tomorrow 8am-now+1week": "11-22 08:00 to 11-29 08:00",
+	} {
+		from, to, err := hpctime.ParseRange(text, now)
+		if got := from.Format("01-02 15:04") + " to " + to.Format("01-02 15:04"); err != nil || got != want {
+			t.Errorf("%q is %s %v, want %s", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"": "no range of time", "18:00": "no range of time", "-": "no range of time", "–18:00": "no range of time", "18:00-": "no range of time", "18:00-late": "no range of time", "now-10m": "no range of time",
+		"2026-12-02 - 2026-12-01": "ends at Tue 2026-12-01 00:00:00 +01:00 (2026-11-30T23:00:00Z), before it begins",
+	} {
+		if from, to, err := hpctime.ParseRange(text, now); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is %s to %s, %v; want %q", text, from, to, err, want)
 		}
 	}
 }
@@ -53,7 +79,8 @@ func TestParseInstantRefuses(t *testing.T) {
 		"now + 1h": "no time", "now+1fortnight": "no duration", "now+hour": "no duration", "now+1hours2": "no duration",
 		"24:00": "no time", "18:60": "no time", "18:00:60": "no time", "18:0": "no time", "018:00": "no time", "1:2:3:4": "no time", "-1:00": "no time", "+1:00": "no time",
 		"11/21": "is the month or the day first? Write 2026-11-21", "21/11/2026 18:00": "is the month or the day first?",
-		"tomorrow ": "no time", "tomorrow 25:00": "no time", "tomorrow18:00": "no time", "Tomorrow": "no time", "yesterday": "no time", "monday": "no time",
+		"tomorrow ": "no time", "tomorrow 25:00": "no time", "tomorrow18:00": "no time", "Tomorrow": "no time", "yesterday": "no time", "monday ": "no time", "fr 18:00": "no time", "fridays": "no time", "next": "no time", "next 18:00": "no time", "last friday": "no time", "friday 25:00": "no time",
+		"13pm": "no time", "0am": "no time", "9:5am": "no time", "9:60am": "no time", "am": "no time", "009am": "no time", "9:30:00am": "no time",
 		"2026-02-29": "no time", "2026-13-01": "no time", "2026-1-1": "no time", "2026-11-21 6pm": "no time", "2026-11-21T18:00:00.5": "no time",
 		"2026-11-21T18:00+01:00": "no time", "2026-11-21T18:00:00+0100": "no time", "2026-11-21T18:00:00 CET": "no time", "2026-11-21T24:00:00Z": "no time",
 		"2026-03-29 02:30": "never comes in Europe/Berlin, because the clocks are put forward; nearest is 2026-03-29T03:30:00+02:00",
@@ -128,13 +155,13 @@ func TestParseSlurmInstant(t *testing.T) {
 		"now+60": "2026-11-21T17:31:00+01:00", "now+1hour": "2026-11-21T18:30:00+01:00", "2026-12-01T10:00:00": "2026-12-01T10:00:00+01:00",
 		"12/24": "2026-12-24T00:00:00+01:00", "1/2": "2027-01-02T00:00:00+01:00", "02/29": "2028-02-29T00:00:00+01:00",
 		"12/24/27": "2027-12-24T00:00:00+01:00", "12/24/2027-18:00": "2027-12-24T18:00:00+01:00", "11/21-17:00": "2027-11-21T17:00:00+01:00",
-		"tomorrow": "2026-11-22T00:00:00+01:00", "noon": "2026-11-22T12:00:00+01:00",
+		"tomorrow": "2026-11-22T00:00:00+01:00", "noon": "2026-11-22T12:00:00+01:00", "6:00PM": "2026-11-21T18:00:00+01:00", "12/24/27-6:00PM": "2027-12-24T18:00:00+01:00",
 	} {
 		if got, err := hpctime.ParseSlurmInstant(text, now); err != nil || got.Format(time.RFC3339) != want {
 			t.Errorf("%q is %s %v, want %s", text, got.Format(time.RFC3339), err, want)
 		}
 	}
-	for _, text := range []string{"", "13/01", "1/32", "12/24-", "12/24-25:00", "6:00PM", "112126", "12/24/27 18:00"} {
+	for _, text := range []string{"", "13/01", "1/32", "12/24-", "12/24-25:00", "12/24-13:00PM", "112126", "12/24/27 18:00"} {
 		if got, err := hpctime.ParseSlurmInstant(text, now); err == nil {
 			t.Errorf("%q is %s", text, got)
 		}

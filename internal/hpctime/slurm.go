@@ -61,7 +61,7 @@ func noSlurm(text string) error {
 //	11/21, 11/21/26      month/day[/year]; without a year the next such day
 //	11/21/26-18:00       with a clock time
 //
-// Forms with AM or PM and dates without strokes are refused.
+// Dates without strokes and dashes are refused.
 func ParseSlurmInstant(text string, now time.Time) (time.Time, error) {
 	if seconds, is := strings.CutPrefix(text, "now+"); is && isNumber(seconds) {
 		return ParseInstant(text+"s", now)
@@ -73,7 +73,7 @@ func ParseSlurmInstant(text string, now time.Time) (time.Time, error) {
 	c := clockTime{}
 	if clock != "" || strings.HasSuffix(text, "-") {
 		var ok bool
-		if c, ok = parseClockTime(clock); !ok {
+		if c, ok = parseAnyClock(clock); !ok {
 			return now, noInstant(text)
 		}
 	}

@@ -341,7 +341,8 @@ func TestExceptionsCoverNamedPlacesAlone(t *testing.T) {
 
 // What is planted in the state of the engine itself is seen, with the table as it is.
 func TestOwnerRuleSeesFaultsPlantedInTheEngine(t *testing.T) {
-	const header = "package state\nimport (\"github.com/berth-hpc/berth\"; \"github.com/berth-hpc/berth/calendar\")\nvar _, _ = berth.Forever, calendar.Earliest\n"
+	src := "package state\nimport (\"github.com/berth-hpc/berth\"; \"github.com/berth-hpc/berth/calendar\")\nvar _, _ = berth.Forever, calendar.Earliest\n"
+	var want []string
 	for _, c := range []struct{ src, want string }{
 		{`func (s *State) Skip() { s.now++ }`, "(*State).Skip writes s.now, the state's now"},
 		{`func (e *Entry) Drop() { e.r.Stocks = nil }`, "(*Entry).Drop writes e.r.Stocks, the state's r"},
@@ -351,14 +352,16 @@ func TestOwnerRuleSeesFaultsPlantedInTheEngine(t *testing.T) {
 		{`func (t *Trial) Keep() { t.log = nil }`, "(*Trial).Keep writes t.log, the state's log"},
 		{`func (s *State) When(e *Entry) berth.Time { return max(s.now, e.Start()) }`, ""},
 	} {
-		pkgs := slices.Clone(rooms(t))
-		i := slices.IndexFunc(pkgs, func(p *source.Package) bool { return p.Path == owned[0].room })
-		files := append(slices.Clone(pkgs[i].Files), parsed(t, path.Join(owned[0].room, "planted.go"), header+c.src))
-		planted, err := typed(t).Check(owned[0].room, files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pkgs[i] = planted
-		expect(t, texts(ownerFaults(typed(t).Fset, []*source.Package{planted}, newQuiet(pkgs), owned[0])), lines(c.want)...)
+		src += c.src + "\n"
+		want = append(want, lines(c.want)...)
 	}
+	pkgs := slices.Clone(rooms(t))
+	i := slices.IndexFunc(pkgs, func(p *source.Package) bool { return p.Path == owned[0].room })
+	files := append(slices.Clone(pkgs[i].Files), parsed(t, path.Join(owned[0].room, "planted.go"), src))
+	planted, err := typed(t).Check(owned[0].room, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkgs[i] = planted
+	expect(t, texts(ownerFaults(typed(t).Fset, []*source.Package{planted}, newQuiet(pkgs), owned[0])), want...)
 }

@@ -66,6 +66,7 @@ var table = []room{
 	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "site/slurm/rest", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
+	{path: "api/identity", imports: []string{".", "service", "site"}},
 	{path: "web"},
 	{path: "internal/browser"}, // imported by tests only
 	{path: "internal/cputime"},
@@ -77,7 +78,7 @@ var table = []room{
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "api/laboratory", imports: []string{"."}},
-	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "api/form", "api/laboratory", "api/token"}},
+	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "api/form", "api/identity", "api/laboratory", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/laboratory", "api/token", "web"}},
 	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
@@ -87,7 +88,7 @@ var table = []room{
 	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/postgres", "journal/sqlite",
-		"site", "site/hostlist", "site/slurm", "service", "api", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
+		"site", "site/hostlist", "site/slurm", "service", "api", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
 }

@@ -49,6 +49,11 @@ type judge struct {
 	temp  string // a folder of its own
 	cache string // of the go command; "" is the user's
 	slack time.Duration
+	jobs  int // how many tests are tried alone at a time
+
+	covered    map[string][]string // by the folder of tests: the folders of the packages whose mutants they judge; none is their own
+	remembered string              // the folder in which stands what tests reach; "" is none
+	plain      bool                // every test meets every mutant, whatever it reaches
 
 	mu        sync.Mutex
 	cpu       time.Duration // that all this has taken so far
@@ -61,15 +66,23 @@ type original struct {
 	binary string            // the compiled tests; "" until they are needed
 	sum    [sha256.Size]byte // of the binary
 	flags  []string
-	took   map[bool]time.Duration // how long they take, by whether -short is set
+	reach  map[bool]*reach // what they reach, by whether -short is set
+
+	counting    string // the compiled tests that count what they reach; "" until they are needed
+	countingSum [sha256.Size]byte
+	module      string
 
 	assembly *[sha256.Size]byte // of the package; nil until it is needed
 }
 
-// limit is how long the tests may take with a mutant: five times as long as
+// limit is how long tests may take with a mutant: five times as long as
 // without and the slack, since mutants are judged side by side.
-func (o *original) limit(short bool, slack time.Duration) time.Duration {
-	return 5*o.took[short] + slack
+func (j *judge) limit(batch []reaching) time.Duration {
+	limit := j.slack
+	for _, t := range batch {
+		limit += 5 * t.Took
+	}
+	return limit
 }
 
 // memory is how much a test may have, in KiB: many times what the tests of the
@@ -85,7 +98,7 @@ func (j *judge) of(folder string) *original {
 	}
 	o := j.originals[folder]
 	if o == nil {
-		o = &original{took: map[bool]time.Duration{}}
+		o = &original{reach: map[bool]*reach{}}
 		j.originals[folder] = o
 	}
 	return o
@@ -95,7 +108,7 @@ func (j *judge) of(folder string) *original {
 // mutant, write down no failures and look for no smaller ones.
 var drawing = []string{"-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=1ms"}
 
-// measure compiles and runs tests as they are, which must pass.
+// measure compiles tests as they are and finds out what each reaches; all must pass.
 func (j *judge) measure(ctx context.Context, t tests) (*original, error) {
 	o := j.of(t.folder)
 	o.mu.Lock()
@@ -115,14 +128,14 @@ func (j *judge) measure(ctx context.Context, t tests) (*original, error) {
 		}
 	}
 	for _, short := range t.modes() {
-		if _, measured := o.took[short]; measured {
+		if o.reach[short] != nil {
 			continue
 		}
-		v := j.test(ctx, o.binary, t.folder, filepath.Dir(o.binary), o.arguments(short), time.Hour)
-		if v.Outcome != Survived {
-			return nil, fmt.Errorf("the tests of %s fail without a mutant: %s", t.folder, v.Test)
+		r, err := j.record(ctx, t.folder, o, short)
+		if err != nil {
+			return nil, err
 		}
-		o.took[short] = v.Took
+		o.reach[short] = r
 	}
 	return o, nil
 }
@@ -138,8 +151,8 @@ func (o *original) arguments(short bool) []string {
 
 // compile compiles the tests of a package and returns the hash of the result,
 // which equal code has in common.
-func (j *judge) compile(ctx context.Context, folder, overlay, binary string) (sum [sha256.Size]byte, err error) {
-	args := []string{"test", "-c", "-ldflags=-s -w -buildid=", "-o", binary}
+func (j *judge) compile(ctx context.Context, folder, overlay, binary string, more ...string) (sum [sha256.Size]byte, err error) {
+	args := append([]string{"test", "-c", "-ldflags=-s -w -buildid=", "-o", binary}, more...)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -196,6 +209,12 @@ var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
 // test runs compiled tests in their package's folder.
 func (j *judge) test(ctx context.Context, binary, folder, temp string, args []string, limit time.Duration) Verdict {
+	_, v := j.output(ctx, binary, folder, temp, args, limit)
+	return v
+}
+
+// output is the same with what the tests print.
+func (j *judge) output(ctx context.Context, binary, folder, temp string, args []string, limit time.Duration) ([]byte, Verdict) {
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -209,7 +228,7 @@ func (j *judge) test(ctx context.Context, binary, folder, temp string, args []st
 	j.count(cmd)
 	v := Verdict{Outcome: Survived, By: folder, Took: time.Since(began)}
 	if err == nil {
-		return v
+		return out.Bytes(), v
 	}
 	v.Outcome = Killed
 	if errors.Is(bounded.Err(), context.DeadlineExceeded) {
@@ -220,10 +239,10 @@ func (j *judge) test(ctx context.Context, binary, folder, temp string, args []st
 	} else if v.Outcome == Killed {
 		v.Test = "a panic"
 	}
-	return v
+	return out.Bytes(), v
 }
 
-// verdict judges a mutant by the tests of some packages, in their order: first
+// verdict judges a mutant by the tests of some packages that reach it, in their order: first
 // the short ones of each, since most mutants die of those, then the whole.
 func (j *judge) verdict(ctx context.Context, m *Mutant, by []tests) (v Verdict, err error) {
 	began := time.Now()
@@ -237,7 +256,8 @@ func (j *judge) verdict(ctx context.Context, m *Mutant, by []tests) (v Verdict, 
 	if err != nil {
 		return v, err
 	}
-	binaries := map[string]string{} // by folder; only those that are not the original's
+	binaries := map[string]string{} // by folder; "" is that of the original
+	reached, differs := false, false
 	for _, short := range []bool{true, false} {
 		for i, t := range by {
 			if !slices.Contains(t.modes(), short) {
@@ -247,8 +267,17 @@ func (j *judge) verdict(ctx context.Context, m *Mutant, by []tests) (v Verdict, 
 			if err != nil {
 				return v, err
 			}
-			if short {
-				binary := filepath.Join(dir, fmt.Sprintf("mutant%d.test", i))
+			tests := o.reach[short].of(m)
+			if j.plain {
+				tests = o.reach[short].Tests
+			}
+			if len(tests) == 0 {
+				continue
+			}
+			reached = true
+			binary, compiled := binaries[t.folder]
+			if !compiled {
+				binary = filepath.Join(dir, fmt.Sprintf("mutant%d.test", i))
 				sum, err := j.compile(ctx, t.folder, overlay, binary)
 				switch {
 				case ctx.Err() != nil:
@@ -256,31 +285,40 @@ func (j *judge) verdict(ctx context.Context, m *Mutant, by []tests) (v Verdict, 
 				case err != nil:
 					return Verdict{Outcome: Invalid, Note: err.Error()}, nil
 				case sum == o.sum:
-					continue // none of these tests can tell
+					binary = "" // none of these tests can tell
 				}
 				binaries[t.folder] = binary
 			}
-			binary, differs := binaries[t.folder]
-			if !differs {
+			if binary == "" {
 				continue
 			}
-			if v = j.test(ctx, binary, t.folder, dir, o.arguments(short), o.limit(short, j.slack)); v.Outcome != Survived {
-				return v, ctx.Err()
+			differs = true
+			for _, batch := range batches(tests) {
+				args := append(o.arguments(short), chosenTests(batch))
+				if v = j.test(ctx, binary, t.folder, dir, args, j.limit(batch)); v.Outcome != Survived {
+					return v, ctx.Err()
+				}
 			}
 		}
 	}
 	v.By, v.Outcome = "", Survived
-	if len(binaries) == 0 {
-		same, err := j.sameCode(ctx, m, overlay)
-		if err != nil {
-			return v, err
-		}
-		v.Note = "the compiled tests are the same as without it"
-		if same {
-			v.Outcome, v.Note = Equivalent, "the compiled package is the same as without it"
-		}
+	if differs {
+		return v, ctx.Err()
 	}
-	return v, ctx.Err()
+	same, err := j.sameCode(ctx, m, overlay)
+	switch {
+	case ctx.Err() != nil:
+		return v, ctx.Err()
+	case err != nil:
+		return Verdict{Outcome: Invalid, Note: err.Error()}, nil
+	case same:
+		v.Outcome, v.Note = Equivalent, "the compiled package is the same as without it"
+	case reached:
+		v.Note = "the compiled tests are the same as without it"
+	default:
+		v.Note = "no test reaches it"
+	}
+	return v, nil
 }
 
 // overlay writes the mutant's file and what tells the go command to take it.
@@ -293,7 +331,13 @@ func (j *judge) overlay(dir string, m *Mutant) (string, error) {
 	if err := os.WriteFile(changed, m.Source(), 0o600); err != nil {
 		return "", err
 	}
-	content, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	return replacing(dir, original, changed)
+}
+
+// replacing writes an overlay: what tells the go command to read another file in place of one,
+// which need not exist.
+func replacing(dir, file, by string) (string, error) {
+	content, err := json.Marshal(map[string]map[string]string{"Replace": {file: by}})
 	if err != nil {
 		return "", err
 	}

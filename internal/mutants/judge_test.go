@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,6 +99,27 @@ func TestThird(t *testing.T) {
 	}
 }
 
+// scratch is the folder of the judge that tests share; "" until there is one.
+var scratch string
+
+// shared is a judge of the small module, which compiles and measures its tests once for all that only judge.
+var shared = sync.OnceValues(func() (*judge, error) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "mutants-test-"); err != nil {
+		return nil, err
+	}
+	j := &judge{root: filepath.Join(scratch, "root"), temp: filepath.Join(scratch, "temp"), slack: 2 * time.Second, covered: covered(smallSuites)}
+	return j, errors.Join(os.Mkdir(j.temp, 0o700), fill(j.root, small()))
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if scratch != "" {
+		_ = os.RemoveAll(scratch) // it is a temporary one
+	}
+	os.Exit(code)
+}
+
 var smallSuites = []suite{{"low", []tests{{"low", true}, {"high", true}}}, {"high", own("high")}, {"idle", own("idle")}}
 
 // files returns the contents of a module.
@@ -121,7 +144,11 @@ func TestVerdicts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a dozen tests")
 	}
-	root := write(t, small())
+	j, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := j.root
 	before := files(t, root)
 	m, err := source.Open(t.Context(), root, source.Options{})
 	if err != nil {
@@ -132,7 +159,6 @@ func TestVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := mutantsOf(m.Fset, p)
-	j := &judge{root: root, temp: t.TempDir(), slack: 2 * time.Second}
 	for _, c := range []struct {
 		key  string
 		want Verdict
@@ -225,7 +251,10 @@ func TestRuns(t *testing.T) {
 		t.Skip("compiles dozens of tests")
 	}
 	const half = "H :: low/low.go :: Half :: n / 2 => n :: does not halve\n"
-	j := &judge{root: write(t, small()), temp: t.TempDir(), slack: 2 * time.Second}
+	j, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name   string
 		change func(*run)
@@ -297,7 +326,10 @@ func TestRunsAreDecidedByTheSeed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles dozens of tests")
 	}
-	j := &judge{root: write(t, small()), temp: t.TempDir(), slack: 2 * time.Second}
+	j, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
 	draw := func(jobs int) []string {
 		out, _ := output(t, j, func(r *run) { r.n, r.seed, r.jobs = 6, 4, jobs })
 		return rows(out)

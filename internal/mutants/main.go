@@ -36,6 +36,8 @@ func main() {
 	flag.StringVar(&r.named, "named", "internal/mutants/named.txt", "the list of named mutants")
 	flag.StringVar(&r.argued, "equivalent", "internal/mutants/equivalent.txt", "the list of mutants that no test can kill")
 	flag.DurationVar(&r.slack, "slack", 20*time.Second, "how much longer than five times its own time a test may take")
+	flag.StringVar(&r.cache, "cache", "", "the go command's cache, which is kept; without it one that is made and removed")
+	flag.BoolVar(&r.plain, "plain", false, "run every test against every mutant, whatever it reaches")
 	flag.IntVar(&r.jobs, "jobs", runtime.NumCPU(), "how many mutants are judged at a time")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -59,8 +61,10 @@ type run struct {
 	n, jobs        int
 	seed           uint64
 	packages, only string
+	cache          string
 	named, argued  string
 	slack          time.Duration
+	plain          bool
 	j              *judge // nil is one of its own
 	stdout         io.Writer
 
@@ -97,11 +101,11 @@ func (r *run) do(ctx context.Context) (passed bool, err error) {
 			return false, err
 		}
 		defer func() { _ = os.RemoveAll(temp) }()
-		j = &judge{root: r.root, temp: temp, slack: r.slack}
+		j = &judge{root: r.root, temp: temp, slack: r.slack, jobs: r.jobs, plain: r.plain, remembered: filepath.Join(r.root, "out", "mutants"), covered: covered(r.suites)}
 		// What is compiled is removed at the end too: hundreds of mutants are
 		// gigabytes, and nothing will ask for them again. Some alone are not
 		// worth compiling everything else once more.
-		if r.only == "" {
+		if j.cache = r.cache; r.cache == "" && r.only == "" {
 			j.cache = filepath.Join(temp, "cache")
 		}
 	}
@@ -243,7 +247,7 @@ func (r *run) findArgued() ([]*Mutant, error) {
 	return found, nil
 }
 
-// measure runs the tests as they are.
+// measure runs each of the tests as they are, and prints how long they take one after the other.
 func (r *run) measure(ctx context.Context, j *judge) error {
 	r.printf("The tests as they are\n")
 	seen := map[tests]bool{}
@@ -257,9 +261,13 @@ func (r *run) measure(ctx context.Context, j *judge) error {
 			if err != nil {
 				return err
 			}
-			r.printf("  %-22s short %s", t.folder, o.took[true].Round(100*time.Millisecond))
-			if t.whole {
-				r.printf(", whole %s", o.took[false].Round(100*time.Millisecond))
+			r.printf("  %-22s", t.folder)
+			for i, short := range t.modes() {
+				took := time.Duration(0)
+				for _, test := range o.reach[short].Tests {
+					took += test.Took
+				}
+				r.printf("%s %s", []string{" short", ", whole"}[i], took.Round(100*time.Millisecond))
 			}
 			r.printf("\n")
 		}

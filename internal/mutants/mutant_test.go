@@ -16,19 +16,23 @@ import (
 func write(t *testing.T, files map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	for name, content := range files {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.org/m\n\ngo 1.26\n"), 0o600); err != nil {
+	if err := fill(root, files); err != nil {
 		t.Fatal(err)
 	}
 	return root
+}
+
+func fill(root string, files map[string]string) error {
+	for name, content := range files {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.org/m\n\ngo 1.26\n"), 0o600)
 }
 
 // mutants lists the mutants of one file of package p.

@@ -76,3 +76,14 @@ func chosen(table []suite, packages string, folders []string) ([]suite, error) {
 	}
 	return some, nil
 }
+
+// covered returns the folders of the packages whose mutants are judged by the tests in a folder.
+func covered(list []suite) map[string][]string {
+	folders := map[string][]string{}
+	for _, s := range list {
+		for _, t := range s.by {
+			folders[t.folder] = append(folders[t.folder], s.folder)
+		}
+	}
+	return folders
+}

@@ -29,7 +29,7 @@ func (s *Site) Admits(ctx context.Context, partition *site.Partition, e *site.En
 	enforced := strings.Contains(settings["AccountingStorageEnforce"], "associations")
 	limited := strings.Contains(settings["AccountingStorageEnforce"], "limits")
 	byAccount := len(partition.Accounts)+len(partition.DeniedAccounts)+len(partition.QOS)+len(partition.DeniedQOS) > 0 || !e.Alone() || limited
-	if !site.ValidWord(e.User) {
+	if !site.ValidUser(e.User) {
 		if len(partition.Groups) == 0 && !byAccount {
 			return site.Admission{}, nil
 		}

@@ -58,7 +58,7 @@ func (d *Deputy) Represents(ctx context.Context, user string) error {
 // tasks of others as.
 func (d *Deputy) switched(ctx context.Context, user string) (*identity, error) {
 	const op = "submit"
-	if !site.ValidWord(user) {
+	if !site.ValidUser(user) {
 		return nil, site.Errorf(site.Denied, op, "%q is no user's name", user)
 	}
 	result, err := d.run(ctx, op, "getent", "passwd", user)

@@ -1,7 +1,14 @@
 package slurm_test
 
 import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,12 +38,57 @@ func offersREST(t *testing.T, c *slurmtest.Cluster) {
 	}
 }
 
-// The suite that the commands pass slurmrestd passes too.
+// proxied returns the address of a proxy in front of slurmrestd that speaks TLS, as slurmrestd does not, and the path of
+// the certificate of its authority.
+func proxied(t *testing.T, c *slurmtest.Cluster) (address, ca string) {
+	t.Helper()
+	behind, err := url.Parse(c.REST())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(behind)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of what is killed
+	s := httptest.NewTLSServer(proxy)
+	t.Cleanup(s.Close)
+	ca = filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s.URL, ca
+}
+
+// The suite that the commands pass slurmrestd passes too, behind a proxy that speaks TLS and at its Unix socket. A proxy
+// behind which nothing answers is a site that cannot be reached, and so is one whose certificate nobody vouches for.
 func TestConformanceOverREST(t *testing.T) {
 	t.Parallel()
 	cluster := slurmtest.Start(t, slurmtest.Options{REST: true})
 	offersREST(t, cluster)
-	conforms(t, cluster, overREST(cluster))
+	address, ca := proxied(t, cluster)
+	over := func(r rest.Options) slurm.Options {
+		o := overREST(cluster)
+		r.JWT = cluster.Token()
+		o.Exec = rest.New(r)
+		return o
+	}
+	https := over(rest.Options{Address: address, CA: ca})
+	t.Run("https", func(t *testing.T) { conforms(t, cluster, https) })
+	t.Run("unix", func(t *testing.T) { conforms(t, cluster, over(rest.Options{Address: cluster.Socket()})) })
+
+	if _, err := slurm.New(over(rest.Options{Address: address})).Observe(t.Context()); site.KindOf(err) != site.Unreachable || !strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("without the authority: %v", err)
+	}
+	s := slurm.New(https)
+	cluster.KillREST()
+	if _, err := s.Observe(t.Context()); site.KindOf(err) != site.Unreachable || !strings.Contains(err.Error(), "slurmrestd is not reached behind "+address+", which says 502 Bad Gateway") {
+		t.Errorf("a proxy with nothing behind it: %v, a %v", err, site.KindOf(err))
+	}
+	if got, err := s.Reserve(t.Context(), far(t, 1, "n1")); site.KindOf(err) != site.Unreachable || got.Verdict == site.Made {
+		t.Errorf("a proxy with nothing behind it: %+v, %v, a %v", got, err, site.KindOf(err))
+	}
+	if err := cluster.StartREST(); err != nil {
+		t.Fatal(err)
+	}
+	mustReserve(t, s, far(t, 1, "n1"), site.Made)
 }
 
 // At its Unix socket slurmrestd does the same: it is looked at, reservations are made, changed and released, and a

@@ -54,6 +54,7 @@ var sayings = []struct {
 	{words: "Slurm backup controller in standby mode", kind: site.Unreachable},
 	// What package rest says of slurmrestd.
 	{words: "slurmrestd does not answer", kind: site.Unreachable, hint: "see that slurmrestd runs, and that rest gives its address"},
+	{words: "slurmrestd is not reached behind", kind: site.Unreachable, doubt: true, hint: "the proxy runs and slurmrestd does not, or not where the proxy looks for it"},
 	{words: "slurmrestd needs a token", kind: site.Unreachable, hint: "jwt gives the path of a file that Berth's user can read, with a token that has not expired"},
 	{words: "slurmrestd does not take", kind: site.Unreachable, hint: "the token is of another cluster or key, or slurmrestd runs without rest_auth/jwt (rest_auth/local on a socket of its own user)"},
 	{words: "slurmrestd does not prove who it is", kind: site.Unreachable, hint: "its certificate has to be valid, for the host that rest names, and of an authority of this machine or of the file that ca gives"},

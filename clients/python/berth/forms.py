@@ -166,10 +166,11 @@ class WorkflowRequest:
 
 @dataclass
 class Me:
-    """Whose token it is."""
+    """Who asks, and by which ``way`` that is known if not by a token: socket, munge or slurm-jwt."""
 
     user: str = ""
     role: str = ""
+    way: str = ""
     sites: List[str] = field(default_factory=list)
     expires: Optional[datetime] = None
 

@@ -91,8 +91,8 @@ func (f *Finder) counts(t *state.Trial, w *berth.Workflow, p *pool, allowed *pol
 
 // groundsOf returns the grounds of a workflow as a trial has them, those of one pool first,
 // and the refusal of the pool that got furthest of those that are none. allowed is what its user
-// may have; nil is everything. Nothing is to start before from.
-func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Allowance, from berth.Time) (list []*grounds, refusal *berth.Refusal) {
+// may have; nil is everything.
+func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Allowance, by *Planning) (list []*grounds, refusal *berth.Refusal) {
 	planners, known := Planners(w)
 	if !known {
 		panic("engine: a workflow without a planner")
@@ -132,7 +132,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		if c.fits < len(w.Tasks) {
 			continue
 		}
-		g, no := f.onPool(t, w, p, allowed, planners, from)
+		g, no := f.onPool(t, w, p, allowed, planners, by)
 		if refusal = further(refusal, no); g != nil {
 			list = append(list, g)
 		}
@@ -161,7 +161,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 			for i, c := range candidates[:n] {
 				pools[i], unfit[i] = c.pool, c.unfit
 			}
-			if g := f.overPools(t, w, pools, unfit, allowed, from); g != nil {
+			if g := f.overPools(t, w, pools, unfit, allowed, by); g != nil {
 				g.planners = over
 				list = append(list, g)
 			}
@@ -213,22 +213,22 @@ func (f *Finder) unfit(w *berth.Workflow, task int, limits *bounds, fits bool) *
 }
 
 // onPool makes a workflow ready for planning on a pool as a trial has it.
-func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, allowed *policy.Allowance, planners []workflow.Planner, from berth.Time) (*grounds, *berth.Refusal) {
+func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, allowed *policy.Allowance, planners []workflow.Planner, by *Planning) (*grounds, *berth.Refusal) {
 	graph, at, err := f.graph(w, p, nil, lengthOf(allowed))
 	if err != nil { // at the speed of this pool it takes longer than any calendar has
 		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
 	}
 	view, free := f.counts(t, w, p, allowed)
-	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: view, Now: from, Free: free})
+	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: view, Now: by.From, Free: free, Stop: by.stop()})
 	if err != nil {
 		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
 	}
-	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: from}, nil
+	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: by.From}, nil
 }
 
 // overPools makes a workflow ready for planning over several pools as a trial has them; nil if
 // some task fits in none, or takes longer at their speeds than any calendar has.
-func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool, allowed *policy.Allowance, from berth.Time) *grounds {
+func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool, allowed *policy.Allowance, by *Planning) *grounds {
 	for i := range w.Tasks {
 		if !w.Tasks[i].Done && !slices.ContainsFunc(unfit, func(tasks []bool) bool { return !tasks[i] }) {
 			return nil
@@ -238,7 +238,7 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 	if err != nil {
 		return nil
 	}
-	grid := &workflow.Grid{Workflow: graph, Now: from}
+	grid := &workflow.Grid{Workflow: graph, Now: by.From, Stop: by.stop()}
 	for k, p := range pools {
 		view, free := f.counts(t, w, p, allowed)
 		s := workflow.Site{Resource: p.id, Calendar: view, Free: free, Speed: 1}
@@ -255,12 +255,12 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 		grid.Sites = append(grid.Sites, s)
 	}
 	grid.Lag = f.lag(w, pools, at)
-	g := &grounds{pools: pools, grid: grid, graph: graph, at: at, from: from}
+	g := &grounds{pools: pools, grid: grid, graph: graph, at: at, from: by.From}
 	soonest, ok, err := grid.Plan(berth.Forever)
 	if err != nil {
 		return nil
 	}
-	g.bound = from
+	g.bound = by.From
 	if ok {
 		g.bound = soonest.Bound
 	}

@@ -244,7 +244,10 @@ func (x *search) scarce(p *pool, q calendar.Query) *take {
 	if u := x.state.Uplink(); u.Counted() && q.Ready.Add(q.Duration) > q.Deadline { // alone on the uplink it would meet the deadline
 		return &take{stock: u, n: u.View().Size()}
 	}
-	if _, ok := x.view(p).Find(q, x.Placement); !ok || len(takes) == 0 {
+	if len(takes) == 0 {
+		return nil
+	}
+	if _, ok := x.view(p).Find(q, x.Placement); !ok {
 		return nil
 	}
 	for i := range takes {

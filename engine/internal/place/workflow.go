@@ -197,16 +197,50 @@ func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
 // Planning is one search for a plan of a workflow.
 type Planning struct {
 	From berth.Time // nothing starts earlier
-	// Enough and Quit, if they are there, are asked between plans. Once Enough returns true what
-	// is found is taken, if anything is; once Quit does nothing more is planned.
+	// Enough and Quit, if they are there, are asked before each task that a planner places. Once
+	// Enough returns true what is found is taken, if anything is, and without anything no more
+	// plans are made that leave slack; once Quit does nothing more is planned. Where there is an
+	// Enough, planners for the earliest end are asked first, for they are quick.
 	Enough, Quit func() bool
 
-	over *berth.Refusal // of the first plan that exceeded a limit
+	found bool           // there is a plan to be taken
+	slack bool           // what is being planned leaves slack, and may do without
+	over  *berth.Refusal // of the first plan that exceeded a limit
 }
 
-// ends reports whether nothing more is planned; found says that there is something.
-func (p *Planning) ends(found bool) bool {
-	return p.Quit != nil && p.Quit() || found && p.Enough != nil && p.Enough()
+// ends reports whether nothing more is planned, or not for this aim.
+func (p *Planning) ends() bool {
+	return p.Quit != nil && p.Quit() || (p.found || p.slack) && p.Enough != nil && p.Enough()
+}
+
+// stop returns ends for planners, nil if nothing ends them.
+func (p *Planning) stop() func() bool {
+	if p.Quit == nil && p.Enough == nil {
+		return nil
+	}
+	return p.ends
+}
+
+// turns returns the places of planners in the order in which they are asked.
+func (p *Planning) turns(planners []workflow.Planner) []int {
+	turns := make([]int, len(planners))
+	for i := range turns {
+		turns[i] = i
+	}
+	if p.Enough != nil {
+		slices.SortStableFunc(turns, func(a, b int) int {
+			return cmp.Compare(slow(planners[a]), slow(planners[b]))
+		})
+	}
+	return turns
+}
+
+// slow is 1 for a planner that may make many attempts, and 0 for one that makes one.
+func slow(p workflow.Planner) int {
+	if p.Goal == workflow.Finish {
+		return 0
+	}
+	return 1
 }
 
 // Workflow finds places for all open tasks of a workflow, in the pool in which it does best, or
@@ -222,10 +256,10 @@ func (f *Finder) Workflow(w *berth.Workflow, p *Planning) (*WorkflowPlan, *berth
 	defer t.Close()
 	f.clear(t, nil)
 	allowed := f.narrowing(w)
-	fit, refusal := f.groundsOf(t, w, allowed, p.From)
+	fit, refusal := f.groundsOf(t, w, allowed, p)
 	best := f.bestOf(t, w, fit, p)
 	if best == nil && allowed != nil && p.over == nil {
-		whole, _ := f.groundsOf(t, w, nil, p.From)
+		whole, _ := f.groundsOf(t, w, nil, p)
 		best = f.bestOf(t, w, whole, p)
 	}
 	switch {
@@ -242,10 +276,14 @@ func (f *Finder) Workflow(w *berth.Workflow, p *Planning) (*WorkflowPlan, *berth
 
 // bestOf returns the best plan on some grounds, nil if there is none on any.
 func (f *Finder) bestOf(t *state.Trial, w *berth.Workflow, fit []*grounds, p *Planning) (best *WorkflowPlan) {
-	for _, by := range f.aims(w, p.From) {
+	aims := f.aims(w, p.From)
+	own := slices.Index(aims, w.Deadline) // those before it leave slack
+	defer func() { p.slack = false }()
+	for i, by := range aims {
+		p.slack = i < own
 		for _, g := range fit {
-			if p.ends(best != nil) {
-				return best
+			if p.ends() {
+				break
 			}
 			if found := f.workflowIn(t, w, g, by, p); found != nil && found.better(best, w.Deadline) {
 				best = found
@@ -382,25 +420,26 @@ func (f *Finder) aims(w *berth.Workflow, now berth.Time) []berth.Time {
 // the best plan; nil if there is none. What a place asks for beyond the plan may take it beyond
 // that deadline, but not beyond the workflow's own.
 func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, by berth.Time, p *Planning) (best *WorkflowPlan) {
-	for _, planner := range g.planners {
-		if p.ends(best != nil) {
+	at := 0
+	for _, k := range p.turns(g.planners) {
+		if p.ends() {
 			return best
 		}
-		plan, ok := g.plan(planner, by)
+		plan, ok := g.plan(g.planners[k], by)
 		if !ok {
 			continue
 		}
 		mark := t.Mark()
 		found := f.placeAll(t, w, g, &plan)
 		t.Undo(mark)
-		if found == nil || !found.better(best, w.Deadline) {
+		if found == nil || !found.better(best, w.Deadline) && (k > at || best.better(found, w.Deadline)) {
 			continue
 		}
 		if over := f.overWorkflow(w, found); over != nil {
 			p.over = cmp.Or(p.over, over)
 			continue
 		}
-		best = found
+		best, at, p.found = found, k, true
 	}
 	return best
 }

@@ -27,18 +27,21 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []Work
 	f.clear(t, nil)
 	asked := *w
 	asked.Algorithm, asked.Deadline = berth.BestAlgorithm, berth.TimeLimit-1
-	all, _ := f.groundsOf(t, &asked, f.narrowing(w), p.From)
+	all, _ := f.groundsOf(t, &asked, f.narrowing(w), p)
 	var offers []WorkflowOffer
 	soonestEnd := berth.Forever // of any plan, within the limits or not
 	// cheapest returns the best of the plans that a way to plan finds.
 	cheapest := func(deadline berth.Time, soonest bool, plan func(*grounds, workflow.Planner) (sketch, bool)) *WorkflowOffer {
 		var best *WorkflowOffer
+		var on *grounds // that best is on
 		asked.Deadline = deadline
 		for _, g := range all {
-			for _, planner := range g.planners {
-				if p.ends(best != nil || len(offers) > 0) {
+			at := 0
+			for _, k := range p.turns(g.planners) {
+				if p.ends() {
 					return best
 				}
+				planner := g.planners[k]
 				made, ok := plan(g, planner)
 				if !ok {
 					continue
@@ -56,8 +59,8 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []Work
 				if !soonest {
 					o.Deadline = deadline
 				}
-				if best == nil || o.better(best, soonest) {
-					best = o
+				if best == nil || o.better(best, soonest) || on == g && k < at && !best.better(o, soonest) {
+					best, on, at, p.found = o, g, k, true
 				}
 			}
 		}

@@ -321,6 +321,8 @@ func (w *wire) plain(ctx context.Context, response *http.Response, t token) erro
 			who = "the token of " + t.user + " in " + w.token
 		}
 		return refuse("slurmrestd does not take %s: %.200s", who, words)
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout: // it may have been asked all the same
+		return refuse("slurmrestd is not reached behind %s, which says %s", w.address, response.Status)
 	}
 	return refuse("slurmrestd says %s and no JSON: %.200s", response.Status, words)
 }

@@ -53,7 +53,7 @@ export function about(p: Picture, i: number, zone: string, rows: Rows | null): s
     p.class[i] === Class.promise && f & Flag.mine ? 'your promise' : text.classes[p.class[i]!]!,
     `${p.size[i]} PEs`,
     place(p, i, rows),
-    `${f & Flag.openStart ? 'since before ' : ''}${time(start, zone)} to ${f & Flag.openEnd ? 'an unknown end' : time(start + p.length[i]!, zone)} ${zone}`,
+    `${f & Flag.openStart ? 'an unknown beginning' : time(start, zone)} to ${f & Flag.openEnd ? 'an unknown end' : time(start + p.length[i]!, zone)} ${zone}`,
   ];
   if (f & Flag.held) words.push('held');
   if (f & Flag.active) words.push('running');
@@ -591,12 +591,12 @@ export function Gantt(props: GanttProps) {
           {', '}
           {picture.size[hover.i]} PEs, {place(picture, hover.i, rows)}
           <br />
-          {picture.flags[hover.i]! & Flag.openStart ? 'since before ' : ''}
-          {time(picture.t0 + picture.start[hover.i]!, zone)} – {picture.flags[hover.i]! & Flag.openEnd ? 'end unknown' : `${hour(picture.t0 + picture.start[hover.i]! + picture.length[hover.i]!, zone)} (${length(picture.length[hover.i]!)})`}
+          {picture.flags[hover.i]! & Flag.openStart ? 'beginning unknown' : time(picture.t0 + picture.start[hover.i]!, zone)} –{' '}
+          {picture.flags[hover.i]! & Flag.openEnd ? 'end unknown' : picture.flags[hover.i]! & Flag.openStart ? time(picture.t0 + picture.start[hover.i]! + picture.length[hover.i]!, zone) : `${hour(picture.t0 + picture.start[hover.i]! + picture.length[hover.i]!, zone)} (${length(picture.length[hover.i]!)})`}
           <br />
           <small>
             {zone}
-            {aheadOfUTC(props.now, zone) !== 0 && ` · ${hour(picture.t0 + picture.start[hover.i]!, 'UTC')} UTC`}
+            {aheadOfUTC(props.now, zone) !== 0 && !(picture.flags[hover.i]! & Flag.openStart) && ` · ${hour(picture.t0 + picture.start[hover.i]!, 'UTC')} UTC`}
             {picture.flags[hover.i]! & Flag.held ? ' · held' : ''}
             {picture.flags[hover.i]! & Flag.active ? ' · running' : ''}
             {picture.flags[hover.i]! & Flag.over ? ' · over' : ''}

@@ -574,9 +574,9 @@ function Twin({ picture, rows, from, to, zone, mask, name, onSelect }: { picture
             <Table.Tr key={i}>
               <Table.Td>{capital(about(picture, i, zone, rows).split(', ')[0]!)}{picture.flags[i]! & Flag.held ? ', held' : ''}{picture.flags[i]! & Flag.over ? ', over' : ''}</Table.Td>
               <Table.Td>{picture.size[i]} ({about(picture, i, zone, rows).split(', ')[2]})</Table.Td>
-              <Table.Td>{picture.flags[i]! & Flag.openStart ? 'before ' : ''}{time(picture.t0 + picture.start[i]!, zone)}</Table.Td>
+              <Table.Td>{picture.flags[i]! & Flag.openStart ? 'unknown' : time(picture.t0 + picture.start[i]!, zone)}</Table.Td>
               <Table.Td>{picture.flags[i]! & Flag.openEnd ? 'unknown' : time(picture.t0 + picture.start[i]! + picture.length[i]!, zone)}</Table.Td>
-              <Table.Td>{picture.flags[i]! & Flag.openEnd ? '' : length(picture.length[i]!)}</Table.Td>
+              <Table.Td>{picture.flags[i]! & (Flag.openStart | Flag.openEnd) ? '' : length(picture.length[i]!)}</Table.Td>
               <Table.Td><Button size="compact-xs" variant="default" onClick={() => onSelect(picture.number[i]!)}>Details</Button></Table.Td>
             </Table.Tr>
           ))}

@@ -381,7 +381,7 @@ function Nodes({ site, nodes, zone, onEnded, onDone }: { site: string; nodes: No
               <Table.Tr key={n.name}>
                 <Table.Td><Checkbox size="sm" aria-label={n.name} checked={chosen.has(n.name)} onChange={(e) => choose([n.name], e.currentTarget.checked)} /></Table.Td>
                 <Table.Td className="named">{n.name}</Table.Td><Table.Td><State of={n.condition} /></Table.Td><Table.Td ta="right">{n.busy ?? 0}</Table.Td>
-                <Table.Td>{n.since ? time(at(n.since), zone) : '–'}</Table.Td><Table.Td className="named">{n.reason || '–'}</Table.Td>
+                <Table.Td className="whole">{n.since ? time(at(n.since), zone) : '–'}</Table.Td><Table.Td className="named">{n.reason || '–'}</Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>
