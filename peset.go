@@ -254,16 +254,17 @@ func ParsePESet(text string) (PESet, error) {
 	if text == "" {
 		return PESet{}, nil
 	}
-	fields := strings.Split(text, ",")
-	runs := make([]Run, 0, len(fields))
+	runs := make([]Run, 0, strings.Count(text, ",")+1)
 	var total int64
-	for _, field := range fields {
+	for rest, more := text, true; more; {
+		var field string
+		field, rest, more = strings.Cut(rest, ",")
 		first, last, isRange := strings.Cut(field, "-")
-		if !isRange {
-			last = first
-		}
 		lo, errLo := parsePE(first)
-		hi, errHi := parsePE(last)
+		hi, errHi := lo, errLo
+		if isRange {
+			hi, errHi = parsePE(last)
+		}
 		switch {
 		case errLo != nil || errHi != nil:
 			return bad("bad PE number " + strconv.Quote(field))
@@ -273,7 +274,10 @@ func ParsePESet(text string) (PESet, error) {
 		runs = append(runs, Run{lo, hi + 1})
 		total += int64(hi) - int64(lo) + 1
 	}
-	set := NewPESet(runs...)
+	set := PESet{runs: runs}
+	if !canonical(runs) {
+		set = NewPESet(runs...)
+	}
 	if int64(set.Count()) != total {
 		return bad("a PE named twice")
 	}

@@ -104,12 +104,49 @@ func valid(data []byte) error {
 		return berth.Errorf(berth.Invalid, "body", "empty; want a JSON object")
 	case !utf8.Valid(data):
 		return berth.Errorf(berth.Invalid, "body", "not UTF-8; want a JSON object")
-	case json.Valid(data):
+	case json.Valid(shortened(data)):
 		return nil
 	case errors.As(json.Unmarshal(data, &raw), &syntax):
 		return berth.Errorf(berth.Invalid, "body", "not JSON at byte %d: %v", syntax.Offset, syntax)
 	}
 	return berth.Errorf(berth.Invalid, "body", "not JSON")
+}
+
+// shortened returns a text that is JSON if and only if another one is: long strings without escapes
+// and control characters are empty in it. They are most of a large body, and looked at byte by byte
+// elsewhere. The text itself is returned if it has none.
+func shortened(data []byte) []byte {
+	const long = 64
+	var short []byte
+	copied := 0 // of data
+	for i := 0; ; {
+		at := bytes.IndexByte(data[i:], '"')
+		if at < 0 {
+			break
+		}
+		begin := i + at + 1
+		end, plain := begin, true
+		for end < len(data) && data[end] != '"' {
+			if data[end] < ' ' {
+				plain = false
+			} else if data[end] == '\\' {
+				plain = false
+				end++
+			}
+			end++
+		}
+		if i = end + 1; i > len(data) {
+			break // it does not end
+		}
+		if plain && end-begin > long {
+			short = append(short, data[copied:begin]...)
+			copied = end
+		}
+	}
+	if copied == 0 {
+		return data
+	}
+	return append(short, data[copied:]...)
 }
 
 // membersOf returns the members of an object in their order. The value must be
@@ -156,7 +193,9 @@ type scanner struct{ rest []byte }
 
 // next returns the next byte that is no space.
 func (s *scanner) next() byte {
-	s.rest = bytes.TrimLeft(s.rest, " \t\r\n")
+	for s.rest[0] == ' ' || s.rest[0] == '\t' || s.rest[0] == '\r' || s.rest[0] == '\n' {
+		s.rest = s.rest[1:]
+	}
 	return s.rest[0]
 }
 
@@ -165,24 +204,41 @@ func (s *scanner) skip() { s.rest = s.rest[1:] }
 // take returns the next value.
 func (s *scanner) take() value {
 	s.next()
-	depth, quoted := 0, false
+	depth := 0
 	for i := 0; i < len(s.rest); i++ {
-		c := s.rest[i]
-		switch {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
+		switch s.rest[i] {
+		case '"':
+			i = s.quoted(i)
+		case '{', '[':
 			depth++
-		case depth == 0 && strings.IndexByte(",:}] \t\r\n", c) >= 0:
-			return s.cut(i)
-		case c == '}' || c == ']':
+		case '}', ']':
+			if depth == 0 {
+				return s.cut(i)
+			}
 			depth--
+		case ',', ':', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return s.cut(i)
+			}
 		}
 	}
 	return s.cut(len(s.rest))
+}
+
+// quoted returns where a string ends that begins at a place.
+func (s *scanner) quoted(at int) int {
+	inner := s.rest[at+1:]
+	end := bytes.IndexByte(inner, '"')
+	i := bytes.IndexByte(inner[:end], '\\')
+	if i < 0 {
+		return at + 1 + end
+	}
+	for ; inner[i] != '"'; i++ {
+		if inner[i] == '\\' {
+			i++
+		}
+	}
+	return at + 1 + i
 }
 
 func (s *scanner) cut(at int) value {

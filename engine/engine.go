@@ -237,11 +237,9 @@ func (e *Engine) apply(event *Event) error {
 	case EventReport:
 		return e.report(event)
 	case EventSettle:
-		for effect := range e.state.Outbox() {
-			if effect.Number == event.Effect {
-				e.emit(change.Change{Kind: change.Settled, EffectID: event.Effect})
-				return nil
-			}
+		if e.state.HasEffect(event.Effect) {
+			e.emit(change.Change{Kind: change.Settled, EffectID: event.Effect})
+			return nil
 		}
 		return berth.Errorf(berth.NotFound, "effect", "no effect %d in the outbox", event.Effect)
 	}

@@ -124,6 +124,23 @@ func (e *Engine) Due(site string, until berth.Time) iter.Seq[berth.Reservation] 
 	})
 }
 
+// At reports whether there is a live reservation of that id at a site. Running jobs are none.
+func (e *Engine) At(id, site string) bool {
+	d := e.state.Entry(id)
+	return d != nil && !d.Request().IsJob() && d.At(site)
+}
+
+// ActiveTasks returns the ids of the reservations of tasks of workflows that have started at a site, in
+// the order of acceptance. Cost: O(n) for n live reservations.
+func (e *Engine) ActiveTasks(site string) (ids []string) {
+	for _, d := range e.state.Select(func(d *state.Entry) bool {
+		return d.State() == berth.Active && d.Request().Task != nil && d.At(site)
+	}) {
+		ids = append(ids, d.ID())
+	}
+	return ids
+}
+
 // Pending yields the requests that are not decided yet and then the jobs that wait,
 // each in the order in which the next pass looks at them. Cost: that of a round.
 func (e *Engine) Pending() iter.Seq[berth.Request] {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/berth-hpc/berth"
@@ -69,6 +70,7 @@ func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
 		e.emit(change.Change{Kind: change.WorkflowRefused, Workflow: own, Refusal: refusal})
 		return nil
 	}
+	e.changes = slices.Grow(e.changes, 1+2*len(found.Tasks))
 	e.emit(change.Change{Kind: change.WorkflowPromised, Workflow: own, Flow: &change.Flow{Workflow: own.ID, End: found.End, Why: found.Planner}})
 	for i := range found.Tasks {
 		e.promiseTask(own, &found.Tasks[i], own.Tasks[found.Tasks[i].Task].Tries+1)
@@ -143,7 +145,7 @@ func knownPlanner(w *berth.Workflow) error {
 func (e *Engine) promiseTask(w *berth.Workflow, t *place.TaskPlace, try int) {
 	r := t.Request
 	r.ID = TaskID(w.ID, t.Task, try)
-	r.Task = &berth.TaskRef{Workflow: w.ID, Task: w.Tasks[t.Task].ID, Try: try}
+	r.Task.Try = try
 	e.emit(change.Change{Kind: change.Queued, ID: r.ID, Request: &r})
 	e.promise(&r, &t.Place)
 }

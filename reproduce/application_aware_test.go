@@ -293,6 +293,7 @@ func madeSource(t *testing.T) *awareSource {
 // what others use, programs, licences, storage, transfers. The figures of AJSM
 // follow from its lines.
 func TestAwareSchedulesAreTrue(t *testing.T) {
+	oneGoroutine(t)
 	source := madeSource(t)
 	const periods = 6
 	w := newAwareWorld(2, syntheticNet, periods)
@@ -448,6 +449,7 @@ func TestHighestUnused(t *testing.T) {
 // A run gives the same figures whatever was measured before it, and the jobs of a
 // smaller count are among those of a larger one.
 func TestAwareRunsRepeat(t *testing.T) {
+	oneGoroutine(t)
 	source := madeSource(t)
 	measure := func(seed uint64) []float64 {
 		w := newAwareWorld(seed, syntheticNet, 4)

@@ -233,6 +233,7 @@ func TestGridletsHaveCommonDraws(t *testing.T) {
 // promised a PE that is taken, runs as estimated leave no offset, and moving
 // promises out of the way leaves every gridlet at its pool.
 func TestPromisesOfARepetition(t *testing.T) {
+	oneGoroutine(t)
 	reading := &gridReading{wanted: gridRange{0, 4 * hour}, match: "best-key"}
 	w := gridlets(1, 30, reading.wanted)
 	for p := range gridPolicies {

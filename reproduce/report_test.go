@@ -16,6 +16,14 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
+// oneGoroutine leaves a test out of short runs, such as those under the race detector.
+func oneGoroutine(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("works in one goroutine: the race detector has nothing to see")
+	}
+}
+
 // reports returns a report of each paper over made data.
 func reports(t *testing.T) []*Report {
 	t.Helper()
@@ -95,9 +103,7 @@ func readCSV(t *testing.T, data []byte) [][]string {
 }
 
 func TestFilesOfAReport(t *testing.T) {
-	if testing.Short() {
-		t.Skip("draws every figure twice, in one goroutine: the race detector has nothing to see")
-	}
+	oneGoroutine(t)
 	for _, r := range reports(t) {
 		t.Run(r.Paper.Name, func(t *testing.T) {
 			files := filesOf(t, r)
@@ -163,6 +169,7 @@ func wellFormed(t *testing.T, name string, data []byte) {
 // command, every figure once, links that lead somewhere, and colours for a dark
 // page.
 func TestPageOfAReport(t *testing.T) {
+	oneGoroutine(t)
 	for _, r := range reports(t) {
 		t.Run(r.Paper.Name, func(t *testing.T) {
 			page := string(filesOf(t, r)["report.html"])
@@ -209,6 +216,7 @@ func TestPageOfAReport(t *testing.T) {
 // paper with its verdict, figure and command, and links that lead somewhere; the
 // list of claims names the papers.
 func TestPageOverAllPapers(t *testing.T) {
+	oneGoroutine(t)
 	all := reports(t)
 	var page, list bytes.Buffer
 	if err := WriteAllHTML(&page, "berth reproduce all", all); err != nil {

@@ -56,9 +56,10 @@ func (w *wanted) reservations() []site.Reservation {
 // old reservation goes. One that is in use, or in which tasks wait, is changed in
 // place instead, and goes on under the name that it has.
 func (h *Host) wanted(k *keeper, state *site.State) wanted {
-	inUse, there := map[promise]site.Name{}, map[promise]*site.Booking{}
+	inUse, there, booked := map[promise]site.Name{}, map[promise]*site.Booking{}, make(map[site.Name]*site.Booking, len(state.Ours))
 	for i := range state.Ours {
 		name := site.Name(state.Ours[i].Name)
+		booked[name] = &state.Ours[i]
 		p := k.promiseOf(name)
 		if state.Ours[i].Active {
 			inUse[p] = name
@@ -92,7 +93,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 		wish.proposed = number
 		k.mine[wish.promise], k.ids[wish.promise] = true, wish.id
 		wish.cause = h.causeAt(wish.id)
-		h.byHand(k, &wish, state)
+		h.byHand(k, &wish, booked[wish.Name], state.At)
 		w.wishes = append(w.wishes, wish)
 	}
 	wished := map[promise]bool{}
@@ -121,22 +122,28 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 }
 
 // moved returns the promises that are not over and of which the site has a
-// reservation that is not wanted. Cost: O(live reservations) if anything there is
-// not wanted.
+// reservation that is not wanted. Cost: O(live reservations) if it is not known yet what
+// some of these are of.
 func (h *Host) moved(k *keeper, state *site.State, w *wanted) map[promise]string {
 	wishes := w.names()
-	unwanted := map[promise]bool{}
+	moved, unknown := map[promise]string{}, map[promise]bool{}
 	for i := range state.Ours {
-		if name := site.Name(state.Ours[i].Name); !wishes[name] {
-			unwanted[k.promiseOf(name)] = true
+		name := site.Name(state.Ours[i].Name)
+		if wishes[name] {
+			continue
+		}
+		p := k.promiseOf(name)
+		if id := k.ids[p]; id == "" {
+			unknown[p] = true
+		} else if h.core.engine.At(id, k.name) {
+			moved[p] = id
 		}
 	}
-	if len(unwanted) == 0 {
-		return nil
+	if len(unknown) == 0 {
+		return moved
 	}
-	moved := map[promise]string{}
 	for r := range h.core.engine.Due(k.name, berth.Forever) {
-		if p := k.promise(r.Request.ID); unwanted[p] {
+		if p := k.promise(r.Request.ID); unknown[p] {
 			moved[p] = r.Request.ID
 		}
 	}

@@ -166,10 +166,12 @@ func (c *Core) apply(now berth.Time, event *engine.Event) *step {
 	return s
 }
 
+// mostKept is for how many items memory is kept: more than nearly all records have.
+const mostKept = 1024
+
 // again empties a list whose memory is for the next one.
 func again[T any](list []T) []T {
-	const most = 1024 // items for which memory is kept: more than nearly all records have
-	if cap(list) > most {
+	if cap(list) > mostKept {
 		return nil
 	}
 	clear(list)
@@ -208,7 +210,9 @@ func (c *Core) payloads(rec *journal.Record, s *step, a *asked) {
 	if c.written = all; cap(all) > most {
 		c.written = nil
 	}
-	all = slices.Clone(all)
+	if c.written != nil {
+		all = slices.Clone(all)
+	}
 	rec.Event, rec.Changes, rec.Effects = all[:event:event], all[event:changes:changes], all[changes:]
 }
 
@@ -371,6 +375,9 @@ const noticeBits = 20
 func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []news {
 	c.found.id, c.found.promise = "", nil
 	list := again(c.news)
+	if told && len(changes) > mostKept { // in one go: a notice is large
+		list = make([]news, 0, len(changes))
+	}
 	if told {
 		c.diarist.begin(number)
 	}
@@ -428,7 +435,10 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		}
 		list = append(list, n)
 	}
-	c.news = list
+	if c.news = list; cap(list) > mostKept { // it is not used again
+		c.news = nil
+		return slices.Clip(list)
+	}
 	return slices.Clone(list)
 }
 

@@ -396,26 +396,27 @@ func (h *Host) saySilent(k *keeper, silent []string) {
 	k.view.Silent = silent
 }
 
-// settleAtOnce is how many effects are settled in one go. Each takes some
-// microseconds, for which everybody waits.
-const settleAtOnce = 500
+// settleTime is for how long effects are settled in one go, for which everybody waits.
+const settleTime = slice / 4
 
 // settle takes the effects out of the outbox that a round has answered.
 func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 	for more := true; more && ctx.Err() == nil; {
 		var err error
 		more, err = call(ctx, h, "", func(answer func(bool, error)) {
-			settled := 0
+			began, late := time.Now(), false
 			for _, effect := range h.core.engine.Outbox() {
-				if effect.Number > want.effect || settled == settleAtOnce {
+				if effect.Number > want.effect {
 					break
 				}
 				if _, failed := did.failed[k.promise(effect.Reservation)]; effect.Site == k.name && !failed && !did.asksAbout(k.promise(effect.Reservation)) {
 					h.tell(k, engine.Settle(effect.Number))
-					settled++
+					if late = time.Since(began) > settleTime; late {
+						break
+					}
 				}
 			}
-			answer(settled == settleAtOnce, nil)
+			answer(late, nil)
 		})
 		if err != nil {
 			return // the service stops

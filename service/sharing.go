@@ -36,11 +36,10 @@ func share(w *site.Reservation, r *berth.Request) {
 // byHand looks at what a site has of a promise for what somebody else has changed there: the
 // journal says that it was as promised. Users and accounts who may use it too are taken
 // over, for as long as the promise lasts. It returns a wish that wants them.
-func (h *Host) byHand(k *keeper, w *wish, state *site.State) {
+func (h *Host) byHand(k *keeper, w *wish, have *site.Booking, now berth.Time) {
 	extra, has := k.shared[w.promise], h.core.delivered[k.name][w.id]
 	own := has == mayBeAsProposed && w.proposed == 0 // what is not as promised may be the service's own doing
-	if at := slices.IndexFunc(state.Ours, func(b site.Booking) bool { return b.Name == string(w.Name) }); at >= 0 && (has == w.generation || own) {
-		have := &state.Ours[at]
+	if have != nil && (has == w.generation || own) {
 		extra.users, extra.accounts = beyond(have.Users, w.Users), beyond(have.Accounts, w.Accounts)
 		was := k.shared[w.promise]
 		if !slices.Equal(extra.users, was.users) || !slices.Equal(extra.accounts, was.accounts) {
@@ -50,7 +49,7 @@ func (h *Host) byHand(k *keeper, w *wish, state *site.State) {
 			}
 		}
 		w.Users, w.Accounts = append(slices.Clone(w.Users), extra.users...), append(slices.Clone(w.Accounts), extra.accounts...)
-		if what := w.Differences(have, state.At); len(what) > 0 && !own {
+		if what := w.Differences(have, now); len(what) > 0 && !own {
 			w.cause = "somebody changed it at the site"
 			if text := strings.Join(what, "; "); k.told[w.promise] != text {
 				k.told[w.promise] = text

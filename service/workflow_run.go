@@ -161,32 +161,31 @@ func (h *Host) reportTasks(k *keeper, state *site.State) {
 			ended[t.reservation] = &t.task
 		}
 	}
-	for _, id := range h.runningTasks(k.name) {
-		if t := ended[id]; t != nil {
-			outcome, why := outcomeOfTask(t, h.core.looksForFiles(id))
-			h.reportTask(id, outcome, why)
-		} else if !known[id] {
+	active := h.core.engine.ActiveTasks(k.name)
+	for _, id := range active {
+		if !known[id] {
 			h.runTask(id)
 		}
 	}
+	h.each(slices.DeleteFunc(active, func(id string) bool { return ended[id] == nil }), func(id string) {
+		outcome, why := outcomeOfTask(ended[id], h.core.looksForFiles(id))
+		h.reportTask(id, outcome, why)
+	})
 }
 
-// runningTasks returns the reservations of tasks of workflows that run at a site.
-func (h *Host) runningTasks(at string) []string {
-	var ids []string
-	for _, name := range h.core.engine.Workflows() {
-		f := h.core.flows.byID[name]
-		if f == nil {
-			continue
-		}
-		for i := range f.tasks {
-			id := f.tasks[i].reservation
-			if k := h.core.card(id); f.tasks[i].outcome == "" && k != nil && k.end == "" && k.promise != nil && k.promise.State == berth.Active && k.promise.Allotments[0].Resource.Site == at {
-				ids = append(ids, id)
-			}
+// reportTime is for how long reports of tasks are decided in one go, for which everybody waits.
+const reportTime = slice / 4
+
+// each does something about some reservations one after the other, in several goes of the loop if it
+// takes long. It is of the loop.
+func (h *Host) each(ids []string, do func(id string)) {
+	for began := time.Now(); len(ids) > 0; {
+		do(ids[0])
+		if ids = ids[1:]; len(ids) > 0 && time.Since(began) > reportTime {
+			h.line.push("", func() { h.each(ids, do) })
+			return
 		}
 	}
-	return ids
 }
 
 // looksForFiles reports whether the task of a reservation names files.
@@ -273,12 +272,16 @@ func (h *Host) sayLate() {
 		}
 	}
 	slices.Sort(names)
-	now := h.clock()
+	isLate := func(id string) bool {
+		k := h.core.card(id)
+		return k != nil && k.promise != nil && k.promise.End().Sub(h.clock()) <= lateLead
+	}
 	for _, name := range names {
-		for _, id := range h.runningTasks(name) {
-			if k := h.core.card(id); k.promise.End().Sub(now) <= lateLead {
+		late := slices.DeleteFunc(h.core.engine.ActiveTasks(name), func(id string) bool { return !isLate(id) })
+		h.each(late, func(id string) {
+			if isLate(id) { // and nothing else has given it more time
 				h.reportTask(id, berth.StillRunning, "")
 			}
-		}
+		})
 	}
 }

@@ -57,7 +57,7 @@ func wholeOf(ctx context.Context, c *client.Client, word string) (string, error)
 	}
 	_, err := c.Get(ctx, word)
 	if coded, is := errors.AsType[*berth.Error](err); err == nil || !is || coded.Code != berth.NotFound {
-		return word, nil //nolint:nilerr // the command asks again, and says what is wrong
+		return word, nil // the command asks again, and says what is wrong
 	}
 	for _, states := range [][]string{liveStates, overStates} {
 		var found []form.Reservation

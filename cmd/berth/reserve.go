@@ -100,7 +100,7 @@ func (a *app) reserve(cmd *cobra.Command, r *remote, q *form.Request) error {
 
 // tellUse tells how jobs are run in a reservation of a site under Slurm, if it can be used.
 func (a *app) tellUse(ctx context.Context, c *client.Client, r *form.Reservation) {
-	var lines string
+	var lines strings.Builder
 	for i := range r.Sites {
 		s := &r.Sites[i]
 		if !s.Made || r.State == string(service.Held) || over(r) {
@@ -114,10 +114,10 @@ func (a *app) tellUse(ctx context.Context, c *client.Client, r *form.Reservation
 		if r.Partition != "" {
 			partition = " --partition=" + r.Partition
 		}
-		lines += fmt.Sprintf("\n    sbatch --reservation=%s%s JOB.sh", s.Name, partition)
+		fmt.Fprintf(&lines, "\n    sbatch --reservation=%s%s JOB.sh", s.Name, partition)
 	}
-	if lines != "" {
-		a.say("Run jobs in it with\n%s\n", lines)
+	if lines.Len() > 0 {
+		a.say("Run jobs in it with\n%s\n", lines.String())
 	}
 }
 

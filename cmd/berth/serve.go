@@ -142,6 +142,9 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return err
 	}
 	if flags.check {
+		if err := checkKeeps(set.data); err != nil {
+			return err
+		}
 		for _, text := range set.warnings() {
 			a.say("warning: %s", text)
 		}
@@ -338,6 +341,21 @@ func checkOwner(dir string, info fs.FileInfo) error {
 			what, whose, userName(), whose, quoted(userName()), quoted(dir))
 	}
 	return nil
+}
+
+// checkKeeps proves that the data directory can be written, or made where it is not there yet, by whoever checks. What it
+// writes is gone again.
+func checkKeeps(dir string) error {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return berth.Errorf(berth.Invalid, "data", "%v", err)
+	}
+	for {
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) || filepath.Dir(at) == at {
+			return checkWritable(at)
+		}
+		at = filepath.Dir(at)
+	}
 }
 
 // checkWritable sees to it that something can be kept in the data directory, before a site

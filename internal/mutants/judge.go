@@ -295,7 +295,11 @@ func (j *judge) verdict(ctx context.Context, m *Mutant, by []tests) (v Verdict, 
 			differs = true
 			for _, batch := range batches(tests) {
 				args := append(o.arguments(short), chosenTests(batch))
-				if v = j.test(ctx, binary, t.folder, dir, args, j.limit(batch)); v.Outcome != Survived {
+				v = j.test(ctx, binary, t.folder, dir, args, j.limit(batch))
+				if v.Outcome == TimedOut { // which may be a machine that is too busy
+					v = j.test(ctx, binary, t.folder, dir, args, 4*j.limit(batch))
+				}
+				if v.Outcome != Survived {
 					return v, ctx.Err()
 				}
 			}

@@ -267,22 +267,21 @@ func (j *judge) record(ctx context.Context, folder string, o *original, short bo
 // key is a hash of what decides which blocks tests reach: their binary and arguments, the files in
 // testdata, and whether there are real data.
 func (j *judge) key(folder string, o *original, short bool) ([]byte, error) {
-	h := sha256.New()
-	h.Write(o.countingSum[:])
 	_, err := os.Stat(filepath.Join(j.root, "..", "shared", "data"))
-	fmt.Fprintf(h, "%q %q %t", o.arguments(short), os.Getenv("BERTH_DATA"), err == nil)
+	decides := fmt.Appendf(o.countingSum[:], "%q %q %t", o.arguments(short), os.Getenv("BERTH_DATA"), err == nil)
 	err = filepath.WalkDir(filepath.Join(j.root, filepath.FromSlash(folder), "testdata"), func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(file)
-		fmt.Fprintf(h, "%q %x", entry.Name(), sha256.Sum256(text))
+		decides = fmt.Appendf(decides, "%q %x", entry.Name(), sha256.Sum256(text))
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) { // most have none
 		err = nil
 	}
-	return h.Sum(nil), err
+	key := sha256.Sum256(decides)
+	return key[:], err
 }
 
 // names lists the tests of a package, its examples and the seeds of its fuzz targets.
@@ -308,8 +307,19 @@ func (j *judge) alone(ctx context.Context, binary, folder, name string, args []s
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left goes with j.temp
 	reached, processes := filepath.Join(dir, "reached"), filepath.Join(dir, "processes")
+	// Processes of other users leave something there too.
+	for _, folder := range []string{j.temp, dir} {
+		if err := os.Chmod(folder, 0o711); err != nil {
+			return t, nil, err
+		}
+	}
 	for _, folder := range []string{reached, processes, filepath.Join(dir, "temp")} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
+			return t, nil, err
+		}
+	}
+	for _, folder := range []string{reached, processes} {
+		if err := os.Chmod(folder, 0o777); err != nil {
 			return t, nil, err
 		}
 	}

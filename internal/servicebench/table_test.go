@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/berth-hpc/berth"
 )
 
 var full = flag.Bool("servicebench.full", false, "measure at full size and print the table")
@@ -43,16 +45,22 @@ type sizes struct {
 	flowTasks  int // of a workflow
 	flows      int // promised one after the other in a round
 	flowRounds int
+
+	ranFlows   int            // workflows that run at once
+	ranTasks   int            // of each
+	ranLongest berth.Duration // a task of them, on one PE
 }
 
 var (
 	small = sizes{
 		pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20, keyed: 64,
 		flowPEs: 1152, flowLive: 200, flowTasks: 20, flows: 2, flowRounds: 1,
+		ranFlows: 3, ranTasks: 4, ranLongest: 3,
 	}
 	large = sizes{
 		pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000, keyed: 4000,
 		flowPEs: 1152, flowLive: 10_000, flowTasks: 100, flows: 16, flowRounds: 2,
+		ranFlows: 200, ranTasks: 100, ranLongest: 120,
 	}
 )
 
@@ -96,6 +104,7 @@ func TestTable(t *testing.T) {
 		{"import", imports},
 		{"mix", mixes},
 		{"workflows", workflows},
+		{"running", running},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			runtime.GC() // what the row before has left

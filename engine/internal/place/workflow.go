@@ -426,7 +426,7 @@ func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, by be
 			return best
 		}
 		plan, ok := g.plan(g.planners[k], by)
-		if !ok {
+		if !ok || best != nil && !plan.mayBeat(best, w, k < at) {
 			continue
 		}
 		mark := t.Mark()
@@ -442,6 +442,22 @@ func (f *Finder) workflowIn(t *state.Trial, w *berth.Workflow, g *grounds, by be
 		best, at, p.found = found, k, true
 	}
 	return best
+}
+
+// mayBeat reports whether a plan may be better than another one once its tasks are placed, or as good
+// if that is enough. No task is placed earlier than planned, or for a shorter time, so places are only
+// looked for where that may win. What a transfer takes is not in the plan.
+func (s *sketch) mayBeat(best *WorkflowPlan, w *berth.Workflow, enough bool) bool {
+	if len(w.Routes) > 0 {
+		return true
+	}
+	least := WorkflowPlan{End: -berth.Forever}
+	for i := range s.tasks {
+		t := &s.tasks[i]
+		least.End = max(least.End, t.End)
+		least.PESeconds += berth.Area(t.NPE, t.End.Sub(t.Start))
+	}
+	return least.better(best, w.Deadline) || enough && !best.better(&least, w.Deadline)
 }
 
 // placeAll books all tasks of a plan on a trial, by start: each where the plan has it, or as
@@ -469,8 +485,9 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.rank, b.rank))
 	})
 	now := f.state.Now()
-	found := &WorkflowPlan{Planner: plan.planner, End: now}
-	for _, o := range order {
+	found := &WorkflowPlan{Planner: plan.planner, End: now, Tasks: make([]TaskPlace, 0, len(order))}
+	for i := range order {
+		o := &order[i]
 		task, p := at[o.Task], g.pools[o.Site]
 		megabytes := hauls.Megabytes(task, p.id.Site, func(task int) string { return sites[task] })
 		begins := o.Start.Add(-f.hauling(p, megabytes))
@@ -518,30 +535,42 @@ func sitesOf(w *berth.Workflow) []string {
 
 // topological returns the open tasks as planned, parents before children.
 func topological(w *berth.Workflow, at []int) []int {
-	index := make(map[int]int, len(at))
-	waits := make([]int, len(at))
-	children := make([][]int, len(at))
+	index := make([]int32, len(w.Tasks)) // of tasks among those that are open, from 1
 	for i, task := range at {
-		index[task] = i
+		index[task] = int32(i) + 1
 	}
+	// The children of the i-th open task are those from begin[i] to begin[i+1].
+	waits, begin := make([]int32, len(at)), make([]int32, len(at)+1)
 	for i, task := range at {
 		for _, parent := range w.Tasks[task].After {
-			if k, open := index[parent]; open {
+			if k := index[parent]; k > 0 {
 				waits[i]++
-				children[k] = append(children[k], i)
+				begin[k]++
 			}
 		}
 	}
-	var order []int
+	for k := range at {
+		begin[k+1] += begin[k]
+	}
+	children, next := make([]int32, begin[len(at)]), slices.Clone(begin)
+	for i, task := range at {
+		for _, parent := range w.Tasks[task].After {
+			if k := index[parent] - 1; k >= 0 {
+				children[next[k]] = int32(i)
+				next[k]++
+			}
+		}
+	}
+	order := make([]int, 0, len(at))
 	for i := range at {
 		if waits[i] == 0 {
 			order = append(order, i)
 		}
 	}
 	for k := 0; k < len(order); k++ {
-		for _, child := range children[order[k]] {
+		for _, child := range children[begin[order[k]]:begin[order[k]+1]] {
 			if waits[child]--; waits[child] == 0 {
-				order = append(order, child)
+				order = append(order, int(child))
 			}
 		}
 	}
@@ -587,8 +616,7 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 		run := p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended()
 		r.Deadline = before.Add(run).Add(f.hauling(p, r.StorageMB))
 	}
-	f.setAside(t, aside, r.Deadline)
-	placed, ok := f.placeTask(t, d, r, p, d.Extended())
+	placed, _, ok := f.placeAside(t, d, r, p, d.Extended(), aside)
 	if ok {
 		a := &placed.Place.Allotments[0]
 		placed.Request.Deadline = max(due(w), a.End)
@@ -606,7 +634,6 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	f.setAside(t, aside, berth.Forever)
 	now, v := f.state.Now(), was.Terms.Variants[0]
 	home := f.poolOf(was.Allotments[0].Resource)
 	pools := []*pool{home}
@@ -622,7 +649,9 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 		r := request(w, task, p, v, now, now)
 		r.StorageMB = hauls.Megabytes(task, p.id.Site, at)
 		r.Hold, r.Deadline = 0, berth.TimeLimit-1
-		placed, ok := f.placeTask(t, nil, r, p, 0)
+		var placed TaskPlace
+		var ok bool
+		placed, aside, ok = f.placeAside(t, nil, r, p, 0, aside)
 		if !ok || found && placed.Place.Allotments[0].End >= best.Place.Allotments[0].End {
 			continue
 		}
@@ -635,14 +664,42 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 	return best, found
 }
 
-// setAside releases reservations, as far as that is felt before a time: what is looked for ends
-// before it. What begins later and holds PEs alone is left where it is.
-func (f *Finder) setAside(t *state.Trial, aside []*state.Entry, before berth.Time) {
-	for _, d := range aside {
-		if d.Start() < before || !d.OnlyPEs() {
-			t.Release(d)
+// placeAside is placeTask with those aside released, of which it returns those that it has left as they
+// are. What begins after a place that was found cannot make an earlier one free, so only what begins
+// before its end is released, and most of what depends on a task stays where it is.
+func (f *Finder) placeAside(t *state.Trial, again *state.Entry, r berth.Request, p *pool, extended berth.Duration, aside []*state.Entry) (placed TaskPlace, left []*state.Entry, ok bool) {
+	run := p.config.SpeedFor(&r.Requirements).Scale(r.Parts[0].Variants[0].Duration) + extended
+	until := min(r.Deadline, r.Ready.Add(run))
+	left = f.setAside(t, aside, until)
+	for {
+		placed, ok = f.placeTask(t, again, r, p, extended)
+		had := len(left)
+		for had == len(left) {
+			end := r.Deadline
+			if ok {
+				end = placed.Place.Allotments[0].End
+			}
+			if had == 0 || end <= until {
+				return placed, left, ok
+			}
+			until = end
+			left = f.setAside(t, left, until)
 		}
 	}
+}
+
+// setAside releases reservations, as far as that is felt before a time: what is looked for ends
+// before it. What begins later and holds PEs alone is left where it is, and returned.
+func (f *Finder) setAside(t *state.Trial, aside []*state.Entry, before berth.Time) (left []*state.Entry) {
+	for _, d := range aside {
+		switch {
+		case d.Start() < before || !d.OnlyPEs():
+			t.Release(d)
+		case !d.Vacant():
+			left = append(left, d)
+		}
+	}
+	return left
 }
 
 // Yielding returns which of some reservations that have not started, all of one workflow, must

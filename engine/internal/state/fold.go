@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -70,11 +69,17 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 		s.outbox = append(s.outbox, *c.Effect)
 		return nil
 	case change.Settled:
-		i, found := slices.BinarySearchFunc(s.outbox, c.EffectID, func(e change.Effect, n uint64) int { return cmp.Compare(e.Number, n) })
+		i, found := s.effect(c.EffectID)
 		if !found {
 			return fmt.Errorf("no effect %d in the outbox", c.EffectID)
 		}
-		s.outbox = slices.Delete(s.outbox, i, i+1)
+		if last := len(s.outbox) - 1; i > last/2 {
+			s.outbox = slices.Delete(s.outbox, i, i+1)
+		} else { // mostly one of the oldest, behind which there may be thousands
+			copy(s.outbox[1:i+1], s.outbox[:i])
+			s.outbox[0] = change.Effect{}
+			s.outbox = s.outbox[1:]
+		}
 		return nil
 	case change.WentDown:
 		return s.addOutage(c.Outage)

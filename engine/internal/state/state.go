@@ -1,7 +1,9 @@
 package state
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
@@ -221,6 +223,17 @@ func (s *State) Managed(site string) bool { return s.managed[site] }
 // Forecast returns the forecast for a site, nil if there is none. It must not be
 // written.
 func (s *State) Forecast(site string) *berth.Forecast { return s.forecasts[site] }
+
+// HasEffect reports whether an effect is not settled. Cost: O(log n).
+func (s *State) HasEffect(number uint64) bool {
+	_, found := s.effect(number)
+	return found
+}
+
+// effect returns where in the outbox an effect is.
+func (s *State) effect(number uint64) (at int, found bool) {
+	return slices.BinarySearchFunc(s.outbox, number, func(e change.Effect, n uint64) int { return cmp.Compare(e.Number, n) })
+}
 
 // Outbox returns the effects that are not settled, in order. It is valid until the
 // next change.

@@ -14,7 +14,7 @@ export interface Results {
 }
 
 /** placements, passes and others are what berth lab knows; a test in cmd/berth compares them. */
-export const placements = ['first-fit', 'pe-best', 'pe-worst', 'duration-best', 'duration-worst', 'area-best', 'area-worst'];
+export const placements = ['first-fit', 'pe-best', 'pe-worst', 'duration-best', 'duration-worst', 'area-best', 'area-worst', 'least-pressure'];
 export const passes = ['easy', 'conservative', 'fcfs', 'lazy'];
 export const others = ['preset', 'choice', 'horizon', 'order', 'match', 'trigger', 'every', 'immediate', 'compress', 'staging', 'unaware', 'preempt', 'run-times', 'noise', 'overrun', 'extension', 'artime-factor', 'reserve-share', 'failures', 'waiting-limit', 'umed'];
 
