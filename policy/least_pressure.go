@@ -17,7 +17,7 @@ import (
 // which is lost if nobody takes it, and the wider a request the more, since what it leaves in
 // pieces no other wide one can use.
 //
-// Source: ours. The two fours and the equal weights of m and h were tuned on three logs; see
+// Source: ours. The two fours and the equal weights of m, h and the distance were tuned on three logs; see
 // docs/results/least-pressure.md for what it gains on others.
 type LeastPressure struct{}
 

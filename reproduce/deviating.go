@@ -93,7 +93,7 @@ func deviatingWorkflows(s *session) (*experiment, error) {
 	e.judge = func(values [][]float64) *findings {
 		d := &deviatingData{scale: scale, logs: logs, values: values}
 		return &findings{
-			Setting: deviatingRows(scale, logs), Notes: deviatingNotes, Claims: deviatingClaims(d), Figures: deviatingFigures(d), Tables: []Table{deviatingTable(d)},
+			Setting: deviatingRows(scale, logs), Notes: deviatingNotes, Claims: deviatingClaims(d), Figures: deviatingFigures(d), Tables: []Table{deviatingTable(d), deviatingLogs(d)},
 		}
 	}
 	return e, nil

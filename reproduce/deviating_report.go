@@ -36,12 +36,14 @@ const (
 	byBackward = 2 // dl-bd-cpar
 	byCheapest = 4 // best-0
 	bySlack    = 6 // best-25
+	byDefault  = 7 // best-50
+	byMost     = 8 // best-75
 	noMiss     = 0
 )
 
 // deviatingClaims judges the data.
 func deviatingClaims(d *deviatingData) []Claim {
-	return []Claim{deviatingSure(d), deviatingLate(d), deviatingEarly(d), deviatingForward(d), deviatingSlackLeft(d)}
+	return []Claim{deviatingSure(d), deviatingLate(d), deviatingEarly(d), deviatingForward(d), deviatingSlackLeft(d), deviatingBest(d)}
 }
 
 // deviatingSure: a promise is kept where run times are right.
@@ -124,6 +126,25 @@ func deviatingSlackLeft(d *deviatingData) Claim {
 	return c
 }
 
+// deviatingBest: what a service takes by default meets the most.
+func deviatingBest(d *deviatingData) Claim {
+	c := Claim{
+		ID: "D6", Kind: Own, Source: "section 5, deadlines", Figure: "met-by-planner",
+		Paper: "(ours) with wrong run times the cheapest plan that leaves half of the time until the deadline, where there is one, meets more of all deadlines than one that leaves a quarter or three quarters",
+	}
+	for m := 1; m < len(deviatingMisses); m++ {
+		half := d.of(byDefault, berth.RepairBoth, m, meetsOfAll)
+		less, more := d.of(bySlack, berth.RepairBoth, m, meetsOfAll), d.of(byMost, berth.RepairBoth, m, meetsOfAll)
+		c.Parts = append(
+			c.Parts,
+			part("deadlines met of all, best-50 - best-25, repair both, error "+deviatingMisses[m].name, "points", half.minus(less), above()),
+			part("deadlines met of all, best-50 - best-75, repair both, error "+deviatingMisses[m].name, "points", half.minus(more), above()),
+		)
+		c.Ours = joined(c.Ours, fmt.Sprintf("error %s: %s %%, %s more than best-25 and %s more than best-75", deviatingMisses[m].name, half, half.minus(less), half.minus(more)))
+	}
+	return c
+}
+
 // joined adds to a list in words.
 func joined(list, more string) string {
 	if list == "" {
@@ -177,6 +198,25 @@ func deviatingFigures(d *deviatingData) []Figure {
 		met.Series = append(met.Series, line(planner, nil, labels, ofAll))
 	}
 	return []Figure{byRepair, byPlanner, met, hours}
+}
+
+// deviatingLogs lists what was met of all under the repair both for each log and load.
+func deviatingLogs(d *deviatingData) Table {
+	t := Table{
+		Name: "met-by-log", Title: "Deadlines met of all under the repair both, by log and load",
+		Header: []string{"log", "load", "planner", "error", "met", "met_low", "met_high"},
+	}
+	for l, log := range d.logs {
+		for k, load := range d.scale.loads {
+			for p, planner := range deviatingPlanners {
+				for m := range deviatingMisses {
+					e, n := d.at(l, k, p, berth.RepairBoth, m, meetsOfAll).estimate()
+					t.Rows = append(t.Rows, append([]string{log.name, fmt.Sprint(load), planner, deviatingMisses[m].name}, numbers(e, n)[:3]...))
+				}
+			}
+		}
+	}
+	return t
 }
 
 // deviatingTable lists all figures with their intervals.

@@ -84,8 +84,11 @@ func deviatingAs() *deviatingData {
 						kept = float64(20*repair + 30 + r - p)
 					}
 					met := float64(20 + r)
-					if p == bySlack {
+					switch p {
+					case bySlack, byMost:
 						met += 30
+					case byDefault:
+						met += 40
 					}
 					v = append(v, kept, 80, 50, 10-float64(repair)-float64(r)/10, met)
 				}
@@ -104,7 +107,7 @@ func TestDeviatingClaimsAreJudged(t *testing.T) {
 			t.Errorf("%s is %s: %s", c.ID, v, c.Ours)
 		}
 	}
-	for id, other := range map[string]*deviatingData{"D2": d.repairsSwapped(0, 1), "D3": d.repairsSwapped(1, 2), "D4": d.swapped(byForward, byBackward), "D5": d.swapped(bySlack, byCheapest)} {
+	for id, other := range map[string]*deviatingData{"D2": d.repairsSwapped(0, 1), "D3": d.repairsSwapped(1, 2), "D4": d.swapped(byForward, byBackward), "D5": d.swapped(bySlack, byCheapest), "D6": d.swapped(byDefault, byMost)} {
 		for _, c := range deviatingClaims(other) {
 			if v := judged(c.Parts); c.ID == id && v != NotHeld {
 				t.Errorf("%s is %s in data that is swapped", id, v)

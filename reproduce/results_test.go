@@ -17,7 +17,7 @@ const (
 
 // earlierRules are the papers whose pages still have the verdicts of the rules before ADR
 // 0025: they were not repeated at full scale since, and their pages say so.
-var earlierRules = []string{"mixed-parallel", "dynamic-priority", "deviating-workflows"}
+var earlierRules = []string{"mixed-parallel", "dynamic-priority"}
 
 // claimsTable writes claims.csv as a table of a page, by kind: what the paper states first.
 func claimsTable(t *testing.T, rows [][]string) string {

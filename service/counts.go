@@ -19,12 +19,17 @@ type counts struct {
 	idle      *prometheus.CounterVec // by site
 	surprise  prometheus.Histogram   // of forecasts
 	workflows *prometheus.CounterVec // that are over, by state and deadline
+	estimates prometheus.Histogram   // of tasks of workflows
 }
 
 func newCounts() counts {
 	return counts{
+		estimates: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_task_time_ratio", Help: "How long tasks of workflows that succeeded took, as a part of the time that was planned.",
+			Buckets: []float64{.1, .25, .5, .75, .9, 1, 1.1, 1.25, 1.5, 2},
+		}),
 		workflows: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_workflows_total", Help: "Workflows that are over, by state, and by whether they had a deadline and kept it.",
+			Name: "berth_workflows_total", Help: "Workflows that are over, by state, and by whether they kept their deadline; none of those without one, and of those refused, expired or cancelled.",
 		}, []string{"state", "deadline"}),
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_decisions_total", Help: "Requests decided, by decision and reason of the refusal.",
@@ -77,20 +82,22 @@ func (c *counts) addFlows(list []news) {
 		if f := n.flow; f.Task == "" && f.State.Over() {
 			met := "none"
 			switch {
-			case f.Deadline == berth.Forever:
+			case f.Deadline == berth.Forever, f.State == FlowRefused, f.State == FlowExpired, f.State == FlowCancelled:
 			case f.State == FlowSucceeded && f.End <= f.Deadline:
 				met = "kept"
 			default:
 				met = "missed"
 			}
 			c.workflows.WithLabelValues(string(f.State), met).Inc()
+		} else if f.Outcome == berth.Succeeded && f.Estimate > 0 {
+			c.estimates.Observe(float64(f.Took) / float64(f.Estimate))
 		}
 	}
 }
 
 // Register makes what the host counts known to a registry.
 func (h *Host) Register(registry prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, h.counts.idle, h.counts.surprise, h.counts.workflows, &gauges{host: h}} {
+	for _, collector := range []prometheus.Collector{h.counts.decisions, h.counts.changes, h.counts.delay, h.counts.idle, h.counts.surprise, h.counts.workflows, h.counts.estimates, &gauges{host: h}} {
 		if err := registry.Register(collector); err != nil {
 			return err
 		}
@@ -103,6 +110,7 @@ type gauges struct{ host *Host }
 
 var (
 	liveDesc     = prometheus.NewDesc("berth_reservations", "Live requests and reservations, by state.", []string{"state"}, nil)
+	flowsDesc    = prometheus.NewDesc("berth_workflows", "Live workflows, by state.", []string{"state"}, nil)
 	peDesc       = prometheus.NewDesc("berth_pes", "PEs of a pool.", []string{"site", "pool"}, nil)
 	freeDesc     = prometheus.NewDesc("berth_pes_free", "PEs of a pool that are neither promised nor out of use now.", []string{"site", "pool"}, nil)
 	idleDesc     = prometheus.NewDesc("berth_reserved_unused_pes", "PEs of reservations that have started and are not in use yet.", nil, nil)
@@ -114,7 +122,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{liveDesc, peDesc, freeDesc, idleDesc, skewDesc, siteSkewDesc, upDesc, gapDesc, shadowDesc, waitDesc, openDesc} {
+	for _, d := range []*prometheus.Desc{liveDesc, flowsDesc, peDesc, freeDesc, idleDesc, skewDesc, siteSkewDesc, upDesc, gapDesc, shadowDesc, waitDesc, openDesc} {
 		out <- d
 	}
 }
@@ -146,7 +154,18 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 
 func (g *gauges) collect(out chan<- prometheus.Metric) {
 	s := standing{states: map[State]int{}, shadows: map[string]*standingShadow{}}
-	g.host.display.look().cards.Scan(func(k *card) bool {
+	m := g.host.display.look()
+	flows := map[FlowState]int{}
+	m.flows.Scan(func(f *flowCard) bool {
+		if f.outcome == "" {
+			flows[f.state(m.card)]++
+		}
+		return true
+	})
+	for _, state := range []FlowState{FlowHeld, FlowPromised, FlowRunning} {
+		out <- prometheus.MustNewConstMetric(flowsDesc, prometheus.GaugeValue, float64(flows[state]), string(state))
+	}
+	m.cards.Scan(func(k *card) bool {
 		if k.end != "" || g.host.shadowed(k.request) {
 			return true
 		}

@@ -12,8 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal/sqlite"
 )
 
@@ -388,5 +391,152 @@ func TestAPlanThatOthersWereFasterThan(t *testing.T) {
 	}
 	if _, err := Verify(t.Context(), store, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is told of workflows to those who watch: the live ones by state, those that are over by what
+// became of their deadlines, and how far off the estimates of their tasks were.
+func TestWorkflowsAreCounted(t *testing.T) {
+	h, store := plannerHost(t, t.TempDir(), 4)
+	defer func() { closeBoth(t, h, store) }()
+	submit := func(id string, change func(*berth.Workflow)) {
+		w := abreast(id, 2, 5000)
+		change(&w)
+		if _, err := h.SubmitWorkflow(t.Context(), as("ann"), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit("runs", func(*berth.Workflow) {})
+	submit("waits", func(w *berth.Workflow) { w.Tasks[1].After = []int{0}; w.Tasks[0].Few, w.Tasks[0].Most = 4, 4 })
+	submit("held", func(w *berth.Workflow) { w.Hold = 60 })
+	submit("refused", func(w *berth.Workflow) { w.Deadline = 1001 })
+	submit("cancelled", func(*berth.Workflow) {})
+	if _, err := h.CancelWorkflow(t.Context(), as("ann"), "cancelled"); err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := h.Register(registry); err != nil {
+		t.Fatal(err)
+	}
+	c := newCounts()
+	for _, f := range []FlowNews{
+		{Task: "a", Outcome: berth.Succeeded, Took: 50, Estimate: 100},
+		{Task: "a", Outcome: berth.Succeeded, Took: 120, Estimate: 100},
+		{Task: "a", Outcome: berth.FailedForGood, Took: 1, Estimate: 100},
+		{State: FlowSucceeded, Deadline: 10, End: 10},
+		{State: FlowSucceeded, Deadline: 10, End: 11},
+		{State: FlowFailed, Deadline: 10, End: 5},
+		{State: FlowExpired, Deadline: 10, End: 5},
+		{State: FlowSucceeded, Deadline: berth.Forever, End: 5},
+	} {
+		c.addFlows([]news{{what: string(change.TaskOver), flow: &f}})
+	}
+	other := prometheus.NewPedanticRegistry()
+	other.MustRegister(c.workflows, c.estimates)
+	got := map[string]float64{}
+	for _, r := range []*prometheus.Registry{registry, other} {
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				name := f.GetName()
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				if r == other {
+					name += " there"
+				}
+				got[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	for name, want := range map[string]float64{
+		"berth_workflows held": 1, "berth_workflows promised": 1, "berth_workflows running": 1,
+		"berth_workflows_total none refused": 1, "berth_workflows_total none cancelled": 1,
+		"berth_workflows_total kept succeeded there": 1, "berth_workflows_total missed succeeded there": 1, "berth_workflows_total missed failed there": 1,
+		"berth_workflows_total none expired there": 1, "berth_workflows_total none succeeded there": 1, "berth_task_time_ratio there": 1.7,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v: %v", name, got[name], want, got)
+		}
+	}
+}
+
+// Somebody to whom only some sites are open has a large workflow planned at these alone, where it is
+// refused too; what spreads over sites keeps to them.
+func TestALargeWorkflowKeepsToOpenSites(t *testing.T) {
+	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := engine.Config{}
+	for name, pes := range map[string]berth.Count{"a": 8, "b": 500, "c": 8} {
+		config.Sites = append(config.Sites, berth.Site{Name: name, Pools: []berth.Pool{{Name: "p", PEs: pes, Binding: berth.Late}}})
+	}
+	slices.SortFunc(config.Sites, func(x, y berth.Site) int { return strings.Compare(x.Name, y.Name) })
+	h, err := Open(t.Context(), Options{Config: config, Journal: store, Version: "test", Clock: func() time.Time { return time.Unix(1000, 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { closeBoth(t, h, store) }()
+	for _, spread := range []bool{false, true} {
+		ask := as("ann")
+		ask.By.Sites = NewSiteSet([]string{"a", "c"})
+		w := abreast(fmt.Sprint("w", spread), 200, berth.Forever)
+		w.Spread = spread
+		a, err := h.SubmitWorkflow(t.Context(), ask, w)
+		if err != nil || a.Workflow.State != FlowPromised {
+			t.Fatalf("%+v %+v %v", a.Workflow.State, a.Workflow.Refusal, err)
+		}
+		at := map[string]int{}
+		for i := range a.Workflow.Tasks {
+			at[a.Workflow.Tasks[i].Resource.Site]++
+		}
+		if at["b"] > 0 {
+			t.Errorf("spread: %t, tasks are at %v", spread, at)
+		}
+		w = abreast(fmt.Sprint("tight", spread), 200, 1300) // b could do it
+		w.Spread = spread
+		if a, err := h.SubmitWorkflow(t.Context(), ask, w); err != nil || a.Workflow.State != FlowRefused || len(a.Offers) == 0 {
+			t.Errorf("%+v %v", a.Workflow.State, err)
+		} else if o := a.Offers[0]; o.End < 1300 {
+			t.Errorf("what is offered ends at %d, which takes site b", o.End)
+		}
+	}
+}
+
+// A service that stops while it plans has promised nothing; asked again under the same key it
+// promises the workflow once.
+func TestAStopDuringAPlanPromisesNothing(t *testing.T) {
+	dir := t.TempDir()
+	h, store := plannerHost(t, dir, 50)
+	keyed := as("ann")
+	keyed.Key, keyed.Body = "k", [32]byte{1}
+	h.snapshots.turn.Lock()
+	got := submitLarge(t, h, keyed, abreast("w", plannedAtOnce+1, berth.Forever))
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		closeBoth(t, h, store)
+	}()
+	for h.snapshots.ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	h.snapshots.turn.Unlock()
+	if a := <-got; !isCode(a.err, berth.Unavailable) {
+		t.Errorf("%+v %v", a.flow.Workflow.State, a.err)
+	}
+	<-closed
+	h, store = plannerHost(t, dir, 50)
+	defer func() { closeBoth(t, h, store) }()
+	if _, err := h.Workflow(t.Context(), keyed.By, "w"); !isCode(err, berth.NotFound) {
+		t.Errorf("it is there: %v", err)
+	}
+	for range 2 {
+		if a, err := h.SubmitWorkflow(t.Context(), keyed, abreast("w", plannedAtOnce+1, berth.Forever)); err != nil || a.Workflow.State != FlowPromised || a.Workflow.Version != 1 {
+			t.Errorf("%+v %v", a.Workflow.State, err)
+		}
 	}
 }

@@ -130,6 +130,9 @@ type FlowNews struct {
 	Deadline berth.Time
 	// Late says that the deadline can no longer be met.
 	Late bool
+	// Took is how long a task ran that has succeeded, and Estimate how long it was planned to
+	// run; 0 is not known.
+	Took, Estimate berth.Duration
 }
 
 // followFlow brings what is known of workflows up to date with a change; nil if it is about
@@ -158,6 +161,9 @@ func (c *Core) followFlow(now berth.Time, x *change.Change, number uint64) *Flow
 		t.why, news.Task = x.Flow.Why, f.w.Tasks[x.Flow.Task].ID
 		if x.Flow.Outcome != berth.TriedAgain {
 			t.outcome, t.ended = x.Flow.Outcome, now
+		}
+		if k := c.card(t.reservation); x.Flow.Outcome == berth.Succeeded && k != nil && k.promise != nil {
+			news.Took, news.Estimate = now.Sub(k.promise.Allotments[0].Start), t.first.End.Sub(t.first.Start)
 		}
 	case change.WorkflowReplanned:
 		f.end, f.cause = x.Flow.End, x.Flow.Cause

@@ -260,7 +260,11 @@ func (a *app) showOffers(r *remote, offers []form.WorkflowOffer) error {
 		o := &offers[i]
 		out.AppendRow(table.Row{localTime(o.Deadline), o.Algorithm, localTime(o.End), fmt.Sprintf("%.3f", o.CPUHours), pathInShort(o.Critical)})
 	}
-	return a.show(out.Render() + "\n")
+	if err := a.show(out.Render() + "\n"); err != nil {
+		return err
+	}
+	a.say("Each can be held: berth workflow submit the file with such a --deadline and --algorithm, and with --hold 10m.")
+	return nil
 }
 
 // pathInShort names some things, and how many more there are.
@@ -359,7 +363,7 @@ func (a *app) listWorkflows(r *remote, page *form.Workflows) error {
 		}
 		return printRows(a.stdout, []string{"id", "name", "user", "state", "deadline", "end", "planned_end", "cpu_hours", "replanned"}, rows)
 	case len(page.Workflows) == 0:
-		a.say("no workflows")
+		a.say("no workflows; --all lists those that are over too")
 		return nil
 	}
 	out := newTable("workflows")
@@ -431,7 +435,7 @@ func (a *app) showWorkflow(r *remote, w *form.Workflow, whole any) error {
 	f.add("planner", w.Planner)
 	f.add("repair", w.Repair)
 	if w.Replanned > 0 {
-		f.add("moved", fmt.Sprintf("%d times, last because a task was %s", w.Replanned, w.Cause))
+		f.add("moved", fmt.Sprintf("%d times, last because %s", w.Replanned, causeOf(w.Cause)))
 	}
 	f.add("CPU-hours", fmt.Sprintf("%.3f", w.CPUHours))
 	out := newTable("tasks")
@@ -558,11 +562,30 @@ func (a *app) tellWorkflow(e *form.Event) {
 		}
 		moved := "other tasks stay where they are"
 		if w.Moved > 0 {
+			moved = "1 task is moved"
+		}
+		if w.Moved > 1 {
 			moved = fmt.Sprintf("%d tasks are moved", w.Moved)
 		}
-		a.say("%s  a task was %s, so %s; it ends %s%s", at, w.Cause, moved, localTime(w.End), late)
+		a.say("%s  %s, so %s; the workflow ends %s%s", at, causeOf(w.Cause), moved, localTime(w.End), late)
 	default:
 		a.say("%s  workflow %s: %s%s", at, w.ID, w.State, because(w.Why))
+	}
+}
+
+// causeOf says in words why a workflow was planned again.
+func causeOf(cause string) string {
+	switch cause {
+	case "early":
+		return "a task ended early"
+	case "late":
+		return "a task is late"
+	case "failed":
+		return "a task failed"
+	case "data":
+		return "the files of a task come late"
+	default:
+		return "a task was " + cause
 	}
 }
 
