@@ -55,8 +55,13 @@ type Service struct {
 	// Journal is the URL of the database that keeps its journal; empty for its directory.
 	Journal string
 	Listen  string // the address
-	Public  string // where browsers reach it through a proxy
-	Log     string // form of the log: "text" or "json"
+	// The files of a service that speaks TLS, in PEM; empty for plain HTTP.
+	TLSCert     string
+	TLSKey      string
+	TLSClientCA string
+	PlainHTTP   bool   // also beyond loopback
+	Public      string // where browsers reach it through a proxy
+	Log         string // form of the log: "text" or "json"
 	// Metrics says who may read /metrics: "open" is everybody, "token" who has one.
 	Metrics string
 	Keep    int // how many requests that are over are remembered
@@ -212,6 +217,10 @@ func (r *reader) service(v *value, path string) {
 		key{"data", "", scanned(r, &s.Data, "the service's directory", filePath)},
 		key{"journal", "", scanned(r, &s.Journal, "the URL of a database such as postgres://berth@db.example.org/berth", databaseURL)},
 		key{"listen", "", scanned(r, &s.Listen, "an address such as 127.0.0.1:7117", label)},
+		key{"tls_cert", "", scanned(r, &s.TLSCert, "the file of a certificate", filePath)},
+		key{"tls_key", "", scanned(r, &s.TLSKey, "the file of its key", filePath)},
+		key{"tls_client_ca", "", scanned(r, &s.TLSClientCA, "the file of the authorities of clients", filePath)},
+		key{"plain_http", "", r.switched(&s.PlainHTTP)},
 		key{"public", "", scanned(r, &s.Public, "an address such as https://hpc.example.org/berth/", filePath)},
 		key{"log", "", scanned(r, &s.Log, "text or json", oneOf("text", "json"))},
 		key{"metrics", "", scanned(r, &s.Metrics, "open or token", oneOf("open", "token"))},

@@ -45,7 +45,7 @@ func (s *setup) publicPath() string {
 
 // greetBrowser prints where the pages are with a link that logs in as an operator. It works
 // on this machine alone, so where the service listens does not matter.
-func (a *app) greetBrowser(address string, tokens *token.Store, links *api.Links, now berth.Time) {
+func (a *app) greetBrowser(scheme, address string, tokens *token.Store, links *api.Links, now berth.Time) {
 	operator, known := tokens.Lasting()
 	if !known {
 		return
@@ -55,7 +55,7 @@ In a browser on this machine, as %s, once and within two minutes:
 
     %s
 
-`, operator.User, loginURL("http://"+onThisMachine(address), links.Make(operator.ID, now)))
+`, operator.User, loginURL(scheme+onThisMachine(address), links.Make(operator.ID, now)))
 }
 
 // onThisMachine is an address to listen on as one to connect to.

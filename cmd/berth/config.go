@@ -30,6 +30,8 @@ type setup struct {
 	keepHistory       berth.Duration
 	access            []service.Access
 	metricsToken      bool
+	tls               tlsFiles
+	plain             bool
 	public            *url.URL      // nil if browsers reach the service where it listens
 	config            engine.Config // sites that describe themselves have no pools in it yet
 	adapters          map[string]sites.Adapter
@@ -40,7 +42,7 @@ type setup struct {
 // load reads the configuration of serve and checks all that can be checked
 // without asking any site.
 func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
-	s := &setup{data: flags.data, journal: flags.journal, listen: flags.listen, log: flags.log, keepHistory: flags.keepHistory, adapters: map[string]sites.Adapter{}}
+	s := &setup{data: flags.data, journal: flags.journal, listen: flags.listen, log: flags.log, keepHistory: flags.keepHistory, tls: flags.tls, plain: flags.plain, adapters: map[string]sites.Adapter{}}
 	file, err := flags.open(cmd)
 	if err != nil {
 		return nil, err
@@ -59,6 +61,12 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 	}
 	if err := checkAddress(at, s.listen); err != nil {
 		return nil, err
+	}
+	if err := s.tls.check(); err != nil {
+		return nil, err
+	}
+	if !s.plain && s.exposed() {
+		return nil, berth.Errorf(berth.Invalid, "listen", "%s: %s is not loopback, and without TLS tokens can be read on the network: want --tls-cert and --tls-key, 127.0.0.1 behind a proxy with TLS, or --plain-http to allow it", at, s.listen)
 	}
 	if s.public, err = flags.publicURL(cmd, file); err != nil {
 		return nil, err
@@ -111,6 +119,10 @@ func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
 	}
 	take("data", &s.data, in.Data)
 	take("journal", &s.journal, in.Journal)
+	take("tls-cert", &s.tls.cert, in.TLSCert)
+	take("tls-key", &s.tls.key, in.TLSKey)
+	take("tls-client-ca", &s.tls.clientCA, in.TLSClientCA)
+	s.plain = s.plain || in.PlainHTTP
 	take("log", &s.log, in.Log)
 	s.keep, s.metricsToken = in.Keep, in.Metrics == "token"
 	if s.keepHistory == 0 {
@@ -184,11 +196,28 @@ func checkAddress(where, address string) error {
 	return nil
 }
 
+// exposed reports whether tokens are sent to the service where others can read them.
+func (s *setup) exposed() bool {
+	host, _, _ := net.SplitHostPort(s.listen)
+	return s.tls.cert == "" && !client.Loopback(host)
+}
+
+// tlsScheme begins the address of a service that speaks TLS.
+const tlsScheme = "https://"
+
+// scheme begins the address of the service.
+func (s *setup) scheme() string {
+	if s.tls.cert != "" {
+		return tlsScheme
+	}
+	return "http://"
+}
+
 // warnings returns what is allowed and dangerous: tokens that can be read on the
 // network, and tasks that run as root.
 func (s *setup) warnings() []string {
 	var found []string
-	if host, _, _ := net.SplitHostPort(s.listen); !client.Loopback(host) {
+	if s.exposed() {
 		found = append(found, fmt.Sprintf("listens on %s without TLS, so tokens can be read on the network: listen on 127.0.0.1, behind a proxy with TLS", s.listen))
 	}
 	if plainJournal(s.journal) {

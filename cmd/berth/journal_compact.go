@@ -107,7 +107,7 @@ const addressFile = "address"
 
 // publish writes down where the service of a data directory is, for commands that work on
 // the directory, and returns the file.
-func publish(dir string, at net.Addr) (path string, err error) {
+func publish(dir, scheme string, at net.Addr) (path string, err error) {
 	host, port, err := net.SplitHostPort(at.String())
 	if err != nil {
 		return "", fmt.Errorf("where the service is: %w", err)
@@ -119,7 +119,7 @@ func publish(dir string, at net.Addr) (path string, err error) {
 		}
 	}
 	path = filepath.Join(dir, addressFile)
-	return path, wholefile.Write(path, []byte("http://"+net.JoinHostPort(host, port)+"\n"))
+	return path, wholefile.Write(path, []byte(scheme+net.JoinHostPort(host, port)+"\n"))
 }
 
 // servedAt returns a client of the service that runs on a data directory: with the token
@@ -140,5 +140,16 @@ func servedAt(dir string) (*client.Client, error) {
 			return nil, fmt.Errorf("no token for %s: log in there as an operator: %w", server, err)
 		}
 	}
-	return client.New(server, secret, nil)
+	if !strings.HasPrefix(server, tlsScheme) {
+		return client.New(server, secret, nil)
+	}
+	shown, err := shownBy(dir)
+	if err != nil {
+		return nil, err
+	}
+	h, err := overTLS(shown)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(server, secret, h)
 }

@@ -51,7 +51,11 @@ func (a *app) login(cmd *cobra.Command, r *remote, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(server, secret, nil)
+	h, err := overTLS(nil)
+	if err != nil {
+		return err
+	}
+	c, err := client.New(server, secret, h)
 	if err != nil {
 		return err
 	}

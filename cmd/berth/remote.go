@@ -101,7 +101,11 @@ func (r *remote) client() (*client.Client, error) {
 			return nil, err
 		}
 	}
-	c, err := client.New(server, firstOf(secret, known.Tokens[trimServer(server)]), nil)
+	h, err := overTLS(nil)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(server, firstOf(secret, known.Tokens[trimServer(server)]), h)
 	if err == nil {
 		c.Sign(sealed)
 	}

@@ -52,6 +52,9 @@ type serveFlags struct {
 	public  string // address for browsers, through a proxy
 	link    bool   // print a login link
 
+	tls   tlsFiles
+	plain bool // HTTP beyond loopback
+
 	keepHistory berth.Duration
 }
 
@@ -97,6 +100,10 @@ data. With --adopt what is not promised here is taken down.`,
 	f.BoolVar(&flags.shadow, "shadow", false, "only watch the Slurm cluster: change nothing there, promise nothing, and compare (berth sites shadow NAME)")
 	f.BoolVar(&flags.adopt, "adopt", false, "take over the reservations that another service, or this one with other data, has made at the sites: what is not promised here is taken down, with the jobs in it")
 	f.StringVar(&flags.public, "public", "", "`URL` at which browsers reach the service through a proxy, such as https://hpc.example.org/berth/")
+	f.StringVar(&flags.tls.cert, "tls-cert", "", "speak TLS with the certificate in `FILE` (PEM, with its chain), which is read again when it changes")
+	f.StringVar(&flags.tls.key, "tls-key", "", "`FILE` with the key of that certificate")
+	f.StringVar(&flags.tls.clientCA, "tls-client-ca", "", "take connections only of clients with a certificate of an authority in `FILE`")
+	f.BoolVar(&flags.plain, "plain-http", false, "listen beyond this machine without TLS: tokens can be read on the network")
 	f.BoolVar(&flags.link, "link", false, "print a link that logs a browser on this machine in, once and within two minutes")
 	f.Var(&span{value: &flags.keepHistory, least: sites.MinHistory}, "keep-history", "how long records are kept, such as 90d (default: for ever)")
 	f.Var(&choice{&flags.log, "form", logForms}, "log", "form of the log on stderr: "+strings.Join(logForms, ", "))
@@ -211,17 +218,26 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	}))
 	api.Bound(server, maxConnections())
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	at, err := publish(set.data, listener.Addr())
+	take := func() error { return server.Serve(listener) }
+	if set.tls.cert != "" {
+		shown, err := openCertificates(set.tls, set.data, log)
+		if err != nil {
+			return err
+		}
+		shown.serve(server)
+		take = func() error { return server.ServeTLS(listener, "", "") }
+	}
+	at, err := publish(set.data, set.scheme(), listener.Addr())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(at) }() // the lock says whether the service runs
 	a.greet(set, listener.Addr().String())
 	if flags.link {
-		a.greetBrowser(listener.Addr().String(), tokens, links, host.Now())
+		a.greetBrowser(set.scheme(), listener.Addr().String(), tokens, links, host.Now())
 	}
 	failed := make(chan error, 2)
-	go host.Guard("taking connections", func() { failed <- server.Serve(listener) })
+	go host.Guard("taking connections", func() { failed <- take() })
 	if socket != nil {
 		go host.Guard("taking connections of this machine", func() { failed <- server.Serve(socket) })
 	}
@@ -409,6 +425,7 @@ func serviceConfig(file *sites.File) (engine.Config, error) {
 
 // greet says on stdout where the service is and what to try next.
 func (a *app) greet(set *setup, address string) {
+	address = set.scheme() + address
 	config := &set.config
 	var names []string
 	pes := berth.Count(0)
@@ -421,20 +438,20 @@ func (a *app) greet(set *setup, address string) {
 	watched := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !set.adapters[name].Watch })
 	if len(watched) == len(names) {
 		secret := filepath.Join(set.data, token.OperatorFile)
-		_, _ = fmt.Fprintf(a.stdout, `berth %s watches %d PEs of %s and tells at http://%s
+		_, _ = fmt.Fprintf(a.stdout, `berth %s watches %d PEs of %s and tells at %s
 Nothing is changed there and nothing is promised. The operator's token is in
 %s. In another terminal, try
 
-    berth login http://%s --token-file %s
+    berth login %s --token-file %s
     berth sites shadow %s
 
 `, version(), pes, strings.Join(names, ", "), address, secret, address, secret, names[0])
 		return
 	}
-	_, _ = fmt.Fprintf(a.stdout, `berth %s serves %d PEs of %s at http://%s
+	_, _ = fmt.Fprintf(a.stdout, `berth %s serves %d PEs of %s at %s
 The operator's token is in %s. In another terminal, try
 
-    berth login http://%s --token-file %s
+    berth login %s --token-file %s
     berth reserve --npe 1 --duration 2m --deadline now+1hour
     berth list
     berth submit --npe 1 --duration 1m --deadline now+10min -- echo hello

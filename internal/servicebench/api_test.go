@@ -14,6 +14,9 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/postgres"
+	"github.com/berth-hpc/berth/journal/postgres/postgrestest"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -28,8 +31,24 @@ func asked(r *berth.Request) *form.Request {
 // reservations: 64 clients over loopback, closed loop, each request for 1 to 128
 // PEs like those that are live. A refusal is an answer with its offers.
 func reservations(t *testing.T, size *sizes, lines *table) {
+	reservationsOn(t, size, lines, openStore(t, t.TempDir()), "SQLite")
+}
+
+// reservationsInPostgreSQL: the same with the journal in a PostgreSQL on this machine,
+// as its package sets it, whose processes take no part in the CPU time.
+func reservationsInPostgreSQL(t *testing.T, size *sizes, lines *table) {
+	store, err := postgres.Open(t.Context(), postgrestest.Start(t).URL(""), postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reservationsOn(t, size, lines, store, "PostgreSQL")
+}
+
+// reservationsOn measures them on a journal, which it closes.
+func reservationsOn(t *testing.T, size *sizes, lines *table, store journal.Store, where string) {
+	t.Helper()
 	const clients = 64
-	store, config := openStore(t, t.TempDir()), clusters(1, size.pes)
+	config := clusters(1, size.pes)
 	h := open(t, &service.Options{Config: config, Journal: store})
 	d := newDemand(h, size.live, size.pes, 7)
 	watch := stopwatch()
@@ -56,7 +75,7 @@ func reservations(t *testing.T, size *sizes, lines *table) {
 	if err := errors.Join(h.Close(), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	lines.add(fmt.Sprintf("durable reservations, API, 64 clients, %d live", size.live-refused), "4000/s, p99 60 ms",
+	lines.add(fmt.Sprintf("durable reservations, %s, API, 64 clients, %d live", where, size.live-refused), "4000/s, p99 60 ms",
 		"%s (%d accepted of %d), %s; %s", perSecond(int(accepted.Load()), all.wall), accepted.Load(), size.requests, took, all)
 	lines.add("  without the API: 256 at once, on an empty calendar at first", "", "%s; %s", perSecond(size.live, filled.wall), filled)
 }

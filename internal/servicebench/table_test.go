@@ -97,6 +97,7 @@ func TestTable(t *testing.T) {
 		run  func(*testing.T, *sizes, *table)
 	}{
 		{"reservations", reservations},
+		{"postgres", reservationsInPostgreSQL},
 		{"offers", offers},
 		{"keyed", keyed},
 		{"restart", restart},

@@ -1,0 +1,138 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// Tasks of a workflow get other places when the world deviates: before they start, when they are
+// tried again, and when others make way for them.
+
+// Again finds another place for a task that has not started: the earliest from a time on, in
+// its pool, as many PEs for as long, also after the deadline of its workflow. before, if it is
+// not berth.Forever, is when it must start at the latest. Those aside count as gone. at tells the
+// sites of other tasks.
+func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, before berth.Time, aside []*state.Entry, at func(int) string) (TaskPlace, bool) {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, d)
+	v := d.Variant(0)
+	p := f.poolOf(d.Part(0).Resource)
+	r := *d.Request().Clone()
+	r.Arrival, r.Ready, r.Deadline = f.state.Now(), ready, berth.TimeLimit-1
+	r.Parts = []berth.Part{{Variants: []berth.Variant{v}}}
+	r.StorageMB = HaulsOf(w).Megabytes(task, p.id.Site, at)
+	if before < berth.Forever {
+		run := p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended()
+		r.Deadline = before.Add(run).Add(f.hauling(p, r.StorageMB))
+	}
+	placed, _, ok := f.placeAside(t, d, r, p, d.Extended(), aside)
+	if ok {
+		a := &placed.Place.Allotments[0]
+		placed.Request.Deadline = max(due(w), a.End)
+		placed.Place.Terms.Deadline = placed.Request.Deadline
+	}
+	placed.Task = task
+	return placed, ok
+}
+
+// Retry finds a place from now on for a task whose reservation is over, as many PEs for as
+// long: in the pool where it was or where it ends earlier, at its site, for what the others of the
+// workflow have written is there, unless that is spread over sites. Those aside count as gone. at
+// tells the sites of other tasks.
+func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, aside []*state.Entry, at func(int) string) (TaskPlace, bool) {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	now, v := f.state.Now(), was.Terms.Variants[0]
+	home := f.poolOf(was.Allotments[0].Resource)
+	pools := []*pool{home}
+	for i := range f.pools {
+		p := &f.pools[i]
+		if p != home && (p.id.Site == home.id.Site || w.IsSpread()) && allows(w, p) && f.unfit(w, task, &bounds{Finder: f, pool: p}, false) == nil {
+			pools = append(pools, p)
+		}
+	}
+	var best TaskPlace
+	found, hauls := false, HaulsOf(w)
+	for _, p := range pools {
+		r := request(w, task, p, v, now, now)
+		r.StorageMB = hauls.Megabytes(task, p.id.Site, at)
+		r.Hold, r.Deadline = 0, berth.TimeLimit-1
+		var placed TaskPlace
+		var ok bool
+		placed, aside, ok = f.placeAside(t, nil, r, p, 0, aside)
+		if !ok || found && placed.Place.Allotments[0].End >= best.Place.Allotments[0].End {
+			continue
+		}
+		best, found = placed, true
+	}
+	if found {
+		best.Request.Deadline = max(due(w), best.Place.Allotments[0].End)
+		best.Place.Terms.Deadline, best.Task = best.Request.Deadline, task
+	}
+	return best, found
+}
+
+// placeAside is placeTask with those aside released; it returns those that it has left as they
+// are. What begins after a place that was found cannot make an earlier one free, so only what begins
+// before its end is released, and most of what depends on a task stays where it is.
+func (f *Finder) placeAside(t *state.Trial, again *state.Entry, r berth.Request, p *pool, extended berth.Duration, aside []*state.Entry) (placed TaskPlace, left []*state.Entry, ok bool) {
+	run := p.config.SpeedFor(&r.Requirements).Scale(r.Parts[0].Variants[0].Duration) + extended
+	until := min(r.Deadline, r.Ready.Add(run))
+	left = f.setAside(t, aside, until)
+	for {
+		placed, ok = f.placeTask(t, again, r, p, extended)
+		had := len(left)
+		for had == len(left) {
+			end := r.Deadline
+			if ok {
+				end = placed.Place.Allotments[0].End
+			}
+			if had == 0 || end <= until {
+				return placed, left, ok
+			}
+			until = end
+			left = f.setAside(t, left, until)
+		}
+	}
+}
+
+// setAside releases reservations where that matters before a time: what is looked for ends
+// before it. What begins later and holds PEs alone is left where it is, and returned.
+func (f *Finder) setAside(t *state.Trial, aside []*state.Entry, before berth.Time) (left []*state.Entry) {
+	for _, d := range aside {
+		switch {
+		case d.Start() < before || !d.OnlyPEs():
+			t.Release(d)
+		case !d.Vacant():
+			left = append(left, d)
+		}
+	}
+	return left
+}
+
+// Yielding returns which of some reservations that have not started, all of one workflow, must
+// give up their places so that an allotment is free, those that start first; ok is false if
+// that is not enough.
+func (f *Finder) Yielding(extra *berth.Allotment, own []*state.Entry) (list []*state.Entry, ok bool) {
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	view := t.View(f.poolOf(extra.Resource).index)
+	own = slices.Clone(own)
+	slices.SortFunc(own, state.ByStart)
+	for _, d := range own {
+		if view.Takes(extra) {
+			break
+		}
+		if a := d.Part(0); d.Vacant() || a.Resource != extra.Resource || a.Start >= extra.End || a.End <= extra.Start {
+			continue
+		}
+		t.Release(d)
+		list = append(list, d)
+	}
+	return list, view.Takes(extra)
+}
