@@ -40,7 +40,7 @@ func TestSlurmLateArrayUnderAKey(t *testing.T) {
 		t.Fatalf("it is %s", first)
 	}
 	var ids []string
-	for _, part := range strings.Split(strings.TrimSuffix(first, "; "), "; ") {
+	for part := range strings.SplitSeq(strings.TrimSuffix(first, "; "), "; ") {
 		ids = append(ids, strings.Fields(part)[0])
 	}
 	for name, ask := range map[string]service.Ask{
