@@ -31,6 +31,8 @@ import (
 // for names and flags.
 var notRun = map[string]string{
 	"# As root":                     "it installs things",
+	"# With PostgreSQL":             "it needs a database; TestServePostgreSQL runs the commands on a real one",
+	"# With a certificate":          "it needs a certificate; TestServeTLS makes one",
 	"# With Slurm":                  "it needs a cluster; the commands are run by TestServeSlurm where there is one",
 	"# With logs of the archive":    "the logs are not ours to ship, and some runs take hours",
 	"# In your own module":          "it needs another Go module and the network",

@@ -104,14 +104,6 @@ func (s *Server) URL(schema string) string {
 	return u.String()
 }
 
-// SuperURL is URL for the superuser.
-func (s *Server) SuperURL(schema string) string {
-	return strings.Replace(s.URL(schema), "//"+Role+"@", "//"+Superuser+"@", 1)
-}
-
-// Port returns where the server listens.
-func (s *Server) Port() int { return s.port }
-
 // Configure adds a line to the configuration, which counts from the next start on.
 func (s *Server) Configure(line string) error {
 	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
