@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
@@ -51,6 +52,7 @@ limits: [{role: user, active: 3, sites: [plain]}]
 		data: "d", listen: "127.0.0.1:1", log: "json", keep: 17, public: &url.URL{Scheme: "https", Host: "hpc.example.org", Path: "/berth/"},
 		access:   []service.Access{{Scope: policy.Scope{Role: "user"}, Sites: service.NewSiteSet([]string{"plain"})}},
 		adapters: map[string]sites.Adapter{"here": {Kind: sites.Local, Cores: 5}},
+		known:    known{roles: identity.Roles{Self: uint32(max(os.Geteuid(), 0))}}, // no default role: here tasks run as the service
 		config: engine.Config{Place: "pe-worst", Sites: []berth.Site{
 			{Name: "here", Managed: true, StorageMB: 1_000_000},
 			{Name: "plain", Pools: []berth.Pool{{Name: "pool", PEs: 4, Binding: berth.Early}}},
@@ -62,7 +64,7 @@ limits: [{role: user, active: 3, sites: [plain]}]
 			t.Error("the limits are not those of the file, then the defaults:", a)
 		}
 		got.config = engine.Config{Place: got.config.Place, Sites: got.config.Sites} // the rest is the preset's
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(setup{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(setup{}, tlsFiles{}, known{})); diff != "" {
 			t.Error(diff)
 		}
 	}
