@@ -2,12 +2,14 @@ package forecast
 
 import (
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"math"
 	"os"
+	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
@@ -290,6 +292,13 @@ func TestNoFusedOperations(t *testing.T) {
 
 func fusible(t *testing.T, fset *token.FileSet, files []*ast.File) (faults []string) {
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
+	if build.Default.GOROOT == "" { // compiled with -trimpath
+		out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		build.Default.GOROOT = strings.TrimSpace(string(out))
+	}
 	config := types.Config{Importer: importer.ForCompiler(fset, "source", nil)}
 	if _, err := config.Check("forecast", fset, files, info); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func TestRequestsAreMadeOncePerReplication(t *testing.T) {
 	}}
 	b := &Batch{Runs: options.Runs(false), Scenario: src, Machine: &Machine{}}
 	results, err := b.Do(t.Context())
-	if err != nil || len(results) != 7*2*3 {
+	if err != nil || len(results) != len(Placements())*2*3 {
 		t.Fatal(len(results), err)
 	}
 	if diff := cmp.Diff([]int{0, 1, 1, 1}, made); diff != "" {
