@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
@@ -63,7 +65,7 @@ func TestLabAsASlurmArray(t *testing.T) {
 	if err := os.Remove(parts[2]); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := merged("again", parts[0], parts[1], parts[3]); err == nil || !strings.Contains(out, "of 42 measurements are in none of the files") {
+	if out, err := merged("again", parts[0], parts[1], parts[3]); err == nil || !strings.Contains(out, fmt.Sprintf("of %d measurements are in none of the files", 6*len(policy.Placements))) {
 		t.Errorf("without a shard: %v, %s", err, out)
 	}
 	c.environment = append(c.environment, "SHARDS=4")
@@ -98,7 +100,7 @@ func TestSlurmStopsAShard(t *testing.T) {
 	command("scancel", "--batch", "--signal=TERM", "--name=berth-lab")
 	waitFor(t, "the end of the task", func() bool { return command("squeue", "--noheader") == "" })
 	stopped := lines()
-	if stopped < 1 || stopped >= 140 {
+	if stopped < 1 || stopped >= 20*len(policy.Placements) {
 		t.Fatalf("%d runs are kept", stopped)
 	}
 	logs, err := filepath.Glob(filepath.Join(c.folder, "lab-*.log"))
@@ -115,7 +117,7 @@ func TestSlurmStopsAShard(t *testing.T) {
 	}
 	command("sbatch", append([]string{"--wait"}, words...)...)
 	after, err := os.ReadFile(part)
-	if err != nil || !bytes.HasPrefix(after, before) || lines() != 140 {
+	if err != nil || !bytes.HasPrefix(after, before) || lines() != 20*len(policy.Placements) {
 		t.Errorf("%d runs are kept when it has gone on, and those of before are there: %v; %v", lines(), bytes.HasPrefix(after, before), err)
 	}
 	command(c.binary, "lab", "merge", part)
