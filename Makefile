@@ -73,7 +73,7 @@ race:
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
-	else set -x; go test -vet=off -race -short $(TESTFLAGS) $(LONGEST) $$racy; fi
+	else set -x; go test -vet=off -race -short -timeout 30m $(TESTFLAGS) $(LONGEST) $$racy; fi
 
 # Four at a time of each version: they wait for clusters and clocks, not for processors.
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 side by side, since most of them wait
