@@ -50,7 +50,7 @@ func health(conn net.Conn) (int, error) {
 	return answer.StatusCode, answer.Body.Close()
 }
 
-func TestIdleConnectionsLockNobodyOut(t *testing.T) {
+func TestIdleConnectionsLockNoOneOut(t *testing.T) {
 	address := serveAt(t, 4)
 	first := dial(t, address)
 	for range 9 { // who connect and ask nothing, as it does

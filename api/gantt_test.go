@@ -81,7 +81,7 @@ func readPicture(t rapid.TB, text string) written {
 const wideView = "/v1/gantt?site=cm5&from=2026-11-21T00:00:00Z&to=2026-11-23T00:00:00Z"
 
 // A picture says what is held and when, and names the owner only of one's own.
-func TestPicturesNameNobody(t *testing.T) {
+func TestPicturesNameNoOtherOwner(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"software":"secret",`+askFor[1:]), 201).ID
 	for user, mine := range map[string]uint8{"vera": 0, "bob": 0, "root": 0, "alice": 32} {

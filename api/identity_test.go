@@ -114,7 +114,7 @@ func (w *world) shown(user string, r *http.Request, body string) *http.Request {
 	return r
 }
 
-// Who somebody is does not depend on the way in which it is known.
+// A user has the same name and role in each way of identity.
 func TestWaysOfIdentity(t *testing.T) {
 	for _, way := range []identity.Way{identity.Socket, identity.Munge, identity.SlurmJWT} {
 		t.Run(string(way), func(t *testing.T) {

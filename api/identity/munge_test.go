@@ -75,7 +75,7 @@ func ask(ways *identity.Ways, header string) (identity.Caller, error) {
 	return c, err
 }
 
-// The site's own munged says who somebody is, and what is wrong with a credential.
+// The site's own munged says which user made a credential, and what is wrong with a credential.
 func TestRealMunge(t *testing.T) {
 	ours, theirs := realm(t, "ours"), realm(t, "theirs")
 	path := os.Getenv("PATH")
@@ -126,7 +126,7 @@ func TestRealMunge(t *testing.T) {
 	time.Sleep(2100 * time.Millisecond)
 	refused(ways, "Munge "+strings.TrimSpace(string(out)), "expired")
 
-	// Without munged nobody is refused for good.
+	// Without munged a credential is not refused for good: it may be tried again.
 	t.Setenv("PATH", filepath.Dir(ours)+":/bin:/usr/bin")
 	if err := os.WriteFile(filepath.Join(filepath.Dir(ours), "unmunge"), []byte("#!/bin/sh\nexec "+filepath.Join("/usr/bin", "unmunge")+" --socket=/nowhere/munge.socket \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)

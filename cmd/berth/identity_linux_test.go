@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -131,5 +132,62 @@ service:
 	second := exec.Command(berth, "serve", "--config", config, "--data", dir+"/other", "--listen", "127.0.0.1:0")
 	if out, err := second.CombinedOutput(); err == nil || second.ProcessState.ExitCode() != 6 || !strings.Contains(string(out), "another process listens there") {
 		t.Errorf("a second service at the socket: %v %s", err, out)
+	}
+}
+
+// What a service says to try next can be tried as it stands, by an account that has no token and has not
+// logged in.
+func TestServeSaysHowItsAccountGetsIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		args, env []string
+		first     string // what has to be run before the other commands
+		over      string
+	}{
+		"where commands look": {over: "/.local/state/berth/berth.sock"},
+		"data elsewhere":      {args: []string{"--data", "data"}, first: "export " + serverVar + "=unix://", over: "/data/berth.sock"},
+		"another service":     {env: []string{serverVar + "=http://127.0.0.1:1"}, first: "export " + serverVar + "=unix://", over: "/.local/state/berth/berth.sock"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, berth := openFolder(t) // whose path is short enough for a socket
+			env := append([]string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir}, c.env...)
+			serve := exec.Command(berth, append([]string{"serve", "--listen", "127.0.0.1:0"}, c.args...)...)
+			serve.Env, serve.Dir = env, dir
+			out, err := serve.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			serve.Stderr = &log
+			if err := serve.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				_ = serve.Process.Signal(os.Interrupt)
+				if err := serve.Wait(); err != nil {
+					t.Errorf("%v\n%s", err, log.String())
+				}
+			}()
+			var said, script strings.Builder
+			for lines, tried := bufio.NewScanner(out), false; lines.Scan(); {
+				said.WriteString(lines.Text() + "\n")
+				command, is := strings.CutPrefix(lines.Text(), "    ")
+				if is {
+					script.WriteString(command + " || exit\n")
+				} else if tried {
+					break
+				}
+				tried = tried || is
+			}
+			text := said.String()
+			if strings.Contains(text, "berth login") || !strings.Contains(text, "needs no token") || !strings.Contains(text, c.over) || (c.first == "") == strings.Contains(text, "export") || !strings.Contains(text, c.first) {
+				t.Errorf("it says\n%s", text)
+			}
+			try := exec.Command("sh", "-c", script.String()+"berth whoami")
+			try.Env, try.Dir = env, dir
+			answer, err := try.CombinedOutput()
+			if err != nil || !strings.Contains(string(answer), "operator, at unix://") || !strings.Contains(string(answer), "\njob 1\n") {
+				t.Errorf("%v\n%s\nof\n%s", err, answer, script.String())
+			}
+		})
 	}
 }

@@ -232,7 +232,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return err
 	}
 	defer func() { _ = os.Remove(at) }() // the lock says whether the service runs
-	a.greet(set, listener.Addr().String())
+	a.greet(set, listener.Addr().String(), socket)
 	if flags.link {
 		a.greetBrowser(set.scheme(), listener.Addr().String(), tokens, links, host.Now())
 	}
@@ -424,7 +424,7 @@ func serviceConfig(file *sites.File) (engine.Config, error) {
 }
 
 // greet says on stdout where the service is and what to try next.
-func (a *app) greet(set *setup, address string) {
+func (a *app) greet(set *setup, address string, socket net.Listener) {
 	address = set.scheme() + address
 	config := &set.config
 	var names []string
@@ -435,27 +435,41 @@ func (a *app) greet(set *setup, address string) {
 			pes += p.PEs
 		}
 	}
+	known, first := set.wayIn(address, socket)
 	watched := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !set.adapters[name].Watch })
 	if len(watched) == len(names) {
-		secret := filepath.Join(set.data, token.OperatorFile)
 		_, _ = fmt.Fprintf(a.stdout, `berth %s watches %d PEs of %s and tells at %s
-Nothing is changed there and nothing is promised. The operator's token is in
-%s. In another terminal, try
+Nothing is changed there and nothing is promised. %s
+In another terminal, try
 
-    berth login %s --token-file %s
-    berth sites shadow %s
+%s    berth sites shadow %s
 
-`, version(), pes, strings.Join(names, ", "), address, secret, address, secret, names[0])
+`, version(), pes, strings.Join(names, ", "), address, known, first, names[0])
 		return
 	}
 	_, _ = fmt.Fprintf(a.stdout, `berth %s serves %d PEs of %s at %s
-The operator's token is in %s. In another terminal, try
+%s In another terminal, try
 
-    berth login %s --token-file %s
-    berth reserve --npe 1 --duration 2m --deadline now+1hour
+%s    berth reserve --npe 1 --duration 2m --deadline now+1hour
     berth list
     berth submit --npe 1 --duration 1m --deadline now+10min -- echo hello
     berth sites
 
-`, version(), pes, strings.Join(names, ", "), address, filepath.Join(set.data, token.OperatorFile), address, filepath.Join(set.data, token.OperatorFile))
+`, version(), pes, strings.Join(names, ", "), address, known, first)
+}
+
+// wayIn says how the account of the service is known there, and what it has to run first in another
+// terminal, if anything. Over the socket it is an operator without a token.
+func (s *setup) wayIn(address string, socket net.Listener) (known, first string) {
+	secret := filepath.Join(s.data, token.OperatorFile)
+	if socket == nil {
+		return fmt.Sprintf("The operator's token is in %s.", secret), fmt.Sprintf("    berth login %s --token-file %s\n", address, secret)
+	}
+	server := "unix://" + socket.Addr().String()
+	known = fmt.Sprintf("Your account needs no token on this machine: it is an operator over\n%s. The operator's token for elsewhere is in\n%s.", socket.Addr(), secret)
+	login, err := readLogin()
+	if err == nil && firstOf(os.Getenv(serverVar), login.Server, socketHere()) == server {
+		return known, "" // commands find it by themselves
+	}
+	return known, fmt.Sprintf("    export %s=%s\n", serverVar, server)
 }
