@@ -144,16 +144,27 @@ func (e *Engine) decide(r *berth.Request) {
 func (e *Engine) promise(r *berth.Request, at *place.Place) {
 	e.makeRoom(at.Allotments)
 	reservation := e.accepted()
-	*reservation = berth.Reservation{
-		Request: r, State: berth.Confirmed, Sequence: e.state.Sequence() + 1, Generation: 1,
+	*reservation = reservationOf(r, at)
+	e.accept(reservation, state.Ref{})
+}
+
+// reservationOf returns a pending request as the reservation that it becomes at a place.
+func reservationOf(r *berth.Request, at *place.Place) berth.Reservation {
+	return berth.Reservation{
+		Request: r, State: berth.Confirmed, Generation: 1,
 		Allotments: at.Allotments, Terms: at.Terms, Stocks: at.Stocks, Transfers: at.Transfers,
 	}
-	if r.Hold > 0 {
+}
+
+// accept makes a reservation of a pending request.
+func (e *Engine) accept(reservation *berth.Reservation, about state.Ref) {
+	r := reservation.Request
+	if reservation.Sequence = e.state.Sequence() + 1; r.Hold > 0 {
 		reservation.State = berth.Held
 		reservation.Terms.Expires = min(e.state.Now().Add(r.Hold), berth.TimeLimit-1)
-		reservation.Expires = min(reservation.Terms.Expires, firstEnd(at.Allotments))
+		reservation.Expires = min(reservation.Terms.Expires, firstEnd(reservation.Allotments))
 	}
-	e.emit(change.Change{Kind: change.Accepted, ID: r.ID, Reservation: reservation})
+	e.emitAbout(change.Change{Kind: change.Accepted, ID: r.ID, Reservation: reservation}, about)
 }
 
 // makeRoom clears allotments of running jobs, if jobs yield to promises, and of the

@@ -58,6 +58,11 @@ func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
 	case w.Arrival > e.state.Now():
 		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", w.Arrival, e.state.Now())
 	}
+	if plan != nil && plan.ready != nil && plan.ready.of == w {
+		if decided, err := e.submitReady(w, plan); decided || err != nil {
+			return err
+		}
+	}
 	if err := e.checkWorkflow(w); err != nil {
 		return err
 	}
@@ -71,12 +76,44 @@ func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
 		return nil
 	}
 	e.changes = slices.Grow(e.changes, 1+2*len(found.Tasks))
-	e.emit(change.Change{Kind: change.WorkflowPromised, Workflow: own, Flow: &change.Flow{Workflow: own.ID, End: found.End, Why: found.Planner}})
+	e.emit(workflowPromised(own, found))
 	for i := range found.Tasks {
 		e.promiseTask(own, &found.Tasks[i], own.Tasks[found.Tasks[i].Task].Tries+1)
 	}
 	e.jobs.Plan()
 	return nil
+}
+
+// submitReady is submitWorkflow for what was made ready beside, which is what it would come to if the
+// plan holds; false if it does not.
+func (e *Engine) submitReady(w *berth.Workflow, plan *WorkflowPlan) (decided bool, err error) {
+	r := plan.ready
+	if err := e.idsTaken(w, r.requests); err != nil {
+		return false, err
+	}
+	holds, over := e.finder.Holds(w, r.places)
+	if !holds || over != nil {
+		return false, nil
+	}
+	plan.ready = nil // it is used once
+	now, found := e.state.Now(), r.places.Plan
+	if room := r.room[:0]; cap(e.changes)-len(e.changes) < cap(room) && len(e.changes)+1+2*len(found.Tasks) <= cap(room) {
+		e.changes = append(room, e.changes...)
+	}
+	e.emitAbout(workflowPromised(r.workflow, found), state.Ref{Flow: r.flow})
+	for i := range r.requests {
+		request := &r.requests[i]
+		request.Arrival = now
+		e.emit(change.Change{Kind: change.Queued, ID: request.ID, Request: request})
+		e.makeRoom(r.reservations[i].Allotments)
+		e.accept(&r.reservations[i], state.Ref{Entry: &r.entries[i], Flow: r.flow, Task: found.Tasks[i].Task})
+	}
+	e.jobs.Plan()
+	return true, nil
+}
+
+func workflowPromised(w *berth.Workflow, found *place.WorkflowPlan) change.Change {
+	return change.Change{Kind: change.WorkflowPromised, Workflow: w, Flow: &change.Flow{Workflow: w.ID, End: found.End, Why: found.Planner}}
 }
 
 // placesOf returns where the tasks of a workflow are, or why it is refused: as it is planned now,
@@ -117,16 +154,35 @@ func (e *Engine) checkWorkflow(w *berth.Workflow) error {
 	if err := knownPlanner(w); err != nil {
 		return err
 	}
-	if e.state.Flow(w.ID) != nil || e.state.Entry(w.ID) != nil || e.isPending(w.ID) {
+	if err := e.idsTaken(w, nil); err != nil {
+		return err
+	}
+	return e.finder.CheckWorkflow(w)
+}
+
+// idsTaken reports that a workflow or one of its tasks cannot have its id. requests are those of its
+// open tasks, if they are there already.
+func (e *Engine) idsTaken(w *berth.Workflow, requests []berth.Request) error {
+	taken := func(id string) bool { return e.state.Entry(id) != nil || e.isPending(id) }
+	if e.state.Flow(w.ID) != nil || taken(w.ID) {
 		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", w.ID)
 	}
+	known := requests != nil
+	for i := range requests {
+		if taken(requests[i].ID) {
+			known = false // the first in the order of the workflow is told
+			break
+		}
+	}
 	for i := range w.Tasks {
-		id := TaskID(w.ID, i, w.Tasks[i].Tries+1)
-		if !w.Tasks[i].Done && (e.state.Entry(id) != nil || e.isPending(id)) {
+		if known {
+			break
+		}
+		if id := TaskID(w.ID, i, w.Tasks[i].Tries+1); !w.Tasks[i].Done && taken(id) {
 			return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already; it would be the reservation of task %q", id, w.Tasks[i].ID)
 		}
 	}
-	return e.finder.CheckWorkflow(w)
+	return nil
 }
 
 // knownPlanner reports a planner that there is not.
@@ -144,10 +200,15 @@ func knownPlanner(w *berth.Workflow) error {
 // promiseTask makes a task a reservation.
 func (e *Engine) promiseTask(w *berth.Workflow, t *place.TaskPlace, try int) {
 	r := t.Request
-	r.ID = TaskID(w.ID, t.Task, try)
-	r.Task.Try = try
+	taskRequest(w, t.Task, try, &r)
 	e.emit(change.Change{Kind: change.Queued, ID: r.ID, Request: &r})
 	e.promise(&r, &t.Place)
+}
+
+// taskRequest makes what a task asks for one of its tries.
+func taskRequest(w *berth.Workflow, task, try int, r *berth.Request) {
+	r.ID = TaskID(w.ID, task, try)
+	r.Task.Try = try
 }
 
 // flow returns the live workflow of an id.

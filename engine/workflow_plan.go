@@ -2,7 +2,9 @@ package engine
 
 import (
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/place"
+	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
 // Planning a workflow of thousands of tasks takes seconds, in which an engine that serves others
@@ -19,6 +21,8 @@ type WorkflowPlan struct {
 	// Last says that it is not planned again: where it does not fit as it is any more, its tasks
 	// are placed as soon after it as they can be, and the workflow is refused if that is too late.
 	Last bool `json:"last,omitempty"`
+
+	ready *readyPlan // what following it comes to, made beside; nil if that is to be found out
 }
 
 // end returns when the last task ends.
@@ -107,8 +111,64 @@ func (e *Engine) PlanWorkflow(w *berth.Workflow, o PlanOptions) (*WorkflowPlan, 
 			plan.Places = append(plan.Places, a)
 		}
 	}
+	plan.ready = e.readyPlan(w, plan)
 	return plan, nil, nil
 }
+
+// readyPlan is what a workflow is promised by if its plan holds, made beside the engine that decides:
+// what is left to decide is what depends on the moment.
+type readyPlan struct {
+	of       *berth.Workflow // as it was submitted, which is not written meanwhile
+	workflow *berth.Workflow // the engine's own
+	places   *place.Ready
+	flow     *state.Flow
+
+	// By task as placed:
+	requests     []berth.Request
+	reservations []berth.Reservation
+	entries      []state.Entry
+	room         []change.Change // for all changes
+}
+
+// fewReady is how many tasks a plan has at least that is made ready: to follow a smaller one is quick.
+const fewReady = 64
+
+// readyPlan follows a plan as far as it does not depend on the moment; nil if it cannot be told whether
+// it holds without following it again.
+func (e *Engine) readyPlan(w *berth.Workflow, plan *WorkflowPlan) *readyPlan {
+	if len(plan.Places) < fewReady {
+		return nil
+	}
+	places := e.finder.Ready(w, plan.Planner, plan.Places)
+	if places == nil || places.Plan.End > plan.end() {
+		return nil
+	}
+	own := w.Clone()
+	flow, err := state.NewFlow(own)
+	if err != nil {
+		return nil // which submitting it tells
+	}
+	n := len(places.Plan.Tasks)
+	r := &readyPlan{
+		of: w, workflow: own, places: places, flow: flow,
+		requests: make([]berth.Request, n), reservations: make([]berth.Reservation, n), entries: make([]state.Entry, n),
+		room: make([]change.Change, 2*n+2),
+	}
+	clear(r.room) // so that its memory is there
+	clear(r.entries)
+	for i := range places.Plan.Tasks {
+		t := &places.Plan.Tasks[i]
+		r.requests[i] = t.Request
+		taskRequest(own, t.Task, own.Tasks[t.Task].Tries+1, &r.requests[i])
+		r.reservations[i] = reservationOf(&r.requests[i], &t.Place)
+		flow.Expect(t.Task, r.requests[i].ID)
+	}
+	return r
+}
+
+// Unready has a plan followed where it is decided about: what was made ready for it is of another
+// configuration.
+func (p *WorkflowPlan) Unready() { p.ready = nil }
 
 // PlanOffers is WorkflowOffers with options.
 func (e *Engine) PlanOffers(w *berth.Workflow, o PlanOptions) ([]WorkflowOffer, error) {

@@ -24,9 +24,11 @@ type Core struct {
 	engine   *engine.Engine
 	config   engine.Config
 	position journal.Position // of the last record
-	version  string           // of the program, for records
-	deciding *engine.Event    // what is being applied, until its record is sealed
-	stored   uint64           // the record of the snapshot that Recover began with, 0 if with none
+	// configured is the record that put the configuration into force, 0 of one from before all that are followed.
+	configured uint64
+	version    string        // of the program, for records
+	deciding   *engine.Event // what is being applied, until its record is sealed
+	stored     uint64        // the record of the snapshot that Recover began with, 0 if with none
 
 	cards *btree.BTreeG[*card] // by id
 	hint  btree.PathHint       // where the last one was: new ones come behind it
@@ -69,7 +71,14 @@ type Core struct {
 	event    []byte
 	sealer   journal.Sealer
 
+	// apart says that records are sealed elsewhere: then the position has no hash, and later writes what
+	// the last record says, if that is much.
+	apart bool
+	later func(*journal.Record)
+
 	diarist diarist // of what is drawn
+
+	freshTasks freshTasks // of the record that was made last
 }
 
 // card is what is known of one request: live, or over and still remembered. One without a
@@ -109,6 +118,7 @@ func newCards() *btree.BTreeG[*card] {
 // card returns what is known of an id, nil if nothing is.
 func (c *Core) card(id string) *card {
 	if c.asked != id || id == "" {
+		c.listFresh()
 		c.asked, c.key.id = id, id
 		c.last, _ = c.cards.GetHint(&c.key, &c.hint)
 	}
@@ -189,10 +199,24 @@ func (c *Core) seal(s *step, a *asked) *journal.Record {
 		return nil
 	}
 	rec := &journal.Record{At: s.now, Version: c.version}
-	c.payloads(rec, s, a)
-	c.position = c.sealer.Seal(rec, c.position)
+	if c.apart && len(s.changes) > mostKept {
+		c.later = laterPayloads(s, a)
+	} else {
+		c.payloads(rec, s, a)
+	}
+	c.place(rec)
 	c.heard(s.now, a)
 	return rec
+}
+
+// place gives a record its place behind the last one.
+func (c *Core) place(rec *journal.Record) {
+	if c.apart {
+		rec.Number = c.position.Number + 1
+		c.position = journal.Position{Number: rec.Number}
+		return
+	}
+	c.position = c.sealer.Seal(rec, c.position)
 }
 
 // payloads writes what a record says, in one piece of memory.
@@ -227,6 +251,8 @@ func (c *Core) tell(a *asked, name keyName, o *outcome) {
 		if t.version = r.Version; name != (keyName{}) || r.ID != a.id {
 			t.id = r.ID
 		}
+	} else if o.later != nil {
+		t.late = newLateOutcome(o)
 	} else {
 		t.outcome = o.bytes()
 	}
@@ -254,9 +280,12 @@ func (c *Core) heard(now berth.Time, a *asked) {
 		if t.name != (keyName{}) {
 			k = c.keys.of(t.name)
 		}
-		if len(t.outcome) > 0 {
+		switch {
+		case t.late != nil:
+			c.keys.answerLate(k, t.late)
+		case len(t.outcome) > 0:
 			c.keys.answer(k, t.outcome)
-		} else {
+		default:
 			c.keys.refer(k, c.card(cmp.Or(t.id, a.id)), t.version)
 		}
 	}
@@ -287,7 +316,7 @@ func parsePast(rec *journal.Record, decoder *record.Decoder) (p past, err error)
 // See notes what a look at a site has shown, and returns the record of it.
 func (c *Core) See(now berth.Time, s sighting) *journal.Record {
 	rec := &journal.Record{At: now, Version: c.version, Event: appendSighting(nil, &s)}
-	c.position = rec.Seal(c.position)
+	c.place(rec)
 	c.see(now, &s)
 	return rec
 }
@@ -338,7 +367,7 @@ func (c *Core) Configure(now berth.Time, config engine.Config) (*journal.Record,
 		return nil, err
 	}
 	rec := &journal.Record{At: now, Version: c.version, Event: appendConfig(nil, &config)}
-	c.position = rec.Seal(c.position)
+	c.place(rec)
 	return rec, nil
 }
 
@@ -349,7 +378,7 @@ func (c *Core) configure(config engine.Config) error {
 	if err != nil {
 		return err
 	}
-	c.engine, c.config, c.public = e, config, nil
+	c.engine, c.config, c.public, c.configured = e, config, nil, c.position.Number+1
 	return nil
 }
 
@@ -376,8 +405,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 	c.found.id, c.found.promise = "", nil
 	list := again(c.news)
 	if told && len(changes) > mostKept { // in one go: a notice is large
-		list = make([]news, 0, len(changes))
+		list = make([]news, 0, len(changes)/2+mostKept)
 	}
+	c.freshTasks = freshTasks{}
 	if told {
 		c.diarist.begin(number)
 	}
@@ -396,7 +426,13 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		if x.ID == "" && x.Kind != change.Accepted {
 			continue
 		}
-		k := c.card(x.ID)
+		k := c.freshTasks.take(x)
+		if k == nil {
+			k = c.card(x.ID)
+		} else {
+			*k = card{id: x.ID, request: x.Request, created: now}
+			c.wrote(k, number)
+		}
 		if k == nil {
 			if x.Kind != change.Queued {
 				continue // forgotten: it cannot be asked for any more
@@ -435,17 +471,23 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		}
 		list = append(list, n)
 	}
+	c.listFresh()
 	if c.news = list; cap(list) > mostKept { // it is not used again
 		c.news = nil
-		return slices.Clip(list)
+		return list
 	}
 	return slices.Clone(list)
 }
 
 // write puts a card where the one of its id is, with a record.
 func (c *Core) write(k *card, number uint64) {
-	k.written = number
 	c.cards.SetHint(k, &c.hint)
+	c.wrote(k, number)
+}
+
+// wrote notes that a record has written a card.
+func (c *Core) wrote(k *card, number uint64) {
+	k.written = number
 	c.last, c.asked = k, k.id
 	if c.shows {
 		c.fresh = append(c.fresh, k)
@@ -511,6 +553,9 @@ func (c *Core) promise(id string, changes []change.Change) *berth.Reservation {
 	if c.found.id == id && changes[0].Kind != change.Accepted {
 		return c.found.promise
 	}
+	if x := &changes[0]; x.Kind == change.Queued && c.freshTasks.of != nil && len(changes) > 1 && changes[1].Kind == change.Accepted && changes[1].ID == id {
+		return changes[1].Reservation // which is followed next
+	}
 	state, live := c.engine.State(id)
 	if !live {
 		return nil
@@ -566,6 +611,7 @@ func requestCost(r *berth.Request) int64 {
 // rare.
 func (c *Core) forget() {
 	n := 0
+	c.listFresh()
 	c.diarist.stop()
 	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver/8*7); n++ {
 		k, _ := c.cards.Delete(&card{id: c.over[n]})

@@ -75,7 +75,7 @@ func (d *delivery) about(id string) (news delivered, ok bool) {
 // Nothing is decided by it.
 func (c *Core) deliver(now berth.Time, d *delivery) *journal.Record {
 	rec := &journal.Record{At: now, Version: c.version, Event: appendDelivery(nil, d)}
-	c.position = rec.Seal(c.position)
+	c.place(rec)
 	c.noteDelivered(d)
 	return rec
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/site"
 )
@@ -21,6 +22,44 @@ func (h *Host) Effects(ctx context.Context) ([]change.Effect, error) {
 
 // NoticesOf returns the number behind which the notices of later records come.
 func NoticesOf(record uint64) uint64 { return record << noticeBits }
+
+// OneByOne has effects settled, and reports of tasks decided, each in a turn of the loop of its own, and
+// calls between, if there is one, in the loop behind each of them that others follow.
+func (o *Options) OneByOne(between func(h *Host, turn int)) {
+	turn := 0
+	o.turn = -1
+	o.turned = func(h *Host) {
+		if turn++; between != nil {
+			between(h, turn)
+		}
+	}
+}
+
+// Here does something in a turn of the loop.
+func (h *Host) Here(ctx context.Context, do func() error) error { return look(ctx, h, do) }
+
+// StopHere has the service stop, and returns which record is the last one now. It is of the loop.
+func (h *Host) StopHere() uint64 {
+	h.closing.Do(func() { close(h.stop) })
+	return h.core.position.Number
+}
+
+// ReportedHere returns how many tasks of a workflow have an outcome. It is of the loop.
+func (h *Host) ReportedHere(id string) (n int) {
+	if f := h.core.flows.byID[id]; f != nil {
+		for i := range f.tasks {
+			if f.tasks[i].outcome != "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// PromiseHere has a request decided. It is of the loop.
+func (h *Host) PromiseHere(r berth.Request) error {
+	return h.step(engine.Submit(&r), asked{id: r.ID}, nil)
+}
 
 // Check looks for contradictions in a running service.
 func (h *Host) Check(ctx context.Context) error {

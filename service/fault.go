@@ -176,10 +176,16 @@ func (h *Host) Guard(doing string, f func()) {
 }
 
 // guarded is a log whose panics are errors, with which the writer ends.
-type guarded struct{ log journal.Appender }
+type guarded struct {
+	log     journal.Appender
+	sealing *sealing
+}
 
 func (g guarded) Append(ctx context.Context, records ...journal.Record) error {
-	return caught(records[0].Number, "writing the journal", func() error { return g.log.Append(ctx, records...) })
+	return caught(records[0].Number, "writing the journal", func() error {
+		g.sealing.seal(records)
+		return g.log.Append(ctx, records...)
+	})
 }
 
 // errFaulty is the answer to those whom a fault leaves without one.

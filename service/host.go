@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +46,11 @@ type Options struct {
 	Clock     func() time.Time
 	Monotonic func() time.Duration
 	Uptime    Uptime
+
+	// turn is for how long effects are settled, and reports of tasks decided, in one go, for which all wait;
+	// turned is called in the loop behind each such go that others follow. Only tests set them.
+	turn   time.Duration
+	turned func(*Host)
 }
 
 const (
@@ -61,6 +65,7 @@ type Host struct {
 	log     *slog.Logger
 	core    *Core // of the loop alone
 	writer  *journal.Writer
+	sealing sealing
 
 	timekeeper *timekeeper
 	line       line // what the loop is to do
@@ -124,6 +129,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if options.SnapshotEvery == 0 {
 		options.SnapshotEvery = defaultSnapshotEvery
 	}
+	options.turn = cmp.Or(options.turn, slice/4)
 	tellFaults(&options)
 	core, err := recoverAtStart(ctx, &options)
 	if f := faultOf(err); f != nil {
@@ -150,7 +156,8 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h.durable.number = core.position.Number
 	h.display.begin(core)
 	h.snapshots.begin(core.stored)
-	h.writer = journal.NewWriter(guarded{options.Journal}, h.appendFailed)
+	h.sealing.begin(core)
+	h.writer = journal.NewWriter(guarded{options.Journal, &h.sealing}, h.appendFailed)
 	rec, err := core.Configure(h.clock(), options.Config)
 	if err != nil {
 		_ = h.writer.Close() // nothing was added
@@ -192,6 +199,7 @@ func (h *Host) Close() error {
 		close(h.closed)
 		h.snapshots.end()
 		if h.closeErr == nil && h.fault.Load() == nil && h.core.position.Number > h.snapshots.stored {
+			h.core.position = h.sealing.last // with its hash: all is written
 			h.closeErr = caught(h.core.position.Number, "making a snapshot", func() error { return h.saveSnapshot(context.Background(), h.core) })
 			if f := faultOf(h.closeErr); f != nil {
 				f.At = h.Now()
@@ -328,7 +336,7 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 		return s.err
 	}
 	h.counts.addFlows(s.flows)
-	h.persist(rec, consequences{who: a.by.User, news: slices.Concat(list, s.flows), decided: decided})
+	h.persist(rec, consequences{who: a.by.User, news: append(list, s.flows...), decided: decided})
 	h.wakeManagers(all)
 	h.runTasks(all)
 	return s.err
@@ -401,11 +409,19 @@ type consequences struct {
 	decided []decision
 }
 
+// laterBytes is about how much of a record that is written later there is for each thing that it tells.
+const laterBytes = 150
+
 // persist hands a record to the writer. Once it is durable those who only look see
 // what it says, and the rest of what follows from it comes about.
 func (h *Host) persist(rec *journal.Record, follows consequences) {
 	follows.host, follows.shown = h, h.core.takeShown()
 	follows.bytes = len(rec.Event) + len(rec.Changes) + len(rec.Effects)
+	if later := h.core.later; later != nil {
+		h.core.later = nil
+		h.sealing.add(rec.Number, later)
+		follows.bytes = laterBytes * len(follows.news)
+	}
 	h.line.owe(follows.who, follows.bytes)
 	h.writer.Add(*rec, (&follows).come)
 }

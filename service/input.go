@@ -39,6 +39,7 @@ type told struct {
 	outcome []byte
 	id      string
 	version uint64
+	late    *lateOutcome // of which outcome is made; nil of one that is there
 }
 
 // asked is what a caller asked for, with the answers that are given from its record
@@ -103,6 +104,11 @@ func appendInput(dst []byte, event *engine.Event, a *asked) []byte {
 	}
 	if event != nil {
 		a.event = record.AppendEvent(a.event[:0], event)
+	}
+	for i := range a.told {
+		if t := &a.told[i]; t.late != nil {
+			t.outcome = t.late.bytes()
+		}
 	}
 	w := wire.Writer(append(dst, askedInput))
 	a.code(w)

@@ -396,9 +396,6 @@ func (h *Host) saySilent(k *keeper, silent []string) {
 	k.view.Silent = silent
 }
 
-// settleTime is for how long effects are settled in one go, for which everybody waits.
-const settleTime = slice / 4
-
 // settle takes the effects out of the outbox that a round has answered.
 func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 	for more := true; more && ctx.Err() == nil; {
@@ -411,10 +408,13 @@ func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 				}
 				if _, failed := did.failed[k.promise(effect.Reservation)]; effect.Site == k.name && !failed && !did.asksAbout(k.promise(effect.Reservation)) {
 					h.tell(k, engine.Settle(effect.Number))
-					if late = time.Since(began) > settleTime; late {
+					if late = time.Since(began) > h.options.turn; late {
 						break
 					}
 				}
+			}
+			if late && h.options.turned != nil {
+				h.options.turned(h)
 			}
 			answer(late, nil)
 		})

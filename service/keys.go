@@ -3,6 +3,8 @@ package service
 import (
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/wire"
@@ -36,6 +38,7 @@ type keys struct {
 	users       map[string]*userKeys
 	first, last *keyed // by time
 	bytes       int64
+	late        []*keyed // whose answers may not be written down yet
 }
 
 type keyName struct{ user, name string }
@@ -61,16 +64,20 @@ type keyed struct {
 	// has taken its place.
 	card    *card
 	version uint64
+	late    *lateOutcome // the answer, until it is found written down; nil otherwise
 }
 
 func newKeys() keys { return keys{users: map[string]*userKeys{}} }
 
 // answered reports whether there is an answer.
-func (k *keyed) answered() bool { return k.card != nil || len(k.answer) > 0 }
+func (k *keyed) answered() bool { return k.card != nil || k.late != nil || len(k.answer) > 0 }
 
 // outcome returns the answer.
 func (k *keyed) outcome() (outcome, error) {
-	if k.card == nil {
+	switch {
+	case k.late != nil:
+		return readOutcome(k.late.bytes())
+	case k.card == nil:
 		return readOutcome(k.answer)
 	}
 	r := k.card.view()
@@ -80,7 +87,10 @@ func (k *keyed) outcome() (outcome, error) {
 
 // written returns the written form of the answer, empty if there is none.
 func (k *keyed) written() []byte {
-	if k.card == nil {
+	switch {
+	case k.late != nil:
+		return k.late.bytes()
+	case k.card == nil:
 		return k.answer
 	}
 	o, _ := k.outcome() // of a card there is no error
@@ -92,6 +102,9 @@ func (k *keyed) written() []byte {
 // the bounds.
 func (k *keyed) cost() int64 {
 	cost := keyCost + len(k.name) + len(k.answer)
+	if k.late != nil {
+		cost += k.late.size
+	}
 	if k.card != nil {
 		r := k.card.request
 		cost += 128 + len(r.ID) + 32*len(k.card.promise.Allotments)
@@ -141,6 +154,7 @@ func (ks *keys) used(user string) int64 {
 // add remembers a key and what it was about. It is nil if there is no key.
 func (ks *keys) add(now berth.Time, key Key, id string) *keyed {
 	ks.forget(now)
+	ks.settleLate()
 	if key == (Key{}) {
 		return nil
 	}
@@ -174,6 +188,55 @@ func (ks *keys) answer(k *keyed, outcome []byte) {
 		// Without the room in which it was written: it stays for a day.
 		ks.set(k, func() { k.answer = slices.Clone(outcome) })
 	}
+}
+
+// lateOutcome is an outcome that is long to write down: the first who needs it does so, mostly the one
+// who writes the journal. It is safe for concurrent use.
+type lateOutcome struct {
+	size int // about how many bytes it will take
+
+	once    sync.Once
+	outcome *outcome
+	data    []byte
+	done    atomic.Bool
+}
+
+func newLateOutcome(o *outcome) *lateOutcome {
+	own := *o
+	return &lateOutcome{size: o.size, outcome: &own}
+}
+
+// bytes returns the written form.
+func (l *lateOutcome) bytes() []byte {
+	l.once.Do(func() {
+		l.outcome.Flow = l.outcome.later()
+		l.data, l.outcome = slices.Clone(l.outcome.bytes()), nil
+		l.done.Store(true)
+	})
+	return l.data
+}
+
+// answerLate is answer for an outcome that is not written down yet.
+func (ks *keys) answerLate(k *keyed, late *lateOutcome) {
+	if k == nil || k.answered() {
+		return
+	}
+	ks.set(k, func() { k.late = late })
+	ks.late = append(ks.late, k)
+}
+
+// settleLate takes over the answers that have been written down since.
+func (ks *keys) settleLate() {
+	if len(ks.late) == 0 {
+		return
+	}
+	ks.late = slices.DeleteFunc(ks.late, func(k *keyed) bool {
+		if k.of == nil || !k.late.done.Load() {
+			return k.of == nil
+		}
+		ks.set(k, func() { k.answer, k.late = k.late.bytes(), nil })
+		return true
+	})
 }
 
 // refer remembers that the answer is a card as it is, but for its version, which is told.
@@ -274,6 +337,9 @@ type outcome struct {
 	Answer Answer
 	Flow   *FlowAnswer
 	Failed *berth.Error
+
+	later func() *FlowAnswer // returns Flow, if that takes long
+	size  int                // about how many bytes it takes then
 }
 
 // outcomeOf returns what is remembered under a key; ok is false of what may be

@@ -205,8 +205,9 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wa
 	try = func(n int) {
 		var plan *engine.WorkflowPlan
 		var offers []engine.WorkflowOffer
+		var planned uint64 // the record after which it was
 		h.planBeside(who, len(w.Tasks), berth.Duration(n-1), wanted, func(e *engine.Engine, o engine.PlanOptions) (err error) {
-			o.Offers = flowOffers
+			o.Offers, planned = flowOffers, h.snapshots.core.position.Number
 			plan, offers, err = e.PlanWorkflow(w, o)
 			return err
 		}, func(err error) {
@@ -225,7 +226,9 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wa
 				h.denyFlow(a, err, done)
 				return
 			}
-			plan.Last = n == planTries
+			if plan.Last = n == planTries; h.core.configured > planned {
+				plan.Unready()
+			}
 			h.stepFlow(engine.SubmitPlanned(w, plan), a, w.ID, offers, func(result FlowAnswer, err error) {
 				if planFails(err) {
 					h.line.push(who, func() { try(n + 1) })

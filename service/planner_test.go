@@ -540,3 +540,46 @@ func TestAStopDuringAPlanPromisesNothing(t *testing.T) {
 		}
 	}
 }
+
+// What was made ready for a plan counts for the configuration in which it was planned.
+func TestAPlanIsReadyForItsConfigurationAlone(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		h, store := plannerHost(t, t.TempDir(), 50)
+		w := abreast("w", 200, berth.Forever)
+		w.User, w.Algorithm = "ann", berth.SlackAlgorithm
+		ask := as("ann")
+		once := false
+		wanted := func() bool { // is asked a last time between the plan and the decision, in the loop
+			if !h.snapshots.turn.TryLock() {
+				return true
+			}
+			h.snapshots.turn.Unlock()
+			if once || !changed {
+				return true
+			}
+			once = true
+			config := h.core.config
+			config.Sites = []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 50, Binding: berth.Late, Speed: 2000}}}}
+			rec, err := h.core.Configure(h.clock(), config)
+			if err != nil {
+				t.Error(err)
+				return true
+			}
+			h.persist(rec, consequences{})
+			return true
+		}
+		a, err := call(t.Context(), h, "ann", func(answer func(FlowAnswer, error)) {
+			h.decideFlow(ask.asked(), &w, nil, wanted, answer)
+		})
+		if err != nil || a.Workflow.State != FlowPromised || once != changed {
+			t.Errorf("%t: %s %v", changed, a.Workflow.State, err)
+		}
+		if err := h.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := Verify(t.Context(), store, nil); err != nil {
+			t.Errorf("changed %t: %v", changed, err)
+		}
+		closeBoth(t, h, store)
+	}
+}

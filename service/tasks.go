@@ -123,7 +123,7 @@ func (c *Core) newTasks(at string, state *site.State, owner func(*site.Job) stri
 // and what is new for those who listen.
 func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []news) {
 	rec := &journal.Record{At: now, Version: c.version, Event: appendTasks(nil, look)}
-	c.position = rec.Seal(c.position)
+	c.place(rec)
 	c.noteTasks(look)
 	var list []news
 	for i := range look.events {

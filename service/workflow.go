@@ -3,6 +3,9 @@ package service
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
@@ -81,7 +84,7 @@ type flowCard struct {
 	created   berth.Time
 	changed   berth.Time
 	tasks     []flowTask
-	index     map[string]int // of tasks by id
+	index     func() map[string]int // of tasks by id
 }
 
 type flowTask struct {
@@ -225,6 +228,7 @@ func (c *Core) newFlow(now berth.Time, x *change.Change, number uint64) *FlowNew
 		c.forgetFlows(f)
 	} else {
 		c.flows.live++
+		c.beginFresh(f, number)
 		if x.Flow != nil {
 			f.end, f.planned, f.planner = x.Flow.End, x.Flow.End, x.Flow.Why
 		}
@@ -245,10 +249,14 @@ func (c *Core) newFlow(now berth.Time, x *change.Change, number uint64) *FlowNew
 const refusedFlow berth.Outcome = "refused"
 
 func (f *flowCard) number() {
-	f.index = make(map[string]int, len(f.w.Tasks))
-	for i := range f.w.Tasks {
-		f.index[f.w.Tasks[i].ID] = i
-	}
+	tasks := f.w.Tasks
+	f.index = sync.OnceValue(func() map[string]int { // most reservations say by their id which they are of
+		index := make(map[string]int, len(tasks))
+		for i := range tasks {
+			index[tasks[i].ID] = i
+		}
+		return index
+	})
 }
 
 // flowTaskPromised notes the reservation of a task.
@@ -261,11 +269,21 @@ func (c *Core) flowTaskPromised(x *change.Change, number uint64) {
 	if f == nil {
 		return
 	}
-	t := &f.tasks[f.index[ref.Task]]
+	t := &f.tasks[f.taskOf(x.ID, ref)]
 	t.reservation, t.tries = x.ID, ref.Try
 	if t.first == (berth.Interval{}) {
 		t.first = x.Reservation.Allotments[0].Interval()
 	}
+}
+
+// taskOf returns which task a reservation is of: its id says so of the first try.
+func (f *flowCard) taskOf(id string, ref *berth.TaskRef) int {
+	if len(id) > len(f.id) && strings.HasPrefix(id, f.id) { // behind it is a dot
+		if n, err := strconv.Atoi(id[len(f.id)+1:]); err == nil && n > 0 && n <= len(f.w.Tasks) && f.w.Tasks[n-1].ID == ref.Task {
+			return n - 1
+		}
+	}
+	return f.index()[ref.Task]
 }
 
 // flowTaskChanged notes that the reservation of a task is not what it was: with it the workflow
@@ -306,6 +324,11 @@ func (c *Core) forgetFlows(f *flowCard) {
 
 // state returns where a workflow is in its life.
 func (f *flowCard) state(cards cardsByID) FlowState {
+	return f.stateOf(func(task int) *card { return f.cardOf(task, cards) })
+}
+
+// stateOf is state for who finds the reservations of tasks.
+func (f *flowCard) stateOf(cards func(task int) *card) FlowState {
 	switch f.outcome {
 	case "":
 	case berth.Succeeded:
@@ -325,7 +348,7 @@ func (f *flowCard) state(cards cardsByID) FlowState {
 		if t.outcome != "" && !f.w.Tasks[i].Done || t.tries > f.w.Tasks[i].Tries+1 {
 			return FlowRunning
 		}
-		if k := cards(t.reservation); k != nil && k.promise != nil && k.end == "" {
+		if k := cards(i); k != nil && k.promise != nil && k.end == "" {
 			switch k.promise.State {
 			case berth.Active:
 				return FlowRunning
@@ -339,8 +362,17 @@ func (f *flowCard) state(cards cardsByID) FlowState {
 
 // view shows a workflow to clients.
 func (f *flowCard) view(cards cardsByID) Workflow {
+	return f.viewOf(func(task int) *card { return f.cardOf(task, cards) })
+}
+
+// viewOf is view for who finds the reservations of tasks.
+func (f *flowCard) viewOf(cards func(task int) *card) Workflow {
+	known := make([]*card, len(f.tasks))
+	for i := range f.tasks {
+		known[i] = cards(i)
+	}
 	v := Workflow{
-		Workflow: *f.w, State: f.state(cards), Version: f.version, Planner: f.planner, End: f.end, Planned: f.planned, Replanned: f.replanned, Cause: f.cause,
+		Workflow: *f.w, State: f.stateOf(func(task int) *card { return known[task] }), Version: f.version, Planner: f.planner, End: f.end, Planned: f.planned, Replanned: f.replanned, Cause: f.cause,
 		Why: f.why, Refusal: f.refusal, Created: f.created, Changed: f.changed, Tasks: make([]FlowTask, len(f.tasks)),
 	}
 	for i := range f.tasks {
@@ -349,8 +381,8 @@ func (f *flowCard) view(cards cardsByID) Workflow {
 		*w = FlowTask{
 			Reservation: t.reservation, Tries: t.tries, Outcome: t.outcome, Why: t.why, Ended: t.ended, PlannedStart: t.first.Start, PlannedEnd: t.first.End,
 		}
-		k := cards(t.reservation)
-		if k == nil || k.promise == nil || t.reservation == "" {
+		k := known[i]
+		if k == nil || k.promise == nil {
 			continue
 		}
 		a := &k.promise.Allotments[0]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -65,7 +66,7 @@ func (h *Host) flowAgain(a asked, answer func(FlowAnswer, error)) bool {
 // the answer is on record with the event, under the key, but for that of a plan that does not hold.
 // offers are those that come with a refusal, if they are known.
 func (h *Host) stepFlow(event engine.Event, a asked, id string, offers []engine.WorkflowOffer, answer func(FlowAnswer, error)) {
-	var result FlowAnswer
+	var result func() *FlowAnswer
 	err := h.step(event, a, func(_ []news, err error) (outcome, bool) {
 		switch {
 		case planFails(err):
@@ -73,11 +74,23 @@ func (h *Host) stepFlow(event engine.Event, a asked, id string, offers []engine.
 		case err != nil:
 			return outcomeOf(Answer{}, err)
 		}
-		given := h.flowAnswer(h.core.flows.byID[id], offers)
-		result = *given
+		f := h.core.flows.byID[id]
+		if h.core.isFresh(f) { // what it says is written down beside the loop
+			cards := h.core.cardsOf(f)
+			result = sync.OnceValue(func() *FlowAnswer { return flowAnswer(f, cards, offers) })
+			return outcome{later: result, size: 160 * len(f.tasks)}, true
+		}
+		given := h.flowAnswer(f, offers)
+		result = func() *FlowAnswer { return given }
 		return outcome{Flow: given}, true
 	})
-	h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
+	h.whenDurable(func(failed error) {
+		if failed = cmp.Or(failed, err); failed != nil || result == nil {
+			answer(FlowAnswer{}, failed)
+			return
+		}
+		answer(*result(), nil)
+	})
 }
 
 // planFails reports whether an error is that of a plan that does not hold any more.
@@ -96,7 +109,14 @@ func (h *Host) denyFlow(a asked, err error, answer func(FlowAnswer, error)) {
 // be a megabyte, and is on record with what was asked. Offers of one that was refused are made if
 // none are given.
 func (h *Host) flowAnswer(f *flowCard, offers []engine.WorkflowOffer) *FlowAnswer {
-	a := &FlowAnswer{Workflow: f.view(h.core.card)}
+	if f.outcome == refusedFlow && offers == nil {
+		offers = h.flowOffers(f.w)
+	}
+	return flowAnswer(f, h.core.cardsOf(f), offers)
+}
+
+func flowAnswer(f *flowCard, cards func(task int) *card, offers []engine.WorkflowOffer) *FlowAnswer {
+	a := &FlowAnswer{Workflow: f.viewOf(cards)}
 	a.Workflow.Expires = 0 // the form of recorded answers has none, and what is answered again is the same
 	tasks := slices.Clone(f.w.Tasks)
 	for i := range tasks {
@@ -108,9 +128,6 @@ func (h *Host) flowAnswer(f *flowCard, offers []engine.WorkflowOffer) *FlowAnswe
 		tasks[i].Measured = nil
 	}
 	a.Workflow.Workflow.Tasks, a.Workflow.Workflow.Free = tasks, nil
-	if f.outcome == refusedFlow && offers == nil {
-		offers = h.flowOffers(f.w)
-	}
 	for i := range offers {
 		o := offers[i]
 		o.Workflow = berth.Workflow{Deadline: o.Workflow.Deadline, Algorithm: o.Workflow.Algorithm}

@@ -169,6 +169,9 @@ func (h *Host) flowTaken(w *berth.Workflow) error {
 	if was != nil && was.outcome != refusedFlow && !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return t.Tries > 0 }) {
 		return berth.Errorf(berth.Conflict, "id", "workflow %q is taken; give another id, or none", w.ID)
 	}
+	if !h.core.knowsTasks(w.ID) {
+		return nil
+	}
 	for i := range w.Tasks {
 		if id := engine.TaskID(w.ID, i, w.Tasks[i].Tries+1); !w.Tasks[i].Done && h.core.card(id) != nil {
 			return berth.Errorf(berth.Conflict, "id", "%q is the id of a reservation; workflow %q needs it for task %q, so give it another id, or none", id, w.ID, w.Tasks[i].ID)

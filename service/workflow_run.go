@@ -46,7 +46,7 @@ func (h *Host) runTask(id string) {
 	if f == nil || h.sites[k.promise.Allotments[0].Resource.Site] == nil {
 		return
 	}
-	at := f.index[k.request.Task.Task]
+	at := f.taskOf(id, k.request.Task)
 	work := f.w.Tasks[at].Work
 	if work.Empty() {
 		return // its owner hands in what runs there
@@ -173,16 +173,16 @@ func (h *Host) reportTasks(k *keeper, state *site.State) {
 	})
 }
 
-// reportTime is for how long reports of tasks are decided in one go, for which everybody waits.
-const reportTime = slice / 4
-
 // each does something about some reservations one after the other, in several goes of the loop if it
 // takes long. It is of the loop.
 func (h *Host) each(ids []string, do func(id string)) {
 	for began := time.Now(); len(ids) > 0; {
 		do(ids[0])
-		if ids = ids[1:]; len(ids) > 0 && time.Since(began) > reportTime {
+		if ids = ids[1:]; len(ids) > 0 && time.Since(began) > h.options.turn {
 			h.line.push("", func() { h.each(ids, do) })
+			if h.options.turned != nil {
+				h.options.turned(h)
+			}
 			return
 		}
 	}
@@ -195,7 +195,7 @@ func (c *Core) looksForFiles(id string) bool {
 		return false
 	}
 	f := c.flows.byID[k.request.Task.Workflow]
-	work := &f.w.Tasks[f.index[k.request.Task.Task]].Work
+	work := &f.w.Tasks[f.taskOf(id, k.request.Task)].Work
 	return len(work.Inputs)+len(work.Outputs) > 0
 }
 

@@ -11,8 +11,12 @@ import (
 // Ref is what a change is about in the state that it was made for, to spare the
 // search by id. The zero Ref is right for every change.
 type Ref struct {
-	Entry *Entry
+	Entry *Entry // of a reservation that is accepted, room for it
 	Job   *Job
+	// Flow is, of a workflow that is promised, what NewFlow returned for it; of a task of it whose
+	// reservation Flow.Expect was told, it and the task.
+	Flow *Flow
+	Task int
 }
 
 // Fold applies a change. A change that does not fit the state means that the
@@ -90,7 +94,7 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 	case change.Forecasted:
 		return s.takeForecast(c.Forecast)
 	case change.WorkflowPromised, change.WorkflowRefused, change.TaskOver, change.WorkflowReplanned, change.WorkflowOver:
-		return s.foldWorkflow(c)
+		return s.foldWorkflow(c, about.Flow)
 	}
 	e := about.Entry
 	if e == nil {
@@ -223,7 +227,7 @@ func (s *State) accept(c *change.Change, about Ref) error {
 	s.sequence = r.Sequence
 	s.decided++
 	s.timers.add(s.waitFor(e))
-	return s.acceptTask(e)
+	return s.acceptTask(e, about)
 }
 
 // takeBeside takes what a reservation holds beside its PEs: its stocks, and the

@@ -161,8 +161,9 @@ func (w *workflows) disturb(f *Flow) {
 	}
 }
 
-// newFlow returns a workflow none of whose tasks has a reservation yet.
-func newFlow(w *berth.Workflow) (*Flow, error) {
+// NewFlow returns a workflow none of whose tasks has a reservation yet. It is in no state before a
+// change that promises the workflow is folded with it.
+func NewFlow(w *berth.Workflow) (*Flow, error) {
 	f := &Flow{w: w, children: make([][]int32, len(w.Tasks)), tasks: make([]flowTask, len(w.Tasks)), ids: make(map[string]int, len(w.Tasks)), at: make(map[string]int, len(w.Tasks)), open: len(w.Tasks)}
 	waits := make([]int, len(w.Tasks))
 	for i := range w.Tasks {
@@ -202,7 +203,7 @@ func newFlow(w *berth.Workflow) (*Flow, error) {
 }
 
 // foldWorkflow applies a change of a workflow.
-func (s *State) foldWorkflow(c *change.Change) error {
+func (s *State) foldWorkflow(c *change.Change, made *Flow) error {
 	all := &s.workflows
 	switch c.Kind {
 	case change.WorkflowRefused:
@@ -211,9 +212,12 @@ func (s *State) foldWorkflow(c *change.Change) error {
 		if c.Workflow == nil || all.byID[c.Workflow.ID] != nil {
 			return fmt.Errorf("no workflow is promised, or one that is there already")
 		}
-		f, err := newFlow(c.Workflow)
-		if err != nil {
-			return fmt.Errorf("workflow %q: %w", c.Workflow.ID, err)
+		f := made
+		if f == nil {
+			var err error
+			if f, err = NewFlow(c.Workflow); err != nil {
+				return fmt.Errorf("workflow %q: %w", c.Workflow.ID, err)
+			}
 		}
 		if c.Flow != nil {
 			f.end = c.Flow.End
@@ -255,8 +259,11 @@ func (s *State) taskOver(f *Flow, c *change.Flow) error {
 	return nil
 }
 
+// Expect notes under which id the reservation of a task will be accepted.
+func (f *Flow) Expect(task int, reservation string) { f.at[reservation] = task }
+
 // acceptTask notes the reservation of a task.
-func (s *State) acceptTask(e *Entry) error {
+func (s *State) acceptTask(e *Entry, about Ref) error {
 	ref := e.r.Request.Task
 	if ref == nil {
 		return nil
@@ -265,7 +272,10 @@ func (s *State) acceptTask(e *Entry) error {
 	if f == nil {
 		return fmt.Errorf("reservation %q is of workflow %q, which is not there", e.ID(), ref.Workflow)
 	}
-	i, known := f.ids[ref.Task]
+	i, known, expected := about.Task, true, about.Flow == f
+	if !expected {
+		i, known = f.ids[ref.Task]
+	}
 	if !known || f.tasks[i].outcome != "" {
 		return fmt.Errorf("reservation %q is of task %q, which workflow %q does not have open", e.ID(), ref.Task, ref.Workflow)
 	}
@@ -273,7 +283,9 @@ func (s *State) acceptTask(e *Entry) error {
 	t.moved = t.again
 	t.reservation, t.tries, t.again, t.gone, t.was = e.ID(), ref.Try, false, "", nil
 	t.site = e.r.Allotments[0].Resource.Site
-	f.at[e.ID()] = i
+	if !expected {
+		f.at[e.ID()] = i
+	}
 	return nil
 }
 
@@ -357,7 +369,7 @@ func (s *State) restoreWorkflows(all []savedWorkflow, live []savedReservation) e
 		if in.Workflow == nil || in.Workflow.Validate() != nil || len(in.Tasks) != len(in.Workflow.Tasks) || s.workflows.byID[in.Workflow.ID] != nil {
 			return fmt.Errorf("workflow %d is none, or is there twice", i)
 		}
-		f, err := newFlow(in.Workflow)
+		f, err := NewFlow(in.Workflow)
 		if err != nil {
 			return fmt.Errorf("workflow %q: %w", in.Workflow.ID, err)
 		}

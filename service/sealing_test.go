@@ -1,0 +1,154 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/sqlite"
+)
+
+// refusing is a journal that refuses large records while it is told to.
+type refusing struct {
+	*sqlite.Store
+	full atomic.Bool
+}
+
+func (s *refusing) Append(ctx context.Context, records ...journal.Record) error {
+	for i := range records {
+		if s.full.Load() && len(records[i].Changes) > 10_000 {
+			return errors.New("no room for that")
+		}
+	}
+	return s.Store.Append(ctx, records...)
+}
+
+func sealingHost(t *testing.T, dir string) (*Host, *refusing) {
+	t.Helper()
+	store, err := sqlite.Open(dir, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := &refusing{Store: store}
+	config := engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 64, Binding: berth.Late}}}}}
+	h, err := Open(t.Context(), Options{Config: config, Journal: full, Version: "test", Clock: func() time.Time { return time.Unix(1000, 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, full
+}
+
+// The record of a workflow that is large is made beside the loop, and so is its answer: what is told,
+// what is asked again at once, and what there is after a restart are one, and others go on meanwhile.
+func TestALargeRecordIsMadeBesideTheLoop(t *testing.T) {
+	dir, n := t.TempDir(), 2*mostKept
+	h, store := sealingHost(t, dir)
+	if _, err := h.Submit(t.Context(), as("bob"), berth.Rigid("first", 0, 1000, 1500, 64, 500)); err != nil { // nothing else begins now
+		t.Fatal(err)
+	}
+	events := h.LastEvent()
+	keyed := as("ann")
+	keyed.Key, keyed.Body = "large", [32]byte{1}
+	got := submitLarge(t, h, keyed, abreast("w", n, berth.Forever))
+	var again FlowAnswer
+	for len(got) == 0 { // asked again meanwhile, it is the same
+		known := false
+		if err := look(t.Context(), h, func() error {
+			known = h.core.keys.answered(&Key{User: "ann", Name: "large"})
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !known {
+			continue
+		}
+		was, err := h.RecallWorkflow(t.Context(), keyed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again = *was
+		break
+	}
+	one := berth.Rigid("small", 0, 900_000, 950_000, 1, 10)
+	if _, err := h.Submit(t.Context(), as("bob"), one); err != nil {
+		t.Fatal(err)
+	}
+	first := <-got
+	if first.err != nil || first.flow.Workflow.State != FlowPromised || len(first.flow.Workflow.Tasks) != n {
+		t.Fatalf("%s %v", first.flow.Workflow.State, first.err)
+	}
+	if again.Workflow.Workflow.ID != "" && !reflect.DeepEqual(again, first.flow) {
+		t.Error("asked again meanwhile, it was answered otherwise")
+	}
+	shown, err := h.Workflow(t.Context(), keyed.By, "w")
+	if err != nil || !reflect.DeepEqual(shown.Tasks, first.flow.Workflow.Tasks) {
+		t.Errorf("what is shown is not what was answered: %v", err)
+	}
+	heard := map[string]bool{}
+	for notice, err := range h.Listen(t.Context(), Principal{User: "root", Role: Operator}, events) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notice.Number <= events || notice.Workflow == nil && heard[notice.Reservation.ID] {
+			t.Fatalf("notice %d is of %q", notice.Number, notice.Reservation.ID)
+		}
+		if events = notice.Number; notice.Workflow == nil {
+			heard[notice.Reservation.ID] = true
+		}
+		if heard["small"] {
+			break
+		}
+	}
+	if delete(heard, "first"); len(heard) != n+1 {
+		t.Errorf("%d promises were told, want %d", len(heard), n+1)
+	}
+	if err := h.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(h.Close(), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h, store = sealingHost(t, dir)
+	if was, err := h.SubmitWorkflow(t.Context(), keyed, abreast("w", n, berth.Forever)); err != nil || !reflect.DeepEqual(was, first.flow) {
+		t.Errorf("after a restart it is answered otherwise: %v", err)
+	}
+	if v, err := Verify(t.Context(), store, nil); err != nil || v.Records == 0 {
+		t.Errorf("%+v %v", v, err)
+	}
+	if err := errors.Join(h.Check(t.Context()), h.Close(), store.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of a workflow whose record cannot be written nothing is promised, and no one is told that it is.
+func TestALargeRecordThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	h, store := sealingHost(t, dir)
+	store.full.Store(true)
+	keyed := as("ann")
+	keyed.Key, keyed.Body = "large", [32]byte{1}
+	if a, err := h.SubmitWorkflow(t.Context(), keyed, abreast("w", 2*mostKept, berth.Forever)); err == nil {
+		t.Errorf("it is %s", a.Workflow.State)
+	}
+	<-h.Stopped()
+	_ = h.Close() // says why it stopped
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h, store = sealingHost(t, dir)
+	if _, err := h.Workflow(t.Context(), keyed.By, "w"); !isCode(err, berth.NotFound) {
+		t.Errorf("it is there: %v", err)
+	}
+	if a, err := h.SubmitWorkflow(t.Context(), keyed, abreast("w", 2*mostKept, berth.Forever)); err != nil || a.Workflow.State != FlowPromised {
+		t.Errorf("asked again it is %s, %v", a.Workflow.State, err)
+	}
+	if err := errors.Join(h.Check(t.Context()), h.Close(), store.Close()); err != nil {
+		t.Error(err)
+	}
+}
