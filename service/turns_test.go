@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -44,22 +45,22 @@ func (w *harbour) kinds(kind change.Kind) (numbers []uint64) {
 // it was killed there, without what it has decided since.
 func (w *harbour) endedBetween(at int, killed bool, begin func(between func(h *service.Host, turn int))) {
 	w.t.Helper()
-	last := uint64(0)
+	var last atomic.Uint64
 	begin(func(h *service.Host, turn int) {
-		if turn == at && last == 0 {
-			last = h.StopHere()
+		if turn == at && last.Load() == 0 {
+			last.Store(h.StopHere())
 		}
 	})
 	for range 60 {
-		if w.pass(1); last > 0 {
+		if w.pass(1); last.Load() > 0 {
 			break
 		}
 	}
-	if err := w.host.Close(); err != nil || last == 0 {
-		w.t.Fatalf("it ended behind %d: %v", last, err)
+	if err := w.host.Close(); err != nil || last.Load() == 0 {
+		w.t.Fatalf("it ended behind %d: %v", last.Load(), err)
 	}
 	if killed {
-		w.keepUpTo(last)
+		w.keepUpTo(last.Load())
 	}
 	w.open()
 }
