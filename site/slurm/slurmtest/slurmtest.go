@@ -55,6 +55,8 @@ type Options struct {
 	// Configless has each slurmd fetch its configuration from slurmctld. The commands of the cluster still have Conf. It
 	// too is for root alone.
 	Configless bool
+	// Zone is the time zone of slurmctld; empty is UTC, as that of the commands.
+	Zone string
 }
 
 // Cluster is a running cluster.
