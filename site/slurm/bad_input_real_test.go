@@ -201,17 +201,19 @@ func TestPartitionRenamed(t *testing.T) {
 	}
 }
 
-// A version between or after those that are known is named, and what it answers in forms that last is read.
+// A version before, between or after those that are known is named, and what it answers in forms that last is read.
 func TestOtherVersionsAreNamed(t *testing.T) {
 	t.Parallel()
 	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 1})
-	o := options(cluster)
-	o.Bin = commandsOf(t, `$real "$@" | sed 's/^SLURM_VERSION .*/SLURM_VERSION = 27.11.1/'`)
-	s := slurm.New(o)
-	if f := finding(t, s, "version"); f.Level != site.Warning || f.Text != "Slurm 27.11.1" || !strings.Contains(f.Hint, "tested with Slurm 22.05, 24.11, 26.05") {
-		t.Errorf("%+v", f)
-	}
-	if d, err := s.Describe(t.Context()); err != nil || d.Version != "27.11.1" {
-		t.Errorf("%+v %v", d, err)
+	for _, version := range []string{"20.11.9", "23.11.4", "27.11.1"} {
+		o := options(cluster)
+		o.Bin = commandsOf(t, `$real "$@" | sed 's/^SLURM_VERSION .*/SLURM_VERSION = `+version+`/'`)
+		s := slurm.New(o)
+		if f := finding(t, s, "version"); f.Level != site.Warning || f.Text != "Slurm "+version || !strings.Contains(f.Hint, "tested with Slurm 22.05, 24.11, 26.05") {
+			t.Errorf("%+v", f)
+		}
+		if d, err := s.Describe(t.Context()); err != nil || d.Version != version {
+			t.Errorf("%+v %v", d, err)
+		}
 	}
 }
