@@ -145,9 +145,9 @@ type unsuited struct {
 	on berth.Allotment
 }
 
-// suit has promises placed anew of which PEs lack what is required of them, since their nodes are
-// made otherwise by now: in their windows, apart from those PEs. What is in use stays, and so
-// does that for which there is no other place.
+// suit places promises anew some of whose PEs lack what they require, since nodes are made
+// otherwise by now: in their windows, apart from those PEs. What is in use stays, and so
+// does what has no other place.
 func (h *Host) suit(k *keeper) {
 	var list []unsuited
 	for id, a := range h.core.engine.Unsuited(k.name) {

@@ -14,17 +14,7 @@ import (
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
-// What Slurm may answer badly, and the test that shows what follows:
-//
-//	newer than any that is known           TestOldRESTIsNamed, TestOtherFormsAreNotUnderstood, TestOtherVersionsAreNamed
-//	half down                              TestBackupControllerTakesOver, TestControllerDiesAmongMany, TestDoubt, TestAdmitsWaitsForNoDatabase
-//	slow                                   TestSlowCommandsAreWaitedFor, TestCommandsThatMisbehave; what starts at once: TestWhatStartsAtOnceIsPendingWhileSlurmIsSilent (service)
-//	hanging, endless, killed, silent       TestCommandsThatMisbehave
-//	in another language or time zone       TestLanguageAndZoneOfTheService, TestCommandsThatMisbehave
-//	with odd names and texts               TestOddNodeNames, TestNamesForgeNothing, TestJobs, TestOddTextsOverREST (site/slurm/rest)
-//	without its slurm.conf                 TestConfGone
-//	with a partition renamed               TestPartitionRenamed
-//	through slurmrestd or a proxy of it    TestStrangeAnswers, TestSilence (site/slurm/rest), TestRESTTroubles
+// What Slurm may answer badly, and the tests that show what follows: docs/sites/slurm-tests.md.
 
 // commandsOf writes a folder of commands, each the same shell script with the name of the real one in $real.
 func commandsOf(t *testing.T, script string) string {
