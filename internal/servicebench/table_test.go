@@ -3,7 +3,7 @@
 // Package servicebench measures the service against its goals: rows of work, each
 // on a real journal in a folder of its own, with the clients in the same
 // process. Every row checks the answers, and a small size of each runs with the
-// tests. The whole table, which takes a quarter of an hour:
+// tests. The whole table, which takes half an hour:
 //
 //	go test -v ./internal/servicebench -run Table -servicebench.full -timeout 60m
 //
