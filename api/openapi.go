@@ -110,14 +110,13 @@ func describe(version string) []byte {
 }
 
 // neverNull takes from a description of answers that arrays may be null, which the library says
-// of every slice. None is: TestArraysAreNeverNull.
+// of every slice. None is: TestArraysAreNeverNull. Items are named schemas or no arrays.
 func neverNull(s *schema) {
 	if s == nil {
 		return
 	}
 	if s.Type == huma.TypeArray {
 		s.Nullable = false
-		neverNull(s.Items)
 	}
 	for _, p := range s.Properties {
 		neverNull(p)

@@ -49,7 +49,7 @@ func (k *ink) spots(yield func(spot)) {
 		a := &k.promise.Allotments[part]
 		end := a.End
 		if k.end != "" {
-			end = min(end, k.changed)
+			end = min(end, k.until)
 		}
 		if a.Start < end {
 			yield(spot{a.Resource.Site, bits.Len64(uint64(end) - uint64(a.Start)), a.Start, k.promise.Sequence, part, k.request.ID})

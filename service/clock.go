@@ -69,7 +69,8 @@ type timekeeper struct {
 	at      time.Duration
 	witness witness // and here, longer ago
 	off     time.Duration
-	why     string // it is not believed; empty if it is
+	why     string     // it is not believed; empty if it is
+	alive   berth.Time // when the service was there last, before this start
 }
 
 // newTimekeeper begins at a start, at which the engine's time is at least last. Without a
@@ -87,7 +88,7 @@ func newTimekeeper(o *Options, last berth.Time) *timekeeper {
 		w.alike = o.Monotonic
 	}
 	now := w.wall()
-	w.right = now
+	w.right, w.alive = now, min(last, berth.Time(now.Unix()))
 	if w.alike != nil {
 		w.at = w.alike()
 	}
@@ -108,6 +109,9 @@ func (w *timekeeper) start(now time.Time, last berth.Time) {
 	data, err := os.ReadFile(w.path)
 	var before witness
 	known := err == nil && json.Unmarshal(data, &before) == nil // else it was not written down
+	if seen := berth.Time(before.Wall.Unix()); known && seen <= berth.Time(now.Unix()) {
+		w.alive = max(w.alive, seen)
+	}
 	boot, up := w.uptime()
 	passed := now.Sub(before.Wall)
 	up -= before.Up

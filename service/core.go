@@ -43,6 +43,8 @@ type Core struct {
 
 	shadows map[string]*shadow                  // by site
 	tasks   map[string]map[site.JobID]knownTask // by site and job, of those that the site lists
+	// taskEnds are when tasks of workflows ended by their sites, by reservations that go on.
+	taskEnds map[string]berth.Time
 	// delivered are the generations of live promises that sites have, by site and id; 0 where
 	// a site has none.
 	delivered map[string]map[string]uint64
@@ -94,7 +96,8 @@ type card struct {
 	version uint64
 	created berth.Time
 	changed berth.Time
-	written uint64 // the record that wrote it last
+	until   berth.Time // when it ended; that may have been noticed later
+	written uint64     // the record that wrote it last
 	// asking says that its sites are asked before what is promised is told.
 	asking bool
 	// cause says for people why what was promised is as it is; empty since a restart.
@@ -108,7 +111,7 @@ func newCore(config engine.Config, version string, keep int) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{}, flows: newFlows()}, nil
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows()}, nil
 }
 
 func newCards() *btree.BTreeG[*card] {
@@ -411,9 +414,12 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 	if told {
 		c.diarist.begin(number)
 	}
+	at := now // of the change: what was due while the service was stopped is decided as of then
 	for i := range changes {
 		x := &changes[i]
 		switch x.Kind {
+		case change.Advanced:
+			at = min(x.Now, now)
 		case change.WentDown, change.CameUp, change.OutageBegan:
 			c.outages = nil
 			if told {
@@ -455,6 +461,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		}
 		was := k.ink()
 		c.update(k, changes[i:], now, told)
+		if _, is := ends[x.Kind]; is && k.end != "" {
+			k.until = max(k.until, c.endedAt(k, at))
+		}
 		c.diarist.note(number, was, k.ink())
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
@@ -589,6 +598,25 @@ func (c *Core) finish(k *card, end State) {
 	if len(c.over) > c.keep+c.keep/8 || c.overCost > maxOver {
 		c.forget()
 	}
+}
+
+// endedAt returns when what a card is about ended, if it was noticed at a time: a watched job
+// and the task of a workflow when their site says that they did.
+func (c *Core) endedAt(k *card, noticed berth.Time) berth.Time {
+	if k.promise == nil {
+		return noticed
+	}
+	start := k.promise.Start()
+	if w := c.shadows[k.request.Site]; w != nil {
+		if j := w.jobs[k.id]; j != nil && j.Phase == JobEnded {
+			return min(noticed, start.Add(j.ran()))
+		}
+	}
+	if ended, is := c.taskEnds[k.id]; is {
+		delete(c.taskEnds, k.id)
+		return min(noticed, max(ended, start.Add(1)))
+	}
+	return noticed
 }
 
 // maxOver bounds what is remembered of requests that are over, in bytes.

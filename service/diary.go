@@ -13,10 +13,10 @@ type ink struct {
 	request *berth.Request
 	promise *berth.Reservation // nil if nothing is drawn
 	end     State
-	changed berth.Time
+	until   berth.Time // when it ended
 }
 
-func (k *card) ink() ink { return ink{k.request, k.promise, k.end, k.changed} }
+func (k *card) ink() ink { return ink{k.request, k.promise, k.end, k.until} }
 
 // redrawn is one change of what is drawn of a card.
 type redrawn struct {

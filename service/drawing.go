@@ -372,7 +372,7 @@ func (p *painter) eachOf(k ink, placed func(Bar), late func(unbound)) {
 			continue
 		}
 		if k.end != "" {
-			a.End = min(a.End, k.changed)
+			a.End = min(a.End, k.until)
 		}
 		if a.Start >= a.End || a.NPE == 0 {
 			continue

@@ -59,6 +59,7 @@ type keeper struct {
 	ground  atomic.Pointer[ground]
 	changed chan struct{} // of one place: other nodes were seen than those of the ground
 	looked  berth.Time    // when the state was that was last counted; of the loop
+	known   berth.Time    // when it was last known what runs there; of the loop
 	// last is the last state that the engine was told what is out of use in, and foreseen
 	// up to when the returns of reservations of others were; of the loop.
 	last     *site.State
@@ -68,6 +69,7 @@ type keeper struct {
 	early  map[promise]string
 	cost   atomic.Int64  // CPU time of the last look, in nanoseconds
 	away   bool          // the last look at it failed; of the keeper's goroutine
+	suited bool          // promises are on PEs that have what they require; of the loop
 	skewed bool          // the last look told that its clock is off; of the keeper's goroutine
 	silent []string      // controllers that did not answer at the last look, while another did; of the keeper's goroutine
 	heard  *site.State   // what the last look showed; of the keeper's goroutine
@@ -139,6 +141,7 @@ func (h *Host) startManagers() {
 			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
+		k.known = h.timekeeper.alive
 		k.view.Starting, k.view.Trouble = true, "not looked at yet"
 		on := new(berth.Site)
 		if at := slices.IndexFunc(h.core.config.Sites, func(s berth.Site) bool { return s.Name == name }); at >= 0 {
@@ -190,6 +193,20 @@ func (h *Host) wakeManagers(list []news) {
 			}
 		}
 	}
+}
+
+// farApart is how many looks may fail and what runs still counts as known in between.
+const farApart = 4
+
+// lastKnown returns until when something is known to have run that is not listed now: until
+// the look before, if that is long ago, since it ran then; else until now.
+func (k *keeper) lastKnown(now berth.Time) berth.Time {
+	was := k.known
+	k.known = now
+	if was == 0 || now-was <= berth.Time(farApart*max(1, int64(k.pace().Seconds()))) {
+		return now
+	}
+	return was
 }
 
 func (k *keeper) poke() {
@@ -302,6 +319,10 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		state, strangers = h.own(k, state)
 		h.tellOutOfUse(k, state)
 		h.tellUsed(k, state)
+		if !k.suited {
+			k.suited = true
+			h.suit(k)
+		}
 		h.countIdle(k, state)
 		h.tellTasks(k, state)
 		h.reportTasks(k, state)

@@ -105,7 +105,7 @@ func spanOf(o *berth.Outage) Span {
 func (k *card) span(by Principal, part int) Span {
 	a := k.promise.Allotments[part]
 	if k.end != "" {
-		a.End = min(a.End, k.changed)
+		a.End = min(a.End, k.until)
 	}
 	s := Span{Kind: cmp.Or(k.request.Kind, berth.KindRequest), Allotment: a, State: k.state(), Mark: Mark{a.Start, true, k.promise.Sequence, part}}
 	if k.seenBy(by) {

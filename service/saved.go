@@ -36,7 +36,8 @@ type savedCard struct {
 	Version uint64
 	Created berth.Time
 	Changed berth.Time
-	Asking  bool // of a live one
+	Asking  bool       // of a live one
+	Until   berth.Time // of one that is over, if it ended before Changed
 }
 
 // coreFormat begins every snapshot of a core.
@@ -57,6 +58,7 @@ func (s *saved) code(c *wire.Coder) {
 		wire.Int(c, 7, &k.Created)
 		wire.Int(c, 8, &k.Changed)
 		wire.Bool(c, 9, &k.Asking)
+		wire.Int(c, 10, &k.Until)
 		c.End()
 	})
 	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) { k.code(c) })
@@ -87,10 +89,14 @@ func (c *Core) Snapshot() ([]byte, error) {
 	})
 	for _, id := range c.over {
 		k, _ := c.cards.Get(&card{id: id})
-		s.Cards = append(s.Cards, savedCard{
+		over := savedCard{
 			ID: k.id, Request: k.request, Promise: k.promise, End: k.end, Refusal: k.refusal,
 			Version: k.version, Created: k.created, Changed: k.changed,
-		})
+		}
+		if k.until < k.changed {
+			over.Until = k.until
+		}
+		s.Cards = append(s.Cards, over)
 	}
 	w := wire.Writer(append(make([]byte, 0, len(s.Engine)+64*len(s.Cards)), coreFormat))
 	s.code(w)
@@ -114,9 +120,8 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	}
 	c := &Core{
 		config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(),
-		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, delivered: map[string]map[string]uint64{}, flows: newFlows(),
+		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows(),
 	}
-	c.restoreTasks(s.Tasks)
 	var failed error
 	var restoring sync.WaitGroup
 	restoring.Go(func() {
@@ -131,6 +136,9 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 		k := card{
 			id: in.ID, request: in.Request, promise: in.Promise, end: in.End, refusal: in.Refusal,
 			version: in.Version, created: in.Created, changed: in.Changed, asking: in.Asking,
+		}
+		if k.end != "" {
+			k.until = cmp.Or(in.Until, in.Changed)
 		}
 		if k.end == "" {
 			p := &promised{card: k}
@@ -150,6 +158,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 			return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
 		}
 	}
+	c.restoreTasks(s.Tasks) // of reservations that are there
 	for i := range s.Delivered {
 		c.noteDelivered(&s.Delivered[i])
 	}

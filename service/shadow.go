@@ -99,6 +99,9 @@ const (
 // over reports whether nothing more becomes of the job at the site.
 func (j *ShadowJob) over() bool { return j.Phase != JobWaits && j.Phase != JobRuns }
 
+// ran returns for how long a job has run that has ended.
+func (j *ShadowJob) ran() berth.Duration { return max(1, j.End.Sub(j.Start)) }
+
 // compared reports whether a promise stands against a start.
 func (j *ShadowJob) compared() bool { return j.Promised != 0 && j.Start != 0 }
 

@@ -75,7 +75,7 @@ func TestTasksAreToldInOrderAndFromRecords(t *testing.T) {
 				w.step(t)
 			}
 			state := w.state()
-			if events := core.newTasks("s", state, owner); len(events) > 0 {
+			if events := core.newTasks("s", state, state.At, owner); len(events) > 0 {
 				rec, list := core.seeTasks(w.now, &taskLook{site: "s", events: events})
 				records = append(records, rec)
 				for k := range list {
@@ -94,7 +94,7 @@ func TestTasksAreToldInOrderAndFromRecords(t *testing.T) {
 					runs[id] = false // it was taken back, which is not told
 				}
 			}
-			if events := core.newTasks("s", state, owner); len(events) > 0 {
+			if events := core.newTasks("s", state, state.At, owner); len(events) > 0 {
 				t.Fatalf("the same look once more: %+v", events)
 			}
 			if i == 30 {

@@ -53,9 +53,9 @@ type knownTask struct {
 // newTasks returns what a look at a site shows of tasks that is not known yet: which
 // have started, which have ended, and which are listed no more. A task that is first
 // seen after its end has started too, if it has run. One that ran and is listed no more
-// has ended, and how is unknown. Owner returns the reservation of a job, empty if it is
+// has ended, and how is unknown; it ran until a time. Owner returns the reservation of a job, empty if it is
 // none of ours. Cost: O(n log n) for the jobs of the site.
-func (c *Core) newTasks(at string, state *site.State, owner func(*site.Job) string) []taskEvent {
+func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner func(*site.Job) string) []taskEvent {
 	var events []taskEvent
 	known, listed := c.tasks[at], map[site.JobID]bool{}
 	take := func(jobs []site.Job, stage site.Stage) {
@@ -109,7 +109,7 @@ func (c *Core) newTasks(at string, state *site.State, owner func(*site.Job) stri
 			e.task.Stage, e.task.Start = site.Waiting, 0
 		case was.task.Stage != site.Ended:
 			e.what = TaskEnded
-			e.task.Stage, e.task.End, e.task.Reason = site.Ended, state.At, "the site no longer lists it"
+			e.task.Stage, e.task.End, e.task.Reason = site.Ended, max(until, e.task.Start), "the site no longer lists it"
 		}
 		events = append(events, e)
 	}
@@ -159,7 +159,20 @@ func (c *Core) noteTasks(look *taskLook) {
 			delete(known, e.task.ID)
 		default:
 			known[e.task.ID] = knownTask{e.reservation, e.task}
+			c.noteEnd(known[e.task.ID])
 		}
+	}
+}
+
+// noteEnd notes when the task of a workflow ended.
+func (c *Core) noteEnd(t knownTask) {
+	if t.task.Key != flowKey || !c.goesOn(t.reservation) {
+		return
+	}
+	if t.task.Stage == site.Ended {
+		c.taskEnds[t.reservation] = t.task.End
+	} else {
+		delete(c.taskEnds, t.reservation)
 	}
 }
 
@@ -169,7 +182,7 @@ const tasksAtOnce = 1000
 
 // tellTasks tells what a look at a site shows of the tasks of its reservations.
 func (h *Host) tellTasks(k *keeper, state *site.State) {
-	events := h.core.newTasks(k.name, state, func(j *site.Job) string { return h.ownerOf(k, state, j) })
+	events := h.core.newTasks(k.name, state, k.lastKnown(state.At), func(j *site.Job) string { return h.ownerOf(k, state, j) })
 	for some := range slices.Chunk(events, tasksAtOnce) {
 		h.recordTasks(&taskLook{site: k.name, events: some})
 	}
@@ -293,6 +306,7 @@ func (c *Core) restoreTasks(all []savedTasks) {
 		known := make(map[site.JobID]knownTask, len(all[i].Tasks))
 		for _, k := range all[i].Tasks {
 			known[k.task.ID] = k
+			c.noteEnd(k)
 		}
 		c.tasks[all[i].Site] = known
 	}

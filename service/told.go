@@ -199,10 +199,9 @@ func (h *Host) tellUsed(k *keeper, state *site.State) {
 // look although nothing runs in them now. A time in which the site was not
 // looked at for long is unknown, and nothing is added.
 func (h *Host) countIdle(k *keeper, state *site.State) {
-	const most = 4 // looks left out
 	since := k.looked
 	k.looked = state.At
-	if since == 0 || state.At <= since || state.At-since > berth.Time(most*max(1, int64(k.pace().Seconds()))) {
+	if since == 0 || state.At <= since || state.At-since > berth.Time(farApart*max(1, int64(k.pace().Seconds()))) {
 		return
 	}
 	used := k.used(state.Running)

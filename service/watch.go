@@ -125,7 +125,7 @@ func (h *Host) finishShadows(k *keeper) {
 		switch {
 		case j.Phase != JobEnded:
 			h.tell(k, engine.Cancel(id))
-		case promised && r.State == berth.Active && r.Start().Add(max(1, j.End.Sub(j.Start))) <= now:
+		case promised && r.State == berth.Active && r.Start().Add(j.ran()) <= now:
 			h.tell(k, engine.Finish(id))
 		}
 	}
@@ -178,7 +178,7 @@ func (h *Host) compare(k *keeper, state *site.State) looked {
 	})
 	take(state.Pending, JobWaits, func(*site.Job, bool) {})
 	take(state.Ended, JobEnded, func(*site.Job, bool) {})
-	l.vanished(w, now)
+	l.vanished(w, k.lastKnown(now))
 	// Of those submitted in one second the site's own order holds.
 	slices.SortStableFunc(l.fresh, func(a, b ShadowJob) int { return cmp.Compare(a.Asked, b.Asked) })
 	return l
@@ -279,13 +279,10 @@ func (j *ShadowJob) show(seen *ShadowJob, job *site.Job) {
 // again notes how a job is that is followed. One that the engine was to be asked
 // for when the service ended is asked for now.
 func (l *looked) again(c *Core, was, seen *ShadowJob, job *site.Job) {
-	if was.Left != "" {
-		return
-	}
 	is := *was
 	is.show(seen, job)
 	switch {
-	case is.Promised == 0 && is.Refusal == "" && c.card(is.ID) == nil:
+	case is.Left == "" && is.Promised == 0 && is.Refusal == "" && c.card(is.ID) == nil:
 		l.fresh = append(l.fresh, is)
 	case is != *was:
 		l.seen = append(l.seen, is)
@@ -293,16 +290,16 @@ func (l *looked) again(c *Core, was, seen *ShadowJob, job *site.Job) {
 }
 
 // vanished notes what is followed and was not seen. What ran has ended, it is not
-// known when; what waited may have run or not.
-func (l *looked) vanished(w *shadow, now berth.Time) {
+// known when, but it ran until a time; what waited may have run or not.
+func (l *looked) vanished(w *shadow, until berth.Time) {
 	for _, id := range slices.Sorted(maps.Keys(w.jobs)) {
 		if l.listed[id] {
 			continue
 		}
 		j := *w.jobs[id]
-		if j.Left == "" && !j.over() {
+		if !j.over() {
 			if j.Phase == JobRuns {
-				j.Phase, j.End = JobEnded, now
+				j.Phase, j.End = JobEnded, max(until, j.Start)
 			} else {
 				j.Phase = JobVanished
 			}

@@ -569,3 +569,53 @@ func TestDoctorFindsNothingBad(t *testing.T) {
 		}
 	}
 }
+
+// Tasks make their files with the umask of their site, which is the usual one by default.
+func TestTasksHaveAUmask(t *testing.T) {
+	for _, c := range []struct {
+		umask int
+		want  string
+	}{{0, "0022"}, {0o077, "0077"}} {
+		s := openWith(t, local.Options{Dir: t.TempDir(), Umask: c.umask})
+		spec := task(t, reserveNow(t, s, 0), "umask", "sh", "-c", "umask")
+		if got := ended(t, s, submit(t, s, spec)); got.Result.Code != 0 {
+			t.Fatalf("%+v", got)
+		}
+		if text, err := os.ReadFile(filepath.Join(spec.Dir, "out")); err != nil || strings.TrimSpace(string(text)) != c.want {
+			t.Errorf("a umask of %#o gave %q (%v), want %s", c.umask, text, err, c.want)
+		}
+	}
+}
+
+// A number of cores is given if others that were promised a number can move, and as many
+// as were asked for.
+func TestCountedCoresMakeRoom(t *testing.T) {
+	s := open(t, t.TempDir())
+	began := now()
+	book := func(id string, from, until berth.Time, cores berth.Count) site.Outcome {
+		got, err := s.Reserve(t.Context(), site.Reservation{
+			Name: site.NameOf(siteName, id, 1), Start: began + from, End: began + until, Users: []string{me(t)}, Cores: cores,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	// Two cores are taken throughout; of the others each is free at a time of its own.
+	book("both", 100, 400, 2)
+	first := book("first", 100, 200, 1)
+	book("second", 100, 200, 1)
+	if err := s.Release(t.Context(), site.Name(first.Booking.Name)); err != nil {
+		t.Fatal(err)
+	}
+	book("third", 200, 300, 1)
+	if got := book("across", 150, 250, 1); got.Verdict != site.Made || got.Booking.Shares[0].Cores.Count() != 1 {
+		t.Errorf("one of two cores, for which another has to move: %+v", got)
+	}
+	if got := book("none left", 150, 250, 1); got.Verdict != site.Refused {
+		t.Errorf("a fifth of four cores: %+v", got)
+	}
+	if got := book("too many", 500, 600, 5); got.Verdict != site.Refused {
+		t.Errorf("five of four cores: %+v", got)
+	}
+}

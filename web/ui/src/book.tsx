@@ -6,7 +6,7 @@ import { Gantt, type Ghost } from './gantt.js';
 import { parseLength, parseTime, parseVariants, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
-import { Waiting } from './parts.js';
+import { Trouble, Waiting } from './parts.js';
 import { said as startSaid, lanesOf, type Lane, type Refusal, refused, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
 
@@ -31,7 +31,9 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '', constraint: '' });
   const [base, setBase] = useState(() => Math.floor(now())); // what now means while the form is filled in
   const [offers, setOffers] = useState<Offer[] | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
+  const [unasked, setUnasked] = useState<Failure | null>(null); // why there are no offers
+  const [tries, setTries] = useState(0);
+  const [failure, setFailure] = useState<Failure | null>(null); // of what was pressed last
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [held, setHeld] = useState<Reservation | null>(null);
   const [busy, setBusy] = useState(false);
@@ -58,6 +60,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const change = (c: Partial<typeof form>) => {
     setForm((f) => ({ ...f, ...c }));
     setAnswer(null);
+    setFailure(null);
     key.current = '';
   };
   const changes = Object.values(stale).reduce((a, b) => a + b, 0);
@@ -66,6 +69,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   useEffect(() => {
     if (body === '') {
       setOffers(null);
+      setUnasked(null);
       return;
     }
     const abort = new AbortController();
@@ -73,13 +77,13 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
       post<{ offers: Offer[] }>('v1/offers', body, { signal: abort.signal }).then(
         (o) => {
           setOffers(o.offers);
-          setFailure(null);
+          setUnasked(null);
         },
         (e: Failure) => {
           if (abort.signal.aborted) return;
           if (e.problem?.status === 401) onEnded();
           setOffers(null);
-          setFailure(e);
+          setUnasked(e);
         },
       );
     }, 80);
@@ -87,7 +91,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
       clearTimeout(timer);
       abort.abort();
     };
-  }, [body, changes, onEnded]);
+  }, [body, changes, tries, onEnded]);
 
   /** act does what a press asks for. away is whether what was pressed is gone once it is done: then the focus goes to what came of it. */
   const act = async (what: () => Promise<void>, away = true) => {
@@ -175,8 +179,9 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
       <Grid.Col span={{ base: 12, md: 8, lg: 9 }}>
         <Stack gap="sm" ref={said} tabIndex={-1} role="group" aria-label={text.book.answers}>
           {!live && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
-          {down && <Alert color="red" variant="light" title={down.problem.title}>{down.problem.detail} <Button size="compact-sm" variant="default" onClick={look}>{text.retry}</Button></Alert>}
-          {failure && <Alert color="red" variant="light" title={failure.problem.title} role="alert">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>}</Alert>}
+          <Trouble failure={down} again={look} />
+          <Trouble failure={unasked} again={() => setTries((n) => n + 1)} />
+          <Trouble failure={failure} />
           {answer?.decision === 'accepted' && answer.reservation && (
             <Alert color="green" variant="light" title={text.book.promised} role="alert" data-testid="promised">
               {text.pes(answer.reservation.npe)} at {answer.reservation.site}, {spell(answer.reservation)} {zone}. <code>berth show {answer.reservation.id}</code>{' '}
@@ -196,7 +201,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           )}
           {/* The pictures below stay where they are while offers come and go. */}
           <div style={{ minHeight: answer?.decision === 'accepted' || held ? undefined : 132 }}>
-          {asked && !offers && !down && !failure && <Waiting height={132} />}
+          {asked && !offers && !down && !unasked && <Waiting height={132} />}
           {asked && offers && alternatives.length === 0 && !answer && <Alert color="gray" variant="light">{text.book.nothing}</Alert>}
           {alternatives.length > 0 && !(answer?.decision === 'accepted') && (
             <Group gap="xs" align="stretch" component="ul" className="legend" aria-label="Offers">
@@ -270,7 +275,7 @@ interface BookPoolProps {
 function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadline, asked, onReady, onDeadline, onEnded }: BookPoolProps) {
   const [view, setView] = useState({ from: Math.floor(now()) - 3600, to: Math.floor(now()) + 23 * 3600 });
   const [begin, setBegin] = useState<number | null>(null);
-  const { picture, rows, failure, retry } = usePool(site.name, pool.name, view.from, view.to, stale);
+  const { picture, rows, failure, seen, retry } = usePool(site.name, pool.name, view.from, view.to, stale);
   const lanes = useStarts(site.name, pool.name, asked, view.from, view.to, stale, onEnded);
   const [asks, setAsks] = useState<{ lane: number; at: number } | null>(null); // the start that was asked about
   const [listed, setListed] = useState(false);
@@ -289,7 +294,7 @@ function BookPool({ site, pool, zone, theme, clock, stale, ghosts, ready, deadli
   return (
     <Paper withBorder radius="sm" p="xs" component="section" aria-label={`${site.name}, ${pool.name}`}>
       <Group gap="xs" mb={4}><Text fw={600} size="sm" className="named">{site.name}, {pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
-      {failure && <Alert color="red" variant="light" title={failure.problem.title}>{failure.problem.detail} <Button size="compact-sm" variant="default" onClick={retry}>{text.retry}</Button></Alert>}
+      <Trouble failure={failure} seen={seen} zone={zone} again={retry} />
       {picture && (
         <Gantt picture={picture} rows={rows} pes={pool.pes} from={view.from} to={view.to} now={clock} zone={zone} theme={theme} mask={null} begin={begin} onBegin={setBegin} stale={failure !== null} selected={-1} name={`${site.name}, ${pool.name}`}
           ghosts={ghosts} lanes={drawn} onStart={(lane, at) => { setAsks({ lane, at }); const s = drawn[lane]?.stretches[stretchAt(drawn[lane]!, at)]; if (s && !s.refusal) onReady(at); }} ready={ready ?? undefined} deadline={deadline ?? undefined} onDeadline={onDeadline}

@@ -8,7 +8,7 @@ import { capital, Gantt, about } from './gantt.js';
 import { parseTime } from './grammar.js';
 import { listen } from './live.js';
 import { fills, type Theme } from './palette.js';
-import { Waiting } from './parts.js';
+import { Trouble, Waiting } from './parts.js';
 import { Flag, parse, type Picture } from './picture.js';
 import { text } from './text.js';
 import { frozen, least, most, moving, normal, readView, writeView, type View } from './view.js';
@@ -248,12 +248,7 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
       <p className="print-only">Berth, {time(from, zone)} to {time(to, zone)}, {zone}. Printed at {time(clock, zone)}.</p>
       {wrong.length > 0 && <Alert color="yellow" variant="light">{text.badLink(wrong.join(', '))}</Alert>}
       {!live && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
-      {failure && (
-        <Alert color="red" variant="light" title={failure.problem.title}>
-          <Text size="sm">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>}</Text>
-          <Button mt="xs" size="compact-sm" variant="default" onClick={look}>{text.retry}</Button>
-        </Alert>
-      )}
+      <Trouble failure={failure} again={look} />
       {!sites && !failure && <Waiting />}
       {sites?.length === 0 && <Alert color="gray" title={text.noSites.title}>{me.role === 'operator' ? text.noSites.operator : text.noSites.user}</Alert>}
       {sites && sites.length > 0 && chosen.length === 0 && (
@@ -529,12 +524,7 @@ function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, 
         <Group gap="xs"><Text fw={600} size="sm" className="named">{pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
         {picture?.cells && <Text size="xs" c="dimmed">{text.shades(filters(view))}</Text>}
       </Group>
-      {failure && (
-        <Alert color="red" variant="light" title={failure.problem.title} mb="xs">
-          <Text size="sm">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>} {seen > 0 && text.asOf(time(seen, zone))}</Text>
-          <Button mt="xs" size="compact-sm" variant="default" onClick={retry}>{text.retry}</Button>
-        </Alert>
-      )}
+      <Trouble failure={failure} seen={seen} zone={zone} again={retry} />
       {!picture && !failure && <Waiting />}
       {picture && !view.table && (
         <Gantt picture={picture} rows={rows} pes={pool.pes} from={from} to={to} now={clock} zone={zone} theme={theme} mask={mask} begin={begin} onBegin={(pe) => change({ rows: pe === null ? '' : `${name}:${Math.round(pe * 10) / 10}` })} stale={failure !== null} selected={selected}

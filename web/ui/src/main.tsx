@@ -8,7 +8,7 @@ import { time } from './clock.js';
 import { keepFocus } from './focus.js';
 import { Book } from './book.js';
 import { Harbour } from './harbour.js';
-import { State, usePaper, usualZone, Waiting } from './parts.js';
+import { Once, State, usePaper, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
 
 // The heads of dialogs are no banners of the page.
@@ -153,14 +153,14 @@ function Page() {
         )}
         {me && may(me, page) && (
           <Whole key={page}>
-            <Suspense fallback={<Waiting />}>
+            <Once><Suspense fallback={<Waiting />}>
               {page === 'harbour' && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
               {page === 'book' && <Book theme={shade} onLive={setLive} onEnded={ended} />}
               {page === 'promises' && <Promises me={me} onLive={setLive} onEnded={ended} />}
               {page === 'workflow' && <Workflow me={me} onLive={setLive} onEnded={ended} />}
               {page === 'operate' && <Operate onLive={setLive} onEnded={ended} />}
               {page === 'laboratory' && <Laboratory me={me} onLive={setLive} onEnded={ended} />}
-            </Suspense>
+            </Suspense></Once>
           </Whole>
         )}
         {!me && out && <Login failure={failure} onDone={ask} />}

@@ -228,7 +228,7 @@ function Part({ id, got, zone, empty, about, extra, children }: { id: keyof type
     <section id={id} aria-labelledby={`${id}-title`} className="part">
       <Group justify="space-between" mb={6}><Title order={2} size="h4" id={`${id}-title`}>{w.parts[id]}</Title>{extra}</Group>
       <Trouble failure={got.failure} seen={got.seen} zone={zone} again={got.again} />
-      {!got.value && !got.failure && <Waiting height={60} />}
+      {!got.value && (got.failure ? <Text size="sm" c="dimmed">{w.unasked}</Text> : <Waiting height={60} />)}
       {empty !== null && <Text size="sm" c="dimmed">{empty}</Text>}
       {Boolean(got.value) && empty === null && <>{about && <Text size="sm" c="dimmed" mb={4}>{about}</Text>}{children}</>}
     </section>

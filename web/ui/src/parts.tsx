@@ -1,7 +1,7 @@
 // What several pages are made of.
 
 import { Alert, Button, CopyButton, Group, Skeleton, Text } from '@mantine/core';
-import { Fragment, useEffect, useState } from 'react';
+import { createContext, Fragment, useCallback, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import type { Failure } from './api.js';
 import { time } from './clock.js';
@@ -32,13 +32,36 @@ export function usePaper(): boolean {
 /** Stamp is a time or a period that breaks between its date and its hours alone, and not at the dashes of a date. */
 export const Stamp = ({ of }: { of: string }) => <span className="stamp">{of.split(' ').map((word, i) => <Fragment key={i}>{i > 0 && ' '}<span>{word}</span></Fragment>)}</span>;
 
-/** Trouble says what could not be asked, and that what is shown is old. */
+interface Told { by: string; what: string; again: () => void }
+const Board = createContext<{ told: Told[]; tell: (t: Told) => () => void } | null>(null);
+
+/** Once is where the same trouble of several parts is told once, by the part that had it first. */
+export function Once({ children }: { children: React.ReactNode }) {
+  const [told, set] = useState<Told[]>([]);
+  const tell = useCallback((t: Told) => {
+    set((list) => [...list, t]);
+    return () => set((list) => list.filter((o) => o !== t));
+  }, []);
+  return <Board value={useMemo(() => ({ told, tell }), [told, tell])}>{children}</Board>;
+}
+
+/** Trouble says what could not be asked, and that what is shown is old. What can be asked again is told once, and asked again with all that has the same trouble. */
 export function Trouble({ failure, seen, zone, again }: { failure: Failure | null; seen?: number; zone?: string; again?: () => void }) {
+  const by = useId();
+  const board = useContext(Board);
+  const what = failure ? `${failure.problem.title} ${failure.problem.detail} ${failure.problem.code}` : '';
+  const how = useRef(again);
+  how.current = again;
+  const tell = again ? board?.tell : undefined;
+  useLayoutEffect(() => (what !== '' ? tell?.({ by, what, again: () => how.current?.() }) : undefined), [tell, by, what]);
   if (!failure) return null;
+  const same = tell ? board!.told.filter((t) => t.what === what) : [];
+  const old = seen && zone ? text.asOf(time(seen, zone)) : '';
+  if (tell && same[0]?.by !== by) return old ? <Text size="sm" c="dimmed">{old}</Text> : null;
   return (
     <Alert color="red" variant="light" title={failure.problem.title} role="alert">
-      <Text size="sm" className="named">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>} {seen && zone ? text.asOf(time(seen, zone)) : ''}</Text>
-      {again && <Button mt="xs" size="compact-sm" variant="default" onClick={again}>{text.retry}</Button>}
+      <Text size="sm" className="named">{failure.problem.detail} {failure.problem.code && <code>{failure.problem.code}</code>} {old}</Text>
+      {again && <Button mt="xs" size="compact-sm" variant="default" onClick={() => (same.length > 0 ? same.forEach((t) => t.again()) : again())}>{text.retry}</Button>}
     </Alert>
   );
 }

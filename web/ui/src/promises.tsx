@@ -5,7 +5,7 @@ import { length, period, time } from './clock.js';
 import { useAddress, useAsked, useChanges, useGot } from './follow.js';
 import { parseLength, parseTime, spoken } from './grammar.js';
 import { at, curl, differences, ended, live, modifyLine, over, placedBefore, sentence, where, wished, type Happening, type Reservation, type Task } from './life.js';
-import { Command, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
+import { Command, Once, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
 import { words } from './words.js';
 
@@ -100,7 +100,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
       )}
       {value?.next && <Button variant="default" size="compact-sm" onClick={() => setPages(pages + 1)}>{w.more}</Button>}
       <Drawer lockScroll={false} opened={chosen !== ''} onClose={() => change('sel', '')} position="right" size="lg" title={<span className="named">{chosen}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
-        {chosen && <OnePromise key={chosen} id={chosen} sites={sites} zone={zone} clock={clock} changes={changes} onEnded={onEnded} onDone={again} />}
+        {chosen && <Once key={chosen}><OnePromise id={chosen} sites={sites} zone={zone} clock={clock} changes={changes} onEnded={onEnded} onDone={again} /></Once>}
       </Drawer>
     </Stack>
   );

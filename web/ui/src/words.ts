@@ -55,6 +55,7 @@ export const words = {
     unreachable: 'not reachable',
     starting: 'not looked at yet',
     watched: 'watched only',
+    unasked: 'Not known, for what is said above.',
     noSites: 'There is no site. Add one to the configuration of the service and start it again: berth sites add shows how.',
     noDegraded: 'Every promise has all its PEs.',
     noOutages: 'Nothing is out of use, and nothing is announced.',

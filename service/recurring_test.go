@@ -1,0 +1,39 @@
+package service
+
+import (
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// The returns of a reservation of others are planned around as far as anything is
+// promised, and at most so often as is said.
+func TestReturnsOfOthersAreBounded(t *testing.T) {
+	const day = 24 * 3600
+	for _, c := range []struct {
+		each     site.Period
+		foreseen berth.Time // nothing that is asked for ends later
+		want     int
+		last     berth.Time
+	}{
+		{"", 3 * 365 * day, 1, 100},
+		{site.Daily, 10*day + 100, 10, 9*day + 100},
+		{site.Daily, 10*day + 101, 11, 10*day + 100},
+		{site.Hourly, 3 * 365 * day, mostReturns, 100 + 3600*(mostReturns-1)},
+	} {
+		k := &keeper{foreseen: c.foreseen}
+		b := &site.Booking{Name: "maint", Start: 100, End: 200, Repeat: site.Repeat{Each: c.each}}
+		var h Host
+		n, last := 0, berth.Time(-1)
+		h.takeAll(k, b, c.foreseen.Add(foreseeAgain-foresight), func(_ string, _ []site.Share, from, until berth.Time) {
+			if until != from.Add(100) || from <= last {
+				t.Fatalf("%q: return %d is from %d to %d, after %d", c.each, n, from, until, last)
+			}
+			n, last = n+1, from
+		})
+		if n != c.want || last != c.last || k.foreseen != c.foreseen {
+			t.Errorf("%q until %d: %d returns, the last at %d; want %d, the last at %d", c.each, c.foreseen, n, last, c.want, c.last)
+		}
+	}
+}
