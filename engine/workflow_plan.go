@@ -133,7 +133,7 @@ type readyPlan struct {
 // fewReady is how many tasks a plan has at least that is made ready: to follow a smaller one is quick.
 const fewReady = 64
 
-// readyPlan follows a plan as far as it does not depend on the moment; nil if it cannot be told whether
+// readyPlan follows a plan for all that does not depend on the moment; nil if it cannot be told whether
 // it holds without following it again.
 func (e *Engine) readyPlan(w *berth.Workflow, plan *WorkflowPlan) *readyPlan {
 	if len(plan.Places) < fewReady {

@@ -34,7 +34,8 @@ func drawReady(rng *rand.Rand) readyCase {
 	c.config.Sites[0].Managed = rng.IntN(3) == 0
 	if rng.IntN(3) == 0 {
 		c.config.Limits = policy.Limits{
-			{Name: policy.LimitActive, Value: int64(60 + rng.IntN(150))}, {Name: policy.LimitPESeconds, Value: int64(5000 + rng.IntN(40_000))},
+			{Name: policy.LimitActive, Value: int64(60 + rng.IntN(150))},
+			{Name: policy.LimitPESeconds, Value: int64(5000 + rng.IntN(40_000))},
 			{Name: policy.LimitShare, Value: int64(30 + rng.IntN(70))},
 		}
 	}

@@ -39,7 +39,7 @@ type told struct {
 	outcome []byte
 	id      string
 	version uint64
-	late    *lateOutcome // of which outcome is made; nil of one that is there
+	late    *lateOutcome // makes the outcome, if that takes long; else nil
 }
 
 // asked is what a caller asked for, with the answers that are given from its record

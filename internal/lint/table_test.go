@@ -144,10 +144,12 @@ var owned = []owner{{
 		// Looks that make the calendars complete and forget what is over.
 		"(*State).View", "(*State).prune", "Stock.View", "Stock.prune", "(*State).Check", "(*State).Hash",
 		"(*State).Promised", // counts once what is kept from then on
-		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).Disturbed", "(*workflows)", "newFlow",
+		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).Disturbed", "(*workflows)",
+		// A workflow that is in no state yet.
+		"NewFlow", "(*Flow).Expect",
 	},
 	doors: []string{
-		"New", "Restore", "(*State).Fold",
+		"New", "NewFlow", "(*Flow).Expect", "Restore", "(*State).Fold",
 		"(*State).Try", "(*State).TryPlans", "(*Trial).Book", "(*Trial).Give", "(*Trial).Shorten", "(*Trial).Release", "(*Trial).Unplan",
 		"(*Trial).View", "(*Trial).Undo", "(*Trial).Close",
 		"(*State).Unsettled", "(*State).Disturbed", // ask once for what has changed since they were asked last
