@@ -248,7 +248,7 @@ func lasting(t *testing.T, tasks int, longest berth.Duration, seed uint64) berth
 type delays struct {
 	starts, ends latencies
 	over         map[string]service.FlowState // workflows
-	told, gaps   int                      // events that were heard, and how often some were no longer kept when they were to be
+	told, gaps   int                          // events that were heard, and how often some were no longer kept when they were to be
 }
 
 // follow hears what happens until so many workflows are over. Where it is too far behind it does what all
