@@ -6,7 +6,7 @@ import { Gantt, type Ghost } from './gantt.js';
 import { parseLength, parseTime, parseVariants, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
-import { Trouble, Waiting } from './parts.js';
+import { Trouble, usualZone, Waiting } from './parts.js';
 import { said as startSaid, lanesOf, type Lane, type Refusal, refused, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
 
@@ -25,7 +25,7 @@ const runs = (pes: string | undefined) => (pes ?? '').split(',').filter(Boolean)
 });
 
 export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: boolean) => void; onEnded: () => void }) {
-  const zone = new URLSearchParams(location.search).get('tz') || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+  const zone = usualZone();
   const { sites, live, stale, failure: down, look, clock } = useLive(onEnded);
   useEffect(() => onLive(live), [live, onLive]);
   const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '', constraint: '' });
