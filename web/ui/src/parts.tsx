@@ -71,7 +71,7 @@ export function Trouble({ failure, seen, zone, again }: { failure: Failure | nul
 export function Command({ line, label = 'As a command' }: { line: string; label?: string }) {
   return (
     <Group gap={6} wrap="nowrap" align="start">
-      <Text size="sm" style={{ minWidth: 0 }}><span className="faint">{label}:</span> <code className="named brief-code">{line}</code></Text>
+      <Text size="sm" style={{ minWidth: 0 }}><span className="faint">{label}:</span> <code className={line.length > 1500 ? 'named brief-code' : 'named'}>{line}</code></Text>
       <CopyButton value={line}>
         {({ copied, copy }) => <Button size="compact-xs" variant="default" style={{ flexShrink: 0 }} aria-label={`Copy: ${line}`} onClick={copy}>{copied ? 'Copied' : 'Copy'}</Button>}
       </CopyButton>
