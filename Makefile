@@ -80,7 +80,8 @@ slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 s
 	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); logs=$$(mktemp -d); trap 'rm -r $$logs' EXIT; trap 'exit 130' INT TERM; \
 	for suite in trixie forky; do ( \
 	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
-	  set -x && go test -vet=off -count=1 -timeout 30m -parallel 4 ./site/slurm && go test -vet=off -count=1 -timeout 30m -parallel 4 ./service -run "^($$service)\$$" \
+	  set -x && go test -vet=off -count=1 -timeout 30m -parallel 4 ./site/slurm && go test -vet=off -count=1 -timeout 30m -parallel 4 ./service -run "^($$service)\$$" && \
+      go test -vet=off -count=1 -timeout 30m -parallel 4 ./sites/adapters && go test -vet=off -count=1 -timeout 30m ./cmd/berth -run '^(TestServeSlurm|TestTwoClustersOneOfThemDown)$$' \
 	) >$$logs/$$suite 2>&1 & eval $$suite=$$!; done; \
 	failed=0; for suite in trixie forky; do eval "wait \$$$$suite" || failed=1; cat $$logs/$$suite; done; exit $$failed
 

@@ -130,6 +130,22 @@ func (e *Engine) At(id, site string) bool {
 	return d != nil && !d.Request().IsJob() && d.At(site)
 }
 
+// Unsuited yields the reservations of a site with PEs that lack what was required of them, by their ids, with
+// a part and those PEs of it: PEs may be made otherwise after they were promised. Cost: O(n) for n live
+// reservations, and the classes of pools for those that require anything.
+func (e *Engine) Unsuited(site string) iter.Seq2[string, berth.Allotment] {
+	return func(yield func(string, berth.Allotment) bool) {
+		for _, d := range e.state.Select(func(d *state.Entry) bool { return !d.Request().IsJob() && d.At(site) }) {
+			for part := range d.Parts() {
+				a := d.Part(part)
+				if a.PEs = e.finder.Unsuited(d, part); a.Resource.Site == site && !a.PEs.Empty() && !yield(d.ID(), a) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // ActiveTasks returns the ids of the reservations of tasks of workflows that have started at a site, in
 // the order of acceptance. Cost: O(n) for n live reservations.
 func (e *Engine) ActiveTasks(site string) (ids []string) {

@@ -121,6 +121,19 @@ func TestAShareIsFreeAgainWhereThePoolIsNot(t *testing.T) {
 	}
 }
 
+// While a user has all of their share nothing is free for them, whatever the pool has.
+func TestAShareThatIsTakenLeavesNothing(t *testing.T) {
+	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
+		config := onePool(8, binding)
+		config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 500}}
+		e := newEngine(t, config)
+		own := berth.Rigid("own", 0, 0, 60, 4, 60)
+		own.User = "ada"
+		accepted(t, submit(t, e, 0, own))
+		wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, 200, task("narrow", 10)))), "workflow_promised:w w.1@60-70")
+	}
+}
+
 // Who has a share plans as if no more PEs had been free in the past than that: of more there is
 // nothing for them.
 func TestAShareBoundsWhatWasFree(t *testing.T) {

@@ -75,6 +75,7 @@ func (h *Host) takeIn(k *keeper, as *berth.Site, layout *site.Layout) error {
 		}
 		h.persist(rec, consequences{})
 	}
+	k.suited = false
 	if k.last != nil && !k.manager.Shadow { // what runs on new nodes is not free, and what is gone is out of use
 		h.tellOutOfUse(k, k.last)
 	}

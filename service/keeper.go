@@ -69,6 +69,7 @@ type keeper struct {
 	early  map[promise]string
 	cost   atomic.Int64  // CPU time of the last look, in nanoseconds
 	away   bool          // the last look at it failed; of the keeper's goroutine
+	suited bool          // promises are on PEs that have what they require; of the loop
 	skewed bool          // the last look told that its clock is off; of the keeper's goroutine
 	silent []string      // controllers that did not answer at the last look, while another did; of the keeper's goroutine
 	heard  *site.State   // what the last look showed; of the keeper's goroutine
@@ -318,6 +319,10 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 		state, strangers = h.own(k, state)
 		h.tellOutOfUse(k, state)
 		h.tellUsed(k, state)
+		if !k.suited {
+			k.suited = true
+			h.suit(k)
+		}
 		h.countIdle(k, state)
 		h.tellTasks(k, state)
 		h.reportTasks(k, state)

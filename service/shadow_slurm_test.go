@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
-// batch submits a job that sleeps, and returns its id.
 // batch submits a job that runs a command of the shell.
 func (l *lab) batch(command string, words ...string) site.JobID {
 	l.t.Helper()
@@ -26,13 +27,26 @@ func (l *lab) batch(command string, words ...string) site.JobID {
 // A cluster that is only watched never has a reservation, and what would have
 // been promised to its jobs is compared with what they did: those on the whole
 // cluster one after the other, an array, one that is cancelled, one that is held
-// and one that is too large.
+// and one that is too large. A job that ran before is left out, and its end shows.
 func TestSlurmIsWatched(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}
-	l := newLab(t, true)
+	cluster := slurmtest.Start(t, slurmtest.Options{})
+	over := filepath.Join(t.TempDir(), "over")
+	out, err := cluster.Command("sbatch", "--parsable", "--output=/dev/null", "-t5", "--wrap=until [ -e "+over+" ]; do sleep 0.1; done")
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	before := site.JobID(strings.TrimSpace(out))
+	l := &lab{t: t, cluster: cluster}
+	for tick, end := time.Tick(20*time.Millisecond), time.Now().Add(30*time.Second); !strings.Contains(l.shown("job", string(before)), "JobState=RUNNING"); <-tick {
+		if time.Now().After(end) {
+			t.Fatalf("it does not run: %s", l.shown("job"))
+		}
+	}
+	l = newLabOf(t, cluster, site.UnitNode, true)
 	var score service.Score
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -60,6 +74,11 @@ func TestSlurmIsWatched(t *testing.T) {
 		return j
 	}
 	l.until("it is looked at", look(func() bool { return score.Since > 0 }))
+	l.until("the first is left out", look(func() bool { return score.LeftOut[service.LeftBefore] == 1 && job(before).Phase == service.JobRuns }))
+	if err := os.WriteFile(over, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.until("its end shows", look(func() bool { return job(before).Phase == service.JobEnded }))
 	// The first runs until all have been seen, so that the others wait meanwhile.
 	seen := filepath.Join(t.TempDir(), "seen")
 	first := l.batch("until [ -e "+seen+" ]; do sleep 0.1; done", "-N4", "--exclusive", "-t5")

@@ -108,6 +108,7 @@ func TestQueuedJobStaysWhenItsNodesGo(t *testing.T) {
 		l.reserve("a", few, 400, 60)
 		job := l.sbatch("a")
 		node := l.nodes("a")
+		drained := node
 		l.administer("update", "NodeName="+node, "State=DRAIN", "Reason=disk")
 		l.until("a has another node", func() bool { return l.nodes("a") != node })
 		l.waits("a", job)
@@ -118,6 +119,18 @@ func TestQueuedJobStaysWhenItsNodesGo(t *testing.T) {
 		l.until("a has another node", func() bool { return l.nodes("a") != node })
 		l.waits("a", job)
 
+		node = l.nodes("a")
+		of := string(l.batch("sleep 1000", "-N1", "--exclusive", "-w"+node, "-t2"))
+		l.until("a job of others runs on its node", func() bool { return strings.Contains(l.shown("job", of), "JobState=RUNNING") })
+		l.looked()
+		if l.nodes("a") != node {
+			t.Errorf("a job that ends before has moved a to %s", l.nodes("a"))
+		}
+		l.administer("update", "JobId="+of, "TimeLimit=60")
+		l.until("a has another node", func() bool { return l.nodes("a") != node })
+		l.waits("a", job)
+
+		l.administer("update", "NodeName="+drained, "State=RESUME") // else there is no other
 		node = l.nodes("a")
 		if err := l.host.Close(); err != nil {
 			t.Fatal(err)

@@ -138,3 +138,32 @@ func (c *Core) announced(a *berth.Allotment) berth.PESet {
 	}
 	return pes
 }
+
+// unsuited is PEs of a promise that lack what it requires.
+type unsuited struct {
+	id string
+	on berth.Allotment
+}
+
+// suit places promises anew some of whose PEs lack what they require, since nodes are made
+// otherwise by now: in their windows, apart from those PEs. What is in use stays, and so
+// does what has no other place.
+func (h *Host) suit(k *keeper) {
+	var list []unsuited
+	for id, a := range h.core.engine.Unsuited(k.name) {
+		list = append(list, unsuited{id, a})
+	}
+	for _, u := range list {
+		before, live := h.core.engine.Reservation(u.id)
+		if !live || h.questions[u.id] != nil {
+			continue
+		}
+		if before.State != berth.Active || !before.CheckedIn {
+			h.tell(k, engine.Relocate(u.id, u.on.Resource, u.on.PEs))
+		}
+		if after, live := h.core.engine.Reservation(u.id); live && after.Generation == before.Generation {
+			shares, _ := k.ground.Load().layout.Shares(u.on.Resource.Name, u.on.PEs) // PEs of its layout
+			h.log.Warn("nodes of a promise no longer have what it requires; it is in use, or there are no others", "site", k.name, "id", u.id, "nodes", site.NodesOf(shares))
+		}
+	}
+}

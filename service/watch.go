@@ -279,13 +279,10 @@ func (j *ShadowJob) show(seen *ShadowJob, job *site.Job) {
 // again notes how a job is that is followed. One that the engine was to be asked
 // for when the service ended is asked for now.
 func (l *looked) again(c *Core, was, seen *ShadowJob, job *site.Job) {
-	if was.Left != "" {
-		return
-	}
 	is := *was
 	is.show(seen, job)
 	switch {
-	case is.Promised == 0 && is.Refusal == "" && c.card(is.ID) == nil:
+	case is.Left == "" && is.Promised == 0 && is.Refusal == "" && c.card(is.ID) == nil:
 		l.fresh = append(l.fresh, is)
 	case is != *was:
 		l.seen = append(l.seen, is)
@@ -300,7 +297,7 @@ func (l *looked) vanished(w *shadow, until berth.Time) {
 			continue
 		}
 		j := *w.jobs[id]
-		if j.Left == "" && !j.over() {
+		if !j.over() {
 			if j.Phase == JobRuns {
 				j.Phase, j.End = JobEnded, max(until, j.Start)
 			} else {

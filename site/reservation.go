@@ -98,13 +98,17 @@ func (r *Reservation) Check() error {
 // Differences says in words what of the booking is not as the reservation wants
 // it at the time now; nothing means that it is as promised. A booking that was
 // made after its start begins when it was made, which is no difference; nor is
-// that a second before its start, for clocks that are read in ticks lag behind. Which
+// that a second before its start, for clocks that are read in ticks lag behind. What is active has begun,
+// even if the site's clock alone says so. Which
 // nodes the site chose is none either, nor which cores of a node: how many they
 // are on all nodes together is compared.
 func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
 	var found []string
 	differ := func(what string, want, have any) {
 		found = append(found, fmt.Sprintf("%s is %v, promised is %v", what, have, want))
+	}
+	if have.Active {
+		now = max(now, have.Start)
 	}
 	least := r.Start
 	if r.Start <= now {

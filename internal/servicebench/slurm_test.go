@@ -73,14 +73,19 @@ type front struct {
 
 func newFront(t *testing.T, nodes int) *front {
 	t.Helper()
+	return newFrontOf(t, slurmtest.Start(t, slurmtest.Options{Nodes: nodes, Cloud: true}), nodes)
+}
+
+func newFrontOf(t *testing.T, cluster *slurmtest.Cluster, nodes int) *front {
+	t.Helper()
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &front{t: t, cluster: slurmtest.Start(t, slurmtest.Options{Nodes: nodes, Cloud: true}), exec: &timed{}}
+	f := &front{t: t, cluster: cluster, exec: &timed{}}
 	f.by.By = service.Principal{User: me.Username, Role: service.Operator}
 	watch := stopwatch()
-	adapter := slurm.New(slurm.Options{Site: "lab", Conf: f.cluster.Conf, Exec: f.exec})
+	adapter := slurm.New(slurm.Options{Site: "lab", Conf: f.cluster.Conf, Exec: f.exec, WholeNodes: true})
 	description, err := adapter.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)

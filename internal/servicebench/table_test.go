@@ -3,7 +3,7 @@
 // Package servicebench measures the service against its goals: rows of work, each
 // on a real journal in a folder of its own, with the clients in the same
 // process. Every row checks the answers, and a small size of each runs with the
-// tests. The whole table, which takes a quarter of an hour:
+// tests. The whole table, which takes half an hour:
 //
 //	go test -v ./internal/servicebench -run Table -servicebench.full -timeout 60m
 //
@@ -38,6 +38,9 @@ type sizes struct {
 	watch    time.Duration
 	nodes    int // of the Slurm cluster that is imported
 	mix      int // requests in front of Slurm
+	queue    int // jobs in the queue of a large one
+	fleet    int // its nodes
+	soon     int // promises that are asked for there
 	keyed    int // requests of each half of a pair
 
 	flowPEs    int // of the cluster on which workflows are promised
@@ -53,12 +56,12 @@ type sizes struct {
 
 var (
 	small = sizes{
-		pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20, keyed: 64,
+		pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20, keyed: 64, queue: 60, fleet: 10, soon: 20,
 		flowPEs: 1152, flowLive: 200, flowTasks: 20, flows: 2, flowRounds: 1,
 		ranFlows: 3, ranTasks: 4, ranLongest: 3,
 	}
 	large = sizes{
-		pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000, keyed: 4000,
+		pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000, keyed: 4000, queue: 50_000, fleet: 5000, soon: 2000,
 		flowPEs: 1152, flowLive: 10_000, flowTasks: 100, flows: 16, flowRounds: 2,
 		ranFlows: 200, ranTasks: 100, ranLongest: 120,
 	}
@@ -103,6 +106,7 @@ func TestTable(t *testing.T) {
 		{"restart", restart},
 		{"import", imports},
 		{"mix", mixes},
+		{"queue", queues},
 		{"workflows", workflows},
 		{"running", running},
 	} {

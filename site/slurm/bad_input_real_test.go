@@ -14,17 +14,7 @@ import (
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
-// What Slurm may answer badly, and the test that shows what follows:
-//
-//	newer than any that is known           TestOldRESTIsNamed, TestOtherFormsAreNotUnderstood, TestOtherVersionsAreNamed
-//	half down                              TestBackupControllerTakesOver, TestControllerDiesAmongMany, TestDoubt, TestAdmitsWaitsForNoDatabase
-//	slow                                   TestSlowCommandsAreWaitedFor, TestCommandsThatMisbehave; what starts at once: TestWhatStartsAtOnceIsPendingWhileSlurmIsSilent (service)
-//	hanging, endless, killed, silent       TestCommandsThatMisbehave
-//	in another language or time zone       TestLanguageAndZoneOfTheService, TestCommandsThatMisbehave
-//	with odd names and texts               TestOddNodeNames, TestNamesForgeNothing, TestJobs, TestOddTextsOverREST (site/slurm/rest)
-//	without its slurm.conf                 TestConfGone
-//	with a partition renamed               TestPartitionRenamed
-//	through slurmrestd or a proxy of it    TestStrangeAnswers, TestSilence (site/slurm/rest), TestRESTTroubles
+// What Slurm may answer badly, and the tests that show what follows: docs/sites/slurm-tests.md.
 
 // commandsOf writes a folder of commands, each the same shell script with the name of the real one in $real.
 func commandsOf(t *testing.T, script string) string {
@@ -201,17 +191,19 @@ func TestPartitionRenamed(t *testing.T) {
 	}
 }
 
-// A version between or after those that are known is named, and what it answers in forms that last is read.
+// A version before, between or after those that are known is named, and what it answers in forms that last is read.
 func TestOtherVersionsAreNamed(t *testing.T) {
 	t.Parallel()
 	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 1})
-	o := options(cluster)
-	o.Bin = commandsOf(t, `$real "$@" | sed 's/^SLURM_VERSION .*/SLURM_VERSION = 27.11.1/'`)
-	s := slurm.New(o)
-	if f := finding(t, s, "version"); f.Level != site.Warning || f.Text != "Slurm 27.11.1" || !strings.Contains(f.Hint, "tested with Slurm 22.05, 24.11, 26.05") {
-		t.Errorf("%+v", f)
-	}
-	if d, err := s.Describe(t.Context()); err != nil || d.Version != "27.11.1" {
-		t.Errorf("%+v %v", d, err)
+	for _, version := range []string{"20.11.9", "23.11.4", "27.11.1"} {
+		o := options(cluster)
+		o.Bin = commandsOf(t, `$real "$@" | sed 's/^SLURM_VERSION .*/SLURM_VERSION = `+version+`/'`)
+		s := slurm.New(o)
+		if f := finding(t, s, "version"); f.Level != site.Warning || f.Text != "Slurm "+version || !strings.Contains(f.Hint, "tested with Slurm 22.05, 24.11, 26.05") {
+			t.Errorf("%+v", f)
+		}
+		if d, err := s.Describe(t.Context()); err != nil || d.Version != version {
+			t.Errorf("%+v %v", d, err)
+		}
 	}
 }

@@ -64,9 +64,9 @@ func licencesArg(licences []site.Licence) string {
 	return "Licenses=" + strings.Join(texts, ",")
 }
 
-// startText is the start for scontrol, which refuses one that has passed.
+// startText is the start for scontrol, which refuses one that has passed by slurmctld's clock.
 func (s *Site) startText(want *site.Reservation) string {
-	if want.Start <= s.unix() {
+	if want.Start <= s.theirs() {
 		return "now"
 	}
 	return formatTime(want.Start)

@@ -135,9 +135,11 @@ func (s *Site) try(ctx context.Context, a *attempt) {
 		s.sums.Store(true)
 		result, err = s.run(ctx, opReserve, "scontrol", s.createArgs(a.want)...)
 	}
-	if err == nil && strings.Contains(firstLine(result), "Invalid time specified") && a.want.Start <= s.unix()+1 {
+	if err == nil && strings.Contains(firstLine(result), "Invalid time specified") && a.want.Start <= s.theirs()+1 {
 		// Its start passed while the command was on its way.
-		result, err = s.run(ctx, opReserve, "scontrol", s.createArgs(a.want)...)
+		begun := *a.want
+		begun.Start = 0
+		result, err = s.run(ctx, opReserve, "scontrol", s.createArgs(&begun)...)
 	}
 	a.said = firstLine(result)
 	if err == nil && result.Exit != 0 {

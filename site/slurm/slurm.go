@@ -45,6 +45,7 @@ type Site struct {
 	bare   bool // Options.Watch
 	coarse bool // Options.WholeNodes
 	now    func() time.Time
+	ahead  atomic.Int64 // by how many seconds slurmctld's clock is, at the last look
 
 	// books holds back all but one writer. Slurm checks for room and books in
 	// one step, but for reservations of cores it can book twice, and what it
@@ -88,6 +89,9 @@ func New(o Options) *Site {
 
 func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }
 
+// theirs is the time by slurmctld's clock, by which it judges what has begun.
+func (s *Site) theirs() berth.Time { return s.unix().Add(berth.Duration(s.ahead.Load())) }
+
 // Observe asks Slurm five questions: for its configuration, which says when it
 // was started, its nodes, partitions, jobs and reservations.
 func (s *Site) Observe(ctx context.Context) (*site.State, error) {
@@ -99,6 +103,7 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 		return nil, err
 	}
 	state.Skew = s.skew(settings[asOf], state.At)
+	s.ahead.Store(int64(state.Skew))
 	state.Silent = wordList(settings[silent])
 	if state.Boot, err = parseTime(settings["BOOT_TIME"]); err != nil {
 		return nil, odd("observe", "scontrol show config", err)

@@ -180,3 +180,14 @@ func TestRefusalsForGood(t *testing.T) {
 		}
 	}
 }
+
+// A row is read only if no row before it has words that are in its own: the first that is found counts.
+func TestEveryRowOfWordsIsReached(t *testing.T) {
+	for i := range sayings {
+		for j := range i {
+			if strings.Contains(sayings[i].words, sayings[j].words) {
+				t.Errorf("what row %d says, %q, row %d takes for %q", i, sayings[i].words, j, sayings[j].words)
+			}
+		}
+	}
+}

@@ -40,7 +40,6 @@ var sayings = []struct {
 	{words: "Invalid group id", kind: site.Invalid, final: true, hint: "slurmctld knows no such group"},
 	{words: "Job violates accounting/QOS policy", kind: site.Invalid, final: true, hint: "sacctmgr shows the limits of the association and of the QOS"},
 	{words: "Invalid account", kind: site.Invalid, final: true, hint: "the accounting database has no such account; add it with sacctmgr"},
-	{words: "resolve_ctls_from_dns_srv", kind: site.Unreachable, hint: "there is no slurm.conf here; say where it is"},
 	{words: "Unable to contact slurm controller (connect failure)", kind: site.Unreachable, hint: "slurmctld is down or not at the address that slurm.conf gives"},
 	// Without a slurm.conf the commands look for one in the DNS.
 	{words: "resolve_ctls_from_dns_srv", kind: site.Unreachable, hint: "no slurm.conf is found here; say where it is, by the configuration or SLURM_CONF"},

@@ -21,14 +21,38 @@ import (
 
 // harbour is a service in front of a cluster, opened by its adapter.
 type harbour struct {
-	t     *testing.T
-	data  string
-	conf  string
-	store *sqlite.Store
-	host  *service.Host
-	set   *adapters.Set
-	log   heardlog.Log
-	by    service.Ask
+	t       *testing.T
+	data    string
+	adapter sites.Adapter
+	cluster *slurmtest.Cluster
+	store   *sqlite.Store
+	host    *service.Host
+	set     *adapters.Set
+	log     heardlog.Log
+	by      service.Ask
+}
+
+// newHarbour opens a service with an empty journal in front of a cluster, whose adapter has
+// what is given.
+func newHarbour(t *testing.T, cluster *slurmtest.Cluster, a sites.Adapter) *harbour {
+	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Kind, a.Conf, a.Every = sites.Slurm, cluster.Conf, 1
+	h := &harbour{t: t, data: t.TempDir(), cluster: cluster, adapter: a, by: service.Ask{By: service.Principal{User: me.Username, Role: service.Operator}}}
+	if h.store, err = sqlite.Open(t.TempDir(), sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	h.open()
+	t.Cleanup(func() {
+		h.close()
+		if err := h.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
 }
 
 func (h *harbour) open() {
@@ -36,7 +60,7 @@ func (h *harbour) open() {
 	log := slog.New(slog.NewTextHandler(&h.log, nil))
 	list := []berth.Site{{Name: "lab"}}
 	var err error
-	h.set, err = adapters.Open(h.t.Context(), adapters.Options{Data: h.data, Log: log, Again: time.Second}, list, map[string]sites.Adapter{"lab": {Kind: sites.Slurm, Conf: h.conf, Every: 1}})
+	h.set, err = adapters.Open(h.t.Context(), adapters.Options{Data: h.data, Log: log, Again: time.Second}, list, map[string]sites.Adapter{"lab": h.adapter})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -68,16 +92,20 @@ func (h *harbour) until(what string, holds func() bool) {
 // asks asks for nodes within the next three days, from a time from now on.
 func (h *harbour) asks(id string, npe berth.Count, in berth.Duration, change func(*berth.Request)) service.Reservation {
 	h.t.Helper()
+	a, err := h.host.Submit(h.t.Context(), h.by, h.request(id, npe, in, change))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a.Reservation
+}
+
+func (h *harbour) request(id string, npe berth.Count, in berth.Duration, change func(*berth.Request)) berth.Request {
 	start := h.host.Now().Add(in)
 	r := berth.Rigid(id, 0, start, start.Add(3*86_400), npe, 60)
 	if change != nil {
 		change(&r)
 	}
-	a, err := h.host.Submit(h.t.Context(), h.by, r)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return a.Reservation
+	return r
 }
 
 func (h *harbour) nodes(id string) string {
@@ -120,21 +148,7 @@ func TestNodesComeAndGoWhileTheServiceRuns(t *testing.T) {
 		t.Skip("starts a cluster")
 	}
 	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 4, Cloud: true})
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &harbour{t: t, data: t.TempDir(), conf: cluster.Conf, by: service.Ask{By: service.Principal{User: me.Username, Role: service.Operator}}}
-	if h.store, err = sqlite.Open(t.TempDir(), sqlite.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	h.open()
-	t.Cleanup(func() {
-		h.close()
-		if err := h.store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	h := newHarbour(t, cluster, sites.Adapter{})
 	has := func(nodes string) {
 		t.Helper()
 		conf, err := os.ReadFile(cluster.Conf)

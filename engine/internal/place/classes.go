@@ -1,7 +1,10 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
 // What a request requires of hardware and features decides which PEs of a pool it may
@@ -218,4 +221,21 @@ func (x *search) waysOf(part int, p *pool, pes berth.PESet) []int {
 		}
 	}
 	return best
+}
+
+// Unsuited returns the PEs of a part of a promise that have not, or have no longer, what it
+// requires of hardware and features; nothing where PEs have no numbers.
+func (f *Finder) Unsuited(d *state.Entry, part int) berth.PESet {
+	a := d.Part(part)
+	at := slices.IndexFunc(f.pools, func(p pool) bool { return p.id == a.Resource })
+	if at < 0 || a.PEs.Empty() {
+		return berth.PESet{}
+	}
+	x, p := f.search(d.Request(), d), &f.pools[at]
+	x.way = x.waysOf(part, p, a.PEs)[0]
+	set, some := x.classed(part, p)
+	if !some {
+		return berth.PESet{}
+	}
+	return a.PEs.Minus(set)
 }

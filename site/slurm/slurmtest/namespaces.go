@@ -16,7 +16,11 @@ const backup = "slurmctld-backup"
 // runController starts a slurmctld, the one of a pair under its own host name.
 func (c *Cluster) runController(name, host string) error {
 	if !c.options.Backup {
-		return c.run(name, "slurmctld", "-D")
+		var env []string
+		if c.options.Zone != "" {
+			env = append(env, "TZ="+c.options.Zone)
+		}
+		return c.runAs(ofDaemon(), env, name, "slurmctld", "-D")
 	}
 	known, err := os.ReadFile("/etc/hosts")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -55,6 +56,8 @@ type Options struct {
 	// Configless has each slurmd fetch its configuration from slurmctld. The commands of the cluster still have Conf. It
 	// too is for root alone.
 	Configless bool
+	// Zone is the time zone of slurmctld; empty is UTC, as that of the commands.
+	Zone string
 }
 
 // Cluster is a running cluster.
@@ -237,6 +240,27 @@ func (c *Cluster) Command(name string, args ...string) (string, error) {
 
 // KillController kills slurmctld, which gets no chance to save anything.
 func (c *Cluster) KillController() { c.kill("slurmctld", syscall.SIGKILL) }
+
+// ControllerCPU returns the CPU time that slurmctld has used so far, in hundredths of a second.
+func (c *Cluster) ControllerCPU() time.Duration {
+	c.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.daemons["slurmctld"].Process.Pid))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	_, behind, _ := strings.Cut(string(text), ") ") // the name of the program
+	var ticks time.Duration
+	if words := strings.Fields(behind); len(words) > 12 {
+		for _, word := range words[11:13] { // in user mode and in the kernel
+			n, err := strconv.ParseInt(word, 10, 63)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			ticks += time.Duration(n)
+		}
+	}
+	return ticks * 10 * time.Millisecond
+}
 
 // RestartController starts slurmctld again, in whatever state the nodes are, and waits until it
 // answers.
@@ -541,7 +565,7 @@ func (c *Cluster) stop() {
 // cancelJobs ends what a test left running, for the daemons would leave it
 // behind. A test that kills the controller must not leave jobs.
 func (c *Cluster) cancelJobs() {
-	if c.daemons["slurmctld"] == nil {
+	if c.daemons["slurmctld"] == nil || c.options.Cloud { // where no job has a process
 		return
 	}
 	// What is not yet running is cancelled; what runs is killed at once.
