@@ -194,3 +194,24 @@ func TestClocksChangeInTheWindow(t *testing.T) {
 	shot(p, "clocks-book")
 	noFaults(t, p)
 }
+
+// A login link of another user that is opened in the tab of the page shows what that user may see,
+// and nothing of what was seen before.
+func TestAnotherUserInTheSameTab(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	q.reserve("alice", "harbour", "hers", 8, 600, 20_000, 0)
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, ""))
+	painted(p, 1)
+	blue := strings.NewReplacer("D", pixelsOf).Replace(`(() => { const d = D; for (let i = 0; i < d.length; i += 4) if (d[i] === 0x12 && d[i + 1] === 0x3f && d[i + 2] === 0x7a) return true; return false })()`)
+	p.Wait(blue)
+	p.Visit(q.link("bob", service.User, ""))
+	p.Wait(`document.querySelector('header').innerText.includes('bob, user')`)
+	gone := p.Eval(`new Promise((done) => { const until = performance.now() + 8000; const look = () => { let is = true; try { is = ` + blue + ` } catch {} if (!is || performance.now() > until) done(!is); else requestAnimationFrame(look) }; look() })`)
+	if gone != true {
+		t.Error("to bob the promise of alice is shown as his own")
+	}
+	painted(p, 1)
+	noFaults(t, p)
+}
