@@ -215,3 +215,19 @@ func TestOffersOfPartsGiveWhatTheyShow(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for something further ahead than they may is offered what is near enough.
+func TestOffersOfWhatIsTooFarAhead(t *testing.T) {
+	for _, binding := range bindings() {
+		config := onePool(4, binding)
+		config.Limits = policy.Limits{{Name: policy.LimitLead, Value: 100}}
+		e := newEngine(t, config)
+		far := berth.Rigid("far", 0, 500, 600, 2, 10)
+		far.User = "ada"
+		offers, err := e.Offers(&far, 9)
+		if err != nil || len(offers) != 1 || offers[0].Difference != engine.OfferEarlier || offers[0].Allotments[0].Start != 0 {
+			t.Fatalf("%s: %+v, %v; want one, earlier, at once", binding, offers, err)
+		}
+		takenAsOffered(t, config, e, offers, string(binding))
+	}
+}

@@ -106,6 +106,41 @@ func TestStartsBeforeAnythingIsPromised(t *testing.T) {
 	}
 }
 
+// Where jobs yield to requests, the PEs of a running job are no obstacle to a start: it is possible
+// exactly if a request for it is promised.
+func TestStartsLookPastJobsThatYield(t *testing.T) {
+	for _, binding := range bindings() {
+		for _, pass := range engine.JobPasses() {
+			config := onePool(2, binding)
+			config.Preempt, config.Jobs = true, pass.Name
+			e := newEngine(t, config)
+			submit(t, e, 0, berth.Job("j", 0, 2, 20))
+			apply(t, e, 2, wake())
+			accepted(t, submit(t, e, 2, berth.Rigid("x", 2, 30, 40, 1, 10)))
+			r := berth.Rigid("r", 2, 2, 100, 2, 10)
+			got, err := e.Starts(&r, engine.Look{Pool: berth.PoolID("cm5", "pool"), First: 2, Last: 60, Steps: 99})
+			if err != nil || got.Refusal != nil {
+				t.Fatalf("%s, %s: %+v, %v", binding, pass.Name, got, err)
+			}
+			if s := got.Stretches[0]; s.First != 2 || s.Refusal != nil || s.Last < 20 {
+				t.Errorf("%s, %s: beside the job that yields %s, want it possible from 2 on", binding, pass.Name, stretches(got))
+			}
+			for _, s := range got.Stretches {
+				for _, at := range []berth.Time{s.First, s.Last} {
+					again, err := engine.Restore(config, e.Snapshot())
+					if err != nil {
+						t.Fatal(err)
+					}
+					submit(t, again, 2, berth.Rigid("r", 2, at, at+10, 2, 10))
+					if _, taken := again.Reservation("r"); taken != (s.Refusal == nil) {
+						t.Errorf("%s, %s, start %d: promised %t, in %s", binding, pass.Name, at, taken, stretches(got))
+					}
+				}
+			}
+		}
+	}
+}
+
 // Stretches say of every start what the calendar of the paper says of it, whatever else is held.
 func TestStartsEqualThePlainCalendar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -288,3 +288,23 @@ func TestTooFarAheadIsFreeLater(t *testing.T) {
 		t.Errorf("%s when it is free, want accepted", got)
 	}
 }
+
+// A job that no site could ever run is refused once and for that, also if its user may have no
+// more jobs.
+func TestImpossibleJobOverALimitIsRefusedOnce(t *testing.T) {
+	config := onePool(4, berth.Early)
+	config.Limits = policy.Limits{{Name: policy.LimitReservations, Value: 1}}
+	e := newEngine(t, config)
+	accepted(t, submit(t, e, 0, owned("x", 0, 500, 3, 100)))
+	j := berth.Job("j", 0, 5, 10)
+	j.User = "u"
+	var reasons []berth.Reason
+	for _, c := range submit(t, e, 0, j) {
+		if c.Kind == change.Refused {
+			reasons = append(reasons, c.Refusal.Reason)
+		}
+	}
+	if len(reasons) != 1 || reasons[0] == berth.Quota {
+		t.Errorf("refused for %q, want one reason, which is no quota", reasons)
+	}
+}

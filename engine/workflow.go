@@ -167,7 +167,7 @@ func (e *Engine) confirmWorkflow(id string) error {
 	}
 	var held []*state.Entry
 	for _, i := range f.Order() {
-		d := e.state.Entry(f.Reservation(int(i)))
+		d := f.Live(int(i))
 		if d == nil || d.State() != berth.Held {
 			continue
 		}
@@ -208,7 +208,7 @@ func (e *Engine) cancelWorkflow(id string) error {
 func (e *Engine) endWorkflow(f *state.Flow, outcome berth.Outcome, kind change.Kind, why string) {
 	e.emit(change.Change{Kind: change.WorkflowOver, Flow: &change.Flow{Workflow: f.ID(), Outcome: outcome, Why: why}})
 	for _, i := range f.Order() {
-		if d := e.state.Entry(f.Reservation(int(i))); d != nil {
+		if d := f.Live(int(i)); d != nil {
 			e.emitOf(d, change.Change{Kind: kind})
 		}
 	}

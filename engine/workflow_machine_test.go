@@ -245,6 +245,7 @@ func (x *flows) submitted(w *berth.Workflow) engine.Event {
 
 func (x *flows) apply(at berth.Time, event engine.Event, told bool) {
 	x.now = at
+	was := x.fronts()
 	changes, _, err := x.e.Apply(at, event)
 	if folded := x.folded.Fold(changes); folded != nil {
 		x.fatalf("%s: %v", event.Kind, folded)
@@ -270,6 +271,7 @@ func (x *flows) apply(at berth.Time, event engine.Event, told bool) {
 		x.judge()
 		x.suitable()
 	}
+	x.forward(&event, was)
 	if err := x.e.Check(); err != nil {
 		x.fatalf("%s: %v", event.Kind, err)
 	}
@@ -468,7 +470,7 @@ func (x *flows) run() {
 // survives being followed, saved and restored.
 func TestWorkflowMachine(t *testing.T) {
 	cells := map[string]int{}
-	first, last := uint64(1), uint64(300)
+	first, last := uint64(1), uint64(360)
 	if testing.Short() {
 		last /= 7
 	}
@@ -498,11 +500,11 @@ var flowCells = []string{
 	"cancel_workflow over cancelled", "confirm_workflow confirmed", "confirm_workflow modified", "confirm_workflow replanned displaced",
 	"down accepted", "down modified", "down moved", "down over failed", "down replanned displaced", "down replanned failed", "down replanned late", "down resized",
 	"down task failed", "down task retried", "down task skipped", "extend extended", "extend modified", "extend replanned late",
-	"finish task failed", "finish task succeeded", "finish task skipped", "moves data", "reject accepted", "reject task retried", "reject task failed", "relocate moved",
+	"finish task failed", "finish task succeeded", "finish task skipped", "forward for PEs", "moves data", "reject accepted", "reject task retried", "reject task failed", "relocate moved",
 	"report accepted", "report extended", "report modified", "report over failed", "report over succeeded", "report replanned early", "report replanned failed",
 	"report task failed", "report task retried", "report task skipped", "report task succeeded",
 	"spread in one pool", "spread over pools", "spread over sites",
 	"submit_workflow promised", "submit_workflow refused deadline_missed", "submit_workflow refused no_capacity", "submit_workflow refused quota",
 	"up resized", "wake accepted", "wake extended", "wake modified", "wake moved", "wake over expired", "wake over failed", "wake over succeeded",
-	"wake replanned early", "wake replanned failed", "wake replanned late", "wake started", "wake task failed", "wake task retried", "wake task skipped", "wake task succeeded",
+	"wake replanned early", "within the share", "wake replanned failed", "wake replanned late", "wake started", "wake task failed", "wake task retried", "wake task skipped", "wake task succeeded",
 }

@@ -28,16 +28,10 @@ func (e *Engine) mendWorkflows() bool {
 	list := e.state.Disturbed()
 	for i := range list {
 		if f := list[i].Flow; e.state.Flow(f.ID()) == f {
-			e.mendWorkflow(f, list[i].Moved)
+			e.mendWith(f, &repair{engine: e, f: f, moved: list[i].Moved, freed: list[i].Freed})
 		}
 	}
 	return len(list) > 0
-}
-
-// mendWorkflow mends a workflow; moved says which of its tasks have come out or have another
-// place since it was mended last.
-func (e *Engine) mendWorkflow(f *state.Flow, moved []bool) {
-	e.mendWith(f, &repair{engine: e, f: f, moved: moved})
 }
 
 // mendWith mends a workflow with a repair.
@@ -52,6 +46,7 @@ func (e *Engine) mendWith(f *state.Flow, r *repair) {
 		return
 	}
 	r.run()
+	r.bringForward()
 	if f.Open() == 0 {
 		e.workflowDone(f)
 		return
@@ -71,6 +66,9 @@ type repair struct {
 	// moved says which tasks have come out or have another place since the workflow was
 	// mended last.
 	moved []bool
+	// freed lists what tasks of the workflow have given back that ended early or have come forward,
+	// and taken what those hold that have.
+	freed, taken []berth.Allotment
 	// slower, if given, is a site to which data take another time now.
 	slower string
 	// resent says for which tasks data come from another site now.
@@ -80,13 +78,15 @@ type repair struct {
 	late   bool
 	early  bool
 	data   bool
+	// inOrder says that no task that has not started is to start before its parents end.
+	inOrder bool
 }
 
 // cause returns why tasks have other places: the gravest reason that there is.
 func (r *repair) cause() change.Cause {
 	late := r.late
 	for i, moved := range r.moved {
-		if d := r.engine.state.Entry(r.f.Reservation(i)); moved && d != nil && d.State() == berth.Active {
+		if d := r.f.Live(i); moved && d != nil && d.State() == berth.Active {
 			late = true // it goes on
 		}
 	}
@@ -110,6 +110,7 @@ func (r *repair) run() {
 		ready := e.ready(f, i)
 		switch d := e.waitingTask(f, i); {
 		case f.Again(i):
+			r.inOrder = false
 			was := f.Site(i)
 			if e.tryAgain(f, i) {
 				r.failed, r.moved[i] = true, true
@@ -118,7 +119,7 @@ func (r *repair) run() {
 			}
 		case d == nil:
 		case d.Vacant() || d.Start() < ready:
-			r.late = r.late || d.Start() < ready
+			r.late, r.inOrder = r.late || d.Start() < ready, false
 			if !e.placeAgain(f, i, d, max(ready, d.Start()), berth.Forever) {
 				e.failForGood(f, i, "there is no place for it")
 				e.emitOf(d, change.Change{Kind: change.Cancelled})
@@ -128,14 +129,14 @@ func (r *repair) run() {
 			r.count++
 		case r.awaitsData(i, d):
 			// It stays where it is, and is late, if it finds no other place.
+			r.inOrder = false
 			if e.placeAgain(f, i, d, max(ready, d.Start()), berth.Forever) {
 				r.data, r.moved[i] = true, true
 				r.count++
 			}
 		case r.mayComeForward(i, d):
-			if from := max(ready, e.state.Now()); from < d.Start() && e.placeAgain(f, i, d, from, d.Start()-1) {
-				r.early, r.moved[i] = true, true
-				r.count++
+			if from := max(ready, e.state.Now()); from < d.Start() {
+				r.comeForward(i, d, from)
 			}
 		}
 	}
@@ -224,7 +225,7 @@ func (e *Engine) takeDown(f *state.Flow, i int) {
 			continue
 		}
 		e.failForGood(f, k, "the site of task "+f.Task(i).ID+" refuses that, and no task has begun")
-		if d := e.state.Entry(f.Reservation(k)); d != nil {
+		if d := f.Live(k); d != nil {
 			e.emitOf(d, change.Change{Kind: change.Cancelled})
 		}
 	}
@@ -237,7 +238,7 @@ func (e *Engine) notBegun(f *state.Flow) bool {
 		if outcome, _ := f.Outcome(int(i)); outcome != "" && !t.Done || f.Tries(int(i)) > t.Tries+1 {
 			return false
 		}
-		if d := e.state.Entry(f.Reservation(int(i))); d != nil && d.State() == berth.Active {
+		if d := f.Live(int(i)); d != nil && d.State() == berth.Active {
 			return false
 		}
 	}
@@ -250,7 +251,7 @@ func (e *Engine) waitingTask(f *state.Flow, i int) *state.Entry {
 	if outcome, _ := f.Outcome(i); outcome != "" {
 		return nil
 	}
-	d := e.state.Entry(f.Reservation(i))
+	d := f.Live(i)
 	if d == nil || d.State() == berth.Active {
 		return nil
 	}
@@ -271,7 +272,7 @@ func (e *Engine) endOfTask(f *state.Flow, i int) berth.Time {
 	if outcome, ended := f.Outcome(i); outcome != "" {
 		return ended
 	}
-	if d := e.state.Entry(f.Reservation(i)); d != nil {
+	if d := f.Live(i); d != nil {
 		return d.End()
 	}
 	return e.state.Now()
@@ -392,7 +393,7 @@ func (e *Engine) failForGood(f *state.Flow, i int, why string) {
 		}
 		behind = append(behind, f.Children(at)...)
 		e.taskOver(f, at, berth.Skipped, "task "+f.Task(i).ID+" failed")
-		if d := e.state.Entry(f.Reservation(at)); d != nil {
+		if d := f.Live(at); d != nil {
 			e.emitOf(d, change.Change{Kind: change.Cancelled})
 		}
 	}

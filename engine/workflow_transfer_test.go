@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // shores are two sites of 4 PEs between which files are moved, at 1000 kB/s to the right.
@@ -208,5 +209,35 @@ func TestDisplacedTasksKeepTheTimeForTransfers(t *testing.T) {
 		}
 		changes := apply(t, again, 60, engine.Wake())
 		wantFlow(t, changes, "ended:w.1 succeeded:1 started:w.2")
+	}
+}
+
+// A plan keeps to the share of its user without the transfers, which are added to it afterwards: a task
+// whose transfer would take more PEs than that begins later, while the deadline allows it, whether the
+// plan is made at once or was made beside the engine; else the refusal names the share.
+func TestTransfersKeepWithinTheShare(t *testing.T) {
+	for _, binding := range bindings() {
+		config := shores(binding)
+		config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 250}}
+		for _, deadline := range []berth.Time{berth.Forever, 300} {
+			e, other := newEngine(t, config), newEngine(t, config)
+			w := over("w", deadline, 5e6, 5e6)
+			want := "workflow_promised:w w.1@0-10 w.2@10-35 w.3@35-60"
+			if deadline != berth.Forever {
+				w.Algorithm = "bd-cpar"
+			}
+			plan, _, err := other.PlanWorkflow(w, engine.PlanOptions{})
+			if err != nil || plan.Refusal != nil {
+				t.Fatalf("%s: %+v, %v", binding, plan.Refusal, err)
+			}
+			wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(w)), want)
+			wantFlow(t, apply(t, other, 0, engine.SubmitPlanned(w, plan)), want)
+		}
+		w := over("v", 55, 5e6, 5e6)
+		w.Algorithm = "bd-cpar"
+		changes := apply(t, newEngine(t, config), 0, engine.SubmitWorkflow(w))
+		if no := changes[len(changes)-1].Refusal; no == nil || no.Exceeded == nil || no.Exceeded.Limit != string(policy.LimitShare) {
+			t.Errorf("%s: with no time for it within the share: %+v", binding, no)
+		}
 	}
 }

@@ -201,6 +201,13 @@ func (a Allowance) Without(name LimitName) Allowance {
 	return a
 }
 
+// Only is one limit of the allowance, without all others.
+func (a Allowance) Only(name LimitName) (one Allowance) {
+	at := limitIndex(name)
+	one.values[at] = a.values[at]
+	return one
+}
+
 // Exceeds returns the refusal's words on a limit that a value exceeds; nil if it does not.
 func (a *Allowance) Exceeds(name LimitName, asked int64) *berth.Exceeded {
 	value, limited := a.Limit(name)

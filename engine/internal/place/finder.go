@@ -215,9 +215,10 @@ type search struct {
 	extended  berth.Duration  // by how much it lasts longer than its variant
 	pinned    []berth.Variant // of each part, if they are fixed
 	allowed   policy.Allowance
-	latest    berth.Time     // the latest start that the user's lead allows; 0 is any
-	bound     bool           // a limit has narrowed the search
-	over      *berth.Refusal // of a limit that does not depend on the place
+	latest    berth.Time       // the latest start that the user's lead allows; 0 is any
+	bound     bool             // a limit has narrowed the search
+	placed    map[*pool]*share // of the user, with what was placed before and is on no record; nil is what is promised
+	over      *berth.Refusal   // of a limit that does not depend on the place
 	// Of classes of PEs:
 	way         int           // of those in which the constraints can be met
 	constraints []constrained // of each part; nil until they are needed

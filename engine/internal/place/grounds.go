@@ -21,8 +21,9 @@ type grounds struct {
 	grid     *workflow.Grid     // of several
 	bound    berth.Time         // no plan ends earlier
 	graph    *workflow.Workflow
-	at       []int      // of its tasks, their places in the workflow
-	from     berth.Time // nothing starts earlier
+	at       []int            // of its tasks, their places in the workflow
+	from     berth.Time       // nothing starts earlier
+	share    policy.Allowance // within which tasks are placed
 }
 
 // sketch is a plan on grounds; the sites of its tasks are their pools.
@@ -223,7 +224,7 @@ func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, allowed *pol
 	if err != nil {
 		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
 	}
-	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: by.From}, nil
+	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: by.From, share: shareOf(allowed)}, nil
 }
 
 // overPools makes a workflow ready for planning over several pools as a trial has them; nil if
@@ -255,7 +256,7 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 		grid.Sites = append(grid.Sites, s)
 	}
 	grid.Lag = f.lag(w, pools, at)
-	g := &grounds{pools: pools, grid: grid, graph: graph, at: at, from: by.From}
+	g := &grounds{pools: pools, grid: grid, graph: graph, at: at, from: by.From, share: shareOf(allowed)}
 	soonest, ok, err := grid.Plan(berth.Forever)
 	if err != nil {
 		return nil

@@ -211,7 +211,15 @@ func (x *search) shareIn(p *pool) *share {
 	if !limited || x.r.IsJob() {
 		return nil
 	}
-	return x.used(x.r.User, x.again, p.id, most)
+	if s := x.placed[p]; s != nil {
+		return s
+	}
+	s := x.used(x.r.User, x.again, p.id, most)
+	if x.placed != nil {
+		s.steps = slices.Clone(s.steps) // for what is added to it
+		x.placed[p] = s
+	}
+	return s
 }
 
 // Peak returns the most PEs of a pool that are promised to a user at any one time.

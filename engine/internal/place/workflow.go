@@ -8,6 +8,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -329,7 +330,14 @@ func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotm
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
+	g.share = shareOf(f.narrowing(w))
+	mark := t.Mark()
 	found := f.placeAll(t, w, g, &s)
+	if found == nil && !g.share.Unlimited() { // it may be the share that it would exceed
+		t.Undo(mark)
+		g.share = policy.Allowance{}
+		found = f.placeAll(t, w, g, &s)
+	}
 	if found == nil {
 		return nil, nil
 	}
@@ -477,7 +485,7 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 	for i := range plan.tasks {
 		sites[at[i]] = g.pools[plan.tasks[i].Site].id.Site
 	}
-	hauls := HaulsOf(w)
+	hauls, shares := HaulsOf(w), map[*pool]*share{}
 	for rank, i := range topological(w, at) {
 		order[i].rank = rank
 	}
@@ -498,11 +506,16 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 		v, extended := standard(p.config.SpeedFor(&w.Tasks[task].Requirements), o.NPE, o.End.Sub(o.Start))
 		r := request(w, task, p, v, ready, now)
 		r.StorageMB = megabytes
-		placed, ok := f.placeTask(t, nil, r, p, extended)
+		x := f.search(&r, nil)
+		x.extended, x.allowed, x.placed = extended, g.share, shares
+		placed, ok := x.placeTask(t, p)
 		if !ok {
 			return nil
 		}
 		a := &placed.Place.Allotments[0]
+		if s := shares[p]; s != nil {
+			s.steps = s.steps.Add(a.Start, a.End, a.NPE)
+		}
 		if a.Start != begins || a.End != o.End {
 			found.Moved++
 		}
@@ -585,15 +598,13 @@ func standard(speed berth.Speed, npe berth.Count, d berth.Duration) (v berth.Var
 	return v, max(0, d-speed.Scale(v.Duration))
 }
 
-// placeTask finds the earliest place of a task in a pool from its ready time on. again is its
-// reservation if it has one, which counts as free where it has been released.
-func (f *Finder) placeTask(t *state.Trial, again *state.Entry, r berth.Request, p *pool, extended berth.Duration) (TaskPlace, bool) {
-	x := f.search(&r, again)
-	x.extended = extended
+// placeTask finds the earliest place of the task that is searched for in a pool, from its ready time on.
+func (x *search) placeTask(t *state.Trial, p *pool) (TaskPlace, bool) {
 	found, ok := x.firstIn(p, func(fit calendar.Fit) berth.Time { return fit.Start })
 	if !ok {
 		return TaskPlace{}, false
 	}
+	r := *x.r
 	r.Ready = found.fit.Start
 	return TaskPlace{Request: r, Place: x.complete(t, []berth.Allotment{found.allotment()})}, true
 }

@@ -12,7 +12,8 @@ import (
 
 // Again finds another place for a task that has not started: the earliest from a time on, in
 // its pool, as many PEs for as long, also after the deadline of its workflow. before, if it is
-// not berth.Forever, is when it must start at the latest. Those aside count as gone. at tells the
+// not berth.Forever, is when it must start at the latest: then it keeps within the share of its user, for it could
+// stay where it is. Those aside count as gone. at tells the
 // sites of other tasks.
 func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, before berth.Time, aside []*state.Entry, at func(int) string) (TaskPlace, bool) {
 	t := f.state.Try()
@@ -24,11 +25,15 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	r.Arrival, r.Ready, r.Deadline = f.state.Now(), ready, berth.TimeLimit-1
 	r.Parts = []berth.Part{{Variants: []berth.Variant{v}}}
 	r.StorageMB = HaulsOf(w).Megabytes(task, p.id.Site, at)
+	x := f.search(&r, d)
+	x.extended = d.Extended()
 	if before < berth.Forever {
+		x.allowed = shareOf(f.narrowing(w))
 		run := p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended()
 		r.Deadline = before.Add(run).Add(f.hauling(p, r.StorageMB))
+		x.deadline = r.Deadline
 	}
-	placed, _, ok := f.placeAside(t, d, r, p, d.Extended(), aside)
+	placed, _, ok := x.placeAside(t, p, aside)
 	if ok {
 		a := &placed.Place.Allotments[0]
 		placed.Request.Deadline = max(due(w), a.End)
@@ -63,7 +68,8 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 		r.Hold, r.Deadline = 0, berth.TimeLimit-1
 		var placed TaskPlace
 		var ok bool
-		placed, aside, ok = f.placeAside(t, nil, r, p, 0, aside)
+		x := f.search(&r, nil)
+		placed, aside, ok = x.placeAside(t, p, aside)
 		if !ok || found && placed.Place.Allotments[0].End >= best.Place.Allotments[0].End {
 			continue
 		}
@@ -79,15 +85,15 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 // placeAside is placeTask with those aside released; it returns those that it has left as they
 // are. What begins after a place that was found cannot make an earlier one free, so only what begins
 // before its end is released, and most of what depends on a task stays where it is.
-func (f *Finder) placeAside(t *state.Trial, again *state.Entry, r berth.Request, p *pool, extended berth.Duration, aside []*state.Entry) (placed TaskPlace, left []*state.Entry, ok bool) {
-	run := p.config.SpeedFor(&r.Requirements).Scale(r.Parts[0].Variants[0].Duration) + extended
-	until := min(r.Deadline, r.Ready.Add(run))
-	left = f.setAside(t, aside, until)
+func (x *search) placeAside(t *state.Trial, p *pool, aside []*state.Entry) (placed TaskPlace, left []*state.Entry, ok bool) {
+	run := p.config.SpeedFor(&x.r.Requirements).Scale(x.r.Parts[0].Variants[0].Duration) + x.extended
+	until := min(x.deadline, x.notBefore.Add(run))
+	left = x.setAside(t, aside, until)
 	for {
-		placed, ok = f.placeTask(t, again, r, p, extended)
+		placed, ok = x.placeTask(t, p)
 		had := len(left)
 		for had == len(left) {
-			end := r.Deadline
+			end := x.deadline
 			if ok {
 				end = placed.Place.Allotments[0].End
 			}
@@ -95,7 +101,7 @@ func (f *Finder) placeAside(t *state.Trial, again *state.Entry, r berth.Request,
 				return placed, left, ok
 			}
 			until = end
-			left = f.setAside(t, left, until)
+			left = x.setAside(t, left, until)
 		}
 	}
 }

@@ -23,6 +23,26 @@ func (f *Finder) narrowing(w *berth.Workflow) *policy.Allowance {
 	return nil
 }
 
+// shareOf returns what of an allowance bounds where tasks are placed that have been planned: the share of
+// PEs, which a plan keeps to without what is added to it, transfers and waits. nil allows everything.
+func shareOf(allowed *policy.Allowance) (share policy.Allowance) {
+	if allowed == nil {
+		return share
+	}
+	return allowed.Only(policy.LimitShare)
+}
+
+// ShareLeft returns how many PEs of a pool the share of a user leaves them at a time; limited is
+// false if they have all.
+func (f *Finder) ShareLeft(w *berth.Workflow, pool berth.ResourceID, at berth.Time) (n berth.Count, limited bool) {
+	a := shareOf(f.narrowing(w))
+	most, limited := a.ShareOf(f.poolOf(pool).config.PEs)
+	if !limited {
+		return 0, false
+	}
+	return most - f.used(w.User, nil, pool, most).peak(at, at+1), true
+}
+
 // lengthOf returns how long a task may last of a user who may have so much, 0 for any length.
 func lengthOf(allowed *policy.Allowance) berth.Duration {
 	if allowed == nil {

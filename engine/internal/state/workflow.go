@@ -29,11 +29,13 @@ type Flow struct {
 	open      int            // tasks without an outcome
 	end       berth.Time     // when it is expected to end, as was said last
 	disturbed bool
+	freed     []berth.Allotment // of Disturbance
 }
 
 // flowTask is what has become of a task.
 type flowTask struct {
 	reservation string // that it has, or had last
+	live        *Entry // that reservation, while it is live
 	tries       int
 	site        string        // of that reservation; of one done before, where that is known
 	outcome     berth.Outcome // empty while it is open
@@ -96,6 +98,9 @@ func (f *Flow) Gone(i int) change.Kind {
 // Reservation returns the id of the reservation that a task has, or had last.
 func (f *Flow) Reservation(i int) string { return f.tasks[i].reservation }
 
+// Live returns the reservation that a task has, nil if it has none.
+func (f *Flow) Live(i int) *Entry { return f.tasks[i].live }
+
 // At returns which task has, or had, a reservation; -1 if none has.
 func (f *Flow) At(reservation string) int {
 	if i, is := f.at[reservation]; is {
@@ -129,6 +134,9 @@ type Disturbance struct {
 	Flow *Flow
 	// Moved lists the tasks whose outcome those behind them do not know yet.
 	Moved []bool
+	// Freed lists what reservations of tasks that are over have not used, of PEs and of stocks, where
+	// tasks may come forward.
+	Freed []berth.Allotment
 }
 
 // Disturbed returns the workflows with tasks that have ended or moved since it was asked
@@ -144,7 +152,8 @@ func (s *State) Disturbed() []Disturbance {
 		if w.byID[f.ID()] != f {
 			continue
 		}
-		d := Disturbance{Flow: f, Moved: make([]bool, len(f.tasks))}
+		d := Disturbance{Flow: f, Moved: make([]bool, len(f.tasks)), Freed: f.freed}
+		f.freed = nil
 		for i := range f.tasks {
 			d.Moved[i], f.tasks[i].moved = f.tasks[i].moved, false
 		}
@@ -271,7 +280,7 @@ func (s *State) acceptTask(e *Entry) error {
 	}
 	t := &f.tasks[i]
 	t.moved = t.again
-	t.reservation, t.tries, t.again, t.gone, t.was = e.ID(), ref.Try, false, "", nil
+	t.reservation, t.live, t.tries, t.again, t.gone, t.was = e.ID(), e, ref.Try, false, "", nil
 	t.site = e.r.Allotments[0].Resource.Site
 	f.at[e.ID()] = i
 	return nil
@@ -289,7 +298,14 @@ func (s *State) followTask(kind change.Kind, e *Entry) {
 	t := &f.tasks[i]
 	switch kind {
 	case change.Ended, change.Failed, change.Rejected, change.Lost, change.Expired, change.NoShow, change.Cancelled:
-		if s.ledger.live[e.ID()] != nil || t.outcome != "" {
+		if s.ledger.live[e.ID()] != nil {
+			break
+		}
+		t.live = nil
+		if f.w.Repair == berth.RepairBoth && !e.vacant {
+			s.noteFreed(f, e)
+		}
+		if t.outcome != "" {
 			break
 		}
 		if t.was = e; !t.again {
@@ -301,6 +317,17 @@ func (s *State) followTask(kind change.Kind, e *Entry) {
 		return
 	}
 	s.workflows.disturb(f)
+}
+
+// noteFreed notes what a reservation of a task has left that is over.
+func (s *State) noteFreed(f *Flow, e *Entry) {
+	for _, held := range [][]berth.Allotment{e.r.Allotments, e.r.Stocks} {
+		for _, a := range held {
+			if a.Start = max(a.Start, s.now); a.Start < a.End {
+				f.freed = append(f.freed, a)
+			}
+		}
+	}
 }
 
 // savedWorkflow is a live workflow in its written form.
@@ -376,6 +403,7 @@ func (s *State) restoreWorkflows(all []savedWorkflow, live []savedReservation) e
 			if e == nil || e.r.Request.Task == nil || e.r.Request.Task.Workflow != f.ID() || e.r.Request.Task.Task != f.w.Tasks[k].ID {
 				return fmt.Errorf("task %q of workflow %q is open, and %q is not its reservation", f.w.Tasks[k].ID, f.ID(), t.Reservation)
 			}
+			f.tasks[k].live = e
 		}
 		s.workflows.list, s.workflows.byID[f.ID()] = append(s.workflows.list, f), f
 	}

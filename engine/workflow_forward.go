@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/state"
+)
+
+// A task may begin later than its parents end because it waits for PEs or licences. Where those that
+// it waits for are of its own workflow and are given back early, it comes forward, and then those
+// that waited for its own place. What has room before it as planned stays where it is: a planner that
+// goes backwards from the deadline wanted it there.
+
+// waiting is a task that has not started, with the earliest time that its parents allow.
+type waiting struct {
+	task  int
+	entry *state.Entry
+	from  berth.Time
+}
+
+// bringForward lets tasks come forward that waited for nothing but what tasks of their workflow
+// have given back, and tasks behind those, by start: what a task gives back itself
+// begins when it would have begun, so it is of use only to those after it.
+func (r *repair) bringForward() {
+	if len(r.freed) == 0 || r.f.Workflow().Repair != berth.RepairBoth {
+		return
+	}
+	e := r.engine
+	var list []waiting
+	for _, at := range r.f.Order() {
+		i := int(at)
+		if d := e.waitingTask(r.f, i); d != nil && d.State() != berth.Held && !d.Vacant() && d.Missing() == 0 {
+			list = append(list, waiting{task: i, entry: d})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b waiting) int { return cmp.Compare(a.entry.Start(), b.entry.Start()) })
+	came := map[int]bool{} // forward, here
+	for _, w := range list {
+		i, d := w.task, w.entry
+		w.from = max(e.ready(r.f, i), e.state.Now())
+		if w.from >= d.Start() || !r.waitedFor(w) && !r.behindOne(i, came) {
+			continue
+		}
+		came[i] = r.comeForward(i, d, w.from)
+	}
+}
+
+// comeForward gives a task the earliest place from a time on that begins before its own, and reports
+// whether there is one.
+func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) bool {
+	e, was := r.engine, heldBy(d)
+	// It ends before it did. So where those behind it begin when it ended, or later, none is in its way.
+	var behind []*state.Entry
+	if r.inOrder = r.inOrder || e.inOrder(r.f); !r.inOrder {
+		behind = e.behind(r.f, i)
+	}
+	found, ok := e.finder.Again(r.f.Workflow(), i, d, from, d.Start()-1, behind, r.f.Site)
+	if !ok {
+		return false
+	}
+	e.emitOf(d, change.Change{Kind: change.Vacated})
+	e.giveWay(&found.Place.Allotments[0], behind)
+	e.putTask(d, &found)
+	r.early, r.moved[i] = true, true
+	r.count++
+	r.freed, r.taken = append(r.freed, was...), append(r.taken, heldBy(d)...)
+	return true
+}
+
+// inOrder reports whether no task that has not started is to start before its parents end.
+func (e *Engine) inOrder(f *state.Flow) bool {
+	for _, i := range f.Order() {
+		if d := e.waitingTask(f, int(i)); d != nil && (d.Vacant() || d.Start() < e.ready(f, int(i))) {
+			return false
+		}
+	}
+	return true
+}
+
+// behindOne reports whether a parent of a task is among some.
+func (r *repair) behindOne(i int, some map[int]bool) bool {
+	return slices.ContainsFunc(r.f.Task(i).After, func(parent int) bool { return some[parent] })
+}
+
+// heldBy returns what a task holds of PEs and of stocks.
+func heldBy(d *state.Entry) []berth.Allotment {
+	return slices.AppendSeq([]berth.Allotment{d.Part(0)}, d.Stocks())
+}
+
+// waitedFor reports whether a task could not begin a second before it does for want of something, and
+// its workflow has given back some of that for a time at which it might begin earlier.
+func (r *repair) waitedFor(w waiting) bool {
+	for _, held := range heldBy(w.entry) {
+		of := func(a berth.Allotment) bool {
+			return a.Resource == held.Resource && a.Start < held.Start && a.End > w.from
+		}
+		if slices.ContainsFunc(r.freed, of) && (r.wasTaken(&held) || r.wasBeyondShare(&held)) {
+			return true
+		}
+	}
+	return false
+}
+
+// wasTaken reports whether what a task holds was not all free in the second before that.
+func (r *repair) wasTaken(held *berth.Allotment) bool {
+	second := *held
+	second.Start, second.End = held.Start-1, held.Start
+	n, pes := r.engine.viewOf(held.Resource).Free(second.Interval())
+	if !held.PEs.Empty() {
+		mine := held.PEs.And(pes)
+		for i := range r.freed {
+			if before(&r.freed[i], held) {
+				mine = mine.Minus(r.freed[i].PEs)
+			}
+		}
+		return mine.Count() < held.NPE
+	}
+	return r.asBefore(n, held) < held.NPE
+}
+
+// wasBeyondShare reports whether the share of their user left less than a task holds in the second before that.
+func (r *repair) wasBeyondShare(held *berth.Allotment) bool {
+	if _, pool := r.engine.state.Index(held.Resource); !pool {
+		return false
+	}
+	n, limited := r.engine.finder.ShareLeft(r.f.Workflow(), held.Resource, held.Start-1)
+	return limited && r.asBefore(n, held) < held.NPE
+}
+
+// asBefore returns how many were free in the second before a task when its workflow held what it has
+// given back since, if n are now.
+func (r *repair) asBefore(n berth.Count, held *berth.Allotment) berth.Count {
+	for i := range r.freed {
+		if before(&r.freed[i], held) {
+			n -= r.freed[i].NPE
+		}
+	}
+	for i := range r.taken {
+		if before(&r.taken[i], held) {
+			n += r.taken[i].NPE
+		}
+	}
+	return n
+}
+
+// before reports whether a holds, or held, of the same in the second before b.
+func before(a, b *berth.Allotment) bool {
+	return a.Resource == b.Resource && a.Start < b.Start && a.End >= b.Start
+}
+
+// viewOf returns the calendar of a pool or stock.
+func (e *Engine) viewOf(id berth.ResourceID) state.View {
+	if i, is := e.state.Index(id); is {
+		return e.state.View(i)
+	}
+	return e.state.Stock(id).View()
+}

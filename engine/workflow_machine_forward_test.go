@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// fronts is what there was in front of tasks before an event: whether they could have begun a second
+// earlier.
+type fronts struct {
+	list  map[string]berth.Reservation
+	taken map[string]bool // those that could not, for want of PEs
+	peaks map[berth.ResourceID]berth.Count
+}
+
+// fronts looks at all reservations.
+func (x *flows) fronts() fronts {
+	f := fronts{list: map[string]berth.Reservation{}, taken: map[string]bool{}, peaks: x.peaks()}
+	for r := range x.e.Reservations() {
+		f.list[r.Request.ID] = r
+	}
+	for id, r := range f.list {
+		if r.Request.Task != nil && r.State != berth.Active {
+			f.taken[id] = !x.roomInFront(&r)
+		}
+	}
+	return f
+}
+
+// roomInFront reports whether the PEs of a reservation are free in the second before it.
+func (x *flows) roomInFront(r *berth.Reservation) bool {
+	a, n := &r.Allotments[0], berth.Count(0)
+	for o := range x.e.Reservations() {
+		b := &o.Allotments[0]
+		if b.Resource != a.Resource || b.Start >= a.Start || b.End < a.Start {
+			continue
+		}
+		if n += b.NPE; !a.PEs.Empty() && !a.PEs.And(b.PEs).Empty() {
+			return false
+		}
+	}
+	return !a.PEs.Empty() || n+a.NPE <= x.sizeOf(a.Resource)
+}
+
+func (x *flows) sizeOf(id berth.ResourceID) berth.Count {
+	for i := range x.config.Sites {
+		for k := range x.config.Sites[i].Pools {
+			if pool := &x.config.Sites[i].Pools[k]; berth.PoolID(x.config.Sites[i].Name, pool.Name) == id {
+				return pool.PEs
+			}
+		}
+	}
+	x.fatalf("there is no pool %v", id)
+	return 0
+}
+
+// forward judges what came forward on an event: tasks that waited for PEs that their workflow has given
+// back and nothing else did, and those behind tasks that came out or moved.
+func (x *flows) forward(event *engine.Event, was fronts) {
+	x.withinShare(event, was)
+	outages := false
+	for range x.e.Outages() {
+		outages = true
+	}
+	switch event.Kind {
+	case engine.EventReport, engine.EventFinish, engine.EventCancel:
+	default:
+		return
+	}
+	for id, before := range was.list {
+		if before.Request.Task == nil || before.State == berth.Active || before.Missing > 0 || len(before.Stocks)+len(before.Transfers) > 0 || x.live[before.Request.Task.Workflow] == nil {
+			continue
+		}
+		s := x.live[before.Request.Task.Workflow]
+		r, is := x.e.Reservation(id)
+		if !is || s.w.Repair != berth.RepairBoth && r.Start() == before.Start() {
+			continue
+		}
+		start, gave, ready, disturbed := before.Start(), false, x.now, false
+		for i := range s.w.Tasks {
+			if s.w.Tasks[i].ID == before.Request.Task.Task {
+				for _, parent := range s.w.Tasks[i].After {
+					of := engine.TaskID(s.w.ID, parent, s.tries[parent])
+					p, waits := x.e.Reservation(of)
+					if waits {
+						ready = max(ready, p.End())
+					}
+					had, had1 := was.list[of]
+					disturbed = disturbed || !waits || !had1 || had.End() != p.End()
+				}
+			}
+		}
+		for of, had := range was.list {
+			a := &had.Allotments[0]
+			if had.Request.Task == nil || had.Request.Task.Workflow != s.w.ID || a.Resource != before.Allotments[0].Resource || a.Start >= start || a.End < start {
+				continue
+			}
+			now, is := x.e.Reservation(of)
+			gave = gave || !is || now.Start() < a.Start
+		}
+		switch {
+		case r.Start() < start && s.w.Repair != berth.RepairBoth:
+			x.fatalf("%s comes forward from %d to %d under the repair %s", id, start, r.Start(), s.w.Repair)
+		case r.Start() < start && !disturbed:
+			if x.cells["forward for PEs"]++; !was.taken[id] && len(x.config.Limits) == 0 && !outages {
+				x.fatalf("%s comes forward from %d to %d, and had room before", id, start, r.Start())
+			}
+		case r.Start() == start && before.State != berth.Held && was.taken[id] && gave && ready < start && len(x.config.Limits) == 0 && !outages && x.roomInFront(&r):
+			x.fatalf("%s stays at %d, with room in front of it that its workflow has given back; its parents end at %d", id, start, ready)
+		}
+	}
+}
+
+// peaks returns the most PEs of each pool that are promised to ada at a time.
+func (x *flows) peaks() map[berth.ResourceID]berth.Count {
+	peaks := map[berth.ResourceID]berth.Count{}
+	var own []berth.Allotment
+	for r := range x.e.Reservations() {
+		if r.Request.User == "ada" && !r.Request.IsJob() {
+			own = append(own, r.Allotments...)
+		}
+	}
+	for i := range own {
+		n := berth.Count(0)
+		for k := range own {
+			if own[k].Resource == own[i].Resource && own[k].Start <= own[i].Start && own[i].Start < own[k].End {
+				n += own[k].NPE
+			}
+		}
+		peaks[own[i].Resource] = max(peaks[own[i].Resource], n)
+	}
+	return peaks
+}
+
+// withinShare says that what is promised now, and what comes forward, keeps within the share of its user.
+func (x *flows) withinShare(event *engine.Event, was fronts) {
+	allowed := x.config.Limits.Of("", "ada")
+	if event.Kind != engine.EventSubmitWorkflow && event.Kind != engine.EventReport {
+		return
+	}
+	if event.Kind == engine.EventReport && event.Outcome != berth.Succeeded {
+		return // those that are late, or tried again, are placed without being asked
+	}
+	if _, limited := allowed.Limit(policy.LimitShare); !limited {
+		return
+	}
+	for id, peak := range x.peaks() {
+		if most, _ := allowed.ShareOf(x.sizeOf(id)); peak > max(most, was.peaks[id]) {
+			x.fatalf("%d PEs of %v are promised at a time; the share is %d, and it was %d before %s", peak, id, most, was.peaks[id], event.Kind)
+		}
+		x.cells["within the share"]++
+	}
+}
