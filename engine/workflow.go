@@ -242,7 +242,7 @@ func (e *Engine) confirmWorkflow(id string) error {
 	}
 	for _, d := range held {
 		if now := e.state.Now(); d.Start() < now {
-			e.placeAgain(f, f.At(d.ID()), d, max(now, e.ready(f, f.At(d.ID()))), berth.Forever)
+			e.placeAgain(f, f.At(d.ID()), d, max(now, e.ready(f, f.At(d.ID()))))
 		}
 	}
 	e.placeVacant(f)

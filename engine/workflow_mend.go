@@ -120,7 +120,7 @@ func (r *repair) run() {
 		case d == nil:
 		case d.Vacant() || d.Start() < ready:
 			r.late, r.inOrder = r.late || d.Start() < ready, false
-			if !e.placeAgain(f, i, d, max(ready, d.Start()), berth.Forever) {
+			if !e.placeAgain(f, i, d, max(ready, d.Start())) {
 				e.failForGood(f, i, "there is no place for it")
 				e.emitOf(d, change.Change{Kind: change.Cancelled})
 				continue
@@ -130,7 +130,7 @@ func (r *repair) run() {
 		case r.awaitsData(i, d):
 			// It stays where it is, and is late, if it finds no other place.
 			r.inOrder = false
-			if e.placeAgain(f, i, d, max(ready, d.Start()), berth.Forever) {
+			if e.placeAgain(f, i, d, max(ready, d.Start())) {
 				r.data, r.moved[i] = true, true
 				r.count++
 			}
@@ -310,11 +310,10 @@ func (e *Engine) behind(f *state.Flow, i int) (list []*state.Entry) {
 	return list
 }
 
-// placeAgain gives a task that has not started the earliest place from a time on, if it can
-// start by another one. What depends on it gives way, and is placed again after it.
-func (e *Engine) placeAgain(f *state.Flow, i int, d *state.Entry, from, by berth.Time) bool {
+// placeAgain gives a task that has not started the earliest place from a time on. What depends on it gives way, and is placed again after it.
+func (e *Engine) placeAgain(f *state.Flow, i int, d *state.Entry, from berth.Time) bool {
 	behind := e.behind(f, i)
-	found, ok := e.finder.Again(f.Workflow(), i, d, max(from, e.state.Now()), by, behind, f.Site)
+	found, ok := e.finder.Again(f.Workflow(), i, d, max(from, e.state.Now()), berth.Forever, behind, f.Site)
 	if !ok {
 		return false
 	}
@@ -353,7 +352,7 @@ func (e *Engine) putTask(d *state.Entry, to *place.TaskPlace) {
 // behind it after it. It reports false if d is no task, or there is no such place.
 func (e *Engine) displacedTask(d *state.Entry) bool {
 	f, i := e.state.FlowOf(d)
-	if f == nil || !e.placeAgain(f, i, d, e.ready(f, i), berth.Forever) {
+	if f == nil || !e.placeAgain(f, i, d, e.ready(f, i)) {
 		return false
 	}
 	e.placeVacant(f)

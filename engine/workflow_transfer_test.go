@@ -241,3 +241,35 @@ func TestTransfersKeepWithinTheShare(t *testing.T) {
 		}
 	}
 }
+
+// What a task needs beside its files holds for the time of its transfer too, and is given back with it:
+// its licences, and the uplink where it is cancelled; an outage of the site that writes moves the task behind it.
+func TestTransfersBesideOtherWants(t *testing.T) {
+	for _, binding := range bindings() {
+		config := shores(binding)
+		config.Uplink, config.Sites[1].Software = 1000, []berth.Software{{Name: "cfd", Licences: 1}}
+		w := over("w", berth.Forever, 5e6, 5e6)
+		for i := range w.Tasks[1:] {
+			w.Tasks[i+1].Software, w.Tasks[i+1].Licences = "cfd", 1
+		}
+		e := newEngine(t, config)
+		wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(w)), "workflow_promised:w w.1@0-10 w.2@10-35 w.3@35-60")
+
+		// The first is cancelled before it begins: the licence and the uplink are free, and the second comes forward.
+		wantFlow(t, apply(t, e, 5, engine.Cancel("w.2")), "started:w.1 cancelled:w.2 failed:2 w.3@10-35 early:60→35")
+		if r, _ := e.Reservation("w.3"); len(r.Transfers) != 1 || r.Transfers[0].Start != 10 || r.Transfers[0].End != 15 {
+			t.Errorf("%s: its files are moved at %+v", binding, r.Transfers)
+		}
+
+		// The site that writes is out before it does: what reads it moves its files after that.
+		e = newEngine(t, config)
+		apply(t, e, 0, engine.SubmitWorkflow(over("v", 200, 5e6)))
+		r, _ := e.Reservation("v.1")
+		apply(t, e, 0, engine.Down(berth.Outage{Resource: berth.PoolID("left", "p"), PEs: berth.PEsOf(0, 1, 2, 3), Until: 190}))
+		a, _ := e.Reservation("v.1")
+		b, _ := e.Reservation("v.2")
+		if r.Start() != 165 || a.Start() != 190 || b.Start() != 200 || b.End() != 225 || b.Transfers[0].Start != 200 {
+			t.Errorf("%s: a at %d, then at %d; b from %d to %d, with its files from %d", binding, r.Start(), a.Start(), b.Start(), b.End(), b.Transfers[0].Start)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func newMoody(t *testing.T) *moody {
 	t.Helper()
 	m := &moody{t, t.TempDir()}
 	for _, name := range []string{"scontrol", "squeue", "scancel", "sbatch", "sdiag", "sacctmgr"} {
-		real, err := exec.LookPath(name)
+		where, err := exec.LookPath(name)
 		if err != nil {
 			t.Skipf("slurm: %s is missing", name)
 		}
@@ -45,7 +45,7 @@ case "$*" in
   fi ;;
 esac
 exec %[2]s "$@"
-`, m.bin, real)
+`, m.bin, where)
 		if err := os.WriteFile(filepath.Join(m.bin, name), []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
 			t.Fatal(err)
 		}

@@ -285,12 +285,27 @@ func (p *Page) Visit(url string) {
 	case went.LoaderID == "":
 		return // another place of the same page
 	}
+	p.awaitLoaded(url)
+}
+
+// Reload loads the page again, as its user does, whatever it is doing.
+func (p *Page) Reload() {
+	p.t.Helper()
+	for len(p.loaded) > 0 {
+		<-p.loaded
+	}
+	p.must("Page.reload", nil, nil)
+	p.awaitLoaded("the page")
+}
+
+func (p *Page) awaitLoaded(what string) {
+	p.t.Helper()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-p.loaded:
 	case <-timer.C:
-		p.t.Fatalf("%s: not loaded within %s", url, patience)
+		p.t.Fatalf("%s: not loaded within %s", what, patience)
 	}
 }
 

@@ -20,8 +20,15 @@ var oddUsers = []struct {
 	name string
 	ours bool
 }{
-	{`corp\jane`, true}, {"jane@corp.example", true}, {"jane.doe-x_1", true}, {"1jane", true}, {strings.Repeat("j", 40), true},
-	{"host$", false}, {"jané", false}, {"jane doe", false}, {"Users=jane", false},
+	{`corp\jane`, true},
+	{"jane@corp.example", true},
+	{"jane.doe-x_1", true},
+	{"1jane", true},
+	{strings.Repeat("j", 40), true},
+	{"host$", false},
+	{"jané", false},
+	{"jane doe", false},
+	{"Users=jane", false},
 }
 
 const (

@@ -298,3 +298,49 @@ func TestNodesRetaggedUnderPromises(t *testing.T) {
 	all()
 	h.verify()
 }
+
+// Under late binding a class is a pool of its own. Nodes that leave it for other features are lacking in what was promised
+// there, as nodes that are down are, whether it has names yet or not, and nothing is lacking when they are back.
+func TestNodesRetaggedUnderLateBinding(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 5, Cloud: true})
+	tag := func(node, feature string) {
+		t.Helper()
+		if out, err := cluster.Command("scontrol", "update", "NodeName="+node, "AvailableFeatures="+feature, "ActiveFeatures="+feature); err != nil {
+			t.Fatal(err, out)
+		}
+	}
+	tag("n[1-3]", "a")
+	tag("n[4-5]", "b")
+	h := newHarbour(t, cluster, sites.Adapter{Binding: berth.Late, NameAhead: 3600})
+	h.until("it is looked at", h.reached)
+	want := func(r *berth.Request) { r.Constraint, r.Parts[0].Variants[0].Duration = "a", 600 }
+	for id, in := range map[string]berth.Duration{"runs": 0, "far": 90_000} {
+		if r := h.asks(id, 3, in, want); r.State != service.Confirmed && r.State != service.Active {
+			t.Fatalf("%s is %+v", id, r)
+		}
+	}
+	is := func(nodes string, missing berth.Count) {
+		t.Helper()
+		h.until("what runs is on "+nodes, func() bool {
+			have, err := hostlist.Expand(h.inSlurm("runs", "Nodes"))
+			slices.Sort(have)
+			return err == nil && strings.Join(have, ",") == nodes && h.get("runs").Missing == missing
+		})
+		if r := h.get("far"); (r.State == service.Confirmed) != (missing == 0) || r.Missing != missing || len(r.Nodes) > 0 {
+			t.Errorf("what has no nodes yet is %+v", r)
+		}
+	}
+	is("n1,n2,n3", 0)
+	tag("n2", "b")
+	is("n1,n3", 1)
+	tag("n2", "a")
+	is("n1,n2,n3", 0)
+	h.close()
+	h.open()
+	is("n1,n2,n3", 0)
+	h.verify()
+}

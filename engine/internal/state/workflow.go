@@ -315,7 +315,7 @@ func (s *State) followTask(kind change.Kind, e *Entry) {
 		}
 		t.live = nil
 		if f.w.Repair == berth.RepairBoth && !e.vacant {
-			s.noteFreed(f, e)
+			f.freed = append(f.freed, s.leftBy(e)...)
 		}
 		if t.outcome != "" {
 			break
@@ -331,15 +331,16 @@ func (s *State) followTask(kind change.Kind, e *Entry) {
 	s.workflows.disturb(f)
 }
 
-// noteFreed notes what a reservation of a task has left that is over.
-func (s *State) noteFreed(f *Flow, e *Entry) {
+// leftBy returns what a reservation that is over has not used of its PEs and its stocks.
+func (s *State) leftBy(e *Entry) (left []berth.Allotment) {
 	for _, held := range [][]berth.Allotment{e.r.Allotments, e.r.Stocks} {
 		for _, a := range held {
 			if a.Start = max(a.Start, s.now); a.Start < a.End {
-				f.freed = append(f.freed, a)
+				left = append(left, a)
 			}
 		}
 	}
+	return left
 }
 
 // savedWorkflow is a live workflow in its written form.

@@ -6,7 +6,7 @@ import { Gantt, type Ghost } from './gantt.js';
 import { parseLength, parseTime, parseVariants, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
-import { Trouble, Waiting } from './parts.js';
+import { Trouble, usualZone, Waiting } from './parts.js';
 import { said as startSaid, lanesOf, type Lane, type Refusal, refused, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
 
@@ -18,6 +18,9 @@ interface Answer { id: string; decision: string; reservation?: Reservation; reas
 /** asked is a request as the API takes it. */
 interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: string; deadline: string; site?: string; software?: string; constraint?: string }
 
+/** holding is what this tab holds last; the entry of its history has it too, which is there after a reload. */
+const holding = { id: '' };
+
 /** runs reads 0-3,8. */
 const runs = (pes: string | undefined) => (pes ?? '').split(',').filter(Boolean).map((r) => {
   const [a, b] = r.split('-').map(Number) as [number, number | undefined];
@@ -25,7 +28,7 @@ const runs = (pes: string | undefined) => (pes ?? '').split(',').filter(Boolean)
 });
 
 export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: boolean) => void; onEnded: () => void }) {
-  const zone = new URLSearchParams(location.search).get('tz') || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+  const zone = usualZone();
   const { sites, live, stale, failure: down, look, clock } = useLive(onEnded);
   useEffect(() => onLive(live), [live, onLive]);
   const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '', constraint: '' });
@@ -36,6 +39,15 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const [failure, setFailure] = useState<Failure | null>(null); // of what was pressed last
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [held, setHeld] = useState<Reservation | null>(null);
+  useEffect(() => { // what was held before another page was looked at, or this one loaded again
+    const id = holding.id || (history.state as typeof holding | null)?.id;
+    if (id) get<Reservation>(`v1/reservations/${encodeURIComponent(id)}`).then((r) => setHeld((h) => h ?? (r.state === 'held' ? r : null)), () => undefined);
+  }, []);
+  const keep = (r: Reservation | null) => {
+    setHeld(r);
+    holding.id = r?.id ?? '';
+    history.replaceState(r && { id: r.id }, '');
+  };
   const [busy, setBusy] = useState(false);
   const key = useRef(''); // of this revision of the form: pressing twice is once
 
@@ -124,24 +136,24 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
     if (a.decision === 'refused') setAnswer(a);
     else {
       setAnswer(null);
-      setHeld(a.reservation ?? null);
+      keep(a.reservation ?? null);
     }
   });
   const confirm = (r: Reservation) => act(async () => {
     const c = await post<Reservation>(`v1/reservations/${encodeURIComponent(r.id)}/confirm`, '', { key: 'confirm-' + r.id });
-    setHeld(null);
+    keep(null);
     setAnswer({ id: c.id, decision: 'accepted', reservation: c });
   });
   const giveBack = (r: Reservation) => act(async () => {
     await post<Reservation>(`v1/reservations/${encodeURIComponent(r.id)}/release`, '', { key: 'release-' + r.id });
-    setHeld(null);
+    keep(null);
   });
   const late = held !== null && Date.parse(held.expires ?? '') / 1000 < clock; // then it is looked at
   // A hold that runs out is gone at the service; the page asks rather than counts.
   useEffect(() => {
     if (!held) return;
     get<Reservation>(`v1/reservations/${encodeURIComponent(held.id)}`).then((r) => {
-      if (r.state !== 'held') setHeld(null);
+      if (r.state !== 'held') keep(null);
       if (r.state === 'expired') setFailure(new Failure({ status: 0, title: text.book.expired, detail: text.book.expiredAbout, code: '' }));
     }, () => undefined);
   }, [changes, held, late]);

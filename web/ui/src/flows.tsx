@@ -140,7 +140,7 @@ function OneFlow({ id, zone, clock, changes, onEnded, onDone }: { id: string; zo
   return (
     <Paper withBorder radius="sm" p="sm" mt="xs" role="group" aria-label={`${words.workflow.title} ${id}`} data-testid="flow-one">
       <Stack gap="xs">
-        <Group gap="xs"><FlowState of={f.state} /><Text fw={600} className="named">{f.name || f.id}</Text></Group>
+        <Group gap="xs"><FlowState of={f.state} /><Text fw={600} className="named brief" title={f.name || f.id}>{f.name || f.id}</Text></Group>
         {f.expires && <Text size="sm" data-testid="flow-left">{w.heldUntil(`${time(at(f.expires), zone)} ${zone}`, left(f, clock))}</Text>}
         <Text size="sm" data-testid="flow-facts">{facts.join('; ')}.{f.why && <span className="named"> {f.why}.</span>}</Text>
         {f.refusal && <Text size="sm" className="named">{f.refusal.detail}</Text>}

@@ -259,7 +259,7 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
       {chosen.map((s) => (
         <section key={s.name} aria-label={`Site ${s.name}`}>
           <Group gap="xs" mb={4}>
-            <Title order={2} size="h4" className="named">{s.name}</Title>
+            <Title order={2} size="h4" className="named brief" title={s.name}>{s.name}</Title>
             {s.adapter && <Text size="sm" c="dimmed">{s.adapter}</Text>}
             {s.starting ? <Badge color="gray" variant="light" tt="none">{text.starting}</Badge> : !s.reachable && <Badge color="orange" variant="filled" autoContrast tt="none">{text.unreachable}</Badge>}
             {s.shadow && <Badge color="gray" variant="light" tt="none">{text.watched}</Badge>}

@@ -152,7 +152,7 @@ function Page() {
           </Stack>
         )}
         {me && may(me, page) && (
-          <Whole key={page}>
+          <Whole key={`${page} ${me.user} ${me.role}`}>
             <Once><Suspense fallback={<Waiting />}>
               {page === 'harbour' && <Harbour me={me} theme={shade} onLive={setLive} onEnded={ended} />}
               {page === 'book' && <Book theme={shade} onLive={setLive} onEnded={ended} />}

@@ -6,6 +6,7 @@ import { flushSync } from 'react-dom';
 import type { Failure } from './api.js';
 import { time } from './clock.js';
 import { text } from './text.js';
+import { isZone } from './view.js';
 
 /** Waiting has the shape of what comes, and is seen only if that takes long. */
 export function Waiting({ height = 180 }: { height?: number }) {
@@ -70,7 +71,7 @@ export function Trouble({ failure, seen, zone, again }: { failure: Failure | nul
 export function Command({ line, label = 'As a command' }: { line: string; label?: string }) {
   return (
     <Group gap={6} wrap="nowrap" align="start">
-      <Text size="sm" style={{ minWidth: 0 }}><span className="faint">{label}:</span> <code className="named">{line}</code></Text>
+      <Text size="sm" style={{ minWidth: 0 }}><span className="faint">{label}:</span> <code className={line.length > 1500 ? 'named brief-code' : 'named'}>{line}</code></Text>
       <CopyButton value={line}>
         {({ copied, copy }) => <Button size="compact-xs" variant="default" style={{ flexShrink: 0 }} aria-label={`Copy: ${line}`} onClick={copy}>{copied ? 'Copied' : 'Copy'}</Button>}
       </CopyButton>
@@ -86,5 +87,8 @@ const kinds: Record<string, string> = {
 /** State is a word in a box of its colour; the word alone says it. */
 export const State = ({ of, words = of }: { of: string; words?: string }) => <span className={`state ${kinds[of] ?? 'gray'}`}>{words}</span>;
 
-/** usualZone is the zone of the page's address, else the browser's. */
-export const usualZone = () => new URLSearchParams(location.search).get('tz') || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+/** usualZone is the zone of the page's address, if there is one of that name, else the browser's. */
+export function usualZone(): string {
+  const wanted = new URLSearchParams(location.search).get('tz') ?? '';
+  return wanted !== '' && isZone(wanted) ? wanted : Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+}

@@ -99,7 +99,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
         </Paper>
       )}
       {value?.next && <Button variant="default" size="compact-sm" onClick={() => setPages(pages + 1)}>{w.more}</Button>}
-      <Drawer lockScroll={false} opened={chosen !== ''} onClose={() => change('sel', '')} position="right" size="lg" title={<span className="named">{chosen}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Drawer lockScroll={false} opened={chosen !== ''} onClose={() => change('sel', '')} position="right" size="lg" title={<span className="named brief" title={chosen}>{chosen}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
         {chosen && <Once key={chosen}><OnePromise id={chosen} sites={sites} zone={zone} clock={clock} changes={changes} onEnded={onEnded} onDone={again} /></Once>}
       </Drawer>
     </Stack>

@@ -156,7 +156,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
               </Group>
             </div>
             <Select label={w.where} size="xs" w={240} data={pools} value={chosen.value} onChange={(v) => setPlace(v ?? '')} allowDeselect={false} />
-            <TextInput label={w.alpha} size="xs" w={250} value={alpha} onChange={(e) => setAlpha(e.currentTarget.value)} error={fraction === null && w.badAlpha(alpha)} inputMode="decimal" />
+            <TextInput label={w.alpha} size="xs" w={290} value={alpha} onChange={(e) => setAlpha(e.currentTarget.value)} error={fraction === null && w.badAlpha(alpha)} inputMode="decimal" />
             {file && <Button size="compact-sm" variant="default" loading={busy} onClick={() => setRound(round + 1)}>{w.again}</Button>}
           </Group>
         </Paper>
@@ -166,7 +166,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
       {busy && compared.length === 0 && <Waiting height={240} />}
       {flow && file && (
         <>
-          <Text size="sm" data-testid="flow"><strong className="named">{flow.name}</strong>: {w.read(flow.tasks.length, edges)}; {flow.site}, {flow.pool}; {w.free(flow.free, flow.pes)}; {w.bound(`${time(at(flow.bound), zone)} ${zone}`)}. <span className="faint named">{flow.notes.join('; ')}</span></Text>
+          <Text size="sm" data-testid="flow"><strong className="named">{flow.name}</strong>: {w.read(flow.tasks.length, edges)}; <span className="named">{flow.site}, {flow.pool}</span>; {w.free(flow.free, flow.pes)}; {w.bound(`${time(at(flow.bound), zone)} ${zone}`)}. <span className="faint named">{flow.notes.join('; ')}</span></Text>
           <Grid gap="md">
             <Grid.Col span={{ base: 12, lg: 6 }}>
               <section aria-labelledby="compared-title">
