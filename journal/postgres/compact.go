@@ -22,22 +22,22 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 	if err != nil {
 		return err
 	}
-	if len(rows) == 0 || rows[0].at.Number != upTo {
+	if len(rows) == 0 || rows[0].At.Number != upTo {
 		return berth.Errorf(berth.Conflict, "number", "there is no snapshot of record %d to begin with", upTo)
 	}
-	damage, err := s.load(ctx, &rows[0], nil)
+	damage, err := s.loadIn(ctx)(&rows[0], nil)
 	if err != nil {
 		return err
 	}
 	if damage != nil {
 		return berth.Errorf(berth.Conflict, "number", "the snapshot of record %d is damaged; the records before it are needed", upTo)
 	}
-	at := rows[0].at
+	at := rows[0].At
 	if err := s.anchor(ctx, at); err != nil {
 		return err
 	}
 	for _, row := range rows[1:] {
-		if err := s.drop(ctx, row.at.Number); err != nil {
+		if err := s.drop(ctx, row.At.Number); err != nil {
 			return err
 		}
 	}

@@ -150,24 +150,10 @@ func (s *Store) hash(bytes []byte) (h journal.Hash, err error) {
 	return journal.Hash(bytes), nil
 }
 
-// missing says why the record after a place is not there: nil if it is still to come,
-// NotFound if it has been dropped since, else it is a damage.
+// missing says why the record after a place is not there.
 func (s *Store) missing(ctx context.Context, after journal.Position) error {
-	last, err := s.readLast(ctx)
-	if err != nil || after.Number >= last.Number {
-		return err
-	}
-	anchor, err := s.readAnchor(ctx)
-	if err != nil {
-		return err
-	}
-	if after.Number < anchor.Number {
-		return journal.NotKept(after.Number+1, anchor)
-	}
-	return &journal.Damage{
-		After: after, File: s.name, Offset: -1, Acknowledged: last.Number,
-		Reason: fmt.Sprintf("record %d is missing", after.Number+1),
-	}
+	return journal.Missing(after, s.name,
+		func() (journal.Position, error) { return s.readLast(ctx) }, func() (journal.Position, error) { return s.readAnchor(ctx) })
 }
 
 // page reads and checks the records after a place, at most pageOf. Those read before an

@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"hash"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,14 +18,6 @@ const (
 	kept = 2
 )
 
-// sumOf begins the checksum of a snapshot, with its place.
-func sumOf(at journal.Position) hash.Hash {
-	h := sha256.New()
-	h.Write(binary.LittleEndian.AppendUint64(nil, at.Number))
-	h.Write(at.Hash[:])
-	return h
-}
-
 // SaveSnapshot writes the parts and at last the row that makes them a snapshot. It drops
 // all but the two newest, this one, and the one where the chain begins.
 func (s *Store) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
@@ -38,9 +27,7 @@ func (s *Store) SaveSnapshot(ctx context.Context, at journal.Position, data []by
 	if err := s.mayWrite(); err != nil {
 		return err
 	}
-	sum := sumOf(at)
-	sum.Write(data)
-	digest := sum.Sum(nil)
+	digest := journal.DigestSnapshot(at, data)
 	if there, err := s.expect(ctx, at, len(data), digest); err != nil || there {
 		return err
 	}
@@ -93,10 +80,8 @@ func (s *Store) Found(ctx context.Context, at journal.Position, data []byte) err
 	if err := s.putParts(ctx, at.Number, data); err != nil {
 		return err
 	}
-	sum := sumOf(at)
-	sum.Write(data)
 	err = s.write(ctx, "begin", insertSnapshot+", moved AS (INSERT INTO anchor (one, number, hash) SELECT 1, $2, $3 WHERE EXISTS (SELECT FROM fence))",
-		int64(at.Number), at.Hash[:], len(data), sum.Sum(nil))
+		int64(at.Number), at.Hash[:], len(data), journal.DigestSnapshot(at, data))
 	if err == nil {
 		s.moved(at)
 	}
@@ -117,11 +102,10 @@ func (s *Store) expect(ctx context.Context, at journal.Position, size int, diges
 		return false, berth.Errorf(berth.Conflict, "hash", "a snapshot of another history than that of record %d", at.Number)
 	}
 	rows, err := s.snapshots(ctx, at.Number)
-	if err != nil || len(rows) == 0 || rows[0].at != at {
+	if err != nil {
 		return false, err
 	}
-	damage, err := s.load(ctx, &rows[0], nil)
-	return damage == nil && rows[0].size == int64(size) && string(rows[0].sum) == string(digest), err
+	return journal.IsSaved(rows, at, size, digest, s.loadIn(ctx))
 }
 
 // prune drops all snapshots but the newest, the one just saved and the one where the
@@ -136,10 +120,10 @@ func (s *Store) prune(ctx context.Context, saved uint64) error {
 		return err
 	}
 	for _, row := range rows[min(len(rows), kept):] {
-		if n := row.at.Number; n == saved || n == anchor.Number {
+		if n := row.At.Number; n == saved || n == anchor.Number {
 			continue
 		}
-		if err := s.drop(ctx, row.at.Number); err != nil {
+		if err := s.drop(ctx, row.At.Number); err != nil {
 			return err
 		}
 	}
@@ -156,27 +140,20 @@ func (s *Store) drop(ctx context.Context, number uint64) error {
 	return nil
 }
 
-// saved is a row of the table of snapshots.
-type saved struct {
-	at   journal.Position
-	size int64
-	sum  []byte
-}
-
 // snapshots lists the snapshots up to a number, newest first.
-func (s *Store) snapshots(ctx context.Context, upTo uint64) ([]saved, error) {
+func (s *Store) snapshots(ctx context.Context, upTo uint64) ([]journal.KeptSnapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	rows, err := s.pool.Query(ctx, "SELECT number, hash, size, sum FROM snapshot WHERE number <= $1 ORDER BY number DESC", int64(min(upTo, maxNumber)))
 	if err != nil {
 		return nil, s.ended(ctx, "list snapshots", err)
 	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r saved, err error) {
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r journal.KeptSnapshot, err error) {
 		var number int64
 		var hash []byte
-		err = row.Scan(&number, &hash, &r.size, &r.sum)
-		r.at.Number = uint64(number)
-		copy(r.at.Hash[:], hash)
+		err = row.Scan(&number, &hash, &r.Size, &r.Sum)
+		r.At.Number = uint64(number)
+		copy(r.At.Hash[:], hash)
 		return r, err
 	})
 	if err != nil {
@@ -202,56 +179,34 @@ func (s *Store) Snapshot(ctx context.Context, upTo uint64) (journal.Snapshot, er
 	if err != nil {
 		return found, err
 	}
-	for i := range rows {
-		if rows[i].at.Number < anchor.Number {
-			break // about to be dropped: what follows it is gone
-		}
-		var data []byte
-		damage, err := s.load(ctx, &rows[i], &data)
-		if err != nil {
-			return found, err
-		}
-		if damage == nil {
-			found.Position, found.Data = rows[i].at, data
-			return found, nil
-		}
-		found.Damaged = append(found.Damaged, *damage)
-	}
-	return found, nil
+	return journal.NewestSnapshot(rows, anchor.Number, s.loadIn(ctx))
 }
 
-// maxSize is more than any snapshot: a damaged size must not ask for all memory.
-const maxSize = 1 << 36
+// loadIn returns what reads a snapshot into data, which may be nil, and checks it.
+func (s *Store) loadIn(ctx context.Context) func(row *journal.KeptSnapshot, data *[]byte) (*journal.Damage, error) {
+	return func(row *journal.KeptSnapshot, data *[]byte) (*journal.Damage, error) {
+		var known *journal.Hash
+		if hash, err := s.hashOf(ctx, row.At.Number); err == nil {
+			known = &hash
+		}
+		return row.Load(known, s.name, data, func(visit func([]byte)) error { return s.parts(ctx, row.At.Number, visit) })
+	}
+}
 
-// load reads a snapshot into data, which may be nil, and checks it.
-func (s *Store) load(ctx context.Context, row *saved, data *[]byte) (*journal.Damage, error) {
-	damage := &journal.Damage{After: row.at, File: s.name, Offset: -1, Reason: "the snapshot is not what was saved"}
-	if hash, err := s.hashOf(ctx, row.at.Number); err == nil && hash != row.at.Hash || row.size < 0 || row.size > maxSize {
-		return damage, nil
-	}
-	sum, size := sumOf(row.at), int64(0)
-	if data != nil {
-		*data = make([]byte, 0, row.size)
-	}
+// parts shows the parts of a snapshot in order. They are valid during the call.
+func (s *Store) parts(ctx context.Context, snapshot uint64, visit func([]byte)) error {
 	ctx, cancel := context.WithTimeout(ctx, longTimeout)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, "SELECT data FROM part WHERE snapshot = $1 ORDER BY number", int64(row.at.Number))
+	rows, err := s.pool.Query(ctx, "SELECT data FROM part WHERE snapshot = $1 ORDER BY number", int64(snapshot))
 	if err != nil {
-		return nil, s.ended(ctx, "read a snapshot", err)
+		return s.ended(ctx, "read a snapshot", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		piece := rows.RawValues()[0] // valid until the next row
-		sum.Write(piece)
-		if size += int64(len(piece)); data != nil && size <= row.size {
-			*data = append(*data, piece...)
-		}
+		visit(rows.RawValues()[0]) // valid until the next row
 	}
 	if err := rows.Err(); err != nil {
-		return nil, s.ended(ctx, "read a snapshot", err)
+		return s.ended(ctx, "read a snapshot", err)
 	}
-	if size != row.size || string(sum.Sum(nil)) != string(row.sum) {
-		return damage, nil
-	}
-	return nil, nil
+	return nil
 }

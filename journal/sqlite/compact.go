@@ -34,7 +34,7 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 	if err != nil {
 		return err
 	}
-	if len(rows) == 0 || rows[0].at.Number != upTo {
+	if len(rows) == 0 || rows[0].At.Number != upTo {
 		return berth.Errorf(berth.Conflict, "number", "there is no snapshot of record %d to begin with", upTo)
 	}
 	damage, err := s.load(&rows[0], nil)
@@ -44,7 +44,7 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 	if damage != nil {
 		return berth.Errorf(berth.Conflict, "number", "the snapshot of record %d is damaged; the records before it are needed", upTo)
 	}
-	at := rows[0].at
+	at := rows[0].At
 	err = s.write(ctx, "compact", 0, `INSERT INTO anchor (only, number, hash) VALUES (1, ?, ?)
 		ON CONFLICT (only) DO UPDATE SET number = excluded.number, hash = excluded.hash WHERE excluded.number > anchor.number`,
 		int64(at.Number), at.Hash[:])
@@ -52,7 +52,7 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 		return err
 	}
 	for _, row := range rows[1:] {
-		if err := s.drop(ctx, row.at.Number); err != nil {
+		if err := s.drop(ctx, row.At.Number); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (s *Store) Found(ctx context.Context, at journal.Position, data []byte) err
 	if err := s.putParts(ctx, at.Number, data); err != nil {
 		return err
 	}
-	sum := sumOf(at)
+	sum := journal.SumSnapshot(at)
 	sum.Write(data)
 	return s.locked(ctx, func() error {
 		if err := empty(); err != nil {

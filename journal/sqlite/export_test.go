@@ -38,7 +38,7 @@ type RowFirst struct{ *Store }
 
 // SaveSnapshot writes the row first.
 func (r RowFirst) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
-	sum := sumOf(at)
+	sum := journal.SumSnapshot(at)
 	sum.Write(data)
 	err := r.write(ctx, "save a snapshot", 0, "INSERT OR REPLACE INTO snapshot (number, hash, size, sum) VALUES (?, ?, ?, ?)",
 		int64(at.Number), at.Hash[:], len(data), sum.Sum(nil))

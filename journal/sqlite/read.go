@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -112,24 +111,9 @@ func (s *Store) before(number uint64) (after journal.Position, ok bool, err erro
 	return after, true, nil
 }
 
-// missing says why the record after a place is not there: nil if it is still to
-// come, NotFound if it has been dropped since, else it is a damage.
+// missing says why the record after a place is not there.
 func (s *Store) missing(after journal.Position) error {
-	last, err := s.readLast()
-	if err != nil || after.Number >= last.Number {
-		return err
-	}
-	anchor, err := s.readAnchor()
-	if err != nil {
-		return err
-	}
-	if after.Number < anchor.Number {
-		return journal.NotKept(after.Number+1, anchor)
-	}
-	return &journal.Damage{
-		After: after, File: s.file(), Offset: -1, Acknowledged: last.Number,
-		Reason: fmt.Sprintf("record %d is missing", after.Number+1),
-	}
+	return journal.Missing(after, s.file(), s.readLast, s.readAnchor)
 }
 
 // page reads and checks the records after a place, at most pageOf. Those read

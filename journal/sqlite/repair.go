@@ -82,14 +82,14 @@ func (s *Store) diagnose() (damage *journal.Damage, begin journal.Position, err 
 		rows = nil // they are an offer, not a need
 	}
 	for i := range rows {
-		if rows[i].at.Number <= end.Number {
+		if rows[i].At.Number <= end.Number {
 			break
 		}
 		if bad, err := s.load(&rows[i], nil); err != nil || bad != nil {
 			continue
 		}
-		if later, _ := s.walk(rows[i].at); later.Number > end.Number {
-			begin, end = rows[i].at, later
+		if later, _ := s.walk(rows[i].At); later.Number > end.Number {
+			begin, end = rows[i].At, later
 		}
 	}
 	whole := *damage
@@ -166,10 +166,10 @@ func (s *Store) fill(from *Store, begin, end journal.Position) error {
 	}
 	for i := len(rows) - 1; i >= 0; i-- {
 		var data []byte
-		if bad, err := from.load(&rows[i], &data); err != nil || bad != nil || rows[i].at.Number < begin.Number {
+		if bad, err := from.load(&rows[i], &data); err != nil || bad != nil || rows[i].At.Number < begin.Number {
 			continue
 		}
-		if err := s.SaveSnapshot(ctx, rows[i].at, data); err != nil {
+		if err := s.SaveSnapshot(ctx, rows[i].At, data); err != nil {
 			return err
 		}
 	}

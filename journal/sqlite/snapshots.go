@@ -2,11 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"errors"
-	"hash"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/journal"
@@ -20,21 +17,11 @@ const partBytes = 512 << 10
 // newest, and one to fall back on.
 const kept = 2
 
-// sumOf begins the checksum of a snapshot, with its place.
-func sumOf(at journal.Position) hash.Hash {
-	h := sha256.New()
-	h.Write(binary.LittleEndian.AppendUint64(nil, at.Number))
-	h.Write(at.Hash[:])
-	return h
-}
-
 // SaveSnapshot writes the parts, one after the other between appends, and at
 // last the row that makes them a snapshot. It drops all but the two newest, this one,
 // and the one where the chain begins: what follows it is decided again from there.
 func (s *Store) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
-	sum := sumOf(at)
-	sum.Write(data)
-	digest := sum.Sum(nil)
+	digest := journal.DigestSnapshot(at, data)
 	var there bool
 	if err := s.locked(ctx, func() (err error) {
 		there, err = s.expect(at, len(data), digest)
@@ -83,11 +70,10 @@ func (s *Store) expect(at journal.Position, size int, digest []byte) (there bool
 		return false, berth.Errorf(berth.Conflict, "hash", "a snapshot of another history than that of record %d", at.Number)
 	}
 	rows, err := s.snapshots(at.Number)
-	if err != nil || len(rows) == 0 || rows[0].at != at {
+	if err != nil {
 		return false, err
 	}
-	damage, err := s.load(&rows[0], nil)
-	return damage == nil && rows[0].size == size && string(rows[0].sum) == string(digest), err
+	return journal.IsSaved(rows, at, size, digest, s.load)
 }
 
 // locked does something with the turn.
@@ -127,10 +113,10 @@ func (s *Store) prune(ctx context.Context, saved uint64) error {
 		return err
 	}
 	for _, row := range rows[min(len(rows), kept):] {
-		if n := row.at.Number; n == saved || n == anchor.Number {
+		if n := row.At.Number; n == saved || n == anchor.Number {
 			continue
 		}
-		if err := s.drop(ctx, row.at.Number); err != nil {
+		if err := s.drop(ctx, row.At.Number); err != nil {
 			return err
 		}
 	}
@@ -168,15 +154,8 @@ func (s *Store) drop(ctx context.Context, number uint64) error {
 	})
 }
 
-// saved is a row of the table of snapshots.
-type saved struct {
-	at   journal.Position
-	size int
-	sum  []byte
-}
-
 // snapshots lists the snapshots up to a number, newest first.
-func (s *Store) snapshots(upTo uint64) ([]saved, error) {
+func (s *Store) snapshots(upTo uint64) ([]journal.KeptSnapshot, error) {
 	rows, err := s.reading.QueryContext(context.Background(),
 		"SELECT number, hash, coalesce(CAST(size AS INTEGER), -1), sum FROM snapshot WHERE number <= ? ORDER BY number DESC",
 		int64(min(upTo, 1<<63-1)))
@@ -184,16 +163,16 @@ func (s *Store) snapshots(upTo uint64) ([]saved, error) {
 		return nil, s.world("list snapshots", err)
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err has told
-	var list []saved
+	var list []journal.KeptSnapshot
 	for rows.Next() {
 		var number int64
 		var hash []byte
-		var row saved
-		if err := rows.Scan(&number, &hash, &row.size, &row.sum); err != nil {
+		var row journal.KeptSnapshot
+		if err := rows.Scan(&number, &hash, &row.Size, &row.Sum); err != nil {
 			return nil, s.world("list snapshots", err)
 		}
-		row.at.Number = uint64(number)
-		copy(row.at.Hash[:], hash)
+		row.At.Number = uint64(number)
+		copy(row.At.Hash[:], hash)
 		list = append(list, row)
 	}
 	if err := rows.Err(); err != nil {
@@ -220,54 +199,16 @@ func (s *Store) Snapshot(ctx context.Context, upTo uint64) (journal.Snapshot, er
 	if err != nil {
 		return found, err
 	}
-	for i := range rows {
-		if rows[i].at.Number < anchor.Number {
-			break // about to be dropped: what follows it is gone
-		}
-		var data []byte
-		damage, err := s.load(&rows[i], &data)
-		if err != nil {
-			return found, err
-		}
-		if damage == nil {
-			found.Position, found.Data = rows[i].at, data
-			return found, nil
-		}
-		found.Damaged = append(found.Damaged, *damage)
-	}
-	return found, nil
+	return journal.NewestSnapshot(rows, anchor.Number, s.load)
 }
 
-// maxSize is more than any snapshot: a damaged size must not ask for all memory.
-const maxSize = 1 << 36
-
 // load reads a snapshot into data, which may be nil, and checks it.
-func (s *Store) load(row *saved, data *[]byte) (*journal.Damage, error) {
-	damage := &journal.Damage{After: row.at, File: s.file(), Offset: -1, Reason: "the snapshot is not what was saved"}
-	if hash, err := s.hashOf(row.at.Number); err == nil && hash != row.at.Hash || row.size < 0 || row.size > maxSize {
-		return damage, nil
+func (s *Store) load(row *journal.KeptSnapshot, data *[]byte) (*journal.Damage, error) {
+	var known *journal.Hash
+	if hash, err := s.hashOf(row.At.Number); err == nil {
+		known = &hash
 	}
-	sum, size := sumOf(row.at), 0
-	if data != nil {
-		*data = make([]byte, 0, row.size)
-	}
-	err := s.parts(row.at.Number, func(piece []byte) {
-		sum.Write(piece)
-		if size += len(piece); data != nil && size <= row.size {
-			*data = append(*data, piece...)
-		}
-	})
-	var corrupt *journal.Damage
-	switch {
-	case errors.As(err, &corrupt):
-		damage.Cause = corrupt.Cause
-		return damage, nil
-	case err != nil:
-		return nil, err
-	case size != row.size || string(sum.Sum(nil)) != string(row.sum):
-		return damage, nil
-	}
-	return nil, nil
+	return row.Load(known, s.file(), data, func(visit func([]byte)) error { return s.parts(row.At.Number, visit) })
 }
 
 // parts shows the parts of a snapshot in order. They are valid during the call.
