@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
@@ -25,7 +24,7 @@ type waiting struct {
 // have given back, and tasks behind those, by start: what a task gives back itself
 // begins when it would have begun, so it is of use only to those after it.
 func (r *repair) bringForward() {
-	if len(r.freed) == 0 || r.f.Workflow().Repair != berth.RepairBoth {
+	if len(r.freed) == 0 { // as always under another repair
 		return
 	}
 	e := r.engine
@@ -52,31 +51,15 @@ func (r *repair) bringForward() {
 // whether there is one.
 func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) bool {
 	e, was := r.engine, heldBy(d)
-	// It ends before it did. So where those behind it begin when it ended, or later, none is in its way.
-	var behind []*state.Entry
-	if r.inOrder = r.inOrder || e.inOrder(r.f); !r.inOrder {
-		behind = e.behind(r.f, i)
-	}
-	found, ok := e.finder.Again(r.f.Workflow(), i, d, from, d.Start()-1, behind, r.f.Site)
+	// It ends before it did, when none of those behind it had begun: none is in its way.
+	found, ok := e.finder.Again(r.f.Workflow(), i, d, from, d.Start()-1, nil, r.f.Site)
 	if !ok {
 		return false
 	}
-	e.emitOf(d, change.Change{Kind: change.Vacated})
-	e.giveWay(&found.Place.Allotments[0], behind)
 	e.putTask(d, &found)
 	r.early, r.moved[i] = true, true
 	r.count++
 	r.freed, r.taken = append(r.freed, was...), append(r.taken, heldBy(d)...)
-	return true
-}
-
-// inOrder reports whether no task that has not started is to start before its parents end.
-func (e *Engine) inOrder(f *state.Flow) bool {
-	for _, i := range f.Order() {
-		if d := e.waitingTask(f, int(i)); d != nil && (d.Vacant() || d.Start() < e.ready(f, int(i))) {
-			return false
-		}
-	}
 	return true
 }
 

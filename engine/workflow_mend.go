@@ -78,8 +78,6 @@ type repair struct {
 	late   bool
 	early  bool
 	data   bool
-	// inOrder says that no task that has not started is to start before its parents end.
-	inOrder bool
 }
 
 // cause returns why tasks have other places: the gravest reason that there is.
@@ -110,7 +108,6 @@ func (r *repair) run() {
 		ready := e.ready(f, i)
 		switch d := e.waitingTask(f, i); {
 		case f.Again(i):
-			r.inOrder = false
 			was := f.Site(i)
 			if e.tryAgain(f, i) {
 				r.failed, r.moved[i] = true, true
@@ -119,7 +116,7 @@ func (r *repair) run() {
 			}
 		case d == nil:
 		case d.Vacant() || d.Start() < ready:
-			r.late, r.inOrder = r.late || d.Start() < ready, false
+			r.late = r.late || d.Start() < ready
 			if !e.placeAgain(f, i, d, max(ready, d.Start())) {
 				e.failForGood(f, i, "there is no place for it")
 				e.emitOf(d, change.Change{Kind: change.Cancelled})
@@ -129,7 +126,6 @@ func (r *repair) run() {
 			r.count++
 		case r.awaitsData(i, d):
 			// It stays where it is, and is late, if it finds no other place.
-			r.inOrder = false
 			if e.placeAgain(f, i, d, max(ready, d.Start())) {
 				r.data, r.moved[i] = true, true
 				r.count++
