@@ -98,7 +98,7 @@ func roundTrip(t interface{ Fatalf(string, ...any) }, s subject, d *Decoder, v a
 	if err != nil {
 		t.Fatalf("% x: %v", payload, err)
 	}
-	if diff := cmp.Diff(v, got, cmpopts.IgnoreUnexported(change.Change{}, engine.Event{})); diff != "" {
+	if diff := cmp.Diff(v, got, cmpopts.IgnoreUnexported(change.Change{}, engine.Event{}, engine.WorkflowPlan{})); diff != "" {
 		t.Fatalf("written (-) is not what was read (+):\n%s", diff)
 	}
 	if again := s.write(got); !bytes.Equal(again, payload) {
