@@ -29,6 +29,9 @@ type twin struct {
 	e       *engine.Engine
 	follows bool // it does not decide yet
 	jumps   bool // it is not woken between events
+
+	changes []change.Change
+	effects []change.Effect
 }
 
 // newTwins makes what a history is watched by.
@@ -78,7 +81,8 @@ func (x *machine) alike(at berth.Time, event *engine.Event, told bool, changes [
 			if event.Request != nil {
 				again.Request = copied(event.Request)
 			}
-			_, _, err := t.e.Apply(at, again)
+			var err error
+			t.changes, t.effects, err = t.e.AppendApply(t.changes[:0], t.effects[:0], at, again) // as the service does, in memory that is used again
 			if (err == nil) != (failed == nil) || err != nil && err.Error() != failed.Error() {
 				x.m.fault("twins", "the %s answers %v instead of %v", t.name, err, failed)
 			}
