@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -151,5 +153,25 @@ func TestAPlanIsReadyForItsWorkflowAlone(t *testing.T) {
 	changes := apply(t, e, 0, engine.SubmitPlanned(other, plan))
 	if !plan.IsReady() || changes[0].Workflow.ID != "v" || !reflect.DeepEqual(changes[0].Workflow, other) {
 		t.Errorf("%+v", changes[0].Workflow.ID)
+	}
+}
+
+// Where jobs yield to promises, what they hold is no obstacle that a calendar shows: a plan is
+// followed where it is decided about.
+func TestAPlanAmongJobsThatYieldIsNotReady(t *testing.T) {
+	for _, yields := range []bool{false, true} {
+		config := onePool(64, berth.Late)
+		config.Preempt = yields
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Job("j", 0, 64, 1000))
+		w := meshed("w", 80, berth.Forever)
+		plan := planned(t, e, w, engine.PlanOptions{})
+		if plan.IsReady() == yields {
+			t.Errorf("jobs yield %t: made ready %t", yields, plan.IsReady())
+		}
+		changes := apply(t, e, 0, engine.SubmitPlanned(w, plan))
+		if last := changes[len(changes)-1].Kind; !slices.ContainsFunc(changes, func(c change.Change) bool { return c.Kind == change.WorkflowPromised }) {
+			t.Errorf("jobs yield %t: it is not promised, %s comes last", yields, last)
+		}
 	}
 }
