@@ -124,7 +124,7 @@ func TestSlurmLateBindingBesideTheRest(t *testing.T) {
 	if _, err := l.host.Prepare(t.Context(), l.by, "held"); err == nil || !strings.Contains(err.Error(), "gets its nodes at") {
 		t.Errorf("tasks before there are nodes: %v", err)
 	}
-	l.made("held")
+	l.untilIn("held has its nodes, half a minute before it begins", time.Minute, func() bool { return l.get("held").Sites[0].Made })
 	l.made("two")
 	if r := l.get("two"); len(r.Nodes) != 2 || len(r.Nodes[0]) != 2 || len(r.Nodes[1]) != 1 || slices.Contains(r.Nodes[0], r.Nodes[1][0]) {
 		t.Errorf("two parts have %v", r.Nodes)

@@ -196,6 +196,14 @@ func TestWhatSlurmHasNotAgreedToIsPendingAfterARestart(t *testing.T) {
 				go func() { _, _ = l.host.Submit(t.Context(), l.by, r) }() // which the kill ends
 			}
 			l.until("they are decided", func() bool { return l.accepted() == len(requests) })
+			l.until("they are shown, a moment after they are durable", func() bool {
+				for i := range requests {
+					if _, err := l.host.Get(t.Context(), l.by.By, requests[i].ID); err != nil {
+						return false
+					}
+				}
+				return true
+			})
 			for i := range requests {
 				if r := l.get(requests[i].ID); r.State != service.Pending {
 					t.Errorf("before Slurm has it %s is %+v", r.ID, r)
