@@ -175,3 +175,28 @@ func TestAPlanAmongJobsThatYieldIsNotReady(t *testing.T) {
 		}
 	}
 }
+
+// What takes a licence beside its PEs is placed where it is decided about: others may have taken the
+// licences meanwhile, which counts of PEs do not show.
+func TestAPlanWithLicencesIsNotReady(t *testing.T) {
+	for _, licensed := range []bool{false, true} {
+		config := onePool(64, berth.Late)
+		config.Sites[0].Software = []berth.Software{{Name: "cfd", Licences: 1}}
+		e := newEngine(t, config)
+		w := meshed("w", 80, berth.Forever)
+		if licensed {
+			w.Tasks[79].Software, w.Tasks[79].Licences = "cfd", 1
+		}
+		plan := planned(t, e, w, engine.PlanOptions{})
+		if plan.IsReady() == licensed {
+			t.Errorf("a licence %t: made ready %t", licensed, plan.IsReady())
+		}
+		other := berth.Rigid("other", 0, 0, 100_000, 1, 100_000)
+		other.Software, other.Licences = "cfd", 1
+		accepted(t, submit(t, e, 0, other))
+		_, _, err := e.Apply(0, engine.SubmitPlanned(w, plan))
+		if coded, is := errors.AsType[*berth.Error](err); licensed != (is && coded.Code == berth.Conflict && coded.Field == "plan") {
+			t.Errorf("a licence %t, which another has meanwhile: %v", licensed, err)
+		}
+	}
+}
