@@ -51,7 +51,7 @@ func (r *repair) bringForward() {
 // whether there is one.
 func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) bool {
 	e, was := r.engine, heldBy(d)
-	// It ends before it did, when none of those behind it had begun: none is in its way.
+	// Tasks behind it start no earlier than its old end, so none of them is in its way.
 	found, ok := e.finder.Again(r.f.Workflow(), i, d, from, d.Start()-1, nil, r.f.Site)
 	if !ok {
 		return false

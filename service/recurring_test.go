@@ -7,8 +7,8 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// The returns of a reservation of others are planned around as far as anything is
-// promised, and at most so often as is said.
+// A recurring reservation of others is planned around up to the last thing promised, and at
+// most mostReturns times.
 func TestReturnsOfOthersAreBounded(t *testing.T) {
 	const day = 24 * 3600
 	for _, c := range []struct {

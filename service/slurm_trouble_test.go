@@ -16,7 +16,7 @@ import (
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
-// moody is a folder of Slurm's commands, the next of which with certain words misbehaves once.
+// moody is a folder with Slurm's commands. The next command that has certain words misbehaves once.
 type moody struct {
 	t   *testing.T
 	bin string

@@ -191,7 +191,7 @@ func TestAServiceEndsBetweenReportsOfTasks(t *testing.T) {
 				over := func() int { return len(w.kinds(change.TaskOver)) }
 				var looks []int64 // before each turn
 				w.endedBetween(at, killed, func(between func(h *service.Host, turn int)) {
-					var of *service.Host // of which they are
+					var of *service.Host // the host that looked
 					seen := 0
 					w.oneByOne(func(h *service.Host, _ int) {
 						if of != h {

@@ -251,8 +251,8 @@ type delays struct {
 	told, gaps   int                          // events that were heard, and how often some were no longer kept when they were to be
 }
 
-// follow hears what happens until so many workflows are over. Where it is too far behind it does what all
-// who listen have to: it looks at everything anew, and goes on from there. What was told meanwhile is in no figure.
+// follow listens until that number of workflows is over. If it falls too far behind, it does what every
+// listener has to do: it reads the whole state again and goes on from there. Events missed meanwhile are in no figure.
 func (d *delays) follow(ctx context.Context, h *service.Host, s *stage, after uint64, flows int) error {
 	for {
 		err := d.hear(ctx, h, s, after, flows)
