@@ -326,10 +326,10 @@ export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked,
       </Group>
       <Group gap="xs" mt="sm">
         <Button type="submit" size="compact-md" loading={busy === 'book'} disabled={!right || busy !== ''}>{w.bookIt}</Button>
-        <Button size="compact-md" variant="default" loading={busy === 'hold'} disabled={!right || busy !== ''} onClick={() => void submit('hold', { hold: true })} aria-describedby="hold-lasts">{w.hold(length(lasts), lasts < halfAnHour)}</Button>
+        <Button size="compact-md" variant="default" loading={busy === 'hold'} disabled={!right || busy !== ''} onClick={() => void submit('hold', { hold: true })} aria-describedby="hold-lasts">{w.hold}</Button>
         <Button size="compact-md" variant="default" loading={busy === 'ask'} disabled={!right || busy !== ''} onClick={() => void ask()}>{w.ask}</Button>
       </Group>
-      <Text size="xs" c="dimmed" mt={4} id="hold-lasts" data-testid="hold-lasts">{lasts < halfAnHour ? w.holdShort(length(lasts)) : w.holdLong}</Text>
+      <Text size="xs" c="dimmed" mt={4} id="hold-lasts" data-testid="hold-lasts">{lasts < halfAnHour ? w.holdShort(length(lasts)) : w.holdLong(length(halfAnHour))}</Text>
       <Stack gap="xs" mt="xs">
         <Trouble failure={failure} />
         {answer && answer.decision === 'refused' && <Alert color="orange" variant="light" title={w.refused} role="alert" data-testid="flow-refused"><Text size="sm" className="named">{answer.workflow.refusal?.detail}</Text></Alert>}
