@@ -200,3 +200,26 @@ func TestAPlanWithLicencesIsNotReady(t *testing.T) {
 		}
 	}
 }
+
+// What moves files over the uplink beside its PEs is placed where it is decided about too.
+func TestAPlanWithTransfersIsNotReady(t *testing.T) {
+	for _, moves := range []bool{false, true} {
+		config := shores(berth.Late)
+		config.Uplink = 1000
+		e := newEngine(t, config)
+		w := meshed("w", 80, berth.Forever)
+		w.Routes = []berth.Route{{From: "left", To: "right"}}
+		for i := range w.Tasks {
+			w.Tasks[i].Site = "left"
+		}
+		last := &w.Tasks[79]
+		last.Site = "right"
+		if last.Reads = make([]int64, len(last.After)); moves {
+			last.Reads[0] = 5e6
+		}
+		plan := planned(t, e, w, engine.PlanOptions{})
+		if plan.IsReady() == moves {
+			t.Errorf("files move %t: made ready %t", moves, plan.IsReady())
+		}
+	}
+}

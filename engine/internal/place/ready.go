@@ -50,9 +50,6 @@ func (f *Finder) Ready(w *berth.Workflow, planner string, places []berth.Allotme
 	for i := range f.pools {
 		pool := f.pools[i].id
 		list := steps[pool]
-		if len(list) == 0 {
-			continue
-		}
 		slices.SortFunc(list, func(a, b state.PromisedFrom) int { return cmp.Compare(a.At, b.At) })
 		n, sum := 0, berth.Count(0)
 		for _, s := range list {
