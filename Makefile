@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help packages try-packages build web web-dev cross run demo pictures simulate test slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint fmt docs clean
+.PHONY: help packages try-packages build web web-dev cross run demo pictures simulate test race slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -58,17 +58,15 @@ simulate: build ## replay a small log under every policy and draw the schedules
 	bin/berth sim --workload examples/first-light.swf --pes 64 --policy all --plot out/first-light.svg --schedule out/first-light.jsonl
 	@echo && echo "Look at:" && ls out/first-light*
 
-# What CI adds is cross, which compiles everything three times more. The tests need no go vet, whose
-# analyzers are among those of lint.
-test: lint build ## everything: format, lint, build, all tests, and the race detector
+# What CI adds is cross, which compiles everything three times more, race, and slurms. The tests need no
+# go vet, whose analyzers are among those of lint.
+test: lint build ## format, lint, build, and all tests
 	go test -vet=off -timeout 30m $(TESTFLAGS) $(LONGEST) ./...
-	@$(MAKE) --no-print-directory race
 
 # The pure rooms start no goroutine and hold no lock, which internal/lint proves; only a package
 # that does one of these can race. -short leaves out whole real logs and what runs in one
 # goroutine for long, which run without the detector above.
-.PHONY: race
-race:
+race: ## the tests of what is concurrent again, under the race detector; longer than all others together
 	@racy=$$(grep -rlE --include='*.go' --exclude='*_test.go' --exclude-dir=testdata --exclude-dir=node_modules --exclude-dir='.tools' '^[[:space:]]*go (func\>|[[:alpha:]])|\.Go\(|^[[:space:]]*"sync(/atomic)?"$$' . | xargs -n 1 dirname | sort -u); \
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \

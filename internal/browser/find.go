@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -16,8 +17,8 @@ import (
 // names are those under which systems have the browser.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
 
-// find returns the path of a browser. Where there is none it is installed if this is root
-// and there is apt-get; else the test is skipped with the name of what is missing, or fails
+// find returns the path of a browser. Where there is none it is installed if $CI is true, this is
+// root, and there is apt-get; else the test is skipped with the name of what is missing, or fails
 // if $BERTH_REQUIRE, a list separated by commas, has "browser".
 func find(t testing.TB) string {
 	t.Helper()
@@ -50,8 +51,12 @@ func look() string {
 	return ""
 }
 
-// install installs Debian's package and says why it could not.
-func install() string {
+// install installs Debian's package and says why it could not. It tries once in a process: each of
+// some fifty tests would try for seconds again.
+var install = sync.OnceValue(func() string {
+	if os.Getenv("CI") != "true" {
+		return "CI is not true, so it is not installed"
+	}
 	if os.Getuid() != 0 {
 		return "only root can install it"
 	}
@@ -71,4 +76,4 @@ func install() string {
 		}
 	}
 	return ""
-}
+})
