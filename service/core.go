@@ -603,6 +603,8 @@ func (c *Core) finish(k *card, end State) {
 // endedAt returns when what a card is about ended, if it was noticed at a time: a watched job
 // and the task of a workflow when their site says that they did.
 func (c *Core) endedAt(k *card, noticed berth.Time) berth.Time {
+	ended, told := c.taskEnds[k.id]
+	delete(c.taskEnds, k.id)
 	if k.promise == nil {
 		return noticed
 	}
@@ -612,8 +614,7 @@ func (c *Core) endedAt(k *card, noticed berth.Time) berth.Time {
 			return min(noticed, start.Add(j.ran()))
 		}
 	}
-	if ended, is := c.taskEnds[k.id]; is {
-		delete(c.taskEnds, k.id)
+	if told {
 		return min(noticed, max(ended, start.Add(1)))
 	}
 	return noticed
