@@ -17,7 +17,7 @@ func (c *call) history() error {
 	}
 	f := form.History{History: make([]form.Happening, len(past.List))}
 	for i := range past.List {
-		f.History[i] = happened(&past.List[i])
+		f.History[i] = c.happened(&past.List[i])
 	}
 	if past.Since != 0 {
 		f.Since = form.TimeOf(past.Since)
@@ -30,7 +30,7 @@ func (c *call) history() error {
 	return c.answer(http.StatusOK, &f)
 }
 
-func happened(h *service.Happening) form.Happening {
+func (c *call) happened(h *service.Happening) form.Happening {
 	f := form.Happening{
 		At: form.TimeOf(h.At), What: string(h.What), By: h.By.User, Role: string(h.By.Role), Token: h.By.Token, Address: h.By.Address, Call: h.By.Request,
 	}
@@ -48,5 +48,8 @@ func happened(h *service.Happening) form.Happening {
 		f.Task = new(taskReport(h.Task))
 	}
 	f.Trouble = h.Trouble
+	for i := range h.Out {
+		f.Outages = append(f.Outages, c.outage(&h.Out[i]))
+	}
 	return f
 }

@@ -39,14 +39,18 @@ func (c *call) outages() error {
 	}
 	f := form.Outages{Outages: make([]form.Outage, len(list))}
 	for i := range list {
-		o := &list[i]
-		f.Outages[i] = form.Outage{
-			Number: uint32(o.Number) | service.OutageBit, Site: o.Resource.Site, Pool: o.Resource.Name, PEs: o.PEs, NPE: o.PEs.Count(), Nodes: o.Nodes,
-			From: form.TimeOf(o.From), Until: form.TimeOf(o.Until),
-		}
-		if c.by.Can(service.Operator) { // names are given by people
-			f.Outages[i].Name = o.Name
-		}
+		f.Outages[i] = c.outage(&list[i])
 	}
 	return c.answer(http.StatusOK, &f)
+}
+
+func (c *call) outage(o *service.PoolOutage) form.Outage {
+	f := form.Outage{
+		Number: uint32(o.Number) | service.OutageBit, Site: o.Resource.Site, Pool: o.Resource.Name, PEs: o.PEs, NPE: o.PEs.Count(), Nodes: o.Nodes,
+		From: form.TimeOf(o.From), Until: form.TimeOf(o.Until),
+	}
+	if c.by.Can(service.Operator) { // names are given by people
+		f.Name = o.Name
+	}
+	return f
 }

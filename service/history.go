@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
+	"sort"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
@@ -29,7 +31,13 @@ type Happening struct {
 	// can do.
 	Trouble string
 	Site    string // of Made and Unmade
+	// Out is what went out of use, or is known from then on to do so, of the place that it had,
+	// where it follows from that.
+	Out []PoolOutage
 }
+
+// follows are the changes that may follow from an outage.
+var follows = map[change.Kind]bool{change.Moved: true, change.Resized: true, change.Failed: true, change.Lost: true, change.Requeued: true}
 
 // untold are the changes that are steps of others, or of no interest to people.
 var untold = map[change.Kind]bool{change.Vacated: true, change.Emitted: true, change.Settled: true, change.Planned: true}
@@ -47,7 +55,7 @@ type History struct {
 
 // History returns what has happened to a reservation since the beginning of the journal,
 // and how many records were looked at. The error is NotFound if there is none that
-// the principal may see. Cost: O(records that are kept), beside the loop.
+// the principal may see. Cost: O(records since it was asked for), beside the loop.
 func (h *Host) History(ctx context.Context, by Principal, id string) (past History, looked int, err error) {
 	r, err := h.Get(ctx, by, id)
 	if err != nil {
@@ -60,17 +68,38 @@ func (h *Host) History(ctx context.Context, by Principal, id string) (past Histo
 				return past, looked, err
 			}
 		}
-		n := 0
-		past, n, err = h.historyFrom(ctx, by, id, begin.Number+1)
+		first, n := uint64(0), 0
+		if first, err = h.firstSince(ctx, begin.Number+1, r.Created); err == nil {
+			past, n, err = h.historyFrom(ctx, by, id, first)
+		}
 		looked += n
 		if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
 			continue // what was to be read next has been dropped meanwhile
 		}
-		if begin.Number == 0 || past.Since < r.Created {
+		if first > begin.Number+1 || begin.Number == 0 || past.Since < r.Created {
 			past.Since = 0
 		}
 		return past, looked, err
 	}
+}
+
+// firstSince returns the number of the first record from one on that is not before a time, since
+// times of records ascend. Cost: a read of O(log(records)).
+func (h *Host) firstSince(ctx context.Context, from uint64, at berth.Time) (uint64, error) {
+	last, err := h.options.Journal.Last(ctx)
+	if err != nil || last.Number < from {
+		return from, err
+	}
+	n := sort.Search(int(last.Number-from), func(i int) bool { //nolint:gosec // numbers of records are far below 2^63
+		for rec, e := range h.options.Journal.Read(ctx, from+uint64(i)) {
+			if err = errors.Join(err, e); e == nil {
+				return rec.At >= at
+			}
+			break
+		}
+		return true
+	})
+	return from + uint64(n), err //nolint:gosec // likewise
 }
 
 // historyFrom reads the records from one on. Since is the time of the first of them.
@@ -94,7 +123,15 @@ func (h *Host) historyFrom(ctx context.Context, by Principal, id string, from ui
 		if err != nil {
 			return past, looked, err
 		}
-		past.List = append(append(past.List, p.about(id, by)...), p.aboutTasks(id, by)...)
+		news := p.about(id, by)
+		for i := range news {
+			if follows[news[i].What] && news[i].By == (Origin{}) {
+				for _, o := range p.outages(placeOf(past.List), by) {
+					news[i].Out = append(news[i].Out, h.withNodes(o))
+				}
+			}
+		}
+		past.List = append(append(past.List, news...), p.aboutTasks(id, by)...)
 		given.follow(&p)
 	}
 	past.Delivered = given.result(h.Now())
@@ -135,6 +172,34 @@ func (p *past) about(id string, by Principal) (list []Happening) {
 			continue // it was at a site that they may not see
 		}
 		list = append(list, h)
+	}
+	return list
+}
+
+// placeOf returns the place that a reservation has after what has happened to it; nil if that is
+// not known.
+func placeOf(list []Happening) []berth.Allotment {
+	for _, x := range slices.Backward(list) {
+		if len(x.Allotments) > 0 {
+			return x.Allotments
+		}
+	}
+	return nil
+}
+
+// outages returns what a record has go out of use of a place, all of it if that is not known.
+func (p *past) outages(place []berth.Allotment, by Principal) (list []berth.Outage) {
+	for i := range p.changes {
+		x := &p.changes[i]
+		if x.Kind != change.WentDown && x.Kind != change.OutageBegan || !by.Sites.Has(x.Outage.Resource.Site) {
+			continue
+		}
+		hit := func(a berth.Allotment) bool {
+			return a.Resource == x.Outage.Resource && (a.PEs.Empty() || a.PEs.Overlap(x.Outage.PEs) > 0)
+		}
+		if len(place) == 0 || slices.ContainsFunc(place, hit) {
+			list = append(list, *x.Outage)
+		}
 	}
 	return list
 }

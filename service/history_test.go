@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
 )
 
 // What has happened to a reservation is told with who asked for it: to its owner without
@@ -55,4 +58,54 @@ func TestHistoryTellsWhoDidWhat(t *testing.T) {
 			t.Errorf("bob is told of %s: %v", id, err)
 		}
 	}
+}
+
+// What becomes of a promise because nodes go out of use is told with these nodes, and with no
+// others; one that is moved by its owner is not.
+func TestHistoryTellsWhichNodesWereLost(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		for i := range 30 { // what was before it is not looked at
+			w.reserve(fmt.Sprint("before", i), 1, 4000, 10)
+			if _, err := w.host.Release(t.Context(), ann, fmt.Sprint("before", i)); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(1)
+		}
+		begin := w.now() + 3000
+		w.reserve("runs", 1, 10, 5000)
+		w.reserve("waits", 1, 3100, 300)
+		w.pass(30)
+		if w.nodes("runs") != "n1" || w.nodes("waits") != "n2" {
+			t.Fatalf("runs on %s, waits for %s", w.nodes("runs"), w.nodes("waits"))
+		}
+		w.site.Fail("n4", "frost")
+		w.site.Fail("n2", "fire")
+		w.pass(20)
+		w.book("maintenance", begin, begin+1000, "n3")
+		w.pass(20)
+		w.site.Repair("n4")
+		w.pass(20)
+		past, looked, err := w.host.History(t.Context(), ann.By, "waits")
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, err := w.host.Records(t.Context())
+		if err != nil || looked > int(records)-60 {
+			t.Errorf("%d of %d records were looked at, %v", looked, records, err)
+		}
+		var told []string
+		for _, x := range past.List {
+			text := string(x.What)
+			for _, o := range x.Out {
+				text += fmt.Sprint(" ", o.Nodes, " ", o.From > 0)
+			}
+			if x.What != service.Made && x.What != service.Unmade {
+				told = append(told, text)
+			}
+		}
+		want := []string{string(change.Queued), string(change.Accepted), "moved [n2] false", "resized [n3] true", "resized"}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
 }

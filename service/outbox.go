@@ -73,14 +73,19 @@ func (h *Host) Outages(ctx context.Context, by Principal) ([]PoolOutage, error) 
 		if !by.Sites.Has(o.Resource.Site) {
 			continue
 		}
-		p := PoolOutage{Outage: o}
-		if k := h.sites[o.Resource.Site]; k != nil {
-			shares, _ := k.ground.Load().layout.Shares(o.Resource.Name, o.PEs) // what the layout does not know has no names
-			for _, share := range shares {
-				p.Nodes = append(p.Nodes, share.Node)
-			}
-		}
-		list = append(list, p)
+		list = append(list, h.withNodes(o))
 	}
 	return list, ctx.Err()
+}
+
+// withNodes adds the names of nodes that have a name.
+func (h *Host) withNodes(o berth.Outage) PoolOutage {
+	p := PoolOutage{Outage: o}
+	if k := h.sites[o.Resource.Site]; k != nil {
+		shares, _ := k.ground.Load().layout.Shares(o.Resource.Name, o.PEs) // what the layout does not know has no names
+		for _, share := range shares {
+			p.Nodes = append(p.Nodes, share.Node)
+		}
+	}
+	return p
 }

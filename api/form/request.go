@@ -234,6 +234,7 @@ type Happening struct {
 	Task    *TaskReport  `json:"task,omitempty"`    // the one that has started or ended, if What says so
 	Trouble string       `json:"trouble,omitempty"` // why a task could not follow, if What is task_left, or what was changed, if it is site_changed
 	Detail  string       `json:"detail,omitempty"`  // in the words of the site, with site_refused
+	Outages []Outage     `json:"outages,omitempty"` // of its place, if it follows from them
 }
 
 // History is what has happened to a reservation, in order.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
 )
 
@@ -40,8 +41,8 @@ from which address.`,
 			if h.Since != 0 {
 				fmt.Fprintf(&text, "the journal goes back to %s; what happened before is no longer on record\n", localTime(h.Since))
 			}
-			for i := range h.History {
-				text.WriteString(sentence(&h.History[i]) + "\n")
+			for _, told := range sentences(h.History) {
+				text.WriteString(told + "\n")
 			}
 			if h.Delivered != nil {
 				text.WriteString(given(h.Delivered) + "\n")
@@ -65,6 +66,28 @@ var happened = map[string]string{
 	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place", "site_changed": "it was changed by hand at its site",
 }
 
+// surprises are what happens to a promise without its owner having asked for it.
+var surprises = map[string]bool{
+	"moved": true, "resized": true, "failed": true, "rejected": true, "lost": true, "requeued": true, "preempted": true, "shortened": true,
+	"expired": true, "no_show": true, "task_left": true, "site_changed": true,
+}
+
+// describeSurprises tells the last few things that have happened to a promise without its owner
+// having asked for them.
+func describeSurprises(list []form.Happening) string {
+	const few = 5
+	var told []string
+	for i, sentence := range sentences(list) {
+		if surprises[list[i].What] && list[i].By == "" {
+			told = append(told, "  "+sentence+"\n")
+		}
+	}
+	if len(told) == 0 {
+		return ""
+	}
+	return "what happened to it\n" + strings.Join(told[max(0, len(told)-few):], "")
+}
+
 // given says in words what was delivered of a promise.
 func given(d *form.Delivered) string {
 	text := fmt.Sprintf("delivered: %d PEs promised from %s to %s", d.NPE, localTime(d.Start), localTime(d.End))
@@ -79,8 +102,21 @@ func given(d *form.Delivered) string {
 	return text + fmt.Sprintf(", short by %d PE-seconds", d.ShortPESeconds)
 }
 
-// sentence tells one thing.
-func sentence(h *form.Happening) string {
+// sentences tells each thing, one after the other.
+func sentences(list []form.Happening) []string {
+	told, start := make([]string, len(list)), form.Time(0)
+	for i := range list {
+		h := &list[i]
+		told[i] = sentence(h, start)
+		if h.Start != 0 {
+			start = h.Start
+		}
+	}
+	return told
+}
+
+// sentence tells one thing that has happened to what was to start at a time, 0 for not yet.
+func sentence(h *form.Happening, start form.Time) string {
 	what, known := happened[h.What]
 	if !known {
 		what = strings.ReplaceAll(h.What, "_", " ")
@@ -103,8 +139,13 @@ func sentence(h *form.Happening) string {
 	} else if len(h.Parts) > 0 {
 		text += fmt.Sprintf(", %d parts", len(h.Parts))
 	}
-	if start := localTime(h.Start); h.Site != "" || len(h.Parts) > 0 {
-		text += " from " + start + " to " + localTime(h.End)
+	if h.Site != "" || len(h.Parts) > 0 {
+		text += " from " + localTime(h.Start) + " to " + localTime(h.End)
+		if d := h.Start - start; h.What == "moved" && start != 0 && d > 0 {
+			text += ", " + lasting(berth.Duration(d)) + " later"
+		} else if h.What == "moved" && start != 0 && d < 0 {
+			text += ", " + lasting(berth.Duration(-d)) + " earlier"
+		}
 	} else if h.What == "extended" {
 		text += " to " + localTime(h.End)
 	}
@@ -114,10 +155,33 @@ func sentence(h *form.Happening) string {
 	if h.Detail != "" {
 		text += ": " + h.Detail
 	}
+	if len(h.Outages) > 0 {
+		text += "; out of use: " + outOfUse(h.Outages)
+	}
 	if h.Token != "" {
 		text += fmt.Sprintf(" [token %s, %s, call %s]", h.Token, h.Address, h.Call)
 	}
 	return text
+}
+
+// outOfUse says what is out of use, or is going to be.
+func outOfUse(list []form.Outage) string {
+	told := make([]string, len(list))
+	for i := range list {
+		o := &list[i]
+		switch n := len(o.Nodes); {
+		case n == 0:
+			told[i] = fmt.Sprintf("%d PEs of %s/%s", o.NPE, o.Site, o.Pool)
+		case n > 4:
+			told[i] = fmt.Sprintf("%d nodes of %s/%s", n, o.Site, o.Pool)
+		default:
+			told[i] = strings.Join(o.Nodes, ",")
+		}
+		if o.From != 0 {
+			told[i] += " from " + localTime(o.From) + " on"
+		}
+	}
+	return strings.Join(told, " and ")
 }
 
 // taskSentence says which task it was, where, and how it ended.

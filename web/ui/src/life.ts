@@ -12,7 +12,7 @@ export interface Reservation extends Place {
   sites?: { site: string; name: string; made: boolean; trouble?: string }[]; created?: string; changed?: string; data?: { start: string; end: string };
 }
 
-export interface Happening extends Place { at: string; what: string; by?: string; parts?: Place[]; reason?: string; token?: string; address?: string; call?: string }
+export interface Happening extends Place { at: string; what: string; by?: string; parts?: Place[]; reason?: string; token?: string; address?: string; call?: string; outages?: { site: string; pool: string; npe: number; nodes?: string[]; from?: string }[] }
 
 export interface Task { job: string; name?: string; site: string; state: string; exit_code?: number; signal?: number; reason?: string; output?: string; submitted?: string; start?: string; end?: string }
 
@@ -42,6 +42,7 @@ export function sentence(h: Happening, before: Happening | null, zone: string): 
   if (h.start && h.end && (h.site || h.parts?.length)) s += `, ${time(at(h.start), zone)} to ${time(at(h.end), zone)}`;
   else if (h.what === 'extended' && h.end) s += ` to ${time(at(h.end), zone)}`;
   if (h.reason) s += ` (${h.reason})`;
+  if (h.outages) s += `; out of use: ${h.outages.map((o) => `${o.nodes && o.nodes.length <= 4 ? o.nodes.join(', ') : `${o.nodes ? `${o.nodes.length} nodes` : `${o.npe} PEs`} of ${o.site}, ${o.pool}`}${o.from ? ` from ${time(at(o.from), zone)} on` : ''}`).join(' and ')}`;
   if (h.token) s += ` [token ${h.token}, ${h.address}]`;
   return s;
 }

@@ -14,6 +14,8 @@ test('sentences of a history say by how much a promise moved', () => {
     'moved by 25 min, earlier, 4 PEs at main, batch, Mon 2026-11-23 11:00 to Mon 2026-11-23 13:00',
   ]);
   assert.equal(sentence({ at: '', what: 'something_new', reason: 'quota' }, null, 'UTC'), 'something new (quota)');
+  assert.equal(sentence({ at: '', what: 'resized', outages: [{ site: 'main', pool: 'batch', npe: 1, nodes: ['n07'] }, { site: 'main', pool: 'batch', npe: 3, from: '2026-11-23T10:00:00Z' }] }, null, 'UTC'),
+    'has other PEs; out of use: n07 and 3 PEs of main, batch from Mon 2026-11-23 10:00 on');
   assert.equal(sentence({ at: '', what: 'made', site: 'harbour' }, null, 'UTC'), 'made at harbour');
 });
 

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth/api/form"
+)
+
+// A promise says how much later it is and what went out of use, and what its owner asked for is
+// no surprise.
+func TestASentenceTellsWhyAPromiseMoved(t *testing.T) {
+	at := func(start form.Time) form.Place {
+		return form.Place{Site: "cm5", Pool: "batch", NPE: 4, Start: start, End: start + 600}
+	}
+	list := []form.Happening{
+		{At: 10, What: "accepted", Place: at(1000)},
+		{At: 20, What: "moved", Place: at(2500), Outages: []form.Outage{{Site: "cm5", Pool: "batch", NPE: 1, Nodes: []string{"n07"}}}},
+		{At: 30, What: "modified", By: "ann", Place: at(2500)},
+		{At: 40, What: "moved", Place: at(2440), Outages: []form.Outage{
+			{Site: "cm5", Pool: "batch", NPE: 9, Nodes: []string{"a", "b", "c", "d", "e"}}, {Site: "cm5", Pool: "batch", NPE: 3, From: 5000},
+		}},
+		{At: 50, What: "moved", Place: at(2440)},
+	}
+	text := describeSurprises(list)
+	for i, want := range []string{
+		"00:25:00 later; out of use: n07\n",
+		", 00:01:00 earlier; out of use: 5 nodes of cm5/batch and 3 PEs of cm5/batch from " + localTime(5000) + " on\n",
+		"moved, 4 PEs at cm5/batch from " + localTime(2440) + " to " + localTime(3040) + "\n",
+	} {
+		if lines := strings.SplitAfter(text, "\n"); len(lines) != 5 || !strings.HasSuffix(lines[i+1], want) {
+			t.Errorf("want %q in line %d of\n%s", want, i+1, text)
+		}
+	}
+	if describeSurprises(list[:1]) != "" || describeSurprises(list[2:3]) != "" {
+		t.Error("what was asked for is told")
+	}
+}
