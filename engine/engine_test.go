@@ -498,6 +498,19 @@ func TestPresetsChoose(t *testing.T) {
 	}
 }
 
+// The preset of Tang and Liao decides every four minutes, unless the configuration says when.
+func TestAJSMDecidesEveryFourMinutes(t *testing.T) {
+	preset, _ := engine.PresetNamed("ajsm")
+	var c engine.Config
+	if preset.Apply(&c); c.Trigger != engine.TriggerOnPeriod || c.Period != 240 {
+		t.Errorf("it decides %s, every %d s", c.Trigger, c.Period)
+	}
+	c = engine.Config{Trigger: engine.TriggerOnPeriod, Period: 60}
+	if preset.Apply(&c); c.Period != 60 {
+		t.Errorf("it changes the period to %d s", c.Period)
+	}
+}
+
 // A site has a name and a pool.
 func TestSitesNeedANameAndAPool(t *testing.T) {
 	for _, site := range []berth.Site{{Name: "s"}, {Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Late}}}} {
