@@ -223,3 +223,26 @@ func TestAPlanWithTransfersIsNotReady(t *testing.T) {
 		}
 	}
 }
+
+// A plan that was made ready is used once: submitted again, its workflow is known already, and nothing
+// changes.
+func TestAPlanIsUsedOnce(t *testing.T) {
+	e := amongBookings(t, berth.Late)
+	w := meshed("w", 80, berth.Forever)
+	plan := planned(t, e, w, engine.PlanOptions{})
+	apply(t, e, 0, engine.SubmitPlanned(w, plan))
+	for _, at := range []berth.Time{0, 5000} { // while it is live, and behind its end
+		if at > 0 {
+			apply(t, e, at, engine.Wake())
+		}
+		before := e.Hash()
+		_, _, err := e.Apply(at, engine.SubmitPlanned(w, plan))
+		coded, is := errors.AsType[*berth.Error](err)
+		if !is || coded.Code != berth.Conflict || e.Hash() != before {
+			t.Errorf("at %d: %v, the state changed: %t", at, err, e.Hash() != before)
+		}
+		if err := e.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
