@@ -19,6 +19,7 @@ from .forms import (
     Measurement,
     Nearest,
     Offer,
+    Outage,
     Part,
     Place,
     Refusal,
@@ -40,7 +41,7 @@ from .forms import (
 __all__ = [
     "Answer", "BerthError", "Client", "Conflict", "Delivered", "Denied", "Event", "Events", "Exceeded", "Exhausted",
     "Fault", "Happening", "History", "Internal", "Invalid", "Materialised", "Me", "Measurement", "Nearest", "NotFound",
-    "Offer", "Part", "Place", "Refusal", "Request", "Reservation", "Task", "TaskReport", "TaskToRun", "Transfer",
+    "Offer", "Outage", "Part", "Place", "Refusal", "Request", "Reservation", "Task", "TaskReport", "TaskToRun", "Transfer",
     "Unavailable", "Variant", "Workflow", "WorkflowAnswer", "WorkflowEvent", "WorkflowOffer", "WorkflowRequest",
     "WorkflowStep",
 ]

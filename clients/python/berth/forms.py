@@ -11,6 +11,7 @@ import dataclasses
 import typing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from keyword import iskeyword
 from typing import Any, Dict, List, Optional, Type, TypeVar, Union
 
 from .errors import Invalid
@@ -327,6 +328,21 @@ class TaskReport:
 
 
 @dataclass
+class Outage:
+    """PEs of a pool that cannot be used, or are announced not to be from a time on: ``from_`` in Python, where from is a keyword."""
+
+    number: int = 0
+    name: str = ""
+    site: str = ""
+    pool: str = ""
+    pes: str = ""
+    npe: int = 0
+    nodes: List[str] = field(default_factory=list)
+    from_: Optional[datetime] = None
+    until: Optional[datetime] = None
+
+
+@dataclass
 class Happening(Place):
     """What happened to a reservation, and who requested it."""
 
@@ -342,6 +358,7 @@ class Happening(Place):
     task: Optional[TaskReport] = None
     trouble: str = ""
     detail: str = ""
+    outages: List[Outage] = field(default_factory=list)
 
 
 @dataclass
@@ -485,7 +502,8 @@ def _decode(kind: Any, data: Any) -> Any:
         hints = _HINTS.get(kind)
         if hints is None:
             hints = _HINTS[kind] = typing.get_type_hints(kind)
-        return kind(**{name: _decode(hints[name], value) for name, value in data.items() if name in hints and value is not None})
+        named = ((name + "_" if iskeyword(name) else name, value) for name, value in data.items())
+        return kind(**{name: _decode(hints[name], value) for name, value in named if name in hints and value is not None})
     arguments = typing.get_args(kind)
     if typing.get_origin(kind) is list:
         if not isinstance(data, list):

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 import berth
 from berth import BerthError, Client, Invalid, Request, TaskToRun, WorkflowRequest
+from berth.forms import decode
 from relay import Relay
 
 SERVER = os.environ["BERTH_SERVER"]
@@ -98,15 +99,20 @@ class Forms(Case):
 
     def same(self, kind: type, schema: dict) -> None:
         with self.subTest(kind.__name__):
-            self.assertEqual(sorted(f.name for f in dataclasses.fields(kind)), sorted(schema["properties"]))
+            self.assertEqual(sorted(f.name.rstrip("_") for f in dataclasses.fields(kind)), sorted(schema["properties"]))
 
     def test_answers(self) -> None:
         schemas = self.document["components"]["schemas"]
-        names = """Answer Delivered Event Exceeded Happening History Materialised Me Nearest Offer Place Refusal Reservation
+        names = """Answer Delivered Event Exceeded Happening History Materialised Me Nearest Offer Outage Place Refusal Reservation
             TaskReport Transfer Workflow WorkflowAnswer WorkflowEvent WorkflowOffer WorkflowStep"""
         for name in names.split():
             self.same(getattr(berth, name), schemas[name])
         self.same(berth.Variant, schemas["BerthVariant"])
+
+    def test_a_keyword_is_read(self) -> None:
+        told = decode(berth.Happening, {"what": "moved", "outages": [{"npe": 2, "nodes": ["n07"], "from": "2026-11-25T12:00:00Z"}]})
+        self.assertEqual(told.outages[0].nodes, ["n07"])
+        self.assertEqual(told.outages[0].from_, datetime(2026, 11, 25, 12, tzinfo=timezone.utc))
 
     def test_requests(self) -> None:
         def body(path: str) -> dict:
