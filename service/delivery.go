@@ -224,13 +224,18 @@ func (t *tally) take(x *change.Change) {
 		t.promise(x.Moved)
 		clear(t.there)
 	case change.Resized:
+		if len(t.allotments) == 0 {
+			return // the record of what was promised is no longer kept
+		}
 		t.allotments = slices.Clone(x.Moved)
 	case change.Extended:
 		for i := range t.allotments {
 			t.allotments[i].End = x.Until
 		}
 	case change.Ended:
-		t.allotments[x.Part].End = min(t.allotments[x.Part].End, t.at)
+		if x.Part < len(t.allotments) {
+			t.allotments[x.Part].End = min(t.allotments[x.Part].End, t.at)
+		}
 	case change.Cancelled, change.Expired, change.NoShow, change.Failed, change.Rejected, change.Lost:
 		t.over = true
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sort"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
@@ -55,7 +54,7 @@ type History struct {
 
 // History returns what has happened to a reservation since the beginning of the journal,
 // and how many records were looked at. The error is NotFound if there is none that
-// the principal may see. Cost: O(records since it was asked for), beside the loop.
+// the principal may see. Cost: O(records that are kept), beside the loop.
 func (h *Host) History(ctx context.Context, by Principal, id string) (past History, looked int, err error) {
 	r, err := h.Get(ctx, by, id)
 	if err != nil {
@@ -68,38 +67,17 @@ func (h *Host) History(ctx context.Context, by Principal, id string) (past Histo
 				return past, looked, err
 			}
 		}
-		first, n := uint64(0), 0
-		if first, err = h.firstSince(ctx, begin.Number+1, r.Created); err == nil {
-			past, n, err = h.historyFrom(ctx, by, id, first)
-		}
+		n := 0
+		past, n, err = h.historyFrom(ctx, by, id, begin.Number+1)
 		looked += n
 		if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
 			continue // what was to be read next has been dropped meanwhile
 		}
-		if first > begin.Number+1 || begin.Number == 0 || past.Since < r.Created {
+		if begin.Number == 0 || past.Since < r.Created {
 			past.Since = 0
 		}
 		return past, looked, err
 	}
-}
-
-// firstSince returns the number of the first record from one on that is not before a time, since
-// times of records ascend. Cost: a read of O(log(records)).
-func (h *Host) firstSince(ctx context.Context, from uint64, at berth.Time) (uint64, error) {
-	last, err := h.options.Journal.Last(ctx)
-	if err != nil || last.Number < from {
-		return from, err
-	}
-	n := sort.Search(int(last.Number-from), func(i int) bool { //nolint:gosec // numbers of records are far below 2^63
-		for rec, e := range h.options.Journal.Read(ctx, from+uint64(i)) {
-			if err = errors.Join(err, e); e == nil {
-				return rec.At >= at
-			}
-			break
-		}
-		return true
-	})
-	return from + uint64(n), err //nolint:gosec // likewise
 }
 
 // historyFrom reads the records from one on. Since is the time of the first of them.
