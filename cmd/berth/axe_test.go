@@ -282,7 +282,7 @@ func (x *examiner) userPages(p *browser.Page, at func(string) string) {
 	p.Press("What could be had")
 	p.Wait(`document.querySelector('ul[aria-label="What could be had"] li')`)
 	x.examine(p, at("workflow offers"))
-	p.Eval(`[...document.querySelectorAll('form[aria-labelledby=book-title] button')].find((b) => b.innerText.startsWith('Hold for')).click()`)
+	p.Eval(`[...document.querySelectorAll('form[aria-labelledby=book-title] button')].find((b) => b.innerText.trim() === 'Hold').click()`)
 	p.Wait(`document.querySelector('[data-testid=flow-one]')?.innerText.includes('held')`)
 	x.examine(p, at("workflow held"))
 	p.Press("Tasks as a table")
