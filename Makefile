@@ -66,7 +66,7 @@ test: lint build ## format, lint, build, and all tests
 # The pure rooms start no goroutine and hold no lock, which internal/lint proves; only a package
 # that does one of these can race. -short leaves out whole real logs and what runs in one
 # goroutine for long, which run without the detector above.
-race: ## the tests of what is concurrent again, under the race detector; longer than all others together
+race: ## the tests of what is concurrent again, under the race detector
 	@racy=$$(grep -rlE --include='*.go' --exclude='*_test.go' --exclude-dir=testdata --exclude-dir=node_modules --exclude-dir='.tools' '^[[:space:]]*go (func\>|[[:alpha:]])|\.Go\(|^[[:space:]]*"sync(/atomic)?"$$' . | xargs -n 1 dirname | sort -u); \
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \

@@ -125,7 +125,7 @@ func (c *readyCase) decided(t *testing.T, ready, last bool) (string, bool, bool)
 // last change, number and hash, whatever happened since it was made.
 func TestAPlanMadeReadyIsDecidedAlike(t *testing.T) {
 	used, conflicts, given := 0, 0, 0
-	for seed := range uint64(300) {
+	for seed := range uint64(400) {
 		c := drawReady(rand.New(rand.NewPCG(seed, 15)))
 		last := seed%2 == 0
 		fast, quick, _ := c.decided(t, true, last)

@@ -61,7 +61,7 @@ func TestHistoryTellsWhoDidWhat(t *testing.T) {
 }
 
 // What becomes of a promise because nodes go out of use is told with these nodes, and with no
-// others; one that is moved by its owner is not.
+// others.
 func TestHistoryTellsWhichNodesWereLost(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
 		begin := w.now() + 3000

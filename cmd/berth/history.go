@@ -66,28 +66,6 @@ var happened = map[string]string{
 	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place", "site_changed": "it was changed by hand at its site",
 }
 
-// surprises are what happens to a promise without its owner having asked for it.
-var surprises = map[string]bool{
-	"moved": true, "resized": true, "failed": true, "rejected": true, "lost": true, "requeued": true, "preempted": true, "shortened": true,
-	"expired": true, "no_show": true, "task_left": true, "site_changed": true,
-}
-
-// describeSurprises tells the last few things that have happened to a promise without its owner
-// having asked for them.
-func describeSurprises(list []form.Happening) string {
-	const few = 5
-	var told []string
-	for i, sentence := range sentences(list) {
-		if surprises[list[i].What] && list[i].By == "" {
-			told = append(told, "  "+sentence+"\n")
-		}
-	}
-	if len(told) == 0 {
-		return ""
-	}
-	return "what happened to it\n" + strings.Join(told[max(0, len(told)-few):], "")
-}
-
 // given says in words what was delivered of a promise.
 func given(d *form.Delivered) string {
 	text := fmt.Sprintf("delivered: %d PEs promised from %s to %s", d.NPE, localTime(d.Start), localTime(d.End))

@@ -112,7 +112,7 @@ there, and it is no mistake that it is over.`,
 func (a *app) showCommand() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a reservation, what happened to it, and its tasks", Args: wantID,
+		Use: "show ID", Short: "Show a reservation and its tasks", Args: wantID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -138,11 +138,7 @@ func (a *app) showCommand() *cobra.Command {
 			if r.format == "json" {
 				return printForm(a.stdout, shown{reservation, tasks.Tasks})
 			}
-			past, err := c.History(ctx, reservation.ID)
-			if err != nil {
-				a.say("its history is not shown: %v", err)
-			}
-			if err := a.show(describeReservation(&reservation) + describeSurprises(past.History) + describeTasks(reservation.ID, tasks.Tasks)); err != nil {
+			if err := a.show(describeReservation(&reservation) + describeTasks(reservation.ID, tasks.Tasks)); err != nil {
 				return err
 			}
 			a.tellUse(ctx, c, &reservation)
