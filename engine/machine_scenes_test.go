@@ -33,12 +33,14 @@ var scenes = []scene{
 	{9, withYieldingJobs, moveOntoRunningJob},
 	{5, inNumberedPool, extendAfterRefusal},
 	{10, inManagedPool, obstacleGoes},
-	{3, inTwoPools, partsInTwoPools},
+	{5, inTwoPools, partsInTwoPools},
 	{2, withYieldingJobsInTwoPools, moveOntoJobElsewhere},
 	{1, withYieldingJobsAndArrivalsFirst, extendAtTheEnd},
 	{1, withYieldingOverruns, modifyOntoOverrun},
 	{2, inRounds, decidedOnNextArrival},
 	{2, inDiscards, discardedOnNextArrival},
+	{4, withYieldingJobsInRounds, demandingJobYields},
+	{2, inNumberedPool, outageBeginsOnJob},
 }
 
 // sceneEvery is the number of histories of which one begins with a scene. It has no divisor in
@@ -61,6 +63,9 @@ func (d dice) addScene(s *setup) {
 	ws.variants, ws.eligible, ws.partition, ws.constraint, ws.software, ws.accelerators, ws.hold, ws.storage = often(), often(), often(), often(), often(), often(), often(), often()
 	s.scene = &scenes[at]
 	s.cast = s.scene.set(d, &s.config)
+	if _, pool := s.cast.poolOf(&s.config); pool.Binding != berth.Late && d.chance(25) {
+		d.divide(pool)
+	}
 }
 
 // overrunBeforeOutage has a promise, which lacks a PE most of the time, lose its place to
@@ -274,8 +279,16 @@ func obstacleGoes(s *stage) {
 // binding.
 func partsInTwoPools(s *stage) {
 	early, late := &s.m.pools[s.cast.pool], &s.m.pools[s.cast.other]
-	r := s.varied(s.cast.pool, early.pool.PEs, s.m.now+8, berth.Duration(s.between(2, 5)))
-	r.Site, r.Pool, r.Requirements = s.m.siteOf(s.cast.pool).Name, "", berth.Requirements{StorageMB: r.StorageMB}
+	npe, few := early.pool.PEs, s.chance(25)
+	if few {
+		npe = (npe + 1) / 2
+	}
+	r := s.varied(s.cast.pool, npe, s.m.now+8, berth.Duration(s.between(2, 5)))
+	r.Site, r.Pool = s.m.siteOf(s.cast.pool).Name, ""
+	if s.chance(45) {
+		r.Requirements = berth.Requirements{StorageMB: r.StorageMB}
+	}
+	r.Parts[0].Constraint, r.Constraint = r.Constraint, "" // late binding meets hardly any
 	r.Parts[0].Eligible = setOf(early.all)
 	r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: berth.Count(s.between(1, int(late.pool.PEs))), Duration: 2}}})
 	slack := berth.Time(pick(s.dice, 0, 2, 12))
@@ -291,11 +304,14 @@ func partsInTwoPools(s *stage) {
 	if slack > 4 {
 		until = p.start() + berth.Time(s.between(1, 3))
 	}
-	if s.m.moves(r) && s.chance(50) {
+	switch {
+	case few:
+		s.do(engine.Event{Kind: engine.EventRelocate, ID: p.id, Resource: early.id, PEs: p.allotments[0].PEs})
+	case s.m.moves(r) && s.chance(75):
 		f := s.forecast(s.m.now)
 		f.Site = r.Site
 		s.do(engine.Event{Kind: engine.EventUpdateForecast, Forecast: f})
-	} else {
+	default:
 		s.down(s.cast.pool, early.all, from, until)
 	}
 }
@@ -373,4 +389,36 @@ func discardedOnNextArrival(s *stage) {
 		one.User = "u"
 		s.do(engine.Event{Kind: engine.EventSubmit, Request: one})
 	}
+}
+
+// demandingJobYields has a promise begin where a job runs that asks for more than PEs.
+func demandingJobYields(s *stage) {
+	size := s.m.pools[s.cast.pool].pool.PEs
+	r := s.demanding(s.cast.pool, berth.Count(s.between(1, int(size))), berth.Duration(s.between(8, 20)))
+	s.submit(r)
+	s.wait(s.m.now)
+	if job := s.m.byID[r.ID]; job == nil || job.state != berth.Active {
+		return
+	}
+	s.ask(s.plain(s.cast.pool, size, s.m.now+berth.Time(s.between(1, 6)), berth.Duration(s.between(1, 4))))
+}
+
+// outageBeginsOnJob has an announced outage begin where a job runs and beside it a promise waits.
+func outageBeginsOnJob(s *stage) {
+	size := s.m.pools[s.cast.pool].pool.PEs
+	r := s.demanding(s.cast.pool, berth.Count(s.between(1, int(size)-1)), berth.Duration(s.between(8, 20)))
+	if s.chance(60) {
+		r.Deadline = s.m.now.Add(s.m.scaled(r, r.Parts[0].Variants[0].Duration, s.cast.pool)) + berth.Time(s.between(0, 6))
+	}
+	s.submit(r)
+	s.wait(s.m.now)
+	if job := s.m.byID[r.ID]; job == nil || job.state != berth.Active {
+		return
+	}
+	if p := s.ask(s.varied(s.cast.pool, size-r.Parts[0].Variants[0].NPE, s.m.now+berth.Time(s.between(1, 6)), berth.Duration(s.between(2, 4)))); p != nil {
+		s.prolong(p)
+	}
+	from := s.m.now + berth.Time(s.between(2, 7))
+	s.down(s.cast.pool, s.m.pools[s.cast.pool].all, from, from+berth.Time(pick(s.dice, 2, 9)))
+	s.wait(from)
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	mathbits "math/bits"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -66,7 +67,18 @@ func inNumberedPool(d dice, c *engine.Config) cast {
 // inDelays needs promises that yield to an overrun.
 func inDelays(d dice, c *engine.Config) cast {
 	c.Overrun, c.Extension = engine.OverrunDelay, berth.Duration(d.between(3, 9))
-	return inNumberedPool(d, c)
+	at := inNumberedPool(d, c)
+	if d.chance(40) {
+		_, pool := at.poolOf(c)
+		pool.Binding, pool.NameAhead = berth.Late, 5 // else no outage could be announced
+	}
+	return at
+}
+
+// withYieldingJobsInRounds needs jobs that yield to promises where requests are decided together.
+func withYieldingJobsInRounds(d dice, c *engine.Config) cast {
+	c.Match, c.Unaware = pick(d, policy.Batches...).Name, d.chance(70)
+	return withYieldingJobs(d, c)
 }
 
 // withLicences needs licences that are counted.
@@ -226,6 +238,10 @@ func (s *stage) varied(pool int, npe berth.Count, ready berth.Time, least berth.
 	if s.m.pools[pool].early() && s.chance(s.wishes.eligible) {
 		r.Parts[0].Eligible = setOf(s.m.pools[pool].all)
 	}
+	enough := func(mask uint64) bool { return mathbits.OnesCount64(mask) >= int(npe) }
+	for i := 0; i < 4 && r.Constraint != "" && !slices.ContainsFunc(s.m.ways(r, &r.Parts[0], pool), enough); i++ {
+		r.Constraint = pick(s.dice, constraints...).text
+	}
 	if s.chance(s.wishes.hold) {
 		r.Hold = berth.Duration(s.between(20, 40))
 	}
@@ -254,6 +270,15 @@ func (s *stage) fitted(r *berth.Request, pool int) {
 		r.Parts[0].Variants = append(r.Parts[0].Variants, v)
 	}
 	r.Deadline = r.Ready.Add(needed)
+}
+
+// demanding draws a job for some PEs of a pool that lasts at least so long. What else it asks
+// for comes by chance.
+func (s *stage) demanding(pool int, npe berth.Count, least berth.Duration) *berth.Request {
+	r := s.varied(pool, npe, s.m.now, least)
+	r.Kind, r.Hold, r.NoShow, r.Ready, r.Deadline = berth.KindJob, 0, 0, s.m.now, berth.Forever
+	r.Parts[0].Variants = r.Parts[0].Variants[:1]
+	return r
 }
 
 // job draws a job for some PEs of a pool that lasts at least so long.
