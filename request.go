@@ -228,13 +228,17 @@ func Rigid(id string, arrival, ready, deadline Time, npe Count, duration Duratio
 
 // Clone returns a copy that shares no memory with the request, except PE sets,
 // which are immutable. Cost: one allocation for a request of one part and one
-// variant, else one for each part and one for its variants.
+// variant, else one for each part and one for its variants, and one for a task of a workflow.
 func (r *Request) Clone() *Request {
 	c := &struct {
 		Request
 		part    [1]Part
 		variant [1]Variant
 	}{Request: *r}
+	if r.Task != nil {
+		task := *r.Task
+		c.Task = &task
+	}
 	c.Sites, c.Users = slices.Clone(r.Sites), slices.Clone(r.Users)
 	c.Parts = append(c.part[:0], r.Parts...)
 	for i := range c.Parts {

@@ -14,12 +14,12 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 	case r.Arrival > e.state.Now():
 		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
 	case r.Task != nil:
-		return berth.Errorf(berth.Invalid, "task", "%q of workflow %q; tasks are promised with their workflow", r.Task.Task, r.Task.Workflow)
+		return ofTask(r)
 	}
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if e.state.Entry(r.ID) != nil || e.isPending(r.ID) {
+	if e.isTaken(r.ID) {
 		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", r.ID)
 	}
 	if err := e.finder.Countable(r); err != nil {
@@ -34,8 +34,18 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 	return nil
 }
 
+// ofTask is the error of a request that says it is of a task of a workflow.
+func ofTask(r *berth.Request) error {
+	return berth.Errorf(berth.Invalid, "task", "%q of workflow %q; tasks are promised with their workflow", r.Task.Task, r.Task.Workflow)
+}
+
 func (e *Engine) isPending(id string) bool {
 	return e.state.Job(id) != nil || e.state.Request(id) != nil
+}
+
+// isTaken reports whether something that is pending or live has an id.
+func (e *Engine) isTaken(id string) bool {
+	return e.state.Entry(id) != nil || e.isPending(id) || e.state.Flow(id) != nil
 }
 
 // arrived has a request or job that has just become pending decided, now or at the

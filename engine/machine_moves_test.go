@@ -463,7 +463,7 @@ func (m *model) roomFor(r *room, p *promise, until berth.Time) bool {
 		if r.freePEs(m.world, pool, a.End, until)&mine != mine {
 			return false
 		}
-	} else if r.free(m.world, pool, 0, a.End, until) < int32(a.NPE) || m.outages.during(pool, a.End, until)&mine != 0 {
+	} else if r.free(m.world, pool, 0, a.End, until) < int32(a.NPE) || p.state == berth.Active && m.outages.during(pool, a.End, until)&mine != 0 {
 		return false
 	}
 	return m.shortOf(r, p, until) == (berth.ResourceID{})

@@ -46,8 +46,8 @@ func (e *Engine) endReached(d *state.Entry, part int) {
 
 // runOn lets a reservation go on beyond its limit, if that is possible.
 func (e *Engine) runOn(over *state.Entry) bool {
-	if f, _ := e.state.FlowOf(over); f != nil {
-		return e.taskRunsOn(over, f)
+	if f, task := e.state.FlowOf(over); f != nil {
+		return e.taskRunsOn(over, f, task)
 	}
 	if e.config.Overrun == "" || e.config.Overrun == OverrunKill || over.Parts() > 1 {
 		return false

@@ -34,7 +34,9 @@ func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, erro
 			return berth.Reservation{}, nil, err
 		}
 		r := d.Reservation()
-		r.State, r.Expires, r.Terms.Expires = berth.Confirmed, 0, 0
+		if r.State, r.Expires, r.Terms.Expires = berth.Confirmed, 0, 0; r.Missing > 0 {
+			r.State = berth.Degraded
+		}
 		e.foretellNames(d, &r)
 		return r, nil, nil
 	case EventModify:
@@ -49,6 +51,10 @@ func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, erro
 		r.Allotments, r.Stocks, r.Transfers = slices.Clone(found.Allotments), found.Stocks, found.Transfers
 		r.Generation++
 		if refusal == nil {
+			if r.State == berth.Degraded {
+				r.State = berth.Confirmed // all is owed anew
+			}
+			state.CapHold(&r)
 			e.foretellNames(d, &r)
 		}
 		return r, refusal, nil
@@ -59,6 +65,7 @@ func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, erro
 		}
 		r := d.Reservation()
 		r.Allotments[0].End = event.Until
+		state.CapHold(&r)
 		r.Generation++
 		return r, e.finder.Extension(d, event.Until, event.Role), nil
 	}
@@ -81,6 +88,8 @@ func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.R
 		err = berth.Errorf(berth.Invalid, "request", "%q of user %q; a modification keeps id, kind and user", r.ID, r.User)
 	case r.Arrival > e.state.Now():
 		err = berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
+	case r.Task != nil:
+		err = ofTask(r)
 	}
 	if err == nil {
 		err = r.Validate()

@@ -44,7 +44,8 @@ func (t *transfer) current() berth.Transfer {
 
 // updateForecast takes in a forecast: transfers to the site arrive at another time.
 // Promises whose data come too late are placed again in their windows or, without room,
-// stay and wait for their data.
+// stay and wait for their data. Over a link whose speed was not known data count as there at once, so
+// that a first forecast changes promises of tasks alone, which move their data when they start.
 func (e *Engine) updateForecast(f *berth.Forecast) error {
 	if err := f.Validate(); err != nil {
 		return err

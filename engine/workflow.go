@@ -42,7 +42,8 @@ func Report(reservation string, outcome berth.Outcome, why string) Event {
 }
 
 // TaskID returns the id of the reservation of a task, by its place in the workflow from 0 and
-// how often it was tried with it: names of tasks may be anything, those of reservations may not.
+// how often it was tried with it: names of tasks may be anything, those of reservations may not. A
+// retry whose id something else has gets a number more behind it, ".2" for example.
 func TaskID(workflow string, task, try int) string {
 	id := workflow + "." + strconv.Itoa(task+1)
 	if try > 1 {
@@ -78,7 +79,8 @@ func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
 	e.changes = slices.Grow(e.changes, 1+2*len(found.Tasks))
 	e.emit(workflowPromised(own, found))
 	for i := range found.Tasks {
-		e.promiseTask(own, &found.Tasks[i], own.Tasks[found.Tasks[i].Task].Tries+1)
+		try := own.Tasks[found.Tasks[i].Task].Tries + 1
+		e.promiseTask(own, &found.Tasks[i], TaskID(own.ID, found.Tasks[i].Task, try), try)
 	}
 	e.jobs.Plan()
 	return nil
@@ -163,13 +165,12 @@ func (e *Engine) checkWorkflow(w *berth.Workflow) error {
 // idsTaken reports that a workflow or one of its tasks cannot have its id. requests are those of its
 // open tasks, if they are there already.
 func (e *Engine) idsTaken(w *berth.Workflow, requests []berth.Request) error {
-	taken := func(id string) bool { return e.state.Entry(id) != nil || e.isPending(id) }
-	if e.state.Flow(w.ID) != nil || taken(w.ID) {
+	if e.isTaken(w.ID) {
 		return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already", w.ID)
 	}
 	known := requests != nil
 	for i := range requests {
-		if taken(requests[i].ID) {
+		if e.isTaken(requests[i].ID) {
 			known = false // the first in the order of the workflow is told
 			break
 		}
@@ -178,7 +179,7 @@ func (e *Engine) idsTaken(w *berth.Workflow, requests []berth.Request) error {
 		if known {
 			break
 		}
-		if id := TaskID(w.ID, i, w.Tasks[i].Tries+1); !w.Tasks[i].Done && taken(id) {
+		if id := TaskID(w.ID, i, w.Tasks[i].Tries+1); !w.Tasks[i].Done && e.isTaken(id) {
 			return berth.Errorf(berth.Conflict, "id", "%q is pending or reserved already; it would be the reservation of task %q", id, w.Tasks[i].ID)
 		}
 	}
@@ -198,17 +199,11 @@ func knownPlanner(w *berth.Workflow) error {
 }
 
 // promiseTask makes a task a reservation.
-func (e *Engine) promiseTask(w *berth.Workflow, t *place.TaskPlace, try int) {
+func (e *Engine) promiseTask(w *berth.Workflow, t *place.TaskPlace, id string, try int) {
 	r := t.Request
-	taskRequest(w, t.Task, try, &r)
+	r.ID, r.Task.Try = id, try
 	e.emit(change.Change{Kind: change.Queued, ID: r.ID, Request: &r})
 	e.promise(&r, &t.Place)
-}
-
-// taskRequest makes what a task asks for one of its tries.
-func taskRequest(w *berth.Workflow, task, try int, r *berth.Request) {
-	r.ID = TaskID(w.ID, task, try)
-	r.Task.Try = try
 }
 
 // flow returns the live workflow of an id.
@@ -291,7 +286,7 @@ func (e *Engine) report(event *Event) error {
 	f, i := e.state.FlowOf(d)
 	switch event.Outcome {
 	case berth.StillRunning:
-		if e.taskRunsOn(d, f) {
+		if e.taskRunsOn(d, f, i) {
 			e.freed()
 		}
 		return nil

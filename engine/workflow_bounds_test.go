@@ -89,22 +89,6 @@ func TestWorkflowsAreRefusedByTheirPool(t *testing.T) {
 	}
 }
 
-// A reservation may have the name that a task would get when it is tried again.
-func TestATakenNameIsNoOtherTry(t *testing.T) {
-	e := newEngine(t, managedPool(4, berth.Late))
-	again := task("a", 10)
-	again.Retries = 3
-	apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, berth.Forever, again)))
-	for _, id := range []string{"w.1-2", "w.1-3"} {
-		submit(t, e, 0, berth.Rigid(id, 0, 1000, 2000, 1, 60))
-	}
-	apply(t, e, 1, engine.Wake())
-	wantFlow(t, apply(t, e, 2, engine.Report("w.1", berth.FailedForGood, "")), "retried:1 ended:w.1 w.1-4@2-12 failed:10→12")
-	if s, _ := e.WorkflowStatus("w"); s.Tasks[0].Tries != 4 || s.Tasks[0].Reservation != "w.1-4" {
-		t.Fatalf("%+v", s.Tasks[0])
-	}
-}
-
 // What a user has leaves their share again when it ends, also where another takes as many PEs
 // at that moment, so that the pool is as full as before.
 func TestAShareIsFreeAgainWhereThePoolIsNot(t *testing.T) {

@@ -80,27 +80,21 @@ func (r *repair) waitedFor(w waiting) bool {
 		of := func(a berth.Allotment) bool {
 			return a.Resource == held.Resource && a.Start < held.Start && a.End > w.from
 		}
-		if slices.ContainsFunc(r.freed, of) && (r.wasTaken(&held) || r.wasBeyondShare(&held)) {
+		if slices.ContainsFunc(r.freed, of) && (r.wasTaken(w.entry, &held) || r.wasBeyondShare(&held)) {
 			return true
 		}
 	}
 	return false
 }
 
-// wasTaken reports whether what a task holds was not all free in the second before that.
-func (r *repair) wasTaken(held *berth.Allotment) bool {
-	second := *held
-	second.Start, second.End = held.Start-1, held.Start
-	n, pes := r.engine.viewOf(held.Resource).Free(second.Interval())
-	if !held.PEs.Empty() {
-		mine := held.PEs.And(pes)
-		for i := range r.freed {
-			if before(&r.freed[i], held) {
-				mine = mine.Minus(r.freed[i].PEs)
-			}
-		}
-		return mine.Count() < held.NPE
+// wasTaken reports whether a task could not begin a second before it does for want of what it holds, when
+// its workflow held what it has given back since.
+func (r *repair) wasTaken(d *state.Entry, held *berth.Allotment) bool {
+	finder := r.engine.finder
+	if !held.PEs.Empty() && !r.engine.state.NamesAhead(held.Resource) { // names are no bookings
+		return !finder.CouldBegin(d, held.Start-1, r.freed, r.taken)
 	}
+	n := finder.FreeIn(held.Resource, berth.Interval{Start: held.Start - 1, End: held.Start})
 	return r.asBefore(n, held) < held.NPE
 }
 
@@ -132,12 +126,4 @@ func (r *repair) asBefore(n berth.Count, held *berth.Allotment) berth.Count {
 // before reports whether a holds, or held, of the same in the second before b.
 func before(a, b *berth.Allotment) bool {
 	return a.Resource == b.Resource && a.Start < b.Start && a.End >= b.Start
-}
-
-// viewOf returns the calendar of a pool or stock.
-func (e *Engine) viewOf(id berth.ResourceID) state.View {
-	if i, is := e.state.Index(id); is {
-		return e.state.View(i)
-	}
-	return e.state.Stock(id).View()
 }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/policy"
@@ -28,31 +30,41 @@ func (x *flows) fronts() fronts {
 	return f
 }
 
-// roomInFront reports whether the PEs of a reservation are free in the second before it.
+// roomInFront reports whether a task could begin a second earlier: on PEs that are free for as long as it
+// lasts under early binding, on as many as are free in that second under late binding, whatever their
+// names. Jobs that yield leave room.
 func (x *flows) roomInFront(r *berth.Reservation) bool {
-	a, n := &r.Allotments[0], berth.Count(0)
+	a := &r.Allotments[0]
+	pool := x.poolOf(a.Resource)
+	free, n := berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)}), pool.PEs
 	for o := range x.e.Reservations() {
 		b := &o.Allotments[0]
-		if b.Resource != a.Resource || b.Start >= a.Start || b.End < a.Start {
+		if b.Resource != a.Resource || o.Request.ID == r.Request.ID || x.config.Preempt && o.Request.IsJob() {
 			continue
 		}
-		if n += b.NPE; !a.PEs.Empty() && !a.PEs.And(b.PEs).Empty() {
-			return false
+		if b.Start < a.End-1 && b.End >= a.Start {
+			free = free.Minus(b.PEs)
+		}
+		if b.Start < a.Start && b.End >= a.Start {
+			n -= b.NPE
 		}
 	}
-	return !a.PEs.Empty() || n+a.NPE <= x.sizeOf(a.Resource)
+	if pool.Binding == berth.Late {
+		return n >= a.NPE
+	}
+	return slices.ContainsFunc(x.suits(r), func(set berth.PESet) bool { return free.Overlap(set) >= a.NPE })
 }
 
-func (x *flows) sizeOf(id berth.ResourceID) berth.Count {
+func (x *flows) poolOf(id berth.ResourceID) *berth.Pool {
 	for i := range x.config.Sites {
 		for k := range x.config.Sites[i].Pools {
 			if pool := &x.config.Sites[i].Pools[k]; berth.PoolID(x.config.Sites[i].Name, pool.Name) == id {
-				return pool.PEs
+				return pool
 			}
 		}
 	}
 	x.fatalf("there is no pool %v", id)
-	return 0
+	return nil
 }
 
 // forward judges what came forward on an event: tasks that waited for PEs that their workflow has given
@@ -67,6 +79,12 @@ func (x *flows) forward(event *engine.Event, was fronts) {
 	case engine.EventReport, engine.EventFinish, engine.EventCancel:
 	default:
 		return
+	}
+	var others []berth.Allotment // what others got on the event, which counts as theirs before
+	for r := range x.e.Reservations() {
+		if had, is := was.list[r.Request.ID]; r.Request.Task == nil && (!is || had.Generation != r.Generation) {
+			others = append(others, r.Allotments...)
+		}
 	}
 	for id, before := range was.list {
 		if before.Request.Task == nil || before.State == berth.Active || before.Missing > 0 || len(before.Stocks)+len(before.Transfers) > 0 || x.live[before.Request.Task.Workflow] == nil {
@@ -103,7 +121,10 @@ func (x *flows) forward(event *engine.Event, was fronts) {
 		case r.Start() < start && s.w.Repair != berth.RepairBoth:
 			x.fatalf("%s comes forward from %d to %d under the repair %s", id, start, r.Start(), s.w.Repair)
 		case r.Start() < start && !disturbed:
-			if x.cells["forward for PEs"]++; !was.taken[id] && len(x.config.Limits) == 0 && !outages {
+			inFront := func(a berth.Allotment) bool {
+				return a.Resource == before.Allotments[0].Resource && a.Start < before.End() && a.End >= start
+			}
+			if x.cells["forward for PEs"]++; !was.taken[id] && len(x.config.Limits) == 0 && !outages && !slices.ContainsFunc(others, inFront) {
 				x.fatalf("%s comes forward from %d to %d, and had room before", id, start, r.Start())
 			}
 		case r.Start() == start && before.State != berth.Held && was.taken[id] && gave && ready < start && len(x.config.Limits) == 0 && !outages && x.roomInFront(&r):
@@ -146,7 +167,7 @@ func (x *flows) withinShare(event *engine.Event, was fronts) {
 		return
 	}
 	for id, peak := range x.peaks() {
-		if most, _ := allowed.ShareOf(x.sizeOf(id)); peak > max(most, was.peaks[id]) {
+		if most, _ := allowed.ShareOf(x.poolOf(id).PEs); peak > max(most, was.peaks[id]) {
 			x.fatalf("%d PEs of %v are promised at a time; the share is %d, and it was %d before %s", peak, id, most, was.peaks[id], event.Kind)
 		}
 		x.cells["within the share"]++

@@ -74,45 +74,55 @@ func (x *flows) suitable() {
 		if r.Request.Task == nil {
 			continue
 		}
-		a := &r.Allotments[0]
-		site := &x.config.Sites[0]
-		for i := range x.config.Sites {
-			if x.config.Sites[i].Name == a.Resource.Site {
-				site = &x.config.Sites[i]
-			}
+		a, met := &r.Allotments[0], false
+		for _, set := range x.suits(&r) {
+			met = met || a.PEs.Minus(set).Empty() && set.Count() >= a.NPE
 		}
-		pool := &site.Pools[0]
-		if a.Resource.Name != pool.Name {
-			pool = &site.Pools[1]
+		if !met {
+			x.fatalf("%s is on %v of %s; it requires %+v", r.Request.ID, a.PEs, a.Resource.Name, r.Request.Requirements)
 		}
-		may := berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})
-		if c := r.Request.Constraint; c != "" || r.Request.Accelerators > 0 {
-			met := false
-			for _, way := range x.waysOf(c) {
-				var suits berth.PESet
-				for k := range pool.Classes {
-					class := &pool.Classes[k]
-					if class.Node.Accelerators >= r.Request.Accelerators && way(func(f string) bool { return class.Has(f) || f == pool.Name }) {
-						suits = suits.Or(class.PEs)
-					}
-				}
-				if len(pool.Classes) == 0 && r.Request.Accelerators == 0 && way(pool.Has) {
-					suits = may
-				}
-				met = met || a.PEs.Minus(suits).Empty() && suits.Count() >= a.NPE
-			}
-			if !met {
-				x.fatalf("%s is on %v of %s; it requires %q and %d accelerators", r.Request.ID, a.PEs, pool.Name, c, r.Request.Accelerators)
-			}
-		}
-		if r.Request.Partition == "" {
-			continue
-		}
-		p := &site.Partitions[0]
-		if !p.PEs.Empty() && !a.PEs.Minus(p.PEs).Empty() || p.MaxNPE > 0 && a.NPE > p.MaxNPE {
-			x.fatalf("%s is on %v (%d) of partition %+v", r.Request.ID, a.PEs, a.NPE, p)
+		if p := x.partitionOf(&r); p != nil && p.MaxNPE > 0 && a.NPE > p.MaxNPE {
+			x.fatalf("%s is on %d PEs of partition %+v", r.Request.ID, a.NPE, p)
 		}
 	}
+}
+
+// partitionOf returns the partition that a task requires, nil without one.
+func (x *flows) partitionOf(r *berth.Reservation) *berth.Partition {
+	for i := range x.config.Sites {
+		if site := &x.config.Sites[i]; site.Name == r.Allotments[0].Resource.Site && r.Request.Partition != "" {
+			return &site.Partitions[0]
+		}
+	}
+	return nil
+}
+
+// suits returns the PEs of its pool that a task may have, for each way to meet its constraint.
+func (x *flows) suits(r *berth.Reservation) (list []berth.PESet) {
+	pool := x.poolOf(r.Allotments[0].Resource)
+	all := berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)})
+	within := all
+	if p := x.partitionOf(r); p != nil && !p.PEs.Empty() {
+		within = p.PEs
+	}
+	c := r.Request.Constraint
+	if c == "" && r.Request.Accelerators == 0 {
+		return []berth.PESet{within}
+	}
+	for _, way := range x.waysOf(c) {
+		var set berth.PESet
+		for k := range pool.Classes {
+			class := &pool.Classes[k]
+			if class.Node.Accelerators >= r.Request.Accelerators && way(func(f string) bool { return class.Has(f) || f == pool.Name }) {
+				set = set.Or(class.PEs)
+			}
+		}
+		if len(pool.Classes) == 0 && r.Request.Accelerators == 0 && way(pool.Has) {
+			set = all
+		}
+		list = append(list, set.And(within))
+	}
+	return list
 }
 
 func (x *flows) waysOf(constraint string) []func(func(string) bool) bool {

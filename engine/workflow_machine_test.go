@@ -29,6 +29,7 @@ type flows struct {
 	e      *engine.Engine
 	folded *engine.Engine // gets the changes
 	jumper *engine.Engine // is not woken between events
+	again  *engine.Engine // was restored from the state after the last event
 	live   map[string]*flowSeen
 	ids    int
 	cells  map[string]int // what has happened on which event
@@ -67,6 +68,9 @@ func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
 		if x.chance(30) {
 			pool.Speed = berth.Speed(300 + x.rng.IntN(3000))
 		}
+		if pool.Binding == berth.Late && x.chance(25) {
+			pool.NameAhead = []berth.Duration{5, 50, 1000}[x.rng.IntN(3)]
+		}
 		site.Pools = append(site.Pools, pool)
 		x.nodes.divide(&site)
 		x.apart.add(&site)
@@ -100,7 +104,7 @@ func (x *flows) workflow() *berth.Workflow {
 	x.ids++
 	w := &berth.Workflow{
 		ID: fmt.Sprint("w", x.ids), Arrival: x.now, Deadline: berth.Forever, Repair: berth.Repairs()[x.rng.IntN(3)],
-		Algorithm: []string{"bd-cpar", "dl-rc-cpar", berth.BestAlgorithm, "bd-thrift"}[x.rng.IntN(4)],
+		Algorithm: []string{"bd-cpar", "dl-rc-cpar", "dl-bd-cpar", berth.BestAlgorithm, "bd-thrift"}[x.rng.IntN(5)],
 	}
 	if x.chance(40) {
 		w.User = "ada"
@@ -247,6 +251,12 @@ func (x *flows) apply(at berth.Time, event engine.Event, told bool) {
 	x.now = at
 	was := x.fronts()
 	changes, _, err := x.e.Apply(at, event)
+	if x.again != nil && event.Plan == nil { // a plan that is made ready is used once
+		_, _, _ = x.again.Apply(at, event)
+		if x.again.Hash() != x.e.Hash() {
+			x.fatalf("%s: an engine that was restored before decides otherwise", event.Kind)
+		}
+	}
 	if folded := x.folded.Fold(changes); folded != nil {
 		x.fatalf("%s: %v", event.Kind, folded)
 	}
@@ -286,8 +296,8 @@ func (x *flows) apply(at berth.Time, event engine.Event, told bool) {
 	if told && x.jumper.Hash() != hash {
 		x.fatalf("%s: the state is another one where the engine was not woken between", event.Kind)
 	}
-	if x.chance(5) { // it goes on after a restart
-		x.e = again
+	if x.again = again; x.chance(5) { // it goes on after a restart
+		x.e, x.again = again, nil
 	}
 }
 

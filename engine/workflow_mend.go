@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strconv"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/place"
@@ -161,10 +163,11 @@ func (r *repair) awaitsData(i int, d *state.Entry) bool {
 	if r.slower == "" || d.Request().StorageMB == 0 || d.Part(0).Resource.Site != r.slower {
 		return false
 	}
+	var held berth.Duration // none where the link was of unknown speed
 	for t := range d.Transfers() {
-		return r.engine.finder.Hauling(d) > t.End.Sub(t.Start)
+		held = t.End.Sub(t.Start)
 	}
-	return false
+	return r.engine.finder.Hauling(d) > held
 }
 
 // mayComeForward reports whether a task that has not started may be moved to an earlier start:
@@ -405,10 +408,11 @@ func (e *Engine) tryAgain(f *state.Flow, i int) bool {
 	}
 	e.giveWay(&found.Place.Allotments[0], behind)
 	try := f.Tries(i) + 1
-	for id := TaskID(f.ID(), i, try); e.state.Entry(id) != nil || e.isPending(id); id = TaskID(f.ID(), i, try) {
-		try++ // the owner of something else was given that name
+	id := TaskID(f.ID(), i, try)
+	for n := 2; e.isTaken(id); n++ { // something else was given that name
+		id = TaskID(f.ID(), i, try) + "." + strconv.Itoa(n)
 	}
-	e.promiseTask(f.Workflow(), &found, try)
+	e.promiseTask(f.Workflow(), &found, id, try)
 	return true
 }
 
@@ -434,14 +438,15 @@ const (
 // taskRunsOn lets a task at a managed site go on whose time is over: a tenth longer, where its
 // PEs are free for that or held by tasks of its own workflow that have not started, which are
 // moved. In all it may take twice as long as planned.
-func (e *Engine) taskRunsOn(over *state.Entry, f *state.Flow) bool {
+func (e *Engine) taskRunsOn(over *state.Entry, f *state.Flow, task int) bool {
 	if f.Workflow().Repair == berth.RepairHold || !e.state.Managed(over.Part(0).Resource.Site) {
 		return false
 	}
 	extra := over.Part(0)
-	planned := extra.End.Sub(extra.Start) - over.Extended()
+	prolonged := e.finder.Prolonged(f.Workflow(), task, over)
+	planned := extra.End.Sub(extra.Start) - prolonged
 	step := max(leastStep, planned/10)
-	if over.Extended()+step > max(leastBudget, planned) {
+	if prolonged+step > max(leastBudget, planned) {
 		return false
 	}
 	extra.Start, extra.End = extra.End, extra.End.Add(step)

@@ -159,7 +159,8 @@ func (e *Engine) readyPlan(w *berth.Workflow, plan *WorkflowPlan) *readyPlan {
 	for i := range places.Plan.Tasks {
 		t := &places.Plan.Tasks[i]
 		r.requests[i] = t.Request
-		taskRequest(own, t.Task, own.Tasks[t.Task].Tries+1, &r.requests[i])
+		try := own.Tasks[t.Task].Tries + 1
+		r.requests[i].ID, r.requests[i].Task.Try = TaskID(own.ID, t.Task, try), try
 		r.reservations[i] = reservationOf(&r.requests[i], &t.Place)
 		flow.Expect(t.Task, r.requests[i].ID)
 	}

@@ -104,14 +104,15 @@ func TestTasksAreWhereTheyCanBe(t *testing.T) {
 func TestWorkflowsOverThePoolsOfASite(t *testing.T) {
 	config := engine.Config{Sites: []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 4, Binding: berth.Late}, {Name: "q", PEs: 4, Binding: berth.Late}}}}}
 	w := flow("w", 0, 100, wide("a", 100), wide("b", 100))
-	e := newEngine(t, config)
-	if no := apply(t, e, 0, engine.SubmitWorkflow(w))[0].Refusal; no == nil {
-		t.Error("bd-cpar plans on one pool, where there is no time")
+	w.Algorithm = "bd-thrift"
+	if no := apply(t, newEngine(t, config), 0, engine.SubmitWorkflow(w))[0].Refusal; no == nil {
+		t.Error("bd-thrift plans on one pool, where there is no time")
 	}
-	w.Algorithm = berth.BestAlgorithm
-	at := places(apply(t, e, 0, engine.SubmitWorkflow(w)))
-	if len(at) != 2 || at["w.1"].Resource == at["w.2"].Resource || at["w.1"].Start != 0 || at["w.2"].Start != 0 {
-		t.Errorf("%+v; want one in each pool", at)
+	for _, w.Algorithm = range []string{"bd-cpar", berth.BestAlgorithm} {
+		at := places(apply(t, newEngine(t, config), 0, engine.SubmitWorkflow(w)))
+		if len(at) != 2 || at["w.1"].Resource == at["w.2"].Resource || at["w.1"].Start != 0 || at["w.2"].Start != 0 {
+			t.Errorf("%s: %+v; want one in each pool", w.Algorithm, at)
+		}
 	}
 }
 

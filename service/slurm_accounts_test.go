@@ -39,8 +39,9 @@ func accounts(t *testing.T) *lab {
 	}
 	l.looked()
 	l.until("slurmctld knows them", func() bool {
-		out, err := l.cluster.Command("scontrol", "--oneliner", "show", "assoc_mgr", "flags=assoc", "users=bin")
-		return err == nil && strings.Contains(out, "MaxJobs=0(")
+		users, err := l.cluster.Command("scontrol", "--oneliner", "show", "assoc_mgr", "flags=assoc", "users=bin")
+		qos, unread := l.cluster.Command("scontrol", "--oneliner", "show", "assoc_mgr", "flags=qos")
+		return err == nil && unread == nil && strings.Contains(users, "MaxJobs=0(") && strings.Contains(qos, "QOS=normal(") && strings.Contains(qos, "QOS=small(")
 	})
 	return l
 }

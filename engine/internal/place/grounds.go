@@ -140,7 +140,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 	}
 	var over []workflow.Planner // that plan over several pools
 	for _, name := range berth.SpreadAlgorithms() {
-		if p, known := workflow.PlannerNamed(name); known && (best || name == w.Algorithm && w.IsSpread()) {
+		if p, known := workflow.PlannerNamed(name); known && (best || name == w.Algorithm) {
 			over = append(over, p)
 		}
 	}

@@ -201,6 +201,9 @@ func (f *Finder) Extension(d *state.Entry, until berth.Time, role string) *berth
 	x := f.search(d.Request(), d)
 	extra := a
 	extra.Start, extra.End = max(a.End, f.state.Now()), until
+	if d.State() != berth.Active && f.state.NamesAhead(a.Resource) {
+		extra.PEs = berth.PESet{} // it gets others by name where it needs to
+	}
 	if !x.permits(p, berth.Variant{NPE: a.NPE, Duration: until.Sub(a.Start)}) {
 		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: a.Resource, Wanted: a.NPE}
 	}

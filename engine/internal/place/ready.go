@@ -41,8 +41,8 @@ func (f *Finder) Ready(w *berth.Workflow, planner string, places []berth.Allotme
 	for i := range plan.Tasks {
 		at := &plan.Tasks[i].Place
 		a := &at.Allotments[0]
-		if len(at.Stocks)+len(at.Transfers) > 0 || !a.PEs.Empty() {
-			return nil
+		if len(at.Stocks)+len(at.Transfers) > 0 || !a.PEs.Empty() || plan.Tasks[i].Request.StorageMB > 0 {
+			return nil // a transfer that takes no time now takes some with another forecast
 		}
 		r.from = min(r.from, a.Start)
 		steps[a.Resource] = append(steps[a.Resource], state.PromisedFrom{At: a.Start, NPE: a.NPE}, state.PromisedFrom{At: a.End, NPE: -a.NPE})

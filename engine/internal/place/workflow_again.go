@@ -51,7 +51,7 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	now, v := f.state.Now(), was.Terms.Variants[0]
+	now, npe := f.state.Now(), was.Terms.Variants[0].NPE
 	home := f.poolOf(was.Allotments[0].Resource)
 	pools := []*pool{home}
 	for i := range f.pools {
@@ -63,12 +63,14 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 	var best TaskPlace
 	found, hauls := false, HaulsOf(w)
 	for _, p := range pools {
+		v, rounding := lasting(&w.Tasks[task], p, npe)
 		r := request(w, task, p, v, now, now)
 		r.StorageMB = hauls.Megabytes(task, p.id.Site, at)
 		r.Hold, r.Deadline = 0, berth.TimeLimit-1
 		var placed TaskPlace
 		var ok bool
 		x := f.search(&r, nil)
+		x.extended = rounding
 		placed, aside, ok = x.placeAside(t, p, aside)
 		if !ok || found && placed.Place.Allotments[0].End >= best.Place.Allotments[0].End {
 			continue
@@ -80,6 +82,70 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 		best.Place.Terms.Deadline, best.Task = best.Request.Deadline, task
 	}
 	return best, found
+}
+
+// lasting returns the variant of a task in a pool, and by how much it is planned to last longer than that.
+func lasting(t *berth.WorkflowTask, p *pool, npe berth.Count) (v berth.Variant, rounding berth.Duration) {
+	task := planned(t, p)
+	return standard(p.config.SpeedFor(&t.Requirements), npe, task.Duration(npe))
+}
+
+// Prolonged returns by how much a task of a workflow lasts longer than it was planned to.
+func (f *Finder) Prolonged(w *berth.Workflow, task int, d *state.Entry) berth.Duration {
+	_, rounding := lasting(&w.Tasks[task], f.poolOf(d.Part(0).Resource), d.Variant(0).NPE)
+	return max(0, d.Extended()-rounding)
+}
+
+// FreeIn returns how much of a pool or stock is free throughout an interval, what jobs hold that yield
+// included.
+func (f *Finder) FreeIn(id berth.ResourceID, during berth.Interval) berth.Count {
+	i, pool := f.state.Index(id)
+	if !pool {
+		n, _ := f.state.Stock(id).View().Free(during)
+		return n
+	}
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, nil)
+	n, _ := t.View(i).Free(during)
+	return n
+}
+
+// CouldBegin reports whether a task that has not started, in a pool of early binding, could begin at a
+// time on PEs that it may have and that are free for as long as it lasts: with those that were given back
+// meanwhile still held, and those that were taken meanwhile still free.
+func (f *Finder) CouldBegin(d *state.Entry, at berth.Time, given, taken []berth.Allotment) bool {
+	a := d.Part(0)
+	t := f.state.Try()
+	defer t.Close()
+	f.clear(t, d)
+	p := f.poolOf(a.Resource)
+	during := berth.Interval{Start: at, End: at.Add(a.End.Sub(a.Start))}
+	_, free := t.View(p.index).Free(during)
+	meets := func(b *berth.Allotment) bool {
+		return b.Resource == a.Resource && b.Start < during.End && b.End > during.Start
+	}
+	for i := range taken {
+		if meets(&taken[i]) {
+			free = free.Or(taken[i].PEs)
+		}
+	}
+	for i := range given {
+		if meets(&given[i]) {
+			free = free.Minus(given[i].PEs)
+		}
+	}
+	x := f.search(d.Request(), d)
+	for x.way = range x.ways(0) {
+		n := free.Count()
+		if x.restricted(0, p) {
+			n = x.eligible(0, p).Overlap(free)
+		}
+		if n >= a.NPE {
+			return true
+		}
+	}
+	return false
 }
 
 // placeAside is placeTask with those aside released; it returns those that it has left as they

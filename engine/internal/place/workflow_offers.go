@@ -30,6 +30,11 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []Work
 	all, _ := f.groundsOf(t, &asked, f.narrowing(w), p)
 	var offers []WorkflowOffer
 	soonestEnd := berth.Forever // of any plan, within the limits or not
+	placed := func(g *grounds, s *sketch) *WorkflowPlan {
+		mark := t.Mark()
+		defer t.Undo(mark)
+		return f.placeAll(t, &asked, g, s)
+	}
 	// cheapest returns the best of the plans that a way to plan finds.
 	cheapest := func(deadline berth.Time, soonest bool, plan func(*grounds, workflow.Planner) (sketch, bool)) *WorkflowOffer {
 		var best *WorkflowOffer
@@ -46,10 +51,16 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []Work
 				if !ok {
 					continue
 				}
-				mark := t.Mark()
-				found := f.placeAll(t, &asked, g, &made)
-				t.Undo(mark)
-				if found == nil {
+				found := placed(g, &made)
+				if soonest && found != nil && (found.Moved > 0 || g.grid != nil) {
+					// By that end the planner plans otherwise than without a deadline.
+					asked.Deadline = found.End
+					if made, ok = g.plan(planner, found.End); ok {
+						found = placed(g, &made)
+					}
+					asked.Deadline = deadline
+				}
+				if found == nil || !ok {
 					continue
 				}
 				if soonestEnd = min(soonestEnd, found.End); f.overWorkflow(w, found) != nil {

@@ -21,7 +21,7 @@ func (s *State) complement(e *Entry) {
 		r.Terms = s.termsOf(r)
 	}
 	s.setMissing(e)
-	e.capHold()
+	CapHold(&e.r)
 }
 
 // termsOf returns the terms of a reservation that has none on record: the variants
@@ -78,10 +78,10 @@ func (s *State) setMissing(e *Entry) {
 	}
 }
 
-// capHold lets a hold run out at the first end of the reservation at the latest.
-func (e *Entry) capHold() {
-	if e.r.State == berth.Held && e.r.Terms.Expires > 0 {
-		e.r.Expires = min(e.r.Terms.Expires, e.FirstEnd())
+// CapHold lets a hold run out at the first end of the reservation at the latest.
+func CapHold(r *berth.Reservation) {
+	if r.State == berth.Held && r.Terms.Expires > 0 {
+		r.Expires = min(r.Terms.Expires, firstEnd(r.Allotments))
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *State) extend(e *Entry, until berth.Time) error {
 		s.timers.reset(e.timer(0), endOf(e, 0))
 		return nil
 	}
-	e.capHold()
+	CapHold(&e.r)
 	s.timers.drop(&e.first)
 	s.timers.add(s.waitFor(e))
 	return nil

@@ -289,7 +289,6 @@ func (s *State) acceptTask(e *Entry, about Ref) error {
 		return fmt.Errorf("reservation %q is of task %q, which workflow %q does not have open", e.ID(), ref.Task, ref.Workflow)
 	}
 	t := &f.tasks[i]
-	t.moved = t.again
 	t.reservation, t.live, t.tries, t.again, t.gone, t.was = e.ID(), e, ref.Try, false, "", nil
 	t.site = e.r.Allotments[0].Resource.Site
 	if !expected {

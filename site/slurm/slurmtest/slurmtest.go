@@ -322,6 +322,8 @@ func (c *Cluster) configure() error {
 		hosts += "\nSlurmctldParameters=enable_configless"
 	}
 	c.port = ports[0]
+	// ReturnToService=2 would have a node that an administrator sets down return as soon as its
+	// slurmd registers, which it does at times of its own.
 	conf := fmt.Sprintf(`ClusterName=lab
 %s
 SlurmctldPort=%d
@@ -342,7 +344,7 @@ TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
 SwitchType=switch/none
-ReturnToService=2
+ReturnToService=1
 SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_test=1000,bf_window=20160
