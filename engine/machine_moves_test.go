@@ -502,7 +502,7 @@ func (m *model) judgeExtended(o *occasion, c *change.Change, p *promise) {
 	if !m.permits(p.request, p.owed[0], c.Until.Sub(a.Start), m.poolNamed(a.Resource)) {
 		m.fault("prolong", "%q is extended to %d s, longer than its partition permits", p.id, c.Until.Sub(a.Start))
 	}
-	if m.withinQuota(p.request.User, p, berth.Area(a.NPE, c.Until.Sub(a.Start))) == no {
+	if m.withinQuota(p.request.User, p, p.areaUntil(c.Until)) == no {
 		m.fault("quota", "%q of %q is extended beyond the quota", p.id, p.request.User)
 	}
 }
@@ -645,7 +645,7 @@ func (m *model) judgeNotProlonged(o *occasion, c *change.Change, p *promise) {
 	r := m.fill(&m.scratch[0], nil, m.config.Preempt)
 	pool := m.poolNamed(a.Resource)
 	if m.roomFor(r, p, until) && until < m.now+span && m.permits(p.request, p.owed[0], until.Sub(a.Start), pool) &&
-		m.withinQuota(p.request.User, p, berth.Area(a.NPE, until.Sub(a.Start))) == yes {
+		m.withinQuota(p.request.User, p, p.areaUntil(until)) == yes {
 		m.fault("prolong", "%q cannot last until %d: %s, and nothing is in its way", p.id, until, c.Refusal.Reason)
 	}
 	named := c.Refusal.Resource

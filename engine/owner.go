@@ -37,6 +37,7 @@ func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, erro
 		if r.State, r.Expires, r.Terms.Expires = berth.Confirmed, 0, 0; r.Missing > 0 {
 			r.State = berth.Degraded
 		}
+		r.CheckedIn = e.state.Now() > r.Start() // a late confirmation counts as check-in
 		e.foretellNames(d, &r)
 		return r, nil, nil
 	case EventModify:
@@ -202,8 +203,11 @@ func (e *Engine) extend(id string, until berth.Time, role string) error {
 	}
 	extra := d.Part(0)
 	extra.Start, extra.End = max(extra.End, e.state.Now()), until
-	e.makeRoom([]berth.Allotment{extra})
+	if extra.NPE > 0 { // else it has lost all of them
+		e.makeRoom([]berth.Allotment{extra})
+	}
 	e.emitOf(d, change.Change{Kind: change.Extended, Until: until})
 	e.repair(nil) // what it lacks may be there until then
+	e.jobs.Plan()
 	return nil
 }

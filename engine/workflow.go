@@ -80,7 +80,7 @@ func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
 	e.emit(workflowPromised(own, found))
 	for i := range found.Tasks {
 		try := own.Tasks[found.Tasks[i].Task].Tries + 1
-		e.promiseTask(own, &found.Tasks[i], TaskID(own.ID, found.Tasks[i].Task, try), try)
+		e.promiseTask(&found.Tasks[i], TaskID(own.ID, found.Tasks[i].Task, try), try)
 	}
 	e.jobs.Plan()
 	return nil
@@ -199,7 +199,7 @@ func knownPlanner(w *berth.Workflow) error {
 }
 
 // promiseTask makes a task a reservation.
-func (e *Engine) promiseTask(w *berth.Workflow, t *place.TaskPlace, id string, try int) {
+func (e *Engine) promiseTask(t *place.TaskPlace, id string, try int) {
 	r := t.Request
 	r.ID, r.Task.Try = id, try
 	e.emit(change.Change{Kind: change.Queued, ID: r.ID, Request: &r})

@@ -158,7 +158,7 @@ func (r *repair) resend(i int, was string) {
 // one that it needs: data come from elsewhere, or take longer than was forecast.
 func (r *repair) awaitsData(i int, d *state.Entry) bool {
 	if r.resent[int32(i)] {
-		return true
+		return place.HaulsOf(r.f.Workflow()).Megabytes(i, d.Part(0).Resource.Site, r.f.Site) != d.Request().StorageMB
 	}
 	if r.slower == "" || d.Request().StorageMB == 0 || d.Part(0).Resource.Site != r.slower {
 		return false
@@ -412,7 +412,7 @@ func (e *Engine) tryAgain(f *state.Flow, i int) bool {
 	for n := 2; e.isTaken(id); n++ { // something else was given that name
 		id = TaskID(f.ID(), i, try) + "." + strconv.Itoa(n)
 	}
-	e.promiseTask(f.Workflow(), &found, id, try)
+	e.promiseTask(&found, id, try)
 	return true
 }
 

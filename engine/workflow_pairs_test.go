@@ -124,6 +124,37 @@ func TestLateTaskHasTwiceItsTimeAtAnySpeed(t *testing.T) {
 	}
 }
 
+// A task that reads nothing of one that is tried at another site stays as it is.
+func TestRetryElsewhereMovesNothingThatReadsNothingOfIt(t *testing.T) {
+	link := berth.Link{KilobytesPerSecond: 1000}
+	e := newEngine(t, engine.Config{Sites: []berth.Site{
+		{Name: "s0", Managed: true, Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Late, Speed: 2000}}, Link: link},
+		{Name: "s1", Managed: true, Pools: []berth.Pool{{Name: "p", PEs: 3, Binding: berth.Late}}, Link: link},
+	}})
+	w := &berth.Workflow{
+		ID: "w", Deadline: berth.Forever, Repair: berth.RepairLate, Spread: true, Algorithm: "bd-cpar", Routes: []berth.Route{{From: "s0", To: "s1"}},
+		Tasks: []berth.WorkflowTask{
+			{ID: "a", Seconds: 10, Alpha: 1, Most: 1, Retries: 1},
+			{ID: "c", Site: "s1", Seconds: 10, Alpha: 1, Few: 3, Most: 3, After: []int{0}, Reads: []int64{0}},
+		},
+	}
+	behind, beside := berth.Rigid("behind", 0, 5, 30, 1, 25), berth.Rigid("beside", 0, 5, 905, 1, 900)
+	behind.Site, beside.Site = "s1", "s0"
+	apply(t, e, 0, engine.Submit(&behind))
+	apply(t, e, 0, engine.SubmitWorkflow(w))
+	apply(t, e, 0, engine.Submit(&beside)) // so that there is no other try in s0
+	apply(t, e, 1, engine.Wake())
+	before := reservation(t, e, "w.2")
+	apply(t, e, 3, engine.Report("w.1", berth.FailedForGood, ""))
+	if r := reservation(t, e, "w.1-2"); r.Allotments[0].Resource.Site != "s1" {
+		t.Fatalf("tried again at %v", r.Allotments)
+	}
+	after := reservation(t, e, "w.2")
+	if after.Generation != before.Generation {
+		t.Errorf("from %v to %v, generation %d", before.Allotments, after.Allotments, after.Generation)
+	}
+}
+
 // A task that was tried again leaves nothing behind that a state which is restored or followed lacks.
 func TestRestartAfterARetryDecidesAlike(t *testing.T) {
 	c := fourPEs(berth.Pool{})

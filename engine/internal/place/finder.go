@@ -215,7 +215,8 @@ type search struct {
 	extended  berth.Duration  // by how much it lasts longer than its variant
 	pinned    []berth.Variant // of each part, if they are fixed
 	allowed   policy.Allowance
-	latest    berth.Time       // the latest start that the user's lead allows; 0 is any
+	leads     bool             // the user's lead bounds starts
+	latest    berth.Time       // the latest of them then
 	bound     bool             // a limit has narrowed the search
 	placed    map[*pool]*share // of the user, with what was placed before and is on no record; nil is what is promised
 	over      *berth.Refusal   // of a limit that does not depend on the place

@@ -28,10 +28,9 @@ func (x *search) admission() {
 }
 
 func (x *search) allow(a policy.Allowance) {
-	x.allowed, x.latest = a, 0
-	if lead, limited := a.Limit(policy.LimitLead); limited {
-		x.latest = x.state.Now().Add(berth.Duration(lead))
-	}
+	lead, limited := a.Limit(policy.LimitLead)
+	x.allowed, x.leads = a, limited
+	x.latest = x.state.Now().Add(berth.Duration(lead))
 }
 
 // overLimit returns the refusal of a limit that does not depend on the place; nil if
@@ -192,7 +191,7 @@ func (x *search) overArea(area int64) *berth.Exceeded {
 
 // inTime returns a deadline for a duration that keeps the start within the user's lead.
 func (x *search) inTime(deadline berth.Time, d berth.Duration) berth.Time {
-	if x.latest == 0 || deadline <= x.latest.Add(d) {
+	if !x.leads || deadline <= x.latest.Add(d) {
 		return deadline
 	}
 	x.bound = true
@@ -502,6 +501,7 @@ func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string) *b
 		return nil
 	}
 	a := d.Part(0)
+	a.NPE = d.Variant(0).NPE // what it lacks it may have again
 	over := x.allowed.Exceeds(policy.LimitLength, int64(until.Sub(a.Start)))
 	if over == nil {
 		over = x.overArea(berth.Area(a.NPE, until.Sub(a.End)))

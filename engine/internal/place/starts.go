@@ -79,12 +79,12 @@ type starting struct {
 func (s *starting) from(at, last berth.Time) Stretch {
 	stretch := Stretch{First: at, Last: last}
 	d := s.variant.Duration
-	if s.latest != 0 && at > s.latest {
+	if s.leads && at > s.latest {
 		_, over := s.leadBeyond([]berth.Allotment{{Resource: s.pool.id, Start: at}})
 		stretch.Refusal = &berth.Refusal{Reason: berth.Quota, Resource: s.pool.id, Wanted: s.variant.NPE, Exceeded: over}
 		return stretch
 	}
-	if s.latest != 0 {
+	if s.leads {
 		stretch.Last = min(stretch.Last, s.latest)
 	}
 	if arrival := s.arrival(s.pool); at < arrival {
