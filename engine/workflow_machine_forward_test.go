@@ -32,14 +32,14 @@ func (x *flows) fronts() fronts {
 
 // roomInFront reports whether a task could begin a second earlier: on PEs that are free for as long as it
 // lasts under early binding, on as many as are free in that second under late binding, whatever their
-// names. Jobs that yield leave room.
+// names. Jobs that run and yield leave room.
 func (x *flows) roomInFront(r *berth.Reservation) bool {
 	a := &r.Allotments[0]
 	pool := x.poolOf(a.Resource)
 	free, n := berth.NewPESet(berth.Run{Hi: berth.PE(pool.PEs)}), pool.PEs
 	for o := range x.e.Reservations() {
 		b := &o.Allotments[0]
-		if b.Resource != a.Resource || o.Request.ID == r.Request.ID || x.config.Preempt && o.Request.IsJob() {
+		if b.Resource != a.Resource || o.Request.ID == r.Request.ID || x.config.Preempt && o.Request.IsJob() && o.State == berth.Active {
 			continue
 		}
 		if b.Start < a.End-1 && b.End >= a.Start {
