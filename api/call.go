@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -182,7 +183,11 @@ func (c *call) query(params []param) (map[string]string, error) {
 	}
 	var wrong faults
 	given := map[string]string{}
-	for name, values := range c.r.URL.Query() {
+	all, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil { // what of it can be read would be another question
+		return nil, berth.Errorf(berth.Invalid, "query", "%v", err)
+	}
+	for name, values := range all {
 		known := false
 		for i := range params {
 			known = known || params[i].name == name

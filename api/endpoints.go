@@ -184,12 +184,12 @@ var endpoints = []endpoint{
 	{
 		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/drain", id: "drain", role: service.Operator,
 		about: "Drain a node: nothing new starts on it.",
-		body:  object(drainBody), bare: true, keyed: true, status: http.StatusNoContent, do: (*call).drain,
+		body:  object(drainBody), bare: true, status: http.StatusNoContent, do: (*call).drain,
 	},
 	{
 		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/resume", id: "resume", role: service.Operator,
-		about: "Resume a node after a drain.",
-		keyed: true, status: http.StatusNoContent, do: (*call).resume,
+		about:  "Resume a node after a drain.",
+		status: http.StatusNoContent, do: (*call).resume,
 	},
 	{
 		method: http.MethodGet, path: "/v1/outages", id: "outages", role: service.Viewer,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -436,6 +437,8 @@ func (f *racing) Get(ctx context.Context, by service.Principal, id string) (serv
 	r, err := f.fake.Get(ctx, by, id)
 	if f.times--; f.times >= 0 {
 		f.made[0].Request.NoShow = 77
+		f.made[0].Allotments = slices.Clone(f.made[0].Allotments)
+		f.made[0].Allotments[0].End += 600
 		f.tell("modified", f.made[0])
 	}
 	return r, err
@@ -452,6 +455,23 @@ func TestModifyTakesOverWhatChangedInBetween(t *testing.T) {
 		}
 		if got := f.made[0].Request; status == 200 && (got.NoShow != 77 || got.Parts[0].Variants[0].NPE != 32) {
 			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// How much longer is said of what it lasts when it is extended, whoever else extends it.
+func TestExtendByAddsToWhatChangedInBetween(t *testing.T) {
+	for times, status := range map[int]int{1: 200, 3: 200, 99: 412} {
+		f := &racing{newFake(), times}
+		w := newWorld(t, api.Options{Service: f})
+		id := w.reserve(t, "alice")
+		end := f.made[0].Allotments[0].End
+		a := w.do("alice", "POST", "/v1/reservations/"+id+"/extend", `{"by":3600}`)
+		if a.Code != status {
+			t.Fatalf("%d times: status %d: %s", times, a.Code, a.text)
+		}
+		if got, want := f.made[0].Allotments[0].End, end+berth.Time(3600+600*times); status == 200 && got != want {
+			t.Errorf("%d times: until %d, want %d", times, got, want)
 		}
 	}
 }
@@ -512,6 +532,7 @@ func TestListIsPagedAndFiltered(t *testing.T) {
 		t.Error(text)
 	}
 	for query, words := range map[string]string{
+		"state=%zz": "query: ", "state=failed;limit=1": "query: ",
 		"state=lost": `state: "lost"; want some of pending, held`, "limit=0": "limit: ", "limit=1000": "limit: ", "cursor=!": "cursor: ",
 		"from=today": "from: ", "to=2026-11-21T17:00:00": "has no zone", "sort=up": "sort: unknown parameter", "user=a&user=b": "user: given twice",
 		"from=2026-11-21T17:00:00Z&to=2026-11-21T17:00:00Z": "to: not after from",

@@ -333,32 +333,40 @@ func (c *call) modify() error {
 	if known, err := c.recall(ask); known {
 		return err
 	}
-	seen := ask.IfVersion
-	for try := 1; ; try++ {
-		was, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))
-		if err != nil {
-			return err
-		}
+	return c.asRead(ask, func(ask service.Ask, was *service.Reservation) (service.Answer, error) {
 		if len(c.body) > lightBody {
 			if err := c.begin(); err != nil {
-				return err
+				return service.Answer{}, err
 			}
 		}
 		a := asked{Request: was.Request}
 		var wrong faults
 		patchBody.read(c.body, &a, &wrong)
 		if len(wrong) > 0 {
-			return wrong.err()
+			return service.Answer{}, wrong.err()
 		}
-		r, err := a.modified(&was, c.Now())
+		r, err := a.modified(was, c.Now())
+		if err != nil {
+			return service.Answer{}, err
+		}
+		c.rest()
+		return c.Modify(c.r.Context(), ask, was.ID, r)
+	})
+}
+
+// asRead has a reservation changed in a way that depends on what it was read as: again if it has changed
+// meanwhile, unless the client said which version it has seen.
+func (c *call) asRead(ask service.Ask, change func(ask service.Ask, was *service.Reservation) (service.Answer, error)) error {
+	seen := ask.IfVersion
+	for try := 1; ; try++ {
+		was, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))
 		if err != nil {
 			return err
 		}
-		c.rest()
 		if seen == 0 {
 			ask.IfVersion = was.Version // what is not given must be as it was read
 		}
-		answer, err := c.Modify(c.r.Context(), ask, was.ID, r)
+		answer, err := change(ask, &was)
 		if coded, is := errors.AsType[*berth.Error](err); is && seen == 0 && try < modifyTries && statusOf(coded) == http.StatusPreconditionFailed {
 			continue
 		}
@@ -400,14 +408,12 @@ func (c *call) extend() error {
 		return err
 	}
 	if e.by != nil {
-		was, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))
-		if err != nil {
-			return err
-		}
-		if len(was.Allotments) == 0 {
-			return berth.Errorf(berth.Conflict, "id", "%q is %s; there is nothing to extend", was.ID, was.State)
-		}
-		e.until = new(was.Allotments[0].End.Add(*e.by))
+		return c.asRead(ask, func(ask service.Ask, was *service.Reservation) (service.Answer, error) {
+			if len(was.Allotments) == 0 {
+				return service.Answer{}, berth.Errorf(berth.Conflict, "id", "%q is %s; there is nothing to extend", was.ID, was.State)
+			}
+			return c.Extend(c.r.Context(), ask, was.ID, was.Allotments[0].End.Add(*e.by))
+		})
 	}
 	answer, err := c.Extend(c.r.Context(), ask, c.r.PathValue("id"), *e.until)
 	if err != nil {

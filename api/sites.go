@@ -148,6 +148,9 @@ func (c *call) run() error {
 	if err != nil {
 		return err
 	}
+	if n := int(task.Array.Count()); n > 1 {
+		c.rates.charge(c.asker(), n-1) // each index is a task
+	}
 	job, err := c.Run(c.r.Context(), ask, c.r.PathValue("id"), task)
 	if err != nil {
 		return err

@@ -37,15 +37,29 @@ func (r *repair) bringForward() {
 	}
 	slices.SortStableFunc(list, func(a, b waiting) int { return cmp.Compare(a.entry.Start(), b.entry.Start()) })
 	came := map[int]bool{} // forward, here
-	for _, w := range list {
-		i, d := w.task, w.entry
-		w.from = max(e.ready(r.f, i), e.state.Now())
-		if w.from >= d.Start() || !r.waitedFor(w) && !r.behindOne(i, came) {
-			continue
+	for range forwardPasses {
+		missed, again := false, false
+		for _, w := range list {
+			i, d := w.task, w.entry
+			w.from = max(e.ready(r.f, i), e.state.Now())
+			if w.from >= d.Start() || !r.waitedFor(w) && !r.behindOne(i, came) {
+				continue
+			}
+			if !r.comeForward(i, d, w.from) {
+				missed = true
+				continue
+			}
+			came[i], again = true, again || missed
 		}
-		came[i] = r.comeForward(i, d, w.from)
+		if !again {
+			return
+		}
 	}
 }
+
+// forwardPasses is how often it is looked for tasks that come forward at most: one that found no place
+// may have one when a task behind it has, which stood in the way of it as it is longer.
+const forwardPasses = 8
 
 // comeForward gives a task the earliest place from a time on that begins before its own, and reports
 // whether there is one.
@@ -60,6 +74,9 @@ func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) bool {
 	r.early, r.moved[i] = true, true
 	r.count++
 	r.freed, r.taken = append(r.freed, was...), append(r.taken, heldBy(d)...)
+	if !slices.Contains(r.came, d) {
+		r.came = append(r.came, d)
+	}
 	return true
 }
 
@@ -92,10 +109,20 @@ func (r *repair) waitedFor(w waiting) bool {
 func (r *repair) wasTaken(d *state.Entry, held *berth.Allotment) bool {
 	finder := r.engine.finder
 	if !held.PEs.Empty() && !r.engine.state.NamesAhead(held.Resource) { // names are no bookings
-		return !finder.CouldBegin(d, held.Start-1, r.freed, r.taken)
+		return !finder.CouldBegin(d, held.Start-1, r.gaveBack(), r.came)
 	}
 	n := finder.FreeIn(held.Resource, berth.Interval{Start: held.Start - 1, End: held.Start})
 	return r.asBefore(n, held) < held.NPE
+}
+
+// gaveBack returns what its workflow held before the repair and has given back: not where a task was that
+// has come forward twice.
+func (r *repair) gaveBack() []berth.Allotment {
+	return slices.DeleteFunc(slices.Clone(r.freed), func(a berth.Allotment) bool {
+		return slices.ContainsFunc(r.taken, func(b berth.Allotment) bool {
+			return a.Resource == b.Resource && a.Start == b.Start && a.End == b.End && a.PEs.Equal(b.PEs)
+		})
+	})
 }
 
 // wasBeyondShare reports whether the share of their user left less than a task holds in the second before that.

@@ -71,6 +71,7 @@ type repair struct {
 	// freed lists what tasks of the workflow have given back that ended early or have come forward,
 	// and taken what those hold that have.
 	freed, taken []berth.Allotment
+	came         []*state.Entry // forward
 	// slower, if given, is a site to which data take another time now.
 	slower string
 	// resent says for which tasks data come from another site now.

@@ -41,6 +41,22 @@ func TestWhatIsOverIsBoundedInBytes(t *testing.T) {
 	}
 }
 
+// Who has seen a notice that has not been told here, of before a backup was restored, is told so: they
+// would hear nothing until as much has happened again.
+func TestANoticeOfAnotherJournalIsNoPlace(t *testing.T) {
+	h := newHearers(7)
+	seven, eight := uint64(7)<<noticeBits, uint64(8)<<noticeBits
+	if _, err := h.place(seven + 1); err != nil {
+		t.Errorf("behind what the last record before the start told: %v", err)
+	}
+	h.tell([]news{{number: eight}, {number: eight + 1}})
+	for after, known := range map[uint64]bool{seven - 1: false, seven: true, seven + 1: true, eight + 1: true, 9 << noticeBits: false, 1<<64 - 1: false} {
+		if at, err := h.place(after); (err == nil) != known || known && at != after {
+			t.Errorf("behind %d: %d, %v", after, at, err)
+		}
+	}
+}
+
 // Notices are kept up to their bound; who is behind what is
 // kept is told so, and who reads goes on in the log that all share.
 func TestNoticesAreBoundedInBytes(t *testing.T) {

@@ -150,6 +150,9 @@ func (h *Host) Compact(ctx context.Context, ask Ask, keep berth.Duration) (Compa
 	if !ask.By.Can(Operator) {
 		return Compacted{}, berth.Errorf(berth.Denied, "role", "only an operator drops history; ask with an operator's token")
 	}
+	if !ask.By.Sites.All() {
+		return Compacted{}, berth.Errorf(berth.Denied, "sites", "only an operator of all sites drops history, which is of all of them")
+	}
 	return call(ctx, h, ask.By.User, func(answer func(Compacted, error)) {
 		var c Compacted
 		h.beside(ctx, func(ctx context.Context) (err error) {

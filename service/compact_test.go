@@ -80,6 +80,11 @@ func TestCompactionKeepsWhatIsYoungEnough(t *testing.T) {
 	if _, err := h.Compact(t.Context(), ann, 0); codeOf(err) != berth.Denied {
 		t.Errorf("a user drops history: %v", err)
 	}
+	within := root
+	within.By.Sites = service.NewSiteSet([]string{"west"})
+	if _, err := h.Compact(t.Context(), within, 0); codeOf(err) != berth.Denied {
+		t.Errorf("an operator of one site drops the history of all: %v", err)
+	}
 }
 
 // A journal is compacted without a service too, up to its newest snapshot at most.

@@ -144,6 +144,8 @@ func (h *hearers) place(after uint64) (uint64, error) {
 		return h.last, nil
 	case after < h.lost:
 		return 0, berth.Errorf(berth.NotFound, "last_event_id", "what followed %d is no longer kept; look at everything anew and listen from now on", after)
+	case after>>noticeBits > h.last>>noticeBits: // since a start the last record may have told more than is known
+		return 0, berth.Errorf(berth.NotFound, "last_event_id", "%d is of another service or of a journal that was restored; look at everything anew and listen from now on", after)
 	}
 	return after, nil
 }

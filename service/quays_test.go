@@ -112,6 +112,7 @@ type byUsers struct {
 	site.Booker
 	site.Carrier
 	site.Runner
+	site.Recaller
 	site.Drainer
 }
 
@@ -141,7 +142,7 @@ func atQuays(t *testing.T, ahead berth.Duration, names []string, test func(t *te
 			}
 			w.sites[name] = q
 			w.options.Config.Sites = append(w.options.Config.Sites, s)
-			w.options.Managers[name] = service.Manager{Kind: "fake", Adapter: byUsers{q, q, q, q.Site, q.Site}, Layout: layout, Every: time.Minute, Horizon: horizon}
+			w.options.Managers[name] = service.Manager{Kind: "fake", Adapter: byUsers{q, q, q, q.Site, q.Site, q.Site}, Layout: layout, Every: time.Minute, Horizon: horizon}
 		}
 		var err error
 		if w.store, err = sqlite.Open(t.TempDir(), sqlite.Options{}); err != nil {

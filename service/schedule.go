@@ -20,7 +20,11 @@ import (
 // was extended has the deadline that it has by that.
 // Cost: the whole journal, from the oldest state that it keeps.
 func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
-	core, err := history(ctx, store)
+	var core *Core
+	err := whileKept(func() (err error) {
+		core, err = history(ctx, store)
+		return err
+	})
 	if err != nil || core == nil {
 		return nil, err
 	}
@@ -82,6 +86,9 @@ func (k *card) lines(config *engine.Config) []berth.Line {
 		ID: k.id, Kind: cmp.Or(r.Kind, berth.KindRequest), User: r.User, Arrival: r.Arrival, Ready: r.Ready, Deadline: r.Deadline,
 		Wanted: berth.WantedOf(r, 0),
 	}
+	if line.Deadline >= berth.Forever {
+		line.Deadline = 0 // a job without one
+	}
 	first := r.Parts[0].Variants[0]
 	line.NPE, line.Duration = first.NPE, first.Duration
 	switch {
@@ -105,7 +112,7 @@ func (k *card) lines(config *engine.Config) []berth.Line {
 			wanted.Eligible, _ = p.Allowed(a.Resource)
 			of.Wanted = &wanted
 		}
-		if of.Extended = k.extended(config, part); of.Extended > 0 {
+		if of.Extended = k.extended(config, part); of.Extended > 0 && of.Deadline > 0 {
 			of.Deadline = max(of.Deadline, a.End)
 		}
 		if len(k.promise.Allotments) > 1 {

@@ -3,6 +3,7 @@ package service_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -37,17 +38,26 @@ func TestScheduleOfAJournal(t *testing.T) {
 	if a, err := h.Extend(t.Context(), ann, second.ID, 1250); err != nil || a.Reservation.Allotments[0].End != 1250 {
 		t.Fatal(a, err)
 	}
+	job := submit(t, h, ann, berth.Job("", 0, 1, 50)).Reservation
+	c.seconds.Add(1)
+	if _, err := h.Offers(t.Context(), ann.By, asks, 1); err != nil { // so that the job has been decided about
+		t.Fatal(err)
+	}
 	store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
 	lines, err := service.Schedule(t.Context(), store)
-	if err != nil || len(lines) != 2 {
+	if err != nil || len(lines) != 3 {
 		t.Fatal(lines, err)
 	}
-	if lines[0].ID != first.ID {
-		lines[0], lines[1] = lines[1], lines[0]
+	slices.SortFunc(lines, func(a, b berth.Line) int {
+		of := func(l berth.Line) int { return slices.Index([]string{first.ID, second.ID, job.ID}, l.ID) }
+		return of(a) - of(b)
+	})
+	if l := &lines[2]; l.Deadline != 0 || l.Kind != berth.KindJob || !l.Accepted {
+		t.Errorf("%+v", l)
 	}
 	if l := &lines[0]; l.Duration != 250 || l.Extended != 140 || l.Deadline != 1350 || l.WantSite != "site" || l.WantPool != "p" || l.Eligible.String() != "1-3" {
 		t.Errorf("%+v", l)

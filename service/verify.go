@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
@@ -22,7 +24,27 @@ type Verified struct {
 // kept if its beginning was dropped, checks the chain of hashes, decides every
 // event again under the configuration of its time, and compares. The error says
 // at which record what differs.
-func Verify(ctx context.Context, store journal.Store, progress func(number uint64)) (Verified, error) {
+func Verify(ctx context.Context, store journal.Store, progress func(number uint64)) (v Verified, err error) {
+	err = whileKept(func() error {
+		v, err = verify(ctx, store, progress)
+		return err
+	})
+	return v, err
+}
+
+// whileKept reads a journal, and begins again where it begins now if a service has dropped meanwhile what
+// was to be read next.
+func whileKept(read func() error) error {
+	const most = 20 // else it is no longer what a service does
+	for try := 1; ; try++ {
+		err := read()
+		if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.NotFound || try == most {
+			return err
+		}
+	}
+}
+
+func verify(ctx context.Context, store journal.Store, progress func(number uint64)) (Verified, error) {
 	var v Verified
 	var judge *engine.Engine
 	if c, drops := store.(journal.Compactor); drops {

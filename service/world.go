@@ -82,9 +82,12 @@ func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of
 			return
 		}
 		r, live := h.core.engine.Reservation(id)
-		if !live {
+		if !live && c.promise == nil {
 			answer(place{}, gone(c))
 			return
+		}
+		if !live {
+			r = *c.promise
 		}
 		k := h.sites[r.Allotments[0].Resource.Site]
 		if k == nil {
@@ -100,11 +103,29 @@ func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of
 				submit = a.Hand
 			}
 		}
+		if !live { // what was handed in before it was over is told again
+			over := gone(c)
+			recaller, can := k.manager.Adapter.(site.Recaller)
+			if !can || task.Key == "" && ask.Key == "" {
+				answer(place{}, over)
+				return
+			}
+			submit = func(ctx context.Context, task site.Task) (site.JobID, error) {
+				job, err := recaller.Recall(ctx, task)
+				if err == nil && job == "" {
+					err = over
+				}
+				return job, err
+			}
+		}
 		if submit == nil {
 			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q runs what its users submit themselves: sbatch --reservation, or berth submit", k.name))
 			return
 		}
 		is := k.at(id, r.Generation)
+		if !live {
+			is.Name, is.Made = site.NameOf(k.name, id, r.Generation), true
+		}
 		answer(place{k, submit, is.Name, is.Made, r.Request.User, site.Variables{
 			ID: id, Site: k.name, Reservation: is.Name, Start: r.Start(), End: r.End(), Deadline: r.Request.Deadline, Workflow: of.Workflow, Task: of.Task,
 		}}, nil)

@@ -92,6 +92,12 @@ type Runner interface {
 	Cancel(ctx context.Context, job JobID) error
 }
 
+// Recaller is a Runner that knows what was handed in under a key also when the reservation is over.
+type Recaller interface {
+	// Recall returns the job that Submit would return for the key of the task; empty if it would run it.
+	Recall(ctx context.Context, task Task) (JobID, error)
+}
+
 // Representative is a site that runs tasks as users who are not there.
 type Representative interface {
 	// Represents says why tasks cannot be handed in as a user; nil if they can.

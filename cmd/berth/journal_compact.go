@@ -75,6 +75,13 @@ func (a *app) compact(cmd *cobra.Command, dir, at string, keep berth.Duration) (
 	if err := checkJournal("--journal", at); err != nil {
 		return form.Compacted{}, err
 	}
+	if at == "" { // opened to be written, a directory without a journal would get one
+		there, err := a.openReadOnly(ctx, dir)
+		if err != nil {
+			return form.Compacted{}, err
+		}
+		_ = there.Close() // nothing was read
+	}
 	store, err := openToWrite(ctx, cmp.Or(at, dir))
 	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.Conflict {
 		c, atErr := servedAt(dir)

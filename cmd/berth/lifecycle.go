@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -11,7 +12,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
-	"github.com/berth-hpc/berth/site"
 )
 
 // action returns a command that does one thing to each of some reservations, and
@@ -30,16 +30,17 @@ func (a *app) action(use, short string, do func(*client.Client, context.Context,
 			if args, err = ids(ctx, c, args); err != nil {
 				return err
 			}
+			shown := a.showing(r, len(args))
 			for _, id := range args {
 				reservation, err := do(c, ctx, id, client.Action{Key: rand.Text()})
-				if err != nil {
-					return err
+				if err == nil {
+					err = shown.add(&reservation)
 				}
-				if err := a.showReservation(r, &reservation); err != nil {
-					return err
+				if err != nil {
+					return errors.Join(shown.end(), err)
 				}
 			}
-			return nil
+			return shown.end()
 		},
 	}
 	r = remoteFlags(cmd)
@@ -52,6 +53,31 @@ func (a *app) showReservation(r *remote, reservation *form.Reservation) error {
 		return printForm(a.stdout, reservation)
 	}
 	return a.show(describeReservation(reservation))
+}
+
+// showing shows reservations as they come: as JSON the one that was asked about, or one object of several.
+type showing struct {
+	app  *app
+	r    *remote
+	of   int // how many were asked about
+	list []form.Reservation
+}
+
+func (a *app) showing(r *remote, of int) *showing { return &showing{app: a, r: r, of: of} }
+
+func (s *showing) add(reservation *form.Reservation) error {
+	if s.r.format == "json" && s.of > 1 {
+		s.list = append(s.list, *reservation)
+		return nil
+	}
+	return s.app.showReservation(s.r, reservation)
+}
+
+func (s *showing) end() error {
+	if s.r.format == "json" && s.of > 1 {
+		return printForm(s.app.stdout, form.Page{Reservations: s.list})
+	}
+	return nil
 }
 
 func (a *app) confirmCommand() *cobra.Command {
@@ -72,7 +98,7 @@ func (a *app) ending(do func(*client.Client, context.Context, string, client.Act
 		}
 		var jobs []string
 		for i := range tasks.Tasks {
-			if t := &tasks.Tasks[i]; t.State != string(site.Ended) {
+			if t := &tasks.Tasks[i]; !t.Over() {
 				jobs = append(jobs, t.Job+" ("+t.State+")")
 			}
 		}

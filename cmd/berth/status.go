@@ -231,31 +231,42 @@ func (a *app) cancelJobs(ctx context.Context, c *client.Client, r *remote, ids [
 	for _, id := range ids {
 		named[id] = true
 	}
-	done := map[string]bool{}
+	done, shown := map[string]bool{}, a.showing(r, len(ids))
 	for _, text := range ids {
 		id := readJobID(text)
 		if done[id.reservation] {
 			continue
 		}
 		done[id.reservation] = true
-		if id.job != "" {
-			gone, err := a.mayCancel(ctx, c, id, named)
-			if err != nil {
-				return err
-			}
-			if gone {
-				continue
-			}
+		if err := a.cancelJob(ctx, c, shown, id, named); err != nil {
+			return errors.Join(shown.end(), err)
 		}
-		reservation, err := a.ending((*client.Client).Cancel)(c, ctx, id.reservation, client.Action{Key: rand.Text()})
+	}
+	return shown.end()
+}
+
+// cancelJob cancels the reservation of a job, or one.
+func (a *app) cancelJob(ctx context.Context, c *client.Client, shown *showing, id jobID, named map[string]bool) error {
+	cancel := a.ending((*client.Client).Cancel)
+	if id.job != "" {
+		gone, err := a.mayCancel(ctx, c, id, named)
 		if err != nil {
 			return err
 		}
-		if err := a.showReservation(r, &reservation); err != nil {
-			return err
+		if gone && shown.r.format != "json" { // which has been said
+			return nil
+		}
+		if gone {
+			cancel = func(c *client.Client, ctx context.Context, id string, _ client.Action) (form.Reservation, error) {
+				return c.Get(ctx, id)
+			}
 		}
 	}
-	return nil
+	reservation, err := cancel(c, ctx, id.reservation, client.Action{Key: rand.Text()})
+	if err != nil {
+		return err
+	}
+	return shown.add(&reservation)
 }
 
 // mayCancel reports whether the reservation of a job is over already. That others run in it is

@@ -180,7 +180,9 @@ func differences(was, is *form.Reservation) string {
 		text.WriteString(", to " + localTime(is.End))
 	}
 	if before, now := where(&was.Place), where(&is.Place); before != now {
-		fmt.Fprintf(&text, ", at %s instead of %s", now, before)
+		if text.WriteString(", at " + now); was.Start != 0 { // else it was nowhere yet
+			text.WriteString(" instead of " + before)
+		}
 	}
 	if before, now := hostlist.Fold(was.Nodes), hostlist.Fold(is.Nodes); before != now && now != "" {
 		text.WriteString(", on " + now)

@@ -68,6 +68,7 @@ var (
 	_ site.Booker     = (*Site)(nil)
 	_ site.ManyBooker = (*Site)(nil)
 	_ site.Runner     = (*Site)(nil)
+	_ site.Recaller   = (*Site)(nil)
 	_ site.Launcher   = (*Site)(nil)
 	_ site.Drainer    = (*Site)(nil)
 	_ site.Doctor     = (*Site)(nil)

@@ -51,13 +51,25 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 	return id, s.end(c)
 }
 
+// Recall implements site.Recaller.
+func (s *Site) Recall(_ context.Context, task site.Task) (site.JobID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recall(&task)
+}
+
+func (s *Site) recall(task *site.Task) (site.JobID, error) {
+	was, known := s.keys[task.KeyAt(s.config.Name, task.User)]
+	if known && was.digest != task.Digest() {
+		return "", site.ErrKeyTaken(task.Key)
+	}
+	return was.job, nil
+}
+
 func (s *Site) submit(task site.Task) (site.JobID, error) {
 	key, digest := task.KeyAt(s.config.Name, task.User), task.Digest()
-	if was, known := s.keys[key]; known {
-		if was.digest != digest {
-			return "", site.ErrKeyTaken(task.Key)
-		}
-		return was.job, nil
+	if was, err := s.recall(&task); err != nil || was != "" {
+		return was, err
 	}
 	b := s.bookings[string(task.Reservation)]
 	if b == nil {

@@ -264,7 +264,9 @@ func (s *Site) Release(ctx context.Context, name site.Name) error {
 	for _, id := range s.order {
 		if j := s.jobs[id]; j.spec.Task.Reservation == name && j.stage != site.Ended {
 			mine = append(mine, j)
-			s.cancel(j)
+			if s.cancel(j) != nil {
+				s.end(j, site.Result{Ending: site.Cancelled}, "its reservation ended")
+			}
 		}
 	}
 	// A shepherd needs the grace, and a moment to write down the end.

@@ -63,7 +63,7 @@ const (
 const startWithin = 20 * time.Second
 
 // start starts the shepherd of a job and waits until it keeps it. A job that
-// cannot be started has failed.
+// cannot be started has failed; where that cannot be written down either, on a full disk, it waits.
 func (s *Site) start(j *job, b *booking, cores berth.PESet) {
 	j.start, j.cores = s.now(), cores
 	j.limit = j.limitOf(b)
@@ -72,7 +72,10 @@ func (s *Site) start(j *job, b *booking, cores berth.PESet) {
 		err = s.startShepherd(j)
 	}
 	if err != nil {
-		s.end(j, site.Result{Ending: site.Failed, Code: 126}, err.Error())
+		if s.tryEnd(j, site.Result{Ending: site.Failed, Code: 126}, err.Error()) != nil {
+			j.start, j.limit, j.cores, j.ended = 0, 0, berth.PESet{}, ended{}
+			s.held = true // it is tried again when the site is asked next
+		}
 		return
 	}
 	j.stage = site.Running

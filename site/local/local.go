@@ -94,6 +94,7 @@ var (
 	_ site.Observer       = (*Site)(nil)
 	_ site.Booker         = (*Site)(nil)
 	_ site.Runner         = (*Site)(nil)
+	_ site.Recaller       = (*Site)(nil)
 	_ site.Representative = (*Site)(nil)
 	_ site.Launcher       = (*Site)(nil)
 	_ site.Reporter       = (*Site)(nil)

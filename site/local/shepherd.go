@@ -76,6 +76,13 @@ func keep(dir, coresText, cpusText string) error {
 	if err := readJSON(filepath.Join(dir, "spec.json"), &s.spec); err != nil {
 		return err
 	}
+	if s.spec.Apart {
+		script, err := os.ReadFile(filepath.Join(dir, scriptFile))
+		if err != nil {
+			return err
+		}
+		s.spec.Task.Script = string(script)
+	}
 	cores, err := berth.ParsePESet(coresText)
 	if err != nil {
 		return err
@@ -109,7 +116,21 @@ func keep(dir, coresText, cpusText string) error {
 	sayReady()
 	result, reason := s.run(cpus, signals)
 	s.clear()
-	return writeJSON(filepath.Join(dir, endedFile), &ended{At: s.now(), Result: result, Reason: reason})
+	return writeEnd(dir, &ended{At: s.now(), Result: result, Reason: reason})
+}
+
+// rewriteEvery is how long a shepherd waits before it tries again to write down how its task ended.
+const rewriteEvery = time.Second
+
+// writeEnd writes down how a task ended. Nobody else knows: while the disk is full the shepherd stays.
+func writeEnd(dir string, end *ended) error {
+	for {
+		err := writeJSON(filepath.Join(dir, endedFile), end)
+		if _, gone := os.Stat(dir); err == nil || gone != nil {
+			return err
+		}
+		time.Sleep(rewriteEvery) // no signal says that there is room again
+	}
 }
 
 // sayReady tells the site that the job is kept. The site may be gone.

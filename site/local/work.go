@@ -44,15 +44,17 @@ type submitted struct {
 
 // spec is what a shepherd needs to know.
 type spec struct {
-	ID      site.JobID `json:"id"`
-	Array   site.JobID `json:"array,omitempty"`
-	Index   int        `json:"index"` // -1 if it is no array
-	Task    site.Task  `json:"task"`
-	Digest  string     `json:"digest,omitempty"` // of the task as it was submitted
-	User    string     `json:"user"`
-	Account *account   `json:"account,omitempty"` // nil is the shepherd's own
-	Grace   int64      `json:"grace_ms"`
-	Umask   int        `json:"umask,omitempty"` // 0 is 022
+	ID    site.JobID `json:"id"`
+	Array site.JobID `json:"array,omitempty"`
+	Index int        `json:"index"` // -1 if it is no array
+	Task  site.Task  `json:"task"`
+	// Apart says that the script of the task is in a file beside this, once for all indices of an array.
+	Apart   bool     `json:"script_apart,omitempty"`
+	Digest  string   `json:"digest,omitempty"` // of the task as it was submitted
+	User    string   `json:"user"`
+	Account *account `json:"account,omitempty"` // nil is the shepherd's own
+	Grace   int64    `json:"grace_ms"`
+	Umask   int      `json:"umask,omitempty"` // 0 is 022
 	// NoCgroup keeps the task out of a cgroup of its own.
 	NoCgroup bool       `json:"no_cgroup,omitempty"`
 	Queued   berth.Time `json:"queued"`
@@ -78,16 +80,11 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 		return "", err
 	}
 	defer s.mu.Unlock()
-	digest := task.Digest()
 	if task.User == "" {
 		task.User = s.me
 	}
-	key := task.KeyAt(s.options.Site, task.User)
-	if was, known := s.keys[key]; known {
-		if was.digest != "" && was.digest != digest {
-			return "", site.ErrKeyTaken(task.Key)
-		}
-		return was.job, nil
+	if was, err := s.recall(&task); err != nil || was != "" {
+		return was, err
 	}
 	b := s.table.bookings[string(task.Reservation)]
 	if b == nil {
@@ -103,13 +100,35 @@ func (s *Site) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
 	if task.Nodes > 1 || task.Cores > b.Cores.Count() {
 		return "", berth.Errorf(berth.Invalid, "cores", "%d nodes, %d cores; %s has %d cores of one node", task.Nodes, task.Cores, task.Reservation, b.Cores.Count())
 	}
+	digest := task.Digest()
 	id, err := s.writeTask(spec{Index: -1, Task: task, Digest: digest, User: task.User, Account: as})
 	if err != nil {
 		return "", err
 	}
-	s.keys[key] = submitted{job: id, digest: digest}
+	s.keys[task.KeyAt(s.options.Site, task.User)] = submitted{job: id, digest: digest}
 	s.dispatch()
 	return id, nil
+}
+
+// Recall implements site.Recaller. A key is known for as long as its job.
+func (s *Site) Recall(ctx context.Context, task site.Task) (site.JobID, error) {
+	if err := s.enter(ctx, "recall"); err != nil {
+		return "", err
+	}
+	defer s.mu.Unlock()
+	if task.User == "" {
+		task.User = s.me
+	}
+	return s.recall(&task)
+}
+
+// recall returns the job of a key; empty if there is none.
+func (s *Site) recall(task *site.Task) (site.JobID, error) {
+	was, known := s.keys[task.KeyAt(s.options.Site, task.User)]
+	if known && was.digest != "" && was.digest != task.Digest() {
+		return "", site.ErrKeyTaken(task.Key)
+	}
+	return was.job, nil
 }
 
 // Represents says why tasks cannot be run for a user.
@@ -185,6 +204,9 @@ func (s *Site) writeTask(base spec) (site.JobID, error) {
 	for _, sp := range specs {
 		j := &job{spec: sp, dir: filepath.Join(s.options.Dir, "jobs", string(sp.ID)), stage: site.Waiting, gone: make(chan struct{})}
 		err := os.Mkdir(j.dir, 0o700)
+		if err == nil && sp.Task.Script != "" {
+			err = j.setScriptApart(made)
+		}
 		if err == nil {
 			err = writeJSON(filepath.Join(j.dir, "spec.json"), &j.spec)
 		}
@@ -200,6 +222,20 @@ func (s *Site) writeTask(base spec) (site.JobID, error) {
 		s.add(j)
 	}
 	return id, nil
+}
+
+// scriptFile is the script of a task as it was handed in. It may be large, and those of ended tasks are
+// kept for a day: so an array has it once, and the site holds none in memory.
+const scriptFile = "script"
+
+// setScriptApart puts the script of a task into a file of its own, or the file of the first of an array.
+func (j *job) setScriptApart(array []*job) error {
+	script, path := j.spec.Task.Script, filepath.Join(j.dir, scriptFile)
+	j.spec.Task.Script, j.spec.Apart = "", true
+	if len(array) > 0 && os.Link(filepath.Join(array[0].dir, scriptFile), path) == nil {
+		return nil
+	}
+	return wholefile.Write(path, []byte(script))
 }
 
 func (s *Site) add(j *job) {
@@ -232,6 +268,9 @@ func (s *Site) dispatch() {
 		b := s.table.bookings[name]
 		if j.stage != site.Waiting || held[name] || b == nil || !b.Launched || b.Start > now {
 			continue
+		}
+		if j.spec.Task.Cores > b.Cores.Count() {
+			continue // until it has as many again; it holds back none that fit
 		}
 		cores, ok := idle(b.Cores, busy[name], j.spec.Task.Cores)
 		if !ok {
@@ -317,7 +356,9 @@ func (s *Site) Cancel(ctx context.Context, id site.JobID) error {
 	for _, other := range s.order {
 		if j := s.jobs[other]; other == id || j.spec.Array == id {
 			found = true
-			s.cancel(j)
+			if err := s.cancel(j); err != nil {
+				return fmt.Errorf("local site: job %s is not cancelled: %w", other, err)
+			}
 		}
 	}
 	if !found {
@@ -328,22 +369,33 @@ func (s *Site) Cancel(ctx context.Context, id site.JobID) error {
 }
 
 // cancel ends a job that waits, and asks the shepherd of one that runs.
-func (s *Site) cancel(j *job) {
+func (s *Site) cancel(j *job) error {
 	switch j.stage {
 	case site.Waiting:
-		s.end(j, site.Result{Ending: site.Cancelled}, "cancelled before it began")
+		return s.tryEnd(j, site.Result{Ending: site.Cancelled}, "cancelled before it began")
 	case site.Running:
 		j.signal(signalCancel)
 	}
+	return nil
 }
 
 // end writes down the end of a job that has no shepherd.
 func (s *Site) end(j *job, result site.Result, reason string) {
+	if s.tryEnd(j, result, reason) != nil {
+		// The job is found waiting or lost at the next start, and ends then.
+		s.finish(j)
+	}
+}
+
+// tryEnd is end, but for a job whose end cannot be written down, which goes on as it was: what a
+// restart would not know is not told.
+func (s *Site) tryEnd(j *job, result site.Result, reason string) error {
 	j.ended = ended{At: s.now(), Result: result, Reason: reason}
-	// If this cannot be written the job is found waiting or lost at the next
-	// start, and ends then.
-	_ = writeJSON(filepath.Join(j.dir, endedFile), &j.ended)
+	if err := writeJSON(filepath.Join(j.dir, endedFile), &j.ended); err != nil {
+		return err
+	}
 	s.finish(j)
+	return nil
 }
 
 func (s *Site) finish(j *job) {
@@ -376,6 +428,9 @@ func (s *Site) describeJob(j *job) site.Job {
 	switch j.stage {
 	case site.Waiting:
 		out.Reason = "waits for its reservation or its cores"
+		if b := s.table.bookings[string(t.Reservation)]; b != nil && t.Cores > b.Cores.Count() {
+			out.Reason = fmt.Sprintf("needs %d cores; its reservation has %d by now", t.Cores, b.Cores.Count())
+		}
 	case site.Ended:
 		out.End, out.Result, out.Reason = j.ended.At, j.ended.Result, j.ended.Reason
 		if out.Start == 0 {
@@ -464,13 +519,7 @@ func (s *Site) findJobs() error {
 		found[s.keyOf(j)]++
 	}
 	s.forget(func(j *job) bool { return found[s.keyOf(j)] < max(1, j.spec.Task.Array.Count()) })
-	slices.SortStableFunc(s.order, func(a, b site.JobID) int {
-		x, y := s.jobs[a], s.jobs[b]
-		if x.spec.Queued != y.spec.Queued {
-			return int(x.spec.Queued - y.spec.Queued)
-		}
-		return strings.Compare(string(a), string(b))
-	})
+	slices.SortFunc(s.order, site.CompareJobs) // they are numbered as they were submitted
 	for _, id := range s.order {
 		s.recover(s.jobs[id])
 	}

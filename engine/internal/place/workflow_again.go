@@ -112,27 +112,24 @@ func (f *Finder) FreeIn(id berth.ResourceID, during berth.Interval) berth.Count 
 }
 
 // CouldBegin reports whether a task that has not started, in a pool of early binding, could begin at a
-// time on PEs that it may have and that are free for as long as it lasts: with those that were given back
-// meanwhile still held, and those that were taken meanwhile still free.
-func (f *Finder) CouldBegin(d *state.Entry, at berth.Time, given, taken []berth.Allotment) bool {
+// time on PEs that it may have and that are free for as long as it lasts: with what was given back
+// meanwhile still held, and those gone that have come forward meanwhile.
+func (f *Finder) CouldBegin(d *state.Entry, at berth.Time, given []berth.Allotment, came []*state.Entry) bool {
 	a := d.Part(0)
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, d)
+	for _, other := range came {
+		if other != d {
+			t.Release(other)
+		}
+	}
 	p := f.poolOf(a.Resource)
 	during := berth.Interval{Start: at, End: at.Add(a.End.Sub(a.Start))}
 	_, free := t.View(p.index).Free(during)
-	meets := func(b *berth.Allotment) bool {
-		return b.Resource == a.Resource && b.Start < during.End && b.End > during.Start
-	}
-	for i := range taken {
-		if meets(&taken[i]) {
-			free = free.Or(taken[i].PEs)
-		}
-	}
 	for i := range given {
-		if meets(&given[i]) {
-			free = free.Minus(given[i].PEs)
+		if b := &given[i]; b.Resource == a.Resource && b.Start < during.End && b.End > during.Start {
+			free = free.Minus(b.PEs)
 		}
 	}
 	x := f.search(d.Request(), d)

@@ -52,8 +52,7 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []Work
 					continue
 				}
 				found := placed(g, &made)
-				if soonest && found != nil && (found.Moved > 0 || g.grid != nil) {
-					// By that end the planner plans otherwise than without a deadline.
+				if soonest && found != nil { // by that end the planner may plan otherwise
 					asked.Deadline = found.End
 					if made, ok = g.plan(planner, found.End); ok {
 						found = placed(g, &made)
