@@ -183,7 +183,7 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	ask(http.StatusOK, "POST", "/v1/workflows/narrow/retry", `{"deadline":"`+at(19)+`"}`)
 	ask(http.StatusNotFound, "DELETE", "/v1/workflows/none", "")
 
-	used := map[string]bool{"post /v1/reservations/{id}/run": true, "post /v1/sites/{name}/nodes/{node}/drain": true, "post /v1/sites/{name}/nodes/{node}/resume": true} // of managed sites
+	used := map[string]bool{"post /v1/reservations/{id}/run": true} // of managed sites
 	for _, c := range calls {
 		path := c.path
 		for _, of := range []string{"/v1/reservations/", "/v1/offers/", "/v1/workflows/"} {

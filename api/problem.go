@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
@@ -25,6 +26,7 @@ var statuses = []struct {
 	{berth.Conflict, "", http.StatusConflict},
 	{berth.NotFound, "", http.StatusNotFound},
 	{berth.Denied, "", http.StatusForbidden},
+	{berth.Exhausted, "journal", http.StatusServiceUnavailable}, // its disk is full
 	{berth.Exhausted, "", http.StatusTooManyRequests},
 	{berth.Unavailable, "", http.StatusServiceUnavailable},
 	{berth.Internal, "", http.StatusInternalServerError},
@@ -49,6 +51,8 @@ func problemOf(err error) (p *form.Problem, known bool) {
 	case len(coded) > 0:
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		coded = []*berth.Error{{Code: berth.Unavailable, Msg: "no answer in time; whether it was done can be seen later"}}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		coded = []*berth.Error{{Code: berth.Unavailable, Msg: "no room left on the disk of the service; nothing was changed, so ask again when there is"}}
 	default:
 		return problem(http.StatusInternalServerError, berth.Internal, "an internal error; the log of the service says more"), false
 	}

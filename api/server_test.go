@@ -10,10 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,6 +45,8 @@ func TestStatusesOfErrors(t *testing.T) {
 		{site.Errorf(site.Unreachable, "drain", "m"), 503, berth.Unavailable},
 		{site.Errorf(site.Denied, "drain", "m"), 403, berth.Denied},
 		{fmt.Errorf("waiting: %w", context.DeadlineExceeded), 503, berth.Unavailable},
+		{berth.Errorf(berth.Exhausted, "journal", "no room left"), 503, berth.Exhausted},
+		{&os.PathError{Op: "write", Path: "tokens.json", Err: syscall.ENOSPC}, 503, berth.Unavailable},
 	} {
 		w := newWorld(t, api.Options{})
 		w.fake.fails = test.err

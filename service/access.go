@@ -122,13 +122,22 @@ func (k *card) seenBy(p Principal) bool {
 	return p.sees(k.request, allotments, k.refusal)
 }
 
-// within makes a request ask for no site but those of a principal. The error is of code
+// sitesFor returns the sites that a principal may use for a user: no others than that user may.
+func (h *Host) sitesFor(by Principal, user string) SiteSet {
+	if user == "" || user == by.User {
+		return by.Sites
+	}
+	return by.Sites.And(SitesOf(h.options.Access, Principal{User: user}))
+}
+
+// within makes a request ask for no site but those that a principal may use for its user. The error is of code
 // Denied if there are none.
-func (p Principal) within(r *berth.Request) error {
-	if p.Sites == noSites {
+func (h *Host) within(by Principal, r *berth.Request) error {
+	may := h.sitesFor(by, r.User)
+	if may == noSites {
 		return noneOpen()
 	}
-	r.Role, r.Sites = string(p.Role), p.Sites.Names()
+	r.Role, r.Sites = string(by.Role), may.Names()
 	return nil
 }
 

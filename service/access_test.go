@@ -5,6 +5,8 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -98,6 +100,44 @@ func TestSitesThatAreNotOpenAreNotThere(t *testing.T) {
 	wantCode(t, err, berth.Denied)
 	if sites, err := h.Sites(t.Context(), none.By); err != nil || len(sites) != 0 {
 		t.Error(sites, err)
+	}
+}
+
+// Who asks in the name of a user who may use some sites alone gets no others for them.
+func TestOthersAskForTheSitesOfAUser(t *testing.T) {
+	pool := []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Late}}
+	config := engine.Config{Sites: []berth.Site{{Name: "east", Pools: pool}, {Name: "west", Pools: pool}}}
+	c := &clock{}
+	c.seconds.Store(1000)
+	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	h, err := service.Open(t.Context(), service.Options{
+		Config: config, Journal: store, Version: "test", Clock: c.now,
+		Access: []service.Access{{Scope: policy.Scope{User: "ann"}, Sites: service.NewSiteSet([]string{"west"})}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	for id, user := range map[string]string{"anns": "ann", "roots": "root"} {
+		r := berth.Rigid(id, 0, 2000, 9000, 1, 100)
+		r.User = user
+		if at, want := submit(t, h, root, r).Reservation.Allotments[0].Resource.Site, map[string]string{"anns": "west", "roots": "east"}[id]; at != want {
+			t.Errorf("the promise of %s is at %s, want %s", user, at, want)
+		}
+		r.Site = "east"
+		a, err := h.Modify(t.Context(), root, id, r)
+		if moved := err == nil && a.Refusal == nil; moved != (user == "root") {
+			t.Errorf("the promise of %s is moved to east: %t, %v, %v", user, moved, a.Refusal, err)
+		}
+		w := berth.Workflow{ID: "w" + id, User: user, Deadline: berth.Forever, Algorithm: "bd-cpar", Repair: berth.RepairHold, Tasks: []berth.WorkflowTask{{ID: "t", Seconds: 10, Most: 1}}}
+		flow, err := h.SubmitWorkflow(t.Context(), root, w)
+		if at, want := flow.Workflow.Tasks[0].Resource.Site, map[string]string{"ann": "west", "root": "east"}[user]; err != nil || at != want {
+			t.Errorf("the workflow of %s is at %q, %v; want %s", user, at, err, want)
+		}
 	}
 }
 

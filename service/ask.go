@@ -176,7 +176,7 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	case !ask.By.Owns(r.User):
 		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, r.User)
 	}
-	if err := ask.By.within(r); err != nil {
+	if err := h.within(ask.By, r); err != nil {
 		return err
 	}
 	if err := h.bookable(r); err != nil {
@@ -373,7 +373,7 @@ func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, er
 // Modify asks for a change of a reservation that has not
 // started. If Answer.Refusal is there it is as it was.
 func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) (Answer, error) {
-	if err := ask.By.within(&r); err != nil {
+	if err := h.within(ask.By, &r); err != nil {
 		return Answer{}, err
 	}
 	if err := h.bookable(&r); err != nil {

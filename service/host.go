@@ -22,6 +22,8 @@ type Options struct {
 	Journal journal.Store
 	Version string // of the program, for records
 	Log     *slog.Logger
+	// Access says which users see and use some sites alone, where others ask in their name.
+	Access []Access
 	// Keep is how many requests that are over are remembered; 0 is 100,000.
 	Keep int
 	// SnapshotEvery is after how many records a snapshot is taken; 0 is 200,000.

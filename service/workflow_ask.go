@@ -25,14 +25,16 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 	switch {
 	case !ask.By.Can(User):
 		return berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
-	case ask.By.Sites == noSites:
-		return noneOpen()
 	case w.User == "":
 		w.User = ask.By.User
 	case !ask.By.Owns(w.User):
 		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, w.User)
 	}
-	w.Role, w.Sites = string(ask.By.Role), ask.By.Sites.Names()
+	may := h.sitesFor(ask.By, w.User)
+	if may == noSites {
+		return noneOpen()
+	}
+	w.Role, w.Sites = string(ask.By.Role), may.Names()
 	h.route(w)
 	if err := checkWriters(w); err != nil {
 		return err
@@ -260,12 +262,13 @@ func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth
 			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q has succeeded; there is nothing to retry", id), answer)
 			return
 		}
-		if ask.By.Sites == noSites {
+		may := h.sitesFor(ask.By, f.w.User)
+		if may == noSites {
 			h.denyFlow(a, noneOpen(), answer)
 			return
 		}
 		w := f.w.Clone()
-		w.Hold, w.Sites = 0, ask.By.Sites.Names()
+		w.Hold, w.Sites = 0, may.Names()
 		h.route(w)
 		if w.Role = string(ask.By.Role); deadline != 0 {
 			w.Deadline = deadline

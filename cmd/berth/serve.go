@@ -195,7 +195,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	host, err := service.Open(ctx, service.Options{
 		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managed.Managers, Transfers: set.transfers, Keep: set.keep, KeepHistory: set.keepHistory,
-		ClockFile: filepath.Join(set.data, "clock.json"), FaultFolder: set.data,
+		ClockFile: filepath.Join(set.data, "clock.json"), FaultFolder: set.data, Access: set.access,
 	})
 	if err != nil {
 		return err

@@ -175,3 +175,32 @@ func TestAnArrayHasItsScriptOnce(t *testing.T) {
 		t.Errorf("they ran as %q, %v", text, err)
 	}
 }
+
+// A task whose file cannot be read is not dropped: it may run.
+func TestATaskThatCannotBeReadIsKept(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	id := submit(t, s, task(t, reserveNow(t, s, 0), "k", "/bin/true"))
+	ended(t, s, id)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "jobs", string(id), "spec.json")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := local.Open(local.Options{Dir: dir, Site: siteName, Node: "quay", Cores: 4, Shepherd: shepherd(t)}); err == nil || !strings.Contains(err.Error(), path) {
+		t.Fatalf("opened with half a task: %v", err)
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if job := ended(t, s, id); job.Result.Ending != site.Completed {
+		t.Errorf("%+v", job)
+	}
+}

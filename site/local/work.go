@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -501,9 +502,13 @@ func (s *Site) findJobs() error {
 	}
 	for _, folder := range folders {
 		j := &job{dir: filepath.Join(s.options.Dir, "jobs", folder.Name()), stage: site.Waiting, gone: make(chan struct{})}
-		if err := readJSON(filepath.Join(j.dir, "spec.json"), &j.spec); err != nil {
+		err := readJSON(filepath.Join(j.dir, "spec.json"), &j.spec)
+		if errors.Is(err, os.ErrNotExist) {
 			_ = os.RemoveAll(j.dir) // it was not acknowledged
 			continue
+		}
+		if err != nil { // it may run: what cannot be read is not dropped
+			return fmt.Errorf("local site: %s cannot be read; repair it, or move the folder away if the task is not needed: %w", filepath.Join(j.dir, "spec.json"), err)
 		}
 		number, _, _ := strings.Cut(string(j.spec.ID), "_")
 		n, err := strconv.Atoi(number)
