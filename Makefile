@@ -61,7 +61,7 @@ simulate: build ## replay a small log under every policy and draw the schedules
 # What CI adds is cross, which compiles everything three times more, race, and slurms. The tests need no
 # go vet, whose analyzers are among those of lint.
 test: lint build ## format, lint, build, and all tests
-	go test -vet=off -timeout 30m $(TESTFLAGS) $(LONGEST) ./...
+	go test -vet=off -timeout 45m $(TESTFLAGS) $(LONGEST) ./...
 
 # The pure rooms start no goroutine and hold no lock, which internal/lint proves; only a package
 # that does one of these can race. -short leaves out whole real logs and what runs in one
@@ -71,7 +71,7 @@ race: ## the tests of what is concurrent again, under the race detector
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
-	else set -x; go test -vet=off -race -short -timeout 30m $(TESTFLAGS) $(LONGEST) $$racy; fi
+	else set -x; go test -vet=off -race -short -timeout 45m $(TESTFLAGS) $(LONGEST) $$racy; fi
 
 # Four at a time of each version: they wait for clusters and clocks, not for processors.
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 side by side, since most of them wait

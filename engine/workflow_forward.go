@@ -71,11 +71,14 @@ func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) bool {
 		return false
 	}
 	e.putTask(d, &found)
+	if r.forward == nil {
+		r.forward, r.given = map[int]bool{}, slices.Clone(r.freed)
+	}
 	r.early, r.moved[i] = true, true
 	r.count++
 	r.freed, r.taken = append(r.freed, was...), append(r.taken, heldBy(d)...)
-	if !slices.Contains(r.came, d) {
-		r.came = append(r.came, d)
+	if !r.forward[i] { // else it was where it had come itself
+		r.forward[i], r.given, r.came = true, append(r.given, was...), append(r.came, d)
 	}
 	return true
 }
@@ -109,20 +112,14 @@ func (r *repair) waitedFor(w waiting) bool {
 func (r *repair) wasTaken(d *state.Entry, held *berth.Allotment) bool {
 	finder := r.engine.finder
 	if !held.PEs.Empty() && !r.engine.state.NamesAhead(held.Resource) { // names are no bookings
-		return !finder.CouldBegin(d, held.Start-1, r.gaveBack(), r.came)
+		given := r.given
+		if r.forward == nil {
+			given = r.freed
+		}
+		return !finder.CouldBegin(d, held.Start-1, given, r.came)
 	}
 	n := finder.FreeIn(held.Resource, berth.Interval{Start: held.Start - 1, End: held.Start})
 	return r.asBefore(n, held) < held.NPE
-}
-
-// gaveBack returns what its workflow held before the repair and has given back: not where a task was that
-// has come forward twice.
-func (r *repair) gaveBack() []berth.Allotment {
-	return slices.DeleteFunc(slices.Clone(r.freed), func(a berth.Allotment) bool {
-		return slices.ContainsFunc(r.taken, func(b berth.Allotment) bool {
-			return a.Resource == b.Resource && a.Start == b.Start && a.End == b.End && a.PEs.Equal(b.PEs)
-		})
-	})
 }
 
 // wasBeyondShare reports whether the share of their user left less than a task holds in the second before that.

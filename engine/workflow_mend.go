@@ -71,7 +71,11 @@ type repair struct {
 	// freed lists what tasks of the workflow have given back that ended early or have come forward,
 	// and taken what those hold that have.
 	freed, taken []berth.Allotment
-	came         []*state.Entry // forward
+	// came lists the tasks that have come forward, forward says it of each, and given lists what the
+	// workflow held before that and has given back.
+	came    []*state.Entry
+	forward map[int]bool
+	given   []berth.Allotment
 	// slower, if given, is a site to which data take another time now.
 	slower string
 	// resent says for which tasks data come from another site now.

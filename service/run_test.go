@@ -45,3 +45,22 @@ func TestATaskIsToldAgainWhenItsReservationIsOver(t *testing.T) {
 		}
 	})
 }
+
+// The key under which the service hands in the task of a workflow is no one else's in its reservation.
+func TestNobodyTakesTheKeyOfAWorkflow(t *testing.T) {
+	bindings(t, []string{"west"}, func(t *testing.T, w *quays) {
+		w.pass(1)
+		flow := berth.Workflow{ID: "w", Deadline: berth.Forever, Algorithm: "bd-cpar", Repair: berth.RepairHold, Tasks: []berth.WorkflowTask{{ID: "t", Seconds: 600, Most: 1}}}
+		if _, err := w.host.SubmitWorkflow(t.Context(), ann, flow); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(70)
+		task := site.Task{Command: []string{"x"}, Dir: "/"}
+		for _, key := range []string{"workflow", "other"} {
+			task.Key = key
+			if _, err := w.host.Run(t.Context(), ann, "w.1", task); (codeOf(err) == berth.Conflict) != (key == "workflow") {
+				t.Errorf("under the key %q: %v", key, err)
+			}
+		}
+	})
+}

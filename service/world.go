@@ -89,6 +89,10 @@ func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of
 		if !live {
 			r = *c.promise
 		}
+		if key := cmp.Or(task.Key, ask.Key); key == flowKey && of.Workflow == "" && r.Request.Task != nil {
+			answer(place{}, berth.Errorf(berth.Conflict, "key", "%q is the key of the task of workflow %q itself; use another", key, r.Request.Task.Workflow))
+			return
+		}
 		k := h.sites[r.Allotments[0].Resource.Site]
 		if k == nil {
 			answer(place{}, berth.Errorf(berth.Conflict, "site", "%q has no adapter, so no task can be handed in there; use the site's own commands", r.Allotments[0].Resource.Site))

@@ -122,7 +122,7 @@ func keep(dir, coresText, cpusText string) error {
 // rewriteEvery is how long a shepherd waits before it tries again to write down how its task ended.
 const rewriteEvery = time.Second
 
-// writeEnd writes down how a task ended. Nobody else knows: while the disk is full the shepherd stays.
+// writeEnd writes down how a task ended. No one else knows: while the disk is full the shepherd stays.
 func writeEnd(dir string, end *ended) error {
 	for {
 		err := writeJSON(filepath.Join(dir, endedFile), end)

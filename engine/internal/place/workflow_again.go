@@ -119,13 +119,13 @@ func (f *Finder) CouldBegin(d *state.Entry, at berth.Time, given []berth.Allotme
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, d)
+	p := f.poolOf(a.Resource)
+	during := berth.Interval{Start: at, End: at.Add(a.End.Sub(a.Start))}
 	for _, other := range came {
-		if other != d {
+		if b := other.Part(0); other != d && b.Resource == a.Resource && b.Start < during.End && b.End > during.Start {
 			t.Release(other)
 		}
 	}
-	p := f.poolOf(a.Resource)
-	during := berth.Interval{Start: at, End: at.Add(a.End.Sub(a.Start))}
 	_, free := t.View(p.index).Free(during)
 	for i := range given {
 		if b := &given[i]; b.Resource == a.Resource && b.Start < during.End && b.End > during.Start {
