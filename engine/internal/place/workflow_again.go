@@ -100,8 +100,12 @@ func (f *Finder) Prolonged(w *berth.Workflow, task int, d *state.Entry) berth.Du
 // included.
 func (f *Finder) FreeIn(id berth.ResourceID, during berth.Interval) berth.Count {
 	i, pool := f.state.Index(id)
-	if !pool {
+	switch {
+	case !pool:
 		n, _ := f.state.Stock(id).View().Free(during)
+		return n
+	case !f.Preempt:
+		n, _ := f.state.View(i).Free(during)
 		return n
 	}
 	t := f.state.Try()
