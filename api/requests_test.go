@@ -459,7 +459,7 @@ func TestModifyTakesOverWhatChangedInBetween(t *testing.T) {
 	}
 }
 
-// How much longer is said of what it lasts when it is extended, whoever else extends it.
+// An extension by a length adds to the end that the reservation has when it is extended, also if another caller extends it at the same time.
 func TestExtendByAddsToWhatChangedInBetween(t *testing.T) {
 	for times, status := range map[int]int{1: 200, 3: 200, 99: 412} {
 		f := &racing{newFake(), times}

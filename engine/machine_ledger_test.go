@@ -66,13 +66,13 @@ func (p *promise) lastEnd() berth.Time {
 	return end
 }
 
-// missing returns how many PEs a promise lacks of those owed.
 // areaUntil returns the PE-seconds of a promise of one part that is extended: what it lacks it may have then.
 func (p *promise) areaUntil(until berth.Time) int64 {
 	a := &p.allotments[0]
 	return berth.Area(a.NPE, a.End.Sub(a.Start)) + berth.Area(p.owed[0], until.Sub(a.End))
 }
 
+// missing returns how many PEs a promise lacks of those owed.
 func (p *promise) missing() berth.Count {
 	lack := berth.Count(0)
 	for i := range p.allotments {

@@ -57,8 +57,8 @@ func (r *repair) bringForward() {
 	}
 }
 
-// forwardPasses is how often it is looked for tasks that come forward at most: one that found no place
-// may have one when a task behind it has, which stood in the way of it as it is longer.
+// forwardPasses bounds how often the tasks are gone through. A task that found no place may have one after
+// a later task has come forward that stood in its way.
 const forwardPasses = 8
 
 // comeForward gives a task the earliest place from a time on that begins before its own, and reports

@@ -61,7 +61,7 @@ func TestATaskWaitsWhileNothingCanBeWritten(t *testing.T) {
 	second := task(t, r, "second", "/bin/sh", "-c", "echo ran >> second")
 	first.Dir, second.Dir = work, work
 	before, id := submit(t, s, first), submit(t, s, second)
-	// A folder in the place of a file fails even for root, as a full disk does.
+	// With a folder of its name there, a file cannot be written, not even by root: as on a full disk.
 	var inTheWay []string
 	for _, name := range []string{"limit", "ended.json"} {
 		path := filepath.Join(dir, "jobs", string(id), name)

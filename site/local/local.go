@@ -70,7 +70,7 @@ type Site struct {
 
 	mu     sync.Mutex
 	clock  site.Clock
-	held   bool // something was not started or ended for a clock that was not believed
+	held   bool // something was not started or ended: the clock was not believed, or the disk was full
 	table  *table
 	log    *bookingLog
 	drain  note
