@@ -373,17 +373,18 @@ func (h *Host) Confirm(ctx context.Context, ask Ask, id string) (Reservation, er
 // Modify asks for a change of a reservation that has not
 // started. If Answer.Refusal is there it is as it was.
 func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) (Answer, error) {
-	if err := h.within(ask.By, &r); err != nil {
-		return Answer{}, err
+	err := h.within(ask.By, &r)
+	if err == nil {
+		err = h.bookable(&r)
 	}
-	if err := h.bookable(&r); err != nil {
-		return Answer{}, err
+	if err == nil {
+		err = h.findNodes(ask.By, &r)
 	}
-	if err := h.findNodes(ask.By, &r); err != nil {
-		return Answer{}, err
+	if err == nil {
+		err = h.admit(ctx, &r)
 	}
-	if err := h.admit(ctx, &r); err != nil {
-		return Answer{}, err
+	if err != nil {
+		return h.answeredBefore(ctx, ask, err)
 	}
 	first := berth.Time(0)
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {

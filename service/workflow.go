@@ -234,10 +234,13 @@ func (c *Core) newFlow(now berth.Time, x *change.Change, number uint64) *FlowNew
 		}
 		for i := range f.tasks {
 			if k := &f.w.Tasks[i]; k.Done {
-				f.tasks[i].outcome, f.tasks[i].tries, f.tasks[i].ended = berth.Succeeded, k.Tries, now
 				if earlier != nil && i < len(earlier.tasks) && earlier.w.Tasks[i].ID == k.ID {
-					f.tasks[i].reservation = earlier.tasks[i].reservation // it tells where its outputs are
+					f.tasks[i] = earlier.tasks[i] // it is as it was, and its reservation tells where its outputs are
 				}
+				if t := &f.tasks[i]; t.outcome != berth.Succeeded {
+					t.outcome, t.why, t.ended = berth.Succeeded, "", now
+				}
+				f.tasks[i].tries = k.Tries
 			}
 		}
 	}

@@ -215,6 +215,10 @@ func (h *Host) changeFlow(ctx context.Context, ask Ask, id string, do func(a ask
 // ConfirmWorkflow confirms all held tasks of a workflow.
 func (h *Host) ConfirmWorkflow(ctx context.Context, ask Ask, id string) (FlowAnswer, error) {
 	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
+		if f.outcome != "" {
+			h.denyFlow(a, berth.Errorf(berth.Conflict, "id", "workflow %q is %s", id, f.state(h.core.card)), answer)
+			return
+		}
 		h.stepFlow(engine.ConfirmWorkflow(id), a, id, nil, answer)
 	})
 }

@@ -1,6 +1,8 @@
 package service_test
 
 import (
+	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -79,5 +81,48 @@ func TestTasksOfACancelledWorkflowEndWithIt(t *testing.T) {
 	}
 	if b.End != b.Start || b.PlannedEnd != 1150 {
 		t.Errorf("task b, which never ran, is from %d to %d, and was planned to end at %d", b.Start, b.End, b.PlannedEnd)
+	}
+}
+
+// What has succeeded stays what it was when the rest of its workflow is tried again, also after a
+// restart, and what is over cannot be confirmed.
+func TestRetryLeavesWhatSucceededAsItWas(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	h, store := startOn(t, dir, onePool(4), c)
+	if _, err := h.SubmitWorkflow(t.Context(), ann, twoTasks("w")); err != nil {
+		t.Fatal(err)
+	}
+	c.seconds.Store(1120)
+	if _, err := h.CancelWorkflow(t.Context(), ann, "w"); err != nil {
+		t.Fatal(err)
+	}
+	seen := func() service.FlowTask {
+		t.Helper()
+		v, err := h.Workflow(t.Context(), ann.By, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Tasks[0]
+	}
+	before := seen()
+	if before.Outcome != berth.Succeeded || before.Start != 1000 || before.End != 1100 || before.PlannedEnd != 1100 {
+		t.Fatalf("task a is %s from %d to %d, planned until %d", before.State, before.Start, before.End, before.PlannedEnd)
+	}
+	_, err := h.ConfirmWorkflow(t.Context(), ann, "w")
+	wantCode(t, err, berth.Conflict)
+	c.seconds.Store(1200)
+	if _, err := h.RetryWorkflow(t.Context(), ann, "w", berth.Forever); err != nil {
+		t.Fatal(err)
+	}
+	if after := seen(); !reflect.DeepEqual(after, before) {
+		t.Errorf("it was %+v, and is after the retry %+v", before, after)
+	}
+	if err := errors.Join(h.Close(), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h = start(t, dir, onePool(4), c)
+	if after := seen(); !reflect.DeepEqual(after, before) {
+		t.Errorf("it was %+v, and is after a restart %+v", before, after)
 	}
 }
