@@ -147,6 +147,11 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 		return err
 	}
 	made, err := a.atSite(ctx, c, &reservation, r.wait)
+	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.Conflict && s.reservation == "" {
+		if _, released := c.Release(ctx, reservation.ID, client.Action{}); released == nil {
+			return fmt.Errorf("nothing was handed in, and reservation %s is given back: %w", reservation.ID, coded)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -170,6 +170,8 @@ func (a *app) awaitTask(ctx context.Context, c *client.Client, id, job string) (
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
 			return nil, &interrupted{"reservation " + id + " and its task are as they are"}
+		case ctx.Err() != nil && !ended:
+			return nil, fmt.Errorf("job %s has not ended in the time of --timeout; it and reservation %s are as they are: %w", job, id, ctx.Err())
 		case err != nil:
 			return nil, err
 		case ended:
