@@ -163,6 +163,16 @@ func (x *flows) withinShare(event *engine.Event, was fronts) {
 	if event.Kind == engine.EventReport && event.Outcome != berth.Succeeded {
 		return // those that are late, or tried again, are placed without being asked
 	}
+	for id, had := range was.list {
+		if r, is := x.e.Reservation(id); is && r.State == berth.Active && r.End() > had.End() {
+			return // it is late, as time went on to this event
+		}
+	}
+	for r := range x.e.Reservations() {
+		if _, had := was.list[r.Request.ID]; !had && r.Request.Task != nil && r.Request.Task.Try > 1 {
+			return // its time was over before it was, and it is tried again
+		}
+	}
 	if _, limited := allowed.Limit(policy.LimitShare); !limited {
 		return
 	}

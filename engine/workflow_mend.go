@@ -48,6 +48,7 @@ func (e *Engine) mendWith(f *state.Flow, r *repair) {
 		return
 	}
 	r.run()
+	r.freed = append(r.freed, f.TakeFreed()...) // by those that went with what is gone
 	r.bringForward()
 	if f.Open() == 0 {
 		e.workflowDone(f)
@@ -132,10 +133,14 @@ func (r *repair) run() {
 			r.moved[i] = true
 			r.count++
 		case r.awaitsData(i, d):
-			// It stays where it is, and is late, if it finds no other place.
-			if e.placeAgain(f, i, d, max(ready, d.Start())) {
+			switch placed := e.placeAgain(f, i, d, max(ready, d.Start())); {
+			case placed:
 				r.data, r.moved[i] = true, true
 				r.count++
+			case r.resent[int32(i)]: // what it has is not for what it would bring
+				e.failForGood(f, i, "what it reads is at another site now, and there is no place where it can be brought")
+				e.emitOf(d, change.Change{Kind: change.Cancelled})
+			default: // it stays where it is, and is late
 			}
 		case r.mayComeForward(i, d):
 			if from := max(ready, e.state.Now()); from < d.Start() {

@@ -155,6 +155,38 @@ func TestRetryElsewhereMovesNothingThatReadsNothingOfIt(t *testing.T) {
 	}
 }
 
+// A task is not tried again where those that read what it writes would have more to bring than their
+// site has room for; where they have, they bring it.
+func TestRetryElsewhereLeavesRoomForWhatIsRead(t *testing.T) {
+	for storage, want := range map[int64]string{15: "s0", 16: "s1"} {
+		link := berth.Link{KilobytesPerSecond: 1000}
+		e := newEngine(t, engine.Config{Sites: []berth.Site{
+			{Name: "s0", Managed: true, Pools: []berth.Pool{{Name: "p", PEs: 2, Binding: berth.Late, Speed: 2000}}, Link: link, StorageMB: storage},
+			{Name: "s1", Managed: true, Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Late}}, Link: link},
+		}})
+		w := &berth.Workflow{
+			ID: "w", Deadline: berth.Forever, Repair: berth.RepairLate, Spread: true, Algorithm: "bd-cpar", Routes: []berth.Route{{From: "s1", To: "s0"}},
+			Tasks: []berth.WorkflowTask{
+				{ID: "a", Seconds: 10, Alpha: 1, Most: 1, Retries: 1},
+				{ID: "c", Site: "s0", Seconds: 4, Alpha: 1, Most: 1, After: []int{0}, Reads: []int64{16_000_000}},
+			},
+		}
+		beside, later := berth.Rigid("beside", 0, 0, 1000, 1, 1000), berth.Rigid("later", 0, 7, 1000, 1, 993)
+		beside.Site, later.Site = "s0", "s0"
+		apply(t, e, 0, engine.Submit(&beside))
+		apply(t, e, 0, engine.SubmitWorkflow(w))
+		apply(t, e, 0, engine.Submit(&later)) // so that there is no other try in s0 for long
+		apply(t, e, 1, engine.Wake())
+		apply(t, e, 3, engine.Report("w.1", berth.FailedForGood, ""))
+		if at := reservation(t, e, "w.1-2").Allotments[0].Resource.Site; at != want {
+			t.Errorf("%d MB at the site of c: a is tried again at %s, want %s", storage, at, want)
+		}
+		if r := reservation(t, e, "w.2"); want == "s1" && r.Request.StorageMB != 16 || want == "s0" && r.Request.StorageMB != 0 {
+			t.Errorf("%d MB at the site of c: it brings %d MB", storage, r.Request.StorageMB)
+		}
+	}
+}
+
 // A task that was tried again leaves nothing behind that a state which is restored or followed lacks.
 func TestRestartAfterARetryDecidesAlike(t *testing.T) {
 	c := fourPEs(berth.Pool{})

@@ -45,8 +45,9 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 
 // Retry finds a place from now on for a task whose reservation is over, as many PEs for as
 // long: in the pool where it was or where it ends earlier, at its site, for what the others of the
-// workflow have written is there, unless that is spread over sites. Those aside count as gone. at
-// tells the sites of other tasks.
+// workflow have written is there, unless that is spread over sites: then where those that read
+// what it writes have the storage for that. Those aside count as gone. at tells the sites of
+// other tasks.
 func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, aside []*state.Entry, at func(int) string) (TaskPlace, bool) {
 	t := f.state.Try()
 	defer t.Close()
@@ -63,6 +64,9 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 	var best TaskPlace
 	found, hauls := false, HaulsOf(w)
 	for _, p := range pools {
+		if p.id.Site != home.id.Site && f.strands(w, task, p.id.Site, hauls, at) {
+			continue
+		}
 		v, rounding := lasting(&w.Tasks[task], p, npe)
 		r := request(w, task, p, v, now, now)
 		r.StorageMB = hauls.Megabytes(task, p.id.Site, at)
@@ -82,6 +86,28 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 		best.Place.Terms.Deadline, best.Task = best.Request.Deadline, task
 	}
 	return best, found
+}
+
+// strands reports whether a task at a site would leave one that reads what it writes more to bring to
+// its own site than fits there. Cost: O(tasks and what they depend on).
+func (f *Finder) strands(w *berth.Workflow, task int, to string, hauls *Hauls, at func(int) string) bool {
+	moved := func(other int) string {
+		if other == task {
+			return to
+		}
+		return at(other)
+	}
+	for i := range w.Tasks {
+		if len(w.Tasks[i].Reads) == 0 || !slices.Contains(w.Tasks[i].After, task) {
+			continue
+		}
+		home := at(i)
+		of := slices.IndexFunc(f.pools, func(p pool) bool { return p.id.Site == home })
+		if of >= 0 && f.pools[of].site.StorageMB > 0 && hauls.Megabytes(i, home, moved) > f.pools[of].site.StorageMB {
+			return true
+		}
+	}
+	return false
 }
 
 // lasting returns the variant of a task in a pool, and by how much it is planned to last longer than that.

@@ -152,8 +152,7 @@ func (s *State) Disturbed() []Disturbance {
 		if w.byID[f.ID()] != f {
 			continue
 		}
-		d := Disturbance{Flow: f, Moved: make([]bool, len(f.tasks)), Freed: f.freed}
-		f.freed = nil
+		d := Disturbance{Flow: f, Moved: make([]bool, len(f.tasks)), Freed: f.TakeFreed()}
 		for i := range f.tasks {
 			d.Moved[i], f.tasks[i].moved = f.tasks[i].moved, false
 		}
@@ -161,6 +160,14 @@ func (s *State) Disturbed() []Disturbance {
 	}
 	w.disturbed = w.disturbed[:0]
 	return list
+}
+
+// TakeFreed returns what its reservations that are over have not used since that was asked last, as
+// Disturbance has it.
+func (f *Flow) TakeFreed() []berth.Allotment {
+	freed := f.freed
+	f.freed = nil
+	return freed
 }
 
 func (w *workflows) disturb(f *Flow) {
