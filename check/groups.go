@@ -121,7 +121,7 @@ func (g *group) requests(records []record) []int32 {
 	return parts
 }
 
-// ending returns when the line ends, for what comes after it: 0, which nothing starts
+// ending returns when the line ends, for what comes after it: a time that nothing starts
 // before, where it does not say.
 func (r *record) ending() int64 {
 	switch {
@@ -132,7 +132,7 @@ func (r *record) ending() int64 {
 	case r.kind == outage:
 		return forever
 	}
-	return 0
+	return -forever
 }
 
 // checkGroup looks for duplicates and for parts that do not agree.

@@ -94,12 +94,12 @@ func (c *checker) checkLossesOf(i int32, rec *record, stretches []stretch) {
 }
 
 // outagesAt returns the lines of the outage that takes PEs of a line when a stretch
-// of it begins; none if it is not there or lasts at another time.
+// of it begins; none if it is not there, lasts at another time or was over before.
 func (c *checker) outagesAt(rec *record, s *stretch) []int32 {
 	var lines []int32
 	for _, k := range c.linesOf(s.cause) {
 		o := &c.file.records[k]
-		if o.kind == outage && o.place == rec.place && o.start <= s.from && (!o.has(fEnd) || o.end > s.from) {
+		if o.kind == outage && o.place == rec.place && o.start <= s.from && (!o.has(fEnd) || o.end > s.from) && (!o.has(fActualEnd) || o.actual >= s.from) {
 			lines = append(lines, k)
 		}
 	}

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -99,5 +100,16 @@ func TestMovesForStretches(t *testing.T) {
 	report := on(t, 10, strings.Replace(text, `"npe":1,"pes":"4","cause":"c"`, `"npe":1,"pes":"0","cause":"c"`, 1))
 	if len(report.Violations) != 1 || report.Violations[0].Class != check.Moved {
 		t.Errorf("it had given up that PE: %v", report.Violations)
+	}
+}
+
+// An outage that was over takes no PEs any more, however long it was expected to last.
+func TestStretchAfterAnOutageThatWasOver(t *testing.T) {
+	for _, row := range []struct{ start, over, violations int }{{2, 8, 1}, {2, 10, 1}, {40, 40, 0}, {40, 50, 0}} {
+		lines := fmt.Sprintf(`{"id":"r","arrival":0,"ready":10,"deadline":90,"duration":40,"npe":3,"accepted":true,"start":10,"end":50,"pes":"0-2","stretches":[{"from":40,"npe":2,"pes":"0,2","cause":"o"}]}
+{"id":"o","kind":"outage","npe":1,"start":%d,"end":60,"pes":"1","actual_end":%d}`, row.start, row.over)
+		if got := on(t, 4, lines).Violations; len(got) != row.violations {
+			t.Errorf("from %d to %d: %q, want %d violations", row.start, row.over, got, row.violations)
+		}
 	}
 }

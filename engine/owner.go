@@ -66,6 +66,10 @@ func (e *Engine) Foretell(event *Event) (berth.Reservation, *berth.Refusal, erro
 		}
 		r := d.Reservation()
 		r.Allotments[0].End = event.Until
+		r.Stocks = slices.Clone(r.Stocks)
+		for i := range r.Stocks {
+			r.Stocks[i].End = event.Until
+		}
 		state.CapHold(&r)
 		r.Generation++
 		return r, e.finder.Extension(d, event.Until, event.Role), nil

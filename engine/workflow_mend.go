@@ -72,9 +72,8 @@ type repair struct {
 	// freed lists what tasks of the workflow have given back that ended early or have come forward,
 	// and taken what those hold that have.
 	freed, taken []berth.Allotment
-	// came lists the tasks that have come forward, and other tries, which were not there before; forward
-	// says of each task that it has come forward, and given lists what the workflow held before that
-	// and has given back.
+	// came lists the tasks that have come forward, forward says it of each, and given lists what the
+	// workflow held before that and has given back.
 	came    []*state.Entry
 	forward map[int]bool
 	given   []berth.Allotment
@@ -122,7 +121,6 @@ func (r *repair) run() {
 				r.failed, r.moved[i] = true, true
 				r.count++
 				r.resend(i, was)
-				r.came, r.taken = append(r.came, f.Live(i)), append(r.taken, heldBy(f.Live(i))...) // it was not there before
 			}
 		case d == nil:
 		case d.Vacant() || d.Start() < ready:

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"cmp"
+	"reflect"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -366,5 +367,36 @@ func TestOffersOfWorkflowsOverPoolsOfASite(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a reservation has of stocks ends with its PEs when it is extended, and so it is foretold.
+func TestForetoldExtensionHasItsStocks(t *testing.T) {
+	e := newEngine(t, engine.Config{Sites: []berth.Site{{Name: "s", StorageMB: 100, Pools: []berth.Pool{{Name: "p", PEs: 4, Binding: berth.Early}}}}})
+	r := berth.Rigid("a", 0, 10, 1000, 2, 50)
+	r.StorageMB = 20
+	apply(t, e, 0, engine.Submit(&r))
+	extend := engine.Extend("a", 200)
+	told, refusal, err := e.Foretell(&extend)
+	if err != nil || refusal != nil {
+		t.Fatal(refusal, err)
+	}
+	before := reservation(t, e, "a")
+	apply(t, e, 0, extend)
+	if is := reservation(t, e, "a"); len(is.Stocks) != 1 || !reflect.DeepEqual(told.Stocks, is.Stocks) || before.Stocks[0].End == 200 {
+		t.Errorf("foretold %+v, became %+v, was %+v", told.Stocks, is.Stocks, before.Stocks)
+	}
+}
+
+// Nothing is planned from beyond the end of time on.
+func TestPlanFromBeyondTime(t *testing.T) {
+	e := newEngine(t, fourPEs(berth.Pool{}))
+	for _, from := range []berth.Time{berth.TimeLimit, berth.Forever} {
+		if _, _, err := e.PlanWorkflow(oneTask(10, 0), engine.PlanOptions{From: from}); code(err) != berth.Invalid {
+			t.Errorf("a plan from %d: %v", from, err)
+		}
+		if _, err := e.PlanOffers(oneTask(10, 0), engine.PlanOptions{From: from, Offers: 2}); code(err) != berth.Invalid {
+			t.Errorf("offers from %d: %v", from, err)
+		}
 	}
 }

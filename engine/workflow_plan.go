@@ -76,10 +76,10 @@ func (o *PlanOptions) quit() bool { return o.Quit != nil && o.Quit() }
 
 // PlanWorkflow returns what SubmitWorkflow would come to in the state of this engine, for
 // SubmitPlanned to another one: places, or a refusal with offers. The engine does not change. The
-// error is of code Invalid and concerns the workflow, or of code Unavailable if the planning was
+// error is of code Invalid and concerns the workflow or from when on it is planned, or of code Unavailable if the planning was
 // given up. Cost: that of its planners, seconds for thousands of tasks.
 func (e *Engine) PlanWorkflow(w *berth.Workflow, o PlanOptions) (*WorkflowPlan, []WorkflowOffer, error) {
-	if err := e.mayPlan(w); err != nil {
+	if err := e.mayPlan(w, &o); err != nil {
 		return nil, nil, err
 	}
 	if err := knownPlanner(w); err != nil {
@@ -173,7 +173,7 @@ func (p *WorkflowPlan) Unready() { p.ready = nil }
 
 // PlanOffers is WorkflowOffers with options.
 func (e *Engine) PlanOffers(w *berth.Workflow, o PlanOptions) ([]WorkflowOffer, error) {
-	if err := e.mayPlan(w); err != nil {
+	if err := e.mayPlan(w, &o); err != nil {
 		return nil, err
 	}
 	offers := e.offersOf(w, o.Offers, o.planning(e.state.Now()))
@@ -188,9 +188,12 @@ func givenUp() error {
 }
 
 // mayPlan reports what cannot be right with a workflow that is to be planned.
-func (e *Engine) mayPlan(w *berth.Workflow) error {
-	if w == nil {
+func (e *Engine) mayPlan(w *berth.Workflow, o *PlanOptions) error {
+	switch {
+	case w == nil:
 		return berth.Errorf(berth.Invalid, "workflow", "missing")
+	case o.From >= berth.TimeLimit:
+		return berth.Errorf(berth.Invalid, "from", "%d; want a time before 2^42 s", o.From)
 	}
 	if err := w.Validate(); err != nil {
 		return err
