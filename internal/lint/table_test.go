@@ -144,7 +144,7 @@ var owned = []owner{{
 		// Looks that make the calendars complete and forget what is over.
 		"(*State).View", "(*State).prune", "Stock.View", "Stock.prune", "(*State).Check", "(*State).Hash",
 		"(*State).Promised", // counts once what is kept from then on
-		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).Disturbed", "(*workflows)",
+		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).Disturbed", "(*Flow).TakeFreed", "(*workflows)",
 		// A workflow that is in no state yet.
 		"NewFlow", "(*Flow).Expect",
 	},
@@ -152,7 +152,7 @@ var owned = []owner{{
 		"New", "NewFlow", "(*Flow).Expect", "Restore", "(*State).Fold",
 		"(*State).Try", "(*State).TryPlans", "(*Trial).Book", "(*Trial).Give", "(*Trial).Shorten", "(*Trial).Release", "(*Trial).Unplan",
 		"(*Trial).View", "(*Trial).Undo", "(*Trial).Close",
-		"(*State).Unsettled", "(*State).Disturbed", // ask once for what has changed since they were asked last
+		"(*State).Unsettled", "(*State).Disturbed", "(*Flow).TakeFreed", // ask once for what has changed since they were asked last
 		// Looks, as above, or with a memory of where they looked last.
 		"(*State).View", "Stock.View", "(*State).Check", "(*State).Hash", "(*State).FitsBesidePlans", "(*State).Profile", "(*State).Promised",
 		"(*Profile).Index", "(*Profile).Earliest", "(*Profile).Earlier", "(*Profile).Most", "(*Profile).Fits",
