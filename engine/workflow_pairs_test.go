@@ -400,3 +400,27 @@ func TestPlanFromBeyondTime(t *testing.T) {
 		}
 	}
 }
+
+// A plan holds in the state that it was made in, also where a task takes less than the shortest time that a
+// slow pool has, and brings files.
+func TestPlanOfAShortTaskThatBringsFilesHolds(t *testing.T) {
+	e := newEngine(t, engine.Config{Sites: []berth.Site{
+		{Name: "a", Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Early}}},
+		{Name: "b", Pools: []berth.Pool{{Name: "p", PEs: 3, Binding: berth.Late, Speed: 500}}, Link: berth.Link{KilobytesPerSecond: 1000}},
+	}})
+	w := &berth.Workflow{
+		ID: "w", Deadline: berth.Forever, Repair: berth.RepairHold, Algorithm: "bd-cpar", Spread: true, Routes: []berth.Route{{From: "a", To: "b"}},
+		Tasks: []berth.WorkflowTask{
+			{ID: "x", Site: "a", Seconds: 12, Alpha: 1},
+			{ID: "y", Site: "b", Alpha: 1, Seconds: 10, Measured: []berth.Measurement{{NPE: 1, Seconds: 10}, {NPE: 3, Seconds: 0}}, After: []int{0}, Reads: []int64{6_000_000}},
+		},
+	}
+	plan, _, err := e.PlanWorkflow(w, engine.PlanOptions{})
+	if err != nil || plan.Refusal != nil {
+		t.Fatal(plan, err)
+	}
+	apply(t, e, 0, engine.SubmitPlanned(w, plan))
+	if y := reservation(t, e, "w.2"); y.Start() != plan.Places[1].Start || y.End() != plan.Places[1].End || len(y.Transfers) != 1 {
+		t.Errorf("y is at %+v with %+v, planned at %+v", y.Allotments, y.Transfers, plan.Places[1])
+	}
+}

@@ -357,8 +357,9 @@ func (f *Finder) withoutTransfers(w *berth.Workflow, g *grounds, s *sketch) {
 	for i, task := range g.at {
 		p := g.pools[s.tasks[i].Site]
 		if hauls.Megabytes(task, p.id.Site, func(task int) string { return sites[task] }) > 0 {
-			run := planned(&w.Tasks[task], p)
-			s.tasks[i].Start = s.tasks[i].End.Add(-run.Duration(s.tasks[i].NPE))
+			v, rounding := lasting(&w.Tasks[task], p, s.tasks[i].NPE)
+			run := p.config.SpeedFor(&w.Tasks[task].Requirements).Scale(v.Duration) + rounding
+			s.tasks[i].Start = s.tasks[i].End.Add(-run)
 		}
 	}
 }
