@@ -83,6 +83,14 @@ func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) bool {
 	return true
 }
 
+// giveBack notes what the workflow has given back beside what its tasks that have come forward did.
+func (r *repair) giveBack(list []berth.Allotment) {
+	r.freed = append(r.freed, list...)
+	if r.forward != nil {
+		r.given = append(r.given, list...)
+	}
+}
+
 // behindOne reports whether a parent of a task is among some.
 func (r *repair) behindOne(i int, some map[int]bool) bool {
 	return slices.ContainsFunc(r.f.Task(i).After, func(parent int) bool { return some[parent] })

@@ -48,7 +48,7 @@ func (e *Engine) mendWith(f *state.Flow, r *repair) {
 		return
 	}
 	r.run()
-	r.freed = append(r.freed, f.TakeFreed()...) // by those that went with what is gone
+	r.giveBack(f.TakeFreed()) // by those that went with what is gone
 	r.bringForward()
 	if f.Open() == 0 {
 		e.workflowDone(f)
