@@ -407,13 +407,23 @@ func (p *Page) Click(at Point) {
 func (p *Page) Press(name string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
-	// What is above it may still be coming, and would take it away from under the pointer.
-	p.Eval(`window.rests = { at: '', frames: 0 }`)
-	p.Wait(`(() => { const e = ` + find + `; const r = e.getBoundingClientRect(), at = [r.x, r.y, r.width].join();
-		if (rests.at !== at) window.rests = { at, frames: 0 };
-		return rests.frames++ >= 3 })()`)
-	at, _ := p.Eval(`(() => { const e = ` + find + `; e.scrollIntoView({ block: 'nearest' }); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
-	p.Click(Point{at[0].(float64), at[1].(float64)})
+	// What is above it may still be coming, and would take it away from under the pointer: where it
+	// has, the click met something else, and is made again.
+	for {
+		p.Eval(`window.rests = { at: '', frames: 0 }`)
+		p.Wait(`(() => { const e = ` + find + `; const r = e.getBoundingClientRect(), at = [r.x, r.y, r.width].join();
+			if (rests.at !== at) window.rests = { at, frames: 0 };
+			return rests.frames++ >= 3 })()`)
+		at, _ := p.Eval(`(() => { const e = ` + find + `; e.scrollIntoView({ block: 'nearest' }); const r = e.getBoundingClientRect();
+			window.missed = false;
+			document.addEventListener('click', (c) => { const e = ` + find + `, r = e?.getBoundingClientRect();
+				window.missed = Boolean(r) && (c.clientX < r.left || c.clientX > r.right || c.clientY < r.top || c.clientY > r.bottom) }, { capture: true, once: true });
+			return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
+		p.Click(Point{at[0].(float64), at[1].(float64)})
+		if p.Eval(`window.missed`) != true {
+			return
+		}
+	}
 }
 
 // Dark has the page believe that the system is dark, or light, and wants nothing to move.
