@@ -113,3 +113,12 @@ func TestStretchAfterAnOutageThatWasOver(t *testing.T) {
 		}
 	}
 }
+
+// A job that says no times holds nothing up that comes after it, also before time 0.
+func TestAfterAJobWithoutTimes(t *testing.T) {
+	lines := `{"id":"j","kind":"job","npe":1}
+{"id":"r","arrival":-90,"ready":-80,"deadline":0,"duration":40,"npe":3,"accepted":true,"start":-50,"end":-10,"after":["j"]}`
+	if got := on(t, 4, lines).Violations; len(got) != 0 {
+		t.Error(got)
+	}
+}

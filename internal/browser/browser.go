@@ -409,7 +409,7 @@ func (p *Page) Press(name string) {
 	find := fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
 	// What is above it may still be coming, and would take it away from under the pointer: where it
 	// has, the click met something else, and is made again.
-	for {
+	for range 10 {
 		p.Eval(`window.rests = { at: '', frames: 0 }`)
 		p.Wait(`(() => { const e = ` + find + `; const r = e.getBoundingClientRect(), at = [r.x, r.y, r.width].join();
 			if (rests.at !== at) window.rests = { at, frames: 0 };
@@ -424,6 +424,7 @@ func (p *Page) Press(name string) {
 			return
 		}
 	}
+	p.t.Fatalf("%q moves away from under the pointer", name)
 }
 
 // Dark has the page believe that the system is dark, or light, and wants nothing to move.
