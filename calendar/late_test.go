@@ -481,3 +481,36 @@ func TestLateCheckSeesFaults(t *testing.T) {
 		}
 	}
 }
+
+// What is known of the runs of a child holds no longer where PEs are given back that were taken
+// before the child began, also where a booking that began before it has ended inside it since.
+func TestLateRunsBelowABookingThatEndsInside(t *testing.T) {
+	const long = 20_000
+	c := newFastLate(1000).(*fastLate)
+	add := func(b Block) Block {
+		t.Helper()
+		if err := c.Add(b); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	add(Block{NPE: 160, Start: 0, End: long})
+	for at := berth.Time(10); at < long; at += 10 { // many leaves under many nodes
+		add(Block{NPE: 1, Start: at, End: at + 5})
+	}
+	wide := add(Block{NPE: 100, Start: 0, End: long})
+	class, threshold := lateClass(768)
+	if c.free.root.level == 0 || threshold != 768 {
+		t.Fatalf("a tree of level %d, runs of %d", c.free.root.level, threshold)
+	}
+	for at := berth.Time(10); at < long; at += 10 {
+		c.free.measure(at, class, threshold)
+	}
+	add(Block{NPE: 50, Start: 100, End: long/2 + 3})
+	if err := c.Remove(wide); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+}

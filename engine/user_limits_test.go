@@ -268,6 +268,21 @@ func TestRefusalOfAllPartsIsAboutTheFirst(t *testing.T) {
 	}
 }
 
+// PE-seconds are free again when promises end; what jobs of the same user run on is counted nowhere.
+func TestPESecondsAreFreedByPromisesAlone(t *testing.T) {
+	config := onePool(8, berth.Late)
+	config.Limits = policy.Limits{{Name: policy.LimitPESeconds, Value: 700}}
+	e := newEngine(t, config)
+	j := berth.Job("j", 0, 5, 50)
+	j.User = "u"
+	accepted(t, submit(t, e, 0, j))
+	accepted(t, submit(t, e, 0, owned("a", 0, 100, 3, 100)))
+	want := berth.Exceeded{Limit: string(policy.LimitPESeconds), Allowed: 700, Asked: 900, Frees: 100}
+	if no := refused(t, submit(t, e, 0, owned("b", 0, 1000, 3, 200))); no.Exceeded == nil || *no.Exceeded != want {
+		t.Errorf("%+v; want %+v", no.Exceeded, want)
+	}
+}
+
 // A request for what is too far ahead is told from when on it may be asked.
 func TestTooFarAheadIsFreeLater(t *testing.T) {
 	config := onePool(4, berth.Early)

@@ -31,7 +31,14 @@ func (r *repair) bringForward() {
 	var list []waiting
 	for _, at := range r.f.Order() {
 		i := int(at)
-		if d := e.waitingTask(r.f, i); d != nil && d.State() != berth.Held && !d.Vacant() && d.Missing() == 0 {
+		d := e.waitingTask(r.f, i)
+		if d == nil || d.Vacant() {
+			continue
+		}
+		if r.moved[i] {
+			r.came = append(r.came, d)
+		}
+		if d.State() != berth.Held && d.Missing() == 0 {
 			list = append(list, waiting{task: i, entry: d})
 		}
 	}
@@ -45,9 +52,13 @@ func (r *repair) bringForward() {
 			if w.from >= d.Start() || !r.waitedFor(w) && !r.behindOne(i, came) {
 				continue
 			}
+			had, moved := heldBy(d), r.moved[i]
 			if !r.comeForward(i, d, w.from) {
 				missed = true
 				continue
+			}
+			if !moved { // else it was where it had come itself
+				r.given, r.came = append(r.given, had...), append(r.came, d)
 			}
 			came[i], again = true, again || missed
 		}
@@ -71,24 +82,10 @@ func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) bool {
 		return false
 	}
 	e.putTask(d, &found)
-	if r.forward == nil {
-		r.forward, r.given = map[int]bool{}, slices.Clone(r.freed)
-	}
+	r.freed = append(r.freed, was...)
 	r.early, r.moved[i] = true, true
 	r.count++
-	r.freed, r.taken = append(r.freed, was...), append(r.taken, heldBy(d)...)
-	if !r.forward[i] { // else it was where it had come itself
-		r.forward[i], r.given, r.came = true, append(r.given, was...), append(r.came, d)
-	}
 	return true
-}
-
-// giveBack notes what the workflow has given back beside what its tasks that have come forward did.
-func (r *repair) giveBack(list []berth.Allotment) {
-	r.freed = append(r.freed, list...)
-	if r.forward != nil {
-		r.given = append(r.given, list...)
-	}
 }
 
 // behindOne reports whether a parent of a task is among some.
@@ -120,11 +117,7 @@ func (r *repair) waitedFor(w waiting) bool {
 func (r *repair) wasTaken(d *state.Entry, held *berth.Allotment) bool {
 	finder := r.engine.finder
 	if !held.PEs.Empty() && !r.engine.state.NamesAhead(held.Resource) { // names are no bookings
-		given := r.given
-		if r.forward == nil {
-			given = r.freed
-		}
-		return !finder.CouldBegin(d, held.Start-1, given, r.came)
+		return !finder.CouldBegin(d, held.Start-1, r.given, r.came)
 	}
 	n := finder.FreeIn(held.Resource, berth.Interval{Start: held.Start - 1, End: held.Start})
 	return r.asBefore(n, held) < held.NPE
@@ -142,14 +135,16 @@ func (r *repair) wasBeyondShare(held *berth.Allotment) bool {
 // asBefore returns how many were free in the second before a task when its workflow held what it has
 // given back since, if n are now.
 func (r *repair) asBefore(n berth.Count, held *berth.Allotment) berth.Count {
-	for i := range r.freed {
-		if before(&r.freed[i], held) {
-			n -= r.freed[i].NPE
+	for i := range r.given {
+		if before(&r.given[i], held) {
+			n -= r.given[i].NPE
 		}
 	}
-	for i := range r.taken {
-		if before(&r.taken[i], held) {
-			n += r.taken[i].NPE
+	for _, d := range r.came {
+		for _, a := range heldBy(d) {
+			if before(&a, held) {
+				n += a.NPE
+			}
 		}
 	}
 	return n

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/berth-hpc/berth"
@@ -30,7 +31,7 @@ func (e *Engine) mendWorkflows() bool {
 	list := e.state.Disturbed()
 	for i := range list {
 		if f := list[i].Flow; e.state.Flow(f.ID()) == f {
-			e.mendWith(f, &repair{engine: e, f: f, moved: list[i].Moved, freed: list[i].Freed})
+			e.mendWith(f, &repair{engine: e, f: f, moved: list[i].Moved, freed: list[i].Freed, left: list[i].Left})
 		}
 	}
 	return len(list) > 0
@@ -47,8 +48,10 @@ func (e *Engine) mendWith(f *state.Flow, r *repair) {
 	if e.judgeGone(f) {
 		return
 	}
+	r.given = append(slices.Clone(r.freed), r.left...)
 	r.run()
-	r.giveBack(f.TakeFreed()) // by those that went with what is gone
+	freed, left := f.TakeFreed() // by those that went with what is gone, and those that moved
+	r.freed, r.given = append(r.freed, freed...), slices.Concat(r.given, freed, left)
 	r.bringForward()
 	if f.Open() == 0 {
 		e.workflowDone(f)
@@ -69,14 +72,13 @@ type repair struct {
 	// moved says which tasks have come out or have another place since the workflow was
 	// mended last.
 	moved []bool
-	// freed lists what tasks of the workflow have given back that ended early or have come forward,
-	// and taken what those hold that have.
-	freed, taken []berth.Allotment
-	// came lists the tasks that have come forward, forward says it of each, and given lists what the
-	// workflow held before that and has given back.
-	came    []*state.Entry
-	forward map[int]bool
-	given   []berth.Allotment
+	// freed lists what tasks of the workflow have given back that ended early or have come forward, and
+	// left what those held that have moved since the workflow was mended last.
+	freed, left []berth.Allotment
+	// given lists what the workflow held before that and does not hold since, and came the tasks that
+	// hold what they did not hold before.
+	given []berth.Allotment
+	came  []*state.Entry
 	// slower, if given, is a site to which data take another time now.
 	slower string
 	// resent says for which tasks data come from another site now.

@@ -190,34 +190,50 @@ func TestPlanningEndsWhenItIsTold(t *testing.T) {
 // is promised when it is asked for.
 func TestOffersOfAWorkflowKeepWithinLimits(t *testing.T) {
 	for _, c := range []struct {
-		limit  policy.Limit
+		limits policy.Limits
 		hold   berth.Duration
 		offers bool // there are some
 	}{
-		{policy.Limit{Name: policy.LimitPESeconds, Value: 2000}, 0, true},
-		{policy.Limit{Name: policy.LimitLength, Value: 60}, 0, true},
-		{policy.Limit{Name: policy.LimitLead, Value: 260}, 0, true},
-		{policy.Limit{Name: policy.LimitShare, Value: 250}, 0, true},
-		{policy.Limit{Name: policy.LimitHold, Value: 60}, 61, false},
-		{policy.Limit{Name: policy.LimitActive, Value: 19}, 0, false},
-		{policy.Limit{Name: policy.LimitReservations, Value: 19}, 0, false},
+		{policy.Limits{{Name: policy.LimitPESeconds, Value: 2000}}, 0, true},
+		{policy.Limits{{Name: policy.LimitLength, Value: 60}}, 0, true},
+		{policy.Limits{{Name: policy.LimitLead, Value: 260}}, 0, true},
+		{policy.Limits{{Name: policy.LimitShare, Value: 250}}, 0, true},
+		{policy.Limits{{Name: policy.LimitShare, Value: 250}, {Name: policy.LimitLength, Value: 60}}, 0, true},
+		{policy.Limits{{Name: policy.LimitHold, Value: 60}}, 61, false},
+		{policy.Limits{{Name: policy.LimitActive, Value: 19}}, 0, false},
+		{policy.Limits{{Name: policy.LimitReservations, Value: 19}}, 0, false},
 	} {
 		config := onePool(16, berth.Late)
-		config.Limits = policy.Limits{c.limit}
+		config.Limits = c.limits
 		e := newEngine(t, config)
 		w := meshed("w", 20, berth.Forever)
 		w.Hold = c.hold
 		offers, err := e.WorkflowOffers(w, 8)
 		if err != nil || (len(offers) > 0) != c.offers {
-			t.Errorf("%s: %d offers, %v; want some: %t", c.limit.Name, len(offers), err, c.offers)
+			t.Errorf("%s: %d offers, %v; want some: %t", c.limits[0].Name, len(offers), err, c.offers)
 		}
 		for i := range offers {
 			again := newEngine(t, config)
 			changes := apply(t, again, 0, engine.SubmitWorkflow(&offers[i].Workflow))
 			if last := &changes[len(changes)-1]; last.Refusal != nil {
-				t.Errorf("%s: offer %d, by %d with %s, is refused: %+v, %+v", c.limit.Name, i+1, offers[i].Workflow.Deadline, offers[i].Workflow.Algorithm, last.Refusal, last.Refusal.Exceeded)
+				t.Errorf("%s: offer %d, by %d with %s, is refused: %+v, %+v", c.limits[0].Name, i+1, offers[i].Workflow.Deadline, offers[i].Workflow.Algorithm, last.Refusal, last.Refusal.Exceeded)
 			}
 		}
+	}
+}
+
+// Of planners that do equally well the one that is listed first is named, whichever was asked first.
+func TestOffersNameThePlannerThatIsListedFirst(t *testing.T) {
+	e := newEngine(t, onePool(16, berth.Late))
+	w := flow("w", 0, 1000, task("a", 10), task("b", 20, 0), task("c", 10, 1))
+	want, err := e.PlanOffers(w, engine.PlanOptions{Offers: 8})
+	if err != nil || len(want) == 0 {
+		t.Fatalf("%d offers, %v", len(want), err)
+	}
+	// Where planning may be ended, planners that are quick are asked first.
+	got, err := e.PlanOffers(w, engine.PlanOptions{Offers: 8, Enough: func() bool { return false }})
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }
 

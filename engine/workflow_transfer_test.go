@@ -72,6 +72,9 @@ func TestTasksHoldPEsForTheirTransfers(t *testing.T) {
 				return w
 			}(), want: "w.2@0-25"},
 			"the link is not known": {w: over("w", berth.Forever, 5e6), site: func(s *berth.Site) { s.Link = berth.Link{DelayMS: 1500} }, want: "w.1@0-10 w.2@10-32"},
+			"a slow link":           {w: over("w", berth.Forever, 5e6), site: func(s *berth.Site) { s.Link = berth.Link{KilobytesPerSecond: 1} }, want: "w.1@0-10 w.2@10-5030"},
+			"by it, by a deadline":  {w: over("w", 6000, 5e6), site: func(s *berth.Site) { s.Link = berth.Link{KilobytesPerSecond: 1} }, want: "w.1@970-980 w.2@980-6000"},
+			"by it, just in time":   {w: over("w", 5030, 5e6), site: func(s *berth.Site) { s.Link = berth.Link{KilobytesPerSecond: 1} }, want: "w.1@0-10 w.2@10-5030"},
 			"storage for one":       {w: over("w", berth.Forever, 5e6, 5e6), site: func(s *berth.Site) { s.StorageMB = 9 }, want: "w.1@0-10 w.2@10-35 w.3@35-60"},
 		} {
 			config := shores(binding)

@@ -30,6 +30,13 @@ type Flow struct {
 	end       berth.Time     // when it is expected to end, as was said last
 	disturbed bool
 	freed     []berth.Allotment // of Disturbance
+	left      []leftPlace       // of Disturbance
+}
+
+// leftPlace is what a task held that has given up its place.
+type leftPlace struct {
+	task int
+	held []berth.Allotment
 }
 
 // flowTask is what has become of a task.
@@ -137,6 +144,9 @@ type Disturbance struct {
 	// Freed lists what reservations of tasks that are over have not used, of PEs and of stocks, where
 	// tasks may come forward.
 	Freed []berth.Allotment
+	// Left lists what tasks held that have given up their places since, for others or for none, where
+	// tasks may come forward.
+	Left []berth.Allotment
 }
 
 // Disturbed returns the workflows with tasks that have ended or moved since it was asked
@@ -152,7 +162,8 @@ func (s *State) Disturbed() []Disturbance {
 		if w.byID[f.ID()] != f {
 			continue
 		}
-		d := Disturbance{Flow: f, Moved: make([]bool, len(f.tasks)), Freed: f.TakeFreed()}
+		d := Disturbance{Flow: f, Moved: make([]bool, len(f.tasks))}
+		d.Freed, d.Left = f.TakeFreed()
 		for i := range f.tasks {
 			d.Moved[i], f.tasks[i].moved = f.tasks[i].moved, false
 		}
@@ -162,12 +173,15 @@ func (s *State) Disturbed() []Disturbance {
 	return list
 }
 
-// TakeFreed returns what its reservations that are over have not used since that was asked last, as
-// Disturbance has it.
-func (f *Flow) TakeFreed() []berth.Allotment {
-	freed := f.freed
-	f.freed = nil
-	return freed
+// TakeFreed returns what its reservations that are over have not used, and what its tasks have left,
+// since that was asked last, as Disturbance has it.
+func (f *Flow) TakeFreed() (freed, left []berth.Allotment) {
+	freed = f.freed
+	for i := range f.left {
+		left = append(left, f.left[i].held...)
+	}
+	f.freed, f.left = nil, nil
+	return freed, left
 }
 
 func (w *workflows) disturb(f *Flow) {
@@ -331,6 +345,14 @@ func (s *State) followTask(kind change.Kind, e *Entry) {
 		}
 	case change.Moved, change.Modified, change.Extended:
 		t.moved = true
+	case change.Vacated:
+		if f.w.Repair == berth.RepairBoth && !t.moved {
+			f.left = append(f.left, leftPlace{task: i, held: s.leftBy(e)})
+		}
+		return
+	case change.Resized: // it keeps its place
+		f.left = slices.DeleteFunc(f.left, func(p leftPlace) bool { return p.task == i })
+		return
 	default:
 		return
 	}
