@@ -476,7 +476,7 @@ func (x *flows) run() {
 }
 
 // wereRed are seeds of histories beyond the first ones in which a fault was found.
-var wereRed = []uint64{1944, 4032, 4890}
+var wereRed = []uint64{1944, 4032, 4890, 11038}
 
 // Whatever happens beside workflows and to their tasks, no task starts before its parents have
 // succeeded, every open task has one reservation, what is told of them is so, and the state

@@ -188,6 +188,29 @@ func TestRetryElsewhereLeavesRoomForWhatIsRead(t *testing.T) {
 	}
 }
 
+// A task that is tried again at the moment at which one behind it was to start gets the uplink that
+// this would have used: nothing is on its way to a task that has not started.
+func TestRetryTakesTheUplinkOfWhatWasToStart(t *testing.T) {
+	for _, binding := range bindings() {
+		config := shores(binding)
+		config.Uplink, config.Sites[1].Managed, config.Sites[1].StorageMB = 1000, true, 9
+		e := newEngine(t, config)
+		w := over("w", berth.Forever, 5e6, 5e6)
+		w.Repair, w.Tasks[1].Retries = berth.RepairHold, 1
+		w.Tasks[2].After, w.Tasks[2].Reads = []int{0, 1}, []int64{5e6, 0}
+		wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(w)), "workflow_promised:w w.1@0-10 w.2@10-35 w.3@35-60")
+		apply(t, e, 10, engine.Report("w.1", berth.Succeeded, ""))
+		apply(t, e, 35, engine.Wake()) // nothing was told of w.2, whose time is over
+		again, behind := reservation(t, e, "w.2-2"), reservation(t, e, "w.3")
+		if again.Start() != 35 || again.End() != 60 || behind.Start() != 60 {
+			t.Errorf("%s: tried again at %d-%d, and the one behind it at %d; want 35-60 and 60", binding, again.Start(), again.End(), behind.Start())
+		}
+		if err := e.Check(); err != nil {
+			t.Errorf("%s: %v", binding, err)
+		}
+	}
+}
+
 // A task that was tried again leaves nothing behind that a state which is restored or followed lacks.
 func TestRestartAfterARetryDecidesAlike(t *testing.T) {
 	c := fourPEs(berth.Pool{})

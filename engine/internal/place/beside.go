@@ -69,7 +69,7 @@ func (f *Finder) besidePEs(d *state.Entry) []berth.Allotment {
 		add(held)
 	}
 	for tr := range d.Transfers() {
-		if tr.Rate > 0 && tr.Start > f.state.Now() {
+		if tr.Rate > 0 && !f.state.Begun(d, &tr) {
 			add(berth.Allotment{Resource: berth.UplinkID(), Start: tr.Since, End: tr.End, NPE: tr.Rate})
 		}
 	}

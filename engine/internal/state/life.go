@@ -219,7 +219,7 @@ func (s *State) vacate(e *Entry) error {
 		}
 	}
 	e.vacant = true
-	return s.giveBeside(e, s.waiting)
+	return s.giveBeside(e, s.waiting(e))
 }
 
 // move gives a reservation another place.
@@ -229,7 +229,7 @@ func (s *State) move(e *Entry, c *change.Change) error {
 			return err
 		}
 	}
-	if err := s.giveUplink(e.r.Transfers, s.begun); err != nil {
+	if err := s.giveUplink(e.r.Transfers, s.begun(e)); err != nil {
 		return err
 	}
 	if len(c.Moved) == 0 || len(c.Moved) != len(e.r.Request.Parts) {
@@ -341,7 +341,7 @@ func (s *State) stay(e *Entry, to []berth.Allotment) error {
 	s.setMissing(e)
 	s.ledger.count(e, 1)
 	s.timers.add(s.waitFor(e))
-	return s.takeBeside(e, s.waiting)
+	return s.takeBeside(e, s.waiting(e))
 }
 
 // stage folds Staged: data are moved at other times.
@@ -405,7 +405,7 @@ func (s *State) gone(e *Entry) error {
 	delete(s.degraded, e.ID())
 	s.ledger.forget(e)
 	e.running = 0
-	return s.giveUplink(e.r.Transfers, s.begun)
+	return s.giveUplink(e.r.Transfers, s.begun(e))
 }
 
 // free gives back what is left of a part's time, and its PEs.

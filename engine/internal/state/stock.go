@@ -156,11 +156,20 @@ func (s *State) eachShare(transfers []berth.Transfer, which func(*berth.Transfer
 
 func every(*berth.Transfer) bool { return true }
 
-// begun reports whether data are on their way, or there. What has not begun may be
-// sent elsewhere instead, or at another time.
-func (s *State) begun(t *berth.Transfer) bool { return t.Start <= s.now }
+// Begun reports whether data of a reservation are on their way, or there. What has not begun may be
+// sent elsewhere instead, or at another time, as may what goes with the start of a task that has not started.
+func (s *State) Begun(e *Entry, t *berth.Transfer) bool {
+	return t.Start <= s.now && (e.r.Request.Task == nil || e.r.State == berth.Active)
+}
 
-func (s *State) waiting(t *berth.Transfer) bool { return !s.begun(t) }
+// begun returns Begun for the transfers of a reservation, and waiting the opposite.
+func (s *State) begun(e *Entry) func(*berth.Transfer) bool {
+	return func(t *berth.Transfer) bool { return s.Begun(e, t) }
+}
+
+func (s *State) waiting(e *Entry) func(*berth.Transfer) bool {
+	return func(t *berth.Transfer) bool { return !s.Begun(e, t) }
+}
 
 // blockOf is an allotment's block from a time on.
 func blockOf(a *berth.Allotment, from berth.Time) calendar.Block {

@@ -119,7 +119,7 @@ func (t *Trial) Unplan(j *Job) {
 func (t *Trial) Release(e *Entry) {
 	s := t.state
 	for i := range e.r.Transfers {
-		if tr := &e.r.Transfers[i]; !e.vacant || s.begun(tr) {
+		if tr := &e.r.Transfers[i]; !e.vacant || s.Begun(e, tr) {
 			if a, ok := s.share(tr); ok {
 				s.uplink.prune()
 				t.give(s.uplink.calendar, blockOf(&a, a.Start))
