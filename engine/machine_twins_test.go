@@ -60,6 +60,10 @@ func (x *machine) newTwins() {
 
 // alike lets the twins have the same event, or fold the changes, and compares them.
 func (x *machine) alike(at berth.Time, event *engine.Event, told bool, changes []change.Change, failed error) {
+	var hash string
+	if told {
+		hash = x.e.Hash()
+	}
 	for _, t := range x.twins {
 		switch {
 		case t.follows:
@@ -90,7 +94,7 @@ func (x *machine) alike(at berth.Time, event *engine.Event, told bool, changes [
 		if !told {
 			continue // the state is compared after each step, not after each wake before it
 		}
-		if t.e.Hash() != x.e.Hash() {
+		if t.e.Hash() != hash {
 			x.m.fault("twins", "the %s is in another state:\n%s\n%s", t.name, describe(t.e), describe(x.e))
 			x.reset(t)
 		}
