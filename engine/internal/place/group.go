@@ -160,7 +160,8 @@ func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 		if !g.spend(len(g.shapes[part])) {
 			return alone, part
 		}
-		earliest, found := berth.Time(0), false
+		var earliest berth.Time
+		found := false
 		for i := range g.shapes[part] {
 			s := &g.shapes[part][i]
 			g.way = s.way

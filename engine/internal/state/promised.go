@@ -79,7 +79,7 @@ func (l *ledger) hold(e *Entry, part int, sign berth.Count) {
 // running jobs are not.
 func (e *Entry) promises(part int) bool {
 	a := &e.r.Allotments[part]
-	return !e.r.Request.IsJob() && a.NPE > 0 && a.Start < a.End && e.Holds(part)
+	return !e.r.Request.IsJob() && a.Start < a.End && e.Holds(part)
 }
 
 // count adds a reservation to what its user has, or takes it out.
