@@ -64,7 +64,7 @@ func (in *Instance) grown(q berth.Count) []berth.Count {
 // growth prepares the growth of the tasks of an order, which ends when planning does.
 func (in *Instance) growth(order []int32, limit berth.Count, rule rule) *growth {
 	g := newGrowth(in.w, in.curves, order, limit, rule)
-	g.stopped = in.problem.stopped
+	g.stopped, g.fine = in.problem.stopped, in.fine
 	return g
 }
 

@@ -56,3 +56,16 @@ func Grow(in *Instance, q berth.Count, ours bool) (npe []berth.Count, steps int)
 	g.until(q, in.problem.Epsilon, npe)
 	return npe, len(g.chosen)
 }
+
+// StepsOf returns in how many steps PEs of its reference cluster are allotted to the tasks of a grid,
+// and whether some were given more than one by one.
+func StepsOf(in *GridInstance) (steps int, coarse bool) {
+	npe := in.reference.allot(cpar)
+	return len(in.reference.whole.chosen), slices.Max(npe) > in.reference.fine
+}
+
+// OneByOne has a grid that was just prepared allot all PEs of its reference cluster one by one.
+func OneByOne(in *GridInstance) *GridInstance {
+	in.reference.fine = 0
+	return in
+}

@@ -27,6 +27,7 @@ type growth struct {
 	w     *Workflow
 	curve []curve
 	limit berth.Count // no task grows beyond
+	fine  berth.Count // a task with as many PEs grows by more than one at a time, see more; 0 is never
 	rule  rule
 
 	stopped func() bool // if given, asked before each new step: whether to end before the stopping rule says so
@@ -143,6 +144,17 @@ func (r rule) more(c *curve, m, limit berth.Count) berth.Count {
 	return m + 1
 }
 
+// more returns how many PEs a task of m gets when it grows. Beyond those that are given one by one
+// it gets a 32nd more, at most all, so that the steps of a task are no more than those and 32 times the
+// logarithm of how many times as many it ends with.
+func (g *growth) more(task int32, m berth.Count) berth.Count {
+	c := &g.curve[task]
+	if g.fine == 0 || m < g.fine {
+		return g.rule.more(c, m, g.limit)
+	}
+	return min(g.limit, c.most(), m+1+m/32)
+}
+
 // refresh computes everything that follows from chosen.
 func (g *growth) refresh() {
 	g.stale = false
@@ -154,18 +166,23 @@ func (g *growth) refresh() {
 	}
 	for _, task := range g.chosen {
 		v := &g.sizes[task]
-		v.npe = g.rule.more(&g.curve[task], v.npe, g.limit)
+		v.npe = g.more(task, v.npe)
 	}
 	for _, i := range slices.Backward(g.order[:g.n]) {
-		v := &g.sizes[i]
-		v.after = g.curve[i].time(v.npe)
-		v.per = v.after / float64(v.npe)
+		g.anew(i)
 		g.sized(i)
 		g.settle(i)
 	}
 	g.settle(g.root)
 	g.way = g.way[:0]
 	g.follow(g.root)
+}
+
+// anew forgets what one PE more was found to be for a task: it did not get that one.
+func (g *growth) anew(i int32) {
+	v := &g.sizes[i]
+	v.after = g.curve[i].time(v.npe)
+	v.per = v.after / float64(v.npe)
 }
 
 // sized computes what follows from the PEs of a task that it just got.
@@ -331,7 +348,10 @@ func (g *growth) step() bool {
 	task := g.way[place]
 	v := &g.sizes[task]
 	area := float64(float64(v.npe) * g.nodes[task].time)
-	v.npe = g.rule.more(&g.curve[task], v.npe, g.limit)
+	was := v.npe
+	if v.npe = g.more(task, was); g.fine > 0 && v.npe > was+1 {
+		g.anew(task)
+	}
 	g.sized(task)
 	if g.rule == levelled {
 		g.widen(g.depth[task])
@@ -408,7 +428,7 @@ func (g *growth) until(q berth.Count, e Epsilon, npe []berth.Count) bool {
 		if npe[task] >= q && q < g.limit {
 			return false
 		}
-		npe[task] = g.rule.more(&g.curve[task], npe[task], g.limit)
+		npe[task] = g.more(task, npe[task])
 	}
 }
 
@@ -457,7 +477,7 @@ func (g *growth) sum(s int) float64 {
 		npe[i] = g.curve[i].few()
 	}
 	for _, task := range g.chosen[:s] {
-		npe[task] = g.rule.more(&g.curve[task], npe[task], g.limit)
+		npe[task] = g.more(task, npe[task])
 	}
 	total := 0.0
 	for i, m := range npe {

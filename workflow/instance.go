@@ -77,8 +77,9 @@ type Instance struct {
 	size, q berth.Count
 	now     berth.Time
 	curves  []curve
-	steps   steps   // what is free from now on
-	profile profile // what is free under the plan being made
+	fine    berth.Count // as growth.fine
+	steps   steps       // what is free from now on
+	profile profile     // what is free under the plan being made
 
 	whole  *growth // of all tasks, see grown
 	allots map[allotment][]berth.Count

@@ -81,43 +81,57 @@ func (p *GridPlan) Book(d *calendar.Draft, sites []Site) error {
 // CPA allots on a cluster of the slowest site's PEs that has as much power as
 // all sites' free PEs together, and a task's bound at a site is the fewest PEs
 // that are as fast as its allotment, or all. Ties: fewer PEs, then the site
-// that is listed first. Cost: as bd-cpar, times the sites.
+// that is listed first. Cost: as bd-cpar, times the sites, whatever their speeds.
 //
-// Deviation: where data take time from site to site (Lag), a task starts so much later than its
+// Deviations: the reference cluster has no more than berth.MaxPEs. A task that has four times the PEs of
+// all sites there, and 256, goes on growing by a 32nd at a time: where speeds are far apart, one PE of the
+// slowest site is too little to matter at the fastest, and one by one the steps would grow with the ratio
+// of speeds. Where data take time from site to site (Lag), a task starts so much later than its
 // last parent ends. Backwards a task is placed before its parents, so how long it waits is known
 // when all are placed; then all are placed again with these waits, until no wait is longer than
 // was thought, or latePasses times.
 func (g *Grid) Plan(deadline berth.Time) (GridPlan, bool, error) {
-	in, bounds, err := g.prepare()
+	in, err := g.Prepare()
 	if err != nil {
 		return GridPlan{}, false, err
 	}
-	if deadline != berth.Forever && (!deadline.Valid() || deadline <= g.Now) {
-		return GridPlan{}, false, berth.Errorf(berth.Invalid, "deadline", "%d is not after now, %d, or beyond 2^42 s", deadline, g.Now)
+	return in.Plan(deadline)
+}
+
+// Plan is Grid.Plan of a grid that was prepared. A plan does not depend on those made before.
+func (g *GridInstance) Plan(deadline berth.Time) (GridPlan, bool, error) {
+	if deadline != berth.Forever && (!deadline.Valid() || deadline <= g.now) {
+		return GridPlan{}, false, berth.Errorf(berth.Invalid, "deadline", "%d is not after now, %d, or beyond 2^42 s", deadline, g.now)
 	}
-	plan := GridPlan{Tasks: make([]GridPlacement, g.Workflow.Len()), Bound: in.bound()}
+	bounds := g.bounds()
+	clear(g.waits)
+	plan := GridPlan{Tasks: make([]GridPlacement, g.w.Len()), Bound: g.bound()}
 	for pass := 1; ; pass++ {
-		if !in.placeAll(bounds, plan.Tasks, deadline) {
+		if !g.placeAll(bounds, plan.Tasks, deadline) {
 			return GridPlan{}, false, nil
 		}
-		if deadline == berth.Forever || pass == latePasses || !in.waitsLonger() {
+		if deadline == berth.Forever || pass == latePasses || !g.waitsLonger() {
 			break
 		}
 	}
 	for i := range plan.Tasks {
 		t := &plan.Tasks[i]
-		plan.Turnaround = max(plan.Turnaround, t.End.Sub(g.Now))
+		plan.Turnaround = max(plan.Turnaround, t.End.Sub(g.now))
 		plan.CPUSeconds += berth.Area(t.NPE, t.End.Sub(t.Start))
 	}
 	return plan, true, nil
 }
+
+// leastFine is up to how many PEs a task of a reference cluster grows one by one at least: on two sites of
+// 4 PEs it gets no more as long as one is at most 63 times as fast as the other.
+const leastFine = 256
 
 // latePasses is how often tasks are placed backwards at most. Where tasks name their sites the
 // second time is the last; else waits grow and settle, and what is left is for who books the plan.
 const latePasses = 8
 
 // placeAll places all tasks by a deadline; false if one has no place.
-func (g *grid) placeAll(bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) bool {
+func (g *GridInstance) placeAll(bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) bool {
 	for _, s := range g.sites {
 		s.profile.reset(&s.steps)
 	}
@@ -144,7 +158,7 @@ func (g *grid) placeAll(bounds [][]berth.Count, out []GridPlacement, deadline be
 
 // waitsLonger notes how long tasks wait for data where they all are, and reports whether one
 // waits longer than was thought.
-func (g *grid) waitsLonger() (longer bool) {
+func (g *GridInstance) waitsLonger() (longer bool) {
 	if g.lag == nil {
 		return false
 	}
@@ -157,16 +171,17 @@ func (g *grid) waitsLonger() (longer bool) {
 }
 
 // wait returns how long a task waits for data at a site, by the tasks that are placed.
-func (g *grid) wait(i int32, site int) berth.Duration {
+func (g *GridInstance) wait(i int32, site int) berth.Duration {
 	if g.lag == nil {
 		return 0
 	}
 	return min(g.lag(int(i), site, func(task int) int { return g.placed[task] }), berth.TimeLimit)
 }
 
-// grid is what a grid's planning works on: one instance for each site, with the
-// times there, and the reference cluster.
-type grid struct {
+// GridInstance is a grid made ready for planning: an instance for each site, with the times there, and
+// the reference cluster. It remembers what several deadlines have in common, and reads the calendars
+// once, in Prepare. It is not safe for concurrent use.
+type GridInstance struct {
 	now       berth.Time
 	w         *Workflow
 	of        []Site
@@ -177,54 +192,58 @@ type grid struct {
 	waits     []berth.Duration // of tasks, as known from placing them before
 }
 
-// prepare checks the grid and returns each task's bound at each site.
-func (g *Grid) prepare() (*grid, [][]berth.Count, error) {
+// Prepare checks a grid. Errors, all of code Invalid: no sites, the speed of one, and those of Prepare
+// of a problem on each.
+func (g *Grid) Prepare() (*GridInstance, error) {
 	if len(g.Sites) == 0 {
-		return nil, nil, berth.Errorf(berth.Invalid, "sites", "none; there is nothing to plan on")
+		return nil, berth.Errorf(berth.Invalid, "sites", "none; there is nothing to plan on")
 	}
-	in := &grid{now: g.Now, w: g.Workflow, of: g.Sites, lag: g.Lag}
+	in := &GridInstance{now: g.Now, w: g.Workflow, of: g.Sites, lag: g.Lag}
 	slowest := math.Inf(1)
 	for _, s := range g.Sites {
 		if math.IsNaN(s.Speed) || s.Speed < 0 || math.IsInf(s.Speed, 1) {
-			return nil, nil, berth.Errorf(berth.Invalid, "speed", "%v of site %q; want a positive number", s.Speed, s.Resource.Site)
+			return nil, berth.Errorf(berth.Invalid, "speed", "%v of site %q; want a positive number", s.Speed, s.Resource.Site)
 		}
 		slowest = min(slowest, s.speed())
 		here := s.Workflow
 		if here == nil {
 			var err error
 			if here, err = g.scaled(s.speed()); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 		one, err := g.at(here, s.Calendar, s.Free)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		in.sites = append(in.sites, one)
 	}
 	var power float64
+	all := berth.Count(0)
 	for k, s := range in.sites {
+		all = min(all+s.size, berth.MaxPEs)
 		power += math.Floor(float64(s.q) * (g.Sites[k].speed() / slowest))
 	}
 	if err := in.tooLarge(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	empty := calendar.NewFast(berth.Count(min(power, berth.MaxPEs)), berth.Late)
 	standard, err := g.scaled(slowest)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	reference, err := g.at(standard, empty, 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	reference.fine = max(leastFine, 4*all)
 	in.reference, in.placed, in.waits = reference, make([]int, g.Workflow.Len()), make([]berth.Duration, g.Workflow.Len())
-	return in, in.bounds(), nil
+	return in, nil
 }
 
 // tooLarge returns an error about the first task that needs more PEs than any
 // site has.
-func (g *grid) tooLarge() error {
+func (g *GridInstance) tooLarge() error {
 	largest := g.sites[0]
 	for _, s := range g.sites {
 		if s.size > largest.size {
@@ -259,7 +278,7 @@ func (g *Grid) at(w *Workflow, c calendar.Reader, free berth.Count) (*Instance, 
 }
 
 // bound is GridPlan.Bound.
-func (g *grid) bound() berth.Time {
+func (g *GridInstance) bound() berth.Time {
 	longest := berth.Duration(0)
 	levels := make([]berth.Duration, g.w.Len())
 	for _, i := range slices.Backward(g.w.topological) {
@@ -279,7 +298,7 @@ func (g *grid) bound() berth.Time {
 }
 
 // bounds translates what the reference cluster allots to each site.
-func (g *grid) bounds() [][]berth.Count {
+func (g *GridInstance) bounds() [][]berth.Count {
 	allotted := g.reference.allot(cpar)
 	bounds := make([][]berth.Count, len(g.sites))
 	for k, s := range g.sites {
@@ -296,7 +315,7 @@ func (g *grid) bounds() [][]berth.Count {
 }
 
 // place chooses the best pair of a site and a number of PEs for a task.
-func (g *grid) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) (GridPlacement, bool) {
+func (g *GridInstance) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) (GridPlacement, bool) {
 	ready := g.now
 	for _, parent := range g.w.parents.of(i) {
 		ready = max(ready, out[parent].End)
@@ -329,7 +348,7 @@ func (g *grid) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadl
 
 // due returns by when a task must end at a site: so early that its children, which are placed,
 // have their data when they start.
-func (g *grid) due(i int32, site int, out []GridPlacement, deadline berth.Time) berth.Time {
+func (g *GridInstance) due(i int32, site int, out []GridPlacement, deadline berth.Time) berth.Time {
 	if g.lag != nil {
 		g.placed[i] = site
 		defer func() { g.placed[i] = -1 }()

@@ -17,9 +17,10 @@ import (
 type grounds struct {
 	pools    []*pool
 	planners []workflow.Planner
-	in       *workflow.Instance // of the only pool
-	grid     *workflow.Grid     // of several
-	bound    berth.Time         // no plan ends earlier
+	in       *workflow.Instance                                         // of the only pool
+	grid     *workflow.GridInstance                                     // of several
+	lag      func(task, site int, at func(task int) int) berth.Duration // as workflow.Grid.Lag
+	bound    berth.Time                                                 // no plan ends earlier
 	graph    *workflow.Workflow
 	at       []int            // of its tasks, their places in the workflow
 	from     berth.Time       // nothing starts earlier
@@ -256,8 +257,12 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 		grid.Sites = append(grid.Sites, s)
 	}
 	grid.Lag = f.lag(w, pools, at)
-	g := &grounds{pools: pools, grid: grid, graph: graph, at: at, from: by.From, share: shareOf(allowed)}
-	soonest, ok, err := grid.Plan(berth.Forever)
+	in, err := grid.Prepare()
+	if err != nil {
+		return nil
+	}
+	g := &grounds{pools: pools, grid: in, lag: grid.Lag, graph: graph, at: at, from: by.From, share: shareOf(allowed)}
+	soonest, ok, err := in.Plan(berth.Forever)
 	if err != nil {
 		return nil
 	}
@@ -310,8 +315,8 @@ func (g *grounds) critical(s *sketch) []int {
 	plan := workflow.Plan{Tasks: make([]workflow.Placement, len(s.tasks))}
 	for i := range s.tasks {
 		plan.Tasks[i] = s.tasks[i].Placement
-		if g.grid != nil && g.grid.Lag != nil { // with its transfer it begins when the last of its parents ends
-			lag := g.grid.Lag(i, s.tasks[i].Site, func(task int) int { return s.tasks[task].Site })
+		if g.lag != nil { // with its transfer it begins when the last of its parents ends
+			lag := g.lag(i, s.tasks[i].Site, func(task int) int { return s.tasks[task].Site })
 			plan.Tasks[i].Start = plan.Tasks[i].Start.Add(-lag)
 		}
 	}
