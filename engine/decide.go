@@ -8,15 +8,10 @@ import (
 )
 
 func (e *Engine) submit(r *berth.Request, given bool) error {
-	switch {
-	case r == nil:
+	if r == nil {
 		return berth.Errorf(berth.Invalid, "request", "missing")
-	case r.Arrival > e.state.Now():
-		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
-	case r.Task != nil:
-		return ofTask(r)
 	}
-	if err := r.Validate(); err != nil {
+	if err := e.asked(r); err != nil {
 		return err
 	}
 	if e.isTaken(r.ID) {
@@ -31,6 +26,25 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 	}
 	e.emit(change.Change{Kind: change.Queued, ID: own.ID, Request: own})
 	e.arrived(own)
+	return nil
+}
+
+// asked reports what cannot be right with a request that is submitted now, or asked about.
+func (e *Engine) asked(r *berth.Request) error {
+	if err := arrivedBy(r.Arrival, e.state.Now()); err != nil {
+		return err
+	}
+	if r.Task != nil {
+		return ofTask(r)
+	}
+	return r.Validate()
+}
+
+// arrivedBy returns an error if something that is decided, or would be, at a time has not arrived by then.
+func arrivedBy(arrival, by berth.Time) error {
+	if arrival > by {
+		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", arrival, by)
+	}
 	return nil
 }
 

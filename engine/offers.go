@@ -42,12 +42,13 @@ type Offer struct {
 // admitted now, in the order of the differences. A request of several parts or
 // variants is offered OfferAsAsked or OfferLater; beside OfferAsAsked no offer gives
 // less. The list is empty if no place is possible. The engine does not change, and the
-// caller owns the offers. The error is of code Invalid and concerns the request.
+// caller owns the offers. The error is of code Invalid and concerns the request, as if it was submitted
+// now: it must have arrived, so who asks later than the engine's time wakes it first.
 func (e *Engine) Offers(r *berth.Request, most int) ([]Offer, error) {
 	if r == nil {
 		return nil, berth.Errorf(berth.Invalid, "request", "missing")
 	}
-	if err := r.Validate(); err != nil {
+	if err := e.asked(r); err != nil {
 		return nil, err
 	}
 	if r.IsJob() {

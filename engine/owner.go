@@ -91,13 +91,8 @@ func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.R
 		err = berth.Errorf(berth.Conflict, "id", "reservation %q is a task of workflow %q, which moves it; cancel the workflow and submit another", id, d.Request().Task.Workflow)
 	case r.ID != id || r.IsJob() || r.User != d.Request().User:
 		err = berth.Errorf(berth.Invalid, "request", "%q of user %q; a modification keeps id, kind and user", r.ID, r.User)
-	case r.Arrival > e.state.Now():
-		err = berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", r.Arrival, e.state.Now())
-	case r.Task != nil:
-		err = ofTask(r)
-	}
-	if err == nil {
-		err = r.Validate()
+	default:
+		err = e.asked(r)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -53,11 +53,11 @@ func TaskID(workflow string, task, try int) string {
 }
 
 func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
-	switch {
-	case w == nil:
+	if w == nil {
 		return berth.Errorf(berth.Invalid, "workflow", "missing")
-	case w.Arrival > e.state.Now():
-		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", w.Arrival, e.state.Now())
+	}
+	if err := arrivedBy(w.Arrival, e.state.Now()); err != nil {
+		return err
 	}
 	if plan != nil && plan.ready != nil && plan.ready.of == w {
 		if decided, err := e.submitReady(w, plan); decided || err != nil {
@@ -352,7 +352,7 @@ type WorkflowOffer struct {
 // WorkflowOffers returns at most n deadlines with their costs: first the tightest for
 // which a plan is found, then deadlines further and further off. It is empty if no plan is
 // found for any. The engine does not change. The error is of code Invalid and concerns the
-// workflow. The planners are heuristics: there may be tighter and cheaper plans than they find.
+// workflow, which must have arrived as if it was submitted now. The planners are heuristics: there may be tighter and cheaper plans than they find.
 func (e *Engine) WorkflowOffers(w *berth.Workflow, most int) ([]WorkflowOffer, error) {
 	return e.PlanOffers(w, PlanOptions{Offers: most})
 }

@@ -368,6 +368,15 @@ func (h *Host) wake() {
 	}
 }
 
+// awake has the engine at the service's time, for those who ask what would be promised now, and returns
+// the time that it has reached: what is asked about arrives then.
+func (h *Host) awake() berth.Time {
+	if h.clock() > h.core.engine.Now() {
+		h.wake()
+	}
+	return h.core.engine.Now()
+}
+
 // whenDurable calls answer once everything done so far is durable, or cannot
 // become so any more.
 func (h *Host) whenDurable(answer func(failed error)) {

@@ -74,9 +74,7 @@ func (h *Host) Quotas(ctx context.Context, by Principal, of []Principal) ([]Quot
 	all := make([]Quota, 0, len(of))
 	for some := range slices.Chunk(of, quotasAtOnce) {
 		list, err := call(ctx, h, by.User, func(answer func([]Quota, error)) {
-			if h.clock() > h.core.engine.Now() {
-				h.wake() // what is over by now does not count
-			}
+			h.awake() // what is over by now does not count
 			list := make([]Quota, len(some))
 			for i := range some {
 				list[i] = h.quota(by, some[i])

@@ -80,10 +80,7 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 		r.ID = "offer"
 	}
 	return call(ctx, h, by.User, func(answer func([]Offer, error)) {
-		now := h.clock()
-		if now > h.core.engine.Now() {
-			h.wake() // offers are for now
-		}
+		now := h.awake()
 		r.Arrival, r.Ready = now, max(r.Ready, now)
 		list, err := h.core.engine.Offers(&r, most)
 		if err == nil && len(list) == 0 {

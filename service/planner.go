@@ -101,9 +101,7 @@ func (h *Host) isSmall(w *berth.Workflow) bool {
 // the turn of who asks; then the loop gets what came of it. What is planned begins when it will be
 // decided, as well as can be told, and that much later. It ends soon after wanted returns false. It is of the loop.
 func (h *Host) planBeside(who string, tasks int, later berth.Duration, wanted func() bool, do func(e *engine.Engine, o engine.PlanOptions) error, then func(error)) {
-	if now := h.clock(); now > h.core.engine.Now() {
-		h.wake() // plans are for now
-	}
+	h.awake() // plans are for now
 	number := h.core.position.Number
 	h.whenDurable(func(failed error) {
 		if failed != nil {

@@ -107,10 +107,7 @@ func (h *Host) closedFor(ctx context.Context, on *berth.Site, r *berth.Request) 
 func (h *Host) starts(ctx context.Context, by Principal, r *berth.Request, w Window, s *Starts) error {
 	for at, last := w.First, w.Last; ; {
 		piece, err := call(ctx, h, by.User, func(answer func(engine.Starts, error)) {
-			now := h.clock()
-			if now > h.core.engine.Now() {
-				h.wake() // what is free is free now
-			}
+			now := h.awake()
 			asked := *r
 			asked.Arrival, asked.Ready = now, max(r.Ready, now)
 			look := engine.Look{Pool: s.Pool, Variant: s.Variant, First: max(at, now), Last: max(last, now), Steps: min(stretchesAtOnce, w.Most+1)}

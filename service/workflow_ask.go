@@ -91,7 +91,7 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 	ctx, end := context.WithTimeout(asking, flowPatience)
 	defer end()
 	list, err := call(ctx, h, who, func(answer func([]engine.WorkflowOffer, error)) {
-		w.Arrival = h.clock()
+		w.Arrival = h.awake()
 		if h.isSmall(&w) {
 			offers, err := h.core.engine.WorkflowOffers(&w, flowOffers)
 			h.whenDurable(func(failed error) { answer(offers, cmp.Or(failed, err)) })
@@ -133,7 +133,7 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 		return nil
 	}
 	own := w.Clone()
-	own.Arrival = h.clock()
+	own.Arrival = h.core.engine.Now()
 	own.Deadline = berth.Forever
 	offers, err := h.core.engine.WorkflowOffers(own, flowOffers)
 	if err != nil {
