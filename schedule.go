@@ -76,19 +76,46 @@ type Wanted struct {
 	WantSite string `json:"want_site,omitempty"`
 	WantPool string `json:"want_pool,omitempty"`
 	Eligible PESet  `json:"eligible,omitzero"`
+	// WantSites are the only sites that will do. OnlyPEs are the only PEs of this part that will do, by
+	// pool, none of other pools, and NotPEs are PEs that will not do. Empty is any.
+	WantSites []string   `json:"want_sites,omitempty"`
+	OnlyPEs   []PlacePEs `json:"only,omitempty"`
+	NotPEs    []PlacePEs `json:"never,omitempty"`
 	// PartConstraint is features that the PEs of this part have, beside Constraint.
 	PartConstraint string `json:"part_constraint,omitempty"`
 	Requirements
 }
 
+// PlacePEs are PEs of one pool, as a line names it.
+type PlacePEs struct {
+	Site string `json:"site"`
+	Pool string `json:"pool"`
+	PEs  PESet  `json:"pes"`
+}
+
 // WantedOf returns what the request of a part asks for beside PEs and time, nil if
-// nothing.
+// nothing. It shares the sites with the request.
 func WantedOf(r *Request, part int) *Wanted {
 	p := &r.Parts[part]
-	if r.Site == "" && r.Pool == "" && p.Eligible.Empty() && p.Constraint == "" && r.Requirements == (Requirements{}) {
+	if r.Site == "" && r.Pool == "" && len(r.Sites) == 0 && p.Eligible.Empty() && len(p.Only) == 0 && len(p.Never) == 0 &&
+		p.Constraint == "" && r.Requirements == (Requirements{}) {
 		return nil
 	}
-	return &Wanted{WantSite: r.Site, WantPool: r.Pool, Eligible: p.Eligible, PartConstraint: p.Constraint, Requirements: r.Requirements}
+	return &Wanted{
+		WantSite: r.Site, WantPool: r.Pool, WantSites: r.Sites, Eligible: p.Eligible, OnlyPEs: placesOf(p.Only), NotPEs: placesOf(p.Never),
+		PartConstraint: p.Constraint, Requirements: r.Requirements,
+	}
+}
+
+func placesOf(pools []PoolPEs) []PlacePEs {
+	if len(pools) == 0 {
+		return nil
+	}
+	list := make([]PlacePEs, len(pools))
+	for i := range pools {
+		list[i] = PlacePEs{Site: pools[i].Resource.Site, Pool: pools[i].Resource.Name, PEs: pools[i].PEs}
+	}
+	return list
 }
 
 // Wants returns what the request of the line asked for beside PEs and time; the zero

@@ -26,6 +26,19 @@ func TestWantedOf(t *testing.T) {
 		"a site": {func(r *berth.Request) { r.Site = "s" }, berth.Wanted{WantSite: "s"}},
 		"a pool": {func(r *berth.Request) { r.Pool = "p" }, berth.Wanted{WantPool: "p"}},
 		"PEs":    {func(r *berth.Request) { r.Parts[0].Eligible = berth.PEsOf(1, 2) }, berth.Wanted{Eligible: berth.PEsOf(1, 2)}},
+		"sites":  {func(r *berth.Request) { r.Sites = []string{"s", "t"} }, berth.Wanted{WantSites: []string{"s", "t"}}},
+		"these PEs": {
+			func(r *berth.Request) {
+				r.Parts[0].Only = []berth.PoolPEs{{Resource: berth.PoolID("s", "p"), PEs: berth.PEsOf(4)}}
+			},
+			berth.Wanted{OnlyPEs: []berth.PlacePEs{{Site: "s", Pool: "p", PEs: berth.PEsOf(4)}}},
+		},
+		"not these PEs": {
+			func(r *berth.Request) {
+				r.Parts[0].Never = []berth.PoolPEs{{Resource: berth.PoolID("s", "p"), PEs: berth.PEsOf(4)}}
+			},
+			berth.Wanted{NotPEs: []berth.PlacePEs{{Site: "s", Pool: "p", PEs: berth.PEsOf(4)}}},
+		},
 		"memory": {func(r *berth.Request) { r.MemoryMB = 7 }, berth.Wanted{Requirements: berth.Requirements{MemoryMB: 7}}},
 		"of a part": {func(r *berth.Request) {
 			r.Parts = append(r.Parts, r.Parts[0])

@@ -87,12 +87,14 @@
 //   - Parts of one id are all accepted with one start, or all refused.
 //   - Requests, bookings and jobs may ask for software, at least a version of it,
 //     licences of it, memory_mb and accelerators of each PE, storage_mb, a
-//     partition, and for a site (want_site), a pool (want_pool) and PEs (eligible)
-//     to the exclusion of others; version and licences need software, and no count
+//     partition, and for a site (want_site), one of several sites (want_sites), a pool
+//     (want_pool) and PEs (eligible; by pool: only) to the exclusion of others, and for none of
+//     some PEs (by pool: never); version and licences need software, and no count
 //     is negative. What an outage or a staging says in these is of no account, and
 //     of a line that takes no PEs only the form is checked.
 //   - A line runs at the site and the pool asked for, and has no PEs but those
-//     asked for. The PEs of its pool have the memory and the accelerators.
+//     asked for. An entry of a list by pool that does not name its site or pool is of any, and so
+//     is each where nothing says what the pool of the line is called. The PEs of its pool have the memory and the accelerators.
 //   - Its site has the partition, of its pool. PEs named are among those of the
 //     partition, npe is not above the most of it for one part, and from start to
 //     end it is not longer than the partition allows; an actual end is not held

@@ -164,6 +164,30 @@ func (p *parser) constraint(name string, value []byte) (string, error) {
 	return text, nil
 }
 
+// placesOf reads a list of PEs by pool.
+func (p *parser) placesOf(name string, value []byte) (list []placePEs, err error) {
+	err = elementsOf(name, value, func(element []byte) error {
+		var one placePEs
+		given, err := objectOf(name, element, []string{"pes", "site", "pool"}, func(inner string, value []byte) (err error) {
+			switch full := name + "." + inner; inner {
+			case "pes":
+				one.runs, err = p.runsOf(full, value)
+			case "site":
+				one.site, err = p.shared(full, value)
+			case "pool":
+				one.pool, err = p.shared(full, value)
+			}
+			return err
+		})
+		if err == nil && given&1 == 0 {
+			err = berth.Errorf(berth.Invalid, name, "%s lacks pes", shorten(element))
+		}
+		list = append(list, one)
+		return err
+	})
+	return list, err
+}
+
 // need takes one field of what the line asks for beside PEs.
 func (p *parser) need(rec *record, f field, name string, value []byte) (err error) {
 	if rec.needs == nil {
@@ -186,6 +210,16 @@ func (p *parser) need(rec *record, f field, name string, value []byte) (err erro
 		n.pool, err = p.shared(name, value)
 	case fEligible:
 		n.eligible, err = p.runsOf(name, value)
+	case fWantSites:
+		err = elementsOf(name, value, func(element []byte) error {
+			site, err := p.shared(name, element)
+			n.sites = append(n.sites, site)
+			return err
+		})
+	case fOnly:
+		n.only, err = p.placesOf(name, value)
+	case fNever:
+		n.never, err = p.placesOf(name, value)
 	case fLicences:
 		n.licences, err = wholeOf(name, value, berth.MaxLicences+1)
 	case fAccelerators:

@@ -91,6 +91,88 @@ func TestDefaultPartitionIsKept(t *testing.T) {
 	}
 }
 
+// The PEs that a line may have, and those that it may not, are listed by pool; several sites may do.
+func TestListsOfSitesAndPEsAreChecked(t *testing.T) {
+	const (
+		at   = `{"id":"a","site":"SITE","pool":"POOL","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":2,"accepted":true,"start":0,"end":10,"pes":"2,5",WANT}` + "\n"
+		cpu  = `{"site":"north","pool":"cpu","pes":"2-5"}`
+		some = `{"site":"north","pool":"cpu","pes":"0-3"}`
+		rest = `{"site":"north","pool":"cpu","pes":"5-7"}`
+		gpu  = `{"site":"north","pool":"gpu","pes":"0-3"}`
+		all  = `{"site":"south","pool":"pool","pes":"0-7"}`
+	)
+	for _, tt := range []struct {
+		where, want, says string // says is a part of the only violation; "" is none
+	}{
+		{"north cpu", `"want_sites":["north"]`, ""},
+		{"north cpu", `"want_sites":["west","north"]`, ""},
+		{"north cpu", `"want_sites":[]`, ""},
+		{"north cpu", `"want_sites":["west","south"]`, "place: it is at site north, and asks for site west or south"},
+		{"south pool", `"want_sites":["north"]`, "place: it is at site south, and asks for site north"},
+		{"north cpu", `"only":[]`, ""},
+		{"north cpu", `"only":[` + cpu + `]`, ""},
+		{"north cpu", `"only":[` + gpu + `,` + cpu + `]`, ""},
+		{"north cpu", `"only":[` + some + `,` + rest + `]`, ""},
+		{"north cpu", `"only":[{"pes":"2,5"}]`, ""},
+		{"north cpu", `"only":[` + some + `]`, "eligible: PE 5 of pool cpu of site north is none of those asked for"},
+		{"north cpu", `"only":[` + gpu + `]`, "place: it is at pool cpu of site north, and asks for PEs of other pools alone"},
+		{"south pool", `"only":[` + cpu + `]`, "place: it is at pool pool of site south"},
+		{"south ", `"only":[` + all + `]`, ""},
+		{"south ", `"only":[` + cpu + `]`, "place: it is at site south"},
+		{"north cpu", `"never":[` + gpu + `,` + all + `]`, ""},
+		{"north cpu", `"never":[{"site":"north","pool":"cpu","pes":"0-1,3-4,6-7"}]`, ""},
+		{"north cpu", `"never":[` + rest + `]`, "eligible: PE 5 of pool cpu of site north is one of those that will not do"},
+		{"north cpu", `"never":[{"site":"north","pool":"cpu","pes":"3-4,6"},` + some + `]`, "eligible: PE 2 of pool cpu"},
+		{"north cpu", `"only":[` + cpu + `],"never":[` + all + `],"want_sites":["north"]`, ""},
+	} {
+		site, pool, _ := strings.Cut(tt.where, " ")
+		text := strings.NewReplacer("SITE", site, "POOL", pool, "WANT", tt.want).Replace(at)
+		_, got := onSites(t, text, twoSites())
+		if tt.says == "" && len(got) > 0 || tt.says != "" && (len(got) != 1 || !strings.Contains(got[0], tt.says)) {
+			t.Errorf("%s, %s: %v, want %q", tt.where, tt.want, got, tt.says)
+		}
+		if pool == "" {
+			continue // nothing tells its name without the sites
+		}
+		if report := on(t, 8, text); len(report.Violations) != len(got) {
+			t.Errorf("%s, %s, without the sites: %v, want %v", tt.where, tt.want, report.Violations, got)
+		}
+	}
+	// Nothing says what a machine, or the pool of a site, is called.
+	for line, want := range map[string]int{
+		`{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"2","want_sites":["s"],"only":[` + cpu + `]}`:         0,
+		`{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"1","want_sites":["s"],"only":[` + cpu + `]}`:         1,
+		`{"id":"a","site":"north","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"1","only":[` + cpu + `,` + gpu + `]}`: 0,
+	} {
+		if report := on(t, 8, line+"\n"); len(report.Violations) != want {
+			t.Errorf("%s: %v, want %d", line, report.Violations, want)
+		}
+	}
+	// What was lost and replaced is looked at too.
+	moved := `{"id":"r","site":"south","arrival":0,"ready":10,"deadline":90,"duration":40,"npe":2,"accepted":true,"start":10,"end":50,"pes":"0-1","stretches":[{"from":20,"npe":1,"pes":"0","cause":"o"},{"from":20,"npe":2,"pes":"0,2"}],LIST}
+{"id":"o","kind":"outage","site":"south","npe":1,"start":20,"pes":"1","end":60}
+`
+	for list, want := range map[string]string{
+		`"never":[{"site":"south","pool":"pool","pes":"3"}]`:  "",
+		`"never":[{"site":"south","pool":"pool","pes":"2"}]`:  "PE 2 of site south is one of those that will not do",
+		`"only":[{"site":"south","pool":"pool","pes":"0-1"}]`: "PE 2 of site south is none of those asked for",
+	} {
+		_, got := onSites(t, strings.Replace(moved, "LIST", list, 1), twoSites())
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+			t.Errorf("%s: %v, want %q", list, got, want)
+		}
+	}
+	for list, says := range map[string]string{
+		`"want_sites":"s"`: "not a list", `"want_sites":[1]`: "want_sites", `"only":[7]`: "not an object", `"only":[{"site":"s"}]`: "lacks pes",
+		`"never":[{"pes":"2-1"}]`: "never.pes", `"never":[{"pes":"1","pes":"1"}]`: "given twice",
+	} {
+		text := strings.NewReplacer("SITE", "north", "POOL", "cpu", "WANT", list).Replace(at)
+		if _, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: 8, Strict: true}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", list, err, says)
+		}
+	}
+}
+
 // Without a sites file there is nothing to compare hardware and partitions with;
 // the site, the pool and the PEs asked for are in the file itself.
 func TestPlacesWithoutSites(t *testing.T) {

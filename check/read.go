@@ -83,6 +83,9 @@ const (
 	fWantSite
 	fWantPool
 	fEligible
+	fWantSites
+	fOnly
+	fNever
 )
 
 var fieldNames = [...]string{
@@ -94,6 +97,7 @@ var fieldNames = [...]string{
 	fStretches: "stretches", fPoolPEs: "pool_pes",
 	fSoftware: "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fMemory: "memory_mb",
 	fStorage: "storage_mb", fPartition: "partition", fConstraint: "constraint", fPartConstraint: "part_constraint", fWantSite: "want_site", fWantPool: "want_pool", fEligible: "eligible",
+	fWantSites: "want_sites", fOnly: "only", fNever: "never",
 }
 
 var fieldsByName = func() map[string]field {
@@ -126,6 +130,14 @@ type needs struct {
 	constraint, ofPart string // as berth.ParseConstraint reads them
 	site, pool         string // no other ones
 	eligible           []run  // no other PEs, if there are some
+	sites              []string
+	only, never        []placePEs // no other PEs than these, if there are some, and none of those
+}
+
+// placePEs are PEs of a pool as a line names it; what it does not name is any.
+type placePEs struct {
+	site, pool string
+	runs       []run
 }
 
 // record is one line of the file.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,11 +64,15 @@ func (c *checker) checkPlace(i int, rec *record, n *needs) {
 	case n.pool != "" && at.fullPool != "" && n.pool != at.fullPool:
 		c.add1(Place, i, "it is at pool %s, and asks for pool %s", printable(at.fullPool), printable(n.pool))
 	}
+	if len(n.sites) > 0 && at.fullSite != "" && !slices.Contains(n.sites, at.fullSite) {
+		c.add1(Place, i, "it is at site %s, and asks for site %s", printable(at.fullSite), oneOf(n.sites))
+	}
 	if len(n.eligible) > 0 {
 		if pe, outside := rec.outside(n.eligible); outside {
 			c.add1(Eligible, i, "PE %d is none of those asked for", pe)
 		}
 	}
+	c.checkLists(i, rec, n)
 	if !at.known {
 		return
 	}
@@ -77,6 +82,74 @@ func (c *checker) checkPlace(i int, rec *record, n *needs) {
 	if c.opts.Partitions != nil {
 		c.checkPartition(i, rec, n)
 	}
+}
+
+// checkLists compares the PEs of a line with those that will do in its pool, and those that will not.
+func (c *checker) checkLists(i int, rec *record, n *needs) {
+	at := &c.places[rec.place]
+	if len(n.only) > 0 {
+		in, named := at.among(n.only)
+		pe, outside := rec.outside(in)
+		switch {
+		case !named:
+			c.add1(Place, i, "it is at %s, and asks for PEs of other pools alone", at)
+		case outside:
+			c.add1(Eligible, i, "PE %d of %s is none of those asked for", pe, at)
+		}
+	}
+	if not, _ := at.among(n.never); len(not) > 0 {
+		if pe, inside := rec.inside(not); inside {
+			c.add1(Eligible, i, "PE %d of %s is one of those that will not do", pe, at)
+		}
+	}
+}
+
+// among returns the PEs of the place in a list by pool, ascending and with gaps between their runs, and
+// whether the list names the place. Where nothing says how it is called, it is whatever the list names.
+func (p *place) among(list []placePEs) (pes []run, named bool) {
+	is := func(name, as, full string) bool { return name == "" || full == "" || name == as || name == full }
+	several := false
+	for i := range list {
+		one := &list[i]
+		if !is(one.site, p.site, p.fullSite) || !is(one.pool, p.pool, p.fullPool) {
+			continue
+		}
+		if several = named; !named {
+			pes = one.runs // which appending copies
+		} else {
+			pes = append(pes, one.runs...)
+		}
+		named = true
+	}
+	if !several {
+		return pes, named
+	}
+	slices.SortFunc(pes, func(a, b run) int { return cmp.Compare(a.lo, b.lo) })
+	merged := pes[:0]
+	for _, r := range pes {
+		if last := len(merged) - 1; last >= 0 && r.lo <= merged[last].hi {
+			merged[last].hi = max(merged[last].hi, r.hi)
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged, named
+}
+
+// oneOf lists names for a message.
+func oneOf(names []string) string {
+	var b strings.Builder
+	for i, name := range names {
+		switch {
+		case i == 0:
+		case i == len(names)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(printable(name))
+	}
+	return cut(b.String(), 200)
 }
 
 // checkHardware compares what the PEs of a line are made of with what it asks for.
@@ -212,6 +285,29 @@ func (r *record) outside(in []run) (pe int32, outside bool) {
 		pe, outside = firstOutside(r.past.stretches[k].runs, in)
 	}
 	return pe, outside
+}
+
+// inside returns the first PE that the line has at some time and that is in a list.
+func (r *record) inside(of []run) (pe int32, inside bool) {
+	pe, inside = firstInside(r.runs, of)
+	for k := range r.stretches() {
+		if inside {
+			break
+		}
+		pe, inside = firstInside(r.past.stretches[k].runs, of)
+	}
+	return pe, inside
+}
+
+// firstInside returns the first PE of a list that is in another one too, both as with firstOutside.
+func firstInside(list, in []run) (pe int32, inside bool) {
+	for _, r := range list {
+		in, _ = behind(in, r.lo)
+		if len(in) > 0 && in[0].lo < r.hi {
+			return max(r.lo, in[0].lo), true
+		}
+	}
+	return 0, false
 }
 
 // firstOutside returns the first PE of a list that is not in another one; both

@@ -107,11 +107,6 @@ func (k *card) lines(config *engine.Config) []berth.Line {
 		of.Accepted, of.Site, of.Pool = true, a.Resource.Site, a.Resource.Name
 		of.NPE, of.Duration, of.Start, of.End = a.NPE, a.End.Sub(a.Start), &a.Start, &a.End
 		of.Wanted = berth.WantedOf(r, part)
-		if p := &r.Parts[part]; len(p.Only)+len(p.Never) > 0 { // by their numbers, since the checker knows no nodes
-			wanted := *of.Wants()
-			wanted.Eligible, _ = p.Allowed(a.Resource)
-			of.Wanted = &wanted
-		}
 		if of.Extended = k.extended(config, part); of.Extended > 0 && of.Deadline > 0 {
 			of.Deadline = max(of.Deadline, a.End)
 		}

@@ -224,6 +224,16 @@ func TestCorruptedSchedules(t *testing.T) {
 		{"another site", &held, of("plain", func(l *berth.Line) { wanting(l).WantSite = "m" }), "place [plain]"},
 		{"another pool", &held, of("plain", func(l *berth.Line) { wanting(l).WantPool = "gpu" }), "place [plain]"},
 		{"other PEs", &held, of("plain", func(l *berth.Line) { l.PEs = berth.PEsOf(2, 3) }), "eligible [plain]"},
+		{"none of the sites", &held, of("plain", func(l *berth.Line) { wanting(l).WantSites = []string{"b", "m"} }), "place [plain]"},
+		{"PEs of another pool", &held, of("plain", func(l *berth.Line) {
+			wanting(l).OnlyPEs = []berth.PlacePEs{{Site: "a", Pool: "gpu", PEs: l.PEs}}
+		}), "place [plain]"},
+		{"none of these PEs", &held, of("plain", func(l *berth.Line) {
+			wanting(l).OnlyPEs = []berth.PlacePEs{{Site: "a", Pool: "cpu", PEs: berth.PEsOf(1, 3)}}
+		}), "eligible [plain]"},
+		{"one of the PEs that will not do", &held, of("plain", func(l *berth.Line) {
+			wanting(l).NotPEs = []berth.PlacePEs{{Site: "a", Pool: "cpu", PEs: berth.PEsOf(2)}}
+		}), "eligible [plain]"},
 		{"no such partition", &held, of("plain", func(l *berth.Line) { wanting(l).Partition = "none" }), "partition [plain]"},
 		{"outside the partition", &held, of("debug", func(l *berth.Line) { l.PEs = berth.PEsOf(3, 4) }), "partition [debug]"},
 		{"too many for the partition", &held, of("debug", func(l *berth.Line) { l.NPE, l.PEs = 3, berth.PEsOf(0, 1, 2) }), "partition [debug]"},

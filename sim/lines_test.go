@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,44 @@ func TestWishesInASchedule(t *testing.T) {
 	}
 	if l := &lines[1]; l.WantSite != "t" || l.Site != "" || l.Reason != berth.NoSuitableSite {
 		t.Errorf("%+v", l)
+	}
+}
+
+// It says which sites would do, and which PEs of which pool would and would not, as the request does.
+func TestListsInASchedule(t *testing.T) {
+	config := engine.Config{Sites: two(0)}
+	asks := berth.Rigid("a", 0, 0, 90, 1, 10)
+	asks.Sites = []string{"s", "t"}
+	asks.Parts[0].Only = []berth.PoolPEs{{Resource: berth.PoolID("s", "b"), PEs: berth.PEsOf(1, 2)}}
+	asks.Parts[0].Never = []berth.PoolPEs{{Resource: berth.PoolID("s", "b"), PEs: berth.PEsOf(1)}, {Resource: berth.PoolID("s", "a"), PEs: berth.PEsOf(0)}}
+	lines := run(t, config, asks)
+	l := &lines[0]
+	if l.Pool != "b" || l.PEs.String() != "2" {
+		t.Fatalf("%+v", l)
+	}
+	text, err := json.Marshal(l)
+	want := `"want_sites":["s","t"],"only":[{"site":"s","pool":"b","pes":"1-2"}],"never":[{"site":"s","pool":"b","pes":"1"},{"site":"s","pool":"a","pes":"0"}]`
+	if err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%s lacks %s, %v", text, want, err)
+	}
+	for _, c := range []struct {
+		pes  berth.PESet
+		pool string
+		want []check.Class
+	}{
+		{berth.PEsOf(2), "b", nil},
+		{berth.PEsOf(1), "b", []check.Class{check.Eligible}},
+		{berth.PEsOf(0), "b", []check.Class{check.Eligible}},
+		{berth.PEsOf(1), "a", []check.Class{check.Place}},
+	} {
+		l.PEs, l.Pool = c.pes, c.pool
+		var got []check.Class
+		for _, v := range checked(t, lines, check.Against(config.Sites, 0)).Violations {
+			got = append(got, v.Class)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("on %s of %s: %v, want %v", c.pes, c.pool, got, c.want)
+		}
 	}
 }
 

@@ -184,12 +184,25 @@ func (s *scene) drawRequest(id string, now berth.Time) berth.Request {
 		if s.once("rigid", 2) {
 			p.Variants = p.Variants[:1]
 		}
-		if pool.Binding == berth.Early && s.once("eligible", 6) {
+		some := func(label string) (set berth.PESet) {
 			for pe := range berth.PE(pool.PEs) {
-				if !s.once("not eligible", 3) {
-					p.Eligible = berth.NewPESet(append(slices.Clone(p.Eligible.Runs()), berth.Run{Lo: pe, Hi: pe + 1})...)
+				if !s.once("not "+label, 3) {
+					set = berth.NewPESet(append(slices.Clone(set.Runs()), berth.Run{Lo: pe, Hi: pe + 1})...)
 				}
 			}
+			return set
+		}
+		if pool.Binding == berth.Early && s.once("eligible", 6) {
+			p.Eligible = some("eligible")
+		}
+		of := berth.PoolID(site.Name, pool.Name)
+		if pool.Binding == berth.Early && s.once("only", 8) {
+			if pes := some("only"); !pes.Empty() {
+				p.Only = []berth.PoolPEs{{Resource: of, PEs: pes}}
+			}
+		}
+		if pool.Binding == berth.Early && s.once("never", 8) {
+			p.Never = []berth.PoolPEs{{Resource: of, PEs: berth.PEsOf(berth.PE(s.int("never PE", 0, int(pool.PEs)-1)))}}
 		}
 		r.Parts = append(r.Parts, p)
 	}
@@ -200,6 +213,9 @@ func (s *scene) drawRequest(id string, now berth.Time) berth.Request {
 		if s.once("and a pool", 2) {
 			r.Pool = pool.Name
 		}
+	}
+	if s.once("sites", 8) {
+		r.Sites = []string{site.Name, pick(s, "or a site", s.config.Sites).Name}
 	}
 	if s.once("job", 3) {
 		r.Kind, r.Deadline = berth.KindJob, berth.Forever

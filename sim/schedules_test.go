@@ -30,6 +30,7 @@ func (r reached) note(lines []berth.Line) {
 			"software": l.Accepted && l.Wants().Software != "", "licences": l.Accepted && l.Wants().Licences > 0, "storage": l.Accepted && l.Wants().StorageMB > 0,
 			"memory": l.Accepted && l.Wants().MemoryMB > 0, "accelerators": l.Accepted && l.Wants().Accelerators > 0, "partitions": l.Accepted && l.Wants().Partition != "",
 			"wishes": l.Accepted && l.Wants().WantSite != "", "eligible": l.Accepted && !l.Wants().Eligible.Empty(), "parts": l.Accepted && l.Part > 1,
+			"sites": l.Accepted && l.Wants().WantSites != nil, "only": l.Accepted && l.Wants().OnlyPEs != nil, "never": l.Accepted && l.Wants().NotPEs != nil,
 		} {
 			if has {
 				r[what]++

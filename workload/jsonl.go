@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 )
@@ -32,7 +33,7 @@ import (
 //     character;
 //   - its id is taken: lines may share an id only as parts, numbered by part
 //     from 1, with the same arrival, ready time, deadline, run, user
-//     and requirements (software to partition, want_site, want_pool). A request
+//     and requirements (software to partition, want_site, want_pool, want_sites). A request
 //     that lacks a part, or has a bad line, is bad as a whole, for
 //     it would be another request without it.
 //
@@ -171,6 +172,7 @@ func (r *jsonlReader) add(got *jsonLine, number int) BadLine {
 		{"constraint", first.Constraint, request.Constraint},
 		{"want_site", first.Site, request.Site},
 		{"want_pool", first.Pool, request.Pool},
+		{"want_sites", strings.Join(first.Sites, ", "), strings.Join(request.Sites, ", ")},
 	} {
 		if same.had != same.have {
 			return BadLine{

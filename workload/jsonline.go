@@ -22,7 +22,10 @@ type jsonLine struct {
 	variants   []berth.Variant
 	needs      berth.Requirements
 	site, pool string // the only ones that will do
+	sites      []string
 	eligible   berth.PESet
+	only       []berth.PoolPEs
+	never      []berth.PoolPEs
 	constraint string // of this part
 	precedence bool   // "after" names an id
 	given      fieldSet
@@ -53,9 +56,9 @@ func (j *jsonLine) request() (berth.Request, BadLine) {
 		variants = []berth.Variant{{NPE: berth.Count(j.npe), Duration: berth.Duration(j.duration)}}
 	}
 	request := berth.Request{
-		ID: j.id, User: j.user, Site: j.site, Pool: j.pool,
+		ID: j.id, User: j.user, Site: j.site, Pool: j.pool, Sites: j.sites,
 		Arrival: berth.Time(j.arrival), Ready: berth.Time(j.ready), Deadline: berth.Time(j.deadline),
-		Parts: []berth.Part{{Variants: variants, Eligible: j.eligible, Constraint: j.constraint}}, Requirements: j.needs,
+		Parts: []berth.Part{{Variants: variants, Eligible: j.eligible, Only: j.only, Never: j.never, Constraint: j.constraint}}, Requirements: j.needs,
 	}
 	if j.kind == berth.KindJob {
 		request.Kind = berth.KindJob
@@ -234,6 +237,12 @@ func (j *jsonLine) setNeed(f field, value []byte) (bad BadLine) {
 		j.pool = unquote(value)
 	case fieldEligible:
 		j.eligible, bad = parsePEs(f, value)
+	case fieldWantSites:
+		return j.setSites(value)
+	case fieldOnly:
+		j.only, bad = parsePlaces(f, value)
+	case fieldNever:
+		j.never, bad = parsePlaces(f, value)
 	case fieldMemoryMB:
 		j.needs.MemoryMB = integer(value)
 	case fieldStorageMB:
@@ -253,6 +262,63 @@ func (j *jsonLine) setNeed(f field, value []byte) (bad BadLine) {
 		}
 	}
 	return bad
+}
+
+func (j *jsonLine) setSites(value []byte) (bad BadLine) {
+	eachElement(value, func(site []byte) bool {
+		switch want := isString.check(site); {
+		case want != "":
+			bad = BadLine{Field: "want_sites", Value: shown(site), Want: want}
+		case hasControl(unquote(site)):
+			bad = BadLine{Field: "want_sites", Value: shown(site), Want: "holds a control character"}
+		default:
+			j.sites = append(j.sites, unquote(site))
+		}
+		return bad.Want == ""
+	})
+	return bad
+}
+
+// parsePlaces reads a list of objects that have site, pool and pes, and nothing else.
+func parsePlaces(f field, value []byte) (list []berth.PoolPEs, bad BadLine) {
+	name := jsonFields[f].name
+	eachElement(value, func(object []byte) bool {
+		if object[0] != '{' {
+			bad = BadLine{Field: name, Value: shown(object), Want: `want objects such as {"site":"s","pool":"p","pes":"0-3"}`}
+			return false
+		}
+		one := berth.PoolPEs{Resource: berth.PoolID("", "")}
+		var given fieldSet
+		eachMember(object, func(key, value []byte) bool {
+			inner, known := fieldOf(key)
+			switch want := isString.check(value); {
+			case !known || inner != fieldSite && inner != fieldPool && inner != fieldPEs:
+				bad = BadLine{Field: name, Value: shown(key), Want: "no such field; PEs of a pool have site, pool and pes"}
+			case given.has(inner):
+				bad = BadLine{Field: name, Value: shown(key), Want: "given twice in one list"}
+			case want != "":
+				bad = BadLine{Field: name, Value: shown(value), Want: want}
+			case inner == fieldPEs:
+				if one.PEs, bad = parsePEs(f, value); bad.Want != "" {
+					return false
+				}
+			case hasControl(unquote(value)):
+				bad = BadLine{Field: name, Value: shown(value), Want: "holds a control character"}
+			case inner == fieldSite:
+				one.Resource.Site = unquote(value)
+			default:
+				one.Resource.Name = unquote(value)
+			}
+			given.add(inner)
+			return bad.Want == ""
+		})
+		if bad.Want == "" && !(given.has(fieldSite) && given.has(fieldPool) && given.has(fieldPEs)) {
+			bad = BadLine{Field: name, Value: shown(object), Want: "PEs of a pool need site, pool and pes"}
+		}
+		list = append(list, one)
+		return bad.Want == ""
+	})
+	return list, bad
 }
 
 func (j *jsonLine) setAfter(value []byte) BadLine {

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,11 +24,7 @@ type requestLine struct {
 	Duration berth.Duration  `json:"duration,omitempty"`
 	NPE      berth.Count     `json:"npe,omitempty"`
 	Variants []berth.Variant `json:"variants,omitempty"`
-	WantSite string          `json:"want_site,omitempty"`
-	WantPool string          `json:"want_pool,omitempty"`
-	Eligible berth.PESet     `json:"eligible,omitzero"`
-	OfPart   string          `json:"part_constraint,omitempty"`
-	berth.Requirements
+	*berth.Wanted
 }
 
 // WriteJSONL writes requests and jobs as JSON Lines, one line per part, in the
@@ -51,7 +48,7 @@ func WriteJSONL(w io.Writer, requests []berth.Request) error {
 			line := requestLine{
 				ID: r.ID, Kind: berth.KindRequest, User: r.User,
 				Arrival: r.Arrival, Ready: r.Ready, Deadline: &r.Deadline,
-				WantSite: r.Site, WantPool: r.Pool, Eligible: r.Parts[p].Eligible, OfPart: r.Parts[p].Constraint, Requirements: r.Requirements,
+				Wanted: berth.WantedOf(r, p),
 			}
 			if r.IsJob() {
 				line.Kind = berth.KindJob
@@ -84,12 +81,35 @@ func writable(r *berth.Request) error {
 		return berth.Errorf(berth.Invalid, bad.Field, "request %s: %s", strconv.Quote(r.ID), bad.Want)
 	}
 	for _, name := range namesOf(r) {
-		if hasControl(name.text) || !utf8.ValidString(name.text) {
-			return berth.Errorf(berth.Invalid, name.field, "%s: not printable UTF-8", strconv.Quote(name.text))
+		if err := writableText(name.field, name.text); err != nil {
+			return err
+		}
+	}
+	for _, site := range r.Sites {
+		if err := writableText("want_sites", site); err != nil {
+			return err
+		}
+	}
+	for i := range r.Parts {
+		for _, pools := range [][]berth.PoolPEs{r.Parts[i].Only, r.Parts[i].Never} {
+			for k := range pools {
+				id := &pools[k].Resource
+				if err := cmp.Or(writableText("site", id.Site), writableText("pool", id.Name)); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if r.IsJob() && r.Deadline == 0 {
 		return berth.Errorf(berth.Invalid, "deadline", "job %s: 0 would read as none", strconv.Quote(r.ID))
+	}
+	return nil
+}
+
+// writableText returns an error for a text that would not be read back.
+func writableText(field, text string) error {
+	if hasControl(text) || !utf8.ValidString(text) {
+		return berth.Errorf(berth.Invalid, field, "%s: not printable UTF-8", strconv.Quote(text))
 	}
 	return nil
 }

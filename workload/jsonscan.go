@@ -47,6 +47,9 @@ const (
 	fieldWantSite
 	fieldWantPool
 	fieldEligible
+	fieldWantSites
+	fieldOnly
+	fieldNever
 	fieldPromisedEnd
 	fieldLimit
 	fieldTransfer
@@ -98,6 +101,9 @@ var jsonFields = [fields]struct {
 	fieldWantSite:       {"want_site", isString},
 	fieldWantPool:       {"want_pool", isString},
 	fieldEligible:       {"eligible", isString},
+	fieldWantSites:      {"want_sites", isArray},
+	fieldOnly:           {"only", isArray},
+	fieldNever:          {"never", isArray},
 	fieldPromisedEnd:    {"promised_end", isInteger},
 	fieldLimit:          {"limit", isInteger},
 	fieldTransfer:       {"transfer", isInteger},

@@ -125,10 +125,11 @@ func drawRequests(t *rapid.T) []berth.Request {
 		r := berth.Request{
 			ID: id, User: rapid.StringMatching(`[a-z<&]{0,3}`).Draw(t, "user"), Arrival: arrival, Ready: ready,
 			Deadline: ready + 1<<30,
+			Sites:    rapid.SliceOfN(rapid.StringMatching(`[a-zß"]{0,2}`), 0, 2).Draw(t, "sites"),
 			Site:     rapid.StringMatching(`[a-z]{0,2}`).Draw(t, "site"), Pool: rapid.StringMatching(`[a-z]{0,2}`).Draw(t, "pool"),
 			Parts: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) berth.Part {
 				eligible := berth.PEsOf(rapid.SliceOfN(rapid.Map(rapid.Int32Range(0, 99), func(pe int32) berth.PE { return berth.PE(pe) }), 0, 3).Draw(t, "eligible")...)
-				return berth.Part{Eligible: eligible, Variants: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) berth.Variant {
+				return berth.Part{Eligible: eligible, Only: drawPools(t, "only"), Never: drawPools(t, "never"), Variants: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) berth.Variant {
 					return berth.Variant{
 						NPE:      berth.Count(rapid.Int32Range(1, berth.MaxPEs).Draw(t, "npe")),
 						Duration: berth.Duration(rapid.Int64Range(1, 1<<30).Draw(t, "duration")),
@@ -145,9 +146,21 @@ func drawRequests(t *rapid.T) []berth.Request {
 				r.Deadline = 1
 			}
 		}
+		if len(r.Sites) == 0 {
+			r.Sites = nil
+		}
 		requests[i] = r
 	}
 	return requests
+}
+
+// drawPools draws PEs of some pools, mostly of none.
+func drawPools(t *rapid.T, label string) (list []berth.PoolPEs) {
+	for i := range rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, label) {
+		first := berth.PE(rapid.Int32Range(0, berth.MaxPEs-2).Draw(t, "first PE"))
+		list = append(list, berth.PoolPEs{Resource: berth.PoolID(rapid.StringMatching(`[a-z]{0,2}`).Draw(t, "its site"), strconv.Itoa(i)), PEs: berth.PEsOf(first, first+1)})
+	}
+	return list
 }
 
 func TestJSONLRoundTrip(t *testing.T) {
@@ -167,6 +180,12 @@ func TestJSONLRoundTrip(t *testing.T) {
 	})
 }
 
+// listed returns a part that may have some PEs of a pool, and none of those of another one.
+func listed(only, never berth.ResourceID) []berth.Part {
+	pes := func(of berth.ResourceID) []berth.PoolPEs { return []berth.PoolPEs{{Resource: of, PEs: berth.PEsOf(1)}} }
+	return []berth.Part{{Variants: []berth.Variant{{NPE: 1, Duration: 9}}, Only: pes(only), Never: pes(never)}}
+}
+
 func TestWriteJSONLRefuses(t *testing.T) {
 	good := berth.Rigid("a", 0, 0, 60, 8, 60)
 	for name, c := range map[string]struct {
@@ -180,6 +199,9 @@ func TestWriteJSONLRefuses(t *testing.T) {
 		"control in user": {"user", func(r *berth.Request) { r.User = "a\nb" }},
 		"control in site": {"want_site", func(r *berth.Request) { r.Site = "a\nb" }},
 		"pool not UTF-8":  {"want_pool", func(r *berth.Request) { r.Pool = "a\xff" }},
+		"control in one":  {"want_sites", func(r *berth.Request) { r.Sites = []string{"a", "b\n"} }},
+		"PEs of a site":   {"site", func(r *berth.Request) { r.Parts = listed(berth.PoolID("a\n", "p"), berth.PoolID("", "")) }},
+		"PEs of a pool":   {"pool", func(r *berth.Request) { r.Parts = listed(berth.PoolID("", ""), berth.PoolID("a", "p\xff")) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := good
