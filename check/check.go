@@ -79,8 +79,8 @@
 //   - Stretches tell how the PEs of a request changed while it held them. From each
 //     one on, in order, from the start to the end, it holds those PEs instead: at
 //     most npe, of its pool, its partition and those asked for. PEs that it loses are
-//     those of an outage of its pool, the cause, that has begun and is expected to
-//     last longer. If its PEs had no names before, it lacks at most as many as these
+//     those of an outage of its pool, the cause, that has begun, is not over and is expected to
+//     last longer; at its start it may have lost them since its arrival. If its PEs had no names before, it lacks at most as many as these
 //     outages took.
 //   - What comes after something starts when that has ended (its actual end, if
 //     it has one, of all its parts), and that exists and was accepted.

@@ -94,12 +94,17 @@ func (c *checker) checkLossesOf(i int32, rec *record, stretches []stretch) {
 }
 
 // outagesAt returns the lines of the outage that takes PEs of a line when a stretch
-// of it begins; none if it is not there, lasts at another time or was over before.
+// of it begins; none if it is not there, lasts at another time or was over before. What was lost
+// before the start is told at the start, when the outage may be over and the PEs may be another's.
 func (c *checker) outagesAt(rec *record, s *stretch) []int32 {
 	var lines []int32
+	since := s.from
+	if s.from == rec.start {
+		since = rec.arrival
+	}
 	for _, k := range c.linesOf(s.cause) {
 		o := &c.file.records[k]
-		if o.kind == outage && o.place == rec.place && o.start <= s.from && (!o.has(fEnd) || o.end > s.from) && (!o.has(fActualEnd) || o.actual >= s.from) {
+		if o.kind == outage && o.place == rec.place && o.start <= s.from && (!o.has(fEnd) || o.end > s.from) && (!o.has(fActualEnd) || o.actual >= since) {
 			lines = append(lines, k)
 		}
 	}

@@ -122,3 +122,15 @@ func TestAfterAJobWithoutTimes(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What was lost before the start is told at the start: by then the outage may be over, and the PEs may be
+// another's.
+func TestStretchAtTheStartAfterAnOutage(t *testing.T) {
+	for _, row := range []struct{ from, start, over, violations int }{{10, 5, 8, 0}, {10, 2, 4, 0}, {10, 2, 3, 1}, {11, 5, 8, 1}} {
+		lines := fmt.Sprintf(`{"id":"r","arrival":4,"ready":10,"deadline":90,"duration":40,"npe":3,"accepted":true,"start":10,"end":50,"pes":"0-2","stretches":[{"from":%d,"npe":2,"pes":"0,2","cause":"o"}]}
+{"id":"o","kind":"outage","npe":1,"start":%d,"end":60,"pes":"1","actual_end":%d}`, row.from, row.start, row.over)
+		if got := on(t, 4, lines).Violations; len(got) != row.violations {
+			t.Errorf("at %d, from %d to %d: %q, want %d violations", row.from, row.start, row.over, got, row.violations)
+		}
+	}
+}
