@@ -25,6 +25,9 @@ type grounds struct {
 	at       []int            // of its tasks, their places in the workflow
 	from     berth.Time       // nothing starts earlier
 	share    policy.Allowance // within which tasks are placed
+	// late says that some pools are among several only because of what they would add without the
+	// deadline: such grounds give no reason why there is no plan.
+	late bool
 }
 
 // sketch is a plan on grounds; the sites of its tasks are their pools.
@@ -100,12 +103,8 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		panic("engine: a workflow without a planner")
 	}
 	_, best := berth.Best(w.Algorithm)
-	type candidate struct {
-		pool  *pool
-		unfit []bool // tasks
-		fits  int    // how many do
-	}
-	var candidates []candidate
+	var candidates, whenever []candidate // by the deadline, and whatever it is
+	late := false                        // they differ
 	for i := range f.pools {
 		p := &f.pools[i]
 		if !allows(w, p) {
@@ -113,11 +112,13 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 			continue
 		}
 		c := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
+		ever := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
 		limits, last := bounds{Finder: f, pool: p, length: lengthOf(allowed)}, -1 // the last task that fits
 		var first *berth.Refusal
 		for k := range w.Tasks {
 			if w.Tasks[k].Done {
 				c.fits++
+				ever.fits++
 				continue
 			}
 			no := f.unfit(w, k, &limits, last >= 0 && alike(&w.Tasks[k], &w.Tasks[last]))
@@ -126,6 +127,12 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 			} else if first == nil {
 				first = no
 			}
+			if ever.unfit[k] = no != nil && !limits.inTime(no, w, k); !ever.unfit[k] {
+				ever.fits++
+			}
+		}
+		if ever.late = ever.fits > c.fits; ever.fits > 0 {
+			whenever, late = append(whenever, ever), late || ever.late
 		}
 		refusal = further(refusal, first)
 		if c.fits > 0 {
@@ -148,8 +155,30 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 	if len(over) == 0 {
 		return list, refusal
 	}
-	// A workflow that is not spread over sites may still be over the pools of one, which share
-	// their files.
+	list = append(list, f.overAll(t, w, candidates, over, allowed, by)...)
+	// How many PEs a task may have depends on all pools. An offer that was made without a deadline is to
+	// be found by its own one as well, so the same pools are planned over once more.
+	if late {
+		for _, g := range f.overAll(t, w, whenever, over, allowed, by) {
+			if g.late {
+				list = append(list, g)
+			}
+		}
+	}
+	return list, refusal
+}
+
+// candidate is a pool in which a workflow may be, and the tasks that cannot be there.
+type candidate struct {
+	pool  *pool
+	unfit []bool // tasks
+	fits  int    // how many do
+	late  bool   // some do but for the deadline
+}
+
+// overAll returns the grounds over several pools. A workflow that is not spread over sites may still be
+// over the pools of one, which share their files.
+func (f *Finder) overAll(t *state.Trial, w *berth.Workflow, candidates []candidate, planners []workflow.Planner, allowed *policy.Allowance, by *Planning) (list []*grounds) {
 	for len(candidates) > 0 {
 		n := len(candidates)
 		if !w.IsSpread() {
@@ -159,18 +188,27 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 			}
 		}
 		if n > 1 {
-			pools, unfit := make([]*pool, n), make([][]bool, n)
+			pools, unfit, late := make([]*pool, n), make([][]bool, n), false
 			for i, c := range candidates[:n] {
-				pools[i], unfit[i] = c.pool, c.unfit
+				pools[i], unfit[i], late = c.pool, c.unfit, late || c.late
 			}
 			if g := f.overPools(t, w, pools, unfit, allowed, by); g != nil {
-				g.planners = over
+				g.planners, g.late = planners, late
 				list = append(list, g)
 			}
 		}
 		candidates = candidates[n:]
 	}
-	return list, refusal
+	return list
+}
+
+// inTime reports whether nothing but the deadline keeps a task from the pool.
+func (b *bounds) inTime(no *berth.Refusal, w *berth.Workflow, task int) bool {
+	if no.Reason != berth.DeadlineMissed || no.Possible >= berth.TimeLimit {
+		return false
+	}
+	t := planned(&w.Tasks[task], b.pool)
+	return b.narrow(&t, w, task)
 }
 
 // allows reports whether the tasks of a workflow may be in a pool.

@@ -270,7 +270,9 @@ func (f *Finder) Workflow(w *berth.Workflow, p *Planning) (*WorkflowPlan, *berth
 		return nil, p.over
 	}
 	for _, g := range fit {
-		refusal = further(refusal, g.refusal(w.Deadline))
+		if !g.late {
+			refusal = further(refusal, g.refusal(w.Deadline))
+		}
 	}
 	return nil, refusal
 }
