@@ -130,7 +130,7 @@ func TestGridInstanceForgetsPlans(t *testing.T) {
 			}
 			got, ok, err := in.Plan(deadline)
 			want, wantOK, wantErr := grid.Plan(deadline)
-			if ok != wantOK || !reflect.DeepEqual(err, wantErr) || !reflect.DeepEqual(got, want) {
+			if ok != wantOK || fmt.Sprint(err) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got, want) {
 				t.Fatalf("by %d: %+v %t %v, at first %+v %t %v", deadline, got, ok, err, want, wantOK, wantErr)
 			}
 		}

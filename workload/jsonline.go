@@ -312,7 +312,7 @@ func parsePlaces(f field, value []byte) (list []berth.PoolPEs, bad BadLine) {
 			given.add(inner)
 			return bad.Want == ""
 		})
-		if bad.Want == "" && !(given.has(fieldSite) && given.has(fieldPool) && given.has(fieldPEs)) {
+		if bad.Want == "" && (!given.has(fieldSite) || !given.has(fieldPool) || !given.has(fieldPEs)) {
 			bad = BadLine{Field: name, Value: shown(object), Want: "PEs of a pool need site, pool and pes"}
 		}
 		list = append(list, one)
