@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -577,10 +576,7 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 			s.After = append(s.After, q.Tasks[parent].ID)
 		}
 		if !task.Work.Empty() && t.Reservation != "" {
-			s.Output = service.TaskOutput(q, i, t.Tries)
-			if !filepath.IsAbs(s.Output) {
-				s.Output = filepath.Join(task.Work.Dir, s.Output)
-			}
+			s.Output = w.OutputOf(i)
 		}
 		f.Tasks = append(f.Tasks, s)
 	}

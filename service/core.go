@@ -348,7 +348,7 @@ func (c *Core) followPast(p *past) error {
 	case in.sighting != nil:
 		c.see(p.at, in.sighting)
 	case in.tasks != nil:
-		c.noteTasks(in.tasks)
+		c.noteTasks(in.tasks, p.number)
 	case in.delivery != nil:
 		c.noteDelivered(in.delivery)
 	}

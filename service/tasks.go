@@ -124,7 +124,7 @@ func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner fu
 func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []news) {
 	rec := &journal.Record{At: now, Version: c.version, Event: appendTasks(nil, look)}
 	c.place(rec)
-	c.noteTasks(look)
+	c.noteTasks(look, rec.Number)
 	var list []news
 	for i := range look.events {
 		e := &look.events[i]
@@ -145,8 +145,8 @@ func (c *Core) goesOn(reservation string) bool {
 	return k != nil && k.end == ""
 }
 
-// noteTasks remembers how tasks were last seen.
-func (c *Core) noteTasks(look *taskLook) {
+// noteTasks remembers how tasks were last seen, with a record of a number.
+func (c *Core) noteTasks(look *taskLook, number uint64) {
 	known := c.tasks[look.site]
 	if known == nil {
 		known = map[site.JobID]knownTask{}
@@ -160,6 +160,7 @@ func (c *Core) noteTasks(look *taskLook) {
 		default:
 			known[e.task.ID] = knownTask{e.reservation, e.task}
 			c.noteEnd(known[e.task.ID])
+			c.noteOutput(known[e.task.ID], number)
 		}
 	}
 }

@@ -62,6 +62,9 @@ type FlowTask struct {
 	Start, End  berth.Time
 	NPE         berth.Count
 	Resource    berth.ResourceID
+	// Output is the file of its output if its name is a pattern, as its site expands that; empty until
+	// the site has said so.
+	Output string
 	// PlannedStart and PlannedEnd are those of the first plan.
 	PlannedStart, PlannedEnd berth.Time
 }
@@ -94,6 +97,7 @@ type flowTask struct {
 	why         string
 	ended       berth.Time
 	first       berth.Interval // where it was promised first
+	output      string         // as its site says, if its name is a pattern
 }
 
 // cardsByID finds reservations: those of the loop, or those that are shown.
@@ -273,7 +277,7 @@ func (c *Core) flowTaskPromised(x *change.Change, number uint64) {
 		return
 	}
 	t := &f.tasks[f.taskOf(x.ID, ref)]
-	t.reservation, t.tries = x.ID, ref.Try
+	t.reservation, t.tries, t.output = x.ID, ref.Try, ""
 	if t.first == (berth.Interval{}) {
 		t.first = x.Reservation.Allotments[0].Interval()
 	}
@@ -382,7 +386,7 @@ func (f *flowCard) viewOf(cards func(task int) *card) Workflow {
 		t := &f.tasks[i]
 		w := &v.Tasks[i]
 		*w = FlowTask{
-			Reservation: t.reservation, Tries: t.tries, Outcome: t.outcome, Why: t.why, Ended: t.ended, PlannedStart: t.first.Start, PlannedEnd: t.first.End,
+			Reservation: t.reservation, Tries: t.tries, Outcome: t.outcome, Why: t.why, Ended: t.ended, PlannedStart: t.first.Start, PlannedEnd: t.first.End, Output: t.output,
 		}
 		k := known[i]
 		if k == nil || k.promise == nil {

@@ -192,6 +192,7 @@ func codeFlow(c *wire.Coder, w *Workflow) {
 		wire.Struct(c, 10, &t.Resource, t.Resource == berth.ResourceID{}, wire.ResourceID)
 		wire.Int(c, 11, &t.PlannedStart)
 		wire.Int(c, 12, &t.PlannedEnd)
+		wire.String(c, 13, &t.Output)
 		c.End()
 	})
 	c.End()

@@ -117,15 +117,6 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 	return list, err
 }
 
-// TaskOutput returns the file for the output of a task of a workflow, from its folder, by its
-// place in the workflow and which try it is.
-func TaskOutput(w *berth.Workflow, task, try int) string {
-	if out := w.Tasks[task].Work.Output; out != "" {
-		return out
-	}
-	return "berth-" + engine.TaskID(w.ID, task, try) + ".out"
-}
-
 // flowOffers returns what a small workflow that was refused is offered, nothing for a larger one,
 // whose offers are made where it is planned.
 func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {

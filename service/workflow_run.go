@@ -53,7 +53,7 @@ func (h *Host) runTask(id string) {
 	}
 	task := site.Task{
 		Key: flowKey, Name: oneLine(f.w.Tasks[at].ID), Command: work.Command, Script: work.Script, Dir: work.Dir, Env: work.Env,
-		Output: TaskOutput(f.w, at, k.request.Task.Try),
+		Output: taskOutput(f.w, at, k.request.Task.Try),
 	}
 	bring, note := h.bringing(f, at, k.promise.Allotments[0].Resource.Site)
 	task = withFiles(task, work.Inputs, work.Outputs, bring, note)

@@ -46,6 +46,7 @@ func (s *savedFlow) code(c *wire.Coder) {
 		wire.Int(c, 5, &t.ended)
 		wire.Int(c, 6, &t.first.Start)
 		wire.Int(c, 7, &t.first.End)
+		wire.String(c, 8, &t.output)
 		c.End()
 	})
 	c.End()

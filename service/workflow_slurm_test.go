@@ -139,12 +139,17 @@ func TestSlurmRunsAWorkflowAsItsOwner(t *testing.T) {
 	script := l.task("third", 20, "", 1)
 	script.Work.Command, script.Work.Script = nil, "#!/bin/sh\necho third $(id -un) $HOME $BERTH_TASK_ID >> "+l.file+"\npwd\n"
 	script.Work.Inputs, script.Work.Outputs = []string{"ran"}, []string{l.file}
-	l.submit(l.flow("chain", l.task("first", 20, "pwd"), l.task("second", 20, "exit 0", 0), script))
+	second := l.task("second", 20, "echo second", 0)
+	second.Work.Output = "%x-%j.txt" // as Slurm expands it
+	l.submit(l.flow("chain", l.task("first", 20, "pwd"), second, script))
 	f := l.over("chain", 2*time.Minute)
 	if f.State != service.FlowSucceeded {
 		t.Errorf("%+v\n%s", f, l.log.String())
 	}
 	l.wantRan("first games", "second games", "third games "+l.home+" third")
+	if text, err := os.ReadFile(f.OutputOf(1)); strings.TrimSpace(string(text)) != "second" {
+		t.Errorf("the output of the second task is %q: %q, %v", f.OutputOf(1), text, err)
+	}
 	for _, name := range []string{"berth-chain.1.out", "berth-chain.3.out"} {
 		if text, err := os.ReadFile(filepath.Join(l.dir, name)); strings.TrimSpace(string(text)) != l.dir {
 			t.Errorf("%s: %q, %v", name, text, err)

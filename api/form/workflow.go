@@ -97,8 +97,9 @@ type WorkflowStep struct {
 	PlannedStart Time `json:"planned_start,omitzero"`
 	PlannedEnd   Time `json:"planned_end,omitzero"`
 	// Critical says that it is on the critical path: nothing can end earlier unless it does.
-	Critical bool   `json:"critical,omitempty"`
-	Output   string `json:"output,omitempty"`
+	Critical bool `json:"critical,omitempty"`
+	// Output is the file with its output at its site; missing while a pattern of it is not expanded.
+	Output string `json:"output,omitempty"`
 }
 
 // Workflows is a page of workflows, without their tasks.

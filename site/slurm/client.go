@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"regexp"
@@ -93,6 +94,8 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 	}
 	command := Command{Argv: append([]string{"sbatch"}, c.sbatchArgs(&task, b, size)...), Env: c.jobEnv(task.Environment()), Dir: dir}
 	if c.absent {
+		// Of an environment in a file sbatch leaves this out, and the node that opens the output needs it for %x.
+		command.Env = append(command.Env, "SLURM_JOB_NAME="+cmp.Or(task.Name, task.Key))
 		c.apart(&command)
 		if task.Script == "" {
 			script = inDir
@@ -250,11 +253,7 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking, as size) []string 
 			add(name, strconv.FormatInt(n, 10))
 		}
 	}
-	name := task.Name
-	if name == "" {
-		name = task.Key
-	}
-	add("job-name", name)
+	add("job-name", cmp.Or(task.Name, task.Key))
 	add("account", task.Account)
 	add("partition", task.Partition)
 	if task.Partition == "" {

@@ -170,6 +170,7 @@ func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
 			out.Elements = elements(index)
 		}
 	}
+	out.Output = expanded(out.Output, j.at("JobID"), &out)
 	j.asked(&out)
 	if ending, ended := endings[j.at("State")]; ended {
 		out.Result = j.result(ending)
@@ -192,6 +193,19 @@ func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
 		return out, running, fmt.Errorf("job %s is %.40q since %.40q", out.ID, j.at("State"), j.at("StartTime"))
 	}
 	return out, running, j.shares(&out, cores)
+}
+
+// expanded returns the file that a pattern for output stands for, where Slurm shows the pattern instead: number
+// is that of the job itself. What only its nodes know stays as it is.
+func expanded(path, number string, j *site.Job) string {
+	if !strings.Contains(path, "%") {
+		return path
+	}
+	pairs := []string{"%%", "%", "%A", number, "%j", number, "%u", j.User, "%x", j.Name}
+	if j.Array != "" {
+		pairs = append([]string{"%A", string(j.Array), "%a", strings.TrimPrefix(string(j.ID), string(j.Array)+"_")}, pairs...)
+	}
+	return strings.NewReplacer(pairs...).Replace(path)
 }
 
 // asked reads what a job asks for. What cannot be right is not said.

@@ -234,3 +234,17 @@ func FuzzNodesAndJobs(f *testing.F) {
 		}
 	})
 }
+
+// Where Slurm shows the pattern of an output instead of its file, the file is told.
+func TestOutputIsTheFileOfAPattern(t *testing.T) {
+	for path, want := range map[string]string{
+		"/d/slurm-8.out": "/d/slurm-8.out", "/d/%x-%j.out": "/d/relax-8.out", "/d/%%j-%u": "/d/%j-ann", "/d/%A.%N": "/d/8.%N", "/d/%a": "/d/%a",
+	} {
+		if got := expanded(path, "8", &site.Job{ID: "8", Name: "relax", User: "ann"}); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+	if got := expanded("/d/%A_%a-%j", "8", &site.Job{ID: "7_3", Array: "7"}); got != "/d/7_3-8" {
+		t.Errorf("of an element of an array it is %s", got)
+	}
+}
