@@ -239,7 +239,22 @@ func (c *call) serve(e *endpoint) error {
 			return err
 		}
 	}
-	return e.do(c)
+	err := e.do(c)
+	if err != nil && e.keyed && !e.siteKeys {
+		err = c.refused(err)
+	}
+	return err
+}
+
+// refused returns the error that is the answer to what was asked under a key, which is remembered: what was refused stays
+// refused. Where there is no key, or it may be tried again, that is the error itself.
+func (c *call) refused(err error) error {
+	ask, unread := c.ask()
+	if _, is := errors.AsType[*statusError](err); is || unread != nil || ask.Key == "" {
+		return err
+	}
+	c.rest()
+	return c.Refuse(c.r.Context(), ask, err)
 }
 
 // fail answers with a problem.

@@ -21,6 +21,7 @@ type endpoint struct {
 	media        string // of an answer that is not JSON
 	answer       any    // a zero value of what is answered; nil if nothing is
 	keyed        bool   // takes an Idempotency-Key
+	siteKeys     bool   // which the site remembers, not the service
 	conditional  bool   // takes If-Match
 	stream       bool   // answers with events instead of one answer
 	costly       bool   // looks at much, so each user has it done one at a time
@@ -107,7 +108,7 @@ var endpoints = []endpoint{
 	{
 		method: http.MethodPost, path: "/v1/reservations/{id}/run", id: "run", role: service.User,
 		about: "Run a command or a script in a reservation, at its start or now, at a site whose adapter runs tasks itself.",
-		body:  object(taskBody), keyed: true, conditional: true, status: http.StatusCreated, answer: form.Job{}, do: (*call).run,
+		body:  object(taskBody), keyed: true, siteKeys: true, conditional: true, status: http.StatusCreated, answer: form.Job{}, do: (*call).run,
 	},
 	{
 		method: http.MethodGet, path: "/v1/reservations/{id}/history", id: "history", role: service.Viewer,

@@ -162,6 +162,8 @@ func (f *fake) Recall(_ context.Context, ask service.Ask, parts int) ([]service.
 	return []service.Answer{{Reservation: *r}}, nil
 }
 
+func (f *fake) Refuse(_ context.Context, _ service.Ask, why error) error { return why }
+
 func (f *fake) Submit(_ context.Context, ask service.Ask, r berth.Request) (service.Answer, error) {
 	defer f.lock()()
 	return f.submit(&ask, r)

@@ -3,10 +3,10 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,6 +91,31 @@ func (h *harbour) call(c *keyedCall) string {
 	return fmt.Sprint(a.Code, " ", a.Header().Get("ETag"), " ", a.Header().Get("Location"), "\n", a.text)
 }
 
+// endpoint returns what was called, as the service describes it.
+func (c *keyedCall) endpoint() string {
+	path := c.path
+	for _, of := range []string{"/v1/reservations/", "/v1/offers/", "/v1/workflows/"} {
+		if rest, is := strings.CutPrefix(path, of); is {
+			_, do, more := strings.Cut(rest, "/")
+			if path = of + "{id}"; more {
+				path += "/" + do
+			}
+		}
+	}
+	return strings.ToLower(c.method) + " " + path
+}
+
+// kind says what the answer was: done, refused by a decision, or mistaken.
+func (c *keyedCall) kind() string {
+	switch {
+	case c.status >= http.StatusBadRequest:
+		return "mistaken"
+	case strings.Contains(c.answered, `"decision":"refused"`):
+		return "refused"
+	}
+	return "done"
+}
+
 // takeKeys returns the endpoints that take a key, as the service describes itself.
 func (h *harbour) takeKeys(t *testing.T) map[string]bool {
 	t.Helper()
@@ -151,7 +176,23 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 		t.Errorf("no offers in %s", refused)
 	}
 	ask(http.StatusCreated, "POST", "/v1/requests", request(1, 20, 1, 30, `,"array":2`))
+	refusals := ask(http.StatusCreated, "POST", "/v1/requests", request(8, 0, 2, 5, `,"array":2`))
+	if !strings.Contains(refusals, `"decision":"refused"`) {
+		t.Errorf("no refusal in %s", refusals)
+	}
+	ask(http.StatusUnprocessableEntity, "POST", "/v1/requests", request(1, 2, 2, 3, ""))
+	ask(http.StatusUnprocessableEntity, "POST", "/v1/requests", `{"npe":0,"duration":"never"}`)
+	ask(http.StatusForbidden, "POST", "/v1/requests", request(1, 2, 1, 4, `,"user":"bob"`))
+	ask(http.StatusForbidden, "POST", "/v1/requests", request(1, 2, 1, 4, `,"user":"bob","array":2`))
 	ask(http.StatusOK, "PATCH", "/v1/reservations/"+held, `{"npe":200}`) // which is refused
+	far := id(ask(http.StatusCreated, "POST", "/v1/requests", request(1, 100, 1, 102, "")))
+	ask(http.StatusUnprocessableEntity, "PATCH", "/v1/reservations/"+far, `{"duration":"9h"}`)
+	ask(http.StatusUnprocessableEntity, "PATCH", "/v1/reservations/"+held, `{"deadline":"`+at(-1)+`"}`)
+	ask(http.StatusUnprocessableEntity, "PATCH", "/v1/reservations/"+held, `{"nodelist":"n1"}`)
+	ask(http.StatusNotFound, "PATCH", "/v1/reservations/later", `{"npe":1}`)
+	ask(http.StatusNotFound, "POST", "/v1/reservations/later/extend", `{"by":"1h"}`)
+	ask(http.StatusUnprocessableEntity, "POST", "/v1/reservations/"+held+"/extend", `{}`)
+	ask(http.StatusConflict, "POST", "/v1/reservations/"+held+"/check-in", `{}`) // too early
 	ask(http.StatusOK, "PATCH", "/v1/reservations/"+held, `{"npe":2}`)
 	ask(http.StatusOK, "POST", "/v1/reservations/"+held+"/confirm", `{}`)
 	ask(http.StatusOK, "POST", "/v1/reservations/"+a+"/extend", `{"by":"100h"}`) // which is refused
@@ -163,42 +204,60 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	taken := id(ask(http.StatusCreated, "POST", "/v1/offers/"+offers.Offers[0].ID+"/hold", `{"hold":"1h"}`))
 	ask(http.StatusConflict, "POST", "/v1/offers/"+offers.Offers[0].ID+"/hold", `{"hold":"1h"}`)
 	ask(http.StatusNotFound, "POST", "/v1/offers/none/hold", `{"hold":"1h"}`)
+	offers = into[form.Offers](t, h.do("alice", "POST", "/v1/offers", request(8, 60, 1, 70, "")), http.StatusOK)
+	into[form.Answer](t, h.do("bob", "POST", "/v1/requests", request(8, 60, 10, 70, "")), http.StatusCreated)
+	ask(http.StatusCreated, "POST", "/v1/offers/"+offers.Offers[0].ID+"/hold", `{"hold":"1h"}`) // which is refused
 	ask(http.StatusNotFound, "DELETE", "/v1/reservations/none", "")
+	ask(http.StatusNotFound, "POST", "/v1/reservations/none/release", "")
+	ask(http.StatusOK, "POST", "/v1/reservations/"+far+"/extend", `{"by":"1h"}`)
 	ask(http.StatusOK, "POST", "/v1/reservations/"+a+"/check-in", `{}`)
 	ask(http.StatusOK, "DELETE", "/v1/reservations/"+taken, "")
 	ask(http.StatusOK, "DELETE", "/v1/reservations/"+taken, "") // again, under another key
 	ask(http.StatusOK, "DELETE", "/v1/reservations/"+a, "")
+	ask(http.StatusOK, "POST", "/v1/reservations/"+a+"/release", "")
 	flow := func(id string, deadline int, more string) string {
 		return fmt.Sprintf(`{"id":%q,"deadline":%q%s,"tasks":[{"id":"a","seconds":3600,"most":1},{"id":"b","seconds":3600,"most":1,"after":["a"],"retries":2}]}`, id, at(deadline), more)
 	}
 	ask(http.StatusCreated, "POST", "/v1/workflows", flow("night", 18, `,"hold":"10m"`))
 	ask(http.StatusConflict, "POST", "/v1/workflows", flow("night", 18, ""))
+	ask(http.StatusUnprocessableEntity, "POST", "/v1/workflows", flow("late", -1, ""))
+	ask(http.StatusForbidden, "POST", "/v1/workflows", flow("theirs", 18, `,"user":"bob"`))
 	ask(http.StatusOK, "POST", "/v1/workflows/night/confirm", "")
+	ask(http.StatusNotFound, "POST", "/v1/workflows/none/confirm", "")
+	ask(http.StatusUnprocessableEntity, "POST", "/v1/workflows/night/retry", `{"deadline":"`+at(-1)+`"}`)
 	ask(http.StatusConflict, "POST", "/v1/workflows/night/retry", "")
 	ask(http.StatusOK, "DELETE", "/v1/workflows/night", "")
 	ask(http.StatusOK, "POST", "/v1/workflows/night/retry", `{"deadline":"`+at(15)+`"}`)
 	if narrow := ask(http.StatusCreated, "POST", "/v1/workflows", flow("narrow", 1, "")); !strings.Contains(narrow, `"refused"`) || !strings.Contains(narrow, `"critical"`) {
 		t.Errorf("a workflow without time for it is answered %s", narrow)
 	}
+	if again := ask(http.StatusOK, "POST", "/v1/workflows/narrow/retry", `{"deadline":"`+at(1)+`"}`); !strings.Contains(again, `"refused"`) {
+		t.Errorf("a workflow that is retried without time for it is answered %s", again)
+	}
 	ask(http.StatusOK, "POST", "/v1/workflows/narrow/retry", `{"deadline":"`+at(19)+`"}`)
 	ask(http.StatusNotFound, "DELETE", "/v1/workflows/none", "")
 
-	used := map[string]bool{"post /v1/reservations/{id}/run": true} // of managed sites
-	for _, c := range calls {
-		path := c.path
-		for _, of := range []string{"/v1/reservations/", "/v1/offers/", "/v1/workflows/"} {
-			if rest, is := strings.CutPrefix(path, of); is {
-				_, do, more := strings.Cut(rest, "/")
-				if path = of + "{id}"; more {
-					path += "/" + do
-				}
+	of := h.takeKeys(t)
+	delete(of, "post /v1/reservations/{id}/run") // whose keys the site remembers
+	used := map[string]string{}
+	for _, kind := range []string{"done", "refused", "mistaken"} {
+		for _, c := range calls {
+			if e := c.endpoint(); c.kind() == kind && !strings.HasSuffix(used[e], kind) {
+				used[e] += " " + kind
 			}
 		}
-		used[strings.ToLower(c.method)+" "+path] = true
 	}
-	used["post /v1/reservations/{id}/release"] = true // which DELETE is too
-	if said := h.takeKeys(t); !maps.Equal(said, used) {
-		t.Errorf("the description says that %v take a key, want %v", said, used)
+	for e := range of {
+		want := " done mistaken"
+		if slices.Contains([]string{"post /v1/requests", "post /v1/offers/{id}/hold", "patch /v1/reservations/{id}", "post /v1/reservations/{id}/extend", "post /v1/workflows", "post /v1/workflows/{id}/retry"}, e) {
+			want = " done refused mistaken"
+		}
+		if used[e] != want {
+			t.Errorf("%s was answered%s, want%s", e, used[e], want)
+		}
+	}
+	if len(of) != len(used) {
+		t.Errorf("keys were used at %v, want %v", used, of)
 	}
 
 	again := func(when string) {
@@ -210,6 +269,9 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 		}
 	}
 	again("at once")
+	into[form.Answer](t, h.do("alice", "PATCH", "/v1/reservations/"+far, `{"deadline":"`+at(130)+`"}`), http.StatusOK)
+	into[form.Answer](t, h.do("alice", "PATCH", "/v1/reservations/"+far, `{"duration":"9h"}`), http.StatusOK) // was refused above
+	again("where what was refused is possible")
 	h.crash(t)
 	again("after a crash")
 	h.close(t)

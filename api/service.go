@@ -30,6 +30,7 @@ type requester interface {
 	Offers(ctx context.Context, by service.Principal, r berth.Request, most int) ([]service.Offer, error)
 	Starts(ctx context.Context, by service.Principal, r berth.Request, w service.Window) ([]service.Starts, error)
 	Recall(ctx context.Context, ask service.Ask, parts int) ([]service.Answer, error)
+	Refuse(ctx context.Context, ask service.Ask, why error) error
 	Hold(ctx context.Context, ask service.Ask, offer string, hold berth.Duration) (service.Answer, error)
 }
 

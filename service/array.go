@@ -31,16 +31,23 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 	if parts < 1 || parts > MaxArray {
 		return nil, berth.Errorf(berth.Invalid, "array", "%d; want 1 to %d parts", parts, MaxArray)
 	}
-	if err := h.mayAsk(&ask, &r); err != nil {
-		return nil, err
+	err := h.mayAsk(&ask, &r)
+	if err == nil {
+		err = h.admit(ctx, &r)
 	}
-	if err := h.admit(ctx, &r); err != nil {
-		return nil, err
+	if err != nil {
+		if was, failed := h.Recall(ctx, ask, parts); failed != nil || was != nil {
+			return was, failed
+		}
+		return nil, h.Refuse(ctx, ask, err)
 	}
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
 	answers, err := patiently(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
+		if first, err := h.known(new(ask.asked())); err == nil && h.refusedAll(first, func(err error) { answer(nil, err) }) {
+			return
+		}
 		a := &array{answers: make([]Answer, parts), left: parts, done: answer}
 		id, offered := strings.TrimSuffix(h.idUnder(ask.asked(), r.ID), partSuffix(0)), false
 		var from func(i int)

@@ -96,16 +96,45 @@ func (a *Answer) value() Answer {
 }
 
 // answeredBefore returns what was answered under the key of what may not be asked now, for some
-// reason: that reason, if nothing was.
+// reason: that reason, if nothing was, which is remembered.
 func (h *Host) answeredBefore(ctx context.Context, ask Ask, why error) (Answer, error) {
 	switch was, err := h.Recall(ctx, ask, 1); {
 	case err != nil:
 		return Answer{}, err
 	case was == nil:
-		return Answer{}, why
+		return Answer{}, h.Refuse(ctx, ask, why)
 	default:
 		return was[0], nil
 	}
+}
+
+// Refuse has the answer to what is asked under a key be an error, so that it is that again whatever
+// has become possible since, and returns the error: the one that was the answer before, if there was
+// one. Nothing is remembered without a key, of what may be tried again under it, and while it is being decided.
+func (h *Host) Refuse(ctx context.Context, ask Ask, why error) error {
+	o, is := outcomeOf(Answer{}, why)
+	if ask.Key == "" || !is || o.Failed.Code == berth.Exhausted || o.Failed.Field == "idempotency_key" {
+		return why
+	}
+	_, err := call(ctx, h, ask.By.User, func(answer answering) {
+		a := ask.asked()
+		known, err := h.known(&a)
+		if err != nil || known != nil && !known.answered() || h.proposesUnder(a.key) {
+			answer(nil, why)
+			return
+		}
+		is := why
+		if known == nil {
+			h.remember(a, o)
+		} else if was, err := known.outcome(); err == nil {
+			is = cmp.Or(was.err(), why)
+		}
+		h.whenDurable(func(failed error) { answer(nil, cmp.Or(failed, is)) })
+	})
+	if ctx.Err() != nil {
+		return why
+	}
+	return err
 }
 
 // soFar answers that something is not decided yet, or what was decided meanwhile.
@@ -295,6 +324,20 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 	return true, nil
 }
 
+// refusedAll answers with an error if that is what was answered to the first part of an array: then it is
+// the answer to all, and no part is decided. It reports whether it is.
+func (h *Host) refusedAll(first *keyed, answer func(error)) bool {
+	if first == nil || !first.answered() {
+		return false
+	}
+	o, err := first.outcome()
+	if err = cmp.Or(err, o.err()); err == nil {
+		return false
+	}
+	h.whenDurable(func(failed error) { answer(cmp.Or(failed, err)) })
+	return true
+}
+
 // Recall returns what was answered under a key, nil if nothing was: one answer, or for
 // an array as many as it has parts, nil unless all were. What a crash left without an
 // answer is answered now; what is not decided yet has none.
@@ -309,6 +352,9 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 			was, err := h.known(&a)
 			if err != nil || was == nil || !was.answered() && h.undecided[was.id] != nil {
 				answer(nil, err)
+				return
+			}
+			if i == 0 && h.refusedAll(was, func(err error) { answer(nil, err) }) {
 				return
 			}
 		}

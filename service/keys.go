@@ -337,6 +337,8 @@ type outcome struct {
 	Answer Answer
 	Flow   *FlowAnswer
 	Failed *berth.Error
+	// Others are further mistakes that were told with Failed.
+	Others []*berth.Error
 
 	later func() *FlowAnswer // returns Flow, if that takes long
 	size  int                // about how many bytes it takes then
@@ -349,11 +351,36 @@ func outcomeOf(answer Answer, err error) (o outcome, ok bool) {
 	if err == nil {
 		return outcome{Answer: answer}, true
 	}
-	coded, is := errors.AsType[*berth.Error](err)
-	if !is || coded.Code == berth.Unavailable || coded.Code == berth.Internal || coded.Field == "version" {
+	all := mistakesOf(err)
+	for _, e := range all {
+		if e.Code == berth.Unavailable || e.Code == berth.Internal || e.Field == "version" {
+			return o, false
+		}
+	}
+	if len(all) == 0 {
 		return o, false
 	}
-	return outcome{Failed: coded}, true
+	return outcome{Failed: all[0], Others: all[1:]}, true
+}
+
+// mistakesOf returns the module's errors in an error, nil if there is something else in it.
+func mistakesOf(err error) []*berth.Error {
+	several, is := err.(interface{ Unwrap() []error })
+	if !is {
+		if coded, is := errors.AsType[*berth.Error](err); is {
+			return []*berth.Error{coded}
+		}
+		return nil
+	}
+	var all []*berth.Error
+	for _, one := range several.Unwrap() {
+		of := mistakesOf(one)
+		if of == nil {
+			return nil
+		}
+		all = append(all, of...)
+	}
+	return all
 }
 
 // err returns the error that is the answer, nil if there is another one.
@@ -361,7 +388,14 @@ func (o *outcome) err() error {
 	if o.Failed == nil {
 		return nil
 	}
-	return o.Failed
+	if len(o.Others) == 0 {
+		return o.Failed
+	}
+	all := []error{o.Failed}
+	for _, e := range o.Others {
+		all = append(all, e)
+	}
+	return errors.Join(all...)
 }
 
 // bytes returns the written form.
@@ -382,13 +416,21 @@ func (o *outcome) code(c *wire.Coder) {
 	wire.Struct(c, 1, &o.Answer.Reservation, o.Failed != nil || o.Flow != nil, codeReservation)
 	wire.Pointer(c, 2, &o.Answer.Refusal, wire.Refusal)
 	wire.List(c, 3, &o.Answer.Offers, codeOffer)
-	wire.Pointer(c, 4, &o.Failed, func(c *wire.Coder, e *berth.Error) {
-		wire.Name(c, 1, &e.Code)
-		wire.Name(c, 2, &e.Field)
-		wire.String(c, 3, &e.Msg)
-		c.End()
-	})
+	wire.Pointer(c, 4, &o.Failed, codeError)
 	wire.Pointer(c, 5, &o.Flow, codeFlowAnswer)
+	wire.List(c, 6, &o.Others, func(c *wire.Coder, e **berth.Error) {
+		if c.Reading() {
+			*e = new(berth.Error)
+		}
+		codeError(c, *e)
+	})
+	c.End()
+}
+
+func codeError(c *wire.Coder, e *berth.Error) {
+	wire.Name(c, 1, &e.Code)
+	wire.Name(c, 2, &e.Field)
+	wire.String(c, 3, &e.Msg)
 	c.End()
 }
 

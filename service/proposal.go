@@ -52,6 +52,16 @@ type verdict struct {
 	words   string // of the refusal
 }
 
+// proposesUnder reports whether sites are being asked about a change that was asked for under a key.
+func (h *Host) proposesUnder(key Key) bool {
+	for _, p := range h.proposals {
+		if p.ask.key() == key {
+			return true
+		}
+	}
+	return false
+}
+
 // attempt makes a change, if it is allowed and its sites agree to it, and answers.
 func (h *Host) attempt(p *proposal) {
 	a := p.ask.asked()

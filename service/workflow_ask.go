@@ -61,7 +61,7 @@ func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (F
 		case failed != nil:
 			return FlowAnswer{}, failed
 		case was == nil:
-			return FlowAnswer{}, err
+			return FlowAnswer{}, h.Refuse(ctx, ask, err)
 		default:
 			return *was, nil
 		}
