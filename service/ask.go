@@ -221,6 +221,7 @@ type waiting struct {
 	// offered says that another part of the array has been offered something
 	// else already; nil of a request by itself.
 	offered *bool
+	offer   string // that is taken by this, if one is
 }
 
 // wantsOffers reports whether a refusal is to come with offers.

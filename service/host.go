@@ -404,6 +404,9 @@ func (h *Host) decided(list []news) []decision {
 			answer.Offers = h.alternatives(k.request)
 		}
 		for _, w := range asked { // under one key, and so the same
+			if k.end == Refused {
+				h.offers.refused(w.offer, k.id)
+			}
 			decisions = append(decisions, decision{w, answer})
 		}
 	}

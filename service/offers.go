@@ -31,7 +31,7 @@ type named struct {
 	request *berth.Request // of the offer, which is not written any more
 	user    string
 	expires berth.Time
-	id      string // of the reservation that it becomes; another one after a refusal
+	id      string // of the reservation that it was taken as; empty until then, and after a refusal
 }
 
 func newOffers() offers { return offers{known: map[string]named{}} }
@@ -53,6 +53,22 @@ func (o *offers) name(now berth.Time, user string, list []engine.Offer) []Offer 
 		o.order = append(o.order, result[i].ID)
 	}
 	return result
+}
+
+// take notes that an offer was taken as a reservation.
+func (o *offers) take(offer, id string) {
+	n := o.known[offer]
+	n.id = id
+	o.known[offer] = n
+}
+
+// refused notes that the reservation of an id, as which an offer was taken, is not promised: the offer can be
+// taken again. An empty offer is none.
+func (o *offers) refused(offer, id string) {
+	if n, known := o.known[offer]; known && n.id == id {
+		n.id = ""
+		o.known[offer] = n
+	}
 }
 
 // alternatives returns what could be had instead of a refused request.
@@ -114,27 +130,22 @@ func (h *Host) unknownPartition(by Principal, name string) error {
 	return berth.Errorf(berth.Invalid, "partition", "%q is at no site; there are %q", name, slices.Compact(names))
 }
 
-// take returns the request for what was offered to a user. Code NotFound: there is
+// offered returns the request for what was offered to a user. Code NotFound: there is
 // no such offer. Code Conflict: it was taken before; one that was refused then was not.
-func (h *Host) take(offer string, ask *Ask) (berth.Request, error) {
+func (h *Host) offered(offer string, ask *Ask) (berth.Request, error) {
 	o, known := h.offers.known[offer]
 	now := h.clock()
 	if !known || o.expires <= now || !ask.By.Owns(o.user) {
 		return berth.Request{}, berth.Errorf(berth.NotFound, "offer", "no offer %q; offers last half an hour, ask again", offer)
 	}
-	k := h.core.card(o.id)
-	switch {
-	case o.id == "" || k != nil && k.end == Refused:
-		o.id = h.newID()
-		h.offers.known[offer] = o
-	case k != nil:
+	if o.id != "" {
 		return berth.Request{}, berth.Errorf(berth.Conflict, "offer", "%q was taken as reservation %s; an offer is taken once, ask for others", offer, o.id)
 	}
 	r := *o.request
 	if late := now.Sub(r.Ready); late > 0 {
 		r.Ready, r.Deadline = r.Ready.Add(late), r.Deadline.Add(late)
 	}
-	r.ID = o.id
+	r.ID = h.newID()
 	return r, nil
 }
 
@@ -147,12 +158,13 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 	if !ask.By.Can(User) {
 		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
 	}
+	var id string // is of the loop
 	answer, err := patiently(ctx, h, ask.By.User, func(answer answering) {
 		a := ask.asked()
 		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
 			return
 		}
-		r, err := h.take(offer, &ask)
+		r, err := h.offered(offer, &ask)
 		if r.Hold = hold; err == nil {
 			err = h.mayAsk(&ask, &r)
 		}
@@ -160,10 +172,14 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 			_ = h.deny(a, err, answer)
 			return
 		}
-		_ = h.submit(a, &r, waiting{answer: answer})
+		id = r.ID
+		h.offers.take(offer, id)
+		if err := h.submit(a, &r, waiting{answer: answer, offer: offer}); err != nil { // which is answered
+			h.offers.refused(offer, id)
+		}
 	})
 	if errors.Is(err, errPatience) {
-		answer, err = h.soFar(ctx, &ask, func() string { return h.offers.known[offer].id })
+		answer, err = h.soFar(ctx, &ask, func() string { return id })
 	}
 	return answer.value(), err
 }

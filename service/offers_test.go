@@ -2,11 +2,14 @@ package service_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -129,5 +132,63 @@ func TestOfferIsTakenOnceWithoutAnAnswer(t *testing.T) {
 	all, _, err := h.List(t.Context(), bob.By, service.Filter{})
 	if err != nil || len(all) != 2 {
 		t.Errorf("%d reservations, want one for each offer, %v", len(all), err)
+	}
+}
+
+// An offer that was taken stays taken for as long as it lasts, also when the reservation that it became is over and
+// forgotten. One that was refused can be tried again then.
+func TestOfferIsTakenOnceThoughItsReservationIsForgotten(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := service.Open(t.Context(), service.Options{Config: onePool(4), Journal: store, Version: "test", Clock: c.now, Keep: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(h.Close(), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	offers, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
+	if err != nil || len(offers) != 1 {
+		t.Fatalf("%+v, %v", offers, err)
+	}
+	refused, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 3000, 3100, 2, 100), 1)
+	if err != nil || len(refused) != 1 {
+		t.Fatalf("%+v, %v", refused, err)
+	}
+	hold := func(offer string) service.Answer {
+		t.Helper()
+		a, err := h.Hold(t.Context(), bob, offer, 60)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	taken := hold(offers[0].ID).Reservation.Request.ID
+	submit(t, h, ann, berth.Rigid("faster", 0, 3000, 3100, 4, 100))
+	if a := hold(refused[0].ID); a.Reservation.State != service.Refused {
+		t.Fatalf("%+v", a.Reservation)
+	}
+	for _, id := range []string{taken, "faster"} {
+		by := map[bool]service.Ask{true: bob, false: ann}[id == taken]
+		if _, err := h.Release(t.Context(), by, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 4 {
+		submit(t, h, ann, berth.Rigid(fmt.Sprint("large", i), 0, 4000, 4100, 9, 100)) // which is refused, and over
+	}
+	if _, err := h.Get(t.Context(), bob.By, taken); err == nil {
+		t.Fatal("the reservation is not forgotten")
+	}
+	_, err = h.Hold(t.Context(), bob, offers[0].ID, 60)
+	wantCode(t, err, berth.Conflict)
+	if a := hold(refused[0].ID); a.Reservation.State != service.Held {
+		t.Errorf("what was refused once is %+v", a.Reservation)
 	}
 }
