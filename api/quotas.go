@@ -66,7 +66,7 @@ func (c *call) roleOf(user string) service.Role {
 
 // quota is the form of a user's limits.
 func quota(q *service.Quota) form.Quota {
-	f := form.Quota{User: q.User, Role: string(q.Role), Limits: make([]form.Limit, len(q.Limits))}
+	f := form.Quota{User: q.User, Role: string(q.Role), Limits: make([]form.Limit, len(q.Limits)), Sites: q.Sites}
 	for i := range q.Limits {
 		a := &q.Limits[i]
 		l := form.Limit{Limit: string(a.Name), Unit: unitOf(a.Unit), Site: a.Resource.Site, Pool: a.Resource.Name, About: a.About}

@@ -60,11 +60,14 @@ type Quota struct {
 	User   string
 	Role   Role
 	Limits []Allowed // in the order of policy.LimitKinds, a share for each pool
+	// Sites are those at which was counted what others have who are asked about by a principal limited to them;
+	// nil if all count.
+	Sites []string
 }
 
 // Quotas returns the limits of some users who are asked for by roles, as they count now,
-// those of a few users at the same time. The error is of code Denied about anyone else, unless by an operator. Cost: O(what
-// those users have).
+// those of a few users at the same time. Of others than the principal no more is counted than they may see. The error is of code Denied about anyone else, unless by an operator. Cost: O(what
+// those users have), and of requests that are live or remembered for a principal who is limited to sites.
 func (h *Host) Quotas(ctx context.Context, by Principal, of []Principal) ([]Quota, error) {
 	for i := range of {
 		if !by.Can(Operator) && of[i].User != by.User {
@@ -86,7 +89,59 @@ func (h *Host) Quotas(ctx context.Context, by Principal, of []Principal) ([]Quot
 		}
 		all = append(all, list...)
 	}
+	if !by.Sites.All() {
+		return all, h.countSeen(by, all)
+	}
 	return all, nil
+}
+
+// countSeen counts in the limits of others what a principal may see, as the last durable record has it.
+func (h *Host) countSeen(by Principal, list []Quota) error {
+	m, err := h.seen()
+	if err != nil {
+		return err
+	}
+	used := map[string]*engine.Usage{}
+	for i := range list {
+		if list[i].User != by.User {
+			used[list[i].User] = new(engine.Usage)
+		}
+	}
+	m.cards.Scan(func(k *card) bool {
+		if u := used[k.request.User]; u != nil && k.end == "" && k.seenBy(by) {
+			if u.Open++; k.promise != nil && !k.request.IsJob() {
+				u.Live++
+				for i := range k.promise.Allotments {
+					a := &k.promise.Allotments[i]
+					u.PESeconds += berth.Area(a.NPE, a.End.Sub(a.Start))
+				}
+			}
+		}
+		return true
+	})
+	for i := range list {
+		q := &list[i]
+		u := used[q.User]
+		if u == nil {
+			continue
+		}
+		q.Sites = by.Sites.Names()
+		for k := range q.Limits {
+			a := &q.Limits[k]
+			switch {
+			case !a.Counted:
+			case a.Name == policy.LimitReservations:
+				a.Used = int64(u.Open)
+			case a.Name == policy.LimitActive:
+				a.Used = int64(u.Live)
+			case a.Name == policy.LimitPESeconds:
+				a.Used = u.PESeconds
+			case a.Name == policy.LimitRemembered: // which says nothing of sites
+				a.Counted, a.Used = false, 0
+			}
+		}
+	}
+	return nil
 }
 
 // quotasAtOnce is of how many users the limits are looked at in one go, for which

@@ -2,9 +2,12 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
@@ -146,6 +149,61 @@ func TestTheDefaultsStopOneUser(t *testing.T) {
 		for _, name := range []policy.LimitName{policy.LimitRate, policy.LimitBurst, policy.LimitStreams, policy.LimitRequest, policy.LimitRemembered} {
 			if _, limited := a.Limit(name); !limited {
 				t.Errorf("%s has no limit of %s", role, name)
+			}
+		}
+	}
+}
+
+// An operator whose token is limited to sites is told of others what they have there, and nothing of what they have
+// elsewhere; one of all sites, and users of themselves, are told what counts for a decision.
+func TestUsedLimitsAreOfWhatMayBeSeen(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	config := engine.Config{Limits: service.DefaultLimits(), Sites: []berth.Site{
+		{Name: "east", Pools: []berth.Pool{{Name: "p", PEs: 64, Binding: berth.Late}}}, {Name: "west", Pools: []berth.Pool{{Name: "p", PEs: 64, Binding: berth.Late}}},
+	}}
+	h := start(t, t.TempDir(), config, c)
+	for i, at := range []string{"east", "east", "west"} {
+		r := berth.Rigid(fmt.Sprint("r", i), 0, 2000, 9000, 2, 100)
+		r.Site = at
+		if a := submit(t, h, ann, r); a.Reservation.State != service.Confirmed {
+			t.Fatalf("%+v", a.Reservation)
+		}
+	}
+	over := berth.Rigid("over", 0, 2000, 9000, 2, 100)
+	over.Site = "west"
+	submit(t, h, ann, over)
+	if _, err := h.Release(t.Context(), ann, "over"); err != nil {
+		t.Fatal(err)
+	}
+	operator := func(sites ...string) service.Principal {
+		return service.Principal{User: "olga", Role: service.Operator, Sites: service.NewSiteSet(sites)}
+	}
+	limited := ann.By
+	limited.Sites = service.NewSiteSet([]string{"west"})
+	for name, row := range map[string]struct {
+		by    service.Principal
+		used  int64
+		sites []string
+	}{
+		"an operator of all":       {root.By, 3, nil},
+		"an operator of both":      {operator("east", "west"), 3, []string{"east", "west"}},
+		"an operator of one":       {operator("west"), 1, []string{"west"}},
+		"an operator of another":   {operator("north"), 0, []string{"north"}},
+		"a user":                   {ann.By, 3, nil},
+		"a user's token of a site": {limited, 3, nil},
+	} {
+		list, err := h.Quotas(t.Context(), row.by, []service.Principal{ann.By})
+		if err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+		if !slices.Equal(list[0].Sites, row.sites) {
+			t.Errorf("%s: counted at %q, want %q", name, list[0].Sites, row.sites)
+		}
+		want := map[policy.LimitName]int64{policy.LimitReservations: row.used, policy.LimitActive: row.used, policy.LimitPESeconds: row.used * 200}
+		for _, l := range list[0].Limits {
+			if n, is := want[l.Name]; is && (!l.Counted || l.Used != n) {
+				t.Errorf("%s: %s is %d, want %d", name, l.Name, l.Used, n)
 			}
 		}
 	}

@@ -141,6 +141,9 @@ type Quota struct {
 	User   string  `json:"user"`
 	Role   string  `json:"role"` // by which they are chosen
 	Limits []Limit `json:"limits"`
+	// Sites are those at which is counted what is used, of others whom an operator limited to sites asks about; all
+	// if it is missing.
+	Sites []string `json:"sites,omitempty"`
 }
 
 // Limit is a limit of a user. A share has one of each pool, in PEs.

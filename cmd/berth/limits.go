@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -50,7 +51,16 @@ see the limits of all users who have something that is not over, or of one user.
 					out.AppendRow(table.Row{q.User, q.Role, l.Limit, where(&form.Place{Site: l.Site, Pool: l.Pool}), allowedText(l), usedText(l)})
 				}
 			}
-			return a.show(out.Render() + "\n")
+			if err := a.show(out.Render() + "\n"); err != nil {
+				return err
+			}
+			for i := range list {
+				if q := &list[i]; len(q.Sites) > 0 {
+					a.say("used counts what others have at %s, which are the sites of your token; what they have elsewhere counts too where a request is decided", strings.Join(q.Sites, ", "))
+					break
+				}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "only those of this `USER`; for operators")
