@@ -22,6 +22,29 @@ type asked struct {
 	parts    []block // or its parts
 	ready    *berth.Time
 	deadline *berth.Time
+	// readyIn and deadlineIn are counted from when the service decides, instead of ready and deadline.
+	readyIn, deadlineIn *berth.Duration
+}
+
+// fromNow says which times are counted from when the service decides.
+func (a *asked) fromNow() service.FromNow {
+	return service.FromNow{Ready: a.readyIn != nil, Deadline: a.deadlineIn != nil}
+}
+
+// count sets the times that are counted from a time.
+func (a *asked) count(now berth.Time, wrong *faults) {
+	if a.readyIn != nil {
+		if a.ready != nil {
+			wrong.add("ready_in", errors.New("given beside ready; want one of the two"))
+		}
+		a.ready = new(now.Add(*a.readyIn))
+	}
+	if a.deadlineIn != nil {
+		if a.deadline != nil {
+			wrong.add("deadline_in", errors.New("given beside deadline; want one of the two"))
+		}
+		a.deadline = new(now.Add(*a.deadlineIn))
+	}
 }
 
 // block is the shape of one part.
@@ -173,6 +196,16 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 		a.ready = &t
 		return err
 	}},
+	{"ready_in", "How long after it is decided the earliest start is, instead of ready.", duration(), func(a *asked, v value) error {
+		d, err := v.length(0)
+		a.readyIn = &d
+		return err
+	}},
+	{"deadline_in", "How long after it is decided it must have ended, instead of deadline.", duration(), func(a *asked, v value) error {
+		d, err := v.length(1)
+		a.deadlineIn = &d
+		return err
+	}},
 	{"parts", "Blocks of PEs that start together, instead of npe, duration, variants and pes.", listOf(object(partBody)), func(a *asked, v value) error {
 		variants := 0
 		err := each(v, func(item value, wrong *faults) {
@@ -297,6 +330,7 @@ func (a *asked) request(now berth.Time) (berth.Request, error) {
 	var wrong faults
 	r := a.Request
 	r.Arrival, r.Ready = now, now
+	a.count(now, &wrong)
 	if a.ready != nil && !r.IsJob() {
 		r.Ready = max(now, *a.ready)
 	}
@@ -318,7 +352,7 @@ func (a *asked) request(now berth.Time) (berth.Request, error) {
 	default:
 		r.Parts = []berth.Part{a.part.part(&wrong, "")}
 	}
-	checkWindow(&r, now, &wrong)
+	a.checkWindow(&r, now, &wrong)
 	return r, wrong.err()
 }
 
@@ -353,7 +387,7 @@ func (b *block) part(wrong *faults, below string) berth.Part {
 
 // checkWindow says in the words of people what Request.Validate says in
 // seconds.
-func checkWindow(r *berth.Request, now berth.Time, wrong *faults) {
+func (a *asked) checkWindow(r *berth.Request, now berth.Time, wrong *faults) {
 	if len(*wrong) > 0 || r.IsJob() {
 		return
 	}
@@ -366,6 +400,14 @@ func checkWindow(r *berth.Request, now berth.Time, wrong *faults) {
 		switch {
 		case r.Deadline <= now:
 			wrong.add("deadline", fmt.Errorf("%s is over, it is %s; want a time in the future", stamp(r.Deadline), stamp(now)))
+			return
+		case r.Deadline < earliest && a.deadlineIn != nil:
+			wrong.add("deadline_in", fmt.Errorf("%s is less than the time to ready and duration, %s + %s; want %s or more",
+				hpctime.Format(*a.deadlineIn), hpctime.Format(r.Ready.Sub(now)), hpctime.Format(shortest), hpctime.Format(earliest.Sub(now))))
+			return
+		case r.Deadline < earliest && r.Ready == now:
+			wrong.add("deadline", fmt.Errorf("%s is before ready + duration, %s + %s; want %s or later, or now+%s, which is deadline_in",
+				stamp(r.Deadline), stamp(r.Ready), hpctime.Format(shortest), stamp(earliest), hpctime.Format(shortest)))
 			return
 		case r.Deadline < earliest:
 			wrong.add("deadline", fmt.Errorf("%s is before ready + duration, %s + %s; want %s or later",
@@ -381,6 +423,7 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 	var wrong faults
 	r := a.Request
 	r.ID, r.Arrival = was.ID, now
+	a.count(now, &wrong)
 	if a.ready != nil {
 		r.Ready = *a.ready
 	}
@@ -394,7 +437,7 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 		r.Deadline = *a.deadline
 	}
 	a.reshape(&r, &wrong)
-	checkWindow(&r, now, &wrong)
+	a.checkWindow(&r, now, &wrong)
 	return r, wrong.err()
 }
 

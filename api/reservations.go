@@ -15,17 +15,16 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// asked reads a request from the body, and of how many it is an array.
-func (c *call) asked(b body[asked]) (r berth.Request, array int, err error) {
-	var a asked
+// asked reads a request from the body.
+func (c *call) asked(b body[asked]) (r berth.Request, a asked, err error) {
 	var wrong faults
 	defer c.rest() // what follows waits for the service
 	b.read(c.body, &a, &wrong)
 	if len(wrong) > 0 {
-		return berth.Request{}, 0, wrong.err()
+		return berth.Request{}, asked{}, wrong.err()
 	}
 	r, err = a.request(c.Now())
-	return r, a.array, err
+	return r, a, err
 }
 
 func (c *call) request() error {
@@ -33,7 +32,9 @@ func (c *call) request() error {
 	if err != nil {
 		return err
 	}
-	r, array, err := c.asked(submitBody)
+	r, a, err := c.asked(submitBody)
+	ask.FromNow = a.fromNow()
+	array := a.array
 	if err != nil || array > 0 {
 		if known, was := c.recallRequest(ask); known {
 			return was
@@ -350,6 +351,7 @@ func (c *call) modify() error {
 			return service.Answer{}, err
 		}
 		c.rest()
+		ask.FromNow = a.fromNow()
 		return c.Modify(c.r.Context(), ask, was.ID, r)
 	})
 }

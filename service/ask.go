@@ -59,7 +59,7 @@ func (a *Ask) key() Key {
 
 // asked returns what goes on record of what is asked.
 func (a *Ask) asked() asked {
-	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request}, asker: a.By, key: a.key()}
+	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request}, asker: a.By, key: a.key(), from: a.FromNow}
 }
 
 // Submit decides about a request, or answers again what was decided under the
@@ -243,7 +243,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 		return err
 	}
 	now := h.clock()
-	r.Arrival, r.Ready = now, max(r.Ready, now)
+	a.from.arrive(r, now)
 	if r.IsJob() {
 		r.Ready = now
 		if r.Deadline == 0 {
@@ -440,6 +440,7 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 		}
 		if first == 0 {
 			first = h.clock()
+			ask.FromNow.arrive(&r, first)
 		}
 		is := r
 		is.ID, is.User = id, k.request.User

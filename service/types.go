@@ -154,6 +154,24 @@ type Ask struct {
 	// IfVersion, if not 0, is the version that the client has seen; if there is
 	// another by now, the answer is a Conflict.
 	IfVersion uint64
+	// FromNow says which times of what is asked for are counted from when it is decided.
+	FromNow FromNow
+}
+
+// FromNow says which times of a request are so far from its arrival as they are, whenever that is: the service
+// moves them to when it decides. The zero value is none: they are times of the clock.
+type FromNow struct{ Ready, Deadline bool }
+
+// arrive has a request arrive at a time.
+func (f FromNow) arrive(r *berth.Request, now berth.Time) {
+	late := now.Sub(r.Arrival)
+	if f.Ready {
+		r.Ready = r.Ready.Add(late)
+	}
+	if f.Deadline {
+		r.Deadline = r.Deadline.Add(late)
+	}
+	r.Arrival, r.Ready = now, max(r.Ready, now)
 }
 
 // Filter chooses reservations. Empty fields choose all.

@@ -6,10 +6,14 @@ import "github.com/berth-hpc/berth"
 // left out; the service then takes its default, or the present value if an
 // existing reservation is modified.
 type Request struct {
-	Kind     berth.Kind     `json:"kind,omitempty"`
-	User     string         `json:"user,omitempty"` // default: who asks
-	Ready    Time           `json:"ready,omitzero"` // default: now
-	Deadline Time           `json:"deadline,omitzero"`
+	Kind     berth.Kind `json:"kind,omitempty"`
+	User     string     `json:"user,omitempty"` // default: who asks
+	Ready    Time       `json:"ready,omitzero"` // default: now
+	Deadline Time       `json:"deadline,omitzero"`
+	// ReadyIn and DeadlineIn are counted from when the service decides, instead of Ready and Deadline; nil and 0 are none.
+	ReadyIn    *berth.Duration `json:"ready_in,omitempty"`
+	DeadlineIn berth.Duration  `json:"deadline_in,omitempty"`
+
 	NPE      berth.Count    `json:"npe,omitempty"`
 	Duration berth.Duration `json:"duration,omitempty"`
 	// Variants are alternative shapes, instead of NPE and Duration;

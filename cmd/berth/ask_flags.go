@@ -70,11 +70,17 @@ func askFlags(cmd *cobra.Command) *ask {
 
 // settle turns what was written into instants and tells which they are.
 func (a *app) settle(cmd *cobra.Command, q *ask) error {
+	now := time.Now()
 	if q.window.text != "" {
 		if q.start.given() || q.ready.given() || q.deadline.given() {
 			return usagef(cmd, "--window: given beside --start, --ready or --deadline; want one of the ways")
 		}
 		q.ready, q.deadline = q.window.from, q.window.to
+	}
+	for _, m := range []*moment{&q.ready, &q.deadline, &q.start} {
+		if err := m.settle(now); err != nil {
+			return usagef(cmd, "%v", err) // it could be read a moment ago
+		}
 	}
 	if q.start.given() {
 		switch {
@@ -83,19 +89,50 @@ func (a *app) settle(cmd *cobra.Command, q *ask) error {
 		case q.Duration == 0 && q.length == 0:
 			return usagef(cmd, "--start: without --duration its end is unknown; give --duration")
 		}
-		q.Ready = form.Time(q.start.at.Unix())
-		q.Deadline = q.Ready + form.Time(cmp.Or(q.Duration, q.length))
+		q.begins(&q.start, now)
+		q.ends(&q.start, now, cmp.Or(q.Duration, q.length))
 	}
 	if q.ready.given() {
-		q.Ready = form.Time(q.ready.at.Unix())
+		q.begins(&q.ready, now)
 	}
 	if q.deadline.given() {
-		q.Deadline = form.Time(q.deadline.at.Unix())
+		q.ends(&q.deadline, now, 0)
+	}
+	if least := q.Duration + valueAt(q.ReadyIn); q.Duration > 0 && q.Ready == 0 && q.deadline.fromNow && q.DeadlineIn < least {
+		return usagef(cmd, "--deadline: %s is before --ready and --duration, which take until now+%s; want --deadline now+%s or later", q.deadline.text, hpctime.Format(least), hpctime.Format(least))
 	}
 	a.echo("start", &q.start)
 	a.echo("ready", &q.ready)
 	a.echo("deadline", &q.deadline)
 	return nil
+}
+
+// begins has it begin at a moment at the earliest. What is so far from now the service counts from when it
+// decides: a second later there is no room for what was to take all the time until the deadline.
+func (q *ask) begins(m *moment, now time.Time) {
+	if !m.fromNow {
+		q.Ready = form.Time(m.at.Unix())
+		return
+	}
+	q.ReadyIn = new(wholeSeconds(m.at.Sub(now)))
+}
+
+// ends has it end so long after a moment at the latest.
+func (q *ask) ends(m *moment, now time.Time, after berth.Duration) {
+	if in := wholeSeconds(m.at.Sub(now)) + after; m.fromNow && in > 0 {
+		q.DeadlineIn = in
+		return
+	}
+	q.Deadline = form.Time(m.at.Unix()) + form.Time(after)
+}
+
+func wholeSeconds(d time.Duration) berth.Duration { return berth.Duration(d / time.Second) }
+
+func valueAt(d *berth.Duration) berth.Duration {
+	if d == nil {
+		return 0
+	}
+	return *d
 }
 
 // missing reports what is missing for a new request.
@@ -105,7 +142,7 @@ func (q *ask) missing(cmd *cobra.Command) error {
 		return usagef(cmd, "--npe: missing; want how many PEs")
 	case q.Duration == 0 && q.Variants == nil:
 		return usagef(cmd, "--duration: missing; want for how long, such as 2h30m")
-	case q.Deadline == 0:
+	case q.Deadline == 0 && q.DeadlineIn == 0:
 		return usagef(cmd, "--deadline: missing; want by when it must have ended, such as \"tomorrow 18:00\", or --start for an exact start")
 	}
 	return nil
@@ -122,9 +159,14 @@ func (w *window) Type() string { return "T-T" }
 func (w *window) String() string { return w.text }
 
 func (w *window) Set(text string) error {
-	from, to, err := hpctime.ParseRange(text, time.Now())
-	w.text, w.from, w.to = text, moment{text, from}, moment{text, to}
-	return err
+	end := func(of func(from, to time.Time) time.Time) moment {
+		return moment{text: text, read: func(text string, now time.Time) (time.Time, error) {
+			from, to, err := hpctime.ParseRange(text, now)
+			return of(from, to), err
+		}}
+	}
+	w.text, w.from, w.to = text, end(func(from, _ time.Time) time.Time { return from }), end(func(_, to time.Time) time.Time { return to })
+	return w.from.settle(time.Now())
 }
 
 // shapes is a list of variants.

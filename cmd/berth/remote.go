@@ -228,6 +228,9 @@ func (s *span) Set(text string) error {
 type moment struct {
 	text string
 	at   time.Time
+	// fromNow says that it is so far from now, whenever that is, such as now+1h; 18:00 is not.
+	fromNow bool
+	read    func(text string, now time.Time) (time.Time, error)
 }
 
 func (m *moment) Type() string { return "T" }
@@ -235,9 +238,23 @@ func (m *moment) Type() string { return "T" }
 func (m *moment) String() string { return m.text }
 
 func (m *moment) Set(text string) error {
-	at, err := hpctime.ParseInstant(text, time.Now())
-	m.text, m.at = text, at
-	return err
+	m.text, m.read = text, hpctime.ParseInstant
+	return m.settle(time.Now())
+}
+
+// settle reads it as of a time, which is the same for all flags of a command. What moves on with the time is
+// counted from it.
+func (m *moment) settle(now time.Time) error {
+	if m.read == nil {
+		return nil
+	}
+	at, err := m.read(m.text, now)
+	if err != nil {
+		return err
+	}
+	later, err := m.read(m.text, now.Add(time.Second))
+	m.at, m.fromNow = at, err == nil && later.Sub(at) == time.Second && !at.Before(now)
+	return nil
 }
 
 func (m *moment) given() bool { return m.text != "" }

@@ -43,7 +43,10 @@ func (a *app) paste(cmd *cobra.Command, q *ask, args []string) error {
 // add takes from a line of Slurm what no flag says; a window takes the place of
 // Slurm's exact start.
 func (q *ask) add(line *slurm.Asked) {
-	start := moment{line.StartText, line.Start}
+	start := moment{text: line.StartText, at: line.Start}
+	if strings.HasPrefix(strings.ToLower(line.StartText), "now") {
+		start.read = hpctime.ParseSlurmInstant
+	}
 	switch {
 	case q.start.given() || !start.given():
 	case !q.ready.given() && !q.deadline.given():

@@ -51,7 +51,8 @@ class Part:
 class Request:
     """PEs within a window: ``npe`` for ``duration``, or one of ``variants``, or ``parts`` together.
 
-    ``ready`` is now by default. ``constraint`` is features of nodes, as Slurm writes them, and
+    ``ready`` is now by default; ``ready_in`` and ``deadline_in`` are counted from when it is decided,
+    instead of ``ready`` and ``deadline``. ``constraint`` is features of nodes, as Slurm writes them, and
     ``nodelist`` and ``exclude`` are names of nodes. ``users``,
     ``account`` and ``group`` may run there beside ``user``, who asks by default. ``array`` asks for so
     many equal, independent requests. ``hold`` holds instead of confirming.
@@ -84,6 +85,8 @@ class Request:
     users: Optional[List[str]] = None
     account: Optional[str] = None
     group: Optional[str] = None
+    ready_in: Optional[Duration] = None
+    deadline_in: Optional[Duration] = None
 
 
 @dataclass
