@@ -239,3 +239,24 @@ func TestWhatAPeriodDecidesIsPendingMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+// An array that was refused with an error under a key is refused again, whatever may be asked by then, and none of its
+// parts is promised.
+func TestARefusedArrayStaysRefused(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(8), c)
+	ask := ann
+	ask.Key, ask.By.Role = "k", service.Viewer
+	r := berth.Rigid("", 0, 2000, 9000, 1, 100)
+	_, err := h.SubmitArray(t.Context(), ask, r, 3)
+	wantCode(t, err, berth.Denied)
+	ask.By.Role = service.User
+	_, err = h.SubmitArray(t.Context(), ask, r, 3)
+	wantCode(t, err, berth.Denied)
+	_, err = h.Recall(t.Context(), ask, 3)
+	wantCode(t, err, berth.Denied)
+	if all, _, err := h.List(t.Context(), ann.By, service.Filter{}); err != nil || len(all) != 0 {
+		t.Errorf("%d parts are promised, %v", len(all), err)
+	}
+}
