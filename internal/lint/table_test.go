@@ -28,6 +28,8 @@ var table = []room{
 	{path: "internal/pen"},
 	{path: "internal/plot", imports: []string{".", "internal/pen"}},
 	{path: "internal/bitset", pure: true, imports: []string{"."}},
+	{path: "internal/icalendar", imports: []string{"."}},
+	{path: "internal/icalendar/icalendartest"}, // imported by tests only
 	{path: "internal/wire", pure: true, imports: []string{"."}},
 	{path: "calendar", pure: true, imports: []string{".", "internal/bitset"}},
 	{path: "policy", pure: true, imports: []string{".", "calendar"}},
@@ -79,7 +81,7 @@ var table = []room{
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "api/laboratory", imports: []string{"."}},
-	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "api/form", "api/identity", "api/laboratory", "api/token"}},
+	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "internal/icalendar", "api/form", "api/identity", "api/laboratory", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/laboratory", "api/token", "web"}},
 	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
