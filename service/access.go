@@ -59,6 +59,17 @@ func (s SiteSet) And(o SiteSet) SiteSet {
 	return setOf(slices.DeleteFunc(s.Names(), func(name string) bool { return !o.Has(name) }))
 }
 
+// Or returns the sites that are in one of the sets.
+func (s SiteSet) Or(o SiteSet) SiteSet {
+	if s.All() || o.All() {
+		return ""
+	}
+	return setOf(append(s.Names(), o.Names()...))
+}
+
+// None reports whether there is no site in it.
+func (s SiteSet) None() bool { return s == noSites }
+
 // MarshalJSON writes the names, null for all sites.
 func (s SiteSet) MarshalJSON() ([]byte, error) {
 	if s == noSites {

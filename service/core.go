@@ -58,8 +58,10 @@ type Core struct {
 	fresh   []*card        // cards written since takeShown, in order; one without a request is forgotten
 	flowed  []*flowCard    // workflows written since then, in order; one without a workflow is forgotten
 	touches []touch        // what holds PEs otherwise since then
+	arrived []string       // reservations that sites have otherwise since then
 	outages []berth.Outage // as they are; nil if they have to be asked for
 	public  *engine.Config // a copy of config; nil if there is none yet
+	notes   outageNotes
 
 	found struct { // the promise that was asked of the engine last, for one list of changes
 		id      string
@@ -422,6 +424,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			at = min(x.Now, now)
 		case change.WentDown, change.CameUp, change.OutageBegan:
 			c.outages = nil
+			c.notes.follow(x, at)
 			if told {
 				c.touchOutage(x, now)
 			}

@@ -90,6 +90,9 @@ func (c *Core) noteDelivered(d *delivery) {
 	for _, n := range d.news {
 		if k := c.card(n.id); k != nil && k.end == "" {
 			known[n.id] = n.generation
+			if c.shows {
+				c.arrived = append(c.arrived, n.id)
+			}
 		}
 	}
 }

@@ -67,6 +67,7 @@ func (h *Host) takeIn(k *keeper, as *berth.Site, layout *site.Layout) error {
 		return err
 	}
 	k.ground.Store(newGround(layout, &config.Sites[at]))
+	h.grounds.Add(1)
 	h.fleet.Store(&config.Sites)
 	if rec != nil {
 		h.core.diarist.stop() // pictures are divided by the size of their pool, so they are drawn anew

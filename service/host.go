@@ -86,6 +86,7 @@ type Host struct {
 	agenda    agenda
 	counts    counts
 	sites     map[string]*keeper
+	grounds   atomic.Uint64                // how often a site had other nodes
 	fleet     atomic.Pointer[[]berth.Site] // the sites of the core's configuration, for who reads them beside the loop
 	undecided map[string][]waiting         // by id; of the loop
 	deciding  struct {                     // what is being decided; of the loop

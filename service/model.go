@@ -19,6 +19,7 @@ type model struct {
 	flows   *btree.BTreeG[*flowCard] // by id
 	config  *engine.Config
 	outages []berth.Outage
+	notes   []outageNote
 	number  uint64 // of the record
 	// generations are the records with which the pictures of pools changed last; of others
 	// it is at most base.
@@ -34,8 +35,10 @@ type shown struct {
 	flows   []*flowCard
 	config  *engine.Config
 	outages []berth.Outage
+	notes   []outageNote
 	touches []touch
 	diary   diary
+	arrived []string // reservations that sites have otherwise than before
 }
 
 // display is what those who only look see. It follows the durable records, one at a
@@ -49,13 +52,15 @@ type display struct {
 	now  model
 	hint btree.PathHint // where the last card was: new ones come behind it
 	lent bool           // the generations are those of a copy too
+
+	feeds feedRecords
 }
 
 // begin shows what a core holds, all of it durable, and has the core tell what
 // its records change from then on.
 func (d *display) begin(c *Core) {
 	c.shows = true
-	d.now = model{cards: c.cards.Copy(), flows: c.shownFlows(), config: c.shownConfig(), outages: c.shownOutages(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
+	d.now = model{cards: c.cards.Copy(), flows: c.shownFlows(), config: c.shownConfig(), outages: c.shownOutages(), notes: c.notes.lend(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
 }
 
 // beginAgain takes in what has changed in cards since begin without a record.
@@ -64,6 +69,7 @@ func (d *display) beginAgain(c *Core) {
 	defer d.mu.Unlock()
 	d.given.Store(nil)
 	d.now.cards = c.cards.Copy()
+	d.feeds = feedRecords{base: d.feeds.base, anew: d.feeds.anew + 1}
 }
 
 // show takes in what a record has changed. Cost: O(log n) for each card.
@@ -73,20 +79,30 @@ func (d *display) show(s *shown) {
 	d.given.Store(nil)
 	m := &d.now
 	for _, k := range s.cards {
+		var was *card
 		if k.request == nil {
-			m.cards.DeleteHint(k, &d.hint)
-			continue
+			was, _ = m.cards.DeleteHint(k, &d.hint)
+		} else {
+			was, _ = m.cards.SetHint(k, &d.hint)
 		}
-		m.cards.SetHint(k, &d.hint)
+		d.feeds.wrote(was, s.number)
+		d.feeds.wrote(k, s.number)
 	}
 	for _, f := range s.flows {
+		var was *flowCard
 		if f.w == nil {
-			m.flows.Delete(f)
-			continue
+			was, _ = m.flows.Delete(f)
+		} else {
+			was, _ = m.flows.Set(f)
 		}
-		m.flows.Set(f)
+		d.feeds.wroteFlow(was, s.number)
+		d.feeds.wroteFlow(f, s.number)
 	}
-	m.number, m.config, m.outages, m.diary = s.number, s.config, s.outages, s.diary
+	for _, id := range s.arrived {
+		d.feeds.wrote(m.card(id), s.number)
+	}
+	d.feeds.wroteAll(m, s)
+	m.number, m.config, m.outages, m.notes, m.diary = s.number, s.config, s.outages, s.notes, s.diary
 	if len(s.touches) == 0 {
 		return
 	}
@@ -154,11 +170,11 @@ func (c *Core) shownOutages() []berth.Outage {
 func (c *Core) takeShown() shown {
 	s := shown{
 		number: c.position.Number, cards: slices.Clone(c.fresh), flows: slices.Clone(c.flowed),
-		config: c.shownConfig(), outages: c.shownOutages(), touches: slices.Clone(c.touches), diary: c.diarist.diary,
+		config: c.shownConfig(), outages: c.shownOutages(), notes: c.notes.lend(), arrived: slices.Clone(c.arrived), touches: slices.Clone(c.touches), diary: c.diarist.diary,
 	}
 	clear(c.fresh)
 	clear(c.flowed)
-	c.fresh, c.flowed, c.touches = c.fresh[:0], c.flowed[:0], c.touches[:0]
+	c.fresh, c.flowed, c.touches, c.arrived = c.fresh[:0], c.flowed[:0], c.touches[:0], c.arrived[:0]
 	return s
 }
 

@@ -25,6 +25,8 @@ type saved struct {
 	Delivered []delivery // by site
 
 	Workflows []savedFlow // live ones by id, then those that are over in their order
+
+	Outages []outageNote
 }
 
 type savedCard struct {
@@ -66,6 +68,7 @@ func (s *saved) code(c *wire.Coder) {
 	wire.List(c, 6, &s.Tasks, func(c *wire.Coder, t *savedTasks) { t.code(c) })
 	wire.List(c, 7, &s.Delivered, func(c *wire.Coder, d *delivery) { d.code(c) })
 	wire.List(c, 8, &s.Workflows, func(c *wire.Coder, f *savedFlow) { f.code(c) })
+	wire.List(c, 9, &s.Outages, func(c *wire.Coder, n *outageNote) { n.code(c) })
 	c.End()
 }
 
@@ -79,7 +82,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered(), Workflows: c.savedFlows()}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered(), Workflows: c.savedFlows(), Outages: c.notes.list}
 	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
@@ -158,6 +161,8 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 			return nil, berth.Errorf(berth.Invalid, "snapshot", "%q is neither live nor over", k.id)
 		}
 	}
+	c.notes.list = s.Outages
+	c.notes.complete(c)
 	c.restoreTasks(s.Tasks) // of reservations that are there
 	for i := range s.Delivered {
 		c.noteDelivered(&s.Delivered[i])
