@@ -1,6 +1,6 @@
 // Package token keeps the bearer tokens of the service: who a caller is that
-// shows one, and what they may do. Of a token only its SHA-256 is kept. It knows no
-// HTTP and no reservations.
+// shows one, and what they may do; and the secrets of calendar feeds. Of both only the SHA-256 is
+// kept. It knows no HTTP and no reservations.
 package token
 
 import (
@@ -80,6 +80,7 @@ type Store struct {
 	mu     sync.Mutex // for those who change
 	known  atomic.Pointer[tokens]
 	used   sync.Map // digest of a session → berth.Time of its last use
+	feeds  feeds
 }
 
 // tokens is the tokens of one time.
@@ -101,19 +102,16 @@ func newTokens(entries []Entry) *tokens {
 // token file that others may read is refused with code Denied.
 func Open(folder, operator string, now berth.Time) (*Store, error) {
 	s := &Store{folder: folder}
+	if err := s.openFeeds(now); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(folder, File)
-	info, err := os.Stat(path)
+	data, err := private("tokens", path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s, s.first(operator, now)
 	case err != nil:
-		return nil, fmt.Errorf("tokens: %w", err)
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, berth.Errorf(berth.Denied, "tokens", "%s has mode %04o; only its owner may read it, so: chmod 600", path, info.Mode().Perm())
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+		return nil, err
 	}
 	var list []kept
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -130,6 +128,22 @@ func Open(folder, operator string, now berth.Time) (*Store, error) {
 	}
 	s.known.Store(newTokens(entries))
 	return s, nil
+}
+
+// private reads a file that only its owner may read; the error is of code Denied if others may too.
+func private(what, path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, berth.Errorf(berth.Denied, what, "%s has mode %04o; only its owner may read it, so: chmod 600", path, info.Mode().Perm())
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return data, nil
 }
 
 // first makes the operator's token. Its file is there before the token is good,
@@ -188,7 +202,7 @@ func (s *Store) Add(w Wanted, now berth.Time) (secret string, e Entry, err error
 	return secret, e, s.keep(e)
 }
 
-// Revoke makes a token worthless, and the sessions that were opened with it. Errors: NotFound, and Conflict for the last
+// Revoke makes a token worthless, with the sessions that were opened and the feeds that were made with it. Errors: NotFound, and Conflict for the last
 // one of an operator that does not expire, without which no other could be made.
 func (s *Store) Revoke(id string) error {
 	s.mu.Lock()
@@ -203,6 +217,9 @@ func (s *Store) Revoke(id string) error {
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Parent == id })
 	if gone.lasting() && !slices.ContainsFunc(entries, func(e Entry) bool { return e.lasting() }) {
 		return berth.Errorf(berth.Conflict, "id", "%q is the only token of an operator of all sites that does not expire; add another one before", id)
+	}
+	if _, err := s.endFeeds(func(f *Feed) bool { return f.Parent == id }, berth.Time(s.feeds.kept.Load())); err != nil {
+		return err
 	}
 	return s.save(entries)
 }

@@ -187,7 +187,7 @@ func TestManyAtOnce(t *testing.T) {
 	if n := len(open(t, folder).List()); n != 1 {
 		t.Errorf("%d tokens are left, want the operator's", n)
 	}
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 {
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 3 {
 		t.Error("files left behind:", entries, err)
 	}
 }

@@ -217,7 +217,7 @@ func copyBeside(dir, folder string) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range append(described, filepath.Join(dir, token.File)) {
+	for _, path := range append(described, filepath.Join(dir, token.File), filepath.Join(dir, token.FeedFile)) {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
