@@ -75,9 +75,11 @@ type api struct {
 	openapi func() []byte // made when it is first asked for
 	boot    string        // of this start of the program
 	gallery gallery
-	door    door
-	lab     *laboratory.Laboratory // nil if there is none
-	at      string                 // for browsers on this machine
+	// calendars are tags of calendars that were sent.
+	calendars calendarTags
+	door      door
+	lab       *laboratory.Laboratory // nil if there is none
+	at        string                 // for browsers on this machine
 }
 
 // New returns what answers the requests. It may be used at once by any number of
@@ -104,9 +106,10 @@ func New(o Options) http.Handler {
 	served := map[string]bool{"GET /metrics": true} // patterns
 	for i := range endpoints {
 		e := &endpoints[i]
-		mux.Handle(e.method+" "+e.path, a.handler(e))
-		methods[e.path] = append(methods[e.path], e.method)
-		served[e.method+" "+e.path] = true
+		path := e.pattern()
+		mux.Handle(e.method+" "+path, a.handler(e))
+		methods[path] = append(methods[path], e.method)
+		served[e.method+" "+path] = true
 	}
 	for path, allowed := range methods {
 		// By method, because a path such as /v1/workflows/plans is also one of /v1/workflows/{id}.

@@ -2,8 +2,10 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/icalendar"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -27,6 +29,9 @@ type endpoint struct {
 	costly       bool   // looks at much, so each user has it done one at a time
 	do           func(c *call) error
 }
+
+// pattern is the path as routes have it, whose last part is matched whole.
+func (e *endpoint) pattern() string { return strings.TrimSuffix(e.path, feedEnd) }
 
 // param is a parameter of a query.
 type param struct {
@@ -309,6 +314,31 @@ var endpoints = []endpoint{
 		method: http.MethodDelete, path: "/v1/tokens/{id}", id: "revoke-token", role: service.Operator,
 		about:  "Revoke a token.",
 		status: http.StatusNoContent, do: (*call).revokeToken,
+	},
+	{
+		method: http.MethodGet, path: "/v1/calendar", id: "calendar", role: service.Viewer,
+		about:  "Get your own promises and workflows, or what is promised and out of use at a site, as a calendar (RFC 5545). The same ETag in If-None-Match is answered 304.",
+		params: calendarParams, status: http.StatusOK, media: icalendar.Type, do: (*call).ownCalendar,
+	},
+	{
+		method: http.MethodPost, path: "/v1/feeds", id: "add-feed", role: service.Viewer,
+		about: "Create a calendar feed: an address that programs read a calendar from without a token. Only this answer has it. Without a site it takes the role of user.",
+		body:  object(feedBody), bare: true, status: http.StatusCreated, answer: form.Feed{}, do: (*call).addFeed,
+	},
+	{
+		method: http.MethodGet, path: "/v1/feeds", id: "feeds", role: service.Viewer,
+		about:  "List your calendar feeds, for operators those of all users, without their addresses.",
+		status: http.StatusOK, answer: form.Feeds{}, do: (*call).listFeeds,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/feeds/{id}", id: "revoke-feed", role: service.Viewer,
+		about:  "Revoke a calendar feed.",
+		status: http.StatusNoContent, do: (*call).revokeFeed,
+	},
+	{
+		method: http.MethodGet, path: "/calendar/{secret}" + feedEnd, id: "feed",
+		about:  "Get the calendar of a feed, with what its user may see now. Whatever is wrong with the address, the answer is the same 404. The same ETag in If-None-Match is answered 304.",
+		status: http.StatusOK, media: icalendar.Type, do: (*call).readFeed,
 	},
 	{
 		method: http.MethodPost, path: "/v1/clock/accept", id: "accept-clock", role: service.Operator,

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/icalendar"
 )
 
 // schema describes a value, as JSON Schema has it.
@@ -161,6 +162,9 @@ func (e *endpoint) operation(registry huma.Registry, problems *huma.Response) *h
 	}
 	if e.conditional {
 		header("If-Match", "The ETag of the version that was seen; if there is another by now nothing is done, and the status is 412.")
+	}
+	if e.media == icalendar.Type {
+		header("If-None-Match", "The ETag of the calendar that is known; if it is still so, the status is 304.")
 	}
 	if e.stream {
 		header("Last-Event-ID", "The event to begin behind.")

@@ -93,6 +93,14 @@ var rights = []right{
 	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/tokens", `{"user":"zoe"}`, 401, 403, 403, 403, 201},
 	{"DELETE", "/v1/tokens/TOKEN", "", 401, 403, 403, 403, 204},
+	{"GET", "/v1/feeds", "", 401, 200, 200, 200, 200},
+	{"POST", "/v1/feeds", "", 401, 403, 201, 201, 201},
+	{"POST", "/v1/feeds", `{"site":"cm5"}`, 401, 201, 201, 201, 201},
+	{"DELETE", "/v1/feeds/FEED", "", 401, 404, 404, 204, 204},
+	{"GET", "/v1/calendar", "", 401, 403, 200, 200, 200},
+	{"GET", "/v1/calendar?site=cm5", "", 401, 200, 200, 200, 200},
+	{"GET", "/calendar/SECRET.ics", "", 200, 200, 200, 200, 200},
+	{"GET", "/calendar/FEED.ics", "", 404, 404, 404, 404, 404},
 	{"GET", "/healthz", "", 200, 200, 200, 200, 200},
 	{"GET", "/readyz", "", 200, 200, 200, 200, 200},
 	{"GET", "/openapi.json", "", 200, 200, 200, 200, 200},
@@ -118,8 +126,10 @@ func testRights(t *testing.T, way identity.Way, row *right) {
 			flow := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", flowFor), 201).Workflow.ID
 			tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
 			at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
+			address := into[form.Feed](t, w.do("alice", "POST", "/v1/feeds", ""), 201).Path
+			feed := into[form.Feeds](t, w.do("alice", "GET", "/v1/feeds", ""), 200).Feeds[0].ID
 			before := *w.fake.made[0]
-			replacer := strings.NewReplacer("FLOW", flow, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
+			replacer := strings.NewReplacer("/calendar/SECRET.ics", address, "FEED", feed, "FLOW", flow, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
 			var headers []string
 			if strings.Contains(row.path, "/lab") {
 				log, done, running := w.fillLaboratory(t, "alice")
@@ -161,7 +171,7 @@ func TestEveryEndpointHasItsRights(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	inPath := regexp.MustCompile(`\{\w+\}|FLOW|ID|OFFER|TOKEN|LAB|DONE|report\.html|cm5|n1|\b1$`)
+	inPath := regexp.MustCompile(`\{\w+\}|FLOW|ID|OFFER|TOKEN|LAB|DONE|SECRET|FEED|report\.html|cm5|n1|\b1$`)
 	listed := map[string]bool{}
 	for _, row := range rights {
 		path, _, _ := strings.Cut(row.path, "?")

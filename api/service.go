@@ -64,6 +64,8 @@ type watcher interface {
 	Tasks(ctx context.Context, by service.Principal, id string) (service.Tasks, error)
 	History(ctx context.Context, by service.Principal, id string) (past service.History, looked int, err error)
 	Asked(ctx context.Context, by service.Principal, from, to berth.Time) (requests []berth.Request, looked int, err error)
+	FeedGeneration(by service.Principal, site string) (service.FeedGeneration, error)
+	Feed(ctx context.Context, by service.Principal, site string) (feed service.Feed, looked int, err error)
 	LastEvent() uint64
 	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
 	Quotas(ctx context.Context, by service.Principal, of []service.Principal) ([]service.Quota, error)

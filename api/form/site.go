@@ -185,6 +185,25 @@ type Tokens struct {
 	Tokens []Token `json:"tokens"`
 }
 
+// Feed is what is known of a calendar feed. Secret, Path and URL are there only in the answer to making it.
+type Feed struct {
+	ID      string `json:"id"`
+	User    string `json:"user"`
+	Role    string `json:"role"`           // of what it shows at most
+	Site    string `json:"site,omitempty"` // that it shows; missing if it shows what the user has
+	Note    string `json:"note,omitempty"`
+	Created Time   `json:"created"`
+	Used    Time   `json:"used,omitzero"` // when it was read last
+	Secret  string `json:"secret,omitempty"`
+	Path    string `json:"path,omitempty"` // at the service
+	URL     string `json:"url,omitempty"`  // missing if the service does not know its own address
+}
+
+// Feeds is a list of calendar feeds.
+type Feeds struct {
+	Feeds []Feed `json:"feeds"`
+}
+
 // Health is whether the service takes requests.
 type Health struct {
 	Status string `json:"status"`

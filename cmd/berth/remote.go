@@ -51,15 +51,31 @@ func listFlags(cmd *cobra.Command) *remote {
 // formFlags adds the flags of a command whose answer has these forms.
 func formFlags(cmd *cobra.Command, forms ...string) *remote {
 	r := &remote{format: "table"}
+	r.whereFlags(cmd)
+	cmd.Flags().VarP(&choice{&r.format, "form", forms}, "output", "o", "form of the answer: "+strings.Join(forms, ", "))
+	complete(cmd, "output", forms)
+	r.timeoutFlag(cmd)
+	return r
+}
+
+// serviceFlags adds those of a command whose answer has one form.
+func serviceFlags(cmd *cobra.Command) *remote {
+	r := &remote{}
+	r.whereFlags(cmd)
+	r.timeoutFlag(cmd)
+	return r
+}
+
+func (r *remote) whereFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&r.server, "server", "", "`URL` of the service, or unix:///PATH of its socket (default: $"+serverVar+", else that of the last login, else the socket on this machine, else "+defaultServer+")")
 	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` with the token in its first line (default: the token in $"+tokenVar+", else that of the login, else none: who you are on this machine, or munge's credential)")
-	f.VarP(&choice{&r.format, "form", forms}, "output", "o", "form of the answer: "+strings.Join(forms, ", "))
-	f.Var(&span{value: &r.timeout, least: 1}, "timeout", "how long to wait, then exit 7 (default 30s, or for as long as it takes with --wait)")
 	_ = cmd.MarkFlagFilename("token-file") // fails for unknown flags only
-	complete(cmd, "output", forms)
-	return r
+}
+
+func (r *remote) timeoutFlag(cmd *cobra.Command) {
+	cmd.Flags().Var(&span{value: &r.timeout, least: 1}, "timeout", "how long to wait, then exit 7 (default 30s, or for as long as it takes with --wait)")
 }
 
 // waitFlag adds --wait.
