@@ -373,7 +373,7 @@ func (b *feedBuilder) promise(e *feedEntry) FeedPromise {
 		Reservation: b.host.named(&found), Yours: e.card.seenBy(b.by), Number: uint32(e.card.promise.Sequence) &^ OutageBit, Start: e.start, End: e.end,
 	}
 	if !p.Yours {
-		r := &p.Reservation
+		r := p.Reservation
 		p.Reservation = Reservation{State: r.State, Version: r.Version, Missing: r.Missing, Created: r.Created, Changed: r.Changed}
 		for i := range r.Allotments {
 			if r.Allotments[i].Resource.Site != b.feed.Site {

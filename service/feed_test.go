@@ -129,6 +129,11 @@ func TestFeedsShowOthersThePlaceAlone(t *testing.T) {
 			t.Errorf("%s is shown %s", by.User, text)
 		}
 	}
+	for _, p := range feed(t, h, vera, "site").Promises {
+		if len(p.Allotments) != 1 || p.Allotments[0].NPE != 4 || p.Allotments[0].Start != p.Start || p.Yours {
+			t.Errorf("vera is shown %+v", p)
+		}
+	}
 	_, _, err := h.Feed(t.Context(), vera, "")
 	wantCode(t, err, berth.Denied)
 	_, _, err = h.Feed(t.Context(), root.By, "nowhere")
