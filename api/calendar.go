@@ -149,7 +149,7 @@ func (w *calendarWriter) write() []byte {
 		}
 		return strings.Compare(a.UID, b.UID)
 	})
-	return w.out.Append(make([]byte, 0, 1024*(1+len(w.out.Events))))
+	return w.out.Append(make([]byte, 0, 640*(1+len(w.out.Events))))
 }
 
 // uid names an event of a kind the same way for as long as the data folder lives, and like none of another.
@@ -234,7 +234,7 @@ func nodesOf(p *service.FeedPromise, part int) []string {
 	return nil
 }
 
-// on says where PEs are, as far as that is known.
+// on says where PEs are, if that is known.
 func on(pes berth.PESet, nodes []string) string {
 	switch {
 	case len(nodes) > 0:
@@ -333,6 +333,9 @@ func (w *calendarWriter) workflow(f *service.FeedWorkflow) {
 
 const day berth.Duration = 86_400
 
+// midnight returns the beginning of the day of a time, in UTC.
+func midnight(at berth.Time) berth.Time { return at - at%berth.Time(day) }
+
 // outage writes an outage. One whose end is not known is shown up to the end of the next day, in UTC, and so
 // grows each day.
 func (w *calendarWriter) outage(o *service.FeedOutage) {
@@ -352,13 +355,13 @@ func (w *calendarWriter) outage(o *service.FeedOutage) {
 		if o.Ended != 0 {
 			last = o.Ended
 		}
-		today := last - last%berth.Time(day)
-		if days := int64(today.Sub(o.From - o.From%berth.Time(day))); days > 0 {
-			e.Sequence += uint64(days / int64(day))
+		today := midnight(last)
+		if days := today.Sub(midnight(o.From)); days > 0 {
+			e.Sequence += uint64(days / day)
 		}
-		e.End = max(today, e.Start).Add(2 * day)
+		e.End = midnight(max(last, e.Start)).Add(2 * day)
 		if o.Ended == 0 {
-			e.Changed, w.until = max(e.Changed, min(today, w.feed.Now)), min(w.until, today.Add(day))
+			e.Changed, w.until = max(e.Changed, today), min(w.until, today.Add(day))
 			about.addf("Its end is not known")
 		}
 	}

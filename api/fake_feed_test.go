@@ -37,5 +37,8 @@ func (f *fake) Feed(_ context.Context, by service.Principal, site string) (servi
 		}
 		feed.Promises = append(feed.Promises, p)
 	}
+	if site != "" {
+		feed.Outages = f.feedOutages
+	}
 	return feed, len(f.made), nil
 }

@@ -42,8 +42,10 @@ type fake struct {
 	tasks    []site.Task
 	reported service.Tasks
 	outages  []service.Span // that hold PEs beside what was made
-	fails    error          // what everything answers, if not nil
-	panics   bool
+	// feedOutages are those of the feed of a site.
+	feedOutages []service.FeedOutage
+	fails       error // what everything answers, if not nil
+	panics      bool
 	// streamPanics has Listen panic while it is read.
 	streamPanics bool
 	refused      func(*berth.Request) bool

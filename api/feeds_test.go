@@ -17,6 +17,7 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/cputime"
 	"github.com/berth-hpc/berth/internal/icalendar/icalendartest"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/policy"
@@ -507,6 +508,58 @@ func jsonText(t testing.TB, text string) string {
 	return string(data)
 }
 
+// An outage without a known end is shown up to the end of the next day and grows each day, with the calendar's tag; once it
+// is over it has its end, and a number that is no smaller.
+func TestOutagesInCalendars(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	outage := func(number uint64, from, until, ended berth.Time) service.FeedOutage {
+		o := service.FeedOutage{Changed: start, Changes: 1, Ended: ended}
+		o.Outage = berth.Outage{Number: number, Name: "pumps, again", Resource: berth.PoolID("cm5", "batch"), PEs: berth.NewPESet(berth.Run{Lo: 2, Hi: 5}), From: from, Until: until}
+		o.Nodes = []string{"n1", "n2", "n3"}
+		if ended != 0 {
+			o.Changed, o.Changes = ended, 2
+		}
+		return o
+	}
+	read := func(user string) (map[string]icalendartest.Component, string) {
+		a := w.do(user, "GET", "/v1/calendar?site=cm5", "")
+		events := map[string]icalendartest.Component{}
+		for _, e := range icalendartest.Read(t, []byte(a.text))[0].Events() {
+			number, _, _ := strings.Cut(e.One(t, "UID"), ".")
+			events[number] = e
+		}
+		return events, a.Header().Get("ETag")
+	}
+	w.fake.feedOutages = []service.FeedOutage{
+		outage(1, start-3600, berth.Forever, 0), outage(2, start+3600, start+7200, 0), outage(3, start-7200, start+7200, start-3600), outage(4, start+7200, start+9000, start-60),
+	}
+	events, tag := read("vera")
+	for number, want := range map[string]map[string]string{
+		"1": {"DTSTART": "20261121T110000Z", "DTEND": "20261123T000000Z", "STATUS": "CONFIRMED", "SEQUENCE": "1", "SUMMARY": "Outage: 3 PEs at cm5/batch", "LAST-MODIFIED": "20261121T120000Z", "DESCRIPTION": "3 PEs at cm5/batch are out of use: n[1-3]\nIts end is not known"},
+		"2": {"DTSTART": "20261121T130000Z", "DTEND": "20261121T140000Z", "STATUS": "CONFIRMED", "DESCRIPTION": "3 PEs at cm5/batch are out of use: n[1-3]"},
+		"3": {"DTSTART": "20261121T100000Z", "DTEND": "20261121T110000Z", "STATUS": "CONFIRMED", "SEQUENCE": "2"},
+		"4": {"DTSTART": "20261121T140000Z", "DTEND": "20261121T143000Z", "STATUS": "CANCELLED", "SUMMARY": "Called off: Outage: 3 PEs at cm5/batch"},
+	} {
+		wantProperties(t, events[number], want)
+	}
+	if root, _ := read("root"); !strings.Contains(fmt.Sprint(root["1"].Properties["DESCRIPTION"]), "\npumps, again\n") {
+		t.Errorf("an operator reads %v", root["1"])
+	}
+	w.fake.pass(12*3600 - 1)
+	if a := w.do("vera", "GET", "/v1/calendar?site=cm5", "", "If-None-Match", tag); a.Code != 304 {
+		t.Error("it is another one on the same day:", a.Code)
+	}
+	w.fake.pass(2)
+	if a := w.do("vera", "GET", "/v1/calendar?site=cm5", "", "If-None-Match", tag); a.Code != 200 {
+		t.Error("it is the same on the next day:", a.Code)
+	}
+	events, _ = read("vera")
+	wantProperties(t, events["1"], map[string]string{"DTEND": "20261124T000000Z", "SEQUENCE": "2", "LAST-MODIFIED": "20261122T000000Z"})
+	w.fake.feedOutages[0] = outage(1, start-3600, berth.Forever, start+13*3600)
+	events, _ = read("vera")
+	wantProperties(t, events["1"], map[string]string{"DTEND": "20261122T010000Z", "SEQUENCE": "3", "LAST-MODIFIED": "20261122T010000Z"})
+}
+
 // BenchmarkFeed is a feed of promises with everything, and the answer to a program that has it. others are the
 // promises of other users beside.
 func BenchmarkFeed(b *testing.B) {
@@ -543,9 +596,11 @@ func BenchmarkFeed(b *testing.B) {
 		}
 		b.Run(name+"/whole", func(b *testing.B) {
 			b.ReportAllocs()
+			begin := cputime.Used()
 			for b.Loop() {
 				get(b, "", 200)
 			}
+			b.ReportMetric(float64(cputime.Used()-begin)/float64(b.N), "cpu-ns/op")
 			b.SetBytes(int64(first.Body.Len()))
 		})
 		b.Run(name+"/304", func(b *testing.B) {

@@ -27,13 +27,14 @@ const FeedFile = "feeds.json"
 
 const (
 	feedPrefix = "cal_"
+	realmBytes = 8
 	// maxFeeds is how many feeds a user has at most: some for each of some programs.
 	maxFeeds = 64
-	// feedUsedEvery is how far the kept time of the last use may lag behind, so that programs that ask four times
-	// an hour do not have the file written each time.
-	feedUsedEvery berth.Duration = 86_400
-	realmBytes                   = 8
 )
+
+// feedUsedEvery is how far the kept time of the last use may lag behind, so that programs that ask four times
+// an hour do not have the file written each time.
+const feedUsedEvery berth.Duration = 86_400
 
 // Feed is what is known of a feed; its secret is not. It lets see what its user may see when it is read, and
 // no more than Role and Sites allow.

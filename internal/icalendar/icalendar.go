@@ -107,8 +107,14 @@ func (w *writer) event(e *Event) {
 // utc writes the time zone of the times, which refer to it by their last letter alone.
 func (w *writer) utc() {
 	for _, line := range [][2]string{
-		{"BEGIN", "VTIMEZONE"}, {"TZID", "UTC"}, {"BEGIN", "STANDARD"}, {"DTSTART", "19700101T000000"}, {"TZOFFSETFROM", "+0000"},
-		{"TZOFFSETTO", "+0000"}, {"END", "STANDARD"}, {"END", "VTIMEZONE"},
+		{"BEGIN", "VTIMEZONE"},
+		{"TZID", "UTC"},
+		{"BEGIN", "STANDARD"},
+		{"DTSTART", "19700101T000000"},
+		{"TZOFFSETFROM", "+0000"},
+		{"TZOFFSETTO", "+0000"},
+		{"END", "STANDARD"},
+		{"END", "VTIMEZONE"},
 	} {
 		w.raw(line[0], line[1])
 	}

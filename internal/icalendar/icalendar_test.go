@@ -51,8 +51,7 @@ func TestACalendarIsWritten(t *testing.T) {
 
 // checkLines reports what RFC 5545 says of lines: at most 75 octets, ended by CR LF, and no character in two lines.
 func checkLines(t interface{ Errorf(string, ...any) }, data []byte) {
-	lines := strings.Split(strings.TrimSuffix(string(data), "\r\n"), "\r\n")
-	for _, line := range lines {
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(data), "\r\n"), "\r\n") {
 		switch {
 		case len(line) > 75:
 			t.Errorf("a line has %d octets: %q", len(line), line)
@@ -72,7 +71,7 @@ func TestLinesAreFolded(t *testing.T) {
 			checkLines(t, data)
 			at := strings.Index(string(data), "\r\nSUMMARY:")
 			first, more, folded := strings.Cut(string(data)[at+2:], "\r\n ")
-			if end := strings.Index(first, "\r\n"); folded && end < 0 && len(first) < 72 {
+			if folded && !strings.Contains(first, "\r\n") && len(first) < 72 {
 				t.Errorf("%q is broken after %d octets, before %q", first, len(first), more)
 			}
 		}
