@@ -1,6 +1,9 @@
 package berth
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Binding says when a pool's reservations get their PE numbers.
 type Binding string
@@ -174,6 +177,28 @@ func (s *Sharing) validate() error {
 // MaxUsers bounds who may run in one promise beside its user.
 const MaxUsers = 100
 
+// MaxName bounds the letters of the name of a request.
+const MaxName = 64
+
+// WantName says which names ValidName takes.
+const WantName = "want 1 to 64 letters, digits, dashes, underscores and points, beginning with a letter"
+
+// ValidName reports whether a request may be named so: 1 to MaxName ASCII letters, digits,
+// dashes, underscores and points, the first a letter. So no name looks like an id of the service's own.
+func ValidName(name string) bool {
+	if name == "" || len(name) > MaxName {
+		return false
+	}
+	for i := range len(name) {
+		b := name[i]
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789-_.", rune(b))) {
+			return false
+		}
+	}
+	return true
+}
+
 // Request asks for PEs within a window: every part must run inside
 // [Ready, Deadline), and all parts start together. The requirements hold for
 // each part; licences and storage are taken once.
@@ -185,6 +210,7 @@ const MaxUsers = 100
 // dropped.
 type Request struct {
 	ID       string `json:"id"`
+	Name     string `json:"name,omitempty"` // its user's own, as ValidName has it; others may have the same
 	Kind     Kind   `json:"kind,omitempty"` // KindRequest, which may be left out, or KindJob
 	User     string `json:"user,omitempty"`
 	Arrival  Time   `json:"arrival"`
@@ -258,7 +284,9 @@ func (r *Request) Clone() *Request {
 func (r *Request) Validate() error {
 	switch {
 	case r.ID == "":
-		return Errorf(Invalid, "id", "missing; every request needs a name")
+		return Errorf(Invalid, "id", "missing; every request needs one")
+	case r.Name != "" && !ValidName(r.Name):
+		return Errorf(Invalid, "name", "%.80q; %s", r.Name, WantName)
 	case !r.Arrival.Valid():
 		return Errorf(Invalid, "arrival", "%d is beyond ±2^42 s", r.Arrival)
 	case !r.Ready.Valid():

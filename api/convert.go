@@ -15,7 +15,7 @@ import (
 // reservation shows a reservation. Only callers who may see all of it
 // get it from the service.
 func reservation(r *service.Reservation) form.Reservation {
-	f := form.Reservation{ID: r.ID, State: string(r.State), Version: r.Version}
+	f := form.Reservation{ID: r.ID, Name: r.Request.Name, State: string(r.State), Version: r.Version}
 	places(&f.Place, &f.Parts, r.Allotments)
 	q := &r.Request
 	f.Kind, f.User = q.Kind, q.User

@@ -71,7 +71,8 @@ var endpoints = []endpoint{
 	},
 	{
 		method: http.MethodGet, path: "/v1/reservations/{id}", id: "get", role: service.Viewer,
-		about:  "Get one reservation.",
+		about: "Get one reservation: by its id, by its name, or by the first or last letters of its id, at least three of them. One's own come before those of others, " +
+			"and those that are not over before those that are; of several the answer is 409 and names them. Other paths take ids alone.",
 		status: http.StatusOK, answer: form.Reservation{}, do: (*call).get,
 	},
 	{

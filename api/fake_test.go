@@ -424,6 +424,23 @@ func (f *fake) Get(_ context.Context, by service.Principal, id string) (service.
 	return *r, nil
 }
 
+func (f *fake) Find(_ context.Context, by service.Principal, word string) (service.Reservation, int, error) {
+	defer f.lock()()
+	var found []*service.Reservation
+	for _, r := range f.made {
+		if by.Owns(r.Request.User) && r.Request.Name == word {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return service.Reservation{}, len(f.made), berth.Errorf(berth.NotFound, "id", "no reservation %q", word)
+	case 1:
+		return *found[0], len(f.made), nil
+	}
+	return service.Reservation{}, len(f.made), berth.Errorf(berth.Conflict, "id", "%q could be any of %d reservations", word, len(found))
+}
+
 func (f *fake) List(_ context.Context, by service.Principal, q service.Filter) ([]service.Reservation, int, error) {
 	defer f.lock()()
 	if f.fails != nil {
@@ -436,6 +453,7 @@ func (f *fake) List(_ context.Context, by service.Principal, q service.Filter) (
 			r.ID <= q.After,
 			!by.Owns(r.Request.User),
 			q.User != "" && q.User != r.Request.User,
+			q.Name != "" && q.Name != r.Request.Name,
 			len(q.States) > 0 && !slices.Contains(q.States, r.State),
 			q.To != 0 && (len(r.Allotments) == 0 || r.Allotments[0].Start >= q.To || r.Allotments[0].End <= q.From),
 			q.Site != "" && q.Site != "cm5":

@@ -247,6 +247,16 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 		a.NoShow, err = v.length(0)
 		return err
 	}},
+	{"name", "A name of one's own, by which GET /v1/reservations/{id} finds it too: up to 64 letters, digits, dashes, underscores and points, beginning with a letter.", text("weekly-run"), func(a *asked, v value) (err error) {
+		if v.null() {
+			a.Name = ""
+			return nil
+		}
+		if a.Name, err = v.word(); err == nil && a.Name != "" && !berth.ValidName(a.Name) {
+			return fmt.Errorf("%.80q; %s", a.Name, berth.WantName)
+		}
+		return err
+	}},
 	named("site", "The only site that will do.", func(a *asked) *string { return &a.Site }),
 	named("pool", "The only pool that will do.", func(a *asked) *string { return &a.Pool }),
 	named("software", "A program that the site must have.", func(a *asked) *string { return &a.Software }),

@@ -177,6 +177,7 @@ func read[T any](c *call, b body[T], into *T) (service.Ask, error) {
 var listParams = []param{
 	{"user", "Only of this user.", text("alice")},
 	{"site", "Only at this site.", text("cm5")},
+	{"name", "Only of this name.", text("weekly-run")},
 	{"state", "Only in these states, with commas between them.", text("held,confirmed")},
 	{"from", "Only what holds PEs after this time.", instant()},
 	{"to", "Only what holds PEs before this time.", instant()},
@@ -200,7 +201,7 @@ var states = []service.State{
 // filter reads the query of a list.
 func filter(query map[string]string) (service.Filter, error) {
 	var wrong faults
-	f := service.Filter{User: query["user"], Site: query["site"]}
+	f := service.Filter{User: query["user"], Site: query["site"], Name: query["name"]}
 	if text, given := query["state"]; given {
 		for name := range strings.SplitSeq(text, ",") {
 			if !slices.Contains(states, service.State(name)) {
@@ -285,8 +286,24 @@ func (c *call) list() error {
 	return c.answer(http.StatusOK, &page)
 }
 
+// get answers with a reservation by its id, or by a word that can be no other. Then it says which it is by
+// Content-Location, and whatever version the client has seen may have been of another.
 func (c *call) get() error {
-	r, err := c.Get(c.r.Context(), c.by, c.r.PathValue("id"))
+	word := c.r.PathValue("id")
+	r, err := c.Get(c.r.Context(), c.by, word)
+	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
+		if err := c.begin(); err != nil {
+			return err
+		}
+		var looked int
+		r, looked, err = c.Find(c.r.Context(), c.by, word)
+		c.rates.charge(c.asker(), looked/lookedAtOnce)
+		if err != nil {
+			return err
+		}
+		c.w.Header().Set("Content-Location", "/v1/reservations/"+r.ID)
+		return c.shown(&r)
+	}
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ type keeper interface {
 // watcher tells what there is and what happens.
 type watcher interface {
 	Get(ctx context.Context, by service.Principal, id string) (service.Reservation, error)
+	Find(ctx context.Context, by service.Principal, word string) (r service.Reservation, looked int, err error)
 	List(ctx context.Context, by service.Principal, f service.Filter) (list []service.Reservation, looked int, err error)
 	Tasks(ctx context.Context, by service.Principal, id string) (service.Tasks, error)
 	History(ctx context.Context, by service.Principal, id string) (past service.History, looked int, err error)

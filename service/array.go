@@ -24,12 +24,16 @@ const arrayPiece = 100
 // refused, and what is not decided soon is Pending. Their IDs are one that they
 // share, an underscore and their number from 1. Only the first that is refused
 // comes with offers. Asked again under the same key those decided are answered
-// again, and those that a crash left undecided are decided. Errors: Invalid if
+// again, and those that a crash left undecided are decided. A name has the same number behind
+// it. Errors: Invalid if
 // there are not 1 to MaxArray, and those of Submit; then those before the one it
 // is about may have been decided.
 func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts int) ([]Answer, error) {
 	if parts < 1 || parts > MaxArray {
 		return nil, berth.Errorf(berth.Invalid, "array", "%d; want 1 to %d parts", parts, MaxArray)
+	}
+	if numbers := len(partSuffix(parts - 1)); len(r.Name)+numbers > berth.MaxName {
+		return nil, berth.Errorf(berth.Invalid, "name", "%.80q is too long for an array, whose parts have their numbers behind it; want at most %d letters", r.Name, berth.MaxName-numbers)
 	}
 	err := h.mayAsk(&ask, &r)
 	if err == nil {
@@ -67,7 +71,9 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 					return
 				}
 				one := r
-				one.ID = id + partSuffix(i)
+				if one.ID = id + partSuffix(i); r.Name != "" {
+					one.Name += partSuffix(i)
+				}
 				if err := h.submit(ask.part(i), &one, waiting{answer: a.part(i), offered: &offered}); err != nil {
 					return // which is answered
 				}

@@ -581,7 +581,7 @@ func (h *Host) named(f *found) Reservation {
 
 // chooses reports whether a filter chooses what is on a card.
 func (f *Filter) chooses(k *card) bool {
-	if f.User != "" && f.User != k.request.User {
+	if f.User != "" && f.User != k.request.User || f.Name != "" && f.Name != k.request.Name {
 		return false
 	}
 	if f.Site == "" && len(f.States) == 0 && f.From == 0 && f.To == 0 {

@@ -178,6 +178,7 @@ func (f FromNow) arrive(r *berth.Request, now berth.Time) {
 type Filter struct {
 	User string
 	Site string
+	Name string
 	// States are those to choose. Degraded chooses what is active and lacks PEs too.
 	States []State
 	// From and To choose those that hold PEs at some time in [From, To); both 0

@@ -170,10 +170,10 @@ func (c *Client) History(ctx context.Context, id string) (h form.History, err er
 
 // Filter chooses reservations. Zero fields choose all.
 type Filter struct {
-	User, Site string
-	States     []string
-	From, To   form.Time
-	PageSize   int
+	User, Site, Name string
+	States           []string
+	From, To         form.Time
+	PageSize         int
 }
 
 // List yields the reservations that the filter chooses, by id, fetching them
@@ -187,6 +187,7 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[form.Reservation,
 	}
 	set("user", f.User)
 	set("site", f.Site)
+	set("name", f.Name)
 	set("state", strings.Join(f.States, ","))
 	if f.From != 0 {
 		set("from", f.From.String())

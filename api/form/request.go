@@ -6,6 +6,7 @@ import "github.com/berth-hpc/berth"
 // left out; the service then takes its default, or the present value if an
 // existing reservation is modified.
 type Request struct {
+	Name     string     `json:"name,omitempty"` // one's own, as berth.ValidName has it
 	Kind     berth.Kind `json:"kind,omitempty"`
 	User     string     `json:"user,omitempty"` // default: who asks
 	Ready    Time       `json:"ready,omitzero"` // default: now
@@ -62,6 +63,7 @@ type Place struct {
 // say what was asked for.
 type Reservation struct {
 	ID      string     `json:"id"`
+	Name    string     `json:"name,omitempty"` // its user's own
 	State   string     `json:"state"`
 	Version uint64     `json:"version,omitempty"`
 	Kind    berth.Kind `json:"kind,omitempty"`

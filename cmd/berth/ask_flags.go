@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ var (
 	_ pflag.Value = (*peList)(nil)
 	_ pflag.Value = (*holdTime)(nil)
 	_ pflag.Value = (*constraint)(nil)
+	_ pflag.Value = (*ownName)(nil)
 	_ pflag.Value = (*nodelist)(nil)
 )
 
@@ -66,6 +68,11 @@ func askFlags(cmd *cobra.Command) *ask {
 	f.Var(&whole[int]{&q.Accelerators, 0, berth.MaxAccelerators}, "accelerators", "accelerators of one PE")
 	f.Var(&q.noShow, "no-show", "release it if it is unused for this long after its start")
 	return q
+}
+
+// nameFlag adds the flag for a name of one's own.
+func nameFlag(cmd *cobra.Command, into *string) {
+	cmd.Flags().Var(&ownName{into}, "name", "a `NAME` of your own for it, such as weekly-run")
 }
 
 // settle turns what was written into instants and tells which they are.
@@ -217,6 +224,21 @@ func (p *peList) String() string {
 func (p *peList) Set(text string) (err error) {
 	*p.value, err = berth.ParsePESet(text)
 	return err
+}
+
+// ownName is a name of a reservation, which is checked before the service is asked.
+type ownName struct{ value *string }
+
+func (n *ownName) Type() string { return "NAME" }
+
+func (n *ownName) String() string { return valueOf(n.value) }
+
+func (n *ownName) Set(text string) error {
+	if text != "" && !berth.ValidName(text) {
+		return fmt.Errorf("%.80q; %s", text, berth.WantName)
+	}
+	*n.value = text
+	return nil
 }
 
 // constraint is an expression over features, which is checked before the service is asked.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
@@ -177,85 +176,6 @@ func (a *app) showCommand() *cobra.Command {
 	return cmd
 }
 
-// listCommand returns berth list.
-func (a *app) listCommand() *cobra.Command {
-	var r *remote
-	var f client.Filter
-	var from, to moment
-	var states []string
-	all := false
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List reservations: the live ones, or all",
-		Example: "  berth list --site cm5 --from today --to tomorrow",
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.States = states
-			if states == nil && !all {
-				f.States = liveStates
-			}
-			if from.given() {
-				f.From = form.Time(from.at.Unix())
-			}
-			if to.given() {
-				f.To = form.Time(to.at.Unix())
-			}
-			a.echo("from", &from)
-			a.echo("to", &to)
-			return a.list(cmd, r, f)
-		},
-	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.User, "user", "", "only of this `USER`")
-	flags.StringVar(&f.Site, "site", "", "only at this `SITE`")
-	flags.Var(&list{&states, "state", append(liveStates, overStates...), "all"}, "state", "only in these states: "+strings.Join(append(liveStates, overStates...), ", "))
-	flags.Var(&from, "from", "only what holds PEs after this time")
-	flags.Var(&to, "to", "only what holds PEs before this time")
-	flags.BoolVarP(&all, "all", "a", false, "those that are over too")
-	complete(cmd, "state", append(liveStates, overStates...))
-	r = listFlags(cmd)
-	return cmd
-}
-
-// The states, in the order of a life. The slices are full, so that append copies
-// them.
-var (
-	liveStates = []string{"pending", "held", "confirmed", "degraded", "active"}
-	overStates = []string{"finished", "cancelled", "expired", "no_show", "failed", "refused"}
-)
-
-func (a *app) list(cmd *cobra.Command, r *remote, f client.Filter) error {
-	ctx, stop, c, err := r.connect(cmd)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	page := form.Page{Reservations: []form.Reservation{}}
-	out := newTable("reservations")
-	out.AppendHeader(table.Row{"id", "state", "user", "PEs", "site", "start", "end", "duration"})
-	for reservation, err := range c.List(ctx, f) {
-		if err != nil {
-			return err
-		}
-		page.Reservations = append(page.Reservations, reservation)
-		out.AppendRow(table.Row{
-			reservation.ID, stateOf(&reservation), orDash(reservation.User), reservation.NPE, where(&reservation.Place),
-			localTime(reservation.Start), localTime(reservation.End), lasting(reservation.Duration),
-		})
-	}
-	switch {
-	case r.format == "json":
-		return printForm(a.stdout, page)
-	case r.format == "csv":
-		return reservationRows(a.stdout, page.Reservations)
-	case len(page.Reservations) == 0:
-		a.say("no reservations")
-		return nil
-	}
-	return a.show(out.Render() + "\n")
-}
-
 // modifyCommand returns berth modify.
 func (a *app) modifyCommand() *cobra.Command {
 	var q *ask
@@ -305,6 +225,7 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 		},
 	}
 	q = askFlags(cmd)
+	nameFlag(cmd, &q.Name)
 	r = remoteFlags(cmd)
 	r.offerSiteFlags(cmd)
 	r.offerIDs(cmd, false)
@@ -315,7 +236,7 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 func unchanged(cmd *cobra.Command) bool {
 	changed := 0
 	for _, name := range []string{
-		"npe", "duration", "ready", "deadline", "start", "variants", "site", "pool", "partition", "account", "users", "group", "constraint", "nodelist", "exclude", "pes", "software", "software-version",
+		"name", "npe", "duration", "ready", "deadline", "start", "variants", "site", "pool", "partition", "account", "users", "group", "constraint", "nodelist", "exclude", "pes", "software", "software-version",
 		"licences", "memory-mb", "storage-mb", "accelerators", "no-show",
 	} {
 		if cmd.Flags().Changed(name) {
@@ -328,6 +249,7 @@ func unchanged(cmd *cobra.Command) bool {
 // emptied returns the keys of what was given and is empty.
 func emptied(cmd *cobra.Command) (keys []string) {
 	for _, f := range []struct{ flag, key string }{
+		{"name", "name"},
 		{"site", "site"},
 		{"pool", "pool"},
 		{"partition", "partition"},

@@ -69,6 +69,9 @@ var pages = []page{
 	}},
 }
 
+// shortMoment is a time in a table.
+const shortMoment = `\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (\d\d \w{3}|\d{4}-\d\d-\d\d) \d\d:\d\d(:\d\d)?\b`
+
 var (
 	// fenced is a block of a document, with what the fence says of its language.
 	fenced = regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)^ *```\n")
@@ -78,6 +81,7 @@ var (
 	commandLine = regexp.MustCompile(`^ *(bin/)?(berth|make|sbatch|scontrol|curl|go run|go get|go test) `)
 	// volatile is what differs from run to run or from machine to machine.
 	volatile = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d:\d\d [-+]\d\d:\d\d|` +
+		`times at [-+]\d\d:\d\d|` + shortMoment + `( +(` + shortMoment + `|\d\d:\d\d(:\d\d)?\b))?|` +
 		`\b[0-9A-Z]{26}\b|\b[0-9a-f]{24}\b|\b[0-9a-f]{12}\b|\b[0-9a-f]{64}\b|\d+ records|up to \d+|berth_local_[0-9a-f_]+|"id": "[\w-]{20,}"|"(idle_pe_seconds|duration)": \d+|local/\S+|\b\d+s-\d+c-\d+mb\S*|\b\d+c-\d+mb\S*|\b[0-9.]+ m?s\b|─+`)
 	// machine is the kind of node that a local site calls its pool after.
 	machine = regexp.MustCompile(`\b\d+c-\d+mb[-\w]*`)

@@ -45,10 +45,10 @@ func reservationRows(w io.Writer, list []form.Reservation) error {
 	for i := range list {
 		r := &list[i]
 		row := append([]string{r.ID, r.State, r.User}, placeCells(&r.Place)...)
-		rows[i] = append(row, timeCell(r.Arrival), timeCell(r.Ready), timeCell(r.Deadline), string(r.Reason))
+		rows[i] = append(row, timeCell(r.Arrival), timeCell(r.Ready), timeCell(r.Deadline), string(r.Reason), r.Name)
 	}
 	header := append([]string{"id", "state", "user"}, placeColumns...)
-	return printRows(w, append(header, "arrival", "ready", "deadline", "reason"), rows)
+	return printRows(w, append(header, "arrival", "ready", "deadline", "reason", "name"), rows)
 }
 
 // taskRows writes a row for each task.

@@ -95,6 +95,7 @@ func sharedWith(r *form.Reservation) string {
 // describeReservation writes a reservation for people.
 func describeReservation(r *form.Reservation) string {
 	var f facts
+	f.add("name", r.Name)
 	f.add("user", r.User)
 	f.add("account", r.Account)
 	f.add("also for", sharedWith(r))
@@ -155,12 +156,13 @@ func placeFacts(f *facts, p *form.Place) {
 
 // describeOffers writes offers as a table, and how each can be held.
 func describeOffers(offers []form.Offer, hold string) string {
-	out := newTable("offers")
+	now := time.Now()
+	out := newTable("offers" + timesAt(now))
 	out.AppendHeader(table.Row{"offer", "what", "PEs", "site", "start", "end", "duration", "idle PE-seconds"})
 	for i := range offers {
 		o := &offers[i]
 		out.AppendRow(table.Row{
-			i + 1, strings.ReplaceAll(o.Difference, "_", " "), o.NPE, where(&o.Place), localTime(o.Start), localTime(o.End), lasting(o.Duration), o.IdlePESeconds,
+			i + 1, strings.ReplaceAll(o.Difference, "_", " "), o.NPE, where(&o.Place), shortTime(o.Start, now), endAfter(o.Start, o.End, now), lasting(o.Duration), o.IdlePESeconds,
 		})
 	}
 	var text strings.Builder

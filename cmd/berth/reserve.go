@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -34,14 +35,19 @@ func (a *app) reserveCommand() *cobra.Command {
 		Long: `Asks for PEs within a window. The answer is a promise, or a reasoned no with the
 nearest offers and the command that holds each of them (exit code 3).
 
+With --name it can be called by a name of your own wherever an ID is wanted. Several may
+have the same name: the one that is not over is meant, and if there are more you are
+asked for the ID.
+
 With --array each of the equal parts is a reservation of its own, whose id is
-that of the array, an underscore and its number; some may be promised and others
-refused (exit code 3). With --hold they can be confirmed once all are there.
+that of the array, an underscore and its number, and so is its name; some may be promised
+and others refused (exit code 3). With --hold they can be confirmed once all are there.
 
 A line for Slurm may be pasted: its keys are read with Slurm's units, and what
 Berth has no word for is refused by name.`,
 		Example: `  berth reserve -n 64 -t 2h --ready 09:00 --deadline "tomorrow 18:00"
   berth reserve -n 4 -t 30m --start now+1hour --hold
+  berth reserve -n 8 -t 4h --start "monday 09:00" --name weekly-run
   berth reserve -n 4 -t 50m --deadline tomorrow --array 100 --software namd --licences 1
   berth reserve scontrol create reservation StartTime=now+1hour Duration=120 NodeCnt=4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,6 +67,7 @@ Berth has no word for is refused by name.`,
 		},
 	}
 	q = askFlags(cmd)
+	nameFlag(cmd, &q.Name)
 	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	cmd.Flags().Var(&whole[int]{&q.Array, 1, service.MaxArray}, "array", "ask for this number of equal, independent reservations")
 	holdFlag(cmd, &q.Hold)
@@ -184,7 +191,8 @@ func firstEnd(r *form.Reservation) form.Time {
 // tellArray tells what became of the parts of an array, and why some were
 // refused.
 func (a *app) tellArray(r *remote, answer *form.Answer) error {
-	out := newTable("parts")
+	now := time.Now()
+	out := newTable("parts" + timesAt(now))
 	out.AppendHeader(table.Row{"id", "state", "PEs", "site", "start", "end"})
 	promised, pending, refused, until := 0, 0, 0, ""
 	var held []int
@@ -204,7 +212,7 @@ func (a *app) tellArray(r *remote, answer *form.Answer) error {
 		case !service.State(p.State).Over(): // it may have been taken back meanwhile
 			promised++
 		}
-		out.AppendRow(table.Row{part.ID, p.State, p.NPE, where(&p.Place), localTime(p.Start), localTime(p.End)})
+		out.AppendRow(table.Row{part.ID, p.State, p.NPE, where(&p.Place), shortTime(p.Start, now), endAfter(p.Start, p.End, now)})
 	}
 	parts := len(answer.Array)
 	text := fmt.Sprintf("array %s: %d of %d parts are %s", answer.ID, promised, parts, map[bool]string{true: "held", false: "promised"}[len(held) > 0])
@@ -309,6 +317,7 @@ func (a *app) offersCommand() *cobra.Command {
 		},
 	}
 	q = askFlags(cmd)
+	nameFlag(cmd, &q.Name)
 	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	cmd.Flags().Var(&whole[int]{&most, 1, 50}, "most", "how many offers at most (default 5)")
 	r = listFlags(cmd)

@@ -39,6 +39,7 @@ func Request(c *Coder, r *berth.Request) {
 	Name(c, 18, &r.Group)
 	Name(c, 19, &r.Nodelist)
 	Name(c, 20, &r.Exclude)
+	Name(c, 21, &r.Name)
 	c.End()
 }
 

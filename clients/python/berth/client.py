@@ -128,7 +128,7 @@ class Client:
         return self._act(Reservation, "POST", _reservation(id) + "/check-in", None, key, if_version)
 
     def reservation(self, id: str) -> Reservation:
-        """Get one reservation."""
+        """Get one reservation: by its id, its name, or the first or last letters of its id, if they fit no other."""
         return self._read(Reservation, "GET", _reservation(id))
 
     def reservations(
@@ -136,13 +136,14 @@ class Client:
         *,
         user: Optional[str] = None,
         site: Optional[str] = None,
+        name: Optional[str] = None,
         states: Sequence[str] = (),
         start: Optional[Time] = None,
         end: Optional[Time] = None,
         page_size: Optional[int] = None,
     ) -> Iterator[Reservation]:
-        """Yield reservations by id, fetched page by page: of a user, at a site, in one of some states, within a window."""
-        query = _query(user=user, site=site, state=_words("states", states), limit=page_size)
+        """Yield reservations by id, fetched page by page: of a user, at a site, of a name, in one of some states, within a window."""
+        query = _query(user=user, site=site, name=name, state=_words("states", states), limit=page_size)
         for name, at in (("from", start), ("to", end)):
             if at is not None:
                 query[name] = instant(at, name)

@@ -55,13 +55,15 @@ class Request:
     instead of ``ready`` and ``deadline``. ``constraint`` is features of nodes, as Slurm writes them, and
     ``nodelist`` and ``exclude`` are names of nodes. ``users``,
     ``account`` and ``group`` may run there beside ``user``, who asks by default. ``array`` asks for so
-    many equal, independent requests. ``hold`` holds instead of confirming.
+    many equal, independent requests. ``hold`` holds instead of confirming. ``name`` is one of your own,
+    by which ``Client.reservation`` finds it.
     """
 
     npe: Optional[int] = None
     duration: Optional[Duration] = None
     deadline: Optional[Time] = None
     ready: Optional[Time] = None
+    name: Optional[str] = None
     kind: Optional[str] = None
     variants: Optional[List[Variant]] = None
     parts: Optional[List[Part]] = None
@@ -251,6 +253,7 @@ class Reservation(Place):
     """All that is known of a reservation. ``version`` is for ``if_version`` of calls."""
 
     id: str = ""
+    name: str = ""
     state: str = ""
     version: int = 0
     kind: str = ""

@@ -1,0 +1,157 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/service"
+)
+
+func called(name, id string, start berth.Time) berth.Request {
+	r := berth.Rigid(id, 0, start, start+100, 1, 100)
+	r.Name = name
+	return r
+}
+
+func wantFound(t *testing.T, h *service.Host, by service.Principal, word, id string) {
+	t.Helper()
+	r, _, err := h.Find(t.Context(), by, word)
+	if err != nil || r.ID != id {
+		t.Errorf("%q is %q for %s, want %q (%v)", word, r.ID, by.User, id, err)
+	}
+}
+
+// A name is on record: it is found after a restart too, with what was changed about it.
+func TestANameOutlivesTheService(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	store, err := sqlite.Open(dir, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := service.Open(t.Context(), service.Options{Config: onePool(4), Journal: store, Version: "test", Clock: c.now, SnapshotEvery: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := submit(t, h, ann, called("weekly-run", "", 2000)).Reservation.ID
+	other := submit(t, h, ann, called("first.try", "", 3000)).Reservation
+	renamed := other.Request
+	renamed.Name, renamed.Arrival = "second_try", 1000
+	a, err := h.Modify(t.Context(), ann, other.ID, renamed)
+	if err != nil || a.Refusal != nil || a.Reservation.Request.Name != "second_try" || a.Reservation.Allotments[0].Start != other.Allotments[0].Start {
+		t.Errorf("%+v %v", a.Reservation, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h = start(t, dir, onePool(4), c)
+	wantFound(t, h, ann.By, "weekly-run", id)
+	wantFound(t, h, ann.By, "second_try", other.ID)
+	_, _, err = h.Find(t.Context(), ann.By, "first.try")
+	wantCode(t, err, berth.NotFound)
+	list, _, err := h.List(t.Context(), ann.By, service.Filter{Name: "weekly-run"})
+	if err != nil || len(list) != 1 || list[0].ID != id {
+		t.Errorf("%+v %v", list, err)
+	}
+}
+
+func TestWhatAWordMeans(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(4), c)
+	for _, r := range []berth.Request{
+		called("nightly", "01AAAAAAAAAAAAAAAAAAAAAAX1", 2000), called("nightly", "01AAAAAAAAAAAAAAAAAAAAAAX2", 3000),
+		called("alone", "01BBBBBBBBBBBBBBBBBBBBBBY3", 4000), called("", "alone.2", 5000),
+	} {
+		submit(t, h, ann, r)
+	}
+	submit(t, h, bob, called("alone", "01CCCCCCCCCCCCCCCCCCCCCCZ4", 4000))
+	submit(t, h, bob, called("alone", "01CCCCCCCCCCCCCCCCCCCCCCZ5", 4000))
+
+	// Ids, whole or in part, small or capital.
+	wantFound(t, h, ann.By, "01AAAAAAAAAAAAAAAAAAAAAAX1", "01AAAAAAAAAAAAAAAAAAAAAAX1")
+	wantFound(t, h, ann.By, "01b", "01BBBBBBBBBBBBBBBBBBBBBBY3")
+	wantFound(t, h, ann.By, "AX2", "01AAAAAAAAAAAAAAAAAAAAAAX2")
+	wantFound(t, h, ann.By, "alone.2", "alone.2")
+	for _, word := range []string{"Y3", "", "01D", "01AAAAAAAAAAAAAAAAAAAAAAX3", "none"} {
+		_, _, err := h.Find(t.Context(), ann.By, word)
+		wantCode(t, err, berth.NotFound)
+	}
+
+	// A name comes before the letters of ids, one's own before those of others.
+	wantFound(t, h, ann.By, "alone", "01BBBBBBBBBBBBBBBBBBBBBBY3")
+	_, _, err := h.Find(t.Context(), root.By, "alone")
+	wantCode(t, err, berth.Conflict)
+	for _, word := range []string{"01BBBBBBBBBBBBBBBBBBBBBBY3", "alone, of ann, 1 PEs at site/p, 1970-01-01T01:06:40Z", "01CCCCCCCCCCCCCCCCCCCCCCZ5", "of 3 reservations"} {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%v without %q", err, word)
+		}
+	}
+	own := submit(t, h, root, called("alone", "", 6000)).Reservation.ID
+	wantFound(t, h, root.By, "alone", own)
+
+	// Of several the one that is not over, and one that was promised before those refused.
+	_, _, err = h.Find(t.Context(), ann.By, "nightly")
+	wantCode(t, err, berth.Conflict)
+	if _, err := h.Release(t.Context(), ann, "01AAAAAAAAAAAAAAAAAAAAAAX1"); err != nil {
+		t.Fatal(err)
+	}
+	wantFound(t, h, ann.By, "nightly", "01AAAAAAAAAAAAAAAAAAAAAAX2")
+	no := called("nightly", "", 2000)
+	no.Parts[0].Variants[0].NPE = 5
+	if a := submit(t, h, ann, no); a.Reservation.State != service.Refused {
+		t.Fatal(a.Reservation.State)
+	}
+	if _, err := h.Release(t.Context(), ann, "01AAAAAAAAAAAAAAAAAAAAAAX2"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = h.Find(t.Context(), ann.By, "nightly")
+	wantCode(t, err, berth.Conflict)
+	if err == nil || !strings.Contains(err.Error(), "of 2 reservations") {
+		t.Error(err)
+	}
+}
+
+// What belongs to others is not there, whatever is known of it, nor is what is at a site that is not open.
+func TestWordsRevealNothingOfOthers(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	pool := []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Late}}
+	h := start(t, t.TempDir(), engine.Config{Sites: []berth.Site{{Name: "east", Pools: pool}, {Name: "west", Pools: pool}}}, c)
+	r := called("secret-run", "01AAAAAAAAAAAAAAAAAAAAAAX1", 2000)
+	r.Site = "east"
+	submit(t, h, ann, r)
+	submit(t, h, ann, called("secret-run", "01AAAAAAAAAAAAAAAAAAAAAAX2", 2000))
+	within, viewer := ann.By, ann.By
+	within.Sites = service.NewSiteSet([]string{"west"})
+	viewer.Role = service.Viewer
+	for _, by := range []service.Principal{bob.By, within, viewer} {
+		for _, word := range []string{"secret-run", "01A", "AX1", "01AAAAAAAAAAAAAAAAAAAAAAX1"} {
+			_, _, err := h.Find(t.Context(), by, word)
+			wantCode(t, err, berth.NotFound)
+		}
+	}
+}
+
+// Parts of an array have their numbers behind its name, and names are checked.
+func TestNamesOfArraysAndBadNames(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(4), c)
+	parts := submitArray(t, h, ann, called("sweep", "", 2000), 3)
+	wantFound(t, h, ann.By, "sweep_2", parts[1].Reservation.ID)
+	long := called(strings.Repeat("a", berth.MaxName-3), "", 2000)
+	_, err := h.SubmitArray(t.Context(), ann, long, 100)
+	wantCode(t, err, berth.Invalid)
+	submitArray(t, h, ann, long, 99)
+	for _, name := range []string{"1st", "a b", "a/b", "a:1", "ä", "-x", strings.Repeat("a", berth.MaxName+1)} {
+		_, err := h.Submit(t.Context(), ann, called(name, "", 2000))
+		wantCode(t, err, berth.Invalid)
+	}
+}
