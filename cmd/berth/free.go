@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,8 @@ says what can be had.`,
 	cmd.Flags().Var(&whole[int]{&days, 1, maxDays}, "days", "how many days")
 	cmd.Flags().StringVar(&pool, "pool", "", "only this `POOL`")
 	r = remoteFlags(cmd)
-	r.offerSites(cmd)
+	r.offerSites(cmd, math.MaxInt)
+	r.offerSiteFlags(cmd)
 	return cmd
 }
 

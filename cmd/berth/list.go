@@ -53,6 +53,8 @@ func (a *app) listCommand() *cobra.Command {
 	flags.BoolVarP(&all, "all", "a", false, "those that are over too")
 	complete(cmd, "state", append(liveStates, overStates...))
 	r = listFlags(cmd)
+	r.offerSiteFlags(cmd)
+	r.offerNames(cmd, "name")
 	return cmd
 }
 

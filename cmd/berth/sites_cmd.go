@@ -99,6 +99,7 @@ func (a *app) sitesShow() *cobra.Command {
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerSites(cmd, 1)
 	return cmd
 }
 
@@ -220,6 +221,7 @@ func (a *app) sitesDrain() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why (`TEXT`), for those who wonder")
 	r = remoteFlags(cmd)
+	r.offerNodes(cmd)
 	return cmd
 }
 
@@ -241,6 +243,7 @@ func (a *app) sitesResume() *cobra.Command {
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerNodes(cmd)
 	return cmd
 }
 

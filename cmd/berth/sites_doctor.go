@@ -65,6 +65,7 @@ no service. Exit 1 if something that Berth needs does not work.`,
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerSites(cmd, 1)
 	f := cmd.Flags()
 	f.StringVar(&cluster, "slurm", "", "examine the Slurm cluster that this machine's commands reach, as the site `NAME`")
 	f.StringVar(&reach.Conf, "conf", "", "with --slurm: `PATH` of slurm.conf")

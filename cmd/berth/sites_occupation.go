@@ -40,6 +40,7 @@ is only its owner and operators see.`,
 	cmd.Flags().Var(&from, "from", "only what holds PEs after this time (default: now)")
 	cmd.Flags().Var(&to, "to", "only what holds PEs before this time (default: a week later)")
 	r = listFlags(cmd)
+	r.offerSites(cmd, 1)
 	return cmd
 }
 

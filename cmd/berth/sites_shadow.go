@@ -38,6 +38,7 @@ serve --slurm NAME --shadow) with what became of the jobs there. Operators only.
 	}
 	cmd.Flags().Var(&whole[int]{&latest, 0, 1000}, "latest", "how many of the latest jobs to show")
 	r = remoteFlags(cmd)
+	r.offerSites(cmd, 1)
 	return cmd
 }
 

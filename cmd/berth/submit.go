@@ -96,6 +96,7 @@ stays until its end: berth release gives the rest back.`,
 	f.BoolVar(&s.parsable, "parsable", false, "print the ID of the job and nothing else, for programs")
 	r = remoteFlags(cmd)
 	r.offerSiteFlags(cmd)
+	r.offerIDFlag(cmd, "reservation")
 	r.waitFlag(cmd, "the task has ended, with its exit code")
 	return cmd
 }

@@ -406,6 +406,7 @@ func (a *app) workflowShowCommand() *cobra.Command {
 		},
 	}
 	r = formFlags(cmd, "table", "json", "csv", "svg")
+	r.offerWorkflows(cmd)
 	return cmd
 }
 
@@ -541,6 +542,7 @@ func (a *app) workflowWatchCommand() *cobra.Command {
 		},
 	}
 	r = formFlags(cmd, "table", "json", "csv", "svg")
+	r.offerWorkflows(cmd, liveWorkflows...)
 	return cmd
 }
 
@@ -656,6 +658,7 @@ func (a *app) workflowActCommand(name, short string, do func(*client.Client, con
 		},
 	}
 	r = formFlags(cmd, "table", "json", "csv", "svg")
+	r.offerWorkflows(cmd, liveWorkflows...)
 	return cmd
 }
 
@@ -686,5 +689,6 @@ func (a *app) workflowRetryCommand() *cobra.Command {
 	f.SortFlags = false
 	f.Var(&deadline, "deadline", "by when it must have ended now (default: its deadline if that is to come, else none)")
 	r = formFlags(cmd, "table", "json", "csv", "svg")
+	r.offerWorkflows(cmd, overWorkflows...)
 	return cmd
 }
