@@ -109,6 +109,16 @@ func (c *Client) Occupation(ctx context.Context, site string, from, to form.Time
 	return pages(ctx, c, "/v1/sites/"+url.PathEscape(site)+"/occupation", query, func(p *form.Occupation) ([]form.Span, string) { return p.Spans, p.Next })
 }
 
+// Rows returns the nodes of a pool in the order of their PEs; the pool may be empty if the site has one alone.
+func (c *Client) Rows(ctx context.Context, site, pool string) (rows form.Rows, err error) {
+	query := url.Values{"site": {site}}
+	if pool != "" {
+		query.Set("pool", pool)
+	}
+	err = c.send(ctx, http.MethodGet, "/v1/gantt/rows?"+query.Encode(), Action{}, nil, &rows)
+	return rows, err
+}
+
 // Release gives back what is left of a reservation: one that has not started is
 // cancelled.
 func (c *Client) Release(ctx context.Context, id string, action Action) (form.Reservation, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/site/hostlist"
 )
 
 const (
@@ -24,38 +25,75 @@ const (
 // freeCommand returns berth free.
 func (a *app) freeCommand() *cobra.Command {
 	var r *remote
+	var w window
 	var from moment
-	var pool string
-	days := 7
+	f := freeView{days: 7}
 	cmd := &cobra.Command{
 		Use:   "free [SITE...]",
-		Short: "Show how many PEs are free, a week at a glance",
+		Short: "Show how many PEs are free, or which nodes, a week at a glance",
 		Long: `Shows for each pool and day how many PEs are free, in columns of two hours: the
 fewest at any time of these. What is promised, runs or is out of use is taken. A dot
 is a time that has passed. In a column in which PEs are free in the end a request may
 be refused all the same: a limit, a partition or a constraint can bind it. berth offers
-says what can be had.`,
-		Example: "  berth free\n  berth free cm5 --from monday --days 3",
+says what can be had.
+
+With --nodes the nodes are named, those that are free alike in one line, with a letter
+for two hours, of more than three days for four: - is free throughout, # is taken at
+some time, + has some PEs that are free. Where PEs get their numbers late, promises
+without nodes take some of those that are free.
+
+With --window it is told what is free throughout that window. At a terminal there are
+colours, unless NO_COLOR is set.`,
+		Example: `  berth free
+  berth free cm5 --from monday --days 3 --nodes
+  berth free cm5 --window "next tue 14:00–18:00" --nodes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			begin := time.Now()
-			if from.given() {
-				begin = from.at
+			switch {
+			case w.text != "" && (from.given() || cmd.Flags().Changed("days")):
+				return usagef(cmd, "--window: given beside --from or --days; want one of the ways")
+			case w.text != "":
+				a.echo("from", &w.from)
+				a.echo("to", &w.to)
+				f.edges = []form.Time{form.Time(w.from.at.Unix()), form.Time(w.to.at.Unix())}
+			default:
+				if from.given() {
+					begin = from.at
+				}
+				a.echo("from", &from)
+				f.edges = cellEdges(begin, f.days)
 			}
-			a.echo("from", &from)
-			return a.free(cmd, r, args, pool, begin, days)
+			if f.now = form.Time(time.Now().Unix()); f.edges[len(f.edges)-1] <= f.now && w.text != "" {
+				return usagef(cmd, "--window: %q is over; want one that is to come", w.text)
+			}
+			f.window = w.text != ""
+			return a.free(cmd, r, args, &f)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().Var(&from, "from", "the first day (default: today)")
-	cmd.Flags().Var(&whole[int]{&days, 1, maxDays}, "days", "how many days")
-	cmd.Flags().StringVar(&pool, "pool", "", "only this `POOL`")
+	cmd.Flags().Var(&whole[int]{&f.days, 1, maxDays}, "days", "how many days")
+	cmd.Flags().Var(&w, "window", "a window instead of days, such as \"next tue 14:00–18:00\"")
+	cmd.Flags().BoolVar(&f.nodes, "nodes", false, "which nodes are free, by name")
+	cmd.Flags().StringVar(&f.pool, "pool", "", "only this `POOL`")
 	r = remoteFlags(cmd)
 	r.offerSites(cmd, math.MaxInt)
 	r.offerSiteFlags(cmd)
 	return cmd
 }
 
-// freeCell is how many PEs of a pool are free at any time of a cell.
+// freeView is what berth free shows: of which times, and in what form.
+type freeView struct {
+	pool   string // only this; empty is all
+	days   int
+	edges  []form.Time // of cells; with window of one
+	now    form.Time
+	window bool
+	nodes  bool
+	palette
+}
+
+// freeCell is how many PEs of a pool are free at any time of a cell, and which nodes.
 type freeCell struct {
 	Site  string      `json:"site"`
 	Pool  string      `json:"pool"`
@@ -63,9 +101,13 @@ type freeCell struct {
 	End   form.Time   `json:"end"`
 	Free  berth.Count `json:"free"`
 	Of    berth.Count `json:"of"`
+	// Nodes are free throughout; missing unless they were asked for. Unnamed is how many PEs, of those that have no other, are
+	// promised without nodes.
+	Nodes   []string    `json:"nodes,omitzero"`
+	Unnamed berth.Count `json:"unnamed,omitempty"`
 }
 
-func (a *app) free(cmd *cobra.Command, r *remote, names []string, pool string, begin time.Time, days int) error {
+func (a *app) free(cmd *cobra.Command, r *remote, names []string, f *freeView) error {
 	ctx, stop, c, err := r.connect(cmd)
 	if err != nil {
 		return err
@@ -84,8 +126,7 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, pool string, b
 			return berth.Errorf(berth.NotFound, "site", "no site %q; there are %s", name, strings.Join(known, ", "))
 		}
 	}
-	edges := cellEdges(begin, days)
-	now := form.Time(time.Now().Unix())
+	f.palette = paletteOf(a.stdout)
 	all := []freeCell{}
 	var text strings.Builder
 	for i := range list {
@@ -94,7 +135,7 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, pool string, b
 			continue
 		}
 		var spans []form.Span
-		for span, err := range c.Occupation(ctx, s.Name, max(edges[0], now), edges[len(edges)-1]) {
+		for span, err := range c.Occupation(ctx, s.Name, max(f.edges[0], f.now), f.edges[len(f.edges)-1]) {
 			if err != nil {
 				return err
 			}
@@ -102,25 +143,73 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, pool string, b
 		}
 		for j := range s.Pools {
 			p := &s.Pools[j]
-			if pool != "" && p.Name != pool {
+			if f.pool != "" && p.Name != f.pool {
 				continue
 			}
-			cells := freeCells(p.PEs, p.Name, spans, edges, now)
-			fmt.Fprintf(&text, "%s/%s: %d PEs\n%s\n", s.Name, p.Name, p.PEs, freeTable(cells, edges, days))
-			for k, free := range cells {
-				if free >= 0 {
-					all = append(all, freeCell{s.Name, p.Name, edges[k], edges[k+1], free, p.PEs})
+			var rows form.Rows
+			if f.nodes {
+				if rows, err = c.Rows(ctx, s.Name, p.Name); err != nil {
+					return err
 				}
 			}
+			cells := f.poolText(&text, s.Name, p, rows.Rows, spans)
+			all = append(all, cells...)
 		}
 	}
 	switch {
 	case r.format == "json":
 		return printForm(a.stdout, map[string][]freeCell{"free": all})
 	case text.Len() == 0:
-		return berth.Errorf(berth.NotFound, "pool", "no pool %q", pool)
+		return berth.Errorf(berth.NotFound, "pool", "no pool %q", f.pool)
 	}
 	return a.show(text.String())
+}
+
+// poolText writes what is free in a pool, and returns it by cell.
+func (f *freeView) poolText(text *strings.Builder, site string, p *form.Pool, nodes []form.Row, spans []form.Span) (all []freeCell) {
+	cells := freeCells(p.PEs, p.Name, spans, f.edges, f.now)
+	var states [][]nodeState
+	var unnamed []berth.Count
+	if f.nodes {
+		var taken []berth.PESet
+		taken, unnamed = takenIn(p.Name, spans, f.edges, f.now)
+		states = nodeStates(nodes, taken, f.edges, f.now)
+	}
+	for k, free := range cells {
+		if free == passed {
+			continue
+		}
+		cell := freeCell{Site: site, Pool: p.Name, Start: f.edges[k], End: f.edges[k+1], Free: free, Of: p.PEs}
+		if f.nodes {
+			cell.Nodes, cell.Unnamed = freeNodes(nodes, states, k), unnamed[k]
+		}
+		all = append(all, cell)
+	}
+	switch {
+	case f.window:
+		now := f.now.In(time.Local)
+		fmt.Fprintf(text, "%s/%s: %s PEs are free from %s to %s\n", site, p.Name, f.free(int(cells[0]), int(p.PEs), fmt.Sprintf("%d of %d", cells[0], p.PEs)),
+			shortTime(f.edges[0], now), endAfter(f.edges[0], f.edges[1], now))
+		for _, line := range brokenAt(hostlist.Fold(all[0].Nodes), maxColumns-2) {
+			if line != "" {
+				text.WriteString("  " + line + "\n")
+			}
+		}
+	case f.nodes && len(nodes) > 0:
+		fmt.Fprintf(text, "%s/%s: %d PEs\n%s", site, p.Name, p.PEs, nodeTable(nodes, states, f.edges, f.days, f.palette))
+	default:
+		fmt.Fprintf(text, "%s/%s: %d PEs\n%s", site, p.Name, p.PEs, freeTable(cells, f.edges, f.days, p.PEs, f.palette))
+	}
+	switch {
+	case f.nodes && len(nodes) == 0:
+		text.WriteString("its nodes have no names\n")
+	case f.nodes && slices.Max(unnamed) > 0:
+		fmt.Fprintf(text, "up to %d PEs are promised without nodes: they take some of those that are free\n", slices.Max(unnamed))
+	}
+	if !f.window {
+		text.WriteByte('\n')
+	}
+	return all
 }
 
 // cellEdges returns where the cells of some days begin, and where the last one ends, by the clock of a zone: a cell
@@ -178,8 +267,8 @@ func freeCells(pes berth.Count, pool string, spans []form.Span, edges []form.Tim
 	return cells
 }
 
-// freeTable writes cells, a day in each line.
-func freeTable(cells []berth.Count, edges []form.Time, days int) string {
+// freeTable writes cells of a pool, a day in each line.
+func freeTable(cells []berth.Count, edges []form.Time, days int, of berth.Count, c palette) string {
 	width := 4
 	for _, free := range cells {
 		width = max(width, len(strconv.Itoa(int(free))))
@@ -198,7 +287,7 @@ func freeTable(cells []berth.Count, edges []form.Time, days int) string {
 			if free != passed {
 				word = strconv.Itoa(int(free))
 			}
-			fmt.Fprintf(&text, " %*s", width, word)
+			text.WriteString(" " + c.free(int(free), int(of), fmt.Sprintf("%*s", width, word)))
 		}
 		text.WriteByte('\n')
 	}

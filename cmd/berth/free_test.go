@@ -61,7 +61,7 @@ func TestFreeTable(t *testing.T) {
 		t.Error(edges)
 	}
 	cells := freeCells(12_345, "p", nil, edges, edges[5])
-	for line := range strings.Lines(freeTable(cells, edges, 2)) {
+	for line := range strings.Lines(freeTable(cells, edges, 2, 12_345, false)) {
 		if len(line) > 101 {
 			t.Errorf("%d columns: %s", len(line)-1, line)
 		}

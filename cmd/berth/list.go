@@ -87,12 +87,12 @@ func (a *app) list(cmd *cobra.Command, r *remote, f client.Filter) error {
 		a.say("no reservations")
 		return nil
 	}
-	return a.show(reservationTable(page.Reservations, time.Now()))
+	return a.show(reservationTable(page.Reservations, time.Now(), paletteOf(a.stdout)))
 }
 
 // reservationTable writes reservations in lines of about 100 letters: a name and a user have a column where they tell something, and
 // times are short.
-func reservationTable(of []form.Reservation, now time.Time) string {
+func reservationTable(of []form.Reservation, now time.Time, c palette) string {
 	names := slices.ContainsFunc(of, func(r form.Reservation) bool { return r.Name != "" })
 	users := slices.ContainsFunc(of, func(r form.Reservation) bool { return r.User != of[0].User })
 	out := newTable("reservations" + timesAt(now))
@@ -116,7 +116,7 @@ func reservationTable(of []form.Reservation, now time.Time) string {
 	out.AppendHeader(append(header, "PEs", "site", "start", "end"))
 	for i := range of {
 		r := &of[i]
-		row(r.ID, orDash(shortened(r.Name, 24)), stateOf(r), orDash(r.User), strconv.Itoa(int(r.NPE)), where(&r.Place), shortTime(r.Start, now), endAfter(r.Start, r.End, now))
+		row(r.ID, orDash(shortened(r.Name, 24)), c.state(r), orDash(r.User), strconv.Itoa(int(r.NPE)), where(&r.Place), shortTime(r.Start, now), endAfter(r.Start, r.End, now))
 	}
 	return out.Render() + "\n"
 }
