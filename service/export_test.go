@@ -177,3 +177,11 @@ var (
 	CheckWriters = checkWriters
 	WritersOf    = writersOf
 )
+
+// RecordSince is recordSince.
+func (h *Host) RecordSince(ctx context.Context, from uint64, since berth.Time, few uint64) (uint64, error) {
+	return h.recordSince(ctx, from, since, few)
+}
+
+// MadeAt is madeAt.
+var MadeAt = madeAt

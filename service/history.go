@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal"
@@ -54,7 +56,7 @@ type History struct {
 
 // History returns what has happened to a reservation since the beginning of the journal,
 // and how many records were looked at. The error is NotFound if there is none that
-// the principal may see. Cost: O(records that are kept), beside the loop.
+// the principal may see. Cost: O(records since its id was made; all that are kept for an id that the service has not made), beside the loop.
 func (h *Host) History(ctx context.Context, by Principal, id string) (past History, looked int, err error) {
 	r, err := h.Get(ctx, by, id)
 	if err != nil {
@@ -67,17 +69,63 @@ func (h *Host) History(ctx context.Context, by Principal, id string) (past Histo
 				return past, looked, err
 			}
 		}
-		n := 0
-		past, n, err = h.historyFrom(ctx, by, id, begin.Number+1)
+		from, n := begin.Number+1, 0
+		if made := madeAt(id); made > 0 {
+			from, err = h.recordSince(ctx, from, min(made, r.Created)-idSlack, fewRecords)
+		}
+		if err == nil {
+			past, n, err = h.historyFrom(ctx, by, id, from)
+		}
 		looked += n
 		if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
 			continue // what was to be read next has been dropped meanwhile
 		}
-		if begin.Number == 0 || past.Since < r.Created {
+		if begin.Number == 0 || from > begin.Number+1 || past.Since < r.Created {
 			past.Since = 0
 		}
 		return past, looked, err
 	}
+}
+
+// idSlack is how much earlier than an id was made records of it are looked for: ids are made by the same clock, which may be put back.
+const idSlack = 60
+
+// fewRecords are read faster than it is found out where to begin.
+const fewRecords = 4096
+
+// madeAt returns when the service made an id, or that of the array or the workflow that it begins with; 0 if it has not.
+func madeAt(id string) berth.Time {
+	own, err := ulid.ParseStrict(id[:min(len(id), ulid.EncodedSize)])
+	if err != nil {
+		return 0
+	}
+	return berth.Time(own.Timestamp().Unix())
+}
+
+// recordSince returns the number of a record from one on before which none is of a time or later, and which has fewer than some such behind it that
+// are earlier. Records are in the order of time. Cost: a look at the journal for each halving of their number down to these few.
+func (h *Host) recordSince(ctx context.Context, from uint64, since berth.Time, few uint64) (uint64, error) {
+	m, err := h.seen()
+	if err != nil {
+		return from, err
+	}
+	for high := m.number; high > from+few; {
+		middle := from + (high-from)/2
+		earlier := false
+		for rec, err := range h.options.Journal.Read(ctx, middle) {
+			if err != nil {
+				return from, err
+			}
+			earlier = rec.At < since
+			break
+		}
+		if earlier {
+			from = middle
+		} else {
+			high = middle
+		}
+	}
+	return from, nil
 }
 
 // historyFrom reads the records from one on. Since is the time of the first of them.

@@ -131,3 +131,46 @@ func TestHistoryWithoutTheAcceptance(t *testing.T) {
 		})
 	}
 }
+
+// A history is read from a record on before which there is none of it, by the time in the id.
+func TestHistoryBeginsWhereTheIDWasMade(t *testing.T) {
+	var c clock
+	c.seconds.Store(1_800_000_000)
+	h, store := startOn(t, t.TempDir(), onePool(4), &c)
+	id := ""
+	for i := range 40 {
+		a := submit(t, h, ann, berth.Rigid("", 0, 1_800_100_000, 1_800_200_000, 1, 100))
+		if c.seconds.Add(int64(i % 3)); i == 30 {
+			id = a.Reservation.ID
+		}
+	}
+	if made := service.MadeAt(id); made < 1_800_000_000 || made > 1_800_000_000+90 {
+		t.Error(made)
+	}
+	if one, two, none := service.MadeAt(id+"_7"), service.MadeAt(id+".3-2"), service.MadeAt("nightly.3"); one != service.MadeAt(id) || two != one || none != 0 {
+		t.Error(one, two, none)
+	}
+	var at []berth.Time // of each record
+	for rec, err := range store.Read(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, rec.At)
+	}
+	for since := at[0] - 1; since <= at[len(at)-1]+1; since++ {
+		for _, few := range []uint64{1, 5, 1000} {
+			from, err := h.RecordSince(t.Context(), 1, since, few)
+			first := slices.IndexFunc(at, func(x berth.Time) bool { return x >= since })
+			if first < 0 {
+				first = len(at) - 1
+			}
+			if err != nil || from > uint64(first)+1 || from+few < uint64(first)+1 {
+				t.Fatalf("since %d: from record %d, the first of it is %d (%v)", since, from, first+1, err)
+			}
+		}
+	}
+	past, _, err := h.History(t.Context(), ann.By, id)
+	if err != nil || len(past.List) != 2 || past.Since != 0 {
+		t.Errorf("%+v %v", past, err)
+	}
+}

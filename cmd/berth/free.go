@@ -101,8 +101,8 @@ type freeCell struct {
 	End   form.Time   `json:"end"`
 	Free  berth.Count `json:"free"`
 	Of    berth.Count `json:"of"`
-	// Nodes are free throughout; missing unless they were asked for. Unnamed is how many PEs, of those that have no other, are
-	// promised without nodes.
+	// Nodes are free throughout; missing unless they were asked for. Unnamed is how many PEs are promised beside that
+	// have no numbers yet.
 	Nodes   []string    `json:"nodes,omitzero"`
 	Unnamed berth.Count `json:"unnamed,omitempty"`
 }

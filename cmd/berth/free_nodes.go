@@ -152,7 +152,7 @@ func nodeTable(nodes []form.Row, states [][]nodeState, edges []form.Time, days i
 	return text.String()
 }
 
-// dayHead names a day in so many letters.
+// dayHead names a day in a number of letters.
 func dayHead(at form.Time, letters int) string {
 	layout := "Mon 02 Jan"
 	if letters < len(layout) {
@@ -170,7 +170,7 @@ func nodeLine(states []nodeState, merged int) string {
 	return string(line)
 }
 
-// brokenAt breaks a list at its commas into lines of so many letters, where it has commas.
+// brokenAt breaks a list at its commas into lines of at most a number of letters, where it has commas.
 func brokenAt(names string, most int) []string {
 	var lines []string
 	line, inside := "", false

@@ -133,49 +133,6 @@ there, and it is no mistake that it is over.`,
 	return cmd
 }
 
-// showCommand returns berth show.
-func (a *app) showCommand() *cobra.Command {
-	var r *remote
-	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a reservation and its tasks", Args: wantID,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop, c, err := r.connect(cmd)
-			if err != nil {
-				return err
-			}
-			defer stop()
-			if args, err = ids(ctx, c, args); err != nil {
-				return err
-			}
-			var reservation form.Reservation
-			if r.wait {
-				reservation, err = a.await(ctx, c, args[0], over)
-			} else {
-				reservation, err = c.Get(ctx, args[0])
-			}
-			if err != nil {
-				return err
-			}
-			tasks, err := c.Tasks(ctx, reservation.ID)
-			if err != nil {
-				a.say("its tasks are not shown: %v", err)
-			}
-			if r.format == "json" {
-				return printForm(a.stdout, shown{reservation, tasks.Tasks})
-			}
-			if err := a.show(describeReservation(&reservation) + describeTasks(reservation.ID, tasks.Tasks)); err != nil {
-				return err
-			}
-			a.tellUse(ctx, c, &reservation)
-			return nil
-		},
-	}
-	r = remoteFlags(cmd)
-	r.offerIDs(cmd, false)
-	r.waitFlag(cmd, "it is over")
-	return cmd
-}
-
 // modifyCommand returns berth modify.
 func (a *app) modifyCommand() *cobra.Command {
 	var q *ask

@@ -148,12 +148,6 @@ func describeTasks(id string, tasks []form.TaskReport) string {
 	return taskTable(list) + "\n"
 }
 
-// shown is a reservation with its tasks.
-type shown struct {
-	form.Reservation
-	Tasks []form.TaskReport `json:"tasks,omitempty"`
-}
-
 // awaitTask waits until a job, or all of an array, has ended, and returns how. While
 // the service or the site does not answer it goes on asking. A site that does not
 // tell of the job once the reservation is over is an error.
