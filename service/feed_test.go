@@ -315,6 +315,7 @@ func TestFeedsHaveWorkflowsWhole(t *testing.T) {
 	if err != nil || a.Workflow.State.Over() {
 		t.Fatal(a, err)
 	}
+	tick(t, h) // its first task begins
 	before := feed(t, h, ann.By, "")
 	wantTold(t, "ann's", before, "night running")
 	if n := len(feed(t, h, root.By, "site").Promises); n != 2 {
