@@ -82,7 +82,7 @@ colours, unless NO_COLOR is set.`,
 	return cmd
 }
 
-// freeView is what berth free shows: of which times, and in what form.
+// freeView is what berth free shows, of what times, and in what form.
 type freeView struct {
 	pool   string // only this; empty is all
 	days   int

@@ -132,11 +132,11 @@ func nodeTable(nodes []form.Row, states [][]nodeState, edges []form.Time, days i
 		for _, names := range alike {
 			room = min(max(room, len(hostlist.Fold(names))), max(minNames, maxColumns-width-1))
 		}
-		head := strings.Repeat(" ", room)
+		var head strings.Builder
 		for day := first; day < until; day++ {
-			head += fmt.Sprintf(" %-*s", perDay/merged, dayHead(edges[day*perDay], perDay/merged))
+			fmt.Fprintf(&head, " %-*s", perDay/merged, dayHead(edges[day*perDay], perDay/merged))
 		}
-		text.WriteString(strings.TrimRight(head, " ") + "\n")
+		text.WriteString(strings.Repeat(" ", room) + strings.TrimRight(head.String(), " ") + "\n")
 		for _, line := range order {
 			rows := brokenAt(hostlist.Fold(alike[line]), room)
 			fmt.Fprintf(&text, "%-*s", room, rows[0])

@@ -67,8 +67,11 @@ func TestNodeStates(t *testing.T) {
 // What is promised without nodes is counted by the second of a cell in which it is most.
 func TestPEsWithoutNodes(t *testing.T) {
 	spans := []form.Span{
-		{Pool: "p", NPE: 3, Start: 105, End: 125}, {Pool: "p", NPE: 2, Start: 95, End: 108}, {Pool: "p", NPE: 4, Start: 112, End: 118},
-		{Pool: "p", NPE: 9, PEs: berth.NewPESet(berth.Run{Hi: 9}), Start: 100, End: 140}, {Pool: "other", NPE: 9, Start: 100, End: 140},
+		{Pool: "p", NPE: 3, Start: 105, End: 125},
+		{Pool: "p", NPE: 2, Start: 95, End: 108},
+		{Pool: "p", NPE: 4, Start: 112, End: 118},
+		{Pool: "p", NPE: 9, PEs: berth.NewPESet(berth.Run{Hi: 9}), Start: 100, End: 140},
+		{Pool: "other", NPE: 9, Start: 100, End: 140},
 	}
 	_, unnamed := takenIn("p", spans, []form.Time{100, 110, 120, 130, 140}, 90)
 	if diff := cmp.Diff([]berth.Count{5, 7, 3, 0}, unnamed); diff != "" {

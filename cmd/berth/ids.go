@@ -44,11 +44,8 @@ func wholeOf(ctx context.Context, c *client.Client, word string) (string, error)
 		return word, nil
 	}
 	r, err := c.Get(ctx, word)
-	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.Conflict {
-		return "", err
-	}
-	if err != nil {
+	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code != berth.Conflict {
 		return word, nil // the command asks again, and says what is wrong
 	}
-	return r.ID, nil
+	return r.ID, err
 }
