@@ -11,7 +11,10 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 	if r == nil {
 		return berth.Errorf(berth.Invalid, "request", "missing")
 	}
-	if err := e.asked(r); err != nil {
+	if err := e.hasCome(r.Arrival); err != nil {
+		return err
+	}
+	if err := asked(r); err != nil {
 		return err
 	}
 	if e.isTaken(r.ID) {
@@ -29,21 +32,18 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 	return nil
 }
 
-// asked reports what cannot be right with a request that is submitted now, or asked about.
-func (e *Engine) asked(r *berth.Request) error {
-	if err := arrivedBy(r.Arrival, e.state.Now()); err != nil {
-		return err
-	}
+// asked reports what cannot be right with a request that is submitted, or asked about.
+func asked(r *berth.Request) error {
 	if r.Task != nil {
 		return ofTask(r)
 	}
 	return r.Validate()
 }
 
-// arrivedBy returns an error if something that is decided, or would be, at a time has not arrived by then.
-func arrivedBy(arrival, by berth.Time) error {
-	if arrival > by {
-		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", arrival, by)
+// hasCome returns an error if something that is decided about arrives later.
+func (e *Engine) hasCome(arrival berth.Time) error {
+	if arrival > e.state.Now() {
+		return berth.Errorf(berth.Invalid, "arrival", "%d; must not be after now, %d", arrival, e.state.Now())
 	}
 	return nil
 }

@@ -42,13 +42,14 @@ type Offer struct {
 // admitted now, in the order of the differences. A request of several parts or
 // variants is offered OfferAsAsked or OfferLater; beside OfferAsAsked no offer gives
 // less. The list is empty if no place is possible. The engine does not change, and the
-// caller owns the offers. The error is of code Invalid and concerns the request, as if it was submitted
-// now: it must have arrived, so who asks later than the engine's time wakes it first.
+// caller owns the offers. The error is of code Invalid and concerns the request. One that is to
+// arrive later is offered what it would get if it came now, and the requests of its offers arrive now, so
+// that each can be submitted at once; for what is free later on, wake the engine first.
 func (e *Engine) Offers(r *berth.Request, most int) ([]Offer, error) {
 	if r == nil {
 		return nil, berth.Errorf(berth.Invalid, "request", "missing")
 	}
-	if err := e.asked(r); err != nil {
+	if err := asked(r); err != nil {
 		return nil, err
 	}
 	if r.IsJob() {

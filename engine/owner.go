@@ -92,7 +92,9 @@ func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.R
 	case r.ID != id || r.IsJob() || r.User != d.Request().User:
 		err = berth.Errorf(berth.Invalid, "request", "%q of user %q; a modification keeps id, kind and user", r.ID, r.User)
 	default:
-		err = e.asked(r)
+		if err = e.hasCome(r.Arrival); err == nil {
+			err = asked(r)
+		}
 	}
 	if err != nil {
 		return nil, nil, err

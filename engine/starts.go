@@ -35,7 +35,7 @@ type Starts struct {
 // Starts tells for each start of a request whether it would be promised now, and if not,
 // what is short then. A stretch may end where the next one is as possible as it. The engine
 // does not change, and the caller owns the answer. The error is of code Invalid and concerns
-// the request, as with Offers, or the look.
+// the request, or the look. One that is to arrive later is looked at as if it came now.
 func (e *Engine) Starts(r *berth.Request, look Look) (Starts, error) {
 	switch {
 	case r == nil:
@@ -43,7 +43,7 @@ func (e *Engine) Starts(r *berth.Request, look Look) (Starts, error) {
 	case r.IsJob():
 		return Starts{}, berth.Errorf(berth.Invalid, "kind", "%q; starts are those of requests", r.Kind)
 	}
-	if err := e.asked(r); err != nil {
+	if err := asked(r); err != nil {
 		return Starts{}, err
 	}
 	_, known := e.state.Index(look.Pool)

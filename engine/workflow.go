@@ -56,7 +56,7 @@ func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
 	if w == nil {
 		return berth.Errorf(berth.Invalid, "workflow", "missing")
 	}
-	if err := arrivedBy(w.Arrival, e.state.Now()); err != nil {
+	if err := e.hasCome(w.Arrival); err != nil {
 		return err
 	}
 	if plan != nil && plan.ready != nil && plan.ready.of == w {
@@ -352,7 +352,7 @@ type WorkflowOffer struct {
 // WorkflowOffers returns at most n deadlines with their costs: first the tightest for
 // which a plan is found, then deadlines further and further off. It is empty if no plan is
 // found for any. The engine does not change. The error is of code Invalid and concerns the
-// workflow, which must have arrived as if it was submitted now. The planners are heuristics: there may be tighter and cheaper plans than they find.
+// workflow; one that is to arrive later is planned as if it came now, and so do its offers. The planners are heuristics: there may be tighter and cheaper plans than they find.
 func (e *Engine) WorkflowOffers(w *berth.Workflow, most int) ([]WorkflowOffer, error) {
 	return e.PlanOffers(w, PlanOptions{Offers: most})
 }
@@ -363,6 +363,7 @@ func (e *Engine) offersOf(w *berth.Workflow, most int, p *place.Planning) []Work
 	for _, o := range e.finder.WorkflowOffers(w, most, p) {
 		offer := WorkflowOffer{Workflow: *w.Clone(), End: o.End, PESeconds: o.PESeconds}
 		offer.Workflow.Deadline, offer.Workflow.Algorithm = o.Deadline, o.Planner
+		offer.Workflow.Arrival = min(w.Arrival, p.From)
 		for _, i := range o.Critical {
 			offer.Critical = append(offer.Critical, w.Tasks[i].ID)
 		}

@@ -75,8 +75,8 @@ func (o *PlanOptions) planning(now berth.Time) *place.Planning {
 func (o *PlanOptions) quit() bool { return o.Quit != nil && o.Quit() }
 
 // PlanWorkflow returns what SubmitWorkflow would come to in the state of this engine, for
-// SubmitPlanned to another one: places, or a refusal with offers. The engine does not change. The workflow must have
-// arrived by the time from which it is planned, when it will be decided. The
+// SubmitPlanned to another one: places, or a refusal with offers. The engine does not change. The workflow may
+// arrive later than it is planned for, and is decided once it has. The
 // error is of code Invalid and concerns the workflow or from when on it is planned, or of code Unavailable if the planning was
 // given up. Cost: that of its planners, seconds for thousands of tasks.
 func (e *Engine) PlanWorkflow(w *berth.Workflow, o PlanOptions) (*WorkflowPlan, []WorkflowOffer, error) {
@@ -195,9 +195,6 @@ func (e *Engine) mayPlan(w *berth.Workflow, o *PlanOptions) error {
 		return berth.Errorf(berth.Invalid, "workflow", "missing")
 	case o.From >= berth.TimeLimit:
 		return berth.Errorf(berth.Invalid, "from", "%d; want a time before 2^42 s", o.From)
-	}
-	if err := arrivedBy(w.Arrival, max(o.From, e.state.Now())); err != nil {
-		return err
 	}
 	if err := w.Validate(); err != nil {
 		return err

@@ -42,7 +42,7 @@ func (f *Finder) Offers(r *berth.Request, most int) []Offer {
 	defer t.Close()
 	f.clear(t, nil)
 	asked := *r
-	asked.Ready = max(asked.Ready, f.state.Now())
+	asked.Ready, asked.Arrival = max(asked.Ready, f.state.Now()), min(asked.Arrival, f.state.Now())
 	o := offering{Finder: f, most: most, list: make([]Offer, 0, max(0, min(most, int(Shorter)+len(f.pools))))}
 	x := f.search(&asked, nil)
 	x.admission()
