@@ -129,7 +129,7 @@ func TestRootServesTheRest(t *testing.T) {
 	if a := w.do("", "GET", "/calendar", ""); a.text != "page" {
 		t.Error(a.text)
 	}
-	wantProblem(t, w.do("alice", "GET", "/v1/calendar", ""), 404)
+	wantProblem(t, w.do("alice", "GET", "/v1/harbour", ""), 404)
 }
 
 func TestHealthAndMetrics(t *testing.T) {

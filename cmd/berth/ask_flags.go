@@ -173,7 +173,8 @@ func (w *window) Set(text string) error {
 		}}
 	}
 	w.text, w.from, w.to = text, end(func(from, _ time.Time) time.Time { return from }), end(func(_, to time.Time) time.Time { return to })
-	return w.from.settle(time.Now())
+	now := time.Now()
+	return cmp.Or(w.from.settle(now), w.to.settle(now))
 }
 
 // shapes is a list of variants.

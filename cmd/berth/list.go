@@ -87,14 +87,18 @@ func (a *app) list(cmd *cobra.Command, r *remote, f client.Filter) error {
 		a.say("no reservations")
 		return nil
 	}
-	return a.show(reservationTable(page.Reservations, time.Now(), paletteOf(a.stdout)))
+	me, err := c.Me(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(reservationTable(page.Reservations, me.User, time.Now(), paletteOf(a.stdout)))
 }
 
 // reservationTable writes reservations in lines of about 100 letters: a name and a user have a column where they tell something, and
-// times are short.
-func reservationTable(of []form.Reservation, now time.Time, c palette) string {
+// times are short. Users tell nothing where all is of the one who reads.
+func reservationTable(of []form.Reservation, reader string, now time.Time, c palette) string {
 	names := slices.ContainsFunc(of, func(r form.Reservation) bool { return r.Name != "" })
-	users := slices.ContainsFunc(of, func(r form.Reservation) bool { return r.User != of[0].User })
+	users := slices.ContainsFunc(of, func(r form.Reservation) bool { return r.User != reader })
 	out := newTable("reservations" + timesAt(now))
 	row := func(id, name, state, user string, rest ...any) {
 		cells := table.Row{id}

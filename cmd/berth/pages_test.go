@@ -55,6 +55,7 @@ type page struct {
 var pages = []page{
 	{path: "README.md", server: "local"},
 	{path: "docs/api.md", server: "api"},
+	{path: "docs/calendar-feeds.md", server: "local"},
 	{path: "docs/forecast.md"},
 	{path: "docs/jdl.md"},
 	{path: "docs/job-scripts.md", server: "local"},
