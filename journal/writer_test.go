@@ -91,7 +91,10 @@ func TestABatchIsTriedAgainBeforeAnybodyIsAnswered(t *testing.T) {
 			return CanRetry(err)
 		})
 		var told answers
-		told.add(w, chain(3))
+		list := chain(3)
+		told.add(w, list[:1])
+		synctest.Wait() // the first is being written: what comes now is another batch
+		told.add(w, list[1:])
 		for range 3 {
 			log.let <- full
 			synctest.Wait()
@@ -100,13 +103,17 @@ func TestABatchIsTriedAgainBeforeAnybodyIsAnswered(t *testing.T) {
 			}
 		}
 		log.let <- nil
+		log.let <- nil
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if failures != 3 || !slices.Equal(told.numbers, numbers(1, 3)) || told.errs[0] != nil {
 			t.Errorf("%d failures, answers %v %v", failures, told.numbers, told.errs)
 		}
-		for _, batch := range log.batches[1:] {
+		if len(log.batches) != 5 {
+			t.Fatalf("%d batches were written, want one four times and another", len(log.batches))
+		}
+		for _, batch := range log.batches[1:4] {
 			if !slices.Equal(batch, log.batches[0]) {
 				t.Errorf("a batch was tried again as %v", batch)
 			}
