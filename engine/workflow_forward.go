@@ -52,8 +52,9 @@ func (r *repair) bringForward() {
 			if w.from >= d.Start() || !r.waitedFor(w) && !r.behindOne(i, came) {
 				continue
 			}
-			had, moved := heldBy(d), r.moved[i]
-			if !r.comeForward(i, d, w.from) {
+			moved := r.moved[i]
+			had, comes := r.comeForward(i, d, w.from)
+			if !comes {
 				missed = true
 				continue
 			}
@@ -72,20 +73,21 @@ func (r *repair) bringForward() {
 // a later task has come forward that stood in its way.
 const forwardPasses = 8
 
-// comeForward gives a task the earliest place from a time on that begins before its own, and reports
-// whether there is one.
-func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) bool {
-	e, was := r.engine, heldBy(d)
+// comeForward gives a task the earliest place from a time on that begins before its own, and returns what
+// it held until then; comes is false if there is no such place.
+func (r *repair) comeForward(i int, d *state.Entry, from berth.Time) (was []berth.Allotment, comes bool) {
+	e := r.engine
+	was = heldBy(d)
 	// Tasks behind it start no earlier than its old end, so none of them is in its way.
 	found, ok := e.finder.Again(r.f.Workflow(), i, d, from, d.Start()-1, nil, r.f.Site)
 	if !ok {
-		return false
+		return nil, false
 	}
 	e.putTask(d, &found)
 	r.freed = append(r.freed, was...)
 	r.early, r.moved[i] = true, true
 	r.count++
-	return true
+	return was, true
 }
 
 // behindOne reports whether a parent of a task is among some.

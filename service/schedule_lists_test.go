@@ -13,8 +13,8 @@ import (
 	"github.com/berth-hpc/berth/journal/sqlite"
 )
 
-// The schedule of a journal says which sites, and which PEs of which pools, a request asked for and which it
-// excluded, so that a reservation elsewhere is found.
+// The schedule of a journal has the sites and the PEs that a request asked for, and those that it excluded. So a
+// reservation elsewhere is found.
 func TestScheduleTellsListsOfNodes(t *testing.T) {
 	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
 	if err != nil {

@@ -29,7 +29,7 @@ func TestWishesInASchedule(t *testing.T) {
 	}
 }
 
-// It says which sites would do, and which PEs of which pool would and would not, as the request does.
+// A schedule has the lists of sites and of PEs of a request.
 func TestListsInASchedule(t *testing.T) {
 	config := engine.Config{Sites: two(0)}
 	asks := berth.Rigid("a", 0, 0, 90, 1, 10)

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-hpc/berth/workflow"
 )
 
-// apartBy is a chain of tasks to be planned over two sites of 4 PEs, one so many times as fast as the other.
+// apartBy is a chain of tasks over two sites of 4 PEs. The ratio is that of their speeds.
 func apartBy(t testing.TB, tasks int, ratio float64) *workflow.GridInstance {
 	t.Helper()
 	var list []workflow.Task
@@ -53,7 +53,7 @@ func TestStepsDoNotGrowWithTheRatioOfSpeeds(t *testing.T) {
 	}
 }
 
-// drawGrid draws sites of up to 30 PEs, the first of which may be much faster than the others.
+// drawGrid draws sites of up to 30 PEs. The first may be much faster than the others.
 func drawGrid(t *rapid.T) *workflow.Grid {
 	problem := drawProblem(t, 12)
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "sites"), 0))
@@ -70,8 +70,8 @@ func drawGrid(t *rapid.T) *workflow.Grid {
 	return grid
 }
 
-// Where no task gets so many PEs of the reference cluster that it grows by several, plans are those that PEs
-// allotted one by one give; elsewhere there is a plan exactly if there is one so.
+// A grid whose tasks all grow by one PE at a time has the plans of PEs that are allotted one by one. Any other grid
+// has a plan exactly if those PEs give one.
 func TestPlansAreAsWithPEsAllottedOneByOne(t *testing.T) {
 	coarse := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -137,7 +137,7 @@ func TestGridInstanceForgetsPlans(t *testing.T) {
 	})
 }
 
-// BenchmarkGrid prepares two sites of 4 PEs, of which one is faster than the other, and plans a chain.
+// BenchmarkGrid prepares two sites of 4 PEs and different speeds, and plans a chain.
 func BenchmarkGrid(b *testing.B) {
 	for _, tasks := range []int{10, 100} {
 		for _, ratio := range []float64{1, 1e3, 1e6, 1e9} {
