@@ -85,6 +85,29 @@ func TestBookByMouse(t *testing.T) {
 	noFaults(t, p)
 }
 
+// Offers follow what others are promised, also while the mouse is down on one; the press is of that one.
+func TestBookWhileOffersFollow(t *testing.T) {
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, "book"))
+	offered(p, "As asked")
+	const first = `document.querySelector('ul[aria-label=Offers] li')`
+	p.Eval(`window.seen = ` + first + `.innerText`)
+	at, _ := p.Eval(`(() => { const r = ` + first + `.querySelector('button').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
+	on := browser.Point{X: at[0].(float64), Y: at[1].(float64)}
+	p.Mouse("mouseMoved", on)
+	p.Mouse("mousePressed", on)
+	q.reserve("bob", "harbour", "b", 16, 0, 3600, 0)
+	p.Wait(first + ` && ` + first + `.innerText !== seen`)
+	p.Mouse("mouseReleased", on)
+	p.Wait(`document.querySelector('[data-testid=held]')`)
+	if list := q.of("alice", service.Held); len(list) != 1 {
+		t.Errorf("held: %+v", list)
+	}
+	noFaults(t, p)
+}
+
 // A promise is booked by keys alone; mistakes are told at their field, and pressing twice is
 // once.
 func TestBookByKeys(t *testing.T) {

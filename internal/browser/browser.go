@@ -407,24 +407,24 @@ func (p *Page) Click(at Point) {
 func (p *Page) Press(name string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
-	// What is above it may still be coming, and would take it away from under the pointer: where it
-	// has, the click met something else, and is made again.
+	// What is above it may still be coming, and would take it away from under the pointer, and the page
+	// may make it anew between the press and the release: then it hears of no click, and is pressed again.
 	for range 10 {
 		p.Eval(`window.rests = { at: '', frames: 0 }`)
 		p.Wait(`(() => { const e = ` + find + `; const r = e.getBoundingClientRect(), at = [r.x, r.y, r.width].join();
 			if (rests.at !== at) window.rests = { at, frames: 0 };
 			return rests.frames++ >= 3 })()`)
 		at, _ := p.Eval(`(() => { const e = ` + find + `; e.scrollIntoView({ block: 'nearest' }); const r = e.getBoundingClientRect();
-			window.missed = false;
-			document.addEventListener('click', (c) => { const e = ` + find + `, r = e?.getBoundingClientRect();
-				window.missed = Boolean(r) && (c.clientX < r.left || c.clientX > r.right || c.clientY < r.top || c.clientY > r.bottom) }, { capture: true, once: true });
+			window.missed = true;
+			const hear = (c) => { window.missed = !(e.contains(c.target) || [...e.labels ?? []].some((l) => l.contains(c.target))) };
+			document.addEventListener('click', hear, { capture: true, once: true });
 			return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
 		p.Click(Point{at[0].(float64), at[1].(float64)})
 		if p.Eval(`window.missed`) != true {
 			return
 		}
 	}
-	p.t.Fatalf("%q moves away from under the pointer", name)
+	p.t.Fatalf("%q hears of no click", name)
 }
 
 // Dark has the page believe that the system is dark, or light, and wants nothing to move.

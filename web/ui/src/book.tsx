@@ -220,7 +220,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
               {alternatives.map((o) => {
                 const end = Date.parse(o.end) / 1000;
                 return (
-                  <Paper key={o.id} withBorder p="xs" component="li" maw={290}>
+                  <Paper key={`${o.difference} ${o.site}`} withBorder p="xs" component="li" maw={290}>
                     <Text fw={600} size="sm">{text.book.differences[o.difference] ?? o.difference}</Text>
                     <Text size="sm" className="named">{text.pes(o.npe)} at {o.site}, {o.pool}</Text>
                     <Text size="sm">{spell(o)}</Text>
