@@ -32,8 +32,8 @@ var scenes = []scene{
 	{2, withLicences, licenceTakenInOutage},
 	{9, withYieldingJobs, moveOntoRunningJob},
 	{5, inNumberedPool, extendAfterRefusal},
-	{10, inManagedPool, obstacleGoes},
-	{5, inTwoPools, partsInTwoPools},
+	{12, inManagedPool, obstacleGoes},
+	{8, inTwoPools, partsInTwoPools},
 	{2, withYieldingJobsInTwoPools, moveOntoJobElsewhere},
 	{1, withYieldingJobsAndArrivalsFirst, extendAtTheEnd},
 	{1, withYieldingOverruns, modifyOntoOverrun},
@@ -43,9 +43,11 @@ var scenes = []scene{
 	{2, inNumberedPool, outageBeginsOnJob},
 }
 
-// sceneEvery is the number of histories of which one begins with a scene. It has no divisor in
-// common with the number of shards, so that each shard has equally many.
-const sceneEvery = 3
+// Of so many histories of a shard in a row so many begin with a scene.
+const (
+	historiesRound = 9
+	scenesRound    = 5
+)
 
 // addScene draws a scene for a history, and makes its setup what the scene needs.
 func (d dice) addScene(s *setup) {
@@ -285,7 +287,7 @@ func partsInTwoPools(s *stage) {
 	}
 	r := s.varied(s.cast.pool, npe, s.m.now+8, berth.Duration(s.between(2, 5)))
 	r.Site, r.Pool = s.m.siteOf(s.cast.pool).Name, ""
-	if s.chance(45) {
+	if s.chance(40) {
 		r.Requirements = berth.Requirements{StorageMB: r.StorageMB}
 	}
 	r.Parts[0].Constraint, r.Constraint = r.Constraint, "" // late binding meets hardly any

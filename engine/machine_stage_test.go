@@ -111,6 +111,9 @@ func inTwoPools(d dice, c *engine.Config) cast {
 	}
 	site.Pools[0].Binding, site.Pools[1].Binding = berth.Early, berth.Late
 	site.Pools[0].NameAhead = 0
+	if d.chance(50) { // a partition that both are in
+		site.Partitions = []berth.Partition{{Name: "x", Pool: site.Pools[0].Name}, {Name: "x", Pool: site.Pools[1].Name}}
+	}
 	return cast{pool: first, other: first + 1}
 }
 

@@ -122,6 +122,7 @@ func (x *machine) draw(d dice, s *setup, length int) *failure {
 		for range length {
 			x.do(draws.next(x.m.now))
 		}
+		x.same()
 		x.restore()
 		x.check()
 	})
@@ -133,6 +134,7 @@ func (x *machine) replay(steps []step) *failure {
 		for _, s := range steps {
 			x.do(s)
 		}
+		x.same()
 		x.restore()
 		x.check()
 	})
@@ -309,7 +311,7 @@ func runSeed(seed uint64, cover *coverage) (*machine, *failure) {
 	d := newDice(seed)
 	s := d.newSetup()
 	lengths := []int{20, 60, 120}
-	if seed%sceneEvery == 0 {
+	if int(seed/shards)%historiesRound < scenesRound {
 		d.addScene(s)
 		lengths = []int{0, 5, 10} // behind the scene
 	}
@@ -321,7 +323,7 @@ func runSeed(seed uint64, cover *coverage) (*machine, *failure) {
 const shards = 4
 
 // defaultHistories is how many histories a default run has.
-const defaultHistories = 18400
+const defaultHistories = 16400
 
 // Whatever happens, under whatever configuration, every promise is kept or its
 // owner is told why not, nothing is promised twice, what could be promised is, and

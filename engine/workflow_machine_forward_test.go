@@ -115,7 +115,7 @@ func (x *flows) forward(event *engine.Event, was fronts) {
 				continue
 			}
 			now, is := x.e.Reservation(of)
-			gave = gave || !is || now.Start() < a.Start
+			gave = gave || !is || now.Start() < a.Start && now.End() < start // else it holds the second before still
 		}
 		switch {
 		case r.Start() < start && s.w.Repair != berth.RepairBoth:
