@@ -132,7 +132,7 @@ func (e *Engine) placesOf(w *berth.Workflow, plan *WorkflowPlan) (*place.Workflo
 		refusal := *plan.Refusal
 		return nil, &refusal, nil
 	}
-	found, over := e.finder.Follow(w, plan.Planner, plan.Places)
+	found, over := e.finder.Follow(w, plan.Planner, plan.Places, plan.Order)
 	switch kept := found != nil && over == nil && found.End <= plan.end(); {
 	case kept:
 		return found, nil, nil

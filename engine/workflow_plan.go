@@ -16,8 +16,11 @@ import (
 type WorkflowPlan struct {
 	Planner string `json:"planner,omitempty"`
 	// Places are those of the open tasks, in the order of the workflow, without PE numbers.
-	Places  []berth.Allotment `json:"places,omitempty"`
-	Refusal *berth.Refusal    `json:"refusal,omitempty"` // then there are no places
+	Places []berth.Allotment `json:"places,omitempty"`
+	// Order lists the places, from 0, in the order in which they were found, parents before children:
+	// found in another one, PEs by name may be those that a later task needs. Without it that is the order of their starts.
+	Order   []int          `json:"order,omitempty"`
+	Refusal *berth.Refusal `json:"refusal,omitempty"` // then there are no places
 	// Last says that it is not planned again: where it does not fit as it is any more, its tasks
 	// are placed as soon after it as they can be, and the workflow is refused if that is too late.
 	Last bool `json:"last,omitempty"`
@@ -53,7 +56,39 @@ func (p *WorkflowPlan) check(w *berth.Workflow) error {
 			return berth.Errorf(berth.Invalid, "plan", "place %d is %d PEs from %d to %d; want 1 to %d PEs, and an end after the start", i+1, a.NPE, a.Start, a.End, berth.MaxPEs)
 		}
 	}
+	if len(p.Order) > 0 && !p.ordered(w) {
+		return berth.Errorf(berth.Invalid, "plan", "its order is %v; want each of its %d places once, those of parents before those of their children", p.Order, len(p.Places))
+	}
 	return nil
+}
+
+// ordered reports whether the order has each place once, and parents before children.
+func (p *WorkflowPlan) ordered(w *berth.Workflow) bool {
+	at := make([]int, len(p.Places)) // in the order, from 1
+	for i, k := range p.Order {
+		if k < 0 || k >= len(at) || at[k] > 0 {
+			return false
+		}
+		at[k] = i + 1
+	}
+	if len(p.Order) != len(at) {
+		return false
+	}
+	turn := make([]int, len(w.Tasks)) // 0 for those that are done
+	for i, k := 0, 0; i < len(w.Tasks); i++ {
+		if !w.Tasks[i].Done {
+			turn[i] = at[k]
+			k++
+		}
+	}
+	for i := range w.Tasks {
+		for _, parent := range w.Tasks[i].After {
+			if turn[i] > 0 && turn[parent] > turn[i] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // PlanOptions says how a workflow is planned beside the engine that decides about it.
@@ -105,10 +140,16 @@ func (e *Engine) PlanWorkflow(w *berth.Workflow, o PlanOptions) (*WorkflowPlan, 
 	for i := range found.Tasks {
 		at[found.Tasks[i].Task] = i + 1
 	}
+	if found.Moved > 0 { // else it is that of their starts
+		plan.Order = make([]int, len(found.Tasks))
+	}
 	for _, i := range at {
 		if i > 0 {
 			a := found.Tasks[i-1].Place.Allotments[0]
 			a.PEs = berth.PESet{}
+			if plan.Order != nil {
+				plan.Order[i-1] = len(plan.Places)
+			}
 			plan.Places = append(plan.Places, a)
 		}
 	}
@@ -140,7 +181,7 @@ func (e *Engine) readyPlan(w *berth.Workflow, plan *WorkflowPlan) *readyPlan {
 	if len(plan.Places) < fewReady {
 		return nil
 	}
-	places := e.finder.Ready(w, plan.Planner, plan.Places)
+	places := e.finder.Ready(w, plan.Planner, plan.Places, plan.Order)
 	if places == nil || places.Plan.End > plan.end() {
 		return nil
 	}

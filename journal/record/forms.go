@@ -56,6 +56,7 @@ func plan(c *wire.Coder, p *engine.WorkflowPlan) {
 	wire.List(c, 2, &p.Places, wire.Allotment)
 	wire.Pointer(c, 3, &p.Refusal, wire.Refusal)
 	wire.Bool(c, 4, &p.Last)
+	wire.List(c, 5, &p.Order, wire.BareInt[int])
 	c.End()
 }
 

@@ -34,6 +34,7 @@ type grounds struct {
 type sketch struct {
 	planner string
 	tasks   []workflow.GridPlacement
+	turns   []int // in which order the tasks are placed, parents before children; nil is by their starts
 }
 
 // late is a view of a calendar as counts, which is all that planners look at.
@@ -337,7 +338,7 @@ func (g *grounds) tightest(planner workflow.Planner) (sketch, bool) {
 
 func (g *grounds) spread(planner workflow.Planner, by berth.Time) (sketch, bool) {
 	plan, ok, err := g.grid.Plan(by)
-	return sketch{planner.Name, plan.Tasks}, ok && err == nil
+	return sketch{planner: planner.Name, tasks: plan.Tasks}, ok && err == nil
 }
 
 func sketchOf(plan *workflow.Plan) sketch {

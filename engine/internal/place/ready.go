@@ -28,11 +28,11 @@ type taken struct {
 
 // Ready returns the places of a workflow as Follow has them now; nil if some tasks are elsewhere than
 // planned, or take more than counts of PEs, or a limit is exceeded.
-func (f *Finder) Ready(w *berth.Workflow, planner string, places []berth.Allotment) *Ready {
+func (f *Finder) Ready(w *berth.Workflow, planner string, places []berth.Allotment, turns []int) *Ready {
 	if f.Preempt {
 		return nil // what running jobs hold is free for some, and in no calendar
 	}
-	plan, over := f.Follow(w, planner, places)
+	plan, over := f.Follow(w, planner, places, turns)
 	if plan == nil || over != nil || plan.Moved > 0 {
 		return nil
 	}

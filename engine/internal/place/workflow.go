@@ -301,11 +301,12 @@ func (f *Finder) bestOf(t *state.Trial, w *berth.Workflow, fit []*grounds, p *Pl
 
 // Follow places the open tasks of a workflow where a plan that was made elsewhere has them, each
 // as soon after that as it, its parents and the present allow. places are those of the open tasks,
-// in the order of the workflow. It returns nil if a task cannot be in its pool on its number of PEs, or
+// in the order of the workflow, and turns are their indices in the order in which the tasks are placed, nil
+// for that of their starts. It returns nil if a task cannot be in its pool on its number of PEs, or
 // if the workflow would miss its deadline, and the refusal of a limit that is exceeded so.
-func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotment) (*WorkflowPlan, *berth.Refusal) {
+func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotment, turns []int) (*WorkflowPlan, *berth.Refusal) {
 	g := &grounds{from: f.state.Now()}
-	s := sketch{planner: planner, tasks: make([]workflow.GridPlacement, len(places))}
+	s := sketch{planner: planner, tasks: make([]workflow.GridPlacement, len(places)), turns: turns}
 	limits, last := make([]bounds, len(f.pools)), make([]int, len(f.pools)) // the last task that fits, from 1
 	for i := range f.pools {
 		g.pools = append(g.pools, &f.pools[i])
@@ -471,34 +472,25 @@ func (s *sketch) mayBeat(best *WorkflowPlan, w *berth.Workflow, enough bool) boo
 	return least.better(best, w.Deadline) || enough && !best.better(&least, w.Deadline)
 }
 
-// placeAll books all tasks of a plan on a trial, by start: each where the plan has it, or as
-// soon after that as it and its parents allow, with the time for its transfer before that. It returns nil if the workflow would miss its
-// deadline so.
+// placeAll books all tasks of a plan on a trial, by start unless the plan has an order of its own: each where
+// the plan has it, or as soon after that as it and its parents allow, with the time for its transfer before
+// that. It returns nil if the workflow would miss its deadline so.
 func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *sketch) *WorkflowPlan {
 	at := g.at
-	type placement struct {
-		workflow.GridPlacement
-		rank int // parents before children
-	}
-	order := make([]placement, len(plan.tasks))
-	for i := range plan.tasks {
-		order[i].GridPlacement = plan.tasks[i]
+	turns := plan.turns
+	if len(turns) == 0 {
+		turns = topological(w, at)
+		slices.SortStableFunc(turns, func(a, b int) int { return cmp.Compare(plan.tasks[a].Start, plan.tasks[b].Start) })
 	}
 	ends, sites := make([]berth.Time, len(w.Tasks)), sitesOf(w)
 	for i := range plan.tasks {
 		sites[at[i]] = g.pools[plan.tasks[i].Site].id.Site
 	}
 	hauls, shares := HaulsOf(w), map[*pool]*share{}
-	for rank, i := range topological(w, at) {
-		order[i].rank = rank
-	}
-	slices.SortFunc(order, func(a, b placement) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.rank, b.rank))
-	})
 	now := f.state.Now()
-	found := &WorkflowPlan{Planner: plan.planner, End: now, Tasks: make([]TaskPlace, 0, len(order))}
-	for i := range order {
-		o := &order[i]
+	found := &WorkflowPlan{Planner: plan.planner, End: now, Tasks: make([]TaskPlace, 0, len(turns))}
+	for _, i := range turns {
+		o := &plan.tasks[i]
 		task, p := at[o.Task], g.pools[o.Site]
 		megabytes := hauls.Megabytes(task, p.id.Site, func(task int) string { return sites[task] })
 		begins := o.Start.Add(-f.hauling(p, megabytes))
