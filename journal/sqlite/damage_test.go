@@ -403,10 +403,14 @@ func TestReadingBesideAWriterFindsNoDamage(t *testing.T) {
 	if err := s.Append(t.Context(), journaltest.Records(journal.Position{}, 1, rand.New(rand.NewPCG(4, 4)))...); err != nil {
 		t.Fatal(err)
 	}
+	batches := 60 // some checkpoints
+	if testing.Short() {
+		batches = 30
+	}
 	written := make(chan error, 1)
-	go func() { // some checkpoints
+	go func() {
 		last, err := s.Last(t.Context())
-		for range 60 {
+		for range batches {
 			records := typical(last, 500)
 			last = records[len(records)-1].Position()
 			err = errors.Join(err, s.Append(t.Context(), records...))
@@ -468,6 +472,7 @@ func TestReadingTakesNoLockAndChangesNothing(t *testing.T) {
 }
 
 func TestTheLogDoesNotGrowForEver(t *testing.T) {
+	alone(t)
 	dir := t.TempDir()
 	s, err := sqlite.Open(dir, sqlite.Options{})
 	if err != nil {

@@ -16,7 +16,16 @@ import (
 	"github.com/berth-hpc/berth/journal/sqlite/lossy"
 )
 
-// long returns an open journal of 10 MB, with a snapshot after its last record.
+// alone skips a test of one goroutine that fills a journal of 10 MB, for which the race detector takes half a minute and has
+// nothing to watch.
+func alone(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("fills a journal of 10 MB, in one goroutine")
+	}
+}
+
+// long returns an open journal of 10 MB, or of 2 MB under the race detector, with a snapshot after its last record.
 func long(t *testing.T) (s *sqlite.Store, dir string, last journal.Position) {
 	t.Helper()
 	dir = t.TempDir()
@@ -25,7 +34,11 @@ func long(t *testing.T) (s *sqlite.Store, dir string, last journal.Position) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	for range 30 {
+	batches := 30
+	if testing.Short() {
+		batches = 6
+	}
+	for range batches {
 		records := typical(last, 1000)
 		last = records[999].Position()
 		if err := s.Append(t.Context(), records...); err != nil {
@@ -59,6 +72,7 @@ func gaveBack(t *testing.T, s *sqlite.Store, before int64, last journal.Position
 }
 
 func TestCompactionGivesRoomBack(t *testing.T) {
+	alone(t)
 	s, dir, last := long(t)
 	if err := s.Close(); err != nil { // which empties its log
 		t.Fatal(err)
@@ -92,6 +106,7 @@ func TestCompactionGivesRoomBack(t *testing.T) {
 // A journal of a program that could not move pages is compacted, and Shrink makes it one
 // that gives its room back from then on.
 func TestShrinkingAJournalOfFixedPages(t *testing.T) {
+	alone(t)
 	s, dir, last := long(t)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

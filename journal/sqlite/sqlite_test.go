@@ -16,8 +16,10 @@ import (
 	"github.com/berth-hpc/berth/journal/sqlite/lossy"
 )
 
+// open opens a journal whose compactions do not rest for a hundred times as long as they work, which is minutes under the race
+// detector.
 func open(dir string) (journal.Store, error) {
-	s, err := sqlite.Open(dir, sqlite.Options{})
+	s, err := sqlite.Open(dir, sqlite.ShortRests(""))
 	if err != nil {
 		return nil, err // not a nil *Store in an interface
 	}
@@ -43,7 +45,7 @@ func (d onDisk) Open(dir string) (journal.Store, error) {
 	return s, nil
 }
 
-func plain(vfs string) sqlite.Options { return sqlite.Options{VFS: vfs} }
+func plain(vfs string) sqlite.Options { return sqlite.ShortRests(vfs) }
 
 func disk(options func(vfs string) sqlite.Options) func() (journaltest.Disk, error) {
 	return func() (journaltest.Disk, error) {
