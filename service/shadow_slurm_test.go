@@ -41,7 +41,7 @@ func TestSlurmIsWatched(t *testing.T) {
 	}
 	before := site.JobID(strings.TrimSpace(out))
 	l := &lab{t: t, cluster: cluster}
-	for tick, end := time.Tick(20*time.Millisecond), time.Now().Add(30*time.Second); !strings.Contains(l.shown("job", string(before)), "JobState=RUNNING"); <-tick {
+	for tick, end := time.Tick(100*time.Millisecond), time.Now().Add(30*time.Second); !strings.Contains(l.shown("job", string(before)), "JobState=RUNNING"); <-tick {
 		if time.Now().After(end) {
 			t.Fatalf("it does not run: %s", l.shown("job"))
 		}

@@ -164,7 +164,7 @@ func (l *lab) until(what string, holds func() bool) {
 
 func (l *lab) untilIn(what string, within time.Duration, holds func() bool) {
 	l.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(within); !holds(); <-tick.C {
 		if time.Now().After(end) {

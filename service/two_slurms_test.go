@@ -379,7 +379,7 @@ func (two *twoSlurms) waits(what string, holds func() bool) {
 
 func (two *twoSlurms) waitsIn(what string, within time.Duration, holds func() bool) {
 	two.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(within); !holds(); <-tick.C {
 		if time.Now().After(end) {

@@ -597,7 +597,7 @@ func lastLines(text string, n int) string {
 // eventually waits for a condition without a signal, as long as a cluster may
 // take to start.
 func (c *Cluster) eventually(holds func() bool) bool {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(readyWithin); time.Now().Before(end); <-tick.C {
 		if holds() {
