@@ -8,9 +8,18 @@ import (
 	"github.com/berth-hpc/berth/engine"
 )
 
+// oneGoroutine skips a test that does much in one goroutine, in which the race detector has nothing to watch.
+func oneGoroutine(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("does much in one goroutine")
+	}
+}
+
 // What is remembered of requests that were refused is bounded by what it takes, and not
 // by their number alone.
 func TestWhatIsOverIsBoundedInBytes(t *testing.T) {
+	oneGoroutine(t)
 	core, err := newCore(engine.Config{Sites: []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Late}}}}}, "test", 1_000_000)
 	if err != nil {
 		t.Fatal(err)

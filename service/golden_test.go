@@ -188,6 +188,7 @@ func kindsOf(t *testing.T, store journal.Reader) (inputs map[byte]int, events ma
 // Every golden journal is read to the state that it was read to first, from its snapshot
 // and from its first record, and is exported and verified as then.
 func TestGoldenJournalsAreReadAsEver(t *testing.T) {
+	oneGoroutine(t)
 	files, err := filepath.Glob(goldenFolder + "/*.db.gz")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no golden journal", err)

@@ -10,6 +10,7 @@ import (
 
 // A key takes about what is counted for it: its bound is one on the memory of the process.
 func TestAKeyTakesWhatIsCountedForIt(t *testing.T) {
+	oneGoroutine(t)
 	accepted := Reservation{ID: "01KA2B3C4D5E6F7G8H9JKMNPQR", State: Confirmed, Version: 2, Created: 1_780_000_000, Changed: 1_780_000_000}
 	accepted.Request = berth.Rigid(accepted.ID, 1_780_000_000, 1_780_003_600, 1_780_100_000, 64, 3600)
 	accepted.Request.User, accepted.Request.Site, accepted.Request.Pool = "alice", "cm5", "batch"
