@@ -170,6 +170,15 @@ func shot(p *browser.Page, name string) {
 	}
 }
 
+// pagesAlone skips a test of pages that ask the service for nothing that they do not in other tests: the race detector, which
+// watches the service alone, would see nothing more.
+func pagesAlone(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("looks at pages, which ask the service for nothing that they do not in other tests")
+	}
+}
+
 // painted waits until the pictures of n pools are drawn.
 func painted(p *browser.Page, pools int) {
 	p.Wait(fmt.Sprintf(`document.querySelectorAll('.gantt canvas[role=application]').length === %d`, pools))

@@ -27,6 +27,7 @@ var (
 // fullHarbour returns the harbour of a service with promises, as a user of it sees it.
 func fullHarbour(t *testing.T) *browser.Page {
 	t.Helper()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -183,6 +184,7 @@ func TestHarbourIsSaved(t *testing.T) {
 // On paper every page says what it is, of when and in which zone, has no buttons, and shows its
 // tables whole; where a promise is open, that is what is printed.
 func TestPagesOnPaper(t *testing.T) {
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -232,6 +234,7 @@ func TestPagesOnPaper(t *testing.T) {
 
 // On paper the harbour is light, says of when and in which zone it is, and has no buttons.
 func TestHarbourOnPaper(t *testing.T) {
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

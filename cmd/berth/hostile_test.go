@@ -24,9 +24,7 @@ var hostile = map[string]string{
 // Whatever sites, users, reservations, workflows, tasks, files and notes are called, each page
 // shows it as it is: markup is no markup, and the page is no wider than its window, on a phone too.
 func TestEveryPageTakesEveryName(t *testing.T) {
-	if testing.Short() {
-		t.Skip("looks at many pages, which ask the service for nothing that they do not in other tests")
-	}
+	pagesAlone(t)
 	b := browser.Start(t)
 	for kind, name := range hostile {
 		at := "harbour" // sites have plain names, which may be long

@@ -15,9 +15,7 @@ import (
 // Addresses of every page that were edited by hand show the page; what makes no sense in them is
 // as if it were not there.
 func TestEveryPageTakesEveryAddress(t *testing.T) {
-	if testing.Short() {
-		t.Skip("looks at many pages, which ask the service for nothing that they do not in other tests")
-	}
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -54,9 +52,7 @@ func TestEveryPageTakesEveryAddress(t *testing.T) {
 
 // At 200 % of the usual size, as those read who see badly, each page fits its window.
 func TestPagesFitAtTwiceTheSize(t *testing.T) {
-	if testing.Short() {
-		t.Skip("looks at many pages, which ask the service for nothing that they do not in other tests")
-	}
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
