@@ -131,7 +131,14 @@ func TestOneOfTwoSlurmsIsSlow(t *testing.T) {
 	if !runs() {
 		t.Error("the job does not run any more")
 	}
-	if text := two.log.String(); strings.Count(text, "a site is slow") != 1 || strings.Contains(text, "cannot be looked at") || strings.Contains(text, "somebody has changed") {
+	told := 0 // of west: on a machine that is slow itself east may be slow too
+	text := two.log.String()
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "a site is slow") && strings.Contains(line, " site="+west+" ") {
+			told++
+		}
+	}
+	if told != 1 || strings.Contains(text, "cannot be looked at") || strings.Contains(text, "somebody has changed") {
 		t.Errorf("the log says\n%s", text)
 	}
 	two.slow.Store(0)
