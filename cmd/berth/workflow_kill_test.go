@@ -114,7 +114,7 @@ func TestKilledServiceKeepsWorkflows(t *testing.T) {
 	// Tasks have far more time than they take, since a site ends what runs beyond its reservation, and
 	// a service that is dead can ask for no longer one.
 	task := func(flow string, i int, after string) string {
-		return fmt.Sprintf(`{"id":"t%d","seconds":10,"alpha":1,"after":[%s],"command":["/bin/sh","-c","echo %s.%d >> %s; sleep 0.%d"],"dir":%q}`, i, after, flow, i, lines, k.a.rng.IntN(6), dir)
+		return fmt.Sprintf(`{"id":"t%d","seconds":60,"alpha":1,"after":[%s],"command":["/bin/sh","-c","echo %s.%d >> %s; sleep 0.%d"],"dir":%q}`, i, after, flow, i, lines, k.a.rng.IntN(6), dir)
 	}
 	var answered, asked []string
 	inFlight := 0
