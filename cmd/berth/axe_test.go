@@ -110,6 +110,7 @@ func visit(p *browser.Page, page string) {
 // A page is examined in both themes, for each role that has it, empty, full, while it waits,
 // with what went wrong, and with each of its forms and messages.
 func TestAxeFindsNothing(t *testing.T) {
+	t.Parallel()
 	x := &examiner{t: t, source: axeSource(t), log: string(modelLog(t, 3000))}
 	b := browser.Start(t)
 	full := newQuay(t, "harbour", "record")

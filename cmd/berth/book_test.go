@@ -32,6 +32,7 @@ func (q *quay) of(user string, states ...service.State) []service.Reservation {
 
 // A promise is booked by mouse alone: the deadline is dragged, and what could be had follows.
 func TestBookByMouse(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("bob", "harbour", "b", 16, 0, 6*3600, 0)
@@ -87,6 +88,7 @@ func TestBookByMouse(t *testing.T) {
 
 // Offers follow what others are promised, also while the mouse is down on one; the press is of that one.
 func TestBookWhileOffersFollow(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -111,6 +113,7 @@ func TestBookWhileOffersFollow(t *testing.T) {
 // A promise is booked by keys alone; mistakes are told at their field, and pressing twice is
 // once.
 func TestBookByKeys(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	p := b.Open(wide)
@@ -165,6 +168,7 @@ func TestBookByKeys(t *testing.T) {
 
 // Alternative shapes and software are asked for as on the command line.
 func TestBookShapesAndSoftware(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "tools")
 	p := b.Open(wide)
@@ -201,6 +205,7 @@ func TestBookShapesAndSoftware(t *testing.T) {
 // say what is missing and until when; where it can, a click takes that start. The list says
 // the same to those who use no pointer.
 func TestBookWhyNot(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("bob", "harbour", "b", 12, 7200, 6*3600, 0)
@@ -253,6 +258,7 @@ func TestBookWhyNot(t *testing.T) {
 // Features that the nodes must have are asked for, shown in the command, and refused with words
 // where no node has them.
 func TestBookTakesFeatures(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)

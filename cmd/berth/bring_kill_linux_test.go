@@ -132,6 +132,7 @@ func (k *carried) account(pes int) {
 // while it is on its way: what started goes on without it, the file has its name when it is whole,
 // and the task that reads it runs once.
 func TestKilledServiceBringsFilesOnce(t *testing.T) {
+	t.Parallel()
 	// The second call, which is that of the file itself, says that half of it is there, and waits for
 	// the rest.
 	k := newCarried(t, `case $1 in *sha256) cp "$1" "$2"; exit ;; esac; head -c 3 "$1" > "$2"; echo begun > "$3/begun"; read rest < "$3/gate"; cp "$1" "$2"`, 1)
@@ -178,6 +179,7 @@ func TestKilledServiceBringsFilesOnce(t *testing.T) {
 // second round when one has just begun to move. Each task runs once, each file is moved once, after it
 // was written and before it is read, and no workflow that was answered is lost.
 func TestKilledServiceBringsEveryFileOnce(t *testing.T) {
+	t.Parallel()
 	k := newCarried(t, `case $1 in *sha256) cp "$1" "$2"; exit ;; esac; echo "moving ${1##*/}" >> "$3/told"; head -c 3 "$1" > "$2"; sleep 0.5; cp "$1" "$2"; echo "moved ${1##*/}" >> "$3/told"`, 2)
 	told := filepath.Join(k.dir, "told")
 	if err := os.WriteFile(told, nil, 0o600); err != nil {

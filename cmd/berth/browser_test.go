@@ -12,6 +12,7 @@ import (
 
 // TestServePages has the real program serve the pages.
 func TestServePages(t *testing.T) {
+	t.Parallel()
 	serves(t, "testdata/serve/pages.txtar", "")
 }
 

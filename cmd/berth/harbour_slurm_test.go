@@ -22,6 +22,7 @@ import (
 // In front of a real Slurm a promise is booked on the page and made real at the cluster, and
 // when a node of it goes away there the page shows it without being asked.
 func TestHarbourOnSlurm(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}

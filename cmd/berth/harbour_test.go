@@ -202,6 +202,7 @@ func colours(p *browser.Page, rgb [3]int) int {
 
 // A login link opens the harbour; a bar shows what the role may see, by mouse and by keys.
 func TestHarbourInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -238,6 +239,7 @@ func TestHarbourInABrowser(t *testing.T) {
 
 // What a user does is seen by all who look, soon, and their view, selection and focus stay.
 func TestHarbourFollows(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -279,6 +281,7 @@ func TestHarbourFollows(t *testing.T) {
 // A session that is revoked ends on the page at once; a wrong token and an old link say so; a
 // service that is gone is told, and what was known stays.
 func TestHarbourWithoutAService(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("bob", "harbour", "b", 8, 3600, 20_000, 0)
@@ -334,6 +337,7 @@ func TestHarbourWithoutAService(t *testing.T) {
 
 // Where there is no site to see the page says so, and what to do.
 func TestHarbourWithoutSites(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "record")
 	_, e, err := q.tokens.Add(token.Wanted{User: "alice", Role: service.User, Sites: service.NewSiteSet([]string{"elsewhere"})}, q.host.Now())
@@ -359,6 +363,7 @@ func TestHarbourWithoutSites(t *testing.T) {
 // another one takes over: browsers have six connections to a service, and more streams
 // would leave none for anything else.
 func TestTabsShareAStream(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	first := b.Open(wide)

@@ -40,6 +40,7 @@ func fullHarbour(t *testing.T) *browser.Page {
 // Filters leave out what is not asked for, stand in the address, and a link that was copied
 // brings the same view back, rows and all.
 func TestHarbourFiltersAndLinks(t *testing.T) {
+	t.Parallel()
 	p := fullHarbour(t)
 	if colours(p, mineBlue) == 0 || colours(p, othersBlue) == 0 {
 		t.Fatal("there is nothing to filter")
@@ -95,6 +96,7 @@ func TestHarbourFiltersAndLinks(t *testing.T) {
 // Escape closes what the buttons Filter and Share have opened, at once and wherever the focus
 // is, gives the focus back, and leaves what is selected alone.
 func TestHarbourEscape(t *testing.T) {
+	t.Parallel()
 	p := fullHarbour(t)
 	p.Eval(gantt + `.focus()`)
 	p.Key("ArrowRight")
@@ -120,6 +122,7 @@ func TestHarbourEscape(t *testing.T) {
 
 // Ctrl+K finds a site, a node and, for those who may see it, a promise by its id.
 func TestHarbourFind(t *testing.T) {
+	t.Parallel()
 	p := fullHarbour(t)
 	find := func(words, want string) {
 		t.Helper()
@@ -145,6 +148,7 @@ func TestHarbourFind(t *testing.T) {
 // What is looked at is saved as a table and as a drawing, with every bar of the window, and
 // names with commas and formulas do no harm.
 func TestHarbourIsSaved(t *testing.T) {
+	t.Parallel()
 	p := fullHarbour(t)
 	p.Eval(`(() => { globalThis.saved = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { globalThis.saved.push(blob.text()); return make(blob) } })()`)
 	p.Press("Share")
@@ -184,6 +188,7 @@ func TestHarbourIsSaved(t *testing.T) {
 // On paper every page says what it is, of when and in which zone, has no buttons, and shows its
 // tables whole; where a promise is open, that is what is printed.
 func TestPagesOnPaper(t *testing.T) {
+	t.Parallel()
 	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
@@ -234,6 +239,7 @@ func TestPagesOnPaper(t *testing.T) {
 
 // On paper the harbour is light, says of when and in which zone it is, and has no buttons.
 func TestHarbourOnPaper(t *testing.T) {
+	t.Parallel()
 	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
@@ -264,6 +270,7 @@ func TestHarbourOnPaper(t *testing.T) {
 
 // Two fingers zoom at the place between them.
 func TestHarbourPinch(t *testing.T) {
+	t.Parallel()
 	p := fullHarbour(t)
 	p.Touch("touchStart", browser.Point{X: 600, Y: 300}, browser.Point{X: 700, Y: 300})
 	for i := range 5 {

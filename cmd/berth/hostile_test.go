@@ -24,6 +24,7 @@ var hostile = map[string]string{
 // Whatever sites, users, reservations, workflows, tasks, files and notes are called, each page
 // shows it as it is: markup is no markup, and the page is no wider than its window, on a phone too.
 func TestEveryPageTakesEveryName(t *testing.T) {
+	t.Parallel()
 	pagesAlone(t)
 	b := browser.Start(t)
 	for kind, name := range hostile {

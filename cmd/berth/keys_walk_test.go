@@ -73,6 +73,7 @@ func (h *hands) retype(text string) {
 // Operators do all of their page by keys alone. The focus is seen, and after each act it is where
 // that was done, also where the act took away what had the focus.
 func TestOperateByKeys(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -154,6 +155,7 @@ func TestOperateByKeys(t *testing.T) {
 // The laboratory is used by keys alone: what had the focus is disabled while a comparison runs,
 // and gone when it is over.
 func TestLaboratoryByKeys(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

@@ -205,6 +205,7 @@ sites:
 // first, whatever was answered and whatever has become of it since; what had no answer is
 // done once. Who asks knows nothing but the API.
 func TestKilledServiceAnswersAgain(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("kills a service again and again")
 	}

@@ -20,6 +20,7 @@ import (
 // that are the single run when they are merged, byte for byte; a task that is
 // missing is named, and can be submitted again alone.
 func TestLabAsASlurmArray(t *testing.T) {
+	t.Parallel()
 	c := startLab(t, 2)
 	log, err := filepath.Abs(firstLight)
 	if err != nil {
@@ -80,6 +81,7 @@ func TestLabAsASlurmArray(t *testing.T) {
 // what it has finished in its file, and goes on from there when it is submitted
 // again.
 func TestSlurmStopsAShard(t *testing.T) {
+	t.Parallel()
 	c := startLab(t, 1, "SHARDS=1")
 	command := func(name string, args ...string) string {
 		t.Helper()

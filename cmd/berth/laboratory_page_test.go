@@ -86,6 +86,7 @@ const slurmLog = `JobID|User|Partition|State|Submit|Start|ElapsedRaw|TimelimitRa
 // The service's own past and a log of Slurm are compared, in both themes; what failed says why,
 // with the place of what cannot be read.
 func TestLaboratoryInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	for _, dark := range []bool{false, true} {
 		scheme := map[bool]string{false: "light", true: "dark"}[dark]
@@ -143,6 +144,7 @@ func TestLaboratoryInABrowser(t *testing.T) {
 // A comparison tells how far it is and is cancelled; there is one at a time; files that are too
 // large are not sent. By keyboard, on a phone.
 func TestLaboratoryOnAPhone(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

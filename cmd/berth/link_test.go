@@ -13,6 +13,7 @@ import (
 
 // The link that make run prints, of a service in a process of its own, logs its owner in, and only once.
 func TestTheLinkOfServeLogsIn(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	server := exec.CommandContext(t.Context(), "berth", "serve", "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--link")
 	var log heard

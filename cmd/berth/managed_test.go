@@ -112,6 +112,7 @@ func (f *fleet) made(t *testing.T, id string) {
 // Two clusters are added to a configuration, promises are made real at both, and
 // the service starts again and keeps them while one cluster is down.
 func TestTwoClustersOneOfThemDown(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts two clusters")
 	}

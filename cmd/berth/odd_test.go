@@ -15,6 +15,7 @@ import (
 // Addresses of every page that were edited by hand show the page; what makes no sense in them is
 // as if it were not there.
 func TestEveryPageTakesEveryAddress(t *testing.T) {
+	t.Parallel()
 	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
@@ -52,6 +53,7 @@ func TestEveryPageTakesEveryAddress(t *testing.T) {
 
 // At 200 % of the usual size, as those read who see badly, each page fits its window.
 func TestPagesFitAtTwiceTheSize(t *testing.T) {
+	t.Parallel()
 	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
@@ -74,6 +76,7 @@ func TestPagesFitAtTwiceTheSize(t *testing.T) {
 // Going back and forward in the middle of a drag, or while something is held, leaves the pages as
 // they are, books nothing, and what is held can still be confirmed.
 func TestBackAndForwardInTheMiddle(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -114,6 +117,7 @@ func TestBackAndForwardInTheMiddle(t *testing.T) {
 // A reload in the middle of a confirmation, over a slow line, confirms once or leaves the hold to
 // be confirmed.
 func TestReloadInTheMiddleOfAConfirmation(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -142,6 +146,7 @@ func TestReloadInTheMiddleOfAConfirmation(t *testing.T) {
 
 // A service that is started again in the middle of a drag answers the drag when it is back.
 func TestServiceRestartsInTheMiddleOfADrag(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -172,6 +177,7 @@ func TestServiceRestartsInTheMiddleOfADrag(t *testing.T) {
 // The day on which clocks change is as long as it is: every hour of the axis is there once, and
 // the hour that is skipped is not.
 func TestClocksChangeInTheWindow(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -200,6 +206,7 @@ func TestClocksChangeInTheWindow(t *testing.T) {
 // A login link of another user that is opened in the tab of the page shows what that user may see,
 // and nothing of what was seen before.
 func TestAnotherUserInTheSameTab(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "hers", 8, 600, 20_000, 0)

@@ -11,6 +11,7 @@ import (
 // press everything is asked for again: a service that is out of reach, before anything was known
 // and afterwards.
 func TestTroubleIsToldOnce(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

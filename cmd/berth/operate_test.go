@@ -22,6 +22,7 @@ func part(p *browser.Page, id, text string) {
 // A node is drained by an operator; the promise on it is seen to degrade where it is listed,
 // by its owner too, and to be whole again once the node is back.
 func TestDrainInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.reserve("alice", "harbour", "all", 16, 60, 20_000, 0)
@@ -76,6 +77,7 @@ func TestDrainInABrowser(t *testing.T) {
 
 // What operators look after is on one page, in both themes and on a phone, and is for them.
 func TestOperateShowsWhatThereIs(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -146,6 +148,7 @@ func TestOperateShowsWhatThereIs(t *testing.T) {
 // Operators make tokens on the page as on the command line: what is wrong is said at its field, the
 // secret is shown once and is good, and nothing keeps it.
 func TestOperateMakesATokenInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	for _, size := range []browser.Size{{Width: 1440, Height: 1400}, {Width: 390, Height: 844}} {
@@ -197,6 +200,7 @@ func TestOperateMakesATokenInABrowser(t *testing.T) {
 
 // Of a site that is only watched operators read what would have been promised.
 func TestOperateShowsTheScore(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "watched")
 	q.site.Occupy("ann", []site.Share{{Node: "n1"}}, 600, 900)

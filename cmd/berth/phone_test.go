@@ -24,6 +24,7 @@ const tooWide = `(() => {
 // Each page fits a phone, for each role, in both themes, where the site is up, away, or lacks
 // nodes of a promise.
 func TestPagesFitAPhone(t *testing.T) {
+	t.Parallel()
 	pagesAlone(t)
 	b := browser.Start(t)
 	for _, state := range []string{"up", "degraded", "away"} {

@@ -40,6 +40,7 @@ func (q *quay) one(id string) service.Reservation {
 
 // What the command line can do with one's own promises, the page can, and says how.
 func TestPromisesInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -91,6 +92,7 @@ func TestPromisesInABrowser(t *testing.T) {
 // A form that is half filled in stays when the promise changes; what it asks is not done to
 // another version than the one that was seen, but can be asked again.
 func TestPromisesThatChangeMeanwhile(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "hers", 4, 7200, 3600, 0)
@@ -138,6 +140,7 @@ func TestPromisesThatChangeMeanwhile(t *testing.T) {
 
 // What is handed in is told with its end, by keys alone, on a phone.
 func TestPromisesByKeys(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "now", 2, 0, 3600, 0)

@@ -25,6 +25,7 @@ import (
 // TestServeLocal serves this machine, as the README has it, with real processes
 // in the reservations.
 func TestServeLocal(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -33,11 +34,13 @@ func TestServeLocal(t *testing.T) {
 
 // What docs/workflows.md says of workflows that are promised and run.
 func TestServeRunsWorkflows(t *testing.T) {
+	t.Parallel()
 	serves(t, "testdata/serve/workflow.txtar", "")
 }
 
 // What docs/job-scripts.md says of programs that hand in job scripts, by the calls that they make.
 func TestServeJobScripts(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -54,6 +57,7 @@ func TestServeJobScripts(t *testing.T) {
 
 // TestServeKnowsUsers has the owner of a service use it without a token.
 func TestServeKnowsUsers(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells who is at the other end of a socket")
 	}
@@ -62,6 +66,7 @@ func TestServeKnowsUsers(t *testing.T) {
 
 // TestServeCompacts has a running service drop its history.
 func TestServeCompacts(t *testing.T) {
+	t.Parallel()
 	serves(t, "testdata/serve/compact.txtar", "")
 }
 
@@ -76,6 +81,7 @@ func TestServePostgreSQL(t *testing.T) {
 
 // TestServeSlurm serves a real cluster, with real jobs in the reservations.
 func TestServeSlurm(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}

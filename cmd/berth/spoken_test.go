@@ -35,6 +35,7 @@ func timeless(text string) string {
 // A promise is booked by keys alone with what a screen reader is told, which docs/screen-reader.md
 // has word for word, but for the times.
 func TestBookingIsSpoken(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("bob", "harbour", "b", 16, 0, 6*3600, 0)

@@ -30,6 +30,7 @@ func deadlineHandle(p *browser.Page) (at browser.Point, hour float64) {
 // A session that ends while something is dragged, because it is revoked or has expired, shows
 // the login, books nothing, and who logs in again can go on.
 func TestSessionEndsWhileDragging(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	for _, expires := range []bool{false, true} {
@@ -82,6 +83,7 @@ func TestSessionEndsWhileDragging(t *testing.T) {
 // A service that is started again under an open page is live again by itself, with what
 // happened meanwhile, without a reload.
 func TestServiceIsBackUnderThePage(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -99,6 +101,7 @@ func TestServiceIsBackUnderThePage(t *testing.T) {
 
 // A page with a part that is loaded only after the service was upgraded says so, and reloads.
 func TestServiceIsUpgradedUnderThePage(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -127,6 +130,7 @@ func TestServiceIsUpgradedUnderThePage(t *testing.T) {
 // While the disk is full nothing is said to be promised, the form stays, and once there is room
 // the same can be asked again.
 func TestFullDiskUnderThePage(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -153,6 +157,7 @@ func TestFullDiskUnderThePage(t *testing.T) {
 
 // Times are those of the service, whatever the browser's clock says.
 func TestClockOfTheBrowserIsHoursApart(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "soon", 8, 1800, 3600, 0)
@@ -183,6 +188,7 @@ func TestClockOfTheBrowserIsHoursApart(t *testing.T) {
 // Names that people give are shown as they are: markup is no markup, text from right to left
 // turns nothing else round, and what is very long leaves the rest where it was.
 func TestNamesOfAllKinds(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "all", 16, 60, 20_000, 0)
@@ -226,6 +232,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 // Two people confirm one hold: one of them does it, the other reads that it is confirmed, and
 // it is one promise.
 func TestTwoConfirmOneHold(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "held", 4, 3600, 3600, 600)
@@ -251,6 +258,7 @@ func TestTwoConfirmOneHold(t *testing.T) {
 
 // A promise that has lost all its PEs is seen as degraded below the others, and can be looked at.
 func TestPromiseThatLostAllIsSeen(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "all", 16, 3600, 20_000, 0)
@@ -275,6 +283,7 @@ func TestPromiseThatLostAllIsSeen(t *testing.T) {
 // A site that goes away while its picture is open keeps its rows, with its own words, and comes
 // back by itself; each is seen within 2 s, though the page asks by itself every 15 s alone.
 func TestSiteGoesAwayUnderThePage(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "a", 8, 3600, 20_000, 0)

@@ -101,6 +101,7 @@ func (k *killed) workflow(id string) (w form.Workflow, known bool) {
 // A service that is killed again and again with workflows in flight loses none that was
 // answered, runs no task twice and forgets none: each task writes a line of its own.
 func TestKilledServiceKeepsWorkflows(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("kills a service again and again")
 	}

@@ -30,6 +30,7 @@ func curved(p *browser.Page) {
 // A workflow is planned among what others hold, its deadline is dragged, and the plans follow;
 // nothing is booked.
 func TestWorkflowInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -78,6 +79,7 @@ func TestWorkflowInABrowser(t *testing.T) {
 // What is no workflow is told as such, and a recorded one of many tasks is drawn by kinds, on a
 // phone too.
 func TestWorkflowFiles(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	p := b.Open(browser.Size{Width: 420, Height: 900})
@@ -130,6 +132,7 @@ func TestWorkflowFiles(t *testing.T) {
 // A workflow is booked whole from the page, held, confirmed and cancelled; a refusal keeps the
 // form and shows what could be had; its plan is followed beside what is.
 func TestWorkflowIsBookedInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "record")
 	p := b.Open(browser.Size{Width: 1440, Height: 1400})
@@ -214,6 +217,7 @@ func TestWorkflowIsBookedInABrowser(t *testing.T) {
 // The deadline that is booked has room after the tightest one, which could not be met any more by
 // the time it is asked for; how long a hold lasts is said before it is asked for.
 func TestTheTightestDeadlineIsBookedWithRoom(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "record")
 	p := b.Open(browser.Size{Width: 1440, Height: 1400})
