@@ -246,9 +246,9 @@ func (f *fake) offer(r berth.Request) []service.Offer {
 	}}}
 }
 
-func (f *fake) Starts(_ context.Context, by service.Principal, r berth.Request, w service.Window) ([]service.Starts, error) {
+func (f *fake) Starts(_ context.Context, ask service.Ask, r berth.Request, w service.Window) ([]service.Starts, error) {
 	defer f.lock()()
-	switch {
+	switch by := ask.By; {
 	case !by.Can(service.User):
 		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look", by.Role)
 	case r.User != "" && !by.Owns(r.User):
@@ -257,15 +257,18 @@ func (f *fake) Starts(_ context.Context, by service.Principal, r berth.Request, 
 	f.window = w
 	v := r.Parts[0].Variants[0]
 	s := service.Starts{Pool: berth.PoolID("cm5", "batch"), Starts: engine.Starts{NPE: v.NPE, Duration: v.Duration}}
+	s.First, s.Last = w.Of(&r)
+	s.First = max(s.First, f.now)
 	s.Stretches = []engine.Stretch{
-		{First: w.First, Last: w.First + 9},
-		{First: w.First + 10, Last: w.Last, Refusal: &berth.Refusal{Reason: berth.NoCapacity, Resource: s.Pool, Wanted: v.NPE, Nearest: &berth.Nearest{NPE: 1, Duration: v.Duration, Start: w.First + 20}}},
+		{First: s.First, Last: s.First + 9},
+		{First: s.First + 10, Last: s.Last, Refusal: &berth.Refusal{Reason: berth.NoCapacity, Resource: s.Pool, Wanted: v.NPE, Nearest: &berth.Nearest{NPE: 1, Duration: v.Duration, Start: s.First + 20}}},
 	}
 	return []service.Starts{s}, f.fails
 }
 
-func (f *fake) Offers(_ context.Context, by service.Principal, r berth.Request, most int) ([]service.Offer, error) {
+func (f *fake) Offers(_ context.Context, ask service.Ask, r berth.Request, most int) ([]service.Offer, error) {
 	defer f.lock()()
+	by := ask.By
 	if !by.Can(service.User) {
 		return nil, berth.Errorf(berth.Denied, "role", "a %s may only look", by.Role)
 	}

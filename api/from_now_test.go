@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -43,6 +44,73 @@ func TestAWindowMayBeCountedFromTheDecision(t *testing.T) {
 		`{"npe":1,"duration":"1h","deadline":"` + time.Unix(int64(start)+59*60+10, 0).UTC().Format(time.RFC3339) + `"}`: "or now+01:00:00, which is deadline_in",
 	} {
 		if got := h.do("alice", "POST", "/v1/requests", body); got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.text, says) {
+			t.Errorf("%s: %d %s; want %s", body, got.Code, got.text, says)
+		}
+	}
+}
+
+// A window that is counted from the decision is as long as it was asked for, however long the question waits for its
+// turn: here each look at the clock is a second later than the one before.
+func TestAWindowIsCountedWhenItsTurnHasCome(t *testing.T) {
+	h := &harbour{dir: t.TempDir()}
+	h.clock.Store(int64(start))
+	h.open(t)
+	defer h.close(t)
+	h.tick.Store(1)
+	for _, body := range []string{`{"npe":1,"duration":"1h","deadline_in":"1h"}`, `{"npe":1,"duration":"1h","ready_in":600,"deadline_in":"70m"}`} {
+		answer := into[form.Answer](t, h.do("alice", "POST", "/v1/requests", body), http.StatusCreated)
+		if answer.Decision != form.Accepted {
+			t.Errorf("%s is %s: %+v", body, answer.Decision, answer.Refusal)
+		}
+		list := into[form.Offers](t, h.do("alice", "POST", "/v1/offers?most=1", body), http.StatusOK)
+		if len(list.Offers) != 1 || list.Offers[0].Difference != "as_asked" {
+			t.Errorf("%s is offered as %+v", body, list.Offers)
+		}
+		r := into[form.Rectangles](t, h.do("alice", "POST", "/v1/rectangles", body), http.StatusOK)
+		if p := &r.Pools[0]; p.Refusal != nil || len(p.Stretches) != 1 || p.Stretches[0].Refusal != nil || p.Stretches[0].First != r.From || p.Stretches[0].Last != r.From {
+			t.Errorf("%s can start in %+v of %+v", body, p.Stretches, r)
+		}
+	}
+}
+
+// So is the deadline of a workflow, small or planned beside the loop, and of one that is tried again.
+func TestADeadlineOfAWorkflowIsCountedFromTheDecision(t *testing.T) {
+	h := &harbour{dir: t.TempDir()}
+	h.clock.Store(int64(start))
+	h.open(t)
+	defer h.close(t)
+	many := make([]string, 200) // too many for the loop
+	for i := range many {
+		many[i] = fmt.Sprintf(`{"id":"t%d","seconds":8,"most":1}`, i)
+	}
+	for name, body := range map[string]string{
+		"small": `{"deadline_in":"200s","tasks":[{"id":"a","seconds":100,"most":1},{"id":"b","seconds":100,"most":1,"after":["a"]}]}`,
+		"large": `{"deadline_in":"200s","tasks":[` + strings.Join(many, ",") + `]}`,
+	} {
+		h.tick.Store(map[string]int64{"small": 1}[name]) // a plan beside the loop holds as long as the clock stands
+		first := h.do("alice", "POST", "/v1/workflows", body, "Idempotency-Key", name)
+		a := into[form.WorkflowAnswer](t, first, http.StatusCreated)
+		if w := a.Workflow; a.Decision != "promised" || w.End != w.Deadline {
+			t.Errorf("%s is %s: %+v, ends %s of %s", name, a.Decision, w.Refusal, w.End, w.Deadline)
+		}
+		if again := h.do("alice", "POST", "/v1/workflows", body, "Idempotency-Key", name); again.text != first.text {
+			t.Errorf("again %s is answered\n%swant\n%s", name, again.text, first.text)
+		}
+		into[form.WorkflowAnswer](t, h.do("alice", "DELETE", "/v1/workflows/"+a.Workflow.ID, ""), http.StatusOK)
+		h.clock.Add(1)
+		retry := h.do("alice", "POST", "/v1/workflows/"+a.Workflow.ID+"/retry", `{"deadline_in":"200s"}`, "Idempotency-Key", name+" again")
+		if b := into[form.WorkflowAnswer](t, retry, http.StatusOK); b.Decision != "promised" || b.Workflow.Deadline <= a.Workflow.Deadline {
+			t.Errorf("%s is tried again: %s, by %s, before %s", name, b.Decision, b.Workflow.Deadline, a.Workflow.Deadline)
+		}
+		into[form.WorkflowAnswer](t, h.do("alice", "DELETE", "/v1/workflows/"+a.Workflow.ID, ""), http.StatusOK)
+		into[form.WorkflowOffers](t, h.do("alice", "POST", "/v1/workflows/offers", body), http.StatusOK)
+	}
+	for body, says := range map[string]string{
+		`{"deadline_in":0,"tasks":[{"id":"a","seconds":1}]}`:                                   "deadline_in: 0; want at least 1 s",
+		`{"deadline":"2030-01-01T00:00:00Z","deadline_in":5,"tasks":[{"id":"a","seconds":1}]}`: "deadline_in: given beside deadline",
+		`{"deadline_in":"99999999999999999999","tasks":[{"id":"a","seconds":1}]}`:              "deadline_in",
+	} {
+		if got := h.do("alice", "POST", "/v1/workflows", body); got.Code != http.StatusUnprocessableEntity || !strings.Contains(got.text, says) {
 			t.Errorf("%s: %d %s; want %s", body, got.Code, got.text, says)
 		}
 	}

@@ -25,6 +25,7 @@ type harbour struct {
 	*world
 	dir   string
 	clock atomic.Int64
+	tick  atomic.Int64 // seconds that pass with each look at the clock
 	host  *service.Host
 	store *sqlite.Store
 }
@@ -38,7 +39,7 @@ func (h *harbour) open(t *testing.T) {
 	}
 	h.host, err = service.Open(t.Context(), service.Options{
 		Config:  engine.Config{Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early}}}}},
-		Journal: h.store, Version: "test", Clock: func() time.Time { return time.Unix(h.clock.Load(), 0) },
+		Journal: h.store, Version: "test", Clock: func() time.Time { return time.Unix(h.clock.Add(h.tick.Load()), 0) },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func (c *call) rectangles() error {
 	if err != nil {
 		return err
 	}
-	r, _, err := c.asked(requestBody)
+	r, a, err := c.asked(requestBody)
 	if err != nil {
 		return err
 	}
@@ -41,13 +41,13 @@ func (c *call) rectangles() error {
 	if err != nil {
 		return err
 	}
-	list, err := c.Starts(c.r.Context(), c.by, r, w)
+	list, err := c.Starts(c.r.Context(), service.Ask{By: c.by, FromNow: a.fromNow()}, r, w)
 	if err != nil {
 		return err
 	}
-	f := form.Rectangles{From: form.TimeOf(w.First), Pools: make([]form.Starts, len(list))}
-	if !w.InTime {
-		f.To = form.TimeOf(w.Last)
+	f := form.Rectangles{From: form.TimeOf(list[0].First), Pools: make([]form.Starts, len(list))}
+	if !w.InTime() {
+		f.To = form.TimeOf(list[0].Last)
 	}
 	told := 0
 	for i := range list {
@@ -69,7 +69,7 @@ func (c *call) rectangles() error {
 // readWindow reads which starts are asked about.
 func readWindow(query map[string]string, r *berth.Request, now berth.Time) (service.Window, error) {
 	var wrong faults
-	w := service.Window{First: r.Ready, Last: r.Deadline - 1, Most: defaultStretches, InTime: true}
+	w := service.Window{Most: defaultStretches}
 	for _, end := range []struct {
 		name string
 		of   *berth.Time
@@ -78,7 +78,7 @@ func readWindow(query map[string]string, r *berth.Request, now berth.Time) (serv
 		if text, given := query[end.name]; given {
 			t, err := parseInstant(text, end.to)
 			wrong.add(end.name, err)
-			*end.of, w.InTime = t, false
+			*end.of = t
 		}
 	}
 	if text, given := query["most"]; given {
@@ -86,12 +86,13 @@ func readWindow(query map[string]string, r *berth.Request, now berth.Time) (serv
 		wrong.add("most", err)
 		w.Most = int(n)
 	}
-	w.First = max(w.First, now) // what is over is no start
+	first, last := w.Of(r)
+	first = max(first, now) // what is over is no start
 	switch {
 	case len(wrong) > 0:
-	case w.Last < w.First:
-		wrong.add("to", errors.New(stamp(w.Last)+" is before "+stamp(w.First)+", the first start; want a later time"))
-	case w.Last.Sub(w.First) > maxSight:
+	case last < first:
+		wrong.add("to", errors.New(stamp(last)+" is before "+stamp(first)+", the first start; want a later time"))
+	case last.Sub(first) > maxSight:
 		wrong.add("to", errors.New("more than ten years after the first start; want an earlier time"))
 	}
 	return w, wrong.err()

@@ -16,7 +16,7 @@ func TestRectangles(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	a := w.do("alice", "POST", "/v1/rectangles", askFor)
 	got := into[form.Rectangles](t, a, 200)
-	if len(got.Pools) != 1 || len(got.Pools[0].Stretches) != 2 || !w.fake.window.InTime || w.fake.window.Most != 200 {
+	if len(got.Pools) != 1 || len(got.Pools[0].Stretches) != 2 || !w.fake.window.InTime() || w.fake.window.Most != 200 {
 		t.Fatalf("%s, of %+v", a.text, w.fake.window)
 	}
 	fits, short := got.Pools[0].Stretches[0], got.Pools[0].Stretches[1]
@@ -25,7 +25,7 @@ func TestRectangles(t *testing.T) {
 	}
 	now := w.fake.now
 	into[form.Rectangles](t, w.do("alice", "POST", "/v1/rectangles?most=7&from="+at(now-3600)+"&to="+at(now+7200), askFor), 200)
-	if want := (service.Window{First: now, Last: now + 7200, Most: 7}); w.fake.window != want {
+	if want := (service.Window{First: now - 3600, Last: now + 7200, Most: 7}); w.fake.window != want {
 		t.Errorf("asked about %+v, want %+v", w.fake.window, want)
 	}
 }

@@ -20,31 +20,45 @@ type asked struct {
 	array    int     // how many such requests; 0 is one that is no array
 	part     block   // of the request itself
 	parts    []block // or its parts
-	ready    *berth.Time
-	deadline *berth.Time
-	// readyIn and deadlineIn are counted from when the service decides, instead of ready and deadline.
-	readyIn, deadlineIn *berth.Duration
+	ready    when
+	deadline when
+}
+
+// when is a time, or how long after the service has decided it is.
+type when struct {
+	at *berth.Time
+	in *berth.Duration
+}
+
+// inField is the field that counts a time from when the service decides, instead of another field.
+func inField[T any](name, about string, least berth.Duration, of func(*T) *when) field[T] {
+	return field[T]{name + "_in", about + ", instead of " + name + ".", duration(), func(a *T, v value) error {
+		d, err := v.length(least)
+		of(a).in = &d
+		return err
+	}}
+}
+
+// count sets a time that is counted from now.
+func (w *when) count(name string, now berth.Time, wrong *faults) {
+	if w.in == nil {
+		return
+	}
+	if w.at != nil {
+		wrong.add(name+"_in", fmt.Errorf("given beside %s; want one of the two", name))
+	}
+	w.at = new(now.Add(*w.in))
 }
 
 // fromNow says which times are counted from when the service decides.
 func (a *asked) fromNow() service.FromNow {
-	return service.FromNow{Ready: a.readyIn != nil, Deadline: a.deadlineIn != nil}
+	return service.FromNow{Ready: a.ready.in != nil, Deadline: a.deadline.in != nil}
 }
 
-// count sets the times that are counted from a time.
+// count sets the times that are counted from now.
 func (a *asked) count(now berth.Time, wrong *faults) {
-	if a.readyIn != nil {
-		if a.ready != nil {
-			wrong.add("ready_in", errors.New("given beside ready; want one of the two"))
-		}
-		a.ready = new(now.Add(*a.readyIn))
-	}
-	if a.deadlineIn != nil {
-		if a.deadline != nil {
-			wrong.add("deadline_in", errors.New("given beside deadline; want one of the two"))
-		}
-		a.deadline = new(now.Add(*a.deadlineIn))
-	}
+	a.ready.count("ready", now, wrong)
+	a.deadline.count("deadline", now, wrong)
 }
 
 // block is the shape of one part.
@@ -184,28 +198,20 @@ func each(v value, read func(item value, wrong *faults)) error {
 var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.part }), nodeFields(func(a *asked) *berth.NodeNames { return &a.NodeNames })...), body[asked]{
 	{"deadline", "By when it must have ended.", instant(), func(a *asked, v value) error {
 		t, err := v.instant(down)
-		a.deadline = &t
+		a.deadline.at = &t
 		return err
 	}},
 	{"ready", "The earliest start; now if it is not given or over.", instant(), func(a *asked, v value) error {
 		if v.null() {
-			a.ready = new(berth.Time(0))
+			a.ready.at = new(berth.Time(0))
 			return nil
 		}
 		t, err := v.instant(up)
-		a.ready = &t
+		a.ready.at = &t
 		return err
 	}},
-	{"ready_in", "How long after it is decided the earliest start is, instead of ready.", duration(), func(a *asked, v value) error {
-		d, err := v.length(0)
-		a.readyIn = &d
-		return err
-	}},
-	{"deadline_in", "How long after it is decided it must have ended, instead of deadline.", duration(), func(a *asked, v value) error {
-		d, err := v.length(1)
-		a.deadlineIn = &d
-		return err
-	}},
+	inField("ready", "How long after it is decided the earliest start is", 0, func(a *asked) *when { return &a.ready }),
+	inField("deadline", "How long after it is decided it must have ended", 1, func(a *asked) *when { return &a.deadline }),
 	{"parts", "Blocks of PEs that start together, instead of npe, duration, variants and pes.", listOf(object(partBody)), func(a *asked, v value) error {
 		variants := 0
 		err := each(v, func(item value, wrong *faults) {
@@ -341,12 +347,12 @@ func (a *asked) request(now berth.Time) (berth.Request, error) {
 	r := a.Request
 	r.Arrival, r.Ready = now, now
 	a.count(now, &wrong)
-	if a.ready != nil && !r.IsJob() {
-		r.Ready = max(now, *a.ready)
+	if a.ready.at != nil && !r.IsJob() {
+		r.Ready = max(now, *a.ready.at)
 	}
 	switch {
-	case a.deadline != nil:
-		r.Deadline = *a.deadline
+	case a.deadline.at != nil:
+		r.Deadline = *a.deadline.at
 	case r.IsJob():
 		r.Deadline = berth.Forever
 	default:
@@ -411,9 +417,9 @@ func (a *asked) checkWindow(r *berth.Request, now berth.Time, wrong *faults) {
 		case r.Deadline <= now:
 			wrong.add("deadline", fmt.Errorf("%s is over, it is %s; want a time in the future", stamp(r.Deadline), stamp(now)))
 			return
-		case r.Deadline < earliest && a.deadlineIn != nil:
+		case r.Deadline < earliest && a.deadline.in != nil:
 			wrong.add("deadline_in", fmt.Errorf("%s is less than the time to ready and duration, %s + %s; want %s or more",
-				hpctime.Format(*a.deadlineIn), hpctime.Format(r.Ready.Sub(now)), hpctime.Format(shortest), hpctime.Format(earliest.Sub(now))))
+				hpctime.Format(*a.deadline.in), hpctime.Format(r.Ready.Sub(now)), hpctime.Format(shortest), hpctime.Format(earliest.Sub(now))))
 			return
 		case r.Deadline < earliest && r.Ready == now:
 			wrong.add("deadline", fmt.Errorf("%s is before ready + duration, %s + %s; want %s or later, or now+%s, which is deadline_in",
@@ -434,8 +440,8 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 	r := a.Request
 	r.ID, r.Arrival = was.ID, now
 	a.count(now, &wrong)
-	if a.ready != nil {
-		r.Ready = *a.ready
+	if a.ready.at != nil {
+		r.Ready = *a.ready.at
 	}
 	r.Ready = max(now, r.Ready)
 	if e := was.Extended; e > 0 && len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1 { // what is not given stays as it is by now
@@ -443,8 +449,8 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 		r.Parts[0].Variants[0].Duration += e
 		r.Deadline = max(r.Deadline, was.Allotments[0].End)
 	}
-	if a.deadline != nil {
-		r.Deadline = *a.deadline
+	if a.deadline.at != nil {
+		r.Deadline = *a.deadline.at
 	}
 	a.reshape(&r, &wrong)
 	a.checkWindow(&r, now, &wrong)

@@ -128,11 +128,11 @@ func (c *call) offers() error {
 		}
 		most = int(n)
 	}
-	r, _, err := c.asked(requestBody)
+	r, a, err := c.asked(requestBody)
 	if err != nil {
 		return err
 	}
-	list, err := c.Offers(c.r.Context(), c.by, r, most)
+	list, err := c.Offers(c.r.Context(), service.Ask{By: c.by, FromNow: a.fromNow()}, r, most)
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,8 @@ var _ Service = (*service.Host)(nil)
 type requester interface {
 	Submit(ctx context.Context, ask service.Ask, r berth.Request) (service.Answer, error)
 	SubmitArray(ctx context.Context, ask service.Ask, r berth.Request, parts int) ([]service.Answer, error)
-	Offers(ctx context.Context, by service.Principal, r berth.Request, most int) ([]service.Offer, error)
-	Starts(ctx context.Context, by service.Principal, r berth.Request, w service.Window) ([]service.Starts, error)
+	Offers(ctx context.Context, ask service.Ask, r berth.Request, most int) ([]service.Offer, error)
+	Starts(ctx context.Context, ask service.Ask, r berth.Request, w service.Window) ([]service.Starts, error)
 	Recall(ctx context.Context, ask service.Ask, parts int) ([]service.Answer, error)
 	Refuse(ctx context.Context, ask service.Ask, why error) error
 	Hold(ctx context.Context, ask service.Ask, offer string, hold berth.Duration) (service.Answer, error)

@@ -21,8 +21,9 @@ import (
 // wish is a workflow as it was read: parents by their ids.
 type wish struct {
 	berth.Workflow
-	after [][]string
-	reads [][]int64 // bytes of what each of them has written
+	deadline when
+	after    [][]string
+	reads    [][]int64 // bytes of what each of them has written
 }
 
 var workflowBody = body[wish]{
@@ -42,10 +43,12 @@ var workflowBody = body[wish]{
 		}
 		return err
 	}},
-	{"deadline", "By when all must have ended; as early as possible if it is not given.", instant(), func(w *wish, v value) (err error) {
-		w.Deadline, err = v.instant(down)
+	{"deadline", "By when all must have ended; as early as possible if it is not given.", instant(), func(w *wish, v value) error {
+		t, err := v.instant(down)
+		w.deadline.at = &t
 		return err
 	}},
+	inField("deadline", "How long after it is decided all must have ended", 1, func(w *wish) *when { return &w.deadline }),
 	{"algorithm", "The planner, as berth plan --help lists them, or best, which tries several and leaves part of the time until the deadline; best-N leaves N percent.", text("best"), func(w *wish, v value) (err error) {
 		w.Algorithm, err = v.word()
 		return err
@@ -262,8 +265,9 @@ func (c *call) workflow() (service.Ask, berth.Workflow, error) {
 		wrong.add("tasks", fmt.Errorf("missing; want 1 to %d tasks", berth.MaxWorkflowTasks))
 	}
 	now := c.Now()
-	if len(wrong) == 0 && w.Deadline <= now {
-		wrong.add("deadline", fmt.Errorf("%s is over; it is %s", stamp(w.Deadline), stamp(now)))
+	w.Arrival = now
+	if len(wrong) == 0 {
+		w.Deadline = w.deadline.by(berth.Forever, now, &wrong)
 	}
 	if len(wrong) == 0 {
 		w.link(&wrong)
@@ -276,8 +280,21 @@ func (c *call) workflow() (service.Ask, berth.Workflow, error) {
 		return service.Ask{}, w.Workflow, err
 	}
 	ask, err := c.ask()
+	ask.FromNow.Deadline = w.deadline.in != nil
 	c.rest()
 	return ask, w.Workflow, err
+}
+
+// by returns a deadline that is to come, another one if none was given.
+func (w *when) by(other, now berth.Time, wrong *faults) berth.Time {
+	w.count("deadline", now, wrong)
+	switch {
+	case w.at == nil:
+		return other
+	case *w.at <= now:
+		wrong.add("deadline", fmt.Errorf("%s is over; it is %s", stamp(*w.at), stamp(now)))
+	}
+	return *w.at
 }
 
 // maxFileName is as long as a path can be (PATH_MAX).
@@ -506,24 +523,31 @@ func (c *call) cancelWorkflow() error {
 	return c.workflowDecided(http.StatusOK, &answer)
 }
 
-var retryBody = body[berth.Time]{
-	{"deadline", "By when all must have ended now; that of the workflow if it is not over, and else none.", instant(), func(t *berth.Time, v value) (err error) {
-		*t, err = v.instant(down)
+var retryBody = body[when]{
+	{"deadline", "By when all must have ended now; that of the workflow if it is not over, and else none.", instant(), func(w *when, v value) error {
+		t, err := v.instant(down)
+		w.at = &t
 		return err
 	}},
+	inField("deadline", "How long after it is decided all must have ended now", 1, func(w *when) *when { return w }),
 }
 
 func (c *call) retryWorkflow() error {
 	if known, err := c.recallWorkflow(http.StatusOK); known {
 		return err
 	}
-	var deadline berth.Time
-	ask, err := read(c, retryBody, &deadline)
+	var until when
+	ask, err := read(c, retryBody, &until)
 	if err != nil {
 		return err
 	}
-	if now := c.Now(); deadline != 0 && deadline <= now {
-		return berth.Errorf(berth.Invalid, "deadline", "%s is over; it is %s", stamp(deadline), stamp(now))
+	var wrong faults
+	deadline := until.by(0, c.Now(), &wrong)
+	if err := wrong.err(); err != nil {
+		return err
+	}
+	if ask.FromNow.Deadline = until.in != nil; ask.FromNow.Deadline {
+		deadline = berth.Time(*until.in)
 	}
 	answer, err := c.RetryWorkflow(c.r.Context(), ask, c.r.PathValue("id"), deadline)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestSitesThatAreNotOpenAreNotThere(t *testing.T) {
 		t.Errorf("%+v", a.Reservation)
 	}
 	wide := berth.Rigid("", 0, 3000, 9000, 8, 100)
-	offers, err := h.Offers(t.Context(), within.By, wide, 9)
+	offers, err := h.Offers(t.Context(), within, wide, 9)
 	for _, o := range offers {
 		if o.Allotments[0].Resource.Site != "west" {
 			t.Errorf("offered at %s", o.Allotments[0].Resource.Site)

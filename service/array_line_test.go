@@ -47,7 +47,7 @@ func TestAnArrayWaitsForTheJournal(t *testing.T) {
 		answered <- err
 	}()
 	for range 400 { // each is served in turn with the array, and waits for no record
-		if _, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 0, 1, 1, 1), 1); codeOf(err) != berth.Invalid {
+		if _, err := h.Offers(t.Context(), bob, berth.Rigid("", 0, 0, 1, 1, 1), 1); codeOf(err) != berth.Invalid {
 			t.Fatalf("an offer for what is over: %v", err)
 		}
 	}

@@ -154,7 +154,7 @@ func TestArraysThatWaitForAPeriod(t *testing.T) {
 		}
 	}
 	c.seconds.Store(1020)
-	if _, err := h.Offers(t.Context(), ann.By, berth.Rigid("", 0, 1020, 2000, 1, 1), 1); err != nil { // which looks at the clock
+	if _, err := h.Offers(t.Context(), ann, berth.Rigid("", 0, 1020, 2000, 1, 1), 1); err != nil { // which looks at the clock
 		t.Fatal(err)
 	}
 	select {
@@ -163,7 +163,7 @@ func TestArraysThatWaitForAPeriod(t *testing.T) {
 	default:
 	}
 	c.seconds.Store(1140)
-	if _, err := h.Offers(t.Context(), ann.By, berth.Rigid("", 0, 1140, 2000, 1, 1), 1); err != nil {
+	if _, err := h.Offers(t.Context(), ann, berth.Rigid("", 0, 1140, 2000, 1, 1), 1); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"sweep_1 ann active 1020-1120", "sweep_2 ann active 1020-1120", "sweep_3 ann active 1140-1240"}

@@ -119,7 +119,7 @@ func (h *Host) Refuse(ctx context.Context, ask Ask, why error) error {
 	_, err := call(ctx, h, ask.By.User, func(answer answering) {
 		a := ask.asked()
 		known, err := h.known(&a)
-		if err != nil || known != nil && !known.answered() || h.proposesUnder(a.key) {
+		if err != nil || known != nil && !known.answered() || h.underway[a.key.name()] != nil {
 			answer(nil, why)
 			return
 		}
@@ -244,6 +244,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 	}
 	now := h.clock()
 	a.from.arrive(r, now)
+	a.at = now
 	if r.IsJob() {
 		r.Ready = now
 		if r.Deadline == 0 {

@@ -63,7 +63,7 @@ func (m *machine) open(t *testing.T, dir string) (*service.Host, func()) {
 func (m *machine) pass(t *testing.T, h *service.Host, seconds int64) {
 	t.Helper()
 	m.real.Add(seconds)
-	_, _ = h.Offers(t.Context(), ann.By, berth.Rigid("", 0, 0, berth.TimeLimit-1, 1, 1), 1) // wakes it, if it believes the clock
+	_, _ = h.Offers(t.Context(), ann, berth.Rigid("", 0, 0, berth.TimeLimit-1, 1, 1), 1) // wakes it, if it believes the clock
 }
 
 // A clock that jumps ends and begins nothing, and refuses nothing: nothing is decided

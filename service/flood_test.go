@@ -120,7 +120,7 @@ func TestAFloodDelaysNobodyElse(t *testing.T) {
 			return err
 		}},
 		{"offers of a thousand variants", func() error {
-			_, err := h.Offers(t.Context(), ann.By, wide, 5)
+			_, err := h.Offers(t.Context(), ann, wide, 5)
 			return err
 		}},
 	} {

@@ -94,13 +94,14 @@ type Host struct {
 		asked asked
 		told  []told // whose memory is used again
 	}
-	gathered  gathered             // of the loop
-	questions map[string]*question // by id; of the loop
-	proposals map[string]*proposal // by id; of the loop
-	proposed  uint64               // how many proposals there were; of the loop
-	handing   map[string]bool      // tasks of workflows that are being handed in; of the loop
-	tasksEnd  context.Context      //nolint:containedctx // ends with the service, for what is handed in beside the loop
-	quiet     string               // id about which nothing is told for now; of the loop
+	gathered  gathered              // of the loop
+	questions map[string]*question  // by id; of the loop
+	proposals map[string]*proposal  // by id; of the loop
+	underway  map[keyName]*underway // of the loop
+	proposed  uint64                // how many proposals there were; of the loop
+	handing   map[string]bool       // tasks of workflows that are being handed in; of the loop
+	tasksEnd  context.Context       //nolint:containedctx // ends with the service, for what is handed in beside the loop
+	quiet     string                // id about which nothing is told for now; of the loop
 	keepers   struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
@@ -144,7 +145,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	h := &Host{
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
-		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
+		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, underway: map[keyName]*underway{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{}, handing: map[string]bool{}, planner: newPlanner(),
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())
@@ -316,7 +317,11 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (o
 
 // decide is step with memory that it may keep until the next one.
 func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error) (outcome, bool)) error {
-	s := h.core.apply(h.clock(), event)
+	now := h.clock()
+	if a.at != 0 { // the clock may have gone on since
+		now = max(a.at, h.core.engine.Now())
+	}
+	s := h.core.apply(now, event)
 	all := h.public(s.news)
 	a.asking = h.ask(all)
 	list := h.told(all)

@@ -282,7 +282,7 @@ func (ks *keys) find(key Key, most int64) (*keyed, error) {
 	}
 	switch was := ks.of(key.name()); {
 	case was != nil && was.body != key.Body:
-		return nil, berth.Errorf(berth.Conflict, "idempotency_key", "%q was used for something else; take a new one", key.Name)
+		return nil, usedBefore(key.Name)
 	case was == nil && ks.used(key.User) >= most:
 		return nil, berth.Errorf(berth.Exhausted, "idempotency_key",
 			"your keys of the last day and their answers take %d MB, of %d; ask without a key, or later", ks.used(key.User)>>20, most>>20)
@@ -292,6 +292,33 @@ func (ks *keys) find(key Key, most int64) (*keyed, error) {
 	default:
 		return was, nil
 	}
+}
+
+func usedBefore(key string) error {
+	return berth.Errorf(berth.Conflict, "idempotency_key", "%q was used for something else; take a new one", key)
+}
+
+// underway is what was asked under a key and is on record with it only once it is decided: a change that sites are
+// asked about, or a workflow that is planned beside the loop.
+type underway struct {
+	body  [32]byte
+	flows []func(FlowAnswer, error) // who asked for the workflow again, and waits too
+}
+
+// begin notes that what was asked under a key is under way, until finish.
+func (h *Host) begin(key Key) {
+	if key != (Key{}) && h.underway[key.name()] == nil {
+		h.underway[key.name()] = &underway{body: key.Body}
+	}
+}
+
+// finish notes that what was asked under a key is under way no more, and returns who else waits for its answer.
+func (h *Host) finish(key Key) (waiting []func(FlowAnswer, error)) {
+	if u := h.underway[key.name()]; u != nil {
+		waiting = u.flows
+	}
+	delete(h.underway, key.name())
+	return waiting
 }
 
 // savedKey is the form of a key in a snapshot.

@@ -183,12 +183,16 @@ func (h *Host) quota(by, of Principal) Quota {
 	return q
 }
 
-// known returns what was asked under a key, as keys.find has it.
+// known returns what was asked under a key, as keys.find has it. What is under way is not on record yet: under its key
+// nothing is known, and anything else is a conflict.
 func (h *Host) known(a *asked) (*keyed, error) {
 	most := int64(maxUserKeys)
 	allowance := h.core.config.Limits.Of(string(a.by.Role), a.by.User)
 	if limit, limited := allowance.Limit(policy.LimitRemembered); limited {
 		most = limit
+	}
+	if u := h.underway[a.key.name()]; u != nil && u.body != a.key.Body {
+		return nil, usedBefore(a.key.Name)
 	}
 	return h.core.keys.find(a.key, most)
 }

@@ -85,8 +85,8 @@ func (h *Host) alternatives(r *berth.Request) []Offer {
 
 // Offers returns what could be promised for a request now. Nothing is held. What is
 // returned must not be written.
-func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most int) ([]Offer, error) {
-	if err := h.mayAsk(&Ask{By: by}, &r); err != nil {
+func (h *Host) Offers(ctx context.Context, ask Ask, r berth.Request, most int) ([]Offer, error) {
+	if err := h.mayAsk(&ask, &r); err != nil {
 		return nil, err
 	}
 	if err := h.admit(ctx, &r); err != nil {
@@ -95,12 +95,12 @@ func (h *Host) Offers(ctx context.Context, by Principal, r berth.Request, most i
 	if r.ID == "" {
 		r.ID = "offer"
 	}
-	return call(ctx, h, by.User, func(answer func([]Offer, error)) {
+	return call(ctx, h, ask.By.User, func(answer func([]Offer, error)) {
 		now := h.awake()
-		r.Arrival, r.Ready = now, max(r.Ready, now)
+		ask.FromNow.arrive(&r, now)
 		list, err := h.core.engine.Offers(&r, most)
 		if err == nil && len(list) == 0 {
-			err = h.unknownPartition(by, r.Partition)
+			err = h.unknownPartition(ask.By, r.Partition)
 		}
 		if err != nil {
 			answer(nil, err)

@@ -51,7 +51,7 @@ func TestOfferIsTakenOnce(t *testing.T) {
 	h := start(t, t.TempDir(), onePool(4), c)
 	offer := func() string {
 		t.Helper()
-		list, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
+		list, err := h.Offers(t.Context(), bob, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -93,7 +93,7 @@ func TestOfferIsTakenOnceWithoutAnAnswer(t *testing.T) {
 	var taken, reservation string
 	t.Run("before", func(t *testing.T) {
 		h := start(t, dir, onePool(4), c)
-		list, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
+		list, err := h.Offers(t.Context(), bob, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -109,7 +109,7 @@ func TestOfferIsTakenOnceWithoutAnAnswer(t *testing.T) {
 			t.Errorf("%v does not name reservation %s", err, reservation)
 		}
 
-		list, err = h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 2000, 2100, 1, 100), 1)
+		list, err = h.Offers(t.Context(), bob, berth.Rigid("", 0, 2000, 2100, 1, 100), 1)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -153,11 +153,11 @@ func TestOfferIsTakenOnceThoughItsReservationIsForgotten(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	offers, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
+	offers, err := h.Offers(t.Context(), bob, berth.Rigid("", 0, 2000, 2100, 2, 100), 1)
 	if err != nil || len(offers) != 1 {
 		t.Fatalf("%+v, %v", offers, err)
 	}
-	refused, err := h.Offers(t.Context(), bob.By, berth.Rigid("", 0, 3000, 3100, 2, 100), 1)
+	refused, err := h.Offers(t.Context(), bob, berth.Rigid("", 0, 3000, 3100, 2, 100), 1)
 	if err != nil || len(refused) != 1 {
 		t.Fatalf("%+v, %v", refused, err)
 	}

@@ -195,23 +195,30 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wa
 		answer(FlowAnswer{}, err) // and it may be tried again under the same key
 		return
 	}
+	h.begin(a.key)
+	within := w.Deadline.Sub(w.Arrival)
+	a.at = 0
 	var try func(n int)
 	done := func(result FlowAnswer, err error) {
 		h.planner.leave(who)
 		answer(result, err)
+		h.line.push(who, func() {
+			for _, answer := range h.finish(a.key) {
+				answer(result, err)
+			}
+		})
 	}
 	try = func(n int) {
 		var plan *engine.WorkflowPlan
 		var offers []engine.WorkflowOffer
 		var planned uint64 // the record after which it was
 		h.planBeside(who, len(w.Tasks), berth.Duration(n-1), wanted, func(e *engine.Engine, o engine.PlanOptions) (err error) {
-			o.Offers, planned = flowOffers, h.snapshots.core.position.Number
+			if o.Offers, planned = flowOffers, h.snapshots.core.position.Number; a.from.Deadline {
+				w.Deadline = o.From.Add(within)
+			}
 			plan, offers, err = e.PlanWorkflow(w, o)
 			return err
 		}, func(err error) {
-			if h.flowAgain(a, done) { // it was asked again under its key, and was faster
-				return
-			}
 			if err == nil && !wanted() {
 				err = context.Canceled
 			}

@@ -217,6 +217,26 @@ func TestAPlanBeginsWhenItIsDecided(t *testing.T) {
 	}
 }
 
+// A deadline that is counted from the decision is counted from when the plan begins.
+func TestADeadlineFromNowIsThatOfThePlan(t *testing.T) {
+	h, store := plannerHost(t, t.TempDir(), plannedAtOnce+1)
+	defer func() { closeBoth(t, h, store) }()
+	ask := as("ann")
+	ask.FromNow.Deadline = true
+	w := abreast("w", plannedAtOnce+1, 1090) // 100 s after it was asked for
+	w.Arrival = 990
+	h.snapshots.turn.Lock()
+	h.planner.pace = 2 * time.Second / (plannedAtOnce + 1)
+	h.snapshots.turn.Unlock()
+	a, err := h.SubmitWorkflow(t.Context(), ask, w)
+	if err != nil || a.Workflow.State != FlowPromised || a.Workflow.End != 1102 || a.Workflow.Workflow.Deadline != 1102 || a.Workflow.Workflow.Arrival != 1000 {
+		t.Errorf("%+v ends at %d by %d; %v", a.Workflow.Refusal, a.Workflow.End, a.Workflow.Workflow.Deadline, err)
+	}
+	if _, err := Verify(t.Context(), store, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // A service stops while a plan is being made, however long that would take.
 func TestAStopDoesNotWaitForAPlan(t *testing.T) {
 	h, store := plannerHost(t, t.TempDir(), 50)
@@ -362,7 +382,7 @@ func TestAPlanThatOthersWereFasterThan(t *testing.T) {
 	keyed.Key, keyed.Body = "k", [32]byte{1}
 	h.snapshots.turn.Lock()
 	one := submitLarge(t, h, keyed, abreast("w", plannedAtOnce+1, berth.Forever))
-	two := submitLarge(t, h, keyed, abreast("w", plannedAtOnce+1, berth.Forever))
+	two := submitAgain(t, h, keyed, abreast("w", plannedAtOnce+1, berth.Forever))
 	holds, gate := make(chan struct{}), make(chan struct{})
 	h.line.push("gate", func() { close(holds); <-gate })
 	<-holds // the loop does nothing until the plan is made, and then bob is first
@@ -373,9 +393,9 @@ func TestAPlanThatOthersWereFasterThan(t *testing.T) {
 		fast <- h.submit(asked{by: Origin{User: "bob"}}, &r, waiting{answer: func(*Answer, error) {}})
 	})
 	h.snapshots.turn.Unlock()
-	for planned := false; !planned; { // both wait for the loop
+	for planned := false; !planned; { // it waits for the loop
 		h.line.mu.Lock()
-		planned = h.line.of["ann"] != nil && len(h.line.of["ann"].items)-h.line.of["ann"].head == 2
+		planned = h.line.of["ann"] != nil && len(h.line.of["ann"].items)-h.line.of["ann"].head == 1
 		h.line.mu.Unlock()
 	}
 	close(gate)

@@ -52,16 +52,6 @@ type verdict struct {
 	words   string // of the refusal
 }
 
-// proposesUnder reports whether sites are being asked about a change that was asked for under a key.
-func (h *Host) proposesUnder(key Key) bool {
-	for _, p := range h.proposals {
-		if p.ask.key() == key {
-			return true
-		}
-	}
-	return false
-}
-
 // attempt makes a change, if it is allowed and its sites agree to it, and answers.
 func (h *Host) attempt(p *proposal) {
 	a := p.ask.asked()
@@ -152,6 +142,7 @@ func (h *Host) propose(p *proposal, e *engine.Event) bool {
 	h.proposed++
 	p.number, p.is, p.agreed, p.again = h.proposed, is, map[string]site.Name{}, false
 	h.proposals[p.id] = p
+	h.begin(p.ask.key())
 	h.noteProposed(p)
 	if p.timer == nil {
 		p.timer = time.AfterFunc(patience, func() {
@@ -213,6 +204,7 @@ func (h *Host) drop(p *proposal) {
 		return
 	}
 	delete(h.proposals, p.id)
+	h.finish(p.ask.key())
 	p.timer.Stop()
 	for _, at := range h.takers(&p.is) {
 		at.poke()

@@ -40,7 +40,7 @@ func TestScheduleOfAJournal(t *testing.T) {
 	}
 	job := submit(t, h, ann, berth.Job("", 0, 1, 50)).Reservation
 	c.seconds.Add(1)
-	if _, err := h.Offers(t.Context(), ann.By, asks, 1); err != nil { // so that the job has been decided about
+	if _, err := h.Offers(t.Context(), ann, asks, 1); err != nil { // so that the job has been decided about
 		t.Fatal(err)
 	}
 	store, err := sqlite.Open(dir, sqlite.Options{ReadOnly: true})

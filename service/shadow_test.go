@@ -586,7 +586,7 @@ func TestNothingIsPromisedAtAWatchedSite(t *testing.T) {
 			r.Site = at
 			_, err := w.host.Submit(t.Context(), ann, r)
 			denied("submit", err, berth.Conflict)
-			_, err = w.host.Offers(t.Context(), ann.By, r, 3)
+			_, err = w.host.Offers(t.Context(), ann, r, 3)
 			denied("offers", err, berth.Conflict)
 		}
 		r.Site = "own"

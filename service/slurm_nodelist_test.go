@@ -112,7 +112,7 @@ func TestSlurmServesTheNodesThatAreNamed(t *testing.T) {
 	}
 	starts := berth.Rigid("", 0, l.host.Now(), l.host.Now()+900, 1, 100)
 	starts.Nodelist = "n3"
-	offers, err := l.host.Offers(t.Context(), l.by.By, starts, 1)
+	offers, err := l.host.Offers(t.Context(), l.by, starts, 1)
 	if err != nil || len(offers) != 1 || offers[0].Allotments[0].PEs.String() != "2" {
 		t.Errorf("offered is %+v, %v", offers, err)
 	}

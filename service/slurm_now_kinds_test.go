@@ -97,7 +97,7 @@ func TestEveryKindThatStartsAtOnceIsAskedOfSlurm(t *testing.T) {
 	release("held")
 
 	from = l.host.Now()
-	offers, err := l.host.Offers(t.Context(), l.by.By, berth.Rigid("", from, from, from+900, 5, 300), 1)
+	offers, err := l.host.Offers(t.Context(), l.by, berth.Rigid("", from, from, from+900, 5, 300), 1)
 	if err != nil || len(offers) != 1 {
 		t.Fatalf("%+v, %v", offers, err)
 	}

@@ -57,7 +57,7 @@ PartitionName=few Nodes=n[3-4] MaxTime=1-00:00:00 AllowGroups=daemon State=UP`})
 			t.Errorf("%s: %+v, %v, want a promise", user, a, err)
 		}
 	}
-	_, err = l.host.Offers(t.Context(), l.by.By, berth.Request{
+	_, err = l.host.Offers(t.Context(), l.by, berth.Request{
 		Deadline: l.host.Now() + 9000, Parts: []berth.Part{{Variants: []berth.Variant{{NPE: 1, Duration: 60}}}}, Requirements: berth.Requirements{Partition: "gpuu"},
 	}, 3)
 	if wantCode(t, err, berth.Invalid); !strings.Contains(err.Error(), `"down" "few" "first" "main"`) {

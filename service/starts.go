@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,13 +10,20 @@ import (
 	"github.com/berth-hpc/berth/engine"
 )
 
-// Window says which starts are asked about: those from First to Last. At most Most
-// stretches are answered about each shape in each pool. With InTime only starts count
-// after which the request ends by its deadline.
+// Window says which starts are asked about: those from First, at the earliest now, to Last. 0 stands for the ready time of
+// the request, and for the time before its deadline. Without both only starts count after which it ends by its
+// deadline. At most Most stretches are answered about each shape in each pool.
 type Window struct {
 	First, Last berth.Time
 	Most        int
-	InTime      bool
+}
+
+// InTime reports whether only starts count after which a request ends by its deadline.
+func (w *Window) InTime() bool { return w.First == 0 && w.Last == 0 }
+
+// Of returns the window for a request.
+func (w *Window) Of(r *berth.Request) (first, last berth.Time) {
+	return cmp.Or(w.First, r.Ready), cmp.Or(w.Last, r.Deadline-1)
 }
 
 // Starts is when one shape of a request can start in a pool, and what stands against the
@@ -23,6 +31,8 @@ type Window struct {
 type Starts struct {
 	Pool    berth.ResourceID
 	Variant int // of the request's part
+	// First and Last are those of the window; with Window.InTime nothing is told behind the last start in time.
+	First, Last berth.Time
 	engine.Starts
 }
 
@@ -34,8 +44,8 @@ const stretchesAtOnce = 32
 // at other times. Nothing is held. It is worked out in pieces between which others are
 // answered, so that a piece may know of what has been promised since the one before. The
 // errors are those of Offers; of code NotFound, that no pool is meant.
-func (h *Host) Starts(ctx context.Context, by Principal, r berth.Request, w Window) ([]Starts, error) {
-	if err := h.mayAsk(&Ask{By: by}, &r); err != nil {
+func (h *Host) Starts(ctx context.Context, ask Ask, r berth.Request, w Window) ([]Starts, error) {
+	if err := h.mayAsk(&ask, &r); err != nil {
 		return nil, err
 	}
 	if r.ID == "" {
@@ -69,9 +79,10 @@ func (h *Host) Starts(ctx context.Context, by Principal, r berth.Request, w Wind
 			meant = true
 			for v := range r.Parts[0].Variants {
 				s := Starts{Pool: berth.PoolID(on.Name, on.Pools[k].Name), Variant: v}
+				s.First, s.Last = w.Of(&r)
 				if closed[v] != nil {
 					s.NPE, s.Duration, s.Refusal = r.Parts[0].Variants[v].NPE, r.Parts[0].Variants[v].Duration, closed[v]
-				} else if err := h.starts(ctx, by, &r, w, &s); err != nil {
+				} else if err := h.starts(ctx, &ask, r, w, &s); err != nil {
 					return nil, err
 				}
 				list = append(list, s)
@@ -103,17 +114,21 @@ func (h *Host) closedFor(ctx context.Context, on *berth.Site, r *berth.Request) 
 	return closed, nil
 }
 
-// starts works out the starts of one shape in a pool, piece by piece.
-func (h *Host) starts(ctx context.Context, by Principal, r *berth.Request, w Window, s *Starts) error {
-	for at, last := w.First, w.Last; ; {
-		piece, err := call(ctx, h, by.User, func(answer func(engine.Starts, error)) {
+// starts works out the starts of one shape in a pool, piece by piece. The request arrives with the first.
+func (h *Host) starts(ctx context.Context, ask *Ask, r berth.Request, w Window, s *Starts) error {
+	var at, last berth.Time // from 0, until it has arrived
+	for from := ask.FromNow; ; from = (FromNow{}) {
+		piece, err := call(ctx, h, ask.By.User, func(answer func(engine.Starts, error)) {
 			now := h.awake()
-			asked := *r
-			asked.Arrival, asked.Ready = now, max(r.Ready, now)
+			if from.arrive(&r, now); at == 0 {
+				s.First, s.Last = w.Of(&r)
+				s.First = max(s.First, now)
+				at, last = s.First, s.Last
+			}
 			look := engine.Look{Pool: s.Pool, Variant: s.Variant, First: max(at, now), Last: max(last, now), Steps: min(stretchesAtOnce, w.Most+1)}
-			found, err := h.core.engine.Starts(&asked, look)
+			found, err := h.core.engine.Starts(&r, look)
 			if err == nil {
-				err = h.unknownPartition(by, r.Partition)
+				err = h.unknownPartition(ask.By, r.Partition)
 			}
 			if err != nil {
 				answer(engine.Starts{}, err)
@@ -128,9 +143,9 @@ func (h *Host) starts(ctx context.Context, by Principal, r *berth.Request, w Win
 			s.Stretches = nil
 			return nil
 		}
-		if w.InTime {
-			if last = min(last, r.Deadline.Add(-s.Duration)); last < max(at, w.First) && len(s.Stretches) == 0 {
-				s.Refusal = &berth.Refusal{Reason: berth.DeadlineMissed, Resource: s.Pool, Wanted: s.NPE, Possible: max(at, h.clock()).Add(s.Duration)}
+		if w.InTime() {
+			if last = min(last, r.Deadline.Add(-s.Duration)); last < at && len(s.Stretches) == 0 {
+				s.Refusal = &berth.Refusal{Reason: berth.DeadlineMissed, Resource: s.Pool, Wanted: s.NPE, Possible: at.Add(s.Duration)}
 				return nil
 			}
 		}

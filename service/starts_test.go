@@ -24,7 +24,7 @@ func TestStartsInPieces(t *testing.T) {
 		submit(t, h, ann, berth.Rigid("", 0, at, at.Add(length), 3, length))
 	}
 	r := berth.Rigid("", 1000, 1000, 50_000, 2, 30)
-	list, err := h.Starts(t.Context(), bob.By, r, service.Window{First: 1000, Last: 49_999, Most: 500, InTime: true})
+	list, err := h.Starts(t.Context(), bob, r, service.Window{Most: 500})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -38,7 +38,7 @@ func TestStartsInPieces(t *testing.T) {
 		}
 		for _, at := range []berth.Time{s.First, s.Last} {
 			one := berth.Rigid("", 1000, at, at+30, 2, 30)
-			offers, err := h.Offers(t.Context(), bob.By, one, 1)
+			offers, err := h.Offers(t.Context(), bob, one, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,11 +50,11 @@ func TestStartsInPieces(t *testing.T) {
 	if next != 50_000-30+1 || possible != 12 { // before, behind, and ten gaps
 		t.Errorf("until %d, %d times possible", next-1, possible)
 	}
-	few, err := h.Starts(t.Context(), bob.By, r, service.Window{First: 1000, Last: 49_999, Most: 5})
+	few, err := h.Starts(t.Context(), bob, r, service.Window{First: 1000, Last: 49_999, Most: 5})
 	if err != nil || len(few[0].Stretches) != 5 {
 		t.Errorf("at most five: %+v, %v", few, err)
 	}
-	beyond, err := h.Starts(t.Context(), bob.By, r, service.Window{First: 49_000, Last: 60_000, Most: 5})
+	beyond, err := h.Starts(t.Context(), bob, r, service.Window{First: 49_000, Last: 60_000, Most: 5})
 	if err != nil || len(beyond[0].Stretches) != 1 || beyond[0].Stretches[0].Last != 60_000 {
 		t.Errorf("behind the deadline: %+v, %v", beyond, err)
 	}
@@ -71,27 +71,28 @@ func TestStartsRefuse(t *testing.T) {
 	elsewhere.Site, others.User = "moon", "ann"
 	two.Parts = append(two.Parts[:1:1], r.Parts...)
 	for code, ask := range map[berth.Code]struct {
-		by service.Principal
+		by service.Ask
 		r  berth.Request
 	}{
-		berth.NotFound: {bob.By, elsewhere},
-		berth.Invalid:  {bob.By, two},
-		berth.Denied:   {bob.By, others},
+		berth.NotFound: {bob, elsewhere},
+		berth.Invalid:  {bob, two},
+		berth.Denied:   {bob, others},
 	} {
 		_, err := h.Starts(t.Context(), ask.by, ask.r, w)
 		wantCode(t, err, code)
 	}
-	_, err := h.Starts(t.Context(), service.Principal{User: "vera", Role: service.Viewer}, r, w)
+	_, err := h.Starts(t.Context(), service.Ask{By: service.Principal{User: "vera", Role: service.Viewer}}, r, w)
 	wantCode(t, err, berth.Denied)
 	large := berth.Rigid("", 1000, 1000, 5000, 5, 30)
-	list, err := h.Starts(t.Context(), bob.By, large, w)
+	list, err := h.Starts(t.Context(), bob, large, w)
 	if err != nil || len(list) != 1 || list[0].Refusal == nil || list[0].Refusal.Reason != berth.TooLarge || len(list[0].Stretches) != 0 {
 		t.Errorf("too large: %+v, %v", list, err)
 	}
 	long := berth.Rigid("", 1000, 1000, 1030, 1, 30)
 	long.Ready = 1010
 	long.Parts[0].Variants[0].Duration = 20
-	if list, err := h.Starts(t.Context(), bob.By, long, service.Window{First: 1011, Last: 1029, Most: 5, InTime: true}); err != nil || list[0].Refusal == nil || list[0].Refusal.Reason != berth.DeadlineMissed {
+	c.seconds.Store(1011)
+	if list, err := h.Starts(t.Context(), bob, long, service.Window{Most: 5}); err != nil || list[0].Refusal == nil || list[0].Refusal.Reason != berth.DeadlineMissed {
 		t.Errorf("too late: %+v, %v", list, err)
 	}
 }

@@ -158,8 +158,9 @@ type Ask struct {
 	FromNow FromNow
 }
 
-// FromNow says which times of a request are so far from its arrival as they are, whenever that is: the service
-// moves them to when it decides. The zero value is none: they are times of the clock.
+// FromNow says which times of a request, or a workflow, are so far from its arrival as they are, whenever that is: the
+// service moves them to when it decides, and those of a workflow that is planned beside the loop to when its plan
+// begins. The zero value is none: they are times of the clock.
 type FromNow struct{ Ready, Deadline bool }
 
 // arrive has a request arrive at a time.
@@ -172,6 +173,14 @@ func (f FromNow) arrive(r *berth.Request, now berth.Time) {
 		r.Deadline = r.Deadline.Add(late)
 	}
 	r.Arrival, r.Ready = now, max(r.Ready, now)
+}
+
+// arriveFlow is arrive for a workflow, which begins as soon as it can.
+func (f FromNow) arriveFlow(w *berth.Workflow, now berth.Time) {
+	if f.Deadline {
+		w.Deadline = w.Deadline.Add(now.Sub(w.Arrival))
+	}
+	w.Arrival = now
 }
 
 // Filter chooses reservations. Empty fields choose all.

@@ -18,7 +18,9 @@ func (h *Host) RecallWorkflow(ctx context.Context, ask Ask) (*FlowAnswer, error)
 	if ask.Key == "" {
 		return nil, nil
 	}
-	return call(ctx, h, ask.By.User, func(answer func(*FlowAnswer, error)) {
+	limit, end := context.WithTimeout(ctx, flowPatience)
+	defer end()
+	was, err := call(limit, h, ask.By.User, func(answer func(*FlowAnswer, error)) {
 		if !h.flowAgain(ask.asked(), func(was FlowAnswer, err error) {
 			if err != nil {
 				answer(nil, err)
@@ -29,16 +31,25 @@ func (h *Host) RecallWorkflow(ctx context.Context, ask Ask) (*FlowAnswer, error)
 			answer(nil, nil)
 		}
 	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = berth.Errorf(berth.Unavailable, "workflow", "it is still being planned after %s; ask again under the same key", flowPatience)
+	}
+	return was, err
 }
 
-// flowAgain answers about a workflow as it was answered before under the same key, and reports
+// flowAgain answers about a workflow as it was answered before under the same key, or once it is planned, and reports
 // whether it does. What was asked before answers were remembered is answered as it is now.
 func (h *Host) flowAgain(a asked, answer func(FlowAnswer, error)) bool {
 	var o outcome
 	was, err := h.known(&a)
+	answer = a.asker.visibleFlow(answer)
 	switch {
 	case err == nil && was == nil:
-		return false
+		u := h.underway[a.key.name()]
+		if u != nil {
+			u.flows = append(u.flows, answer)
+		}
+		return u != nil
 	case err == nil && was.answered():
 		if o, err = was.outcome(); err == nil {
 			err = o.err()
@@ -54,9 +65,7 @@ func (h *Host) flowAgain(a asked, answer func(FlowAnswer, error)) bool {
 	}
 	var result FlowAnswer
 	if err == nil {
-		if result = *o.Flow; !a.asker.seesFlow(&result.Workflow) {
-			result, err = FlowAnswer{}, noFlow(result.Workflow.Workflow.ID)
-		}
+		result = *o.Flow
 	}
 	h.whenDurable(func(failed error) { answer(result, cmp.Or(failed, err)) })
 	return true
@@ -134,6 +143,16 @@ func flowAnswer(f *flowCard, cards func(task int) *card, offers []engine.Workflo
 		a.Offers = append(a.Offers, o)
 	}
 	return a
+}
+
+// visibleFlow has an answer about a workflow tell only those who may see it by now.
+func (p Principal) visibleFlow(answer func(FlowAnswer, error)) func(FlowAnswer, error) {
+	return func(a FlowAnswer, err error) {
+		if err == nil && !p.seesFlow(&a.Workflow) {
+			a, err = FlowAnswer{}, noFlow(a.Workflow.Workflow.ID)
+		}
+		answer(a, err)
+	}
 }
 
 // seesFlow reports whether a principal may see a workflow as it was answered.

@@ -91,7 +91,7 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 	ctx, end := context.WithTimeout(asking, flowPatience)
 	defer end()
 	list, err := call(ctx, h, who, func(answer func([]engine.WorkflowOffer, error)) {
-		w.Arrival = h.awake()
+		ask.FromNow.arriveFlow(&w, h.awake())
 		if h.isSmall(&w) {
 			offers, err := h.core.engine.WorkflowOffers(&w, flowOffers)
 			h.whenDurable(func(failed error) { answer(offers, cmp.Or(failed, err)) })
@@ -103,6 +103,7 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 		}
 		var offers []engine.WorkflowOffer
 		h.planBeside(who, len(w.Tasks), 0, func() bool { return ctx.Err() == nil }, func(e *engine.Engine, o engine.PlanOptions) (err error) {
+			ask.FromNow.arriveFlow(&w, o.From)
 			o.Offers = flowOffers
 			offers, err = e.PlanOffers(&w, o)
 			return err
@@ -136,8 +137,8 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 // decideFlow has the engine decide about a workflow.
 // wanted returns false once no one waits for the answer.
 func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, wanted func() bool, answer func(FlowAnswer, error)) {
-	w.Arrival = h.clock()
-	a.id = w.ID
+	a.at, a.id = h.clock(), w.ID
+	a.from.arriveFlow(w, a.at)
 	if w.Algorithm == berth.BestAlgorithm {
 		w.Algorithm = berth.SlackAlgorithm
 	}
@@ -227,8 +228,8 @@ func (h *Host) CancelWorkflow(ctx context.Context, ask Ask, id string) (FlowAnsw
 }
 
 // RetryWorkflow promises what has not succeeded of a workflow that failed, expired or was
-// cancelled or refused, under the same id. deadline is the new one; 0 keeps that of the
-// workflow if it is not over, and has none else.
+// cancelled or refused, under the same id. deadline is the new one, or with Ask.FromNow how many seconds after it is
+// decided; 0 keeps that of the workflow if it is not over, and has none else.
 func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline berth.Time) (FlowAnswer, error) {
 	owner, err := call(ctx, h, ask.By.User, func(answer func(string, error)) {
 		if f, err := h.mayFlow(&Ask{By: ask.By}, id); err == nil {
@@ -266,7 +267,7 @@ func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth
 		w.Hold, w.Sites = 0, may.Names()
 		h.route(w)
 		if w.Role = string(ask.By.Role); deadline != 0 {
-			w.Deadline = deadline
+			w.Arrival, w.Deadline = 0, deadline
 		} else if w.Deadline <= h.clock() {
 			w.Deadline = berth.Forever
 		}

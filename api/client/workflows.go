@@ -56,12 +56,8 @@ func (c *Client) CancelWorkflow(ctx context.Context, id string, action Action) (
 	return answer, err
 }
 
-// RetryWorkflow asks again for what has not succeeded of a workflow that is over; deadline is
-// the new one, if it is not zero.
-func (c *Client) RetryWorkflow(ctx context.Context, id string, deadline form.Time, action Action) (answer form.WorkflowAnswer, err error) {
-	in := struct {
-		Deadline form.Time `json:"deadline,omitzero"`
-	}{deadline}
-	err = c.send(ctx, http.MethodPost, workflowPath(id)+"/retry", action, in, &answer)
+// RetryWorkflow asks again for what has not succeeded of a workflow that is over.
+func (c *Client) RetryWorkflow(ctx context.Context, id string, r form.WorkflowRetry, action Action) (answer form.WorkflowAnswer, err error) {
+	err = c.send(ctx, http.MethodPost, workflowPath(id)+"/retry", action, r, &answer)
 	return answer, err
 }

@@ -4,17 +4,25 @@ import "github.com/berth-hpc/berth"
 
 // WorkflowRequest asks for a workflow. Zero fields take their defaults.
 type WorkflowRequest struct {
-	ID        string      `json:"id,omitempty"`
-	Name      string      `json:"name,omitempty"`
-	User      string      `json:"user,omitempty"`
-	Deadline  Time        `json:"deadline,omitzero"` // none is as early as possible
-	Algorithm string      `json:"algorithm,omitempty"`
-	Repair    string      `json:"repair,omitempty"`
-	Site      string      `json:"site,omitempty"`
-	Pool      string      `json:"pool,omitempty"`
-	Spread    bool        `json:"spread,omitempty"`
-	Hold      Hold        `json:"hold,omitzero"`
-	Tasks     []TaskToRun `json:"tasks"`
+	ID       string `json:"id,omitempty"`
+	Name     string `json:"name,omitempty"`
+	User     string `json:"user,omitempty"`
+	Deadline Time   `json:"deadline,omitzero"` // none is as early as possible
+	// DeadlineIn is counted from when the service decides, instead of Deadline; 0 is none.
+	DeadlineIn berth.Duration `json:"deadline_in,omitempty"`
+	Algorithm  string         `json:"algorithm,omitempty"`
+	Repair     string         `json:"repair,omitempty"`
+	Site       string         `json:"site,omitempty"`
+	Pool       string         `json:"pool,omitempty"`
+	Spread     bool           `json:"spread,omitempty"`
+	Hold       Hold           `json:"hold,omitzero"`
+	Tasks      []TaskToRun    `json:"tasks"`
+}
+
+// WorkflowRetry asks again for what has not succeeded of a workflow, by another deadline if one is given.
+type WorkflowRetry struct {
+	Deadline   Time           `json:"deadline,omitzero"`
+	DeadlineIn berth.Duration `json:"deadline_in,omitempty"`
 }
 
 // TaskToRun is a task of a workflow that is asked for: its time by Amdahl's law from seconds on

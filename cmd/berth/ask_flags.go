@@ -126,11 +126,27 @@ func (q *ask) begins(m *moment, now time.Time) {
 
 // ends has it end so long after a moment at the latest.
 func (q *ask) ends(m *moment, now time.Time, after berth.Duration) {
-	if in := wholeSeconds(m.at.Sub(now)) + after; m.fromNow && in > 0 {
-		q.DeadlineIn = in
-		return
+	q.Deadline, q.DeadlineIn = m.end(now, after)
+}
+
+// end returns what is so long after a moment: a time, or how long after now, whenever that is.
+func (m *moment) end(now time.Time, after berth.Duration) (at form.Time, in berth.Duration) {
+	if in = wholeSeconds(m.at.Sub(now)) + after; m.fromNow && in > 0 {
+		return 0, in
 	}
-	q.Deadline = form.Time(m.at.Unix()) + form.Time(after)
+	return form.Time(m.at.Unix()) + form.Time(after), 0
+}
+
+// deadline reads a deadline, which need not be given.
+func (m *moment) deadline(cmd *cobra.Command) (at form.Time, in berth.Duration, err error) {
+	now := time.Now()
+	if err := m.settle(now); err != nil {
+		return 0, 0, usagef(cmd, "%v", err) // it could be read a moment ago
+	}
+	if m.given() {
+		at, in = m.end(now, 0)
+	}
+	return at, in, nil
 }
 
 func wholeSeconds(d time.Duration) berth.Duration { return berth.Duration(d / time.Second) }

@@ -90,8 +90,8 @@ func (q *flowAsk) read(a *app, cmd *cobra.Command, path string) error {
 	if err != nil {
 		return fmt.Errorf("this folder: %w", err)
 	}
-	if q.deadline.given() {
-		q.Deadline = form.Time(q.deadline.at.Unix())
+	if q.Deadline, q.DeadlineIn, err = q.deadline.deadline(cmd); err != nil {
+		return err
 	}
 	q.Name = file.Name
 	idle, stored := 0, 0
@@ -668,17 +668,18 @@ func (a *app) workflowRetryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "retry ID", Short: "Submit what has not succeeded of a workflow that is over", Args: wantID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.echo("deadline", &deadline)
-			at := form.Time(0)
-			if deadline.given() {
-				at = form.Time(deadline.at.Unix())
+			var q form.WorkflowRetry
+			var err error
+			if q.Deadline, q.DeadlineIn, err = deadline.deadline(cmd); err != nil {
+				return err
 			}
+			a.echo("deadline", &deadline)
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
 				return err
 			}
 			defer stop()
-			answer, err := c.RetryWorkflow(ctx, args[0], at, client.Action{Key: rand.Text()})
+			answer, err := c.RetryWorkflow(ctx, args[0], q, client.Action{Key: rand.Text()})
 			if err != nil {
 				return err
 			}

@@ -124,7 +124,7 @@ func fivefold(t *testing.T, h *service.Host, d demand) []berth.Request {
 		q := d.draw(r)
 		length := q.Parts[0].Variants[0].Duration
 		q = berth.Rigid("", 0, q.Ready, q.Ready.Add(length), berth.Count(32+r.IntN(160)), length)
-		list, err := h.Offers(t.Context(), ann.By, q, 5)
+		list, err := h.Offers(t.Context(), ann, q, 5)
 		if err != nil {
 			t.Fatal(err)
 		}

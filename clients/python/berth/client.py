@@ -189,10 +189,17 @@ class Client:
         return self._act(WorkflowAnswer, "DELETE", _workflow(id), None, key, if_version)
 
     def retry_workflow(
-        self, id: str, *, deadline: Optional[Time] = None, key: Optional[str] = None, if_version: Optional[int] = None
+        self,
+        id: str,
+        *,
+        deadline: Optional[Time] = None,
+        deadline_in: Optional[Duration] = None,
+        key: Optional[str] = None,
+        if_version: Optional[int] = None,
     ) -> WorkflowAnswer:
         """Submit again what has not succeeded of a workflow that is over, perhaps with a new deadline."""
-        body = {} if deadline is None else {"deadline": instant(deadline, "deadline")}
+        given = {"deadline": deadline, "deadline_in": deadline_in}
+        body = {name: encode(value, name) for name, value in given.items() if value is not None}
         return self._act(WorkflowAnswer, "POST", _workflow(id) + "/retry", body, key, if_version)
 
     # Events.

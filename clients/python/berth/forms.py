@@ -152,7 +152,7 @@ class TaskToRun:
 
 @dataclass
 class WorkflowRequest:
-    """A workflow. No ``deadline`` is as early as possible."""
+    """A workflow. No ``deadline`` is as early as possible; ``deadline_in`` is counted from when it is decided, instead of it."""
 
     tasks: List[TaskToRun]
     deadline: Optional[Time] = None
@@ -165,6 +165,7 @@ class WorkflowRequest:
     pool: Optional[str] = None
     spread: Optional[bool] = None
     hold: Optional[Hold] = None
+    deadline_in: Optional[Duration] = None
 
 
 # What is answered.
