@@ -148,7 +148,7 @@ func (a *app) tellEvent(r *remote, w *watched, e *form.Event) error {
 	if !is {
 		what = strings.ReplaceAll(e.What, "_", " ")
 	}
-	text := fmt.Sprintf("%s  %s  %s", localTime(e.At), e.Reservation.ID, what)
+	text := fmt.Sprintf("%s  %s  %s", localTime(e.At), called(&e.Reservation), what)
 	if e.Task != nil {
 		text += taskSentence(e.Task)
 	}
@@ -164,6 +164,14 @@ func (a *app) tellEvent(r *remote, w *watched, e *form.Event) error {
 		text += ": " + e.Trouble
 	}
 	return a.show(text + "\n")
+}
+
+// called is the id of a reservation, with the name that it has.
+func called(r *form.Reservation) string {
+	if r.Name == "" {
+		return r.ID
+	}
+	return r.ID + " (" + r.Name + ")"
 }
 
 // differences says what of a reservation is another than it was.

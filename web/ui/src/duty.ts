@@ -5,7 +5,7 @@ import { words } from './words.js';
 
 export interface Node { name: string; condition: string; reason?: string; since?: string; busy?: number }
 export interface Limit { limit: string; unit: string; site?: string; pool?: string; allowed?: number; used?: number; about: string }
-export interface Quota { user: string; role: string; limits: Limit[] }
+export interface Quota { user: string; role: string; limits: Limit[]; sites?: string[] }
 
 /** quoted writes a word so that a shell takes it as it is. */
 export const quoted = (t: string) => (/^[\w.,:/@%+=-]+$/.test(t) ? t : `'${t.replaceAll("'", "'\\''")}'`);
@@ -16,6 +16,9 @@ export function drainLine(site: string, nodes: string[], reason: string | null):
   const why = reason ? ` --reason ${quoted(reason)}` : '';
   return nodes.length === 1 ? `${what} ${quoted(nodes[0]!)}${why}` : `for n in ${nodes.map(quoted).join(' ')}; do ${what} "$n"${why}; done`;
 }
+
+/** feedLine is how the command line makes a calendar feed. */
+export const feedLine = (site: string, note: string) => ['berth feed create', site && `--site ${quoted(site)}`, note && `--note ${quoted(note)}`].filter(Boolean).join(' ');
 
 /** tokenLine is how the command line makes a token. */
 export const tokenLine = (t: { user: string; role: string; note?: string; expires?: string; sites?: string[] }) =>

@@ -577,7 +577,7 @@ function Twin({ picture, rows, from, to, zone, mask, name, onSelect }: { picture
   );
 }
 
-interface Reservation { id: string; state: string; nodes?: string[]; missing?: number; deadline?: string; expires?: string }
+interface Reservation { id: string; name?: string; state: string; nodes?: string[]; missing?: number; deadline?: string; expires?: string }
 
 function Details({ site, number, zone, stale, me }: { site: string; number: number; zone: string; stale: Record<string, number>; me: Me }) {
   const [spans, setSpans] = useState<Span[] | null>(null);
@@ -605,6 +605,7 @@ function Details({ site, number, zone, stale, me }: { site: string; number: numb
   const lines: [string, React.ReactNode][] = [];
   if (first.state) lines.push(['State', first.state]);
   if (first.user) lines.push(['User', first.user]);
+  if (own?.name) lines.push(['Name', own.name]);
   if (first.id) lines.push(['Id', <code key="id">{first.id}</code>]);
   for (const s of spans) {
     lines.push([spans.length > 1 ? `Part at ${s.pool}` : 'Pool', `${site}, ${s.pool}`]);

@@ -115,7 +115,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
           rows={quotas.map(({ q, l }) => {
             const part = share(l);
             return [
-              <span key="u">{q.user} <span className="faint">{q.role}</span></span>, <span key="l" title={l.about}>{l.limit}</span>, l.site ? `${l.site}, ${l.pool}` : '–', l.used === undefined ? '–' : amount(l, l.used),
+              <span key="u">{q.user} <span className="faint">{q.role}</span>{q.sites && <Text size="xs" c="dimmed">{w.countedAt(q.sites.join(', '))}</Text>}</span>, <span key="l" title={l.about}>{l.limit}</span>, l.site ? `${l.site}, ${l.pool}` : '–', l.used === undefined ? '–' : amount(l, l.used),
               l.allowed === undefined ? w.noLimit : amount(l, l.allowed), part === null ? '' : <span key="p" className="used"><span style={{ width: `${part * 100}%` }} className={part >= 0.9 ? 'full' : undefined} /><b>{Math.round(part * 100)} %</b></span>,
             ];
           })} />

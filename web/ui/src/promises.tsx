@@ -5,6 +5,7 @@ import { length, period, time } from './clock.js';
 import { useAddress, useAsked, useChanges, useGot } from './follow.js';
 import { parseLength, parseTime, spoken } from './grammar.js';
 import { at, curl, differences, ended, live, modifyLine, over, placedBefore, sentence, where, wished, type Happening, type Reservation, type Task } from './life.js';
+import { Feeds } from './feeds.js';
 import { Command, Once, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
 import { words } from './words.js';
@@ -22,7 +23,9 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
   const all = query.get('all') === '1';
   const everybody = me.role === 'operator' && query.get('everybody') === '1';
   const chosen = query.get('sel') ?? '';
-  const base = `v1/reservations?limit=${pageSize}${everybody ? '' : `&user=${encodeURIComponent(me.user)}`}${all ? '' : `&state=${live}`}`;
+  const named = query.get('name') ?? '';
+  const [feeds, setFeeds] = useState(false);
+  const base = `v1/reservations?limit=${pageSize}${everybody ? '' : `&user=${encodeURIComponent(me.user)}`}${all ? '' : `&state=${live}`}${named ? `&name=${encodeURIComponent(named)}` : ''}`;
   const { value, failure, seen, again } = useAsked<Listed>(
     async (signal) => {
       const list: Reservation[] = [];
@@ -58,8 +61,10 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
           <Text size="sm" c="dimmed">{zone}</Text>
         </div>
         <Group gap="md">
+          <TextInput key={named} size="xs" w={170} aria-label={w.name} placeholder={w.name} defaultValue={named} maxLength={64} onBlur={(e) => change('name', e.currentTarget.value.trim())} onKeyDown={(e) => { if (e.key === 'Enter') change('name', e.currentTarget.value.trim()); }} />
           {me.role === 'operator' && <Checkbox size="xs" label={w.everybody} checked={everybody} onChange={(e) => change('everybody', e.currentTarget.checked ? '1' : '')} />}
           <Checkbox size="xs" label={w.over} checked={all} onChange={(e) => change('all', e.currentTarget.checked ? '1' : '')} />
+          {me.role !== 'viewer' && <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setFeeds(true)}>{w.feed}</Button>}
         </Group>
       </Group>
       {!hears && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
@@ -67,7 +72,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
       {!value && !failure && <Waiting />}
       {value && list.length === 0 && (
         <Alert color="gray" title={w.none} data-testid="none">
-          {everybody ? w.noneEverybody : all ? w.noneAll : w.noneAbout} {!everybody && <Anchor href="book">{w.book}</Anchor>}
+          {named ? w.noneNamed(named) : everybody ? w.noneEverybody : all ? w.noneAll : w.noneAbout} {!everybody && <Anchor href="book">{w.book}</Anchor>}
         </Alert>
       )}
       {list.length > 0 && (
@@ -82,7 +87,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
             <Table.Tbody>
               {list.map((r) => (
                 <Table.Tr key={r.id} data-id={r.id} data-selected={r.id === chosen || undefined} onClick={() => change('sel', r.id)} style={{ cursor: 'pointer' }}>
-                  <Table.Td><State of={r.missing && !over(r.state) ? 'degraded' : r.state} words={r.state.replaceAll('_', ' ')} />{Boolean(r.missing) && <Text size="xs" fw={600}>{w.missing(r.missing!)}</Text>}</Table.Td>
+                  <Table.Td><State of={r.missing && !over(r.state) ? 'degraded' : r.state} words={r.state.replaceAll('_', ' ')} />{Boolean(r.missing) && <Text size="xs" fw={600}>{w.missing(r.missing!)}</Text>}{r.name && <Text size="xs" className="named brief" title={r.name}>{r.name}</Text>}</Table.Td>
                   {everybody && <Table.Td className="named">{r.user}</Table.Td>}
                   <Table.Td>
                     <Text size="sm"><Stamp of={r.start && r.end ? period(at(r.start), at(r.end), zone) : r.deadline ? `by ${time(at(r.deadline), zone)}` : '–'} /></Text>
@@ -101,6 +106,9 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
       {value?.next && <Button variant="default" size="compact-sm" onClick={() => setPages(pages + 1)}>{w.more}</Button>}
       <Drawer lockScroll={false} opened={chosen !== ''} onClose={() => change('sel', '')} position="right" size="lg" title={<span className="named brief" title={chosen}>{chosen}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
         {chosen && <Once key={chosen}><OnePromise id={chosen} sites={sites} zone={zone} clock={clock} changes={changes} onEnded={onEnded} onDone={again} /></Once>}
+      </Drawer>
+      <Drawer lockScroll={false} opened={feeds} onClose={() => setFeeds(false)} position="right" size="lg" title={words.feeds.title} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
+        {feeds && <Feeds me={me} sites={sites.map((s) => s.name)} zone={zone} onEnded={onEnded} />}
       </Drawer>
     </Stack>
   );
@@ -206,6 +214,7 @@ function OnePromise({ id, sites, zone, clock, changes, onEnded, onDone }: { id: 
   }
   const stamp = (t: string) => `${time(at(t), zone)} ${zone}`;
   const lines: [string, React.ReactNode][] = [['State', <State key="s" of={r.missing && !over(r.state) ? 'degraded' : r.state} words={r.state.replaceAll('_', ' ')} />]];
+  if (r.name) lines.push([w.name, r.name]);
   if (r.user) lines.push(['User', r.user]);
   for (const p of r.parts?.length ? r.parts : [r]) {
     if (p.site) lines.push(['Where', `${p.site}${p.pool ? `, ${p.pool}` : ''}`]);
