@@ -140,9 +140,10 @@ func TestListsOfSitesAndPEsAreChecked(t *testing.T) {
 	}
 	// Nothing says what a machine, or the pool of a site, is called.
 	for line, want := range map[string]int{
-		`{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"2","want_sites":["s"],"only":[` + cpu + `]}`:         0,
-		`{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"1","want_sites":["s"],"only":[` + cpu + `]}`:         1,
-		`{"id":"a","site":"north","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"1","only":[` + cpu + `,` + gpu + `]}`: 0,
+		`{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"2","want_sites":["s"],"only":[` + cpu + `]}`:                                       0,
+		`{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"1","want_sites":["s"],"only":[` + cpu + `]}`:                                       1,
+		`{"id":"a","site":"north","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"1","only":[` + cpu + `,` + gpu + `]}`:                               0,
+		`{"id":"a","site":"north","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":0,"end":10,"pes":"6","only":[{"site":"north","pool":"gpu","pes":"0-7"},` + cpu + `]}`: 0,
 	} {
 		if report := on(t, 8, line+"\n"); len(report.Violations) != want {
 			t.Errorf("%s: %v, want %d", line, report.Violations, want)

@@ -115,7 +115,7 @@ func (p *place) among(list []placePEs) (pes []run, named bool) {
 			continue
 		}
 		if several = named; !named {
-			pes = one.runs // which appending copies
+			pes = slices.Clip(one.runs) // which appending copies
 		} else {
 			pes = append(pes, one.runs...)
 		}

@@ -273,6 +273,12 @@ func (x *examiner) userPages(p *browser.Page, at func(string) string) {
 	}
 	p.Key("Escape")
 	p.Wait(`!document.querySelector('.mantine-Drawer-body')`)
+	p.Press("Calendar feed")
+	p.Press("Make one")
+	p.Wait(`document.querySelector('[data-testid=address]') && document.querySelector('[data-testid=feeds] tbody tr')`)
+	x.examine(p, at("feeds"))
+	p.Key("Escape")
+	p.Wait(`!document.querySelector('.mantine-Drawer-body')`)
 	visit(p, "Workflow")
 	p.Press("Take an example")
 	curved(p)
