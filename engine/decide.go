@@ -94,10 +94,17 @@ func (e *Engine) refuse(r *berth.Request, refusal *berth.Refusal) {
 
 // lookAtJobs lets the pass see jobs that have just become pending.
 func (e *Engine) lookAtJobs() {
+	if e.state.Backlog().Ordered() { // a loop over none allocates, for each job that arrives
+		e.discardJobs()
+	}
+	e.jobs.Arrived()
+}
+
+// discardJobs refuses the jobs that the order does not let wait.
+func (e *Engine) discardJobs() {
 	for p := range e.state.Backlog().Discards(e.state.Now()) {
 		e.refuse(p.Request, overShare(p.Request))
 	}
-	e.jobs.Arrived()
 }
 
 // expireJob drops a job whose waiting limit is over.
@@ -188,7 +195,7 @@ func (e *Engine) accept(reservation *berth.Reservation, about state.Ref) {
 		reservation.Terms.Expires = min(e.state.Now().Add(r.Hold), berth.TimeLimit-1)
 		reservation.Expires = min(reservation.Terms.Expires, firstEnd(reservation.Allotments))
 	}
-	e.emitAbout(change.Change{Kind: change.Accepted, ID: r.ID, Reservation: reservation}, about)
+	e.emitAbout(&change.Change{Kind: change.Accepted, ID: r.ID, Reservation: reservation}, about)
 }
 
 // makeRoom clears allotments of running jobs, if jobs yield to promises, and of the

@@ -22,6 +22,11 @@ type Engine struct {
 
 	names naming // of the Apply under way
 
+	spare struct { // of changes that the caller has given back
+		reservations []*berth.Reservation
+		plans        []*berth.Allotment
+	}
+
 	yielded   bool // jobs have been stopped, and their PEs are not offered yet
 	shortened bool // jobs will be stopped, and what they give up is not offered yet
 }
@@ -166,17 +171,25 @@ func (e *Engine) advance(now berth.Time) {
 }
 
 // emit applies a change and records it.
-func (e *Engine) emit(c change.Change) { e.emitAbout(c, state.Ref{}) }
+func (e *Engine) emit(c change.Change) { e.emitAbout(&c, state.Ref{}) }
 
 // emitOf is emit for a change of a reservation that is at hand.
 func (e *Engine) emitOf(d *state.Entry, c change.Change) {
 	c.ID = d.ID()
-	e.emitAbout(c, state.Ref{Entry: d})
+	e.emitAbout(&c, state.Ref{Entry: d})
 }
 
-func (e *Engine) emitAbout(c change.Change, about state.Ref) {
-	e.names.note(e.state, &c, about.Entry)
-	e.changes = append(e.changes, c)
+func (e *Engine) emitAbout(c *change.Change, about state.Ref) {
+	e.names.note(e.state, c, about.Entry)
+	if n := len(e.changes); n < cap(e.changes) {
+		switch given := &e.changes[:n+1][n]; {
+		case given.Reservation != nil && len(e.spare.reservations) < mostSpare:
+			e.spare.reservations = append(e.spare.reservations, given.Reservation)
+		case given.Plan != nil && len(e.spare.plans) < mostSpare:
+			e.spare.plans = append(e.spare.plans, given.Plan)
+		}
+	}
+	e.changes = append(e.changes, *c)
 	if err := e.state.Fold(&e.changes[len(e.changes)-1], about); err != nil {
 		panic("engine: " + string(c.Kind) + ": " + err.Error())
 	}
@@ -185,18 +198,28 @@ func (e *Engine) emitAbout(c change.Change, about state.Ref) {
 // emitter is how the passes for jobs emit changes.
 type emitter struct{ engine *Engine }
 
-func (x emitter) Emit(c change.Change, about state.Ref) { x.engine.emitAbout(c, about) }
+func (x emitter) Emit(c change.Change, about state.Ref) { x.engine.emitAbout(&c, about) }
 func (x emitter) Accepted() *berth.Reservation          { return x.engine.accepted() }
+func (x emitter) Planned() *berth.Allotment             { return x.engine.planned() }
 
-// accepted returns room for the reservation of the next change: that of a change
-// which the caller has given back in the same place.
-func (e *Engine) accepted() *berth.Reservation {
-	if n := len(e.changes); n < cap(e.changes) {
-		if r := e.changes[:n+1][n].Reservation; r != nil {
-			return r
-		}
+// mostSpare is how many reservations, and plans, are kept to be used again; changes of workflows bring theirs with them.
+const mostSpare = 4096
+
+// accepted returns room for the reservation of a change.
+func (e *Engine) accepted() *berth.Reservation { return taken(&e.spare.reservations) }
+
+// planned returns room for the plan of a change.
+func (e *Engine) planned() *berth.Allotment { return taken(&e.spare.plans) }
+
+// taken takes the last of what was given back, or makes one where there is none.
+func taken[T any](spare *[]*T) *T {
+	last := len(*spare) - 1
+	if last < 0 {
+		return new(T)
 	}
-	return new(berth.Reservation)
+	one := (*spare)[last]
+	*spare = (*spare)[:last]
+	return one
 }
 
 // apply applies an event at its moment.

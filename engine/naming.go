@@ -73,7 +73,11 @@ func (e *Engine) name() {
 	if known.due {
 		fresh = e.state.Unnamed()
 	}
-	for _, id := range slices.Sorted(maps.Keys(known.had)) { // what had names has names, wherever it is now: jobs may wait at its site for it
+	var had []string
+	if len(known.had) > 0 { // hardly ever; looking through none allocates
+		had = slices.Sorted(maps.Keys(known.had))
+	}
+	for _, id := range had { // what had names has names, wherever it is now: jobs may wait at its site for it
 		if d := e.state.Entry(id); d != nil && e.state.LacksNames(d) && !slices.Contains(fresh, d) {
 			fresh = append(fresh, d)
 		}

@@ -102,7 +102,8 @@ func (e *Engine) submitReady(w *berth.Workflow, plan *WorkflowPlan) (decided boo
 	if room := r.room[:0]; cap(e.changes)-len(e.changes) < cap(room) && len(e.changes)+1+2*len(found.Tasks) <= cap(room) {
 		e.changes = append(room, e.changes...)
 	}
-	e.emitAbout(workflowPromised(r.workflow, found), state.Ref{Flow: r.flow})
+	promised := workflowPromised(r.workflow, found)
+	e.emitAbout(&promised, state.Ref{Flow: r.flow})
 	for i := range r.requests {
 		request := &r.requests[i]
 		request.Arrival = now

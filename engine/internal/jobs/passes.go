@@ -39,6 +39,8 @@ type Emitter interface {
 	Emit(c change.Change, about state.Ref)
 	// Accepted returns room for the reservation of the next change.
 	Accepted() *berth.Reservation
+	// Planned returns room for the plan of a change.
+	Planned() *berth.Allotment
 }
 
 // Runner runs a pass when jobs become pending and when PEs become free.
@@ -49,8 +51,7 @@ type Runner struct {
 	finder   *place.Finder
 	out      Emitter
 	flat     flat
-	waiting  []*state.Job      // scratch space of Plan
-	plans    []berth.Allotment // to which changes point, in pieces
+	waiting  []*state.Job // scratch space of Plan
 }
 
 // NewRunner returns a runner of a pass. Compress makes the pass that plans move

@@ -43,6 +43,7 @@ func newRunner(t *testing.T, pass jobs.Pass, flat, compress bool) *runner {
 }
 
 func (r *runner) Accepted() *berth.Reservation { return new(berth.Reservation) }
+func (r *runner) Planned() *berth.Allotment    { return new(berth.Allotment) }
 
 func (r *runner) Emit(c change.Change, about state.Ref) {
 	if c.Kind == change.Planned && c.Plan != nil && c.Plan.Start >= about.Job.PlannedStart() {

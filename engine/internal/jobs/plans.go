@@ -77,20 +77,15 @@ func (r *Runner) compressPlans() {
 	}
 }
 
-// planPiece is how many plans share a piece of memory.
-const planPiece = 64
-
 // setPlan gives a job a plan, or starts it if that is now.
 func (r *Runner) setPlan(j *state.Job, at *berth.Allotment) {
 	if at.Start <= r.state.Now() {
 		r.Run(j, at)
 		return
 	}
-	if len(r.plans) == cap(r.plans) {
-		r.plans = make([]berth.Allotment, 0, planPiece)
-	}
-	r.plans = append(r.plans, *at)
-	r.out.Emit(change.Change{Kind: change.Planned, ID: j.Request().ID, Plan: &r.plans[len(r.plans)-1]}, state.Ref{Job: j})
+	plan := r.out.Planned()
+	*plan = *at
+	r.out.Emit(change.Change{Kind: change.Planned, ID: j.Request().ID, Plan: plan}, state.Ref{Job: j})
 }
 
 // MakeWay drops the plans of all jobs if one of them stands in the way of what is

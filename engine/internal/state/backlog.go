@@ -251,15 +251,11 @@ func (q *Backlog) Narrowest() berth.Count {
 
 // queueJob makes a request a pending job.
 
-// Discards yields the jobs that the order does not let wait.
-func (q *Backlog) Discards(now berth.Time) iter.Seq[policy.Pending] {
-	if q.rounds == nil {
-		return none // without an allocation for each arrival
-	}
-	return q.rounds.Discards(now)
-}
+// Ordered reports whether jobs wait in an order with rounds, which may let some not wait.
+func (q *Backlog) Ordered() bool { return q.rounds != nil }
 
-func none(func(policy.Pending) bool) {}
+// Discards yields the jobs that the order, which there is, does not let wait.
+func (q *Backlog) Discards(now berth.Time) iter.Seq[policy.Pending] { return q.rounds.Discards(now) }
 
 // Planned reports whether any job has a plan.
 func (q *Backlog) Planned() bool { return q.unplanned < len(q.byID) }

@@ -184,6 +184,8 @@ func (s *State) Discards() iter.Seq[policy.Pending] {
 	return s.queue.order.Discards(s.now)
 }
 
+func none(func(policy.Pending) bool) {}
+
 // Requests returns the pending requests in the order of submission. Cost:
 // O(n log n).
 func (s *State) Requests() []policy.Pending {
