@@ -21,3 +21,23 @@ func TestForecastOfALinkAlmostAtRest(t *testing.T) {
 		t.Errorf("the most take %d s", before)
 	}
 }
+
+// What a link moves grows by at most 2^42 kB in a period, whatever it has moved before.
+func TestAForecastGrowsByAtMostSoMuch(t *testing.T) {
+	const most = int64(1) << 42
+	for _, c := range []struct {
+		kilobytes []int64
+		right     bool
+	}{
+		{[]int64{most, 2 * most, 2 * most, 3 * most}, true},
+		{[]int64{most + 1}, false},
+		{[]int64{most, 2*most + 1}, false},
+		{[]int64{most, most - 1}, false},
+		{[]int64{-1}, false},
+	} {
+		f := &berth.Forecast{Period: 60, Kilobytes: c.kilobytes}
+		if err := f.Validate(); (err == nil) != c.right {
+			t.Errorf("%d: %v", c.kilobytes, err)
+		}
+	}
+}

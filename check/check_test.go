@@ -572,6 +572,18 @@ func TestSitesOfOneSize(t *testing.T) {
 	}
 }
 
+// What comes after parts of several lengths comes after the longest of them, wherever that stands.
+func TestWhatComesAfterPartsComesAfterTheLongest(t *testing.T) {
+	const part = `{"id":"p","part":PART,"arrival":0,"ready":0,"deadline":90,"duration":LENGTH,"npe":1,"accepted":true,"start":0,"end":LENGTH}` + "\n"
+	const after = `{"id":"c","arrival":0,"ready":0,"deadline":90,"duration":5,"npe":1,"after":["p"],"accepted":true,"start":12,"end":17}` + "\n"
+	of := func(number, length string) string {
+		return strings.NewReplacer("PART", number, "LENGTH", length).Replace(part)
+	}
+	wantViolations(t, on(t, 4, of("1", "15")+of("2", "10")+after).Violations, []string{"precedence [p c] [1 3]"})
+	wantViolations(t, on(t, 4, of("1", "10")+of("2", "15")+after).Violations, []string{"precedence [p c] [2 3]"})
+	wantViolations(t, on(t, 4, of("1", "10")+of("2", "11")+after).Violations, nil)
+}
+
 // TestAnotherCaseIsAnotherField: a field is known by its exact name only.
 func TestAnotherCaseIsAnotherField(t *testing.T) {
 	text := `{"id":"1","kind":"booking","npe":4,"start":0,"Start":"x","end":5}`

@@ -99,6 +99,17 @@ const counted = `
 {"id":"n","arrival":2,"ready":2,"deadline":90,"duration":9,"npe":1,"accepted":true,"start":60,"end":69,"promised_start":51,"moved_from":[{"at":50,"start":51,"end":60,"npe":1,"cause":"c"}]}
 `
 
+// What happens in another pool moves nothing in this one.
+func TestMovesAreForReasonsOfTheirPool(t *testing.T) {
+	const schedule = `
+{"id":"o","kind":"outage","site":"s","pool":"p","pool_pes":4,"npe":4,"start":5,"end":60,"pes":"0-3"}
+{"id":"a","site":"s","pool":"POOL","pool_pes":4,"arrival":0,"ready":0,"deadline":90,"duration":10,"npe":2,"accepted":true,"start":60,"end":70,"pes":"0-1","promised_start":10,"moved_from":[{"site":"s","pool":"POOL","at":5,"start":10,"end":20,"npe":2,"pes":"0-1","cause":"o"}]}
+`
+	for pool, want := range map[string][]string{"p": nil, "q": {"moved [o a] [2 3]"}} {
+		wantViolations(t, on(t, 0, strings.ReplaceAll(schedule, "POOL", pool)).Violations, want)
+	}
+}
+
 func TestMovesAreCounted(t *testing.T) {
 	const sixPEs = `"arrival":0,"ready":0,"deadline":90,"duration":10,"npe":6,"accepted":true,"start":10,"end":20,"pes":"4-9"`
 	for _, tt := range []struct {

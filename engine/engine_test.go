@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -474,27 +475,39 @@ func TestEventKindsAreListed(t *testing.T) {
 	}
 }
 
-// The presets of the papers choose an order, a match and a placement where the
-// configuration has none.
+// A preset makes these choices, and none that the configuration has made.
 func TestPresetsChoose(t *testing.T) {
-	for name, want := range map[string][3]string{
-		"li": {"fcfs", "best-key", ""}, "dpsar": {"dpsar", "random", "first-fit"}, "arwp": {"arwp", "random", "first-fit"},
-		"wms-sequential": {"fcfs", "smallest-fit", "first-fit"}, "wms-eager": {"fcfs", "smallest-fit", "first-fit"},
+	for name, want := range map[string]engine.Config{
+		"li":             {Order: "fcfs", Match: "best-key"},
+		"dpsar":          {Order: "dpsar", Match: "random", Place: "first-fit", Options: policy.OrderOptions{N: 3}},
+		"arwp":           {Order: "arwp", Match: "random", Place: "first-fit"},
+		"wms-sequential": {Order: "fcfs", Match: "smallest-fit", Place: "first-fit"},
+		"wms-eager":      {Order: "fcfs", Match: "smallest-fit", Place: "first-fit", Eager: &policy.Eager{K1: 500, K2: 500}},
+		"wms-lazy":       {Order: "fcfs", Match: "smallest-fit", Jobs: "lazy"},
+		"easy":           {Order: "fcfs", Match: "earliest-finish", Jobs: "easy"},
+		"conservative":   {Order: "fcfs", Match: "earliest-finish", Jobs: "conservative", Compress: true},
+		"ajsm":           {Order: "fcfs", Match: "ajsm", Place: "first-fit", Staging: engine.StagingHold, Trigger: engine.TriggerOnPeriod, Period: 240},
+		"default":        {Order: "dpsar", Match: "earliest-finish", Place: "first-fit", Jobs: "easy", Staging: engine.StagingBefore},
 	} {
 		preset, known := engine.PresetNamed(name)
 		if !known {
 			t.Fatalf("no preset %s", name)
 		}
 		var c engine.Config
-		preset.Apply(&c)
-		if got := [3]string{c.Order, c.Match, c.Place}; got != want {
-			t.Errorf("%s chooses %q, want %q", name, got, want)
+		if preset.Apply(&c); !reflect.DeepEqual(c, want) {
+			t.Errorf("%s chooses %+v, want %+v", name, c, want)
 		}
-		c = engine.Config{Order: "edf", Match: "fastest-first", Place: "pe-best"}
-		preset.Apply(&c)
-		if c.Order != "edf" || c.Match != "fastest-first" || c.Place != "pe-best" {
-			t.Errorf("%s changes choices to %q %q %q", name, c.Order, c.Match, c.Place)
+		c = engine.Config{
+			Order: "edf", Match: "fastest-first", Place: "pe-best", Jobs: "fcfs", Staging: engine.StagingBefore, Trigger: engine.TriggerOnArrival, Compress: true,
+			Options: policy.OrderOptions{N: 1}, Eager: &policy.Eager{K1: 1},
 		}
+		made := c
+		if preset.Apply(&c); !reflect.DeepEqual(c, made) {
+			t.Errorf("%s changes choices to %+v", name, c)
+		}
+	}
+	if n := len(engine.Presets()); n != 10 {
+		t.Errorf("%d presets, of which 10 are looked at", n)
 	}
 }
 
@@ -519,7 +532,7 @@ func TestSitesNeedANameAndAPool(t *testing.T) {
 	}
 }
 
-// A request that is missing is an error, wherever one is asked for.
+// A request that is missing is an error, wherever one is asked for, and so is a job where offers are.
 func TestMissingRequestIsAnError(t *testing.T) {
 	e := newEngine(t, onePool(4, berth.Early))
 	submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 1, 10))
@@ -529,4 +542,7 @@ func TestMissingRequestIsAnError(t *testing.T) {
 	}
 	_, err := e.Offers(nil, 1)
 	wantCode(t, err, berth.Invalid, "request")
+	job := berth.Job("j", 0, 1, 10)
+	_, err = e.Offers(&job, 1)
+	wantCode(t, err, berth.Invalid, "kind")
 }

@@ -259,3 +259,28 @@ func TestCompressionUsesTheRoomThatOthersLeave(t *testing.T) {
 		t.Errorf("plans of j and k: %s", got)
 	}
 }
+
+// A job starts early however many are ahead of it that do not fit, where all the PEs that are left are
+// as many as it wants.
+func TestAJobStartsEarlyBehindManyThatDoNotFit(t *testing.T) {
+	for _, calendar := range []string{"", "plain"} {
+		config := onePool(10, berth.Late)
+		config.Jobs, config.Calendar = "easy", calendar
+		e := newEngine(t, config)
+		submit(t, e, 0, berth.Job("running", 0, 8, 100))
+		submit(t, e, 0, berth.Job("first", 0, 10, 10))
+		submit(t, e, 0, berth.Job("long", 0, 2, 1000)) // which would delay the first
+		for i := range 200 {
+			submit(t, e, 0, berth.Job(fmt.Sprint("wide", i), 0, 3, 10))
+		}
+		changes := submit(t, e, 0, berth.Job("narrow", 0, 2, 10))
+		submit(t, e, 1, berth.Job("late", 1, 2, 10)) // which ends before the first can start too, once there is room
+		if r, is := e.Reservation("narrow"); !is || r.Start() != 0 {
+			t.Errorf("%s: %v", calendar, changes)
+		}
+		apply(t, e, 10, wake())
+		if r, is := e.Reservation("late"); !is || r.Start() != 10 {
+			t.Errorf("%s: the next one does not start when that has ended", calendar)
+		}
+	}
+}

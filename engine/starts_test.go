@@ -104,6 +104,9 @@ func TestStartsBeforeAnythingIsPromised(t *testing.T) {
 	if got, want := stretches(got), "[0,10]; [11,59]:quota share; [60,100]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	if x := got.Stretches[1].Refusal.Exceeded; x == nil || *x != (berth.Exceeded{Limit: string(policy.LimitShare), Allowed: 4, Asked: 5, Frees: 60}) {
+		t.Errorf("what is exceeded is %+v", x)
+	}
 }
 
 // Where jobs yield to requests, the PEs of a running job are no obstacle to a start: it is possible

@@ -265,14 +265,14 @@ func (r *flowRun) put(t *liveTask, a *berth.Allotment) {
 func (r *flowRun) followTask(t *liveTask, c *change.Change, now berth.Time) {
 	switch c.Kind {
 	case change.Modified, change.Moved:
-		if len(c.Moved) > 0 && !t.running {
+		if !t.running {
 			r.put(t, &c.Moved[0])
 		}
 	case change.Resized:
 		if t.running {
 			t.broken, t.done = true, now
 			r.foresee(t)
-		} else if len(c.Moved) > 0 {
+		} else {
 			r.put(t, &c.Moved[0])
 		}
 	case change.Extended:

@@ -228,3 +228,24 @@ func TestFlowStream(t *testing.T) {
 		t.Errorf("%d of 1000 tasks take longer, %d twice as long", over, twice)
 	}
 }
+
+// What became of workflows together is the sum of what became of each.
+func TestWorkflowsAreSummedUp(t *testing.T) {
+	if s := sim.SummarizeFlows(nil); s != nil {
+		t.Errorf("of none it is %+v", s)
+	}
+	results := []sim.FlowResult{
+		{Workflow: &berth.Workflow{Arrival: 10, Deadline: 100}, Promised: true, Outcome: berth.Succeeded, End: 90, PESeconds: 3600, PlannedPESeconds: 1800, Replans: 1, Moved: 2, Retries: 1},
+		{Workflow: &berth.Workflow{Arrival: 10, Deadline: 100}, Promised: true, Outcome: berth.Succeeded, End: 130, PESeconds: 1800, PlannedPESeconds: 1800, Moved: 3},
+		{Workflow: &berth.Workflow{Deadline: 100}, Promised: true, Outcome: berth.FailedForGood, End: 50, PESeconds: 1800, PlannedPESeconds: 3600, Replans: 2, Retries: 2, FailedTasks: 4},
+		{Workflow: &berth.Workflow{Deadline: 100}, Outcome: berth.FailedForGood, FailedTasks: 1},
+	}
+	rate, mean := 1.0/3, 100.0
+	want := sim.FlowSummary{
+		Workflows: 4, Promised: 3, Succeeded: 2, Kept: 1, KeptRate: &rate, MeanTurnaround: &mean,
+		CPUHours: 2, PlannedCPUHours: 2, Replans: 3, Moved: 5, Retries: 3, LostTasks: 5,
+	}
+	if diff := cmp.Diff(&want, sim.SummarizeFlows(results)); diff != "" {
+		t.Error(diff)
+	}
+}
