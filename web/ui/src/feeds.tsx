@@ -45,14 +45,14 @@ export function Feeds({ me, sites, zone, onEnded }: { me: Me; sites: string[]; z
           <Button size="compact-sm" variant="default" onClick={() => setAddress(null)}>{w.putAway}</Button>
         </Alert>
       )}
-      <form aria-label={w.make} onSubmit={(e) => { e.preventDefault(); if (!busy) make(); }}>
+      <Stack component="form" gap={8} aria-label={w.make} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (!busy) make(); }}>
         <Group gap="sm" align="end">
           <Select label={w.shows} size="xs" w={200} data={[{ value: '', label: w.own }, ...sites.map((s) => ({ value: s, label: w.site(s) }))]} value={site} onChange={(v) => setSite(v ?? '')} allowDeselect={false} />
           <TextInput label={w.note} size="xs" w={180} autoComplete="off" value={note} onChange={(e) => setNote(e.currentTarget.value)} />
           <Button type="submit" size="xs" loading={busy}>{w.make}</Button>
         </Group>
         <Command line={feedLine(site, note.trim())} />
-      </form>
+      </Stack>
       <Trouble failure={failure} />
       <Trouble failure={got.failure} seen={got.seen} zone={zone} again={got.again} />
       {!got.value && !got.failure && <Waiting />}
