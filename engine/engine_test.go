@@ -507,7 +507,7 @@ func TestPresetsChoose(t *testing.T) {
 		}
 	}
 	if n := len(engine.Presets()); n != 10 {
-		t.Errorf("%d presets, of which 10 are looked at", n)
+		t.Errorf("there are %d presets, and this test knows 10", n)
 	}
 }
 

@@ -43,7 +43,7 @@ var scenes = []scene{
 	{2, inNumberedPool, outageBeginsOnJob},
 }
 
-// Of so many histories of a shard in a row so many begin with a scene.
+// In each shard, the first scenesRound of every historiesRound histories begin with a scene.
 const (
 	historiesRound = 9
 	scenesRound    = 5
