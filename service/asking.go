@@ -24,6 +24,9 @@ type question struct {
 	refused map[berth.ResourceID]berth.PESet // since it was last placed apart from these
 	words   string                           // of the site that last refused
 	agreed  map[string]uint64                // the generation that sites have, by site
+	// evade is the site that refused it where it was, if it is being placed anew for that: when it is
+	// decided it is given other PEs in the same turn, before it begins.
+	evade *keeper
 	// lost says that an outage ended what was promised, before it was answered: it is placed
 	// anew. A promise of several parts that has begun does not outlive a node.
 	lost bool
@@ -128,6 +131,9 @@ func (h *Host) ask(list []news) (ids []string) {
 				continue
 			}
 			ids = append(ids, n.card.id)
+			if q != nil && q.evade != nil {
+				h.evading = append(h.evading, n.card.id)
+			}
 		case change.Failed, change.Lost:
 			if q == nil || n.card.end == "" {
 				continue
@@ -256,16 +262,27 @@ func (h *Host) placeAnew(k *keeper, q *question, r *berth.Reservation) {
 	}
 	h.log.Info("a request that was to start at once is placed anew, because its site has given the nodes to others", "site", k.name, "id", id, "words", q.words)
 	again := question{tries: q.tries + 1, refused: q.refused, words: q.words, agreed: map[string]uint64{}}
+	if q.times >= doubts {
+		again.evade = k
+	}
 	h.questions[id] = &again
 	if err := h.step(engine.Submit(request), asked{id: id}, nil); err != nil {
 		h.log.Error("the engine does not take a request again", "id", id, "error", err)
-		return
 	}
-	if h.question(id) == nil {
-		return // it is answered, refused or promised for later; or it is decided with others
-	}
-	if fresh, live := h.core.engine.Reservation(id); live && q.times >= doubts {
-		if fresh, live = h.elsewhere(k, q, &fresh); live && q.hasRefused(&fresh) {
+}
+
+// evade gives what was just placed anew other PEs than those that its site has refused, or
+// refuses it if there are none. What has several parts can only be moved before it begins.
+func (h *Host) evade(ids []string) {
+	for _, id := range ids {
+		q := h.question(id)
+		r, live := h.core.engine.Reservation(id)
+		if q == nil || !live || q.evade == nil {
+			continue
+		}
+		k := q.evade
+		q.evade = nil
+		if fresh, live := h.elsewhere(k, q, &r); live && q.hasRefused(&fresh) {
 			_ = h.takeBack(k, &question{tries: maxTries, words: q.words}, &fresh) // for good
 		}
 	}

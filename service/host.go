@@ -96,6 +96,7 @@ type Host struct {
 	}
 	gathered  gathered              // of the loop
 	questions map[string]*question  // by id; of the loop
+	evading   []string              // ids of questions that were decided anew, and are to be placed elsewhere; of the loop
 	proposals map[string]*proposal  // by id; of the loop
 	underway  map[keyName]*underway // of the loop
 	proposed  uint64                // how many proposals there were; of the loop
@@ -312,6 +313,10 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (o
 	h.deciding.asked.told = again(h.deciding.told)
 	err := h.decide(&h.deciding.event, &h.deciding.asked, conclude)
 	h.deciding.told = h.deciding.asked.told
+	if ids := h.evading; len(ids) > 0 {
+		h.evading = nil
+		h.evade(ids)
+	}
 	return err
 }
 

@@ -139,15 +139,16 @@ func TestPartsThatStartAtOnceAvoidNodesThatAreRefused(t *testing.T) {
 	if err := l.host.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.manager.Adapter = &grudging{l.manager.Adapter.(*slurm.Site), "n1"}
+	refuses := &grudging{Site: l.manager.Adapter.(*slurm.Site), node: "n1"}
+	l.manager.Adapter = refuses
 	for _, trigger := range []engine.Trigger{engine.TriggerOnArrival, engine.TriggerOnInstant} {
-		l.trigger = trigger
+		l.trigger, refuses.slow = trigger, trigger == engine.TriggerOnInstant
 		l.open()
 		l.looked()
 		id := "both-" + string(trigger)
 		r := submit(t, l.host, l.by, parts(id, l.host.Now(), 1, 300, 300)).Reservation
 		if nodes := slices.Concat(l.get(id).Nodes...); r.State != service.Active && r.State != service.Confirmed || len(nodes) != 2 || slices.Contains(nodes, "n1") || !l.get(id).Sites[0].Made {
-			t.Errorf("%s: it is %+v", trigger, l.get(id))
+			t.Errorf("%s: it is %+v, %+v", trigger, l.get(id), l.get(id).Refusal)
 		}
 		if _, err := l.host.Release(t.Context(), l.by, id); err != nil {
 			t.Fatal(err)

@@ -72,14 +72,22 @@ func TestWhatStartsAtOnceIsAskedOfSlurm(t *testing.T) {
 	}
 }
 
-// grudging is a cluster that has no room on a node, for no reason that shows.
+// grudging is a cluster that has no room on a node, for no reason that shows. One that is slow says so
+// when what it is asked for should have begun.
 type grudging struct {
 	*slurm.Site
 	node string
+	slow bool
 }
 
 func (s *grudging) Reserve(ctx context.Context, want site.Reservation) (site.Outcome, error) {
 	if slices.Contains(site.NodesOf(want.Shares), s.node) {
+		if s.slow {
+			select {
+			case <-time.After(time.Until(time.Unix(int64(want.Start)+1, 0))):
+			case <-ctx.Done():
+			}
+		}
 		return site.Outcome{Verdict: site.Refused, Reason: berth.NoCapacity, Words: "Requested nodes are busy"}, nil
 	}
 	return s.Site.Reserve(ctx, want)
@@ -104,7 +112,7 @@ func TestWhatStartsAtOnceAvoidsNodesThatAreRefused(t *testing.T) {
 	if err := l.host.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.manager.Adapter = &grudging{l.manager.Adapter.(*slurm.Site), "n1"}
+	l.manager.Adapter = &grudging{Site: l.manager.Adapter.(*slurm.Site), node: "n1"}
 	for _, trigger := range []engine.Trigger{engine.TriggerOnArrival, engine.TriggerOnInstant} {
 		l.trigger = trigger
 		l.open()
