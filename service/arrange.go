@@ -24,6 +24,9 @@ type wanted struct {
 	moved map[promise]string
 	// over are the promises that are over and still have a reservation at the site, and why.
 	over map[promise]unwanted
+	// left are the reservations that the site took down by itself and that left jobs waiting,
+	// with whether their promises are over: else they are among moved.
+	left map[site.Name]bool
 }
 
 // unwanted says why a promise is not, or not so, at a site any more.
@@ -118,6 +121,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	w.effect = h.core.lastEffect()
 	w.moved = h.moved(k, state, &w)
 	w.over = h.over(k, state, &w)
+	w.left = h.left(k, state, w.moved)
 	return w
 }
 
@@ -278,6 +282,7 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 		a.there[k.promiseOf(site.Name(state.Ours[i].Name))] = true
 	}
 	a.releaseAll(ctx, state, want)
+	a.takeUp(ctx, want)
 	a.realise(ctx, want.wishes, want.now)
 	for did.changed && did.silent < site.Patience && time.Since(began) < k.manager.Every {
 		more, err := call(ctx, h, "", func(answer func(wanted, error)) {

@@ -45,7 +45,7 @@ func (a *arranging) empty(ctx context.Context, want *wanted) {
 		}
 		switch {
 		case made:
-			if a.carry(ctx, p, id, name, to.name) &&
+			if a.carry(ctx, p, id, name, to.name) && name != to.name &&
 				a.try(ctx, p, string(name), func() error { return a.carrier.Retire(ctx, name) }) {
 				a.h.log.Info("jobs have moved with their promise", "site", a.k.name, "id", id, "from", name, "to", to.name)
 			}
@@ -60,6 +60,46 @@ func (a *arranging) empty(ctx context.Context, want *wanted) {
 		maps.Copy(a.k.early, early)
 		answer(struct{}{}, nil)
 	})
+}
+
+// left returns the reservations of promises of this service that the site took down by itself, and that have left jobs
+// waiting. Of promises that are at the site still it notes the ids in moved.
+func (h *Host) left(k *keeper, state *site.State, moved map[promise]string) map[site.Name]bool {
+	var left map[site.Name]bool
+	for i := range state.Pending {
+		name := site.Name(state.Pending[i].Left)
+		p := k.promiseOf(name)
+		if _, known := left[name]; known || p == "" {
+			continue
+		}
+		id := h.ownerOf(k, state, name)
+		if id == "" {
+			continue // it is none of this service's, or is forgotten
+		}
+		if left == nil {
+			left = map[site.Name]bool{}
+		}
+		if left[name] = !h.core.engine.At(id, k.name); !left[name] {
+			moved[p] = id
+		}
+	}
+	return left
+}
+
+// takeUp ends the jobs that were left waiting by reservations of promises that are over, as they end where
+// this service takes these down, and has those carried whose promises are not.
+func (a *arranging) takeUp(ctx context.Context, want *wanted) {
+	for _, name := range slices.Sorted(maps.Keys(want.left)) {
+		p := a.k.promiseOf(name)
+		if !want.left[name] {
+			a.emptying = append(a.emptying, name)
+			continue
+		}
+		a.done.changed = true
+		if a.try(ctx, p, string(name), func() error { return a.booker.Release(ctx, name) }) {
+			a.h.log.Info("jobs were ended that waited in a reservation when its site took it down", "site", a.k.name, "reservation", name)
+		}
+	}
 }
 
 // carry carries the jobs of a reservation to another one. What cannot be carried is told, so

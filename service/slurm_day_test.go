@@ -381,7 +381,7 @@ func (d *dayInTheLife) evening() {
 	d.over("promises", func() string { return d.promised(func(*service.Reservation) bool { return true }) })
 	d.over("reservations", func() string { return between(d.shown("reservation"), "ReservationName=berth_", " ") })
 	d.over("jobs", func() string {
-		out, err := d.cluster.Command("squeue", "--noheader", "--format=%A")
+		out, err := d.cluster.Command("squeue", "--noheader", "--format=%A %T %r %V %S %b")
 		if err != nil {
 			d.t.Error(err, out)
 		}

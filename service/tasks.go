@@ -183,7 +183,7 @@ const tasksAtOnce = 1000
 
 // tellTasks tells what a look at a site shows of the tasks of its reservations.
 func (h *Host) tellTasks(k *keeper, state *site.State) {
-	events := h.core.newTasks(k.name, state, k.lastKnown(state.At), func(j *site.Job) string { return h.ownerOf(k, state, j) })
+	events := h.core.newTasks(k.name, state, k.lastKnown(state.At), func(j *site.Job) string { return h.ownerOf(k, state, site.Name(j.Reservation)) })
 	for some := range slices.Chunk(events, tasksAtOnce) {
 		h.recordTasks(&taskLook{site: k.name, events: some})
 	}
@@ -206,17 +206,17 @@ func (h *Host) tellLeft(ctx context.Context, at, id, trouble string) {
 	})
 }
 
-// ownerOf returns the id of the promise in whose reservation a job is, empty if that is
-// none of this service's. Cost: O(remembered requests) for a look with a job in a
+// ownerOf returns the id of the promise whose reservation a job is or was in, empty if that is
+// none of this service's. Cost: O(remembered requests) for a look with a job of a
 // reservation that was not seen before.
-func (h *Host) ownerOf(k *keeper, state *site.State, j *site.Job) string {
-	p := k.promiseOf(site.Name(j.Reservation))
+func (h *Host) ownerOf(k *keeper, state *site.State, reservation site.Name) string {
+	p := k.promiseOf(reservation)
 	if id, known := k.ids[p]; known || p == "" {
 		return id
 	}
-	for _, jobs := range [][]site.Job{state.Running, state.Ended} {
+	for _, jobs := range [][]site.Job{state.Running, state.Ended, state.Pending} {
 		for i := range jobs {
-			if q := k.promiseOf(site.Name(jobs[i].Reservation)); q != "" && k.ids[q] == "" {
+			if q := k.promiseOf(site.Name(cmp.Or(jobs[i].Left, jobs[i].Reservation))); q != "" && k.ids[q] == "" {
 				k.ids[q] = ""
 			}
 		}

@@ -38,8 +38,8 @@ type Booker interface {
 	// as it was. Adapters refuse what they can only do by making it anew. A name
 	// that is not there is an error of kind NotFound.
 	Change(ctx context.Context, want Reservation) (Outcome, error)
-	// Release ends what runs in the reservation and takes it down. A name that
-	// is not there is released. A reservation that cannot be taken down yet is
+	// Release ends what runs in the reservation and takes it down, with what waits in it
+	// and what it has left waiting (Job.Left). A name that is not there is released. A reservation that cannot be taken down yet is
 	// an error of kind Conflict, and trying again helps.
 	Release(ctx context.Context, name Name) error
 }
@@ -50,8 +50,8 @@ type Carrier interface {
 	// Retire takes down a reservation without jobs, and leaves one with jobs as it
 	// is: an error of kind Conflict. A name that is not there is retired.
 	Retire(ctx context.Context, name Name) error
-	// Carry moves the jobs that wait in one reservation to another, which its users
-	// may use as well. The error names the first job that cannot be moved; all others
+	// Carry moves the jobs that wait in one reservation, or that it has left waiting, to another,
+	// which its users may use as well. The error names the first job that cannot be moved; all others
 	// are.
 	Carry(ctx context.Context, from, to Name) error
 }

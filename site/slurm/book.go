@@ -230,7 +230,14 @@ func (s *Site) Release(ctx context.Context, name site.Name) error {
 	defer cancel()
 	const first, most = 50 * time.Millisecond, time.Second
 	for wait := first; ; wait = min(2*wait, most) {
-		err := s.delete(ctx, op, name)
+		gone, err := s.delete(ctx, op, name)
+		if gone { // Slurm itself has taken it down, perhaps with jobs in it
+			ids, err := s.leftBy(ctx, op, name)
+			if err != nil {
+				return err
+			}
+			return s.cancelJobs(ctx, ids)
+		}
 		if site.KindOf(err) != site.Conflict {
 			return err
 		}
@@ -245,17 +252,17 @@ func (s *Site) Release(ctx context.Context, name site.Name) error {
 	}
 }
 
-// delete takes a reservation down that nothing uses.
-func (s *Site) delete(ctx context.Context, op string, name site.Name) error {
+// delete takes a reservation down that nothing uses. That it is gone already is no error.
+func (s *Site) delete(ctx context.Context, op string, name site.Name) (gone bool, err error) {
 	result, err := s.run(ctx, op, "scontrol", "delete", "ReservationName="+string(name))
 	if err != nil || result.Exit == 0 {
-		return err
+		return false, err
 	}
 	err = explain(op, "scontrol", firstLine(result))
 	if site.KindOf(err) == site.NotFound {
-		return nil
+		return true, nil
 	}
-	return err
+	return false, err
 }
 
 // cancelAll cancels the jobs of a reservation, running or not.
@@ -264,10 +271,14 @@ func (s *Site) cancelAll(ctx context.Context, name site.Name) error {
 	if err != nil {
 		return err
 	}
+	return s.cancelJobs(ctx, ids)
+}
+
+func (s *Site) cancelJobs(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	// It complains of jobs that ended meanwhile, which is as well.
-	_, err = s.run(ctx, "release", "scancel", ids...)
+	_, err := s.run(ctx, "release", "scancel", ids...)
 	return err
 }

@@ -3,6 +3,7 @@ package slurm
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,8 @@ func (s *Site) Retire(ctx context.Context, name site.Name) error {
 	if _, _, ours := name.Promise(s.name); !ours {
 		return notOurs(op, name)
 	}
-	return s.delete(ctx, op, name)
+	_, err := s.delete(ctx, op, name)
+	return err
 }
 
 // Carry moves the pending jobs of a reservation to another one. A job that has ended
@@ -32,9 +34,16 @@ func (s *Site) Carry(ctx context.Context, from, to site.Name) error {
 	if err != nil {
 		return err
 	}
+	left, err := s.leftBy(ctx, op, from)
+	if err != nil {
+		return err
+	}
 	var first error
-	for _, id := range ids {
+	for i, id := range slices.Concat(ids, left) {
 		result, err := s.run(ctx, op, "scontrol", "update", "JobId="+id, "ReservationName="+string(to))
+		if err == nil && result.Exit == 0 && i >= len(ids) {
+			result, err = s.run(ctx, op, "scontrol", "release", id)
+		}
 		if err != nil {
 			return err
 		}
@@ -51,6 +60,31 @@ func (s *Site) Carry(ctx context.Context, from, to site.Name) error {
 		}
 	}
 	return first
+}
+
+// leftBy returns the ids of the jobs that a reservation has left behind when Slurm took it down.
+func (s *Site) leftBy(ctx context.Context, op string, name site.Name) ([]string, error) {
+	mark, fields := newMark(), []string{"JobID", "Reason"}
+	out, err := s.read(ctx, op, "squeue", "--noheader", "--all", "--states="+leftBehind, "--Format=JobID:"+mark+",Reason:"+mark)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := parseJobs(string(out), mark, fields)
+	if err != nil {
+		return nil, odd(op, "squeue", err)
+	}
+	var ids []string
+	for _, j := range jobs {
+		record := make(jobRecord, len(jobFields))
+		record[column["State"]], record[column["Reason"]] = leftBehind, j[1]
+		if _, err := strconv.ParseUint(j[0], 10, 63); err != nil {
+			return nil, odd(op, "squeue", err)
+		}
+		if record.left() == string(name) {
+			ids = append(ids, j[0])
+		}
+	}
+	return ids, nil
 }
 
 // jobsIn returns the ids of the jobs of a reservation.

@@ -142,9 +142,27 @@ var endings = map[string]site.Ending{
 // open.
 const neverBegan = 53
 
+// leftBehind is the state in which Slurm keeps the jobs that wait in a reservation when it takes that down
+// at its end. They show no reservation any more, and say in words which it was. What is released has the state, and another reason,
+// until it may start.
+const leftBehind = "RESV_DEL_HOLD"
+
+// left returns the reservation that has left a job behind, empty if none has.
+func (j jobRecord) left() string {
+	if j.at("State") != leftBehind {
+		return ""
+	}
+	name, is := strings.CutPrefix(j.at("Reason"), "Reservation ")
+	name, was := strings.CutSuffix(name, " was deleted")
+	if !is || !was {
+		return ""
+	}
+	return name
+}
+
 // waiting are the states of jobs that hold nothing yet. In every other state a
 // job holds its nodes, while COMPLETING too.
-var waiting = []string{"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+var waiting = []string{"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", leftBehind, "SPECIAL_EXIT"}
 
 // job reads a record. cores are those that it has of some of its nodes, by node; of the
 // others it has all.
@@ -183,7 +201,8 @@ func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
 		return out, over, j.shares(&out, cores)
 	}
 	if slices.Contains(waiting, j.at("State")) {
-		out.Reason, out.Held = j.text("Reason"), out.Begin == 0
+		out.Reason, out.Left = j.text("Reason"), j.left()
+		out.Held = out.Begin == 0 || out.Left != ""
 		return out, pending, nil
 	}
 	if out.Limit == 0 {

@@ -221,7 +221,7 @@ func (s *Site) keep(ctx context.Context, want *site.Reservation, have *site.Book
 	if !superseded && what == "" {
 		return site.Outcome{Verdict: site.Made, Booking: have}, nil
 	}
-	if err := s.delete(ctx, opReserve, want.Name); err != nil {
+	if _, err := s.delete(ctx, opReserve, want.Name); err != nil {
 		return site.Outcome{Verdict: site.Doubt}, err
 	}
 	if superseded {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -17,6 +18,7 @@ type job struct {
 	Tasks       string   `json:"array_task_string"`
 	State       []string `json:"job_state"`
 	Reason      string   `json:"state_reason"`
+	Words       string   `json:"state_description"` // instead of the reason
 	User        string   `json:"user_name"`
 	Account     string   `json:"account"`
 	Partition   string   `json:"partition"`
@@ -96,7 +98,7 @@ func (j *job) field(name string) (text string, known bool) {
 	case "State":
 		return j.state(), true
 	case "Reason":
-		return j.Reason, true
+		return cmp.Or(j.Words, j.Reason), true
 	case "UserName":
 		return j.User, true
 	case "Account":
@@ -257,6 +259,13 @@ func (a *API) cancel(ctx context.Context, ids []string) error {
 	return no
 }
 
+// releaseJob lets a job start that is kept from it.
+func (a *API) releaseJob(ctx context.Context, id string) error {
+	return a.changeJob(ctx, id, struct {
+		Hold bool `json:"hold"`
+	}{})
+}
+
 // updateJob moves a job to another reservation, or gives it another limit.
 func (a *API) updateJob(ctx context.Context, q *asked) error {
 	body := struct {
@@ -280,6 +289,10 @@ func (a *API) updateJob(ctx context.Context, q *asked) error {
 			return notAsked("a job with " + p.key + "=")
 		}
 	}
+	return a.changeJob(ctx, id, body)
+}
+
+func (a *API) changeJob(ctx context.Context, id string, body any) error {
 	type result struct {
 		ID    int64  `json:"job_id"`
 		Code  int    `json:"error_code"`

@@ -166,6 +166,8 @@ func (a *API) control(ctx context.Context, q *asked) (string, error) {
 		return a.details(ctx)
 	case len(q.words) == 3 && strings.HasPrefix(what, "show job "):
 		return a.job(ctx, q.words[2])
+	case len(q.words) == 2 && q.words[0] == "release":
+		return "", a.releaseJob(ctx, q.words[1])
 	case what == "create reservation":
 		return "", a.create(ctx, q)
 	case what == "update" && q.value("JobId") != "":

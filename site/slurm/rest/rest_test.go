@@ -268,6 +268,7 @@ func TestOddTextsOverREST(t *testing.T) {
 				"start_time": num(1000), "end_time": num(1600), "time_limit": num(10), "array_task_id": obj{"set": false}, "partition": "main",
 			},
 			{"job_id": 8, "array_job_id": num(8), "array_task_string": "3-9%2", "job_state": []string{"PENDING"}, "state_reason": "Resources", "user_name": "bob", "time_limit": obj{"infinite": true, "set": true}},
+			{"job_id": 9, "job_state": []string{"PENDING", "RESV_DEL_HOLD"}, "state_reason": "ReservationDeleted", "state_description": "Reservation its was deleted", "user_name": "bob"},
 		}}),
 	}})
 	s := slurm.New(slurm.Options{Site: "a", Exec: a, WholeNodes: true})
@@ -285,13 +286,16 @@ func TestOddTextsOverREST(t *testing.T) {
 	if b := state.Foreign[0]; len(state.Foreign) != 1 || b.Start != 1000 || b.End != 2000 || b.Active || b.Repeat.Each != site.Daily || b.Cores != 3 || b.Shares[0].Cores.Count() != 3 {
 		t.Errorf("reservations %+v", state.Foreign)
 	}
-	if len(state.Running) != 1 || len(state.Pending) != 1 || len(state.Ended) != 0 {
+	if len(state.Running) != 1 || len(state.Pending) != 2 || len(state.Ended) != 0 {
 		t.Fatalf("jobs %+v %+v %+v", state.Running, state.Pending, state.Ended)
 	}
 	if j := state.Running[0]; j.ID != "7" || j.End != 1600 || j.Limit != 600 || j.User != "bob" || j.Shares[0].Node != "n1" {
 		t.Errorf("%+v", j)
 	}
 	if j := state.Pending[0]; j.ID != "8_[3-9%2]" || j.Elements.Count() != 2 || j.Limit != 0 {
+		t.Errorf("%+v", j)
+	}
+	if j := state.Pending[1]; j.ID != "9" || j.Left != "its" || !j.Held {
 		t.Errorf("%+v", j)
 	}
 	if state.Licences[0].Name != "matlab" || state.Boot != 1 {
