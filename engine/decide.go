@@ -27,7 +27,9 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 	if !given {
 		own = r.Clone()
 	}
-	e.emit(change.Change{Kind: change.Queued, ID: own.ID, Request: own})
+	c := e.room(change.Queued)
+	c.ID, c.Request = own.ID, own
+	e.fold(c, state.Ref{})
 	e.arrived(own)
 	return nil
 }
@@ -195,7 +197,9 @@ func (e *Engine) accept(reservation *berth.Reservation, about state.Ref) {
 		reservation.Terms.Expires = min(e.state.Now().Add(r.Hold), berth.TimeLimit-1)
 		reservation.Expires = min(reservation.Terms.Expires, firstEnd(reservation.Allotments))
 	}
-	e.emitAbout(&change.Change{Kind: change.Accepted, ID: r.ID, Reservation: reservation}, about)
+	c := e.room(change.Accepted)
+	c.ID, c.Reservation = r.ID, reservation
+	e.fold(c, about)
 }
 
 // makeRoom clears allotments of running jobs, if jobs yield to promises, and of the

@@ -155,6 +155,9 @@ func (e *Engine) settle() {
 // askSites emits the effects of what has changed. It does so before time moves on, so
 // that the effects are the same however often the engine is woken.
 func (e *Engine) askSites() {
+	if !e.state.Touched() {
+		return
+	}
 	for _, effect := range e.state.Unsettled() {
 		effect.Number = e.state.LastEffect() + 1
 		e.emit(change.Change{Kind: change.Emitted, Effect: &effect})
@@ -166,7 +169,9 @@ func (e *Engine) askSites() {
 func (e *Engine) advance(now berth.Time) {
 	if now > e.state.Now() {
 		e.askSites()
-		e.emit(change.Change{Kind: change.Advanced, Now: now})
+		c := e.room(change.Advanced)
+		c.Now = now
+		e.fold(c, state.Ref{})
 	}
 }
 
@@ -180,17 +185,38 @@ func (e *Engine) emitOf(d *state.Entry, c change.Change) {
 }
 
 func (e *Engine) emitAbout(c *change.Change, about state.Ref) {
-	e.names.note(e.state, c, about.Entry)
-	if n := len(e.changes); n < cap(e.changes) {
-		switch given := &e.changes[:n+1][n]; {
-		case given.Reservation != nil && len(e.spare.reservations) < mostSpare:
-			e.spare.reservations = append(e.spare.reservations, given.Reservation)
-		case given.Plan != nil && len(e.spare.plans) < mostSpare:
-			e.spare.plans = append(e.spare.plans, given.Plan)
-		}
+	to := e.room(c.Kind)
+	*to = *c
+	e.fold(to, about)
+}
+
+// room returns room for a change of a kind behind all others, for who fills it in and then has it folded, before any
+// other: a change is large, and most have one or two fields.
+func (e *Engine) room(kind change.Kind) *change.Change {
+	n := len(e.changes)
+	if n == cap(e.changes) {
+		e.changes = append(e.changes, change.Change{Kind: kind})
+		return &e.changes[n]
 	}
-	e.changes = append(e.changes, *c)
-	if err := e.state.Fold(&e.changes[len(e.changes)-1], about); err != nil {
+	e.changes = e.changes[:n+1]
+	c := &e.changes[n]
+	switch {
+	case c.Reservation != nil && len(e.spare.reservations) < mostSpare:
+		e.spare.reservations = append(e.spare.reservations, c.Reservation)
+	case c.Plan != nil && len(e.spare.plans) < mostSpare:
+		e.spare.plans = append(e.spare.plans, c.Plan)
+	}
+	*c = change.Change{}
+	c.Kind = kind
+	return c
+}
+
+// fold folds the last change into the state.
+func (e *Engine) fold(c *change.Change, about state.Ref) {
+	if e.state.Naming() {
+		e.names.note(e.state, c, about.Entry)
+	}
+	if err := e.state.Fold(c, about); err != nil {
 		panic("engine: " + string(c.Kind) + ": " + err.Error())
 	}
 }
@@ -198,9 +224,10 @@ func (e *Engine) emitAbout(c *change.Change, about state.Ref) {
 // emitter is how the passes for jobs emit changes.
 type emitter struct{ engine *Engine }
 
-func (x emitter) Emit(c change.Change, about state.Ref) { x.engine.emitAbout(&c, about) }
-func (x emitter) Accepted() *berth.Reservation          { return x.engine.accepted() }
-func (x emitter) Planned() *berth.Allotment             { return x.engine.planned() }
+func (x emitter) Room(kind change.Kind) *change.Change   { return x.engine.room(kind) }
+func (x emitter) Fold(c *change.Change, about state.Ref) { x.engine.fold(c, about) }
+func (x emitter) Accepted() *berth.Reservation           { return x.engine.accepted() }
+func (x emitter) Planned() *berth.Allotment              { return x.engine.planned() }
 
 // mostSpare is how many reservations, and plans, are kept to be used again; changes of workflows bring theirs with them.
 const mostSpare = 4096

@@ -13,15 +13,15 @@ func (e *Engine) start(d *state.Entry) {
 		e.end(d, change.Failed)
 		return
 	}
-	c := change.Change{Kind: change.Started}
+	var named []berth.PESet // of its parts
 	freed := false // PEs of an announced outage are counted once while it runs on them
 	for part := range d.Parts() {
 		a := d.Part(part)
 		i, _ := e.state.Index(a.Resource)
 		var taken berth.PESet // parts of one reservation in one pool do not share PEs
 		for earlier := range part {
-			if c.PEs != nil && d.Part(earlier).Resource == a.Resource {
-				taken = taken.Or(c.PEs[earlier])
+			if named != nil && d.Part(earlier).Resource == a.Resource {
+				taken = taken.Or(named[earlier])
 			}
 		}
 		pes, late := e.state.Idle(i, a.NPE, taken, a.End)
@@ -31,14 +31,16 @@ func (e *Engine) start(d *state.Entry) {
 		if !a.PEs.Empty() {
 			pes = a.PEs
 		}
-		if c.PEs == nil {
-			c.PEs = e.newPEs(d.Parts())
+		if named == nil {
+			named = e.newPEs(d.Parts())
 		}
-		c.PEs[part] = pes
+		named[part] = pes
 		a.PEs = pes
 		freed = freed || e.state.NamesAhead(a.Resource) && len(e.state.Claimed(&a)) > 0
 	}
-	e.emitOf(d, c)
+	c := e.room(change.Started)
+	c.ID, c.PEs = d.ID(), named
+	e.fold(c, state.Ref{Entry: d})
 	if freed {
 		e.freed()
 	}
@@ -77,7 +79,9 @@ func (e *Engine) finish(id string) error {
 	}
 	for part := range d.Parts() {
 		if d.Holds(part) {
-			e.emitOf(d, change.Change{Kind: change.Ended, Part: part})
+			c := e.room(change.Ended)
+			c.ID, c.Part = d.ID(), part
+			e.fold(c, state.Ref{Entry: d})
 		}
 	}
 	e.freed()

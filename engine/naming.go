@@ -60,15 +60,12 @@ func (n *naming) note(s *state.State, c *change.Change, about *state.Entry) {
 	}
 }
 
-// name gives names to the PEs of the promises whose time for that has come, and others to
+// name gives, if they are due or stale, names to the PEs of the promises whose time for that has come, and others to
 // those whose PEs are not theirs any more. Cost: nothing if there is neither; else O(PEs that
 // have names), and for each promise that gets other names the PEs of its pool.
 func (e *Engine) name() {
 	known := e.names
 	e.names = naming{}
-	if !known.due && !known.stale {
-		return
-	}
 	var fresh []*state.Entry
 	if known.due {
 		fresh = e.state.Unnamed()

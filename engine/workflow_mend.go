@@ -19,10 +19,12 @@ import (
 // conclude brings what waits, and workflows, in order after a step.
 func (e *Engine) conclude() {
 	e.settle()
-	for e.mendWorkflows() {
+	for e.state.AnyDisturbed() && e.mendWorkflows() {
 		e.settle()
 	}
-	e.name()
+	if e.names.due || e.names.stale {
+		e.name()
+	}
 }
 
 // mendWorkflows mends the workflows with tasks that have ended or moved. It reports whether

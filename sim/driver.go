@@ -28,6 +28,7 @@ type driver struct {
 	extends  bool             // what runs may go on beyond its limit, or be stopped before
 	broken   bool             // what runs may fail, for there are outages
 	checksIn bool             // some promises are given up unless they are used
+	sources  []source         // that may bring anything
 	ranks    [sources + 1]int // at one instant the lower comes first
 	flows    *flowRun         // nil without workflows
 }
@@ -104,7 +105,9 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	d.outages, d.stop = iter.Pull(outagesOf(w))
 	d.falling, d.fails = d.outages()
 	d.broken = d.fails
-	d.checksIn = slices.ContainsFunc(w.Requests, func(r berth.Request) bool { return r.NoShow > 0 })
+	for i := range w.Requests {
+		d.checksIn = d.checksIn || w.Requests[i].NoShow > 0
+	}
 	d.extends = config.Overrun != "" && config.Overrun != engine.OverrunKill || config.Preempt
 	order := config.Instant
 	if len(order) == 0 {
@@ -118,6 +121,11 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 	if len(w.Flows) > 0 {
 		d.flows = newFlowRun(d, config, w)
 		d.recorder.tasks = map[string]bool{}
+	}
+	for s, some := range []bool{finishes: true, falls: d.fails, reports: w.Monitor != nil, tells: d.flows != nil, arrives: true, submits: d.flows != nil} {
+		if some {
+			d.sources = append(d.sources, source(s))
+		}
 	}
 	return d, nil
 }
@@ -146,7 +154,7 @@ const (
 // step lets the next thing happen; more is false if there is nothing left.
 func (d *driver) step() (more bool, err error) {
 	from, at := sources, berth.Forever
-	for s := range sources {
+	for _, s := range d.sources {
 		if t, ok := d.next(s); ok && (t < at || (t == at && d.ranks[s] < d.ranks[from])) {
 			from, at = s, t
 		}
@@ -188,28 +196,31 @@ func (d *driver) step() (more bool, err error) {
 // next returns when a source brings its next event.
 func (d *driver) next(s source) (at berth.Time, ok bool) {
 	w := d.workload
-	switch {
-	case s == finishes:
+	switch s {
+	case finishes:
 		for len(d.ends) > 0 && d.gone(&d.ends[0]) {
 			d.ends.pop()
 		}
 		if len(d.ends) > 0 {
 			return d.ends[0].at, true
 		}
-	case s == falls && d.fails:
-		return max(d.falling.From, d.engine.Now()), true
-	case s == reports && w.Monitor != nil:
+		return 0, false
+	case falls:
+		at, ok = d.falling.From, d.fails
+	case reports:
 		at, ok = w.Monitor.Next(d.engine)
-		return max(at, d.engine.Now()), ok
-	case s == arrives && d.arrived < len(w.Requests):
-		return max(w.Requests[d.arrived].Arrival, d.engine.Now()), true
-	case s == tells && d.flows != nil:
+	case arrives:
+		if ok = d.arrived < len(w.Requests); ok {
+			at = w.Requests[d.arrived].Arrival
+		}
+	case tells:
 		at, ok = d.flows.nextReport()
-		return max(at, d.engine.Now()), ok
-	case s == submits && d.flows != nil && d.flows.next < len(w.Flows):
-		return max(w.Flows[d.flows.next].Workflow.Arrival, d.engine.Now()), true
+	case submits:
+		if ok = d.flows.next < len(w.Flows); ok {
+			at = w.Flows[d.flows.next].Workflow.Arrival
+		}
 	}
-	return 0, false
+	return max(at, d.engine.Now()), ok
 }
 
 // gone reports whether the engine has ended something that would have gone on.
@@ -253,7 +264,7 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 	}
 	if d.workload.Runs != nil {
 		for i := range changes {
-			if changes[i].Kind == change.Started && !d.recorder.tasks[changes[i].ID] {
+			if changes[i].Kind == change.Started && (d.flows == nil || !d.recorder.tasks[changes[i].ID]) {
 				d.start(changes[i].ID)
 			}
 		}

@@ -67,11 +67,14 @@ type delivery struct{ id, site string }
 // or, if no variant fits that, for what is left of the longest one that fits.
 func (r *recorder) transfer(id string, transfers []berth.Transfer) {
 	r.expect(id, transfers)
+	if !r.holds {
+		return
+	}
 	request := &r.asked[r.find(id)]
 	for part := range request.Parts {
 		line := r.line(id, part)
 		line.Transfer = 0
-		if !r.holds || request.StorageMB == 0 || request.IsJob() {
+		if request.StorageMB == 0 || request.IsJob() {
 			continue
 		}
 		expected := berth.Duration(0)

@@ -78,15 +78,16 @@ func (r *Runner) easyFlat(p *state.Profile, first *state.Job) {
 		if least := r.finder.Standard(block.Least()); !f.fits(now.Add(least.Duration), least.NPE) {
 			continue
 		}
-		for i := range block.Len() {
-			shape := block.Shape(i)
-			if (i == 0 && b == 0) || shape.NPE > f.room[0].free {
+		free := f.room[0].free
+		for i, shape := range block.Shapes() {
+			if shape.NPE > free || (i == 0 && b == 0) {
 				continue // the first of the queue is booked already
 			}
 			v := r.finder.Standard(shape)
 			if end, ok := endNow(now, block.Job(i), v); ok && f.fits(end, v.NPE) {
 				f.take(end, v.NPE)
 				f.started = append(f.started, block.Job(i))
+				free = f.room[0].free
 			}
 		}
 		if f.room[0].free < narrowest {
@@ -202,7 +203,7 @@ func (r *Runner) compressFlat(p *state.Profile) {
 			continue
 		}
 		for i := 0; i < block.Len(); i++ {
-			v := block.Shape(i)
+			v := block.Shapes()[i]
 			if v.NPE > most {
 				continue
 			}

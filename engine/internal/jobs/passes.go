@@ -34,9 +34,12 @@ func Named(name string) (Pass, bool) {
 	return Pass{}, false
 }
 
-// Emitter applies a change.
+// Emitter applies changes.
 type Emitter interface {
-	Emit(c change.Change, about state.Ref)
+	// Room returns room for a change of a kind, which its caller fills in and then has
+	// folded, before any other.
+	Room(kind change.Kind) *change.Change
+	Fold(c *change.Change, about state.Ref)
 	// Accepted returns room for the reservation of the next change.
 	Accepted() *berth.Reservation
 	// Planned returns room for the plan of a change.
@@ -109,8 +112,11 @@ func (r *Runner) start() {
 
 // Run makes a job a reservation that starts now.
 func (r *Runner) Run(j *state.Job, at *berth.Allotment) {
-	c, about := r.state.Start(j, at, r.out.Accepted())
-	r.out.Emit(c, about)
+	reservation := r.out.Accepted()
+	r.state.Start(j, at, reservation)
+	c := r.out.Room(change.Accepted)
+	c.ID, c.Reservation = j.Request().ID, reservation
+	r.out.Fold(c, state.Ref{Job: j})
 }
 
 // placed is a job and where it runs from now on.

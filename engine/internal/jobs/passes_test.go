@@ -45,16 +45,19 @@ func newRunner(t *testing.T, pass jobs.Pass, flat, compress bool) *runner {
 func (r *runner) Accepted() *berth.Reservation { return new(berth.Reservation) }
 func (r *runner) Planned() *berth.Allotment    { return new(berth.Allotment) }
 
-func (r *runner) Emit(c change.Change, about state.Ref) {
+func (r *runner) Room(kind change.Kind) *change.Change { return &change.Change{Kind: kind} }
+
+func (r *runner) Fold(c *change.Change, about state.Ref) {
+	r.t.Helper()
 	if c.Kind == change.Planned && c.Plan != nil && c.Plan.Start >= about.Job.PlannedStart() {
 		r.t.Fatalf("the plan of %q for %d becomes one for %d", c.ID, about.Job.PlannedStart(), c.Plan.Start)
 	}
-	if err := r.state.Fold(&c, about); err != nil {
+	if err := r.state.Fold(c, about); err != nil {
 		r.t.Fatalf("%s of %q: %v", c.Kind, c.ID, err)
 	}
 }
 
-func (r *runner) fold(c change.Change) { r.Emit(c, state.Ref{}) }
+func (r *runner) fold(c change.Change) { r.Fold(&c, state.Ref{}) }
 
 func (r *runner) arrives(id string, npe berth.Count, length berth.Duration) {
 	j := berth.Job(id, r.state.Now(), npe, length)
@@ -85,14 +88,14 @@ func (r *runner) advance(now berth.Time) {
 	for at, _ := r.state.Due(); at <= now; at, _ = r.state.Due() {
 		switch due := r.state.Next(); due.Class {
 		case state.ClassEnd:
-			r.Emit(change.Change{Kind: change.Ended, ID: due.Entry.ID()}, state.Ref{Entry: due.Entry})
+			r.Fold(&change.Change{Kind: change.Ended, ID: due.Entry.ID()}, state.Ref{Entry: due.Entry})
 			freed = true
 		case state.ClassPeriod:
 			plan, _ := due.Job.Plan()
 			r.Run(due.Job, &plan)
 		case state.ClassStart:
 			pes, _ := r.state.Idle(0, due.Entry.Part(0).NPE, berth.PESet{}, due.Entry.End())
-			r.Emit(change.Change{Kind: change.Started, ID: due.Entry.ID(), PEs: []berth.PESet{pes}}, state.Ref{Entry: due.Entry})
+			r.Fold(&change.Change{Kind: change.Started, ID: due.Entry.ID(), PEs: []berth.PESet{pes}}, state.Ref{Entry: due.Entry})
 		default:
 			r.t.Fatalf("a timer of class %d is due", due.Class)
 		}

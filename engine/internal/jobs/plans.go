@@ -85,7 +85,14 @@ func (r *Runner) setPlan(j *state.Job, at *berth.Allotment) {
 	}
 	plan := r.out.Planned()
 	*plan = *at
-	r.out.Emit(change.Change{Kind: change.Planned, ID: j.Request().ID, Plan: plan}, state.Ref{Job: j})
+	r.plan(j, plan)
+}
+
+// plan notes the plan of a job, nil for none.
+func (r *Runner) plan(j *state.Job, plan *berth.Allotment) {
+	c := r.out.Room(change.Planned)
+	c.ID, c.Plan = j.Request().ID, plan
+	r.out.Fold(c, state.Ref{Job: j})
 }
 
 // MakeWay drops the plans of all jobs if one of them stands in the way of what is
@@ -97,7 +104,7 @@ func (r *Runner) MakeWay(allotments []berth.Allotment) {
 	}
 	for _, j := range slices.Collect(backlog.All()) {
 		if j.PlannedStart() < berth.Forever {
-			r.out.Emit(change.Change{Kind: change.Planned, ID: j.Request().ID}, state.Ref{Job: j})
+			r.plan(j, nil)
 		}
 	}
 }

@@ -455,6 +455,9 @@ func (s *share) peak(from, to berth.Time) berth.Count {
 // Forbidden returns the refusal of a request or job that has just arrived and that its
 // user may not have wherever and whenever it is placed; nil if they may.
 func (f *Finder) Forbidden(r *berth.Request) *berth.Refusal {
+	if r.User == "" || len(f.Limits) == 0 {
+		return nil
+	}
 	x := f.search(r, nil)
 	x.admission()
 	x.allowed = x.allowed.Without(policy.LimitActive) // there may be room when it is decided

@@ -66,6 +66,8 @@ type Block struct {
 	jobs   []*Job
 	shapes []berth.Variant // theirs, in standard seconds
 	least  berth.Variant   // the fewest PEs and the least duration of any
+	// narrow and short are how many shapes have the fewest PEs, and the least duration.
+	narrow, short int
 }
 
 // blockSize is the longest a block gets; a search touches one entry a block,
@@ -164,8 +166,7 @@ func (b *Block) insert(place int, j *Job) {
 	shape := j.Variant()
 	b.jobs = slices.Insert(b.jobs, place, j)
 	b.shapes = slices.Insert(b.shapes, place, shape)
-	b.least.NPE = min(b.least.NPE, shape.NPE)
-	b.least.Duration = min(b.least.Duration, shape.Duration)
+	b.weigh(shape)
 }
 
 func (b *Block) truncate(n int) {
@@ -175,10 +176,25 @@ func (b *Block) truncate(n int) {
 
 // measure recomputes least.
 func (b *Block) measure() {
-	b.least = berth.Variant{NPE: berth.MaxPEs + 1, Duration: berth.Endless}
+	b.least, b.narrow, b.short = berth.Variant{NPE: berth.MaxPEs + 1, Duration: berth.Endless}, 0, 0
 	for _, shape := range b.shapes {
-		b.least.NPE = min(b.least.NPE, shape.NPE)
-		b.least.Duration = min(b.least.Duration, shape.Duration)
+		b.weigh(shape)
+	}
+}
+
+// weigh counts a shape in least.
+func (b *Block) weigh(shape berth.Variant) {
+	switch {
+	case shape.NPE < b.least.NPE:
+		b.least.NPE, b.narrow = shape.NPE, 1
+	case shape.NPE == b.least.NPE:
+		b.narrow++
+	}
+	switch {
+	case shape.Duration < b.least.Duration:
+		b.least.Duration, b.short = shape.Duration, 1
+	case shape.Duration == b.least.Duration:
+		b.short++
 	}
 }
 
@@ -191,9 +207,15 @@ func (q *Backlog) remove(j *Job) {
 	shape := b.shapes[place]
 	b.jobs = slices.Delete(b.jobs, place, place+1)
 	b.shapes = slices.Delete(b.shapes, place, place+1)
+	if shape.NPE == b.least.NPE {
+		b.narrow--
+	}
+	if shape.Duration == b.least.Duration {
+		b.short--
+	}
 	if len(b.jobs) == 0 {
 		q.blocks, q.spare = slices.Delete(q.blocks, at, at+1), b
-	} else if shape.NPE == b.least.NPE || shape.Duration == b.least.Duration {
+	} else if b.narrow == 0 || b.short == 0 {
 		b.measure()
 	}
 	delete(q.byID, j.request.ID)
@@ -279,8 +301,9 @@ func (b *Block) Len() int { return len(b.jobs) }
 // Job returns the i-th job.
 func (b *Block) Job(i int) *Job { return b.jobs[i] }
 
-// Shape returns the variant of the i-th job.
-func (b *Block) Shape(i int) berth.Variant { return b.shapes[i] }
+// Shapes returns the variants of the jobs. They must not be written, and are valid until
+// the next change.
+func (b *Block) Shapes() []berth.Variant { return b.shapes }
 
 // Least returns the fewest PEs and the least duration of any job of the block.
 func (b *Block) Least() berth.Variant { return b.least }

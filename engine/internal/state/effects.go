@@ -45,14 +45,14 @@ func (s *State) sitesOf(e *Entry) []string {
 	return sites
 }
 
+// Touched reports whether Unsettled has anything to look at.
+func (s *State) Touched() bool { return len(s.touched) > 0 }
+
 // Unsettled returns what sites have to bring in line, without numbers, because of
 // the changes since it was asked last: for each reservation that changed, each
 // managed site at which it was or is, if its place there, its generation or whether
 // it runs is not what it was.
 func (s *State) Unsettled() []change.Effect {
-	if len(s.touched) == 0 {
-		return nil
-	}
 	var effects []change.Effect
 	for i := range s.touched {
 		t := &s.touched[i]

@@ -173,14 +173,12 @@ func (s *State) unqueue(id string) error {
 	return s.queue.remove(id)
 }
 
-// Start returns the change that makes a pending job a reservation that starts now,
-// which it writes to r. It changes nothing else.
-func (s *State) Start(j *Job, at *berth.Allotment, r *berth.Reservation) (change.Change, Ref) {
+// Start writes to r what a pending job is as a reservation that starts now. It changes nothing else.
+func (s *State) Start(j *Job, at *berth.Allotment, r *berth.Reservation) {
 	*r = berth.Reservation{
 		Request: j.request, State: berth.Confirmed, Sequence: s.sequence + 1, Generation: j.generation + 1,
 		Allotments: append(r.Allotments[:0], *at),
 	}
-	return change.Change{Kind: change.Accepted, ID: j.request.ID, Reservation: r}, Ref{Job: j}
 }
 
 // accept makes a pending request or job a reservation.

@@ -25,6 +25,9 @@ func (s *State) Ahead(pool berth.ResourceID) berth.Duration {
 // NamesAhead reports whether the promises of a pool get their PEs before they start.
 func (s *State) NamesAhead(pool berth.ResourceID) bool { return s.naming && s.Ahead(pool) > 0 }
 
+// Naming reports whether there is a pool whose promises get their PEs before they start.
+func (s *State) Naming() bool { return s.naming }
+
 // LacksNames reports whether a reservation gets numbers of PEs before its start that it does not
 // have yet.
 func (s *State) LacksNames(e *Entry) bool {

@@ -149,13 +149,13 @@ type Disturbance struct {
 	Left []berth.Allotment
 }
 
+// AnyDisturbed reports whether Disturbed has anything to look at.
+func (s *State) AnyDisturbed() bool { return len(s.workflows.disturbed) > 0 }
+
 // Disturbed returns the workflows with tasks that have ended or moved since it was asked
 // last, in the order in which that happened.
 func (s *State) Disturbed() []Disturbance {
 	w := &s.workflows
-	if len(w.disturbed) == 0 {
-		return nil
-	}
 	var list []Disturbance
 	for _, f := range w.disturbed {
 		f.disturbed = false
