@@ -113,6 +113,11 @@ const MaxLicences = 1 << 30
 // MaxAccelerators bounds the accelerators of one PE.
 const MaxAccelerators = 1 << 20
 
+// None reports whether nothing is required.
+func (r *Requirements) None() bool {
+	return r.Software == "" && r.Version == "" && r.Licences == 0 && r.MemoryMB == 0 && r.StorageMB == 0 && r.Accelerators == 0 && r.Partition == "" && r.Constraint == ""
+}
+
 func (r *Requirements) validate() error {
 	switch {
 	case r.Version != "" && r.Software == "":
@@ -310,8 +315,8 @@ func (r *Request) Validate() error {
 	case r.IsJob() && r.Ready != r.Arrival:
 		return Errorf(Invalid, "ready", "%d; a job is ready when it arrives, at %d", r.Ready, r.Arrival)
 	}
-	for _, part := range r.Parts {
-		if err := part.validate(); err != nil {
+	for i := range r.Parts {
+		if err := r.Parts[i].validate(); err != nil {
 			return err
 		}
 	}
@@ -341,19 +346,24 @@ func (p *Part) validate() error {
 			return Errorf(Invalid, "duration", "%d is beyond 2^42 s", v.Duration)
 		}
 	}
-	for _, list := range []struct {
-		name  string
-		pools []PoolPEs
-	}{{"only", p.Only}, {"never", p.Never}} {
-		for i := range list.pools {
-			pool := &list.pools[i]
-			again := slices.ContainsFunc(list.pools[:i], func(other PoolPEs) bool { return other.Resource == pool.Resource })
-			if pool.PEs.Empty() || again {
-				return Errorf(Invalid, list.name, "%q of pool %s of %s; want some PEs, and each pool once", pool.PEs, pool.Resource.Name, pool.Resource.Site)
-			}
-		}
+	if err := validPools("only", p.Only); err != nil {
+		return err
+	}
+	if err := validPools("never", p.Never); err != nil {
+		return err
 	}
 	return validConstraint(p.Constraint)
+}
+
+func validPools(field string, pools []PoolPEs) error {
+	for i := range pools {
+		pool := &pools[i]
+		again := slices.ContainsFunc(pools[:i], func(other PoolPEs) bool { return other.Resource == pool.Resource })
+		if pool.PEs.Empty() || again {
+			return Errorf(Invalid, field, "%q of pool %s of %s; want some PEs, and each pool once", pool.PEs, pool.Resource.Name, pool.Resource.Site)
+		}
+	}
+	return nil
 }
 
 // IsJob reports whether the request is an ordinary job.

@@ -2,6 +2,7 @@ package berth_test
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -140,6 +141,27 @@ func TestAllowedPEsOfAPart(t *testing.T) {
 		change(&r.Parts[0])
 		if wrong, is := errors.AsType[*berth.Error](r.Validate()); !is || wrong.Field != want {
 			t.Errorf("%s: %v", want, r.Validate())
+		}
+	}
+}
+
+// None knows every requirement.
+func TestNothingIsRequired(t *testing.T) {
+	t.Parallel()
+	if r := (berth.Requirements{}); !r.None() {
+		t.Error("nothing is something")
+	}
+	kind := reflect.TypeFor[berth.Requirements]()
+	for i := range kind.NumField() {
+		var r berth.Requirements
+		switch field := reflect.ValueOf(&r).Elem().Field(i); field.Kind() {
+		case reflect.String:
+			field.SetString("x")
+		default:
+			field.SetInt(1)
+		}
+		if r.None() {
+			t.Errorf("%s is nothing", kind.Field(i).Name)
 		}
 	}
 }

@@ -61,12 +61,12 @@ func newEngine(config Config, settings settings, s *state.State) *Engine {
 // malformed), Conflict (an id is taken, the state does not allow it) or NotFound. A
 // refused request is no error: it is a refused change.
 func (e *Engine) Apply(now berth.Time, event Event) ([]change.Change, []change.Effect, error) {
-	return e.AppendApply(nil, nil, now, event)
+	return e.AppendApply(nil, nil, now, &event)
 }
 
 // AppendApply is Apply, which appends to slices that may be used again for the next
-// call. What the elements beyond their length refer to is used again too.
-func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, now berth.Time, event Event) ([]change.Change, []change.Effect, error) {
+// call. What the elements beyond their length refer to is used again too. The event is only read.
+func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, now berth.Time, event *Event) ([]change.Change, []change.Effect, error) {
 	if !now.Valid() || now < e.state.Now() {
 		return changes, effects, berth.Errorf(berth.Invalid, "now", "%d; must be at or after the engine's time, %d, and within ±2^42 s", now, e.state.Now())
 	}
@@ -80,10 +80,14 @@ func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, n
 	}
 	e.catchUp(now, rank)
 	e.advance(now)
-	e.askSites() // for what was due, as if that had been an Apply of its own
-	err := e.apply(&event)
+	if e.state.Touched() {
+		e.askSites() // for what was due, as if that had been an Apply of its own
+	}
+	err := e.apply(event)
 	e.conclude()
-	e.askSites()
+	if e.state.Touched() {
+		e.askSites()
+	}
 	changes, effects = e.changes, e.effects
 	e.changes, e.effects = nil, nil
 	return changes, effects, err
@@ -142,9 +146,6 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 // start where they will have to yield. A repair may make more jobs yield, and goes on until
 // nothing moves.
 func (e *Engine) settle() {
-	if !e.yielded && !e.shortened {
-		return
-	}
 	e.repair(nil)
 	if e.yielded {
 		e.retry()
@@ -155,9 +156,6 @@ func (e *Engine) settle() {
 // askSites emits the effects of what has changed. It does so before time moves on, so
 // that the effects are the same however often the engine is woken.
 func (e *Engine) askSites() {
-	if !e.state.Touched() {
-		return
-	}
 	for _, effect := range e.state.Unsettled() {
 		effect.Number = e.state.LastEffect() + 1
 		e.emit(change.Change{Kind: change.Emitted, Effect: &effect})
@@ -168,7 +166,9 @@ func (e *Engine) askSites() {
 // advance moves the time on.
 func (e *Engine) advance(now berth.Time) {
 	if now > e.state.Now() {
-		e.askSites()
+		if e.state.Touched() {
+			e.askSites()
+		}
 		c := e.room(change.Advanced)
 		c.Now = now
 		e.fold(c, state.Ref{})

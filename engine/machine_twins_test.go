@@ -82,7 +82,7 @@ func (x *machine) alike(at berth.Time, event *engine.Event, told bool, changes [
 				again.Request = copied(event.Request)
 			}
 			var err error
-			t.changes, t.effects, err = t.e.AppendApply(t.changes[:0], t.effects[:0], at, again) // as the service does, in memory that is used again
+			t.changes, t.effects, err = t.e.AppendApply(t.changes[:0], t.effects[:0], at, &again) // as the service does, in memory that is used again
 			if (err == nil) != (failed == nil) || err != nil && err.Error() != failed.Error() {
 				x.m.fault("twins", "the %s answers %v instead of %v", t.name, err, failed)
 			}

@@ -18,9 +18,10 @@ import (
 
 // conclude brings what waits, and workflows, in order after a step.
 func (e *Engine) conclude() {
-	e.settle()
-	for e.state.AnyDisturbed() && e.mendWorkflows() {
-		e.settle()
+	for again := true; again; again = e.state.AnyDisturbed() && e.mendWorkflows() {
+		if e.yielded || e.shortened {
+			e.settle()
+		}
 	}
 	if e.names.due || e.names.stale {
 		e.name()

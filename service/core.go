@@ -168,7 +168,7 @@ func (c *Core) apply(now berth.Time, event *engine.Event) *step {
 	s := &c.done
 	*s = step{now: now, event: event, changes: again(s.changes), effects: again(s.effects)}
 	c.deciding = event
-	if s.changes, s.effects, s.err = c.engine.AppendApply(s.changes, s.effects, now, *event); s.err != nil && len(s.changes) == 0 {
+	if s.changes, s.effects, s.err = c.engine.AppendApply(s.changes, s.effects, now, event); s.err != nil && len(s.changes) == 0 {
 		s.event = nil
 	}
 	number := c.position.Number + 1

@@ -162,14 +162,16 @@ func (d *driver) step() (more bool, err error) {
 	// Whatever comes lets the engine catch up, so it is to be woken only at the
 	// end, or where something that starts meanwhile may end before, or must be used.
 	if due, ok := d.engine.Next(); ok && (from == sources || (due < at && (d.workload.Runs != nil || d.checksIn || d.flows != nil || from != arrives))) {
-		return true, d.apply(due, engine.Wake())
+		event := engine.Wake()
+		return true, d.apply(due, &event)
 	}
 	switch from {
 	case finishes:
 		request := d.ends.pop().request
 		id := d.workload.Requests[request].ID
 		d.recorder.known = known{id, request}
-		return true, d.apply(at, engine.Finish(id))
+		event := engine.Finish(id)
+		return true, d.apply(at, &event)
 	case falls:
 		o := d.falling
 		if d.falling, d.fails = d.outages(); d.fails && d.falling.From < o.From {
@@ -178,11 +180,12 @@ func (d *driver) step() (more bool, err error) {
 		if o.Until <= at {
 			return true, nil // over before the engine's time began
 		}
-		return true, d.apply(at, engine.Event{Kind: engine.EventDown, Resource: o.Resource, PEs: o.PEs, Until: o.Until})
+		event := engine.Event{Kind: engine.EventDown, Resource: o.Resource, PEs: o.PEs, Until: o.Until}
+		return true, d.apply(at, &event)
 	case reports:
 		event := d.workload.Monitor.Report(d.engine)
 		d.broken = d.broken || event.Kind == engine.EventDown
-		return true, d.apply(at, event)
+		return true, d.apply(at, &event)
 	case tells:
 		return true, d.flows.report(at)
 	case arrives:
@@ -235,7 +238,8 @@ func (d *driver) gone(x *end) bool {
 // arrive submits the next request.
 func (d *driver) arrive(now berth.Time) error {
 	request := &d.workload.Requests[d.arrived]
-	err := d.apply(now, engine.SubmitGiven(request))
+	event := engine.SubmitGiven(request)
+	err := d.apply(now, &event)
 	if err == nil && d.arrived > 0 && request.Arrival < d.workload.Requests[d.arrived-1].Arrival {
 		err = berth.Errorf(berth.Invalid, "arrival", "%d is before the request ahead of it; requests must be sorted by arrival", request.Arrival)
 	}
@@ -254,7 +258,7 @@ func (d *driver) arrive(now berth.Time) error {
 }
 
 // apply applies an event and notes what has changed.
-func (d *driver) apply(now berth.Time, event engine.Event) error {
+func (d *driver) apply(now berth.Time, event *engine.Event) error {
 	var err error
 	d.changes, d.effects, err = d.engine.AppendApply(d.changes[:0], d.effects[:0], now, event)
 	changes := d.changes
@@ -282,7 +286,8 @@ func (d *driver) apply(now berth.Time, event engine.Event) error {
 // settle says that the sites are in line with what the last step asked of them.
 func (d *driver) settle(now berth.Time) error {
 	for _, effect := range slices.Clone(d.effects) {
-		if err := d.apply(now, engine.Settle(effect.Number)); err != nil {
+		event := engine.Settle(effect.Number)
+		if err := d.apply(now, &event); err != nil {
 			return err
 		}
 	}
@@ -302,7 +307,8 @@ func (d *driver) checkIn(now berth.Time, changes []change.Change) error {
 		if _, live := d.engine.Reservation(id); !live {
 			continue
 		}
-		if err := d.apply(now, engine.CheckIn(id)); err != nil {
+		event := engine.CheckIn(id)
+		if err := d.apply(now, &event); err != nil {
 			return err
 		}
 	}

@@ -141,7 +141,8 @@ func (r *flowRun) arrive(now berth.Time) error {
 	if r.load.pes > 0 && w.Free == nil {
 		w.Free = []berth.Average{{Resource: r.load.pool, NPE: r.load.free(now)}}
 	}
-	err := r.driver.apply(now, engine.SubmitWorkflow(w))
+	event := engine.SubmitWorkflow(w)
+	err := r.driver.apply(now, &event)
 	if mistake, is := errors.AsType[*berth.Error](err); is {
 		return berth.Errorf(mistake.Code, mistake.Field, "workflow %q: %s", w.ID, mistake.Msg)
 	}
@@ -165,11 +166,14 @@ func (r *flowRun) report(now berth.Time) error {
 	t := heap.Pop(&r.due).(taskReport).task
 	switch {
 	case t.broken:
-		return r.driver.apply(now, engine.Report(t.id, berth.FailedForGood, "it lost PEs"))
+		event := engine.Report(t.id, berth.FailedForGood, "it lost PEs")
+		return r.driver.apply(now, &event)
 	case t.fails:
-		return r.driver.apply(now, engine.Report(t.id, berth.FailedForGood, "it failed"))
+		event := engine.Report(t.id, berth.FailedForGood, "it failed")
+		return r.driver.apply(now, &event)
 	default:
-		return r.driver.apply(now, engine.Report(t.id, berth.Succeeded, ""))
+		event := engine.Report(t.id, berth.Succeeded, "")
+		return r.driver.apply(now, &event)
 	}
 }
 

@@ -70,7 +70,7 @@ func start(out *log.Logger, d *disk, c cluster) (*service, error) {
 // apply lets the engine decide, stores what it did, and only then tells of it. An
 // error concerns the event alone: what happened before it has to be stored too.
 func (s *service) apply(now berth.Time, event engine.Event) error {
-	changes, effects, wrong := s.engine.AppendApply(s.changes[:0], s.effects[:0], now, event)
+	changes, effects, wrong := s.engine.AppendApply(s.changes[:0], s.effects[:0], now, &event)
 	s.changes, s.effects = changes, effects
 	if len(changes) > 0 {
 		s.disk.records = append(s.disk.records, record.AppendChanges(nil, changes))

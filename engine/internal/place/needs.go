@@ -112,7 +112,7 @@ func (x *search) unmet(p *pool) berth.Reason {
 	switch {
 	case !x.meant(p), !x.partitioned(p):
 		return berth.NoSuitableSite
-	case *need == (berth.Requirements{}):
+	case need.None():
 		return ""
 	case !p.config.Suits(need),
 		p.site.StorageMB > 0 && need.StorageMB > p.site.StorageMB,
@@ -133,7 +133,7 @@ func (x *search) unmet(p *pool) berth.Reason {
 // meant reports whether a request may use this pool: it names this pool, or no pool.
 func (x *search) meant(p *pool) bool {
 	return (len(x.r.Sites) == 0 || slices.Contains(x.r.Sites, p.id.Site)) && (x.r.Site == "" || x.r.Site == p.id.Site) && (x.r.Pool == "" || x.r.Pool == p.id.Name) &&
-		(x.only == berth.ResourceID{} || x.only == p.id)
+		(x.only.Name == "" || x.only == p.id)
 }
 
 // Countable returns an error if a job needs a stock that is counted in every pool in
