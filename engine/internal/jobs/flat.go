@@ -197,13 +197,14 @@ func (r *Runner) compressFlat(p *state.Profile) {
 	most := p.Most(since)
 	none := berth.Variant{NPE: berth.MaxPEs + 1} // none as large and as long starts before until
 	until, reach := now, since.To
+	w := state.Wish{From: now}
 	for b := 0; b < backlog.Blocks(); b++ {
 		block := backlog.Block(b)
 		if block.Least().NPE > most {
 			continue
 		}
-		for i := 0; i < block.Len(); i++ {
-			v := block.Shapes()[i]
+		for i, shapes := 0, block.Shapes(); i < len(shapes); i++ {
+			v := shapes[i]
 			if v.NPE > most {
 				continue
 			}
@@ -212,8 +213,8 @@ func (r *Runner) compressFlat(p *state.Profile) {
 				continue
 			}
 			v = r.finder.Standard(v)
-			w := state.Wish{Variant: v, Present: present, From: now, Before: min(present, reach)}
-			if v.NPE >= none.NPE && v.Duration >= none.Duration && present >= until {
+			w.Variant, w.Present, w.Before = v, present, min(present, reach)
+			if w.From, w.Near = now, false; v.NPE >= none.NPE && v.Duration >= none.Duration && present >= until {
 				w.From, w.Near = until, true
 			}
 			start, ok := p.Earlier(&w)
@@ -221,9 +222,9 @@ func (r *Runner) compressFlat(p *state.Profile) {
 				until = present
 				continue
 			}
-			size := block.Len()
 			r.setPlan(block.Job(i), &berth.Allotment{Resource: pool, Start: start, End: start.Add(v.Duration), NPE: v.NPE})
-			i -= size - block.Len() // what starts leaves the queue
+			i -= len(shapes) - block.Len() // what starts leaves the queue
+			shapes = block.Shapes()
 			most = max(most, p.Most(state.Growth{From: max(present, start.Add(v.Duration)), To: present.Add(v.Duration)}))
 			reach = max(reach, p.Grown().To)
 		}

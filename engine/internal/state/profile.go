@@ -214,25 +214,37 @@ type Wish struct {
 // free until it ends, or until its own booking, which it may overlap.
 func (p *Profile) Earlier(w *Wish) (start berth.Time, ok bool) {
 	start = w.From
-	need := min(start.Add(w.Duration), w.Present)
+	steps, npe, before := p.steps, w.NPE, w.Before
 	i := 0
 	if w.Near {
-		i = min(p.last, len(p.steps)-1)
+		i = min(p.last, len(steps)-1)
 	}
-	for p.steps[i].at > start {
+	for steps[i].at > start {
 		i--
 	}
-	for i+1 < len(p.steps) && p.steps[i+1].at <= start {
+	for i+1 < len(steps) && steps[i+1].at <= start {
 		i++
 	}
-	for ; start < w.Before; i++ {
-		if p.steps[i].free < w.NPE {
-			// The present booking ends somewhere behind, so there is a next.
-			p.last = i + 1
-			start = p.steps[i+1].at
-			need = min(start.Add(w.Duration), w.Present)
-		} else if i+1 == len(p.steps) || p.steps[i+1].at >= need {
-			return start, true
+	for start < before {
+		if steps[i].free < npe {
+			// The present booking ends somewhere behind, so there is a next that has enough.
+			i++
+			for steps[i].free < npe && steps[i].at < before {
+				i++
+			}
+			start, p.last = steps[i].at, i
+			if start >= before {
+				break
+			}
+		}
+		for need := min(start.Add(w.Duration), w.Present); ; i++ {
+			if i+1 == len(steps) || steps[i+1].at >= need {
+				return start, true
+			}
+			if steps[i+1].free < npe {
+				i++
+				break
+			}
 		}
 	}
 	return 0, false
