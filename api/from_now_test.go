@@ -71,6 +71,13 @@ func TestAWindowIsCountedWhenItsTurnHasCome(t *testing.T) {
 			t.Errorf("%s can start in %+v of %+v", body, p.Stretches, r)
 		}
 	}
+	later := into[form.Answer](t, h.do("alice", "POST", "/v1/requests", `{"npe":1,"duration":"1h","ready_in":"5h","deadline_in":"9h"}`), http.StatusCreated)
+	for _, body := range []string{`{"ready_in":"2h","deadline_in":"3h"}`, `{"ready_in":0,"deadline_in":"1h"}`} {
+		answer := into[form.Answer](t, h.do("alice", "PATCH", "/v1/reservations/"+later.ID, body), http.StatusOK)
+		if answer.Decision != form.Accepted {
+			t.Errorf("changed to %s it is %s: %+v", body, answer.Decision, answer.Refusal)
+		}
+	}
 }
 
 // So is the deadline of a workflow, small or planned beside the loop, and of one that is tried again.

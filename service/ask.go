@@ -242,9 +242,9 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 	if known, err := h.again(a, w); known {
 		return err
 	}
+	defer h.inOneMoment()()
 	now := h.clock()
 	a.from.arrive(r, now)
-	a.at = now
 	if r.IsJob() {
 		r.Ready = now
 		if r.Deadline == 0 {

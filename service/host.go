@@ -95,6 +95,7 @@ type Host struct {
 		told  []told // whose memory is used again
 	}
 	gathered  gathered              // of the loop
+	moment    berth.Time            // at which the clock stands, 0 if it goes; of the loop
 	questions map[string]*question  // by id; of the loop
 	evading   []string              // ids of questions that were decided anew, and are to be placed elsewhere; of the loop
 	proposals map[string]*proposal  // by id; of the loop
@@ -182,8 +183,23 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	return h, nil
 }
 
-// clock returns the time in whole seconds, never before the engine's.
-func (h *Host) clock() berth.Time { return max(h.Now(), h.core.engine.Now()) }
+// clock returns the time in whole seconds, never before the engine's. It is of the loop.
+func (h *Host) clock() berth.Time {
+	if h.moment != 0 {
+		return max(h.moment, h.core.engine.Now())
+	}
+	return max(h.Now(), h.core.engine.Now())
+}
+
+// inOneMoment has the clock of the loop stand until the function that it returns is called: what is asked for from now on
+// is decided when its times are counted from, however many steps that takes.
+func (h *Host) inOneMoment() (over func()) {
+	if h.moment != 0 {
+		return func() {}
+	}
+	h.moment = h.clock()
+	return func() { h.moment = 0 }
+}
 
 // Now returns the service's time.
 func (h *Host) Now() berth.Time {
@@ -322,11 +338,7 @@ func (h *Host) step(event engine.Event, a asked, conclude func([]news, error) (o
 
 // decide is step with memory that it may keep until the next one.
 func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error) (outcome, bool)) error {
-	now := h.clock()
-	if a.at != 0 { // the clock may have gone on since
-		now = max(a.at, h.core.engine.Now())
-	}
-	s := h.core.apply(now, event)
+	s := h.core.apply(h.clock(), event)
 	all := h.public(s.news)
 	a.asking = h.ask(all)
 	list := h.told(all)

@@ -48,9 +48,8 @@ type asked struct {
 	by    Origin
 	asker Principal // who is told; not on record
 	key   Key
-	from  FromNow    // not on record: the request has its times
-	at    berth.Time // when it is decided, if what is asked says so; 0 is now; not on record
-	id    string     // of the request or reservation that it was about
+	from  FromNow // not on record: the request has its times
+	id    string  // of the request or reservation that it was about
 	told  []told
 	// asking are the ids of promises that are not told before their sites have them.
 	asking []string

@@ -197,7 +197,6 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wa
 	}
 	h.begin(a.key)
 	within := w.Deadline.Sub(w.Arrival)
-	a.at = 0
 	var try func(n int)
 	done := func(result FlowAnswer, err error) {
 		h.planner.leave(who)

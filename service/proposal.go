@@ -54,6 +54,7 @@ type verdict struct {
 
 // attempt makes a change, if it is allowed and its sites agree to it, and answers.
 func (h *Host) attempt(p *proposal) {
+	defer h.inOneMoment()()
 	a := p.ask.asked()
 	a.id = p.id
 	deny := func(err error) {

@@ -137,8 +137,9 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 // decideFlow has the engine decide about a workflow.
 // wanted returns false once no one waits for the answer.
 func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, wanted func() bool, answer func(FlowAnswer, error)) {
-	a.at, a.id = h.clock(), w.ID
-	a.from.arriveFlow(w, a.at)
+	defer h.inOneMoment()()
+	a.id = w.ID
+	a.from.arriveFlow(w, h.clock())
 	if w.Algorithm == berth.BestAlgorithm {
 		w.Algorithm = berth.SlackAlgorithm
 	}
