@@ -206,6 +206,7 @@ type search struct {
 	*Finder
 	r         *berth.Request
 	again     *state.Entry
+	anywhere  bool // the request requires nothing and names no PEs
 	admit     bool
 	pool      berth.ResourceID // the pool of the PEs to avoid
 	avoid     berth.PESet
@@ -227,8 +228,21 @@ type search struct {
 }
 
 func (f *Finder) search(r *berth.Request, again *state.Entry) search {
-	return search{Finder: f, r: r, again: again, notBefore: r.Ready, deadline: r.Deadline}
+	return search{Finder: f, r: r, again: again, notBefore: r.Ready, deadline: r.Deadline, anywhere: anywhere(r)}
 }
+
+// anywhere reports whether a request requires nothing and names no PEs.
+func anywhere(r *berth.Request) bool {
+	for i := range r.Parts {
+		if p := &r.Parts[i]; len(p.Only) > 0 || len(p.Never) > 0 || p.Constraint != "" || !p.Eligible.Empty() {
+			return false
+		}
+	}
+	return r.Requirements.None()
+}
+
+// whole reports whether all PEs of a pool will do for a request, which is so of most.
+func (x *search) whole(p *pool) bool { return x.anywhere && p.assumed == nil }
 
 // variants returns the shapes that a part may take.
 func (x *search) variants(part int) []berth.Variant {

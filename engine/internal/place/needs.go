@@ -112,7 +112,7 @@ func (x *search) unmet(p *pool) berth.Reason {
 	switch {
 	case !x.meant(p), !x.partitioned(p):
 		return berth.NoSuitableSite
-	case need.None():
+	case x.anywhere || need.None():
 		return ""
 	case !p.config.Suits(need),
 		p.site.StorageMB > 0 && need.StorageMB > p.site.StorageMB,
@@ -227,6 +227,9 @@ func (x *search) eligible(part int, p *pool) berth.PESet {
 // named returns the PEs that a part and the partition of its request name, of those that
 // have what it requires.
 func (x *search) named(part int, p *pool) berth.PESet {
+	if x.whole(p) {
+		return berth.PESet{}
+	}
 	set, some := x.classed(part, p)
 	if allowed, is := x.r.Parts[part].Allowed(p.id); is {
 		if some {
@@ -247,6 +250,9 @@ func (x *search) named(part int, p *pool) berth.PESet {
 // of its request names some, or only some have what it requires. What is left may be
 // empty.
 func (x *search) restricted(part int, p *pool) bool {
+	if x.whole(p) {
+		return false
+	}
 	partition := x.partition(p)
 	if _, is := x.r.Parts[part].Allowed(p.id); is || partition != nil && !partition.PEs.Empty() {
 		return true
