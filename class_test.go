@@ -22,6 +22,7 @@ func TestConstraints(t *testing.T) {
 		{"[ib]", 1, "ib:0 intel,ib:0 amd,ib:0"},
 		{"[(intel&ib)|amd|none]", 3, "intel,ib:0 amd,ib:1"},
 		{"[intel&ib]", 1, "intel,ib:0"},
+		{"intel|a0z9AZ._-:=+@%/é", 1, "intel:0 intel,ib:0"}, // every kind of byte that a name may have
 	} {
 		parsed, err := berth.ParseConstraint(c.text)
 		if err != nil || parsed.Alternatives() != c.alternatives {

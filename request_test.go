@@ -51,6 +51,16 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"negative accelerators", func(r *berth.Request) { r.Accelerators = -1 }, "accelerators"},
 		{"too many accelerators", func(r *berth.Request) { r.Accelerators = berth.MaxAccelerators + 1 }, "accelerators"},
 		{"deadline beyond", func(r *berth.Request) { r.Deadline = berth.TimeLimit }, "deadline"},
+		{"users", func(r *berth.Request) { r.Sharing = berth.Sharing{Users: []string{"ann", "bob"}} }, ""},
+		{"a group", func(r *berth.Request) { r.Sharing = berth.Sharing{Account: "a", Group: "g"} }, ""},
+		{"a group beside users", func(r *berth.Request) { r.Sharing = berth.Sharing{Users: []string{"ann"}, Group: "g"} }, "group"},
+		{"all users of an account", func(r *berth.Request) { r.Sharing = berth.Sharing{Account: "a", Users: []string{berth.EveryUser}} }, ""},
+		{"all users of no account", func(r *berth.Request) { r.Sharing = berth.Sharing{Users: []string{berth.EveryUser}} }, "users"},
+		{"all users beside one", func(r *berth.Request) {
+			r.Sharing = berth.Sharing{Account: "a", Users: []string{"ann", berth.EveryUser}}
+		}, "users"},
+		{"many users", func(r *berth.Request) { r.Sharing = berth.Sharing{Users: make([]string, berth.MaxUsers)} }, ""},
+		{"too many users", func(r *berth.Request) { r.Sharing = berth.Sharing{Users: make([]string, berth.MaxUsers+1)} }, "users"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := berth.Rigid("a", 10, 20, 90, 3, 5)
