@@ -196,6 +196,30 @@ func TestPeriodGathers(t *testing.T) {
 	}
 }
 
+// Where nothing else is said, an order that means something only among requests that are
+// decided together has those of one instant decided so; the others have each decided as it comes.
+func TestOrdersGatherWhatComesAtOneInstant(t *testing.T) {
+	for order, want := range map[string]string{"fcfs": "", "arwp": "", "sjf": "b c a", "ljf": "a c b", "edf": "c b a", "priority": "c a b", "dpsar": "c b a"} {
+		config := onePool(4, berth.Late)
+		config.Order = order
+		config.Users = []berth.User{{ID: "high", Priority: 9}, {ID: "low", Priority: 4}}
+		requests := []berth.Request{berth.Rigid("a", 0, 0, 300, 1, 30), berth.Rigid("b", 0, 0, 200, 1, 10), berth.Rigid("c", 0, 0, 100, 1, 20)}
+		requests[0].User, requests[1].User, requests[2].User = "low", "low", "high"
+		e := newEngine(t, config)
+		if want != "" {
+			if got := decided(together(t, e, 0, requests)); got != want {
+				t.Errorf("%s decides %s, want %s", order, got, want)
+			}
+			continue
+		}
+		for i := range requests {
+			if got := decided(submit(t, e, 0, requests[i])); got != requests[i].ID {
+				t.Errorf("%s decides %q as %s comes", order, got, requests[i].ID)
+			}
+		}
+	}
+}
+
 // Jobs of one instant are looked at in the order too: the shortest goes first
 // although it came last.
 func TestJobsInOrder(t *testing.T) {
