@@ -29,6 +29,18 @@ func TestWishesInASchedule(t *testing.T) {
 	}
 }
 
+// A request that waits as a job is a job in the schedule, without a deadline.
+func TestRequestsThatWaitAsJobsInASchedule(t *testing.T) {
+	config := engine.Config{Sites: two(0), Immediate: engine.ImmediateQueue}
+	lines := run(t, config, berth.Rigid("a", 0, 0, 10, 4, 10), berth.Rigid("b", 1, 1, 6, 4, 5), berth.Rigid("c", 2, 2, 6, 4, 4))
+	for i, want := range []string{"a request 10", "b request 6", "c job 0"} {
+		l := &lines[i]
+		if got := fmt.Sprintf("%s %s %d", l.ID, l.Kind, l.Deadline); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // A schedule has the lists of sites and of PEs of a request.
 func TestListsInASchedule(t *testing.T) {
 	config := engine.Config{Sites: two(0)}
