@@ -627,6 +627,36 @@ func TestIdentityFollowsTheLaterEnd(t *testing.T) {
 	}
 }
 
+// Pairs of lines that share a PE are looked for as long as that takes little; where their
+// lists are long, each line that takes a PE already taken is still told once.
+func TestPairsOfLinesWithLongListsAreNotAllTold(t *testing.T) {
+	const lines = 120 // of each of two lists
+	list := func(first, pes int) string {
+		var b strings.Builder
+		for pe := first; pe < 4*pes; pe += 4 {
+			fmt.Fprintf(&b, ",%d", pe)
+		}
+		return b.String()[1:]
+	}
+	for pes, all := range map[int]bool{10: true, 1000: false} {
+		var text strings.Builder
+		for i := range 2 * lines {
+			fmt.Fprintf(&text, `{"id":"%d","kind":"booking","npe":%d,"start":0,"end":10,"pes":"%s"}`+"\n", i, pes, list(2*(i/lines), pes))
+		}
+		told := map[string]bool{} // by their second line
+		pairs := 0
+		for _, v := range on(t, berth.MaxPEs, text.String()).Violations {
+			if v.Class == check.Identity {
+				told[v.IDs[1]] = true
+				pairs++
+			}
+		}
+		if pairs == lines*(lines-1) != all || len(told) != 2*(lines-1) {
+			t.Errorf("lists of %d PEs: %d pairs of %d lines are told", pes, pairs, len(told))
+		}
+	}
+}
+
 // An outage counts once for a reservation, however many stretches name it: two of
 // four PEs are lost to an outage of one.
 func TestAnOutageCountsOnceForItsLosses(t *testing.T) {

@@ -314,4 +314,9 @@ func TestClassesAreChecked(t *testing.T) {
 	if _, err := check.File(strings.NewReader(`{"id":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":false,"constraint":"a&"}`+"\n"), "f.jsonl", check.Options{Strict: true}); err == nil || !strings.Contains(err.Error(), "constraint") {
 		t.Errorf("half a constraint: %v", err)
 	}
+	const asks = `{"id":"a","site":"s","pool":"p","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":2,"accepted":true,"start":0,"end":10,"pes":"4-5","memory_mb":9000,"accelerators":1,"constraint":"rack2","part_constraint":"new"}` + "\n"
+	want := "line 1: hardware: PE 4 of pool p of site s has not what is asked for: 9000 MB, 1 accelerators, rack2, new (id a)"
+	if _, long := onSites(t, asks, sites); len(long) != 1 || long[0] != want {
+		t.Errorf("%q, want %q", long, want)
+	}
 }
