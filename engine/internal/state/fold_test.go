@@ -77,7 +77,13 @@ func TestChangesThatContradictTheState(t *testing.T) {
 				{Kind: change.Advanced, Now: 10}, // where nothing of it is left to be booked
 				{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{{Resource: berth.PoolID("s", pool), Start: 5, End: 10, NPE: -1}}},
 			},
-			"resized to another pool":        {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place("other", 5, 10)}}},
+			"resized to another pool":   {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place("other", 5, 10)}}},
+			"resized to the other pool": {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(map[string]string{"early": "late", "late": "early"}[pool], 5, 10)}}},
+			"resized to one of two parts": {
+				pending,
+				{Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: pending.Request, Allotments: []berth.Allotment{place(pool, 40, 45), place(pool, 50, 55)}}},
+				{Kind: change.Resized, ID: "c", Moved: []berth.Allotment{place(pool, 40, 45)}},
+			},
 			"resized into another":           {{Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 21)}}},
 			"resized where another now is":   {vacated, {Kind: change.Moved, ID: "b", Moved: []berth.Allotment{place(pool, 5, 15)}}, {Kind: change.Resized, ID: "a", Moved: []berth.Allotment{place(pool, 5, 10)}}},
 			"vacated twice":                  {vacated, vacated},
@@ -111,6 +117,39 @@ func TestChangesThatContradictTheState(t *testing.T) {
 				if last := i == len(changes)-1; (err != nil) != last {
 					t.Errorf("%s, %s: change %d gives %v", pool, name, i+1, err)
 				}
+			}
+		}
+	}
+}
+
+// A task has a reservation only while it is open, and only if its workflow has it.
+func TestTasksThatTheirWorkflowDoesNotHaveOpen(t *testing.T) {
+	over := change.Change{Kind: change.TaskOver, Flow: &change.Flow{Workflow: "w", Task: 0, Outcome: berth.Succeeded}}
+	for name, c := range map[string]struct {
+		before []change.Change
+		of     berth.TaskRef
+		fits   bool
+	}{
+		"open":                  {nil, berth.TaskRef{Workflow: "w", Task: "a", Try: 1}, true},
+		"open beside one":       {[]change.Change{over}, berth.TaskRef{Workflow: "w", Task: "b", Try: 1}, true},
+		"over":                  {[]change.Change{over}, berth.TaskRef{Workflow: "w", Task: "a", Try: 2}, false},
+		"unknown":               {nil, berth.TaskRef{Workflow: "w", Task: "c", Try: 1}, false},
+		"of another workflow":   {nil, berth.TaskRef{Workflow: "v", Task: "a", Try: 1}, false},
+		"of one that was there": {[]change.Change{{Kind: change.WorkflowOver, Flow: &change.Flow{Workflow: "w"}}}, berth.TaskRef{Workflow: "w", Task: "a", Try: 1}, false},
+	} {
+		s := New(smallConfig())
+		r := berth.Rigid("w/a", 0, 0, 100, 4, 5)
+		r.Task = &c.of
+		changes := append([]change.Change{{Kind: change.WorkflowPromised, Workflow: &berth.Workflow{
+			ID: "w", Deadline: berth.Forever, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 1}, {ID: "b", Seconds: 1}},
+		}}}, c.before...)
+		changes = append(changes, change.Change{Kind: change.Queued, ID: r.ID, Request: &r}, change.Change{
+			Kind: change.Accepted, ID: r.ID, Reservation: &berth.Reservation{Request: &r, State: berth.Confirmed, Sequence: 1, Allotments: []berth.Allotment{place("late", 5, 10)}},
+		})
+		for i := range changes {
+			err := s.Fold(&changes[i], Ref{})
+			if last := i == len(changes)-1; (err != nil) != (last && !c.fits) {
+				t.Errorf("%s: change %d gives %v", name, i+1, err)
 			}
 		}
 	}
