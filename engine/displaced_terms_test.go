@@ -222,3 +222,18 @@ func TestOutageDisplacesNoMoreThanNeeded(t *testing.T) {
 		settled(t, config, e)
 	}
 }
+
+// What is left to a reservation at its own place is what nothing runs on: a job that yields
+// to another one's place does not yield to what is left of this one.
+func TestJobsDoNotYieldToWhatIsLeft(t *testing.T) {
+	config := managed(onePool(5, berth.Late))
+	config.Preempt = true
+	e := newEngine(t, config)
+	submit(t, e, 0, job("j", 0, 1, 100)) // on PE 0
+	submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 2, 10))
+	submit(t, e, 0, moldable("b", 10, 100, berth.Variant{NPE: 2, Duration: 10}, berth.Variant{NPE: 1, Duration: 20}))
+	apply(t, e, 1, takenDown(cm5(), 1, 5, 0, 0))
+	wantShape(t, e, "a", "degraded cm5:0x[10,20) missing 2")
+	wantShape(t, e, "b", "confirmed cm5:1x[10,30)")
+	settled(t, config, e)
+}
