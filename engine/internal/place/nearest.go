@@ -19,11 +19,8 @@ func (x *search) nearest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 		}
 	}
 	g := x.group(t, true)
-	promised := x.again.Start()
-	if promised >= max(x.notBefore, x.state.Now()) {
-		if allotments, ok := g.at(promised); ok {
-			return allotments, nil
-		}
+	if allotments, ok := g.at(x.again.Start()); ok { // within the window, and not before now
+		return allotments, nil
 	}
 	allotments, refusal := x.earliest(t)
 	if refusal != nil {
