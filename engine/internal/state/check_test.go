@@ -111,3 +111,31 @@ func TestChangesOfTheWorldThatContradictTheState(t *testing.T) {
 		t.Errorf("after the trial: %v", err)
 	}
 }
+
+// An outage is found by its number until it is over.
+func TestOutagesByTheirNumber(t *testing.T) {
+	s := New(smallConfig())
+	outage := func(number uint64, pool string) *berth.Outage {
+		return &berth.Outage{Number: number, Resource: berth.PoolID("s", pool), PEs: berth.PEsOf(0), Until: berth.Forever}
+	}
+	known := func(want ...bool) {
+		t.Helper()
+		for i := range want {
+			if o, ok := s.Outage(uint64(i + 1)); ok != want[i] || ok && o.Number != uint64(i+1) {
+				t.Errorf("outage %d is there: %t, %+v", i+1, ok, o)
+			}
+		}
+	}
+	fold := func(kind change.Kind, o *berth.Outage) {
+		t.Helper()
+		if err := s.Fold(&change.Change{Kind: kind, Outage: o}, Ref{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known(false, false)
+	fold(change.WentDown, outage(1, "early"))
+	fold(change.WentDown, outage(2, "late"))
+	known(true, true, false)
+	fold(change.CameUp, outage(1, "early"))
+	known(false, true)
+}
