@@ -10,7 +10,8 @@ import (
 )
 
 // What is offered is promised when it is taken at once, by deadlines too that are so close that a slow pool,
-// in which nothing is over in a second, could not meet them: it counts where PEs are allotted all the same.
+// in which nothing is over in a second, could not meet them: it counts where PEs are allotted all the same,
+// whether tasks before are done or there are none.
 func TestOffersByTheNextSecondArePromised(t *testing.T) {
 	const now = 49
 	taken := 0
@@ -31,6 +32,10 @@ func TestOffersByTheNextSecondArePromised(t *testing.T) {
 							ID: "a", Measured: []berth.Measurement{{NPE: 1, Seconds: 10}, {NPE: wide, Seconds: seconds}},
 							Requirements: berth.Requirements{Software: "cfd"},
 						})
+						if free == 3 {
+							w.Tasks = append(w.Tasks, berth.WorkflowTask{ID: "done", Seconds: 1, Done: true})
+							w.Tasks[0].After = []int{1}
+						}
 						w.Algorithm, w.Hold, w.Spread = berth.BestAlgorithm, 5, spread
 						if free > 0 {
 							w.Free = []berth.Average{{Resource: berth.PoolID("s", "p"), NPE: free}}

@@ -106,6 +106,12 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 	_, best := berth.Best(w.Algorithm)
 	var candidates, whenever []candidate // by the deadline, and whatever it is
 	late := false                        // they differ
+	open := 0                            // tasks
+	for i := range w.Tasks {
+		if !w.Tasks[i].Done {
+			open++
+		}
+	}
 	for i := range f.pools {
 		p := &f.pools[i]
 		if !allows(w, p) {
@@ -118,8 +124,6 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		var first *berth.Refusal
 		for k := range w.Tasks {
 			if w.Tasks[k].Done {
-				c.fits++
-				ever.fits++
 				continue
 			}
 			no := f.unfit(w, k, &limits, last >= 0 && alike(&w.Tasks[k], &w.Tasks[last]))
@@ -139,7 +143,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		if c.fits > 0 {
 			candidates = append(candidates, c)
 		}
-		if c.fits < len(w.Tasks) {
+		if c.fits < open {
 			continue
 		}
 		g, no := f.onPool(t, w, p, allowed, planners, by)
@@ -169,11 +173,11 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 	return list, refusal
 }
 
-// candidate is a pool in which a workflow may be, and the tasks that cannot be there.
+// candidate is a pool in which a workflow may be, and the open tasks that cannot be there.
 type candidate struct {
 	pool  *pool
 	unfit []bool // tasks
-	fits  int    // how many do
+	fits  int    // how many open ones do
 	late  bool   // some do but for the deadline
 }
 
