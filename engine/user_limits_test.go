@@ -283,6 +283,39 @@ func TestPESecondsAreFreedByPromisesAlone(t *testing.T) {
 	}
 }
 
+// Who has as many as they may have is told when so many of them will be over that there is room;
+// jobs count where they are limited.
+func TestOneMoreIsFreeWhenEnoughAreOver(t *testing.T) {
+	for _, c := range []struct {
+		limit   policy.LimitName
+		role    string
+		allowed int64
+		want    berth.Time
+	}{
+		{policy.LimitActive, "user", 2, 100},
+		{policy.LimitActive, "viewer", 1, 200},
+		{policy.LimitActive, "viewer", 0, 0}, // never
+		{policy.LimitReservations, "user", 3, 50},
+		{policy.LimitReservations, "viewer", 2, 100},
+		{policy.LimitReservations, "viewer", 1, 200},
+	} {
+		config := onePool(8, berth.Late)
+		config.Limits = policy.Limits{{Name: c.limit, Value: 3}, {Scope: policy.Scope{Role: c.role}, Name: c.limit, Value: c.allowed}}
+		e := newEngine(t, config)
+		j := job("j", 0, 1, 50)
+		a, b, next := owned("a", 0, 100, 1, 100), owned("b", 100, 200, 1, 100), owned("x", 0, 300, 1, 10)
+		for _, r := range []*berth.Request{&j, &a, &b} {
+			r.User, r.Role = "u", "operator"
+			accepted(t, submit(t, e, 0, *r))
+		}
+		next.Role = c.role
+		no := refused(t, submit(t, e, 0, next))
+		if no.Exceeded == nil || no.Exceeded.Limit != string(c.limit) || no.Exceeded.Allowed != c.allowed || no.Exceeded.Frees != c.want {
+			t.Errorf("%d by %s: %+v, want room at %d", c.allowed, c.limit, no.Exceeded, c.want)
+		}
+	}
+}
+
 // A request for what is too far ahead is told from when on it may be asked.
 func TestTooFarAheadIsFreeLater(t *testing.T) {
 	config := onePool(4, berth.Early)
