@@ -44,6 +44,31 @@ func TestTasksComeForwardWithinTheShare(t *testing.T) {
 	}
 }
 
+// A task that has more PEs than the share of its user, which is less since a restart, does not come
+// forward beside what else the user has.
+func TestTasksBeyondTheShareDoNotComeForward(t *testing.T) {
+	for share, want := range map[int64]string{
+		375: "succeeded:1 ended:w.1 w.2@10-60 early:110→60", 125: "succeeded:1 ended:w.1",
+	} {
+		config := managedPool(8, berth.Late)
+		config.Limits = policy.Limits{{Name: policy.LimitShare, Value: 375}}
+		e := newEngine(t, config)
+		own := berth.Rigid("own", 0, 0, 200, 1, 200)
+		own.User = "ada"
+		accepted(t, submit(t, e, 0, own))
+		a, b := task("a", 60), task("b", 50)
+		a.Few, a.Most, b.Few, b.Most = 2, 2, 2, 2
+		wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, berth.Forever, a, b))), "workflow_promised:w w.1@0-60 w.2@60-110")
+		apply(t, e, 0, engine.Wake())
+		config.Limits[0].Value = share
+		again, err := engine.Restore(config, e.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantFlow(t, apply(t, again, 10, engine.Report("w.1", berth.Succeeded, "")), want)
+	}
+}
+
 // A licence or the storage that a task waits for is given back early like PEs.
 func TestTasksComeForwardThatWaitForLicences(t *testing.T) {
 	config := managedPool(8, berth.Late)
