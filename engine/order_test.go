@@ -235,3 +235,34 @@ func TestJobsInOrder(t *testing.T) {
 		}
 	}
 }
+
+// The classes of what happens at one instant may have any order in which starts come after ends,
+// outages and scheduling points; each is there once.
+func TestOrdersOfAnInstant(t *testing.T) {
+	orders := [][]string{{}}
+	for _, name := range engine.EndsFirst() { // at each place of each order of those before
+		var more [][]string
+		for _, order := range orders {
+			for i := range len(order) + 1 {
+				more = append(more, slices.Insert(slices.Clone(order), i, name))
+			}
+		}
+		orders = more
+	}
+	for _, order := range append(orders, []string{"start"}, append(engine.EndsFirst(), "end"), []string{"end", "expiry", "capacity", "arrival", "end", "start"}) {
+		start := slices.Index(order, "start")
+		right := len(order) == len(engine.EndsFirst())
+		for _, name := range []string{"end", "capacity", "period"} {
+			at := slices.Index(order, name)
+			right = right && at >= 0 && at < start
+		}
+		config := onePool(1, berth.Late)
+		config.Instant = order
+		switch _, err := engine.New(config); {
+		case right && err != nil:
+			t.Errorf("%q: %v", order, err)
+		case !right:
+			wantCode(t, err, berth.Invalid, "instant")
+		}
+	}
+}
