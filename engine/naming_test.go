@@ -119,6 +119,28 @@ func TestAnnouncedOutageBeforeNames(t *testing.T) {
 	}
 }
 
+// A PE that an announced outage takes and a promise runs on is counted once from its start on: at
+// that moment a promise that lacks a PE gets it.
+func TestStartOnPEsOfAnAnnouncedOutage(t *testing.T) {
+	config := ahead(3, 1)
+	e := newEngine(t, config)
+	for _, r := range []berth.Request{
+		berth.Rigid("q", 0, 0, 40, 2, 40), berth.Rigid("p", 0, 10, 100, 1, 90), berth.Rigid("d", 0, 60, 100, 2, 40),
+	} {
+		submit(t, e, 0, r)
+	}
+	apply(t, e, 1, engine.Down(berth.Outage{Resource: cm5(), PEs: berth.PEsOf(2), From: 50, Until: 500}))
+	wantShape(t, e, "d", "degraded cm5:1x[60,100) missing 1")
+	apply(t, e, 9, wake())
+	wantShape(t, e, "d", "degraded cm5:1x[60,100) missing 1")
+	apply(t, e, 10, wake())
+	if got := pesOf(t, e, "p"); got != "2" {
+		t.Errorf("p runs on %s, want the PE that is left", got)
+	}
+	wantShape(t, e, "d", "confirmed cm5:2x[60,100)")
+	settled(t, config, e)
+}
+
 // A site that does not give a promise a PE makes it get another one, at no cost; if there is
 // none, it stays as it is, and the refusal says so.
 func TestRelocateGivesOtherNames(t *testing.T) {
