@@ -116,6 +116,30 @@ func TestWorkflowsOverThePoolsOfASite(t *testing.T) {
 	}
 }
 
+// What gives way to a task that is late is what is in its pool: tasks in another one stay.
+func TestLateTasksTakeNothingInOtherPools(t *testing.T) {
+	config := engine.Config{Sites: []berth.Site{{
+		Name: "s", Managed: true, Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Late}, {Name: "q", PEs: 1, Binding: berth.Late, Node: berth.Node{Accelerators: 1}}},
+		Partitions: []berth.Partition{{Name: "cpu", Pool: "p"}},
+	}}}
+	e := newEngine(t, config)
+	other := berth.Rigid("other", 0, 0, 50, 1, 50)
+	other.Pool = "q"
+	accepted(t, submit(t, e, 0, other))
+	w := flow("w", 0, 100, task("a", 50), task("b", 10), task("c", 10, 0))
+	w.Algorithm = "bd-cpar"
+	w.Tasks[0].Partition, w.Tasks[1].Accelerators, w.Tasks[2].Partition = "cpu", 1, "cpu"
+	wantFlow(t, apply(t, e, 0, engine.SubmitWorkflow(w)), "workflow_promised:w w.1@0-50 w.2@50-60 w.3@50-60")
+	apply(t, e, 0, engine.Wake())
+	changes := apply(t, e, 48, engine.Report("w.1", berth.StillRunning, ""))
+	wantFlow(t, changes, "w.1-55 w.3@55-65 late:60→65")
+	for _, c := range changes {
+		if c.ID == "w.2" {
+			t.Errorf("w.2 is %s", c.Kind)
+		}
+	}
+}
+
 // A share counts in each pool by itself, and the refusal names the pool.
 func TestSpreadWorkflowsKeepTheShareOfEachPool(t *testing.T) {
 	config := slowAndFast(berth.Late)
