@@ -170,15 +170,6 @@ func (f *Finder) Impossible(r *berth.Request, from berth.Time) *berth.Refusal {
 	return x.impossible(0, from)
 }
 
-// program returns the index of the program of a site that a request uses; negative
-// if it needs no program.
-func (x *search) program(p *pool) int {
-	if x.r.Software == "" {
-		return noProgram
-	}
-	return int(x.programs.at(p.siteAt, x.r))
-}
-
 // partition returns the partition of a pool whose limits hold for the request: the one
 // that it names, else the site's default. It is nil if there are none, or if the pool
 // does not serve the request at all.

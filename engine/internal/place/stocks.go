@@ -38,9 +38,11 @@ func (x *search) takes(p *pool) []take {
 		return nil
 	}
 	var list []take
-	if i := x.program(p); i >= 0 && r.Licences > 0 {
-		if licences := x.state.Licences(p.siteAt, i); licences.Counted() {
-			list = append(list, take{stock: licences, n: licences.Units(int64(r.Licences))})
+	if r.Licences > 0 { // which no request has without a program
+		if i := x.programs.at(p.siteAt, r); i >= 0 {
+			if licences := x.state.Licences(p.siteAt, int(i)); licences.Counted() {
+				list = append(list, take{stock: licences, n: licences.Units(int64(r.Licences))})
+			}
 		}
 	}
 	if storage := x.state.Storage(p.siteAt); storage.Counted() && r.StorageMB > 0 {
