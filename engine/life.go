@@ -14,7 +14,7 @@ func (e *Engine) start(d *state.Entry) {
 		return
 	}
 	var named []berth.PESet // of its parts
-	freed := false // PEs of an announced outage are counted once while it runs on them
+	freed := false          // PEs of an announced outage are counted once while it runs on them
 	for part := range d.Parts() {
 		a := d.Part(part)
 		i, _ := e.state.Index(a.Resource)
