@@ -184,6 +184,10 @@ type askedOf struct {
 // widest looks at the way to meet the constraints of a part in which it may use the most
 // PEs of a pool, the first of equals, and returns how many.
 func (x *search) widest(part int, p *pool) berth.Count {
+	if x.whole(p) && x.avoid.Empty() {
+		x.way = 0
+		return p.config.PEs
+	}
 	n := x.ways(part)
 	if n == 1 {
 		x.way = 0

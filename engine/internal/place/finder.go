@@ -53,6 +53,8 @@ type pool struct {
 	site   *berth.Site
 	siteAt int // place of the site in the configuration
 	config *berth.Pool
+	// uniform says that it has no classes and no partition is assumed.
+	uniform bool
 	// assumed is the partition of requests that name none; known is false if the site
 	// has a default partition and this pool is none of its.
 	assumed *berth.Partition
@@ -73,6 +75,7 @@ func NewFinder(rules Rules, s *state.State) *Finder {
 			}
 			p := pool{index: index, id: id, site: site, siteAt: i, config: &site.Pools[k]}
 			p.assumed, p.known = site.PartitionOf(id.Name, "", false)
+			p.uniform = p.assumed == nil && len(p.config.Classes) == 0
 			f.pools = append(f.pools, p)
 		}
 	}
@@ -180,7 +183,7 @@ func (f *Finder) replace(t *state.Trial, w *Want) (Place, *berth.Refusal) {
 			continue
 		}
 		late := x
-		late.deadline, late.only = berth.TimeLimit-1, d.Part(0).Resource
+		late.deadline, late.only, late.everyPool = berth.TimeLimit-1, d.Part(0).Resource, false
 		late.pinned = []berth.Variant{{NPE: npe, Duration: d.Variant(0).Duration}}
 		if found, no := late.nearest(t); no == nil {
 			place := late.complete(t, found)
@@ -206,8 +209,10 @@ type search struct {
 	*Finder
 	r         *berth.Request
 	again     *state.Entry
-	anywhere  bool // the request requires nothing and names no PEs
+	anywhere  bool // the request names no PEs, partition or features
+	everyPool bool // the request names no site or pool, nor is there an only one
 	admit     bool
+	uses      []int32          // programs that the request takes, by site; nil until one is asked for
 	pool      berth.ResourceID // the pool of the PEs to avoid
 	avoid     berth.PESet
 	only      berth.ResourceID // the only pool that will do, if it has a name
@@ -228,21 +233,26 @@ type search struct {
 }
 
 func (f *Finder) search(r *berth.Request, again *state.Entry) search {
-	return search{Finder: f, r: r, again: again, notBefore: r.Ready, deadline: r.Deadline, anywhere: anywhere(r)}
+	return search{
+		Finder: f, r: r, again: again, notBefore: r.Ready, deadline: r.Deadline, anywhere: anywhere(r),
+		everyPool: r.Site == "" && r.Pool == "" && len(r.Sites) == 0,
+	}
 }
 
-// anywhere reports whether a request requires nothing and names no PEs.
+// anywhere reports whether a request names no PEs, partition or features.
 func anywhere(r *berth.Request) bool {
 	for i := range r.Parts {
 		if p := &r.Parts[i]; len(p.Only) > 0 || len(p.Never) > 0 || p.Constraint != "" || !p.Eligible.Empty() {
 			return false
 		}
 	}
-	return r.Requirements.None()
+	return r.Partition == "" && r.Constraint == ""
 }
 
-// whole reports whether all PEs of a pool will do for a request, which is so of most.
-func (x *search) whole(p *pool) bool { return x.anywhere && p.assumed == nil }
+// whole reports whether all PEs of a pool will do for a request if any do, which is so of most.
+func (x *search) whole(p *pool) bool {
+	return x.anywhere && (p.uniform || p.assumed == nil && x.r.MemoryMB <= 0 && x.r.Accelerators <= 0)
+}
 
 // variants returns the shapes that a part may take.
 func (x *search) variants(part int) []berth.Variant {

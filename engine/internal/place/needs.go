@@ -72,33 +72,32 @@ func (o *obstacle) refusal() *berth.Refusal {
 // obstacle returns the first test that a part, decided at a time, fails in a pool.
 // Its duration is tested last, because that is the most expensive test.
 func (x *search) obstacle(part int, p *pool, from berth.Time) obstacle {
-	o := obstacle{resource: p.id, wanted: fewest(x.variants(part))}
+	variants := x.variants(part)
 	eligible := x.widest(part, p)
 	suits := func(v berth.Variant) bool { return v.NPE <= eligible && x.suits(p, v) }
-	unmet := x.unmet(p)
+	unmet, possible := x.unmet(p), berth.Forever
+	if unmet == "" {
+		for i := range variants {
+			if suits(variants[i]) {
+				possible = min(possible, max(x.notBefore, from.Add(x.transferBefore(p))).Add(x.scaled(p, variants[i]).Duration))
+			}
+		}
+		if possible <= x.deadline && possible.Valid() {
+			return obstacle{}
+		}
+	}
+	o := obstacle{resource: p.id, wanted: fewest(variants)}
 	switch {
 	case o.wanted > p.config.PEs:
 		o.reason, o.limit = berth.TooLarge, p.config.PEs
-		return o
-	case unmet == berth.NoSuitableSite || !slices.ContainsFunc(x.variants(part), suits):
+	case unmet == berth.NoSuitableSite || !slices.ContainsFunc(variants, suits):
 		o.reason, o.limit = berth.NoSuitableSite, eligible
-		return o
 	case unmet != "":
 		o.reason = unmet
-		return o
-	}
-	shortest := berth.Endless
-	for _, v := range x.variants(part) {
-		if suits(v) {
-			shortest = min(shortest, x.scaled(p, v).Duration)
-		}
-	}
-	possible := max(x.notBefore, from.Add(x.transferBefore(p))).Add(shortest)
-	if possible > x.deadline || !possible.Valid() {
+	default:
 		o.reason, o.possible = berth.DeadlineMissed, possible
-		return o
 	}
-	return obstacle{}
+	return o
 }
 
 // unmet returns what a pool does not have that the request requires, by the reason
@@ -112,7 +111,7 @@ func (x *search) unmet(p *pool) berth.Reason {
 	switch {
 	case !x.meant(p), !x.partitioned(p):
 		return berth.NoSuitableSite
-	case x.anywhere || need.None():
+	case need.None():
 		return ""
 	case !p.config.Suits(need),
 		p.site.StorageMB > 0 && need.StorageMB > p.site.StorageMB,
@@ -121,7 +120,7 @@ func (x *search) unmet(p *pool) berth.Reason {
 	case need.Software == "":
 		return ""
 	}
-	switch program := x.programs.at(p.siteAt, x.r); {
+	switch program := x.program(p.siteAt); {
 	case program == noProgram:
 		return berth.NoSoftware
 	case program == noLicences, x.r.IsJob() && need.Licences > 0 && x.state.Licences(p.siteAt, int(program)).Counted():
@@ -131,7 +130,9 @@ func (x *search) unmet(p *pool) berth.Reason {
 }
 
 // meant reports whether a request may use this pool: it names this pool, or no pool.
-func (x *search) meant(p *pool) bool {
+func (x *search) meant(p *pool) bool { return x.everyPool || x.addressed(p) }
+
+func (x *search) addressed(p *pool) bool {
 	return (len(x.r.Sites) == 0 || slices.Contains(x.r.Sites, p.id.Site)) && (x.r.Site == "" || x.r.Site == p.id.Site) && (x.r.Pool == "" || x.r.Pool == p.id.Name) &&
 		(x.only.Name == "" || x.only == p.id)
 }

@@ -43,15 +43,24 @@ func newPrograms(sites []berth.Site) programs {
 	return p
 }
 
-// at returns the index of the first program of a site that is what a request
+// of returns, for each site, the index of its first program that is what a request
 // requires, with as many licences; else the negative reason. Cost: O(1) for a repeated
 // question, else O(programs of that name).
-func (p *programs) at(site int, r *berth.Request) int32 {
+func (p *programs) of(r *berth.Request) []int32 {
 	wanted := wantedProgram{r.Software, r.Version, r.Licences}
 	if p.answer == nil || p.last != wanted {
 		p.last, p.answer = wanted, p.find(wanted)
 	}
-	return p.answer[site]
+	return p.answer
+}
+
+// program returns the index of the program of a site that the request takes, else the
+// negative reason.
+func (x *search) program(site int) int32 {
+	if x.uses == nil {
+		x.uses = x.programs.of(x.r)
+	}
+	return x.uses[site]
 }
 
 func (p *programs) find(wanted wantedProgram) []int32 {

@@ -43,7 +43,7 @@ func TestProgramsAgreeWithSearch(t *testing.T) {
 					}
 					want = -2
 				}
-				if got := int(known.at(i, &r)); got != want {
+				if got := int(known.of(&r)[i]); got != want {
 					t.Fatalf("program %d of site %d, want %d, for %+v of %+v", got, i, want, r.Requirements, list[i].Software)
 				}
 			}

@@ -39,7 +39,7 @@ func (x *search) takes(p *pool) []take {
 	}
 	var list []take
 	if r.Licences > 0 { // which no request has without a program
-		if i := x.programs.at(p.siteAt, r); i >= 0 {
+		if i := x.program(p.siteAt); i >= 0 {
 			if licences := x.state.Licences(p.siteAt, int(i)); licences.Counted() {
 				list = append(list, take{stock: licences, n: licences.Units(int64(r.Licences))})
 			}
