@@ -514,3 +514,101 @@ func TestLateRunsBelowABookingThatEndsInside(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The earliest start may be the last one that is allowed, wherever a leaf begins.
+func TestLateFitsAtTheLastStart(t *testing.T) {
+	c := newFastLate(2).(*fastLate)
+	const times = 1000
+	for k := range berth.Time(times) {
+		if err := c.Add(Block{NPE: 1, Start: 2 * k, End: 2*k + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ready := range berth.Time(2 * times) {
+		for _, last := range []berth.Time{ready, ready + 1} {
+			want := ready | 1 // the PE that is taken is back
+			if start, ok := c.free.firstFit(2, 1, ready, last); ok != (want <= last) || ok && start != want {
+				t.Fatalf("from %d until %d: %d %t, want %d if that is allowed", ready, last, start, ok, want)
+			}
+		}
+	}
+}
+
+// What a search has measured of the leaves below a node it knows of the node: where they never
+// fall below the size that is looked for, where they always do, and where they do now and then.
+func TestLateKnowsOfANodeWhatIsMeasuredBelowIt(t *testing.T) {
+	c := newFastLate(1000).(*fastLate)
+	add := func(b Block) {
+		t.Helper()
+		if err := c.Add(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const section, sections = 3000, 20
+	for k := range berth.Time(sections) {
+		// One PE is taken every other second beside as many as leave 767 to 769.
+		begin := k * section
+		add(Block{NPE: []berth.Count{231, 233, 231, 232, 233}[k%5], Start: begin, End: begin + section})
+		for at := begin; at < begin+section; at += 10 {
+			add(Block{NPE: 1, Start: at + 1, End: at + 6})
+		}
+	}
+	class, threshold := lateClass(768)
+	root := c.free.root
+	if root.level == 0 || threshold != 768 {
+		t.Fatalf("a tree of level %d, runs of %d", root.level, threshold)
+	}
+	for at := berth.Time(0); at < section*sections; at += 10 {
+		c.free.measure(at, class, threshold)
+	}
+	v := c.free.base
+	for i := range int(root.n) {
+		if run, exact, known := root.runs.get(i, class, v); !known || !exact {
+			t.Errorf("child %d of %d: %v, exact: %t, known: %t", i, root.n, run, exact, known)
+		}
+		v += root.sum[i]
+	}
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A run that a booking has shortened ends no search too early where a part of its node is measured
+// anew: only a node all of whose children are measured is.
+func TestLateSearchAfterABookingAtTheEndOfANode(t *testing.T) {
+	const npe, long = 768, 20_000
+	c := newFastLate(1000).(*fastLate)
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(c.Add(Block{NPE: 1000 - npe, Start: 0, End: long}))
+	for at := berth.Time(0); at < long; at += 10 {
+		do(c.Add(Block{NPE: 1, Start: at, End: at + 5}))
+	}
+	root := c.free.root
+	if root.level == 0 || root.n < 3 {
+		t.Fatalf("a tree of level %d, of %d nodes", root.level, root.n)
+	}
+	end := root.sep[2] / 10 * 10 // of the second node
+	for at := end - 50; at < end+60; at += 10 {
+		do(c.Remove(Block{NPE: 1, Start: at, End: at + 5}))
+	}
+	class, threshold := lateClass(npe)
+	for at := berth.Time(0); at < long; at += 10 {
+		c.free.measure(at, class, threshold)
+	}
+	if root.sep[2] <= end-50 || root.sep[2] >= end+60 {
+		t.Fatalf("the second node ends at %d, not in the run from %d to %d", root.sep[2], end-55, end+60)
+	}
+	do(c.Add(Block{NPE: 1, Start: end - 20, End: end - 15})) // the run is one of 75 s
+	c.free.measure(root.sep[1], class, threshold)            // at the begin of the node
+	for d, want := range map[berth.Duration]berth.Time{5: 5, 35: end - 55, 75: end - 15, 76: long - 5, 115: long - 5} {
+		if start, ok := c.free.firstFit(npe, d, 0, berth.Forever); !ok || start != want {
+			t.Errorf("for %d s: %d %t, want %d", d, start, ok, want)
+		}
+	}
+	do(c.check())
+}
