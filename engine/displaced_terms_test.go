@@ -237,3 +237,16 @@ func TestJobsDoNotYieldToWhatIsLeft(t *testing.T) {
 	wantShape(t, e, "b", "confirmed cm5:1x[10,30)")
 	settled(t, config, e)
 }
+
+// What is left to a reservation whose PEs have no numbers is how many are free at its place: others
+// that lose theirs too leave it that.
+func TestAsManyAsAreFreeAreLeft(t *testing.T) {
+	config := managed(onePool(5, berth.Late))
+	e := newEngine(t, config)
+	submit(t, e, 0, berth.Rigid("a", 0, 10, 20, 2, 10))
+	submit(t, e, 0, moldable("b", 10, 100, berth.Variant{NPE: 2, Duration: 10}, berth.Variant{NPE: 1, Duration: 20}))
+	apply(t, e, 1, takenDown(cm5(), 1, 5, 0, 0))
+	wantShape(t, e, "a", "degraded cm5:1x[10,20) missing 1")
+	wantShape(t, e, "b", "confirmed cm5:1x[20,40)")
+	settled(t, config, e)
+}

@@ -284,3 +284,17 @@ func TestAJobStartsEarlyBehindManyThatDoNotFit(t *testing.T) {
 		}
 	}
 }
+
+// Reservations and jobs that start are numbered as they are accepted, from 1 on.
+func TestWhatIsAcceptedIsNumbered(t *testing.T) {
+	for _, pass := range engine.JobPasses() {
+		config := onePool(8, berth.Late)
+		config.Jobs = pass.Name
+		e := newEngine(t, config)
+		for i, r := range []berth.Request{job("a", 0, 1, 50), berth.Rigid("b", 0, 0, 90, 1, 50), job("c", 0, 1, 50), job("d", 0, 1, 50), berth.Rigid("e", 0, 10, 90, 1, 50)} {
+			if got := accepted(t, submit(t, e, 0, r)).Sequence; got != uint64(i+1) {
+				t.Errorf("%s: %s has the number %d, want %d", pass.Name, r.ID, got, i+1)
+			}
+		}
+	}
+}
