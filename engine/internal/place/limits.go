@@ -500,9 +500,7 @@ func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string) *b
 	r := *d.Request()
 	r.Role = role
 	x := f.search(&r, d)
-	if x.admission(); x.allowed.Unlimited() {
-		return nil
-	}
+	x.admission()
 	a := d.Part(0)
 	a.NPE = d.Variant(0).NPE // what it lacks it may have again
 	over := x.allowed.Exceeds(policy.LimitLength, int64(until.Sub(a.Start)))
