@@ -113,8 +113,8 @@ const MaxLicences = 1 << 30
 // MaxAccelerators bounds the accelerators of one PE.
 const MaxAccelerators = 1 << 20
 
-// None reports whether nothing is required.
-func (r *Requirements) None() bool {
+// RequiresNothing reports whether nothing is required.
+func (r *Requirements) RequiresNothing() bool {
 	return r.Software == "" && r.Version == "" && r.Licences == 0 && r.MemoryMB == 0 && r.StorageMB == 0 && r.Accelerators == 0 && r.Partition == "" && r.Constraint == ""
 }
 

@@ -155,10 +155,10 @@ func TestAllowedPEsOfAPart(t *testing.T) {
 	}
 }
 
-// None knows every requirement.
+// RequiresNothing knows every requirement.
 func TestNothingIsRequired(t *testing.T) {
 	t.Parallel()
-	if r := (berth.Requirements{}); !r.None() {
+	if r := (berth.Requirements{}); !r.RequiresNothing() {
 		t.Error("nothing is something")
 	}
 	kind := reflect.TypeFor[berth.Requirements]()
@@ -170,7 +170,7 @@ func TestNothingIsRequired(t *testing.T) {
 		default:
 			field.SetInt(1)
 		}
-		if r.None() {
+		if r.RequiresNothing() {
 			t.Errorf("%s is nothing", kind.Field(i).Name)
 		}
 	}

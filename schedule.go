@@ -98,7 +98,7 @@ type PlacePEs struct {
 func WantedOf(r *Request, part int) *Wanted {
 	p := &r.Parts[part]
 	if r.Site == "" && r.Pool == "" && len(r.Sites) == 0 && p.Eligible.Empty() && len(p.Only) == 0 && len(p.Never) == 0 &&
-		p.Constraint == "" && r.Requirements.None() {
+		p.Constraint == "" && r.RequiresNothing() {
 		return nil
 	}
 	return &Wanted{

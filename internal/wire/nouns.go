@@ -20,7 +20,7 @@ func Request(c *Coder, r *berth.Request) {
 	Int(c, 5, &r.Ready)
 	Int(c, 6, &r.Deadline)
 	List(c, 7, &r.Parts, Part)
-	Struct(c, 8, &r.Requirements, r.Requirements.None(), Requirements)
+	Struct(c, 8, &r.Requirements, r.RequiresNothing(), Requirements)
 	Name(c, 9, &r.Site)
 	Name(c, 10, &r.Pool)
 	Int(c, 11, &r.Hold)

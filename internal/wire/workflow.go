@@ -60,7 +60,7 @@ func workflowTask(c *Coder, t *berth.WorkflowTask) {
 		List(c, 7, &r.Outputs, BareText[string])
 		c.End()
 	})
-	Struct(c, 9, &t.Requirements, t.Requirements.None(), Requirements)
+	Struct(c, 9, &t.Requirements, t.RequiresNothing(), Requirements)
 	Int(c, 10, &t.Few)
 	Int(c, 11, &t.Most)
 	List(c, 12, &t.Measured, func(c *Coder, m *berth.Measurement) {

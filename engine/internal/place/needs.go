@@ -111,7 +111,7 @@ func (x *search) unmet(p *pool) berth.Reason {
 	switch {
 	case !x.meant(p), !x.partitioned(p):
 		return berth.NoSuitableSite
-	case need.None():
+	case need.RequiresNothing():
 		return ""
 	case !p.config.Suits(need),
 		p.site.StorageMB > 0 && need.StorageMB > p.site.StorageMB,
