@@ -257,6 +257,39 @@ func Rigid(id string, arrival, ready, deadline Time, npe Count, duration Duratio
 	}
 }
 
+// Plain is in short a request without variants that requires nothing beside PEs and
+// time, or an ordinary job: what most records of a log become.
+type Plain struct {
+	ID                       string
+	User                     string
+	Arrival, Ready, Deadline Time
+	Duration                 Duration
+	NPE                      Count
+	Job                      bool // of kind job
+}
+
+// Request returns the request in full. Cost: one allocation.
+func (p *Plain) Request() *Request {
+	r := &struct {
+		Request
+		part    [1]Part
+		variant [1]Variant
+	}{}
+	r.Parts, r.part[0].Variants = r.part[:], r.variant[:]
+	p.Fill(&r.Request)
+	return &r.Request
+}
+
+// Fill makes the request in the memory of one that Plain.Request returned, and
+// replaces that one.
+func (p *Plain) Fill(r *Request) {
+	r.ID, r.Kind, r.User, r.Arrival, r.Ready, r.Deadline = p.ID, "", p.User, p.Arrival, p.Ready, p.Deadline
+	if p.Job {
+		r.Kind = KindJob
+	}
+	r.Parts[0].Variants[0] = Variant{NPE: p.NPE, Duration: p.Duration}
+}
+
 // Clone returns a copy that shares no memory with the request, except PE sets,
 // which are immutable. Cost: one allocation for a request of one part and one
 // variant, else one for each part and one for its variants, and one for a task of a workflow.

@@ -98,7 +98,7 @@ func TestRunsAreThoseOfTheSimulator(t *testing.T) {
 		c, _ := p.Case(point)
 		for replication := 1; replication <= 3; replication++ {
 			work, _ := c.Work(replication)
-			lines, err := sim.Run(t.Context(), c.Config, work.Requests, nil)
+			lines, err := sim.Replay(t.Context(), c.Config, *work, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

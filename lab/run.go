@@ -147,7 +147,7 @@ func (l *laboratory) run(ctx context.Context, point Point, c *Case, replication 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.plan.Label(point), err)
 	}
-	lines, err := l.options.Simulate(ctx, c.Config, *work, l.progress(len(work.Requests)))
+	lines, err := l.options.Simulate(ctx, c.Config, *work, l.progress(work.Len()))
 	if err != nil {
 		return nil, err
 	}

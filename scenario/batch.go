@@ -221,7 +221,7 @@ func (b *Batch) one(ctx context.Context, i int, share *shared) (*Result, error) 
 		progress = b.Progress
 	}
 	began := time.Now()
-	lines, err := simulate(ctx, config, *work, progress(len(work.Requests)))
+	lines, err := simulate(ctx, config, *work, progress(work.Len()))
 	wall := time.Since(began)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -11,17 +12,13 @@ import (
 // withNoise makes workloads of requests and their run times, which may be nil
 // for all, or 0 for some: those run as long as they are given. Noise is on the
 // run times.
-func (o *Options) withNoise(made func(replication int) ([]berth.Request, []berth.Duration, error)) func(int) (*sim.Workload, error) {
+func (o *Options) withNoise(made func(replication int) (*sim.Workload, error)) func(int) (*sim.Workload, error) {
 	return func(replication int) (*sim.Workload, error) {
-		requests, runs, err := made(replication)
-		if err != nil {
-			return nil, err
+		work, err := made(replication)
+		if err != nil || work.Runs == nil && o.Noise == 0 {
+			return work, err
 		}
-		work := &sim.Workload{Requests: requests}
-		if runs == nil && o.Noise == 0 {
-			return work, nil
-		}
-		if work.Runs, err = runsOf(requests, runs, o.Noise > 0); err != nil {
+		if work.Runs, err = runsOf(work, o.Noise > 0); err != nil {
 			return nil, err
 		}
 		noise := workload.Noise{Amount: o.Noise, Seed: o.seed(replication)}
@@ -33,10 +30,19 @@ func (o *Options) withNoise(made func(replication int) ([]berth.Request, []berth
 // runsOf returns how long requests run: as the run times say, or as long as the
 // longest part was given; 0 is as long as it was given for a moldable request,
 // which noise cannot touch.
-func runsOf(requests []berth.Request, runs []berth.Duration, noisy bool) ([]berth.Duration, error) {
-	all := make([]berth.Duration, len(requests))
-	for i := range requests {
-		r := &requests[i]
+func runsOf(work *sim.Workload, noisy bool) ([]berth.Duration, error) {
+	all := make([]berth.Duration, work.Len())
+	told := func(i int) berth.Duration {
+		if work.Runs == nil {
+			return 0
+		}
+		return work.Runs[i]
+	}
+	for i := range work.Plain {
+		all[i] = cmp.Or(told(i), work.Plain[i].Duration)
+	}
+	for i := range work.Requests {
+		r := &work.Requests[i]
 		if slices.ContainsFunc(r.Parts, func(p berth.Part) bool { return len(p.Variants) > 1 }) {
 			if noisy {
 				return nil, berth.Errorf(berth.Invalid, "noise",
@@ -47,9 +53,7 @@ func runsOf(requests []berth.Request, runs []berth.Duration, noisy bool) ([]bert
 		for p := range r.Parts {
 			all[i] = max(all[i], r.Parts[p].Variants[0].Duration)
 		}
-		if i < len(runs) && runs[i] > 0 {
-			all[i] = runs[i]
-		}
+		all[i] = cmp.Or(told(i), all[i])
 	}
 	return all, nil
 }
@@ -68,12 +72,12 @@ func (o *opener) withFailures(sites []berth.Site, made func(int) (*sim.Workload,
 	}
 	return func(replication int) (*sim.Workload, error) {
 		work, err := made(replication)
-		if err != nil || len(work.Requests) == 0 {
+		if err != nil || work.Len() == 0 {
 			return work, err
 		}
 		outages := slices.Values(known)
 		if o.Failures.PEs > 0 {
-			during := berth.Interval{Start: work.Requests[0].Arrival, End: work.Requests[len(work.Requests)-1].Arrival}
+			during := berth.Interval{Start: work.Arrival(0), End: work.Arrival(work.Len() - 1)}
 			failures := o.Failures
 			failures.Seed = o.seed(replication)
 			drawn, err := failures.Outages(sites, during)

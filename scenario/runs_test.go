@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sim"
 )
 
 // parts returns a request of two parts, of 10 s and of 20 s.
@@ -17,8 +18,8 @@ func parts(id string) berth.Request {
 
 func TestRunTimes(t *testing.T) {
 	requests := []berth.Request{berth.Job("a", 0, 1, 1000), parts("b"), berth.Job("c", 0, 1, 1000)}
-	made := func(runs []berth.Duration) func(int) ([]berth.Request, []berth.Duration, error) {
-		return func(int) ([]berth.Request, []berth.Duration, error) { return requests, runs, nil }
+	made := func(runs []berth.Duration) func(int) (*sim.Workload, error) {
+		return func(int) (*sim.Workload, error) { return &sim.Workload{Requests: requests, Runs: runs}, nil }
 	}
 	for name, c := range map[string]struct {
 		runs, want []berth.Duration

@@ -137,7 +137,7 @@ func (o *opener) open(m *Machine) (*Scenario, *sim.Workload, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(first.Requests) == 0 {
+	if first.Len() == 0 {
 		return nil, nil, berth.Errorf(berth.Invalid, "workload", "%s: no request is left to simulate", o.Workload)
 	}
 	s.look(first)
@@ -158,6 +158,7 @@ func largestPool(sites []berth.Site) berth.Count {
 // look notes what the first replication holds. Cost: O(n) for n requests.
 func (s *Scenario) look(work *sim.Workload) {
 	s.Runs = work.Runs != nil
+	s.ForNow = slices.ContainsFunc(work.Plain, func(p berth.Plain) bool { return !p.Job && p.Ready == p.Arrival })
 	for i := range work.Requests {
 		r := &work.Requests[i]
 		if s.Origin == OfRequests {
@@ -182,7 +183,7 @@ func (o *opener) file() (*Scenario, error) {
 			return nil, &OptionError{"pes", "missing; a file of requests does not tell the size of the machine"}
 		}
 		o.in.Report(&work.Report)
-		s.Work = o.withNoise(func(int) ([]berth.Request, []berth.Duration, error) { return work.Requests, work.Runs, nil })
+		s.Work = o.withNoise(func(int) (*sim.Workload, error) { return &sim.Workload{Requests: work.Requests, Runs: work.Runs}, nil })
 		return s, nil
 	}
 	if s.PEs == 0 {
@@ -236,19 +237,19 @@ func (o *opener) transform(s *Scenario, read *workload.Report, records func(repl
 		mix.Waiting = &o.WaitingLimit
 	}
 	actual := o.RunTimes == RunsActual || o.RunTimes == "" && s.Jobs
-	s.Work = o.withNoise(func(replication int) ([]berth.Request, []berth.Duration, error) {
+	s.Work = o.withNoise(func(replication int) (*sim.Workload, error) {
 		jobs, err := records(replication)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		mix := mix
 		mix.Seed = o.seed(replication)
 		report := *read
 		report.FirstBad = append([]workload.BadLine(nil), read.FirstBad...)
-		requests, runs, err := mix.Requests(jobs, o.Strict, &report)
+		plain, runs, err := mix.Plain(jobs, o.Strict, &report)
 		switch {
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		case replication == 1:
 			o.in.Report(&report)
 		case report.Bad > read.Bad:
@@ -257,6 +258,6 @@ func (o *opener) transform(s *Scenario, read *workload.Report, records func(repl
 		if !actual {
 			runs = nil
 		}
-		return requests, runs, nil
+		return &sim.Workload{Plain: plain, Runs: runs}, nil
 	})
 }

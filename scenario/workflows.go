@@ -102,10 +102,10 @@ func (o *opener) withWorkflows(pes berth.Count, made func(int) (*sim.Workload, e
 	}
 	return func(replication int) (*sim.Workload, error) {
 		work, err := made(replication)
-		if err != nil || len(work.Requests) == 0 {
+		if err != nil || work.Len() == 0 {
 			return work, err
 		}
-		first, last := work.Requests[0].Arrival, work.Requests[len(work.Requests)-1].Arrival
+		first, last := work.Arrival(0), work.Arrival(work.Len()-1)
 		s := sim.FlowStream{
 			Count: w.Count, Span: berth.Interval{Start: first, End: last + 1}, PEs: pes, Slack: w.Slack, Algorithm: algorithm, Repair: berth.Repair(w.Repair),
 			Retries: w.Retries, Miss: miss, Fail: w.Fail, Seed: o.seed(replication), Make: one(o.seed(replication)),

@@ -82,8 +82,11 @@ func (h *ends) pop() end {
 }
 
 func newDriver(config *engine.Config, w *Workload) (*driver, error) {
-	if w.Runs != nil && len(w.Runs) != len(w.Requests) {
-		return nil, berth.Errorf(berth.Invalid, "runs", "%d for %d requests", len(w.Runs), len(w.Requests))
+	if len(w.Requests) > 0 && len(w.Plain) > 0 {
+		return nil, berth.Errorf(berth.Invalid, "plain", "%d beside %d requests in full; give either", len(w.Plain), len(w.Requests))
+	}
+	if w.Runs != nil && len(w.Runs) != w.Len() {
+		return nil, berth.Errorf(berth.Invalid, "runs", "%d for %d requests", len(w.Runs), w.Len())
 	}
 	if w.Runs == nil {
 		config.Overrun = "" // everything ends at its limit by itself
@@ -168,7 +171,7 @@ func (d *driver) step() (more bool, err error) {
 	switch from {
 	case finishes:
 		request := d.ends.pop().request
-		id := d.workload.Requests[request].ID
+		id := d.recorder.id(request)
 		d.recorder.known = known{id, request}
 		event := engine.Finish(id)
 		return true, d.apply(at, &event)
@@ -213,8 +216,8 @@ func (d *driver) next(s source) (at berth.Time, ok bool) {
 	case reports:
 		at, ok = w.Monitor.Next(d.engine)
 	case arrives:
-		if ok = d.arrived < len(w.Requests); ok {
-			at = w.Requests[d.arrived].Arrival
+		if ok = d.arrived < w.Len(); ok {
+			at = w.Arrival(d.arrived)
 		}
 	case tells:
 		at, ok = d.flows.nextReport()
@@ -231,16 +234,16 @@ func (d *driver) gone(x *end) bool {
 	if !d.extends && !d.broken {
 		return false
 	}
-	r, live := d.engine.Reservation(d.workload.Requests[x.request].ID)
+	r, live := d.engine.Reservation(d.recorder.id(x.request))
 	return !live || r.Start() != x.start
 }
 
 // arrive submits the next request.
 func (d *driver) arrive(now berth.Time) error {
-	request := &d.workload.Requests[d.arrived]
+	request := d.request()
 	event := engine.SubmitGiven(request)
 	err := d.apply(now, &event)
-	if err == nil && d.arrived > 0 && request.Arrival < d.workload.Requests[d.arrived-1].Arrival {
+	if err == nil && d.arrived > 0 && request.Arrival < d.workload.Arrival(d.arrived-1) {
 		err = berth.Errorf(berth.Invalid, "arrival", "%d is before the request ahead of it; requests must be sorted by arrival", request.Arrival)
 	}
 	if err != nil {
@@ -255,6 +258,22 @@ func (d *driver) arrive(now berth.Time) error {
 		d.flows.load.add(now, area)
 	}
 	return nil
+}
+
+// request returns the next request. One in short is made in the memory of one that is over.
+func (d *driver) request() *berth.Request {
+	if d.workload.Plain == nil {
+		return &d.workload.Requests[d.arrived]
+	}
+	short := &d.workload.Plain[d.arrived]
+	last := len(d.recorder.over) - 1
+	if last < 0 {
+		return short.Request()
+	}
+	request := d.recorder.over[last]
+	d.recorder.over = d.recorder.over[:last]
+	short.Fill(request)
+	return request
 }
 
 // apply applies an event and notes what has changed.
@@ -325,7 +344,7 @@ func (d *driver) start(id string) {
 	}
 	run, arrival := d.workload.Runs[request], d.recorder.arrival(id)
 	at, last := -berth.Forever, -berth.Forever
-	for part := range d.workload.Requests[request].Parts {
+	for part := range d.recorder.parts(id) {
 		line := d.recorder.line(id, part)
 		last = max(last, *line.End)
 		if run > 0 {

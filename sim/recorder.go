@@ -19,7 +19,9 @@ type recorder struct {
 	known  known                     // the request looked for last
 	first  []int                     // by request: its first line
 	live   []int                     // by request: parts that are not over
-	asked  []berth.Request           // in the order of their coming
+	asked  []*berth.Request          // in the order of their coming
+	over   []*berth.Request          // made of requests in short, and over
+	again  bool                      // there may be such, for nothing else refers to them
 	pools  bool                      // lines name the pool, since a site has several
 	speeds map[[2]string]*berth.Pool // by site and pool, as lines name them; only those that are not of standard speed
 	now    berth.Time
@@ -56,17 +58,19 @@ type known struct {
 }
 
 func newRecorder(config *engine.Config, w *Workload) *recorder {
-	requests := w.Requests
+	requests := w.Len()
 	r := &recorder{
 		speeds: map[[2]string]*berth.Pool{},
-		lines:  make([]berth.Line, 0, len(requests)),
-		times:  make([]times, 0, len(requests)),
+		lines:  make([]berth.Line, 0, requests),
+		times:  make([]times, 0, requests),
 		index:  map[string]int{},
 		pieces: map[string]pieces{},
 
-		first:  make([]int, 0, len(requests)),
-		live:   make([]int, 0, len(requests)),
-		asked:  requests,
+		first: make([]int, 0, requests),
+		live:  make([]int, 0, requests),
+		asked: make([]*berth.Request, 0, requests),
+		// Effects for managed sites refer to requests until they are settled.
+		again:  w.Plain != nil && !slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return s.Managed }),
 		shared: config.Uplink > 0,
 		holds:  config.Staging == engine.StagingHold,
 		pools:  slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
@@ -226,8 +230,14 @@ func (r *recorder) find(id string) int {
 	return r.known.at
 }
 
+// id returns the id of a request.
+func (r *recorder) id(request int) string { return r.lines[r.first[request]].ID }
+
 // close notes that a request is over.
 func (r *recorder) close(id string) {
+	if at, open := r.index[id]; open && r.again {
+		r.over, r.asked[at] = append(r.over, r.asked[at]), nil
+	}
 	delete(r.index, id)
 	delete(r.lacking, id)
 	r.known = known{}
@@ -245,7 +255,7 @@ func (r *recorder) line(id string, part int) *berth.Line { return &r.lines[r.pla
 func (r *recorder) open(request *berth.Request) {
 	r.known = known{request.ID, len(r.first)}
 	r.index[request.ID] = len(r.first)
-	r.first, r.live = append(r.first, len(r.lines)), append(r.live, len(request.Parts))
+	r.first, r.live, r.asked = append(r.first, len(r.lines)), append(r.live, len(request.Parts)), append(r.asked, request)
 	for i := range request.Parts {
 		part := &request.Parts[i]
 		shown := part.Variants[0]

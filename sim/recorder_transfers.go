@@ -70,7 +70,7 @@ func (r *recorder) transfer(id string, transfers []berth.Transfer) {
 	if !r.holds {
 		return
 	}
-	request := &r.asked[r.find(id)]
+	request := r.asked[r.find(id)]
 	for part := range request.Parts {
 		line := r.line(id, part)
 		line.Transfer = 0

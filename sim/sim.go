@@ -33,6 +33,9 @@ type Workload struct {
 	// used from then on, so NoShow gives nothing up; a hold is not confirmed, and
 	// expires.
 	Requests []berth.Request
+	// Plain, sorted by arrival, are requests and ordinary jobs in short. They stand in place
+	// of Requests, and each is in memory in full only until it is over.
+	Plain []berth.Plain
 	// Runs is how long each request really runs once it has started and its data
 	// are there, in standard seconds, so that the speed of its pool counts; 0, and
 	// nil for all, is as long as it was given. What is shorter ends early, and what
@@ -49,6 +52,17 @@ type Workload struct {
 	Flows []Flow
 	// Monitor, if not nil, says what sites and links are like as time goes on.
 	Monitor Monitor
+}
+
+// Len returns how many requests and ordinary jobs there are.
+func (w *Workload) Len() int { return len(w.Requests) + len(w.Plain) }
+
+// Arrival returns when request i arrives, from 0.
+func (w *Workload) Arrival(i int) berth.Time {
+	if w.Plain != nil {
+		return w.Plain[i].Arrival
+	}
+	return w.Requests[i].Arrival
 }
 
 // Monitor watches the sites. It may look at the engine, for example at what
@@ -130,7 +144,7 @@ func Play(ctx context.Context, config engine.Config, w Workload, progress func(d
 		}
 	}
 	if progress != nil {
-		progress(len(w.Requests))
+		progress(w.Len())
 	}
 	result := &Result{Lines: d.recorder.schedule()}
 	if d.flows != nil {

@@ -29,6 +29,14 @@ func failing(work *Workload) bool {
 	return false
 }
 
+// parts returns how many parts request i has.
+func (w *Workload) parts(i int) int {
+	if w.Plain != nil {
+		return 1
+	}
+	return len(w.Requests[i].Parts)
+}
+
 // WantedRuns returns for each line of a schedule how long what it is about
 // would have held its PEs had nothing cut it short, 0 if as long as it was given;
 // nil if nothing could come between at all. What it waits there for its data
@@ -70,8 +78,8 @@ func WantedRuns(work *Workload, sites []berth.Site, lines []berth.Line) []berth.
 			done[line.ID[:cut]] += at(line).Work(cmp.Or(line.ActualEnd, line.End).Sub(*line.Start))
 		}
 	}
-	for i := range work.Requests {
-		parts := lines[first : first+len(work.Requests[i].Parts)]
+	for i := range work.Runs {
+		parts := lines[first : first+work.parts(i)]
 		if work.Runs[i] == 0 {
 			first += len(parts)
 			continue

@@ -43,12 +43,27 @@ func (m *Mix) Validate() error {
 	return nil
 }
 
-// Requests turns records, sorted by submit time, into requests and jobs in the
+// Requests is Plain with the requests in full.
+func (m *Mix) Requests(records []Record, strict bool, report *Report) (requests []berth.Request, runs []berth.Duration, err error) {
+	plain, runs, err := m.Plain(records, strict, report)
+	if err != nil {
+		return nil, nil, err
+	}
+	requests = make([]berth.Request, len(plain))
+	parts, variants := make([]berth.Part, len(plain)), make([]berth.Variant, len(plain))
+	for i := range plain {
+		requests[i].Parts, parts[i].Variants = parts[i:i+1:i+1], variants[i:i+1:i+1]
+		plain[i].Fill(&requests[i])
+	}
+	return requests, runs, nil
+}
+
+// Plain turns records, sorted by submit time, into requests and jobs in the
 // same order, with what Transform.Requests says of ids, users, sizes and bad
 // ones. runs tells for each how long it really runs: the record's run time,
 // which with Estimates may be shorter or longer than what was asked for.
-// Cost: O(len(records)).
-func (m *Mix) Requests(records []Record, strict bool, report *Report) (requests []berth.Request, runs []berth.Duration, err error) {
+// Cost: O(len(records)), one allocation for each id and each user and a few for all.
+func (m *Mix) Plain(records []Record, strict bool, report *Report) (plain []berth.Plain, runs []berth.Duration, err error) {
 	if err := m.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -56,47 +71,45 @@ func (m *Mix) Requests(records []Record, strict bool, report *Report) (requests 
 		report = &Report{}
 	}
 	artime, slack, reserve := stream.New(m.Seed, "artime"), stream.New(m.Seed, "deadline"), stream.New(m.Seed, "reserve")
-	requests, runs = make([]berth.Request, 0, len(records)), make([]berth.Duration, 0, len(records))
-	parts := make([]berth.Part, len(records))
-	variants := make([]berth.Variant, len(records))
+	plain, runs = make([]berth.Plain, 0, len(records)), make([]berth.Duration, 0, len(records))
+	full := new(berth.Plain).Request() // to be validated
 	users := make(map[int32]string)
 	for i := range records {
 		r, n := &records[i], uint64(i)
 		duration, estimated := m.duration(r)
-		variants[i] = berth.Variant{NPE: r.Size(), Duration: duration}
-		parts[i].Variants = variants[i : i+1 : i+1]
-		request := berth.Request{
+		p := berth.Plain{
 			ID: strconv.FormatInt(r.Job, 10), User: userName(users, r.User),
-			Arrival: secondsDown(float64(r.Submit) / m.ArrivalFactor),
-			Parts:   parts[i : i+1 : i+1],
+			Arrival:  secondsDown(float64(r.Submit) / m.ArrivalFactor),
+			Duration: duration, NPE: r.Size(),
 		}
 		if reserve.Float64(n) < m.Reserve {
-			request.Ready = request.Arrival + share(m.ArtimeFactor, artime.Float64(n), duration)
-			request.Deadline = request.Ready + berth.Time(duration) + share(m.DeadlineFactor, slack.Float64(n), duration)
+			p.Ready = p.Arrival + share(m.ArtimeFactor, artime.Float64(n), duration)
+			p.Deadline = p.Ready + berth.Time(duration) + share(m.DeadlineFactor, slack.Float64(n), duration)
 		} else {
-			m.queue(&request, duration)
+			m.queue(&p)
 		}
-		if err := request.Validate(); err != nil {
+		p.Fill(full)
+		if err := full.Validate(); err != nil {
 			bad := badRequest(err)
-			bad.Want = "job " + request.ID + ": " + bad.Want
+			bad.Want = "job " + p.ID + ": " + bad.Want
 			report.Usable = max(report.Usable-1, 0) // the reader took it for usable
 			if err := report.bad(&bad, strict); err != nil {
 				return nil, nil, err
 			}
 			continue
 		}
-		requests, runs = append(requests, request), append(runs, r.Run)
+		plain, runs = append(plain, p), append(runs, r.Run)
 		if m.Estimates && !estimated {
 			report.NoEstimate++
 		}
 	}
-	return requests, runs, nil
+	return plain, runs, nil
 }
 
 // queue makes an ordinary job of a request.
-func (m *Mix) queue(r *berth.Request, duration berth.Duration) {
-	r.Kind, r.Ready, r.Deadline = berth.KindJob, r.Arrival, berth.Forever
+func (m *Mix) queue(p *berth.Plain) {
+	p.Job, p.Ready, p.Deadline = true, p.Arrival, berth.Forever
 	if m.Waiting != nil {
-		r.Deadline = r.Arrival.Add(*m.Waiting).Add(duration)
+		p.Deadline = p.Arrival.Add(*m.Waiting).Add(p.Duration)
 	}
 }
