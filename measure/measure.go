@@ -112,50 +112,82 @@ func OfRuns(lines []berth.Line, pes berth.Count, wanted []berth.Duration) Metric
 }
 
 func ofRequests(lines []berth.Line, pes berth.Count) Metrics {
-	jobs := jobsOf(lines)
-	m := Metrics{Jobs: len(jobs)}
-	var (
-		slowdown              float64
-		wait, fromArrival     int64
-		firstArrival, lastEnd berth.Time
-		refusals              = map[berth.Reason]int{}
-		classes               [65]SizeClass
-	)
+	s := sums{refusals: map[berth.Reason]int{}}
+	single := beforeParts(lines)
+	for i := range single {
+		if line := &single[i]; isRequest(line) {
+			j := jobOf(line)
+			s.add(&j)
+		}
+	}
+	jobs := jobsOf(lines[len(single):])
 	for i := range jobs {
-		j := &jobs[i]
-		if i == 0 || j.arrival < firstArrival {
-			firstArrival = j.arrival
-		}
-		class := &classes[sizeClass(j.npe)]
-		class.Jobs++
-		class.RequestedPESeconds = addSaturated(class.RequestedPESeconds, j.requested)
-		m.RequestedPESeconds = addSaturated(m.RequestedPESeconds, j.requested)
-		if !j.accepted {
-			refusals[j.reason]++
-			continue
-		}
-		if m.Accepted == 0 || j.end > lastEnd {
-			lastEnd = j.end
-		}
-		m.Accepted++
-		class.Accepted++
-		class.AcceptedPESeconds = addSaturated(class.AcceptedPESeconds, j.requested)
-		m.AcceptedPESeconds = addSaturated(m.AcceptedPESeconds, j.requested)
-		wait += int64(j.start - j.ready)
-		fromArrival += int64(j.start - j.arrival)
-		duration := max(1, int64(j.duration)) // less is no valid request
-		slowdown += float64(int64(j.start-j.ready)+duration) / float64(duration)
+		s.add(&jobs[i])
 	}
+	return s.metrics(pes)
+}
+
+// beforeParts returns the lines before the first that has a part number. Each of their
+// requests has one line, so that it can be counted without looking for others.
+func beforeParts(lines []berth.Line) []berth.Line {
+	for i := range lines {
+		if lines[i].Part != 0 {
+			return lines[:i]
+		}
+	}
+	return lines
+}
+
+// sums are those of the requests so far.
+type sums struct {
+	m                     Metrics // without what follows from all of them
+	slowdown              float64
+	wait, fromArrival     int64
+	firstArrival, lastEnd berth.Time
+	refusals              map[berth.Reason]int
+	classes               [65]SizeClass
+}
+
+func (s *sums) add(j *job) {
+	m := &s.m
+	if m.Jobs == 0 || j.arrival < s.firstArrival {
+		s.firstArrival = j.arrival
+	}
+	m.Jobs++
+	class := &s.classes[sizeClass(j.npe)]
+	class.Jobs++
+	class.RequestedPESeconds = addSaturated(class.RequestedPESeconds, j.requested)
+	m.RequestedPESeconds = addSaturated(m.RequestedPESeconds, j.requested)
+	if !j.accepted {
+		s.refusals[j.reason]++
+		return
+	}
+	if m.Accepted == 0 || j.end > s.lastEnd {
+		s.lastEnd = j.end
+	}
+	m.Accepted++
+	class.Accepted++
+	class.AcceptedPESeconds = addSaturated(class.AcceptedPESeconds, j.requested)
+	m.AcceptedPESeconds = addSaturated(m.AcceptedPESeconds, j.requested)
+	s.wait += int64(j.start - j.ready)
+	s.fromArrival += int64(j.start - j.arrival)
+	duration := max(1, int64(j.duration)) // less is no valid request
+	s.slowdown += float64(int64(j.start-j.ready)+duration) / float64(duration)
+}
+
+// metrics returns the figures of all requests.
+func (s *sums) metrics(pes berth.Count) Metrics {
+	m := s.m
 	m.AcceptanceRate = ratio(float64(m.Accepted), float64(m.Jobs))
-	m.MeanSlowdown = ratio(slowdown, float64(m.Accepted))
-	m.MeanWait = ratio(float64(wait), float64(m.Accepted))
-	m.MeanWaitFromArrival = ratio(float64(fromArrival), float64(m.Accepted))
+	m.MeanSlowdown = ratio(s.slowdown, float64(m.Accepted))
+	m.MeanWait = ratio(float64(s.wait), float64(m.Accepted))
+	m.MeanWaitFromArrival = ratio(float64(s.fromArrival), float64(m.Accepted))
 	if m.Accepted > 0 {
-		m.Utilization = ratio(float64(m.AcceptedPESeconds), float64(float64(pes)*float64(lastEnd-firstArrival)))
+		m.Utilization = ratio(float64(m.AcceptedPESeconds), float64(float64(pes)*float64(s.lastEnd-s.firstArrival)))
 	}
-	m.Refusals = refusalsInOrder(refusals)
+	m.Refusals = refusalsInOrder(s.refusals)
 	m.SizeClasses = []SizeClass{}
-	for k, class := range classes {
+	for k, class := range s.classes {
 		if class.Jobs == 0 {
 			continue
 		}

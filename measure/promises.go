@@ -24,15 +24,22 @@ type Promises struct {
 // it is not known how long things would have run and no line tells otherwise.
 func promisesOf(lines []berth.Line, wanted []berth.Duration) *Promises {
 	touched := wanted != nil
-	var all []kept
+	var p Promises
+	var offsets berth.Time
+	some, single := false, len(beforeParts(lines))
+	var all []kept            // of the requests from the first with parts on
 	parts := map[string]int{} // id of a request with parts → index into all
 	for i := range lines {
 		line := &lines[i]
 		if !isRequest(line) {
 			continue
 		}
-		touched = touched || line.PromisedStart != nil || line.ActualEnd != nil
+		some, touched = true, touched || line.PromisedStart != nil || line.ActualEnd != nil
 		k := keptOf(line, wantedOf(line, wanted, i))
+		if i < single {
+			offsets += p.add(&k)
+			continue
+		}
 		if first, again := parts[line.ID]; again && line.Part > 0 {
 			all[first].fate = max(all[first].fate, k.fate) // all parts start together
 			continue
@@ -42,10 +49,14 @@ func promisesOf(lines []berth.Line, wanted []berth.Duration) *Promises {
 		}
 		all = append(all, k)
 	}
-	if !touched || len(all) == 0 {
+	if !touched || !some {
 		return nil
 	}
-	return sumOf(all)
+	for i := range all {
+		offsets += p.add(&all[i])
+	}
+	p.MeanOffset = ratio(float64(offsets), float64(p.Given-p.Broken))
+	return &p
 }
 
 // kept is what became of the promise of one request.
@@ -63,36 +74,32 @@ func keptOf(line *berth.Line, wanted berth.Duration) kept {
 	return k
 }
 
-func sumOf(all []kept) *Promises {
-	var p Promises
-	var offsets berth.Time
-	for _, k := range all {
-		switch k.fate {
-		case undecided:
-			continue
-		case refused:
-			if k.moved {
-				p.Given++
-				p.Broken++
-			}
-			continue
-		case finished:
-		case killed:
-			p.Killed++
-		case failed:
-			p.Failed++
-		}
-		p.Given++
+// add counts one more promise and returns by how much it was moved.
+func (p *Promises) add(k *kept) berth.Time {
+	switch k.fate {
+	case undecided:
+		return 0
+	case refused:
 		if k.moved {
-			p.Moved++
+			p.Given++
+			p.Broken++
 		}
-		offsets += k.offset
-		if p.MaxOffset == nil || k.offset > *p.MaxOffset {
-			p.MaxOffset = &k.offset
-		}
+		return 0
+	case finished:
+	case killed:
+		p.Killed++
+	case failed:
+		p.Failed++
 	}
-	p.MeanOffset = ratio(float64(offsets), float64(p.Given-p.Broken))
-	return &p
+	p.Given++
+	if k.moved {
+		p.Moved++
+	}
+	if p.MaxOffset == nil || k.offset > *p.MaxOffset {
+		offset := k.offset
+		p.MaxOffset = &offset
+	}
+	return k.offset
 }
 
 // Used is what a machine really did, by requests and jobs alike.
