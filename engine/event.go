@@ -79,8 +79,8 @@ func Wake() Event { return Event{Kind: EventWake} }
 // Submit brings a request or an ordinary job.
 func Submit(r *berth.Request) Event { return Event{Kind: EventSubmit, Request: r} }
 
-// SubmitGiven is Submit of a request that is not changed from now on: the engine
-// keeps it instead of a copy, and changes and effects point to it. It saves a
+// SubmitGiven is Submit of a request that is not changed while it is pending or live, and while what was
+// returned about it is read: the engine keeps it instead of a copy, and changes and effects point to it. It saves a
 // simulation a tenth of its memory. The engine only reads it, so that several
 // engines may be given the same.
 func SubmitGiven(r *berth.Request) Event { return Event{Kind: EventSubmit, Request: r, given: true} }
