@@ -205,9 +205,12 @@ type Refusal struct {
 // Exceeded is a limit that a request would exceed. The numbers are in the limit's unit:
 // seconds, thousandths of a share as PEs, PE-seconds, or a count.
 type Exceeded struct {
-	Limit   string `json:"limit"` // its name
-	Allowed int64  `json:"allowed"`
-	Asked   int64  `json:"asked"` // with what the user has already
+	Limit string `json:"limit"` // its name
+	// Account or Partition is that which is limited; without both it is the user.
+	Account   string `json:"account,omitempty"`
+	Partition string `json:"partition,omitempty"`
+	Allowed   int64  `json:"allowed"`
+	Asked     int64  `json:"asked"` // with what the user, account or partition has already
 	// Frees is when as much would be allowed if nothing else is asked for meanwhile; 0 if
 	// that is never or not known.
 	Frees Time `json:"frees,omitempty"`

@@ -125,7 +125,10 @@ func (c Config) clone() Config {
 
 func (c *Config) resolve() (settings, error) {
 	s := settings{
-		state: state.Config{Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0], Limited: len(c.Limits) > 0},
+		state: state.Config{
+			Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0],
+			Limited: len(c.Limits) > 0, Accounts: c.Limits.Accounts(), Partitions: c.Limits.Partitions(),
+		},
 		rules: place.Rules{
 			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Limits: c.Limits, Preempt: c.Preempt,
 			Draws: stream.New(c.Seed, "match"),

@@ -21,10 +21,21 @@ func drawLimits(t *rapid.T) policy.Limits {
 			l = append(l, policy.Limit{Scope: s, Name: name, Value: rapid.Int64Range(low, high).Draw(t, "value")})
 		}
 	}
-	for _, s := range []policy.Scope{{Role: "user"}, {Role: "operator"}, {User: "ann"}} {
+	var scopes []policy.Scope
+	if rapid.IntRange(0, 2).Draw(t, "of users") > 0 {
+		scopes = []policy.Scope{{Role: "user"}, {Role: "operator"}, {User: "ann"}}
+	}
+	for _, s := range []policy.Scope{{Account: "phys"}, {Account: "phys", Role: "operator"}, {Partition: "gpu"}, {Partition: "gpu", Role: "user"}, {Partition: "main"}} {
+		if rapid.IntRange(0, 2).Draw(t, "scope") == 0 {
+			scopes = append(scopes, s)
+		}
+	}
+	for _, s := range scopes {
 		row(s, policy.LimitHold, 1, 30)
 		row(s, policy.LimitLead, 0, 30)
-		row(s, policy.LimitReservations, 1, 6)
+		if s.Takes(policy.LimitReservations) {
+			row(s, policy.LimitReservations, 1, 6)
+		}
 		row(s, policy.LimitActive, 1, 5)
 		row(s, policy.LimitLength, 3, 20)
 		row(s, policy.LimitShare, 100, 900)
@@ -43,19 +54,74 @@ type limited struct {
 	config engine.Config
 	now    berth.Time
 	ids    []string
-	ends   map[string]int // how often each limit has refused
+	what   string         // is asked
+	ends   map[string]int // how often each limit has refused, by what it is of, and by what was asked
 }
 
-// has returns what a user has, the PEs promised in each pool by the second.
-func (w *limited) has(user string) (live int, area int64, used map[berth.ResourceID]map[berth.Time]berth.Count) {
+// holder is one for whom things are counted together.
+type holder struct{ user, account, partition string }
+
+// holders returns those of a reservation that may have limits.
+func (w *limited) holders(r *berth.Reservation) []holder {
+	list := []holder{{user: r.Request.User}}
+	if r.Request.Account != "" {
+		list = append(list, holder{account: r.Request.Account})
+	}
+	for _, a := range r.Allotments {
+		if h := (holder{partition: w.partition(r, a.Resource)}); h.partition != "" && !slices.Contains(list, h) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// partition returns the partition of a reservation in a pool: that which it names, else the
+// default one.
+func (w *limited) partition(r *berth.Reservation, pool berth.ResourceID) string {
+	if r.Request.Partition != "" {
+		return r.Request.Partition
+	}
+	for _, s := range w.config.Sites {
+		for _, p := range s.Partitions {
+			if s.Name == pool.Site && p.Pool == pool.Name && p.Default {
+				return p.Name
+			}
+		}
+	}
+	return ""
+}
+
+// allowed returns what is allowed to a holder that a role asks about.
+func (w *limited) allowed(role string, h holder) policy.Allowance {
+	return w.config.Limits.For(policy.Scope{Role: role, User: h.user, Account: h.account, Partition: h.partition})
+}
+
+// share returns how many PEs of a pool a holder may be promised.
+func (w *limited) share(a *policy.Allowance, h holder, pool berth.ResourceID) (berth.Count, bool) {
+	size := w.size(pool)
+	for _, s := range w.config.Sites {
+		for _, p := range s.Partitions {
+			if s.Name == pool.Site && p.Name == h.partition && !p.PEs.Empty() {
+				size = p.PEs.Count()
+			}
+		}
+	}
+	return a.ShareOf(size)
+}
+
+// has returns what a holder has, the PEs promised in each pool by the second.
+func (w *limited) has(h holder) (live int, area int64, used map[berth.ResourceID]map[berth.Time]berth.Count) {
 	used = map[berth.ResourceID]map[berth.Time]berth.Count{}
 	for _, id := range w.ids {
 		r, is := w.e.Reservation(id)
-		if !is || r.Request.User != user || r.Request.IsJob() {
+		if !is || r.Request.IsJob() || !slices.Contains(w.holders(&r), h) {
 			continue
 		}
 		live++
 		for _, a := range r.Allotments {
+			if h.partition != "" && w.partition(&r, a.Resource) != h.partition {
+				continue
+			}
 			area += berth.Area(a.NPE, a.End.Sub(a.Start))
 			if used[a.Resource] == nil {
 				used[a.Resource] = map[berth.Time]berth.Count{}
@@ -75,9 +141,15 @@ func (w *limited) judge(id, role string, added bool) {
 	if !is {
 		return
 	}
-	user := r.Request.User
-	a := w.config.Limits.Of(role, user)
-	live, area, used := w.has(user)
+	for _, h := range w.holders(&r) {
+		w.judgeFor(&r, h, role, added)
+	}
+}
+
+func (w *limited) judgeFor(r *berth.Reservation, of holder, role string, added bool) {
+	id, user := r.Request.ID, fmt.Sprint(of)
+	a := w.allowed(role, of)
+	live, area, used := w.has(of)
 	check := func(name policy.LimitName, value int64) {
 		if most, limited := a.Limit(name); limited && value > most {
 			w.t.Fatalf("%s of %s, asked for by %q: %s is %d, allowed are %d", id, user, role, name, value, most)
@@ -90,8 +162,11 @@ func (w *limited) judge(id, role string, added bool) {
 	check(policy.LimitPESeconds, area)
 	check(policy.LimitLead, int64(r.Start().Sub(w.now)))
 	for _, part := range r.Allotments {
+		if of.partition != "" && w.partition(r, part.Resource) != of.partition {
+			continue
+		}
 		check(policy.LimitLength, int64(part.End.Sub(part.Start)))
-		most, limited := a.ShareOf(w.size(part.Resource))
+		most, limited := w.share(&a, of, part.Resource)
 		for at := part.Start; limited && at < part.End; at++ {
 			if got := used[part.Resource][at]; got > most {
 				w.t.Fatalf("%s of %s: %d PEs of %s at %d, the share is %d", id, user, got, part.Resource.Site, at, most)
@@ -107,17 +182,27 @@ func (w *limited) told(before []byte, refusal *berth.Refusal, again func(e *engi
 		return
 	}
 	x := refusal.Exceeded
-	w.ends[x.Limit]++
+	of := "user"
+	switch {
+	case x.Account != "":
+		of = "account"
+	case x.Partition != "":
+		of = "partition"
+	}
+	w.ends[of+" "+x.Limit]++
+	w.ends[of+" "+w.what]++
 	if x.Asked <= x.Allowed || x.Frees != 0 && x.Frees < w.now {
 		w.t.Fatalf("%+v is not beyond what is allowed", x)
 	}
 	free := w.config
-	free.Limits = slices.DeleteFunc(slices.Clone(w.config.Limits), func(l policy.Limit) bool { return string(l.Name) == x.Limit })
+	free.Limits = slices.DeleteFunc(slices.Clone(w.config.Limits), func(l policy.Limit) bool {
+		return string(l.Name) == x.Limit && l.Account == x.Account && l.Partition == x.Partition
+	})
 	twin, err := engine.Restore(free, before)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if no := again(twin); no != nil && no.Exceeded != nil && no.Exceeded.Limit == x.Limit {
+	if no := again(twin); no != nil && no.Exceeded != nil && no.Exceeded.Limit == x.Limit && no.Exceeded.Account == x.Account && no.Exceeded.Partition == x.Partition {
 		w.t.Fatalf("%s refuses where there is no such limit", x.Limit)
 	}
 }
@@ -142,6 +227,7 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 		for i := range rapid.IntRange(1, 2).Draw(t, "sites") {
 			w.config.Sites = append(w.config.Sites, berth.Site{
 				Name: fmt.Sprintf("s%d", i), Managed: rapid.Bool().Draw(t, "managed"), Pools: []berth.Pool{{Name: "p", PEs: berth.Count(rapid.IntRange(2, 12).Draw(t, "pes")), Binding: binding}},
+				Partitions: drawPartitions(t, binding),
 			})
 		}
 		w.config.Limits = drawLimits(t)
@@ -158,6 +244,32 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 		}
 	})
 	t.Log("limits that refused:", bound)
+	for _, of := range []string{"user", "account", "partition"} {
+		for _, met := range []string{"hold", "lead", "active", "length", "share", "pe_hours", "submit", "modify", "extend", "several parts"} {
+			if bound[of+" "+met] == 0 {
+				t.Logf("%s: no limit of such a scope has refused for %s", of, met)
+			}
+		}
+	}
+}
+
+// drawPartitions draws none, or one of all PEs and one of perhaps fewer; perhaps one is the default.
+func drawPartitions(t *rapid.T, binding berth.Binding) []berth.Partition {
+	if rapid.IntRange(0, 3).Draw(t, "partitions") == 0 {
+		return nil
+	}
+	gpu := berth.Partition{Name: "gpu", Pool: "p"}
+	if binding == berth.Early && rapid.Bool().Draw(t, "of fewer") {
+		gpu.PEs = berth.NewPESet(berth.Run{Hi: 2})
+	}
+	main := berth.Partition{Name: "main", Pool: "p"}
+	switch rapid.SampledFrom([]string{"", "main", "gpu"}).Draw(t, "default") {
+	case "main":
+		main.Default = true
+	case "gpu":
+		gpu.Default = true
+	}
+	return []berth.Partition{main, gpu}
 }
 
 func (w *limited) step() {
@@ -184,7 +296,9 @@ func (w *limited) step() {
 	before := w.e.Snapshot()
 	var event func() engine.Event
 	added, until := false, berth.Time(0)
-	switch what := rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "modify", "extend", "cancel", "offer", "down", "up"}).Draw(t, "what"); what {
+	what := rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "modify", "extend", "cancel", "offer", "down", "up"}).Draw(t, "what")
+	w.what = what
+	switch what {
 	case "cancel":
 		_, _, _ = w.e.Apply(w.now, engine.Cancel(id)) // of what is over there is nothing to cancel
 		return
@@ -219,6 +333,9 @@ func (w *limited) step() {
 		}
 		id, added = fmt.Sprintf("r%d", len(w.ids)), true
 		w.ids = append(w.ids, id)
+		if len(r.Parts) > 1 {
+			w.what = "several parts"
+		}
 		if r.ID = id; what == "offer" {
 			offers, err := w.e.Offers(&r, 5)
 			if err != nil {
@@ -259,8 +376,14 @@ func (w *limited) judgeExtension(id, role string, until berth.Time) {
 	if !is {
 		return
 	}
-	a := w.config.Limits.Of(role, r.Request.User)
-	_, area, used := w.has(r.Request.User)
+	for _, h := range w.holders(&r) {
+		w.judgeExtensionFor(&r, h, role, until)
+	}
+}
+
+func (w *limited) judgeExtensionFor(r *berth.Reservation, of holder, role string, until berth.Time) {
+	id, a := r.Request.ID, w.allowed(role, of)
+	_, area, used := w.has(of)
 	if most, limited := a.Limit(policy.LimitPESeconds); limited && area > most {
 		w.t.Fatalf("%s is extended to %d PE-seconds, allowed are %d", id, area, most)
 	}
@@ -268,7 +391,7 @@ func (w *limited) judgeExtension(id, role string, until berth.Time) {
 		w.t.Fatalf("%s is extended to %d s, allowed are %d", id, until.Sub(r.Start()), most)
 	}
 	at := r.Allotments[0].Resource
-	if most, limited := a.ShareOf(w.size(at)); limited && used[at][until-1] > most {
+	if most, limited := w.share(&a, of, at); limited && used[at][until-1] > most {
 		w.t.Fatalf("%s is extended to where %d PEs are used, the share is %d", id, used[at][until-1], most)
 	}
 }
@@ -287,8 +410,11 @@ func (w *limited) size(id berth.ResourceID) berth.Count {
 func (w *limited) request(role string) berth.Request {
 	t := w.t
 	r := berth.Request{
-		User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"), Role: role, Arrival: w.now,
-		Ready: w.now + berth.Time(rapid.IntRange(0, 35).Draw(t, "ahead")), Hold: berth.Duration(rapid.SampledFrom([]int{0, 0, 5, 40}).Draw(t, "hold")),
+		User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"), Role: role,
+		Sharing:      berth.Sharing{Account: rapid.SampledFrom([]string{"", "phys", "phys", "chem"}).Draw(t, "account")},
+		Requirements: berth.Requirements{Partition: rapid.SampledFrom([]string{"", "", "gpu", "main"}).Draw(t, "partition")},
+		Arrival:      w.now,
+		Ready:        w.now + berth.Time(rapid.IntRange(0, 35).Draw(t, "ahead")), Hold: berth.Duration(rapid.SampledFrom([]int{0, 0, 5, 40}).Draw(t, "hold")),
 	}
 	longest := berth.Duration(0)
 	for range rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "parts") {

@@ -257,24 +257,42 @@ type Usage struct {
 	Pools     []PoolUse
 }
 
-// PoolUse is the most PEs of a pool that are promised to a user at any one time.
+// PoolUse is the most PEs of a pool that are promised at any one time.
 type PoolUse struct {
 	Resource berth.ResourceID
-	PEs      berth.Count // of the pool
+	PEs      berth.Count // of the pool; of a partition those that it has of it
 	Peak     berth.Count
 }
 
 // Usage returns what a user has, with all pools in the order of the configuration. It
 // is empty but for them if the configuration has no limits. Cost: O(n log n) for what the
 // user has, for each pool.
-func (e *Engine) Usage(user string) Usage {
-	u := e.state.Usage(user)
-	usage := Usage{Open: e.state.Open(user), Live: u.Reservations, PESeconds: u.PESeconds}
+func (e *Engine) Usage(user string) Usage { return e.usage(state.OfUser(user)) }
+
+// AccountUsage is Usage of an account that has limits of its own.
+func (e *Engine) AccountUsage(account string) Usage { return e.usage(state.OfAccount(account)) }
+
+// PartitionUsage is Usage of the partitions of a name that have limits of their own. What is
+// pending has no partition yet, so that Open counts what is live. Pools are those that have it.
+func (e *Engine) PartitionUsage(name string) Usage { return e.usage(state.OfPartition(name)) }
+
+func (e *Engine) usage(of state.Holder) Usage {
+	u := e.state.Usage(of)
+	usage := Usage{Open: e.state.Open(of), Live: u.Reservations, PESeconds: u.PESeconds}
 	for i := range e.config.Sites {
 		site := &e.config.Sites[i]
 		for k := range site.Pools {
-			id := berth.PoolID(site.Name, site.Pools[k].Name)
-			usage.Pools = append(usage.Pools, PoolUse{Resource: id, PEs: site.Pools[k].PEs, Peak: e.finder.Peak(user, id)})
+			id, pes := berth.PoolID(site.Name, site.Pools[k].Name), site.Pools[k].PEs
+			if name := of.Partition(); name != "" {
+				p, has := site.PartitionOf(id.Name, name, false)
+				if !has {
+					continue
+				}
+				if !p.PEs.Empty() {
+					pes = p.PEs.Count()
+				}
+			}
+			usage.Pools = append(usage.Pools, PoolUse{Resource: id, PEs: pes, Peak: e.finder.Peak(of, id)})
 		}
 	}
 	return usage

@@ -107,7 +107,7 @@ func (r *repair) waitedFor(w waiting) bool {
 		of := func(a berth.Allotment) bool {
 			return a.Resource == held.Resource && a.Start < held.Start && a.End > w.from
 		}
-		if slices.ContainsFunc(r.freed, of) && (r.wasTaken(w.entry, &held) || r.wasBeyondShare(&held)) {
+		if slices.ContainsFunc(r.freed, of) && (r.wasTaken(w.entry, &held) || r.wasBeyondShare(w.entry, &held)) {
 			return true
 		}
 	}
@@ -125,12 +125,12 @@ func (r *repair) wasTaken(d *state.Entry, held *berth.Allotment) bool {
 	return r.asBefore(n, held) < held.NPE
 }
 
-// wasBeyondShare reports whether the share of their user left less than a task holds in the second before that.
-func (r *repair) wasBeyondShare(held *berth.Allotment) bool {
+// wasBeyondShare reports whether the shares of its user and its partition left less than a task holds in the second before that.
+func (r *repair) wasBeyondShare(d *state.Entry, held *berth.Allotment) bool {
 	if _, pool := r.engine.state.Index(held.Resource); !pool {
 		return false
 	}
-	n, limited := r.engine.finder.ShareLeft(r.f.Workflow(), held.Resource, held.Start-1)
+	n, limited := r.engine.finder.ShareLeft(d.Request(), held.Resource, held.Start-1)
 	return limited && r.asBefore(n, held) < held.NPE
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 )
@@ -75,18 +76,22 @@ func LimitNamed(name LimitName) (LimitKind, bool) {
 // RoleUser is the role of those whose role is not known, as in a simulation.
 const RoleUser = "user"
 
-// Scope says for whom a limit counts. An empty field is everyone. What is limited is
-// counted for each user by themselves, whatever the scope.
+// Scope says for whom a limit counts. At most one of User, Account and Partition is given.
+// Without an account and a partition it is about users, and what is limited is counted for
+// each user by themselves. An account's or a partition's is about all that is promised in it
+// together, to all users. An empty role is every role.
 type Scope struct {
-	Role string `json:"role,omitempty"` // of who asks
-	User string `json:"user,omitempty"` // in whose name
+	Role      string `json:"role,omitempty"`      // of who asks
+	User      string `json:"user,omitempty"`      // in whose name
+	Account   string `json:"account,omitempty"`   // that the request names
+	Partition string `json:"partition,omitempty"` // that takes the request in its pool
 }
 
-// Covers returns how narrow a scope is that counts for a request of a user who is asked
-// for by a role: a user's is narrower than a role's, and everyone's is 1. It is 0 if the
-// scope does not count for them.
-func (s Scope) Covers(role, user string) int {
-	if s.Role != "" && s.Role != role || s.User != "" && s.User != user {
+// Covers returns how narrow a scope is that counts for a user, an account or a partition
+// asked about by a role: a user's is narrower than a role's, and everyone's is 1. It is 0
+// if the scope does not count for them.
+func (s Scope) Covers(of Scope) int {
+	if s.Account != of.Account || s.Partition != of.Partition || s.Role != "" && s.Role != of.Role || s.User != "" && s.User != of.User {
 		return 0
 	}
 	n := 1
@@ -97,6 +102,18 @@ func (s Scope) Covers(role, user string) int {
 		n++
 	}
 	return n
+}
+
+// Takes reports whether a limit may have this scope: how the service is asked is limited for
+// users alone, and what is pending has no partition yet.
+func (s Scope) Takes(name LimitName) bool {
+	switch name {
+	case LimitRate, LimitBurst, LimitStreams, LimitRequest, LimitRemembered:
+		return s.Account == "" && s.Partition == ""
+	case LimitReservations:
+		return s.Partition == ""
+	}
+	return true
 }
 
 // NoLimit is the value of a limit that a row takes away.
@@ -110,15 +127,21 @@ type Limit struct {
 }
 
 // Limits is a table of limits, for all of it in one place. Of the rows of a name that
-// cover a request the one of the narrowest scope counts, of equals the last. What no
-// row covers has no limit. The zero value limits nothing.
+// cover a user the one of the narrowest scope counts, of equals the last; so it is for an
+// account and for a partition. A request keeps to what is allowed to all three: none of them
+// widens what another one limits. What no row covers has no limit. The zero value limits
+// nothing.
 type Limits []Limit
 
 // Of returns what is allowed to a user who is asked for by a role; an empty role is
 // RoleUser. Cost: O(rows).
-func (l Limits) Of(role, user string) Allowance {
-	if role == "" {
-		role = RoleUser
+func (l Limits) Of(role, user string) Allowance { return l.For(Scope{Role: role, User: user}) }
+
+// For returns what is allowed to a user, an account or a partition that is asked about by
+// a role, RoleUser if that is empty. Cost: O(rows).
+func (l Limits) For(of Scope) Allowance {
+	if of.Role == "" {
+		of.Role = RoleUser
 	}
 	var a Allowance
 	if len(l) == 0 {
@@ -131,7 +154,7 @@ func (l Limits) Of(role, user string) Allowance {
 		if at < 0 {
 			continue
 		}
-		if r := row.Covers(role, user); r > 0 && r >= rank[at] {
+		if r := row.Covers(of); r > 0 && r >= rank[at] {
 			rank[at] = r
 			if a.values[at] = row.Value + 1; row.Value == NoLimit {
 				a.values[at] = 0
@@ -166,8 +189,31 @@ func (l Limits) Validate() error {
 		case kind.Unit == InPermille && row.Value > 1000:
 			return berth.Errorf(berth.Invalid, "limits", "%s is %d thousandths; want 0 to 1000", row.Name, row.Value)
 		}
+		switch s := row.Scope; {
+		case known && !s.Takes(row.Name) && s.Partition != "":
+			return berth.Errorf(berth.Invalid, "limits", "%s of partition %q; limit it for a role, a user or, if it is %s, an account", row.Name, s.Partition, LimitReservations)
+		case known && !s.Takes(row.Name):
+			return berth.Errorf(berth.Invalid, "limits", "%s of account %q; limit it for a role or a user", row.Name, s.Account)
+		case s.User != "" && s.Account != "" || s.User != "" && s.Partition != "" || s.Account != "" && s.Partition != "":
+			return berth.Errorf(berth.Invalid, "limits", "%s of user %q, account %q and partition %q; name one of them", row.Name, s.User, s.Account, s.Partition)
+		}
 	}
 	return nil
+}
+
+// Accounts returns the accounts that have limits of their own, in the order of the table.
+func (l Limits) Accounts() []string { return l.names(func(s Scope) string { return s.Account }) }
+
+// Partitions returns the partitions that have limits of their own, likewise.
+func (l Limits) Partitions() []string { return l.names(func(s Scope) string { return s.Partition }) }
+
+func (l Limits) names(of func(Scope) string) (names []string) {
+	for i := range l {
+		if name := of(l[i].Scope); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func limitNames() []LimitName {
@@ -178,7 +224,7 @@ func limitNames() []LimitName {
 	return names
 }
 
-// Allowance is what is allowed to one user. The zero value allows everything.
+// Allowance is what is allowed to one user, account or partition. The zero value allows everything.
 type Allowance struct {
 	values [numLimits]int64 // one more than the limit, so that 0 is none
 }
@@ -217,7 +263,7 @@ func (a *Allowance) Exceeds(name LimitName, asked int64) *berth.Exceeded {
 	return &berth.Exceeded{Limit: string(name), Allowed: value, Asked: asked}
 }
 
-// ShareOf returns how many PEs of a pool of that size a user may be promised at once.
+// ShareOf returns how many PEs of that number may be promised at once.
 func (a *Allowance) ShareOf(size berth.Count) (most berth.Count, limited bool) {
 	share, limited := a.Limit(LimitShare)
 	if !limited {

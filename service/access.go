@@ -164,7 +164,7 @@ func SitesOf(list []Access, p Principal) SiteSet {
 	var sites SiteSet
 	narrowest := 0
 	for i := range list {
-		if rank := list[i].Covers(string(p.Role), p.User); rank > 0 && rank >= narrowest {
+		if rank := list[i].Covers(policy.Scope{Role: string(p.Role), User: p.User}); rank > 0 && rank >= narrowest {
 			narrowest, sites = rank, list[i].Sites
 		}
 	}

@@ -213,6 +213,8 @@ func Exceeded(c *Coder, x *berth.Exceeded) {
 	Int(c, 2, &x.Allowed)
 	Int(c, 3, &x.Asked)
 	Int(c, 4, &x.Frees)
+	Name(c, 5, &x.Account)
+	Name(c, 6, &x.Partition)
 	c.End()
 }
 

@@ -1,6 +1,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
@@ -10,7 +12,7 @@ import (
 // them fit beside each other, with the stocks that the request takes at their sites;
 // there each part, in order, takes the first of its pools and variants with which
 // those after it still fit. Each part needs a pool that has all that the request
-// requires; a user's quota counts the parts together.
+// requires; limits count the parts together.
 //
 // The search moves a start from the window's beginning: to where each part has room
 // alone, and, where the parts do not fit together, to where something ends next. That
@@ -45,33 +47,32 @@ func (x *search) coallocate(t *state.Trial) ([]berth.Allotment, *berth.Refusal) 
 }
 
 // overGroup refuses a request if the smallest variants of its parts together exceed a
-// limit of its user, or one part does so wherever it is placed.
+// limit of a holder, or one part does so wherever it is placed.
 func (x *search) overGroup() *berth.Refusal {
-	if x.allowed.Unlimited() { // as is what was admitted before
+	if len(x.allowed) == 0 { // as is what was admitted before
 		return nil
 	}
 	if x.over != nil {
 		return x.over
 	}
-	var area int64
+	areas := make([]int64, len(x.allowed))
 	for part := range x.r.Parts {
-		least, refusal := x.least(part)
-		if refusal != nil {
+		if refusal := x.least(part, areas); refusal != nil {
 			return refusal
 		}
-		area += least
 	}
-	if over := x.overArea(area); over != nil {
-		return &berth.Refusal{Reason: berth.Quota, Wanted: fewest(x.variants(0)), Exceeded: over}
+	for i := range areas {
+		if over := x.overArea(&x.allowed[i], areas[i]); over != nil {
+			return &berth.Refusal{Reason: berth.Quota, Wanted: fewest(x.variants(0)), Exceeded: over}
+		}
 	}
 	return nil
 }
 
-// least returns the least area of a part in any pool that could serve it, or the refusal
-// of the limit that it exceeds in all of them.
-func (x *search) least(part int) (int64, *berth.Refusal) {
-	least := int64(berth.Endless)
-	var refusal *berth.Refusal
+// least adds the least area that a part takes of each holder in any pool that could serve it,
+// or returns the refusal of the limit that it exceeds in all of them.
+func (x *search) least(part int, areas []int64) (refusal *berth.Refusal) {
+	least := slices.Repeat([]int64{int64(berth.Endless)}, len(areas))
 	allowed := false
 	for i := range x.pools {
 		p := &x.pools[i]
@@ -84,16 +85,30 @@ func (x *search) least(part int) (int64, *berth.Refusal) {
 				continue
 			}
 			if no := x.limited(p, v); no == nil {
-				least, allowed = min(least, v.Area()), true
+				allowed = true
+				for i := range least {
+					least[i] = min(least[i], x.areaOf(&x.allowed[i], p, v))
+				}
 			} else if refusal == nil || no.Wanted < refusal.Wanted {
 				refusal = no
 			}
 		}
 	}
-	if allowed {
-		return least, nil
+	if !allowed && refusal != nil {
+		return refusal
 	}
-	return least, refusal
+	for i := range least {
+		areas[i] += least[i]
+	}
+	return nil
+}
+
+// areaOf returns how many PE-seconds of a holder a variant takes in a pool.
+func (x *search) areaOf(a *allowance, p *pool, v berth.Variant) int64 {
+	if !x.in(p, a) {
+		return 0
+	}
+	return v.Area()
 }
 
 // noRoomBeside is the refusal of a part that finds no room beside the others, in

@@ -40,6 +40,8 @@ type Finder struct {
 	compare  policy.Comparer // nil if the first pool with room is taken
 	pools    []pool
 	programs programs
+	// partitions are those that have limits of their own.
+	partitions []string
 
 	candidates []policy.Candidate // scratch space of ranked
 	searched   search             // scratch space of Place
@@ -63,7 +65,7 @@ type pool struct {
 
 // NewFinder returns a finder for a state of the same sites.
 func NewFinder(rules Rules, s *state.State) *Finder {
-	f := &Finder{Rules: rules, state: s, programs: newPrograms(rules.Sites)}
+	f := &Finder{Rules: rules, state: s, programs: newPrograms(rules.Sites), partitions: rules.Limits.Partitions()}
 	f.compare, _ = rules.Match.(policy.Comparer)
 	for i := range rules.Sites {
 		site := &rules.Sites[i]
@@ -218,14 +220,12 @@ type search struct {
 	only      berth.ResourceID // the only pool that will do, if it has a name
 	notBefore berth.Time
 	deadline  berth.Time
-	extended  berth.Duration  // by how much it lasts longer than its variant
-	pinned    []berth.Variant // of each part, if they are fixed
-	allowed   policy.Allowance
-	leads     bool             // the user's lead bounds starts
-	latest    berth.Time       // the latest of them then
-	bound     bool             // a limit has narrowed the search
-	placed    map[*pool]*share // of the user, with what was placed before and is on no record; nil is what is promised
-	over      *berth.Refusal   // of a limit that does not depend on the place
+	extended  berth.Duration    // by how much it lasts longer than its variant
+	pinned    []berth.Variant   // of each part, if they are fixed
+	allowed   []allowance       // to the holders that have limits; it is not written
+	bound     bool              // a limit has narrowed the search
+	placed    map[inPool]*share // with what was placed before and is on no record; nil is what is promised
+	over      *berth.Refusal    // of a limit that does not depend on the place
 	// Of classes of PEs:
 	way         int           // of those in which the constraints can be met
 	constraints []constrained // of each part; nil until they are needed
@@ -415,7 +415,7 @@ func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 // set to the refusal of the narrowest variant that is not.
 func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal) []berth.Variant {
 	variants := x.variants(0)
-	if !x.admit || x.Eager == nil && x.allowed.Unlimited() {
+	if !x.admit || x.Eager == nil && len(x.allowed) == 0 {
 		return variants
 	}
 	var list []berth.Variant
@@ -437,7 +437,7 @@ func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal)
 // query returns the query for a variant, scaled already, in what is left of the window.
 func (x *search) query(part int, v berth.Variant, p *pool) calendar.Query {
 	return calendar.Query{
-		Now: x.state.Now(), Ready: max(x.notBefore, x.arrival(p)), Deadline: x.inTime(x.deadline, v.Duration),
+		Now: x.state.Now(), Ready: max(x.notBefore, x.arrival(p)), Deadline: x.inTime(p, x.deadline, v.Duration),
 		Duration: v.Duration, NPE: v.NPE, Eligible: x.eligible(part, p), Horizon: x.Horizon,
 	}
 }

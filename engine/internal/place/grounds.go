@@ -22,9 +22,9 @@ type grounds struct {
 	lag      func(task, site int, at func(task int) int) berth.Duration // as workflow.Grid.Lag
 	bound    berth.Time                                                 // no plan ends earlier
 	graph    *workflow.Workflow
-	at       []int            // of its tasks, their places in the workflow
-	from     berth.Time       // nothing starts earlier
-	share    policy.Allowance // within which tasks are placed
+	at       []int      // of its tasks, their places in the workflow
+	from     berth.Time // nothing starts earlier
+	share    bool       // tasks are placed within the shares of their holders
 	// late says that some pools are among several only because of what they would add without the
 	// deadline: such grounds give no reason why there is no plan.
 	late bool
@@ -92,7 +92,7 @@ func (f *Finder) counts(t *state.Trial, w *berth.Workflow, p *pool, allowed *pol
 	if free == 0 {
 		free = most
 	}
-	return shared{view, *f.used(w.User, nil, p.id, most)}, min(free, most)
+	return shared{view, *f.used(state.OfUser(w.User), nil, p.id, most)}, min(free, most)
 }
 
 // groundsOf returns the grounds of a workflow as a trial has them, those of one pool first,
@@ -120,7 +120,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		}
 		c := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
 		ever := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
-		limits, last := bounds{Finder: f, pool: p, length: lengthOf(allowed)}, -1 // the last task that fits
+		limits, last := bounds{Finder: f, pool: p, length: lengthOf(allowed), limited: allowed != nil}, -1 // the last task that fits
 		var first *berth.Refusal
 		for k := range w.Tasks {
 			if w.Tasks[k].Done {
@@ -268,7 +268,7 @@ func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, allowed *pol
 	if err != nil {
 		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
 	}
-	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: by.From, share: shareOf(allowed)}, nil
+	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: by.From, share: allowed != nil}, nil
 }
 
 // overPools makes a workflow ready for planning over several pools as a trial has them; nil if
@@ -304,7 +304,7 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 	if err != nil {
 		return nil
 	}
-	g := &grounds{pools: pools, grid: in, lag: grid.Lag, graph: graph, at: at, from: by.From, share: shareOf(allowed)}
+	g := &grounds{pools: pools, grid: in, lag: grid.Lag, graph: graph, at: at, from: by.From, share: allowed != nil}
 	soonest, ok, err := in.Plan(berth.Forever)
 	if err != nil {
 		return nil

@@ -32,14 +32,21 @@ type group struct {
 	budget  int       // of combinations
 	steps   int       // that are left
 	chosen  []choice
-	area    int64      // of what is chosen
-	least   []int64    // by part: the least area of this and all later ones
+	areas   []areas    // of the holders whose PE-seconds are limited
 	deepest int        // the part at which the last search at a start ended
 	stocked berth.Time // the earliest later start at which stocks suffice
 	corners []berth.Time
 	fewest  *demand  // of all parts, in all pools that they can use
 	bound   []demand // of the parts that can use one pool alone, by pool
-	shares  []reach  // what the user's shares leave, by pool
+	shares  []reach  // what the shares leave, by pool
+}
+
+// areas is the PE-seconds that a holder may have, and has.
+type areas struct {
+	*allowance
+	left   int64   // beside what it has
+	chosen int64   // of what is chosen
+	least  []int64 // by part: the least of this and all later ones
 }
 
 // demand is the fewest PEs that some parts need, and the shortest time for which any of
@@ -79,7 +86,7 @@ type choice struct {
 func (x *search) group(t *state.Trial, nearest bool) *group {
 	n := len(x.r.Parts)
 	g := &group{search: x, t: t, budget: groupBudget, steps: groupSteps}
-	g.shapes, g.alike, g.least, g.shares = make([][]shape, n), make([]bool, n), make([]int64, n+1), make([]reach, len(x.pools))
+	g.shapes, g.alike, g.shares = make([][]shape, n), make([]bool, n), make([]reach, len(x.pools))
 	for i := range x.pools {
 		g.shares[i].share = x.shareIn(&x.pools[i])
 	}
@@ -93,14 +100,29 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 			g.alike[part] = slices.Equal(a.Variants, b.Variants) && a.Eligible.Equal(b.Eligible) && a.Constraint == b.Constraint && samePEs(a.Only, b.Only) && samePEs(a.Never, b.Never)
 		}
 	}
-	for part := n - 1; part >= 0; part-- {
-		least := int64(berth.Endless)
-		for i := range g.shapes[part] {
-			least = min(least, g.shapes[part][i].variant.Area())
-		}
-		g.least[part] = g.least[part+1] + least
-	}
+	g.limitAreas()
 	return g
+}
+
+// limitAreas sums up the least that the parts take of what is limited in PE-seconds.
+func (g *group) limitAreas() {
+	for i := range g.allowed {
+		a := &g.allowed[i]
+		most, limited := a.Limit(policy.LimitPESeconds)
+		if !limited {
+			continue
+		}
+		of := areas{allowance: a, left: most - g.state.Usage(a.of).PESeconds, least: make([]int64, len(g.shapes)+1)}
+		for part := len(g.shapes) - 1; part >= 0; part-- {
+			least := int64(berth.Endless)
+			for k := range g.shapes[part] {
+				s := &g.shapes[part][k]
+				least = min(least, g.areaOf(a, s.pool, s.variant))
+			}
+			of.least[part] = of.least[part+1] + least
+		}
+		g.areas = append(g.areas, of)
+	}
 }
 
 // spend takes steps; false if there are no more, which only a new request notices.
@@ -194,7 +216,10 @@ func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 			g.shapes[part][i].look(g, start)
 		}
 	}
-	g.chosen, g.area = g.chosen[:0], 0
+	g.chosen = g.chosen[:0]
+	for i := range g.areas {
+		g.areas[i].chosen = 0
+	}
 	if !g.choose(start) {
 		return nil, false
 	}
@@ -204,7 +229,7 @@ func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 // look sets the free PEs of a shape at a start.
 func (s *shape) look(g *group, start berth.Time) {
 	end := start.Add(s.variant.Duration)
-	if s.fits = start >= s.after && end <= g.inTime(g.deadline, s.variant.Duration) && end.Valid(); !s.fits {
+	if s.fits = start >= s.after && end <= g.inTime(s.pool, g.deadline, s.variant.Duration) && end.Valid(); !s.fits {
 		return
 	}
 	s.free, s.pes = g.view(s.pool).Free(berth.Interval{Start: start, End: end})
@@ -253,7 +278,7 @@ func (g *group) choose(start berth.Time) bool {
 	}
 	for i := first; i < len(g.shapes[part]); i++ {
 		s := &g.shapes[part][i]
-		if !s.fits || !g.withinArea(part, s.variant.Area()) {
+		if !s.fits || !g.withinArea(part, s) {
 			continue
 		}
 		g.budget--
@@ -264,11 +289,11 @@ func (g *group) choose(start berth.Time) bool {
 		if undo == nil {
 			continue
 		}
-		g.area += s.variant.Area()
+		g.takeArea(s, 1)
 		if g.choose(start) {
 			return true
 		}
-		g.area -= s.variant.Area()
+		g.takeArea(s, -1)
 		undo()
 		if g.budget < 0 {
 			return false
@@ -277,11 +302,22 @@ func (g *group) choose(start berth.Time) bool {
 	return false
 }
 
-// withinArea reports whether a part of an area is within the user's PE-seconds, beside
+// withinArea reports whether a shape of a part is within the PE-seconds of the holders, beside
 // what is chosen and the least that the parts after it take.
-func (g *group) withinArea(part int, area int64) bool {
-	most, limited := g.allowed.Limit(policy.LimitPESeconds)
-	return !limited || g.state.Usage(g.r.User).PESeconds+g.area+area+g.least[part+1] <= most
+func (g *group) withinArea(part int, s *shape) bool {
+	for i := range g.areas {
+		if of := &g.areas[i]; of.chosen+g.areaOf(of.allowance, s.pool, s.variant)+of.least[part+1] > of.left {
+			return false
+		}
+	}
+	return true
+}
+
+// takeArea counts a shape as chosen, or no longer.
+func (g *group) takeArea(s *shape, sign int64) {
+	for i := range g.areas {
+		g.areas[i].chosen += sign * g.areaOf(g.areas[i].allowance, s.pool, s.variant)
+	}
 }
 
 // add chooses a shape for one more part and returns what takes it back; nil if it has no

@@ -8,81 +8,145 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// Limits of users, asked here whichever way a request came in. What does not depend on
-// the place is asked once, by overLimit; what depends on it for each variant in each
-// pool, by limited; and those that depend on the time narrow the search: lead bounds the
-// start, and share is taken like a stock that each user has in each pool.
+// Limits of users, accounts and partitions, asked here whichever way a request came in. What
+// does not depend on the place is asked once, by overLimit; what depends on it for each variant
+// in each pool, by limited; and those that depend on the time narrow the search: lead bounds the
+// start, and share is taken like a stock that each holder has in each pool.
 // So a later place within the limits is found if there is one.
 //
-// A promise that loses its place is placed again without being asked: it was admitted
-// once. Requests without a user have no limits.
+// A request keeps to what is allowed to its user, to its account and, in each pool, to the
+// partition that takes it there. A promise that loses its place is placed again without being
+// asked: it was admitted once.
+
+// allowance is what is allowed to a holder of a request.
+type allowance struct {
+	of state.Holder
+	policy.Allowance
+}
+
+// exceeds is Exceeds with the holder that is limited.
+func (a *allowance) exceeds(name policy.LimitName, asked int64) *berth.Exceeded {
+	over := a.Exceeds(name, asked)
+	if over != nil {
+		over.Account, over.Partition = a.of.Account(), a.of.Partition()
+	}
+	return over
+}
+
+// allowances returns what is allowed to the holders of a request that have limits: to
+// its user, its account, and the partitions that it may come to.
+func (f *Finder) allowances(r *berth.Request) (list []allowance) {
+	add := func(of state.Holder, a policy.Allowance) {
+		if !a.Unlimited() {
+			list = append(list, allowance{of, a})
+		}
+	}
+	if r.User != "" {
+		add(state.OfUser(r.User), f.Limits.Of(r.Role, r.User))
+	}
+	if r.Account != "" {
+		add(state.OfAccount(r.Account), f.Limits.For(policy.Scope{Role: r.Role, Account: r.Account}))
+	}
+	for _, name := range f.partitions {
+		if r.Partition == name || r.Partition == "" && slices.ContainsFunc(f.pools, func(p pool) bool { return p.assumed != nil && p.assumed.Name == name }) {
+			add(state.OfPartition(name), f.Limits.For(policy.Scope{Role: r.Role, Partition: name}))
+		}
+	}
+	return list
+}
+
+// without is some allowances without some of their limits.
+func without(list []allowance, names ...policy.LimitName) []allowance {
+	less := slices.Clone(list)
+	for i := range less {
+		for _, name := range names {
+			less[i].Allowance = less[i].Without(name)
+		}
+	}
+	return less
+}
 
 // admission has the admission policies asked about a search from now on.
 func (x *search) admission() {
 	x.admit = true
-	if x.r.User == "" || len(x.Limits) == 0 {
+	if len(x.Limits) == 0 {
 		return
 	}
-	x.allow(x.Limits.Of(x.r.Role, x.r.User))
+	x.allowed = x.allowances(x.r)
 	x.over = x.overLimit()
 }
 
-func (x *search) allow(a policy.Allowance) {
-	lead, limited := a.Limit(policy.LimitLead)
-	x.allowed, x.leads = a, limited
-	x.latest = x.state.Now().Add(berth.Duration(lead))
+// in reports whether an allowance counts in a pool: that of a partition does where the
+// partition takes the request.
+func (x *search) in(p *pool, a *allowance) bool {
+	name := a.of.Partition()
+	if name == "" {
+		return true
+	}
+	partition := x.partition(p)
+	return partition != nil && partition.Name == name
 }
 
 // overLimit returns the refusal of a limit that does not depend on the place; nil if
 // there is none.
 func (x *search) overLimit() *berth.Refusal {
-	if x.allowed.Unlimited() {
-		return nil
-	}
-	now := x.state.Now()
-	var over *berth.Exceeded
-	if x.again == nil { // a modification neither holds anew nor adds one
-		over = x.overCount()
-	}
-	if over == nil && !x.r.IsJob() {
-		if over = x.allowed.Exceeds(policy.LimitLead, int64(max(x.notBefore, now).Sub(now))); over != nil {
-			over.Frees = x.notBefore.Add(-berth.Duration(over.Allowed))
+	for i := range x.allowed {
+		if a := &x.allowed[i]; a.of.Partition() == "" {
+			if over := x.overNow(a); over != nil {
+				return &berth.Refusal{Reason: berth.Quota, Wanted: fewest(x.variants(0)), Exceeded: over}
+			}
 		}
 	}
-	if over == nil {
-		return nil
-	}
-	return &berth.Refusal{Reason: berth.Quota, Wanted: fewest(x.variants(0)), Exceeded: over}
+	return nil
 }
 
-// overCount says which limit a further request exceeds, nil if it exceeds none.
-func (x *search) overCount() *berth.Exceeded {
-	if over := x.allowed.Exceeds(policy.LimitHold, int64(x.r.Hold)); over != nil {
+// overNow says which limit a request exceeds at a holder whatever it takes there, nil if it
+// exceeds none.
+func (x *search) overNow(a *allowance) *berth.Exceeded {
+	if over := x.overCount(a); over != nil || x.r.IsJob() {
 		return over
 	}
-	open := x.state.Open(x.r.User)
+	now := x.state.Now()
+	over := a.exceeds(policy.LimitLead, int64(max(x.notBefore, now).Sub(now)))
+	if over != nil {
+		over.Frees = x.notBefore.Add(-berth.Duration(over.Allowed))
+	}
+	return over
+}
+
+// overCount says which limit a further request exceeds at a holder, nil if it exceeds none. A
+// modification holds nothing anew, and adds one only to a holder that did not have it.
+func (x *search) overCount(a *allowance) *berth.Exceeded {
+	if x.again != nil && x.state.Holds(a.of, x.again) {
+		return nil
+	}
+	if over := a.exceeds(policy.LimitHold, int64(x.r.Hold)); over != nil && x.again == nil {
+		return over
+	}
+	open := x.state.Open(a.of)
 	if !x.isPending() {
 		open++ // it is not among them yet
 	}
-	if over := x.allowed.Exceeds(policy.LimitReservations, int64(open)); over != nil {
-		over.Frees = x.whenOver(open-int(over.Allowed), true)
+	if over := a.exceeds(policy.LimitReservations, int64(open)); over != nil {
+		over.Frees = x.whenOver(a.of, open-int(over.Allowed), true)
 		return over
 	}
 	if x.r.IsJob() {
 		return nil
 	}
-	live := x.state.Usage(x.r.User).Reservations + 1
-	over := x.allowed.Exceeds(policy.LimitActive, int64(live))
+	live := x.state.Usage(a.of).Reservations + 1
+	over := a.exceeds(policy.LimitActive, int64(live))
 	if over != nil {
-		over.Frees = x.whenOver(live-int(over.Allowed), false)
+		over.Frees = x.whenOver(a.of, live-int(over.Allowed), false)
 	}
 	return over
 }
 
-// full reports whether the user may have no further reservation, whatever it is.
+// full reports whether the user or the account may have no further reservation, whatever it
+// is.
 func (x *search) full() bool {
 	other := *x
-	other.allowed = x.allowed.Without(policy.LimitHold).Without(policy.LimitLead)
+	other.allowed = without(x.allowed, policy.LimitHold, policy.LimitLead)
 	return other.overLimit() != nil
 }
 
@@ -91,11 +155,11 @@ func (x *search) isPending() bool {
 	return x.state.Job(x.r.ID) != nil || x.state.Request(x.r.ID) != nil
 }
 
-// whenOver returns when n of the user's reservations will be over, 0 if there are
+// whenOver returns when n of the holder's reservations will be over, 0 if there are
 // fewer; jobs that run count too if they are asked for.
-func (x *search) whenOver(n int, jobs bool) berth.Time {
+func (x *search) whenOver(of state.Holder, n int, jobs bool) berth.Time {
 	ends := x.ends[:0]
-	for _, e := range x.state.Owned(x.r.User) {
+	for _, e := range x.state.Owned(of) {
 		if jobs || !e.Request().IsJob() {
 			ends = append(ends, e.End())
 		}
@@ -140,26 +204,45 @@ func nth(times []berth.Time, at int) berth.Time {
 // limited returns the refusal of a limit that a variant, scaled already, exceeds in a
 // pool whenever it starts; nil if it exceeds none.
 func (x *search) limited(p *pool, v berth.Variant) *berth.Refusal {
-	if x.allowed.Unlimited() {
-		return nil
+	for i := range x.allowed {
+		a := &x.allowed[i]
+		if !x.in(p, a) {
+			continue
+		}
+		if over := x.overIn(p, a, v); over != nil {
+			return &berth.Refusal{Reason: berth.Quota, Resource: p.id, Wanted: v.NPE, Exceeded: over}
+		}
 	}
-	over := x.allowed.Exceeds(policy.LimitLength, int64(v.Duration))
-	if most, limited := x.allowed.ShareOf(p.config.PEs); over == nil && limited && v.NPE > most && !x.r.IsJob() {
-		over = &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(v.NPE)}
-	}
-	if over == nil && !x.r.IsJob() {
-		over = x.overArea(v.Area())
-	}
-	if over == nil {
-		return nil
-	}
-	return &berth.Refusal{Reason: berth.Quota, Resource: p.id, Wanted: v.NPE, Exceeded: over}
+	return nil
 }
 
-// overArea says that the user may not have that many PE-seconds more, nil if they may.
-func (x *search) overArea(area int64) *berth.Exceeded {
-	has := x.state.Usage(x.r.User).PESeconds
-	over := x.allowed.Exceeds(policy.LimitPESeconds, has+area)
+// overIn says which limit of a holder that counts in a pool a variant exceeds there.
+func (x *search) overIn(p *pool, a *allowance, v berth.Variant) *berth.Exceeded {
+	if a.of.Partition() != "" {
+		if over := x.overNow(a); over != nil {
+			return over
+		}
+	}
+	if over := a.exceeds(policy.LimitLength, int64(v.Duration)); over != nil || x.r.IsJob() {
+		return over
+	}
+	if most, limited := x.shareOf(p, a); limited && v.NPE > most {
+		return a.exceedsShare(most, v.NPE)
+	}
+	return x.overArea(a, v.Area())
+}
+
+// exceedsShare says that some PEs are more than a share.
+func (a *allowance) exceedsShare(most, asked berth.Count) *berth.Exceeded {
+	return &berth.Exceeded{
+		Limit: string(policy.LimitShare), Account: a.of.Account(), Partition: a.of.Partition(), Allowed: int64(most), Asked: int64(asked),
+	}
+}
+
+// overArea says that a holder may not have that many PE-seconds more, nil if it may.
+func (x *search) overArea(a *allowance, area int64) *berth.Exceeded {
+	has := x.state.Usage(a.of).PESeconds
+	over := a.exceeds(policy.LimitPESeconds, has+area)
 	if over == nil || area > over.Allowed {
 		return over
 	}
@@ -168,14 +251,15 @@ func (x *search) overArea(area int64) *berth.Exceeded {
 		gives int64
 	}
 	var ends []end
-	for _, e := range x.state.Owned(x.r.User) {
+	for _, e := range x.state.Owned(a.of) {
 		if e.Request().IsJob() || e == x.again {
 			continue
 		}
 		given := end{at: e.End()}
 		for part := range e.Parts() {
-			a := e.Part(part)
-			given.gives += berth.Area(a.NPE, a.End.Sub(a.Start))
+			if held := e.Part(part); x.state.Has(a.of, e, part) {
+				given.gives += berth.Area(held.NPE, held.End.Sub(held.Start))
+			}
 		}
 		ends = append(ends, given)
 	}
@@ -189,176 +273,30 @@ func (x *search) overArea(area int64) *berth.Exceeded {
 	return over
 }
 
-// inTime returns a deadline for a duration that keeps the start within the user's lead.
-func (x *search) inTime(deadline berth.Time, d berth.Duration) berth.Time {
-	if !x.leads || deadline <= x.latest.Add(d) {
+// latest returns the last start in a pool within the leads of the request's holders; limited
+// is false if there is none.
+func (x *search) latest(p *pool) (last berth.Time, limited bool) {
+	for i := range x.allowed {
+		a := &x.allowed[i]
+		lead, leads := a.Limit(policy.LimitLead)
+		if !leads || !x.in(p, a) {
+			continue
+		}
+		if until := x.state.Now().Add(berth.Duration(lead)); !limited || until < last {
+			last, limited = until, true
+		}
+	}
+	return last, limited
+}
+
+// inTime returns a deadline for a duration in a pool that keeps the start within the lead.
+func (x *search) inTime(p *pool, deadline berth.Time, d berth.Duration) berth.Time {
+	latest, limited := x.latest(p)
+	if !limited || deadline <= latest.Add(d) {
 		return deadline
 	}
 	x.bound = true
-	return x.latest.Add(d)
-}
-
-// share is how many PEs of a pool are promised to a user over time.
-type share struct {
-	most  berth.Count
-	steps state.Promised
-}
-
-// shareIn returns what a user's share of a pool leaves; nil if that is no limit.
-func (x *search) shareIn(p *pool) *share {
-	most, limited := x.allowed.ShareOf(p.config.PEs)
-	if !limited || x.r.IsJob() {
-		return nil
-	}
-	if s := x.placed[p]; s != nil {
-		return s
-	}
-	s := x.used(x.r.User, x.again, p.id, most)
-	if x.placed != nil {
-		s.steps = slices.Clone(s.steps) // for what is added to it
-		x.placed[p] = s
-	}
-	return s
-}
-
-// Peak returns the most PEs of a pool that are promised to a user at any one time.
-func (f *Finder) Peak(user string, pool berth.ResourceID) berth.Count {
-	return f.used(user, nil, pool, 0).peak(f.state.Now(), berth.Forever)
-}
-
-// used returns what is promised to a user in a pool, but for one reservation.
-func (f *Finder) used(user string, but *state.Entry, pool berth.ResourceID, most berth.Count) *share {
-	s := &share{most: most, steps: f.state.Promised(user, pool)}
-	if but == nil || but.Request().IsJob() {
-		return s
-	}
-	for part := range but.Parts() {
-		if a := but.Part(part); a.Resource == pool && a.NPE > 0 && a.Start < a.End && but.Holds(part) {
-			s.steps = slices.Clone(s.steps).Add(a.Start, a.End, -a.NPE)
-		}
-	}
-	return s
-}
-
-// from returns the first start from a time on at which the share leaves n PEs for a
-// duration.
-func (s *share) from(start berth.Time, n berth.Count, d berth.Duration) berth.Time {
-	for i := max(0, s.steps.At(start)); i+1 < len(s.steps) && s.steps[i].At < start.Add(d); i++ { // the last step uses nothing
-		if s.steps[i].NPE+n > s.most {
-			start = s.steps[i+1].At
-		}
-	}
-	return start
-}
-
-// drops returns when less is promised than before, when something may fit that did not.
-func (s *share) drops() (times []berth.Time) {
-	for i := 1; i < len(s.steps); i++ {
-		if s.steps[i].NPE < s.steps[i-1].NPE {
-			times = append(times, s.steps[i].At)
-		}
-	}
-	return times
-}
-
-// reach is what a share leaves from a start on, until each later time.
-type reach struct {
-	*share // nil if there is no limit
-	start  berth.Time
-	first  int
-	peaks  []berth.Count // from the first step on, the most so far
-}
-
-// begin looks from a start on.
-func (r *reach) begin(start berth.Time) {
-	if r.share != nil {
-		r.start, r.first, r.peaks = start, max(0, r.steps.At(start)), r.peaks[:0]
-	}
-}
-
-// left returns the most PEs that the share leaves throughout until an end; limited is
-// false if there is none. Cost: O(log n), and O(n) in all for the ends behind one start.
-func (r *reach) left(end berth.Time) (n berth.Count, limited bool) {
-	if r.share == nil {
-		return 0, false
-	}
-	last := r.steps.At(end-1) - r.first
-	for i := len(r.peaks); i <= last; i++ {
-		most := r.steps[r.first+i].NPE
-		if i > 0 {
-			most = max(most, r.peaks[i-1])
-		}
-		r.peaks = append(r.peaks, most)
-	}
-	if last < 0 {
-		return r.most, true
-	}
-	return r.most - r.peaks[last], true
-}
-
-// takesFor returns what a variant, scaled already, would take in a pool beside PEs: the
-// stocks, and a part of the user's share.
-func (x *search) takesFor(takes []take, s *share, v berth.Variant) []take {
-	if s == nil || len(s.steps) == 0 {
-		return takes
-	}
-	return append(slices.Clip(takes), take{share: s, n: v.NPE})
-}
-
-// sharedFrom returns the first start from a time on at which the user's shares leave
-// room for all of some allotments, which begin together; false if there is none by the
-// deadline.
-func (x *search) sharedFrom(allotments []berth.Allotment, start berth.Time) (berth.Time, bool) {
-	if _, limited := x.allowed.ShareOf(1000); !limited {
-		return start, true
-	}
-	var seen []berth.ResourceID
-	for again := true; again; {
-		again, seen = false, seen[:0]
-		for i := range allotments {
-			id := allotments[i].Resource
-			if slices.Contains(seen, id) {
-				continue
-			}
-			seen = append(seen, id)
-			at, ok := x.shareIn(x.poolOf(id)).together(allotments, id, start)
-			if x.bound = x.bound || !ok || at > start; !ok {
-				return 0, false
-			}
-			if at > start {
-				start, again = at, true
-			}
-		}
-	}
-	return start, lastEnd(allotments).Add(start.Sub(allotments[0].Start)) <= x.deadline
-}
-
-// together is from for those allotments that are of one pool.
-func (s *share) together(allotments []berth.Allotment, id berth.ResourceID, start berth.Time) (berth.Time, bool) {
-	var blocks []berth.Variant // the longest first: in the k-th stretch the first of them are there
-	for i := range allotments {
-		if a := &allotments[i]; a.Resource == id {
-			blocks = append(blocks, berth.Variant{NPE: a.NPE, Duration: a.End.Sub(a.Start)})
-		}
-	}
-	slices.SortFunc(blocks, func(a, b berth.Variant) int { return int(b.Duration - a.Duration) })
-	n := berth.Count(0)
-	for i := range blocks {
-		n += blocks[i].NPE
-		blocks[i].NPE = n // needed until the end of this one
-	}
-	if n > s.most {
-		return 0, false
-	}
-	for again := true; again; {
-		again = false
-		for i := range blocks {
-			if at := s.from(start, blocks[i].NPE, blocks[i].Duration); at > start {
-				start, again = at, true
-			}
-		}
-	}
-	return start, true
+	return latest.Add(d)
 }
 
 // bounded says which limit it was that a request found no room for, if the limits that
@@ -368,22 +306,19 @@ func (x *search) bounded(t *state.Trial, refusal *berth.Refusal) *berth.Refusal 
 		return refusal
 	}
 	allowed := x.allowed
-	for _, without := range [][]policy.LimitName{{policy.LimitLead}, {policy.LimitShare}, {policy.LimitLead, policy.LimitShare}} {
-		a := allowed
-		for _, name := range without {
-			a = a.Without(name)
-		}
-		if a == allowed {
+	for _, names := range [][]policy.LimitName{{policy.LimitLead}, {policy.LimitShare}, {policy.LimitLead, policy.LimitShare}} {
+		less := without(allowed, names...)
+		if slices.Equal(less, allowed) {
 			continue
 		}
-		x.allow(a)
+		x.allowed = less
 		found, no := x.somewhere(t)
-		x.allow(allowed)
+		x.allowed = allowed
 		if no != nil {
 			continue
 		}
 		id, over := x.leadBeyond(found)
-		if without[len(without)-1] == policy.LimitShare {
+		if names[len(names)-1] == policy.LimitShare {
 			id, over = x.shareBeyond(found)
 		}
 		if over != nil {
@@ -394,73 +329,50 @@ func (x *search) bounded(t *state.Trial, refusal *berth.Refusal) *berth.Refusal 
 }
 
 // leadBeyond says by how much a place is too far ahead, nil if it is not.
-func (x *search) leadBeyond(found []berth.Allotment) (berth.ResourceID, *berth.Exceeded) {
-	start := found[0].Start
-	over := x.allowed.Exceeds(policy.LimitLead, int64(start.Sub(x.state.Now())))
-	if over != nil {
-		over.Frees = start.Add(-berth.Duration(over.Allowed))
+func (x *search) leadBeyond(found []berth.Allotment) (id berth.ResourceID, over *berth.Exceeded) {
+	for k := range found {
+		p, start := x.poolOf(found[k].Resource), found[k].Start
+		for i := range x.allowed {
+			a := &x.allowed[i]
+			if !x.in(p, a) {
+				continue
+			}
+			one := a.exceeds(policy.LimitLead, int64(start.Sub(x.state.Now())))
+			if one != nil && (over == nil || one.Allowed < over.Allowed) {
+				id, over = p.id, one
+				over.Frees = start.Add(-berth.Duration(over.Allowed))
+			}
+		}
 	}
-	return found[0].Resource, over
+	return id, over
 }
 
-// shareBeyond says in which pool a place takes too much beside what the user has, and
+// shareBeyond says in which pool a place takes too much beside what a holder has, and
 // from when on it would not; nil if it does in none.
 func (x *search) shareBeyond(found []berth.Allotment) (berth.ResourceID, *berth.Exceeded) {
 	for i := range found {
 		id := found[i].Resource
-		s := x.shareIn(x.poolOf(id))
-		if s == nil {
-			continue
-		}
-		if asked := s.beside(found, id); asked > s.most {
-			over := &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(s.most), Asked: int64(asked)}
-			over.Frees, _ = s.together(found, id, found[0].Start)
-			return id, over
+		p := x.poolOf(id)
+		for a, s := range x.shared(p) {
+			if asked := s.beside(found, id); asked > s.most {
+				over := a.exceedsShare(s.most, asked)
+				over.Frees, _ = x.shareIn(p).together(found, id, found[0].Start)
+				return id, over
+			}
 		}
 	}
 	return berth.ResourceID{}, nil
 }
 
-// beside returns the most PEs of a pool that are used at once if some allotments, which
-// begin together, come to what is used.
-func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) berth.Count {
-	most := berth.Count(0)
-	at := func(from, to berth.Time, used berth.Count) {
-		for i := range allotments {
-			if a := &allotments[i]; a.Resource == id && a.Start < to && from < a.End {
-				used += a.NPE
-			}
-		}
-		most = max(most, used)
-	}
-	start, end := allotments[0].Start, lastEnd(allotments)
-	at(start, start+1, s.peak(start, start+1))
-	for i := range s.steps {
-		if from := s.steps[i].At; from > start && from < end {
-			at(from, from+1, s.steps[i].NPE)
-		}
-	}
-	return most
-}
-
-// peak returns the most PEs that are used at once in an interval.
-func (s *share) peak(from, to berth.Time) berth.Count {
-	most := berth.Count(0)
-	for i := max(0, s.steps.At(from)); i < len(s.steps) && s.steps[i].At < to; i++ {
-		most = max(most, s.steps[i].NPE)
-	}
-	return most
-}
-
 // Forbidden returns the refusal of a request or job that has just arrived and that its
-// user may not have wherever and whenever it is placed; nil if they may.
+// user or account may not have wherever and whenever it is placed; nil if they may.
 func (f *Finder) Forbidden(r *berth.Request) *berth.Refusal {
-	if r.User == "" || len(f.Limits) == 0 {
+	if len(f.Limits) == 0 {
 		return nil
 	}
 	x := f.search(r, nil)
 	x.admission()
-	x.allowed = x.allowed.Without(policy.LimitActive) // there may be room when it is decided
+	x.allowed = without(x.allowed, policy.LimitActive) // there may be room when it is decided
 	refusal := x.overLimit()
 	if refusal == nil && r.IsJob() {
 		refusal = x.longJob()
@@ -479,7 +391,7 @@ func (f *Finder) Forbidden(r *berth.Request) *berth.Refusal {
 // longJob returns the refusal of a job that would run too long in a pool that it may
 // run in: which of them it will be is not known before it starts.
 func (x *search) longJob() *berth.Refusal {
-	if x.allowed.Unlimited() {
+	if len(x.allowed) == 0 {
 		return nil
 	}
 	for i := range x.pools {
@@ -495,25 +407,32 @@ func (x *search) longJob() *berth.Refusal {
 }
 
 // overExtension returns the refusal of a later end of a reservation that exceeds a limit
-// of its user, who is asked for by a role; nil if it exceeds none.
+// of one of its holders, asked for by a role; nil if it exceeds none.
 func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string) *berth.Refusal {
 	r := *d.Request()
 	r.Role = role
 	x := f.search(&r, d)
 	x.admission()
-	a := d.Part(0)
-	a.NPE = d.Variant(0).NPE // what it lacks it may have again
-	over := x.allowed.Exceeds(policy.LimitLength, int64(until.Sub(a.Start)))
-	if over == nil {
-		over = x.overArea(berth.Area(a.NPE, until.Sub(a.End)))
-	}
-	if s := x.shareIn(f.poolOf(a.Resource)); over == nil && s != nil {
-		if used := s.peak(max(a.End, f.state.Now()), until) + a.NPE; used > s.most {
-			over = &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(s.most), Asked: int64(used)}
+	held := d.Part(0)
+	held.NPE = d.Variant(0).NPE // what it lacks it may have again
+	p := f.poolOf(held.Resource)
+	for i := range x.allowed {
+		a := &x.allowed[i]
+		if !x.in(p, a) {
+			continue
+		}
+		over := a.exceeds(policy.LimitLength, int64(until.Sub(held.Start)))
+		if over == nil {
+			over = x.overArea(a, berth.Area(held.NPE, until.Sub(held.End)))
+		}
+		if most, limited := x.shareOf(p, a); over == nil && limited && !r.IsJob() {
+			if used := x.shareBy(p, a, most).peak(max(held.End, f.state.Now()), until) + held.NPE; used > most {
+				over = a.exceedsShare(most, used)
+			}
+		}
+		if over != nil {
+			return &berth.Refusal{Reason: berth.Quota, Resource: held.Resource, Wanted: held.NPE, Exceeded: over}
 		}
 	}
-	if over == nil {
-		return nil
-	}
-	return &berth.Refusal{Reason: berth.Quota, Resource: a.Resource, Wanted: a.NPE, Exceeded: over}
+	return nil
 }

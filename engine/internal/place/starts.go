@@ -4,7 +4,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
-	"github.com/berth-hpc/berth/policy"
 )
 
 // Stretch is starts that are alike: all of them are possible, or the same thing stands
@@ -79,13 +78,14 @@ type starting struct {
 func (s *starting) from(at, last berth.Time) Stretch {
 	stretch := Stretch{First: at, Last: last}
 	d := s.variant.Duration
-	if s.leads && at > s.latest {
+	latest, leads := s.latest(s.pool)
+	if leads && at > latest {
 		_, over := s.leadBeyond([]berth.Allotment{{Resource: s.pool.id, Start: at}})
 		stretch.Refusal = &berth.Refusal{Reason: berth.Quota, Resource: s.pool.id, Wanted: s.variant.NPE, Exceeded: over}
 		return stretch
 	}
-	if s.leads {
-		stretch.Last = min(stretch.Last, s.latest)
+	if leads {
+		stretch.Last = min(stretch.Last, latest)
 	}
 	if arrival := s.arrival(s.pool); at < arrival {
 		stretch.Last = min(stretch.Last, arrival-1)
@@ -148,9 +148,16 @@ func (s *starting) short(q calendar.Query, at, soon berth.Time) *berth.Refusal {
 		refusal.Resource, refusal.Limit = t.stock.ID(), t.stock.View().Size()
 		return refusal
 	}
-	used := t.share.peak(at, at.Add(q.Duration))
 	refusal.Reason, refusal.Resource = berth.Quota, s.pool.id
-	refusal.Exceeded = &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(t.share.most), Asked: int64(used + t.n), Frees: max(soon, 0)}
+	for a, share := range s.shared(s.pool) {
+		if asked := share.peak(at, at.Add(q.Duration)) + t.n; refusal.Exceeded == nil || asked > share.most {
+			refusal.Exceeded = a.exceedsShare(share.most, asked)
+			if asked > share.most {
+				break
+			}
+		}
+	}
+	refusal.Exceeded.Frees = max(soon, 0)
 	return refusal
 }
 

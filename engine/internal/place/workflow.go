@@ -111,6 +111,7 @@ type bounds struct {
 	*Finder
 	pool    *pool
 	length  berth.Duration // that their user may have; 0 is no bound
+	limited bool           // the limits of partitions count
 	of      berth.Requirements
 	most    berth.Count
 	longest berth.Duration // 0 is no bound
@@ -131,6 +132,9 @@ func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
 			if partition.MaxNPE > 0 {
 				b.most = min(b.most, partition.MaxNPE)
 			}
+		}
+		if b.limited {
+			b.narrowed(&x)
 		}
 		if b.length > 0 && (b.longest == 0 || b.length < b.longest) {
 			b.longest = b.length
@@ -157,6 +161,21 @@ func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
 		t.Few, t.Most = few, most
 	}
 	return true
+}
+
+// narrowed takes into account what is allowed to the partition of a task.
+func (b *bounds) narrowed(x *search) {
+	for _, a := range x.allowances(x.r) {
+		if a.of.Partition() == "" || !x.in(b.pool, &a) {
+			continue
+		}
+		if length, limited := a.Limit(policy.LimitLength); limited && (b.longest == 0 || berth.Duration(length) < b.longest) {
+			b.longest = max(berth.Duration(length), 1)
+		}
+		if most, limited := x.shareOf(b.pool, &a); limited {
+			b.most = min(b.most, most)
+		}
+	}
 }
 
 // takes reports whether a task of a workflow may run on npe PEs in the pool.
@@ -333,12 +352,12 @@ func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotm
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	g.share = shareOf(f.narrowing(w))
+	g.share = f.narrowing(w) != nil
 	mark := t.Mark()
 	found := f.placeAll(t, w, g, &s)
-	if found == nil && !g.share.Unlimited() { // it may be the share that it would exceed
+	if found == nil && g.share { // it may be the share that it would exceed
 		t.Undo(mark)
-		g.share = policy.Allowance{}
+		g.share = false
 		found = f.placeAll(t, w, g, &s)
 	}
 	if found == nil {
@@ -486,7 +505,7 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 	for i := range plan.tasks {
 		sites[at[i]] = g.pools[plan.tasks[i].Site].id.Site
 	}
-	hauls, shares := HaulsOf(w), map[*pool]*share{}
+	hauls, shares := HaulsOf(w), map[inPool]*share{}
 	now := f.state.Now()
 	found := &WorkflowPlan{Planner: plan.planner, End: now, Tasks: make([]TaskPlace, 0, len(turns))}
 	for _, i := range turns {
@@ -502,15 +521,16 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 		r := request(w, task, p, v, ready, now)
 		r.StorageMB = megabytes
 		x := f.search(&r, nil)
-		x.extended, x.allowed, x.placed = extended, g.share, shares
+		x.extended, x.placed = extended, shares
+		if g.share {
+			x.allowed = f.sharesOf(&r)
+		}
 		placed, ok := x.placeTask(t, p)
 		if !ok {
 			return nil
 		}
 		a := &placed.Place.Allotments[0]
-		if s := shares[p]; s != nil {
-			s.steps = s.steps.Add(a.Start, a.End, a.NPE)
-		}
+		x.use(a)
 		if a.Start != begins || a.End != o.End {
 			found.Moved++
 		}

@@ -28,7 +28,7 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	x := f.search(&r, d)
 	x.extended = d.Extended()
 	if before < berth.Forever {
-		x.allowed = shareOf(f.narrowing(w))
+		x.allowed = f.sharesOf(&r)
 		run := p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended()
 		r.Deadline = before.Add(run).Add(f.hauling(p, r.StorageMB))
 		x.deadline = r.Deadline

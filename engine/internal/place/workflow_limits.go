@@ -8,39 +8,51 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// narrowing returns what the user of a workflow may have if that narrows the plan, as a share of PEs
-// and the longest reservation do; nil if it does not.
+// narrowing returns what the user of a workflow may have if limits narrow the plan, as a share of
+// PEs and the longest reservation do, of the user or of the partition of a task; nil if none does.
 func (f *Finder) narrowing(w *berth.Workflow) *policy.Allowance {
-	if w.User == "" || len(f.Limits) == 0 {
+	if len(f.Limits) == 0 {
 		return nil
 	}
-	allowed := f.Limits.Of(w.Role, w.User)
+	var allowed policy.Allowance
+	if w.User != "" {
+		allowed = f.Limits.Of(w.Role, w.User)
+	}
 	for _, name := range []policy.LimitName{policy.LimitShare, policy.LimitLength} {
 		if _, limited := allowed.Limit(name); limited {
 			return &allowed
+		}
+		for _, partition := range f.partitions {
+			a := f.Limits.For(policy.Scope{Role: w.Role, Partition: partition})
+			if _, limited := a.Limit(name); limited {
+				return &allowed
+			}
 		}
 	}
 	return nil
 }
 
-// shareOf returns what of an allowance bounds where tasks are placed that have been planned: the share of
-// PEs, which a plan keeps to without what is added to it, transfers and waits. nil allows everything.
-func shareOf(allowed *policy.Allowance) (share policy.Allowance) {
-	if allowed == nil {
-		return share
+// sharesOf returns what bounds where a task is placed that has been planned: the shares of PEs,
+// which a plan keeps to without what is added to it, transfers and waits.
+func (f *Finder) sharesOf(r *berth.Request) (list []allowance) {
+	for _, a := range f.allowances(r) {
+		if a.Allowance = a.Only(policy.LimitShare); !a.Unlimited() {
+			list = append(list, a)
+		}
 	}
-	return allowed.Only(policy.LimitShare)
+	return list
 }
 
-// ShareLeft returns how many PEs of a pool the share of a user leaves them at a time; limited is
-// false if they have all.
-func (f *Finder) ShareLeft(w *berth.Workflow, pool berth.ResourceID, at berth.Time) (n berth.Count, limited bool) {
-	a := shareOf(f.narrowing(w))
-	most, limited := a.ShareOf(f.poolOf(pool).config.PEs)
-	if !limited {
+// ShareLeft returns how many PEs of a pool the shares of a task's holders leave at a time; limited
+// is false if they have all.
+func (f *Finder) ShareLeft(r *berth.Request, pool berth.ResourceID, at berth.Time) (n berth.Count, limited bool) {
+	x := f.search(r, nil)
+	x.allowed = f.sharesOf(r)
+	s := x.shareIn(f.poolOf(pool))
+	if s == nil {
 		return 0, false
 	}
-	return most - f.used(w.User, nil, pool, most).peak(at, at+1), true
+	return s.most - s.peak(at, at+1), true
 }
 
 // lengthOf returns how long a task may last of a user who may have so much, 0 for any length.
@@ -55,38 +67,65 @@ func lengthOf(allowed *policy.Allowance) berth.Duration {
 	return berth.Duration(length)
 }
 
-// overWorkflow returns the refusal of a limit that a plan exceeds beside what its user has;
+// overWorkflow returns the refusal of a limit that a plan exceeds beside what its holders have;
 // nil if it exceeds none. The eager filter is for single requests and is not asked.
 func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refusal {
-	if w.User == "" || len(f.Limits) == 0 {
+	if len(f.Limits) == 0 {
 		return nil
 	}
-	allowed := f.Limits.Of(w.Role, w.User)
-	if allowed.Unlimited() {
-		return nil
-	}
-	n, usage := len(plan.Tasks), f.state.Usage(w.User)
-	over := cmp.Or(
-		allowed.Exceeds(policy.LimitHold, int64(w.Hold)),
-		allowed.Exceeds(policy.LimitReservations, int64(f.state.Open(w.User)+n)),
-		allowed.Exceeds(policy.LimitActive, int64(usage.Reservations+n)),
-		allowed.Exceeds(policy.LimitPESeconds, usage.PESeconds+plan.PESeconds),
-	)
-	wanted := berth.Count(1)
-	resource := plan.Tasks[0].Place.Allotments[0].Resource
+	var allowed []allowance
+	searches := make([]search, len(plan.Tasks))
 	for i := range plan.Tasks {
+		searches[i] = f.search(&plan.Tasks[i].Request, nil)
+		for _, a := range f.allowances(&plan.Tasks[i].Request) {
+			if !slices.ContainsFunc(allowed, func(b allowance) bool { return a.of == b.of }) {
+				allowed = append(allowed, a)
+			}
+		}
+	}
+	for i := range allowed {
+		if no := f.overPlan(w, plan, searches, &allowed[i]); no != nil {
+			return no
+		}
+	}
+	return nil
+}
+
+// overPlan is overWorkflow for one holder, of whose tasks there are searches.
+func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []search, a *allowance) *berth.Refusal {
+	var tasks []*berth.Allotment // those of the holder
+	of := map[berth.ResourceID]*search{}
+	area := int64(0)
+	for i := range plan.Tasks {
+		place := &plan.Tasks[i].Place.Allotments[0]
+		if x := &searches[i]; x.in(f.poolOf(place.Resource), a) {
+			tasks, of[place.Resource] = append(tasks, place), x
+			area += berth.Area(place.NPE, place.End.Sub(place.Start))
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	n, usage := len(tasks), f.state.Usage(a.of)
+	over := cmp.Or(
+		a.exceeds(policy.LimitHold, int64(w.Hold)),
+		a.exceeds(policy.LimitReservations, int64(f.state.Open(a.of)+n)),
+		a.exceeds(policy.LimitActive, int64(usage.Reservations+n)),
+		a.exceeds(policy.LimitPESeconds, usage.PESeconds+area),
+	)
+	wanted, resource := berth.Count(1), tasks[0].Resource
+	for _, task := range tasks {
 		if over != nil {
 			break
 		}
-		a := &plan.Tasks[i].Place.Allotments[0]
-		wanted, resource = a.NPE, a.Resource
+		wanted, resource = task.NPE, task.Resource
 		over = cmp.Or(
-			allowed.Exceeds(policy.LimitLength, int64(a.End.Sub(a.Start))),
-			allowed.Exceeds(policy.LimitLead, int64(a.Start.Sub(f.state.Now()))),
+			a.exceeds(policy.LimitLength, int64(task.End.Sub(task.Start))),
+			a.exceeds(policy.LimitLead, int64(task.Start.Sub(f.state.Now()))),
 		)
 	}
 	if over == nil {
-		over, resource = f.overShareOf(w, plan, &allowed)
+		over, resource = overShareOf(tasks, of, a)
 	}
 	if over == nil {
 		return nil
@@ -94,25 +133,26 @@ func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refu
 	return &berth.Refusal{Reason: berth.Quota, Resource: resource, Wanted: wanted, Exceeded: over}
 }
 
-// overShareOf says that a plan takes more PEs of a pool at once than its user may have there.
-func (f *Finder) overShareOf(w *berth.Workflow, plan *WorkflowPlan, allowed *policy.Allowance) (*berth.Exceeded, berth.ResourceID) {
+// overShareOf says that tasks take more PEs of a pool at once than their holder may have there.
+func overShareOf(tasks []*berth.Allotment, of map[berth.ResourceID]*search, a *allowance) (*berth.Exceeded, berth.ResourceID) {
 	seen := map[berth.ResourceID]bool{}
-	for i := range plan.Tasks {
-		id := plan.Tasks[i].Place.Allotments[0].Resource
-		most, limited := allowed.ShareOf(f.poolOf(id).config.PEs)
+	for _, task := range tasks {
+		id := task.Resource
+		x := of[id]
+		most, limited := x.shareOf(x.poolOf(id), a)
 		if seen[id] || !limited {
 			continue
 		}
 		seen[id] = true
-		s := f.used(w.User, nil, id, most)
+		s := x.used(a.of, nil, id, most)
 		s.steps = slices.Clone(s.steps)
-		for k := range plan.Tasks {
-			if a := &plan.Tasks[k].Place.Allotments[0]; a.Resource == id {
-				s.steps = s.steps.Add(a.Start, a.End, a.NPE)
+		for _, other := range tasks {
+			if other.Resource == id {
+				s.steps = s.steps.Add(other.Start, other.End, other.NPE)
 			}
 		}
-		if peak := s.peak(f.state.Now(), berth.Forever); peak > most {
-			return &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(peak)}, id
+		if peak := s.peak(x.state.Now(), berth.Forever); peak > most {
+			return a.exceedsShare(most, peak), id
 		}
 	}
 	return nil, berth.ResourceID{}

@@ -324,7 +324,7 @@ func (s *State) queueJob(r *berth.Request, generation uint64) {
 func (s *State) addJob(j *Job) {
 	s.planned.expectJobs()
 	s.backlog.add(j)
-	s.queue.waiting.add(j.request.User, 1)
+	s.queue.waiting.add(j.request, 1)
 	if at, limited := s.limit(j); limited {
 		j.expiry = &timer{At: at, Class: ClassExpiry, Sequence: j.number, job: j}
 		s.timers.add(j.expiry)
@@ -344,7 +344,7 @@ func (s *State) dropJob(j *Job, comesTrue bool) error {
 		s.timers.drop(j.expiry)
 	}
 	s.backlog.remove(j)
-	s.queue.waiting.add(j.request.User, -1)
+	s.queue.waiting.add(j.request, -1)
 	return nil
 }
 

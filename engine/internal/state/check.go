@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth/calendar"
@@ -52,21 +51,40 @@ func (s *State) Check(config Config) error {
 	if !slices.EqualFunc(s.Named(), again.Named(), func(a, b *Entry) bool { return a.ID() == b.ID() }) {
 		return fmt.Errorf("%d reservations have the names of their PEs, in the ledger %d", len(s.named), len(again.named))
 	}
-	if len(s.ledger.usage) != len(again.ledger.usage) {
-		return fmt.Errorf("%d users hold something, in the ledger %d", len(s.ledger.usage), len(again.ledger.usage))
+	return s.checkHolders(again)
+}
+
+// checkHolders compares what holders have with what the ledger leaves them.
+func (s *State) checkHolders(again *State) error {
+	l, want := &s.ledger, &again.ledger
+	if l.usage.len() != want.usage.len() {
+		return fmt.Errorf("%d users, accounts and partitions hold something, in the ledger %d", l.usage.len(), want.usage.len())
 	}
-	for _, user := range slices.Sorted(maps.Keys(s.ledger.promised)) {
+	for _, h := range l.promised.sorted() {
 		for i := range s.pools {
 			id := s.pools[i].id
-			if p, counted := s.ledger.promised[user][id]; counted && !slices.Equal(p, s.ledger.promisedNow(user, id)) {
-				return fmt.Errorf("user %q is promised %v of %v, in the ledger %v", user, p, id, s.ledger.promisedNow(user, id))
+			if p, counted := l.promised[h.kind][h.name][id]; counted && !slices.Equal(p, l.promisedNow(h, id)) {
+				return fmt.Errorf("%s is promised %v of %v, in the ledger %v", h.text(), p, id, l.promisedNow(h, id))
 			}
 		}
 	}
-	for _, e := range s.ledger.inOrder() {
-		user := e.r.Request.User
-		if e.vacant || s.ledger.usage[user] != again.ledger.usage[user] {
-			return fmt.Errorf("user %q holds %+v, in the ledger %+v", user, s.ledger.usage[user], again.ledger.usage[user])
+	for _, h := range l.usage.sorted() {
+		if s.Usage(h) != again.Usage(h) {
+			return fmt.Errorf("%s holds %+v, in the ledger %+v", h.text(), s.Usage(h), again.Usage(h))
+		}
+	}
+	for _, e := range l.inOrder() {
+		if e.vacant {
+			return fmt.Errorf("%q has no place", e.ID())
+		}
+	}
+	has, owned := l.owned.sorted(), want.owned.sorted()
+	if !slices.Equal(has, owned) {
+		return fmt.Errorf("%v have something that is live, in the ledger %v", has, owned)
+	}
+	for _, h := range has {
+		if s.Open(h) != again.Open(h) {
+			return fmt.Errorf("%s has %d that are not over, in the ledger %d", h.text(), s.Open(h), again.Open(h))
 		}
 	}
 	return nil

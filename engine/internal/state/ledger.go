@@ -11,16 +11,17 @@ import (
 // ledger holds the live reservations by id. A reservation that has ended leaves
 // it; its history is in the changes.
 type ledger struct {
-	live  map[string]*Entry
-	usage map[string]Usage // by user
-	// owned is the live reservations and running jobs of each user, in no particular
-	// order; nil where users have no limits.
-	owned map[string][]*Entry
-	// promised is how many PEs users have over time in pools, of those that were asked for.
-	promised map[string]map[berth.ResourceID]Promised // by user
+	live    map[string]*Entry
+	usage   byHolder[Usage]
+	holding holding
+	// owned is the live reservations and running jobs of each holder, in no particular
+	// order; nil where there are no limits.
+	owned byHolder[[]*Entry]
+	// promised is how many PEs holders have over time in pools, of those that were asked for.
+	promised byHolder[map[berth.ResourceID]Promised]
 }
 
-// Usage is what a user's live reservations come to, as promised. Running jobs are
+// Usage is what the live reservations of a holder come to, as promised. Running jobs are
 // no promises.
 type Usage struct {
 	Reservations int
@@ -171,10 +172,10 @@ func (e *Entry) several() *multipart {
 // allot gives it allotments of its own, equal to those.
 func (e *Entry) allot(to []berth.Allotment) { e.r.Allotments = append(e.own[:0], to...) }
 
-func newLedger(limited bool) ledger {
-	l := ledger{live: map[string]*Entry{}, usage: map[string]Usage{}}
-	if limited {
-		l.owned, l.promised = map[string][]*Entry{}, map[string]map[berth.ResourceID]Promised{}
+func newLedger(config *Config) ledger {
+	l := ledger{live: map[string]*Entry{}, usage: newByHolder[Usage](), holding: newHolding(config)}
+	if config.Limited {
+		l.owned, l.promised = newByHolder[[]*Entry](), newByHolder[map[berth.ResourceID]Promised]()
 	}
 	return l
 }
@@ -185,27 +186,53 @@ func (l *ledger) add(e *Entry, r *berth.Reservation) {
 	e.allot(r.Allotments)
 	l.live[r.Request.ID] = e
 	l.count(e, 1)
-	if user := r.Request.User; l.owned != nil && user != "" {
-		e.owned = int32(len(l.owned[user]))
-		l.owned[user] = append(l.owned[user], e)
+	if user := r.Request.User; l.owned[ofUser] != nil && user != "" {
+		e.owned = int32(len(l.owned[ofUser][user]))
+		l.owned[ofUser][user] = append(l.owned[ofUser][user], e)
 	}
 }
 
 // forget drops a reservation that holds nothing.
 func (l *ledger) forget(e *Entry) {
 	delete(l.live, e.ID())
+	if !e.vacant {
+		l.enlist(e, -1)
+	}
 	user := e.r.Request.User
-	if l.owned == nil || user == "" {
+	if l.owned[ofUser] == nil || user == "" {
 		return
 	}
-	list := l.owned[user]
+	list := l.owned[ofUser][user]
 	last := len(list) - 1
 	list[e.owned] = list[last]
 	list[e.owned].owned = e.owned
 	list[last] = nil
-	if l.owned[user] = list[:last]; last == 0 {
-		delete(l.owned, user)
-		delete(l.promised, user)
+	l.own(OfUser(user), list[:last])
+}
+
+// own says what a holder has; who has nothing is forgotten.
+func (l *ledger) own(h Holder, list []*Entry) {
+	if len(list) > 0 {
+		l.owned[h.kind][h.name] = list
+		return
+	}
+	delete(l.owned[h.kind], h.name)
+	delete(l.promised[h.kind], h.name)
+}
+
+// enlist enters a reservation or running job in the lists of its account and partitions,
+// or takes it out. Cost: O(what those have) to take it out.
+func (l *ledger) enlist(e *Entry, sign int) {
+	for _, h := range l.holding.beside(&e.r) {
+		list := l.owned[h.kind][h.name]
+		if sign > 0 {
+			list = append(list, e)
+		} else {
+			i, last := slices.Index(list, e), len(list)-1
+			list[i], list[last] = list[last], nil
+			list = list[:last]
+		}
+		l.own(h, list)
 	}
 }
 
@@ -220,20 +247,34 @@ func (l *ledger) dropPart(e *Entry, part int) {
 	e.several().over[part] = true
 }
 
-// use adds a reservation to its user's usage, or takes it out.
+// use adds a reservation to the usage of its holders, or takes it out.
 func (l *ledger) use(e *Entry, sign int64) {
-	user := e.r.Request.User
-	if user == "" || e.r.Request.IsJob() {
+	if e.r.Request.IsJob() {
 		return
 	}
-	u := l.usage[user]
+	if user := e.r.Request.User; user != "" {
+		l.useOf(OfUser(user), e, sign)
+	}
+	for _, h := range l.holding.beside(&e.r) {
+		l.useOf(h, e, sign)
+	}
+}
+
+func (l *ledger) useOf(h Holder, e *Entry, sign int64) {
+	u := l.usage[h.kind][h.name]
 	u.Reservations += int(sign)
 	for i := range e.r.Allotments {
-		a := &e.r.Allotments[i]
-		u.PESeconds += sign * berth.Area(a.NPE, a.End.Sub(a.Start))
+		if a := &e.r.Allotments[i]; l.holding.has(h, e.r.Request, a.Resource) {
+			u.PESeconds += sign * berth.Area(a.NPE, a.End.Sub(a.Start))
+		}
 	}
-	if l.usage[user] = u; u.Reservations == 0 {
-		delete(l.usage, user)
+	l.setUsage(h, u)
+}
+
+// setUsage says what the reservations of a holder come to.
+func (l *ledger) setUsage(h Holder, u Usage) {
+	if l.usage[h.kind][h.name] = u; u.Reservations == 0 {
+		delete(l.usage[h.kind], h.name)
 	}
 }
 
@@ -279,16 +320,40 @@ func (s *State) Select(wanted func(*Entry) bool) []*Entry {
 // Live returns how many requests, jobs and reservations are pending or live.
 func (s *State) Live() int { return len(s.ledger.live) + s.backlog.Len() + s.queue.len() }
 
-// Usage returns what a user's live reservations come to.
-func (s *State) Usage(user string) Usage { return s.ledger.usage[user] }
+// Usage returns what the live reservations of a holder come to; nothing of an account or a
+// partition without limits.
+func (s *State) Usage(h Holder) Usage { return s.ledger.usage[h.kind][h.name] }
 
-// Owned returns the live reservations and running jobs of a user, in no particular
-// order. The list must not be written. It is empty where users have no limits.
-func (s *State) Owned(user string) []*Entry { return s.ledger.owned[user] }
+// Owned returns the live reservations and running jobs of a holder, in no particular
+// order. The list must not be written. It is empty where there are no limits.
+func (s *State) Owned(h Holder) []*Entry { return s.ledger.owned[h.kind][h.name] }
 
-// Open returns how many requests, jobs and reservations of a user are not over; 0
-// where users have no limits.
-func (s *State) Open(user string) int { return len(s.ledger.owned[user]) + s.queue.waiting[user] }
+// Open returns how many requests, jobs and reservations of a user or an account are not
+// over; 0 where there are no limits.
+func (s *State) Open(h Holder) int {
+	return len(s.ledger.owned[h.kind][h.name]) + s.queue.waiting.of[h.kind][h.name]
+}
+
+// Holds reports whether an entry is one of a holder.
+func (s *State) Holds(h Holder, e *Entry) bool {
+	switch h.kind {
+	case ofUser:
+		return e.r.Request.User == h.name
+	case ofAccount:
+		return e.r.Request.Account == h.name
+	}
+	for part := range e.r.Allotments {
+		if s.Has(h, e, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Has reports whether a part of an entry counts for one of its holders.
+func (s *State) Has(h Holder, e *Entry, part int) bool {
+	return s.ledger.holding.has(h, e.r.Request, e.r.Allotments[part].Resource)
+}
 
 // ByStart orders reservations by their starts, equals by acceptance.
 func ByStart(a, b *Entry) int {

@@ -14,29 +14,41 @@ import (
 // queue holds the pending requests in the configured order. Most requests are
 // decided when they arrive: what is pending alone needs no order.
 type queue struct {
-	lone  policy.Pending // the only one that is pending, if it came when none was; without a request there is none
-	byID  map[string]policy.Pending
-	order policy.Queue
-	// waiting counts pending requests and jobs by user; nil where users have no limits.
+	lone    policy.Pending // the only one that is pending, if it came when none was; without a request there is none
+	byID    map[string]policy.Pending
+	order   policy.Queue
 	waiting waiting
 }
 
-// waiting counts what is pending by user.
-type waiting map[string]int
+// waiting counts pending requests and jobs by user and, where it has limits, by account;
+// what has no place has no partition yet. It is empty where there are no limits.
+type waiting struct {
+	of       byHolder[int]
+	accounts []string
+}
 
-func (w waiting) add(user string, n int) {
-	if w == nil || user == "" {
+func (w *waiting) add(r *berth.Request, n int) {
+	if w.of[ofUser] == nil {
 		return
 	}
-	if w[user] += n; w[user] == 0 {
-		delete(w, user)
+	if r.User != "" {
+		w.addTo(OfUser(r.User), n)
+	}
+	if slices.Contains(w.accounts, r.Account) {
+		w.addTo(OfAccount(r.Account), n)
+	}
+}
+
+func (w *waiting) addTo(h Holder, n int) {
+	if w.of[h.kind][h.name] += n; w.of[h.kind][h.name] == 0 {
+		delete(w.of[h.kind], h.name)
 	}
 }
 
 func newQueue(config *Config) queue {
 	q := queue{byID: map[string]policy.Pending{}, order: config.Order.New(config.Options)}
 	if config.Limited {
-		q.waiting = waiting{}
+		q.waiting = waiting{newByHolder[int](), config.Accounts}
 	}
 	return q
 }
@@ -49,7 +61,7 @@ func (q *queue) len() int {
 }
 
 func (q *queue) add(p policy.Pending) {
-	q.waiting.add(p.Request.User, 1)
+	q.waiting.add(p.Request, 1)
 	if q.len() == 0 {
 		q.lone = p
 		return
@@ -76,7 +88,7 @@ func (q *queue) of(id string) policy.Pending {
 
 func (q *queue) remove(id string) error {
 	if p := q.lone; p.Request != nil && p.Request.ID == id {
-		q.waiting.add(p.Request.User, -1)
+		q.waiting.add(p.Request, -1)
 		q.lone = policy.Pending{}
 		return nil
 	}
@@ -86,7 +98,7 @@ func (q *queue) remove(id string) error {
 	}
 	delete(q.byID, id)
 	q.order.Remove(p.Sequence)
-	q.waiting.add(p.Request.User, -1)
+	q.waiting.add(p.Request, -1)
 	return nil
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// Promised is how many PEs of one pool are promised to one user over time. Once it
-// was asked for it is kept with every change, because each request of a user who has a share
-// of a pool is placed beside all that they have. The zero value is nothing.
+// Promised is how many PEs of one pool are promised to one holder over time. Once it
+// was asked for it is kept with every change, because each request of a holder that has a
+// share of a pool is placed beside all that it has. The zero value is nothing.
 type Promised []PromisedFrom // ascending; before the first nothing is, and nothing from the last on
 
 // PromisedFrom is how many PEs are promised from a time on.
@@ -65,54 +65,61 @@ func (p Promised) Add(from, to berth.Time, n berth.Count) Promised {
 // hold counts the PEs that a part of a reservation holds, or takes them out, if they are
 // counted at all.
 func (l *ledger) hold(e *Entry, part int, sign berth.Count) {
-	a := &e.r.Allotments[part]
-	if len(l.promised) == 0 || !e.promises(part) {
+	if l.promised.len() == 0 || !e.promises(part) {
 		return
 	}
-	in := l.promised[e.r.Request.User]
-	if p, counted := in[a.Resource]; counted {
+	l.holdOf(OfUser(e.r.Request.User), e, part, sign)
+	for _, h := range l.holding.beside(&e.r) {
+		l.holdOf(h, e, part, sign)
+	}
+}
+
+func (l *ledger) holdOf(h Holder, e *Entry, part int, sign berth.Count) {
+	a, in := &e.r.Allotments[part], l.promised[h.kind][h.name]
+	if p, counted := in[a.Resource]; counted && l.holding.has(h, e.r.Request, a.Resource) {
 		in[a.Resource] = p.Add(a.Start, a.End, sign*a.NPE)
 	}
 }
 
-// promises reports whether a part holds PEs that are promised to its user: those of
+// promises reports whether a part holds PEs that are promised to its holders: those of
 // running jobs are not.
 func (e *Entry) promises(part int) bool {
 	a := &e.r.Allotments[part]
 	return !e.r.Request.IsJob() && a.Start < a.End && e.Holds(part)
 }
 
-// count adds a reservation to what its user has, or takes it out.
+// count adds a reservation to what its holders have, or takes it out.
 func (l *ledger) count(e *Entry, sign int) {
+	l.enlist(e, sign)
 	l.use(e, int64(sign))
 	for part := range e.r.Allotments {
 		l.hold(e, part, berth.Count(sign))
 	}
 }
 
-// Promised returns what is promised to a user in a pool; nothing where users have no
+// Promised returns what is promised to a holder in a pool; nothing where there are no
 // limits. What is over may be there until its reservation has ended. It must not be
 // written, and is valid until the next change. Cost: O(n log n) for the n reservations
-// of the user when it is asked for the first time, and O(1) from then on.
-func (s *State) Promised(user string, pool berth.ResourceID) Promised {
+// of the holder when it is asked for the first time, and O(1) from then on.
+func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
 	l := &s.ledger
-	p, counted := l.promised[user][pool]
-	if !counted && len(l.owned[user]) > 0 {
-		if l.promised[user] == nil {
-			l.promised[user] = map[berth.ResourceID]Promised{}
+	p, counted := l.promised[h.kind][h.name][pool]
+	if !counted && len(s.Owned(h)) > 0 {
+		if l.promised[h.kind][h.name] == nil {
+			l.promised[h.kind][h.name] = map[berth.ResourceID]Promised{}
 		}
-		p = l.promisedNow(user, pool)
-		l.promised[user][pool] = p
+		p = l.promisedNow(h, pool)
+		l.promised[h.kind][h.name][pool] = p
 	}
 	return p
 }
 
 // promisedNow counts what is promised from the reservations themselves.
-func (l *ledger) promisedNow(user string, pool berth.ResourceID) Promised {
+func (l *ledger) promisedNow(h Holder, pool berth.ResourceID) Promised {
 	var p Promised
-	for _, e := range l.owned[user] {
+	for _, e := range l.owned[h.kind][h.name] {
 		for part := range e.r.Allotments {
-			if a := &e.r.Allotments[part]; a.Resource == pool && e.promises(part) {
+			if a := &e.r.Allotments[part]; a.Resource == pool && e.promises(part) && l.holding.has(h, e.r.Request, pool) {
 				p = append(p, PromisedFrom{a.Start, a.NPE}, PromisedFrom{a.End, -a.NPE})
 			}
 		}

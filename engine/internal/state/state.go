@@ -25,8 +25,10 @@ type Config struct {
 	// Plans says that pending jobs have plans. Flat says that there is one pool, of
 	// late binding, and that passes for jobs look at its profile.
 	Plans, Flat bool
-	// Limited says that users have limits, for which what each has is kept by user.
-	Limited bool
+	// Limited says that there are limits, for which what each user has is kept. What
+	// accounts and partitions have is kept of those that have limits of their own.
+	Limited              bool
+	Accounts, Partitions []string
 }
 
 // State is everything that the engine remembers. Its zero value is not usable.
@@ -88,7 +90,7 @@ func New(config Config) *State {
 		queue:     newQueue(&config),
 		backlog:   newBacklog(&config),
 		users:     newUsers(config.Users),
-		ledger:    newLedger(config.Limited),
+		ledger:    newLedger(&config),
 		degraded:  map[string]*Entry{},
 		named:     map[string]*Entry{},
 		workflows: workflows{byID: map[string]*Flow{}},

@@ -19,12 +19,12 @@ type Trial struct {
 }
 
 // undoable is what a trial has done: a block taken from a calendar or given back, or the
-// usage of a user before.
+// usage of a holder before.
 type undoable struct {
 	calendar calendar.Calendar // nil for usage
 	block    calendar.Block
 	given    bool
-	user     string
+	holder   Holder
 	usage    Usage
 }
 
@@ -73,10 +73,7 @@ func (t *Trial) Undo(to Mark) {
 	for i := len(t.log) - 1; i >= int(to); i-- {
 		switch x := &t.log[i]; {
 		case x.calendar == nil:
-			t.state.ledger.usage[x.user] = x.usage
-			if x.usage.Reservations == 0 {
-				delete(t.state.ledger.usage, x.user)
-			}
+			t.state.ledger.setUsage(x.holder, x.usage)
 		case x.given:
 			must(x.calendar.Add(x.block))
 		default:
@@ -115,7 +112,7 @@ func (t *Trial) Unplan(j *Job) {
 }
 
 // Release gives back everything that a reservation or running job holds from now
-// on: its PEs, its stocks, the shares of its transfers and its user's usage.
+// on: its PEs, its stocks, the shares of its transfers and the usage of its holders.
 func (t *Trial) Release(e *Entry) {
 	s := t.state
 	for i := range e.r.Transfers {
@@ -129,8 +126,13 @@ func (t *Trial) Release(e *Entry) {
 	if e.vacant {
 		return
 	}
-	if user := e.r.Request.User; user != "" && !e.r.Request.IsJob() {
-		t.log = append(t.log, undoable{user: user, usage: s.ledger.usage[user]})
+	if !e.r.Request.IsJob() {
+		if user := e.r.Request.User; user != "" {
+			t.log = append(t.log, undoable{holder: OfUser(user), usage: s.Usage(OfUser(user))})
+		}
+		for _, h := range s.ledger.holding.beside(&e.r) {
+			t.log = append(t.log, undoable{holder: h, usage: s.Usage(h)})
+		}
 		s.ledger.use(e, -1)
 	}
 	for part := range e.r.Allotments {

@@ -1,0 +1,301 @@
+package place
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// share is how many PEs of a pool are promised to a holder over time, or to several: then it
+// is what leaves the fewest of all of them.
+type share struct {
+	most  berth.Count
+	steps state.Promised
+}
+
+// inPool is a holder in a pool.
+type inPool struct {
+	of   state.Holder
+	pool *pool
+}
+
+// shareOf returns how many PEs of a pool a holder may be promised at once: a part of the
+// pool, and for a partition of its PEs there.
+func (x *search) shareOf(p *pool, a *allowance) (most berth.Count, limited bool) {
+	size := p.config.PEs
+	if a.of.Partition() != "" {
+		if partition := x.partition(p); partition != nil && !partition.PEs.Empty() {
+			size = partition.PEs.Count()
+		}
+	}
+	return a.ShareOf(size)
+}
+
+// shared yields the holders of the request that have a share of a pool, and what is promised
+// to each there.
+func (x *search) shared(p *pool) iter.Seq2[*allowance, *share] {
+	return func(yield func(*allowance, *share) bool) {
+		for i := range x.allowed {
+			a := &x.allowed[i]
+			if !x.in(p, a) || x.r.IsJob() {
+				continue
+			}
+			most, limited := x.shareOf(p, a)
+			if limited && !yield(a, x.shareBy(p, a, most)) {
+				return
+			}
+		}
+	}
+}
+
+func (x *search) shareBy(p *pool, a *allowance, most berth.Count) *share {
+	at := inPool{a.of, p}
+	if s := x.placed[at]; s != nil {
+		return s
+	}
+	s := x.used(a.of, x.again, p.id, most)
+	if x.placed != nil {
+		s.steps = slices.Clone(s.steps) // for what is added to it
+		x.placed[at] = s
+	}
+	return s
+}
+
+// shareIn returns what the shares of a pool leave; nil if that is no limit.
+func (x *search) shareIn(p *pool) (all *share) {
+	for _, s := range x.shared(p) {
+		if all == nil {
+			all = s
+		} else {
+			all = all.and(s)
+		}
+	}
+	return all
+}
+
+// and is what leaves the fewer PEs of two shares: of the larger one counts what it leaves
+// beyond the other one from the beginning as not used.
+func (s *share) and(o *share) *share {
+	both := &share{most: min(s.most, o.most)}
+	used := func(s *share, at berth.Time) berth.Count {
+		if i := s.steps.At(at); i >= 0 {
+			return s.steps[i].NPE - (s.most - both.most)
+		}
+		return both.most - s.most
+	}
+	for i, k := 0, 0; i < len(s.steps) || k < len(o.steps); {
+		at := berth.Forever
+		if i < len(s.steps) {
+			at = s.steps[i].At
+		}
+		if k < len(o.steps) {
+			at = min(at, o.steps[k].At)
+		}
+		if i < len(s.steps) && s.steps[i].At == at {
+			i++
+		}
+		if k < len(o.steps) && o.steps[k].At == at {
+			k++
+		}
+		n := max(used(s, at), used(o, at), 0)
+		if last := len(both.steps) - 1; last >= 0 && both.steps[last].NPE == n || last < 0 && n == 0 {
+			continue
+		}
+		both.steps = append(both.steps, state.PromisedFrom{At: at, NPE: n})
+	}
+	return both
+}
+
+// use adds what was placed before the next search and is on no record.
+func (x *search) use(a *berth.Allotment) {
+	p := x.poolOf(a.Resource)
+	for _, s := range x.shared(p) {
+		s.steps = s.steps.Add(a.Start, a.End, a.NPE)
+	}
+}
+
+// Peak returns the most PEs of a pool that are promised to a holder at any one time.
+func (f *Finder) Peak(of state.Holder, pool berth.ResourceID) berth.Count {
+	return f.used(of, nil, pool, 0).peak(f.state.Now(), berth.Forever)
+}
+
+// used returns what is promised to a holder in a pool, but for one reservation.
+func (f *Finder) used(of state.Holder, but *state.Entry, pool berth.ResourceID, most berth.Count) *share {
+	s := &share{most: most, steps: f.state.Promised(of, pool)}
+	if but == nil || but.Request().IsJob() || !f.state.Holds(of, but) {
+		return s
+	}
+	for part := range but.Parts() {
+		if a := but.Part(part); a.Resource == pool && a.NPE > 0 && a.Start < a.End && but.Holds(part) && f.state.Has(of, but, part) {
+			s.steps = slices.Clone(s.steps).Add(a.Start, a.End, -a.NPE)
+		}
+	}
+	return s
+}
+
+// from returns the first start from a time on at which the share leaves n PEs for a
+// duration.
+func (s *share) from(start berth.Time, n berth.Count, d berth.Duration) berth.Time {
+	for i := max(0, s.steps.At(start)); i+1 < len(s.steps) && s.steps[i].At < start.Add(d); i++ { // the last step uses nothing
+		if s.steps[i].NPE+n > s.most {
+			start = s.steps[i+1].At
+		}
+	}
+	return start
+}
+
+// drops returns when less is promised than before, when something may fit that did not.
+func (s *share) drops() (times []berth.Time) {
+	for i := 1; i < len(s.steps); i++ {
+		if s.steps[i].NPE < s.steps[i-1].NPE {
+			times = append(times, s.steps[i].At)
+		}
+	}
+	return times
+}
+
+// reach is what a share leaves from a start on, until each later time.
+type reach struct {
+	*share // nil if there is no limit
+	start  berth.Time
+	first  int
+	peaks  []berth.Count // from the first step on, the most so far
+}
+
+// begin looks from a start on.
+func (r *reach) begin(start berth.Time) {
+	if r.share != nil {
+		r.start, r.first, r.peaks = start, max(0, r.steps.At(start)), r.peaks[:0]
+	}
+}
+
+// left returns the most PEs that the share leaves throughout until an end; limited is
+// false if there is none. Cost: O(log n), and O(n) in all for the ends behind one start.
+func (r *reach) left(end berth.Time) (n berth.Count, limited bool) {
+	if r.share == nil {
+		return 0, false
+	}
+	last := r.steps.At(end-1) - r.first
+	for i := len(r.peaks); i <= last; i++ {
+		most := r.steps[r.first+i].NPE
+		if i > 0 {
+			most = max(most, r.peaks[i-1])
+		}
+		r.peaks = append(r.peaks, most)
+	}
+	if last < 0 {
+		return r.most, true
+	}
+	return r.most - r.peaks[last], true
+}
+
+// takesFor returns what a variant, scaled already, would take in a pool beside PEs: the
+// stocks, and a part of the share.
+func (x *search) takesFor(takes []take, s *share, v berth.Variant) []take {
+	if s == nil || len(s.steps) == 0 {
+		return takes
+	}
+	return append(slices.Clip(takes), take{share: s, n: v.NPE})
+}
+
+// hasShares reports whether a holder of the request has a share of pools.
+func (x *search) hasShares() bool {
+	return slices.ContainsFunc(x.allowed, func(a allowance) bool {
+		_, limited := a.Limit(policy.LimitShare)
+		return limited
+	})
+}
+
+// sharedFrom returns the first start from a time on at which the shares leave
+// room for all of some allotments, which begin together; false if there is none by the
+// deadline.
+func (x *search) sharedFrom(allotments []berth.Allotment, start berth.Time) (berth.Time, bool) {
+	if !x.hasShares() {
+		return start, true
+	}
+	var seen []berth.ResourceID
+	for again := true; again; {
+		again, seen = false, seen[:0]
+		for i := range allotments {
+			id := allotments[i].Resource
+			if slices.Contains(seen, id) {
+				continue
+			}
+			seen = append(seen, id)
+			s := x.shareIn(x.poolOf(id))
+			if s == nil {
+				continue
+			}
+			at, ok := s.together(allotments, id, start)
+			if x.bound = x.bound || !ok || at > start; !ok {
+				return 0, false
+			}
+			if at > start {
+				start, again = at, true
+			}
+		}
+	}
+	return start, lastEnd(allotments).Add(start.Sub(allotments[0].Start)) <= x.deadline
+}
+
+// together is from for those allotments that are of one pool.
+func (s *share) together(allotments []berth.Allotment, id berth.ResourceID, start berth.Time) (berth.Time, bool) {
+	var blocks []berth.Variant // the longest first: in the k-th stretch the first of them are there
+	for i := range allotments {
+		if a := &allotments[i]; a.Resource == id {
+			blocks = append(blocks, berth.Variant{NPE: a.NPE, Duration: a.End.Sub(a.Start)})
+		}
+	}
+	slices.SortFunc(blocks, func(a, b berth.Variant) int { return int(b.Duration - a.Duration) })
+	n := berth.Count(0)
+	for i := range blocks {
+		n += blocks[i].NPE
+		blocks[i].NPE = n // needed until the end of this one
+	}
+	if n > s.most {
+		return 0, false
+	}
+	for again := true; again; {
+		again = false
+		for i := range blocks {
+			if at := s.from(start, blocks[i].NPE, blocks[i].Duration); at > start {
+				start, again = at, true
+			}
+		}
+	}
+	return start, true
+}
+
+// beside returns the most PEs of a pool that are used at once if some allotments, which
+// begin together, come to what is used.
+func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) berth.Count {
+	most := berth.Count(0)
+	at := func(from, to berth.Time, used berth.Count) {
+		for i := range allotments {
+			if a := &allotments[i]; a.Resource == id && a.Start < to && from < a.End {
+				used += a.NPE
+			}
+		}
+		most = max(most, used)
+	}
+	start, end := allotments[0].Start, lastEnd(allotments)
+	at(start, start+1, s.peak(start, start+1))
+	for i := range s.steps {
+		if from := s.steps[i].At; from > start && from < end {
+			at(from, from+1, s.steps[i].NPE)
+		}
+	}
+	return most
+}
+
+// peak returns the most PEs that are used at once in an interval.
+func (s *share) peak(from, to berth.Time) berth.Count {
+	most := berth.Count(0)
+	for i := max(0, s.steps.At(from)); i < len(s.steps) && s.steps[i].At < to; i++ {
+		most = max(most, s.steps[i].NPE)
+	}
+	return most
+}

@@ -1,0 +1,131 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// Holder is those whose reservations are counted together: a user, the requests of an
+// account, or those that a partition takes.
+type Holder struct {
+	kind holderKind
+	name string
+}
+
+type holderKind uint8
+
+const (
+	ofUser holderKind = iota
+	ofAccount
+	ofPartition
+	holderKinds
+)
+
+// OfUser is a user as a holder.
+func OfUser(user string) Holder { return Holder{ofUser, user} }
+
+// OfAccount is the requests that name an account.
+func OfAccount(account string) Holder { return Holder{ofAccount, account} }
+
+// OfPartition is what the partitions of a name take, at whatever sites and in whatever
+// pools they are: requests that name it, and where it is the default those that name none.
+func OfPartition(name string) Holder { return Holder{ofPartition, name} }
+
+// Account returns the name of an account, "" if the holder is none.
+func (h Holder) Account() string { return h.nameOf(ofAccount) }
+
+// Partition returns the name of a partition, "" if the holder is none.
+func (h Holder) Partition() string { return h.nameOf(ofPartition) }
+
+func (h Holder) nameOf(kind holderKind) string {
+	if h.kind != kind {
+		return ""
+	}
+	return h.name
+}
+
+// text names the holder for messages.
+func (h Holder) text() string {
+	return [...]string{"user", "account", "partition"}[h.kind] + " \"" + h.name + "\""
+}
+
+// byHolder keeps something for each holder.
+type byHolder[V any] [holderKinds]map[string]V
+
+func newByHolder[V any]() (b byHolder[V]) {
+	for kind := range b {
+		b[kind] = map[string]V{}
+	}
+	return b
+}
+
+// len returns for how many holders something is kept.
+func (b byHolder[V]) len() (n int) {
+	for kind := range b {
+		n += len(b[kind])
+	}
+	return n
+}
+
+// sorted returns the holders for which something is kept, in order.
+func (b byHolder[V]) sorted() (list []Holder) {
+	for kind := range b {
+		for name := range b[kind] {
+			list = append(list, Holder{holderKind(kind), name})
+		}
+	}
+	slices.SortFunc(list, func(a, b Holder) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) })
+	return list
+}
+
+// holding tells which holders a reservation has beside its user. Only accounts and
+// partitions with limits are holders: the others are not counted.
+type holding struct {
+	sites                []berth.Site
+	accounts, partitions []string
+	list                 []Holder // scratch space of beside
+}
+
+func newHolding(config *Config) holding {
+	return holding{sites: config.Sites, accounts: config.Accounts, partitions: config.Partitions}
+}
+
+// beside returns the holders of a reservation but for its user, each once. It is valid
+// until it is called again.
+func (g *holding) beside(r *berth.Reservation) []Holder {
+	list := g.list[:0]
+	if account := r.Request.Account; account != "" && slices.Contains(g.accounts, account) {
+		list = append(list, OfAccount(account))
+	}
+	if len(g.partitions) > 0 {
+		for i := range r.Allotments {
+			name := g.partition(r.Request, r.Allotments[i].Resource)
+			if h := OfPartition(name); name != "" && slices.Contains(g.partitions, name) && !slices.Contains(list, h) {
+				list = append(list, h)
+			}
+		}
+	}
+	g.list = list
+	return list
+}
+
+// has reports whether what a request of a holder has in a pool counts for the holder.
+func (g *holding) has(h Holder, r *berth.Request, pool berth.ResourceID) bool {
+	return h.kind != ofPartition || g.partition(r, pool) == h.name
+}
+
+// partition returns the name of the partition that takes a request in a pool, "" if none
+// does.
+func (g *holding) partition(r *berth.Request, pool berth.ResourceID) string {
+	for i := range g.sites {
+		if g.sites[i].Name != pool.Site {
+			continue
+		}
+		if p, _ := g.sites[i].PartitionOf(pool.Name, r.Partition, false); p != nil {
+			return p.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,258 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// shared is two sites of eight PEs with the partitions main, the default, and gpu.
+func shared(binding berth.Binding, limits ...policy.Limit) engine.Config {
+	config := engine.Config{Limits: limits}
+	for _, name := range []string{"north", "south"} {
+		config.Sites = append(config.Sites, berth.Site{
+			Name: name, Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: binding}},
+			Partitions: []berth.Partition{{Name: "main", Pool: "p", Default: true}, {Name: "gpu", Pool: "p"}},
+		})
+	}
+	return config
+}
+
+func ofAccount(name policy.LimitName, value int64) policy.Limit {
+	return policy.Limit{Scope: policy.Scope{Account: "phys"}, Name: name, Value: value}
+}
+
+func ofPartition(name policy.LimitName, value int64) policy.Limit {
+	return policy.Limit{Scope: policy.Scope{Partition: "gpu"}, Name: name, Value: value}
+}
+
+// in is a request of a user for an account and a partition.
+func in(user, account, partition string, r berth.Request) berth.Request {
+	r.User, r.Account, r.Partition = user, account, partition
+	return r
+}
+
+// cameOf says what became of what was asked for last: the start, or the limit that refused it.
+func cameOf(changes []change.Change, id string) string {
+	for i := range changes {
+		c := &changes[i]
+		switch {
+		case c.ID != id:
+		case c.Refusal != nil && c.Refusal.Exceeded != nil:
+			x := c.Refusal.Exceeded
+			return strings.Join(strings.Fields(fmt.Sprint(x.Limit, " ", x.Account, " ", x.Partition, " ", x.Asked, ">", x.Allowed, " ", x.Frees)), " ")
+		case c.Refusal != nil:
+			return string(c.Refusal.Reason)
+		case c.Reservation != nil:
+			return fmt.Sprint(c.Reservation.Allotments[0].Resource.Site, " ", c.Reservation.Start())
+		case len(c.Moved) > 0:
+			return fmt.Sprint(c.Moved[0].Resource.Site, " ", c.Moved[0].Start)
+		}
+	}
+	return ""
+}
+
+// An account and a partition have what everyone has in them, and a refusal names them. A share
+// gives a later place, or another pool.
+func TestAccountsAndPartitionsAreCountedWhoeverAsks(t *testing.T) {
+	rigid := func(id string, deadline berth.Time, npe berth.Count) berth.Request {
+		return berth.Rigid(id, 0, 0, deadline, npe, 100)
+	}
+	for _, binding := range bindings() {
+		for _, c := range []struct {
+			limit policy.Limit
+			a, b  berth.Request // asked for one after the other
+			want  string        // of b
+		}{
+			{ofAccount(policy.LimitActive, 1), in("ann", "phys", "", rigid("a", 100, 1)), in("bob", "phys", "", rigid("b", 100, 1)), "active phys 2>1 100"},
+			{ofAccount(policy.LimitActive, 1), in("ann", "phys", "", rigid("a", 100, 1)), in("ann", "chem", "", rigid("b", 100, 1)), "north 0"},
+			{ofAccount(policy.LimitActive, 1), in("", "phys", "", rigid("a", 100, 1)), in("", "phys", "", rigid("b", 100, 1)), "active phys 2>1 100"},
+			{ofAccount(policy.LimitReservations, 1), in("ann", "phys", "", rigid("a", 100, 1)), in("bob", "phys", "", berth.Job("b", 0, 1, 10)), "reservations phys 2>1 100"},
+			{ofAccount(policy.LimitPESeconds, 500), in("ann", "phys", "", rigid("a", 100, 3)), in("bob", "phys", "gpu", rigid("b", 100, 3)), "pe_hours phys 600>500 100"},
+			{ofAccount(policy.LimitShare, 500), in("ann", "phys", "", rigid("a", 100, 3)), in("bob", "phys", "", rigid("b", 300, 3)), "south 0"},
+			{ofAccount(policy.LimitLength, 99), in("ann", "", "", rigid("a", 100, 3)), in("bob", "phys", "", rigid("b", 300, 3)), "length phys 100>99 0"},
+			{ofPartition(policy.LimitActive, 1), in("ann", "", "gpu", rigid("a", 100, 1)), in("bob", "", "gpu", rigid("b", 100, 1)), "active gpu 2>1 100"},
+			{ofPartition(policy.LimitActive, 1), in("ann", "", "gpu", rigid("a", 100, 1)), in("bob", "", "", rigid("b", 100, 1)), "north 0"},
+			{ofPartition(policy.LimitPESeconds, 500), in("ann", "", "gpu", rigid("a", 100, 3)), in("bob", "", "gpu", rigid("b", 100, 3)), "pe_hours gpu 600>500 100"},
+			{ofPartition(policy.LimitShare, 250), in("ann", "", "gpu", rigid("a", 100, 2)), in("bob", "", "gpu", rigid("b", 100, 3)), "share gpu 3>2 0"},
+			{ofPartition(policy.LimitShare, 250), in("ann", "", "gpu", rigid("a", 100, 2)), in("bob", "", "gpu", rigid("b", 100, 2)), "south 0"},
+			{ofPartition(policy.LimitLength, 99), in("ann", "", "", rigid("a", 100, 3)), in("bob", "", "gpu", berth.Job("b", 0, 1, 100)), "length gpu 100>99 0"},
+			{ // of the default partition
+				policy.Limit{Scope: policy.Scope{Partition: "main"}, Name: policy.LimitActive, Value: 1},
+				in("ann", "", "main", rigid("a", 100, 1)), in("bob", "", "", rigid("b", 100, 1)), "active main 2>1 100",
+			},
+		} {
+			e := newEngine(t, shared(binding, c.limit))
+			accepted(t, submit(t, e, 0, c.a))
+			if got := cameOf(submit(t, e, 0, c.b), "b"); got != c.want {
+				t.Errorf("%s, %s of %+v: %s; want %s", binding, c.limit.Name, c.limit.Scope, got, c.want)
+			}
+		}
+	}
+}
+
+// Of one site alone a share gives a later start, and so tell offers and starts.
+func TestSharesOfPartitionsInOffersAndStarts(t *testing.T) {
+	for _, binding := range bindings() {
+		config := shared(binding, ofPartition(policy.LimitShare, 500), ofPartition(policy.LimitLead, 200), ofAccount(policy.LimitShare, 750))
+		config.Sites = config.Sites[:1]
+		e := newEngine(t, config)
+		accepted(t, submit(t, e, 0, in("ann", "", "gpu", berth.Rigid("a", 0, 0, 100, 3, 100))))
+		accepted(t, submit(t, e, 0, in("ann", "phys", "", berth.Rigid("b", 0, 100, 150, 5, 50))))
+		ask := in("bob", "phys", "gpu", berth.Rigid("c", 0, 0, 100, 2, 50))
+		offers, err := e.Offers(&ask, 5)
+		if err != nil || len(offers) == 0 || offers[0].Allotments[0].Start != 150 {
+			t.Errorf("%s: %+v, %v; want one from 150 on", binding, offers, err)
+		}
+		got, err := e.Starts(&ask, engine.Look{Pool: berth.PoolID("north", "p"), First: 0, Last: 250, Steps: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, s := range got.Stretches {
+			text += fmt.Sprintf("[%d,%d]", s.First, s.Last)
+			if s.Refusal != nil && s.Refusal.Exceeded != nil {
+				x := s.Refusal.Exceeded
+				text += fmt.Sprint(":", x.Limit, x.Account, x.Partition)
+			}
+		}
+		if want := "[0,149]:sharegpu[150,200][201,250]:leadgpu"; text != want {
+			t.Errorf("%s: %s; want %s", binding, text, want)
+		}
+		ask.Deadline = 300
+		if got := cameOf(submit(t, e, 0, ask), "c"); got != "north 150" {
+			t.Errorf("%s: %s; want it at 150", binding, got)
+		}
+		ask.ID, ask.Ready = "d", 201
+		if got := cameOf(submit(t, e, 0, ask), "d"); got != "lead gpu 201>200 1" {
+			t.Errorf("%s: %s; want it refused for its lead", binding, got)
+		}
+	}
+}
+
+// A modification that names another account is one more of that, and an extension is asked
+// about with the role of who extends.
+func TestAccountsOfModificationsAndExtensions(t *testing.T) {
+	operator := ofAccount(policy.LimitPESeconds, policy.NoLimit)
+	operator.Role = "operator"
+	e := newEngine(t, shared(berth.Late, ofAccount(policy.LimitActive, 1), ofAccount(policy.LimitPESeconds, 500), operator))
+	a, b := in("ann", "phys", "", berth.Rigid("a", 0, 0, 900, 4, 100)), in("bob", "chem", "", berth.Rigid("b", 0, 0, 900, 1, 100))
+	accepted(t, submit(t, e, 0, a))
+	accepted(t, submit(t, e, 0, b))
+	a.Parts[0].Variants[0].NPE = 5
+	if got := cameOf(apply(t, e, 0, engine.Modify(a.Clone())), "a"); got != "north 0" {
+		t.Errorf("more PEs: %s", got)
+	}
+	b.Account = "phys"
+	if got := cameOf(apply(t, e, 0, engine.Modify(b.Clone())), "b"); got != "active phys 2>1 100" {
+		t.Errorf("another account: %s", got)
+	}
+	if got := cameOf(apply(t, e, 0, engine.ExtendFor("user", "a", 101)), "a"); got != "pe_hours phys 505>500 0" {
+		t.Errorf("a user extends: %s", got)
+	}
+	if got := cameOf(apply(t, e, 0, engine.ExtendFor("operator", "a", 101)), "a"); got != "" {
+		t.Errorf("an operator extends: %s", got)
+	}
+	a.Account = ""
+	apply(t, e, 0, engine.Modify(a.Clone()))
+	if got := cameOf(apply(t, e, 0, engine.Modify(b.Clone())), "b"); got == "" || strings.Contains(got, "active") {
+		t.Errorf("where the account has room again: %s", got)
+	}
+}
+
+// Parts of a request come to what is limited together, and a part in another pool may be of
+// another partition.
+func TestPartsOfAPartitionCountTogether(t *testing.T) {
+	for _, binding := range bindings() {
+		config := shared(binding, ofPartition(policy.LimitShare, 500), ofPartition(policy.LimitPESeconds, 700))
+		config.Sites[0].Partitions = config.Sites[0].Partitions[1:]
+		config.Sites[0].Partitions[0].Default = true // gpu, and in the south it is main
+		e := newEngine(t, config)
+		r := berth.Rigid("r", 0, 0, 500, 4, 100)
+		r.Parts = append(r.Parts, r.Parts[0])
+		changes := submit(t, e, 0, *r.Clone())
+		accepted(t, changes)
+		if u := e.PartitionUsage("gpu"); u.Live != 1 || u.PESeconds != 400 || len(u.Pools) != 2 {
+			t.Errorf("%s: %+v; want one of 400 PE-seconds", binding, u)
+		}
+		r.ID = "q"
+		if got := cameOf(submit(t, e, 0, *r.Clone()), "q"); got != "south 100" && got != "south 0" && got != "north 100" {
+			t.Errorf("%s: %s", binding, got)
+		}
+		if u := e.PartitionUsage("gpu"); u.PESeconds > 700 || u.Pools[0].Peak > 4 {
+			t.Errorf("%s: %+v is beyond the limits", binding, u)
+		}
+	}
+}
+
+// A promise that loses its place comes to another partition without being asked, and counts there.
+func TestDisplacedPromisesCountWhereTheyCome(t *testing.T) {
+	config := shared(berth.Early, ofPartition(policy.LimitActive, 0))
+	config.Sites[1].Partitions = []berth.Partition{{Name: "gpu", Pool: "p", Default: true}}
+	e := newEngine(t, config)
+	accepted(t, submit(t, e, 0, in("ann", "", "", berth.Rigid("a", 0, 10, 500, 8, 100))))
+	apply(t, e, 0, engine.Down(berth.Outage{Resource: berth.PoolID("north", "p"), PEs: berth.PEsOf(0, 1, 2, 3, 4, 5, 6, 7), Until: 1000}))
+	if u := e.PartitionUsage("gpu"); u.Live != 1 || u.PESeconds != 800 {
+		t.Errorf("%+v; want the one that was displaced", u)
+	}
+}
+
+// Whatever partitions the tasks of a workflow name, no plan goes beyond their limits.
+func TestWorkflowsKeepToTheLimitsOfPartitions(t *testing.T) {
+	met := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		w := limited{t: t, ends: met, config: shared(rapid.SampledFrom(bindings()).Draw(t, "binding"))}
+		for _, name := range []policy.LimitName{policy.LimitActive, policy.LimitLength, policy.LimitShare, policy.LimitPESeconds, policy.LimitLead} {
+			if rapid.Bool().Draw(t, string(name)) {
+				most := map[policy.LimitName]int64{policy.LimitActive: 6, policy.LimitLength: 40, policy.LimitShare: 900, policy.LimitPESeconds: 300, policy.LimitLead: 80}[name]
+				scope := rapid.SampledFrom([]policy.Scope{{Partition: "gpu"}, {Partition: "main"}, {Role: "user"}}).Draw(t, "scope")
+				w.config.Limits = append(w.config.Limits, policy.Limit{Scope: scope, Name: name, Value: rapid.Int64Range(most/8+1, most).Draw(t, "value")})
+			}
+		}
+		var err error
+		if w.e, err = engine.New(w.config); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 3 {
+			var tasks []berth.WorkflowTask
+			for i := range rapid.IntRange(1, 4).Draw(t, "tasks") {
+				one := task(fmt.Sprint("t", i), float64(rapid.IntRange(1, 30).Draw(t, "seconds")))
+				one.Partition = rapid.SampledFrom([]string{"", "gpu", "main"}).Draw(t, "partition")
+				if i > 0 && rapid.Bool().Draw(t, "after") {
+					one.After = []int{i - 1}
+				}
+				tasks = append(tasks, one)
+			}
+			f := flow(fmt.Sprint("w", k), 0, rapid.SampledFrom([]berth.Time{berth.Forever, 100, 300}).Draw(t, "deadline"), tasks...)
+			f.User = "ann"
+			changes, _, err := w.e.Apply(0, engine.SubmitWorkflow(f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.e.Check(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range changes {
+				switch c := &changes[i]; {
+				case c.Kind == change.Accepted:
+					w.ids = append(w.ids, c.ID)
+				case c.Refusal != nil && c.Refusal.Exceeded != nil:
+					met[c.Refusal.Exceeded.Partition+" "+c.Refusal.Exceeded.Limit]++
+				case c.Kind == change.WorkflowPromised:
+					met["promised"]++
+				}
+			}
+			for _, id := range w.ids {
+				w.judge(id, "user", true)
+			}
+		}
+	})
+	t.Log("workflows:", met)
+}
