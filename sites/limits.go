@@ -18,8 +18,8 @@ type Access struct {
 // noLimit is how a file says that there is none.
 const noLimit = "none"
 
-// limits reads the table of limits: each row is for a role, for a user, or for a user
-// who is asked for by a role.
+// limits reads the table of limits: each row is for a role, or for a user, an account or a
+// partition, and these perhaps for one role that asks.
 func (r *reader) limits(v *value, path string) {
 	scopes := map[policy.Scope]int{}
 	r.list(v, path, "limits", func(v *value, path string) {
@@ -30,15 +30,15 @@ func (r *reader) limits(v *value, path string) {
 		keys := []key{
 			{"role", "", scanned(r, &scope.Role, "viewer, user or operator", oneOf("viewer", "user", "operator"))},
 			{"user", "", scanned(r, &scope.User, "a user's id", label)},
+			{"account", "", scanned(r, &scope.Account, "the name of an account", label)},
+			{"partition", "", func(v *value, path string) { r.limitedPartition(v, path, &scope.Partition) }},
 			{"sites", "", func(v *value, path string) { r.accessible(v, path, &access) }},
 		}
 		for i, kind := range policy.LimitKinds {
 			keys = append(keys, key{string(kind.Name), "", r.limit(kind.Unit, &values[i], &given[i])})
 		}
 		r.group(v, path, "a limit", keys...)
-		if v.Kind == isMap && !has(v, "role") && !has(v, "user") {
-			r.fail(v.Place, path, "for no one; name a role, such as role: user, or a user")
-		}
+		r.scoped(v, path, scope)
 		if first, twice := scopes[scope]; twice {
 			r.fail(v.Place, path, "for the same as the row in line %d; write both in one", first)
 		}
@@ -52,6 +52,66 @@ func (r *reader) limits(v *value, path string) {
 			r.Access = append(r.Access, access)
 		}
 	})
+}
+
+// scoped looks at whom a row is for, and whether it may have what it gives.
+func (r *reader) scoped(v *value, path string, scope policy.Scope) {
+	if v.Kind != isMap {
+		return
+	}
+	var of []string
+	for _, name := range []string{"user", "account", "partition"} {
+		if has(v, name) {
+			of = append(of, name)
+		}
+	}
+	known := func(m member) bool {
+		_, limit := policy.LimitNamed(policy.LimitName(m.Key))
+		return limit || m.Key == "sites"
+	}
+	if len(of) == 0 && !has(v, "role") && !slices.ContainsFunc(v.Members, func(m member) bool { return !known(m) }) {
+		r.fail(v.Place, path, "for no one; name a role, such as role: user, or a user, an account or a partition")
+	}
+	if len(of) > 1 {
+		r.fail(v.Place, path, "for %s at once; write a row for each, since a request keeps to all of them", strings.Join(of, " and "))
+		return
+	}
+	for _, m := range v.Members {
+		switch {
+		case scope.Account == "" && scope.Partition == "":
+		case m.Key == "sites":
+			r.fail(m.Place, path+".sites", "of %s; sites are for a role or a user", of[0])
+		case !scope.Takes(policy.LimitName(m.Key)) && policy.LimitName(m.Key) == policy.LimitReservations:
+			r.fail(m.Place, path+"."+m.Key, "of a partition, which what is pending does not have yet; limit active there, or reservations of a role, a user or an account")
+		case !scope.Takes(policy.LimitName(m.Key)):
+			r.fail(m.Place, path+"."+m.Key, "of %s; it is about how the service is asked, so limit it for a role or a user", of[0])
+		}
+	}
+}
+
+// limitedPartition reads the name of a partition, which a site of the file has unless sites
+// describe themselves.
+func (r *reader) limitedPartition(v *value, path string, to *string) {
+	scanned(r, to, "the name of a partition", label)(v, path)
+	var names []string
+	for i := range r.Sites {
+		site := &r.Sites[i]
+		if r.Adapters[site.Name].Kind != "" {
+			return
+		}
+		for k := range site.Partitions {
+			if name := site.Partitions[k].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	switch {
+	case *to == "" || slices.Contains(names, *to):
+	case len(names) == 0:
+		r.wrong(v, path, "no site of this file has partitions; give one partitions, or limit a role, a user or an account")
+	default:
+		r.wrong(v, path, "no site of this file has this partition; they have %s", strings.Join(names, ", "))
+	}
 }
 
 // limit reads the value of a limit, or that there is none.

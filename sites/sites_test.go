@@ -240,6 +240,9 @@ var good = map[string]string{
 	"adapters":           "sites:\n- {name: a, adapter: {kind: slurm}}\n- {name: b, adapter: {kind: local}, storage: 1TB, link: {delay: 2s}, software: [{name: x}]}",
 	"limits": "sites: [{name: a, pes: 1}]\nlimits: [{role: user, lead: 30d, length: none, hold: 1h, active: 0, share: 0.5, reservations: 3, pe_hours: 1, rate: 0.5, burst: 2, " +
 		"streams: 3, request_bytes: 1MiB, remembered_bytes: 2 GB}, {user: alice, share: 1.000, sites: [a]}, {role: operator, user: alice, active: none}]",
+	"limits of accounts and partitions": "sites: [{name: a, pes: 4, partitions: [{name: gpu}]}]\nlimits: [{partition: gpu, share: 0.25, lead: 7d, length: 24h, hold: 1h, active: 9, pe_hours: 7}, " +
+		"{account: phys, active: 20, reservations: 30, pe_hours: 10000}, {account: phys, role: operator, active: none}]",
+	"limits of a partition that a site describes": "sites: [{name: a, adapter: {kind: slurm}}]\nlimits: [{partition: gpu, share: 0.25}]",
 	"policies": "sites: [{name: a, pes: 1}]\npolicies: {order: fcfs, admit: [all], every: 4m, seed: 0, dpsar: {sd: 0}}",
 }
 
@@ -376,6 +379,18 @@ var bad = []struct {
 	{name: "limit of a role that is none", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: admin, active: 3}]", place: "2:17", field: "limits[0].role", want: "want viewer or user or operator"},
 	{name: "unknown limit", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, actve: 3}]", place: "2:23", field: "limits[0].actve", want: "did you mean active?"},
 	{name: "limit in bare seconds", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, length: 240}]", place: "2:31", field: "limits[0].length", want: "240s (seconds"},
+	{name: "limit of an unknown scope", text: "sites: [{name: a, pes: 1}]\nlimits: [{acount: phys, active: 3}]", place: "2:11", field: "limits[0].acount", want: "did you mean account?"},
+	{name: "limit of a QOS", text: "sites: [{name: a, pes: 1}]\nlimits: [{qos: high, active: 3}]", place: "2:11", field: "limits[0].qos", want: "unknown key"},
+	{name: "limit of an account without a name", text: "sites: [{name: a, pes: 1}]\nlimits: [{account: \"\", active: 3}]", place: "2:20", field: "limits[0].account", want: "\"\""},
+	{name: "limit of a partition without a name", text: "sites: [{name: a, pes: 1, partitions: [{name: p}]}]\nlimits: [{partition: \"\", active: 3}]", place: "2:22", field: "limits[0].partition", want: "\"\""},
+	{name: "limit of a partition that no site has", text: "sites: [{name: a, pes: 1, partitions: [{name: gpu}, {name: cpu}]}]\nlimits: [{partition: gpus, active: 3}]", place: "2:22", field: "limits[0].partition", want: `"gpus": no site of this file has this partition; they have gpu, cpu`, untold: true},
+	{name: "limit of a partition where there are none", text: "sites: [{name: a, pes: 1}]\nlimits: [{partition: gpu, active: 3}]", place: "2:22", field: "limits[0].partition", want: `"gpu": no site of this file has partitions`, untold: true},
+	{name: "share of a partition above all", text: "sites: [{name: a, pes: 1, partitions: [{name: gpu}]}]\nlimits: [{partition: gpu, share: 25}]", place: "2:34", field: "limits[0].share", want: "from 0.001 to 1"},
+	{name: "limit of an account and a user", text: "sites: [{name: a, pes: 1}]\nlimits: [{account: phys, user: ann, active: 3}]", place: "2:10", field: "limits[0]", want: "for user and account at once"},
+	{name: "limit of an account and a partition", text: "sites: [{name: a, pes: 1, partitions: [{name: gpu}]}]\nlimits: [{account: phys, partition: gpu, active: 3}]", place: "2:10", field: "limits[0]", want: "for account and partition at once"},
+	{name: "rate of an account", text: "sites: [{name: a, pes: 1}]\nlimits: [{account: phys, rate: 3}]", place: "2:26", field: "limits[0].rate", want: "limit it for a role or a user"},
+	{name: "reservations of a partition", text: "sites: [{name: a, pes: 1, partitions: [{name: gpu}]}]\nlimits: [{partition: gpu, reservations: 3}]", place: "2:27", field: "limits[0].reservations", want: "limit active there"},
+	{name: "sites of an account", text: "sites: [{name: a, pes: 1}]\nlimits: [{account: phys, sites: [a]}]", place: "2:26", field: "limits[0].sites", want: "sites are for a role or a user"},
 	{name: "share above all", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, share: 1.5}]", place: "2:30", field: "limits[0].share", want: "from 0.001 to 1"},
 	{name: "access to no site of the file", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: viewer, sites: [b]}]", place: "2:33", field: "limits[0].sites[0]", want: "it has a", untold: true},
 	{name: "user without priority", text: "sites: [{name: a, pes: 1}]\nusers: [{id: u}]", place: "2:9", field: "users[0].priority", want: "missing"},
