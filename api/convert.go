@@ -181,6 +181,10 @@ func beyond(r *berth.Refusal, at string) string {
 	if x == nil {
 		return "your share of this round is used up"
 	}
+	has := "what you have"
+	if x.Account != "" || x.Partition != "" {
+		has = "what it has"
+	}
 	var allowed, asked string
 	switch policy.LimitName(x.Limit) {
 	case policy.LimitLead, policy.LimitLength, policy.LimitHold:
@@ -188,11 +192,18 @@ func beyond(r *berth.Refusal, at string) string {
 	case policy.LimitShare:
 		allowed, asked = fmt.Sprintf("%g PEs %s at any one time", x.Allowed, at), fmt.Sprintf("%g", x.Asked)
 	case policy.LimitPESeconds:
-		allowed, asked = fmt.Sprintf("%g PE-hours", x.Allowed), fmt.Sprintf("%.6g with what you have", x.Asked)
+		allowed, asked = fmt.Sprintf("%g PE-hours", x.Allowed), fmt.Sprintf("%.6g with %s", x.Asked, has)
 	default:
-		allowed, asked = fmt.Sprintf("%g", x.Allowed), fmt.Sprintf("%g with what you have", x.Asked)
+		allowed, asked = fmt.Sprintf("%g", x.Allowed), fmt.Sprintf("%g with %s", x.Asked, has)
 	}
-	text := fmt.Sprintf("your limit %s is %s, and this would be %s", x.Limit, allowed, asked)
+	whose := "your limit " + x.Limit
+	switch {
+	case x.Account != "":
+		whose = fmt.Sprintf("the limit %s of account %s", x.Limit, x.Account)
+	case x.Partition != "":
+		whose = fmt.Sprintf("the limit %s of partition %s", x.Limit, x.Partition)
+	}
+	text := fmt.Sprintf("%s is %s, and this would be %s", whose, allowed, asked)
 	switch {
 	case x.Frees == 0:
 	case policy.LimitName(x.Limit) == policy.LimitLead:

@@ -140,6 +140,11 @@ func (f *fake) Quotas(_ context.Context, by service.Principal, of []service.Prin
 	return list, f.fails
 }
 
+func (f *fake) SharedQuotas(context.Context, service.Principal) ([]service.SharedQuota, error) {
+	defer f.lock()()
+	return []service.SharedQuota{{Account: "phys", Limits: f.allowed}, {Partition: "gpu"}}, f.fails
+}
+
 func (f *fake) Users(context.Context, service.Principal) ([]string, error) {
 	defer f.lock()()
 	return []string{"alice", "bob"}, f.fails

@@ -13,7 +13,7 @@ import (
 var quotasParams = []param{{"user", "Only of this user. Others than yourself only operators may name.", text("alice")}}
 
 // quotas answers with the limits of a user and what is used of them: one's own, or, for
-// an operator, those of all who have something.
+// an operator, those of all who have something, and of accounts and partitions.
 func (c *call) quotas() error {
 	query, err := c.query(quotasParams)
 	if err != nil {
@@ -46,6 +46,16 @@ func (c *call) quotas() error {
 	for i := range list {
 		f.Quotas[i] = quota(&list[i])
 	}
+	if !named && c.by.Can(service.Operator) && c.by.Sites.All() {
+		shared, err := c.SharedQuotas(c.r.Context(), c.by)
+		if err != nil {
+			return err
+		}
+		for i := range shared {
+			q := &shared[i]
+			f.Shared = append(f.Shared, form.SharedQuota{Account: q.Account, Partition: q.Partition, Limits: limits(q.Limits)})
+		}
+	}
 	return c.answer(http.StatusOK, &f)
 }
 
@@ -66,9 +76,14 @@ func (c *call) roleOf(user string) service.Role {
 
 // quota is the form of a user's limits.
 func quota(q *service.Quota) form.Quota {
-	f := form.Quota{User: q.User, Role: string(q.Role), Limits: make([]form.Limit, len(q.Limits)), Sites: q.Sites}
-	for i := range q.Limits {
-		a := &q.Limits[i]
+	return form.Quota{User: q.User, Role: string(q.Role), Limits: limits(q.Limits), Sites: q.Sites}
+}
+
+// limits is the form of limits, and of what is used of them.
+func limits(allowed []service.Allowed) []form.Limit {
+	list := make([]form.Limit, len(allowed))
+	for i := range allowed {
+		a := &allowed[i]
 		l := form.Limit{Limit: string(a.Name), Unit: unitOf(a.Unit), Site: a.Resource.Site, Pool: a.Resource.Name, About: a.About}
 		if a.Limited {
 			l.Allowed = new(inUnit(a.Unit, a.Value))
@@ -76,9 +91,9 @@ func quota(q *service.Quota) form.Quota {
 		if a.Counted {
 			l.Used = new(inUnit(a.Unit, a.Used))
 		}
-		f.Limits[i] = l
+		list[i] = l
 	}
-	return f
+	return list
 }
 
 // inUnit is a value in the unit in which the API shows it.
@@ -114,7 +129,7 @@ func exceeded(x *berth.Exceeded) *form.Exceeded {
 	if !known {
 		return nil
 	}
-	f := &form.Exceeded{Limit: x.Limit, Unit: unitOf(kind.Unit), Allowed: inUnit(kind.Unit, x.Allowed), Asked: inUnit(kind.Unit, x.Asked)}
+	f := &form.Exceeded{Limit: x.Limit, Account: x.Account, Partition: x.Partition, Unit: unitOf(kind.Unit), Allowed: inUnit(kind.Unit, x.Allowed), Asked: inUnit(kind.Unit, x.Asked)}
 	if x.Frees != 0 && x.Frees.Valid() {
 		f.Frees = form.TimeOf(x.Frees)
 	}

@@ -69,6 +69,7 @@ type watcher interface {
 	Feed(ctx context.Context, by service.Principal, site string) (feed service.Feed, looked int, err error)
 	LastEvent() uint64
 	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
+	SharedQuotas(ctx context.Context, by service.Principal) ([]service.SharedQuota, error)
 	Quotas(ctx context.Context, by service.Principal, of []service.Principal) ([]service.Quota, error)
 	Occupied(ctx context.Context, by service.Principal) iter.Seq2[service.Occupied, error]
 	Users(ctx context.Context, by service.Principal) ([]string, error)

@@ -138,10 +138,19 @@ func TestQuotas(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	var users []string
-	for _, q := range into[form.Quotas](t, w.do("root", "GET", "/v1/quotas", ""), 200).Quotas {
+	all := into[form.Quotas](t, w.do("root", "GET", "/v1/quotas", ""), 200)
+	for _, q := range all.Quotas {
 		users = append(users, q.User+" "+q.Role)
 	}
 	if !slices.Equal(users, []string{"alice user", "bob user", "root operator"}) {
 		t.Error(users)
+	}
+	if len(all.Shared) != 2 || all.Shared[0].Account != "phys" || len(all.Shared[0].Limits) != 2 || all.Shared[1].Partition != "gpu" {
+		t.Errorf("%+v", all.Shared)
+	}
+	for who, path := range map[string]string{"alice": "/v1/quotas", "root": "/v1/quotas?user=alice"} {
+		if q := into[form.Quotas](t, w.do(who, "GET", path, ""), 200); len(q.Shared) > 0 {
+			t.Errorf("%s, %s: %+v", who, path, q.Shared)
+		}
 	}
 }

@@ -65,6 +65,66 @@ type Quota struct {
 	Sites []string
 }
 
+// SharedQuota is the limits of an account or a partition, which count all that is promised in
+// it.
+type SharedQuota struct {
+	Account, Partition string    // one of them
+	Limits             []Allowed // as in a Quota, of those that an account or a partition may have
+}
+
+// SharedQuotas returns the limits of the accounts and the partitions that have any, for users,
+// as they count now. The error is of code Denied unless an operator of all sites asks.
+func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, error) {
+	if !by.Can(Operator) || !by.Sites.All() {
+		return nil, berth.Errorf(berth.Denied, "role", "only an operator of all sites sees the limits of accounts and partitions; ask with such a token")
+	}
+	return call(ctx, h, by.User, func(answer func([]SharedQuota, error)) {
+		h.awake()
+		limits, e := h.core.config.Limits, h.core.engine
+		var list []SharedQuota
+		for _, name := range limits.Accounts() {
+			q := sharedQuota(policy.Scope{Account: name}, limits, e.AccountUsage(name))
+			list = append(list, q)
+		}
+		for _, name := range limits.Partitions() {
+			q := sharedQuota(policy.Scope{Partition: name}, limits, e.PartitionUsage(name))
+			list = append(list, q)
+		}
+		h.whenDurable(func(err error) { answer(list, err) })
+	})
+}
+
+// sharedQuota is the quota of an account or a partition.
+func sharedQuota(of policy.Scope, limits policy.Limits, usage engine.Usage) SharedQuota {
+	q := SharedQuota{Account: of.Account, Partition: of.Partition}
+	allowance := limits.For(of)
+	for _, kind := range policy.LimitKinds {
+		if !of.Takes(kind.Name) {
+			continue
+		}
+		a := Allowed{LimitKind: kind}
+		a.Value, a.Limited = allowance.Limit(kind.Name)
+		switch kind.Name {
+		case policy.LimitReservations:
+			a.Counted, a.Used = true, int64(usage.Open)
+		case policy.LimitActive:
+			a.Counted, a.Used = true, int64(usage.Live)
+		case policy.LimitPESeconds:
+			a.Counted, a.Used = true, usage.PESeconds
+		case policy.LimitShare:
+			for _, p := range usage.Pools {
+				a.Resource, a.Counted, a.Used = p.Resource, true, int64(p.Peak)
+				most, limited := allowance.ShareOf(p.PEs)
+				a.Value, a.Limited = int64(most), limited
+				q.Limits = append(q.Limits, a)
+			}
+			continue
+		}
+		q.Limits = append(q.Limits, a)
+	}
+	return q
+}
+
 // Quotas returns the limits of some users who are asked for by roles, as they count now,
 // those of a few users at the same time. Of others than the principal no more is counted than they may see. The error is of code Denied about anyone else, unless by an operator. Cost: O(what
 // those users have), and of requests that are live or remembered for a principal who is limited to sites.

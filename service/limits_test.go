@@ -208,3 +208,65 @@ func TestUsedLimitsAreOfWhatMayBeSeen(t *testing.T) {
 		}
 	}
 }
+
+// Operators of all sites see what accounts and partitions have, whoever asked for it; after a
+// restart it is the same.
+func TestLimitsOfAccountsAndPartitions(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	dir, config := t.TempDir(), onePool(8)
+	config.Sites[0].Partitions = []berth.Partition{{Name: "gpu", Pool: "p"}}
+	config.Limits = policy.Limits{
+		{Scope: policy.Scope{Account: "phys"}, Name: policy.LimitActive, Value: 2},
+		{Scope: policy.Scope{Partition: "gpu"}, Name: policy.LimitShare, Value: 250},
+	}
+	open := func() (*service.Host, func()) {
+		store, err := sqlite.Open(dir, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := service.Open(t.Context(), service.Options{Config: config, Journal: store, Version: "test", Clock: c.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h, func() {
+			if err := errors.Join(h.Close(), store.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h, stop := open()
+	ask := func(who service.Ask, npe berth.Count) service.Answer {
+		r := berth.Rigid("", 0, 2000, 2100, npe, 100)
+		r.Account, r.Partition = "phys", "gpu"
+		return submit(t, h, who, r)
+	}
+	ask(ann, 1)
+	ask(bob, 1)
+	for range 2 {
+		no := ask(ann, 1).Reservation.Refusal
+		if want := (berth.Exceeded{Limit: "active", Account: "phys", Allowed: 2, Asked: 3, Frees: 2100}); no == nil || no.Exceeded == nil || *no.Exceeded != want {
+			t.Errorf("%+v; want %+v", no, want)
+		}
+		list, err := h.SharedQuotas(t.Context(), root.By)
+		if err != nil || len(list) != 2 {
+			t.Fatal(list, err)
+		}
+		used := map[string]int64{}
+		for _, q := range list {
+			for _, l := range q.Limits {
+				if l.Limited {
+					used[fmt.Sprint(q.Account, q.Partition, " ", l.Name, " of ", l.Value)] = l.Used
+				}
+			}
+		}
+		if used["phys active of 2"] != 2 || used["gpu share of 2"] != 2 || len(used) != 2 {
+			t.Errorf("%v are used", used)
+		}
+		_, err = h.SharedQuotas(t.Context(), ann.By)
+		wantCode(t, err, berth.Denied)
+		stop()
+		h, stop = open()
+	}
+	stop()
+}

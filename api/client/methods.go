@@ -330,15 +330,14 @@ func (c *Client) AddToken(ctx context.Context, in NewToken) (t form.Token, err e
 }
 
 // Quotas returns the limits of a user and what is used of them; without a name one's own,
-// or for an operator those of all who have something.
-func (c *Client) Quotas(ctx context.Context, user string) ([]form.Quota, error) {
+// or for an operator those of all who have something, and of accounts and partitions.
+func (c *Client) Quotas(ctx context.Context, user string) (answer form.Quotas, err error) {
 	path := "/v1/quotas"
 	if user != "" {
 		path += "?" + url.Values{"user": {user}}.Encode()
 	}
-	var answer form.Quotas
-	err := c.send(ctx, http.MethodGet, path, Action{}, nil, &answer)
-	return answer.Quotas, err
+	err = c.send(ctx, http.MethodGet, path, Action{}, nil, &answer)
+	return answer, err
 }
 
 // AcceptClock has the service believe its machine's clock as it is.

@@ -134,6 +134,17 @@ type Me struct {
 // Quotas is the limits of some users.
 type Quotas struct {
 	Quotas []Quota `json:"quotas"`
+	// Shared is the limits of accounts and partitions that have any, for operators of all
+	// sites who ask about no user.
+	Shared []SharedQuota `json:"shared,omitempty"`
+}
+
+// SharedQuota is the limits of an account or a partition, and what is used of them by all
+// that is promised in it.
+type SharedQuota struct {
+	Account   string  `json:"account,omitempty"`
+	Partition string  `json:"partition,omitempty"`
+	Limits    []Limit `json:"limits"`
 }
 
 // Quota is the limits of a user, and what is used of them.
@@ -159,11 +170,14 @@ type Limit struct {
 
 // Exceeded is a limit that a request would exceed.
 type Exceeded struct {
-	Limit   string  `json:"limit"`
-	Unit    string  `json:"unit"`
-	Allowed float64 `json:"allowed"`
-	Asked   float64 `json:"asked"` // with what the user has already
-	Frees   Time    `json:"frees,omitzero"`
+	Limit string `json:"limit"`
+	// Account or Partition is that which is limited; without both it is the user.
+	Account   string  `json:"account,omitempty"`
+	Partition string  `json:"partition,omitempty"`
+	Unit      string  `json:"unit"`
+	Allowed   float64 `json:"allowed"`
+	Asked     float64 `json:"asked"` // with what the user, account or partition has already
+	Frees     Time    `json:"frees,omitzero"`
 }
 
 // Token is what is known of a bearer token. Secret is there only in the answer

@@ -39,7 +39,9 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 		Config: engine.Config{
 			Explain: true, Sites: []berth.Site{{Name: "cm5", Pools: []berth.Pool{{Name: "batch", PEs: 64, Binding: berth.Late}}}},
 			Limits: policy.Limits{
-				{Scope: policy.Scope{User: "dora"}, Name: policy.LimitActive, Value: 3}, {Scope: policy.Scope{User: "dora"}, Name: policy.LimitShare, Value: 250},
+				{Scope: policy.Scope{Account: "phys"}, Name: policy.LimitActive, Value: 20},
+				{Scope: policy.Scope{User: "dora"}, Name: policy.LimitActive, Value: 3},
+				{Scope: policy.Scope{User: "dora"}, Name: policy.LimitShare, Value: 250},
 			},
 		},
 		Journal: store, Version: "test",

@@ -24,7 +24,8 @@ func (a *app) limitsCommand() *cobra.Command {
 		Short: "Show your limits and what is used of them",
 		Long: `Shows what you may have and ask, and what is used of it. A share is of one pool: the
 most of its PEs that may be promised to you at any one time, and that are. Operators
-see the limits of all users who have something that is not over, or of one user.`,
+see the limits of all users who have something that is not over, or of one user, and
+those of accounts and partitions, which count all that is promised in them.`,
 		Example: "  berth limits\n  berth limits --user alice",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,14 +34,15 @@ see the limits of all users who have something that is not over, or of one user.
 				return err
 			}
 			defer stop()
-			list, err := c.Quotas(ctx, user)
+			answer, err := c.Quotas(ctx, user)
+			list := answer.Quotas
 			switch {
 			case err != nil:
 				return err
 			case r.format == "json":
-				return printForm(a.stdout, form.Quotas{Quotas: list})
+				return printForm(a.stdout, answer)
 			case r.format == "csv":
-				return limitRows(a.stdout, list)
+				return limitRows(a.stdout, &answer)
 			}
 			out := newTable("limits")
 			out.AppendHeader(table.Row{"user", "role", "limit", "where", "allowed", "used"})
@@ -49,6 +51,17 @@ see the limits of all users who have something that is not over, or of one user.
 				for k := range q.Limits {
 					l := &q.Limits[k]
 					out.AppendRow(table.Row{q.User, q.Role, l.Limit, where(&form.Place{Site: l.Site, Pool: l.Pool}), allowedText(l), usedText(l)})
+				}
+			}
+			for i := range answer.Shared {
+				q := &answer.Shared[i]
+				of := "account " + q.Account
+				if q.Partition != "" {
+					of = "partition " + q.Partition
+				}
+				for k := range q.Limits {
+					l := &q.Limits[k]
+					out.AppendRow(table.Row{of, "", l.Limit, where(&form.Place{Site: l.Site, Pool: l.Pool}), allowedText(l), usedText(l)})
 				}
 			}
 			if err := a.show(out.Render() + "\n"); err != nil {
@@ -69,7 +82,7 @@ see the limits of all users who have something that is not over, or of one user.
 }
 
 // limitRows writes limits as CSV, with the values as the API has them.
-func limitRows(w io.Writer, list []form.Quota) error {
+func limitRows(w io.Writer, answer *form.Quotas) error {
 	cell := func(n *float64) string {
 		if n == nil {
 			return ""
@@ -77,13 +90,21 @@ func limitRows(w io.Writer, list []form.Quota) error {
 		return strconv.FormatFloat(*n, 'f', -1, 64)
 	}
 	var rows [][]string
-	for i := range list {
-		for k := range list[i].Limits {
-			l := &list[i].Limits[k]
-			rows = append(rows, []string{list[i].User, list[i].Role, l.Limit, l.Unit, l.Site, l.Pool, cell(l.Allowed), cell(l.Used)})
+	add := func(user, role, account, partition string, limits []form.Limit) {
+		for k := range limits {
+			l := &limits[k]
+			rows = append(rows, []string{user, role, l.Limit, l.Unit, l.Site, l.Pool, cell(l.Allowed), cell(l.Used), account, partition})
 		}
 	}
-	return printRows(w, []string{"user", "role", "limit", "unit", "site", "pool", "allowed", "used"}, rows)
+	for i := range answer.Quotas {
+		q := &answer.Quotas[i]
+		add(q.User, q.Role, "", "", q.Limits)
+	}
+	for i := range answer.Shared {
+		q := &answer.Shared[i]
+		add("", "", q.Account, q.Partition, q.Limits)
+	}
+	return printRows(w, []string{"user", "role", "limit", "unit", "site", "pool", "allowed", "used", "account", "partition"}, rows)
 }
 
 func allowedText(l *form.Limit) string {

@@ -174,6 +174,13 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return err
 	}
 	defer managed.Close()
+	for _, name := range set.config.Limits.Partitions() {
+		if !slices.ContainsFunc(set.config.Sites, func(s berth.Site) bool {
+			return slices.ContainsFunc(s.Partitions, func(p berth.Partition) bool { return p.Name == name })
+		}) {
+			log.Warn("limits of a partition that no site has; they count once a site has it", "partition", name)
+		}
+	}
 	tokens, err := token.Open(set.data, userName(), berth.Time(time.Now().Unix()))
 	if err != nil {
 		return err

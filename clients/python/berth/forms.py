@@ -210,6 +210,8 @@ class Exceeded:
     """The limit that a request goes beyond."""
 
     limit: str = ""
+    account: str = ""
+    partition: str = ""
     unit: str = ""
     allowed: float = 0
     asked: float = 0
