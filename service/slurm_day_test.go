@@ -448,6 +448,11 @@ func (d *dayInTheLife) account() {
 		switch state {
 		case "COMPLETED", "NODE_FAIL":
 		case "CANCELLED", "TIMEOUT", "FAILED":
+			// Of a job that starts as slurmctld is killed slurmctld may never hear that it ended: it ends at its own limit, which no job here needs.
+			if state == "TIMEOUT" && d.count["controller killed"] > 0 && between(shown, "RunTime=", " ") >= between(shown, "TimeLimit=", " ") {
+				d.count["its end unheard"]++
+				break
+			}
 			// A job ends with its promise, when that is over; its owner knows or was told.
 			ended, err := time.Parse("2006-01-02T15:04:05", between(shown, " EndTime=", " "))
 			if d.jobs[id].promise == "" || err != nil || berth.Time(ended.Unix()) < of.Changed-3 {
