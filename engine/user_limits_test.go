@@ -283,8 +283,8 @@ func TestPESecondsAreFreedByPromisesAlone(t *testing.T) {
 	}
 }
 
-// Who has as many as they may have is told when so many of them will be over that there is room;
-// jobs count where they are limited.
+// A user at their limit is told when enough of their reservations will be over for one more. Jobs
+// count where they are limited.
 func TestOneMoreIsFreeWhenEnoughAreOver(t *testing.T) {
 	for _, c := range []struct {
 		limit   policy.LimitName

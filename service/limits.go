@@ -96,33 +96,41 @@ func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, e
 
 // sharedQuota is the quota of an account or a partition.
 func sharedQuota(of policy.Scope, limits policy.Limits, usage engine.Usage) SharedQuota {
-	q := SharedQuota{Account: of.Account, Partition: of.Partition}
-	allowance := limits.For(of)
+	everywhere := func(string) bool { return true }
+	return SharedQuota{Account: of.Account, Partition: of.Partition, Limits: countedLimits(limits.For(of), &usage, true, of.Takes, everywhere)}
+}
+
+// countedLimits lists the limits of an allowance of some kinds, with what counts towards each: shares of the pools of
+// some sites. What the engine counts only where there are limits is marked so.
+func countedLimits(allowance policy.Allowance, usage *engine.Usage, counted bool, takes func(policy.LimitName) bool, at func(site string) bool) (list []Allowed) {
 	for _, kind := range policy.LimitKinds {
-		if !of.Takes(kind.Name) {
+		if !takes(kind.Name) {
 			continue
 		}
 		a := Allowed{LimitKind: kind}
 		a.Value, a.Limited = allowance.Limit(kind.Name)
 		switch kind.Name {
 		case policy.LimitReservations:
-			a.Counted, a.Used = true, int64(usage.Open)
+			a.Counted, a.Used = counted, int64(usage.Open)
 		case policy.LimitActive:
 			a.Counted, a.Used = true, int64(usage.Live)
 		case policy.LimitPESeconds:
 			a.Counted, a.Used = true, usage.PESeconds
 		case policy.LimitShare:
 			for _, p := range usage.Pools {
-				a.Resource, a.Counted, a.Used = p.Resource, true, int64(p.Peak)
+				if !at(p.Resource.Site) {
+					continue
+				}
+				a.Resource, a.Counted, a.Used = p.Resource, counted, int64(p.Peak)
 				most, limited := allowance.ShareOf(p.PEs)
 				a.Value, a.Limited = int64(most), limited
-				q.Limits = append(q.Limits, a)
+				list = append(list, a)
 			}
 			continue
 		}
-		q.Limits = append(q.Limits, a)
+		list = append(list, a)
 	}
-	return q
+	return list
 }
 
 // Quotas returns the limits of some users who are asked for by roles, as they count now,
@@ -210,35 +218,15 @@ const quotasAtOnce = 8
 
 // quota is what Quotas returns of one user.
 func (h *Host) quota(by, of Principal) Quota {
-	q := Quota{User: of.User, Role: of.Role}
 	allowance := h.core.config.Limits.Of(string(of.Role), of.User)
 	usage := h.core.engine.Usage(of.User)
 	counted := len(h.core.config.Limits) > 0 // else the engine does not count for each user
-	for _, kind := range policy.LimitKinds {
-		a := Allowed{LimitKind: kind}
-		a.Value, a.Limited = allowance.Limit(kind.Name)
-		switch kind.Name {
-		case policy.LimitReservations:
-			a.Counted, a.Used = counted, int64(usage.Open)
-		case policy.LimitActive:
-			a.Counted, a.Used = true, int64(usage.Live)
-		case policy.LimitPESeconds:
-			a.Counted, a.Used = true, usage.PESeconds
-		case policy.LimitRemembered:
+	every := func(policy.LimitName) bool { return true }
+	q := Quota{User: of.User, Role: of.Role, Limits: countedLimits(allowance, &usage, counted, every, by.Sites.Has)}
+	for i := range q.Limits {
+		if a := &q.Limits[i]; a.Name == policy.LimitRemembered {
 			a.Counted, a.Used = true, h.core.keys.used(of.User)
-		case policy.LimitShare:
-			for _, p := range usage.Pools {
-				if !by.Sites.Has(p.Resource.Site) {
-					continue
-				}
-				a.Resource, a.Counted, a.Used = p.Resource, counted, int64(p.Peak)
-				most, limited := allowance.ShareOf(p.PEs)
-				a.Value, a.Limited = int64(most), limited
-				q.Limits = append(q.Limits, a)
-			}
-			continue
 		}
-		q.Limits = append(q.Limits, a)
 	}
 	return q
 }

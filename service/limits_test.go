@@ -209,8 +209,8 @@ func TestUsedLimitsAreOfWhatMayBeSeen(t *testing.T) {
 	}
 }
 
-// Operators of all sites see what accounts and partitions have, whoever asked for it; after a
-// restart it is the same.
+// An operator of all sites sees what each account and partition has, of whichever user, also after
+// a restart.
 func TestLimitsOfAccountsAndPartitions(t *testing.T) {
 	c := &clock{}
 	c.seconds.Store(1000)
