@@ -67,7 +67,9 @@ type dayInTheLife struct {
 	released map[string]bool
 	count    map[string]int
 	down     string // the node that is out of use
-	nights   int
+	// forgotten are jobs that ran, and that slurmctld took for waiting after it was killed.
+	forgotten map[string]bool
+	nights    int
 }
 
 // dayBeside is the process in which TestADayInTheLife runs when all tests do.
@@ -151,7 +153,7 @@ PartitionName=main Nodes=n[1-6] MaxTime=5 Default=YES State=UP
 PartitionName=gpu Nodes=n[7-8] MaxTime=5 State=UP`}), site.UnitNode, false)
 	d := &dayInTheLife{
 		lab: l, Rand: rand.New(rand.NewPCG(*daySeed, 16)), people: map[string]slurm.Host{}, jobs: map[string]daysJob{}, promises: map[string]string{},
-		released: map[string]bool{}, count: map[string]int{},
+		released: map[string]bool{}, count: map[string]int{}, forgotten: map[string]bool{},
 	}
 	for _, name := range []string{"daemon", "bin", "games"} {
 		u, err := user.Lookup(name)
@@ -347,8 +349,17 @@ func (d *dayInTheLife) killController() {
 		d.t.Fatal(err, out)
 	}
 	d.until("slurmctld has saved all jobs", func() bool { return d.cluster.SavedJob(marker) })
+	running, err := d.cluster.Command("squeue", "--noheader", "--states=RUNNING", "--format=%A")
+	if err != nil {
+		d.t.Fatal(err, running)
+	}
 	d.cluster.KillController()
 	d.cluster.RestartController()
+	for _, id := range strings.Fields(running) { // seen on 24.11 and 26.05: such a job is started once more, and fails
+		if strings.Contains(d.shown("job", id), "JobState=PENDING") {
+			d.forgotten[id] = true
+		}
+	}
 	if out, err := d.cluster.Command("scancel", strings.TrimSpace(out)); err != nil {
 		d.t.Error(err, out)
 	}
@@ -448,9 +459,8 @@ func (d *dayInTheLife) account() {
 		switch state {
 		case "COMPLETED", "NODE_FAIL":
 		case "CANCELLED", "TIMEOUT", "FAILED":
-			// Of a job that starts as slurmctld is killed slurmctld may never hear that it ended: it ends at its own limit, which no job here needs.
-			if state == "TIMEOUT" && d.count["controller killed"] > 0 && between(shown, "RunTime=", " ") >= between(shown, "TimeLimit=", " ") {
-				d.count["its end unheard"]++
+			if d.forgotten[id] {
+				d.count["start forgotten"]++
 				break
 			}
 			// A job ends with its promise, when that is over; its owner knows or was told.
