@@ -355,7 +355,7 @@ func (d *dayInTheLife) killController() {
 	}
 	d.cluster.KillController()
 	d.cluster.RestartController()
-	for _, id := range strings.Fields(running) { // seen on 24.11 and 26.05: such a job is started once more, and fails
+	for id := range strings.FieldsSeq(running) { // seen on 24.11 and 26.05: such a job is started once more, and fails
 		if strings.Contains(d.shown("job", id), "JobState=PENDING") {
 			d.forgotten[id] = true
 		}
