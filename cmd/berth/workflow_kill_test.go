@@ -93,7 +93,8 @@ func (k *killed) workflow(id string) (w form.Workflow, known bool) {
 	}
 	_, text, _ = strings.Cut(text, "\n")
 	if err != nil || status != http.StatusOK || json.Unmarshal([]byte(text), &w) != nil {
-		k.t.Fatalf("workflow %s: status %d, %v: %s", id, status, err, text)
+		k.kill() // so that its log is whole
+		k.t.Fatalf("workflow %s: status %d, %v: %s\nthe service, %v, said: %s", id, status, err, text, k.server.ProcessState, k.log.String())
 	}
 	return w, true
 }
