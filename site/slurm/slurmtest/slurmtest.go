@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +66,6 @@ type Cluster struct {
 	t       testing.TB
 	dir     string
 	options Options
-	keeper  *keeper
 	daemons map[string]*exec.Cmd
 
 	database int // port of its database
@@ -115,7 +113,7 @@ func Start(t testing.TB, o Options) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{t: t, dir: dir, options: o, keeper: newKeeper(), daemons: map[string]*exec.Cmd{}}
+	c := &Cluster{t: t, dir: dir, options: o, daemons: map[string]*exec.Cmd{}}
 	t.Cleanup(c.stop)
 	// A port that was free a moment ago may be taken by then: try others.
 	const attempts = 3
@@ -464,29 +462,6 @@ func (c *Cluster) SavedJob(name string) bool {
 	return strings.Contains(string(text), name)
 }
 
-// keeper starts processes from one thread that lives as long as it does. They
-// are told to die with that thread, so none outlives a test that is killed.
-type keeper struct {
-	starts chan func()
-}
-
-func newKeeper() *keeper {
-	k := &keeper{starts: make(chan func())}
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for start := range k.starts {
-			start()
-		}
-	}()
-	return k
-}
-
-func (k *keeper) start(cmd *exec.Cmd) error {
-	failed := make(chan error)
-	k.starts <- func() { failed <- cmd.Start() }
-	return <-failed
-}
-
 // run starts a daemon.
 func (c *Cluster) run(name, program string, args ...string) error {
 	return c.runAs(ofDaemon(), nil, name, program, args...)
@@ -503,7 +478,7 @@ func (c *Cluster) runAs(as *syscall.SysProcAttr, env []string, name, program str
 	}
 	defer func() { _ = log.Close() }() // the daemon has its own
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := c.keeper.start(cmd); err != nil {
+	if err := cmd.Start(); err != nil {
 		return err
 	}
 	c.daemons[name] = cmd
@@ -560,7 +535,6 @@ func (c *Cluster) stop() {
 	}
 	c.cancelJobs()
 	c.stopDaemons()
-	close(c.keeper.starts)
 	_ = os.RemoveAll(c.dir) // a late file of a daemon is no failure of the test
 }
 
