@@ -12,9 +12,9 @@ import (
 
 // flat is what these passes remember. It follows from the state.
 type flat struct {
-	// The first of the queue, which does not fit, and where it is booked, empty if
-	// nowhere, while the profile's version is that one.
-	first   *state.Job
+	// The number of the first of the queue, which does not fit, and where it is booked, empty
+	// if nowhere, while the profile's version is that one.
+	first   uint64
 	shadow  berth.Interval
 	version uint64
 
@@ -68,8 +68,8 @@ func (r *Runner) easyFlat(p *state.Profile, first *state.Job) {
 	if p.Free(p.Index(now)) < narrowest {
 		return
 	}
-	if f.first != first || f.version != p.Version() || f.shadow.Start < now {
-		f.first, f.shadow = first, r.shadow(p, first)
+	if f.first != first.Number() || f.version != p.Version() || f.shadow.Start < now {
+		f.first, f.shadow = first.Number(), r.shadow(p, first)
 	}
 	f.measure(p, now, narrowest, first.Variant().NPE)
 	f.started = f.started[:0]

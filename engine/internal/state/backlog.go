@@ -11,7 +11,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// Job is a pending ordinary job.
+// Job is a pending ordinary job. It is valid while it is pending, and then until time moves on.
 type Job struct {
 	request    *berth.Request
 	number     uint64 // order of submission
@@ -43,6 +43,9 @@ func (j *Job) Plan() (a berth.Allotment, ok bool) {
 
 // PlannedStart returns the start of the plan, Forever for none.
 func (j *Job) PlannedStart() berth.Time { return j.start }
+
+// Number returns the place of the job in the order of submission, from 1; no other job has it.
+func (j *Job) Number() uint64 { return j.number }
 
 // Generation returns how often the job has started.
 func (j *Job) Generation() uint64 { return j.generation }
@@ -317,7 +320,9 @@ func (s *State) Job(id string) *Job { return s.backlog.byID[id] }
 // queueJob makes a request a pending job that has started so often.
 func (s *State) queueJob(r *berth.Request, generation uint64) {
 	p := s.pending(r)
-	s.addJob(&Job{request: r, number: p.Sequence, generation: generation, order: p})
+	j := s.spent.job()
+	j.request, j.number, j.generation, j.order = r, p.Sequence, generation, p
+	s.addJob(j)
 }
 
 // addJob makes a job pending.
@@ -345,6 +350,7 @@ func (s *State) dropJob(j *Job, comesTrue bool) error {
 	}
 	s.backlog.remove(j)
 	s.queue.waiting.add(j.request, -1)
+	s.spent.gone = append(s.spent.gone, j)
 	return nil
 }
 

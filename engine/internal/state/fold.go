@@ -31,6 +31,9 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 		if c.Now < s.now {
 			return fmt.Errorf("time runs back from %d to %d", s.now, c.Now)
 		}
+		if s.now < c.Now {
+			s.spent.moveOn()
+		}
 		s.now = c.Now
 		return nil
 	case change.Queued:
@@ -112,6 +115,9 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 	}
 	s.noteNames(e)
 	s.followTask(c.Kind, e)
+	if e.running == 0 && len(s.managed) == 0 { // the effects for managed sites look at it later
+		s.spent.leave(e)
+	}
 	return nil
 }
 
@@ -191,7 +197,7 @@ func (s *State) accept(c *change.Change, about Ref) error {
 		j = s.backlog.byID[c.ID]
 	}
 	if e == nil {
-		e = new(Entry)
+		e = s.spent.entry()
 	}
 	planned := j != nil && j.plan != nil && len(r.Allotments) == 1 && j.plan.Start == r.Start() && j.plan.Resource == r.Allotments[0].Resource
 	if j != nil {

@@ -29,7 +29,8 @@ type Usage struct {
 }
 
 // Entry is a live reservation, or a running job. It is a handle to look at: its
-// methods write nothing. It is valid until the next change of the reservation.
+// methods write nothing. It is valid until the next change of the reservation, and the
+// last one until time moves on.
 type Entry struct {
 	r        berth.Reservation
 	running  int32              // parts that still hold PEs

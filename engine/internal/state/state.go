@@ -66,6 +66,7 @@ type State struct {
 	workflows workflows
 
 	trial   Trial // the one that is open, or the room for the next
+	spent   spent
 	touched []touch
 	round   uint64 // in which touched is gathered
 }
