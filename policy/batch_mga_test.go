@@ -178,6 +178,26 @@ func TestMGABeginsWithMinMin(t *testing.T) {
 	}
 }
 
+// Where there is ever more to gain it ends after 200 generations of 49 children, each of which
+// costs four draws and a little: those of 400 would be too many.
+func TestMGAEndsWhereItStillGains(t *testing.T) {
+	r := newTable(0, slices.Repeat([]policy.BatchJob{{NPE: 1, Deadline: berth.Forever}}, 2400),
+		slices.Repeat([]policy.BatchPool{{PEs: 2400, Free: 2400}}, 200))
+	for job := range r.run {
+		for pool := range r.run[job] {
+			r.run[job][pool] = berth.Duration(100 + mix(uint64(job*200+pool))%900)
+		}
+	}
+	draws, draw := 0, r.Draw
+	r.Draw = func(i int) uint64 { draws = max(draws, i+1); return draw(i) }
+	batch("mga", &r.Round, true)
+	first := 49 * 2400 // at random
+	t.Logf("%d draws, %d of them for the first population", draws, first)
+	if least, most := first+200*49*4, first+200*49*6; draws < least || draws > most {
+		t.Errorf("%d draws, want %d to %d", draws, least, most)
+	}
+}
+
 // A swap that would send a job where it is not served is not done, however
 // good.
 func TestMGASwapsOnlyWhereBothMayGo(t *testing.T) {

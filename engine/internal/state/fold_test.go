@@ -178,6 +178,27 @@ func TestChangesThatAgreeWithTheState(t *testing.T) {
 	}
 }
 
+// What is resized at the moment of its end has no time left to be booked for.
+func TestResizedWhenItEnds(t *testing.T) {
+	for _, pool := range []string{"early", "late"} {
+		s, to := folded(t, pool), place(pool, 5, 10)
+		if to.NPE = 3; pool == "early" {
+			to.PEs = berth.NewPESet(berth.Run{Lo: 0, Hi: 3})
+		}
+		for _, c := range []change.Change{{Kind: change.Advanced, Now: 10}, {Kind: change.Resized, ID: "a", Moved: []berth.Allotment{to}}} {
+			if err := s.Fold(&c, Ref{}); err != nil {
+				t.Fatalf("%s: %v", pool, err)
+			}
+		}
+		if e := s.Entry("a"); e.Part(0).NPE != 3 || e.Missing() != 1 {
+			t.Errorf("%s: it has %d PEs and lacks %d", pool, e.Part(0).NPE, e.Missing())
+		}
+		if err := s.Check(smallConfig()); err != nil {
+			t.Errorf("%s: %v", pool, err)
+		}
+	}
+}
+
 // A change that gives up PEs or storage which the calendar does not hold is an error: the
 // fault of the calendar is not passed over.
 func TestChangesOfWhatTheCalendarDoesNotHold(t *testing.T) {
