@@ -45,7 +45,8 @@ const startedPerNode = 2
 // and as a whole; then the service in front of it, at rest, and while promises are asked for one after the other.
 func queues(t *testing.T, size *sizes, lines *table) {
 	cluster := slurmtest.Start(t, slurmtest.Options{
-		Nodes: size.fleet, CPUs: 64, Cloud: true, Extra: fmt.Sprintf("MaxJobCount=%d\nResumeTimeout=36000", 2*size.queue+1000),
+		// As sites with long queues have it: a submission waits for no look at the queue.
+		Nodes: size.fleet, CPUs: 64, Cloud: true, Scheduler: "defer,sched_interval=5,bf_interval=30,bf_max_job_test=1000,default_queue_depth=20000", Extra: fmt.Sprintf("MaxJobCount=%d\nResumeTimeout=36000", 2*size.queue+1000),
 	})
 	watch := stopwatch()
 	crowd(t, mixAskers, size.queue, 0, func(context.Context, *rand.Rand, int) error {

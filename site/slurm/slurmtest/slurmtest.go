@@ -55,6 +55,8 @@ type Options struct {
 	// Configless has each slurmd fetch its configuration from slurmctld. The commands of the cluster still have Conf. It
 	// too is for root alone.
 	Configless bool
+	// Scheduler is the SchedulerParameters; empty looks at the queue as soon and as often as it can.
+	Scheduler string
 	// Zone is the time zone of slurmctld; empty is UTC, as that of the commands.
 	Zone string
 }
@@ -100,6 +102,9 @@ func Start(t testing.TB, o Options) *Cluster {
 	}
 	if o.CPUs == 0 {
 		o.CPUs = 4
+	}
+	if o.Scheduler == "" {
+		o.Scheduler = "bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_test=1000,bf_window=20160"
 	}
 	if o.Select == "" {
 		o.Select = "CR_CPU_Memory"
@@ -345,7 +350,7 @@ SwitchType=switch/none
 ReturnToService=1
 SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_test=1000,bf_window=20160
+SchedulerParameters=%s
 SelectType=select/cons_tres
 SelectTypeParameters=%s
 DefMemPerCPU=128
@@ -356,7 +361,7 @@ SlurmdTimeout=60
 InactiveLimit=0
 KillWait=2
 MinJobAge=300
-`, hosts, c.port, me.Username, me.Username, c.dir, c.options.Select, accounting, timeout)
+`, hosts, c.port, me.Username, me.Username, c.dir, c.options.Scheduler, c.options.Select, accounting, timeout)
 	if c.options.Cloud {
 		conf += fmt.Sprintf(`SuspendTime=INFINITE
 SuspendProgram=/bin/true
