@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +68,7 @@ type dayInTheLife struct {
 	released map[string]bool
 	count    map[string]int
 	down     string // the node that is out of use
-	// forgotten are jobs that ran, and that slurmctld took for waiting after it was killed.
+	// forgotten are jobs that ran when slurmctld was killed, and that it took for waiting afterwards.
 	forgotten map[string]bool
 	nights    int
 }
@@ -339,6 +340,9 @@ func (d *dayInTheLife) sbatchAs(who, promise string, seconds int, words ...strin
 	}
 }
 
+// startLogged is how slurmctld logs that it starts a job.
+var startLogged = regexp.MustCompile(`(?:Allocate|Started) JobId=(\d+) `)
+
 // killController kills slurmctld when it has saved all jobs, since what it forgets it cannot
 // account for, and starts it again.
 func (d *dayInTheLife) killController() {
@@ -349,14 +353,22 @@ func (d *dayInTheLife) killController() {
 		d.t.Fatal(err, out)
 	}
 	d.until("slurmctld has saved all jobs", func() bool { return d.cluster.SavedJob(marker) })
+	logged := len(d.cluster.Log())
 	running, err := d.cluster.Command("squeue", "--noheader", "--states=RUNNING", "--format=%A")
 	if err != nil {
 		d.t.Fatal(err, running)
 	}
 	d.cluster.KillController()
+	killed := time.Now()
+	for _, start := range startLogged.FindAllStringSubmatch(d.cluster.Log()[logged:], -1) {
+		running += " " + start[1]
+	}
+	d.until("what starts from now on has another second", func() bool { return time.Now().Unix() > killed.Unix() })
 	d.cluster.RestartController()
-	for id := range strings.FieldsSeq(running) { // seen on 24.11 and 26.05: such a job is started once more, and fails
-		if strings.Contains(d.shown("job", id), "JobState=PENDING") {
+	for id := range strings.FieldsSeq(running) { // seen on 24.11 and 26.05: such a job is started once more, and fails or never ends
+		shown := d.shown("job", id)
+		started, err := time.Parse("2006-01-02T15:04:05", between(shown, " StartTime=", " "))
+		if strings.Contains(shown, "JobState=PENDING") || err == nil && started.Unix() > killed.Unix() {
 			d.forgotten[id] = true
 		}
 	}

@@ -128,7 +128,7 @@ func Start(t testing.TB, o Options) *Cluster {
 			return c
 		}
 		if attempt == attempts {
-			t.Fatalf("slurm: %v\n%s", err, c.log())
+			t.Fatalf("slurm: %v\n%s", err, lastLines(c.Log(), 30))
 		}
 		c.stopDaemons()
 	}
@@ -270,7 +270,7 @@ func (c *Cluster) ControllerCPU() time.Duration {
 func (c *Cluster) RestartController() {
 	c.t.Helper()
 	if err := c.startController(); err != nil {
-		c.t.Fatalf("slurm: %v\n%s", err, c.log())
+		c.t.Fatalf("slurm: %v\n%s", err, lastLines(c.Log(), 30))
 	}
 }
 
@@ -283,7 +283,7 @@ func (c *Cluster) StartController() {
 		err = c.waitIdle()
 	}
 	if err != nil {
-		c.t.Fatalf("slurm: %v\n%s", err, c.log())
+		c.t.Fatalf("slurm: %v\n%s", err, lastLines(c.Log(), 30))
 	}
 }
 
@@ -532,7 +532,7 @@ var stopLast = []string{"slurmctld", backup, "slurmdbd", "mariadbd", "munged"}
 
 func (c *Cluster) stop() {
 	if c.t.Failed() {
-		c.t.Logf("the end of slurmctld.log:\n%s", c.log())
+		c.t.Logf("the end of slurmctld.log:\n%s", lastLines(c.Log(), 30))
 		if c.options.Backup {
 			text, _ := os.ReadFile(c.path("log/" + backup + ".out")) // none is as good as empty
 			c.t.Logf("the end of what the backup wrote:\n%s", lastLines(string(text), 30))
@@ -562,10 +562,10 @@ func (c *Cluster) cancelJobs() {
 	}
 }
 
-// log returns the end of the log of slurmctld.
-func (c *Cluster) log() string {
+// Log returns what slurmctld has logged so far, before it was killed too.
+func (c *Cluster) Log() string {
 	text, _ := os.ReadFile(c.path("log/slurmctld.log")) // none is as good as empty
-	return lastLines(string(text), 30)
+	return string(text)
 }
 
 func lastLines(text string, n int) string {
