@@ -209,7 +209,7 @@ func TestAxeFindsNothing(t *testing.T) {
 			}
 			if role == service.Operator {
 				visit(p, "Operate")
-				part(p, "limits", "No user has anything")
+				part(p, "limits", "Nobody has anything")
 				x.examine(p, at("empty operate"))
 			}
 			p.Close()

@@ -23,6 +23,7 @@ import (
 	"github.com/berth-hpc/berth/internal/browser"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/fake"
@@ -63,7 +64,7 @@ func newQuay(t *testing.T, sites ...string) *quay {
 		t.Fatal(err)
 	}
 	q := &quay{t: t, links: &api.Links{}, full: &fullDisk{Store: store}}
-	options := service.Options{Config: engine.Config{Explain: true}, Journal: q.full, Version: "test", Managers: map[string]service.Manager{}}
+	options := service.Options{Config: engine.Config{Explain: true, Limits: policy.Limits{{Scope: policy.Scope{Account: "coal"}, Name: policy.LimitActive, Value: 7}}}, Journal: q.full, Version: "test", Managers: map[string]service.Manager{}}
 	for _, name := range sites {
 		if name == "tools" {
 			options.Config.Sites = append(options.Config.Sites, berth.Site{Name: name, Software: []berth.Software{{Name: "namd"}}, Pools: []berth.Pool{{Name: "batch", PEs: 8, Binding: berth.Early}}})

@@ -104,6 +104,8 @@ func TestOperateShowsWhatThereIs(t *testing.T) {
 		part(p, "outbox", "no right to do this")
 		part(p, "refusals", "64 PEs are wanted")
 		part(p, "limits", "bob")
+		p.Eval(`[...document.querySelectorAll('#limits label')].find((l) => l.innerText.includes('Show unused limits too')).click()`)
+		part(p, "limits", "coal account")
 		part(p, "outages", "n9")
 		p.Press("Examine harbour")
 		p.Wait(`document.querySelector('[data-testid=found]')`)

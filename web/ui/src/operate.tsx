@@ -2,7 +2,7 @@ import { Alert, Anchor, Button, Checkbox, CopyButton, Group, Paper, ScrollArea, 
 import { useState } from 'react';
 import { act, Failure, get, type Site } from './api.js';
 import { length, period, time } from './clock.js';
-import { amount, drainLine, many, share, stateOf, tokenLine, type Node, type Quota } from './duty.js';
+import { amount, drainLine, holders, many, share, stateOf, tokenLine, type Node, type Quota, type SharedQuota } from './duty.js';
 import { useAsked, useChanges, useGot } from './follow.js';
 import { parseLength, parseTime, stampOf } from './grammar.js';
 import { at, where, type Reservation } from './life.js';
@@ -32,7 +32,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
   const degraded = useGot<{ reservations: Reservation[] }>('v1/reservations?state=degraded&limit=999', changes, onEnded);
   const outages = useGot<{ outages: Outage[] }>('v1/outages', changes, onEnded);
   const outbox = useGot<{ errands: Errand[] }>('v1/outbox', changes, onEnded);
-  const limits = useGot<{ quotas: Quota[] }>('v1/quotas', Math.floor(clock / 30), onEnded);
+  const limits = useGot<{ quotas: Quota[]; shared?: SharedQuota[] }>('v1/quotas', Math.floor(clock / 30), onEnded);
   const tokens = useGot<{ tokens: Token[] }>('v1/tokens', Math.floor(clock / 30), onEnded);
   const refusals = useAsked<{ list: Reservation[]; whole: boolean }>(
     async (signal) => {
@@ -59,7 +59,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
     tokens: tokens.value ? String(tokens.value.tokens.length) : '',
   };
   const stamp = (t: string) => time(at(t), zone);
-  const quotas = (limits.value?.quotas ?? []).flatMap((q) => q.limits.filter((l) => every || (l.used ?? 0) > 0).map((l) => ({ q, l }))).sort((a, b) => (share(b.l) ?? -1) - (share(a.l) ?? -1));
+  const quotas = holders(limits.value).flatMap((q) => q.limits.filter((l) => every || (l.used ?? 0) > 0).map((l) => ({ q, l }))).sort((a, b) => (share(b.l) ?? -1) - (share(a.l) ?? -1));
 
   return (
     <Stack gap="lg">
@@ -111,11 +111,11 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
 
       <Part id="limits" got={limits} zone={zone} empty={limits.value && quotas.length === 0 ? w.noLimits : null}
         extra={<Checkbox size="xs" label={w.everyLimit} checked={every} onChange={(e) => setEvery(e.currentTarget.checked)} />}>
-        <Scroll name={w.parts.limits} head={['User', 'Limit', 'Where', 'Used', 'Allowed', '']}
+        <Scroll name={w.parts.limits} head={['Whose', 'Limit', 'Where', 'Used', 'Allowed', '']}
           rows={quotas.map(({ q, l }) => {
             const part = share(l);
             return [
-              <span key="u">{q.user} <span className="faint">{q.role}</span>{q.sites && <Text size="xs" c="dimmed">{w.countedAt(q.sites.join(', '))}</Text>}</span>, <span key="l" title={l.about}>{l.limit}</span>, l.site ? `${l.site}, ${l.pool}` : '–', l.used === undefined ? '–' : amount(l, l.used),
+              <span key="u">{q.name} <span className="faint">{q.what}</span>{q.sites && <Text size="xs" c="dimmed">{w.countedAt(q.sites.join(', '))}</Text>}</span>, <span key="l" title={l.about}>{l.limit}</span>, l.site ? `${l.site}, ${l.pool}` : '–', l.used === undefined ? '–' : amount(l, l.used),
               l.allowed === undefined ? w.noLimit : amount(l, l.allowed), part === null ? '' : <span key="p" className="used"><span style={{ width: `${part * 100}%` }} className={part >= 0.9 ? 'full' : undefined} /><b>{Math.round(part * 100)} %</b></span>,
             ];
           })} />

@@ -85,7 +85,7 @@ export const words = {
     score: (asked: number, promised: number, refused: number) => `Of ${asked} jobs asked for, ${promised} would have been promised and ${refused} refused.`,
     compared: (n: number, earlier: number, same: number, later: number) => `Of ${n} that started, ${earlier} started later than promised, ${same} as promised, ${later} earlier.`,
     waited: (promised: string, actual: string) => `They would have waited ${promised} on average, and waited ${actual}.`,
-    noLimits: 'No user has anything that counts towards a limit.',
+    noLimits: 'Nobody has anything that counts towards a limit.',
     outboxAbout: 'What a site does not have as it was promised, or still has though it is over. Promises far ahead wait until shortly before their start.',
     make: 'make', remove: 'remove', waits: 'waits for its time',
     seen: (when: string) => `seen ${when}`,
