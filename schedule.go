@@ -1,5 +1,7 @@
 package berth
 
+import "iter"
+
 // Kind says what a line of a schedule file is about.
 type Kind string
 
@@ -155,27 +157,63 @@ type Stretch struct {
 	Cause string `json:"cause,omitempty"`
 }
 
+// Each goes through lines in their order.
+func Each(lines []Line) iter.Seq[*Line] {
+	return func(yield func(*Line) bool) {
+		for i := range lines {
+			if !yield(&lines[i]) {
+				return
+			}
+		}
+	}
+}
+
 // TellSizes notes the size of each pool on its first line, and of a machine of one
 // pool on the first line of all. Lines of pools that no site has stay as they are.
 func TellSizes(lines []Line, on []Site) {
-	if len(lines) > 0 && len(on) == 1 && len(on[0].Pools) == 1 {
-		lines[0].PoolPEs = on[0].Pools[0].PEs
-		return
+	for range WithSizes(Each(lines), on) {
 	}
+}
+
+// WithSizes is TellSizes of lines as one goes through them.
+func WithSizes(lines iter.Seq[*Line], on []Site) iter.Seq[*Line] {
+	return func(yield func(*Line) bool) {
+		var alone Count // of the only pool, until it is told
+		var sizes map[ResourceID]Count
+		if len(on) == 1 && len(on[0].Pools) == 1 {
+			alone = on[0].Pools[0].PEs
+		} else {
+			sizes = sizesOf(on)
+		}
+		for line := range lines {
+			if alone > 0 {
+				line.PoolPEs, alone = alone, 0
+			}
+			if len(sizes) > 0 {
+				at := PoolID(line.Site, line.Pool)
+				if pes, untold := sizes[at]; untold && line.Kind != KindStaging {
+					line.PoolPEs = pes
+					delete(sizes, at)
+				}
+			}
+			if !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// sizesOf returns the sizes of pools as lines name them, which may leave out the only pool
+// of a site.
+func sizesOf(on []Site) map[ResourceID]Count {
 	sizes := map[ResourceID]Count{}
 	for i := range on {
 		for j := range on[i].Pools {
 			sizes[PoolID(on[i].Name, on[i].Pools[j].Name)] = on[i].Pools[j].PEs
 		}
-		if len(on[i].Pools) == 1 { // a line may leave the only pool out
+		if len(on[i].Pools) == 1 {
 			sizes[PoolID(on[i].Name, "")] = on[i].Pools[0].PEs
 		}
 	}
-	for i := range lines {
-		at := PoolID(lines[i].Site, lines[i].Pool)
-		if pes, untold := sizes[at]; untold && lines[i].Kind != KindStaging {
-			lines[i].PoolPEs = pes
-			delete(sizes, at)
-		}
-	}
+	return sizes
 }

@@ -203,10 +203,10 @@ func TestShardsMakeTheWhole(t *testing.T) {
 	invalid(t, err, "merge", "measurements with seed 6, and in "+files[0]+" it is 5")
 }
 
-func counted(n *atomic.Int64) func(context.Context, engine.Config, sim.Workload, func(int)) ([]berth.Line, error) {
-	return func(ctx context.Context, c engine.Config, w sim.Workload, progress func(int)) ([]berth.Line, error) {
+func counted(n *atomic.Int64) func(context.Context, engine.Config, sim.Workload, func(int)) (*sim.Result, error) {
+	return func(ctx context.Context, c engine.Config, w sim.Workload, progress func(int)) (*sim.Result, error) {
 		n.Add(1)
-		return sim.Replay(ctx, c, w, progress)
+		return sim.Play(ctx, c, w, progress)
 	}
 }
 
@@ -224,16 +224,16 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cells.jsonl")
 	ctx, cancel := context.WithCancel(t.Context())
 	var finished, again atomic.Int64
-	_, err := Run(ctx, twoByThree(3), Options{File: path, Simulate: func(ctx context.Context, c engine.Config, w sim.Workload, progress func(int)) ([]berth.Line, error) {
+	_, err := Run(ctx, twoByThree(3), Options{File: path, Simulate: func(ctx context.Context, c engine.Config, w sim.Workload, progress func(int)) (*sim.Result, error) {
 		if finished.Load() >= 5 {
 			cancel()
 			return nil, ctx.Err()
 		}
-		lines, err := sim.Replay(ctx, c, w, progress)
+		result, err := sim.Play(ctx, c, w, progress)
 		if err == nil {
 			finished.Add(1)
 		}
-		return lines, err
+		return result, err
 	}})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
@@ -356,7 +356,9 @@ func TestRecordedPlans(t *testing.T) {
 		p.Settings = []Setting{{"x", word.Draw(t, "setting")}}
 		p.Case = func(Point) (*Case, error) { return caseOf("first-fit", 1), nil }
 		path := filepath.Join(folder, "cells.jsonl")
-		r, err := Run(context.Background(), p, Options{Simulate: func(context.Context, engine.Config, sim.Workload, func(int)) ([]berth.Line, error) { return nil, nil }})
+		r, err := Run(context.Background(), p, Options{Simulate: func(context.Context, engine.Config, sim.Workload, func(int)) (*sim.Result, error) {
+			return new(sim.Result), nil
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,8 +44,8 @@ type Options struct {
 	// are, those under way counted by the part that they have done. It is called
 	// by one goroutine at a time.
 	Progress func(done float64, runs int)
-	// Simulate is sim.Replay, or what a test puts in its place; nil is sim.Replay.
-	Simulate func(ctx context.Context, config engine.Config, work sim.Workload, progress func(done int)) ([]berth.Line, error)
+	// Simulate is sim.Play, or what a test puts in its place; nil is sim.Play.
+	Simulate func(ctx context.Context, config engine.Config, work sim.Workload, progress func(done int)) (*sim.Result, error)
 }
 
 // Run simulates the plan, or the part of it that the options name, on all cores.
@@ -60,7 +60,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Results, error) {
 	}
 	l := &laboratory{plan: plan, options: o, works: works{room: runtime.GOMAXPROCS(0)}}
 	if l.options.Simulate == nil {
-		l.options.Simulate = sim.Replay
+		l.options.Simulate = sim.Play
 	}
 	for _, point := range plan.Points() {
 		c, err := plan.Case(point)
@@ -147,12 +147,12 @@ func (l *laboratory) run(ctx context.Context, point Point, c *Case, replication 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.plan.Label(point), err)
 	}
-	lines, err := l.options.Simulate(ctx, c.Config, *work, l.progress(work.Len()))
+	result, err := l.options.Simulate(ctx, c.Config, *work, l.progress(work.Len()))
 	if err != nil {
 		return nil, err
 	}
-	metrics := measure.OfRuns(lines, c.PEs, sim.WantedRuns(work, c.Config.Sites, lines))
-	return valuesOf(&outcome{metrics, measure.Hash(lines)}), nil
+	metrics := measure.OfRuns(result.All(), c.PEs, sim.WantedRuns(work, c.Config.Sites, result.All()))
+	return valuesOf(&outcome{metrics, measure.HashOf(result.All())}), nil
 }
 
 func (l *laboratory) begin(runs int) {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"iter"
 	"strconv"
 
 	"github.com/berth-hpc/berth"
@@ -56,10 +57,13 @@ func (h *Hasher) Sum() string { return hex.EncodeToString(h.sum.Sum(nil)) }
 // site, start, end, pes, joined by tabs, absent fields "-", each line ended by
 // a newline. Two runs decided alike about their requests exactly if their hashes
 // are equal. What was decided about ordinary jobs is in Queue.DecisionHash.
-func Hash(lines []berth.Line) string {
+func Hash(lines []berth.Line) string { return HashOf(berth.Each(lines)) }
+
+// HashOf is Hash of lines none of which is needed any more when the next one comes.
+func HashOf(lines iter.Seq[*berth.Line]) string {
 	h := NewHasher()
-	for i := range lines {
-		h.Add(&lines[i])
+	for line := range lines {
+		h.Add(line)
 	}
 	return h.Sum()
 }

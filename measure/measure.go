@@ -6,6 +6,7 @@ package measure
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"math/bits"
 	"slices"
@@ -95,47 +96,80 @@ type job struct {
 // are; its duration is that of its longest part, its arrival and ready time are
 // those of its first. An accepted line that lacks its start or end counts as
 // refused without a reason. Cost: O(n) for n lines.
-func Of(lines []berth.Line, pes berth.Count) Metrics { return OfRuns(lines, pes, nil) }
+func Of(lines []berth.Line, pes berth.Count) Metrics { return OfRuns(berth.Each(lines), pes, nil) }
 
 // OfRuns is Of where things may run for another time than they were given, or
 // be lost: wanted says for each line how long it would have run at its place had
 // nothing cut it short, the last piece alone for a job that was stopped before; 0
 // is as long as it was given. nil is 0 for all, and leaves out Promises unless a
-// line shows that something came between.
-func OfRuns(lines []berth.Line, pes berth.Count, wanted []berth.Duration) Metrics {
-	m := ofRequests(lines, pes)
-	m.Queue, m.Promises = queueOf(lines, wanted), promisesOf(lines, wanted)
+// line shows that something came between. The lines are gone through twice, and none is
+// needed any more when the next one comes.
+func OfRuns(lines iter.Seq[*berth.Line], pes berth.Count, wanted []berth.Duration) Metrics {
+	before := piecesOf(lines)
+	var (
+		requests = requestSums{sums: sums{refusals: map[berth.Reason]int{}}}
+		queue    = newQueueSums(before)
+		promises = promiseSums{touched: wanted != nil}
+		used     = usedSums{before: before}
+		i        int
+		parted   bool // a line has had a part number: from there on requests may have several
+	)
+	for line := range lines {
+		parted = parted || line.Part != 0
+		switch run := wantedOf(line, wanted, i); {
+		case isRequest(line):
+			requests.add(line, parted)
+			promises.add(line, run, parted)
+			used.add(line)
+		case line.Kind == berth.KindJob:
+			queue.add(line, run)
+			used.add(line)
+		case line.Kind == berth.KindOutage:
+			used.outage(line)
+		}
+		i++
+	}
+	m := requests.metrics(pes)
+	m.Queue, m.Promises = queue.figures(), promises.figures()
 	if m.Queue != nil || m.Promises != nil {
-		m.Used = usedOf(lines, pes)
+		m.Used = used.figures(pes)
 	}
 	return m
 }
 
-func ofRequests(lines []berth.Line, pes berth.Count) Metrics {
-	s := sums{refusals: map[berth.Reason]int{}}
-	single := beforeParts(lines)
-	for i := range single {
-		if line := &single[i]; isRequest(line) {
-			j := jobOf(line)
-			s.add(&j)
-		}
-	}
-	jobs := jobsOf(lines[len(single):])
-	for i := range jobs {
-		s.add(&jobs[i])
-	}
-	return s.metrics(pes)
+// requestSums sums up requests, and gathers those that may have several parts: only lines
+// with a part number are joined by id.
+type requestSums struct {
+	sums
+	jobs  []job          // from the first that has a part number on, in the order in which each first appears
+	parts map[string]int // id of a request with parts → index into jobs
 }
 
-// beforeParts returns the lines before the first that has a part number. Each of their
-// requests has one line, so that it can be counted without looking for others.
-func beforeParts(lines []berth.Line) []berth.Line {
-	for i := range lines {
-		if lines[i].Part != 0 {
-			return lines[:i]
-		}
+// add takes in the line of a request.
+func (s *requestSums) add(line *berth.Line, parted bool) {
+	j := jobOf(line)
+	if !parted {
+		s.sums.add(&j)
+		return
 	}
-	return lines
+	if line.Part != 0 {
+		if first, seen := s.parts[line.ID]; seen {
+			s.jobs[first].join(&j)
+			return
+		}
+		if s.parts == nil {
+			s.parts = map[string]int{}
+		}
+		s.parts[line.ID] = len(s.jobs)
+	}
+	s.jobs = append(s.jobs, j)
+}
+
+func (s *requestSums) metrics(pes berth.Count) Metrics {
+	for i := range s.jobs {
+		s.sums.add(&s.jobs[i])
+	}
+	return s.sums.metrics(pes)
 }
 
 // sums are those of the requests so far.
@@ -196,31 +230,6 @@ func (s *sums) metrics(pes berth.Count) Metrics {
 		m.SizeClasses = append(m.SizeClasses, class)
 	}
 	return m
-}
-
-// jobsOf gathers the request lines into requests, in the order in which each
-// first appears. Only lines with a part number are joined by id.
-func jobsOf(lines []berth.Line) []job {
-	jobs := make([]job, 0, len(lines))
-	parts := map[string]int{} // id of a request with parts → index into jobs
-	for i := range lines {
-		line := &lines[i]
-		if !isRequest(line) {
-			continue
-		}
-		j := jobOf(line)
-		if line.Part == 0 {
-			jobs = append(jobs, j)
-			continue
-		}
-		if first, seen := parts[line.ID]; seen {
-			jobs[first].join(&j)
-		} else {
-			parts[line.ID] = len(jobs)
-			jobs = append(jobs, j)
-		}
-	}
-	return jobs
 }
 
 func isRequest(line *berth.Line) bool { return line.Kind == berth.KindRequest || line.Kind == "" }

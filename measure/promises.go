@@ -20,43 +20,48 @@ type Promises struct {
 	MaxOffset  *berth.Time `json:"max_offset"`
 }
 
-// promisesOf returns how promises were kept, nil if nothing was asked for, or
-// it is not known how long things would have run and no line tells otherwise.
-func promisesOf(lines []berth.Line, wanted []berth.Duration) *Promises {
-	touched := wanted != nil
-	var p Promises
-	var offsets berth.Time
-	some, single := false, len(beforeParts(lines))
-	var all []kept            // of the requests from the first with parts on
-	parts := map[string]int{} // id of a request with parts → index into all
-	for i := range lines {
-		line := &lines[i]
-		if !isRequest(line) {
-			continue
-		}
-		some, touched = true, touched || line.PromisedStart != nil || line.ActualEnd != nil
-		k := keptOf(line, wantedOf(line, wanted, i))
-		if i < single {
-			offsets += p.add(&k)
-			continue
-		}
-		if first, again := parts[line.ID]; again && line.Part > 0 {
-			all[first].fate = max(all[first].fate, k.fate) // all parts start together
-			continue
-		}
-		if line.Part > 0 {
-			parts[line.ID] = len(all)
-		}
-		all = append(all, k)
+// promiseSums sums up how promises were kept.
+type promiseSums struct {
+	p       Promises // without what follows from all of them
+	some    bool     // something was asked for
+	touched bool     // something could come between
+	offsets berth.Time
+	all     []kept         // of the requests from the first with parts on
+	parts   map[string]int // id of a request with parts → index into all
+}
+
+// add takes in the line of a request that would have run for wanted.
+func (s *promiseSums) add(line *berth.Line, wanted berth.Duration, parted bool) {
+	s.some, s.touched = true, s.touched || line.PromisedStart != nil || line.ActualEnd != nil
+	k := keptOf(line, wanted)
+	if !parted {
+		s.offsets += s.p.add(&k)
+		return
 	}
-	if !touched || !some {
+	if line.Part > 0 {
+		if first, again := s.parts[line.ID]; again {
+			s.all[first].fate = max(s.all[first].fate, k.fate) // all parts start together
+			return
+		}
+		if s.parts == nil {
+			s.parts = map[string]int{}
+		}
+		s.parts[line.ID] = len(s.all)
+	}
+	s.all = append(s.all, k)
+}
+
+// figures returns how promises were kept, nil if nothing was asked for, or
+// it is not known how long things would have run and no line tells otherwise.
+func (s *promiseSums) figures() *Promises {
+	if !s.touched || !s.some {
 		return nil
 	}
-	for i := range all {
-		offsets += p.add(&all[i])
+	for i := range s.all {
+		s.offsets += s.p.add(&s.all[i])
 	}
-	p.MeanOffset = ratio(float64(offsets), float64(p.Given-p.Broken))
-	return &p
+	s.p.MeanOffset = ratio(float64(s.offsets), float64(s.p.Given-s.p.Broken))
+	return &s.p
 }
 
 // kept is what became of the promise of one request.
@@ -127,47 +132,63 @@ func usedBy(line *berth.Line, end berth.Time) int64 {
 	return addSaturated(used, berth.Area(npe, end.Sub(from)))
 }
 
-func usedOf(lines []berth.Line, pes berth.Count) *Used {
-	var u Used
-	var first, last berth.Time
-	some, ran := false, false
-	before := piecesOf(lines)
-	for i := range lines {
-		line := &lines[i]
-		if !isRequest(line) && line.Kind != berth.KindJob {
-			continue
-		}
-		if !some || line.Arrival < first {
-			first, some = line.Arrival, true
-		}
-		if !line.Accepted || line.Start == nil || line.End == nil {
-			continue
-		}
-		end := ending(line)
-		if line.Kind == berth.KindJob {
-			u.PESeconds = addSaturated(u.PESeconds, before[line.ID].peSeconds)
-		}
-		u.PESeconds = addSaturated(u.PESeconds, usedBy(line, end))
-		if !ran || end > last {
-			last, ran = end, true
-		}
+// usedSums sums up what a machine did.
+type usedSums struct {
+	before      map[string]pieces
+	peSeconds   int64
+	first, last berth.Time // arrival and end
+	some, ran   bool       // there is one
+	outages     []outage
+}
+
+// outage is PEs that were out of use, until the last end if it is not known.
+type outage struct {
+	npe         berth.Count
+	start, over berth.Time
+}
+
+// add takes in the line of a request or a job.
+func (s *usedSums) add(line *berth.Line) {
+	if !s.some || line.Arrival < s.first {
+		s.first, s.some = line.Arrival, true
 	}
-	if !ran {
+	if !line.Accepted || line.Start == nil || line.End == nil {
+		return
+	}
+	end := ending(line)
+	if line.Kind == berth.KindJob {
+		s.peSeconds = addSaturated(s.peSeconds, s.before[line.ID].peSeconds)
+	}
+	s.peSeconds = addSaturated(s.peSeconds, usedBy(line, end))
+	if !s.ran || end > s.last {
+		s.last, s.ran = end, true
+	}
+}
+
+// outage takes in the line of an outage.
+func (s *usedSums) outage(line *berth.Line) {
+	if line.Start == nil {
+		return
+	}
+	o := outage{line.NPE, *line.Start, berth.Forever}
+	if line.End != nil || line.ActualEnd != nil {
+		o.over = ending(line)
+	}
+	s.outages = append(s.outages, o)
+}
+
+// figures returns what a machine of pes PEs did.
+func (s *usedSums) figures(pes berth.Count) *Used {
+	u := Used{PESeconds: s.peSeconds}
+	if !s.ran {
 		return &u
 	}
-	for i := range lines {
-		line := &lines[i]
-		if line.Kind != berth.KindOutage || line.Start == nil {
-			continue
-		}
-		until := last
-		if line.End != nil || line.ActualEnd != nil {
-			until = min(until, ending(line))
-		}
-		if from := max(*line.Start, first); from < until {
-			u.DownPESeconds = addSaturated(u.DownPESeconds, berth.Area(line.NPE, until.Sub(from)))
+	for _, o := range s.outages {
+		until := min(s.last, o.over)
+		if from := max(o.start, s.first); from < until {
+			u.DownPESeconds = addSaturated(u.DownPESeconds, berth.Area(o.npe, until.Sub(from)))
 		}
 	}
-	u.Utilization = ratio(float64(u.PESeconds), float64(float64(pes)*float64(last-first)))
+	u.Utilization = ratio(float64(u.PESeconds), float64(float64(pes)*float64(s.last-s.first)))
 	return &u
 }

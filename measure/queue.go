@@ -3,6 +3,8 @@ package measure
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
+	"iter"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -31,50 +33,58 @@ type Queue struct {
 	DecisionHash string `json:"decision_hash"`
 }
 
-// queueOf returns the figures of the jobs, nil if there is none.
-func queueOf(lines []berth.Line, wanted []berth.Duration) *Queue {
-	var q Queue
-	var wait berth.Duration
-	var slowdown float64
-	started := 0
-	before := piecesOf(lines)
-	sum, buffer := sha256.New(), []byte(nil)
-	for i := range lines {
-		line := &lines[i]
-		if line.Kind != berth.KindJob {
-			continue
-		}
-		q.Jobs++
-		buffer = append(appendTime(appendDecision(buffer[:0], line), line.ActualEnd), '\n')
-		sum.Write(buffer)
-		switch fateOf(line, wantedOf(line, wanted, i)) {
-		case refused:
-			q.Dropped++
-			continue
-		case undecided:
-			continue
-		case finished:
-			q.Finished++
-		case killed:
-			q.Killed++
-		case failed:
-			q.Failed++
-		}
-		started++
-		last := ending(line).Sub(*line.Start)
-		ran := last + before[line.ID].ran
-		waited := ending(line).Sub(line.Arrival) - ran
-		wait += waited
-		slowdown += max(1, float64(waited+ran)/float64(max(ran, bound)))
-		q.UsedPESeconds = addSaturated(q.UsedPESeconds, addSaturated(before[line.ID].peSeconds, berth.Area(line.NPE, last)))
+// queueSums sums up ordinary jobs.
+type queueSums struct {
+	q        Queue // without what follows from all of them
+	before   map[string]pieces
+	wait     berth.Duration
+	slowdown float64
+	started  int
+	sum      hash.Hash
+	buffer   []byte
+}
+
+func newQueueSums(before map[string]pieces) *queueSums {
+	return &queueSums{before: before, sum: sha256.New()}
+}
+
+// add takes in the line of a job that would have run for wanted.
+func (s *queueSums) add(line *berth.Line, wanted berth.Duration) {
+	q := &s.q
+	q.Jobs++
+	s.buffer = append(appendTime(appendDecision(s.buffer[:0], line), line.ActualEnd), '\n')
+	s.sum.Write(s.buffer)
+	switch fateOf(line, wanted) {
+	case refused:
+		q.Dropped++
+		return
+	case undecided:
+		return
+	case finished:
+		q.Finished++
+	case killed:
+		q.Killed++
+	case failed:
+		q.Failed++
 	}
-	if q.Jobs == 0 {
+	s.started++
+	last, before := ending(line).Sub(*line.Start), s.before[line.ID]
+	ran := last + before.ran
+	waited := ending(line).Sub(line.Arrival) - ran
+	s.wait += waited
+	s.slowdown += max(1, float64(waited+ran)/float64(max(ran, bound)))
+	q.UsedPESeconds = addSaturated(q.UsedPESeconds, addSaturated(before.peSeconds, berth.Area(line.NPE, last)))
+}
+
+// figures returns the figures of the jobs, nil if there is none.
+func (s *queueSums) figures() *Queue {
+	if s.q.Jobs == 0 {
 		return nil
 	}
-	q.MeanWait = ratio(float64(wait), float64(started))
-	q.MeanBoundedSlowdown = ratio(slowdown, float64(started))
-	q.DecisionHash = hex.EncodeToString(sum.Sum(nil))
-	return &q
+	s.q.MeanWait = ratio(float64(s.wait), float64(s.started))
+	s.q.MeanBoundedSlowdown = ratio(s.slowdown, float64(s.started))
+	s.q.DecisionHash = hex.EncodeToString(s.sum.Sum(nil))
+	return &s.q
 }
 
 // pieces is what a job ran before it was stopped for the last time.
@@ -85,12 +95,14 @@ type pieces struct {
 
 // piecesOf gathers the bookings that stand for pieces of jobs, whose ids are the
 // job's and a number behind a slash; nil if there are no bookings.
-func piecesOf(lines []berth.Line) map[string]pieces {
+func piecesOf(lines iter.Seq[*berth.Line]) map[string]pieces {
 	var all map[string]pieces
-	for i := range lines {
-		line := &lines[i]
+	for line := range lines {
+		if line.Kind != berth.KindBooking || line.Start == nil || line.End == nil {
+			continue
+		}
 		at := strings.LastIndexByte(line.ID, '/')
-		if line.Kind != berth.KindBooking || at < 0 || line.Start == nil || line.End == nil {
+		if at < 0 {
 			continue
 		}
 		if all == nil {

@@ -82,7 +82,7 @@ func queuedLines() (lines []berth.Line, wanted []berth.Duration) {
 
 func TestWorkedQueue(t *testing.T) {
 	lines, wanted := queuedLines()
-	m := measure.OfRuns(lines, 10, wanted)
+	m := measure.OfRuns(berth.Each(lines), 10, wanted)
 	const text = "a\t1\t-\t-\t10\t110\t-\t60\nb\t1\t-\t-\t30\t40\t-\t40\nc\t1\t-\t-\t40\t60\t-\t65\n" +
 		"d\t1\t-\t-\t50\t90\t-\t54\ne\t0\tdeadline_missed\t-\t-\t-\t-\t-\nf\t0\t-\t-\t-\t-\t-\t-\n"
 	queue := measure.Queue{
@@ -137,7 +137,7 @@ func TestNobodySaysHowLong(t *testing.T) {
 	if m = measure.Of(worked, 10); m.Queue != nil || m.Promises != nil || m.Used != nil {
 		t.Errorf("%+v", m)
 	}
-	if m = measure.OfRuns(worked, 10, make([]berth.Duration, len(worked))); m.Queue != nil || m.Promises.Given != 4 || *m.Promises.MeanOffset != 0 || m.Used.PESeconds != 640 {
+	if m = measure.OfRuns(berth.Each(worked), 10, make([]berth.Duration, len(worked))); m.Queue != nil || m.Promises.Given != 4 || *m.Promises.MeanOffset != 0 || m.Used.PESeconds != 640 {
 		t.Errorf("%+v", m)
 	}
 }
@@ -203,7 +203,7 @@ func TestQueueOfNothing(t *testing.T) {
 func TestQueueSummary(t *testing.T) {
 	lines, wanted := queuedLines()
 	s := measure.Summarize([]measure.Metrics{
-		measure.OfRuns(lines, 10, wanted), measure.Of(worked, 10), measure.Of([]berth.Line{waits("e", 3, berth.TooLarge)}, 10),
+		measure.OfRuns(berth.Each(lines), 10, wanted), measure.Of(worked, 10), measure.Of([]berth.Line{waits("e", 3, berth.TooLarge)}, 10),
 	})
 	for _, c := range []struct {
 		name string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,14 +68,14 @@ type Batch struct {
 	// when its last run has ended. If there is no other replication Do sets Scenario.Work
 	// to nil, so that what was read of a file is dropped too.
 	First *sim.Workload
-	// Simulate is a test's replacement of sim.Play, without workflows; nil is sim.Play.
-	Simulate func(ctx context.Context, config engine.Config, work sim.Workload, progress func(done int)) ([]berth.Line, error)
+	// Simulate is sim.Play, or what a test puts in its place; nil is sim.Play.
+	Simulate func(ctx context.Context, config engine.Config, work sim.Workload, progress func(done int)) (*sim.Result, error)
 	// Progress, if not nil, is told of each run that begins how many requests it has, and
-	// returns what is told how many of them are decided, or nil. Keep, if not nil, gets the
-	// schedule of run i on its sites; its error ends the batch. Both are called by several
+	// returns what is told how many of them are decided, or nil. Keep, if not nil, gets what
+	// came out of run i on its sites; its error ends the batch. Both are called by several
 	// goroutines.
 	Progress func(requests int) func(done int)
-	Keep     func(i int, lines []berth.Line, sites []berth.Site) error
+	Keep     func(i int, result *sim.Result, sites []berth.Site) error
 
 	works []*shared // by replication
 }
@@ -204,46 +203,27 @@ func (b *Batch) one(ctx context.Context, i int, share *shared) (*Result, error) 
 	if run.Backfill != "" {
 		config.Jobs = run.Backfill
 	}
-	var flows *sim.FlowSummary
-	tasks := -1 // where the lines of tasks begin
 	simulate, progress := b.Simulate, func(int) func(int) { return nil }
 	if simulate == nil {
-		simulate = func(ctx context.Context, config engine.Config, work sim.Workload, progress func(done int)) ([]berth.Line, error) {
-			result, err := sim.Play(ctx, config, work, progress)
-			if err != nil {
-				return nil, err
-			}
-			flows, tasks = sim.SummarizeFlows(result.Flows), len(result.Lines)
-			return appendTasks(result), nil
-		}
+		simulate = sim.Play
 	}
 	if b.Progress != nil {
 		progress = b.Progress
 	}
 	began := time.Now()
-	lines, err := simulate(ctx, config, *work, progress(work.Len()))
+	result, err := simulate(ctx, config, *work, progress(work.Len()))
 	wall := time.Since(began)
 	if err != nil {
 		return nil, err
 	}
 	if b.Keep != nil {
-		if err := b.Keep(i, lines, config.Sites); err != nil {
+		if err := b.Keep(i, result, config.Sites); err != nil {
 			return nil, err
 		}
 	}
-	asked := lines
-	if tasks >= 0 {
-		asked = lines[:tasks] // workflows are summed up by themselves
-	}
+	asked := result.Schedule.All() // workflows are summed up by themselves
 	return &Result{
-		Run: run, Metrics: measure.OfRuns(asked, b.Scenario.PEs, sim.WantedRuns(work, config.Sites, asked)), Hash: measure.Hash(lines), Wall: wall, Flows: flows,
+		Run: run, Metrics: measure.OfRuns(asked, b.Scenario.PEs, sim.WantedRuns(work, config.Sites, asked)),
+		Hash: measure.HashOf(result.All()), Wall: wall, Flows: sim.SummarizeFlows(result.Flows),
 	}, nil
-}
-
-// appendTasks returns the lines of a result, those of tasks of workflows at the end.
-func appendTasks(r *sim.Result) []berth.Line {
-	if len(r.Tasks) == 0 {
-		return r.Lines
-	}
-	return append(slices.Clip(r.Lines), r.Tasks...)
 }

@@ -172,7 +172,7 @@ func (d *driver) step() (more bool, err error) {
 	case finishes:
 		request := d.ends.pop().request
 		id := d.recorder.id(request)
-		d.recorder.known = known{id, request}
+		d.recorder.find(id)
 		event := engine.Finish(id)
 		return true, d.apply(at, &event)
 	case falls:
@@ -339,16 +339,17 @@ func (d *driver) checkIn(now berth.Time, changes []change.Change) error {
 // data that never come ends at its limit.
 func (d *driver) start(id string) {
 	request := d.recorder.find(id)
-	if d.recorder.line(id, 0).Start == nil {
+	first := d.recorder.of(id, 0)
+	if !first.is(placed) {
 		return // a task that goes on took its PEs in the same step
 	}
 	run, arrival := d.workload.Runs[request], d.recorder.arrival(id)
 	at, last := -berth.Forever, -berth.Forever
-	for part := range d.recorder.parts(id) {
-		line := d.recorder.line(id, part)
-		last = max(last, *line.End)
+	for part := range d.recorder.parts(request) {
+		of := d.recorder.of(id, part)
+		last = max(last, of.end)
 		if run > 0 {
-			at = max(at, max(*line.Start, arrival).Add(d.recorder.speed(line).Scale(run-d.recorder.pieces[id].done)))
+			at = max(at, max(of.start, arrival).Add(d.recorder.speed(of).Scale(run-d.recorder.pieces[id].done)))
 		}
 	}
 	if run == 0 || arrival >= berth.TimeLimit {
@@ -356,6 +357,6 @@ func (d *driver) start(id string) {
 	}
 	if at < last || d.extends {
 		d.started++
-		d.ends.push(end{at: at, order: d.started, request: request, start: *d.recorder.line(id, 0).Start})
+		d.ends.push(end{at: at, order: d.started, request: request, start: first.start})
 	}
 }

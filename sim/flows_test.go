@@ -78,8 +78,8 @@ func TestWorkflowsBesideOutagesAndPromises(t *testing.T) {
 	down := sim.Outage{Resource: berth.PoolID(sim.DefaultSite, "pool"), PEs: berth.PEsOf(0), From: 20, Until: 60}
 	w := sim.Workload{Requests: requests, Flows: []sim.Flow{{Workflow: diamond("w", 10, 1000, berth.RepairBoth)}}, Outages: slices.Values([]sim.Outage{down})}
 	r := play(t, 4, w)
-	if len(r.Lines) < 1 || !r.Lines[0].Accepted || *r.Lines[0].Start != 100 {
-		t.Errorf("the promise is %+v", r.Lines[0])
+	if lines := r.Schedule.Lines(); len(lines) < 1 || !lines[0].Accepted || *lines[0].Start != 100 {
+		t.Errorf("the promise is %+v", lines)
 	}
 	f := r.Flows[0]
 	if f.Outcome != berth.Succeeded || f.End <= 510 || !f.Kept() {
@@ -152,7 +152,7 @@ func TestWorkflowsFitAmongJobs(t *testing.T) {
 				ends[line.ID] = *line.ActualEnd
 			}
 		}
-		for _, line := range append(slices.Clone(first.Lines), first.Tasks...) {
+		for _, line := range append(first.Schedule.Lines(), first.Tasks...) {
 			if line.Kind == berth.KindOutage || line.Start == nil || !line.Accepted {
 				continue
 			}

@@ -11,19 +11,17 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 )
 
-// recorder turns the engine's changes into the lines of a schedule.
+// recorder turns the engine's changes into a schedule.
 type recorder struct {
-	lines  []berth.Line
-	times  []times                   // by line
-	index  map[string]int            // of a request that is not over, in the order of their coming
-	known  known                     // the request looked for last
-	first  []int                     // by request: its first line
-	live   []int                     // by request: parts that are not over
-	asked  []*berth.Request          // in the order of their coming
-	over   []*berth.Request          // made of requests in short, and over
-	again  bool                      // there may be such, for nothing else refers to them
-	pools  bool                      // lines name the pool, since a site has several
-	speeds map[[2]string]*berth.Pool // by site and pool, as lines name them; only those that are not of standard speed
+	Schedule
+	index  map[string]known      // requests that are not over
+	known  known                 // the request looked for last
+	at     map[place]uint32      // among the places of the schedule
+	last   uint32                // the place looked for last
+	over   []*berth.Request      // made of requests in short, and over
+	again  bool                  // there may be such, for nothing else refers to them
+	pools  bool                  // lines name the pool, since a site has several
+	speeds map[place]*berth.Pool // only those that are not of standard speed
 	now    berth.Time
 
 	outages []berth.Line                // and what stopped jobs had run
@@ -46,29 +44,28 @@ type pieces struct {
 	done   berth.Duration
 }
 
-// times are those that a line points to. They lie apart from what the engine
-// made, so that it need not live as long as the line.
-type times struct{ start, end, actual berth.Time }
-
-// known is a request that is not over and its index; the zero value is none,
-// since every request has an id.
+// known is a request that is not over and its index in the order of their coming; the
+// zero value is none, since every request has an id.
 type known struct {
-	id string
-	at int
+	id      string
+	at      int
+	request *berth.Request
 }
 
 func newRecorder(config *engine.Config, w *Workload) *recorder {
 	requests := w.Len()
 	r := &recorder{
-		speeds: map[[2]string]*berth.Pool{},
-		lines:  make([]berth.Line, 0, requests),
-		times:  make([]times, 0, requests),
-		index:  map[string]int{},
+		speeds: map[place]*berth.Pool{},
+		index:  map[string]known{},
+		at:     map[place]uint32{},
 		pieces: map[string]pieces{},
-
-		first: make([]int, 0, requests),
-		live:  make([]int, 0, requests),
-		asked: make([]*berth.Request, 0, requests),
+		Schedule: Schedule{
+			work:    w,
+			records: make([]record, 0, requests),
+			first:   make([]int32, 0, requests),
+			places:  make([]place, 1),
+			reasons: make([]berth.Reason, 1),
+		},
 		// Effects for managed sites refer to requests until they are settled.
 		again:  w.Plain != nil && !slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return s.Managed }),
 		shared: config.Uplink > 0,
@@ -82,7 +79,7 @@ func newRecorder(config *engine.Config, w *Workload) *recorder {
 				name = pool.Name
 			}
 			if pool.Speed != 0 && pool.Speed != berth.StandardSpeed || pool.Node.AcceleratorSpeed != 0 {
-				r.speeds[[2]string{site.Name, name}] = pool
+				r.speeds[place{site.Name, name}] = pool
 			}
 		}
 	}
@@ -114,46 +111,45 @@ func (r *recorder) record(changes []change.Change) {
 			r.transfer(c.ID, c.Reservation.Transfers)
 		case change.Refused:
 			for part := range c.Request.Parts {
-				r.line(c.ID, part).Reason = c.Refusal.Reason
+				r.of(c.ID, part).reason = r.reason(c.Refusal.Reason)
 			}
 			r.close(c.ID)
 		case change.QueuedAsJob:
-			line := r.line(c.ID, 0)
-			line.Kind, line.Deadline = berth.KindJob, 0
+			r.of(c.ID, 0).set(isJob | demoted)
 		case change.Expired:
-			for part := range r.parts(c.ID) {
-				line := r.line(c.ID, part)
-				r.leave(line)
-				r.revoke(line, berth.Expired)
+			for part := range r.parts(r.find(c.ID)) {
+				of := r.of(c.ID, part)
+				r.leave(of)
+				r.revoke(of, berth.Expired)
 			}
 			r.close(c.ID)
 		case change.Failed:
-			parts := r.parts(c.ID)
+			parts := r.parts(r.find(c.ID))
 			for part := range parts {
 				// One of several may be over; the only one may be beyond its limit.
-				if line := r.line(c.ID, part); parts == 1 || (line.ActualEnd == nil && *line.End > r.now) {
-					r.ended(c.ID, part)
+				if of := r.of(c.ID, part); parts == 1 || (!of.is(ended) && of.end > r.now) {
+					r.end(of)
 				}
 			}
 			r.close(c.ID)
 		case change.Requeued:
 			r.yield(c.ID, 0)
-			r.revoke(r.line(c.ID, 0), "")
+			r.revoke(r.of(c.ID, 0), "")
 		case change.Extended:
 			until := c.Until
-			r.line(c.ID, 0).Limit = &until
+			r.of(c.ID, 0).some().limit = &until
 			r.cause = c.ID
 		case change.Shortened:
-			r.shorten(r.line(c.ID, 0), c.Until)
+			r.shorten(r.of(c.ID, 0), c.Until)
 		case change.Preempted:
 			r.segment(c.ID, c.Request.Parts[0].Variants[0].Duration)
 		case change.Lost:
-			for part := range r.parts(c.ID) {
-				line := r.line(c.ID, part)
-				promised := *cmp.Or(line.PromisedStart, line.Start)
+			for part := range r.parts(r.find(c.ID)) {
+				of := r.of(c.ID, part)
+				promised := *cmp.Or(of.seldom().promised, &of.start)
 				r.yield(c.ID, part)
-				r.revoke(line, c.Refusal.Reason)
-				line.PromisedStart = &promised // says that there was a promise
+				r.revoke(of, c.Refusal.Reason)
+				of.some().promised = &promised // says that there was a promise
 			}
 			r.close(c.ID)
 		case change.WentDown:
@@ -179,21 +175,22 @@ func (r *recorder) record(changes []change.Change) {
 			r.resize(c.ID, &c.Moved[0])
 		case change.Started:
 			for part, pes := range c.PEs {
-				line := r.line(c.ID, part)
-				switch last := len(line.Stretches) - 1; {
+				of := r.of(c.ID, part)
+				stretches := of.seldom().stretches
+				switch last := len(stretches) - 1; {
 				case pes.Empty():
 				case last >= 0:
-					line.Stretches[last].PEs = pes
+					stretches[last].PEs = pes
 				default:
-					line.PEs = pes
+					of.pes = pes
 				}
 			}
 		case change.Ended:
-			if line := r.line(c.ID, c.Part); line.Kind == berth.KindJob || r.now != *line.End {
-				r.ended(c.ID, c.Part)
+			if of := r.of(c.ID, c.Part); of.is(isJob) || r.now != of.end {
+				r.end(of)
 			}
-			if request := r.find(c.ID); r.live[request] > 1 {
-				r.live[request]--
+			if of := r.of(c.ID, 0); of.live > 1 {
+				of.live--
 			} else {
 				r.close(c.ID)
 			}
@@ -201,21 +198,13 @@ func (r *recorder) record(changes []change.Change) {
 	}
 }
 
-// parts returns how many parts a request has.
-func (r *recorder) parts(id string) int {
-	request := r.find(id)
-	if request+1 < len(r.first) {
-		return r.first[request+1] - r.first[request]
-	}
-	return len(r.lines) - r.first[request]
-}
-
-// speed returns the speed at which the pool that a line names serves it.
-func (r *recorder) speed(line *berth.Line) berth.Speed {
+// speed returns the speed at which the pool of a part serves it.
+func (r *recorder) speed(of *record) berth.Speed {
 	if len(r.speeds) == 0 {
 		return berth.StandardSpeed
 	}
-	if pool := r.speeds[[2]string{line.Site, line.Pool}]; pool != nil {
+	if pool := r.speeds[r.places[of.place]]; pool != nil {
+		line := berth.Line{Wanted: of.seldom().wanted}
 		return pool.SpeedFor(&line.Wants().Requirements)
 	}
 	return berth.StandardSpeed
@@ -225,37 +214,44 @@ func (r *recorder) speed(line *berth.Line) berth.Speed {
 // request of the one before.
 func (r *recorder) find(id string) int {
 	if r.known.id != id {
-		r.known = known{id, r.index[id]}
+		r.known = r.index[id]
 	}
 	return r.known.at
 }
 
+// request returns a request that is not over.
+func (r *recorder) request(id string) *berth.Request {
+	r.find(id)
+	return r.known.request
+}
+
 // id returns the id of a request.
-func (r *recorder) id(request int) string { return r.lines[r.first[request]].ID }
+func (r *recorder) id(request int) string {
+	if r.work.Plain != nil {
+		return r.work.Plain[request].ID
+	}
+	return r.work.Requests[request].ID
+}
 
 // close notes that a request is over.
 func (r *recorder) close(id string) {
-	if at, open := r.index[id]; open && r.again {
-		r.over, r.asked[at] = append(r.over, r.asked[at]), nil
+	if known, open := r.index[id]; open && r.again {
+		r.over = append(r.over, known.request)
 	}
 	delete(r.index, id)
 	delete(r.lacking, id)
 	r.known = known{}
 }
 
-// place returns where the line of a part is.
-func (r *recorder) place(id string, part int) int { return r.first[r.find(id)] + part }
+// of returns the record of a part.
+func (r *recorder) of(id string, part int) *record { return &r.records[int(r.first[r.find(id)])+part] }
 
-// line returns the line of a part.
-func (r *recorder) line(id string, part int) *berth.Line { return &r.lines[r.place(id, part)] }
-
-// open appends the undecided lines of a request. A moldable part shows its
-// first variant that is short enough for the window until one is chosen. A job
-// without a deadline shows 0.
+// open appends the undecided records of a request. A moldable part shows its
+// first variant that is short enough for the window until one is chosen.
 func (r *recorder) open(request *berth.Request) {
-	r.known = known{request.ID, len(r.first)}
-	r.index[request.ID] = len(r.first)
-	r.first, r.live, r.asked = append(r.first, len(r.lines)), append(r.live, len(request.Parts)), append(r.asked, request)
+	r.known = known{request.ID, len(r.first), request}
+	r.index[request.ID] = r.known
+	r.first = append(r.first, int32(len(r.records)))
 	for i := range request.Parts {
 		part := &request.Parts[i]
 		shown := part.Variants[0]
@@ -264,107 +260,117 @@ func (r *recorder) open(request *berth.Request) {
 		}); at >= 0 {
 			shown = part.Variants[at]
 		}
-		r.lines, r.times = append(r.lines, berth.Line{}), append(r.times, times{})
-		line := &r.lines[len(r.lines)-1]
-		line.ID, line.Kind, line.User = request.ID, berth.KindRequest, request.User
-		line.Arrival, line.Ready, line.Deadline = request.Arrival, request.Ready, request.Deadline
-		line.Duration, line.NPE = shown.Duration, shown.NPE
-		line.Wanted = berth.WantedOf(request, i)
+		r.records = append(r.records, record{duration: shown.Duration, npe: shown.NPE, live: int32(len(request.Parts))})
+		of := &r.records[len(r.records)-1]
+		if wanted := berth.WantedOf(request, i); wanted != nil {
+			of.some().wanted = wanted
+		}
 		if request.IsJob() {
-			line.Kind = berth.KindJob
-			if line.Deadline >= berth.Forever {
-				line.Deadline = 0
-			}
-		}
-		if len(part.Variants) > 1 {
-			line.Variants = part.Variants
-		}
-		if len(request.Parts) > 1 {
-			line.Part = i + 1
+			of.set(isJob)
 		}
 	}
 }
 
 func (r *recorder) accept(reservation *berth.Reservation) {
 	for part := range reservation.Allotments {
-		r.line(reservation.Request.ID, part).Accepted = true
-		r.put(reservation.Request.ID, part, &reservation.Allotments[part])
+		of := r.of(reservation.Request.ID, part)
+		of.set(accepted)
+		r.put(of, &reservation.Allotments[part])
 	}
+	delete(r.lacking, reservation.Request.ID)
 }
 
 // put notes where and when a part is to run.
-func (r *recorder) put(id string, part int, a *berth.Allotment) {
-	at := r.place(id, part)
-	line, t := &r.lines[at], &r.times[at]
-	line.Site = a.Resource.Site
-	if r.pools {
-		line.Pool = a.Resource.Name
+func (r *recorder) put(of *record, a *berth.Allotment) {
+	of.place = r.place(a.Resource)
+	of.npe, of.duration = a.NPE, a.End.Sub(a.Start)
+	of.start, of.end = a.Start, a.End
+	of.set(placed)
+	if of.pes = a.PEs; of.rare != nil {
+		of.rare.stretches = nil
 	}
-	line.NPE, line.Duration = a.NPE, a.End.Sub(a.Start)
-	t.start, t.end = a.Start, a.End
-	line.Start, line.End = &t.start, &t.end
-	line.PEs, line.Stretches = a.PEs, nil
-	delete(r.lacking, id)
+}
+
+// place returns a pool among the places of the schedule.
+func (r *recorder) place(pool berth.ResourceID) uint32 {
+	p := place{site: pool.Site}
+	if r.pools {
+		p.pool = pool.Name
+	}
+	if r.last == 0 || r.places[r.last] != p {
+		if r.last = r.at[p]; r.last == 0 {
+			r.last = uint32(len(r.places))
+			r.places, r.at[p] = append(r.places, p), r.last
+		}
+	}
+	return r.last
+}
+
+// reason returns a reason among those of the schedule.
+func (r *recorder) reason(reason berth.Reason) uint16 {
+	at := slices.Index(r.reasons, reason)
+	if at < 0 {
+		at = len(r.reasons)
+		r.reasons = append(r.reasons, reason)
+	}
+	return uint16(at)
 }
 
 // shorten notes that a running job has to go before its limit, or before that to
 // which it has been extended.
-func (r *recorder) shorten(line *berth.Line, until berth.Time) {
-	if line.Limit == nil {
-		limit := *line.End
-		line.Limit = &limit
+func (r *recorder) shorten(of *record, until berth.Time) {
+	if of.seldom().limit == nil {
+		limit := of.end
+		of.some().limit = &limit
 	}
-	if until < *line.End {
-		line.End, line.Duration = &until, until.Sub(*line.Start)
+	if until < of.end {
+		of.end, of.duration = until, until.Sub(of.start)
 	}
 }
 
-// ended notes that a part has ended now.
-func (r *recorder) ended(id string, part int) {
-	at := r.place(id, part)
-	r.times[at].actual = r.now
-	r.lines[at].ActualEnd = &r.times[at].actual
+// end notes that a part has ended now.
+func (r *recorder) end(of *record) {
+	of.actual = r.now
+	of.set(ended)
 }
 
-// revoke takes back that a line was accepted.
-func (r *recorder) revoke(line *berth.Line, reason berth.Reason) {
-	line.Accepted, line.Reason, line.Site, line.Pool = false, reason, "", ""
-	line.Start, line.End, line.PEs, line.PromisedStart, line.Limit, line.Transfer = nil, nil, berth.PESet{}, nil, nil, 0
-	line.Stretches = nil
+// revoke takes back that a part was accepted.
+func (r *recorder) revoke(of *record, reason berth.Reason) {
+	of.unset(accepted | placed)
+	of.reason, of.place, of.pes = r.reason(reason), 0, berth.PESet{}
+	if rare := of.rare; rare != nil {
+		rare.promised, rare.limit, rare.transfer, rare.stretches = nil, nil, 0, nil
+	}
 }
 
 // segment notes that a job was stopped: what it ran is a booking of its own, and
 // the job's line tells of what is left.
 func (r *recorder) segment(id string, left berth.Duration) {
-	line := r.line(id, 0)
-	if at := r.now; *line.Start < at {
+	of := r.of(id, 0)
+	if at, start, end := r.now, of.start, of.end; start < at {
 		piece := r.pieces[id]
 		piece.number++
-		ran, start := *line, *line.Start
+		var ran berth.Line
+		r.fill(&ran, r.find(id), 0)
 		ran.ID, ran.Kind, ran.MovedFrom = fmt.Sprintf("%s/%d", id, piece.number), berth.KindBooking, nil
 		ran.Start = &start
-		if end := *ran.End; at > end {
+		if at > end {
 			ran.End, ran.ActualEnd = &end, &at // it had gone on beyond its limit
 		} else {
 			ran.End, ran.Duration = &at, at.Sub(start)
 		}
 		r.outages = append(r.outages, ran)
-		piece.done += r.speed(line).Work(at.Sub(start))
+		piece.done += r.speed(of).Work(at.Sub(start))
 		r.pieces[id] = piece
 	}
-	r.revoke(line, "")
-	line.Duration = left
+	r.revoke(of, "")
+	of.duration = left
 }
 
-// schedule returns all lines. It copies those of the requests only if others
-// follow, since they are most of the memory.
-func (r *recorder) schedule() []berth.Line {
-	stagings := r.stagings()
-	if len(r.outages)+len(stagings) == 0 {
-		return r.lines
-	}
-	lines := slices.Grow(r.lines, len(r.outages)+len(stagings))
-	return append(appendDisjoint(lines, r.outages), stagings...)
+// schedule returns what has become of all.
+func (r *recorder) schedule() Schedule {
+	r.more = append(disjoint(r.outages), r.stagings()...)
+	return r.Schedule
 }
 
 // requestError names the request that an error is about.

@@ -7,32 +7,35 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// move notes that an accepted line starts elsewhere or at another time than was
+// move notes that an accepted part starts elsewhere or at another time than was
 // promised.
 func (r *recorder) move(id string, part int, to *berth.Allotment) {
 	r.yield(id, part)
-	if line := r.line(id, part); line.PromisedStart == nil {
-		promised := *line.Start
-		line.PromisedStart = &promised
+	of := r.of(id, part)
+	if rare := of.some(); rare.promised == nil {
+		promised := of.start
+		rare.promised = &promised
 	}
-	r.put(id, part, to)
+	r.put(of, to)
+	delete(r.lacking, id)
 }
 
-// leave notes the place that a line has had.
-func (r *recorder) leave(line *berth.Line) *berth.FormerPlace {
-	line.MovedFrom = append(line.MovedFrom, berth.FormerPlace{
-		At: r.now, Site: line.Site, Pool: line.Pool, Start: *line.Start, End: *line.End,
-		NPE: line.NPE, PEs: had(line, len(line.Stretches)),
+// leave notes the place that a part has had.
+func (r *recorder) leave(of *record) *berth.FormerPlace {
+	at, rare := r.places[of.place], of.some()
+	rare.movedFrom = append(rare.movedFrom, berth.FormerPlace{
+		At: r.now, Site: at.site, Pool: at.pool, Start: of.start, End: of.end,
+		NPE: of.npe, PEs: had(of, len(rare.stretches)),
 	})
-	return &line.MovedFrom[len(line.MovedFrom)-1]
+	return &rare.movedFrom[len(rare.movedFrom)-1]
 }
 
-// yield notes the place that a line gives up, and why: its data are expected too
+// yield notes the place that a part gives up, and why: its data are expected too
 // late, an outage has taken some of its PEs, or it yields to the outage or the
 // overrun of this step.
 func (r *recorder) yield(id string, part int) {
-	line := r.line(id, part)
-	place := r.leave(line)
+	of := r.of(id, part)
+	place := r.leave(of)
 	if r.late[id] && !r.holds {
 		if expected := min(r.arrival(id), berth.TimeLimit-1); expected > place.Start {
 			place.Staged = &expected
@@ -43,29 +46,29 @@ func (r *recorder) yield(id string, part int) {
 	for _, outage := range r.lacking[id] {
 		if r.lasts(outage) {
 			place.Cause = outage
-			place.PEs = had(line, slices.IndexFunc(line.Stretches, func(s berth.Stretch) bool { return s.Cause == outage }))
+			place.PEs = had(of, slices.IndexFunc(of.seldom().stretches, func(s berth.Stretch) bool { return s.Cause == outage }))
 		}
 	}
 }
 
-// had returns the PEs that a line had before one of its stretches, filled up from
+// had returns the PEs that a part had before one of its stretches, filled up from
 // those that it was promised.
-func had(line *berth.Line, stretch int) berth.PESet {
-	if stretch == 0 || line.PEs.Empty() {
-		return line.PEs
+func had(of *record, stretch int) berth.PESet {
+	if stretch == 0 || of.pes.Empty() {
+		return of.pes
 	}
-	pes := line.Stretches[stretch-1].PEs
-	return pes.Or(line.PEs.Minus(pes).Lowest(line.NPE - pes.Count()))
+	pes := of.seldom().stretches[stretch-1].PEs
+	return pes.Or(of.pes.Minus(pes).Lowest(of.npe - pes.Count()))
 }
 
 // resize notes that a reservation has other PEs from now on, or from its start on.
 // If it loses some, that is for the outage of this step.
 func (r *recorder) resize(id string, to *berth.Allotment) {
-	line := r.line(id, 0)
-	next := berth.Stretch{From: max(*line.Start, r.now), NPE: to.NPE, PEs: to.PEs}
-	npe, pes := line.NPE, line.PEs
-	if last := len(line.Stretches) - 1; last >= 0 {
-		npe, pes = line.Stretches[last].NPE, line.Stretches[last].PEs
+	of := r.of(id, 0)
+	next := berth.Stretch{From: max(of.start, r.now), NPE: to.NPE, PEs: to.PEs}
+	npe, pes, rare := of.npe, of.pes, of.some()
+	if last := len(rare.stretches) - 1; last >= 0 {
+		npe, pes = rare.stretches[last].NPE, rare.stretches[last].PEs
 	}
 	if next.NPE < npe || !pes.Minus(next.PEs).Empty() {
 		next.Cause = r.cause
@@ -74,12 +77,12 @@ func (r *recorder) resize(id string, to *berth.Allotment) {
 		}
 		r.lacking[id] = append(r.lacking[id], next.Cause)
 	}
-	if line.Stretches = append(line.Stretches, next); next.NPE < line.NPE {
+	if rare.stretches = append(rare.stretches, next); next.NPE < of.npe {
 		return
 	}
 	delete(r.lacking, id)
-	if line.PEs.Empty() && next.PEs.Empty() { // it is whole, and its PEs have no numbers yet
-		line.Stretches = nil
+	if of.pes.Empty() && next.PEs.Empty() { // it is whole, and its PEs have no numbers yet
+		rare.stretches = nil
 	}
 }
 
@@ -129,12 +132,13 @@ func (r *recorder) back(o *berth.Outage) {
 	}
 }
 
-// appendDisjoint appends the lines of outages and other bookings with each PE out of use
+// disjoint returns the lines of outages and other bookings with each PE out of use
 // once: what is out of use is the union of all outages, so a later one has lines for
 // what no earlier one has. They stand in the order in which they were told, none of
 // which begins before. Cost: O(n·m) for n outages, at most m of them not over at
 // a time.
-func appendDisjoint(lines, bookings []berth.Line) []berth.Line {
+func disjoint(bookings []berth.Line) []berth.Line {
+	var lines []berth.Line
 	open := map[[2]string][]*berth.Line{} // by site and pool: those that were not over when the last was told
 	for i := range bookings {
 		line := &bookings[i]

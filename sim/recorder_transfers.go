@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 
@@ -70,21 +69,23 @@ func (r *recorder) transfer(id string, transfers []berth.Transfer) {
 	if !r.holds {
 		return
 	}
-	request := r.asked[r.find(id)]
+	request := r.request(id)
 	for part := range request.Parts {
-		line := r.line(id, part)
-		line.Transfer = 0
+		of := r.of(id, part)
+		if of.rare != nil {
+			of.rare.transfer = 0
+		}
 		if request.StorageMB == 0 || request.IsJob() {
 			continue
 		}
 		expected := berth.Duration(0)
-		if at := slices.IndexFunc(transfers, func(t berth.Transfer) bool { return t.Site == line.Site }); at >= 0 {
+		if at := slices.IndexFunc(transfers, func(t berth.Transfer) bool { return t.Site == r.places[of.place].site }); at >= 0 {
 			expected = transfers[at].End.Sub(transfers[at].Start)
 		}
-		least := line.Duration
+		least := of.duration
 		for _, v := range request.Parts[part].Variants {
-			rest := line.Duration - r.speed(line).Scale(v.Duration)
-			if v.NPE != line.NPE || rest < 0 {
+			rest := of.duration - r.speed(of).Scale(v.Duration)
+			if v.NPE != of.npe || rest < 0 {
 				continue
 			}
 			if least = min(least, rest); rest == expected {
@@ -92,8 +93,8 @@ func (r *recorder) transfer(id string, transfers []berth.Transfer) {
 				break
 			}
 		}
-		if least < line.Duration {
-			line.Transfer = least
+		if least < of.duration {
+			of.some().transfer = least
 		}
 	}
 }
@@ -120,19 +121,19 @@ func (r *recorder) stagings() []berth.Line {
 		return nil
 	}
 	var lines []berth.Line
-	for i := range r.lines {
-		of := &r.lines[i]
-		if !of.Accepted || of.Part > 1 {
+	for request, first := range r.first {
+		of, id := &r.records[first], r.id(request)
+		if !of.is(accepted) {
 			continue
 		}
 		before := len(lines)
-		for _, s := range r.staged[of.ID] {
+		for _, s := range r.staged[id] {
 			start, end := s.Start, min(s.End, berth.TimeLimit-1)
-			line := berth.Line{ID: of.ID, Kind: berth.KindStaging, Site: s.Site}
+			line := berth.Line{ID: id, Kind: berth.KindStaging, Site: s.Site}
 			if r.shared {
 				if s, end = until(s, of); end > s.Since {
 					start, line.Kilobytes = s.Since, s.Kilobytes
-				} else if start = end; of.Transfer == 0 || len(lines) > before {
+				} else if start = end; of.seldom().transfer == 0 || len(lines) > before {
 					continue // else it tells for what PEs were held
 				}
 			}
@@ -154,8 +155,11 @@ func (r *recorder) stagings() []berth.Line {
 
 // until returns what is moved of a piece before what needs it is over, and when
 // that ends: nothing where the link stands still.
-func until(s berth.Transfer, of *berth.Line) (berth.Transfer, berth.Time) {
-	over := *cmp.Or(of.ActualEnd, of.End)
+func until(s berth.Transfer, of *record) (berth.Transfer, berth.Time) {
+	over := of.end
+	if of.is(ended) {
+		over = of.actual
+	}
 	switch {
 	case s.End >= berth.Forever:
 		return s, s.Since

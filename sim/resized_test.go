@@ -101,7 +101,7 @@ func TestResizedReservationsInASchedule(t *testing.T) {
 			if report := checked(t, lines, check.Against(sites, 0)); !report.Valid() {
 				t.Error(report.Violations)
 			}
-			if used := measure.OfRuns(lines, 4, sim.WantedRuns(&work, sites, lines)).Used; used != nil && used.PESeconds != c.used {
+			if used := measure.OfRuns(berth.Each(lines), 4, sim.WantedRuns(&work, sites, berth.Each(lines))).Used; used != nil && used.PESeconds != c.used {
 				t.Errorf("%d PE-seconds used, want %d", used.PESeconds, c.used)
 			}
 		})

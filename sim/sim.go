@@ -108,17 +108,34 @@ func Replay(ctx context.Context, config engine.Config, w Workload, progress func
 	if err != nil {
 		return nil, err
 	}
-	return append(result.Lines, result.Tasks...), nil
+	return append(result.Schedule.Lines(), result.Tasks...), nil
 }
 
 // Result is what became of a workload.
 type Result struct {
-	Lines []berth.Line // as Replay has them, without tasks of workflows
-	Tasks []berth.Line // of the tasks that ran, a line for each try
-	Flows []FlowResult // in the order of the workload
+	Schedule Schedule     // as Replay has it, without tasks of workflows
+	Tasks    []berth.Line // of the tasks that ran, a line for each try
+	Flows    []FlowResult // in the order of the workload
 }
 
-// Play is Replay with what became of the workflows.
+// All goes through the lines as Replay has them. What is true of those of Schedule.All is
+// true of them.
+func (r *Result) All() iter.Seq[*berth.Line] {
+	return func(yield func(*berth.Line) bool) {
+		for line := range r.Schedule.All() {
+			if !yield(line) {
+				return
+			}
+		}
+		for i := range r.Tasks {
+			if line := r.Tasks[i]; !yield(&line) {
+				return
+			}
+		}
+	}
+}
+
+// Play is Replay with what became of the workflows, and less memory.
 func Play(ctx context.Context, config engine.Config, w Workload, progress func(done int)) (*Result, error) {
 	d, err := newDriver(&config, &w)
 	if err != nil {
@@ -146,7 +163,7 @@ func Play(ctx context.Context, config engine.Config, w Workload, progress func(d
 	if progress != nil {
 		progress(w.Len())
 	}
-	result := &Result{Lines: d.recorder.schedule()}
+	result := &Result{Schedule: d.recorder.schedule()}
 	if d.flows != nil {
 		result.Tasks, result.Flows = d.flows.taskLines(), d.flows.results
 	}

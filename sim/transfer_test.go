@@ -63,7 +63,7 @@ func TestRunsBeginWithTheirData(t *testing.T) {
 			if report := checked(t, lines, check.Against(sites, 0)); !report.Valid() {
 				t.Error(report.Violations)
 			}
-			m := measure.OfRuns(lines, 4, sim.WantedRuns(&w, sites, lines))
+			m := measure.OfRuns(berth.Each(lines), 4, sim.WantedRuns(&w, sites, berth.Each(lines)))
 			if p := m.Promises; p.Given != 4 || p.Killed != 1 || p.Failed != 0 {
 				t.Errorf("only what wants more than it was given is killed: %+v", p)
 			}

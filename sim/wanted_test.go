@@ -34,13 +34,13 @@ func TestWantedRuns(t *testing.T) {
 		{ID: "e/1", Kind: berth.KindBooking, Start: &start, End: &end},
 	}
 	want := []berth.Duration{8, 12, 10, 20, 25, 25, 5, 0}
-	if diff := cmp.Diff(want, sim.WantedRuns(work, nil, lines)); diff != "" {
+	if diff := cmp.Diff(want, sim.WantedRuns(work, nil, berth.Each(lines))); diff != "" {
 		t.Error(diff)
 	}
-	if got := sim.WantedRuns(&sim.Workload{Requests: work.Requests}, nil, lines); got != nil {
+	if got := sim.WantedRuns(&sim.Workload{Requests: work.Requests}, nil, berth.Each(lines)); got != nil {
 		t.Error(got)
 	}
-	if got := sim.WantedRuns(&sim.Workload{Requests: work.Requests, Outages: slices.Values(make([]sim.Outage, 1))}, nil, lines); len(got) != len(lines) || got[1] != 0 {
+	if got := sim.WantedRuns(&sim.Workload{Requests: work.Requests, Outages: slices.Values(make([]sim.Outage, 1))}, nil, berth.Each(lines)); len(got) != len(lines) || got[1] != 0 {
 		t.Error(got)
 	}
 }

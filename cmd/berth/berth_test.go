@@ -190,7 +190,7 @@ func TestFailedRunLeavesNothing(t *testing.T) {
 	a := &app{
 		args:   []string{"sim", "--workload", requests(t), "--pes", "4", "--policy", "pe-best,pe-worst", "--plot", filepath.Join(folder, "f.svg"), "--schedule", filepath.Join(folder, "s.jsonl")},
 		stdout: &out, stderr: &messages,
-		simulate: func(context.Context, engine.Config, sim.Workload, func(int)) ([]berth.Line, error) {
+		simulate: func(context.Context, engine.Config, sim.Workload, func(int)) (*sim.Result, error) {
 			return nil, errors.New("no luck")
 		},
 	}
@@ -275,7 +275,10 @@ func TestJobsAreDrawnForTheTimeTheyTook(t *testing.T) {
 	lines := []berth.Line{
 		{ID: "j", Kind: berth.KindJob, End: &end, ActualEnd: &actual}, {ID: "r", Kind: berth.KindRequest, End: &end, ActualEnd: &actual},
 	}
-	got := drawn(lines)
+	var got []berth.Line
+	for line := range drawn(berth.Each(lines)) {
+		got = append(got, *line)
+	}
 	if got[0].Kind != berth.KindRequest || *got[0].End != 5 || *got[1].End != 9 || lines[0].Kind != berth.KindJob {
 		t.Errorf("%+v", got)
 	}

@@ -86,7 +86,7 @@ func (a *app) keepPlans(cmd *cobra.Command, p *planInput, results []*planned, fl
 		if flags.schedule != "" {
 			lines := slices.Concat(p.Schedule(&r.Plan, min(flags.goal().Deadline, r.Tightest)))
 			berth.TellSizes(lines, sim.OnePool(p.PEs, berth.Late))
-			if err := a.writeSchedule(flags.fileOf(flags.schedule, r.Planner), lines); err != nil {
+			if err := a.writeSchedule(flags.fileOf(flags.schedule, r.Planner), berth.Each(lines)); err != nil {
 				return err
 			}
 		}

@@ -106,7 +106,7 @@ func (a *app) planSites(cmd *cobra.Command, path string, flags *planFlags) error
 	if flags.schedule != "" {
 		lines := p.lines(&plan, flags)
 		berth.TellSizes(lines, p.sites)
-		if err := a.writeSchedule(flags.schedule, lines); err != nil {
+		if err := a.writeSchedule(flags.schedule, berth.Each(lines)); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -15,13 +16,13 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
-// simulator is sim.Replay, or what a test puts in its place.
-type simulator func(ctx context.Context, cfg engine.Config, work sim.Workload, progress func(done int)) ([]berth.Line, error)
+// simulator is sim.Play, or what a test puts in its place.
+type simulator func(ctx context.Context, cfg engine.Config, work sim.Workload, progress func(done int)) (*sim.Result, error)
 
 // result is a finished run, with its schedule where the figure needs that.
 type result struct {
 	*scenario.Result
-	lines []berth.Line
+	played *sim.Result
 }
 
 // fullTitle names all that was chosen for the run.
@@ -116,17 +117,16 @@ func scheduleName(flags *simFlags, run *scenario.Run) string {
 func (a *app) runAll(ctx context.Context, flags *simFlags, b *scenario.Batch) ([]*result, error) {
 	bar := a.newProgress(len(b.Runs))
 	defer bar.end()
-	kept := make([][]berth.Line, len(b.Runs))
+	kept := make([]*sim.Result, len(b.Runs))
 	b.Simulate, b.Progress = a.simulate, bar.of
-	b.Keep = func(i int, lines []berth.Line, on []berth.Site) error {
+	b.Keep = func(i int, result *sim.Result, on []berth.Site) error {
 		if name := scheduleName(flags, &b.Runs[i]); name != "" {
-			berth.TellSizes(lines, on)
-			if err := a.writeSchedule(name, lines); err != nil {
+			if err := a.writeSchedule(name, berth.WithSizes(result.All(), on)); err != nil {
 				return err
 			}
 		}
 		if flags.plot != "" && b.Runs[i].Replication == 1 {
-			kept[i] = lines
+			kept[i] = result
 		}
 		return nil
 	}
@@ -145,7 +145,7 @@ func (a *app) runAll(ctx context.Context, flags *simFlags, b *scenario.Batch) ([
 }
 
 // writeSchedule writes a schedule file, compressed if its name ends in .gz.
-func (a *app) writeSchedule(path string, lines []berth.Line) error {
+func (a *app) writeSchedule(path string, lines iter.Seq[*berth.Line]) error {
 	out, err := a.create("schedule", path)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (a *app) writeSchedule(path string, lines []berth.Line) error {
 	return out.Keep()
 }
 
-func encode(w io.Writer, compress bool, lines []berth.Line) error {
+func encode(w io.Writer, compress bool, lines iter.Seq[*berth.Line]) error {
 	if !compress {
 		return workload.WriteSchedule(w, lines)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/sim"
@@ -48,17 +47,17 @@ func scriptMain() {
 // policies are slow enough to be still under way by then.
 func interruptedMain() {
 	a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	a.simulate = func(ctx context.Context, cfg engine.Config, work sim.Workload, progress func(int)) ([]berth.Line, error) {
+	a.simulate = func(ctx context.Context, cfg engine.Config, work sim.Workload, progress func(int)) (*sim.Result, error) {
 		if cfg.Place != "first-fit" {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		lines, err := sim.Replay(ctx, cfg, work, progress)
+		result, err := sim.Play(ctx, cfg, work, progress)
 		if killErr := signalSelf(os.Interrupt); killErr != nil {
 			return nil, killErr
 		}
 		<-ctx.Done()
-		return lines, err
+		return result, err
 	}
 	os.Exit(a.run())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"path/filepath"
 	"strings"
@@ -117,7 +118,7 @@ func (a *app) draw(flags *simFlags, src *scenario.Scenario, results []*result) e
 		if r.Run.Replication != 1 {
 			continue
 		}
-		figure.Runs = append(figure.Runs, plot.Run{Title: runTitle(&r.Run, flags), Lines: drawn(r.lines)})
+		figure.Runs = append(figure.Runs, plot.Run{Title: runTitle(&r.Run, flags), Lines: drawn(r.played.All())})
 	}
 	if flags.Replications > 1 {
 		for _, s := range summaries(results) {
@@ -146,18 +147,21 @@ func (a *app) draw(flags *simFlags, src *scenario.Scenario, results []*result) e
 
 // drawn returns the lines of a figure, which knows requests alone: a job that
 // ran is drawn as a request for the time it took.
-func drawn(lines []berth.Line) []berth.Line {
-	shown := make([]berth.Line, 0, len(lines))
-	for _, line := range lines {
-		if line.Kind == berth.KindJob {
-			line.Kind = berth.KindRequest
-			if line.ActualEnd != nil {
-				line.End = line.ActualEnd
+func drawn(lines iter.Seq[*berth.Line]) iter.Seq[*berth.Line] {
+	return func(yield func(*berth.Line) bool) {
+		var ran berth.Line
+		for line := range lines {
+			if line.Kind == berth.KindJob {
+				ran = *line
+				if line, ran.Kind = &ran, berth.KindRequest; ran.ActualEnd != nil {
+					ran.End = ran.ActualEnd
+				}
+			}
+			if !yield(line) {
+				return
 			}
 		}
-		shown = append(shown, line)
 	}
-	return shown
 }
 
 // withSuffix puts a suffix before a file's ending: a.jsonl and -x make

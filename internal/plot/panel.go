@@ -1,6 +1,8 @@
 package plot
 
 import (
+	"iter"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -124,10 +126,9 @@ func box(a *axes) {
 
 // drawable reports whether single reservations can be shown: every accepted
 // request names its PEs, and there are at most most rectangles in all.
-func drawable(lines []berth.Line, most int) bool {
+func drawable(lines iter.Seq[*berth.Line], most int) bool {
 	rectangles := 0
-	for i := range lines {
-		line := &lines[i]
+	for line := range lines {
 		if !isRequest(line) || !line.Accepted {
 			continue
 		}
@@ -141,10 +142,9 @@ func drawable(lines []berth.Line, most int) bool {
 
 // drawReservations draws every run of PEs of every reservation, coloured by
 // its waiting.
-func drawReservations(a *axes, lines []berth.Line) {
+func drawReservations(a *axes, lines iter.Seq[*berth.Line]) {
 	paths := make([]vg.Path, len(waits))
-	for i := range lines {
-		line := &lines[i]
+	for line := range lines {
 		if !isRequest(line) || !line.Accepted || line.Start == nil || line.End == nil {
 			continue
 		}
@@ -162,7 +162,7 @@ func drawReservations(a *axes, lines []berth.Line) {
 
 // drawLoads draws how many PEs were reserved over time, the classes of waiting
 // one upon another, those that waited least at the bottom.
-func drawLoads(a *axes, lines []berth.Line) {
+func drawLoads(a *axes, lines iter.Seq[*berth.Line]) {
 	below := make(profile, a.pieces())
 	for class, load := range loads(lines, a.span, a.pieces()) {
 		if load.peak() == 0 {
@@ -178,7 +178,7 @@ func drawLoads(a *axes, lines []berth.Line) {
 }
 
 // drawRefused draws the refused demand in a strip whose height is its own peak.
-func drawRefused(a *axes, lines []berth.Line) {
+func drawRefused(a *axes, lines iter.Seq[*berth.Line]) {
 	load := refusedLoad(lines, a.span, a.pieces())
 	a.top = max(1, load.peak())
 	pen.FillPath(a.Canvas, band(a, make(profile, len(load)), load), refused)

@@ -5,6 +5,7 @@ package plot
 
 import (
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ import (
 // Run is one schedule of a figure.
 type Run struct {
 	Title string // for example "pe-worst" or "pe-worst, late"
-	// Lines are the run's schedule in any order. Only lines of kind request
-	// are drawn, an accepted one as its reserved rectangle.
-	Lines []berth.Line
+	// Lines are the run's schedule in any order, which is gone through several times. Only
+	// lines of kind request are drawn, an accepted one as its reserved rectangle.
+	Lines iter.Seq[*berth.Line]
 }
 
 // Figure is what to draw. With one run it is one large panel; with several it

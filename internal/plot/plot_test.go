@@ -55,7 +55,7 @@ func schedule(seed uint64, n int, pes berth.Count) []berth.Line {
 func seven(n int) Figure {
 	figure := Figure{Title: "Seven policies", PEs: 64}
 	for i, name := range []string{"first-fit", "pe-best", "pe-worst", "duration-best", "duration-worst", "area-best", "area-worst"} {
-		figure.Runs = append(figure.Runs, Run{Title: name, Lines: schedule(uint64(i), n, 64)})
+		figure.Runs = append(figure.Runs, Run{Title: name, Lines: berth.Each(schedule(uint64(i), n, 64))})
 	}
 	return figure
 }
@@ -124,7 +124,7 @@ func TestEveryRunHasAPanelAndABar(t *testing.T) {
 }
 
 func TestTitlesMayHoldAnything(t *testing.T) {
-	figure := Figure{Title: `a <b> & "c"`, PEs: 64, Runs: []Run{{Title: "x", Lines: schedule(1, 5, 64)}}}
+	figure := Figure{Title: `a <b> & "c"`, PEs: 64, Runs: []Run{{Title: "x", Lines: berth.Each(schedule(1, 5, 64))}}}
 	if found := words(t, render(t, "svg", figure)); count(found, figure.Title) != 1 {
 		t.Errorf("the title does not read back: %q", found)
 	}
@@ -137,7 +137,7 @@ func TestBarsTellAcceptedShares(t *testing.T) {
 		{Kind: berth.KindRequest, NPE: 3, Duration: 100, Reason: berth.NoCapacity},
 		{Kind: berth.KindBooking, NPE: 9, Duration: 100, Start: &start, End: &end},
 	}
-	figure := Figure{Title: "t", PEs: 4, Runs: []Run{{Title: "a", Lines: lines}, {Title: "b", Lines: lines}}}
+	figure := Figure{Title: "t", PEs: 4, Runs: []Run{{Title: "a", Lines: berth.Each(lines)}, {Title: "b", Lines: berth.Each(lines)}}}
 	found := words(t, render(t, "svg", figure))
 	if count(found, "50.0 %") != 2 || count(found, "25.0 %") != 2 {
 		t.Errorf("want half of the requests and a quarter of the PE-seconds for both runs, got %q", found)
@@ -152,7 +152,7 @@ func TestBarsTellAcceptedShares(t *testing.T) {
 }
 
 func TestManyRectanglesBecomeALoad(t *testing.T) {
-	figure := Figure{Title: "t", PEs: 64, Runs: []Run{{Title: "many", Lines: schedule(1, 20_000, 64)}}}
+	figure := Figure{Title: "t", PEs: 64, Runs: []Run{{Title: "many", Lines: berth.Each(schedule(1, 20_000, 64))}}}
 	svg := render(t, "svg", figure)
 	if count(words(t, svg), "PEs reserved") != 1 {
 		t.Error("20,000 reservations are still drawn one by one")
@@ -167,14 +167,14 @@ func TestReservationsWithoutNumbersBecomeALoad(t *testing.T) {
 	for i := range lines {
 		lines[i].PEs = berth.PESet{}
 	}
-	figure := Figure{Title: "t", PEs: 64, Runs: []Run{{Title: "late", Lines: lines}}}
+	figure := Figure{Title: "t", PEs: 64, Runs: []Run{{Title: "late", Lines: berth.Each(lines)}}}
 	if count(words(t, render(t, "svg", figure)), "PEs reserved") != 1 {
 		t.Error("reservations without PE numbers must be drawn as a load")
 	}
 }
 
 func TestNoRequestsIsSaid(t *testing.T) {
-	figure := Figure{Title: "t", PEs: 7, Runs: []Run{{Title: "empty"}}}
+	figure := Figure{Title: "t", PEs: 7, Runs: []Run{{Title: "empty", Lines: berth.Each(nil)}}}
 	if count(words(t, render(t, "svg", figure)), "no requests") != 1 {
 		t.Error("an empty schedule should say so")
 	}

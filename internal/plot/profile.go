@@ -2,6 +2,7 @@ package plot
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -15,10 +16,9 @@ type summary struct {
 }
 
 // summarise counts the lines of kind request.
-func summarise(lines []berth.Line) summary {
+func summarise(lines iter.Seq[*berth.Line]) summary {
 	sum := summary{reasons: map[berth.Reason]int{}}
-	for i := range lines {
-		line := &lines[i]
+	for line := range lines {
 		if !isRequest(line) {
 			continue
 		}
@@ -71,8 +71,7 @@ func spanOf(runs []Run) berth.Interval {
 	var span berth.Interval
 	first := true
 	for _, run := range runs {
-		for i := range run.Lines {
-			line := &run.Lines[i]
+		for line := range run.Lines {
 			if !isRequest(line) {
 				continue
 			}
@@ -122,13 +121,12 @@ func (p profile) peak() float64 {
 }
 
 // loads returns one profile for each class of waiting, of what was accepted.
-func loads(lines []berth.Line, span berth.Interval, pieces int) []profile {
+func loads(lines iter.Seq[*berth.Line], span berth.Interval, pieces int) []profile {
 	classes := make([]profile, len(waits))
 	for i := range classes {
 		classes[i] = make(profile, pieces)
 	}
-	for i := range lines {
-		line := &lines[i]
+	for line := range lines {
 		if isRequest(line) && line.Accepted && line.Start != nil {
 			classes[waitClass(line.Start.Sub(line.Ready))].add(span, demand(line), line.NPE)
 		}
@@ -138,10 +136,9 @@ func loads(lines []berth.Line, span berth.Interval, pieces int) []profile {
 
 // refusedLoad returns the profile of what was refused, as if each request had
 // run from its ready time.
-func refusedLoad(lines []berth.Line, span berth.Interval, pieces int) profile {
+func refusedLoad(lines iter.Seq[*berth.Line], span berth.Interval, pieces int) profile {
 	load := make(profile, pieces)
-	for i := range lines {
-		line := &lines[i]
+	for line := range lines {
 		if isRequest(line) && !line.Accepted {
 			load.add(span, demand(line), line.NPE)
 		}
