@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"iter"
 	"slices"
 
@@ -292,6 +293,9 @@ func (d *driver) apply(now berth.Time, event *engine.Event) error {
 			}
 		}
 	}
+	if d.workload.Refused != nil {
+		err = errors.Join(err, d.tellRefused(changes))
+	}
 	if err == nil && d.flows != nil && len(d.effects) > 0 {
 		changes = slices.Clone(changes)
 		err = d.settle(now)
@@ -300,6 +304,18 @@ func (d *driver) apply(now berth.Time, event *engine.Event) error {
 		return err
 	}
 	return d.checkIn(now, changes)
+}
+
+// tellRefused tells the workload's listener what was refused in a step.
+func (d *driver) tellRefused(changes []change.Change) error {
+	for i := range changes {
+		if c := &changes[i]; c.Kind == change.Refused {
+			if err := d.workload.Refused(d.engine, c.Request); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // settle says that the sites are in line with what the last step asked of them.

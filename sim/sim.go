@@ -52,6 +52,10 @@ type Workload struct {
 	Flows []Flow
 	// Monitor, if not nil, says what sites and links are like as time goes on.
 	Monitor Monitor
+	// Refused, if not nil, hears of each request, or ordinary job, that was just refused,
+	// with the engine as it is then. It may ask the engine, for example for offers, and must
+	// not change it, nor keep the request. Its error ends the simulation.
+	Refused func(e *engine.Engine, r *berth.Request) error
 }
 
 // Len returns how many requests and ordinary jobs there are.
