@@ -54,6 +54,7 @@ type page struct {
 // pages is every document with blocks to run.
 var pages = []page{
 	{path: "README.md", server: "local"},
+	{path: "docs/advise.md"},
 	{path: "docs/api.md", server: "api"},
 	{path: "docs/calendar-feeds.md", server: "local"},
 	{path: "docs/forecast.md"},

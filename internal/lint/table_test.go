@@ -80,6 +80,7 @@ var table = []room{
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
+	{path: "advise", imports: []string{".", "engine", "measure", "sim", "internal/stream", "internal/sweep"}},
 	{path: "api/laboratory", imports: []string{"."}},
 	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "internal/icalendar", "api/form", "api/identity", "api/laboratory", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
@@ -90,7 +91,7 @@ var table = []room{
 		".", "internal/cputime", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "internal/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "journal", "journal/postgres", "journal/sqlite",
+		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "advise", "journal", "journal/postgres", "journal/sqlite",
 		"site", "site/hostlist", "site/slurm", "service", "api", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
@@ -113,7 +114,7 @@ var seeded = []string{
 
 // repeatable lists rooms that are not pure, but whose output is a function of
 // their input, so the order of no map may matter.
-var repeatable = []string{"workload", "sim", "planning", "scenario", "reproduce", "lab", "internal/plot", "internal/chart"}
+var repeatable = []string{"workload", "sim", "planning", "scenario", "reproduce", "lab", "advise", "internal/plot", "internal/chart"}
 
 // unordered lists functions that iterate over a map in the order of the map.
 var unordered = []exception{

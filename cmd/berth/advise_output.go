@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/berth-hpc/berth/advise"
+	"github.com/berth-hpc/berth/measure"
+)
+
+// adviceWidth is how many columns the page has.
+const adviceWidth = 100
+
+// printAdviceJSON writes the advice for programs.
+func printAdviceJSON(w io.Writer, title string, advice *advise.Advice) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(struct {
+		Title string `json:"title"`
+		*advise.Advice
+	}{title, advice})
+}
+
+// printAdvice writes the page for people.
+func printAdvice(w io.Writer, title string, advice *advise.Advice) error {
+	var page strings.Builder
+	say := func(format string, args ...any) { wrap(&page, fmt.Sprintf(format, args...)) }
+	show := func(t table.Writer) {
+		page.WriteByte('\n')
+		for line := range strings.Lines(t.Render() + "\n") {
+			page.WriteString(strings.TrimRight(line, " \n") + "\n")
+		}
+	}
+	say("%s: %d requests of %.0f days, in %d segments of at least %.1f days. Behind each mean is its 95 %% interval over the segments.", title, advice.Requests, advice.Days, advice.Segments, advice.Shortest)
+
+	t := newTable("")
+	t.AppendHeader(table.Row{"placement", "requests accepted, %", "PE-seconds accepted, %", "mean wait from ready, h"})
+	best := &advice.Placements[0]
+	for i := range advice.Placements {
+		p := &advice.Placements[i]
+		if p.Name == advice.Recommended {
+			best = p
+		}
+		t.AppendRow(table.Row{p.Name, inPercent.estimate(p.Requests), inPercent.estimate(p.Work), inHours.estimate(p.Wait)})
+	}
+	show(t)
+	say("Recommended: %s, with which is all that follows.%s", advice.Recommended, against(advice.Comparisons))
+	if best.Requests.Mean != nil && *best.Requests.Mean == 100 {
+		page.WriteByte('\n')
+		say("Everything is accepted: there was no refusal, and nothing to gain by more slack, another width or another notice.")
+	} else {
+		showChanges(show, say, advice)
+		showRefusals(show, say, &advice.Refusals)
+	}
+	if len(advice.Shares) > 0 {
+		showShares(show, say, advice)
+	}
+	_, err := io.WriteString(w, page.String())
+	return err
+}
+
+func against(comparisons []advise.Comparison) string {
+	var text strings.Builder
+	for i := range comparisons {
+		c := &comparisons[i]
+		fmt.Fprintf(&text, " Against %s: %s; requests %s, PE-seconds %s points.", c.Against, c.Verdict, inPoints.estimate(c.Requests), inPoints.estimate(c.Work))
+	}
+	if len(comparisons) > 1 {
+		text.WriteString(" These intervals hold all at once.")
+	}
+	return text.String()
+}
+
+func showChanges(show func(table.Writer), say func(string, ...any), advice *advise.Advice) {
+	t := newTable("")
+	t.AppendHeader(table.Row{"if all had", "requests, points", "PE-seconds, points", "mean wait, h"})
+	for i := range advice.Changes {
+		c := &advice.Changes[i]
+		t.AppendRow(table.Row{string(c.Trait) + ": " + c.Name, inPoints.estimate(c.Requests), inPoints.estimate(c.Work), moreHours.estimate(c.Wait)})
+	}
+	show(t)
+	for i := range advice.Changes {
+		c := &advice.Changes[i]
+		if c.Trait != advise.Slack || c.Requests.CI95 == nil {
+			continue
+		}
+		if c.Requests.CI95[0] <= 0 && c.Requests.CI95[1] >= 0 {
+			say("What an hour of slack more gives cannot be told from nothing: %s points of requests.", inPoints.estimate(c.Requests))
+		} else {
+			say("An hour of slack more for all gives %s points of requests, and those that are accepted wait %s h longer.", inPercent.estimate(c.Requests), inHours.estimate(c.Wait))
+		}
+		break // the first is the hour
+	}
+}
+
+func showRefusals(show func(table.Writer), say func(string, ...any), r *advise.Refusals) {
+	t := newTable("")
+	t.AppendHeader(table.Row{fmt.Sprintf("%d of %d refusals: yes if", r.Sample, r.Refused), "possible", "a tenth needs", "half need at most", "nine tenths"})
+	for i := range r.Ways {
+		w := &r.Ways[i]
+		u, name := inPercent, w.Name+", %"
+		if w.Unit == "s" {
+			u, name = inHours, w.Name+", h"
+		}
+		t.AppendRow(table.Row{
+			name, ofOne.number(w.Possible) + " %", u.known(w.Tenth),
+			u.estimate(measure.Estimate{Mean: w.Median, CI95: w.MedianCI95}), u.known(w.NineTenths),
+		})
+	}
+	show(t)
+	if r.HourLater != nil {
+		say("A deadline at most one hour later, for each alone, turns %s %% of the refusals into a yes.", ofOne.estimate(measure.Estimate{Mean: r.HourLater, CI95: r.HourLaterCI95}))
+	}
+}
+
+func showShares(show func(table.Writer), say func(string, ...any), advice *advise.Advice) {
+	t := newTable("")
+	t.AppendHeader(table.Row{"promised", "of these accepted, %", "jobs' mean wait, h more", "p95, h", "p95, % more"})
+	for i := range advice.Shares {
+		s := &advice.Shares[i]
+		t.AppendRow(table.Row{
+			sharePart(s.Share), inPercent.estimate(s.Accepted), moreHours.estimate(s.MeanGrowth), inHours.known(s.P95.Mean), inPoints.estimate(s.P95Percent),
+		})
+	}
+	show(t)
+	bound := strconv.FormatFloat(advice.Bound, 'g', -1, 64)
+	switch {
+	case advice.Surely != nil && *advice.Surely == *advice.Likely:
+		say("Up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%.", sharePart(*advice.Surely), bound)
+	case advice.Surely != nil:
+		say("Up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%, by the upper ends of the intervals; by the means up to %s.", sharePart(*advice.Surely), bound, sharePart(*advice.Likely))
+	case advice.Likely != nil:
+		say("By the means up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%, but the intervals do not exclude that already %s is too much.", sharePart(*advice.Likely), bound, sharePart(advice.Shares[0].Share))
+	case advice.Shares[0].P95Percent.Mean == nil:
+		say("Without promises 95 of 100 jobs do not wait at all, so no growth in %% can be told.")
+	case holds(advice.Shares[0].P95Percent.CI95, advice.Bound):
+		say("By the mean already %s promised lets the wait of 95 of 100 jobs grow by more than %s %%, but its interval holds less too: this history does not tell.", sharePart(advice.Shares[0].Share), bound)
+	default:
+		say("Already with %s promised the wait of 95 of 100 jobs grows by more than %s %%.", sharePart(advice.Shares[0].Share), bound)
+	}
+}
+
+// holds reports whether an interval reaches down to a bound.
+func holds(interval *[2]float64, bound float64) bool { return interval != nil && interval[0] <= bound }
+
+func sharePart(share float64) string { return strconv.FormatFloat(100*share, 'g', 6, 64) + " %" }
+
+// unit is how numbers of the page are written: times a scale, with a plus in front of what is
+// above 0 if wanted, with a number of decimals.
+type unit struct {
+	scale    float64
+	plus     string
+	decimals int
+}
+
+// The units of the page.
+var (
+	inPercent = unit{1, "", 1}
+	inPoints  = unit{1, "+", 1}
+	inHours   = unit{1.0 / 3600, "", 2} // of seconds
+	moreHours = unit{1.0 / 3600, "+", 2}
+	ofOne     = unit{100, "", 1} // per cent of a part of 1
+)
+
+// number writes a number with a proper minus.
+func (u unit) number(x float64) string {
+	x *= u.scale
+	text := strconv.FormatFloat(math.Abs(x), 'f', u.decimals, 64)
+	switch {
+	case strings.Trim(text, "0.") == "":
+		return text
+	case x < 0:
+		return "−" + text
+	}
+	return u.plus + text
+}
+
+// known writes a number that may be missing.
+func (u unit) known(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return u.number(*x)
+}
+
+// estimate writes a mean and its interval, as 2.1 (1.4 to 2.8).
+func (u unit) estimate(e measure.Estimate) string {
+	if e.Mean == nil {
+		return "–"
+	}
+	text := u.number(*e.Mean)
+	if u.plus = ""; e.CI95 != nil {
+		text += " (" + u.number(e.CI95[0]) + " to " + u.number(e.CI95[1]) + ")"
+	}
+	return text
+}
+
+// wrap writes a paragraph in lines of the page.
+func wrap(page *strings.Builder, text string) {
+	at := 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case at == 0:
+		case at+1+n > adviceWidth:
+			page.WriteByte('\n')
+			at = 0
+		default:
+			page.WriteByte(' ')
+			at++
+		}
+		page.WriteString(word)
+		at += n
+	}
+	page.WriteByte('\n')
+}
