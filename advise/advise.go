@@ -43,7 +43,7 @@ type Options struct {
 	Placements []string  // to compare, by the names of policy.Placements
 	Segments   int       // at least MinSegments
 	Sample     int       // refusals that are looked at, at most
-	Shares     []float64 // of promises, above 0, ascending; none measures none
+	Shares     []float64 // of promises, above 0 and below 1, ascending; none measures none
 	Bound      float64   // by how much p95 of the waits may grow, in %
 	Seed       uint64    // of what is drawn
 	// Progress, if not nil, hears how many of the runs are done. It is called by one

@@ -151,7 +151,7 @@ func (a *app) adviseHistory(cmd *cobra.Command, flags *adviseFlags) (*advise.His
 	return &advise.History{PEs: src.PEs, Plain: work.Plain, Runs: work.Runs, Config: config}, titleOf(src, s), nil
 }
 
-// portions are numbers above 0 and up to 1, ascending.
+// portions are numbers above 0 and below 1, ascending.
 type portions struct{ value *[]float64 }
 
 func (p *portions) Type() string { return "X,X" }
@@ -172,8 +172,8 @@ func (p *portions) Set(text string) error {
 	if text != "none" {
 		for word := range strings.SplitSeq(text, ",") {
 			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-			if err != nil || !(x > 0 && x <= 1) || len(all) > 0 && x <= all[len(all)-1] {
-				return fmt.Errorf("%q; want ascending numbers above 0 and up to 1, such as 0.1,0.25, or none", text)
+			if err != nil || !(x > 0 && x < 1) || len(all) > 0 && x <= all[len(all)-1] {
+				return fmt.Errorf("%q; want ascending numbers above 0 and below 1, such as 0.1,0.25, or none", text)
 			}
 			all = append(all, x)
 		}
