@@ -22,11 +22,7 @@ func lock(dir string) (*os.File, error) {
 	}
 	ok, err := tryLock(f)
 	if err == nil && !ok {
-		holder := "a holder that has not signed"
-		if text, err := os.ReadFile(f.Name()); err == nil && len(text) > 0 {
-			holder = strings.TrimSpace(string(text))
-		}
-		err = berth.Errorf(berth.Conflict, "journal", "%s is in use by %s; only one process can write a journal", dir, holder)
+		err = inUse(dir, f.Name())
 	} else if err != nil {
 		err = fmt.Errorf("journal: lock %s: %w", f.Name(), err)
 	}
@@ -38,6 +34,15 @@ func lock(dir string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// inUse says who has locked a file.
+func inUse(dir, file string) error {
+	holder := "a holder that has not signed"
+	if text, err := os.ReadFile(file); err == nil && len(text) > 0 {
+		holder = strings.TrimSpace(string(text))
+	}
+	return berth.Errorf(berth.Conflict, "journal", "%s is in use by %s; only one process can write a journal", dir, holder)
 }
 
 // sign writes into the lock who holds it.
