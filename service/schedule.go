@@ -57,10 +57,16 @@ func history(ctx context.Context, store journal.Store) (core *Core, err error) {
 			}
 		}
 	}
+	return historyBehind(ctx, store, core, from, nil)
+}
+
+// historyBehind follows a journal behind a record on from a core, nil for none yet, and forgets nothing. look, which may be
+// nil, sees each record before. With an error it returns the core as it was before the record that could not be read or followed.
+func historyBehind(ctx context.Context, store journal.Reader, core *Core, after uint64, look func(*past)) (*Core, error) {
 	var decoder record.Decoder
-	for rec, err := range store.Read(ctx, from+1) {
+	for rec, err := range store.Read(ctx, after+1) {
 		if err != nil {
-			return nil, err
+			return core, err
 		}
 		p, err := parsePast(&rec, &decoder)
 		if err == nil && core == nil && p.in.config != nil {
@@ -69,11 +75,14 @@ func history(ctx context.Context, store journal.Store) (core *Core, err error) {
 		if err == nil && core == nil {
 			err = fmt.Errorf("nothing says which configuration was in force")
 		}
+		if err == nil && look != nil {
+			look(&p)
+		}
 		if err == nil {
 			err = core.followPast(&p)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", rec.Number, err)
+			return core, fmt.Errorf("record %d: %w", rec.Number, err)
 		}
 	}
 	return core, nil

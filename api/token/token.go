@@ -235,13 +235,15 @@ func (s *Store) List() []Entry {
 	for _, e := range s.known.Load().of {
 		entries = append(entries, e)
 	}
-	slices.SortFunc(entries, func(a, b Entry) int {
-		if a.Created != b.Created {
-			return int(a.Created - b.Created)
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
+	slices.SortFunc(entries, byCreation)
 	return entries
+}
+
+func byCreation(a, b Entry) int {
+	if a.Created != b.Created {
+		return int(a.Created - b.Created)
+	}
+	return strings.Compare(a.ID, b.ID)
 }
 
 func check(user string, role service.Role, note string) error {
@@ -287,3 +289,30 @@ func (s *Store) save(entries []Entry) error {
 	close(s.known.Swap(newTokens(entries)).outdated)
 	return nil
 }
+
+// Read returns the tokens in a data folder without sessions, by creation, then id, and changes nothing. Where there is no file of them there are none.
+func Read(folder string) ([]Entry, error) {
+	path := filepath.Join(folder, File)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	var list []kept
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, berth.Errorf(berth.Invalid, "tokens", "%s: %v", path, err)
+	}
+	var entries []Entry
+	for i := range list {
+		if !list[i].IsSession() {
+			entries = append(entries, list[i].Entry)
+		}
+	}
+	slices.SortFunc(entries, byCreation)
+	return entries, nil
+}
+
+// Opens reports whether a secret is that of the entry.
+func (e *Entry) Opens(secret string) bool { return sha256.Sum256([]byte(secret)) == e.SHA256 }
