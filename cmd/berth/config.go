@@ -56,7 +56,7 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 			return nil, err
 		}
 	}
-	if err := checkJournal("--journal", s.journal); err != nil { // of a file it is checked
+	if err := checkJournal(s.journal); err != nil { // of a file it is checked
 		return nil, err
 	}
 	if err := checkAddress(at, s.listen); err != nil {

@@ -100,3 +100,37 @@ func TestADataDirectoryOfAnotherUserIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A backup for which there is no room is not restored, and what is there stays.
+func TestRestoreWithoutRoom(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	stopped(t, data, 200)
+	backup := backupOf(t, data)
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=0700"); err != nil {
+		t.Skipf("needs the right to mount a tmpfs, such as that of root: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(dir, "kept"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{dir, filepath.Join(dir, "new")} {
+		code, out, said := restoring(backup, "--data", to)
+		if code != exitUnreachable || !matches("data: "+to+": no room is left for the backup, whose journal has [0-9]+ bytes, and nothing there was changed: make room and restore again", said) || out != "" {
+			t.Errorf("exit %d: %s%s", code, out, said)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != "kept" && name != "lock" {
+			t.Errorf("%s is left", name)
+		}
+	}
+}

@@ -27,12 +27,12 @@ import (
 func (a *app) journalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "journal",
-		Short: "Verify, export, copy, back up, compact or repair the journal of a service",
+		Short: "Verify, export, copy, back up, restore, compact or repair the journal of a service",
 		Long: `The journal is all that a service remembers: a SQLite database in its directory, or
 with --journal one of PostgreSQL. Verify, export, copy and backup may be used while
-the service runs, and compact asks it; repair may not.`,
+the service runs, and compact asks it; restore and repair may not.`,
 	}
-	cmd.AddCommand(a.journalVerify(), a.journalExport(), a.journalCopy(), a.journalBackup(), a.journalCompact(), a.journalRepair())
+	cmd.AddCommand(a.journalVerify(), a.journalExport(), a.journalCopy(), a.journalBackup(), a.journalRestore(), a.journalCompact(), a.journalRepair())
 	return cmd
 }
 
@@ -177,9 +177,8 @@ func (a *app) journalBackup() *cobra.Command {
 		Use:   "backup FOLDER [--data DIR] [--journal URL]",
 		Short: "Copy the journal, also while the service runs",
 		Long: `Makes FOLDER with a copy of the journal as it is at one instant, the tokens, and what
-is remembered of Slurm sites. With the service stopped, put it in place of the data
-directory to restore. Tasks of a local site are not copied. Of a journal in PostgreSQL
-the copy is one in SQLite; berth journal copy brings it back.`,
+is remembered of Slurm sites; berth journal restore brings it back. Tasks of a local
+site are not copied. Of a journal in PostgreSQL the copy is one in SQLite.`,
 		Example: `  berth journal backup /backup/berth-$(date +%F) --data /var/lib/berth
   berth journal verify --data /backup/berth-2026-11-22`,
 		Args: one("new FOLDER"),

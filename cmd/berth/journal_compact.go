@@ -72,7 +72,7 @@ func ofTime(at form.Time) string {
 func (a *app) compact(cmd *cobra.Command, dir, at string, keep berth.Duration) (form.Compacted, error) {
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	if err := checkJournal("--journal", at); err != nil {
+	if err := checkJournal(at); err != nil {
 		return form.Compacted{}, err
 	}
 	if at == "" { // opened to be written, a directory without a journal would get one

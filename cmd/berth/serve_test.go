@@ -70,12 +70,19 @@ func TestServeCompacts(t *testing.T) {
 	serves(t, "testdata/serve/compact.txtar", "")
 }
 
+// TestServeRestores restores a backup and has a service go on with it.
+func TestServeRestores(t *testing.T) {
+	t.Parallel()
+	serves(t, "testdata/serve/restore.txtar", "")
+}
+
 // TestServePostgreSQL has a service keep its journal in a real database, and moves the
 // journal from one kind to the other and back.
 func TestServePostgreSQL(t *testing.T) {
 	server := postgrestest.Start(t)
 	t.Setenv("JOURNAL", server.URL(""))
 	t.Setenv("BACK", server.URL("back"))
+	t.Setenv("RESTORED", server.URL("restored"))
 	serves(t, "testdata/serve/postgres.txtar", "")
 }
 
@@ -110,6 +117,7 @@ func serves(t *testing.T, script, conf string) {
 			env.Setenv("SLURM_CONF", conf)
 			env.Setenv("JOURNAL", os.Getenv("JOURNAL"))
 			env.Setenv("BACK", os.Getenv("BACK"))
+			env.Setenv("RESTORED", os.Getenv("RESTORED"))
 			env.Setenv("USER", userName())
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else every command takes a second with -race
 			return listener.Close()

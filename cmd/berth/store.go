@@ -25,18 +25,18 @@ func journalFlag(cmd *cobra.Command, at *string) {
 	cmd.Flags().StringVar(at, "journal", "", "`URL` of a PostgreSQL database that keeps the journal, such as postgres://berth@db.example.org/berth?sslmode=verify-full (default: in the directory)")
 }
 
-// checkJournal refuses a journal that is none; where says who named it.
-func checkJournal(where, at string) error {
+// checkJournal refuses a journal on the command line that is none.
+func checkJournal(at string) error {
 	if at == "" || postgres.IsURL(at) {
 		return nil
 	}
-	return berth.Errorf(berth.Invalid, "journal", "%s: %q: want the URL of a database, such as postgres://berth@db.example.org/berth, or nothing for a journal in the data directory", where, at)
+	return berth.Errorf(berth.Invalid, "journal", "--journal: %q: want the URL of a database, such as postgres://berth@db.example.org/berth, or nothing for a journal in the data directory", at)
 }
 
 // openJournal opens the journal of a service for reading: the one of a URL, else that of
 // a directory.
 func (a *app) openJournal(ctx context.Context, dir, at string) (store, error) {
-	if err := checkJournal("--journal", at); err != nil {
+	if err := checkJournal(at); err != nil {
 		return nil, err
 	}
 	if at != "" {
