@@ -209,6 +209,11 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Outbox{}, costly: true, do: (*call).outbox,
 	},
 	{
+		method: http.MethodGet, path: "/v1/audit", id: "audit", role: service.Operator,
+		about:  "List who asked for what, with token, address and call, in the order of the journal's records, in pages. Only for operators of all sites.",
+		params: auditParams, status: http.StatusOK, answer: form.Audit{}, costly: true, do: (*call).audit,
+	},
+	{
 		method: http.MethodPost, path: "/v1/workflows/plans", id: "plans", role: service.User,
 		about: "Plan a workflow among what is held at a pool, with several planners or for several deadlines, without booking anything. " +
 			"The answer is a line of JSON for the workflow, then one for each plan as soon as it is made; a problem in a line ends it early.",

@@ -398,6 +398,18 @@ func (f *fake) Run(_ context.Context, ask service.Ask, id string, task site.Task
 	return "job-1", nil
 }
 
+// Audit has two records of each user.
+func (f *fake) Audit(_ context.Context, by service.Principal, filter service.AuditFilter) (list []service.Audited, next uint64, looked int, err error) {
+	if !by.Can(service.Operator) {
+		return nil, 0, 0, berth.Errorf(berth.Denied, "role", "a %s may not", by.Role)
+	}
+	number := max(filter.After, 6) + 1
+	if list = []service.Audited{{Number: number, At: 1_800_000_000, By: service.Origin{User: filter.User, Role: service.User}, Kind: filter.Kind}}; number == 7 {
+		next = number
+	}
+	return list, next, 1, nil
+}
+
 func (f *fake) History(_ context.Context, by service.Principal, id string) (service.History, int, error) {
 	defer f.lock()()
 	r, err := f.find(&service.Ask{By: by}, id)

@@ -72,6 +72,7 @@ var rights = []right{
 	{"GET", "/v1/quotas?user=alice", "", 401, 403, 403, 200, 200},
 	{"GET", "/v1/outages", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/outbox", "", 401, 403, 403, 403, 200},
+	{"GET", "/v1/audit", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/workflows/plans", planFor, 401, 403, 200, 200, 200},
 	{"GET", "/v1/lab", "", 401, 403, 200, 200, 200},
 	{"POST", "/v1/lab/logs?name=a.swf", "1 0 -1 60 8\n", 401, 403, 201, 201, 201},

@@ -64,6 +64,7 @@ type watcher interface {
 	List(ctx context.Context, by service.Principal, f service.Filter) (list []service.Reservation, looked int, err error)
 	Tasks(ctx context.Context, by service.Principal, id string) (service.Tasks, error)
 	History(ctx context.Context, by service.Principal, id string) (past service.History, looked int, err error)
+	Audit(ctx context.Context, by service.Principal, f service.AuditFilter) (list []service.Audited, next uint64, looked int, err error)
 	Asked(ctx context.Context, by service.Principal, from, to berth.Time) (requests []berth.Request, looked int, err error)
 	FeedGeneration(by service.Principal, site string) (service.FeedGeneration, error)
 	Feed(ctx context.Context, by service.Principal, site string) (feed service.Feed, looked int, err error)
