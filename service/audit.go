@@ -9,7 +9,7 @@ import (
 	"github.com/berth-hpc/berth/journal/record"
 )
 
-// Audited is what somebody asked for, as it is on record.
+// Audited is what a principal asked for, as it is on record.
 type Audited struct {
 	Number uint64 // of the record
 	At     berth.Time
