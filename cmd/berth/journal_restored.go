@@ -281,7 +281,7 @@ func (s *lostForm) tell(old string, line func(format string, args ...any)) {
 	for i := range s.Sites {
 		at := &s.Sites[i]
 		if at.Unknown+at.Absent+at.Otherwise == 0 {
-			line("site %s, by that journal: nothing is there otherwise than in the backup", at.Name)
+			line("site %s, by that journal: no difference from the backup is on record", at.Name)
 			continue
 		}
 		line("site %s, by that journal: reservations that the backup does not know: %d; that are not there and are made again: %d; that are changed back: %d", at.Name, at.Unknown, at.Absent, at.Otherwise)

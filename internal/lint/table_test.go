@@ -135,11 +135,11 @@ var owned = []owner{{
 	types: []string{
 		"State", "pool", "stock", "ledger", "Entry", "multipart", "queue", "users", "Backlog", "Block", "Job", "outage", "timers", "timer", "timerSlot",
 		"promisesOnly", "layered", "flat", "Profile", "step", "touch", "Trial", "undoable",
-		"workflows", "Flow", "flowTask",
+		"workflows", "Flow", "flowTask", "spent",
 	},
 	writers: []string{
 		"fold.go", "life.go", "naming.go", "outages.go", "snapshot.go", "trial.go", "planned.go", "profile.go", "New", "(*State).newStock",
-		"(*ledger)", "(*timers)", "(*queue)", "(*users)", "(*Backlog)", "(*Block)",
+		"(*ledger)", "(*timers)", "(*queue)", "(*users)", "(*Backlog)", "(*Block)", "(*spent)",
 		"(*Entry).timer", "(*Entry).several", "(*Entry).allot",
 		"(*State).queueJob", "(*State).addJob", "(*State).dropJob", "(*State).plan", "(*State).pending", "(*State).describe", "(*State).schedule", "(*State).waitFor",
 		"(*State).touch", "(*State).touchNew", "(*State).Unsettled",

@@ -1,7 +1,7 @@
 package state
 
 // spent is the memory of jobs and reservations that are over: most of a long history needs
-// no more of it than what is live at once. Whoever looks at a change may still look at what
+// no more of it than what is live at once. After a change one may still look at what
 // it ended, so that it waits until time moves on.
 type spent struct {
 	entries, over []*Entry
