@@ -20,6 +20,8 @@ interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: 
 
 /** holding is what this tab holds last; the entry of its history has it too, which is there after a reload. */
 const holding = { id: '' };
+/** still is how far, in pixels, the pointer may be taken before it lets go for a press to count. */
+const still = 10;
 
 /** runs reads 0-3,8. */
 const runs = (pes: string | undefined) => (pes ?? '').split(',').filter(Boolean).map((r) => {
@@ -50,6 +52,9 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   };
   const [busy, setBusy] = useState(false);
   const key = useRef(''); // of this revision of the form: pressing twice is once
+  // Where a button of an offer was pressed. An offer whose times take another line moves the button from under the
+  // pointer; the press is the button's all the same, unless the pointer was taken away.
+  const pressed = useRef({ x: 0, y: 0 });
 
   const npe = /^\d{1,7}$/.test(form.npe.trim()) && Number(form.npe) > 0 ? Number(form.npe) : null;
   const duration = parseLength(form.duration);
@@ -225,7 +230,10 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
                     <Text size="sm" className="named">{text.pes(o.npe)} at {o.site}, {o.pool}</Text>
                     <Text size="sm">{spell(o)}</Text>
                     <Text size="xs" c="dimmed">{length(o.duration)}{deadline !== null && (end <= deadline ? `, ${length(deadline - end)} before the deadline` : `, ${length(end - deadline)} after the deadline`)}; leaves {Math.round(o.idle_pe_seconds / 3600)} PE hours idle around it</Text>
-                    <Button mt={6} size="compact-xs" variant="default" disabled={busy} onClick={() => void hold(o)} aria-label={`Hold for 10 min: ${text.book.differences[o.difference] ?? o.difference}`}>Hold for 10 min</Button>
+                    <Button mt={6} size="compact-xs" variant="default" disabled={busy}
+                      onPointerDown={(e) => { e.currentTarget.setPointerCapture(e.pointerId); pressed.current = { x: e.clientX, y: e.clientY }; }}
+                      onClick={(e) => { if (e.detail === 0 || Math.hypot(e.clientX - pressed.current.x, e.clientY - pressed.current.y) < still) void hold(o); }}
+                      aria-label={`Hold for 10 min: ${text.book.differences[o.difference] ?? o.difference}`}>Hold for 10 min</Button>
                   </Paper>
                 );
               })}
