@@ -3,13 +3,14 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help packages try-packages build web web-dev cross run demo pictures simulate test race slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint fmt docs clean
+.PHONY: help packages try-packages build web web-dev cross run demo pictures simulate test race slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint vulncheck fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
 BENCHSTAT     := .tools/golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da/benchstat
 
 NFPM          := .tools/github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.44.1/nfpm
+GOVULNCHECK   := .tools/golang.org/x/vuln/cmd/govulncheck@v1.9.0/govulncheck
 
 TESTFLAGS ?=
 FUZZTIME  ?= 30s
@@ -17,13 +18,19 @@ BENCH     ?= .
 COUNT     ?= 6
 BASE      ?=
 MUTANTS   ?=
+VULNDB    ?=
 
 # Without the folder of the checkout in what is compiled, lint, build and tests share it, and so do several checkouts.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 
 # What is named first begins first: these take longest. No more packages run at once than there are processors, since tests
 # that time out are worth less than the minutes that more at once would save.
-LONGEST = ./service ./cmd/berth ./reproduce
+LONGEST = ./service ./cmd/berth ./site/slurm
+
+# Tests that only compute: they wait for nothing and no one, so they get the processors while others wait for clusters,
+# browsers and clocks, and take nothing from those.
+COMPUTE = ./reproduce ./engine/... ./calendar/... ./policy ./workflow/... ./planning ./sim ./scenario ./lab ./advise ./forecast ./measure ./check ./workload \
+	./internal/mutants ./internal/lint ./internal/calendarbench ./internal/workflowbench
 
 help: ## list the targets
 	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -61,7 +68,10 @@ simulate: build ## replay a small log under every policy and draw the schedules
 # What CI adds is cross, which compiles everything three times more, race, and slurms. The tests need no
 # go vet, whose analyzers are among those of lint.
 test: lint build ## format, lint, build, and all tests
-	go test -vet=off -timeout 45m $(TESTFLAGS) $(LONGEST) ./...
+	@others=$$(go list ./... | grep -vxF "$$(go list $(COMPUTE))"); set -x; \
+	nice -n 19 go test -vet=off -timeout 45m $(TESTFLAGS) $(COMPUTE) & compute=$$!; \
+	go test -vet=off -timeout 45m $(TESTFLAGS) $(LONGEST) $$others && passed=0 || passed=$$?; \
+	wait $$compute && exit $$passed
 
 # The pure rooms start no goroutine and hold no lock, which internal/lint proves; only a package
 # that does one of these can race. -short leaves out whole real logs and what runs in one
@@ -71,7 +81,7 @@ race: ## the tests of what is concurrent again, under the race detector
 	if [ -z "$$racy" ]; then echo "race detector: no package is concurrent, nothing to watch"; \
 	elif [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
-	else set -x; go test -vet=off -race -short -timeout 45m $(TESTFLAGS) $(LONGEST) $$racy; fi
+	else set -x; go test -vet=off -race -short -timeout 45m $(TESTFLAGS) $(LONGEST) ./reproduce $$racy; fi
 
 # Four at a time of each version: they wait for clusters and clocks, not for processors.
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 side by side, since most of them wait
@@ -94,6 +104,7 @@ test-long: lint build ## the same with far more random cases, and every fuzz tar
 	go test -count=1 -timeout 240m -v ./reproduce -run 'TestClaimsDoNotHoldOfRelabelledData|TestVerdictsUnderSeeds' -relabellings 200 -seeds 20
 	go test -count=1 -timeout 60m ./engine -run TestMachine -machine.events 20000000
 	go test -count=1 -timeout 120m ./service -run 'Killed|Storm|LossOfPower|ADayInTheLife' -service.rounds 100 -service.storms 200 -service.losses 100 -service.day 10m
+	go test -count=1 -timeout 240m -v ./dst -run 'TestLives$$' -dst.seeds 600
 	@rapid=$$(go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
 	if [ -n "$$rapid" ]; then set -x; go test -count=1 -timeout 60m $$rapid -rapid.checks=10000; fi
 	@$(MAKE) --no-print-directory race fuzz
@@ -135,6 +146,9 @@ lint: $(GOLANGCI_LINT) $(DEADCODE) ## formatting, vet, golangci-lint, tidy go.mo
 	go mod tidy -diff
 	@dead=$$($(DEADCODE) -test ./...) || exit 1; if [ -n "$$dead" ]; then \
 		echo "$$dead"; echo "deadcode: neither a command nor a test reaches these"; exit 1; fi
+
+vulncheck: $(GOVULNCHECK) ## known vulnerabilities that the code can reach (asks vuln.go.dev, or VULNDB=file:///…)
+	$(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./...
 
 fmt: $(GOLANGCI_LINT) ## rewrite the Go files with gofumpt
 	$(GOLANGCI_LINT) fmt ./...
